@@ -21,10 +21,10 @@ from core.errors import Notice, Refused, UsageError
 
 Tables = Mapping[str, tuple[Path, str]]
 FIT, NONE = "fit", "none"
-LACKING = (  # options of the other verbs that read files
+LACKING = {  # options of the other verbs that read files
     "--labels", "--answers", "--pairs", "--classes", "--scores-key", "--labels-key",
     "--correct-key", "--id-column", "--in-order",
-)  # fmt: skip
+}  # fmt: skip
 ALONE = "save the scores alone, by the name logits or probabilities"
 LABELLED = (
     "save the in-distribution file with val_logits, val_labels, test_logits and test_labels, or "
@@ -183,7 +183,6 @@ def _read(path: Path, choices: dict[str, object], tables: Tables) -> Any:  # noq
         What the readers refuse; it names no option that this verb does not have.
     """
     from core.readers.predictions.options import ReadOptions
-    from core.readers.predictions.result import NeedsChoice
     from core.readers.sandbox import read as sandbox
 
     need_file(path)
@@ -191,10 +190,7 @@ def _read(path: Path, choices: dict[str, object], tables: Tables) -> Any:  # noq
     try:
         return sandbox.read(path, name=path.name, tables=tables, options=options)
     except Refused as refused:
-        texts = [refused.remedy]
-        if isinstance(refused, NeedsChoice):
-            texts += [candidate.option for candidate in refused.inspection.candidates]
-        if not any(option in text for text in texts for option in LACKING):
+        if LACKING.isdisjoint(refused.options):
             raise
         remedy = ALONE if options.unlabelled else LABELLED
         raise refused.with_remedy(remedy) from refused

@@ -11,6 +11,24 @@ from core.datasets.splits import SPLIT_NAMES
 from core.errors import UsageError
 from core.predictions import Task
 
+# Of ChestX-ray14, in the order of published label lists: eight of Wang et al. 2017, then NIH's six.
+FINDINGS: Final = (
+    "Atelectasis",
+    "Cardiomegaly",
+    "Effusion",
+    "Infiltration",
+    "Mass",
+    "Nodule",
+    "Pneumonia",
+    "Pneumothorax",
+    "Consolidation",
+    "Edema",
+    "Emphysema",
+    "Fibrosis",
+    "Pleural_Thickening",
+    "Hernia",
+)
+
 
 @dataclass(frozen=True)
 class DataEntry:

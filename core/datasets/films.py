@@ -13,7 +13,7 @@ from core.arrays import Bool
 from core.codes import NoticeCode
 from core.datasets.assemble import DatasetRows, from_files
 from core.datasets.base import DatasetRequest, SplitDataset
-from core.datasets.findings import FINDINGS
+from core.datasets.catalogue import FINDINGS
 from core.datasets.listing import (
     PictureFile,
     existing_root,

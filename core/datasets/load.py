@@ -6,10 +6,9 @@ from typing import Final
 
 from core.datasets.base import DatasetRequest, SplitDataset
 from core.datasets.catalogue import checked_data
-from core.datasets.digits import digits
+from core.datasets.embedded import digits, phantoms
 from core.datasets.films import chestxray14
 from core.datasets.folders import folder, tiny_imagenet
-from core.datasets.phantoms import phantoms
 from core.datasets.pictures import STRETCHED, Scaling
 from core.datasets.published import cifar10, cifar100, svhn
 

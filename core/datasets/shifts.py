@@ -24,8 +24,8 @@ class Corruption:
 
     Attributes
     ----------
-    label : str
-        Printed name.
+    noun : str
+        Its name inside a sentence.
     plain : str
         What it does, in a sentence.
     group : str
@@ -34,26 +34,31 @@ class Corruption:
         Its outcome depends on a seed.
     """
 
-    label: str
+    noun: str
     plain: str
     group: str
     random: bool
 
-
-def _noise(label: str, plain: str) -> Corruption:
-    return Corruption(label, plain, "noise", random=True)
-
-
-def _blur(label: str, plain: str, *, random: bool = False) -> Corruption:
-    return Corruption(label, plain, "blur", random)
+    @property
+    def label(self) -> str:
+        """Its name alone."""
+        return f"{self.noun[:1].upper()}{self.noun[1:]}"
 
 
-def _weather(label: str, plain: str, *, random: bool = True) -> Corruption:
-    return Corruption(label, plain, "weather", random)
+def _noise(noun: str, plain: str) -> Corruption:
+    return Corruption(noun, plain, "noise", random=True)
 
 
-def _digital(label: str, plain: str, *, random: bool = False) -> Corruption:
-    return Corruption(label, plain, "digital", random)
+def _blur(noun: str, plain: str, *, random: bool = False) -> Corruption:
+    return Corruption(noun, plain, "blur", random)
+
+
+def _weather(noun: str, plain: str, *, random: bool = True) -> Corruption:
+    return Corruption(noun, plain, "weather", random)
+
+
+def _digital(noun: str, plain: str, *, random: bool = False) -> Corruption:
+    return Corruption(noun, plain, "digital", random)
 
 
 # Keys are the names of CIFAR-10-C's files (Hendrycks & Dietterich 2019), and one of ours.
@@ -61,33 +66,33 @@ CORRUPTIONS: Final[dict[str, Corruption]] = {
     "gaussian_noise": _noise(
         "Gaussian noise", "Adds normal noise to every value, as in poor light."
     ),
-    "shot_noise": _noise("Shot noise", "Replaces every value by a count of few photons."),
-    "impulse_noise": _noise("Impulse noise", "Sets a share of the values to black or white."),
+    "shot_noise": _noise("shot noise", "Replaces every value by a count of few photons."),
+    "impulse_noise": _noise("impulse noise", "Sets a share of the values to black or white."),
     "speckle_noise": _noise(
-        "Speckle noise", "Adds normal noise that grows with the value it falls on."
+        "speckle noise", "Adds normal noise that grows with the value it falls on."
     ),
-    "defocus_blur": _blur("Defocus blur", "Spreads every pixel over a disk."),
+    "defocus_blur": _blur("defocus blur", "Spreads every pixel over a disk."),
     "glass_blur": _blur(
-        "Glass blur", "Moves neighbouring pixels about, as frosted glass does.", random=True
+        "glass blur", "Moves neighbouring pixels about, as frosted glass does.", random=True
     ),
     "motion_blur": _blur(
-        "Motion blur", "Smears the image along a random direction, as a moved camera.", random=True
+        "motion blur", "Smears the image along a random direction, as a moved camera.", random=True
     ),
-    "zoom_blur": _blur("Zoom blur", "Averages the image with enlarged copies of itself."),
+    "zoom_blur": _blur("zoom blur", "Averages the image with enlarged copies of itself."),
     "gaussian_blur": _blur("Gaussian blur", "Spreads every pixel over a normal bell."),
-    "snow": _weather("Snow", "Brightens the image and lays streaks of flakes over it."),
-    "frost": _weather("Frost", "Mixes in a piece of a photograph of frost."),
-    "frost_procedural": _weather("Frost (procedural)", "Mixes in a computed texture of frost."),
-    "fog": _weather("Fog", "Mixes in clouds and takes contrast away."),
-    "spatter": _weather("Spatter", "Throws drops of water, or from severity 4 mud, on the lens."),
-    "brightness": _weather("Brightness", "Raises the value of every colour.", random=False),
-    "contrast": _digital("Contrast", "Draws every value towards the mean of its channel."),
+    "snow": _weather("snow", "Brightens the image and lays streaks of flakes over it."),
+    "frost": _weather("frost", "Mixes in a piece of a photograph of frost."),
+    "frost_procedural": _weather("frost (procedural)", "Mixes in a computed texture of frost."),
+    "fog": _weather("fog", "Mixes in clouds and takes contrast away."),
+    "spatter": _weather("spatter", "Throws drops of water, or from severity 4 mud, on the lens."),
+    "brightness": _weather("brightness", "Raises the value of every colour.", random=False),
+    "contrast": _digital("contrast", "Draws every value towards the mean of its channel."),
     "elastic_transform": _digital(
-        "Elastic transform", "Shears the image at random and lets it ripple.", random=True
+        "elastic transform", "Shears the image at random and lets it ripple.", random=True
     ),
-    "pixelate": _digital("Pixelate", "Makes the image smaller and larger again."),
+    "pixelate": _digital("pixelate", "Makes the image smaller and larger again."),
     "jpeg_compression": _digital("JPEG compression", "Stores the image as JPEG of low quality."),
-    "saturate": _digital("Saturate", "Takes colour away at severities 1 and 2, then adds some."),
+    "saturate": _digital("saturate", "Takes colour away at severities 1 and 2, then adds some."),
 }
 OFFICIAL: Final = tuple(name for name in CORRUPTIONS if name != "frost_procedural")
 OWN: Final = tuple(name for name in CORRUPTIONS if name != "frost")

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 from typing import Final
 
-from core.datasets.findings import FINDINGS
+from core.datasets.catalogue import FINDINGS
 from core.errors import UsageError
 from core.inference.config import EvaluationConfig
 from core.inference.preprocessing import MOMENTS, Preprocessing

@@ -17,12 +17,13 @@ from pathlib import Path
 from typing import Any, Final
 
 from core import codec
+from core.codes import RefusalCode
 from core.disk import writing
 from core.errors import LibraryError, UsageError
 from core.library.files import ARRAYS, MANIFEST, name_of, read_manifest
 from core.library.manifest import Manifest, Summary
 
-VERSION: Final = 1  # of the table; another one is thrown away and built anew
+VERSION: Final = 2  # of the table; another one is thrown away and built anew
 BUSY_S: Final = 20.0
 RETRY_S: Final = 0.01
 _TABLE: Final = """
@@ -286,7 +287,9 @@ class Index:
         try:
             return _columns(read_manifest(root / run_id), stamp)
         except LibraryError as error:
-            known = {"id": run_id, "stamp": stamp, "damage": error.what, "row": ""}
+            damaged = error.code == RefusalCode.DAMAGED  # then it names the run
+            what = error.what if damaged else f"run {run_id} is damaged: {error.what}"
+            known = {"id": run_id, "stamp": stamp, "damage": what, "row": ""}
             return dict.fromkeys(_COLUMNS) | known | {"name": name_of(root / run_id)}
 
     def _discard(self) -> None:

@@ -71,6 +71,7 @@ def test_a_call_ends_with_the_process_that_waits_for_it(tmp_path):
     with subprocess.Popen(command, cwd=Path(__file__).parents[2]) as parent:
         until(lambda: said.exists() and said.read_text())
         worker = process_identity.identity(int(said.read_text()))
+        assert process_identity.alive(worker)
         parent.kill()
     until(lambda: not process_identity.alive(worker))
 

@@ -12,6 +12,7 @@ from streamlit.testing.v1 import AppTest
 
 from core.inference.film_model import FilmModel
 from core.inference.preprocessing import Preprocessing
+from core.library import SAMPLES, Library
 from core.reports.html import sheet_html
 from core.screens.kit.run_marks import marks
 from core.screens.xray.beside import DIFFER
@@ -23,7 +24,7 @@ from core.xray.picture import Saliency, SaliencyStyle
 from pages.ui import task
 from pages.ui.xray import save
 from pages.ui.xray.ask import FilmResult
-from pages.ui.xray.film_cache import FilmScene, Model
+from pages.ui.xray.film_cache import MODELS, FilmScene, Model
 from pages.ui.xray.films import FilmEntry
 from pages.ui.xray.pictures import PagePicture
 from pages.ui.xray.study import FilmStudy
@@ -60,6 +61,7 @@ def texts(row: list[str]) -> list[str]:
 FILM = FilmEntry(
     id="f1",
     title="Film 1",
+    label="Film 1",
     pixels=np.full((300, 300), 90, np.uint8),
     payload={},
     digest="d" * 32,
@@ -178,6 +180,7 @@ def test_a_model_has_the_badge_of_its_run_and_may_mean_nothing_where_that_is_not
     drawn_film = FilmEntry(
         id="s1",
         title="Synthetic film 1",
+        label="Synthetic 1",
         pixels=FILM.pixels,
         payload={},
         digest="e" * 32,
@@ -316,3 +319,8 @@ def test_a_model_is_removed_brought_back_and_forgotten(xray, weights):  # noqa: 
     fine(test.run())
     assert not Path(model.film_model.weights).exists()
     assert "Undo" not in labels(test)
+
+
+def test_sample_models_are_called_as_their_runs_without_the_data():
+    names = {run_id: Library(Path("unused"), SAMPLES).get(run_id).name for run_id in MODELS}
+    assert names == {key: f"Phantom films, {name}" for key, name in MODELS.items()}

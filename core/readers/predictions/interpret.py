@@ -33,6 +33,7 @@ from core.readers.predictions.judge import JudgedSplit, SettledSplit, prepare, r
 from core.readers.predictions.kinds import KindVerdict
 from core.readers.predictions.offers import (
     GroupOffer,
+    belonging,
     offered,
     repeating,
     unfit,
@@ -188,6 +189,7 @@ def _interpret(contents: Contents, beside: Companions, options: ReadOptions) -> 
     offers = _offers(splits[chosen.part.split], beside, layout)
     inspection = replace(
         inspection,
+        belonging=belonging(offers, chosen.part),
         group_columns=repeating(beside.tables["group"])
         if "group" in beside.tables
         else tuple(offer.key for offer in offers),

@@ -295,15 +295,21 @@ def _places(cells: list[str], distinct: list[str], places: list[int]) -> Int:
     return np.array([at[cell] for cell in cells], dtype=np.int64)
 
 
+def _classes_words(distinct: list[str]) -> str:
+    if len(distinct) == 1:
+        return f'all labels are the same class, "{listed(distinct)}"'
+    return f"the labels name {len(distinct)} classes ({listed(distinct)})"
+
+
 def _two_named(cells: list[str], distinct: list[str], classes: Classes) -> Labels:
     """Two names beside a single column: its own name, or their meaning, says which it states."""
     only = polarity(distinct[0])
     if len(distinct) == 1 and only is not None:  # one class only: the meaning tells which
         return Labels(np.full(len(cells), only, dtype=np.int64), by_name=True)
     if len(distinct) != 2:
-        what = f"{len(distinct)} different names among the labels ({listed(distinct)})"
+        what = f"{_classes_words(distinct)}, but a single column of scores is for two classes"
         remedy = "give a column of scores for each class, or labels of two classes"
-        raise Refused("CLASSES", f"{what} for one column of scores", remedy)
+        raise Refused("CLASSES", what, remedy)
     values = _places(cells, distinct, [0, 1])
     if _says_class(classes.stated, distinct):
         return _stated(values, tuple(distinct), classes.stated)
@@ -329,11 +335,9 @@ def _alphabetical(cells: list[str], distinct: list[str], n_classes: int) -> Labe
             np.array([polarity(cell) for cell in cells], dtype=np.int64), texts=("0", "1")
         )
     if len(distinct) != n_classes:
-        what = (
-            f"{len(distinct)} different names among the labels ({listed(distinct)}) for"
-            f" {n_classes} columns that are not named after them"
-        )
-        raise Refused("CLASSES", what, "name the columns after the classes, or give class numbers")
+        columns = f"the {n_classes} columns of scores are not named after classes"
+        remedy = "name the columns after the classes, or give class numbers"
+        raise Refused("CLASSES", f"{_classes_words(distinct)}, but {columns}", remedy)
     order = distinct
     rule = "in alphabetical order"
     if meanings(distinct) == [1, 0]:

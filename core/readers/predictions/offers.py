@@ -220,14 +220,18 @@ def _not_negative(entry: Entry) -> bool:
     return bool(np.all(np.isfinite(numbers) & (numbers >= 0.0)) and numbers.any())
 
 
-def offered(columns: tuple[GroupOffer, ...], part: SplitArrays) -> list[Notice]:
-    """Say of rows that seem to belong together, where nobody has said whether they do."""
-    meant = [offer for offer in columns if offer.meant]
-    if part.groups is not None or not meant:
-        return []
-    first, *others = meant
+def belonging(columns: tuple[GroupOffer, ...], part: SplitArrays) -> str:
+    """Say what rows seem to belong to; empty where nothing does, or groups were chosen."""
+    first = next((offer for offer in columns if offer.meant), None)
+    if part.groups is not None or first is None:
+        return ""
     place = "their names before the last number" if first.key == ID_STEM else f"column {first.key}"
-    command = first.command
-    text = f"rows seem to belong to {first.groups.count:,} {first.noun} ({place}); say {command}"
-    more = "".join(f" or {offer.command}" for offer in others[:2])
-    return [Notice(NoticeCode.GROUPS_OFFERED, f"{text}{more} so that intervals honour it")]
+    return f"rows seem to belong to {first.groups.count:,} {first.noun} ({place})"
+
+
+def offered(columns: tuple[GroupOffer, ...], part: SplitArrays) -> list[Notice]:
+    """Say of rows that seem to belong together which options would choose what they belong to."""
+    what = belonging(columns, part)
+    commands = [offer.command for offer in columns if offer.meant]
+    remedy = f"say {' or '.join(commands[:3])} so that intervals honour it"
+    return [Notice(NoticeCode.GROUPS_OFFERED, f"{what}; {remedy}")] if what else []

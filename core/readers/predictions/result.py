@@ -109,6 +109,8 @@ class Inspection:
     group_columns, weight_columns : tuple of str
         What may say which rows belong together, and what they count as; `ID_STEM` stands for the
         names of the rows before their last number.
+    belonging : str
+        What rows seem to belong to, where nobody has said whether they do.
     candidates : tuple of ReadingCandidate
         The readings between which the user must choose; empty where the file decides.
     """
@@ -126,6 +128,7 @@ class Inspection:
     id_columns: tuple[str, ...] = ()
     group_columns: tuple[str, ...] = ()
     weight_columns: tuple[str, ...] = ()
+    belonging: str = ""
     candidates: tuple[ReadingCandidate, ...] = ()
 
 

@@ -50,7 +50,24 @@ PLAIN_CAPTION = (
 CURVE_COLUMNS = {"bin_low", "bin_high", "count", "confidence", "accuracy", "gap"}
 ERROR_SIDES = ("smaller error", "larger error")
 ANSWER_SIDES = ("less often right", "more often right")
-PLAIN_SIDES = ("closer", "further off")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ForestWords:
+    """What one edition writes around the differences; `lead` goes before the reference."""
+
+    lead: str
+    explanation: str
+    sides: tuple[str, str]  # of zero
+    caption: str
+
+
+PLAIN_FOREST = ForestWords(
+    lead="How much further off than",
+    explanation="points; hollow: could be chance",
+    sides=("closer", "further off"),
+    caption=PLAIN_CAPTION,
+)
 
 
 @dataclass(frozen=True)
@@ -74,22 +91,12 @@ def plain_view(
     order = _order(runs, comparison, "ece")
     badges = marks([named.id for named in names])
     run_names = [named.name for named in names]
-    forest = _forest(
-        run_names, badges, comparison, "ece", (order, PLAIN_CAPTION), sides=PLAIN_SIDES
-    )
-    if forest is not None:
-        forest = replace(
-            forest,
-            title=f"How much further off than “{run_names[comparison.reference]}”",
-            explanation="points; hollow: could be chance",
-            alt=forest.alt.replace("Difference in ECE from", "How much further off than"),
-        )
     scores = [run.audit.main.metrics.get("ece") for run in runs]
     errors = [None if score is None else score.value for score in scores]
     return replace(
         full,
         sentence=plain_sentence(run_names, errors, comparison),
-        forest=forest,
+        forest=_forest(run_names, badges, comparison, "ece", order, PLAIN_FOREST),
         curves=None,
         diagrams=(),
         table=replace(full.table, names_head="Model", shown=_plain_columns(comparison)),
@@ -120,11 +127,17 @@ def compare_view(
     order = _order(runs, comparison, metric)
     run_names = [named.name for named in names]
     caption = _caption(runs, comparison, metric)
-    sides = ANSWER_SIDES if metric == "accuracy" else ERROR_SIDES
+    unit = "points; " if metric in IN_POINTS else ""
+    forest_words = ForestWords(
+        lead=f"Difference in {name(metric)} from",
+        explanation=f"{unit}paired, {level_words(comparison.level)} intervals; hollow: a tie",
+        sides=ANSWER_SIDES if metric == "accuracy" else ERROR_SIDES,
+        caption=caption,
+    )
     return CompareView(
         eyebrow=_eyebrow(names, runs, comparison),
         sentence=sentence(run_names, comparison, metric),
-        forest=_forest(run_names, badges, comparison, metric, (order, caption), sides=sides),
+        forest=_forest(run_names, badges, comparison, metric, order, forest_words),
         curves=None if comparison.reason else _curves(run_names, badges, runs, (order, caption)),
         diagrams=() if comparison.reason else _diagrams(names, badges, runs, order),
         table=ScoreTable(
@@ -262,11 +275,9 @@ def _forest(
     badges: Sequence[RunMark],
     comparison: Comparison,
     metric: str,
-    order_and_caption: tuple[list[int], str],
-    *,
-    sides: tuple[str, str],
+    order: Sequence[int],
+    words: ForestWords,
 ) -> FigureCard | None:
-    order, caption = order_and_caption
     pairs = [
         (i, comparison.differences[i][metric]) for i in order if metric in comparison.differences[i]
     ]
@@ -274,18 +285,17 @@ def _forest(
     if not pairs:
         return None
     base = names[comparison.reference]
-    unit = "points; " if metric in IN_POINTS else ""
     rows = tuple(_forest_row(names[i], badges[i], difference) for i, difference in pairs)
     return FigureCard(
         key="differences",
-        title=f"Difference in {name(metric)} from “{base}”",
-        explanation=f"{unit}paired, {level_words(comparison.level)} intervals; hollow: a tie",
-        draw=partial(figures.forest, rows, smaller=sides[0], larger=sides[1]),
-        alt=f"Difference in {name(metric)} from {base}: "
+        title=f"{words.lead} “{base}”",
+        explanation=words.explanation,
+        draw=partial(figures.forest, rows, smaller=words.sides[0], larger=words.sides[1]),
+        alt=f"{words.lead} {base}: "
         + "; ".join(f"{row.name} {row.words} ({row.interval})" for row in rows)
         + ".",
         table=_difference_table([(names[i], difference) for i, difference in pairs]),
-        caption=caption,
+        caption=words.caption,
     )
 
 

@@ -56,20 +56,18 @@ class EvaluationWords:
 
     showing: str  # of one under way
     result: tuple[Callable[[float | None], str], str]  # share of right answers, of which images
-    right: Callable[[float], str]
+    share: Callable[[float], str]
+    right: str  # before a share of right answers
     sure: Callable[[float], str]
     heads: tuple[str, ...]
     details: bool  # numbers of papers, and names of sets as files have them
 
 
-def _for_percent(share: float | None) -> str:
-    return f"for {percent(share)}"
-
-
 TECHNICAL: Final = EvaluationWords(
     showing="",
-    result=(_for_percent, "of the"),
-    right=_for_percent,
+    result=(lambda share: f"for {percent(share)}", "of the"),
+    share=percent,
+    right="right for",
     sure=percent,
     heads=("Split or set", "Images", "Right", "ECE", "Mean confidence"),
     details=True,
@@ -77,7 +75,8 @@ TECHNICAL: Final = EvaluationWords(
 PLAIN: Final = EvaluationWords(
     showing="The model is shown images and says of each what it is and how sure it is.",
     result=(lambda share: f"{points(share)} times in 100", "on the"),
-    right=lambda share: f"{in_hundred(share)} times in 100",
+    share=lambda share: f"{in_hundred(share)} times in 100",
+    right="right",
     sure=lambda share: f"{in_hundred(share)} in 100",
     heads=("Images of", "Images", "Right", "Off by, on average", "Says, on average"),
     details=False,
@@ -246,22 +245,19 @@ def judged(
     if judged_split is None:
         return None
     chance = HALF if judged_split.score.metric == "auroc" else 1 / config.n_outputs
-    chance_text = f"{chance:g}" if judged_split.score.metric == "auroc" else words.right(chance)
+    chance_text = f"{chance:g}" if judged_split.score.metric == "auroc" else words.share(chance)
     value, low, high = judged_split.score.value, judged_split.score.low, judged_split.score.high
     assert value is not None
     guessed = (value if low is None else low) <= chance
     if guessed and (value if high is None else high) > chance + FAR:
-        against = (
-            f"So few images do not tell that from guessing ({chance_text.removeprefix('for ')})."
-        )
+        against = f"So few images do not tell that from guessing ({chance_text})."
     elif guessed:
         against = (
-            f"That is no better than guessing ({chance_text.removeprefix('for ')}). Mean and "
-            "standard deviation, the size of the images, the order of the classes or the network "
-            "may be wrong."
+            f"That is no better than guessing ({chance_text}). Mean and standard deviation, the "
+            "size of the images, the order of the classes or the network may be wrong."
         )
     else:
-        verb = "has" if judged_split.score.metric == "auroc" else "would be right"
+        verb = "has" if judged_split.score.metric == "auroc" else f"would be {words.right}"
         against = f"Guessing {verb} {chance_text}."
     papers = _papers(config, judged_split, trained) if words.details else ""
     return Plausibility(
@@ -285,8 +281,8 @@ def _worst(results: Sequence[SplitResult], words: EvaluationWords) -> str:
     if not shifted:
         return ""
     right, says, name = min(shifted)
-    sure = words.sure(says)
-    return f"Least on {name}: right {words.right(right)}, while it says {sure} on average."
+    share, sure = words.share(right), words.sure(says)
+    return f"Least on {name}: {words.right} {share}, while it says {sure} on average."
 
 
 def _papers(

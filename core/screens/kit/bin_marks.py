@@ -57,23 +57,25 @@ def bin_name(bins: BinTable, index: int) -> str:
 
 def bin_words(bins: BinTable, index: int, words: ClaimWords) -> str:
     """Return the sentence of one bin: n, what it says, what came true and its interval."""
-    n = int(bins.count[index])
-    noun = "image" if n == 1 else "images"
-    right = percent(float(bins.accuracy[index]))
-    interval = span(float(bins.ci_low[index]), float(bins.ci_high[index]))
-    says = percent(float(bins.confidence[index]))
-    return (
-        f"{bin_name(bins, index)}: {count(n)} {noun}, "
-        f"{words.says} {says}, {words.right} {right} ({interval})"
-    )
+    return f"{bin_name(bins, index)}: {_size(bins, index)}, {_claim(bins, index, words)}"
 
 
 def hover(bins: BinTable, index: int, words: ClaimWords) -> str:
     """Return the same sentence in two lines with the bin in bold, in plotly's markup."""
-    name = bin_name(bins, index)
-    rest = bin_words(bins, index, words).removeprefix(name)
-    head, says, tail = rest.partition(f", {words.says} ")
-    return f"<b>{name}</b>{head},<br>{says.removeprefix(', ')}{tail}"
+    name = f"<b>{bin_name(bins, index)}</b>"
+    return f"{name}: {_size(bins, index)},<br>{_claim(bins, index, words)}"
+
+
+def _size(bins: BinTable, index: int) -> str:
+    n = int(bins.count[index])
+    return f"{count(n)} {'image' if n == 1 else 'images'}"
+
+
+def _claim(bins: BinTable, index: int, words: ClaimWords) -> str:
+    right = percent(float(bins.accuracy[index]))
+    interval = span(float(bins.ci_low[index]), float(bins.ci_high[index]))
+    says = percent(float(bins.confidence[index]))
+    return f"{words.says} {says}, {words.right} {right} ({interval})"
 
 
 def shares(bins: BinTable) -> tuple[float, float]:

@@ -10,9 +10,9 @@ from core.screens.kit.numbers import (
     MISSING,
     THIN,
     points,
+    points_span,
     three,
     three_span,
-    with_span,
 )
 from core.screens.kit.records import Phrase, Sentence
 from core.screens.kit.words import LABELS
@@ -77,13 +77,11 @@ def size_words(difference: Difference) -> tuple[str, str]:
     assert difference.value is not None
     sign = 1.0 if difference.value > 0 else -1.0
     ends = [None if end is None else sign * end for end in (difference.low, difference.high)]
-    low, high = ends if sign > 0 else ends[::-1]
+    value, (low, high) = sign * difference.value, ends if sign > 0 else ends[::-1]
     if difference.metric in IN_POINTS:
-        text = with_span(sign * difference.value, low, high)
-        size, _, interval = text.partition(" ")
-        return f"{size} points", f" {interval}" if interval else ""
-    size = three(sign * difference.value, *(end for end in ends if end is not None))
-    interval = three_span(sign * difference.value, low, high)
+        size, interval = f"{points(value, low, high)} points", points_span(value, low, high)
+    else:
+        size, interval = three(value, low, high), three_span(value, low, high)
     return size, f" ({interval})" if interval else ""
 
 
@@ -218,18 +216,16 @@ def plain_sentence(
 
 def _counted(ahead: int, behind: int, ties: int) -> str:
     """Return how many of the others do better, do worse, or cannot be told apart."""
-    groups = {"better beyond chance": ahead, "worse beyond chance": behind}
-    parts = [
-        f"{number(n)} {'does' if n == 1 else 'do'} {outcome}" for outcome, n in groups.items() if n
+    outcomes = [
+        (ahead, f"{'does' if ahead == 1 else 'do'} better beyond chance"),
+        (behind, f"{'does' if behind == 1 else 'do'} worse beyond chance"),
+        (ties, "cannot be told from it"),
     ]
-    parts += [_ties(ties)] if ties else []
+    total = ahead + behind + ties
+    parts = [(number(n), outcome) for n, outcome in outcomes if n]
     if len(parts) == 1:
-        return f"All {parts[0].replace(' ', ' others ', 1)}."
-    return f"Of the {number(ahead + behind + ties)} others, {', '.join(parts)}."
-
-
-def _ties(n: int) -> str:
-    return f"{number(n)} cannot be told from it"
+        return f"All {number(total)} others {parts[0][1]}."
+    return f"Of the {number(total)} others, {', '.join(f'{n} {does}' for n, does in parts)}."
 
 
 @dataclass(frozen=True)

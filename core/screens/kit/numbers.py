@@ -9,6 +9,7 @@ THIN = "\u202f"  # narrow no-break space: in long numbers and before the percent
 MINUS = "\u2212"
 MISSING = "–"
 MINUTE, HOUR, DAY = 60, 3_600, 86_400  # seconds
+UNDER_ONE, ALMOST_ALL = "fewer than 1", "almost 100"  # of 100
 MAX_DECIMALS = 4
 SMALLEST_WEIGHT = 0.05  # nearer to a whole number it is one
 SMALLEST = 0.00005  # a share nearer to 0 or 1 is not printed in digits
@@ -77,11 +78,17 @@ def span(low: float | None, high: float | None, *, signed: bool = False) -> str:
     return f"{points(low, high, signed=signed)} to {points(high, low, signed=signed)}"
 
 
+def points_span(value: float | None, low: float | None, high: float | None) -> str:
+    """Return the interval of a number in points, with the same decimals."""
+    if not (known(low) and known(high)):
+        return ""
+    return f"{points(low, value, high)} to {points(high, value, low)}"
+
+
 def with_span(value: float | None, low: float | None, high: float | None) -> str:
     """Return a number in points with its interval: 4.3 (3.8 to 4.9)."""
-    if not (known(low) and known(high)):
-        return points(value)
-    return f"{points(value, low, high)} ({points(low, value, high)} to {points(high, value, low)})"
+    interval = points_span(value, low, high)
+    return f"{points(value, low, high)} ({interval})" if interval else points(value)
 
 
 def three(value: float | None, *others: float | None) -> str:
@@ -125,10 +132,20 @@ def in_hundred(value: float | None, low: float | None = None, high: float | None
     if outside:
         return points(value, low, high)
     if times == 100 and value < 1.0:
-        return "almost 100"
+        return ALMOST_ALL
     if times == 0 and value > 0.0:
-        return "fewer than 1"
+        return UNDER_ONE
     return str(times)
+
+
+def about_hundred(times: str) -> str:
+    """Return times in 100 as a rough number, unless they are so already."""
+    return times if times in {UNDER_ONE, ALMOST_ALL} else f"about {times}"
+
+
+def singular(times: str) -> bool:
+    """Whether times in 100 are followed by a singular."""
+    return times in {"1", UNDER_ONE}
 
 
 def edges(low: float, high: float) -> tuple[str, str]:

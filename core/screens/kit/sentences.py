@@ -12,7 +12,7 @@ from core.metrics.records import TargetAudit
 from core.metrics.verdict import MATERIAL
 from core.metrics.verdict_codes import MixedReading, VerdictCode
 from core.screens.kit.bin_marks import shares
-from core.screens.kit.numbers import count, in_hundred, percent, points, span
+from core.screens.kit.numbers import count, in_hundred, percent, points, singular, span
 from core.screens.kit.records import Phrase, Sentence
 from core.screens.kit.theme import Tone
 from core.screens.kit.tiles import calibration_error
@@ -147,7 +147,7 @@ def plain_sentence(target: TargetAudit) -> Sentence:
             f"it is right {_times(right)}."
         )
     else:
-        first = PLAIN_PRESENCE[reading].replace("{name}", f"“{name}”")
+        first = PLAIN_PRESENCE[reading].format(name=f"“{name}”")
         rest = (
             f"Over all pictures it expects “{name}” {_times(says)} in 100; "
             f"it was there {_times(right)}."
@@ -242,4 +242,4 @@ def _images(n: int) -> str:
 
 
 def _times(times: str) -> str:
-    return f"{times} {'time' if times in {'1', 'fewer than 1'} else 'times'}"
+    return f"{times} {'time' if singular(times) else 'times'}"

@@ -160,12 +160,12 @@ def ood_view(  # noqa: PLR0913  each is a separate part of the page
 
 
 def _tile(score: Score) -> Tile:
-    label, _, positive = LABELS[score.metric].partition(", ")
+    label, positive = LABELS[score.metric]
     return Tile(
         label,
         f"{score.value:.3f}" if score.value is not None else "–",
         interval=share_span(score),
-        note=positive or ("" if score.metric == "detection_error" else "OOD positive"),
+        note=positive,
         help=HELP[score.metric],
     )
 

@@ -11,7 +11,6 @@ from core.studies.ood import ScoreSeparation
 
 POSITIVE = "positive class: out-of-distribution"
 FAMILIAR = ("max_logit", "energy")  # scores that say nothing of certainty
-NAMES = ("Gaussian", "JPEG")  # words that keep their capitals inside a sentence
 HELP = {
     "auroc": "Shown one ordinary and one strange input, how often the strange one scores higher. "
     "A half is guessing.",
@@ -23,13 +22,13 @@ HELP = {
     "sentence's number at 5 %.",
     "detection_error": "The smallest mean of missed share and false alarms at any threshold.",
 }
-LABELS = {
-    "auroc": "AUROC",
-    "aupr_out": "AUPR, OOD positive",
-    "aupr_in": "AUPR, ID positive",
-    "fpr95": "FPR at 95 % TPR, OOD positive",
-    "fpr95_in": "FPR at 95 % TPR, ID positive",
-    "detection_error": "Detection error",
+LABELS = {  # of each number, and its positive class
+    "auroc": ("AUROC", "OOD positive"),
+    "aupr_out": ("AUPR", "OOD positive"),
+    "aupr_in": ("AUPR", "ID positive"),
+    "fpr95": ("FPR at 95 % TPR", "OOD positive"),
+    "fpr95_in": ("FPR at 95 % TPR", "ID positive"),
+    "detection_error": ("Detection error", ""),
 }
 
 
@@ -67,8 +66,7 @@ def set_name(split: str, owner: str = "") -> SetName:
     if outside_set.kind == "svhn":
         return SetName(f"{outside_set.label}{suffix}", "street numbers", outside_set)
     if outside_set.corruption:
-        kind = CORRUPTIONS[outside_set.corruption].label
-        kind = kind if kind.startswith(NAMES) else f"{kind[0].lower()}{kind[1:]}"
+        kind = CORRUPTIONS[outside_set.corruption].noun
         things = f"pictures with {kind} of severity {outside_set.severity}"
         return SetName(f"{outside_set.label}{suffix}", things, outside_set)
     return SetName(f"{outside_set.label}{suffix}", f"pictures of “{outside_set.root}”", outside_set)

@@ -52,29 +52,7 @@ def landscape(surface: Landscape, line: Float, theme: Theme) -> go.Figure:
         range=[float(surface.gammas[0]), float(surface.gammas[-1])],
         showgrid=False,
     )
-    best = surface.best
-    right = best.temperature < WORDS_LEFT_FROM  # where there is room for words
-    settings["annotations"] = [
-        _word(theme, _place(surface))
-        | {
-            "x": np.log10(best.temperature),
-            "y": best.gamma,
-            "xshift": 12 if right else -12,
-            "xanchor": "left" if right else "right",
-        },
-        _word(theme, "best T for each γ")
-        | {
-            "x": np.log10(min(line[-4], surface.temperatures[-1])),
-            "y": GAMMAS[-4],
-            "xshift": -10,
-            "xanchor": "right",
-        },
-    ]
-    if abs(best.gamma) > CLOSE:
-        settings["annotations"].append(
-            _word(theme, "temperature scaling: γ = 0")
-            | {"x": ends[0], "y": 0, "xanchor": "left", "yanchor": "middle"}
-        )
+    settings["annotations"] = _annotations(surface, line, theme)
     figure = go.Figure(layout=settings)
     figure.add_trace(_heatmap(surface, theme))
     figure.add_hline(y=0, line={"color": "#FFFFFF", "width": 1.2, "dash": "dot"})
@@ -91,8 +69,8 @@ def landscape(surface: Landscape, line: Float, theme: Theme) -> go.Figure:
         )
     figure.add_trace(
         go.Scatter(
-            x=[best.temperature],
-            y=[best.gamma],
+            x=[surface.best.temperature],
+            y=[surface.best.gamma],
             name="best",
             mode="markers",
             marker={"size": 12, "color": "#FFFFFF", "line": {"color": "#000000", "width": 2.5}},
@@ -100,6 +78,37 @@ def landscape(surface: Landscape, line: Float, theme: Theme) -> go.Figure:
         )
     )
     return figure
+
+
+def _annotations(surface: Landscape, line: Float, theme: Theme) -> list[dict[str, Any]]:
+    """Name the best place and the line where there is room, and the plain temperatures."""
+    best = surface.best
+    right = best.temperature < WORDS_LEFT_FROM
+    at_best = {
+        "x": np.log10(best.temperature),
+        "y": best.gamma,
+        "xshift": 12 if right else -12,
+        "xanchor": "left" if right else "right",
+    }
+    at_line = {
+        "x": np.log10(min(line[-4], surface.temperatures[-1])),
+        "y": GAMMAS[-4],
+        "xshift": -10,
+        "xanchor": "right",
+    }
+    words = [
+        _word(theme, _place(surface)) | at_best,
+        _word(theme, "best T for each γ") | at_line,
+    ]
+    if abs(best.gamma) > CLOSE:
+        left = {
+            "x": np.log10(surface.temperatures[0]),
+            "y": 0,
+            "xanchor": "left",
+            "yanchor": "middle",
+        }
+        words.append(_word(theme, "temperature scaling: γ = 0") | left)
+    return words
 
 
 def _place(surface: Landscape) -> str:

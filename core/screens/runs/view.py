@@ -73,9 +73,8 @@ def run_table(rows: Sequence[RunRow]) -> RunTable:
 
 def damaged_words(run: DamagedRun) -> tuple[str, str]:
     """Return what is wrong with a run that cannot be opened, and what can be done."""
-    what = run.what if run.id in run.what else f"run {run.id} is damaged: {run.what}"
     removal = "delete it" if run.own else "remove it by hand"
-    named = f"{run.name}: {what}" if run.name else what
+    named = f"{run.name}: {run.what}" if run.name else run.what
     return named, f"restore its folder from a backup, or {removal}"
 
 

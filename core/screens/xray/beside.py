@@ -132,8 +132,8 @@ def sentence(opinions: Sequence[Opinion], name: str, words: FindingWords) -> Sen
     words : FindingWords
     """
     scores = [(opinion.name, opinion.score(name)) for opinion in opinions]
-    texts = [f"{score_words(score)} with {who}" for who, score in scores if score is not None]
-    texts[0] = texts[0].replace(" with", " of 100 with", 1)
+    first, *others = [(who, score_words(score)) for who, score in scores if score is not None]
+    texts = [f"{first[1]} of 100 with {first[0]}", *(f"{text} with {who}" for who, text in others)]
     parts = [Phrase(f"For {words.inside(name)} this film scores {listed(texts)}.")]
     parts += _verdict(opinions, name)
     parts += [Phrase(f" {text}") for text in _rest(opinions, name)]
@@ -264,7 +264,7 @@ def _counts(opinion: Opinion, name: str) -> dict[str, Estimate | Cell]:
         return row_cells
     share = share_cell(place)
     return row_cells | {
-        "films": Estimate(place.n, note=f"scored {place.range}"),
+        "films": Estimate(place.n, note=f"scored {place.range()}"),
         "share": replace(share, reason="", note=share.note or share.reason),
     }
 

@@ -9,7 +9,7 @@ import numpy as np
 from core.codes import NoticeCode
 from core.metrics.clinical import Bands, bands
 from core.predictions import Predictions
-from core.screens.kit.numbers import THIN, count, in_hundred, percent
+from core.screens.kit.numbers import THIN, about_hundred, count, in_hundred, percent, singular
 from core.screens.kit.records import Phrase, Sentence
 from core.screens.xray.plain import FEW_FILMS, HundredFilms, band_tone, hundred, of_hundred
 from core.screens.xray.words import TONES, ClinicSource, FindingWords
@@ -98,10 +98,9 @@ class ReferenceBand:
         """Whether it holds too few films for a number of 100."""
         return self.n < FEW_FILMS
 
-    @property
-    def range(self) -> str:
-        """The band in words: "70 to 80"."""
-        return band_words(float(self.bands.low[self.i]), float(self.bands.high[self.i]))
+    def range(self, joint: str = "to") -> str:
+        """Return the band in words: "70 to 80"."""
+        return band_words(float(self.bands.low[self.i]), float(self.bands.high[self.i]), joint)
 
     @property
     def hundred(self) -> tuple[str, str, str]:
@@ -159,9 +158,9 @@ def score_words(score: float) -> str:
     return str(times)
 
 
-def band_words(low: float, high: float) -> str:
-    """Return a band of scores: "70 to 80"."""
-    return f"{100 * low:.0f} to {100 * high:.0f}"
+def band_words(low: float, high: float, joint: str = "to") -> str:
+    """Return a band of scores: "70 to 80", or with another word between its ends."""
+    return f"{100 * low:.0f} {joint} {100 * high:.0f}"
 
 
 def sentence(
@@ -175,7 +174,7 @@ def sentence(
         rest = " What such a score is worth is not known: no test set of this model is loaded."
         return Sentence((Phrase(first), Phrase(rest)))
     place, test_set = known.at(index, score), known.source.reference_class
-    between = place.range.replace(" to ", " and ")
+    between = place.range("and")
     if place.n == 0:
         rest = (
             f" No film of {test_set} scored between {between}, so what that is worth is not known."
@@ -190,11 +189,12 @@ def sentence(
         return Sentence((Phrase(first), Phrase(rest)))
     first = f"{scores}."
     times, low, high = place.hundred
-    about = "" if times.startswith(("fewer", "almost")) else "about "
-    was = "was" if times in {"1", "fewer than 1"} else "were"
+    was = "was" if singular(times) else "were"
     return Sentence(
         (
-            Phrase(f"{first} Of 100 films that it scores between {between}, {about}{times} "),
+            Phrase(
+                f"{first} Of 100 films that it scores between {between}, {about_hundred(times)} "
+            ),
             Phrase(f"({low} to {high})", "quiet"),
             Phrase(f" {was} labelled with {label}."),
         )
@@ -256,7 +256,7 @@ def _counts(source: ClinicSource, prevalence: float) -> str:
 def icons(scored: FilmScores, index: int, known: Reference) -> tuple[HundredFilms | None, str]:
     """Return 100 films like this one as icons, and how many were counted."""
     place = known.at(index, scored.scores[index])
-    note = f"{films_words(place.n)} scored {place.range} in {known.source.reference_class}"
+    note = f"{films_words(place.n)} scored {place.range()} in {known.source.reference_class}"
     return hundred(place.bands, place.i), note
 
 

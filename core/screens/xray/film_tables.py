@@ -81,7 +81,7 @@ def cells(
         return own | dict.fromkeys(("share", "films", "reading"))
     bands, i = place.bands, place.i
     return own | {
-        "band": place.range,
+        "band": place.range(),
         "band_low": float(bands.low[i]),
         "band_high": float(bands.high[i]),
         "films": place.n,

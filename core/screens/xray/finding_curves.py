@@ -93,16 +93,6 @@ def _curve(curve: FlexibleCurve, ends: Float, theme: Theme, *, few: bool) -> lis
         log_odds(np.clip(part[inside], *ends)) for part in (curve.low, curve.observed, curve.high)
     )
     colour = theme.quiet if few else theme.ink
-    band = go.Scatter(
-        x=np.concatenate([x, x[::-1]]),
-        y=np.concatenate([low, high[::-1]]),
-        name="band",
-        mode="lines",
-        fill="toself",
-        fillcolor=faded(colour, 0.13),
-        line={"width": 0},
-        hoverinfo="skip",
-    )
     line = go.Scatter(
         x=x,
         y=mid,
@@ -115,7 +105,21 @@ def _curve(curve: FlexibleCurve, ends: Float, theme: Theme, *, few: bool) -> lis
         hovertemplate=f"scored %{{customdata[0]:.2f}}{THIN}%:<br>curve %{{customdata[1]:.2f}} "
         "(%{customdata[2]:.2f} to %{customdata[3]:.2f})<extra></extra>",
     )
-    return [band, line]
+    return [_band(x, low, high, faded(colour, 0.13)), line]
+
+
+def _band(x: Float, low: Float, high: Float, colour: str) -> go.Scatter:
+    """Return the area between two curves."""
+    return go.Scatter(
+        x=np.concatenate([x, x[::-1]]),
+        y=np.concatenate([low, high[::-1]]),
+        name="band",
+        mode="lines",
+        fill="toself",
+        fillcolor=colour,
+        line={"width": 0},
+        hoverinfo="skip",
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -251,18 +255,8 @@ def decision(
         theme, "Benefit: net true alarms of 100", range=[bottom, top], nticks=7
     )
     figure = go.Figure(layout=settings)
-    figure.add_trace(
-        go.Scatter(
-            x=np.concatenate([x, x[::-1]]),
-            y=np.clip(np.concatenate([low, high[::-1]]), bottom, top),
-            name="band",
-            mode="lines",
-            fill="toself",
-            fillcolor=faded(theme.accent, 0.18),
-            line={"width": 0},
-            hoverinfo="skip",
-        )
-    )
+    low, high = np.clip(low, bottom, top), np.clip(high, bottom, top)
+    figure.add_trace(_band(x, low, high, faded(theme.accent, 0.18)))
     figure.add_hline(y=0, line={"color": theme.quiet, "width": 1.6, "dash": "dot"})
     figure.add_trace(
         go.Scatter(

@@ -10,7 +10,16 @@ from core.metrics.clinical import bands as estimate_bands
 from core.metrics.grouped import summary_of
 from core.metrics.ranked import Ranked
 from core.predictions import Outcomes
-from core.screens.kit.numbers import THIN, count, in_hundred, known, percent, points
+from core.screens.kit.numbers import (
+    THIN,
+    about_hundred,
+    count,
+    in_hundred,
+    known,
+    percent,
+    points,
+    singular,
+)
 from core.screens.kit.records import Column, FigureCard, Phrase, Sentence, Swatch, Table
 from core.screens.kit.theme import Tone
 from core.screens.xray.finding_figures import BandDot, band_name
@@ -212,8 +221,7 @@ def band_sentence(
         )
         return Sentence((Phrase(none),))
     times, at_least, at_most = of_hundred(bands, i)
-    about = "" if times.startswith(("fewer", "almost")) else "about "
-    was = "was" if times in {"1", "fewer than 1"} else "were"
+    was = "was" if singular(times) else "were"
     if prevalence is None:
         lead = f"Of 100 {source.films} that the model scores between {low} and {high}{THIN}%, "
         rest = f" {was} {with_it} in {source.reference_class}."
@@ -225,7 +233,7 @@ def band_sentence(
         rest = f" would be {with_it}, if only the prevalence differs from {source.reference_class}."
     return Sentence(
         (
-            Phrase(f"{lead}{about}{times}"),
+            Phrase(f"{lead}{about_hundred(times)}"),
             Phrase(f" ({at_least} to {at_most})", "quiet"),
             Phrase(rest),
         ),

@@ -19,11 +19,15 @@ LEAST_OFF: Final = 0.01  # of ECE: a score that is off by less may be read as a 
 
 @dataclass(frozen=True)
 class Badge:
-    """What must be said over the numbers: a heading and its text; `alarm` for the strongest."""
+    """What must be said over the numbers: a heading and its text; `alarm` for the strongest.
+
+    `recalibrated` where it speaks of a recalibration, and not of scores that need one.
+    """
 
     title: str
     text: str
     alarm: bool = False
+    recalibrated: bool = False
 
 
 def few(analysis: OneFinding) -> bool:
@@ -189,6 +193,7 @@ def _recalibrated(source: ClinicSource, analysis: OneFinding) -> Badge:
         f"ECE goes from {_with_floor(changed.before)} to {_with_floor(after(analysis))}: "
         f"{points(difference.value, signed=True)} points "
         f"({span(difference.low, difference.high, signed=True)}), {verdict}.",
+        recalibrated=True,
     )
 
 

@@ -12,7 +12,7 @@ from core.screens.ood import table as ood_table
 from core.screens.ood.table import SetRow
 from core.screens.ood.words import SetName
 from core.studies import ood as study
-from pages.ui import cache, session, state, widgets
+from pages.ui import cache, picked_runs, state, widgets
 from pages.ui.ood import cache as cache_ood
 from pages.ui.ood import sets
 from pages.ui.ood.cache import OodQuestion, SplitSource
@@ -152,12 +152,7 @@ def picker(run: cache.Run) -> list[cache.Run]:
 
 
 def _keep(ids: Sequence[str]) -> None:
-    st.session_state["set.ood_beside"] = list(ids)
-    linked = [run_id for run_id in ids if run_id not in session.drafts()]
-    if linked:
-        st.query_params["beside"] = ",".join(linked)
-    else:
-        st.query_params.pop("beside", None)
+    picked_runs.keep("set.ood_beside", "beside", ids)
 
 
 def _candidates(run: cache.Run) -> list[cache.Run]:

@@ -1,6 +1,6 @@
 """Other runs beside the open one on the post-hoc page: before and after their temperature."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import streamlit as st
 
@@ -10,7 +10,7 @@ from core.screens.kit.run_marks import marks
 from core.screens.posthoc import innate
 from core.studies.innate import InnateCalibration
 from core.studies.posthoc import NONE
-from pages.ui import cache, session, state, widgets
+from pages.ui import cache, picked_runs, session, state, widgets
 from pages.ui.posthoc import cache as cache_posthoc
 from pages.ui.posthoc.cache import MethodChoice, PosthocStep, RowChoice
 
@@ -48,13 +48,8 @@ def picker(run: cache.Run, task: Task) -> list[cache.Run]:
     return [other for other in map(_find_run, chosen) if other is not None]
 
 
-def _keep(ids: list[str]) -> None:
-    st.session_state["set.beside"] = list(ids)
-    linked = [run_id for run_id in ids if run_id not in session.drafts()]
-    if linked:
-        st.query_params["beside"] = ",".join(linked)
-    else:
-        st.query_params.pop("beside", None)
+def _keep(ids: Sequence[str]) -> None:
+    picked_runs.keep("set.beside", "beside", ids)
 
 
 def _find_run(run_id: str) -> cache.Run | None:

@@ -294,13 +294,11 @@ def _remedy(inspection: Inspection) -> str:
     return "add a label file below"
 
 
-def _notice_for_page(notice: Notice) -> Notice:
-    """Return an offer of groups that points at the choice below, not at a command's option."""
-    if notice.code != NoticeCode.GROUPS_OFFERED:
-        return notice
-    return Notice(
-        notice.code, f"{notice.text.rpartition('; say ')[0]}; choose below whether they do"
-    )
+def _notices(result: ReadResult) -> tuple[Notice, ...]:
+    """Return the notices; an offer of groups names the choice below, not a command's option."""
+    code = NoticeCode.GROUPS_OFFERED
+    offer = Notice(code, f"{result.inspection.belonging}; choose below whether they do")
+    return tuple(offer if notice.code == code else notice for notice in result.notices)
 
 
 def _check(reading: ImportReading, result: ReadResult) -> None:
@@ -313,7 +311,7 @@ def _check(reading: ImportReading, result: ReadResult) -> None:
             st.markdown(f"Read as **{kind}**: {esc(inspection.reason)}.")
         if reading.recalled:
             _recalled(reading)
-        frame.notices(tuple(_notice_for_page(notice) for notice in result.notices))
+        frame.notices(_notices(result))
         _preview(inspection)
         options = _belonging(inspection, _choices(reading, inspection))
         for name, file in reading.upload.tables.items():

@@ -26,7 +26,11 @@ from pages.ui.scoped import Results, cached
 HELD_OUT: Final = 1  # a seed of films that no model was trained on: those of the data set have 0
 # A nodule, a consolidation, an effusion, a large heart, several at once, and none; a test looks.
 EXAMPLES: Final = (39, 5, 16, 17, 7, 1)
-MODELS: Final = ("phantom-ce", "phantom-focal-3", "phantom-fcl")
+MODELS: Final = {  # samples of the library, and what they are called beside each other
+    "phantom-ce": "Cross-entropy",
+    "phantom-focal-3": "Focal γ = 3",
+    "phantom-fcl": "FCL",
+}
 WEIGHTS: Final = "weights.safetensors"
 
 
@@ -81,11 +85,10 @@ def _sample(manifest: Manifest) -> Model:
         preprocessing=preprocessing,
         weights=weights,
     )
-    name = manifest.name.removeprefix("Phantom films, ")
     names = manifest.class_names
     return Model(
         id=manifest.id,
-        name=name,
+        name=MODELS[manifest.id],
         film_model=network,
         findings=names,
         synthetic=True,

@@ -45,6 +45,8 @@ class FilmEntry:
     id : str
         In the link of synthetic films, of this session alone otherwise.
     title : str
+    label : str
+        The title in two words, under a thumbnail.
     pixels : (H, W) uint8
     payload : dict
         How the process that holds torch is told of it.
@@ -59,6 +61,7 @@ class FilmEntry:
 
     id: str
     title: str
+    label: str
     pixels: Pixels
     payload: dict[str, Any]  # plain JSON
     digest: str
@@ -118,6 +121,7 @@ def _synthetic(place: int) -> FilmEntry:
     return FilmEntry(
         id=f"s{place + 1}",
         title=f"Synthetic film {place + 1}",
+        label=f"Synthetic {place + 1}",
         pixels=phantom_film.pixels,
         payload={"phantom": [HELD_OUT, index]},
         digest=f"phantom-{HELD_OUT}-{index}",
@@ -184,6 +188,7 @@ def _hold(reading: FilmReading) -> None:
     film = FilmEntry(
         id=f"f{reading.number}",
         title=f"Film {reading.number}",
+        label=f"Film {reading.number}",
         pixels=read.pixels,
         payload={"file": str(file)},
         digest=read.digest,

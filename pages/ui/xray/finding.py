@@ -136,7 +136,7 @@ def _badge(score_badge: Badge | None) -> None:
     """Say that scores are no probabilities, or that they were recalibrated; with the way out."""
     if score_badge is None:
         return
-    recalibrated = score_badge.title.startswith("Recalibrated")
+    recalibrated = score_badge.recalibrated
     with st.container(key=f"clinic_badge_{'alarm' if score_badge.alarm else 'note'}"):
         widgets.caveat(score_badge.title, score_badge.text, helpful=recalibrated)
         st.button(

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
 import streamlit as st
@@ -10,6 +11,7 @@ from core.screens.xray import film as views
 from core.screens.xray import saliency as words
 from core.screens.xray.film import Reference
 from core.screens.xray.saliency import SaliencyFocus
+from core.screens.xray.words import finding
 from core.xray import heat, phantom
 from core.xray.methods import DEFAULT, METHODS
 from core.xray.picture import DrawnBox, Saliency, SaliencyStyle
@@ -172,59 +174,34 @@ def _picture(
     bare = _scene(film, None, settings, marks)
     index = views.place_of(result.scored.findings, name)
     scale = settings.scale if METHODS[settings.method].at_once else words.OWN
+    picture = partial(PagePicture, scene=bare, index=index, scale=scale)
     if index is None:
-        return PagePicture(
-            result=result,
-            scene=bare,
-            index=None,
-            scale=scale,
-            why_not=f"This model has no finding {name.replace('_', ' ')}.",
-        )
+        return picture(result=result, why_not=f"This model has no finding {finding(name)}.")
     if settings.look == "film":
-        return PagePicture(result=result, scene=bare, index=index, scale=scale)
+        return picture(result=result)
     score = result.scored.scores[index]
     threshold = _threshold(reference, name)
     least = views.HALF if threshold is None else threshold
     place = f"{film.digest}.{result.model.id}.{views.spelled(name)}"
     anyway = f"xray.anyway.{place}"
     if score < least and not st.session_state.get(anyway):
-        why = words.hidden(score, threshold)
-        return PagePicture(
-            result=result,
-            scene=bare,
-            index=index,
-            scale=scale,
-            why_not=why,
-            offer=("Show anyway", anyway),
-        )
+        why_not, offer = words.hidden(score, threshold), ("Show anyway", anyway)
+        return picture(result=result, why_not=why_not, offer=offer)
     compute = f"xray.compute.{place}.{settings.method}.{settings.layer}"
     if not METHODS[settings.method].at_once and not st.session_state.get(compute):
-        label = f"Compute {METHODS[settings.method].label}"
-        return PagePicture(
-            result=result,
-            scene=bare,
-            index=index,
-            scale=scale,
-            why_not=words.slow(settings.method),
-            offer=(label, compute),
-        )
+        offer = (f"Compute {METHODS[settings.method].label}", compute)
+        return picture(result=result, why_not=words.slow(settings.method), offer=offer)
     mapped = ask.look_as(result, film, settings.method, settings.layer, index)
     if mapped is None:
-        return PagePicture(result=result, scene=bare, index=index, scale=scale)
+        return picture(result=result)
     if heat.blank(mapped.maps[index]):
-        return PagePicture(result=mapped, scene=bare, index=index, scale=scale, why_not=words.BLANK)
+        return picture(result=mapped, why_not=words.BLANK)
     top = _top(film, mapped, index, scale)
     if top is None:
-        return PagePicture(result=mapped, scene=bare, index=index, scale=scale)
+        return picture(result=mapped)
     saliency = Saliency(mapped.maps[index], mapped.frame, top)
     focus = words.focus(saliency.coarse, saliency.frame, [mark.box for mark in marks])
-    return PagePicture(
-        result=mapped,
-        scene=_scene(film, saliency, settings, marks),
-        index=index,
-        scale=scale,
-        focus=focus,
-    )
+    return picture(result=mapped, scene=_scene(film, saliency, settings, marks), focus=focus)
 
 
 def _marks(film: FilmEntry, name: str) -> tuple[DrawnBox, ...]:

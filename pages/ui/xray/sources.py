@@ -72,9 +72,8 @@ def _thumb(film: FilmEntry, *, chosen: bool) -> None:
     ):
         encoded = base64.b64encode(film_cache.thumb(film.digest, film.pixels)).decode()
         st.html(f'<img class="c-thumb" alt="" src="data:image/png;base64,{encoded}">')
-        label = film.title.replace("Synthetic film", "Synthetic")
         st.button(
-            f"{label}, shown" if chosen else label,
+            f"{film.label}, shown" if chosen else film.label,
             key=f"xray.pick.{film.id}",
             type="secondary" if chosen else "tertiary",
             on_click=xray_films.choose,

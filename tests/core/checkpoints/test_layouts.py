@@ -70,7 +70,10 @@ def test_safetensors(through, shuffle, torch):
     from safetensors.torch import save
 
     plain = {name: one.contiguous() for name, one in shuffle.state_dict().items()}
-    through(save(plain, {"format": "pt"}), shuffle, SHUFFLE, name="model.safetensors")
+    data = save(plain, {"format": "pt"})
+    file, found, _ = through(data, shuffle, SHUFFLE, name="model.safetensors")
+    assert file.format == "safetensors"
+    assert (found.renamed, found.left) == ("", ())
 
 
 def data_parallel(torch, net):

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from core.datasets.base import SplitDataset
-from core.datasets.findings import FINDINGS
+from core.datasets.catalogue import FINDINGS
 from core.datasets.load import load
 from core.datasets.stream import StreamedSplit
 from core.errors import Refused

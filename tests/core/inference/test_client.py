@@ -171,6 +171,7 @@ def test_a_process_in_the_middle_of_a_call_ends_with_the_one_that_asked(tmp_path
     with subprocess.Popen(command, cwd=Path(__file__).parents[3]) as parent:
         until(lambda: said.exists() and said.read_text())
         worker = process_identity.identity(int(said.read_text()))
+        assert process_identity.alive(worker)
         parent.kill()
     until(lambda: not process_identity.alive(worker))
 

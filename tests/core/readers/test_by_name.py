@@ -302,3 +302,28 @@ def test_files_are_not_turned_for_weights_beside_labels() -> None:
     whole = made.npz(logits=np.round(z * 10).astype(int))
     found = read(whole, weighted, names=("x.npz", "y.npz"))
     np.testing.assert_array_equal(the_part(found).labels, y)
+
+
+@pytest.mark.parametrize(
+    ("labels", "named"),
+    [
+        (["cat"] * 4, 'all labels are the same class, "cat"'),
+        (["cat", "cow", "dog", "cow"], "the labels name 3 classes (cat, cow, dog)"),
+    ],
+)
+def test_names_of_classes_that_fit_no_columns_are_refused_by_name(
+    labels: list[str], named: str
+) -> None:
+    single = refused(made.table(("score", "label"), zip([0.1, 0.8, 0.6, 0.3], labels, strict=True)))
+    assert (single.code, single.what) == (
+        "CLASSES",
+        f"{named}, but a single column of scores is for two classes",
+    )
+    scores = [(0.1, 0.9), (0.8, 0.2), (0.6, 0.4), (0.3, 0.7)]
+    rows = [[*pair, label] for pair, label in zip(scores, labels, strict=True)]
+    several = refused(made.table(("p_0", "p_1", "label"), rows))
+    assert (several.code, several.what) == (
+        "CLASSES",
+        f"{named}, but the 2 columns of scores are not named after classes",
+    )
+    assert several.remedy == "name the columns after the classes, or give class numbers"

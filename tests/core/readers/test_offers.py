@@ -30,11 +30,12 @@ def test_a_column_with_a_telling_name_whose_values_repeat_is_offered(name):
     assert again.group_columns == (name,)
 
 
-def test_the_notice_counts_what_rows_belong_to():
-    assert offers(read(rows(patient=PATIENT))) == (
-        "rows seem to belong to 20 patients (column patient); say --group patient so that "
-        "intervals honour it"
-    )
+def test_the_notice_counts_what_rows_belong_to_and_a_page_has_it_without_the_options():
+    found = read(rows(patient=PATIENT))
+    belonging = "rows seem to belong to 20 patients (column patient)"
+    assert offers(found) == f"{belonging}; say --group patient so that intervals honour it"
+    assert found.inspection.belonging == belonging
+    assert read(rows(patient=PATIENT), group="patient").inspection.belonging == ""
 
 
 @pytest.mark.parametrize("name", ["patient age", "reader_age", "sitting", "margin"])

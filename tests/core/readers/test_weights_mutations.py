@@ -56,18 +56,22 @@ def inside(data: bytes, rng: np.random.Generator) -> bytes:
     return made.archive({**parts, name: changed(parts[name], rng)})
 
 
-def read_all(name: str, data: bytes) -> None:
-    """Read every tensor: what is handed over has the shape and type that it claims."""
+def read_all(name: str, data: bytes) -> list[tuple[int, ...]]:
+    """Read every tensor: what is handed over has the shape and size that it claims."""
+    shapes = []
     for one in read_weights_file(FileBytes.of_bytes(name, data)).groups:
         for info in one.group.tensors:
             numbers = one.numbers(info.name)
             assert numbers.shape == info.shape
             assert numbers.size == math.prod(info.shape)
+            shapes.append(info.shape)
+    return shapes
 
 
 def test_the_files_are_valid_before_they_are_changed(files: dict[str, bytes]) -> None:
+    convolution, norm = [(2,), (2, 1, 3, 3)], [()] + 4 * [(2,)]
     for name, data in files.items():
-        read_all(name, data)
+        assert sorted(read_all(name, data)) == sorted(convolution + norm)
 
 
 @pytest.mark.parametrize("kind", ["net.safetensors", "new.pt", "old.pt", "pickle of new.pt"])

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from core.datasets.findings import FINDINGS
+from core.datasets.catalogue import FINDINGS
 from core.library import open_library
 from core.predictions import Task
 from core.training.config import from_json

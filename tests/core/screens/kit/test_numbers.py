@@ -28,6 +28,8 @@ T = "\u202f"
         (numbers.with_span(0.043, 0.038, 0.049), "4.3 (3.8 to 4.9)"),
         (numbers.with_span(0.001, 0.0002, 0.003), "0.10 (0.02 to 0.30)"),  # a bound would be 0.0
         (numbers.with_span(0.043, None, None), "4.3"),
+        (numbers.points_span(0.001, 0.0002, 0.003), "0.02 to 0.30"),
+        (numbers.points_span(0.043, None, 0.05), ""),
         (numbers.span(-0.013, 0.005, signed=True), "−1.3 to +0.5"),
         (numbers.points(-0.085, signed=True), "−8.5"),
         (numbers.points(0.0, signed=True), "0.0"),
@@ -44,9 +46,19 @@ T = "\u202f"
         (numbers.in_hundred(0.998), "almost 100"),
         (numbers.in_hundred(0.001), "fewer than 1"),
         (numbers.in_hundred(0.023, 0.021, 0.025), "2.3"),  # 2 lies outside its own interval
+        (numbers.about_hundred("12"), "about 12"),
+        (numbers.about_hundred(numbers.in_hundred(0.998)), "almost 100"),
+        (numbers.about_hundred(numbers.in_hundred(0.001)), "fewer than 1"),
         (numbers.edges(0.8667, 0.9333), ("0.87", "0.93")),
         (numbers.edges(0.99912, 0.99987), ("0.9991", "0.9999")),
     ],
 )
 def test_numbers_are_written_as_people_read_them(said, expected):
     assert said == expected
+
+
+@pytest.mark.parametrize(
+    ("share", "singular"), [(0.01, True), (0.001, True), (0.0, False), (0.02, False), (1.0, False)]
+)
+def test_one_and_less_than_one_of_a_hundred_are_singular(share, singular):
+    assert numbers.singular(numbers.in_hundred(share)) == singular
