@@ -8,7 +8,7 @@ from core.screens.kit.numbers import count
 from core.screens.kit.sentences import groups_words
 from core.screens.xray.words import PLAIN, TECHNICAL, ClinicSource, FindingWords
 from core.studies.posthoc import PosthocRows
-from pages.ui import cache, controls, pieces, site, state, widgets
+from pages.ui import cache, pieces, site, state, widgets
 from pages.ui.escape import esc
 
 VIEW = "show"  # of the page Chest X-ray, in the link
@@ -24,12 +24,6 @@ FIRST_SAMPLE = "phantom-ce"
 def words() -> FindingWords:
     """Return the words of the edition that is switched on."""
     return PLAIN if state.plain() else TECHNICAL
-
-
-def splits(run: cache.Run) -> None:
-    """Draw the choice of the split where there are several."""
-    if len(run.splits) > 1:
-        controls.segments("Split", "split", run.splits, run.split, controls.SPLIT_NAMES)
 
 
 def source(
