@@ -1,6 +1,8 @@
 """Rules that hold for every file of the pages: caching, keys, threads and dated calls."""
 
 import ast
+import subprocess
+import sys
 from collections import defaultdict
 from pathlib import Path
 
@@ -80,6 +82,16 @@ def test_the_rules_see_what_they_forbid():
     bad = ast.parse("@st.cache_data()\ndef f(_secret): ...\nst.button('x')")
     assert calls(bad, CACHES)[0].keywords == []
     assert calls(bad, KEYED)[0].keywords == []
+
+
+def test_no_page_imports_torch():
+    statements = [node for path in PAGES.glob("*.py") for node in parsed(path).body]
+    imports = [ast.unparse(n) for n in statements if isinstance(n, ast.Import | ast.ImportFrom)]
+    assert len(imports) > 10
+    code = "\n".join([*imports, "import sys", "sys.exit('torch' in sys.modules)"])
+    assert (
+        subprocess.run([sys.executable, "-c", code], cwd=PAGES.parent, check=False).returncode == 0
+    )
 
 
 def test_every_choice_has_a_name_of_its_own_in_links():
