@@ -128,6 +128,6 @@ def named(node: ast.expr, path: Path, fixed: dict[Path, dict[str, str]]) -> str 
     if isinstance(node, ast.Constant):
         return node.value
     if isinstance(node, ast.Attribute):
-        beside = path.with_name(f"{ast.unparse(node.value)}.py")
-        return fixed.get(beside, {}).get(node.attr)
+        room = PAGES / "ui" / path.stem if path.parent == PAGES else path.parent
+        return fixed.get(room / f"{ast.unparse(node.value)}.py", {}).get(node.attr)
     return fixed[path].get(ast.unparse(node))
