@@ -71,24 +71,20 @@ def draw(rows: list[RunRow]) -> list[RunRow]:
         return []
     listing = run_table(rows)
     with st.container(key="runs"):
-        picked = _frame(listing)
+        picked: DataframeState = st.dataframe(
+            _styled(listing),
+            hide_index=True,
+            key=f"library.table.{state.generation()}",
+            on_select="rerun",
+            selection_mode="multi-row",
+            height=min(35 * len(listing.ids) + 38, 520),
+            row_height=35,
+            column_config=COLUMNS,
+            placeholder="–",
+            alt=f"{len(listing.ids)} runs with accuracy, calibration error and direction",
+        )
     widgets.caption(listing.caption)
     return [rows[i] for i in picked["selection"]["rows"] if i < len(rows)]
-
-
-def _frame(listing: RunTable) -> DataframeState:
-    return st.dataframe(
-        _styled(listing),
-        hide_index=True,
-        key=f"library.table.{state.generation()}",
-        on_select="rerun",
-        selection_mode="multi-row",
-        height=min(35 * len(listing.ids) + 38, 520),
-        row_height=35,
-        column_config=COLUMNS,
-        placeholder="–",
-        alt=f"{len(listing.ids)} runs with accuracy, calibration error and direction",
-    )
 
 
 def _styled(listing: RunTable) -> Styler:

@@ -110,7 +110,11 @@ def choose_other(watched: WatchedJob) -> str | None:
     if state.plain():
         return None
     job = watched.job
-    names = {row.id: row.name for row in cache.rows(limit=LISTED) if _has_metrics(row.id)}
+    names = {
+        row.id: row.name
+        for row in cache.rows(limit=LISTED)
+        if HISTORY in cache_train.parts_of_history(row.id)
+    }
     names |= {
         other.id: f"{other.name} ({words.STATES[other.state]})"
         for other in watched.listed
@@ -130,10 +134,6 @@ def choose_other(watched: WatchedJob) -> str | None:
         width=300,
     )
     return chosen or None
-
-
-def _has_metrics(run_id: str) -> bool:
-    return HISTORY in cache_train.parts_of_history(run_id)
 
 
 def body(jobs: LocalJobs, job: Job, beside: str | None) -> None:
