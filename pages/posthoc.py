@@ -2,16 +2,14 @@
 
 import streamlit as st
 
-from core.calibrators import CALIBRATORS
 from core.calibrators.protocols import PROTOCOLS
 from core.codes import NoticeCode
 from core.screens.kit.differences import NamedRun
 from core.screens.kit.records import Phrase, Sentence
 from core.screens.posthoc.view import plain_view, posthoc_view
-from core.screens.posthoc.words import MEANINGS, NAMES
 from core.studies.posthoc import NONE, provenance
 from pages.ui import controls, drafts, frame, opening, state, widgets
-from pages.ui.posthoc import cache, choices, downloads, figures
+from pages.ui.posthoc import cache, choices, details, figures
 
 frame.begin("pages/posthoc.py")
 with frame.caught():
@@ -56,9 +54,5 @@ with frame.caught():
         widgets.caption(view.caption)
         if not state.plain() and len(results) == len(methods):
             figures.temperatures(run, row_choice, objective, rows.fit.task)
-            downloads.draw(run, fits, provenance(rows))
-            with st.expander("What these methods do", key="details.words"):
-                widgets.meanings(
-                    (NAMES[fit.method], f"{MEANINGS[fit.method]} {CALIBRATORS[fit.method].source}.")
-                    for fit in fits
-                )
+            details.take_away(run, fits, provenance(rows))
+            details.meanings(fits)

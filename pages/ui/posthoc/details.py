@@ -1,21 +1,22 @@
-"""What can be taken along from the post-hoc page: a fitted method, and the predictions after it."""
+"""What stands under the post-hoc figures: what can be taken along, and what the methods do."""
 
 import json
 from collections.abc import Sequence
 
 import streamlit as st
 
+from core.calibrators import CALIBRATORS
 from core.calibrators.base import Json
 from core.calibrators.export import code
 from core.calibrators.stored import to_json
 from core.library.export import npz_bytes
 from core.screens.kit.methods import parameters
-from core.screens.posthoc.words import NAMES
+from core.screens.posthoc.words import MEANINGS, NAMES
 from core.studies.posthoc import Fit, calibrated_splits
 from pages.ui import cache, widgets
 
 
-def draw(run: cache.Run, fits: Sequence[Fit], fitted_on: dict[str, Json]) -> None:
+def take_away(run: cache.Run, fits: Sequence[Fit], fitted_on: dict[str, Json]) -> None:
     """Offer a fitted method as parameters, as code, and the predictions after it."""
     fitted = {fit.method: fit.calibrator for fit in fits if fit.calibrator is not None}
     if not fitted:
@@ -61,3 +62,12 @@ def draw(run: cache.Run, fits: Sequence[Fit], fitted_on: dict[str, Json]) -> Non
     by = f", which count by {fitted_on['weights']}" if "weights" in fitted_on else ""
     summary = f"{parameters(chosen)}; fitted on {fitted_on['rows']} rows{by}."
     widgets.caption(f"{NAMES[method]}: {summary}")
+
+
+def meanings(fits: Sequence[Fit]) -> None:
+    """Say what the methods do, and who says so."""
+    with st.expander("What these methods do", key="details.words"):
+        widgets.meanings(
+            (NAMES[fit.method], f"{MEANINGS[fit.method]} {CALIBRATORS[fit.method].source}.")
+            for fit in fits
+        )
