@@ -1,8 +1,48 @@
 """Compare: several runs side by side, with paired intervals of their differences."""
 
-from pages.ui import frame
-from pages.ui.compare import body as compare
+import streamlit as st
+
+from core.metrics.comparison import compare
+from core.screens.compare.view import compare_view, plain_view
+from core.screens.kit.differences import NamedRun
+from pages.ui import frame, picked_runs, pieces, state, widgets
+from pages.ui.compare import choices, figures
 
 frame.begin("pages/compare.py")
 with frame.caught():
-    compare.draw()
+    runs = choices.runs()
+    if len(runs) < 2:
+        pieces.draw("headline", "Pick one more run." if runs else "Pick two or more runs.")
+        st.markdown(
+            "Runs that were tested on the same labelled rows are ranked, with intervals of their "
+            "differences; others are shown side by side."
+        )
+        picked_runs.picker(runs)
+        choices.other_ways()
+    else:
+        top = st.container()
+        picked_runs.picker(runs)
+        controls = st.container(horizontal=True, vertical_alignment="bottom", key="controls")
+        with controls:
+            splits = choices.splits(runs)
+        audited = figures.audited(runs, splits)
+        with controls:
+            metric, reference = choices.ranking(runs, audited)
+        comparison = compare(audited, [run.name for run in runs], reference)
+        named = [
+            NamedRun(run.id, run.name, split, run.file_digest)
+            for run, split in zip(runs, splits, strict=True)
+        ]
+        view = (
+            plain_view(named, audited, comparison)
+            if state.plain()
+            else compare_view(named, audited, comparison, metric)
+        )
+        with top:
+            widgets.eyebrow(view.eyebrow, choices.chip(runs))
+            widgets.sentence(view.sentence)
+        figures.abreast(view.forest, view.curves)
+        widgets.scores("Scores of the runs", view.table.heads, view.table.written())
+        widgets.save(view.table.file, "compare", "All numbers, CSV")
+        figures.diagrams(view.diagrams)
+        widgets.caption(view.caption)

@@ -1,8 +1,55 @@
 """Evaluate: show a model of a file or of a training images, and keep what it says as a run."""
 
-from pages.ui import frame
-from pages.ui.evaluate import page as evaluate
+import streamlit as st
+
+from core.jobs.local import open_jobs
+from core.screens.train.words import EVALUATE
+from pages.ui import frame, site, state, weights_source, widgets
+from pages.ui.evaluate import form, match, sources, submit, watch
+from pages.ui.jobs.watch import JobPage, follow, rows, stop
+
+PAGE = JobPage(site.EVALUATE, "evaluation")
 
 frame.begin("pages/evaluate.py")
 with frame.caught():
-    evaluate.PAGE.draw()
+    jobs = open_jobs()
+    jobs.tick()
+    listed = jobs.list()
+    job_id = PAGE.linked()
+    if not job_id:
+        weights_source.follow_link()
+        weights_source.settle()
+        opened = weights_source.opened()
+        widgets.eyebrow("Evaluate")
+        sources.title(explained=opened is None)
+        left, right = st.columns([5, 3], gap="large")
+        with left:
+            sources.refused()
+            if weights_source.opening() is not None:
+                weights_source.intake().progress(weights_source.stop)
+            elif opened is None:
+                trained = weights_source.trainings(jobs, listed)
+                sources.training(trained)
+                widgets.title("A file of your own" if trained else "Or a file of your own")
+                sources.file()
+                sources.path()
+            else:
+                fit = match.draw(opened)
+                if fit is not None and fit.ok:
+                    form.images()
+                    if not state.plain():
+                        form.shown()
+                        form.more()
+                    submit.draw(jobs, opened)
+        with right:
+            live = sum(job.kind == EVALUATE and not job.state.ended for job in listed)
+            widgets.title("Evaluations", f"{live} waiting or running" if live else "")
+            rows(listed, EVALUATE)
+    elif watched := PAGE.find(jobs, job_id, listed):
+        PAGE.head(watched, *watch.heading(watched))
+        # Outside what redraws itself, so that focus stays.
+        with st.container(horizontal=True, vertical_alignment="bottom", key="job.actions"):
+            stop(watched)
+            watch.actions(watched)
+            PAGE.back()
+        follow(watch.body, watched)

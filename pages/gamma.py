@@ -1,8 +1,60 @@
 """Gamma dynamics: what a loss with gammas by bin learned, epoch by epoch."""
 
-from pages.ui import frame
-from pages.ui.gamma import page as gamma
+import streamlit as st
+
+from core.screens.gamma.view import gamma_view
+from core.screens.kit.records import Phrase, Sentence
+from pages.ui import frame, history_import, state, widgets
+from pages.ui.gamma import beside, cache, choices, figures, sources, watch
+from pages.ui.gamma import state as gamma_state
+
+
+def draw(source: cache.HistorySource, offered: list[cache.HistorySource]) -> None:
+    """Draw a history: a training under way, one that has ended, or a replay of one."""
+    if source.job and cache.written(source) is None:
+        widgets.eyebrow("Gamma dynamics · " + source.label)
+        widgets.sentence(Sentence((Phrase("No epoch is finished yet."),)))
+        widgets.second("γ is 1 in every bin until the first epoch ends.")
+        return
+    top = st.container()
+    with st.container(horizontal=True, vertical_alignment="bottom", key="controls"):
+        choices.history(source, offered)
+        look = choices.look(source)
+        against = choices.against(source, look, offered)
+        bin_place = st.container(width="content")
+    history, second = beside.shown(source, look, against, offered)
+    if history is None:
+        with top:
+            widgets.sentence(Sentence((Phrase("The replay is not there yet."),)))
+        return
+    at, bin_index = gamma_state.place(history.grid)
+    words = gamma_state.words()
+    view = gamma_view(history, at, bin_index, words, beside.drawn_over(history, second))
+    with top:
+        widgets.eyebrow(view.eyebrow, figures.chip(source, history))
+        widgets.sentence(view.sentence)
+        if state.plain():
+            widgets.second(words.about)
+        widgets.strip(view.numbers)
+        for text in view.caveats:
+            widgets.second(text)
+        figures.difference_of(history, second, at)
+    with bin_place:
+        choices.bin_of(history.grid, bin_index)
+    figures.maps(view, history, (at, bin_index), live=source.kind == "live")
+    if not state.plain():
+        figures.panels(view)
+    widgets.caption(view.caption)
+    figures.download(history.grid)
+
 
 frame.begin("pages/gamma.py")
 with frame.caught():
-    gamma.draw()
+    history_import.settle(gamma_state.open_source)
+    offered = [*sources.live(), *cache.kept()]
+    source_id, source = sources.opened()
+    if source is None:
+        sources.nothing(source_id, offered)
+    else:
+        watch.follow(draw, source, offered)
+    history_import.draw()

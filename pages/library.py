@@ -2,9 +2,9 @@
 
 import streamlit as st
 
-from pages.ui import frame, widgets
-from pages.ui.runs import table as library
-from pages.ui.runs import upload
+from core.library import open_library
+from pages.ui import cache, frame, opening, widgets
+from pages.ui.runs import table, upload
 
 frame.begin("pages/library.py")
 with frame.caught():
@@ -13,5 +13,28 @@ with frame.caught():
         '<h1 class="c-sentence">Drop a file of logits or probabilities. '
         "In a few seconds you read how far its certainty can be trusted.</h1>"
     )
-    upload.draw()
-    library.table()
+    upload.INTAKE.refused()
+    reading = upload.INTAKE.reading
+    if reading is None:
+        left, right = st.columns([5, 3], gap="medium")
+        with left:
+            upload.drop_zone()
+        with right:
+            widgets.title("Nothing at hand?", "open a sample")
+            opening.samples()
+            widgets.caption("Or from the command line: python -m core audit FILE")
+    elif not reading.done:
+        upload.INTAKE.progress()
+    else:
+        upload.finished(reading)
+    library = open_library()
+    with st.container(horizontal=True, vertical_alignment="bottom", key="toolbar"):
+        search, kind = table.search(), table.kind()
+        actions = st.container(horizontal=True, width="content", key="actions")
+    ticked = table.draw(cache.rows(search=search, kind=kind))
+    with actions:
+        row = table.actions(library, ticked)
+    table.open_run(row)
+    table.message()
+    table.damaged(library)
+    table.trash(library)

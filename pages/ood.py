@@ -1,13 +1,58 @@
 """Out of distribution: how sure a model is of what it never saw, and what an alarm catches."""
 
-from pages.ui import frame, opening
-from pages.ui.ood import body as ood
+import streamlit as st
+
+from core.ood.scores import SCORES
+from core.studies.ood import extent_notices
+from pages.ui import controls, drafts, frame, opening, pieces, state, widgets
+from pages.ui.ood import beside, cache, choices, drop, figures, pictures
+from pages.ui.ood.cache import OodQuestion
+from pages.ui.ood.sets import offered
 
 frame.begin("pages/ood.py")
 with frame.caught():
-    ood.draw(
-        opening.open_run(
-            "Open a run: its test part is what strange inputs are told from. Then add scores of "
-            "such inputs, or have its model evaluated on some."
-        )
+    run = opening.open_run(
+        "Open a run: its test part is what strange inputs are told from. Then add scores of "
+        "such inputs, or have its model evaluated on some."
     )
+    inside = choices.inside(run)
+    drop.settle()
+    offers = offered(run)
+    top = st.container()
+    sets, notices = choices.sets(inside, offers)
+    if not sets.shown:
+        with top:
+            widgets.eyebrow(f"Out of distribution · {run.name}", controls.chip(run))
+            pieces.draw("headline", "Nothing strange stands beside this run yet.")
+            drop.needed()
+        if not offers:
+            drop.outcome()
+            drop.zone(run)
+    else:
+        with st.container(horizontal=True, vertical_alignment="bottom", key="controls"):
+            focus = choices.focus(sets)
+            score = choices.score(inside, offers[focus])
+            temperature = choices.temperature(inside, score)
+        questions = {
+            reference: OodQuestion(inside, offers[reference], score, temperature or 1.0)
+            for reference in sets.shown
+        }
+        question, name = questions[focus], sets.names[focus]
+        scaling = choices.scaling(temperature)
+        view = figures.threshold(sets, focus, questions, scaling)
+        notices += extent_notices(cache.judged(question, full=True), name.label)
+        with top:
+            widgets.eyebrow(view.eyebrow, controls.chip(run))
+            widgets.sentence(view.sentence)
+            drafts.bar(run)
+            for draft in cache.dropped().values():
+                drop.bar(draft)
+            frame.notices(tuple(dict.fromkeys(notices)))
+        widgets.caption(view.caption)
+        if not state.plain():
+            beside.draw(sets, question)
+            figures.corruptions(question, scaling)
+            pictures.draw(question, name)
+            with st.expander("What these scores and numbers mean", key="details.words"):
+                widgets.meanings((s.label, f"{s.plain} {s.source}.") for s in SCORES.values())
+                widgets.meanings((tile.label, tile.help) for tile in view.numbers if tile.help)

@@ -1,8 +1,58 @@
 """Post-hoc: what calibrators would do to one run, fitted on one part and judged on another."""
 
-from pages.ui import frame, opening
-from pages.ui.posthoc import body as posthoc
+import streamlit as st
+
+from core.calibrators.protocols import PROTOCOLS
+from core.codes import NoticeCode
+from core.screens.kit.differences import NamedRun
+from core.screens.kit.records import Phrase, Sentence
+from core.screens.posthoc.view import plain_view, posthoc_view
+from core.studies.posthoc import NONE, provenance
+from pages.ui import controls, drafts, frame, opening, state, widgets
+from pages.ui.posthoc import cache, choices, details, figures
 
 frame.begin("pages/posthoc.py")
 with frame.caught():
-    posthoc.draw(opening.open_run("Open a run to see what calibrators would do to it."))
+    run = opening.open_run("Open a run to see what calibrators would do to it.")
+    task = choices.task(run)
+    top = st.container()
+    with st.container(horizontal=True, vertical_alignment="bottom", key="controls"):
+        row_choice = choices.rows(run)
+        objective, search = choices.fit_settings()
+    if not state.plain():
+        widgets.caption(PROTOCOLS[search].words)
+    place = st.container()
+    none = cache.uncalibrated(run, row_choice, objective)
+    rescaled = choices.rescaled(none)
+    with place:
+        methods = choices.methods(task, rescaled=rescaled)
+    if none is None:
+        with top:
+            widgets.sentence(Sentence((Phrase(f"Looking at “{run.name}”."),)))
+    else:
+        results = cache.evaluated(run, row_choice, methods, objective, search)
+        fits = [result.fit for result in results.values() if result.fit]
+        judged = {method: result.judged for method, result in results.items() if result.judged}
+        rows = cache.parts(run, row_choice)
+        named = NamedRun(run.id, run.name, rows.test_name, run.file_digest)
+        view = (plain_view if state.plain() else posthoc_view)(
+            named, rows, fits, {NONE: none} | judged
+        )
+        with top:
+            widgets.eyebrow(view.eyebrow, controls.chip(run))
+            fitting = Sentence((Phrase("Fitting the first method."),))
+            widgets.sentence(view.sentence if results else fitting)
+            drafts.bar(run)
+            notices = (*rows.notices, *none.compared.audit.notices)
+            frame.notices(  # the cut stands over the sentence
+                tuple(note for note in notices if note.code != NoticeCode.CUT)
+            )
+            choices.recalibration(methods, rescaled=rescaled)
+        figures.diagrams(view.diagrams)
+        widgets.scores("Scores of the methods", view.table.heads, view.table.written())
+        widgets.save(view.table.file, "posthoc", "All numbers, CSV")
+        widgets.caption(view.caption)
+        if not state.plain() and len(results) == len(methods):
+            figures.temperatures(run, row_choice, objective, rows.fit.task)
+            details.take_away(run, fits, provenance(rows))
+            details.meanings(fits)

@@ -1,8 +1,53 @@
 """Train: configure, queue, watch, stop and resume."""
 
-from pages.ui import frame
-from pages.ui.train import page as train
+from functools import partial
+
+import streamlit as st
+
+from core.jobs.local import open_jobs
+from pages.ui import frame, site, state, widgets
+from pages.ui.jobs import queue
+from pages.ui.jobs.watch import JobPage, follow, rows, stop
+from pages.ui.train import form, submit, watch
+from pages.ui.train.state import begin
+
+PAGE = JobPage(site.TRAIN, "training")
 
 frame.begin("pages/train.py")
 with frame.caught():
-    train.PAGE.draw()
+    jobs = open_jobs()
+    jobs.tick()
+    listed = jobs.list()
+    job_id = PAGE.linked()
+    if not job_id:
+        begin()
+        widgets.eyebrow("Train")
+        submit.title()
+        with st.container():  # keeps what follows in its place, whatever is in it
+            if not listed or state.plain():
+                submit.one_click(jobs)
+            queue.refused()
+        place = st.container()
+        if not state.plain():
+            left, place = st.columns([5, 3], gap="large")
+            with left:
+                widgets.title("A training of your own")
+                form.draw()
+                with st.container():
+                    configs = submit.configs()
+                    submit.earlier(jobs, configs, listed)
+                    submit.time(configs, listed)
+                submit.buttons(jobs, configs, listed)
+        with place:
+            with st.container():
+                queue.head(jobs, listed)
+            rows(listed)
+    elif watched := PAGE.find(jobs, job_id, listed):
+        PAGE.head(watched, "", watch.sentence(watched))
+        # Outside what redraws itself, so that focus stays.
+        with st.container(horizontal=True, vertical_alignment="bottom", key="job.actions"):
+            stop(watched)
+            watch.actions(watched)
+            PAGE.back()
+            other = watch.choose_other(watched)
+        follow(partial(watch.body, beside=other), watched)

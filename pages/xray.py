@@ -1,8 +1,38 @@
 """Chest X-ray: what a model says of a film, where that comes from, and what it is worth."""
 
-from pages.ui import frame
-from pages.ui.xray import page as xray
+import streamlit as st
+
+from core.screens.xray.film import NO_LABELS
+from core.screens.xray.words import LABELS_MAY_ERR
+from pages.ui import cache, controls, frame, opening
+from pages.ui.xray import film, finding, findings, shared
 
 frame.begin("pages/xray.py")
 with frame.caught():
-    xray.draw()
+    banner = st.empty()
+    shared.banner(banner, NO_LABELS)
+    with st.container(key="xray_view"):
+        view = controls.segments(
+            "View", shared.VIEW, list(shared.VIEW_NAMES), shared.FILM, shared.VIEW_NAMES
+        )
+    last = shared.last_view(view)
+    if view == shared.FILM:
+        if last in (shared.ALL, shared.ONE):
+            shared.to_film()
+        shared.banner(banner, film.draw())
+    else:
+        shared.banner(banner, LABELS_MAY_ERR)  # until it is known whose labels these are
+        run = opening.open_run(
+            "Open a run with many labels: its findings are looked at one by one. The view Film "
+            "works without any.",
+            shared.first_sample,
+        )
+        rows = cache.predictions(run, run.split)
+        shared.banner(banner, shared.source(run, rows, run.split).noise)
+        if last == shared.FILM:
+            shared.from_film(rows.class_names)
+        st.session_state[shared.NAMES] = rows.class_names
+        if view == shared.ALL:
+            findings.draw(run)
+        else:
+            finding.draw(run)

@@ -15,6 +15,12 @@ def split_of(run: cache.Run) -> str:
     return state.choice("split", run.splits, run.split)
 
 
+def splits(run: cache.Run) -> None:
+    """Draw the choice of the split where there are several."""
+    if len(run.splits) > 1:
+        segments("Split", "split", run.splits, run.split, SPLIT_NAMES)
+
+
 def chip(run: cache.Run) -> str:
     """Return the dashed mark beside the eyebrow: samples and drafts say what they are."""
     return {"sample": "Sample: a model that comes with Candor", "draft": "Draft"}.get(run.kind, "")

@@ -61,7 +61,9 @@ class Form:
         field, key = self.widgets[name][1], self.key(name)
         common = self._common(name, changed) | ({"help": help_text} if help_text else {})
         if field.choices:
-            self.select(name, list(field.choices), _words(field), width=width, changed=changed)
+            self.select(
+                name, list(field.choices), field.choices.__getitem__, width=width, changed=changed
+            )
         elif field.kind is bool:
             st.toggle(key=key, **common)
         elif field.low is not None:
@@ -164,10 +166,6 @@ class Form:
 def _widget(key: str) -> str:
     section, _, name = key.rpartition(".")
     return section if section and name == "name" else name
-
-
-def _words(field: Field) -> Callable[[Any], str]:
-    return field.choices.__getitem__
 
 
 def _ends(field: Field) -> JsonObject:

@@ -1,6 +1,8 @@
 """Rules that hold for every file of the pages: caching, keys, threads and dated calls."""
 
 import ast
+import subprocess
+import sys
 from collections import defaultdict
 from pathlib import Path
 
@@ -82,15 +84,25 @@ def test_the_rules_see_what_they_forbid():
     assert calls(bad, KEYED)[0].keywords == []
 
 
+def test_no_page_imports_torch():
+    statements = [node for path in PAGES.glob("*.py") for node in parsed(path).body]
+    imports = [ast.unparse(n) for n in statements if isinstance(n, ast.Import | ast.ImportFrom)]
+    assert len(imports) > 10
+    code = "\n".join([*imports, "import sys", "sys.exit('torch' in sys.modules)"])
+    assert (
+        subprocess.run([sys.executable, "-c", code], cwd=PAGES.parent, check=False).returncode == 0
+    )
+
+
 def test_every_choice_has_a_name_of_its_own_in_links():
     """Equal names would let the choice of one page undo that of another."""
-    fixed = {path.stem: constants(path) for path in FILES}
+    fixed = {path: constants(path) for path in FILES}
     found = defaultdict(set)
     for path in FILES:
         for call in (node for node in ast.walk(parsed(path)) if isinstance(node, ast.Call)):
             place = {"choice": 0, "segments": 1}.get(ast.unparse(call.func).split(".")[-1])
             if place is not None and len(call.args) > place:
-                found[named(call.args[place], path.stem, fixed)].add(path.stem)
+                found[named(call.args[place], path, fixed)].add(path)
     assert {"split", "picture", "temperatures", "heat"} <= set(found)
     shared = {None, "split", "of"}  # mean the same wherever they are
     assert {name for name, modules in found.items() if len(modules) > 1} <= shared
@@ -111,10 +123,11 @@ def parts_of(node: ast.expr | None) -> list[ast.expr | None]:
     return list(node.elts) if isinstance(node, ast.Tuple) else [node]
 
 
-def named(node: ast.expr, module: str, fixed: dict[str, dict[str, str]]) -> str | None:
+def named(node: ast.expr, path: Path, fixed: dict[Path, dict[str, str]]) -> str | None:
     """Return the name that an argument stands for; None where it is an argument itself."""
     if isinstance(node, ast.Constant):
         return node.value
     if isinstance(node, ast.Attribute):
-        return fixed.get(ast.unparse(node.value), {}).get(node.attr)
-    return fixed[module].get(ast.unparse(node))
+        room = PAGES / "ui" / path.stem if path.parent == PAGES else path.parent
+        return fixed.get(room / f"{ast.unparse(node.value)}.py", {}).get(node.attr)
+    return fixed[path].get(ast.unparse(node))

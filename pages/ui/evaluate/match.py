@@ -16,7 +16,7 @@ from pages.ui.escape import esc
 from pages.ui.evaluate import form as evaluate_form
 from pages.ui.evaluate import state as form
 from pages.ui.form import SESSION
-from pages.ui.jobs import networks
+from pages.ui.jobs import cache as cache_train
 from pages.ui.weights_source import OpenedWeights
 
 MATCHING = "matching"
@@ -31,7 +31,7 @@ def draw(opened: OpenedWeights) -> CheckpointFit | None:
         _inside(opened)
     explanation = "what the weights belong to" if state.plain() else WHOLE
     widgets.title("Network", explanation)
-    known = networks.known() if form.value("pick") == form.OTHER else None
+    known = cache_train.networks() if form.value("pick") == form.OTHER else None
     evaluate_form.network(opened, known)
     if not state.plain():
         evaluate_form.shape()

@@ -1,6 +1,5 @@
 """What stands in the form of the Evaluate page: filled from what was opened, read into a config."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Final
 
@@ -292,10 +291,6 @@ def config(opened: OpenedWeights) -> EvaluationConfig:
         model=chosen,
         weights=opened.weights(opened.file.group(str(value("group")))),
         preprocessing=preprocessing(),
-        splits=_in_order(value("splits") or []),
+        splits=tuple(part for part in SPLIT_NAMES if part in (value("splits") or [])),
         sets=sets(),
     )
-
-
-def _in_order(splits: Sequence[str]) -> tuple[str, ...]:
-    return tuple(part for part in SPLIT_NAMES if part in splits)

@@ -22,13 +22,13 @@ from pages.ui import (
     weights_source,
     widgets,
 )
-from pages.ui.jobs import page as job_page
-from pages.ui.jobs.page import WatchedJob
+from pages.ui.jobs import watch as job_watch
+from pages.ui.jobs.watch import WatchedJob
 
 
 def submit(jobs: LocalJobs, config: EvaluationConfig, weights: Path) -> None:
     """Queue an evaluation and open it; what is refused is said on the page that follows."""
-    job_page.submit(jobs, [config], weights=weights)
+    job_watch.submit(jobs, [config], weights=weights)
     if "job" in st.query_params:
         st.query_params.pop(weights_source.LINK, None)
 
@@ -92,9 +92,9 @@ def actions(watched: WatchedJob) -> None:
             on_click=submit,
             args=(jobs, replace(config, batch_size=half), jobs.folder(job.id).path / WEIGHTS),
         )
-        job_page.button("Retry as it was", "retry", jobs.retry, job)
+        job_watch.button("Retry as it was", "retry", jobs.retry, job)
     else:
-        job_page.button("Retry", "retry", jobs.retry, job, primary=True)
+        job_watch.button("Retry", "retry", jobs.retry, job, primary=True)
     st.button("Evaluate again, with changes", key="job.again", on_click=_again, args=(job.id,))
 
 
@@ -105,31 +105,30 @@ def _may_be_too_large(job: Job) -> bool:
 def _again(job_id: str) -> None:
     """Fill the form with what this job did, on the same weights."""
     weights_source.forget()
-    job_page.leave()
+    job_watch.leave()
     st.query_params[weights_source.LINK] = job_id
 
 
 def _open(job: Job) -> None:
     """Open the run of a job that has succeeded."""
-    run = job_page.run_of(job)
+    run = job_watch.run_of(job)
     if run is None:
         return
     if run.splits:
-        job_page.open_in(site.RELIABILITY, run, primary=True)
-    job_page.open_in(site.OOD, run)
+        job_watch.open_in(site.RELIABILITY, run, primary=True)
+    job_watch.open_in(site.OOD, run)
 
 
-def body(jobs: LocalJobs, job: Job, chosen: str | None) -> None:
+def body(jobs: LocalJobs, job: Job) -> None:
     """Draw the progress, results, log and settings of an evaluation."""
-    del chosen  # evaluations are compared on a page of their own
     config, lines, progress = jobs.evaluation(job.id), _lines(job), jobs.progress(job.id)
     text = words.progress_words(progress) if progress else "Reading the data and the weights."
-    job_page.progress(jobs, job, progress, text)
+    job_watch.progress(jobs, job, progress, text)
     tiles = words.tiles(job, progress, lines)
     if tiles:
         widgets.strip(tiles)
     if job.state is not JobState.SUCCEEDED:
-        job_page.log(jobs, job)
+        job_watch.log(jobs, job)
     if lines:
         _results(config, job, lines)
     _settings(config)

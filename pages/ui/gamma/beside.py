@@ -1,131 +1,46 @@
-"""Replays and second histories on the Gamma page: their controls, and computing them."""
+"""The histories that the Gamma page shows: the open one, or a replay, and one beside it."""
 
-from collections.abc import Mapping
-
-import streamlit as st
-
-from core.defaults import N_BINS
 from core.errors import AuditError
-from core.fields import Field
 from core.histories import BinHistory
-from core.losses.bins import AdaFocalRule, CalFocalRule
-from core.losses.catalogue import LOSSES
+from core.screens.gamma.beside import bin_mismatch
+from core.screens.gamma.panels import SecondHistory
 from core.screens.gamma.replay import replay_run
 from core.screens.gamma.view import GammaDynamics
-from pages.ui import controls, frame, state
+from core.screens.kit.run_marks import RunMark, marks
+from pages.ui import frame
 from pages.ui.escape import esc
 from pages.ui.gamma import cache as cache_gamma
-from pages.ui.gamma import state as gamma_state
+from pages.ui.gamma import choices
 from pages.ui.gamma.cache import HistorySource, ReplaySettings
+from pages.ui.gamma.choices import REPLAY, TRAINED
 from pages.ui.steps import StepKind, computed
 
-REPLAY, TRAINED = "replay", "trained"
-LOOKS = {TRAINED: "As trained", REPLAY: "Replay"}
-RULES = {"adafocal": AdaFocalRule.label, "calfocal_2": CalFocalRule.label}
-NOTHING = "nothing"
-LOWEST = 0.01  # of a lambda or a bound that must be above 0
-MOST_BINS = 500
+Second = tuple[GammaDynamics, RunMark]
 
 
-def look(source: HistorySource) -> str:
-    """Draw the choice between the gammas that were trained with and a replay."""
-    if source.kind == "logits":
-        return REPLAY
-    if state.plain() or not source.replays:
-        return TRAINED
-    return controls.segments(
-        "Show",
-        "look",
-        list(LOOKS),
-        TRAINED,
-        LOOKS,
-        "Replay: what a rule of your own settings would have asked for, epoch by epoch, given "
-        "the validation answers of this run.",
-    )
+def shown(
+    source: HistorySource, look: str, against: str | None, offered: list[HistorySource]
+) -> tuple[GammaDynamics | None, Second | None]:
+    """Return the history and the one beside it; None for what is not chosen or not there yet."""
+    replay = None
+    if REPLAY in {look, against}:
+        replay = _replay(choices.replay(source))
+    history = replay if look == REPLAY else cache_gamma.recorded(source)
+    if against is None or history is None:
+        return history, None
+    others = {other.id: other for other in offered} | {TRAINED: source}
+    second = replay if against == REPLAY else cache_gamma.recorded(others[against])
+    mark = marks([source.id, f"{source.id} {against}"])[1]
+    return history, None if second is None else (second, mark)
 
 
-def against(source: HistorySource, shown: str, offered: list[HistorySource]) -> str | None:
-    """Draw the choice of a second history; return its id, REPLAY, TRAINED or None."""
-    names: dict[str, str] = {NOTHING: "Nothing"}
-    if source.replays and shown == TRAINED:
-        names[REPLAY] = "A replay of this run"
-    if source.kind == "gammas" and shown == REPLAY:
-        names[TRAINED] = "This run, as trained"
-    names |= {
-        other.id: other.name
-        for other in offered
-        if other.kind == "gammas" and other.id != source.id
-    }
-    chosen = gamma_state.chosen("against")
-    value = chosen if chosen in names else NOTHING
-    st.session_state["widget.against"] = value
-    st.selectbox(
-        "Beside it",
-        list(names),
-        key="widget.against",
-        format_func=lambda key: names.get(key, key),
-        on_change=_keep_against,
-        width=220,
-        help="Drawn over the small panels: another run, or this one under another rule.",
-    )
-    return None if value == NOTHING else value
-
-
-def _keep_against() -> None:
-    value = st.session_state["widget.against"]
-    gamma_state.keep("against", None if value == NOTHING else value)
-
-
-def settings(source: HistorySource) -> ReplaySettings:
-    """Draw the settings of the replay; plain words take AdaFocal as it was published."""
-    if state.plain():
-        return ReplaySettings(source, AdaFocalRule(), N_BINS)
-    with st.container(horizontal=True, vertical_alignment="bottom", key="gamma_settings"):
-        name = controls.segments("Rule of the replay", "replayed", list(RULES), "adafocal", RULES)
-        parameters = LOSSES[name].parameters
-        rate = _number("lambda", parameters)
-        rule: AdaFocalRule | CalFocalRule = CalFocalRule(rate)
-        if name == "adafocal":
-            bounds = [_number(key, parameters) for key in ("gamma_max", "gamma_min", "s_th")]
-            rule = AdaFocalRule(rate, *bounds)
-        n_bins = _bins(parameters["n_bins"])
-    return ReplaySettings(source, rule, n_bins)
-
-
-def _number(key: str, parameters: Mapping[str, Field]) -> float:
-    """Draw one setting of the rule within its range; it lives in the link."""
-    field = parameters[key]
-    assert field.low is not None
-    assert field.high is not None
-    value = st.number_input(
-        field.label,
-        LOWEST if field.open_low else float(field.low),
-        float(field.high),
-        float(field.default),
-        float(field.step),
-        key=key,
-        bind="query-params",
-        persist_state="session",
-        width=120,
-        help=field.help,
-    )
-    return float(value)
-
-
-def _bins(field: Field) -> int:
-    value = st.number_input(
-        field.label,
-        1,
-        MOST_BINS,
-        N_BINS,
-        1,
-        key="n_bins",
-        bind="query-params",
-        persist_state="session",
-        width=120,
-        help=field.help,
-    )
-    return int(value)
+def drawn_over(history: GammaDynamics, second: Second | None) -> SecondHistory | None:
+    """Return the second history as it is drawn over the first, where the bins are the same."""
+    if second is None or bin_mismatch(history, second[0]):
+        return None
+    dynamics, mark = second
+    dash = "dash" if mark.dash == "solid" else mark.dash  # the first history is solid
+    return SecondHistory(dynamics.grid, mark.colour, dash)
 
 
 REPLAYS: StepKind[ReplaySettings, BinHistory] = StepKind(
@@ -137,7 +52,7 @@ REPLAYS: StepKind[ReplaySettings, BinHistory] = StepKind(
 )
 
 
-def replay(settings: ReplaySettings) -> GammaDynamics | None:
+def _replay(settings: ReplaySettings) -> GammaDynamics | None:
     """Return a replay; None while it is computed elsewhere, or cannot be."""
     try:
         bins = computed([settings], REPLAYS).get(settings)

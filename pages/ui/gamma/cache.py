@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from threading import Lock
 from typing import Literal
 
 import streamlit as st
@@ -18,6 +17,7 @@ from core.screens.gamma.replay import replay_cells
 from core.screens.gamma.rule import BY_BIN, HistoryRule, Rule, learned
 from core.screens.gamma.view import GammaDynamics
 from pages.ui import cache
+from pages.ui.scoped import Results
 
 LISTED = 500  # newest runs that are looked through; a link reaches all
 HEAVY_CELLS = 3_000_000  # logits; fewer are replayed in a fraction of a second
@@ -116,6 +116,11 @@ def by_bin(loss: Mapping[str, object]) -> bool:
     return loss.get("name") in BY_BIN
 
 
+def recorded(source: HistorySource) -> GammaDynamics | None:
+    """Return the gammas that were trained with; None for a job before its first epoch."""
+    return written(source) if source.job else stored(source)
+
+
 def stored(source: HistorySource) -> GammaDynamics:
     """Return the gammas that a run of the library keeps."""
     return replace(_stored(source.id, source.created), name=source.name)
@@ -178,29 +183,10 @@ class ReplaySettings:
     n_bins: int
 
 
-class Replays:
-    """What was replayed last, shared by the sessions of a process."""
-
-    def __init__(self, most: int) -> None:
-        self._most, self._lock = most, Lock()
-        self._histories: dict[ReplaySettings, BinHistory] = {}
-
-    def get(self, settings: ReplaySettings) -> BinHistory | None:
-        """Return a replay, or None when it must be computed."""
-        return self._histories.get(settings)
-
-    def put(self, settings: ReplaySettings, bins: BinHistory) -> None:
-        """Keep a replay; the oldest goes when there are too many."""
-        with self._lock:
-            self._histories[settings] = bins
-            while len(self._histories) > self._most:
-                del self._histories[next(iter(self._histories))]
-
-
 @st.cache_resource(max_entries=1, show_spinner=False)
-def replays() -> Replays:
-    """Return where replays are kept."""
-    return Replays(32)
+def replays() -> Results[ReplaySettings, BinHistory]:
+    """Return where replays are kept, for the sessions of a process."""
+    return Results(32)
 
 
 def call(settings: ReplaySettings) -> tuple[str, Rule, int]:

@@ -60,6 +60,13 @@ def keep(name: str, value: str | None) -> None:
         st.query_params[name] = value
 
 
+def place(grid: HistoryGrid) -> tuple[int, int]:
+    """Return the chosen epoch and bin; what was clicked since is taken over first."""
+    take_clicks(grid)
+    at = epoch_of(grid)
+    return at, bin_of(grid, at)
+
+
 def epoch_of(grid: HistoryGrid) -> int:
     """Return the place of the chosen epoch, else the newest."""
     chosen_epoch = chosen("epoch")

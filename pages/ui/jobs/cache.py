@@ -1,6 +1,8 @@
-"""The cached part of the Train page: histories, devices and measured speeds."""
+"""What jobs and their forms ask for often: histories, devices, measured speeds, networks."""
 
+from functools import partial
 from threading import Lock
+from typing import Final
 
 import streamlit as st
 
@@ -11,10 +13,18 @@ from core.jobs.devices import devices as find_devices
 from core.jobs.local import open_jobs
 from core.library import open_library
 from core.library.history import from_events
+from core.models import names
 from core.training.config import TrainConfig
 from core.training.estimate import Speed, basis
+from pages.ui.task import Task, in_process
 
 MOST_SPEEDS = 256
+NETWORKS: Final = Task(
+    "networks",
+    "",
+    "Asking timm and torchvision for their names.",
+    partial(in_process, names.listed),
+)
 
 
 @st.cache_data(ttl=10, max_entries=1, show_spinner=False)
@@ -82,3 +92,8 @@ class Speeds:
 def speeds() -> Speeds:
     """Return where measured speeds are kept."""
     return Speeds()
+
+
+def networks() -> tuple[str, ...] | None:
+    """Return the networks of timm and torchvision; None while they are asked, which is drawn."""
+    return names.known() or NETWORKS.wait()

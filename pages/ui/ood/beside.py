@@ -1,6 +1,7 @@
 """The table of runs, sets and scores, and other runs beside the open one."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 
 import streamlit as st
 
@@ -14,24 +15,17 @@ from core.screens.ood.words import SetName
 from core.studies import ood as study
 from pages.ui import cache, picked_runs, state, widgets
 from pages.ui.ood import cache as cache_ood
-from pages.ui.ood import sets
 from pages.ui.ood.cache import OodQuestion, SplitSource
-from pages.ui.ood.sets import Offer
+from pages.ui.ood.sets import Sets, shifted
 
 MOST = 5  # beside the open one
 LISTED = 200
 
 
-def draw(
-    inside: SplitSource,
-    offers: Offer,
-    names: Mapping[str, SetName],
-    sound: Sequence[str],
-    question: OodQuestion,
-) -> None:
+def draw(sets: Sets, question: OodQuestion) -> None:
     """Draw the table of the open run and of those beside it, on every chosen set."""
     widgets.title("Runs, sets and scores", "AUROC, out-of-distribution positive")
-    place = st.container()
+    inside, place = question.inside, st.container()
     others = picker(inside.owner)
     badges = dict(
         zip(
@@ -41,13 +35,13 @@ def draw(
         )
     )
     lines = []
-    for reference in sound:
-        base = OodQuestion(inside, offers[reference], question.score, question.temperature)
-        lines.append(_line(inside, offers[reference], names[reference], badges[inside.owner]))
+    for reference in sets.shown:
+        base, name = replace(question, outside=sets.offers[reference]), sets.names[reference]
+        lines.append(_line(inside, base.outside, name, badges[inside.owner]))
         for other in others:
-            part = _same_set(offers[reference], inside.owner, other)
+            part = _same_set(base.outside, inside.owner, other)
             if part is not None:
-                lines.append(_other(other, part, names[reference], badges[other], base))
+                lines.append(_other(other, part, name, badges[other], base))
     chosen = question.score, question.temperature != 1.0
     with place:
         heads, rows = ood_table.heads(lines), ood_table.rows(lines, chosen)
@@ -122,7 +116,7 @@ def _other(
 
 def picker(run: cache.Run) -> list[cache.Run]:
     """Draw the choice of other runs that hold parts of the same names."""
-    own = {*run.outside, *sets.shifted(run)}
+    own = {*run.outside, *shifted(run)}
     candidates = {
         other.id: other for other in _candidates(run) if own & {*other.splits, *other.outside}
     }

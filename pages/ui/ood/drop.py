@@ -17,7 +17,7 @@ from core.predictions import Predictions, ScoreKind
 from core.readers.predictions.options import ReadOptions
 from core.readers.predictions.result import NeedsChoice, ReadResult
 from core.readers.sandbox import read as sandbox
-from pages.ui import cache, frame, readings, session, state, widgets
+from pages.ui import cache, frame, readings, session, site, state, widgets
 from pages.ui.escape import esc
 from pages.ui.intake import FileReading, Intake, SealedFile
 from pages.ui.ood import sets as ood_sets
@@ -43,6 +43,18 @@ class ScoresReading(FileReading[ReadResult]):
 
 
 INTAKE: Final = Intake[ScoresReading]("ood")
+
+
+def needed() -> None:
+    """Say what is needed beside the run's own rows, with the way to have it computed."""
+    widgets.second(
+        "How sure is the model of inputs that belong to none of its classes? That takes its "
+        "scores on such inputs: drop a file of them, or have the model evaluated on street "
+        "numbers, corrupted images or a folder of your own."
+    )
+    st.page_link(
+        site.EVALUATE.script, label="Evaluate a model on other images", icon=site.EVALUATE.icon
+    )
 
 
 def door(run: cache.Run) -> None:

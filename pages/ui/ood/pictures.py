@@ -1,4 +1,4 @@
-"""Pictures of the rows that look most ordinary, where their images can be opened again."""
+"""The rows that look most ordinary, with pictures where their images can be opened again."""
 
 from typing import Final
 
@@ -10,17 +10,33 @@ from core.errors import AuditError, LibraryError
 from core.inference.config import EvaluationConfig, from_json
 from core.library import open_library
 from core.screens.kit.numbers import percent
+from core.screens.ood.rows import certain_table
+from core.screens.ood.words import SetName
 from core.studies.ood import ConfidentRows
 from core.training.submission import check_folder
 from pages.ui import inference, widgets
 from pages.ui.escape import esc
+from pages.ui.ood import cache as cache_ood
 from pages.ui.ood.cache import OodQuestion
 
-SHOWN: Final = 12
+ROWS_SHOWN: Final = 50
+SHOWN: Final = 12  # as pictures
 SIDE: Final = 112  # pixels on the screen
 
 
-def draw(question: OodQuestion, confident_rows: ConfidentRows) -> None:
+def draw(question: OodQuestion, name: SetName) -> None:
+    """Draw the rows of the set that look most like ordinary ones."""
+    confident_rows = cache_ood.certain(question, ROWS_SHOWN)
+    widgets.title("Most ordinary of the strange", f"rows of {name.label} with the lowest score")
+    _pictures(question, confident_rows)
+    table = certain_table(confident_rows, question.outside.rows.row_ids, question.score)
+    widgets.table(table, key="ood.certain")
+    widgets.save(table, "most_ordinary")
+    if np.isnan(confident_rows.confidence).any():
+        widgets.caption("The file states scores that are no probabilities.")
+
+
+def _pictures(question: OodQuestion, confident_rows: ConfidentRows) -> None:
     """Draw the first rows as pictures; nothing where the run was not evaluated here."""
     config = _config(question.outside.owner.id)
     if config is None:
@@ -39,7 +55,7 @@ def draw(question: OodQuestion, confident_rows: ConfidentRows) -> None:
         return
     answer = task.wait()
     if answer is not None:
-        _pictures(answer.arrays["images"], confident_rows)
+        _gallery(answer.arrays["images"], confident_rows)
 
 
 def _config(run_id: str) -> EvaluationConfig | None:
@@ -59,7 +75,7 @@ def _config(run_id: str) -> EvaluationConfig | None:
     return config
 
 
-def _pictures(images: npt.NDArray[np.uint8], confident_rows: ConfidentRows) -> None:
+def _gallery(images: npt.NDArray[np.uint8], confident_rows: ConfidentRows) -> None:
     captions = [
         esc(answer) + ("" if np.isnan(sure) else f", {percent(sure)}")
         for answer, sure in zip(confident_rows.answers, confident_rows.confidence, strict=True)

@@ -1,6 +1,7 @@
 """Which sets stand beside the open run: what is offered, and what was chosen."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import streamlit as st
 
@@ -15,6 +16,15 @@ MOST = 6  # whose curves can still be told apart
 LISTED = 60  # other runs that are looked at
 SHIFT_SHOWN = ("cifar10c-gaussian_noise-5", "corrupted-gaussian_noise-5")  # the papers' choice
 Offer = dict[str, SplitSource]
+
+
+@dataclass(frozen=True)
+class Sets:
+    """The sets beside the run: what is offered, what each is called, and those that are shown."""
+
+    offers: Offer
+    names: dict[str, SetName]
+    shown: list[str]
 
 
 def offered(run: cache.Run) -> Offer:

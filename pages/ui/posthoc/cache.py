@@ -10,11 +10,12 @@ import streamlit as st
 from core.arrays import Float, Int
 from core.calibrators import landscape as maps
 from core.predictions import Predictions, Task
+from core.screens.posthoc.view import ON_REQUEST
 from core.screens.posthoc.words import NAMES
 from core.studies import posthoc
 from core.studies.innate import InnateCalibration
 from core.studies.innate import innate_calibration as before_and_after
-from core.studies.posthoc import NONE, EvaluatedMethod, PosthocRows
+from core.studies.posthoc import NONE, EvaluatedMethod, MethodReport, PosthocRows
 from pages.ui import cache, steps
 from pages.ui.escape import esc
 from pages.ui.scoped import Results, cached
@@ -102,6 +103,25 @@ KIND: steps.StepKind[PosthocStep, EvaluatedMethod] = steps.StepKind(
 def computed(posthoc_steps: Sequence[PosthocStep]) -> dict[PosthocStep, EvaluatedMethod]:
     """Return what is known of these steps; what is not is under way, or stopped, and said so."""
     return steps.computed(posthoc_steps, KIND)
+
+
+def uncalibrated(run: cache.Run, row_choice: RowChoice, objective: str) -> MethodReport | None:
+    """Return the report of the scores as they were read, once there is one.
+
+    The objective is reported where it is a metric that is not shown otherwise.
+    """
+    choice = MethodChoice(NONE, objective) if objective in ON_REQUEST else MethodChoice(NONE)
+    step = PosthocStep(run, row_choice, choice)
+    return next((result.judged for result in computed([step]).values()), None)
+
+
+def evaluated(
+    run: cache.Run, row_choice: RowChoice, methods: Sequence[str], objective: str, search: str
+) -> dict[str, EvaluatedMethod]:
+    """Return what is known of these methods, as `computed`."""
+    choices = [MethodChoice(method, objective, search) for method in methods]
+    results = computed([PosthocStep(run, row_choice, choice) for choice in choices])
+    return {step.method_choice.method: result for step, result in results.items()}
 
 
 @dataclass(frozen=True)

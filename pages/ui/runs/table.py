@@ -1,4 +1,4 @@
-"""The Runs page: search, the table, what can be done with the chosen runs, and undo."""
+"""The list of runs: search, the table, what can be done with the ticked runs, and undo."""
 
 from collections.abc import Sequence
 
@@ -12,7 +12,7 @@ from core.library import Library, RunRow, open_library
 from core.metrics.comparison import MOST_RUNS
 from core.screens.kit.theme import THEMES
 from core.screens.runs.view import RunTable, damaged_words, run_table
-from pages.ui import cache, frame, opening, picked_runs, site, state, widgets
+from pages.ui import frame, opening, picked_runs, site, state, widgets
 from pages.ui.escape import esc
 
 COLUMNS = {
@@ -43,57 +43,48 @@ KINDS = {
 }
 
 
-def table() -> None:
-    """Draw the library: toolbar, table, undo and the deleted runs."""
-    library = open_library()
-    with st.container(horizontal=True, vertical_alignment="bottom", key="toolbar"):
-        search = st.text_input(
-            "Search", placeholder="Name or tag", key="library.search", type="search", live=True
-        )
-        kind = st.segmented_control(
-            "Show",
-            list(KINDS),
-            default="all",
-            required=True,
-            format_func=KINDS.__getitem__,
-            key="library.kind",
-        )
-        actions = st.container(horizontal=True, width="content", key="actions")
-    rows = cache.rows(search=search or "", kind=None if kind == "all" else kind)
-    chosen = _table(rows)
-    with actions:
-        row_to_open = _actions(library, chosen)
-    if row_to_open:
-        _open(row_to_open)
-    _show_message()
-    _damaged(library)
-    _trash(library)
+def search() -> str:
+    """Return what names and tags are searched for."""
+    text = st.text_input(
+        "Search", placeholder="Name or tag", key="library.search", type="search", live=True
+    )
+    return text or ""
 
 
-def _table(rows: list[RunRow]) -> list[RunRow]:
+def kind() -> str | None:
+    """Return the kind of runs that are listed; None for all."""
+    chosen = st.segmented_control(
+        "Show",
+        list(KINDS),
+        default="all",
+        required=True,
+        format_func=KINDS.__getitem__,
+        key="library.kind",
+    )
+    return None if chosen == "all" else chosen
+
+
+def draw(rows: list[RunRow]) -> list[RunRow]:
+    """Draw the runs; return those that are ticked."""
     if not rows:
         st.markdown("No run matches. Clear the search, or drop a file above.")
         return []
     listing = run_table(rows)
     with st.container(key="runs"):
-        picked = _frame(listing)
+        picked: DataframeState = st.dataframe(
+            _styled(listing),
+            hide_index=True,
+            key=f"library.table.{state.generation()}",
+            on_select="rerun",
+            selection_mode="multi-row",
+            height=min(35 * len(listing.ids) + 38, 520),
+            row_height=35,
+            column_config=COLUMNS,
+            placeholder="–",
+            alt=f"{len(listing.ids)} runs with accuracy, calibration error and direction",
+        )
     widgets.caption(listing.caption)
     return [rows[i] for i in picked["selection"]["rows"] if i < len(rows)]
-
-
-def _frame(listing: RunTable) -> DataframeState:
-    return st.dataframe(
-        _styled(listing),
-        hide_index=True,
-        key=f"library.table.{state.generation()}",
-        on_select="rerun",
-        selection_mode="multi-row",
-        height=min(35 * len(listing.ids) + 38, 520),
-        row_height=35,
-        column_config=COLUMNS,
-        placeholder="–",
-        alt=f"{len(listing.ids)} runs with accuracy, calibration error and direction",
-    )
 
 
 def _styled(listing: RunTable) -> Styler:
@@ -118,15 +109,17 @@ def _styled(listing: RunTable) -> Styler:
     return frame_.style.apply(lambda _: colours, subset=["Direction"])
 
 
-def _open(row: RunRow) -> None:
-    """Open a run, or say below the table why it cannot be."""
+def open_run(row: RunRow | None) -> None:
+    """Open a run, if any, or say below the table why it cannot be."""
+    if row is None:
+        return
     try:
         opening.open_in_reliability(row.id)
     except LibraryError as refused:
         frame.refusal(refused)
 
 
-def _actions(library: Library, chosen: list[RunRow]) -> RunRow | None:
+def actions(library: Library, chosen: list[RunRow]) -> RunRow | None:
     """Draw what can be done with the chosen runs; return the one that is to be opened."""
     only_row = chosen[0] if len(chosen) == 1 else None
     own = [row for row in chosen if row.kind != "sample"]
@@ -202,7 +195,7 @@ def _say(text: str, undo: Sequence[str] = ()) -> None:
     st.rerun()
 
 
-def _show_message() -> None:
+def message() -> None:
     """Say what was just done, with the way back."""
     text = st.session_state.get("app.said")
     if not text:
@@ -224,7 +217,7 @@ def _restore(run_ids: list[str]) -> None:
     _say("Restored.")
 
 
-def _damaged(library: Library) -> None:
+def damaged(library: Library) -> None:
     """Name the runs that cannot be opened, each with what can be done."""
     for run in library.damaged():
         title = run.name or run.id
@@ -236,7 +229,8 @@ def _damaged(library: Library) -> None:
                 _say(f"Deleted {title}.", [run.id])
 
 
-def _trash(library: Library) -> None:
+def trash(library: Library) -> None:
+    """List the deleted runs, with the way back."""
     deleted = library.trash()
     if not deleted:
         return

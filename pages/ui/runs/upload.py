@@ -86,40 +86,23 @@ class ImportReading(FileReading[ReadResult]):
 INTAKE: Final = Intake[ImportReading]("app")
 
 
-def draw() -> None:
-    """Draw the drop zone, or the import that is under way."""
-    INTAKE.refused()
-    reading = INTAKE.reading
-    if reading is None:
-        _drop_zone()
-    elif not reading.done:
-        INTAKE.progress()
-    else:
-        _finished(reading)
-
-
-def _drop_zone() -> None:
-    left, right = st.columns([5, 3], gap="medium")
-    with left:
-        INTAKE.zone(
-            "A file of logits or probabilities with labels; a label file may come with it",
-            _take,
-            accept_multiple_files=True,
-            label_visibility="collapsed",
+def drop_zone() -> None:
+    """Draw the drop zone, and what it takes."""
+    INTAKE.zone(
+        "A file of logits or probabilities with labels; a label file may come with it",
+        _take,
+        accept_multiple_files=True,
+        label_visibility="collapsed",
+    )
+    widgets.caption(
+        f"{readings.READ}. Read in a sealed process; nothing in the file is run. "
+        "Nothing is clipped, dropped or relabelled without telling you."
+    )
+    if not session.sealed():
+        st.markdown(
+            "On this system files are read under a time limit only; memory and CPU limits "
+            "need Linux. Training is not offered here."
         )
-        widgets.caption(
-            f"{readings.READ}. Read in a sealed process; nothing in the file is run. "
-            "Nothing is clipped, dropped or relabelled without telling you."
-        )
-        if not session.sealed():
-            st.markdown(
-                "On this system files are read under a time limit only; memory and CPU limits "
-                "need Linux. Training is not offered here."
-            )
-    with right:
-        widgets.title("Nothing at hand?", "open a sample")
-        opening.samples()
-        widgets.caption("Or from the command line: python -m core audit FILE")
 
 
 def _take(*files: SealedFile) -> None:
@@ -168,7 +151,8 @@ def _read(
     st.rerun()
 
 
-def _finished(reading: ImportReading) -> None:
+def finished(reading: ImportReading) -> None:
+    """Draw how a file was read, with its audit next; else why not, or what it leaves open."""
     try:
         result = reading.result()
     except AuditError as refusal:

@@ -15,7 +15,6 @@ from core.training.recipes import RECIPES
 from pages.ui import widgets
 from pages.ui.form import NARROW, SESSION, WIDE
 from pages.ui.jobs import cache as cache_train
-from pages.ui.jobs import networks
 from pages.ui.train import state as form
 from pages.ui.train.state import BY_NAME, FORM, NUMBER, OWN, key
 
@@ -65,7 +64,7 @@ def _model() -> None:
     if model in MODELS:
         widgets.caption(f"{MODELS[model].plain} {MODELS[model].millions:g} million weights.")
         return
-    network_names = networks.known()
+    network_names = cache_train.networks()
     chosen = form.value("network")
     others = () if chosen is None or (network_names and chosen in network_names) else (chosen,)
     st.selectbox(

@@ -22,9 +22,9 @@ from core.training import threads
 from core.training.config import TrainConfig
 from pages.ui import cache, pieces, site, state, widgets
 from pages.ui.jobs import cache as cache_train
-from pages.ui.jobs import page as job_page
 from pages.ui.jobs import queue
-from pages.ui.jobs.page import WatchedJob
+from pages.ui.jobs import watch as job_watch
+from pages.ui.jobs.watch import WatchedJob
 from pages.ui.train import state as form
 
 PANEL_WIDTH = 332  # three abreast on a wide screen
@@ -32,11 +32,11 @@ PLAIN_WIDTH = 500
 LISTED = 200  # runs offered to compare with
 
 
-def heading(watched: WatchedJob) -> tuple[str, Sentence]:
-    """Return the sentence about a training; nothing stands before its state."""
+def sentence(watched: WatchedJob) -> Sentence:
+    """Return the sentence about a training."""
     jobs, job = watched.jobs, watched.job
     course = JobProgress.of(_history(job), jobs.config(job.id).epochs)
-    return "", words.sentence(job, course, watched.place, queue.edition(), paused=jobs.paused)
+    return words.sentence(job, course, watched.place, queue.edition(), paused=jobs.paused)
 
 
 def _history(job: Job) -> History:
@@ -53,8 +53,8 @@ def actions(watched: WatchedJob) -> None:
     elif job.state.ended:
         resumable = jobs.resumable(job.id)
         if resumable:
-            job_page.button("Resume", "resume", jobs.resume, job, primary=True)
-        job_page.button("Retry from the start", "retry", jobs.retry, job, primary=not resumable)
+            job_watch.button("Resume", "resume", jobs.resume, job, primary=True)
+        job_watch.button("Retry from the start", "retry", jobs.retry, job, primary=not resumable)
     if not state.plain():
         _take_config(job, jobs.config(job.id))
 
@@ -71,10 +71,10 @@ def _threads(jobs: LocalJobs, job: Job, config: TrainConfig) -> None:
 
 def _open(job: Job) -> None:
     """Open the run of a job that has succeeded."""
-    run = job_page.run_of(job)
+    run = job_watch.run_of(job)
     if run is None:
         return
-    job_page.open_in(site.RELIABILITY, run, primary=True)
+    job_watch.open_in(site.RELIABILITY, run, primary=True)
     st.page_link(
         site.EVALUATE.script,
         label="Show it other images" if state.plain() else "Evaluate on other images",
@@ -82,7 +82,7 @@ def _open(job: Job) -> None:
         query_params={"weights": job.id},
     )
     if not state.plain() and BINS in cache_train.parts_of_history(run.id):
-        job_page.open_in(site.GAMMA, run)
+        job_watch.open_in(site.GAMMA, run)
 
 
 def _take_config(job: Job, config: TrainConfig) -> None:
@@ -105,12 +105,16 @@ def _take_config(job: Job, config: TrainConfig) -> None:
     )
 
 
-def choice(watched: WatchedJob) -> str | None:
-    """Draw the choice of a run or job to compare with; it lives in the link."""
+def choose_other(watched: WatchedJob) -> str | None:
+    """Return the run or job to compare with, if any; it lives in the link."""
     if state.plain():
         return None
     job = watched.job
-    names = {row.id: row.name for row in cache.rows(limit=LISTED) if _has_metrics(row.id)}
+    names = {
+        row.id: row.name
+        for row in cache.rows(limit=LISTED)
+        if HISTORY in cache_train.parts_of_history(row.id)
+    }
     names |= {
         other.id: f"{other.name} ({words.STATES[other.state]})"
         for other in watched.listed
@@ -132,10 +136,6 @@ def choice(watched: WatchedJob) -> str | None:
     return chosen or None
 
 
-def _has_metrics(run_id: str) -> bool:
-    return HISTORY in cache_train.parts_of_history(run_id)
-
-
 def body(jobs: LocalJobs, job: Job, beside: str | None) -> None:
     """Draw the numbers, curves and log of a training."""
     config, history = jobs.config(job.id), _history(job)
@@ -143,7 +143,7 @@ def body(jobs: LocalJobs, job: Job, beside: str | None) -> None:
         _threads(jobs, job, config)
     edition, progress = queue.edition(), jobs.progress(job.id)
     text = words.progress_words(progress, edition) if progress else ""
-    job_page.progress(jobs, job, progress, text)
+    job_watch.progress(jobs, job, progress, text)
     course = JobProgress.of(history, config.epochs)
     widgets.strip(edition.tiles(job, progress, course))
     runs = [TrainedRun(job.id, job.name, history, config.epochs)]
@@ -153,7 +153,7 @@ def body(jobs: LocalJobs, job: Job, beside: str | None) -> None:
     if not history.n_epochs and not job.state.ended:
         widgets.second("The curves begin with the end of the first epoch.")
     _curves(runs)
-    job_page.log(jobs, job)
+    job_watch.log(jobs, job)
 
 
 def _other(beside: str | None) -> TrainedRun | None:

@@ -7,7 +7,7 @@ import streamlit as st
 
 from core.datasets.catalogue import DATASETS
 from core.errors import AuditError
-from core.inference.preprocessing import MOMENTS, Preprocessing
+from core.inference.preprocessing import MOMENTS
 from core.jobs.local import LocalJobs, open_jobs
 from core.jobs.records import Job
 from core.predictions import Task
@@ -169,7 +169,7 @@ def _settings(model: Model) -> None:
             key=f"{model.id}.moments",
         )
         widgets.caption(CHANGED)
-        changed = _changed(model, int(side), ten=ten, moments=moments)
+        changed = xray_models.prepared(model.film_model, int(side), ten=ten, moments=moments)
         if changed != preprocessing:
             xray_models.change(model.id, changed)
             st.rerun()
@@ -180,7 +180,3 @@ def _settings(model: Model) -> None:
             on_click=xray_models.remove,
             args=(model.id,),
         )
-
-
-def _changed(model: Model, side: int, *, ten: bool, moments: str | None) -> Preprocessing:
-    return xray_models.prepared(model.film_model, side, ten=ten, moments=moments)

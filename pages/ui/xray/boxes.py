@@ -3,7 +3,9 @@
 The list names films as their files are called; only disguised names are kept.
 """
 
+import secrets
 from collections.abc import Mapping
+from hashlib import blake2b
 from pathlib import PurePath
 from typing import Final
 
@@ -13,12 +15,21 @@ from core.readers.sandbox import read as sandbox
 from core.readers.tables.boxes import Box, BoxList
 from core.xray.heat import Frame
 from pages.ui.intake import FileReading, Intake, SealedFile
-from pages.ui.xray import names
 
+SECRET: Final = "xray.secret"  # noqa: S105  a key of the session's state
 LIST: Final = "xray.boxes"
 INTAKE: Final = Intake[FileReading[BoxList]](LIST)
 NAME: Final = "the list of boxes"
 Boxes = Mapping[str, tuple[Frame, ...]]  # by finding, in fractions of the film
+
+
+def disguised(name: str) -> str:
+    """Return what is equal for files of the same name without suffix, and only in this session.
+
+    Lists of boxes name films as their files are called; the name cannot be told from this.
+    """
+    key: bytes = st.session_state.setdefault(SECRET, secrets.token_bytes(32))
+    return blake2b(PurePath(name).stem.encode(), key=key, digest_size=16).hexdigest()
 
 
 def boxes_of(disguised_name: str) -> Boxes:
@@ -49,7 +60,7 @@ def _keep(reading: FileReading[BoxList]) -> None:
 def _by_film(boxes: tuple[Box, ...]) -> dict[str, dict[str, tuple[Frame, ...]]]:
     by_name: dict[str, dict[str, tuple[Frame, ...]]] = {}
     for box in boxes:
-        of_film = by_name.setdefault(names.disguised(PurePath(box.image).name), {})
+        of_film = by_name.setdefault(disguised(PurePath(box.image).name), {})
         of_film[box.finding] = (*of_film.get(box.finding, ()), _frame(box))
     return by_name
 

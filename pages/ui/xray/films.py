@@ -23,7 +23,7 @@ from core.xray.heat import Pixels
 from pages.ui import intake, session
 from pages.ui.intake import FileReading, Intake, SealedFile
 from pages.ui.xray import boxes as xray_boxes
-from pages.ui.xray import film_cache, names
+from pages.ui.xray import film_cache
 from pages.ui.xray.boxes import Boxes
 from pages.ui.xray.film_cache import HELD_OUT
 
@@ -154,7 +154,7 @@ def _reading(file: SealedFile, place: int) -> FilmReading:
         files=(file.path,),
         once=True,
         number=number,
-        disguised_name=names.disguised(file.name),
+        disguised_name=xray_boxes.disguised(file.name),
     )
 
 

@@ -44,7 +44,7 @@ def draw(run: cache.Run) -> None:
         return
     top = st.container()
     with st.container(horizontal=True, vertical_alignment="bottom", key="controls"):
-        clinic.splits(run)
+        controls.splits(run)
         index = _finding(rows.task, rows.class_names)
         method, smoother = _method(), _smoother()
     parts = finding_cache.parts(run, split) if method != AS_READ else None

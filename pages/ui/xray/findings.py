@@ -38,7 +38,7 @@ def draw(run: cache.Run) -> None:
         clinic.nothing(NO_FINDINGS)
         return
     top = st.container()
-    clinic.splits(run)
+    controls.splits(run)
     source = clinic.source(run, rows, split)
     statistics = finding_cache.answer(ClinicQuery(run=run, split=split, what="findings"))
     if statistics is None:

@@ -1,14 +1,18 @@
 """What the clinical views share: where they are in the link, findings, where numbers come from."""
 
+from collections.abc import Sequence
+
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from core.predictions import Predictions, Task
 from core.reports.html import PageView, sheet_html
 from core.screens.kit.numbers import count
 from core.screens.kit.sentences import groups_words
-from core.screens.xray.words import PLAIN, TECHNICAL, ClinicSource, FindingWords
+from core.screens.xray.film import place_of, spelled
+from core.screens.xray.words import BANNER, PLAIN, TECHNICAL, ClinicSource, FindingWords
 from core.studies.posthoc import PosthocRows
-from pages.ui import cache, controls, pieces, site, state, widgets
+from pages.ui import cache, pieces, site, state, widgets
 from pages.ui.escape import esc
 
 VIEW = "show"  # of the page Chest X-ray, in the link
@@ -17,19 +21,45 @@ VIEW_NAMES = {FILM: "Film", ALL: "All findings", ONE: "One finding"}
 FINDING = "of"  # in the link, as on the page Reliability
 NAME = "finding"  # of the view Film, in the link: models number their findings differently
 SHOWN = "xray.shown"  # the finding that the view Film shows, spelled for comparing
+LAST, NAMES = "xray.view", "xray.names"  # the view shown last, and the findings of its run
 RECALIBRATE = "recal"
 FIRST_SAMPLE = "phantom-ce"
+
+
+def banner(place: DeltaGenerator, noise: str) -> None:
+    """Draw what must be known before anything else, with what is known of the labels."""
+    with place:
+        widgets.banner(BANNER, noise)
+
+
+def last_view(view: str) -> str | None:
+    """Return the view that was shown last, if any, and keep the one that is shown now."""
+    last: str | None = st.session_state.get(LAST)
+    st.session_state[LAST] = view
+    return last
+
+
+def to_film() -> None:
+    """Show the finding that was shown of the open run on the view Film, by its name."""
+    names, finding = st.session_state.get(NAMES, ()), st.session_state.get(f"set.{FINDING}", "")
+    if finding.isdecimal() and int(finding) < len(names):
+        _set(NAME, spelled(names[int(finding)]))
+
+
+def from_film(names: Sequence[str]) -> None:
+    """Show the finding of the view Film of the open run, by its name; another where it has none."""
+    index = place_of(names, st.session_state.get(SHOWN, ""))
+    if index is not None:
+        _set(FINDING, str(index))
+
+
+def _set(name: str, value: str) -> None:
+    st.session_state[f"set.{name}"] = st.query_params[name] = value
 
 
 def words() -> FindingWords:
     """Return the words of the edition that is switched on."""
     return PLAIN if state.plain() else TECHNICAL
-
-
-def splits(run: cache.Run) -> None:
-    """Draw the choice of the split where there are several."""
-    if len(run.splits) > 1:
-        controls.segments("Split", "split", run.splits, run.split, controls.SPLIT_NAMES)
 
 
 def source(
@@ -59,9 +89,8 @@ def source(
 
 def open_finding(index: int) -> None:
     """Show one finding from now on."""
-    for name, value in ((VIEW, ONE), (FINDING, str(index))):
-        st.session_state[f"set.{name}"] = value
-        st.query_params[name] = value
+    _set(VIEW, ONE)
+    _set(FINDING, str(index))
     state.next_generation()
 
 

@@ -53,7 +53,7 @@ def films(offered: Mapping[str, FilmEntry]) -> FilmEntry:
                     key="xray.remove",
                     icon=":material/delete:",
                     type="tertiary",
-                    on_click=_remove,
+                    on_click=xray_films.remove,
                     args=(chosen,),
                 )
     st.session_state["widget.film"] = chosen
@@ -126,10 +126,6 @@ def _refused() -> None:
     weights_source.intake(models.SLOT).refused()
     n = sum(refusal.error.code != RefusalCode.LIMIT_FILMS for refusal in xray_films.INTAKE.refusals)
     xray_films.INTAKE.refused(f"{n} of {st.session_state.get(xray_films.DROPPED)} were refused")
-
-
-def _remove(film_id: str) -> None:
-    xray_films.remove(film_id)
 
 
 def _undo() -> None:

@@ -1,4 +1,4 @@
-"""The page of jobs of one kind: where they are begun and listed, and one of them watched."""
+"""One job watched, and the list of jobs; both are drawn anew while something lives."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -20,6 +20,7 @@ LOOK_S: Final = 2.0
 LOG_LINES: Final = 50
 BEFORE: Final = {"resume": "Goes on from", "retry": "Repeats"}
 AFTER: Final = {"resume": "Resumed as", "retry": "Repeated as"}
+Draw = Callable[[LocalJobs, Job], None]
 
 
 @dataclass(frozen=True)
@@ -39,7 +40,7 @@ class WatchedJob:
 
 @dataclass(frozen=True)
 class JobPage:
-    """What a kind of job adds to its page.
+    """The page of the jobs of one kind: where they are begun and listed, and one of them watched.
 
     Parameters
     ----------
@@ -47,50 +48,13 @@ class JobPage:
         The page.
     noun : str
         What one of its jobs is called.
-    start : callable
-        Draws the page on which jobs are begun.
-    heading : callable
-        Returns what stands between page and state above the sentence, and the sentence.
-    actions : callable
-        Draws what can be done with a job beside stopping it.
-    body : callable
-        Draws progress, numbers and log; every LOOK_S seconds while the job lives. Its last argument
-        is what `choice` returned.
-    choice : callable, optional
-        Draws what is chosen at the end of the actions.
     """
 
     entry: site.Entry
     noun: str
-    start: Callable[[LocalJobs, list[Job]], None]
-    heading: Callable[[WatchedJob], tuple[str, Sentence]]
-    actions: Callable[[WatchedJob], None]
-    body: Callable[[LocalJobs, Job, str | None], None]
-    choice: Callable[[WatchedJob], str | None] | None = None
 
-    def draw(self) -> None:
-        """Draw one job where the link names it, else where jobs are begun and listed."""
-        jobs = open_jobs()
-        jobs.tick()
-        listed = jobs.list()
-        job_id = self._linked_job_id()
-        if not job_id:
-            self.start(jobs, listed)
-            return
-        try:
-            job = jobs.get(job_id)
-        except AuditError as error:
-            widgets.sentence(Sentence((Phrase(f"This {self.noun} is not here."),)))
-            frame.refusal(error)
-            st.page_link(self.entry.script, label=f"All {self.noun}s", icon=self.entry.icon)
-            return
-        page = queue.page_of(job)
-        if page is not self.entry:
-            st.switch_page(page.script, query_params={"job": job.id})
-        self._watch(WatchedJob(jobs, job, listed))
-
-    def _linked_job_id(self) -> str:
-        """Return the job in the link, and make sure that the address bar shows it.
+    def linked(self) -> str:
+        """Return the job in the link, if any, and make sure that the address bar shows it.
 
         A link from this page to itself gives its query to the session, but not to the address bar.
         """
@@ -101,9 +65,26 @@ class JobPage:
         st.session_state[opened] = job_id
         return job_id
 
-    def _watch(self, watched: WatchedJob) -> None:
+    def find(self, jobs: LocalJobs, job_id: str, listed: Sequence[Job]) -> WatchedJob | None:
+        """Return a job; None, and say so, where it is not here. One of another kind has a page."""
+        try:
+            job = jobs.get(job_id)
+        except AuditError as error:
+            widgets.sentence(Sentence((Phrase(f"This {self.noun} is not here."),)))
+            frame.refusal(error)
+            st.page_link(self.entry.script, label=f"All {self.noun}s", icon=self.entry.icon)
+            return None
+        page = queue.page_of(job)
+        if page is not self.entry:
+            st.switch_page(page.script, query_params={"job": job.id})
+        return WatchedJob(jobs, job, listed)
+
+    def head(self, watched: WatchedJob, about: str, sentence: Sentence) -> None:
+        """Draw the sentence, why the job failed, and the jobs that it follows or that follow it.
+
+        What it is `about` stands between page and state above the sentence.
+        """
         job = watched.job
-        about, sentence = self.heading(watched)
         widgets.eyebrow(_eyebrow(self.entry.title, about, job))
         widgets.sentence(sentence)
         with st.container():  # keeps what follows in its place, whatever is in it
@@ -111,22 +92,25 @@ class JobPage:
             if job.failure is not None:
                 frame.refusal(AuditError(job.failure.code, job.failure.what, job.failure.remedy))
             _relatives(self.entry, watched)
-        # Outside what redraws itself, so that focus stays.
-        with st.container(horizontal=True, vertical_alignment="bottom", key="job.actions"):
-            _stop(watched)
-            self.actions(watched)
-            st.button(
-                f"All {self.noun}s",
-                key="job.all",
-                type="tertiary",
-                icon=":material/list:",
-                on_click=leave,
-            )
-            chosen = self.choice(watched) if self.choice else None
-        (_body if job.state.ended else _live_body)(self, job.id, chosen, queue.stand([job]))
+
+    def back(self) -> None:
+        """Draw the way back to all jobs."""
+        st.button(
+            f"All {self.noun}s",
+            key="job.all",
+            type="tertiary",
+            icon=":material/list:",
+            on_click=leave,
+        )
 
 
-def _body(page: JobPage, job_id: str, chosen: str | None, stood: str) -> None:
+def follow(draw: Draw, watched: WatchedJob) -> None:
+    """Draw what changes of a job, every LOOK_S seconds while it lives."""
+    job = watched.job
+    (_body if job.state.ended else _live_body)(draw, job.id, queue.stand([job]))
+
+
+def _body(draw: Draw, job_id: str, stood: str) -> None:
     """Draw what changes; the whole page anew when the job stands elsewhere by now."""
     with frame.caught():
         jobs = open_jobs()
@@ -134,7 +118,7 @@ def _body(page: JobPage, job_id: str, chosen: str | None, stood: str) -> None:
         job = jobs.get(job_id)
         if queue.stand([job]) != stood:
             st.rerun()
-        page.body(jobs, job, chosen)
+        draw(jobs, job)
 
 
 _live_body = st.fragment(_body, run_every=LOOK_S)
@@ -163,8 +147,8 @@ def _relatives(entry: site.Entry, watched: WatchedJob) -> None:
         )
 
 
-def _stop(watched: WatchedJob) -> None:
-    """Draw what can be done with a job that has not ended."""
+def stop(watched: WatchedJob) -> None:
+    """Draw what can be done with a job that has not ended: to stop it, and to let it start."""
     jobs, job = watched.jobs, watched.job
     if job.state.ended:
         return

@@ -1,4 +1,4 @@
-"""The Gamma page: which history is open, what to do without one, and its redrawing while live."""
+"""Which history the Gamma page shows, and what it offers where there is none."""
 
 import streamlit as st
 
@@ -8,30 +8,14 @@ from core.jobs.records import Job, JobState
 from core.jobs.store import LIVE
 from core.screens.kit.records import Phrase, Sentence
 from core.screens.train.words import EVALUATE
-from pages.ui import cache, frame, history_import, widgets
+from pages.ui import cache, frame, widgets
 from pages.ui.escape import esc
-from pages.ui.gamma import body as gamma_body
 from pages.ui.gamma import cache as cache_gamma
 from pages.ui.gamma import state as gamma_state
 from pages.ui.gamma.cache import HistorySource, Kind
 
 SAMPLE = "digits-adafocal"
-EVERY_S = 2.0
 OFFERED = 4  # of the user's own, where nothing is open
-
-
-def draw() -> None:
-    """Draw the page, or what to do where the open run has no gammas."""
-    history_import.settle(gamma_state.open_source)
-    offered = [*live(), *cache_gamma.kept()]
-    source_id, source = _open_source()
-    if source is None:
-        _nothing(source_id, offered)
-    elif source.kind in {"queued", "live"}:
-        _live(source, offered)
-    else:
-        _still(source, offered)
-    history_import.draw()
 
 
 def live() -> list[HistorySource]:
@@ -40,7 +24,7 @@ def live() -> list[HistorySource]:
     return [source for source in sources if source is not None]
 
 
-def _open_source() -> tuple[str | None, HistorySource | None]:
+def opened() -> tuple[str | None, HistorySource | None]:
     """Return the id that link or session name, and what can be shown of it.
 
     A job that has succeeded gives way to its run, with what was chosen of it.
@@ -79,17 +63,18 @@ def _job_source(job: Job) -> HistorySource | None:
     except AuditError:  # its folder is damaged: nothing can be shown of it
         return None
     return (
-        HistorySource(job.id, job.name or job.id, _kind(job)) if cache_gamma.by_bin(loss) else None
+        HistorySource(job.id, job.name or job.id, kind(job)) if cache_gamma.by_bin(loss) else None
     )
 
 
-def _kind(job: Job) -> Kind:
+def kind(job: Job) -> Kind:
+    """Return what kind of source a job is."""
     if job.state in LIVE:
         return "live"
     return "stopped" if job.state.ended else "queued"
 
 
-def _nothing(source_id: str | None, offered: list[HistorySource]) -> None:
+def nothing(source_id: str | None, offered: list[HistorySource]) -> None:
     """Say that there are no gammas to show, and offer those that there are."""
     text = "No run with gammas is open yet."
     if source_id:
@@ -117,32 +102,3 @@ def _nothing(source_id: str | None, offered: list[HistorySource]) -> None:
                 args=(source.id,),
                 kwargs={"job": source.job},
             )
-
-
-@st.fragment(run_every=EVERY_S)
-def _live(source: HistorySource, offered: list[HistorySource]) -> None:
-    """Draw a training anew every two seconds; the page begins again once it starts or ends."""
-    with frame.caught():
-        if _kind(open_jobs().get(source.id)) != source.kind:
-            st.rerun()
-        _job(source, offered)
-
-
-@st.fragment
-def _still(source: HistorySource, offered: list[HistorySource]) -> None:
-    with frame.caught():
-        if source.kind == "stopped":
-            _job(source, offered)
-        else:
-            gamma_body.draw(source, offered)
-
-
-def _job(source: HistorySource, offered: list[HistorySource]) -> None:
-    """Draw what a training has written so far."""
-    written = cache_gamma.written(source)
-    if written is None:
-        widgets.eyebrow("Gamma dynamics · " + source.label)
-        widgets.sentence(Sentence((Phrase("No epoch is finished yet."),)))
-        widgets.second("γ is 1 in every bin until the first epoch ends.")
-        return
-    gamma_body.draw(source, offered, written)

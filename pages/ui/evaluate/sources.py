@@ -1,4 +1,4 @@
-"""The Evaluate page: weights from a file or a training, what they are shown, and one job."""
+"""Where weights come from: a training, a file that is dropped, a file of the server."""
 
 import os
 from collections.abc import Sequence
@@ -8,33 +8,16 @@ from typing import Final
 import streamlit as st
 
 from core.codes import RefusalCode
-from core.errors import UsageError
-from core.inference.config import EvaluationConfig
-from core.jobs.local import LocalJobs
 from core.jobs.records import Job
-from core.screens.evaluate.checkpoint import CheckpointFit
-from core.screens.train.words import EVALUATE
 from core.training.submission import IMPORT
 from pages.ui import (
-    frame,
     session,
     site,
     state,
     weights_source,
     widgets,
 )
-from pages.ui.evaluate import (
-    form as evaluate_form,
-)
-from pages.ui.evaluate import (
-    match,
-    trial,
-    watch,
-)
-from pages.ui.evaluate import state as form
-from pages.ui.jobs import page as job_page
 from pages.ui.jobs import queue
-from pages.ui.weights_source import OpenedWeights
 
 CONVERTER: Final = Path(__file__).parents[3] / "assets" / "convert_checkpoint.py"
 CONVERTED: Final = (  # what it makes plain weights of
@@ -58,29 +41,14 @@ PLAIN: Final = (
 )
 
 
-def _start(jobs: LocalJobs, listed: list[Job]) -> None:
-    """Draw the page on which evaluations are begun."""
-    weights_source.follow_link()
-    weights_source.settle()
-    opened = weights_source.opened()
-    widgets.eyebrow("Evaluate")
+def title(*, explained: bool) -> None:
+    """Draw the title, and what is done here, unless that has begun."""
     st.html(PLAIN_TITLE if state.plain() else TITLE)
-    if opened is None:
+    if explained:
         widgets.second(PLAIN if state.plain() else WHAT)
-    left, right = st.columns([5, 3], gap="large")
-    with left:
-        _refused()
-        if weights_source.opening() is not None:
-            weights_source.intake().progress(weights_source.stop)
-        elif opened is None:
-            _sources(jobs, listed)
-        else:
-            _form(jobs, opened, match.draw(opened))
-    with right:
-        _list(listed)
 
 
-def _refused() -> None:
+def refused() -> None:
     """Show why the last file was refused, or the last submission; what was open is still there."""
     with st.container():  # keeps what follows in its place, whatever is in it
         queue.refused()
@@ -98,16 +66,18 @@ def _refused() -> None:
             )
 
 
-def _sources(jobs: LocalJobs, listed: list[Job]) -> None:
-    """Draw where weights may come from."""
-    trained = weights_source.trainings(jobs, listed)
+def training(trained: Sequence[Job]) -> None:
+    """Offer the finished trainings, the newest at once; without one, to train."""
     with st.container(key="evaluate.at_once"):
         if trained:
             _trained(trained)
         else:
             widgets.title("No training has finished here yet", "one takes about a minute")
             st.page_link(site.TRAIN.script, label="Train AdaFocal on digits", icon=site.TRAIN.icon)
-    widgets.title("A file of your own" if trained else "Or a file of your own")
+
+
+def file() -> None:
+    """Draw the drop zone, and what it takes."""
     weights_source.intake().zone(
         "A file of weights", weights_source.take, label_visibility="collapsed"
     )
@@ -119,8 +89,6 @@ def _sources(jobs: LocalJobs, listed: list[Job]) -> None:
         )
     if not session.sealed():
         st.markdown("On this system files are read under a time limit only.")
-    if os.environ.get(IMPORT):
-        _path()
 
 
 def _trained(trained: Sequence[Job]) -> None:
@@ -150,8 +118,10 @@ def _take_training(job_id: str) -> None:
     st.query_params[weights_source.LINK] = job_id
 
 
-def _path() -> None:
-    """Draw the way to a file that lies on the server."""
+def path() -> None:
+    """Draw the way to a file that lies on the server, where that is allowed."""
+    if not os.environ.get(IMPORT):
+        return
     with (
         st.form("evaluate.path_form", border=False),
         st.container(horizontal=True, vertical_alignment="bottom", key="evaluate.by_path"),
@@ -166,50 +136,3 @@ def _path() -> None:
     if submitted and text.strip():
         weights_source.take_path(text.strip())
         st.rerun()
-
-
-def _form(jobs: LocalJobs, opened: OpenedWeights, fit: CheckpointFit | None) -> None:
-    """Draw the rest of the form once the weights fit a network."""
-    if fit is None or not fit.ok:
-        return
-    evaluate_form.images()
-    if not state.plain():
-        evaluate_form.shown()
-        evaluate_form.more()
-    config: EvaluationConfig | None = None
-    try:
-        config = form.config(opened)
-    except UsageError as error:
-        frame.refusal(error)
-    path = opened.path(opened.file.group(str(form.value("group"))))
-    if config is not None:
-        trial.outcome(config, path)
-    with st.container(horizontal=True, vertical_alignment="center", key="evaluate.actions"):
-        st.button(
-            "Show it the images" if state.plain() else "Evaluate",
-            type="primary",
-            icon=":material/play_arrow:",
-            disabled=config is None,
-            key="evaluate.submit",
-            on_click=watch.submit,
-            args=(jobs, config, path),
-        )
-        if config is not None:
-            trial.button(config, path)
-
-
-def _list(listed: Sequence[Job]) -> None:
-    """Draw the evaluations that were begun."""
-    live = sum(job.kind == EVALUATE and not job.state.ended for job in listed)
-    widgets.title("Evaluations", f"{live} waiting or running" if live else "")
-    job_page.rows(listed, EVALUATE)
-
-
-PAGE: Final = job_page.JobPage(
-    entry=site.EVALUATE,
-    noun="evaluation",
-    start=_start,
-    heading=watch.heading,
-    actions=watch.actions,
-    body=watch.body,
-)

@@ -1,21 +1,50 @@
-"""A quick look before an evaluation is queued: some tens of images in the warm process."""
+"""What submits an evaluation, after a quick look at some tens of images in the warm process."""
 
 from pathlib import Path
 from typing import Final
 
 import streamlit as st
 
+from core.errors import UsageError
 from core.inference.client import Answer
 from core.inference.config import EvaluationConfig
+from core.jobs.local import LocalJobs
 from core.screens.evaluate.trial import trial
-from pages.ui import inference, widgets
+from pages.ui import frame, inference, state, widgets
+from pages.ui.evaluate import state as form
+from pages.ui.evaluate import watch
 from pages.ui.task import Task
+from pages.ui.weights_source import OpenedWeights
 
 MOST: Final = 64
 PREFERRED: Final = ("test", "val", "train")
 
 
-def button(config: EvaluationConfig, path: Path) -> None:
+def draw(jobs: LocalJobs, opened: OpenedWeights) -> None:
+    """Draw why the form is refused, what a trial showed, and the buttons."""
+    config: EvaluationConfig | None = None
+    try:
+        config = form.config(opened)
+    except UsageError as error:
+        frame.refusal(error)
+    path = opened.path(opened.file.group(str(form.value("group"))))
+    if config is not None:
+        _outcome(config, path)
+    with st.container(horizontal=True, vertical_alignment="center", key="evaluate.actions"):
+        st.button(
+            "Show it the images" if state.plain() else "Evaluate",
+            type="primary",
+            icon=":material/play_arrow:",
+            disabled=config is None,
+            key="evaluate.submit",
+            on_click=watch.submit,
+            args=(jobs, config, path),
+        )
+        if config is not None:
+            _try(config, path)
+
+
+def _try(config: EvaluationConfig, path: Path) -> None:
     """Draw the button that tries."""
     task = _task(config, path)
     st.button(
@@ -33,7 +62,7 @@ def _task(config: EvaluationConfig, path: Path) -> Task[Answer]:
     return inference.query("evaluate.trying", "trying", question, f"Showing it {MOST} images.")
 
 
-def outcome(config: EvaluationConfig, path: Path) -> None:
+def _outcome(config: EvaluationConfig, path: Path) -> None:
     """Draw what was found for the settings as they stand; nothing where they were not tried."""
     answer = _task(config, path).draw()
     if answer is None:

@@ -1,4 +1,4 @@
-"""The Train page: one click for a first visitor, the form, the queue, and one job watched."""
+"""What submits a training: one click, or a config, its time, and its buttons."""
 
 import json
 from collections.abc import Sequence
@@ -22,12 +22,9 @@ from core.training.submission import FIRST
 from pages.ui import cache, frame, site, state, widgets
 from pages.ui.escape import esc
 from pages.ui.jobs import cache as cache_train
-from pages.ui.jobs import page as job_page
-from pages.ui.jobs import queue
+from pages.ui.jobs import watch as job_watch
 from pages.ui.task import Task, in_process
-from pages.ui.train import form as train_form
 from pages.ui.train import state as form
-from pages.ui.train import watch
 
 LARGE: Final = 1.0  # million weights
 MAX_CONFIG_BYTES: Final = 64 * 1024
@@ -47,57 +44,38 @@ PLAIN: Final = (
 )
 
 
-def _start(jobs: LocalJobs, listed: Sequence[Job]) -> None:
-    """Draw the page on which trainings are begun."""
-    form.begin()
-    widgets.eyebrow("Train")
+def title() -> None:
+    """Draw the title, and in plain words what comes out."""
     st.html(PLAIN_TITLE if state.plain() else TITLE)
     if state.plain():
         widgets.second(PLAIN)
-    with st.container():  # keeps what follows in its place, whatever is in it
-        if not listed or state.plain():
-            _one_click(jobs)
-        queue.refused()
-    place = st.container()
-    if not state.plain():
-        left, place = st.columns([5, 3], gap="large")
-        with left:
-            widgets.title("A training of your own")
-            train_form.draw()
-            _submit(jobs, listed)
-    with place:
-        with st.container():
-            queue.head(jobs, listed)
-        job_page.rows(listed)
 
 
-def _one_click(jobs: LocalJobs) -> None:
+def one_click(jobs: LocalJobs) -> None:
+    """Offer the training of a first visitor."""
     with st.container(horizontal=True, vertical_alignment="center", key="train.one"):
         st.button(
             "Let it learn digits" if state.plain() else "Train AdaFocal on digits",
             type="primary",
             icon=":material/play_arrow:",
             key="train.first_one",
-            on_click=job_page.submit,
+            on_click=job_watch.submit,
             args=(jobs, (from_json(FIRST),)),
         )
         st.markdown("About a minute on two cores; nothing is downloaded.")
 
 
-def _submit(jobs: LocalJobs, listed: Sequence[Job]) -> None:
-    """Draw what the form asks for, how long it takes, and the buttons."""
-    configs: tuple[TrainConfig, ...] = ()
-    error: AuditError | None = None
+def configs() -> tuple[TrainConfig, ...]:
+    """Return what the form asks for; none, and why, where it is refused."""
     try:
-        configs = form.submitted()
+        return form.submitted()
     except UsageError as refused:
-        error = refused
-    with st.container():
-        if error is not None:
-            frame.refusal(error)
-        if configs:
-            _link_earlier_job(jobs, configs[0], listed)
-            _time(configs, listed)
+        frame.refusal(refused)
+        return ()
+
+
+def buttons(jobs: LocalJobs, configs: Sequence[TrainConfig], listed: Sequence[Job]) -> None:
+    """Draw the buttons that train, and those that save and load a config."""
     with st.container(horizontal=True, vertical_alignment="bottom", key="train.actions"):
         device, minutes = str(form.value("device")), form.value("minutes")
         st.button(
@@ -105,7 +83,7 @@ def _submit(jobs: LocalJobs, listed: Sequence[Job]) -> None:
             type="primary" if listed else "secondary",
             disabled=not configs,
             key="train.submit",
-            on_click=job_page.submit,
+            on_click=job_watch.submit,
             args=(jobs, configs),
             kwargs={
                 "wants": device if ":" in device else "auto",
@@ -165,8 +143,11 @@ def _parsed(name: str, data: bytes) -> object:
         raise UsageError("SETTING", f"{name} {error}", remedy) from error
 
 
-def _link_earlier_job(jobs: LocalJobs, config: TrainConfig, listed: Sequence[Job]) -> None:
-    """Link the job of the same config and data whose run is still there."""
+def earlier(jobs: LocalJobs, configs: Sequence[TrainConfig], listed: Sequence[Job]) -> None:
+    """Link the job of the same config and data whose run is still there, if any."""
+    if not configs:
+        return
+    config = configs[0]
     same = (
         candidate for candidate in listed if candidate.digest == config.digest and candidate.run
     )
@@ -193,8 +174,10 @@ def _stands(jobs: LocalJobs, job: Job, config: TrainConfig) -> bool:
     return not DATASETS[config.data].needs_root or before.data_root == config.data_root
 
 
-def _time(configs: Sequence[TrainConfig], listed: Sequence[Job]) -> None:
+def time(configs: Sequence[TrainConfig], listed: Sequence[Job]) -> None:
     """Say on which devices it can run and how long it takes, once that was measured."""
+    if not configs:
+        return
     busy = {slot: job.name for job in listed if not job.state.ended for slot in job.slots}
     devices = cache_train.devices()
     there = "; ".join(words.device_words(device, busy.get(device.slot, "")) for device in devices)
@@ -242,14 +225,3 @@ def _estimate(speed: Speed, configs: Sequence[TrainConfig]) -> str:
         return f"{rate}; the number of images is not known before they are read."
     per_training = " each" if len(configs) > 1 else ""
     return f"**{about(durations[0]).capitalize()}{per_training}**, {rate}."
-
-
-PAGE: Final = job_page.JobPage(
-    entry=site.TRAIN,
-    noun="training",
-    start=_start,
-    heading=watch.heading,
-    actions=watch.actions,
-    body=watch.body,
-    choice=watch.choice,
-)

@@ -1,0 +1,119 @@
+"""What is chosen on the Compare page: runs, their split, what ranks them, the reference."""
+
+from collections.abc import Sequence
+
+import streamlit as st
+
+from core.errors import LibraryError
+from core.library.index import RunRow
+from core.metrics.comparison import Compared, why_not
+from core.screens.kit.differences import OFFERED
+from core.screens.kit.words import LABELS
+from pages.ui import cache, frame, picked_runs, site, state
+from pages.ui.controls import SPLIT_NAMES
+
+
+def runs() -> list[cache.Run]:
+    """Return the runs that are compared; none, and why, where one of them is gone."""
+    try:
+        return picked_runs.chosen()
+    except LibraryError as gone:  # the picker lets one go on without it
+        frame.refusal(gone)
+        return []
+
+
+def other_ways() -> None:
+    """Draw the other ways to pick runs: two samples, or the list."""
+    with st.container(horizontal=True, vertical_alignment="center", key="nothing"):
+        pair = _sample_pair()
+        if pair:
+            st.button(
+                "Compare two sample runs",
+                type="primary",
+                key="compare.samples",
+                on_click=picked_runs.choose,
+                args=([row.id for row in pair],),
+            )
+        st.page_link(site.HOME.script, label="Tick runs in the list", icon=site.HOME.icon)
+
+
+def _sample_pair() -> list[RunRow]:
+    """Return the first two samples of one kind and size; they share their test images."""
+    rows = cache.rows(kind="sample", sort="name", descending=False)
+    for row in rows:
+        alike = [other for other in rows if (other.task, other.n) == (row.task, row.n)]
+        if len(alike) > 1:
+            return alike[:2]
+    return []
+
+
+def splits(runs: list[cache.Run]) -> list[str]:
+    """Return each run's split: the one chosen among those that all have, else its own."""
+    common = [split for split in runs[0].splits if all(split in run.splits for run in runs)]
+    own = [run.split for run in runs]
+    if not common:
+        return own
+    default = own[0] if own[0] in common else common[0]
+    split = state.choice("split", common, default)
+    if len(common) > 1:
+        st.segmented_control(
+            "Split",
+            common,
+            required=True,
+            format_func=lambda option: SPLIT_NAMES.get(option, option),
+            key="widget.split",
+            on_change=state.pick,
+            args=("split", default),
+        )
+    return [split] * len(runs)
+
+
+def ranking(runs: list[cache.Run], audited: Sequence[Compared]) -> tuple[str, int]:
+    """Draw what runs are ranked by, and the one they are compared with, where they can be."""
+    if why_not([run_audit.rows for run_audit in audited], [run.name for run in runs]):
+        return "ece", 0
+    return "ece" if state.plain() else _metric(), _reference(runs)
+
+
+def _metric() -> str:
+    metric = state.choice("metric", list(OFFERED), "ece")
+    st.segmented_control(
+        "Ranked by",
+        list(OFFERED),
+        required=True,
+        format_func=LABELS.__getitem__,
+        key="widget.metric",
+        on_change=state.pick,
+        args=("metric", "ece"),
+        help="The table is sorted by it, and its differences are drawn.",
+    )
+    return metric
+
+
+def _reference(runs: list[cache.Run]) -> int:
+    """Return which run the others are compared with; a draft is not named in the link."""
+    ids = [run.id for run in runs]
+    names = {run.id: run.name for run in runs}
+    reference = state.choice("ref", ids, ids[0])
+    st.selectbox(
+        "Against",
+        ids,
+        key="widget.ref",
+        format_func=names.__getitem__,
+        on_change=state.pick,
+        args=("ref", ids[0]),
+        width=240,
+        help="The reference: differences are the other runs minus this one.",
+    )
+    at = ids.index(reference)
+    if runs[at].draft:
+        st.query_params.pop("ref", None)
+    return at
+
+
+def chip(runs: list[cache.Run]) -> str:
+    """Return the dashed mark beside the eyebrow: drafts and samples say what they are."""
+    if any(run.draft for run in runs):
+        return "With a draft that only you see"
+    samples = all(run.kind == "sample" for run in runs)
+    return "Samples: models that come with Candor" if samples else ""

@@ -1,0 +1,110 @@
+"""The figures of the Gamma page: maps with their slider, diagram with the update, panels."""
+
+import streamlit as st
+
+from core.reports.table import csv_text
+from core.screens.gamma import view as views
+from core.screens.gamma.beside import bin_mismatch, difference
+from core.screens.gamma.heatmaps import HistoryGrid
+from core.screens.gamma.rule import HistoryRule, Update
+from core.screens.gamma.view import GammaDynamics, GammaView
+from core.screens.gamma.words import REPLAY as REPLAY_WORDS
+from pages.ui import pieces, state, widgets
+from pages.ui.gamma import state as gamma_state
+from pages.ui.gamma.beside import Second
+from pages.ui.gamma.cache import HistorySource
+
+DIAGRAM_WIDTH = 400
+CHIPS = {
+    "queued": "Waiting in the queue",
+    "live": "Training now",
+    "stopped": "Stopped before its end",
+}
+
+
+def chip(source: HistorySource, history: GammaDynamics) -> str:
+    """Return the dashed mark beside the eyebrow: what does not last, and samples, say so."""
+    if history.replayed:
+        return "Replay: not what it was trained with"
+    sample = "Sample: a model that comes with Candor" if source.sample else ""
+    return CHIPS.get(source.kind, sample)
+
+
+def difference_of(history: GammaDynamics, beside: Second | None, at: int) -> None:
+    """Say how a second history differs, if there is one, with its badge."""
+    if beside is None:
+        return
+    second, mark = beside
+    text = bin_mismatch(history, second) or difference(history, second, at)
+    more = f" {REPLAY_WORDS}" if second.replayed and not history.replayed else ""
+    pieces.draw("beside", mark, text + more)
+
+
+def maps(view: GammaView, history: GammaDynamics, place: tuple[int, int], *, live: bool) -> None:
+    """Draw the maps with the slider beside the diagram with the update."""
+    at, bin_index = place
+    with st.container(horizontal=True, gap="medium", key="figures"):
+        left = st.container(key="gamma_left")
+        right = st.container(key="gamma_right", width=DIAGRAM_WIDTH)
+    with left:
+        widgets.title(view.heatmap.title, view.heatmap.explanation)
+        with st.container(key="gamma_maps"):
+            widgets.figure(view.heatmap, select=True, titled=False)
+            _scrubber(history.grid, at, live=live)
+    with right:
+        widgets.figure(view.diagram, select=True)
+        if not state.plain():
+            _update(view.update, history.learned, bin_index)
+    widgets.key(view.key)
+
+
+def _scrubber(grid: HistoryGrid, at: int, *, live: bool) -> None:
+    """Draw the box round the chosen epoch, and the slider that moves it."""
+    pieces.draw("epoch_box", at, grid.n_epochs)
+    if grid.n_epochs < 2:
+        widgets.caption("This history has one epoch.")
+        return
+    # A live run that is followed has a new slider with each new epoch: of an old one the browser
+    # may still send where it stood, which would read as a choice of the user.
+    followed = live and gamma_state.chosen("epoch") is None
+    key = f"widget.epoch.{grid.n_epochs}" if followed else "widget.epoch"
+    st.session_state[key] = at
+    with st.container(key="gamma_scrub"):
+        st.select_slider(
+            gamma_state.words().terms.epoch,
+            range(grid.n_epochs),
+            key=key,
+            format_func=lambda place: str(grid.epoch[place]),
+            on_change=lambda: gamma_state.keep_epoch(grid, st.session_state[key]),
+            label_visibility="collapsed",
+        )
+
+
+def _update(update: Update, learned: HistoryRule, bin_index: int) -> None:
+    widgets.title(f"The update here, bin {bin_index + 1}")
+    lines = (update.equation, *update.steps) if update.equation else update.steps
+    pieces.draw("update", lines)
+    if learned.note:
+        widgets.caption(learned.note)
+
+
+def panels(view: GammaView) -> None:
+    """Draw every bin by itself over the epochs, and how training and validation agree."""
+    with st.container(key="gamma_bins"):
+        widgets.figure(view.panels)
+    if view.correspondence:
+        with st.container(key="gamma_train"):
+            widgets.figure(view.correspondence)
+
+
+def download(grid: HistoryGrid) -> None:
+    """Offer the whole history as a file."""
+    st.download_button(
+        "Whole history, CSV",
+        lambda: csv_text(views.whole_table(grid)),
+        "candor_gammas.csv",
+        "text/csv",
+        key="gamma.whole",
+        on_click="ignore",
+        help="Epochs and bins are numbered as they are kept; this page reads the file again.",
+    )

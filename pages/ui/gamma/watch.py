@@ -1,0 +1,40 @@
+"""Drawing a history anew: as often as it grows, and when another one is picked."""
+
+from collections.abc import Callable
+
+import streamlit as st
+
+from core.jobs.local import open_jobs
+from pages.ui import frame
+from pages.ui.gamma import sources
+from pages.ui.gamma import state as gamma_state
+from pages.ui.gamma.cache import HistorySource
+
+EVERY_S = 2.0
+Draw = Callable[[HistorySource, list[HistorySource]], None]
+
+
+def follow(draw: Draw, source: HistorySource, offered: list[HistorySource]) -> None:
+    """Draw a history by itself, and again and again while its training waits or runs."""
+    (_live if source.kind in {"queued", "live"} else _still)(draw, source, offered)
+
+
+@st.fragment(run_every=EVERY_S)
+def _live(draw: Draw, source: HistorySource, offered: list[HistorySource]) -> None:
+    """Draw a training anew every two seconds; the page begins again once it starts or ends."""
+    with frame.caught():
+        if sources.kind(open_jobs().get(source.id)) != source.kind:
+            st.rerun()
+        _draw(draw, source, offered)
+
+
+@st.fragment
+def _still(draw: Draw, source: HistorySource, offered: list[HistorySource]) -> None:
+    with frame.caught():
+        _draw(draw, source, offered)
+
+
+def _draw(draw: Draw, source: HistorySource, offered: list[HistorySource]) -> None:
+    if st.session_state.pop(gamma_state.MOVED, False):
+        st.rerun()  # the whole page: another history was picked inside the fragment
+    draw(source, offered)

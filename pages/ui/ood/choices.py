@@ -1,0 +1,147 @@
+"""What is chosen on the page Out of distribution: sets, score, temperature, threshold."""
+
+import streamlit as st
+
+from core.codes import NoticeCode
+from core.errors import Notice, Refused
+from core.ood.scores import DEFAULT, SCORES, unavailable
+from core.predictions import Task
+from core.screens.kit.text import short
+from core.studies import ood as study
+from pages.ui import cache, controls, frame, state
+from pages.ui.escape import esc
+from pages.ui.ood import cache as cache_ood
+from pages.ui.ood import drop
+from pages.ui.ood import sets as ood_sets
+from pages.ui.ood.cache import SplitSource
+from pages.ui.ood.sets import Offer, Sets
+
+ALARMS = 5.0  # percent of ordinary pictures stopped, at first
+MOST_ALARMS = 50.0
+AS_READ, FITTED = "read", "fitted"
+SCALINGS = {AS_READ: "As read", FITTED: "After temperature"}
+FOREIGN = (
+    "belongs to another run: unless both are of the same model, the alarm tells the models apart, "
+    "not the inputs"
+)
+
+
+def inside(run: cache.Run) -> SplitSource:
+    """Return the rows that strange inputs are told from; those of many labels are refused."""
+    source = SplitSource(run, run.split)
+    if source.rows.task is Task.MULTILABEL:
+        raise Refused(
+            "CLASSES",
+            "this run has many labels and no single answer; nothing is told from it here",
+            "open a run with one answer a row",
+        )
+    return source
+
+
+def sets(inside: SplitSource, offers: Offer) -> tuple[Sets, list[Notice]]:
+    """Return the sets beside the run; those that cannot be told from its rows are refused."""
+    if not offers:
+        return Sets({}, {}, []), []
+    names = ood_sets.names(offers, inside.owner)
+    with st.container(horizontal=True, vertical_alignment="bottom", key="sets"):
+        chosen = ood_sets.picker(offers, names, inside.owner)
+        drop.door(inside.owner)
+    drop.outcome()
+    sound: list[str] = []
+    notices: list[Notice] = []
+    for reference in chosen:
+        pair_notices, refusal = cache_ood.checked(inside, offers[reference], names[reference].label)
+        if refusal is not None:
+            frame.refusal(refusal)
+            continue
+        sound.append(reference)
+        notices += pair_notices
+        if ood_sets.foreign(offers[reference], inside.owner):
+            notices.append(Notice(NoticeCode.OTHER_MODEL, f"{names[reference].label} {FOREIGN}"))
+    return Sets(offers, names, sound), notices
+
+
+def focus(sets: Sets) -> str:
+    """Return the set that the page speaks of; a file of this session has no link."""
+    shown = sets.shown
+    linked, remembered = st.query_params.get("set"), st.session_state.get("set.set")
+    chosen = next((reference for reference in (linked, remembered) if reference in shown), shown[0])
+    assert chosen is not None
+    _keep_focus(chosen, sets)
+    if len(shown) > 1:
+        st.session_state["widget.set"] = chosen
+        st.segmented_control(
+            "Set",
+            shown,
+            required=True,
+            format_func=lambda reference: esc(short(sets.names[reference].label, 36)),
+            key="widget.set",
+            on_change=lambda: _keep_focus(st.session_state["widget.set"], sets),
+        )
+    return chosen
+
+
+def _keep_focus(reference: str, sets: Sets) -> None:
+    st.session_state["set.set"] = reference
+    if reference == sets.shown[0] or sets.offers[reference].draft:
+        st.query_params.pop("set", None)
+    else:
+        st.query_params["set"] = reference
+
+
+def score(inside: SplitSource, outside: SplitSource) -> str:
+    """Return the score, of those that both parts support."""
+    why = study.offered(inside.rows, outside.rows)
+    offered = [key for key in SCORES if not why[key]]
+    default = DEFAULT if DEFAULT in offered else offered[0]
+    if state.plain():
+        return default
+    missing = "; ".join(f"{SCORES[key].label}: {text}" for key, text in why.items() if text)
+    return controls.segments(
+        "Score",
+        "score",
+        offered,
+        default,
+        {key: entry.label for key, entry in SCORES.items()},
+        f"Higher is more out-of-distribution. {missing}".strip(),
+    )
+
+
+def temperature(inside: SplitSource, score: str) -> float | None:
+    """Return the temperature, where one can be fitted and is chosen."""
+    fitted, why = cache_ood.temperature(inside.owner)
+    if state.plain() or "entropy" in unavailable(inside.rows):
+        return None
+    if fitted is None:
+        st.caption(f"No temperature: {esc(why)}.", width=200)
+        return None
+    help_text = f"T = {fitted:.3g}, fitted on the labelled validation part alone."
+    if score == "max_logit":
+        help_text += " It divides all largest logits alike, so it changes no rank here."
+    chosen = controls.segments("Temperature", "heat", list(SCALINGS), AS_READ, SCALINGS, help_text)
+    return fitted if chosen == FITTED else None
+
+
+def scaling(temperature: float | None) -> str:
+    """Return how the scores were changed, in words."""
+    if temperature is None:
+        return "scores as read"
+    return f"after T = {temperature:.3g}, fitted on val"
+
+
+def alarms() -> float:
+    """Return the threshold, in false alarms."""
+    with st.container(key="ood.threshold"):
+        percent = st.slider(
+            "Ordinary pictures stopped by mistake, at most, %",
+            0.0,
+            MOST_ALARMS,
+            ALARMS,
+            step=0.5,
+            format="%.1f",
+            key="alarms",
+            bind="query-params",
+            persist_state="session",
+            help="Moves the threshold: what scores above it is flagged.",
+        )
+    return float(percent) / 100.0

@@ -1,0 +1,125 @@
+"""The figures of the page Out of distribution: what a threshold does, and corrupted images."""
+
+from dataclasses import replace
+
+import streamlit as st
+
+from core.datasets.shifts import OutsideSet, parse_name
+from core.ood.scores import SCORES
+from core.screens.kit.differences import NamedRun
+from core.screens.kit.run_marks import DASHES, marks
+from core.screens.ood import view as views
+from core.screens.ood.plain import PlainOod, plain_view
+from core.screens.ood.shifts import shift_view
+from core.screens.ood.view import OodView, ShownCurve
+from core.screens.ood.words import SetName
+from core.studies.ood import ShiftEffect
+from pages.ui import cache, pieces, state, widgets
+from pages.ui.ood import cache as cache_ood
+from pages.ui.ood import choices, sets
+from pages.ui.ood.cache import OodQuestion, SplitSource
+from pages.ui.ood.sets import Sets
+
+HALF_WIDTH = 470
+MAP_WIDTH = 248
+
+
+def threshold(sets: Sets, focus: str, questions: dict[str, OodQuestion], scaling: str) -> OodView:
+    """Draw the numbers, the figures with the threshold under the densities, and its counts."""
+    name = sets.names[focus]
+    curves = _curves(questions, sets.names, focus)
+    strip = st.container()
+    with st.container(horizontal=True, gap="medium", key="figures"):
+        left = st.container(width=HALF_WIDTH, key="ood.left")
+        right = st.container(key="beside")
+    with left if state.plain() else right:
+        densities = st.container()
+        alarms = choices.alarms()
+    view = views.ood_view(
+        _named(questions[focus].inside.owner),
+        name,
+        curves[focus],
+        list(curves.values()),
+        alarms,
+        scaling,
+        plain=state.plain(),
+    )
+    with densities:
+        widgets.figure(view.density)
+    with right:
+        if state.plain():
+            _plain(plain_view(name, curves[focus], alarms))
+        widgets.scores("What the threshold does", view.counts.heads, view.counts.written())
+        widgets.caption(view.reading)
+        widgets.save(view.counts.file, "threshold", "Counts, CSV")
+    if not state.plain():
+        with strip:
+            widgets.strip(view.numbers)
+        with left:
+            widgets.figure(view.roc)
+    return view
+
+
+def _plain(view: PlainOod) -> None:
+    """Draw the pictures of 100, and the words beside them."""
+    widgets.title("For which the alarm rings", "each mark is one of a hundred")
+    for hundred in view.hundreds:
+        pieces.draw("hundred", hundred.text, hundred.crossed, "found-quiet", True)
+    widgets.caveat("What this does not say", view.limits)
+    widgets.caveat("What helps", view.helps, helpful=True)
+
+
+def _curves(
+    questions: dict[str, OodQuestion], names: dict[str, SetName], focus: str
+) -> dict[str, ShownCurve]:
+    """Return every curve, each with a dash of its own; the set in focus with every number."""
+    set_marks = marks(list(questions))
+    return {
+        reference: ShownCurve(
+            names[reference].label,
+            replace(mark, dash=dash),
+            cache_ood.judged(question, full=reference == focus),
+        )
+        for (reference, question), mark, dash in zip(
+            questions.items(), set_marks, DASHES, strict=False
+        )
+    }
+
+
+def corruptions(question: OodQuestion, scaling: str) -> None:
+    """Draw the maps of every kind of corruption that the run was evaluated on."""
+    named = _named(question.inside.owner)
+    effects = _effects(question)
+    for kind in ("cifar10c", "corrupted"):
+        own = {
+            outside_set: shift for outside_set, shift in effects.items() if outside_set.kind == kind
+        }
+        if not own:
+            continue
+        view = shift_view(named, kind, own, f"{SCORES[question.score].label.lower()}, {scaling}")
+        widgets.title(view.title, view.explanation)
+        with st.container(horizontal=True, gap="small", key=f"maps.{kind}"):
+            for card in view.maps:
+                with st.container(width=MAP_WIDTH, key=f"map.{card.key}"):
+                    widgets.figure(card)
+        widgets.caption(view.caption)
+
+
+def _effects(question: OodQuestion) -> dict[OutsideSet, ShiftEffect]:
+    """Return what each corruption does, counting them while any is new."""
+    owner = question.inside.owner
+    splits = sets.shifted(owner)
+    bar, effects = st.empty(), {}
+    for i, split in enumerate(splits):
+        named = parse_name(split)
+        if named is None:
+            continue
+        if i % 10 == 0:
+            bar.progress(i / len(splits), text=f"{i} of {len(splits)} corruptions")
+        effects[named] = cache_ood.shift(replace(question, outside=SplitSource(owner, split)))
+    bar.empty()
+    return effects
+
+
+def _named(run: cache.Run) -> NamedRun:
+    return NamedRun(run.id, run.name, run.split, run.file_digest)

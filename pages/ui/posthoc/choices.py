@@ -1,0 +1,178 @@
+"""What is chosen on the post-hoc page: rows, how fits are made, methods, the label."""
+
+from collections.abc import Sequence
+
+import streamlit as st
+
+from core import defaults
+from core.calibrators import CALIBRATORS
+from core.calibrators.protocols import PROTOCOLS
+from core.codes import NoticeCode
+from core.configs import OTHER_NAMES
+from core.errors import Refused
+from core.predictions import Task
+from core.screens.posthoc.words import NAMES, OBJECTIVES
+from core.studies.posthoc import CUT, DEFAULT_METHODS, SHARE, MethodReport, fit_default
+from pages.ui import cache, controls, state
+from pages.ui.controls import SPLIT_NAMES
+from pages.ui.posthoc.cache import RowChoice
+
+RECALIBRATE = ("isotonic", "beta")  # for scores that are no probabilities
+SEARCHES = {search: protocol.label for search, protocol in PROTOCOLS.items()}
+
+
+def task(run: cache.Run) -> Task:
+    """Return the task of a run that calibrators can be fitted to; another one is refused."""
+    run_task = cache.predictions(run, run.split).task
+    if run_task is Task.TOP_LABEL:
+        raise Refused(
+            "CLASSES",
+            "this run holds the confidence of the answer only; calibrators need every class",
+            "upload a file with the scores of every class",
+        )
+    return run_task
+
+
+def rows(run: cache.Run) -> RowChoice:
+    """Return the rows to fit on and to report."""
+    test = run.split
+    if len(run.splits) > 1:
+        test = controls.segments("Reported on", "test", run.splits, run.split, SPLIT_NAMES)
+    options = [*run.splits, CUT]
+    default = fit_default(run.splits, test)
+    words = {**SPLIT_NAMES, CUT: "Part of it" if len(run.splits) == 1 else "Part of the reported"}
+    fit_on = controls.segments(
+        "Fitted on",
+        "fit",
+        options,
+        default,
+        words,
+        "Calibrators must be fitted on rows that are not reported. Part of it: rows drawn at "
+        "random; the others are reported.",
+    )
+    if fit_on != CUT:
+        return RowChoice(fit_on, test, SHARE, defaults.SEED)
+    percent = _number("Share fitted on, %", "share", (10, 90), 50)
+    seed = _number("Seed", "seed", (0, 9999), defaults.SEED)
+    return RowChoice(CUT, test, percent / 100, seed)
+
+
+def fit_settings() -> tuple[str, str]:
+    """Return what fits minimise, and how they search; plain words take the defaults."""
+    if state.plain():
+        return "nll", "exact"
+    objective = controls.segments(
+        "Fitted by",
+        "objective",
+        list(OBJECTIVES),
+        "nll",
+        OBJECTIVES,
+        "What the fit makes small on its own rows; temperature, the focal map and both together "
+        "can be fitted by any of them, the other methods have one of their own.",
+    )
+    linked = st.query_params.get("search", "")
+    if linked in OTHER_NAMES:
+        st.query_params["search"] = OTHER_NAMES[linked]
+    search = controls.segments(
+        "Search",
+        "search",
+        list(SEARCHES),
+        "exact",
+        SEARCHES,
+        "One for temperature and focal temperature alike: what it tries stands below.",
+    )
+    return objective, search
+
+
+def methods(task: Task, *, rescaled: bool) -> list[str]:
+    """Return the methods, of those that have a form for the task.
+
+    Plain words take few, chosen for the reader. `rescaled` are scores that are no probabilities.
+    """
+    if state.plain():
+        return list(RECALIBRATE if rescaled else DEFAULT_METHODS)
+    offered = [name for name, kind in CALIBRATORS.items() if task in kind.tasks]
+    default = ",".join(DEFAULT_METHODS)
+    text = st.query_params.get("methods") or st.session_state.get("set.methods", default)
+    chosen = [name for name in dict.fromkeys(text.split(",")) if name in offered]
+    chosen = chosen or list(DEFAULT_METHODS)
+    _keep_methods(chosen)
+    st.session_state["widget.methods"] = chosen
+    st.multiselect(
+        "Methods",
+        offered,
+        key="widget.methods",
+        format_func=_method_name,
+        placeholder="Pick methods",
+        on_change=lambda: _keep_methods(st.session_state["widget.methods"] or DEFAULT_METHODS),
+        help="Compared with none, the scores as they were read.",
+    )
+    return chosen
+
+
+def rescaled(none: MethodReport | None) -> bool:
+    """Whether the scores as they were read are known to be no probabilities."""
+    notices = none.compared.audit.notices if none else ()
+    return any(notice.code == NoticeCode.NOT_PROBABILITY for notice in notices)
+
+
+def recalibration(chosen: Sequence[str], *, rescaled: bool) -> None:
+    """Offer the methods for scores that are no probabilities, unless they are chosen."""
+    if not rescaled or state.plain() or tuple(chosen) == RECALIBRATE:
+        return
+    st.button(
+        "Recalibrate these scores",
+        type="primary",
+        key="posthoc.recalibrate",
+        on_click=_keep_methods,
+        args=(RECALIBRATE,),
+    )
+
+
+def label(run: cache.Run) -> int:
+    """Return the label whose landscape is shown."""
+    options = [str(k) for k in range(len(run.class_names))]
+    chosen = state.choice("of", options, "0")
+    st.selectbox(
+        "Finding",
+        options,
+        key="widget.of",
+        format_func=lambda k: run.class_names[int(k)],
+        on_change=state.pick,
+        args=("of", "0"),
+        width=260,
+    )
+    return int(chosen)
+
+
+def _method_name(method: str) -> str:
+    mark = "" if CALIBRATORS[method].keeps_accuracy else " · may change answers"
+    return f"{NAMES[method]}{mark}"
+
+
+def _keep_methods(methods: Sequence[str]) -> None:
+    text = ",".join(methods)
+    st.session_state["set.methods"] = text
+    if text == ",".join(DEFAULT_METHODS):
+        st.query_params.pop("methods", None)
+    else:
+        st.query_params["methods"] = text
+
+
+def _number(label: str, name: str, ends: tuple[int, int], default: int) -> int:
+    """Draw a whole number that lives in the link."""
+    text = st.query_params.get(name, str(st.session_state.get(f"set.{name}", default)))
+    low, high = ends
+    whole = text.isdecimal() and len(text) <= len(str(high))
+    value = int(text) if whole and low <= int(text) <= high else default
+    st.session_state[f"widget.{name}"] = value
+    st.number_input(
+        label,
+        low,
+        high,
+        key=f"widget.{name}",
+        on_change=state.pick,
+        args=(name, str(default)),
+        width=130,
+    )
+    return value

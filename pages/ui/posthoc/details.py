@@ -1,0 +1,73 @@
+"""What stands under the post-hoc figures: what can be taken along, and what the methods do."""
+
+import json
+from collections.abc import Sequence
+
+import streamlit as st
+
+from core.calibrators import CALIBRATORS
+from core.calibrators.base import Json
+from core.calibrators.export import code
+from core.calibrators.stored import to_json
+from core.library.export import npz_bytes
+from core.screens.kit.methods import parameters
+from core.screens.posthoc.words import MEANINGS, NAMES
+from core.studies.posthoc import Fit, calibrated_splits
+from pages.ui import cache, widgets
+
+
+def take_away(run: cache.Run, fits: Sequence[Fit], fitted_on: dict[str, Json]) -> None:
+    """Offer a fitted method as parameters, as code, and the predictions after it."""
+    fitted = {fit.method: fit.calibrator for fit in fits if fit.calibrator is not None}
+    if not fitted:
+        return
+    widgets.title("Take it with you", "python -m core apply reads the parameters")
+    with st.container(horizontal=True, vertical_alignment="bottom", key="take"):
+        method = st.segmented_control(
+            "Method",
+            list(fitted),
+            default=next(iter(fitted)),
+            required=True,
+            format_func=NAMES.__getitem__,
+            key=f"take.{'.'.join(fitted)}",
+        )
+        calibrator = fitted[method]
+        # Read here: a download is made outside the session, which alone can read its drafts.
+        splits = {name: cache.predictions(run, name) for name in run.splits}
+        st.download_button(
+            "Parameters, JSON",
+            lambda: json.dumps(to_json(calibrator, fitted_on), allow_nan=False),
+            f"candor_{method}.json",
+            "application/json",
+            key="take.json",
+            on_click="ignore",
+        )
+        st.download_button(
+            "Code, Python",
+            lambda: code(calibrator),
+            f"candor_{method}.py",
+            "text/x-python",
+            key="take.code",
+            on_click="ignore",
+        )
+        st.download_button(
+            "Calibrated predictions, NPZ",
+            lambda: npz_bytes(calibrated_splits(calibrator, splits)),
+            f"candor_{method}.npz",
+            "application/octet-stream",
+            key="take.npz",
+            on_click="ignore",
+        )
+    chosen = next(fit for fit in fits if fit.method == method)
+    by = f", which count by {fitted_on['weights']}" if "weights" in fitted_on else ""
+    summary = f"{parameters(chosen)}; fitted on {fitted_on['rows']} rows{by}."
+    widgets.caption(f"{NAMES[method]}: {summary}")
+
+
+def meanings(fits: Sequence[Fit]) -> None:
+    """Say what the methods do, and who says so."""
+    with st.expander("What these methods do", key="details.words"):
+        widgets.meanings(
+            (NAMES[fit.method], f"{MEANINGS[fit.method]} {CALIBRATORS[fit.method].source}.")
+            for fit in fits
+        )

@@ -1,0 +1,76 @@
+"""The figures of the post-hoc page: diagrams of the methods, the landscape of T and γ."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import streamlit as st
+
+from core import defaults
+from core.calibrators.landscape import GAMMAS
+from core.errors import Refused
+from core.predictions import Task
+from core.screens.kit.differences import NamedRun
+from core.screens.kit.records import FigureCard
+from core.screens.kit.run_marks import marks
+from core.screens.posthoc import view as views
+from core.screens.reliability.view import KEY
+from core.studies.posthoc import CUT, SHARE, fit_default
+from pages.ui import cache, pieces, widgets
+from pages.ui.posthoc import beside, choices
+from pages.ui.posthoc import cache as cache_posthoc
+from pages.ui.posthoc.cache import RowChoice
+
+SMALL_WIDTH = 246
+
+
+def diagrams(cards: Sequence[tuple[str, str, FigureCard]]) -> None:
+    """Draw a small diagram of each method, where there are any."""
+    if not cards:
+        return
+    with st.container(horizontal=True, key="small"):
+        for name, words, card in cards:
+            with st.container(key=f"small.{card.key}", width=SMALL_WIDTH, gap="xsmall"):
+                pieces.draw("small_title", None, name, words)
+                widgets.figure(card, titled=False)
+    widgets.key(KEY)
+
+
+def temperatures(run: cache.Run, row_choice: RowChoice, objective: str, task: Task) -> None:
+    """Draw temperature against gamma, and other runs beside this one, where that can be done."""
+    try:
+        _temperatures(run, row_choice, objective, task)
+    except Refused as refusal:
+        widgets.caption(f"No picture of T and γ: {refusal.what}; {refusal.remedy}.")
+
+
+def _temperatures(run: cache.Run, row_choice: RowChoice, objective: str, task: Task) -> None:
+    """Draw the landscape, the best temperatures, and runs before and after their temperature."""
+    many = task is Task.MULTILABEL
+    label = choices.label(run) if many else 0
+    place = st.container()
+    others = [] if many else beside.picker(run, task)
+    runs = {run: row_choice} | {curve_run: _own(curve_run) for curve_run in others}
+    with place:
+        left, right = st.columns(2, gap="medium")
+    line = cache_posthoc.curve(run, row_choice, objective, label)
+    with left:
+        computed = cache_posthoc.landscape(run, row_choice, objective, label)
+        fit_on = f"part of {row_choice.test}" if row_choice.fit_on == CUT else row_choice.fit_on
+        named = NamedRun(run.id, run.name, fit_on, run.file_digest)
+        rows = computed.used, computed.rows
+        widgets.figure(views.landscape_card(computed.landscape, line, rows, named))
+    with right:
+        lines = [
+            (curve_run.name, mark, cache_posthoc.curve(curve_run, choice, objective, label))
+            for (curve_run, choice), mark in zip(
+                runs.items(), marks([r.id for r in runs]), strict=True
+            )
+        ]
+        widgets.figure(views.curves_card(lines, np.array(GAMMAS), objective))
+    if not many:
+        beside.draw(runs)
+
+
+def _own(run: cache.Run) -> RowChoice:
+    """Return the rows that another run is fitted and reported on by default."""
+    return RowChoice(fit_default(run.splits, run.split), run.split, SHARE, defaults.SEED)

@@ -1,0 +1,79 @@
+"""What is chosen on the Reliability page: what is audited, its bins, the scale of the counts."""
+
+import streamlit as st
+
+from core import defaults
+from core.configs import BinRule
+from core.metrics.records import Audit
+from core.predictions import Task
+from pages.ui import cache, controls, state
+
+RULES = {BinRule.EQUAL_WIDTH.value: "Equal width", BinRule.EQUAL_MASS.value: "Equal mass"}
+SCALES = {"auto": "Auto", "linear": "Linear", "log": "Log"}
+ANSWERS = "answers"
+
+
+def target(run: cache.Run, audit: Audit) -> int | None:
+    """Return what is audited: the answers given, or one class or label against the rest."""
+    if audit.task == Task.TOP_LABEL:
+        return None
+    labels = audit.task == Task.MULTILABEL
+    options = [*([] if labels else [ANSWERS]), *map(str, range(len(run.class_names)))]
+    default = "0" if labels else ANSWERS if audit.main.target is None else str(audit.main.target)
+    chosen = state.choice("of", options, default)
+    st.selectbox(
+        "Finding" if labels else "Reliability of",
+        options,
+        key="widget.of",
+        format_func=lambda option: (
+            "answers given" if option == ANSWERS else run.class_names[int(option)]
+        ),
+        on_change=state.pick,
+        args=("of", default),
+        width=200,
+        help="Answers given: the class it picked, with its confidence. "
+        "A class or finding: its probability against how often it was there.",
+    )
+    return None if chosen == ANSWERS else int(chosen)
+
+
+def bins() -> tuple[str, int]:
+    """Return how answers are binned, and into how many; plain words take the defaults."""
+    if state.plain():
+        return BinRule.EQUAL_WIDTH, defaults.N_BINS
+    rule = controls.segments(
+        "Bins",
+        "rule",
+        list(RULES),
+        BinRule.EQUAL_WIDTH.value,
+        RULES,
+        "Equal width: every bin spans the same range of confidence. "
+        "Equal mass: every bin holds as many rows.",
+    )
+    n_bins = st.slider(
+        "Number of bins",
+        defaults.N_BINS_MIN,
+        defaults.N_BINS_MAX,
+        defaults.N_BINS,
+        key="bins",
+        bind="query-params",
+        persist_state="session",
+        on_change=state.next_generation,
+        width=200,
+    )
+    return rule, int(n_bins)
+
+
+def log_counts() -> bool | None:
+    """Return whether counts are drawn on a logarithmic scale; None leaves it to the data."""
+    if state.plain():
+        return None
+    scale = controls.segments(
+        "Histogram",
+        "counts",
+        list(SCALES),
+        "auto",
+        SCALES,
+        "Scale of the counts. Auto is logarithmic when one bin holds most rows.",
+    )
+    return {"linear": False, "log": True}.get(scale)

@@ -1,0 +1,64 @@
+"""The figures of the Reliability page, and the rows behind the bin that is clicked."""
+
+from collections.abc import Mapping
+
+import streamlit as st
+
+from core.arrays import Float
+from core.metrics.records import Audit, TargetAudit
+from core.metrics.selective import risk_coverage
+from core.predictions import Task
+from core.screens.kit.records import FigureCard
+from core.screens.reliability.rows import bin_rows
+from pages.ui import cache, state, widgets
+
+ROWS_SHOWN = 200
+DIAGRAM_WIDTH = 486  # where square, axis and histogram fit without a hole between them
+
+
+def risk_curve(run: cache.Run, split: str, audit: Audit) -> tuple[Float, Float] | None:
+    """Return the risk-coverage curve of the answers; labels have no single answer."""
+    if audit.task == Task.MULTILABEL:
+        return None
+    return risk_coverage(cache.prepared(run, split, None).resamples.ranked)
+
+
+def draw(cards: Mapping[str, FigureCard]) -> int | None:
+    """Draw the diagram, and what there is beside it; return the bin that was clicked."""
+    with st.container(horizontal=True, gap="medium", key="figures"):
+        left = st.container(width=DIAGRAM_WIDTH, key="diagram")
+        right = st.container(key="beside")
+    with left:
+        picked = widgets.figure(cards["reliability"], select=True)
+        widgets.caption("Click a dot or a bar to see the rows of its bin.")
+        if "risk" in cards:
+            widgets.figure(cards["risk"])
+    with right:
+        for name in ("gap", "classes"):
+            if name in cards:
+                widgets.figure(cards[name])
+    points = picked["selection"]["points"] if isinstance(picked, dict) else []
+    return _first(points[0]["customdata"]) if points else None
+
+
+def _first(value: object) -> int:
+    """Return the bin's number out of Plotly's customdata, however deep it is wrapped."""
+    while isinstance(value, (list, tuple)):
+        value = value[0]
+    return int(str(value))
+
+
+def rows(run: cache.Run, split: str, target_audit: TargetAudit, index: int | None) -> None:
+    """Show the rows of a bin, if any."""
+    if index is None:
+        return
+    arrays = cache.predictions(run, split)
+    bin_list = bin_rows(arrays, target_audit.target, target_audit.bins, index)
+    with st.container(border=True, key="bin_rows"):
+        widgets.title("Rows of this bin", bin_list.text)
+        widgets.table(bin_list.table, key=f"rows.{index}", limit=ROWS_SHOWN)
+        if bin_list.total > ROWS_SHOWN:
+            widgets.caption(f"The first {ROWS_SHOWN} of {bin_list.total}; the file has all.")
+        with st.container(horizontal=True):
+            widgets.save(bin_list.table, f"bin_{index}", "All rows of this bin, CSV")
+            st.button("Close", key="rows.close", on_click=state.next_generation)

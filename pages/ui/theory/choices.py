@@ -1,0 +1,118 @@
+"""What is chosen on the Theory page: the knob, the example, the part and what it asks for."""
+
+from typing import NamedTuple
+
+import streamlit as st
+
+from core.screens.theory.view import written
+from pages.ui import state
+
+PARTS = {
+    "map": "The map",
+    "temperature": "Closest temperature",
+    "classes": "Three classes",
+    "loss": "Losses",
+    "gradient": "Gradients",
+    "print": "Where print is wrong",
+}
+ALSO = ("-0.5", "0.5", "1", "3", "5", "7")
+TRUTHS = {
+    "paper": (0.55, 0.3, 0.15),
+    "sure": (0.9, 0.06, 0.04),
+    "even": (1 / 3, 1 / 3, 1 / 3),
+}
+TRUTH_WORDS = {"paper": "55, 30, 15", "sure": "90, 6, 4", "even": "a third each"}
+
+
+class SliderRange(NamedTuple):
+    """What a slider spans, where it starts and its step."""
+
+    low: float
+    high: float
+    start: float
+    step: float
+
+
+def knob() -> float:
+    """Return gamma."""
+    label = "The knob" if state.plain() else "γ, the knob"
+    return _slider(label, "knob", SliderRange(0.05, 10.0, 2.0, 0.05))
+
+
+def share() -> float:
+    """Return how often the answer of the example is right."""
+    return _slider("True share in the example", "share", SliderRange(0.5, 0.99, 0.8, 0.01))
+
+
+def p0() -> float:
+    """Return where the switching gamma is read."""
+    return _slider("p0", "p0", SliderRange(0.1, 0.6, 0.2, 0.01), "Where γ* is read.")
+
+
+def weight() -> float:
+    """Return lambda of the focal calibration loss."""
+    return _slider("λ of focal calibration loss", "weight", SliderRange(0.0, 10.0, 0.5, 0.1))
+
+
+def part() -> str:
+    """Return the part of the theory that is shown; none in plain words."""
+    if state.plain():
+        return ""
+    chosen = state.choice("part", list(PARTS), "map")
+    st.segmented_control(
+        "Part",
+        list(PARTS),
+        required=True,
+        format_func=PARTS.__getitem__,
+        key="widget.part",
+        on_change=state.pick,
+        args=("part", "map"),
+        wrap=True,
+    )
+    return chosen
+
+
+def truths() -> tuple[float, float, float]:
+    """Return the true shares of the three classes."""
+    chosen = state.choice("truth", list(TRUTHS), "paper")
+    st.segmented_control(
+        "True shares of the three classes, in 100",
+        list(TRUTHS),
+        required=True,
+        format_func=TRUTH_WORDS.__getitem__,
+        key="widget.truth",
+        on_change=state.pick,
+        args=("truth", "paper"),
+    )
+    return TRUTHS[chosen]
+
+
+def also() -> tuple[float, ...]:
+    """Return the gammas whose maps are drawn beside."""
+    chosen = st.pills(
+        "Beside it, γ =",
+        ALSO,
+        selection_mode="multi",
+        default=("-0.5", "0.5", "5"),
+        format_func=lambda gamma: written(float(gamma)),
+        key="also",
+        bind="query-params",
+        persist_state="session",
+    )
+    return tuple(float(gamma) for gamma in ALSO if gamma in chosen)
+
+
+def _slider(label: str, key: str, span: SliderRange, help_text: str | None = None) -> float:
+    value = st.slider(
+        label,
+        span.low,
+        span.high,
+        span.start,
+        span.step,
+        key=key,
+        bind="query-params",
+        persist_state="session",
+        width=200,
+        help=help_text,
+    )
+    return float(value)
