@@ -1,7 +1,7 @@
 """Put each seeded bug into a copy of the tree and see whether a test turns red.
 
 Every ``*.patch`` beside this file is one small bug in `core`. Run ``make soak``; exits with 1 when
-fewer than 95 % are caught. Names given on the command line select patches. Test files that import
+fewer than 95 % are caught. Names given on the command line select patches. Test files that name
 the module with the bug run first; while all is green, the package's fast tests do, then all fast
 ones, then the slow ones. Tests marked soak are left out.
 """
@@ -49,15 +49,19 @@ def apply(patch: Path, tree: Path, *, back: bool = False) -> None:
 
 
 def near(patch: Path) -> list[list[str]]:
-    """Return what may see a patch: test files that import its module, its package's, all."""
+    """Return what may see a patch: test files that name its module, its package's, all."""
     changed = re.search(r"^\+\+\+ b/(core(?:/\w+)*)/(\w+)\.py$", patch.read_text(), re.MULTILINE)
     assert changed, f"{patch.name} changes no module of core"
     package, module = changed[1].replace("/", "."), changed[2]
     imports = re.compile(
         rf"from {package}\.{module} import|from {package} import [^\n]*\b{module}\b"
     )
-    files = [f for f in sorted((ROOT / ALL).rglob("test_*.py")) if imports.search(f.read_text())]
-    files.sort(key=lambda f: module not in f.stem)
+    files = [
+        file
+        for file in sorted((ROOT / ALL).rglob("test_*.py"))
+        if imports.search(file.read_text()) or module in file.stem.split("_")
+    ]
+    files.sort(key=lambda file: module not in file.stem)
     folders = [ROOT / ALL / name for name in package.split(".")[1:2]]
     nearest = [
         [str(f.relative_to(ROOT)) for f in group if f.exists()] for group in (files, folders)
@@ -87,7 +91,8 @@ def survives(patch: Path, trees: Queue[Path]) -> bool:
     """Put one bug into a copy that is free, and tell whether every test stays green."""
     tree = trees.get()
     apply(patch, tree)
-    stages = [*((tests, FAST) for tests in near(patch)), ([ALL], SLOW)]
+    files, *wider = near(patch)
+    stages = [(files, FAST), (files, SLOW), *((tests, FAST) for tests in wider), ([ALL], SLOW)]
     survived = all(passes(tree, tests, kind) for tests, kind in stages)
     apply(patch, tree, back=True)
     trees.put(tree)
