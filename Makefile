@@ -13,6 +13,7 @@ test check check-numbers soak: export PYTHONDONTWRITEBYTECODE =
 	@$(PYTHON) -c 'import sys; sys.exit("Candor needs Python 3.11 or newer" if sys.version_info < (3, 11) else 0)'
 	@test -x $(PY) || $(PYTHON) -m venv .venv
 	$(PY) -m pip install --quiet --requirement requirements.txt
+	$(PY) -m core.compiled
 	@touch $@
 
 .venv/.test: .venv/.app tests/requirements.txt

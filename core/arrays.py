@@ -15,11 +15,12 @@ T = TypeVar("T", bound=np.generic)
 Scores = npt.NDArray[np.float16] | npt.NDArray[np.float32] | npt.NDArray[np.float64]
 
 CHUNK_BYTES = 2**20  # of float64 scores worked on at a time: stays in cache, bounds memory
+PASS_BYTES = 2**25  # of what compiled loops are given at a time: a call costs nothing beside it
 
 
-def row_chunks(n_rows: int, n_columns: int) -> Iterator[slice]:
-    """Yield slices of rows that hold about CHUNK_BYTES of float64 each."""
-    step = max(1, CHUNK_BYTES // (8 * max(1, n_columns)))
+def row_chunks(n_rows: int, n_columns: int, n_bytes: int = CHUNK_BYTES) -> Iterator[slice]:
+    """Yield slices of rows that hold about so many bytes of float64 each."""
+    step = max(1, n_bytes // (8 * max(1, n_columns)))
     for start in range(0, n_rows, step):
         yield slice(start, min(start + step, n_rows))
 
@@ -62,6 +63,19 @@ def sigmoid(logits: npt.NDArray[np.floating]) -> Float:
 def log_sigmoid(logits: npt.NDArray[np.floating]) -> Float:
     """Return the logarithm of the logistic function in float64 without overflow."""
     return -np.logaddexp(0.0, -np.asarray(logits, dtype=np.float64))
+
+
+def wide_enough(scores: npt.NDArray[np.floating]) -> npt.NDArray[np.floating]:
+    """Return scores as compiled loops take them: float16 as float32, which holds it exactly."""
+    dtype = np.dtype(np.float32) if scores.dtype == np.float16 else scores.dtype.newbyteorder("=")
+    return np.ascontiguousarray(scores, dtype)
+
+
+def shared(array: npt.NDArray[T]) -> npt.NDArray[T]:
+    """Return the same memory contiguous and read-only; copied only if it was not contiguous."""
+    out = np.ascontiguousarray(array).view(np.ndarray)
+    out.setflags(write=False)
+    return out
 
 
 def frozen(array: npt.NDArray[T]) -> npt.NDArray[T]:

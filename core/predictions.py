@@ -4,7 +4,7 @@ Imports numpy and our arrays, configs and errors only.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
 from typing import NamedTuple, Self
@@ -12,7 +12,19 @@ from typing import NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 
-from core.arrays import Bool, Float, Int, digest, frozen, log_sigmoid, log_softmax, row_chunks
+from core.arrays import (
+    PASS_BYTES,
+    Bool,
+    Float,
+    Int,
+    digest,
+    frozen,
+    log_sigmoid,
+    log_softmax,
+    row_chunks,
+    shared,
+    wide_enough,
+)
 from core.errors import Refused
 
 MOST_ROWS = 1e12  # that whole weights may stand for
@@ -267,7 +279,8 @@ class Predictions:
 
     Notes
     -----
-    Arrays are copied once and read-only. Scores keep their dtype; computation is float64.
+    Arrays are shared, not copied, and read-only here: who hands them over no longer writes into
+    them. Scores keep their dtype; computation is float64.
     """
 
     task: Task
@@ -281,28 +294,35 @@ class Predictions:
     labelled: bool = True
     groups: Groups | None = None
     weights: Weights | None = None
-    digest: str = field(init=False)
 
     def __post_init__(self) -> None:
-        """Check, copy once, freeze, take the digest."""
+        """Check, and see to it that nobody writes into the arrays through this."""
         put = object.__setattr__
-        put(self, "scores", frozen(self.scores))
-        put(self, "labels", frozen(self.labels.astype(np.int64, copy=False)))
+        put(self, "scores", shared(self.scores))
+        put(self, "labels", shared(self.labels.astype(np.int64, copy=False)))
         if self.predicted is not None:
-            put(self, "predicted", frozen(self.predicted.astype(np.int64, copy=False)))
+            put(self, "predicted", shared(self.predicted.astype(np.int64, copy=False)))
         names = tuple(self.class_names) or tuple(str(k) for k in range(self._column_count()))
         put(self, "class_names", names)
         put(self, "row_ids", tuple(self.row_ids))
-        extra: list[Int | Float] = [self.predicted] if self.predicted is not None else []
-        flags = f"{self.task}|{self.kind}|{self.renormalise}|{'|'.join(names)}"
         if self.groups is not None:
-            put(self, "groups", Groups(self.groups.name, frozen(self.groups.of_row)))
-            extra, flags = [*extra, self.groups.of_row], f"{flags}|groups"
+            put(self, "groups", Groups(self.groups.name, shared(self.groups.of_row)))
         if self.weights is not None:
-            put(self, "weights", Weights(self.weights.name, frozen(self.weights.of_row)))
-            extra, flags = [*extra, self.weights.of_row], f"{flags}|weights"
+            put(self, "weights", Weights(self.weights.name, shared(self.weights.of_row)))
         _check(self)
-        put(self, "digest", digest(flags, self.scores, self.labels, *extra))
+
+    @cached_property
+    def digest(self) -> str:
+        """Digest of scores, labels and all that is known of the rows; what caches go by."""
+        arrays = [self.scores, self.labels]
+        flags = f"{self.task}|{self.kind}|{self.renormalise}|{'|'.join(self.class_names)}"
+        if self.predicted is not None:
+            arrays.append(self.predicted)
+        for name, column in (("groups", self.groups), ("weights", self.weights)):
+            if column is not None:
+                arrays.append(column.of_row)
+                flags = f"{flags}|{name}"
+        return digest(flags, *arrays)
 
     def _column_count(self) -> int:
         if self.task is Task.TOP_LABEL:
@@ -381,7 +401,7 @@ class Predictions:
                 return np.asarray(np.exp(log_sigmoid(signed)))
             if self.task is Task.MULTILABEL:
                 return np.asarray(np.exp(log_sigmoid(scores)))
-            return np.asarray(np.exp(log_softmax(scores)))
+            return _softmax(scores)
         wide = scores.astype(np.float64)
         if wide.ndim == 1:
             return np.column_stack([1.0 - wide, wide])
@@ -407,7 +427,8 @@ class Predictions:
             raise Refused("CLASSES", "a multi-label file has no single answer", "pick a label")
         if self.task is Task.TOP_LABEL:
             return _stated_rows(self)
-        return _row_stats(self)
+        logits = self.kind is ScoreKind.LOGITS and self.scores.ndim == 2
+        return _logit_rows(self) if logits else _probability_rows(self)
 
     def outcomes(self, target: int | None) -> Outcomes:
         """Return what is audited.
@@ -475,57 +496,63 @@ def _check(predictions: Predictions) -> None:
         )
 
 
-def _row_stats(predictions: Predictions) -> RowStats:
-    """One pass over the matrix in chunks that fit the cache."""
+def _softmax(logits: npt.NDArray[np.floating]) -> Float:
+    from core.compiled.rows import write_softmax
+
+    out = np.empty(logits.shape)
+    write_softmax(wide_enough(logits), out)
+    return out
+
+
+def _logit_rows(predictions: Predictions) -> RowStats:
+    """One pass over a matrix of logits."""
+    from core.compiled.rows import read_rows
+
     n = predictions.n
-    real = np.empty((3, n))
-    predicted = np.empty(n, dtype=np.int64)
-    plain = predictions.kind is ScoreKind.LOGITS and predictions.scores.ndim == 2
-    tied = 0
+    real, predicted, tied = np.empty((3, n)), np.empty(n, dtype=np.int64), 0
+    for rows in row_chunks(n, predictions.n_classes, PASS_BYTES):
+        scores, labels = wide_enough(predictions.scores[rows]), predictions.labels[rows]
+        part = np.empty((3, labels.size))
+        tied += read_rows(scores, labels, part, predicted[rows])
+        real[:, rows] = part
+    real[1] -= np.log(real[0])
+    np.divide(1.0, real[0], out=real[0])
+    return _kept_rows(predictions, real, predicted, tied)
+
+
+def _probability_rows(predictions: Predictions) -> RowStats:
+    """Return the same from probabilities, or from one logit a row, in chunks that fit the cache."""
+    n = predictions.n
+    real, predicted, tied = np.empty((3, n)), np.empty(n, dtype=np.int64), 0
     for rows in row_chunks(n, predictions.n_classes):
-        truth = predictions.labels[rows]
-        if plain:
-            scores = predictions.scores[rows]
-            best, real[:, rows] = _logit_block(scores, truth)
-        else:
-            scores = predictions.probabilities(rows)
-            best, real[:, rows] = _probability_block(predictions, rows, scores, truth)
+        truth, p = predictions.labels[rows], predictions.probabilities(rows)
+        best, real[:, rows] = _probability_block(predictions, rows, p, truth)
         predicted[rows] = best
-        top = scores[np.arange(best.size), best]
-        tied += int(np.count_nonzero((scores == top[:, None]).sum(axis=1) > 1))
+        top = p[np.arange(best.size), best]
+        tied += int(np.count_nonzero((p == top[:, None]).sum(axis=1) > 1))
+    return _kept_rows(predictions, real, predicted, tied)
+
+
+def _kept_rows(predictions: Predictions, real: Float, predicted: Int, tied: int) -> RowStats:
+    """Freeze what a pass told: confidence, log p of the truth and Brier, (3, N), and answers."""
     confidence, log_p_true, brier = (frozen(row) for row in real)
-    correct = frozen(predicted == predictions.labels)
     return RowStats(
         confidence=confidence,
         predicted=frozen(predicted),
-        correct=correct,
+        correct=frozen(predicted == predictions.labels),
         log_p_true=log_p_true,
         brier=brier,
         tied=tied,
     )
 
 
-def _logit_block(scores: npt.NDArray[np.floating], truth: Int) -> tuple[Int, Float]:
-    """Return the answers, and confidence, log p of the truth and Brier, (3, n), of some rows.
-
-    The probabilities themselves are never formed: their sum and the sum of their squares do.
-    """
-    at = np.arange(truth.size)
-    best = scores.argmax(axis=1)
-    powers: Float = np.subtract(scores, scores[at, best][:, None], dtype=np.float64)
-    true_logit = powers[at, truth].copy()
-    np.exp(powers, out=powers)
-    total = powers.sum(axis=1)
-    log_p = true_logit - np.log(total)
-    squares = np.einsum("ij,ij->i", powers, powers) / total**2
-    brier = np.maximum(squares - 2.0 * np.exp(log_p) + 1.0, 0.0)
-    return best, np.stack([1.0 / total, log_p, brier])
-
-
 def _probability_block(
     predictions: Predictions, rows: slice, p: Float, truth: Int
 ) -> tuple[Int, Float]:
-    """Return the same from probabilities; log p of a binary logit stays exact."""
+    """Return answers, and confidence, log p of the truth and Brier, (3, n), of some rows.
+
+    The log p of a binary logit stays exact.
+    """
     at = np.arange(truth.size)
     best = p.argmax(axis=1)
     log_p = predictions.log_probabilities(rows)[at, truth]

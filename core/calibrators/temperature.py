@@ -1,16 +1,15 @@
 """Temperature scaling by NLL, exactly, or by a calibration error; numpy only."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from core.arrays import Float, Int, log_softmax
+from core.arrays import PASS_BYTES, Float, Int, log_softmax, row_chunks, wide_enough
 from core.calibrators.base import Calibrator, FitDetails
 from core.calibrators.criteria import OBJECTIVES, scores
-from core.calibrators.margins import BLOCK_CELLS, Margins, confidence_of
+from core.calibrators.margins import Margins, confidence_of
 from core.calibrators.search import SearchPoint, best_on_grid, zoom
 from core.calibrators.weighing import total_of, weighed
 from core.configs import OTHER_NAMES, SEARCHES
@@ -146,9 +145,11 @@ def nll_temperature(
     """
     rows = _TemperatureRows(logits, labels, weights)
     stride = len(labels) // SAMPLE_ROWS
-    start = _newton(rows.every(stride), 1.0).at if stride > 1 else 1.0
-    if (logits[np.arange(len(labels)), labels] == logits.max(axis=1)).all():
+    sample = rows.every(max(stride, 1))
+    if sample.all_right() and rows.all_right():
         start = 1.0 / TEMPERATURES[0]  # the slope never turns and Newton's steps would crawl
+    else:
+        start = _newton(sample, 1.0).at if stride > 1 else 1.0
     descent = _newton(rows, start)
     before = descent.first if start == 1.0 else _derivatives(rows, 1.0)[0]
     return 1.0 / descent.at, before, descent.value
@@ -164,7 +165,13 @@ class _TemperatureRows(NamedTuple):
     def every(self, stride: int) -> Self:
         """Return the first of every few rows."""
         weights = None if self.weights is None else self.weights[::stride]
-        return type(self)(self.logits[::stride], self.labels[::stride], weights)
+        logits = np.ascontiguousarray(self.logits[::stride])
+        return type(self)(logits, np.ascontiguousarray(self.labels[::stride]), weights)
+
+    def all_right(self) -> bool:
+        """Whether every row's true class has its largest logit."""
+        own = self.logits[np.arange(len(self.labels)), self.labels]
+        return bool((own == self.logits.max(axis=1)).all())
 
 
 @dataclass(frozen=True)
@@ -206,28 +213,17 @@ def _newton(rows: _TemperatureRows, start: float) -> _Descent:
 
 def _derivatives(rows: _TemperatureRows, inverse: float) -> tuple[float, float, float]:
     """Return mean NLL, and its first and second derivative, in b = 1 / T."""
+    from core.compiled.rows import read_tempered_rows
+
     value = slope = curve = 0.0
-    for gaps, own, weights in _gaps(rows):
-        powers = gaps * inverse
-        np.exp(powers, out=powers)
-        total = powers.sum(axis=0)
-        powers *= gaps
-        mean = powers.sum(axis=0) / total
-        square = np.einsum("ij,ij->j", powers, gaps) / total
+    n_rows, n_classes = rows.logits.shape
+    for part in row_chunks(n_rows, n_classes, PASS_BYTES):
+        labels = np.ascontiguousarray(rows.labels[part], np.int64)
+        total, mean, square, own = sums = np.empty((4, labels.size))
+        read_tempered_rows(wide_enough(rows.logits[part]), labels, inverse, sums)
+        weights = None if rows.weights is None else rows.weights[part]
         value += float(weighed(np.log(total) - inverse * own, weights).sum())
         slope += float(weighed(mean - own, weights).sum())
         curve += float(weighed(square - mean**2, weights).sum())
-    n = total_of(len(rows.labels), rows.weights)
+    n = total_of(n_rows, rows.weights)
     return value / n, slope / n, curve / n
-
-
-def _gaps(rows: _TemperatureRows) -> Iterator[tuple[Float, Float, Float | None]]:
-    """Yield class-major blocks of logits minus the winner's, the true class's, and weights."""
-    logits, labels, weights = rows
-    step = max(1, BLOCK_CELLS // logits.shape[1])
-    for start in range(0, len(labels), step):
-        block = np.ascontiguousarray(logits[start : start + step].T)
-        gaps = np.subtract(block, block.max(axis=0), dtype=np.float64)
-        own = labels[start : start + step]
-        of_rows = None if weights is None else weights[start : start + step]
-        yield gaps, gaps[own, np.arange(own.size)], of_rows

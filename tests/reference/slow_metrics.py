@@ -19,6 +19,16 @@ def log_softmax_row(logits):
     return [z - top - log_total for z in logits]
 
 
+def logit_rows(logits, labels):
+    """Confidence, answer, log p of the truth and Brier of each row, in whole numpy arrays."""
+    wide, at = np.asarray(logits, dtype=np.float64), np.arange(len(labels))
+    gaps = wide - wide.max(axis=1, keepdims=True)
+    total = np.exp(gaps).sum(axis=1)
+    p = np.exp(gaps) / total[:, None]
+    brier = ((p - np.eye(p.shape[1])[labels]) ** 2).sum(axis=1)
+    return p.max(axis=1), wide.argmax(axis=1), gaps[at, labels] - np.log(total), brier
+
+
 def nll(logits, labels):
     return math.fsum(-log_softmax_row(z)[y] for z, y in zip(logits, labels, strict=True)) / len(
         labels

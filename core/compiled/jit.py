@@ -1,0 +1,36 @@
+"""How loops are compiled: for named types, without the interpreter's lock, kept on disk."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import TypeVar, cast
+
+import numba
+
+Function = TypeVar("Function", bound=Callable[..., object])
+
+# Sums may be taken several at a time, in another order; infinities stay what they are.
+_SUMS = {"reassoc", "contract", "arcp", "nsz", "nnan"}
+_AS_WRITTEN = {"contract", "nsz", "nnan"}
+
+
+def compiled(*signatures: str, as_written: bool = False) -> Callable[[Function], Function]:
+    """Return a decorator that compiles a function.
+
+    Parameters
+    ----------
+    *signatures : str
+        Types in numba's notation, compiled at once and kept; none for what only other loops call.
+    as_written : bool
+        Keep the order of additions: for rounding tricks, which are a sum taken back.
+    """
+    types = list(signatures) or None
+    fastmath = _AS_WRITTEN if as_written else _SUMS
+    make = partial(numba.njit, types, nogil=True, error_model="numpy", fastmath=fastmath)
+
+    def keep(function: Function) -> Function:
+        try:
+            return cast("Function", make(cache=bool(types))(function))
+        except RuntimeError:  # no folder to keep it in: compiled anew in every process
+            return cast("Function", make()(function))
+
+    return keep
