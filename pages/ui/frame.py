@@ -2,6 +2,7 @@
 
 import logging
 import secrets
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,6 +22,7 @@ LOG = logging.getLogger("candor")
 def enter() -> None:
     """Note that app.py runs in this session; only then may a page draw itself."""
     session.start_up()
+    session.spare_modules(len(sys.modules))
     st.session_state["app.entered"] = True
     st.html(STYLE)
 

@@ -4,6 +4,7 @@ A draft is an upload that is not in the library: it has no link, nobody else see
 bytes go with the session.
 """
 
+import gc
 import logging
 import secrets
 import sys
@@ -50,6 +51,18 @@ def start_up() -> None:
     scratch.sweep()
     if isinstance(get_instance(), Runtime):  # a server, not a test of a page
         Thread(target=_look_after_jobs, name="jobs", daemon=True).start()
+
+
+@cache
+def spare_modules(n_modules: int) -> None:
+    """Take what modules hold out of the garbage collector's rounds; once for each number of them.
+
+    Streamlit collects after every run of a script, and goes through all objects for it. Those of
+    imported modules live as long as the server; they are most of what there is.
+    """
+    gc.collect()
+    gc.freeze()
+    LOG.debug("what %d modules hold is not collected", n_modules)
 
 
 def _look_after_jobs() -> None:

@@ -1,0 +1,39 @@
+"""What a server does once, not once a run."""
+
+import gc
+import sys
+
+import pytest
+
+from pages.ui import session
+
+
+@pytest.fixture
+def thawed():
+    gc.unfreeze()
+    session.spare_modules.cache_clear()
+    yield
+    gc.unfreeze()
+    session.spare_modules.cache_clear()
+
+
+def test_modules_are_spared_once_for_each_number_of_them(thawed):
+    n = len(sys.modules)
+    session.spare_modules(n)
+    spared = gc.get_freeze_count()
+    assert spared > 50_000
+    later = [[k] for k in range(1000)]
+    session.spare_modules(n)
+    assert gc.get_freeze_count() <= spared
+    session.spare_modules(n + 1)
+    assert gc.get_freeze_count() > spared
+    assert later
+
+
+def test_what_a_run_leaves_behind_is_still_collected(thawed):
+    session.spare_modules(len(sys.modules))
+
+    leftover = []
+    leftover.append(leftover)
+    del leftover
+    assert gc.collect(2) >= 1
