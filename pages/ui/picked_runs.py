@@ -13,12 +13,12 @@ LISTED = 200  # offered by the picker; the Runs page lists and searches all
 
 def choose(ids: Sequence[str]) -> None:
     """Compare these runs from now on."""
-    keep("set.runs", "runs", ids)
+    keep("set.runs", "runs", tuple(ids))
 
 
 def keep(setting: str, parameter: str, ids: Sequence[str]) -> None:
     """Keep runs as a setting of the session and in the link, out of which drafts stay."""
-    st.session_state[setting] = tuple(ids)
+    st.session_state[setting] = ids
     linked = [run_id for run_id in ids if run_id not in session.drafts()]
     if linked:
         st.query_params[parameter] = ",".join(linked)

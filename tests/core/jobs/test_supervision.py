@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from core import process_identity
+from core import codec, process_identity
 from core.jobs import processes
 from core.jobs.failures import explain, lost, time_limit
 from core.jobs.log import LIMIT, Follower, Log, tail
@@ -499,7 +499,7 @@ def test_a_copy_from_before_that_has_no_room_is_left_whole(jobs, monkeypatch):
     jobs.pause()
     (job,) = jobs.submit([config("step:1")])
     path = jobs.folder(job.id).path / "state.json"
-    path.write_text(short := json.dumps(job.to_json()))
+    path.write_text(short := json.dumps(codec.to_json(job)))
 
     def full(*_: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
