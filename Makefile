@@ -6,7 +6,7 @@ PY := .venv/bin/python
 # Tests are compiled once and not at every start, whatever the shell asks for.
 test check check-numbers soak: export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: app test check check-static check-numbers bench soak samples shots chromium clean
+.PHONY: app test check check-static check-numbers bench bench-loops soak samples shots chromium clean
 .DEFAULT_GOAL := app
 
 .venv/.app: requirements.txt
@@ -48,16 +48,31 @@ check: .venv/.test
 check-numbers: .venv/.test
 	$(PY) -m pytest -q -n 2 --dist worksteal -m "not slow and not soak and not gpu" $(NUMBERS)
 
-build/peers/.done:
-	$(PY) -m pip install --quiet --no-deps --target build/peers pytorch-ood==0.4.0
+# Real libraries to be measured beside, in an environment of their own that shares Candor's torch.
+# What cannot be installed is left out of the tables, which say so.
+PEERS := build/peers/venv
+PEERS_PIP := $(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps
+
+$(PEERS)/.done: .venv/.app tests/benchmarks/peers/requirements.txt
+	$(PY) -m venv $(PEERS)
+	$(PY) -c 'import sysconfig; print(sysconfig.get_path("purelib"))' \
+		> $$($(PEERS)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/candor.pth
+	$(PEERS_PIP) --requirement tests/benchmarks/peers/requirements.txt \
+		|| grep == tests/benchmarks/peers/requirements.txt | xargs -n 1 $(PEERS_PIP) || true
 	@touch $@
 
-bench: .venv/.test build/peers/.done
-	$(PY) -m tests.benchmarks.bench_metrics
+# About 20 minutes on two idle cores; `make bench SIZES="S M"` is shorter.
+SIZES ?= S M L XL
+
+bench: .venv/.test $(PEERS)/.done
+	$(PY) -m tests.benchmarks.peers --sizes $(SIZES) --write
+
+# Candor's own loops, beside their definitions written plainly.
+bench-loops: .venv/.test
+	$(PY) -m tests.benchmarks.bench_slider
 	$(PY) -m tests.benchmarks.bench_calibrators
 	$(PY) -m tests.benchmarks.bench_losses
 	$(PY) -m tests.benchmarks.bench_training
-	PYTHONPATH=build/peers $(PY) -m tests.benchmarks.bench_ood --size XL
 
 soak: .venv/.test chromium
 	$(PY) -m pytest -n 2 --dist loadfile -m soak

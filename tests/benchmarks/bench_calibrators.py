@@ -1,4 +1,6 @@
-"""Temperature and focal temperature scaling beside brute force, in one run; only ratios count.
+"""Focal temperature scaling beside brute force, in one run; only ratios count.
+
+No library fits it: the peer is its definition, written plainly.
 
 Run from the project's folder: python -m tests.benchmarks.bench_calibrators [--size S|M]
 """
@@ -6,14 +8,16 @@ Run from the project's folder: python -m tests.benchmarks.bench_calibrators [--s
 import argparse
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
-from scipy.optimize import minimize_scalar
 
 from core.calibrators.focal_temperature import PAPER_GAMMAS, FocalTemperature
-from core.calibrators.temperature import FINE_GRID, MUKHOTI_GRID, Temperature
-from tests.benchmarks.bench_metrics import Data, best_ms, make, peer_ece, peer_equal_mass
+from core.calibrators.temperature import FINE_GRID
+from tests.benchmarks.peers.data import SIZES, Data, make_logits
+from tests.benchmarks.peers.worker import cost_of
 
+N_BINS = 15
 POINTS = 15  # of a peer's grid are timed and stand for all
 
 Error = Callable[[np.ndarray, np.ndarray], float]
@@ -56,13 +60,23 @@ def peer_nll(p: np.ndarray, labels: np.ndarray) -> float:
     return -float(np.log(np.maximum(p[np.arange(labels.size), labels], 1e-300)).mean())
 
 
-def peer_temperature(data: Data) -> float:
-    """A bounded search over T for the NLL."""
-    z = data.logits.astype(np.float64)
-    found = minimize_scalar(
-        lambda t: peer_nll(softmax(z / t), data.labels), bounds=(0.05, 10.0), method="bounded"
-    )
-    return float(found.fun)
+def peer_ece(confidence: np.ndarray, correct: np.ndarray) -> float:
+    """The loop over bins that most scripts hold."""
+    edges, total = np.linspace(0, 1, N_BINS + 1), 0.0
+    for low, high in pairwise(edges):
+        inside = (confidence > low) & (confidence <= high)
+        if inside.any():
+            gap = confidence[inside].mean() - correct[inside].mean()
+            total += inside.mean() * abs(gap)
+    return total
+
+
+def peer_equal_mass(confidence: np.ndarray, correct: np.ndarray) -> float:
+    order = np.argsort(confidence)
+    parts = np.array_split(order, N_BINS)
+    return sum(
+        len(part) * abs(confidence[part].mean() - correct[part].mean()) for part in parts
+    ) / len(order)
 
 
 def peer_grid(data: Data, error: Error | None, points: list[tuple[float, float]]) -> float:
@@ -88,23 +102,12 @@ def some(points: list[tuple[float, float]]) -> tuple[list[tuple[float, float]], 
 def workloads(data: Data) -> dict[str, Workload]:
     """Return what is timed, by name."""
     plane = [(gamma, t) for gamma in PAPER_GAMMAS for t in FINE_GRID]
-    line, line_times = some([(0.0, t) for t in MUKHOTI_GRID])
     part, part_times = some(plane)
 
-    def after(calibrator: Temperature | FocalTemperature) -> float:
+    def after(calibrator: FocalTemperature) -> float:
         return float(calibrator.fit(data.logits, data.labels).report_.after)
 
-    found = {
-        "T, NLL, exact": Workload(
-            lambda: after(Temperature()),
-            lambda: peer_temperature(data),
-        ),
-        "T, ECE, grid of 100": Workload(
-            lambda: after(Temperature("ece", "mukhoti")),
-            lambda: peer_grid(data, peer_ece, line),
-            line_times,
-        ),
-    }
+    found = {}
     errors = {"nll": None, "ece": peer_ece, "ece_em": peer_equal_mass}
     for objective, error in errors.items():
         for search in ("komisarenko", "grid", "exact"):
@@ -120,8 +123,8 @@ def table(data: Data, title: str) -> list[str]:
     """Measure every workload; return the lines of a table."""
     lines = [f"| {title} | Candor s | brute force s | ratio |", "|---|---|---|---|"]
     for name, one in workloads(data).items():
-        ours = best_ms(one.ours, 1) / 1e3
-        peer = best_ms(one.peer, 1) * one.times / 1e3
+        ours = cost_of(one.ours).wall_ms / 1e3
+        peer = cost_of(one.peer).wall_ms * one.times / 1e3
         lines.append(f"| {name} | {ours:.3f} | {peer:.2f} | {peer / ours:.0f} |")
     return lines
 
@@ -131,7 +134,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--size", choices=("S", "M"), default="S")
     size = parser.parse_args().size
-    data = make(size)
+    data = make_logits(*SIZES[size])
     print("\n".join(table(data, f"{size} {data.logits.shape}")))
 
 

@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 
 from core.calibrators.focal_map import focal_map
+from core.metrics import METRICS
+from core.metrics.ranked import Ranked
 from tests.benchmarks import bench_calibrators
-from tests.benchmarks.bench_metrics import Data
+from tests.benchmarks.peers.data import Data
 from tests.core.calibrators.cases import drawn
 
 DATA = Data(*drawn(120, 4, scale=4.0))
@@ -21,6 +23,16 @@ def test_no_point_of_the_peer_is_lower(name):
 def test_peer_measures_the_same_map():
     q = bench_calibrators.softmax(DATA.logits)
     np.testing.assert_allclose(bench_calibrators.peer_map(q, 0.75), focal_map(q, 0.75), rtol=1e-6)
+
+
+def test_peers_judge_by_the_same_errors():
+    outcomes = DATA.predictions().outcomes(None)
+    for metric, peer in (
+        ("ece", bench_calibrators.peer_ece),
+        ("ece_em", bench_calibrators.peer_equal_mass),
+    ):
+        ours = METRICS[metric].function(Ranked.of(outcomes))
+        assert peer(outcomes.confidence, outcomes.correct) == pytest.approx(ours, abs=1e-9)
 
 
 def test_peer_is_timed_on_points_that_stand_for_all():
