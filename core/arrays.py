@@ -67,8 +67,8 @@ def log_sigmoid(logits: npt.NDArray[np.floating]) -> Float:
 
 def wide_enough(scores: npt.NDArray[np.floating]) -> npt.NDArray[np.floating]:
     """Return scores as compiled loops take them: float16 as float32, which holds it exactly."""
-    dtype = np.dtype(np.float32) if scores.dtype == np.float16 else scores.dtype.newbyteorder("=")
-    return np.ascontiguousarray(scores, dtype)
+    narrow = scores.dtype.newbyteorder("=") in (np.float16, np.float32)
+    return np.ascontiguousarray(scores, np.float32 if narrow else np.float64)
 
 
 def shared(array: npt.NDArray[T]) -> npt.NDArray[T]:

@@ -8,12 +8,16 @@ import numba
 
 Function = TypeVar("Function", bound=Callable[..., object])
 
-# Sums may be taken several at a time, in another order; infinities stay what they are.
-_SUMS = {"reassoc", "contract", "arcp", "nsz", "nnan"}
-_AS_WRITTEN = {"contract", "nsz", "nnan"}
+# Sums may be taken several at a time, in another order; infinities and NaN stay what they are.
+_SUMS = {"reassoc", "contract", "arcp", "nsz"}
+_AS_WRITTEN = {"contract", "nsz"}
+# A maximum is taken several at a time only where NaN is left out of account.
+_NUMBERS = {"nsz", "nnan"}
 
 
-def compiled(*signatures: str, as_written: bool = False) -> Callable[[Function], Function]:
+def compiled(
+    *signatures: str, as_written: bool = False, numbers: bool = False
+) -> Callable[[Function], Function]:
     """Return a decorator that compiles a function.
 
     Parameters
@@ -22,9 +26,11 @@ def compiled(*signatures: str, as_written: bool = False) -> Callable[[Function],
         Types in numba's notation, compiled at once and kept; none for what only other loops call.
     as_written : bool
         Keep the order of additions: for rounding tricks, which are a sum taken back.
+    numbers : bool
+        Compare as if there were no NaN: what comes of one is then any value of the input.
     """
     types = list(signatures) or None
-    fastmath = _AS_WRITTEN if as_written else _SUMS
+    fastmath = _AS_WRITTEN if as_written else _NUMBERS if numbers else _SUMS
     make = partial(numba.njit, types, nogil=True, error_model="numpy", fastmath=fastmath)
 
     def keep(function: Function) -> Function:

@@ -44,7 +44,7 @@ _LABELS = "Array(int64, 1, 'C', readonly=True)"
 
 @compiled(as_written=True)
 def exp_below(x: float) -> float:
-    """Return exp(x) for x <= 0, to 2e-14 of itself; 0 from -708 down, also for -inf."""
+    """Return exp(x) for x <= 0, to 1e-13 of itself; 0 from -708 down, NaN for NaN."""
     near = max(x, _LEAST)
     shifted = near * _LOG2E + _TO_WHOLE  # its last bits are the nearest power of two
     r = near - (shifted - _TO_WHOLE) * _LN2
@@ -60,10 +60,11 @@ def exp_below(x: float) -> float:
     p = p * r + _C0
     exponent = np.float64(shifted).view(np.int64) << 52
     power = np.int64(np.float64(p).view(np.int64) + exponent).view(np.float64)
-    return power if x > _LEAST else 0.0
+    beyond = 0.0 if x <= _LEAST else x
+    return power if x > _LEAST else beyond
 
 
-@compiled()
+@compiled(numbers=True)
 def _largest(row: Row) -> float:
     top: float = row[0]
     for k in range(row.size):
@@ -82,7 +83,7 @@ def _count_of(row: Row, value: float) -> np.float32:
 @compiled()
 def _first(row: Row, value: float) -> int:
     at = 0
-    while row[at] != value:
+    while row[at] != value and at < row.size - 1:
         at += 1
     return at
 

@@ -19,7 +19,7 @@ import numpy.typing as npt
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
-from core.arrays import Scores, digest
+from core.arrays import Scores, digest, frozen
 from core.disk import PART, JsonError, parse_json, replace_text, sync, writing
 from core.errors import LibraryError, Refused
 from core.library.history import Tables, write_bins, write_history
@@ -194,7 +194,8 @@ def read_predictions(run: Path, manifest: Manifest, split: str) -> Predictions:
             "SPLIT_UNKNOWN", f"no split {split[:60]!r} in it", f"pick one of {known}"
         )
     try:
-        predictions = _predictions(mapped(run / entry.file), manifest, entry)
+        arrays = {name: frozen(array) for name, array in mapped(run / entry.file).items()}
+        predictions = _predictions(arrays, manifest, entry)
     except (OSError, SafetensorError, KeyError, ValueError, IndexError, Refused) as error:
         raise _damaged(manifest.id, f"{entry.file} cannot be read") from error
     if entry_of(split, predictions) != entry:

@@ -58,8 +58,10 @@ def spare_modules(n_modules: int) -> None:
     """Take what modules hold out of the garbage collector's rounds; once for each number of them.
 
     Streamlit collects after every run of a script, and goes through all objects for it. Those of
-    imported modules live as long as the server; they are most of what there is.
+    imported modules live as long as the server; they are most of what there is. What sessions
+    held at that moment is set aside with them, until it happens the next time.
     """
+    gc.unfreeze()
     gc.collect()
     gc.freeze()
     LOG.debug("what %d modules hold is not collected", n_modules)

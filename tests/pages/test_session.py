@@ -2,6 +2,7 @@
 
 import gc
 import sys
+import weakref
 
 import pytest
 
@@ -30,10 +31,19 @@ def test_modules_are_spared_once_for_each_number_of_them(thawed):
     assert later
 
 
-def test_what_a_run_leaves_behind_is_still_collected(thawed):
-    session.spare_modules(len(sys.modules))
+class Leftover:
+    """Held by nothing but itself."""
 
-    leftover = []
-    leftover.append(leftover)
+    def __init__(self):
+        self.itself = self
+
+
+def test_what_a_session_leaves_behind_is_collected_at_the_next_number(thawed):
+    leftover = Leftover()
+    seen = weakref.ref(leftover)
+    session.spare_modules(len(sys.modules))
     del leftover
-    assert gc.collect(2) >= 1
+    gc.collect()
+    assert seen() is not None  # set aside with the modules
+    session.spare_modules(len(sys.modules) + 1)
+    assert seen() is None

@@ -482,7 +482,7 @@ class JudgedSplit:
         return block / block.sum(axis=1, keepdims=True) if self.verdict.renormalise else block
 
     def predictions(self) -> Predictions:
-        """Return the predictions, checked and copied."""
+        """Return the predictions, checked."""
         return Predictions(
             self.task,
             self.verdict.kind,

@@ -2,7 +2,7 @@
 
 import csv
 import io
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Self
@@ -114,6 +114,8 @@ class ReadOptions:
             SETTING: an unknown key, a value outside its list, or one of another type; `classes`
             that name no classes.
         """
+        if isinstance(data, Mapping):
+            data = {key: value for key, value in data.items() if value is not None}
         return codec.read(cls, data, "recipe")
 
     def class_list(self) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from core import codec
-from core.arrays import Float, Int
+from core.arrays import Float, Int, frozen
 from core.disk import parse_json, writing
 from core.errors import LostWorker, Notice, Refused, UsageError
 from core.histories import COLUMNS, BinHistory
@@ -333,9 +333,12 @@ def _row_weights(path: Path, name: object) -> Weights | None:
 
 
 def _array(path: Path, dtypes: set[str]) -> Entry:
-    """Return an array of a file, mapped; our own parser judges its header as any other's."""
+    """Return an array of a file, copied: nobody changes it under us, and its file can go.
+
+    Our own parser judges its header as any other's.
+    """
     with open_left(path) as file:
         array = array_of(FileBytes.of_file(path.name, file).data, path.name)
     if str(array.dtype) not in dtypes:
         raise ValueError(path.name)
-    return array
+    return frozen(array)
