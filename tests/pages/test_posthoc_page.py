@@ -1,6 +1,7 @@
 """The post-hoc page through app.py: its choices, its links, drafts and refusals."""
 
 import re
+from concurrent.futures import CancelledError
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -271,7 +272,7 @@ def test_long_work_is_stopped_and_goes_on(page, keep, monkeypatch):
     test = page(run=keep("large", val=rows(seed=3), test=rows(seed=4)), methods="ts")
     (work,) = test.session_state[task.WORKS].values()
     test.button(key="fitting.stop").click().run()
-    with pytest.raises(LostWorker, match="ended with code -9"):
+    with pytest.raises((LostWorker, CancelledError)):  # its process was killed, or never begun
         work.future.result(60)
     assert any("Stopped" in one.value for one in test.markdown)
     assert not has_table(test)
