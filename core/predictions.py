@@ -534,7 +534,7 @@ def _probability_rows(predictions: Predictions) -> RowStats:
 
 
 def _kept_rows(predictions: Predictions, real: Float, predicted: Int, tied: int) -> RowStats:
-    """Freeze what a pass told: confidence, log p of the truth and Brier, (3, N), and answers."""
+    """Return, frozen, confidence, log p of the truth and Brier, (3, N), with the answers."""
     confidence, log_p_true, brier = (frozen(row) for row in real)
     return RowStats(
         confidence=confidence,

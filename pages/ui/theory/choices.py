@@ -5,7 +5,7 @@ from typing import NamedTuple
 import streamlit as st
 
 from core.screens.theory.view import written
-from pages.ui import state
+from pages.ui import controls, state
 
 PARTS = {
     "map": "The map",
@@ -74,17 +74,8 @@ def part() -> str:
 
 def truths() -> tuple[float, float, float]:
     """Return the true shares of the three classes."""
-    chosen = state.choice("truth", list(TRUTHS), "paper")
-    st.segmented_control(
-        "True shares of the three classes, in 100",
-        list(TRUTHS),
-        required=True,
-        format_func=TRUTH_WORDS.__getitem__,
-        key="widget.truth",
-        on_change=state.pick,
-        args=("truth", "paper"),
-    )
-    return TRUTHS[chosen]
+    label = "True shares of the three classes, in 100"
+    return TRUTHS[controls.segments(label, "truth", list(TRUTHS), "paper", TRUTH_WORDS)]
 
 
 def also() -> tuple[float, ...]:

@@ -22,7 +22,7 @@ def read(logits, labels):
     return Predictions(Task.MULTICLASS, ScoreKind.LOGITS, logits, np.asarray(labels)).rows
 
 
-def agree(logits, labels):
+def assert_agree(logits, labels):
     seen = read(logits, labels)
     confidence, answers, log_p, brier = logit_rows(logits, labels)
     np.testing.assert_allclose(seen.confidence, confidence, **TOLERANCE)
@@ -44,7 +44,7 @@ def test_exponential_keeps_thirteen_digits_and_ends_at_0():
 def test_rows_agree_for_every_dtype_and_width(dtype, n_classes):
     rng = np.random.default_rng(n_classes)
     logits = (rng.standard_normal((60, n_classes)) * 5).astype(dtype)
-    agree(logits, rng.integers(0, n_classes, 60))
+    assert_agree(logits, rng.integers(0, n_classes, 60))
 
 
 @settings(max_examples=60, deadline=None)
@@ -53,7 +53,7 @@ def test_rows_agree_for_any_finite_logits(data):
     shape = data.draw(st.tuples(st.integers(1, 5), st.integers(2, 20)))
     values = st.one_of(st.floats(-30, 30), st.sampled_from([0.0, 1.0, -800.0, 800.0]))
     logits = data.draw(hnp.arrays(np.float64, shape, elements=values))
-    agree(
+    assert_agree(
         logits,
         np.array(
             data.draw(st.lists(st.integers(0, shape[1] - 1), min_size=shape[0], max_size=shape[0]))
@@ -79,7 +79,7 @@ def test_what_no_reader_accepts_is_no_number_here(row, dtype):
 
 
 def test_whole_numbers_are_read_as_float64():
-    agree(np.array([[1, 2], [4, 3]]), [1, 1])
+    assert_agree(np.array([[1, 2], [4, 3]]), [1, 1])
 
 
 def test_tied_rows_are_counted_and_answered_by_the_first():
