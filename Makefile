@@ -6,7 +6,7 @@ PY := .venv/bin/python
 # Tests are compiled once and not at every start, whatever the shell asks for.
 test check check-numbers soak: export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: app test check check-static check-numbers bench bench-loops soak samples shots chromium clean
+.PHONY: app test check check-static check-all check-numbers bench bench-loops soak samples shots chromium clean
 .DEFAULT_GOAL := app
 
 .venv/.app: requirements.txt
@@ -28,7 +28,10 @@ chromium:
 	@sh tests/e2e/chromium.sh
 
 # Everything: format, lint, types, layers, then every test including the browser.
-test: .venv/.test chromium check-static
+test: .venv/.test chromium
+	$(MAKE) --no-print-directory -j 2 check-static check-all
+
+check-all: .venv/.test
 	$(PY) -m pytest -n 2 --dist loadfile --no-loadscope-reorder -m "not soak" --durations 25
 
 check-static: .venv/.test

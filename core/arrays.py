@@ -15,6 +15,7 @@ T = TypeVar("T", bound=np.generic)
 Scores = npt.NDArray[np.float16] | npt.NDArray[np.float32] | npt.NDArray[np.float64]
 
 CHUNK_BYTES = 2**20  # of float64 scores worked on at a time: stays in cache, bounds memory
+MAPPED_BYTES = 2**26  # arrays from here on stay in the file they came from
 PASS_BYTES = 2**25  # of what compiled loops are given at a time: a call costs nothing beside it
 
 
@@ -68,7 +69,8 @@ def log_sigmoid(logits: npt.NDArray[np.floating]) -> Float:
 def wide_enough(scores: npt.NDArray[np.floating]) -> npt.NDArray[np.floating]:
     """Return scores as compiled loops take them: float16 as float32, which holds it exactly."""
     narrow = scores.dtype.newbyteorder("=") in (np.float16, np.float32)
-    return np.ascontiguousarray(scores, np.float32 if narrow else np.float64)
+    # aligned: an array may begin anywhere in the file that it is mapped from
+    return np.require(scores, np.float32 if narrow else np.float64, ["C", "A"])
 
 
 def shared(array: npt.NDArray[T]) -> npt.NDArray[T]:
@@ -85,6 +87,15 @@ def frozen(array: npt.NDArray[T]) -> npt.NDArray[T]:
         out = out.copy()
     out.setflags(write=False)
     return out
+
+
+def held(array: npt.NDArray[T]) -> npt.NDArray[T]:
+    """Return an array of a file as our own: a copy, which nothing done to the file reaches.
+
+    From MAPPED_BYTES on it stays mapped, for it may be larger than memory. A file that was removed
+    lasts as long as the array; to shorten one under us would end the process.
+    """
+    return shared(array) if array.nbytes >= MAPPED_BYTES else frozen(array)
 
 
 def digest(*parts: npt.NDArray[np.generic] | str) -> str:

@@ -149,6 +149,7 @@ def read(arguments: argparse.Namespace) -> Any:  # noqa: ANN401  ReadResult; imp
         labels_name=arguments.labels.name if arguments.labels else "",
         tables=tables,
         options=options,
+        in_place=True,
     )
 
 

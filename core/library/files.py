@@ -19,7 +19,7 @@ import numpy.typing as npt
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
-from core.arrays import Scores, digest, frozen
+from core.arrays import Scores, digest, held
 from core.disk import PART, JsonError, parse_json, replace_text, sync, writing
 from core.errors import LibraryError, Refused
 from core.library.history import Tables, write_bins, write_history
@@ -34,6 +34,8 @@ from core.library.manifest import (
     split_file,
 )
 from core.predictions import Groups, Predictions, ScoreKind, Task, Weights
+from core.readers.formats.safetensors_file import named, write_safetensors
+from core.readers.weights.named_tensors import TensorInfo
 
 MANIFEST = "manifest.json"
 ARRAYS = "predictions"  # the folder that holds them
@@ -117,7 +119,12 @@ def write_predictions(path: Path, predictions: Predictions) -> None:
     for key, column in (("groups", predictions.groups), ("weights", predictions.weights)):
         if column is not None:
             arrays[key] = column.of_row
-    save_file(arrays, path)
+    wide_first = sorted(arrays, key=lambda name: -arrays[name].itemsize)  # so all begin aligned
+    infos = [
+        TensorInfo(name, arrays[name].shape, named(arrays[name].dtype, bfloat=False))
+        for name in wide_first
+    ]
+    write_safetensors(path, infos, arrays.__getitem__)
     sync(path)
 
 
@@ -194,7 +201,7 @@ def read_predictions(run: Path, manifest: Manifest, split: str) -> Predictions:
             "SPLIT_UNKNOWN", f"no split {split[:60]!r} in it", f"pick one of {known}"
         )
     try:
-        arrays = {name: frozen(array) for name, array in mapped(run / entry.file).items()}
+        arrays = {name: held(array) for name, array in mapped(run / entry.file).items()}
         predictions = _predictions(arrays, manifest, entry)
     except (OSError, SafetensorError, KeyError, ValueError, IndexError, Refused) as error:
         raise _damaged(manifest.id, f"{entry.file} cannot be read") from error

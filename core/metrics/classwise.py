@@ -106,7 +106,7 @@ class ClassCells:
             predictions, n_bins, *(np.concatenate(part) for part in zip(*entries, strict=True))
         )
 
-    def ece(self, counts: Float) -> Float:
+    def ece(self, counts: Counts) -> Float:
         """Return the classwise ECE on resamples given as (r, N) counts of rows, (r,).
 
         Counts with a random sign for each group give what chance would show.
@@ -121,14 +121,14 @@ class ClassCells:
             out[r] = np.abs(gaps).sum() / (self.predictions.total * shape[0])
         return out
 
-    def _first_bins(self, counts: Float) -> Float:
+    def _first_bins(self, counts: Counts) -> Float:
         """Return the sum of each class's probabilities within the first bin, (r, K)."""
         edge = equal_width_edges(self.n_bins)[1]
         low = np.zeros((len(counts), self.predictions.n_classes))
         for rows in row_chunks(self.predictions.n, self.predictions.n_classes):
             p = self.predictions.probabilities(rows)
             p[p > edge] = 0.0
-            low += counts[:, rows] @ p
+            low += counts[:, rows].astype(np.float64, copy=False) @ p
         return low
 
 
@@ -153,34 +153,29 @@ def redrawn_ece(
     A row has one class, so its classes' outcomes are drawn together. Resamples are drawn in
     blocks, so that their cells fit in BLOCK_CELLS.
     """
-    cells, of_row = sums.count.size, predictions.extents.weights
-    block = max(LEAST_BLOCK, BLOCK_CELLS // cells)
+    from core.compiled.classes import add_redrawn
+
+    n_classes, n_bins = sums.count.shape
+    weights, edges = predictions.extents.weights, equal_width_edges(n_bins)
+    of_row = np.ones(predictions.n, np.int32) if weights is None else weights
+    block = max(LEAST_BLOCK, BLOCK_CELLS // sums.count.size)
     out: list[Float] = []
     for start in range(0, n_resamples, block):
         rounds = min(block, n_resamples - start)
-        hits = np.zeros((rounds, cells), dtype=np.int32 if of_row is None else np.float64)
-        for rows in row_chunks(predictions.n, max(predictions.n_classes, rounds)):
-            cell = _redrawn(predictions.probabilities(rows), sums.count.shape[1], rounds, rng)
-            for round_hits, round_cells in zip(hits, cell.T, strict=True):
-                row_weights = None if of_row is None else of_row[rows]
-                round_hits += np.bincount(round_cells, row_weights, cells).astype(
-                    hits.dtype, copy=False
-                )
-        gaps = np.abs(sums.confidence.ravel() - hits).sum(axis=1)
-        out.append(gaps / (predictions.total * len(sums.count)))
+        hits = np.zeros((sums.count.size, rounds), of_row.dtype)
+        for rows in row_chunks(predictions.n, max(n_classes, rounds)):
+            p = np.ascontiguousarray(predictions.probabilities(rows))
+            add_redrawn(p, rng.random((len(p), rounds)), edges, np.array(of_row[rows]), hits)
+        out.append(_sum_of_gaps(sums.confidence, hits) / (predictions.total * n_classes))
     return np.concatenate(out)
 
 
-def _redrawn(p: Float, n_bins: int, rounds: int, rng: np.random.Generator) -> Int:
-    """Return the cell of a class drawn for each row of a chunk, (n, rounds)."""
-    n, k = p.shape
-    # rows lie one after another on one ascending line: row i from i to i + 1
-    line = np.cumsum(p, axis=1)
-    line /= line[:, -1:]
-    line += np.arange(n)[:, None]
-    at = np.searchsorted(line.ravel(), rng.random((n, rounds)) + np.arange(n)[:, None])
-    at = np.clip(at, np.arange(n)[:, None] * k, np.arange(1, n + 1)[:, None] * k - 1)
-    return np.asarray((at % k) * n_bins + bin_index(p.ravel()[at], equal_width_edges(n_bins)))
+def _sum_of_gaps(confidence: Float, hits: Counts) -> Float:
+    """Return the sum over classes and bins of |confidence - hits|, (R,)."""
+    total = np.zeros(hits.shape[1])
+    for cells in row_chunks(*hits.shape):
+        total += np.abs(confidence.reshape(-1, 1)[cells] - hits[cells]).sum(axis=0)
+    return total
 
 
 def classwise_ece(predictions: Predictions, *, n_bins: int = N_BINS) -> float:

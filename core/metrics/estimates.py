@@ -268,7 +268,8 @@ def classwise(
     classes = class_bins(predictions, n_bins=n_bins)
     cells = ClassCells.of(predictions, n_bins)
     extents = predictions.extents
-    blocks = resampled_counts(n, rounds, prepared.seed, extents)
+    small = np.uint8 if extents.independent else np.float64
+    blocks = resampled_counts(n, rounds, prepared.seed, extents, dtype=small)
     draws = np.concatenate([cells.ece(counts) for counts in blocks])
     rng = np.random.default_rng([prepared.seed, STREAM_CLASSWISE])
     if extents.groups is None:

@@ -6,7 +6,7 @@ from functools import cached_property
 
 import numpy as np
 
-from core.arrays import Float, Int
+from core.arrays import Counts, Float, Int
 from core.defaults import N_BINS
 from core.metrics import METRICS
 from core.metrics.binning import (
@@ -28,22 +28,28 @@ USUAL: Cuts = {"ece": equal_width_cuts, "ece_em": equal_mass_cuts}
 ADAPTIVE: Cuts = {"ada_ece": interpolated_cuts}
 GAP = "gap"  # drawn beside the metrics
 STREAM = 5  # of random numbers; the others are in `estimates`
-BLOCK_BYTES = 2**25  # of resamples held at a time
+BLOCK_BYTES = 2**26  # of resamples held at a time
 CELLS = 256  # cells of equal width, and as many of equal count, that the smooth error is read from
 
 
 def resampled_counts(
-    n: int, n_resamples: int, seed: int, extents: Extents = INDEPENDENT
-) -> Iterator[Float]:
-    """Yield what each row counts in each resample, in blocks of (r, N) float64.
+    n: int,
+    n_resamples: int,
+    seed: int,
+    extents: Extents = INDEPENDENT,
+    *,
+    dtype: type[np.generic] = np.float64,
+) -> Iterator[Counts]:
+    """Yield what each row counts in each resample, in blocks of (r, N).
 
     That is how often it is drawn; with groups all rows of one are drawn together, and with
-    weights each counts as many rows, scaled to the weight of all.
+    weights each counts as many rows, scaled to the weight of all. Independent rows may be counted
+    in uint8: none is drawn 256 times of N.
     """
     rng = np.random.default_rng([seed, STREAM])
-    step = max(1, BLOCK_BYTES // (8 * n))
+    step = max(1, BLOCK_BYTES // (np.dtype(dtype).itemsize * n))
     for start in range(0, n_resamples, step):
-        block = np.empty((min(step, n_resamples - start), n))
+        block = np.empty((min(step, n_resamples - start), n), dtype)
         draws = row_draws(n, extents, len(block), rng)
         for counts, drawn in zip(block, draws, strict=True):
             counts[:] = drawn

@@ -9,6 +9,7 @@ import time
 import urllib.request
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Literal
 
 import pytest
 from playwright.sync_api import Browser, Page, expect, sync_playwright
@@ -16,6 +17,7 @@ from playwright.sync_api import Browser, Page, expect, sync_playwright
 PATIENCE_S = 600  # no test may depend on speed
 expect.set_options(timeout=1000 * PATIENCE_S)
 ROOT = Path(__file__).parents[2]
+VIEWPORT = {"width": 1440, "height": 1000}
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--no-first-run"]
 
 
@@ -98,26 +100,59 @@ def browser():
         launched.close()
 
 
-@pytest.fixture
-def visit(browser: Browser, server: Server):
-    """Return a function that opens a path in a browser context of its own."""
-    contexts = []
+def new_page(browser: Browser) -> Page:
+    context = browser.new_context(viewport=VIEWPORT, color_scheme="light")
+    context.set_default_timeout(1000 * PATIENCE_S)
+    return context.new_page()
 
-    def opened(path: str = "/", *, url: str | None = None, **options) -> Page:
-        settings = {"viewport": {"width": 1440, "height": 1000}, "accept_downloads": True}
-        context = browser.new_context(**(settings | options))
-        context.set_default_timeout(1000 * PATIENCE_S)
-        contexts.append(context)
-        page = context.new_page()
-        page.goto((url or server.url) + path)
-        settled(page)
+
+@pytest.fixture(scope="session")
+def tab(browser: Browser):
+    """Return a page that keeps the app's scripts compiled: to open it again costs a third."""
+    page = new_page(browser)
+    yield page
+    page.context.close()
+
+
+@pytest.fixture
+def visit(browser: Browser, server: Server, tab: Page):
+    """Return a function that opens a path, first in the tab that all tests share.
+
+    A second page of a test, or one that is `apart`, has a browser context of its own.
+    """
+    pages: list[Page] = []
+
+    def opened(
+        path: str = "/",
+        *,
+        url: str | None = None,
+        apart: bool = False,
+        viewport=VIEWPORT,
+        color_scheme: Literal["light", "dark"] = "light",
+    ) -> Page:
+        page = new_page(browser) if pages or apart else tab
+        pages.append(page)
+        page.set_viewport_size(viewport)
+        page.emulate_media(color_scheme=color_scheme)
+        go(page, (url or server.url) + path)
         if url is None:
             server.visited.add(path)
         return page
 
     yield opened
-    for context in contexts:
-        context.close()
+    for page in pages:
+        if page is tab:
+            page.evaluate("() => { localStorage.clear(); sessionStorage.clear() }")
+            page.goto("about:blank")
+            page.context.clear_cookies()
+        else:
+            page.context.close()
+
+
+def go(page: Page, url: str) -> None:
+    """Open a link as a new session in a page, and wait until it is drawn."""
+    page.goto(url)
+    settled(page)
 
 
 def settled(page: Page) -> None:

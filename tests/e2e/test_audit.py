@@ -186,7 +186,7 @@ def test_no_page_scrolls_sideways(visit, path, width):
 
 
 def test_hostile_names_stay_text(visit, tmp_path):
-    page = visit("/")
+    page = visit("/", apart=True)  # it is listened to
     asked = []
     page.on("request", lambda request: asked.append(request.url))
     page.on("dialog", lambda dialog: asked.append("dialog"))

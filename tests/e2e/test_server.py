@@ -9,6 +9,7 @@ from playwright.sync_api import expect
 
 from tests.e2e import files
 from tests.e2e.accessibility import check_axe
+from tests.e2e.conftest import go
 from tests.e2e.test_audit import audit, drawn, drop
 
 pytestmark = pytest.mark.e2e
@@ -72,7 +73,7 @@ def test_torch_is_not_in_the_server_after_all_pages(visit, server, tmp_path):
     audit(page)
     for path in ONE_EACH:
         if path not in server.visited:
-            visit(path)
+            go(page, server.url + path)
     maps = Path(f"/proc/{server.process.pid}/maps").read_text()
     assert "numpy" in maps  # else these are not the maps of the server
     assert "libtorch" not in maps

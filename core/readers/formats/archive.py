@@ -51,7 +51,7 @@ class Archive:
         _check_sizes(members)
         _check_overlap(members, self._zip.start_dir)
         self._members = {m.filename: m for m in members if not m.is_dir()}
-        self._size = source.size
+        self._source = source
 
     @property
     def names(self) -> list[str]:
@@ -63,18 +63,35 @@ class Archive:
         return self._members[name].compress_type == zipfile.ZIP_STORED
 
     def read(self, name: str) -> memoryview:
-        """Return the bytes of a member, stopping as soon as it is longer than it claims."""
-        claimed = self._members[name].file_size
-        out = bytearray()
+        """Return the bytes of a member: where it lies if stored, else inflated."""
         try:
-            with self._zip.open(self._members[name]) as member:
-                while block := member.read(BLOCK):
-                    out += block
-                    if len(out) > claimed:
-                        break
+            return self._stored(name) if self.is_stored(name) else self._inflated(name)
         except UNREADABLE as error:
             what = "the member does not hold what it claims (length or checksum is wrong)"
             raise Refused("ARCHIVE_SIZE", what, "save or pack the file again", name) from error
+
+    def _stored(self, name: str) -> memoryview:
+        """Return a member in the archive's own bytes; a BadZipFile where its checksum is wrong."""
+        member, data = self._members[name], self._source.data
+        self._zip.open(member).close()  # which holds its local header against the directory
+        lengths = struct.unpack_from("<HH", data, member.header_offset + LOCAL_HEADER - 4)
+        start = member.header_offset + LOCAL_HEADER + sum(lengths)
+        view = data[start : start + member.file_size]
+        checksum = 0
+        for at in range(0, len(view), BLOCK):
+            checksum = zlib.crc32(view[at : at + BLOCK], checksum)
+        if not len(view) == member.file_size == member.compress_size or checksum != member.CRC:
+            raise zipfile.BadZipFile(name)
+        return view
+
+    def _inflated(self, name: str) -> memoryview:
+        """Inflate a member, stopping as soon as it is longer than it claims."""
+        claimed, out = self._members[name].file_size, bytearray()
+        with self._zip.open(self._members[name]) as member:
+            while block := member.read(BLOCK):
+                out += block
+                if len(out) > claimed:
+                    break
         if len(out) != claimed:
             raise Refused(
                 "ARCHIVE_SIZE", f"{claimed} bytes claimed, {len(out)} found", "pack it again", name

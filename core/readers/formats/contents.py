@@ -1,8 +1,9 @@
 """The nouns between bytes and predictions: a source of bytes, and the arrays found in it."""
 
 import io
+import math
 import mmap
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import BinaryIO
@@ -47,11 +48,28 @@ class FileBytes:
         """Number of bytes."""
         return self.data.nbytes
 
+    def offset_of(self, array: Entry) -> int | None:
+        """Return at which byte the memory of an array begins here; None where it is elsewhere."""
+        if self.size == 0:
+            return None
+        start = array.__array_interface__["data"][0] - _address(self.data)
+        return start if 0 <= start <= self.size - array.nbytes else None
+
+    def array(self, start: int, dtype: np.dtype[np.generic], shape: Sequence[int]) -> Entry:
+        """Return numbers that lie here, row after row, without a copy; ValueError where none do."""
+        if min(start, *shape) < 0:
+            raise ValueError(shape)
+        return np.frombuffer(self.data, dtype, math.prod(shape), start).reshape(shape)
+
     @property
     def suffix(self) -> str:
         """Last suffix of the name in lower case, without the dot."""
         stem, dot, last = self.name.rpartition(".")
         return last.lower() if dot and stem else ""
+
+
+def _address(data: memoryview) -> int:
+    return int(np.frombuffer(data, np.uint8).__array_interface__["data"][0])
 
 
 @dataclass(frozen=True)

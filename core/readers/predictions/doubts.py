@@ -1,9 +1,11 @@
 """Whether a reading bears its assumptions out: better than chance, and no rival far better."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from math import sqrt
 
 import numpy as np
+import numpy.typing as npt
 
 from core.arrays import Bool, Float, Int, row_chunks, sigmoid
 from core.errors import Refused
@@ -101,12 +103,18 @@ def _agreement(table: Int) -> AnswerSkill:
 def _accuracy(ready: JudgedSplit) -> AnswerSkill:
     """Return the accuracy beside that of shuffled rows, without a table of all pairs of classes."""
     scores, k = ready.prepared.scores, len(ready.class_names)
-    best = np.concatenate([scores[rows].argmax(axis=1) for rows in row_chunks(*scores.shape)])
+    best = _by_rows(np.argmax, scores)
     n = len(best)
     shares = np.bincount(best, minlength=k) / n, np.bincount(ready.labels, minlength=k) / n
     chance = float((shares[0] * shares[1]).sum())
     right = float((best == ready.labels).mean())
     return AnswerSkill(right, chance, sqrt(chance * (1.0 - chance) / n), n)
+
+
+def _by_rows(choose: Callable[..., Int], scores: npt.NDArray[np.floating]) -> Int:
+    """Return the column that is chosen in each row; NumPy would copy a mapped matrix whole."""
+    blocks = row_chunks(*scores.shape)
+    return np.concatenate([choose(scores[rows], axis=1) for rows in blocks])
 
 
 def _columns(ready: JudgedSplit) -> list[tuple[Float, Bool]]:
@@ -189,7 +197,7 @@ def _permuted(ready: JudgedSplit) -> Question | None:
     if len(ready.prepared.scores) < ENOUGH or len(texts) > MOST_CLASSES:
         return None
     scores = ready.prepared.scores
-    best = np.concatenate([scores[rows].argmax(axis=1) for rows in row_chunks(*scores.shape)])
+    best = _by_rows(np.argmax, scores)
     rival = _shifted(best, ready.labels, texts) or _rival(best, ready.labels, len(texts))
     if rival is None:
         return None
@@ -317,7 +325,7 @@ def turned_question(ready: JudgedSplit) -> Question | None:
             what = f"{name} is square, and right far more often with columns as samples"
             remedy = "transpose it, so that each row is a sample"
             return Question(Refused("CLASSES", what, remedy, name), ())
-    negated = replace(own, value=float((scores.argmin(axis=1) == labels).mean()))
+    negated = replace(own, value=float((_by_rows(np.argmin, scores) == labels).mean()))
     if negated.value > MOSTLY and own.far_below(negated):
         what = f"{name} is smallest, not largest, for the true class"
         remedy = "negate it: energies, distances and losses are no logits"

@@ -19,7 +19,7 @@ from core.readers.formats.contents import FileBytes
 from core.readers.predictions.options import ReadOptions
 from core.readers.sandbox.limits import drop_privileges, leave_network, limit_resources
 from core.readers.sandbox.readers import READERS
-from core.readers.sandbox.wire import write_refusal
+from core.readers.sandbox.wire import NOTHING, Exchange, write_refusal
 
 # Codecs are modules that are imported at first use.
 CODECS = ("ascii", "cp437", "cp1252", "latin-1", "utf-8", "utf-16", "utf-16-le", "utf-16-be")
@@ -67,7 +67,8 @@ def _answer(job: Mapping[str, Any], folder: Path) -> None:
 def _read(job: Mapping[str, Any], folder: Path) -> None:
     reader = READERS[job["reader"]]
     sources = {role: _source(file["name"], file["input"]) for role, file in job["files"].items()}
-    reader.write(folder, reader.read(sources, ReadOptions.from_json(job["options"])))
+    content = reader.read(sources, ReadOptions.from_json(job["options"]))
+    reader.write(Exchange(folder, sources if job.get("in_place") else NOTHING), content)
 
 
 def _source(name: str, handle: int | str) -> FileBytes:

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from core.errors import LostWorker, Refused
+from core.readers.formats.contents import FileBytes
 from core.readers.predictions.options import ReadOptions
 from core.readers.sandbox import scratch
 from core.readers.sandbox.limits import NOBODY
@@ -58,6 +59,11 @@ class OpenFile:
     def handle(self) -> int | str:
         """What the child opens: the descriptor, or the path on Windows."""
         return str(Path(self.file.name).resolve()) if WINDOWS else self.file.fileno()
+
+    @property
+    def bytes(self) -> FileBytes:
+        """The bytes, mapped."""
+        return FileBytes.of_file(self.name, self.file)
 
     def digest_into(self, state: blake2b) -> None:
         """Add the bytes to a digest, block by block."""

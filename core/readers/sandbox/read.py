@@ -35,7 +35,7 @@ from core.readers.sandbox.readers import (
     Reader,
     Result,
 )
-from core.readers.sandbox.wire import copy_tensors
+from core.readers.sandbox.wire import NOTHING, Exchange, copy_tensors
 from core.readers.tables.boxes import BoxList
 from core.readers.tables.columns import TextColumns
 from core.readers.tables.history_file import HistoryFile
@@ -78,6 +78,8 @@ def read_sealed(
     files: Mapping[str, tuple[Path, str | None]],
     limits: Limits,
     options: ReadOptions | None = None,
+    *,
+    in_place: bool = False,
 ) -> Iterator[Response[Result]]:
     """Have files read by a child of their own, and yield what it left until the body ends."""
     with ExitStack() as stack:
@@ -87,8 +89,10 @@ def read_sealed(
         timeout_s = reader.timeout_s if limits.timeout_s is None else limits.timeout_s
         folder = stack.enter_context(private_folder())
         job = job_of(reader, inputs, options or ReadOptions(), folder, memory_bytes, timeout_s)
-        run(job, opened_files, timeout_s, limits.cancel)
-        yield Response(folder, reader.load(folder), digest_of(opened_files))
+        run(job | {"in_place": in_place}, opened_files, timeout_s, limits.cancel)
+        mapped = {role: item.bytes for role, item in inputs.items()} if in_place else NOTHING
+        result = reader.load(Exchange(folder, mapped))
+        yield Response(folder, result, digest_of(opened_files))
 
 
 def read(  # noqa: PLR0913  each is a separate wish of a page or the command line
@@ -102,6 +106,7 @@ def read(  # noqa: PLR0913  each is a separate wish of a page or the command lin
     timeout_s: float | None = None,
     cancel: threading.Event | None = None,
     memory_bytes: int | None = None,
+    in_place: bool = False,
 ) -> ReadResult:
     """Read a prediction file in a child process of its own.
 
@@ -124,6 +129,9 @@ def read(  # noqa: PLR0913  each is a separate wish of a page or the command lin
         Ends the child when set.
     memory_bytes : int, optional
         Address space of the child; by default sized to the files.
+    in_place : bool
+        Leave large scores in the file they came from, mapped: for a file that nobody else changes
+        meanwhile. Without it they are copied to the temporary folder.
 
     Returns
     -------
@@ -134,7 +142,8 @@ def read(  # noqa: PLR0913  each is a separate wish of a page or the command lin
     if labels is not None:
         files["labels"] = (labels, labels_name)
     limits = Limits(timeout_s, memory_bytes, cancel)
-    with read_sealed(PREDICTIONS, files | dict(tables or {}), limits, options) as response:
+    files |= tables or {}
+    with read_sealed(PREDICTIONS, files, limits, options, in_place=in_place) as response:
         result = replace(response.result, digest=response.digest)
     for part in result.splits.values():
         part.digest  # noqa: B018  taken here, while the page still says that it reads

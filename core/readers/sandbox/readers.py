@@ -8,7 +8,6 @@ import importlib
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Final, Generic, TypeVar
 
 from core import defaults
@@ -46,9 +45,9 @@ class Reader(Generic[Content, Result]):
     read : callable
         In the child: sources and options to the content.
     write : callable
-        In the child: puts the content into the folder.
+        In the child: leaves the content for the parent.
     load : callable
-        In the parent: the folder to the result, every type and shape checked.
+        In the parent: what was left to the result, every type and shape checked.
     import_early : callable
         In the child, before privileges are dropped: imports what `read` would at first use.
     base_bytes : int
@@ -61,8 +60,8 @@ class Reader(Generic[Content, Result]):
 
     name: str
     read: Callable[[Sources, ReadOptions], Content]
-    write: Callable[[Path, Content], None]
-    load: Callable[[Path], Result]
+    write: Callable[[wire.Exchange, Content], None]
+    load: Callable[[wire.Exchange], Result]
     import_early: Callable[[], None] = _nothing
     base_bytes: int = GIB
     unpacks: bool = True
@@ -90,29 +89,35 @@ PREDICTIONS: Final = Reader[InterpretedFile, ReadResult](
     "predictions", _read_predictions, wire.write_predictions, wire.load_predictions
 )
 HISTORY: Final = Reader[HistoryFile, HistoryFile](
-    "history", lambda sources, _: read_history(sources[FILE]), wire.write_history, wire.load_history
+    "history",
+    lambda sources, _: read_history(sources[FILE]),
+    lambda exchange, history: wire.write_history(exchange.folder, history),
+    lambda exchange: wire.load_history(exchange.folder),
 )
 COLUMNS: Final = Reader[TextColumns, TextColumns](
     "columns",
     lambda sources, _: read_columns_file(sources[FILE]),
-    wire.write_columns,
-    wire.load_columns,
+    lambda exchange, columns: wire.write_columns(exchange.folder, columns),
+    lambda exchange: wire.load_columns(exchange.folder),
 )
 BOXES: Final = Reader[BoxList, BoxList](
-    "boxes", lambda sources, _: read_boxes_file(sources[FILE]), wire.write_boxes, wire.load_boxes
+    "boxes",
+    lambda sources, _: read_boxes_file(sources[FILE]),
+    lambda exchange, boxes: wire.write_boxes(exchange.folder, boxes),
+    lambda exchange: wire.load_boxes(exchange.folder),
 )
 WEIGHTS: Final = Reader[StoredWeights, WeightsFile](
     "weights",
     lambda sources, _: read_weights_file(sources[FILE]),
-    wire.write_weights,
-    wire.load_weights,
+    lambda exchange, weights: wire.write_weights(exchange.folder, weights),
+    lambda exchange: wire.load_weights(exchange.folder),
     unpacks=False,  # storages are never compressed and are read one by one
 )
 FILM: Final = Reader[Film, Film](
     "film",
     _read_film,
-    wire.write_film,
-    wire.load_film,
+    lambda exchange, film: wire.write_film(exchange.folder, film),
+    lambda exchange: wire.load_film(exchange.folder),
     import_early=_import_decoders,
     base_bytes=3 * GIB,  # 50 million pixels in colour, twice, and the decoders themselves
     unpacks=False,

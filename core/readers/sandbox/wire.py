@@ -1,4 +1,7 @@
-"""How a reading crosses from the child to the parent: .npy buffers and JSON, checked on arrival."""
+"""How a reading crosses from the child to the parent: .npy buffers and JSON, checked on arrival.
+
+A large array that lies in the input as it is wanted crosses as its place in it.
+"""
 
 import errno
 import json
@@ -9,13 +12,14 @@ from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import astuple
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from types import MappingProxyType
+from typing import Any, BinaryIO, NamedTuple, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from core import codec
-from core.arrays import Float, Int, frozen
+from core.arrays import MAPPED_BYTES, PASS_BYTES, Float, Int, held, row_chunks
 from core.disk import parse_json, writing
 from core.errors import LostWorker, Notice, Refused, UsageError
 from core.histories import COLUMNS, BinHistory
@@ -41,13 +45,29 @@ COPIED = 2**20  # bytes at a time
 NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
 FLOATS = {"float16", "float32", "float64"}
 Json = dict[str, Any]  # Any: plain JSON values of several types
+NOTHING: Mapping[str, FileBytes] = MappingProxyType({})
 
 
-def write_predictions(folder: Path, result: InterpretedFile) -> None:
+class Exchange(NamedTuple):
+    """Where child and parent meet.
+
+    Attributes
+    ----------
+    folder : Path
+        What the child leaves.
+    inputs : mapping of str to FileBytes
+        Files that both have open and nobody changes, by role: their arrays need not be copied.
+    """
+
+    folder: Path
+    inputs: Mapping[str, FileBytes] = NOTHING
+
+
+def write_predictions(exchange: Exchange, result: InterpretedFile) -> None:
     """Write arrays first and the JSON last: a result that can be read is complete."""
-    splits = {name: _write_split(folder, name, p) for name, p in result.splits.items()}
+    splits = {name: _write_split(exchange, name, p) for name, p in result.splits.items()}
     _write_json(
-        folder,
+        exchange.folder,
         {
             "splits": splits,
             "notices": [notice.to_json() for notice in result.notices],
@@ -113,16 +133,18 @@ def _write_json(folder: Path, data: Json) -> None:
     partial.rename(folder / RESULT)
 
 
-def _write_split(folder: Path, name: str, ready: JudgedSplit) -> Json:
+def _write_split(exchange: Exchange, name: str, ready: JudgedSplit) -> Json:
     prepared = ready.prepared
-    arrays = {"scores": prepared.scores, "labels": ready.labels}
+    place = _place_of(prepared.scores, exchange.inputs)
+    arrays = {"labels": ready.labels} | ({} if place else {"scores": prepared.scores})
     if prepared.predicted is not None:
         arrays["predicted"] = prepared.predicted
     columns = {"groups": prepared.part.groups, "weights": prepared.part.weights}
     arrays |= {key: column.of_row for key, column in columns.items() if column is not None}
     for key, array in arrays.items():
-        _save(folder / f"{name}.{key}.npy", array)
+        _save(exchange.folder / f"{name}.{key}.npy", array)
     return {
+        "scores": place,
         "task": str(ready.task),
         "kind": str(ready.verdict.kind),
         "class_names": list(prepared.class_names),
@@ -134,14 +156,30 @@ def _write_split(folder: Path, name: str, ready: JudgedSplit) -> Json:
     }
 
 
+def _place_of(array: Entry, inputs: Mapping[str, FileBytes]) -> Json | None:
+    """Return where a large array lies in an input, row after row; None where it does not."""
+    if array.nbytes < MAPPED_BYTES or not array.flags.c_contiguous:
+        return None
+    for role, source in inputs.items():
+        start = source.offset_of(array)
+        if start is not None:
+            return {"input": role, "at": start, "dtype": array.dtype.str, "shape": array.shape}
+    return None
+
+
 def _save(path: Path, array: Entry) -> None:
+    """Write an array row after row, whatever its order in the file it came from."""
+    header = np.lib.format.header_data_from_array_1_0(array) | {"fortran_order": False}
     try:
-        np.save(path, array, allow_pickle=False)
+        with path.open("wb") as file:
+            np.lib.format.write_array_header_1_0(file, header)
+            for rows in row_chunks(len(array), max(1, array[:1].size), PASS_BYTES):
+                np.ascontiguousarray(array[rows]).tofile(file)
     except OSError as error:  # NumPy tells of a write cut short, but not why
         raise OSError(error.errno or errno.ENOSPC, "no room for an array") from error
 
 
-def load_predictions(folder: Path) -> ReadResult:
+def load_predictions(exchange: Exchange) -> ReadResult:
     """Return what the child wrote, after checking every type and shape.
 
     Raises
@@ -152,9 +190,9 @@ def load_predictions(folder: Path) -> ReadResult:
         The child wrote something that no reader writes.
     """
     with _arriving():
-        data = _left(folder)
+        data = _left(exchange.folder)
         return ReadResult(
-            {name: _split(folder, name, item) for name, item in data["splits"].items()},
+            {name: _split(exchange, name, item) for name, item in data["splits"].items()},
             _notices(data),
             _inspection(data),
             ReadOptions.from_json(data["recipe"]),
@@ -288,10 +326,15 @@ def _refusal(data: Json) -> Refused:
     return NeedsChoice(refusal, _inspection(data))
 
 
-def _split(folder: Path, name: str, item: Mapping[str, Any]) -> Predictions:
+def _split(exchange: Exchange, name: str, item: Mapping[str, Any]) -> Predictions:
     if not SPLIT_NAME.fullmatch(name):
         raise ValueError(name)
-    scores = cast("npt.NDArray[np.floating]", _array(folder / f"{name}.scores.npy", FLOATS))
+    folder, place = exchange.folder, item["scores"]
+    if place is None:
+        stored = _array(folder / f"{name}.scores.npy", FLOATS)
+    else:
+        stored = _in_place(exchange.inputs[place["input"]], place)
+    scores = cast("npt.NDArray[np.floating]", stored)
     labels = cast("Int", _array(folder / f"{name}.labels.npy", {"int64"}))
     predicted = None
     if item["predicted"]:
@@ -314,6 +357,13 @@ def _split(folder: Path, name: str, item: Mapping[str, Any]) -> Predictions:
     )
 
 
+def _in_place(source: FileBytes, place: Json) -> Entry:
+    """Return the scores that the child found in an input."""
+    if str(np.dtype(place["dtype"])) not in FLOATS:
+        raise ValueError(place["dtype"])
+    return held(source.array(place["at"], np.dtype(place["dtype"]), place["shape"]))
+
+
 def _groups(path: Path, name: object) -> Groups | None:
     if name is None:
         return None
@@ -333,7 +383,7 @@ def _row_weights(path: Path, name: object) -> Weights | None:
 
 
 def _array(path: Path, dtypes: set[str]) -> Entry:
-    """Return an array of a file, copied: nobody changes it under us, and its file can go.
+    """Return an array of a file, held: nobody changes it under us, and its file can go.
 
     Our own parser judges its header as any other's.
     """
@@ -341,4 +391,4 @@ def _array(path: Path, dtypes: set[str]) -> Entry:
         array = array_of(FileBytes.of_file(path.name, file).data, path.name)
     if str(array.dtype) not in dtypes:
         raise ValueError(path.name)
-    return frozen(array)
+    return held(array)

@@ -137,6 +137,7 @@ def _read(
         labels_name=upload.labels and upload.labels.name,
         tables=upload.tables,
         options=options,
+        in_place=True,  # the session's own copy
     )
     reading = ImportReading(
         name=upload.scores.name,

@@ -365,15 +365,15 @@ def test_what_the_child_left_is_opened_only_where_it_is_a_plain_file(
 ) -> None:
     """Else a child that was taken over could have the app read another file, or wait forever."""
     source = FileBytes.of_bytes("a.npz", made.npz(logits=z, labels=y))
-    wire.write_predictions(scratch, read_source(source, None, ReadOptions()))
-    assert wire.load_predictions(scratch).chosen_split == "test"
+    wire.write_predictions(wire.Exchange(scratch), read_source(source, None, ReadOptions()))
+    assert wire.load_predictions(wire.Exchange(scratch)).chosen_split == "test"
     secret = (scratch / name).rename(write(b"", "secret"))
     if how == "pipe":
         os.mkfifo(scratch / name)
     else:
         (scratch / name).symlink_to(secret) if how == "link" else os.link(secret, scratch / name)
     with pytest.raises(LostWorker):
-        wire.load_predictions(scratch)
+        wire.load_predictions(wire.Exchange(scratch))
     for left in scratch.iterdir():
         left.unlink()
 
@@ -406,13 +406,13 @@ COLUMN = {"name": "a", "role": "scores", "shape": [1], "dtype": "float64"}
 def test_json_that_no_reader_writes_is_refused(scratch: Path, change: dict[str, object]) -> None:
     """Nothing but what was declared comes in, and no other error gets out."""
     source = FileBytes.of_bytes("a.npz", made.npz(logits=z, labels=y))
-    wire.write_predictions(scratch, read_source(source, None, ReadOptions()))
+    wire.write_predictions(wire.Exchange(scratch), read_source(source, None, ReadOptions()))
     data = json.loads((scratch / wire.RESULT).read_text())
     for key, value in change.items():
         data[key] = data[key] | value if key == "inspection" and value else value
     (scratch / wire.RESULT).write_text(json.dumps(data))
     with pytest.raises(LostWorker):
-        wire.load_predictions(scratch)
+        wire.load_predictions(wire.Exchange(scratch))
     for left in scratch.iterdir():
         left.unlink()
 
@@ -421,7 +421,7 @@ def test_json_that_no_reader_writes_is_refused(scratch: Path, change: dict[str, 
 def test_text_that_is_no_json_of_a_reader_is_refused(scratch: Path, text: str) -> None:
     (scratch / wire.RESULT).write_text(text)
     with pytest.raises(LostWorker):
-        wire.load_predictions(scratch)
+        wire.load_predictions(wire.Exchange(scratch))
     (scratch / wire.RESULT).unlink()
 
 
