@@ -28,7 +28,7 @@ USUAL: Cuts = {"ece": equal_width_cuts, "ece_em": equal_mass_cuts}
 ADAPTIVE: Cuts = {"ada_ece": interpolated_cuts}
 GAP = "gap"  # drawn beside the metrics
 STREAM = 5  # of random numbers; the others are in `estimates`
-BLOCK_BYTES = 2**26  # of resamples held at a time
+BLOCK_BYTES = 2**25  # of resamples held at a time
 CELLS = 256  # cells of equal width, and as many of equal count, that the smooth error is read from
 
 
@@ -44,12 +44,13 @@ def resampled_counts(
 
     That is how often it is drawn; with groups all rows of one are drawn together, and with
     weights each counts as many rows, scaled to the weight of all. Independent rows may be counted
-    in uint8: none is drawn 256 times of N.
+    in uint8: none is drawn 256 times of N. A block is written over by the next one.
     """
     rng = np.random.default_rng([seed, STREAM])
     step = max(1, BLOCK_BYTES // (np.dtype(dtype).itemsize * n))
+    buffer = np.empty((min(step, n_resamples), n), dtype)
     for start in range(0, n_resamples, step):
-        block = np.empty((min(step, n_resamples - start), n), dtype)
+        block = buffer[: n_resamples - start]
         draws = row_draws(n, extents, len(block), rng)
         for counts, drawn in zip(block, draws, strict=True):
             counts[:] = drawn

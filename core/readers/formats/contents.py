@@ -11,6 +11,7 @@ from typing import BinaryIO
 import numpy as np
 import numpy.typing as npt
 
+from core.arrays import row_chunks
 from core.errors import Notice, Refused
 
 # Any dtype: text is an object array of str that a reader of ours made, never one that was loaded.
@@ -155,6 +156,15 @@ def is_whole(entry: Entry) -> bool:
         return entry.dtype.kind in "biu"
     values = entry.astype(np.float64)
     return bool(np.all((np.abs(values) < 2**53) & (values == np.floor(values))))
+
+
+def is_binary(entry: Entry) -> bool:
+    """Whether every number is 0 or 1; no more is read than up to the first other one."""
+    if is_text(entry):
+        return False
+    values = np.atleast_1d(entry)
+    blocks = (values[rows] for rows in row_chunks(len(values), values[:1].size))
+    return all(bool(np.all((block == 0) | (block == 1))) for block in blocks)
 
 
 def stacked(columns: list[Entry]) -> Entry:

@@ -7,7 +7,7 @@ import numpy as np
 
 from core.errors import Refused
 from core.readers.formats.batches import Pair, join_mappings, join_pairs, joined, like_batches
-from core.readers.formats.contents import FIRST_ARRAY, SECOND_ARRAY, Entry, is_text
+from core.readers.formats.contents import FIRST_ARRAY, SECOND_ARRAY, Entry, is_binary, is_text
 from core.readers.predictions.parts import counted
 
 REMEDY = "save two arrays, scores and labels, best as .npz"
@@ -212,14 +212,10 @@ def _of_arrays(arrays: list[Entry]) -> FlatTree:
     return flat
 
 
-def _zero_one(entry: Entry) -> bool:
-    return not is_text(entry) and bool(np.all((entry == 0) | (entry == 1)))
-
-
 def named_pair(pair: Pair) -> dict[str, Entry]:
     """Return two arrays by name: labels are those with fewer columns or 0/1, else the second."""
     first, second = pair
-    if first.shape == second.shape and _zero_one(first) and not _zero_one(second):
+    if first.shape == second.shape and is_binary(first) and not is_binary(second):
         return {SECOND_ARRAY: first, FIRST_ARRAY: second}
     if first.size < second.size and second.ndim == 2:
         return {SECOND_ARRAY: first, FIRST_ARRAY: second}

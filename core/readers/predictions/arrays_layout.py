@@ -8,7 +8,7 @@ import numpy.typing as npt
 from core.codes import NoticeCode
 from core.errors import Notice
 from core.predictions import ScoreKind
-from core.readers.formats.contents import Contents, Entry, id_text, is_text
+from core.readers.formats.contents import Contents, Entry, id_text, is_binary, is_text
 from core.readers.predictions.groups import chosen_roles
 from core.readers.predictions.names import stated_word
 from core.readers.predictions.options import ReadOptions
@@ -143,7 +143,7 @@ def _guess_scores(
     if not matrices and len(entries) == 1 and not need_labels:
         matrices = [n for n, e in entries.items() if _is_column(e)]
     if len(matrices) == 2:
-        matrices = [m for m in matrices if not _zero_one(entries[m])] or matrices
+        matrices = [m for m in matrices if not is_binary(entries[m])] or matrices
     if len(matrices) != 1:
         what = (
             "no array of scores was found" if not matrices else f"scores may be {listed(matrices)}"
@@ -167,10 +167,6 @@ def _is_column(entry: Entry) -> bool:
     """Whether an entry is a single column of fractions, as a network with one output gives it."""
     flat = entry.ndim == 1 or (entry.ndim == 2 and entry.shape[1] == 1)
     return flat and entry.dtype.kind == "f"
-
-
-def _zero_one(entry: Entry) -> bool:
-    return bool(((entry == 0) | (entry == 1)).all())
 
 
 def _part(

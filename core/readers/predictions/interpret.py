@@ -10,7 +10,7 @@ from core.codes import NoticeCode, RefusalCode
 from core.errors import Notice, Refused
 from core.predictions import ScoreKind, Task
 from core.readers.formats.cells import words_in
-from core.readers.formats.contents import Contents, Entry, FileBytes, is_text, is_whole
+from core.readers.formats.contents import Contents, Entry, FileBytes, is_binary, is_text, is_whole
 from core.readers.formats.encoding import is_number
 from core.readers.formats.gunzip import unpacked
 from core.readers.formats.parse import read_contents
@@ -133,8 +133,8 @@ def _like_labels(name: str, entry: Entry) -> bool:
     if is_text(entry) or role in (Role.IDS, Role.LABELS):
         return True
     flat = entry.ndim == 1 or 1 in entry.shape
-    answers = is_whole(entry) if flat else np.all((entry == 0) | (entry == 1))
-    return bool(answers) and role is Role.UNUSED
+    answers = is_whole(entry) if flat else is_binary(entry)
+    return answers and role is Role.UNUSED
 
 
 @np.errstate(invalid="ignore")  # a cast warns of a signalling NaN, which is refused by its place
@@ -397,7 +397,7 @@ def _classes(others: Contents) -> set[str]:
     for name, entry in others.entries.items():
         if is_text(entry):
             names |= words_in(entry)
-        elif np.all((entry == 0) | (entry == 1)):
+        elif is_binary(entry):
             names.add(name.strip().casefold())
     return names
 

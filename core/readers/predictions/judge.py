@@ -10,7 +10,7 @@ from core.arrays import Float, Int, log_sigmoid, log_softmax, row_chunks
 from core.codes import NoticeCode
 from core.errors import Notice, Refused
 from core.predictions import Outcomes, Predictions, ScoreKind, Task
-from core.readers.formats.contents import Entry, id_text, is_text
+from core.readers.formats.contents import Entry, id_text, is_binary, is_text
 from core.readers.predictions.kinds import KindEvidence, KindVerdict, decide
 from core.readers.predictions.labels import ANY_CLASS, Classes, Labels, read_labels
 from core.readers.predictions.names import aligned, folded
@@ -306,7 +306,7 @@ def _refuse_lying(scores: Entry, labels: Entry, part: SplitArrays, options: Read
 
 def _one_hot_columns(labels: Entry) -> bool:
     """Whether 0/1 labels hold one 1 in each column, and not in each row."""
-    if is_text(labels) or not np.all((labels == 0) | (labels == 1)):
+    if not is_binary(labels):
         return False
     numbers = labels.astype(np.int64)
     return bool(np.all(numbers.sum(axis=0) == 1) and not np.all(numbers.sum(axis=1) == 1))

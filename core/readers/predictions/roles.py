@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from core.errors import Refused
 from core.predictions import ScoreKind
-from core.readers.formats.contents import Entry, is_text, is_whole
+from core.readers.formats.contents import Entry, is_binary, is_text, is_whole
 
 SPLITS = {
     **dict.fromkeys(("val", "valid", "validation", "dev", "cal", "calib", "calibration"), "val"),
@@ -199,8 +199,7 @@ def correctness(name: str, entry: Entry) -> npt.NDArray[np.bool_] | None:
 def truths(entry: Entry) -> npt.NDArray[np.bool_] | None:
     """Return 0/1, True/False, yes/no as truth values; None where a value is anything else."""
     if not is_text(entry):
-        plain = bool(np.all((entry == 0) | (entry == 1)))
-        return np.asarray(entry == 1) if plain and entry.ndim == 1 else None
+        return np.asarray(entry == 1) if entry.ndim == 1 and is_binary(entry) else None
     cells = [str(cell).strip().casefold() for cell in entry.reshape(-1).tolist()]
     if not all(cell in RIGHTLY or cell in WRONGLY for cell in set(cells)):
         return None
