@@ -1,7 +1,10 @@
-"""Array types, stable log-softmax and sigmoid in float64, digests; imports numpy only."""
+"""Array types, where large ones lie, stable log-softmax and sigmoid in float64, digests."""
 
+import math
+import os
 from collections.abc import Iterator
 from hashlib import blake2b
+from tempfile import TemporaryFile
 from typing import Any, TypeVar
 
 import numpy as np
@@ -96,6 +99,23 @@ def held(array: npt.NDArray[T]) -> npt.NDArray[T]:
     lasts as long as the array; to shorten one under us would end the process.
     """
     return shared(array) if array.nbytes >= MAPPED_BYTES else frozen(array)
+
+
+def empty(shape: tuple[int, ...], dtype: npt.DTypeLike = np.float64) -> npt.NDArray[Any]:
+    """Return an array to be filled, in memory; a large one in a file that goes with it.
+
+    The file has no name, lies in the temporary folder, and all of its room is taken at once. Where
+    there is none, the array is in memory.
+    """
+    n_bytes = math.prod(shape) * np.dtype(dtype).itemsize
+    if n_bytes < MAPPED_BYTES or not hasattr(os, "posix_fallocate"):
+        return np.empty(shape, dtype)
+    try:
+        with TemporaryFile() as file:
+            os.posix_fallocate(file.fileno(), 0, n_bytes)
+            return np.memmap(file, dtype, "r+", shape=shape).view(np.ndarray)
+    except OSError:
+        return np.empty(shape, dtype)
 
 
 def digest(*parts: npt.NDArray[np.generic] | str) -> str:

@@ -18,6 +18,7 @@ from core.arrays import (
     Float,
     Int,
     digest,
+    empty,
     frozen,
     log_sigmoid,
     log_softmax,
@@ -359,9 +360,10 @@ class Predictions:
 
     def take(self, rows: Int) -> Self:
         """Return some rows, by their numbers, with all that is known of them."""
+        scores = empty((len(rows), *self.scores.shape[1:]), self.scores.dtype)
         return replace(
             self,
-            scores=self.scores[rows],
+            scores=np.take(self.scores, rows, axis=0, out=scores, mode="clip"),
             labels=self.labels[rows],
             predicted=None if self.predicted is None else self.predicted[rows],
             row_ids=tuple(self.row_ids[row] for row in rows.tolist()) if self.row_ids else (),

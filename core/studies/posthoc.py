@@ -1,12 +1,14 @@
 """Calibrators on a run: fit on one part, judge on another; from Predictions to Predictions."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
 
-from core.arrays import Float
+from core.arrays import PASS_BYTES, Float, empty, row_chunks
 from core.calibrators import CALIBRATORS
 from core.calibrators.base import FitReport, Json
 from core.calibrators.per_label import PerLabel
@@ -27,6 +29,7 @@ HALF = 0.5
 SHARES = (0.1, 0.9)  # of the rows, fitted on, when one part is cut in two
 STREAM = 11  # of random numbers
 LOG_ODDS = 745.0  # beyond it exp underflows
+Calibrate = Callable[[npt.NDArray[np.floating]], Float]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -331,16 +334,28 @@ def calibrated_splits(
             "apply it to scores of the same model",
         )
     logits = {name: logits_of(rows) for name, rows in splits.items()}
-    scores = {name: calibrator.predict_proba(split_logits) for name, split_logits in logits.items()}
+    scores = {name: _mapped(calibrator.predict_proba, z) for name, z in logits.items()}
     kind = ScoreKind.SIGMOID if task is Task.MULTILABEL else ScoreKind.PROBABILITIES
     if any(_lost(p, task) for p in scores.values()):
-        logs = {name: _as_logits(calibrator, split_logits) for name, split_logits in logits.items()}
+        logs = {name: _mapped(partial(_as_logits, calibrator), z) for name, z in logits.items()}
         if all(np.isfinite(split_logits).all() for split_logits in logs.values()):
             scores, kind = logs, ScoreKind.LOGITS
     return {
         name: replace(rows, kind=kind, scores=scores[name], renormalise=False)
         for name, rows in splits.items()
     }
+
+
+def _mapped(calibrate: Calibrate, logits: npt.NDArray[np.floating]) -> Float:
+    """Return what a calibrator makes of each row, a part at a time: there may be many rows."""
+    n, width = len(logits), logits[:1].size
+    ends = np.linspace(0, n, max(1, n * width * 8 // PASS_BYTES) + 1).astype(np.int64)
+    if ends.size == 2:
+        return calibrate(logits)
+    out = empty((n, *calibrate(logits[:2]).shape[1:]))
+    for start, end in pairwise(ends.tolist()):
+        out[start:end] = calibrate(logits[start:end])
+    return out
 
 
 def _lost(p: Float, task: Task) -> bool:
@@ -381,7 +396,10 @@ def logits_of(rows: Predictions) -> npt.NDArray[np.floating]:
         p = rows.scores.astype(np.float64)
         with np.errstate(divide="ignore"):
             return np.asarray(np.clip(np.log(p) - np.log1p(-p), -LOG_ODDS, LOG_ODDS))
-    return rows.log_probabilities()
+    out = empty(rows.scores.shape)
+    for part in row_chunks(*out.shape):
+        out[part] = rows.log_probabilities(part)
+    return out
 
 
 def _changed(before: Predictions, after: Predictions) -> int:

@@ -3,9 +3,11 @@
 import logging
 import secrets
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import wraps
 from pathlib import Path
+from typing import ParamSpec
 
 import streamlit as st
 from streamlit.errors import StreamlitDuplicateElementKey
@@ -17,6 +19,7 @@ from pages.ui.escape import esc
 
 STYLE = Path(__file__).parents[2] / "assets" / "style.css"
 LOG = logging.getLogger("candor")
+Given = ParamSpec("Given")
 
 
 def enter() -> None:
@@ -105,3 +108,18 @@ def caught() -> Iterator[None]:
             )
         )
         st.stop()
+
+
+def fragment(draw: Callable[Given, None]) -> Callable[Given, None]:
+    """Return a function that draws a part of a page, which runs again by itself.
+
+    What is moved or opened in it draws nothing else anew; errors are shown as on the page.
+    """
+
+    @st.fragment
+    @wraps(draw)
+    def drawn(*args: Given.args, **named: Given.kwargs) -> None:
+        with caught():
+            draw(*args, **named)
+
+    return drawn

@@ -18,7 +18,7 @@ from core.screens.kit.records import (
 from core.screens.kit.run_marks import RunMark
 from core.screens.kit.theme import Side
 from core.screens.reliability.plain import Icons, PlainView
-from pages.ui import state
+from pages.ui import frame, state
 from pages.ui.pieces import draw
 
 Width = int | Literal["stretch", "content"]
@@ -127,9 +127,18 @@ def _config(name: str) -> dict[str, object]:
     }
 
 
+@frame.fragment
 def downloads(card: FigureCard) -> None:
-    """Offer a figure's numbers as a table and as a file, and say how to save the picture."""
-    with st.popover("As table, downloads", type="tertiary", key=f"more.{card.key}"):
+    """Offer a figure's numbers as a table and as a file, and say how to save the picture.
+
+    The table is drawn, and sent, once it is opened.
+    """
+    more = st.popover(
+        "As table, downloads", type="tertiary", key=f"more.{card.key}", on_change="rerun"
+    )
+    if not more.open:
+        return
+    with more:
         caption(card.caption)
         table(card.table, key=f"table.{card.key}")
         with st.container(horizontal=True, vertical_alignment="bottom"):

@@ -1,9 +1,24 @@
 """Stable exponentials, digests and frozen arrays."""
 
+import errno
+import sys
+from pathlib import Path
+
 import numpy as np
 import pytest
 
-from core.arrays import digest, frozen, log_sigmoid, log_softmax, row_chunks, sigmoid, softmax
+from core.arrays import (
+    MAPPED_BYTES,
+    digest,
+    empty,
+    frozen,
+    held,
+    log_sigmoid,
+    log_softmax,
+    row_chunks,
+    sigmoid,
+    softmax,
+)
 
 
 def test_log_softmax_of_a_hand_case():
@@ -68,3 +83,51 @@ def test_row_chunks_cover_every_row_once(n, k):
     chunks = list(row_chunks(n, k))
     assert [c.start for c in chunks[1:]] == [c.stop for c in chunks[:-1]]
     assert (chunks[0].start, chunks[-1].stop) == (0, n)
+
+
+def memory_of(array):
+    """Return the line of the process's memory map in which an array lies."""
+    at = array.__array_interface__["data"][0]
+    for line in Path("/proc/self/maps").read_text().splitlines():
+        first, last = (int(end, 16) for end in line.split()[0].split("-"))
+        if first <= at < last:
+            return line
+    raise AssertionError(at)
+
+
+linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
+
+
+@linux
+def test_a_large_array_lies_in_a_file_that_goes_with_it():
+    small, large = empty((3, 4)), empty((MAPPED_BYTES // 8, 1))
+    assert not memory_of(small).endswith("(deleted)")
+    assert memory_of(large).endswith("(deleted)")
+    assert (large.shape, large.dtype, type(large)) == (
+        (MAPPED_BYTES // 8, 1),
+        np.float64,
+        np.ndarray,
+    )
+    large[-1] = 7.0
+    assert large.sum() == 7.0
+
+
+@linux
+def test_without_room_for_a_file_it_is_in_memory(monkeypatch):
+    def full(*_):
+        raise OSError(errno.ENOSPC, "full")
+
+    monkeypatch.setattr("os.posix_fallocate", full)
+    assert not memory_of(empty((MAPPED_BYTES // 8,))).endswith("(deleted)")
+
+
+def test_what_comes_from_a_file_is_copied_unless_it_is_large(tmp_path, monkeypatch):
+    np.save(tmp_path / "a.npy", np.arange(4.0))
+    stored = np.load(tmp_path / "a.npy", mmap_mode="r")
+    assert not np.shares_memory(held(stored), stored)
+    monkeypatch.setattr("core.arrays.MAPPED_BYTES", 32)
+    kept = held(stored)
+    assert np.shares_memory(kept, stored)
+    assert not kept.flags.writeable
+    (tmp_path / "a.npy").unlink()
+    assert kept.tolist() == [0.0, 1.0, 2.0, 3.0]

@@ -31,6 +31,12 @@ def until(test: AppTest, there: Callable[[], object]) -> AppTest:
     return test
 
 
+def unfolded(test: AppTest, figure: str) -> AppTest:
+    """Open the table of a figure, which is drawn only then."""
+    test.session_state[f"more.{figure}"] = True
+    return fine(test.run())
+
+
 def fine(test: AppTest) -> AppTest:
     """Return a page on which nothing failed and nothing is refused."""
     assert not test.exception

@@ -18,7 +18,7 @@ from core.studies.posthoc import CUT, SHARE, parts
 from pages.ui.xray import finding_cache
 from pages.ui.xray import shared as clinic
 from tests.pages import seen
-from tests.pages.seen import fine, opened, until
+from tests.pages.seen import fine, opened, unfolded, until
 
 NAMES = ("Effusion", "Mass", "Hernia")
 N = 900
@@ -134,9 +134,10 @@ def test_one_click_recalibrates_and_one_undoes_it(page, keep):
 
 def test_the_curve_is_smoothed_as_chosen_and_says_how(page, keep):
     run = keep()
-    test = fine(page(run=run, show=clinic.ONE, of="0"))
+    test = unfolded(page(run=run, show=clinic.ONE, of="0"), "clinic_curve")
     assert "lowess as of Harrell" in html(test)
-    test = fine(page(run=run, show=clinic.ONE, of="0", smoother="loess", recal="beta"))
+    link = {"run": run, "show": clinic.ONE, "of": "0", "smoother": "loess", "recal": "beta"}
+    test = unfolded(page(**link), "clinic_curve")
     assert "loess as of Austin and Steyerberg" in html(test)
     assert "450 films of test · recalibrated" in html(test)
     fine(test.button(key="clinic.recalibrate").click().run())

@@ -48,11 +48,18 @@ class RunTable:
     caption: str
 
 
-def run_table(rows: Sequence[RunRow]) -> RunTable:
-    """Return the table of runs in the order given."""
+def run_table(rows: Sequence[RunRow], *, first: int = 0, total: int | None = None) -> RunTable:
+    """Return the table of runs in the order given.
+
+    Parameters
+    ----------
+    rows : sequence of RunRow
+        What is listed.
+    first, total : int
+        How many come before them, and how many there are in all; by default these are all.
+    """
     spoken = [direction(row) for row in rows]
     numbers = [_numbers(row.metrics) for row in rows]
-    noun = "run" if len(rows) == 1 else "runs"
     return RunTable(
         ids=tuple(row.id for row in rows),
         name=tuple(row.name for row in rows),
@@ -67,8 +74,14 @@ def run_table(rows: Sequence[RunRow]) -> RunTable:
         tones=tuple(tone for _, tone in spoken),
         tags=tuple(row.tags for row in rows),
         added=tuple(datetime.fromisoformat(row.created) for row in rows),
-        caption=f"{len(rows)} {noun}. {CAPTION}",
+        caption=f"{_counted(first, len(rows), len(rows) if total is None else total)}. {CAPTION}",
     )
+
+
+def _counted(first: int, listed: int, total: int) -> str:
+    if listed == total:
+        return f"{total:,} run" if total == 1 else f"{total:,} runs"
+    return f"Runs {first + 1:,} to {first + listed:,} of {total:,}"
 
 
 def damaged_words(run: DamagedRun) -> tuple[str, str]:

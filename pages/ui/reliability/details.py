@@ -7,7 +7,7 @@ import streamlit as st
 from core.metrics.records import Audit, TargetAudit
 from core.screens.kit import cards
 from core.screens.kit.records import Table, Tile
-from pages.ui import cache, widgets
+from pages.ui import cache, frame, widgets
 
 PARTS_OPEN = 20  # with more classes the table starts folded
 
@@ -18,15 +18,22 @@ def meanings(tiles: Sequence[Tile]) -> None:
         widgets.meanings((tile.label, tile.help) for tile in tiles if tile.help)
 
 
+@frame.fragment
 def parts(table: Table) -> None:
-    """Draw the numbers of each class or label, where there are any."""
-    if table.rows:
-        folded = len(table.rows) > PARTS_OPEN
-        with st.expander("By class or label", key="details.parts", expanded=not folded):
+    """Draw the numbers of each class or label, where there are any, once they are unfolded."""
+    if not table.rows:
+        return
+    folded = len(table.rows) > PARTS_OPEN
+    every = st.expander(
+        "By class or label", key="details.parts", expanded=not folded, on_change="rerun"
+    )
+    if every.open:
+        with every:
             widgets.table(table, key="table.parts")
             widgets.save(table, "parts")
 
 
+@frame.fragment
 def metrics(run: cache.Run, split: str, target_audit: TargetAudit) -> None:
     """Draw every metric, computed only once it is unfolded, and what the file cannot support."""
     every = st.expander(

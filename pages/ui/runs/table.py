@@ -15,6 +15,7 @@ from core.screens.runs.view import RunTable, damaged_words, run_table
 from pages.ui import frame, opening, picked_runs, site, state, widgets
 from pages.ui.escape import esc
 
+LISTED = 250  # runs at a time
 COLUMNS = {
     "Run": st.column_config.TextColumn(width=172),
     "Task": st.column_config.TextColumn(width=78),
@@ -65,16 +66,21 @@ def kind() -> str | None:
 
 
 def draw(rows: list[RunRow]) -> list[RunRow]:
-    """Draw the runs; return those that are ticked."""
+    """Draw the runs, page by page where there are many; return those that are ticked."""
     if not rows:
         st.markdown("No run matches. Clear the search, or drop a file above.")
         return []
-    listing = run_table(rows)
-    with st.container(key="runs"):
+    place, first = st.container(key="runs"), 0
+    n_pages = -(-len(rows) // LISTED)
+    if n_pages > 1:
+        first = LISTED * (st.pagination(n_pages, key=f"library.page.{n_pages}") - 1)
+    shown = rows[first : first + LISTED]
+    listing = run_table(shown, first=first, total=len(rows))
+    with place:
         picked: DataframeState = st.dataframe(
             _styled(listing),
             hide_index=True,
-            key=f"library.table.{state.generation()}",
+            key=f"library.table.{first}.{state.generation()}",
             on_select="rerun",
             selection_mode="multi-row",
             height=min(35 * len(listing.ids) + 38, 520),
@@ -84,7 +90,7 @@ def draw(rows: list[RunRow]) -> list[RunRow]:
             alt=f"{len(listing.ids)} runs with accuracy, calibration error and direction",
         )
     widgets.caption(listing.caption)
-    return [rows[i] for i in picked["selection"]["rows"] if i < len(rows)]
+    return [shown[i] for i in picked["selection"]["rows"] if i < len(shown)]
 
 
 def _styled(listing: RunTable) -> Styler:

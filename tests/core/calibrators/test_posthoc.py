@@ -7,6 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from core.arrays import softmax
+from core.calibrators import CALIBRATORS
 from core.errors import Refused, UsageError
 from core.predictions import Predictions, ScoreKind, Task, Weights
 from core.studies.posthoc import (
@@ -22,6 +24,7 @@ from core.studies.posthoc import (
     parts,
     provenance,
 )
+from tests.core.calibrators.cases import drawn
 
 RNG = np.random.default_rng(0)
 
@@ -55,6 +58,35 @@ def test_cut_is_drawn_at_random_and_by_the_seed():
     low = sum(int(i) < 100 for i in first.row_ids)
     assert 25 < low < 75  # not the first half
     assert first.row_ids != other.row_ids
+
+
+@pytest.mark.parametrize("method", sorted(CALIBRATORS))
+@pytest.mark.parametrize("kind", [ScoreKind.LOGITS, ScoreKind.PROBABILITIES])
+def test_many_rows_are_calibrated_part_by_part(monkeypatch, method, kind):
+    logits, labels = drawn(97, 4, seed=3)
+    scores = logits if kind is ScoreKind.LOGITS else softmax(logits)
+    whole = Predictions(Task.MULTICLASS, kind, scores, labels)
+    calibrator = fit(method, whole).calibrator
+    at_once = calibrated(calibrator, whole)
+    monkeypatch.setattr("core.arrays.MAPPED_BYTES", 64)
+    monkeypatch.setattr("core.studies.posthoc.PASS_BYTES", 97 * 4 * 8 // 9)
+    by_part = calibrated(calibrator, whole)
+    np.testing.assert_allclose(by_part.scores, at_once.scores, rtol=1e-13, atol=1e-300)
+    assert by_part.kind is at_once.kind
+
+
+def test_many_rows_of_one_logit_or_many_labels_are_calibrated_part_by_part(monkeypatch):
+    logit = RNG.normal(size=90)
+    binary = Predictions(Task.BINARY, ScoreKind.LOGITS, logit, (logit > RNG.normal(size=90)) * 1)
+    many = rows(90, task=Task.MULTILABEL, labels=RNG.integers(0, 2, (90, 3)))
+    for whole in (binary, many):
+        calibrator = fit("ts", whole).calibrator
+        at_once = calibrated(calibrator, whole)
+        with monkeypatch.context() as patch:
+            patch.setattr("core.arrays.MAPPED_BYTES", 64)
+            patch.setattr("core.studies.posthoc.PASS_BYTES", 80)
+            by_part = calibrated(calibrator, whole)
+        np.testing.assert_allclose(by_part.scores, at_once.scores, rtol=1e-13)
 
 
 def test_one_row_cannot_be_cut():

@@ -1,0 +1,159 @@
+"""What each page costs the server and sends to the browser: at first, again, and on a move.
+
+Run from the project's folder: python -m tests.benchmarks.bench_pages [--size S|M|L] [--runs N]
+Seconds are of the server's processor; kB are what the server sent over the connection of the page
+(`sent`) and as files (`files`, with the number of requests), counted in a real browser.
+"""
+
+import argparse
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import psutil
+from playwright.sync_api import CDPSession, Page, sync_playwright
+
+from core.configs import AuditConfig
+from core.library.manifest import RunSource, summarise
+from core.library.store import Library
+from core.metrics.suite import audit
+from pages.ui.cache import HEADLINES
+from tests.benchmarks.peers.data import SIZES, Data, make_logits, shape_of
+from tests.e2e.conftest import FLAGS, chromium, new_page, settled, start
+
+QUIET_MS = 1_500  # after the last frame a page is done
+Act = Callable[[Page], None]
+
+
+def slide(page: Page) -> None:
+    """Move the slider of bins by one."""
+    page.get_by_role("slider").first.press("ArrowRight")
+
+
+def switch(page: Page) -> None:
+    """Turn plain words on, or off."""
+    page.locator("[data-testid=stSidebar] input[type=checkbox]").evaluate("e => e.click()")
+
+
+def unfold(page: Page) -> None:
+    """Open the table behind the first figure."""
+    page.get_by_role("button", name="As table, downloads").first.click()
+
+
+def tick(page: Page) -> None:
+    """Search for runs by a letter."""
+    page.get_by_role("searchbox").or_(page.get_by_placeholder("Name or tag")).first.fill("run 1")
+
+
+MOVES: dict[str, tuple[str, Act]] = {
+    "/": ("search", tick),
+    "/reliability?run={0}": ("bins", slide),
+    "/reliability?run={0}&plain=true": ("plain words", switch),
+    "/compare?runs={0},{1},{2}": ("plain words", switch),
+    "/posthoc?run={0}": ("table", unfold),
+    "/ood?run={0}": ("plain words", switch),
+    "/gamma?run=digits-adafocal": ("plain words", switch),
+    "/theory": ("table", unfold),
+    "/train": ("plain words", switch),
+    "/xray?run=digits-traits&show=finding": ("plain words", switch),
+}
+
+
+@dataclass
+class Traffic:
+    """Bytes that reached a page."""
+
+    sent: int = 0
+    files: int = 0
+    requests: int = 0
+    at: list[float] = field(default_factory=list)
+
+    def listen(self, session: CDPSession) -> None:
+        """Count from now on."""
+        session.send("Network.enable")
+        session.on("Network.webSocketFrameReceived", self._frame)
+        session.on("Network.loadingFinished", self._file)
+
+    def _frame(self, event: dict) -> None:
+        self.sent += len(event["response"]["payloadData"]) * 3 // 4  # base64
+
+    def _file(self, event: dict) -> None:
+        self.files += int(event["encodedDataLength"])
+        self.requests += 1
+
+
+def quiet(page: Page, traffic: Traffic) -> None:
+    """Wait until nothing has come for a while."""
+    while True:
+        before = traffic.sent, traffic.files
+        page.wait_for_timeout(QUIET_MS)
+        settled(page)
+        if (traffic.sent, traffic.files) == before:
+            return
+
+
+def measure(page: Page, process: psutil.Process, act: Callable[[], None]) -> str:
+    """Return the cells of one step."""
+    session, traffic = page.context.new_cdp_session(page), Traffic()
+    traffic.listen(session)
+    times = process.cpu_times()
+    began = times.user + times.system
+    act()
+    quiet(page, traffic)
+    times = process.cpu_times()
+    session.detach()
+    took = times.user + times.system - began
+    files = f"{traffic.files / 1000:.0f} in {traffic.requests}" if traffic.requests else "0"
+    return f"{took:.2f} s, {traffic.sent / 1000:.0f} kB, {files}"
+
+
+def filled(home: Path, size: str, n_runs: int) -> list[str]:
+    """Keep three runs of that size, and small ones up to that number; return the first ids."""
+    library, source = Library(home), RunSource("a.npz", "")
+    data, ids = make_logits(*shape_of(size)), []
+    for name, temperature in {"one": 1.0, "two": 1.5, "three": 2.5}.items():
+        logits = data.logits / np.float32(temperature)
+        run = Data(logits, data.labels).predictions()
+        summary = {"test": summarise(audit(run, AuditConfig(metrics=HEADLINES)))}
+        ids.append(library.keep(name, {"test": run}, source=source, summary=summary).id)
+    small = make_logits(100, 10).predictions()
+    summary = {"test": summarise(audit(small, AuditConfig()))}
+    for n in range(n_runs):
+        library.keep(f"run {n}", {"test": small}, source=source, summary=summary)
+    return ids
+
+
+def main() -> None:
+    """Print a line a page."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--size", choices=list(SIZES), default="L")
+    parser.add_argument("--runs", type=int, default=0)
+    parser.add_argument("--only", default="")
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
+        home = Path(folder) / "home"
+        ids = filled(home, arguments.size, arguments.runs)
+        server = start(home, Path(folder) / "log.txt")
+        process = psutil.Process(server.process.pid)
+        browser = playwright.chromium.launch(executable_path=chromium(), args=FLAGS)
+        print("| page | first visit: server, sent, files | again | a control | moved |")
+        print("|---|---|---|---|---|")
+        try:
+            for path, (name, act) in MOVES.items():
+                if arguments.only not in path:
+                    continue
+                url = server.url + path.format(*ids)
+                page = new_page(browser)
+                cells = [measure(page, process, lambda p=page, u=url: p.goto(u)) for _ in range(2)]
+                cells += [name, measure(page, process, lambda p=page, a=act: a(p))]
+                print(f"| `{path}` | {' | '.join(cells)} |", flush=True)
+                page.context.close()
+        finally:
+            browser.close()
+            server.stop()
+
+
+if __name__ == "__main__":
+    main()
