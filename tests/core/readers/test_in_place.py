@@ -7,7 +7,7 @@ import pytest
 from safetensors.numpy import save_file
 
 from core import arrays
-from core.errors import LostWorker
+from core.errors import LostWorker, Refused
 from core.predictions import ScoreKind
 from core.readers.formats.contents import FileBytes
 from core.readers.predictions.interpret import read_source
@@ -77,6 +77,28 @@ def test_scores_that_lie_in_the_file_are_mapped_and_not_copied(tmp_path, scores,
     np.testing.assert_array_equal(predictions.scores, scores)
     np.testing.assert_array_equal(predictions.labels, labels)
     assert predictions.rows.correct.mean() > 0.5  # an unaligned matrix can be read by every loop
+
+
+def test_scores_are_read_wherever_they_begin(tmp_path, scores):
+    expected = None
+    for k in range(4):  # a longer name of a member moves the next one by a byte
+        path, labels = tmp_path / f"{k}.npz", labels_of(scores)
+        np.savez(path, **{"labels" + k * "_": labels, "logits": scores})
+        source, predictions = crossed(path, tmp_path / f"left{k}", labels)
+        assert np.shares_memory(predictions.scores, np.frombuffer(source.data, np.uint8))
+        expected = predictions.rows if expected is None else expected
+        np.testing.assert_array_equal(predictions.rows.brier, expected.brier)
+
+
+def test_a_stored_member_is_held_against_its_checksum(tmp_path, scores):
+    path = tmp_path / "run.npz"
+    save_npz(path, scores, labels_of(scores))
+    data = bytearray(path.read_bytes())
+    data[data.index(scores.tobytes()) + 5] ^= 1
+    path.write_bytes(data)
+    with path.open("rb") as file, pytest.raises(Refused) as caught:
+        read_source(FileBytes.of_file("run.npz", file), None, ReadOptions())
+    assert caught.value.code == "ARCHIVE_SIZE"
 
 
 @pytest.mark.parametrize("in_place", [True, False])
