@@ -6,6 +6,7 @@ Seconds are of the server's processor; kB are what the server sent over the conn
 """
 
 import argparse
+import os
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -16,8 +17,8 @@ import psutil
 from playwright.sync_api import CDPSession, Page, sync_playwright
 
 from core.configs import AuditConfig
+from core.library import open_library
 from core.library.manifest import RunSource, summarise
-from core.library.store import Library
 from core.metrics.suite import audit
 from pages.ui.cache import HEADLINES
 from tests.benchmarks.peers.data import SIZES, Data, make_logits, shape_of
@@ -111,7 +112,8 @@ def measure(page: Page, process: psutil.Process, act: Callable[[], None]) -> str
 
 def filled(home: Path, size: str, n_runs: int) -> list[str]:
     """Keep three runs of that size, and small ones up to that number; return the first ids."""
-    library, source = Library(home), RunSource("a.npz", "")
+    os.environ["CANDOR_HOME"] = str(home)
+    library, source = open_library(), RunSource("a.npz", "")
     data, ids = make_logits(*shape_of(size)), []
     for name, temperature in {"one": 1.0, "two": 1.5, "three": 2.5}.items():
         logits = data.logits / np.float32(temperature)
