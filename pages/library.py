@@ -19,6 +19,7 @@ with frame.caught():
         left, right = st.columns([5, 3], gap="medium")
         with left:
             upload.drop_zone()
+            upload.by_path()
         with right:
             widgets.title("Nothing at hand?", "open a sample")
             opening.samples()

@@ -111,14 +111,16 @@ class ClassCells:
 
         Counts with a random sign for each group give what chance would show.
         """
-        shape = (self.predictions.n_classes, self.n_bins)
+        from core.compiled.resamples import add_by_cell
+
+        n_classes = self.predictions.n_classes
         low = self._first_bins(counts)
-        out = np.empty(len(counts))
-        for r, drawn in enumerate(counts):
-            gaps = np.bincount(self.cell, drawn[self.row] * self.gap, shape[0] * shape[1])
-            gaps = gaps.reshape(shape)
-            gaps[:, 0] += low[r]
-            out[r] = np.abs(gaps).sum() / (self.predictions.total * shape[0])
+        out, gaps = np.empty(len(counts)), np.empty((1, n_classes * self.n_bins))
+        for r in range(len(counts)):
+            gaps[:] = 0.0
+            gaps[0, :: self.n_bins] = low[r]
+            add_by_cell(counts[r : r + 1], self.row, self.cell, self.gap, gaps)
+            out[r] = np.abs(gaps).sum() / (self.predictions.total * n_classes)
         return out
 
     def _first_bins(self, counts: Counts) -> Float:

@@ -164,8 +164,11 @@ class _ResampledCells:
 
     def gaps(self, counts: Float) -> Float:
         """Return the sum of confidence minus outcomes of each cell, (r, C)."""
-        cells = self.confidence.size
-        return np.stack([np.bincount(self.index, row * self.gap, cells) for row in counts])
+        from core.compiled.resamples import add_by_cell
+
+        gaps = np.zeros((len(counts), self.confidence.size))
+        add_by_cell(counts, np.arange(self.index.size), self.index, self.gap, gaps)
+        return gaps
 
     def errors(self, metric: str, gaps: Float) -> Float:
         """Return the error of each resample from the gaps of its cells, (r,)."""

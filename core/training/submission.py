@@ -107,5 +107,5 @@ def check_folder(root: str | None) -> None:
     raise UsageError(
         "FOLDER",
         f"{root[:200]!r} lies outside the folders that this page may read ({folders})",
-        f"name it in {IMPORT} before the server starts, or train with python -m core train",
+        f"name it in {IMPORT} before the server starts, or use the command line: python -m core",
     )

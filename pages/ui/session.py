@@ -105,6 +105,13 @@ def store(data: memoryview) -> Path:
     return path
 
 
+def link(path: Path) -> Path:
+    """Return a link to a file of the server: it goes with the session, the file stays."""
+    name = room().folder / secrets.token_hex(8)
+    name.symlink_to(path.resolve())
+    return name
+
+
 def in_thread(function: Callable[..., Answer], *arguments: object) -> "Future[Answer]":
     """Call a function that waits for a reader process and does not touch Streamlit."""
     return _pool().submit(function, *arguments)

@@ -1,12 +1,13 @@
 """The list of runs: page by page where there are many."""
 
+import numpy as np
 import pytest
 
 from core.library import open_library
 from core.library.manifest import RunSource
 from pages.ui.runs import table
 from tests.core.library.builders import small
-from tests.pages.seen import opened
+from tests.pages.seen import fine, opened
 
 
 @pytest.fixture
@@ -38,3 +39,44 @@ def test_a_search_starts_at_the_first_page_again(page):
     page.text_input(key="library.search").set_value("own").run()
     assert names(page)
     assert all(name.startswith("own") for name in names(page))
+
+
+@pytest.fixture
+def served(tmp_path, monkeypatch):
+    """A folder that pages may read, with scores and their labels in it."""
+    folder = tmp_path / "served"
+    folder.mkdir()
+    monkeypatch.setenv("CANDOR_IMPORT", str(folder))
+    rng = np.random.default_rng(0)
+    logits = rng.normal(size=(60, 3)).astype(np.float32) * 3
+    np.save(folder / "logits.npy", logits)
+    np.save(folder / "labels.npy", (logits + rng.gumbel(size=logits.shape)).argmax(axis=1))
+    return folder
+
+
+def read_paths(test, scores, labels=""):
+    test.text_input(key="import.path").set_value(str(scores))
+    test.text_input(key="import.path_labels").set_value(str(labels))
+    return test.button(key="import.read").click().run()
+
+
+def test_a_file_of_the_server_is_read_where_it_lies_and_stays(home, served):
+    test = fine(read_paths(opened(), served / "logits.npy", served / "labels.npy"))
+    test.radio(key="import.kind") if test.radio else None
+    assert "logits.npy" in " ".join(block.proto.body for block in test.get("html"))
+    assert (served / "logits.npy").exists()
+    assert (served / "labels.npy").exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "code"), [("../secret.npy", "FOLDER"), ("none.npy", "FILE"), (".", "FILE")]
+)
+def test_other_paths_are_refused_in_words(home, served, name, code):
+    np.save(served.parent / "secret.npy", np.zeros((9, 3)))
+    test = read_paths(opened(), served / name)
+    assert code in test.error[0].value
+
+
+def test_without_folders_there_is_no_way_by_path(home, monkeypatch):
+    monkeypatch.delenv("CANDOR_IMPORT", raising=False)
+    assert not [field for field in opened().text_input if field.key == "import.path"]

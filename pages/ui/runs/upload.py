@@ -1,5 +1,6 @@
 """The import: drop a file, see how it was read, choose another reading, audit it."""
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -9,7 +10,7 @@ from typing import Final
 import streamlit as st
 
 from core.codes import NoticeCode, RefusalCode
-from core.errors import AuditError, LostWorker, Notice
+from core.errors import AuditError, LostWorker, Notice, UsageError
 from core.library import home
 from core.library.recipes import forget_recipe, load_recipe, save_recipe
 from core.predictions import ScoreKind
@@ -17,6 +18,7 @@ from core.readers.predictions.options import ID_STEM, ReadOptions
 from core.readers.predictions.result import Inspection, NeedsChoice, ReadResult
 from core.readers.predictions.result import Reading as KindReading
 from core.readers.sandbox import read as sandbox
+from core.training.submission import IMPORT, check_folder
 from pages.ui import (
     frame,
     history_import,
@@ -105,6 +107,52 @@ def drop_zone() -> None:
         )
 
 
+def by_path() -> None:
+    """Draw the way to files that lie on the server, where that is allowed."""
+    if not os.environ.get(IMPORT):
+        return
+    with (
+        st.form("import.path_form", border=False),
+        st.container(horizontal=True, vertical_alignment="bottom", key="import.by_path"),
+    ):
+        scores = st.text_input(
+            "Or a file on this server",
+            key="import.path",
+            max_chars=4_000,
+            help=f"Below the folders that {IMPORT} names. It may be larger than memory.",
+        )
+        labels = st.text_input("Its labels, if apart", key="import.path_labels", max_chars=4_000)
+        submitted = st.form_submit_button("Read", key="import.read")
+    if submitted and scores.strip():
+        _take_paths(*(text.strip() for text in (scores, labels) if text.strip()))
+
+
+def _take_paths(*texts: str) -> None:
+    """Read files of the server, or say why the page may not."""
+    try:
+        paths = [_allowed(text) for text in texts]
+    except UsageError as error:
+        INTAKE.refuse(error)
+        st.rerun()
+    scores, *labels = (SealedFile(session.link(path), path.name) for path in paths)
+    _read(Upload(scores, labels[0] if labels else None))
+
+
+def _allowed(text: str) -> Path:
+    """Return a plain file below the folders that pages may read.
+
+    Raises
+    ------
+    UsageError
+        FOLDER, as of `check_folder`; FILE: there is none.
+    """
+    check_folder(text)
+    path = Path(text).expanduser()
+    if not path.is_file():
+        raise UsageError("FILE", f"there is no file {path.name}", "check the path")
+    return path
+
+
 def _take(*files: SealedFile) -> None:
     """Read a file of scores, and the labels that came with it."""
     if len(files) > 2:
@@ -137,7 +185,7 @@ def _read(
         labels_name=upload.labels and upload.labels.name,
         tables=upload.tables,
         options=options,
-        in_place=True,  # the session's own copy
+        in_place=not upload.scores.path.is_symlink(),  # an upload is the session's own
     )
     reading = ImportReading(
         name=upload.scores.name,

@@ -1,0 +1,42 @@
+"""Sums by cell in many resamples at once."""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from core.compiled.jit import compiled
+
+Float = npt.NDArray[np.float64]
+Int = npt.NDArray[np.int64]
+Counts = npt.NDArray[Any]  # Any: uint8 or float64
+
+_NUMBERS = "Array(int64, 1, 'C', readonly=True)"
+_GAPS = "Array(float64, 1, 'C', readonly=True)"
+
+
+@compiled(
+    *(
+        f"void(Array({counts}, 2, 'C', readonly=True), {_NUMBERS}, {_NUMBERS}, {_GAPS}, "
+        "float64[:, ::1])"
+        for counts in ("uint8", "float64")
+    ),
+    as_written=True,
+)
+def add_by_cell(counts: Counts, row: Int, cell: Int, gap: Float, out: Float) -> None:
+    """Add up what entries are worth in each resample, by cell.
+
+    Parameters
+    ----------
+    counts : (R, N) uint8 or float64
+        What each row counts.
+    row, cell : (E,) int64
+        The row that an entry is of, and the cell it is added to.
+    gap : (E,) float64
+        What it is worth where its row counts once.
+    out : (R, C) float64
+        Added to, entry after entry.
+    """
+    for r in range(len(counts)):
+        for e in range(row.size):
+            out[r, cell[e]] += counts[r, row[e]] * gap[e]
