@@ -7,7 +7,7 @@ from core.library import open_library
 from core.library.manifest import RunSource
 from pages.ui.runs import table
 from tests.core.library.builders import small
-from tests.pages.seen import fine, opened
+from tests.pages.seen import fine, html, opened
 
 
 @pytest.fixture
@@ -62,8 +62,9 @@ def read_paths(test, scores, labels=""):
 
 def test_a_file_of_the_server_is_read_where_it_lies_and_stays(home, served):
     test = fine(read_paths(opened(), served / "logits.npy", served / "labels.npy"))
-    test.radio(key="import.kind") if test.radio else None
-    assert "logits.npy" in " ".join(block.proto.body for block in test.get("html"))
+    assert "logits.npy <small>60 rows, 3 columns of logits" in html(test)
+    (audit,) = [button for button in test.button if button.label == "Audit this file"]
+    fine(audit.click().run())
     assert (served / "logits.npy").exists()
     assert (served / "labels.npy").exists()
 
