@@ -2,6 +2,7 @@
 
 import math
 import os
+import sys
 from collections.abc import Iterator
 from hashlib import blake2b
 from tempfile import TemporaryFile
@@ -93,12 +94,14 @@ def frozen(array: npt.NDArray[T]) -> npt.NDArray[T]:
 
 
 def held(array: npt.NDArray[T]) -> npt.NDArray[T]:
-    """Return an array of a file as our own: a copy, which nothing done to the file reaches.
+    """Return an array of a file to keep: a copy if it is small, else the mapping itself.
 
-    From MAPPED_BYTES on it stays mapped, for it may be larger than memory. A file that was removed
-    lasts as long as the array; to shorten one under us would end the process.
+    A large one may not fit in memory. A file that was removed lasts as long as the array; to
+    shorten one under us would end the process. Windows removes no file that is mapped: there all
+    are copied.
     """
-    return shared(array) if array.nbytes >= MAPPED_BYTES else frozen(array)
+    mapped = array.nbytes >= MAPPED_BYTES and sys.platform != "win32"
+    return shared(array) if mapped else frozen(array)
 
 
 def empty(shape: tuple[int, ...], dtype: npt.DTypeLike = np.float64) -> npt.NDArray[Any]:

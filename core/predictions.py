@@ -361,9 +361,11 @@ class Predictions:
     def take(self, rows: Int) -> Self:
         """Return some rows, by their numbers, with all that is known of them."""
         scores = empty((len(rows), *self.scores.shape[1:]), self.scores.dtype)
+        for part in row_chunks(len(rows), scores[:1].size):  # as a whole it might be copied first
+            scores[part] = self.scores[rows[part]]
         return replace(
             self,
-            scores=np.take(self.scores, rows, axis=0, out=scores, mode="clip"),
+            scores=scores,
             labels=self.labels[rows],
             predicted=None if self.predicted is None else self.predicted[rows],
             row_ids=tuple(self.row_ids[row] for row in rows.tolist()) if self.row_ids else (),
@@ -475,6 +477,10 @@ def _check(predictions: Predictions) -> None:
         )
     if predictions.n_classes < (1 if task is Task.MULTILABEL else 2):
         raise Refused("CLASSES", "one class only", "give at least two columns, or a binary score")
+    columns, exact = predictions._column_count(), task is not Task.TOP_LABEL
+    if predictions.n_classes < columns or (exact and predictions.n_classes != columns):
+        what = f"{predictions.n_classes} names of classes for {columns} columns or answers"
+        raise Refused("CLASSES", what, "name every class, and no others")
     if task is Task.MULTILABEL and labels.shape != scores.shape:
         raise Refused(
             "LENGTH_MISMATCH",

@@ -334,10 +334,10 @@ def calibrated_splits(
             "apply it to scores of the same model",
         )
     logits = {name: logits_of(rows) for name, rows in splits.items()}
-    scores = {name: _mapped(calibrator.predict_proba, z) for name, z in logits.items()}
+    scores = {name: _by_parts(calibrator.predict_proba, z) for name, z in logits.items()}
     kind = ScoreKind.SIGMOID if task is Task.MULTILABEL else ScoreKind.PROBABILITIES
     if any(_lost(p, task) for p in scores.values()):
-        logs = {name: _mapped(partial(_as_logits, calibrator), z) for name, z in logits.items()}
+        logs = {name: _by_parts(partial(_as_logits, calibrator), z) for name, z in logits.items()}
         if all(np.isfinite(split_logits).all() for split_logits in logs.values()):
             scores, kind = logs, ScoreKind.LOGITS
     return {
@@ -346,7 +346,7 @@ def calibrated_splits(
     }
 
 
-def _mapped(calibrate: Calibrate, logits: npt.NDArray[np.floating]) -> Float:
+def _by_parts(calibrate: Calibrate, logits: npt.NDArray[np.floating]) -> Float:
     """Return what a calibrator makes of each row, a part at a time: there may be many rows."""
     n, width = len(logits), logits[:1].size
     ends = np.linspace(0, n, max(1, n * width * 8 // PASS_BYTES) + 1).astype(np.int64)

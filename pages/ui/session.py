@@ -106,9 +106,9 @@ def store(data: memoryview) -> Path:
 
 
 def link(path: Path) -> Path:
-    """Return a link to a file of the server: it goes with the session, the file stays."""
+    """Return a link to a whole path on the server: it goes with the session, the file stays."""
     name = room().folder / secrets.token_hex(8)
-    name.symlink_to(path.resolve())
+    name.symlink_to(path)
     return name
 
 

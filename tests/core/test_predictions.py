@@ -261,3 +261,31 @@ def test_weights_that_stand_for_more_rows_than_can_be_counted_are_refused(larges
 def test_weights_may_be_as_small_as_numbers_are():
     found = Weights.of("w", np.array([1e-320, 2e-320, 0.0])).of_row
     np.testing.assert_allclose(found, [2 / 3, 4 / 3, 0.0], rtol=1e-3)
+
+
+@pytest.mark.parametrize("n_names", [2, 4, 10_000])
+@pytest.mark.parametrize("task", [Task.MULTICLASS, Task.MULTILABEL])
+def test_names_of_classes_are_as_many_as_columns(task, n_names):
+    """A label beyond the columns would be read beyond the matrix."""
+    scores = np.zeros((5, 3), np.float32)
+    labels = np.zeros((5, 3) if task is Task.MULTILABEL else 5, np.int64)
+    names = tuple(str(k) for k in range(n_names))
+    with pytest.raises(Refused, match="names of classes"):
+        Predictions(task, ScoreKind.LOGITS, scores, labels, class_names=names)
+
+
+def test_stated_answers_may_leave_classes_out_but_not_go_beyond_their_names():
+    answers, labels = np.array([0, 1, 4]), np.array([0, 2, 4])
+    given = {"scores": np.full(3, 0.5), "labels": labels, "predicted": answers}
+    Predictions(Task.TOP_LABEL, ScoreKind.CONFIDENCE, class_names=tuple("abcdefg"), **given)
+    with pytest.raises(Refused, match="names of classes"):
+        Predictions(Task.TOP_LABEL, ScoreKind.CONFIDENCE, class_names=tuple("abcd"), **given)
+
+
+def test_rows_are_taken_from_a_matrix_that_begins_anywhere():
+    scores = np.arange(12, dtype=np.float32)
+    bytes_ = np.frombuffer(b"x" + scores.tobytes(), np.uint8)[1:]
+    whole = Predictions(
+        Task.MULTICLASS, ScoreKind.LOGITS, bytes_.view(np.float32).reshape(4, 3), np.arange(4) % 3
+    )
+    assert whole.take(np.array([2, 0])).scores.tolist() == [[6, 7, 8], [0, 1, 2]]

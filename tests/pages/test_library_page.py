@@ -5,6 +5,7 @@ import pytest
 
 from core.library import open_library
 from core.library.manifest import RunSource
+from core.readers.sandbox import read as sandbox
 from pages.ui.runs import table
 from tests.core.library.builders import small
 from tests.pages.seen import fine, html, opened
@@ -60,20 +61,37 @@ def read_paths(test, scores, labels=""):
     return test.button(key="import.read").click().run()
 
 
-def test_a_file_of_the_server_is_read_where_it_lies_and_stays(home, served):
+def test_a_file_of_the_server_is_read_as_a_copy_and_stays(home, served, monkeypatch):
+    asked, read = [], sandbox.read
+
+    def noted(*paths, **options):
+        asked.append(options["in_place"])
+        return read(*paths, **options)
+
+    monkeypatch.setattr(sandbox, "read", noted)
     test = fine(read_paths(opened(), served / "logits.npy", served / "labels.npy"))
     assert "logits.npy <small>60 rows, 3 columns of logits" in html(test)
     (audit,) = [button for button in test.button if button.label == "Audit this file"]
     fine(audit.click().run())
     assert (served / "logits.npy").exists()
     assert (served / "labels.npy").exists()
+    assert asked
+    assert not any(asked)  # others may shorten it while it is mapped
 
 
 @pytest.mark.parametrize(
-    ("name", "code"), [("../secret.npy", "FOLDER"), ("none.npy", "FILE"), (".", "FILE")]
+    ("name", "code"),
+    [
+        ("../secret.npy", "FOLDER"),
+        ("link.npy", "FOLDER"),
+        ("none.npy", "FILE"),
+        (".", "FILE"),
+        ("a" * 300, "FILE"),
+    ],
 )
 def test_other_paths_are_refused_in_words(home, served, name, code):
     np.save(served.parent / "secret.npy", np.zeros((9, 3)))
+    (served / "link.npy").symlink_to(served.parent / "secret.npy")
     test = read_paths(opened(), served / name)
     assert code in test.error[0].value
 

@@ -56,7 +56,7 @@ class Exchange(NamedTuple):
     folder : Path
         What the child leaves.
     inputs : mapping of str to FileBytes
-        Files that both have open and nobody changes, by role: their arrays need not be copied.
+        Files that both have open and nobody should change, by role: their large arrays are mapped.
     """
 
     folder: Path
@@ -276,7 +276,15 @@ def copy_tensors(weights: WeightsFile, folder: Path, into: Path) -> None:
 def _arriving() -> Iterator[None]:
     try:
         yield
-    except (UsageError, ValueError, KeyError, TypeError, AttributeError, OSError) as error:
+    except (
+        UsageError,
+        ValueError,
+        KeyError,
+        TypeError,
+        AttributeError,
+        OSError,
+        OverflowError,
+    ) as error:
         raise LostWorker(
             "LOST_WORKER", "the reading process left no valid result", "read the file again"
         ) from error

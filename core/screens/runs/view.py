@@ -81,7 +81,7 @@ def run_table(rows: Sequence[RunRow], *, first: int = 0, total: int | None = Non
 def _counted(first: int, listed: int, total: int) -> str:
     if listed == total:
         return f"{total:,} run" if total == 1 else f"{total:,} runs"
-    return f"Runs {first + 1:,} to {first + listed:,} of {total:,}"
+    return f"Runs {first + 1:,} to {first + listed:,} of {total:,}; ticks hold for the page shown"
 
 
 def damaged_words(run: DamagedRun) -> tuple[str, str]:

@@ -7,6 +7,7 @@ import streamlit as st
 from pandas.io.formats.style import Styler
 from streamlit.elements.arrow import DataframeState
 
+from core.arrays import digest
 from core.errors import AuditError, LibraryError
 from core.library import Library, RunRow, open_library
 from core.metrics.comparison import MOST_RUNS
@@ -66,14 +67,15 @@ def kind() -> str | None:
 
 
 def draw(rows: list[RunRow]) -> list[RunRow]:
-    """Draw the runs, page by page where there are many; return those that are ticked."""
+    """Draw the runs, page by page where there are many; return those that are ticked on it."""
     if not rows:
         st.markdown("No run matches. Clear the search, or drop a file above.")
         return []
     place, first = st.container(key="runs"), 0
     n_pages = -(-len(rows) // LISTED)
     if n_pages > 1:
-        first = LISTED * (st.pagination(n_pages, key=f"library.page.{n_pages}") - 1)
+        found = digest(*(row.id for row in rows))  # another search begins at its first page
+        first = LISTED * (st.pagination(n_pages, key=f"library.page.{found}") - 1)
     shown = rows[first : first + LISTED]
     listing = run_table(shown, first=first, total=len(rows))
     with place:

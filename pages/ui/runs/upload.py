@@ -31,7 +31,7 @@ from pages.ui import (
     widgets,
 )
 from pages.ui.escape import esc
-from pages.ui.intake import FileReading, Intake, SealedFile, remove
+from pages.ui.intake import FileReading, Intake, SealedFile, no_room, remove
 
 AUTO = "(by its name)"
 NOTHING = ""
@@ -119,7 +119,7 @@ def by_path() -> None:
             "Or a file on this server",
             key="import.path",
             max_chars=4_000,
-            help=f"Below the folders that {IMPORT} names. It may be larger than memory.",
+            help=f"Below the folders that {IMPORT} names. It may be larger than an upload.",
         )
         labels = st.text_input("Its labels, if apart", key="import.path_labels", max_chars=4_000)
         submitted = st.form_submit_button("Read", key="import.read")
@@ -131,10 +131,13 @@ def _take_paths(*texts: str) -> None:
     """Read files of the server, or say why the page may not."""
     try:
         paths = [_allowed(text) for text in texts]
+        scores, *labels = [SealedFile(session.link(path), path.name) for path in paths]
     except UsageError as error:
         INTAKE.refuse(error)
         st.rerun()
-    scores, *labels = (SealedFile(session.link(path), path.name) for path in paths)
+    except OSError as error:
+        INTAKE.refuse(no_room(error))
+        st.rerun()
     _read(Upload(scores, labels[0] if labels else None))
 
 
@@ -147,9 +150,15 @@ def _allowed(text: str) -> Path:
         FOLDER, as of `check_folder`; FILE: there is none.
     """
     check_folder(text)
-    path = Path(text).expanduser()
-    if not path.is_file():
-        raise UsageError("FILE", f"there is no file {path.name}", "check the path")
+    path = Path(text).expanduser().resolve()
+    check_folder(str(path))  # what is linked, should a link have been turned meanwhile
+    try:
+        there = path.is_file()
+    except OSError:  # too long, or in a folder that is closed to us
+        there = False
+    if not there:
+        what = f"there is no file {path.name[:100]} that can be read"
+        raise UsageError("FILE", what, "check the path and the permissions")
     return path
 
 
@@ -185,7 +194,8 @@ def _read(
         labels_name=upload.labels and upload.labels.name,
         tables=upload.tables,
         options=options,
-        in_place=not upload.scores.path.is_symlink(),  # an upload is the session's own
+        # an upload is the session's own; others may shorten a file of the server
+        in_place=not any(path.is_symlink() for path in upload.paths),
     )
     reading = ImportReading(
         name=upload.scores.name,

@@ -138,6 +138,9 @@ def test_a_file_that_others_may_change_is_copied(tmp_path, scores):
         {"dtype": "O"},
         {"dtype": None},
         {"at": "8"},
+        {"at": 2**70},
+        {"shape": [2**62, 4]},
+        {"shape": [N, K - 1]},
     ],
 )
 def test_a_place_that_is_none_is_refused(tmp_path, scores, change):
@@ -151,5 +154,5 @@ def test_a_place_that_is_none_is_refused(tmp_path, scores, change):
     left.write_text(json.dumps(data))
     with path.open("rb") as file:
         exchange = wire.Exchange(tmp_path / "left", {"file": FileBytes.of_file("run.npz", file)})
-        with pytest.raises(LostWorker):
+        with pytest.raises((LostWorker, Refused)):
             wire.load_predictions(exchange)
