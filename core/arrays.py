@@ -93,7 +93,7 @@ def frozen(array: npt.NDArray[T]) -> npt.NDArray[T]:
     return out
 
 
-def held(array: npt.NDArray[T]) -> npt.NDArray[T]:
+def copied_unless_large(array: npt.NDArray[T]) -> npt.NDArray[T]:
     """Return an array of a file to keep: a copy if it is small, else the mapping itself.
 
     A large one may not fit in memory. A file that was removed lasts as long as the array; to

@@ -19,7 +19,7 @@ import numpy.typing as npt
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
-from core.arrays import Scores, digest, held
+from core.arrays import Scores, copied_unless_large, digest
 from core.disk import PART, JsonError, parse_json, replace_text, sync, writing
 from core.errors import LibraryError, Refused
 from core.library.history import Tables, write_bins, write_history
@@ -201,7 +201,9 @@ def read_predictions(run: Path, manifest: Manifest, split: str) -> Predictions:
             "SPLIT_UNKNOWN", f"no split {split[:60]!r} in it", f"pick one of {known}"
         )
     try:
-        arrays = {name: held(array) for name, array in mapped(run / entry.file).items()}
+        arrays = {
+            name: copied_unless_large(array) for name, array in mapped(run / entry.file).items()
+        }
         predictions = _predictions(arrays, manifest, entry)
     except (OSError, SafetensorError, KeyError, ValueError, IndexError, Refused) as error:
         raise _damaged(manifest.id, f"{entry.file} cannot be read") from error

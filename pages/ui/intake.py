@@ -4,6 +4,7 @@ Each place where files are dropped has an `Intake`; it says which reader its fil
 is done with what was read. All of them show progress, can be cancelled and refuse alike.
 """
 
+import os
 import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future
@@ -18,11 +19,13 @@ import streamlit as st
 
 from core import defaults
 from core.errors import AuditError, LostWorker
+from core.training.submission import IMPORT
 from pages.ui import frame, session
 from pages.ui.escape import esc
 
 FIRST_WAIT_S: Final = 1.5  # most files are read within this time: no flicker of a progress line
 LOOK_S: Final = 0.5
+MOST_LETTERS: Final = 4_000  # of a path
 Answer = TypeVar("Answer")
 
 
@@ -245,6 +248,42 @@ def _progress(intake: Intake[Any], cancel: Callable[[], None]) -> None:
         st.markdown(f"Reading **{name}**: {seconds:.0f} s")
         st.progress(min(0.95, seconds / defaults.READ_TIMEOUT_S))
         st.button("Cancel", key=f"{intake.slot}.cancel", on_click=cancel)
+
+
+def server_paths(slot: str, *others: str) -> list[str]:
+    """Draw fields for files that lie on the server, where pages may read any.
+
+    Parameters
+    ----------
+    slot : str
+        What the keys begin with.
+    *others : str
+        Labels of the fields after the first, which may stay empty.
+
+    Returns
+    -------
+    list of str
+        What stands in the fields once it is to be read; the first file comes first.
+    """
+    if not os.environ.get(IMPORT):
+        return []
+    with (
+        st.form(f"{slot}.path_form", border=False),
+        st.container(horizontal=True, vertical_alignment="bottom", key=f"{slot}.by_path"),
+    ):
+        first = st.text_input(
+            "Or a file on this server",
+            key=f"{slot}.path",
+            max_chars=MOST_LETTERS,
+            help=f"Below the folders that {IMPORT} names. It may be larger than an upload.",
+        )
+        rest = [
+            st.text_input(label, key=f"{slot}.path.{n}", max_chars=MOST_LETTERS)
+            for n, label in enumerate(others, 1)
+        ]
+        submitted = st.form_submit_button("Read", key=f"{slot}.read")
+    texts = [text.strip() for text in (first, *rest) if text.strip()]
+    return texts if submitted and first.strip() else []
 
 
 def no_room(error: OSError) -> LostWorker:

@@ -9,10 +9,10 @@ import pytest
 
 from core.arrays import (
     MAPPED_BYTES,
+    copied_unless_large,
     digest,
     empty,
     frozen,
-    held,
     log_sigmoid,
     log_softmax,
     row_chunks,
@@ -124,9 +124,9 @@ def test_without_room_for_a_file_it_is_in_memory(monkeypatch):
 def test_what_comes_from_a_file_is_copied_unless_it_is_large(tmp_path, monkeypatch):
     np.save(tmp_path / "a.npy", np.arange(4.0))
     stored = np.load(tmp_path / "a.npy", mmap_mode="r")
-    assert not np.shares_memory(held(stored), stored)
+    assert not np.shares_memory(copied_unless_large(stored), stored)
     monkeypatch.setattr("core.arrays.MAPPED_BYTES", 32)
-    kept = held(stored)
+    kept = copied_unless_large(stored)
     assert np.shares_memory(kept, stored)
     assert not kept.flags.writeable
     (tmp_path / "a.npy").unlink()

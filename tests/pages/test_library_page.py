@@ -57,7 +57,7 @@ def served(tmp_path, monkeypatch):
 
 def read_paths(test, scores, labels=""):
     test.text_input(key="import.path").set_value(str(scores))
-    test.text_input(key="import.path_labels").set_value(str(labels))
+    test.text_input(key="import.path.1").set_value(str(labels))
     return test.button(key="import.read").click().run()
 
 

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from core import codec
-from core.arrays import MAPPED_BYTES, PASS_BYTES, Float, Int, held, row_chunks
+from core.arrays import MAPPED_BYTES, PASS_BYTES, Float, Int, copied_unless_large, row_chunks
 from core.disk import parse_json, writing
 from core.errors import LostWorker, Notice, Refused, UsageError
 from core.histories import COLUMNS, BinHistory
@@ -369,7 +369,7 @@ def _in_place(source: FileBytes, place: Json) -> Entry:
     """Return the scores that the child found in an input."""
     if str(np.dtype(place["dtype"])) not in FLOATS:
         raise ValueError(place["dtype"])
-    return held(source.array(place["at"], np.dtype(place["dtype"]), place["shape"]))
+    return copied_unless_large(source.array(place["at"], np.dtype(place["dtype"]), place["shape"]))
 
 
 def _groups(path: Path, name: object) -> Groups | None:
@@ -391,7 +391,7 @@ def _row_weights(path: Path, name: object) -> Weights | None:
 
 
 def _array(path: Path, dtypes: set[str]) -> Entry:
-    """Return an array of a file, held: nobody changes it under us, and its file can go.
+    """Return an array of a file, whose file may go; a copy unless it is large.
 
     Our own parser judges its header as any other's.
     """
@@ -399,4 +399,4 @@ def _array(path: Path, dtypes: set[str]) -> Entry:
         array = array_of(FileBytes.of_file(path.name, file).data, path.name)
     if str(array.dtype) not in dtypes:
         raise ValueError(path.name)
-    return held(array)
+    return copied_unless_large(array)

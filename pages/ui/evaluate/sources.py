@@ -1,6 +1,5 @@
 """Where weights come from: a training, a file that is dropped, a file of the server."""
 
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
@@ -9,7 +8,6 @@ import streamlit as st
 
 from core.codes import RefusalCode
 from core.jobs.records import Job
-from core.training.submission import IMPORT
 from pages.ui import (
     session,
     site,
@@ -17,6 +15,7 @@ from pages.ui import (
     weights_source,
     widgets,
 )
+from pages.ui.intake import server_paths
 from pages.ui.jobs import queue
 
 CONVERTER: Final = Path(__file__).parents[3] / "assets" / "convert_checkpoint.py"
@@ -120,19 +119,7 @@ def _take_training(job_id: str) -> None:
 
 def path() -> None:
     """Draw the way to a file that lies on the server, where that is allowed."""
-    if not os.environ.get(IMPORT):
-        return
-    with (
-        st.form("evaluate.path_form", border=False),
-        st.container(horizontal=True, vertical_alignment="bottom", key="evaluate.by_path"),
-    ):
-        text = st.text_input(
-            "Or a file on this server",
-            key="evaluate.path",
-            max_chars=4_000,
-            help=f"Below the folders that {IMPORT} names.",
-        )
-        submitted = st.form_submit_button("Read", key="evaluate.read")
-    if submitted and text.strip():
-        weights_source.take_path(text.strip())
+    paths = server_paths("evaluate")
+    if paths:
+        weights_source.take_path(*paths)
         st.rerun()

@@ -74,8 +74,8 @@ def draw(rows: list[RunRow]) -> list[RunRow]:
     place, first = st.container(key="runs"), 0
     n_pages = -(-len(rows) // LISTED)
     if n_pages > 1:
-        found = digest(*(row.id for row in rows))  # another search begins at its first page
-        first = LISTED * (st.pagination(n_pages, key=f"library.page.{found}") - 1)
+        rows_digest = digest(*(row.id for row in rows))  # another search begins at its first page
+        first = LISTED * (st.pagination(n_pages, key=f"library.page.{rows_digest}") - 1)
     shown = rows[first : first + LISTED]
     listing = run_table(shown, first=first, total=len(rows))
     with place:

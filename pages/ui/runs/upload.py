@@ -1,6 +1,5 @@
 """The import: drop a file, see how it was read, choose another reading, audit it."""
 
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -18,7 +17,7 @@ from core.readers.predictions.options import ID_STEM, ReadOptions
 from core.readers.predictions.result import Inspection, NeedsChoice, ReadResult
 from core.readers.predictions.result import Reading as KindReading
 from core.readers.sandbox import read as sandbox
-from core.training.submission import IMPORT, check_folder
+from core.training.submission import check_folder
 from pages.ui import (
     frame,
     history_import,
@@ -31,7 +30,7 @@ from pages.ui import (
     widgets,
 )
 from pages.ui.escape import esc
-from pages.ui.intake import FileReading, Intake, SealedFile, no_room, remove
+from pages.ui.intake import FileReading, Intake, SealedFile, no_room, remove, server_paths
 
 AUTO = "(by its name)"
 NOTHING = ""
@@ -109,22 +108,9 @@ def drop_zone() -> None:
 
 def by_path() -> None:
     """Draw the way to files that lie on the server, where that is allowed."""
-    if not os.environ.get(IMPORT):
-        return
-    with (
-        st.form("import.path_form", border=False),
-        st.container(horizontal=True, vertical_alignment="bottom", key="import.by_path"),
-    ):
-        scores = st.text_input(
-            "Or a file on this server",
-            key="import.path",
-            max_chars=4_000,
-            help=f"Below the folders that {IMPORT} names. It may be larger than an upload.",
-        )
-        labels = st.text_input("Its labels, if apart", key="import.path_labels", max_chars=4_000)
-        submitted = st.form_submit_button("Read", key="import.read")
-    if submitted and scores.strip():
-        _take_paths(*(text.strip() for text in (scores, labels) if text.strip()))
+    paths = server_paths("import", "Its labels, if separate")
+    if paths:
+        _take_paths(*paths)
 
 
 def _take_paths(*texts: str) -> None:
