@@ -36,7 +36,7 @@ NAMES = [f"{i}-{z.shape[1]}" for i, (z, _) in enumerate(RUNS)]
 AT_ONCE = 10  # the run that is tried with the fast tests
 # The runs of which every search tries most points: `make soak` has them, and the suite has runs of
 # every number of classes and of every scale, with equal rows and without.
-EXHAUSTIVE = {0, 4, 5, 7, 8, 9, 11, 13, 14, 15, 16, 19}
+EXHAUSTIVE = {0, 4, 5, 7, 8, 9, 11, 13, 14, 15, 16, 17, 19}
 
 
 def effort(index):

@@ -220,8 +220,9 @@ def test_a_training_that_diverges_says_so(trainer):
 CLIPPED = {"mmce_weighted": {"clip_norm": 1.0, "batch_size": 32}}  # its root is steep at the start
 
 
-# One of each kind of loss is trained until it knows digits; `make soak` does so with all of them.
-LEARNED = ("ce", "mmce", "focal", "calfocal_2", "adafocal", "fcl")
+# A loss of rows, one of pairs, one led by validation and one of two terms are trained until they
+# know digits; `make soak` does so with all of them.
+LEARNED = ("ce", "mmce", "adafocal", "fcl")
 
 
 @pytest.mark.slow
