@@ -1,5 +1,6 @@
 """Settings that must hold before tests are imported: one thread a process, the same examples."""
 
+import gc
 import os
 
 import pytest
@@ -32,6 +33,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Start the longest first: the browser tests, then files of slow tests."""
     slow = {item.path for item in items if item.get_closest_marker("slow")}
     items.sort(key=lambda item: (not item.nodeid.startswith(BROWSER), item.path not in slow))
+
+
+def pytest_collection_finish() -> None:
+    """Set aside what was collected: the end of a page's script walks all that is not."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Scheduling | None:

@@ -14,8 +14,8 @@ def thawed():
     gc.unfreeze()
     session.spare_modules.cache_clear()
     yield
-    gc.unfreeze()
     session.spare_modules.cache_clear()
+    gc.freeze()  # as the suite keeps it
 
 
 def test_modules_are_spared_once_for_each_number_of_them(thawed):
