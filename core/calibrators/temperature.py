@@ -24,7 +24,7 @@ GRIDS = {  # of every search that is not exact, for temperature and focal temper
     "mukhoti": MUKHOTI_GRID,
     "line": FINE_GRID,
 }
-NEWTON_STEPS = 100  # bisection alone needs about fifty
+MOST_STEPS = 100  # bisection alone needs about fifty
 TOLERANCE = 1e-4  # of the last step; Halley's leaves about its cube
 CACHED_BYTES = 2**22  # of logits read at a time: what is made of their rows stays in cache
 SAMPLE_ROWS = 1024  # looked at first when there are many more
@@ -148,10 +148,10 @@ def nll_temperature(
     stride = len(labels) // SAMPLE_ROWS
     sample = rows.every(max(stride, 1))
     if sample.all_right() and rows.all_right():
-        start = 1.0 / TEMPERATURES[0]  # the slope never turns and Newton's steps would crawl
+        start = 1.0 / TEMPERATURES[0]  # the slope never turns and steps would crawl
     else:
-        start = _newton(sample, 1.0).at if stride > 1 else 1.0
-    descent = _newton(rows, start)
+        start = _descend(sample, 1.0).at if stride > 1 else 1.0
+    descent = _descend(rows, start)
     before = descent.first if start == 1.0 else _derivatives(rows, 1.0).value
     return 1.0 / descent.at, before, descent.value
 
@@ -184,12 +184,12 @@ class _Descent:
     first: float
 
 
-def _newton(rows: _TemperatureRows, start: float) -> _Descent:
-    """Return the best 1 / T: Newton's steps within a bracket whose ends are tried when needed."""
+def _descend(rows: _TemperatureRows, start: float) -> _Descent:
+    """Return the best 1 / T: Halley's steps within a bracket whose ends are tried when needed."""
     low, high = 1.0 / TEMPERATURES[1], 1.0 / TEMPERATURES[0]
     tried_low = tried_high = False
     at, first = start, None
-    for _ in range(NEWTON_STEPS):
+    for _ in range(MOST_STEPS):
         here = _derivatives(rows, at)
         value, slope, step = here.value, here.slope, here.step
         first = value if first is None else first
