@@ -354,6 +354,12 @@ class Predictions:
         return len(self.class_names)
 
     @property
+    def softmax_of_logits(self) -> bool:
+        """Whether the probabilities are the softmax of each row of a matrix of logits."""
+        one_answer = self.task in {Task.MULTICLASS, Task.BINARY}
+        return one_answer and self.kind is ScoreKind.LOGITS and self.scores.ndim == 2
+
+    @property
     def default_target(self) -> int | None:
         """What is audited first: the positive class of a binary task, else the answer given."""
         return {Task.BINARY: 1, Task.MULTILABEL: 0}.get(self.task)
@@ -431,8 +437,7 @@ class Predictions:
             raise Refused("CLASSES", "a multi-label file has no single answer", "pick a label")
         if self.task is Task.TOP_LABEL:
             return _stated_rows(self)
-        logits = self.kind is ScoreKind.LOGITS and self.scores.ndim == 2
-        return _logit_rows(self) if logits else _probability_rows(self)
+        return _logit_rows(self) if self.softmax_of_logits else _probability_rows(self)
 
     def outcomes(self, target: int | None) -> Outcomes:
         """Return what is audited.

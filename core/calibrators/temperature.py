@@ -6,7 +6,7 @@ from typing import NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 
-from core.arrays import PASS_BYTES, Float, Int, log_softmax, row_chunks, wide_enough
+from core.arrays import Float, Int, log_softmax, row_chunks, wide_enough
 from core.calibrators.base import Calibrator, FitDetails
 from core.calibrators.criteria import OBJECTIVES, scores
 from core.calibrators.margins import Margins, confidence_of
@@ -24,8 +24,9 @@ GRIDS = {  # of every search that is not exact, for temperature and focal temper
     "mukhoti": MUKHOTI_GRID,
     "line": FINE_GRID,
 }
-NEWTON_STEPS = 100  # bisection alone needs about fifty
-TOLERANCE = 1e-5  # of the last step; Newton leaves about its square
+MOST_STEPS = 100  # bisection alone needs about fifty
+TOLERANCE = 1e-4  # of the last step; Halley's leaves about its cube
+CACHED_BYTES = 2**22  # of logits read at a time: what is made of their rows stays in cache
 SAMPLE_ROWS = 1024  # looked at first when there are many more
 
 
@@ -140,18 +141,18 @@ def nll_temperature(
 
     Notes
     -----
-    The NLL is convex in b = 1 / T: Newton's steps in b, bisection where one leaves the bracket.
+    The NLL is convex in b = 1 / T: Halley's steps in b, bisection where one leaves the bracket.
     With many rows the first steps are taken on some of them.
     """
     rows = _TemperatureRows(logits, labels, weights)
     stride = len(labels) // SAMPLE_ROWS
     sample = rows.every(max(stride, 1))
     if sample.all_right() and rows.all_right():
-        start = 1.0 / TEMPERATURES[0]  # the slope never turns and Newton's steps would crawl
+        start = 1.0 / TEMPERATURES[0]  # the slope never turns and steps would crawl
     else:
-        start = _newton(sample, 1.0).at if stride > 1 else 1.0
-    descent = _newton(rows, start)
-    before = descent.first if start == 1.0 else _derivatives(rows, 1.0)[0]
+        start = _descend(sample, 1.0).at if stride > 1 else 1.0
+    descent = _descend(rows, start)
+    before = descent.first if start == 1.0 else _derivatives(rows, 1.0).value
     return 1.0 / descent.at, before, descent.value
 
 
@@ -183,21 +184,22 @@ class _Descent:
     first: float
 
 
-def _newton(rows: _TemperatureRows, start: float) -> _Descent:
-    """Return the best 1 / T: Newton's steps within a bracket whose ends are tried when needed."""
+def _descend(rows: _TemperatureRows, start: float) -> _Descent:
+    """Return the best 1 / T: Halley's steps within a bracket whose ends are tried when needed."""
     low, high = 1.0 / TEMPERATURES[1], 1.0 / TEMPERATURES[0]
     tried_low = tried_high = False
     at, first = start, None
-    for _ in range(NEWTON_STEPS):
-        value, slope, curve = _derivatives(rows, at)
+    for _ in range(MOST_STEPS):
+        here = _derivatives(rows, at)
+        value, slope, step = here.value, here.slope, here.step
         first = value if first is None else first
         if slope == 0.0 or (slope < 0.0 and at >= high) or (slope > 0.0 and at <= low):
             break
-        step = -slope / curve if curve > 0.0 else -np.sign(slope) * np.inf
         if abs(step) <= TOLERANCE * at:
-            # The step's square is what is left; the value is exact to rounding this near.
+            # The step's cube is what is left; the value is exact to rounding this near.
             at = min(max(at + step, low), high)
-            return _Descent(at, value + step * (slope + 0.5 * step * curve), first)
+            rise = step * (slope + step * (here.curve / 2.0 + step * here.twist / 6.0))
+            return _Descent(at, value + rise, first)
         if slope < 0.0:
             low, tried_low = at, True
         else:
@@ -211,19 +213,38 @@ def _newton(rows: _TemperatureRows, start: float) -> _Descent:
     return _Descent(at, value, first)
 
 
-def _derivatives(rows: _TemperatureRows, inverse: float) -> tuple[float, float, float]:
-    """Return mean NLL, and its first and second derivative, in b = 1 / T."""
+class _Derivatives(NamedTuple):
+    """Mean NLL, and its first, second and third derivative in b = 1 / T."""
+
+    value: float
+    slope: float
+    curve: float
+    twist: float
+
+    @property
+    def step(self) -> float:
+        """Halley's step to where the slope is 0; Newton's where the two are far from each other."""
+        if self.curve <= 0.0:
+            return float(-np.sign(self.slope) * np.inf)
+        newton = -self.slope / self.curve
+        stretch = 1.0 + 0.5 * newton * self.twist / self.curve
+        return newton / stretch if 0.5 < stretch < 2.0 else newton
+
+
+def _derivatives(rows: _TemperatureRows, inverse: float) -> _Derivatives:
+    """Return the mean NLL of rows at b = 1 / T and how it changes with b."""
     from core.compiled.rows import read_tempered_rows
 
-    value = slope = curve = 0.0
+    value = slope = curve = twist = 0.0
     n_rows, n_classes = rows.logits.shape
-    for part in row_chunks(n_rows, n_classes, PASS_BYTES):
+    for part in row_chunks(n_rows, n_classes, CACHED_BYTES):
         labels = np.ascontiguousarray(rows.labels[part], np.int64)
-        total, mean, square, own = sums = np.empty((4, labels.size))
+        total, mean, square, cube, own = sums = np.empty((5, labels.size))
         read_tempered_rows(wide_enough(rows.logits[part]), labels, inverse, sums)
         weights = None if rows.weights is None else rows.weights[part]
         value += float(weighed(np.log(total) - inverse * own, weights).sum())
         slope += float(weighed(mean - own, weights).sum())
         curve += float(weighed(square - mean**2, weights).sum())
+        twist += float(weighed(cube - mean * (3.0 * square - 2.0 * mean**2), weights).sum())
     n = total_of(n_rows, rows.weights)
-    return value / n, slope / n, curve / n
+    return _Derivatives(value / n, slope / n, curve / n, twist / n)

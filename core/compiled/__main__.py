@@ -1,5 +1,7 @@
 """``python -m core.compiled``: compile every loop, unless that was done before."""
 
-import core.compiled.classes
+import core.compiled.draws
+import core.compiled.merge
+import core.compiled.nodes
 import core.compiled.resamples
 import core.compiled.rows  # noqa: F401  compiles for the types that it names

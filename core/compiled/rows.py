@@ -1,8 +1,11 @@
 """Softmax and what is read off it, row by row over a matrix of logits.
 
 Each row is read while it lies in the cache: its largest logit, the sum of exponentials and the sum
-of their squares; probabilities are formed only where they are asked for.
+of their squares; probabilities are formed only where they are asked for. Of probabilities: the bins
+of each class, and classes drawn from them many times over.
 """
+
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +16,7 @@ Float = npt.NDArray[np.float64]
 Int = npt.NDArray[np.int64]
 Logits = npt.NDArray[np.floating]
 Row = npt.NDArray[np.floating]
+Counts = npt.NDArray[Any]  # Any: int32, or with weights float64
 
 # exp(r) for |r| <= ln(2) / 2, to 4e-16: the polynomial through the Chebyshev nodes, by mpmath.
 # The first coefficient is 1, so that exp(0) is.
@@ -34,19 +38,23 @@ Row = npt.NDArray[np.floating]
 )
 _LN2 = float(np.log(2.0))
 _LOG2E = 1.0 / _LN2
-_TO_WHOLE = 1.5 * 2.0**52  # a float64 this large has no digits behind the point
-_LEAST = -708.0  # exp of it is 3e-308, the smallest that is still a normal number
-_FARTHEST = -1e150  # its square is still finite
+_BIAS = 1023  # of the exponent of a float64, whose bits are 0 for the number 0
+_TO_WHOLE = 1.5 * 2.0**52 + _BIAS  # a float64 this large has no digits behind the point
+_LEAST = -709.0  # nearest to the power of two whose biased exponent is 0
+_FARTHEST = -1e100  # its cube is still finite
 
 _LOGITS = [f"Array({kind}, 2, 'C', readonly=True)" for kind in ("float32", "float64")]
 _LABELS = "Array(int64, 1, 'C', readonly=True)"
+_SUMMED = 4096  # rows summed one after another; rounding grows with it, not with the rows
+_SCANNED = 64  # columns looked through at a time for what few of them are
+_HELD = 4096  # probabilities held at a time where they are formed to be added up
 
 
 @compiled(as_written=True)
 def exp_below(x: float) -> float:
-    """Return exp(x) for x <= 0, to 1e-13 of itself; 0 from -708 down, NaN for NaN."""
+    """Return exp(x) for x <= 0, to 1e-13 of itself; 0 from -709 down, NaN for NaN."""
     near = max(x, _LEAST)
-    shifted = near * _LOG2E + _TO_WHOLE  # its last bits are the nearest power of two
+    shifted = near * _LOG2E + _TO_WHOLE  # its last bits are the biased exponent of the power of two
     r = near - (shifted - _TO_WHOLE) * _LN2
     p = _C10 * r + _C9
     p = p * r + _C8
@@ -58,10 +66,8 @@ def exp_below(x: float) -> float:
     p = p * r + _C2
     p = p * r + _C1
     p = p * r + _C0
-    exponent = np.float64(shifted).view(np.int64) << 52
-    power = np.int64(np.float64(p).view(np.int64) + exponent).view(np.float64)
-    beyond = 0.0 if x <= _LEAST else x
-    return power if x > _LEAST else beyond
+    power = np.int64(np.float64(shifted).view(np.int64) << 52).view(np.float64)
+    return p * power
 
 
 @compiled(numbers=True)
@@ -81,11 +87,18 @@ def _count_of(row: Row, value: float) -> np.float32:
 
 
 @compiled()
-def _first(row: Row, value: float) -> int:
-    at = 0
-    while row[at] != value and at < row.size - 1:
-        at += 1
-    return at
+def _sharing(row: Row, value: float) -> tuple[int, int]:
+    """Return how many entries are equal to a value, and the first of them, else the last entry."""
+    sharing, first = 0, row.size - 1
+    for start in range(0, row.size, _SCANNED):
+        part = row[start : start + _SCANNED]
+        count = int(_count_of(part, value))
+        if count > 0 and sharing == 0:
+            first = start
+            while row[first] != value:
+                first += 1
+        sharing += count
+    return sharing, first
 
 
 @compiled()
@@ -118,12 +131,11 @@ def read_rows(logits: Logits, labels: Int, real: Float, predicted: Int) -> int:
     for i in range(labels.size):
         row = logits[i]
         top = _largest(row)
-        sharing = _count_of(row, top)
+        sharing, predicted[i] = _sharing(row, top)
         total, squares = _power_sums(row, top)
-        predicted[i] = labels[i] if sharing == 1 and row[labels[i]] == top else _first(row, top)
         gap = np.float64(row[labels[i]]) - np.float64(top)
-        of_true = exp_below(gap) / total
         real[0, i], real[1, i] = total, gap
+        of_true = exp_below(gap) / total
         real[2, i] = max(squares / (total * total) - 2.0 * of_true + 1.0, 0.0)
         tied += int(sharing > 1)
     return tied
@@ -143,21 +155,21 @@ def _write_powers(row: Row, top: float, out: Float) -> float:
 def write_softmax(logits: Logits, out: Float) -> None:
     """Write the probabilities of each row, (N, K); logits as in `read_rows`."""
     for i in range(len(logits)):
-        total = _write_powers(logits[i], _largest(logits[i]), out[i])
-        out[i] *= 1.0 / total
+        out[i] *= 1.0 / _write_powers(logits[i], _largest(logits[i]), out[i])
 
 
 @compiled()
-def _tempered_sums(row: Row, top: float, inverse: float) -> tuple[float, float, float]:
+def _tempered_sums(row: Row, top: float, inverse: float) -> tuple[float, float, float, float]:
     wide = np.float64(top)
-    total = first = second = 0.0
+    total = first = second = third = 0.0
     for k in range(row.size):
         gap = max(np.float64(row[k]) - wide, _FARTHEST)
         power = exp_below(gap * inverse)
         total += power
         first += power * gap
         second += power * gap * gap
-    return total, first, second
+        third += power * gap * gap * gap
+    return total, first, second, third
 
 
 @compiled(*(f"void({logits}, {_LABELS}, float64, float64[:, ::1])" for logits in _LOGITS))
@@ -170,12 +182,145 @@ def read_tempered_rows(logits: Logits, labels: Int, inverse: float, out: Float) 
         As in `read_rows`, finite.
     inverse : float
         One over the temperature, above 0.
-    out : (4, N) float64
+    out : (5, N) float64
         Written, of the gaps between a row's logits and its largest: the sum of exp(inverse * gap);
-        mean and mean square of the gaps under these probabilities; the gap of the true class.
+        mean, mean square and mean cube of the gaps under these probabilities; the gap of the true
+        class.
     """
     for i in range(labels.size):
         top = _largest(logits[i])
-        total, first, second = _tempered_sums(logits[i], top, inverse)
+        total, first, second, third = _tempered_sums(logits[i], top, inverse)
         out[0, i], out[1, i], out[2, i] = total, first / total, second / total
-        out[3, i] = np.float64(logits[i, labels[i]]) - np.float64(top)
+        out[3, i] = third / total
+        out[4, i] = np.float64(logits[i, labels[i]]) - np.float64(top)
+
+
+@compiled(as_written=True)
+def _first_from(line: Float, value: float) -> int:
+    """Return the first place where an ascending line is at least a value, else its last place."""
+    at, left = 0, line.size
+    while left > 1:
+        half = left // 2
+        at += half if line[at + half - 1] < value else 0
+        left -= half
+    return at
+
+
+@compiled(as_written=True)
+def _bin_of(value: float, edges: Float) -> int:
+    """Return the bin (low, high] of a value; what lies outside belongs to the nearest."""
+    at = 0
+    while at < edges.size - 2 and value > edges[at + 1]:
+        at += 1
+    return at
+
+
+@compiled(
+    *(
+        f"void(float64[:, ::1], float64[:, ::1], float64[::1], {counts}[::1], {counts}[:, ::1])"
+        for counts in ("int32", "float64")
+    ),
+    as_written=True,
+)
+def add_redrawn(p: Float, draws: Float, edges: Float, rows: Counts, hits: Counts) -> None:
+    """Draw a class for each row and resample, and count it in the bin of its probability.
+
+    Parameters
+    ----------
+    p : (N, K) float64
+        Probabilities.
+    draws : (N, R) float64
+        Uniform in [0, 1).
+    edges : (B + 1,) float64
+        Of the bins.
+    rows : (N,) int32 or float64
+        What each row counts.
+    hits : (K * B, R) of the same type
+        Added to: by class and bin, what the rows count whose class was drawn.
+    """
+    n_bins = edges.size - 1
+    line = np.empty(p.shape[1])
+    for i in range(len(p)):
+        total = 0.0
+        for k in range(line.size):
+            total += p[i, k]
+            line[k] = total
+        for r in range(draws.shape[1]):
+            k = _first_from(line, draws[i, r] * total)
+            hits[k * n_bins + _bin_of(p[i, k], edges), r] += rows[i]
+
+
+@compiled()
+def _count_above(line: Float, bar: float) -> float:
+    count = 0.0
+    for k in range(line.size):
+        count += 1.0 if line[k] > bar else 0.0
+    return count
+
+
+@compiled()
+def _add_row(line: Float, weight: float, edges: Float, low: Float, sums: Float) -> None:
+    """Add a row's probabilities: those of the first bin to `low`, the few others to their bins."""
+    bar = edges[1]
+    for k in range(line.size):
+        low[k] += weight * (0.0 if line[k] > bar else line[k])
+    for start in range(0, line.size, _SCANNED):
+        part = line[start : start + _SCANNED]
+        if _count_above(part, bar) > 0.0:
+            for k in range(part.size):
+                if part[k] > bar:
+                    at = _bin_of(part[k], edges)
+                    sums[0, start + k, at] += weight
+                    sums[1, start + k, at] += weight * part[k]
+
+
+@compiled()
+def _add_rows(p: Float, labels: Int, weights: Float, edges: Float, low: Float, sums: Float) -> None:
+    for i in range(len(p)):
+        _add_row(p[i], weights[i], edges, low, sums)
+        sums[2, labels[i], _bin_of(p[i, labels[i]], edges)] += weights[i]
+
+
+_BINNED = f"{_LABELS}, Array(float64, 1, 'C', readonly=True), float64[::1], float64[:, :, ::1]"
+
+
+@compiled(f"void({_LOGITS[1]}, {_BINNED})")
+def add_binned(p: Float, labels: Int, weights: Float, edges: Float, sums: Float) -> None:
+    """Add rows, probabilities and occurrences of each class to the bins of its probability.
+
+    Parameters
+    ----------
+    p : (N, K) float64
+        Probabilities.
+    labels, weights : (N,) int64, (N,) float64
+        In 0..K-1; how many rows each stands for.
+    edges : (B + 1,) float64
+        Of the bins (low, high]; what lies outside belongs to the nearest.
+    sums : (3, K, B) float64
+        Added to: rows, but none in the first bin; their probabilities; the rows of the class.
+    """
+    low = np.zeros(p.shape[1])
+    for start in range(0, len(p), _SUMMED):
+        rows = slice(start, min(start + _SUMMED, len(p)))
+        _add_rows(p[rows], labels[rows], weights[rows], edges, low, sums)
+        sums[1, :, 0] += low
+        low[:] = 0.0
+
+
+@compiled(*(f"void({logits}, {_BINNED})" for logits in _LOGITS))
+def add_binned_softmax(
+    logits: Logits, labels: Int, weights: Float, edges: Float, sums: Float
+) -> None:
+    """Do what `add_binned` does for the softmax of each row; logits as in `read_rows`."""
+    low = np.zeros(logits.shape[1])
+    p = np.empty((max(1, _HELD // logits.shape[1]), logits.shape[1]))
+    summed = 0
+    for start in range(0, len(logits), len(p)):
+        rows = slice(start, min(start + len(p), len(logits)))
+        part = p[: rows.stop - start]
+        write_softmax(logits[rows], part)
+        _add_rows(part, labels[rows], weights[rows], edges, low, sums)
+        summed += len(p)
+        if summed >= _SUMMED or rows.stop == len(logits):
+            sums[1, :, 0] += low
+            low[:], summed = 0.0, 0

@@ -89,7 +89,7 @@ def rank_cuts(ranked: Ranked, n_bins: int) -> Int:
 
 def keep_ties(ranked: Ranked, sought_weights: Counts) -> Int:
     """Return the rank nearest to each weight from below, at an end of ties; drop doubles."""
-    ends = ranked.sum_weights[ranked.cuts]
+    ends = ranked.ends
     at = np.clip(np.searchsorted(ends, sought_weights), 1, len(ends) - 1)
     lower = sought_weights - ends[at - 1] <= ends[at] - sought_weights
     return np.unique(np.where(lower, ranked.cuts[at - 1], ranked.cuts[at]))

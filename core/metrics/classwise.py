@@ -5,7 +5,7 @@ from typing import Self
 
 import numpy as np
 
-from core.arrays import Counts, Float, Int, row_chunks
+from core.arrays import CHUNK_BYTES, PASS_BYTES, Counts, Float, Int, row_chunks, wide_enough
 from core.defaults import N_BINS
 from core.metrics.binning import BinSums, bin_index, equal_width_edges
 from core.metrics.top_label import weighted_gap
@@ -43,35 +43,25 @@ def class_bins(predictions: Predictions, *, n_bins: int = N_BINS) -> ClassBins:
     A row sums to one, so at most B of its probabilities lie above the first bin: only these are
     sorted into bins, the first bin is what remains of the column.
     """
-    shape, weights = (predictions.n_classes, n_bins), predictions.extents.weights
+    from core.compiled.rows import add_binned, add_binned_softmax
+
+    weights, edges = predictions.extents.weights, equal_width_edges(n_bins)
+    each = np.ones(predictions.n) if weights is None else weights
+    softmax = predictions.softmax_of_logits
+    sums, size = (
+        np.zeros((3, predictions.n_classes, n_bins)),
+        PASS_BYTES if softmax else CHUNK_BYTES,
+    )
+    for rows in row_chunks(predictions.n, predictions.n_classes, size):
+        own = predictions.labels[rows], each[rows], edges, sums
+        if softmax:
+            add_binned_softmax(wide_enough(predictions.scores[rows]), *own)
+        else:
+            add_binned(predictions.probabilities(rows), *own)
+    sums[0, :, 0] = predictions.total - sums[0, :, 1:].sum(axis=1)
     kind = np.int64 if weights is None else np.float64
-    count, hits = np.zeros(shape, dtype=kind), np.zeros(shape, dtype=kind)
-    mass = np.zeros(shape)
-    for rows in row_chunks(predictions.n, predictions.n_classes):
-        own = None if weights is None else weights[rows]
-        chunk = predictions.probabilities(rows), predictions.labels[rows], own
-        _add_chunk(*chunk, (count, mass, hits))
-    count[:, 0] = predictions.total - count[:, 1:].sum(axis=1)
-    return ClassBins(BinSums(count, mass, hits), predictions.total)
-
-
-def _add_chunk(
-    p: Float, labels: Int, weights: Float | None, totals: tuple[Counts, Float, Counts]
-) -> None:
-    """Add the rows of one chunk to count (bins after the first), mass and hits."""
-    count, mass, hits = totals
-    n_bins = count.shape[1]
-    edges = equal_width_edges(n_bins)
-    flat = np.flatnonzero(p > edges[1])
-    high = p.ravel()[flat]
-    cell = (flat % p.shape[1]) * n_bins + bin_index(high, edges)
-    each = None if weights is None else weights[flat // p.shape[1]]
-    count += np.bincount(cell, each, count.size).reshape(count.shape)
-    mass += np.bincount(cell, high if each is None else high * each, count.size).reshape(mass.shape)
-    truth = labels * n_bins + bin_index(p[np.arange(len(labels)), labels], edges)
-    np.put(p, flat, 0.0)
-    mass[:, 0] += p.sum(axis=0) if weights is None else weights @ p
-    hits += np.bincount(truth, weights, hits.size).reshape(hits.shape)
+    count, mass, hits = sums
+    return ClassBins(BinSums(count.astype(kind), mass, hits.astype(kind)), predictions.total)
 
 
 @dataclass(frozen=True)
@@ -155,7 +145,7 @@ def redrawn_ece(
     A row has one class, so its classes' outcomes are drawn together. Resamples are drawn in
     blocks, so that their cells fit in BLOCK_CELLS.
     """
-    from core.compiled.classes import add_redrawn
+    from core.compiled.rows import add_redrawn
 
     n_classes, n_bins = sums.count.shape
     weights, edges = predictions.extents.weights, equal_width_edges(n_bins)

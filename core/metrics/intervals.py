@@ -11,8 +11,9 @@ from statistics import NormalDist
 from typing import Self
 
 import numpy as np
+import numpy.typing as npt
 
-from core.arrays import Float, Int
+from core.arrays import Counts, Float, Int, row_chunks
 from core.defaults import N_BINS_MAX, N_BINS_MIN
 from core.metrics.binning import CUTS, BinSums, sums
 from core.metrics.grouped import effective_mean
@@ -21,7 +22,10 @@ from core.metrics.ranked import Ranked
 RANK_CELLS = 200  # cells in which rows are resampled for the area under risk and coverage
 MEAN_CELLS = 200  # groups in which rows are resampled for a mean
 NO_VARIANCE = 1e-24  # what rounding leaves between equal resamples
+NEARLY = 3.0  # standard deviations by which a sum of counts stays below the rows on average
 HALVINGS = 50  # of a bound that is searched for
+
+Drawn = npt.NDArray[np.int32]
 
 
 def quantile(level: float) -> float:
@@ -189,11 +193,69 @@ def newcombe(area: float, positives: float, negatives: float, level: float) -> t
     return bounds[0], bounds[1]
 
 
-def draw(ranked: Ranked, cuts: Int, n_resamples: int, rng: np.random.Generator) -> tuple[Int, Int]:
+def draw(
+    ranked: Ranked, cuts: Int, n_resamples: int, rng: np.random.Generator
+) -> tuple[Counts, Counts]:
     """Resample rows with replacement; return rows and hits of each cell, (R, C) each."""
-    count, hits = np.diff(cuts), np.diff(ranked.sum_correct[cuts])
-    drawn = rng.multinomial(ranked.n, count / ranked.n, size=n_resamples)
-    return drawn, rng.binomial(drawn, hits / count)
+    hits = np.diff(ranked.sum_correct[cuts])
+    misses = np.diff(cuts) - hits
+    drawn = drawn_rows(np.concatenate([hits, misses]), n_resamples, rng)
+    drawn_hits, drawn_misses = drawn[: hits.size].T, drawn[hits.size :].T
+    return drawn_hits + drawn_misses, drawn_hits
+
+
+def drawn_rows(rows: Int, n_resamples: int, rng: np.random.Generator) -> Drawn:
+    """Draw as many rows as there are with replacement; return how many of each category, (C, R).
+
+    Parameters
+    ----------
+    rows : (C,) int64
+        Rows of each category.
+    n_resamples : int
+        R.
+    rng : numpy Generator
+        Of the draws.
+
+    Notes
+    -----
+    Poisson counts that add up to some number are a draw of so many rows. So nearly all rows are
+    drawn as Poisson counts, which need not be one after the other, and what is left to N one by
+    one; resamples that went beyond N are drawn anew.
+    """
+    from core.compiled.draws import add_drawn
+
+    n = int(rows.sum())
+    mean = max(0.0, n - NEARLY * math.sqrt(n)) * (rows / n)
+    drawn = _poisson(mean, n_resamples, rng)
+    beyond = np.flatnonzero(drawn.sum(axis=0) > n)
+    while beyond.size:
+        drawn[:, beyond] = _poisson(mean, beyond.size, rng)
+        beyond = beyond[drawn[:, beyond].sum(axis=0) > n]
+    more = n - drawn.sum(axis=0, dtype=np.int64)
+    add_drawn(rows, rng.random(int(more.sum())), more, drawn)
+    return drawn
+
+
+def _poisson(mean: Float, n_resamples: int, rng: np.random.Generator) -> Drawn:
+    """Return Poisson counts, (C, R)."""
+    from core.compiled.draws import write_poisson
+
+    out, some = np.zeros((mean.size, n_resamples), np.int32), np.flatnonzero(mean)
+    for part in row_chunks(some.size, n_resamples):
+        lines = some[part]
+        write_poisson(mean[lines], rng.random((lines.size, n_resamples)), lines, out)
+    return out
+
+
+def binomial(trials: Int, share: Float, n_resamples: int, rng: np.random.Generator) -> Drawn:
+    """Return binomial counts of (C,) trials and shares, (C, R)."""
+    from core.compiled.draws import write_binomial
+
+    out = np.empty((trials.size, n_resamples), np.int32)
+    for part in row_chunks(trials.size, n_resamples):
+        uniform = rng.random((trials[part].size, n_resamples))
+        write_binomial(trials[part], share[part], uniform, out[part])
+    return out
 
 
 def all_cuts(ranked: Ranked, n_bins: int) -> Int:
@@ -249,7 +311,7 @@ class Resamples:
         count, hits = draw(ranked, cuts, n_resamples, rng)
         rows = np.diff(cuts)
         mean = np.clip(np.diff(ranked.sum_confidence[cuts]) / rows, 0.0, 1.0)
-        floor = rng.binomial(rows, mean, size=(n_resamples, rows.size))
+        floor = binomial(rows, mean, n_resamples, rng).T
         return cls(
             ranked=ranked,
             cuts=cuts,
@@ -301,7 +363,8 @@ class Resamples:
 
 
 def running(cells: np.ndarray, dtype: type[np.generic]) -> np.ndarray:
-    """Return the sums of the first cells, from 0 to all of them, (R, C + 1)."""
-    out = np.zeros((cells.shape[0], cells.shape[1] + 1), dtype=dtype)
-    np.cumsum(cells.astype(dtype, copy=False), axis=1, out=out[:, 1:])
-    return out
+    """Return the sums of the first cells, from 0 to all of them, (R, C + 1), cell after cell."""
+    out = np.zeros((cells.shape[1] + 1, cells.shape[0]), dtype=dtype)
+    for before, cell, after in zip(out, cells.T, out[1:], strict=False):
+        np.add(before, cell, out=after)
+    return out.T

@@ -164,3 +164,8 @@ class Ranked:
         """Ranks where the sorted rows may be cut: 0, N and each end of a group of ties."""
         ends = np.flatnonzero(np.diff(self.confidence)) + 1
         return np.concatenate([[0], ends, [self.n]]).astype(np.int64)
+
+    @cached_property
+    def ends(self) -> Counts:
+        """Weight of the rows up to each of `cuts`."""
+        return self.cuts if self.weights is None else self.sum_weights[self.cuts]

@@ -69,21 +69,10 @@ def _onto_nodes(ranked: Ranked) -> Float:
     Groups of ties enter once with their summed gap, so the order of rows does not matter. The
     end nodes are doubled: they stand for themselves and for their own mirror image.
     """
-    confidence = ranked.confidence[ranked.cuts[1:] - 1]
-    rows = np.diff(ranked.sum_weights[ranked.cuts])
-    gap = confidence * rows - np.diff(ranked.sum_correct[ranked.cuts])
-    base = np.minimum((confidence * NODES).astype(np.int64), NODES - 1)
-    d = confidence * NODES - base
+    from core.compiled.nodes import add_to_nodes
+
     nodes = np.zeros(NODES + 3)  # one more on either side
-    for offset, weight in enumerate(
-        (
-            -d * (d - 1) * (d - 2) / 6,
-            (d + 1) * (d - 1) * (d - 2) / 2,
-            -(d + 1) * d * (d - 2) / 2,
-            (d + 1) * d * (d - 1) / 6,
-        )
-    ):
-        nodes += np.bincount(base + offset, weights=weight * gap, minlength=NODES + 3)
+    add_to_nodes(ranked.confidence, ranked.cuts, ranked.ends, ranked.sum_correct, nodes)
     inner = nodes[1:-1]
     inner[1] += nodes[0]
     inner[-2] += nodes[-1]

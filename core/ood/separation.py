@@ -141,18 +141,16 @@ class Separation:
         Refused
             EMPTY: a set has no rows; NONFINITE: a score is no finite number.
         """
+        from core.compiled.merge import merge
+
         own, others = Extents(groups[0], weights[0]), Extents(groups[1], weights[1])
         inside, own = counted_rows(inside, own, "in-distribution")
         outside, others = counted_rows(outside, others, "out-of-distribution")
-        both = np.concatenate(
-            [_sorted(inside, "in-distribution"), _sorted(outside, "out-of-distribution")]
-        )
-        order = np.argsort(both, kind="stable")  # two ascending runs: merged in one pass
-        values = both[order]
-        ends = np.append(np.flatnonzero(values[1:] != values[:-1]), values.size - 1)
-        n_inside = np.diff(np.cumsum(order < inside.size, dtype=np.int64)[ends], prepend=0)
-        n_outside = np.diff(ends, prepend=-1) - n_inside
-        distinct = values[ends]
+        ordered = _sorted(inside, "in-distribution"), _sorted(outside, "out-of-distribution")
+        values = np.empty(inside.size + outside.size)
+        rows = np.empty((2, values.size), np.int64)
+        n_values = merge(*ordered, values, rows)
+        distinct, (n_inside, n_outside) = values[:n_values], rows[:, :n_values]
         if own.independent and others.independent:
             return cls(*_read_only(distinct, n_inside, n_outside))
         members = Members.of(distinct, inside, own), Members.of(distinct, outside, others)
@@ -232,7 +230,8 @@ def _sorted(scores: Float, name: str) -> Float:
     """Return scores ascending, or refuse what cannot be ordered."""
     if scores.size == 0:
         raise Refused(RefusalCode.EMPTY, f"there are no {name} rows", "give at least one")
-    ordered = np.sort(scores)
+    ordered = scores.astype(np.float64)
+    ordered.sort()
     if not np.isfinite(ordered[[0, -1]]).all():  # infinities and NaN are sorted to the ends
         what = f"a score of the {name} rows is no finite number"
         raise Refused(RefusalCode.NONFINITE, what, "use another score, or leave such rows out")

@@ -23,6 +23,7 @@ from core.calibrators.temperature import (
     MUKHOTI_GRID,
     TEMPERATURES,
     Temperature,
+    _derivatives,
     nll_temperature,
 )
 from core.metrics import top_label
@@ -261,6 +262,32 @@ def test_temperature_is_the_optimum_of_the_nll(shape, scale):
     assert before == pytest.approx(objective_of(log_softmax(logits), labels, "nll"), rel=1e-13)
     scaled = log_softmax(logits / temperature)
     assert after == pytest.approx(objective_of(scaled, labels, "nll"), rel=1e-13)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_the_slope_of_the_nll_is_zero_at_the_temperature(seed):
+    logits, labels = drawn(900, 4, scale=0.5 + seed, seed=seed)
+    inverse = 1.0 / nll_temperature(logits, labels)[0]
+    gaps = logits - logits.max(axis=1, keepdims=True)
+    p = np.exp(log_softmax(logits * inverse))
+    mean, own = (p * gaps).sum(axis=1), gaps[np.arange(900), labels]
+    curve = ((p * gaps**2).sum(axis=1) - mean**2).mean()
+    assert abs((mean - own).mean() / curve) < 1e-11 * inverse
+
+
+def test_many_rows_are_read_twice_and_once_more_at_one(monkeypatch):
+    logits, labels = drawn(40_000, 5, scale=4.0, seed=1)
+    seen = []
+
+    def counted(rows, inverse):
+        seen.append((len(rows.labels), inverse))
+        return _derivatives(rows, inverse)
+
+    monkeypatch.setattr("core.calibrators.temperature._derivatives", counted)
+    nll_temperature(logits, labels)
+    whole = [inverse for rows, inverse in seen if rows == 40_000]
+    assert len(whole) == 3
+    assert whole[-1] == 1.0
 
 
 @pytest.mark.parametrize("name", ["noisy512x10", "mc512x10"])

@@ -36,7 +36,8 @@ def test_exponential_keeps_thirteen_digits_and_ends_at_0():
     ours = np.array([rows.exp_below(value) for value in x])
     np.testing.assert_allclose(ours, np.exp(x), rtol=1e-13)
     assert rows.exp_below(0.0) == 1.0
-    assert [rows.exp_below(v) for v in (-708.0, -1e300, -np.inf)] == [0.0, 0.0, 0.0]
+    assert [rows.exp_below(v) for v in (-709.0, -1e300, -np.inf)] == [0.0, 0.0, 0.0]
+    assert np.isnan(rows.exp_below(np.nan))
 
 
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64, ">f4", ">f8"])
@@ -90,6 +91,16 @@ def test_tied_rows_are_counted_and_answered_by_the_first():
     assert seen.correct.tolist() == [False, False, True, False]
 
 
+@pytest.mark.parametrize("places", [[63], [64], [0, 64], [129], [5, 70, 71, 140], range(141)])
+def test_ties_are_seen_wherever_they_lie(places):
+    logits = np.zeros((1, 141), dtype=np.float32)
+    logits[0, list(places)] = 2.0
+    for label in (0, 63, 140):
+        seen = read(logits, [label])
+        assert (seen.tied, seen.predicted[0]) == (len(places) > 1, min(places))
+        assert_agree(logits, np.array([label]))
+
+
 def test_rows_do_not_depend_on_those_beside_them():
     rng = np.random.default_rng(3)
     logits, labels = rng.standard_normal((200, 17)).astype(np.float32), rng.integers(0, 17, 200)
@@ -112,16 +123,17 @@ def test_tempered_rows_agree(inverse):
     rng = np.random.default_rng(5)
     logits, labels = rng.standard_normal((40, 11)) * 3, rng.integers(0, 11, 40)
     logits[0, 1:] = -1e200
-    sums = np.empty((4, 40))
+    sums = np.empty((5, 40))
     rows.read_tempered_rows(logits, labels, inverse, sums)
     gaps = logits - logits.max(axis=1, keepdims=True)
     powers = np.exp(gaps * inverse)
     p = powers / powers.sum(axis=1, keepdims=True)
-    near = np.maximum(gaps, -1e150)
+    near = np.maximum(gaps, -1e100)
     np.testing.assert_allclose(sums[0], powers.sum(axis=1), **TOLERANCE)
     np.testing.assert_allclose(sums[1], (p * near).sum(axis=1), **TOLERANCE)
     np.testing.assert_allclose(sums[2], (p * near**2).sum(axis=1), **TOLERANCE)
-    np.testing.assert_array_equal(sums[3], gaps[np.arange(40), labels])
+    np.testing.assert_allclose(sums[3], (p * near**3).sum(axis=1), **TOLERANCE)
+    np.testing.assert_array_equal(sums[4], gaps[np.arange(40), labels])
 
 
 def test_nothing_is_compiled_before_it_is_needed():
@@ -133,6 +145,10 @@ def test_nothing_is_compiled_before_it_is_needed():
 
 
 def test_loops_run_where_nothing_can_be_kept():
-    code = "from core.compiled.rows import exp_below; assert exp_below(0.0) == 1.0"
+    code = (
+        "import numpy as np; from core.compiled.merge import merge;"
+        "one, two = np.zeros(1), np.ones(1);"
+        "assert merge(one, two, np.empty(2), np.empty((2, 2), np.int64)) == 2"
+    )
     nowhere = {"NUMBA_CACHE_DIR": "/dev/null/x", "NUMBA_CACHE_LOCATOR_CLASSES": LOCATOR}
     subprocess.run([sys.executable, "-c", code], check=True, env=os.environ | nowhere)
