@@ -434,6 +434,10 @@ class Predictions:
         logits = self.kind is ScoreKind.LOGITS and self.scores.ndim == 2
         return _logit_rows(self) if logits else _probability_rows(self)
 
+    def know(self, rows: RowStats) -> None:
+        """Take the top-label statistics that another process computed of the same scores."""
+        self.__dict__["rows"] = rows  # where `cached_property` keeps it
+
     def outcomes(self, target: int | None) -> Outcomes:
         """Return what is audited.
 

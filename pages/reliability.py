@@ -4,24 +4,24 @@ import streamlit as st
 
 from core.screens.reliability.plain import plain_view
 from core.screens.reliability.view import Subject, reliability_view
-from pages.ui import cache, controls, drafts, frame, opening, state, widgets
-from pages.ui.reliability import choices, details, figures
+from pages.ui import audits, controls, drafts, frame, opening, state, widgets
+from pages.ui.reliability import choices, details, figures, waiting
 
 frame.begin("pages/reliability.py")
 with frame.caught():
     run = opening.open_run("Open a run to see whether its confidence can be trusted.")
     split = controls.split_of(run)
-    audit = cache.audit(run, split)
     top = st.container()
+    audit = audits.audit(run, split) or waiting.end(top, run, split)
     with st.container(horizontal=True, vertical_alignment="top", key="controls"):
         controls.splits(run)
         target = choices.target(run, audit)
         rule, n_bins = choices.bins()
         log_counts = choices.log_counts()
-    target_audit = cache.diagram(run, split, target, n_bins=n_bins, rule=rule)
+    ready = audits.prepared(run, split, target) or waiting.end(top, run, split)
+    target_audit = audits.diagram(ready, n_bins=n_bins, rule=rule)
     if state.plain():
-        ranked = cache.prepared(run, split, target).resamples.ranked
-        plain = plain_view(audit, target_audit, ranked, name=run.name, split=split)
+        plain = plain_view(audit, target_audit, ready.ranked, name=run.name, split=split)
         with top:
             widgets.eyebrow(plain.eyebrow, controls.chip(run))
             widgets.sentence(plain.sentence)
@@ -33,7 +33,7 @@ with frame.caught():
             audit,
             Subject(run.name, split, run.file_digest, run.class_names, run.notices),
             chosen=target_audit,
-            classes=cache.classes(run, split),
+            classes=audits.classes(run, split),
             curve=figures.risk_curve(run, split, audit),
             log_counts=log_counts,
         )

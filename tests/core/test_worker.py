@@ -55,11 +55,12 @@ def test_refusal_comes_back_with_code_what_where_and_remedy():
 
 
 PARENT = """
-import pickle, sys, time
+import sys, time
 from threading import Event, Thread
+from core.arrays import sent
 from pages.ui import task
 call = f"import os, time; open({sys.argv[1]!r}, 'w').write(str(os.getpid())); time.sleep(600)"
-Thread(target=task._run, args=(pickle.dumps((exec, (call,))), Event())).start()
+Thread(target=task._run, args=(sent(exec, (call,)), Event(), print)).start()
 time.sleep(600)
 """
 

@@ -1,6 +1,7 @@
 """The figures of the Reliability page, and the rows behind the bin that is clicked."""
 
 from collections.abc import Mapping
+from functools import partial
 
 import streamlit as st
 
@@ -10,7 +11,7 @@ from core.metrics.selective import risk_coverage
 from core.predictions import Task
 from core.screens.kit.records import FigureCard
 from core.screens.reliability.rows import bin_rows
-from pages.ui import cache, state, widgets
+from pages.ui import audits, cache, state, widgets
 
 ROWS_SHOWN = 200
 DIAGRAM_WIDTH = 486  # where square, axis and histogram fit without a hole between them
@@ -20,7 +21,8 @@ def risk_curve(run: cache.Run, split: str, audit: Audit) -> tuple[Float, Float] 
     """Return the risk-coverage curve of the answers; labels have no single answer."""
     if audit.task == Task.MULTILABEL:
         return None
-    return risk_coverage(cache.prepared(run, split, None).resamples.ranked)
+    answers = audits.prepared(run, split, None)
+    return risk_coverage(answers.ranked) if answers else None
 
 
 def draw(cards: Mapping[str, FigureCard]) -> int | None:
@@ -52,13 +54,15 @@ def rows(run: cache.Run, split: str, target_audit: TargetAudit, index: int | Non
     """Show the rows of a bin, if any."""
     if index is None:
         return
-    arrays = cache.predictions(run, split)
-    bin_list = bin_rows(arrays, target_audit.target, target_audit.bins, index)
+    arrays, target = cache.predictions(run, split), target_audit.target
+    outcomes = audits.outcomes(run, split, target)
+    list_rows = partial(bin_rows, arrays, target, target_audit.bins, index, outcomes)
+    bin_list = list_rows(limit=ROWS_SHOWN)
     with st.container(border=True, key="bin_rows"):
         widgets.title("Rows of this bin", bin_list.text)
-        widgets.table(bin_list.table, key=f"rows.{index}", limit=ROWS_SHOWN)
+        widgets.table(bin_list.table, key=f"rows.{index}")
         if bin_list.total > ROWS_SHOWN:
             widgets.caption(f"The first {ROWS_SHOWN} of {bin_list.total}; the file has all.")
         with st.container(horizontal=True):
-            widgets.save(bin_list.table, f"bin_{index}", "All rows of this bin, CSV")
+            widgets.save(lambda: list_rows().table, f"bin_{index}", "All rows of this bin, CSV")
             st.button("Close", key="rows.close", on_click=state.next_generation)
