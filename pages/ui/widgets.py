@@ -101,7 +101,7 @@ def figure(
         card.figure(side()),
         theme=None,
         width=width,
-        key=f"figure.{card.key}.{state.generation()}",
+        key=f"figure.{card.key}.{state.generation()}" if select else f"figure.{card.key}",
         alt=card.alt,
         config=_config(card.key),
         on_select="rerun" if select else "ignore",

@@ -1,9 +1,11 @@
 """The figures of the Reliability page, and the rows behind the bin that is clicked."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from functools import partial
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from core.arrays import Float
 from core.metrics.records import Audit, TargetAudit
@@ -25,22 +27,40 @@ def risk_curve(run: cache.Run, split: str, audit: Audit) -> tuple[Float, Float] 
     return risk_coverage(answers.ranked) if answers else None
 
 
-def draw(cards: Mapping[str, FigureCard]) -> int | None:
-    """Draw the diagram, and what there is beside it; return the bin that was clicked."""
+@dataclass(frozen=True)
+class Places:
+    """Where figures stand, in two columns: those of the bins above those of no bins."""
+
+    diagram: DeltaGenerator
+    risk: DeltaGenerator
+    gap: DeltaGenerator
+    classes: DeltaGenerator
+
+
+def places() -> Places:
+    """Return where figures will stand."""
     with st.container(horizontal=True, gap="medium", key="figures"):
         left = st.container(width=DIAGRAM_WIDTH, key="diagram")
         right = st.container(key="beside")
-    with left:
+    return Places(left.container(), left.container(), right.container(), right.container())
+
+
+def binned(at: Places, cards: Mapping[str, FigureCard]) -> int | None:
+    """Draw the diagram and the gaps in its bins; return the bin that was clicked."""
+    with at.diagram:
         picked = widgets.figure(cards["reliability"], select=True)
         widgets.caption("Click a dot or a bar to see the rows of its bin.")
-        if "risk" in cards:
-            widgets.figure(cards["risk"])
-    with right:
-        for name in ("gap", "classes"):
-            if name in cards:
-                widgets.figure(cards[name])
+    with at.gap:
+        widgets.figure(cards["gap"])
     points = picked["selection"]["points"] if isinstance(picked, dict) else []
     return _first(points[0]["customdata"]) if points else None
+
+
+def unbinned(at: Places, cards: Iterable[FigureCard]) -> None:
+    """Draw the figures that are the same under any bins."""
+    for card in cards:
+        with at.risk if card.key == "risk" else at.classes:
+            widgets.figure(card)
 
 
 def _first(value: object) -> int:
