@@ -53,7 +53,7 @@ def draw(shown: Shown, at: Places) -> None:
         widgets.strip(view.numbers)
         frame.notices(view.notices)
     bin_index = figures.binned(at.figures, view.figures)
-    with at.below:
+    with at.below.container():
         figures.rows(run, split, target_audit, bin_index)
         widgets.key(view.key)
         widgets.caption(view.caption)

@@ -47,10 +47,11 @@ def places() -> Places:
 
 def binned(at: Places, cards: Mapping[str, FigureCard]) -> int | None:
     """Draw the diagram and the gaps in its bins; return the bin that was clicked."""
-    with at.diagram:
+    # containers of this fragment: fragments within it would pile up in those of the page
+    with at.diagram.container():
         picked = widgets.figure(cards["reliability"], select=True)
         widgets.caption("Click a dot or a bar to see the rows of its bin.")
-    with at.gap:
+    with at.gap.container():
         widgets.figure(cards["gap"])
     points = picked["selection"]["points"] if isinstance(picked, dict) else []
     return _first(points[0]["customdata"]) if points else None
