@@ -47,10 +47,20 @@ class _Step(Generic[Result]):
     given: tuple[object, ...]
     words: str
 
+    @property
+    def known(self) -> Result | None:
+        """What was computed before, or None."""
+        result: Result | None = _results(self.run, self.function.__name__).get(self)
+        return result
+
+    def keep(self, result: Result) -> None:
+        """Keep what was computed."""
+        _results(self.run, self.function.__name__).put(self, result)
+
     def computed(self) -> Result | None:
         """Return what is known; what is not is under way, or stopped, and said so."""
         results = _results(self.run, self.function.__name__)
-        known: Result | None = results.get(self)
+        known = self.known
 
         def start() -> Work[Result]:
             shared: Shared[Result] = Shared(self, lambda result: results.put(self, result))
@@ -119,14 +129,32 @@ def every_metric(run: cache.Run, split: str) -> Audit | None:
 
 def outcomes(run: cache.Run, split: str, target: int | None) -> Outcomes:
     """Return what a diagram that is drawn says of each row, in the file's order."""
-    rows = _target(run, split, target)
-    known = _results(run, prepare_target.__name__).get(rows) if large(run, split) else None
-    return known.outcomes if known else cache.predictions(run, split).outcomes(target)
+    rows = _target(run, split, target).known if large(run, split) else None
+    return rows.outcomes if rows else cache.predictions(run, split).outcomes(target)
+
+
+def known(run: cache.Run, split: str) -> Audit | None:
+    """Return the headlines of a split where they are known, or quick to make."""
+    if not large(run, split):
+        return cache.audit(run, split)
+    opened = _split(run, split).known
+    return opened.audit if opened else None
+
+
+def hand_over(draft: cache.Run, run: cache.Run) -> None:
+    """Keep for a run what is known of the draft that it was, so that nothing is computed again."""
+    for split in run.splits:
+        opened = _split(draft, split).known if large(draft, split) else None
+        if opened:
+            _split(run, split).keep(opened)
+
+
+def _split(run: cache.Run, split: str) -> _Step[SplitAudit]:
+    return _Step(run, split, audit_split, (cache.HEADLINES,), "Auditing")
 
 
 def _opened(run: cache.Run, split: str) -> SplitAudit | None:
-    step = _Step(run, split, audit_split, (cache.HEADLINES,), "Auditing")
-    opened = step.computed()
+    opened = _split(run, split).computed()
     if opened is not None:
         cache.take_over(run, split, opened.rows)
     return opened

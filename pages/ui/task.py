@@ -30,6 +30,7 @@ PROCESSES: Final = 2  # at once; more wait their turn
 THREADS: Final = 8
 WATCH_S: Final = 0.5  # how often the page looks at what runs
 LOOK_S: Final = 0.2  # how often a waiting thread looks whether to stop
+GRACE_S: Final = 5.0  # for a process that is told to end to tidy up
 Result = TypeVar("Result")
 
 
@@ -374,8 +375,12 @@ def _run(
         question.write(data)
         question.seek(0)
         process = stack.enter_context(_process(question, answer, line, handles))
+        ends = float("inf")
         while process.poll() is None:
-            if ending.is_set():
+            if ending.is_set() and ends == float("inf"):
+                process.terminate()
+                ends = time.monotonic() + GRACE_S
+            if time.monotonic() > ends:
                 process.kill()
             with suppress(subprocess.TimeoutExpired):
                 process.wait(timeout=LOOK_S)

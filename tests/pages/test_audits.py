@@ -9,6 +9,7 @@ import pytest
 import streamlit as st
 from pandas import DataFrame
 
+from core import arrays
 from core.library import SAMPLES, Library, RunSource
 from core.predictions import Predictions, ScoreKind, Task
 from pages.ui import audits, task
@@ -110,6 +111,53 @@ class Calls:
                 self.ended += 1
                 return -9, None
         return self.real(request, ending, tell)
+
+
+@pytest.fixture
+def draft(home, tmp_path, monkeypatch, calls):
+    """Return the page of a draft whose audit is done."""
+    monkeypatch.setenv("CANDOR_IMPORT", str(tmp_path))
+    monkeypatch.setattr(arrays, "MAPPED_BYTES", 1)  # it lies in a file without a name
+    np.savez(tmp_path / "big.npz", logits=made().scores, labels=made().labels)
+    test = opened()
+    test.text_input(key="import.path").set_value(str(tmp_path / "big.npz"))
+    test.button(key="import.read").click().run()
+    test.button(key="import.audit").click().run()
+    assert "Looking at “big”." in said(test)
+    calls.go.set()
+    words_of(test)
+    return test
+
+
+def kept_form(test, name: str):
+    test.text_input[0].set_value(name)
+    (keep,) = [button for button in test.button if button.label == "Keep"]
+    return keep.click().run()
+
+
+def test_a_large_draft_is_kept_elsewhere_and_not_audited_again(home, draft, calls):
+    calls.go.clear()
+    kept_form(draft, "mine")
+    assert "Keeping “mine” in the library." in said(fine(draft))
+    until(draft, lambda: calls.begun == 2)
+    calls.go.set()
+    until(draft, lambda: draft.query_params.get("run"))
+    (row,) = [row for row in Library(home, SAMPLES).rows() if row.name == "mine"]
+    assert draft.query_params["run"] in (row.id, [row.id])
+    assert "Only you see this draft" not in said(draft)
+    assert "Reliability diagram" in "".join(words_of(draft))
+    assert calls.begun == 2
+    kept = Library(home, SAMPLES).load(row.id, "test")
+    assert kept.scores.tolist() == made().scores.tolist()
+
+
+def test_to_discard_a_draft_stops_its_keeping(home, draft, calls):
+    calls.go.clear()
+    kept_form(draft, "mine")
+    until(draft, lambda: calls.begun == 2)
+    draft.button(key="draft.discard").click().run()
+    until(draft, lambda: calls.ended)
+    assert not [row for row in Library(home, SAMPLES).rows() if row.name == "mine"]
 
 
 def test_how_far_it_is_is_drawn_in_words(keep, calls):
