@@ -352,7 +352,7 @@ def _answer(
         raise LostWorker(
             "LOST_WORKER",
             f"the computing process ended with code {code}",
-            "memory may have run out: try fewer rows, or another method",
+            "memory may have run out: free some and try again, or take fewer rows",
         )
     value, raised = answer
     if raised is not None:
