@@ -1,15 +1,20 @@
 """Array types, where large ones lie, stable log-softmax and sigmoid in float64, digests."""
 
+import io
 import math
+import mmap
 import os
+import pickle
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from hashlib import blake2b
 from tempfile import TemporaryFile
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
+
+from core import progress
 
 Float = npt.NDArray[np.float64]
 Int = npt.NDArray[np.int64]
@@ -24,10 +29,12 @@ PASS_BYTES = 2**25  # of what compiled loops are given at a time: a call costs n
 
 
 def row_chunks(n_rows: int, n_columns: int, n_bytes: int = CHUNK_BYTES) -> Iterator[slice]:
-    """Yield slices of rows that hold about so many bytes of float64 each."""
+    """Yield slices of rows that hold about so many bytes of float64 each; progress is told."""
     step = max(1, n_bytes // (8 * max(1, n_columns)))
     for start in range(0, n_rows, step):
-        yield slice(start, min(start + step, n_rows))
+        end = min(start + step, n_rows)
+        yield slice(start, end)
+        progress.passed((end - start) * n_columns)
 
 
 def log_softmax(logits: npt.NDArray[np.floating]) -> Float:
@@ -116,9 +123,92 @@ def empty(shape: tuple[int, ...], dtype: npt.DTypeLike = np.float64) -> npt.NDAr
     try:
         with TemporaryFile() as file:
             os.posix_fallocate(file.fileno(), 0, n_bytes)
-            return np.memmap(file, dtype, "r+", shape=shape).view(np.ndarray)
+            return FileMap.of(file.fileno(), writable=True).array(0, dtype, shape)
     except OSError:
         return np.empty(shape, dtype)
+
+
+class FileMap(mmap.mmap):
+    """The bytes of a file, mapped, and a handle by which another process can map them too."""
+
+    handle = -1
+
+    @classmethod
+    def of(cls, handle: int, *, writable: bool = False) -> Self:
+        """Map a whole file, not an empty one; what is written is written to it."""
+        mapped = cls(handle, 0, access=mmap.ACCESS_WRITE if writable else mmap.ACCESS_READ)
+        mapped.handle = os.dup(handle)
+        return mapped
+
+    def __del__(self) -> None:
+        if self.handle >= 0:
+            os.close(self.handle)
+
+    def array(self, start: int, dtype: npt.DTypeLike, shape: Sequence[int]) -> npt.NDArray[Any]:
+        """Return the numbers that lie there, row after row."""
+        return np.frombuffer(self, dtype, math.prod(shape), start).reshape(shape)
+
+
+class Place(NamedTuple):
+    """Where an array lies in a file: its handle, the first byte, dtype and shape."""
+
+    handle: int
+    start: int
+    dtype: str
+    shape: tuple[int, ...]
+
+
+def place_of(array: npt.NDArray[Any]) -> Place | None:
+    """Return where a large array lies in a `FileMap`, row after row; None where it does not."""
+    mapped = file_map_of(array)
+    if mapped is None or array.nbytes < MAPPED_BYTES or not array.flags.c_contiguous:
+        return None
+    start = address_of(array) - address_of(np.frombuffer(mapped, np.uint8))
+    return Place(mapped.handle, start, array.dtype.str, array.shape)
+
+
+def file_map_of(array: npt.NDArray[Any]) -> FileMap | None:
+    """Return the mapped file that holds the memory of an array; None where none does."""
+    owner: object = array
+    while isinstance(owner, np.ndarray | memoryview):
+        owner = owner.base if isinstance(owner, np.ndarray) else owner.obj
+    return owner if isinstance(owner, FileMap) else None
+
+
+def placed(handle: int, start: int, dtype: str, shape: tuple[int, ...]) -> npt.NDArray[Any]:
+    """Return the array at a place, read-only, mapped anew."""
+    return shared(FileMap.of(handle).array(start, dtype, shape))
+
+
+def address_of(array: npt.NDArray[Any]) -> int:
+    """Return where in memory an array begins."""
+    return int(array.__array_interface__["data"][0])
+
+
+class _Sender(pickle.Pickler):
+    """Pickles large arrays that lie in files as their places, and remembers the files."""
+
+    def __init__(self, out: io.BytesIO) -> None:
+        super().__init__(out, protocol=pickle.HIGHEST_PROTOCOL)
+        self.handles: set[int] = set()
+
+    def reducer_override(self, item: object) -> Any:  # noqa: ANN401  NotImplemented has no type
+        place = place_of(item) if isinstance(item, np.ndarray) else None
+        if place is None:
+            return NotImplemented
+        self.handles.add(place.handle)
+        return placed, place
+
+
+def sent(*items: object) -> tuple[bytes, tuple[int, ...]]:
+    """Return the pickle of a tuple for a process that is started with these file handles.
+
+    Large arrays that are mapped stay in their files, which must be open until it has started.
+    """
+    out = io.BytesIO()
+    sender = _Sender(out)
+    sender.dump(items)
+    return out.getvalue(), tuple(sorted(sender.handles))
 
 
 def digest(*parts: npt.NDArray[np.generic] | str) -> str:
@@ -132,5 +222,7 @@ def digest(*parts: npt.NDArray[np.generic] | str) -> str:
             state.update(f"s{len(part)}:{part}".encode())
         else:
             state.update(f"a{part.dtype.str}{part.shape}".encode())
-            state.update(np.ascontiguousarray(part).view(np.uint8).reshape(-1).data)
+            flat = np.ascontiguousarray(part).reshape(-1)
+            for some in row_chunks(flat.size, 1, PASS_BYTES):
+                state.update(flat[some].view(np.uint8).data)
     return state.hexdigest()

@@ -439,6 +439,10 @@ class Predictions:
             return _stated_rows(self)
         return _logit_rows(self) if self.softmax_of_logits else _probability_rows(self)
 
+    def know(self, rows: RowStats) -> None:
+        """Take the top-label statistics that another process computed of the same scores."""
+        self.__dict__["rows"] = rows  # where `cached_property` keeps it
+
     def outcomes(self, target: int | None) -> Outcomes:
         """Return what is audited.
 

@@ -2,53 +2,43 @@
 
 import streamlit as st
 
+from core import defaults
+from core.configs import BinRule
 from core.screens.reliability.plain import plain_view
-from core.screens.reliability.view import Subject, reliability_view
-from pages.ui import cache, controls, drafts, frame, opening, state, widgets
-from pages.ui.reliability import choices, details, figures
+from core.screens.reliability.view import Subject, parts_table, unbinned_cards
+from pages.ui import audits, controls, drafts, frame, opening, state, widgets
+from pages.ui.reliability import binned, choices, figures, waiting
 
 frame.begin("pages/reliability.py")
 with frame.caught():
     run = opening.open_run("Open a run to see whether its confidence can be trusted.")
     split = controls.split_of(run)
-    audit = cache.audit(run, split)
     top = st.container()
-    with st.container(horizontal=True, vertical_alignment="top", key="controls"):
+    audit = audits.audit(run, split) or waiting.end(top, run, split)
+    settings = st.container(horizontal=True, vertical_alignment="top", key="controls")
+    with settings:
         controls.splits(run)
         target = choices.target(run, audit)
-        rule, n_bins = choices.bins()
-        log_counts = choices.log_counts()
-    target_audit = cache.diagram(run, split, target, n_bins=n_bins, rule=rule)
+    ready = audits.prepared(run, split, target) or waiting.end(top, run, split)
+    with top:
+        head = st.container()
+        drafts.bar(run)
+        numbers = st.container()
     if state.plain():
-        ranked = cache.prepared(run, split, target).resamples.ranked
-        plain = plain_view(audit, target_audit, ranked, name=run.name, split=split)
-        with top:
+        bins = audits.diagram(ready, n_bins=defaults.N_BINS, rule=BinRule.EQUAL_WIDTH)
+        plain = plain_view(audit, bins, ready.ranked, name=run.name, split=split)
+        with head:
             widgets.eyebrow(plain.eyebrow, controls.chip(run))
             widgets.sentence(plain.sentence)
-            drafts.bar(run)
+        with numbers:
             widgets.strip(plain.numbers)
         widgets.plain(plain)
     else:
-        view = reliability_view(
-            audit,
-            Subject(run.name, split, run.file_digest, run.class_names, run.notices),
-            chosen=target_audit,
-            classes=cache.classes(run, split),
-            curve=figures.risk_curve(run, split, audit),
-            log_counts=log_counts,
+        classes, curve = audits.classes(run, split), figures.risk_curve(run, split, audit)
+        subject = Subject(run.name, split, run.file_digest, run.class_names, run.notices)
+        places = figures.places()
+        binned.draw(
+            binned.Shown(run, split, audit, ready, subject, parts_table(audit, classes)),
+            binned.Places(head, numbers, settings, places, st.container()),
         )
-        with top:
-            widgets.eyebrow(view.eyebrow, controls.chip(run))
-            widgets.sentence(view.sentence)
-            drafts.bar(run)
-            if audit.labels:
-                widgets.second(f"All together: {audit.main.verdict.text}")
-            widgets.strip(view.numbers)
-            frame.notices(view.notices)
-        bin_index = figures.draw(view.figures)
-        figures.rows(run, split, target_audit, bin_index)
-        widgets.key(view.key)
-        widgets.caption(view.caption)
-        details.meanings(view.numbers)
-        details.parts(view.parts)
-        details.metrics(run, split, target_audit)
+        figures.unbinned(places, unbinned_cards(audit, subject, classes, curve))

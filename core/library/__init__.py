@@ -2,7 +2,7 @@
 
 from core.library.index import DamagedRun, RunRow
 from core.library.manifest import Manifest, RunSource, Summary, summarise
-from core.library.store import SAMPLES, Library, home, open_library
+from core.library.store import SAMPLES, Library, StoredSplit, home, open_library
 from core.library.trash import TrashedRun
 
 __all__ = [
@@ -12,6 +12,7 @@ __all__ = [
     "Manifest",
     "RunRow",
     "RunSource",
+    "StoredSplit",
     "Summary",
     "TrashedRun",
     "home",

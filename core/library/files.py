@@ -19,7 +19,7 @@ import numpy.typing as npt
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
-from core.arrays import Scores, copied_unless_large, digest
+from core.arrays import FileMap, Scores, copied_unless_large, digest
 from core.disk import PART, JsonError, parse_json, replace_text, sync, writing
 from core.errors import LibraryError, Refused
 from core.library.history import Tables, write_bins, write_history
@@ -186,8 +186,10 @@ def name_of(run: Path) -> str:
         return ""
 
 
-def read_predictions(run: Path, manifest: Manifest, split: str) -> Predictions:
-    """Return one split, checked against the digests of the manifest.
+def read_predictions(
+    run: Path, manifest: Manifest, split: str, *, checked: bool = True
+) -> Predictions:
+    """Return one split, checked against the digests of the manifest unless that was just done.
 
     Raises
     ------
@@ -207,7 +209,7 @@ def read_predictions(run: Path, manifest: Manifest, split: str) -> Predictions:
         predictions = _predictions(arrays, manifest, entry)
     except (OSError, SafetensorError, KeyError, ValueError, IndexError, Refused) as error:
         raise _damaged(manifest.id, f"{entry.file} cannot be read") from error
-    if entry_of(split, predictions) != entry:
+    if checked and entry_of(split, predictions) != entry:
         raise _damaged(manifest.id, f"{entry.file} differs from what was kept")
     return predictions
 
@@ -247,16 +249,14 @@ def mapped(path: Path) -> Arrays:
     with path.open("rb") as file:
         length = int.from_bytes(file.read(8), "little")
         header = json.loads(file.read(length))
+        source = FileMap.of(file.fileno())
     header.pop("__metadata__", None)
-    return {name: _array(path, 8 + length, entry) for name, entry in header.items()}
-
-
-def _array(path: Path, start: int, entry: dict[str, Any]) -> npt.NDArray[Any]:
-    begin, end = entry["data_offsets"]
-    dtype, shape = np.dtype(_DTYPES[entry["dtype"]]), tuple(entry["shape"])
-    if begin == end:  # an empty mapping is an error of the operating system
-        return np.zeros(shape, dtype)
-    return np.memmap(path, dtype=dtype, mode="r", offset=start + begin, shape=shape)
+    return {
+        name: source.array(
+            8 + length + entry["data_offsets"][0], _DTYPES[entry["dtype"]], entry["shape"]
+        )
+        for name, entry in header.items()
+    }
 
 
 def _predictions(arrays: Arrays, manifest: Manifest, entry: SplitEntry) -> Predictions:

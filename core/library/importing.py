@@ -7,6 +7,7 @@ from core.library.manifest import Manifest, RunSource, summarise
 from core.library.store import Library
 from core.metrics.records import Audit
 from core.metrics.suite import audit
+from core.progress import part
 from core.readers.predictions.result import ReadResult
 from core.readers.tables.history_file import HistoryFile
 
@@ -46,14 +47,16 @@ def keep_result(
     summary = {}
     if result.splits[split].labelled:
         summary[split] = summarise(audited or audit(result.splits[split], AuditConfig()))
-    return library.keep(
-        name,
-        result.splits,
-        source=RunSource(file_name, result.digest, result.recipe.to_json()),
-        summary=summary,
-        notices=result.notices,
-        tags=tags,
-    )
+    scores = sum(predictions.scores.size for predictions in result.splits.values())
+    with part("Writing the scores", 0.0, 1.0, scores):
+        return library.keep(
+            name,
+            result.splits,
+            source=RunSource(file_name, result.digest, result.recipe.to_json()),
+            summary=summary,
+            notices=result.notices,
+            tags=tags,
+        )
 
 
 def keep_bin_history(library: Library, name: str, file_name: str, history: HistoryFile) -> Manifest:

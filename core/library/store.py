@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +44,27 @@ def home() -> Path:
 def open_library() -> "Library":
     """Return the library of this user with the sample runs that come with the program."""
     return Library(home(), SAMPLES)
+
+
+@dataclass(frozen=True)
+class StoredSplit:
+    """A split of a run of this user's library, named: to be loaded where it is computed with.
+
+    Attributes
+    ----------
+    run_id, split : str
+        As `Library.load` takes them.
+    cells : int
+        How many scores it holds.
+    """
+
+    run_id: str
+    split: str
+    cells: int
+
+    def load(self) -> Predictions:
+        """Return the split; raises as `Library.load`."""
+        return open_library().load(self.run_id, self.split)
 
 
 class Library:
@@ -99,8 +120,8 @@ class Library:
         """
         return files.read_manifest(self._folder(run_id))
 
-    def load(self, run_id: str, split: str) -> Predictions:
-        """Return one split of a run, checked against its digest.
+    def load(self, run_id: str, split: str, *, checked: bool = True) -> Predictions:
+        """Return one split of a run, checked against its digest unless that was just done.
 
         Raises
         ------
@@ -108,7 +129,7 @@ class Library:
             RUN_UNKNOWN, SPLIT_UNKNOWN or DAMAGED.
         """
         folder = self._folder(run_id)
-        return files.read_predictions(folder, files.read_manifest(folder), split)
+        return files.read_predictions(folder, files.read_manifest(folder), split, checked=checked)
 
     def files(self, run_id: str) -> dict[str, str]:
         """Return where each split lies, and under its own name each table of the history."""

@@ -8,15 +8,15 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from core.configs import AuditConfig, BinRule
+from core.configs import AuditConfig
 from core.errors import LibraryError, Notice
 from core.library import open_library
 from core.library.index import RunRow
 from core.metrics import comparison, suite
 from core.metrics.comparison import Compared
 from core.metrics.estimates import PreparedTarget
-from core.metrics.records import Audit, ClassRow, TargetAudit
-from core.predictions import Predictions, Task
+from core.metrics.records import Audit, ClassRow
+from core.predictions import Predictions, RowStats, Task
 from pages.ui import session
 from pages.ui.scoped import cached
 
@@ -34,6 +34,8 @@ class Run:
     splits: tuple[str, ...]
     split: str
     digests: tuple[str, ...]
+    lengths: tuple[int, ...]  # rows of each, as `digests`
+    task: Task
     file_digest: str
     class_names: tuple[str, ...]
     notices: tuple[Notice, ...]
@@ -48,6 +50,10 @@ class Run:
     def digest(self, split: str) -> str:
         """Return the digest of one split."""
         return self.digests[(*self.splits, *self.outside).index(split)]
+
+    def n(self, split: str) -> int:
+        """Return the number of rows of one split."""
+        return self.lengths[(*self.splits, *self.outside).index(split)]
 
 
 def find(run_id: str) -> Run:
@@ -83,6 +89,8 @@ def look_up(run_id: str) -> Run:
         splits=tuple(splits),
         split=draft.result.chosen_split,
         digests=tuple(part.digest for part in splits.values()),
+        lengths=tuple(part.n for part in splits.values()),
+        task=first.task,
         file_digest=draft.result.digest,
         class_names=first.class_names,
         notices=draft.result.notices,
@@ -98,6 +106,7 @@ def _stored(run_id: str) -> Run:
             "pick a run that holds predictions",
         )
     outside = tuple(split for split in manifest.splits if split not in manifest.labelled)
+    entries = [manifest.splits[split] for split in (*manifest.labelled, *outside)]
     return Run(
         id=manifest.id,
         name=manifest.name,
@@ -105,7 +114,9 @@ def _stored(run_id: str) -> Run:
         splits=manifest.labelled,
         outside=outside,
         split=manifest.headline,
-        digests=tuple(manifest.splits[split].digest for split in (*manifest.labelled, *outside)),
+        digests=tuple(entry.digest for entry in entries),
+        lengths=tuple(entry.n for entry in entries),
+        task=Task(manifest.task),
         file_digest=manifest.source.digest,
         class_names=manifest.class_names,
         notices=manifest.notices,
@@ -120,13 +131,26 @@ def predictions(run: Run, split: str) -> Predictions:
         if draft is None:
             raise LibraryError("RUN_UNKNOWN", "the draft is gone", "upload the file again")
         return draft.result.splits[split]
-    return _library_predictions(run.id, split, run.digest(split))
+    return _library_split(run, split, checked=True)
+
+
+def take_over(run: Run, split: str, rows: RowStats | None) -> None:
+    """Take what another process read in the arrays of a split, which it has also checked."""
+    arrays = predictions(run, split) if run.draft else _library_split(run, split, checked=False)
+    if rows is not None:
+        arrays.know(rows)
+
+
+def _library_split(run: Run, split: str, *, checked: bool) -> Predictions:
+    return _library_predictions(run.id, split, run.digest(split), _checked=checked)
 
 
 @st.cache_resource(max_entries=8, show_spinner="Loading the run")
-def _library_predictions(run_id: str, split: str, digest: str) -> Predictions:
+def _library_predictions(
+    run_id: str, split: str, digest: str, *, _checked: bool = True
+) -> Predictions:
     del digest  # part of the key only: a run that was replaced is loaded again
-    return open_library().load(run_id, split)
+    return open_library().load(run_id, split, checked=_checked)
 
 
 @cached(library=64, draft=16, spinner=INTERVALS)
@@ -137,13 +161,6 @@ def audit(run: Run, split: str, metrics: tuple[str, ...] = HEADLINES) -> Audit:
     several times as long and is asked for by whoever unfolds the table.
     """
     return suite.audit(predictions(run, split), AuditConfig(metrics=metrics))
-
-
-def diagram(run: Run, split: str, target: int | None, *, n_bins: int, rule: str) -> TargetAudit:
-    """Return the bins of one target under the chosen rule, with interval and noise floor."""
-    return suite.diagram(
-        prepared(run, split, target), n_bins=n_bins, rule=BinRule(rule), level=AuditConfig().level
-    )
 
 
 @cached(library=64, draft=16, spinner=INTERVALS)

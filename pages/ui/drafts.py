@@ -1,10 +1,17 @@
 """What is said and offered while an upload is a draft: Keep, or discard."""
 
+from functools import partial
+from typing import Final, NoReturn
+
 import streamlit as st
 
-from core.library import open_library
+from core.library import Manifest, open_library
 from core.library.importing import keep_result
-from pages.ui import cache, frame, session, state
+from pages.ui import audits, cache, frame, session, state
+from pages.ui.escape import esc
+from pages.ui.task import Task, in_process
+
+KEEPING: Final = "draft.keeping"  # the task of a large one
 
 
 def bar(run: cache.Run) -> None:
@@ -16,6 +23,7 @@ def bar(run: cache.Run) -> None:
         with st.popover("Keep in the library", type="primary", key="draft.keep"):
             _form(run)
         st.button("Discard", key="draft.discard", on_click=_discard, args=(run.id,))
+    _watch(run)
 
 
 def _form(run: cache.Run) -> None:
@@ -28,21 +36,45 @@ def _form(run: cache.Run) -> None:
 
 
 def _keep(run: cache.Run, name: str, tags: str) -> None:
-    draft = session.drafts()[run.id]
-    manifest = keep_result(
-        open_library(),
-        name,
-        draft.file_name,
-        draft.result,
-        tags=[tag for tag in map(str.strip, tags.split(",")) if tag],
-        audited=cache.audit(run, run.split),
+    """Keep a draft: a large one in a process of its own."""
+    draft, audited = session.drafts()[run.id], audits.known(run, run.split)
+    words = [tag for tag in map(str.strip, tags.split(",")) if tag]
+    keep = partial(keep_result, tags=words, audited=audited)
+    given = open_library(), name, draft.file_name, draft.result
+    if not any(audits.large(run, split) for split in run.splits):
+        _kept(run, keep(*given))
+    start = partial(in_process, keep, *given)
+    st.session_state[KEEPING] = Task(
+        "keep", run.id, f"Keeping “{esc(name)}” in the library.", start
     )
-    session.discard(run.id)
-    state.open_run(cache.find(manifest.id))
+    st.session_state[KEEPING].begin()
+    st.rerun()
+
+
+def _watch(run: cache.Run) -> None:
+    """Draw how far the keeping of a draft is, if it was begun."""
+    task = st.session_state.get(KEEPING)
+    if task is not None and task.key == run.id:
+        manifest = task.draw()
+        if manifest is not None:
+            del st.session_state[KEEPING]
+            task.forget()
+            _kept(run, manifest)
+
+
+def _kept(draft: cache.Run, manifest: Manifest) -> NoReturn:
+    """Open a draft as the run that it has become."""
+    run = cache.find(manifest.id)
+    audits.hand_over(draft, run)
+    session.discard(draft.id)
+    state.open_run(run)
     st.rerun()
 
 
 def _discard(draft_id: str) -> None:
+    task = st.session_state.pop(KEEPING, None)
+    if task is not None:
+        task.stop()
     session.discard(draft_id)
     state.open_run(None)
     state.say("The draft and its bytes are gone.")

@@ -7,17 +7,20 @@ import sys
 import time
 from collections.abc import Callable, Hashable
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from functools import cache
+from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from tempfile import TemporaryFile
-from threading import Event
-from typing import Any, Final, Generic, TypeVar
+from threading import Event, Lock
+from typing import IO, Any, Final, Generic, Protocol, TypeVar
 
 import streamlit as st
 
+from core.arrays import sent
 from core.errors import AuditError, LostWorker
+from core.worker import LINE
 from pages.ui import frame, session, widgets
 
 ROOT: Final = Path(__file__).parents[2]
@@ -27,6 +30,7 @@ PROCESSES: Final = 2  # at once; more wait their turn
 THREADS: Final = 8
 WATCH_S: Final = 0.5  # how often the page looks at what runs
 LOOK_S: Final = 0.2  # how often a waiting thread looks whether to stop
+GRACE_S: Final = 5.0  # for a process that is told to end to tidy up
 Result = TypeVar("Result")
 
 
@@ -40,10 +44,13 @@ class Work(Generic[Result]):
         Ends it when set.
     share : float or None
         What part of it is done, where that is known; it may say so itself.
+    words : str
+        What it is doing, where it says so.
     """
 
     cancel: Event = field(default_factory=Event)
     share: float | None = None
+    words: str = ""
     began: float = field(default_factory=time.monotonic)
     future: "Future[Result]" = field(default_factory=Future)
 
@@ -130,6 +137,10 @@ class Task(Generic[Result]):
         if self.work is not None:
             self.work.stop()
 
+    def forget(self) -> None:
+        """Let go of its result, which is kept elsewhere."""
+        _works().pop((self.slot, self.key), None)
+
     def wait(self) -> Result | None:
         """Begin it where that was not done, and draw it; return the result, once there is one."""
         if self.work is None:
@@ -170,7 +181,7 @@ def _watch(task: Task[Any]) -> None:
         st.markdown(f":material/hourglass_empty: {task.text} :small[{seconds:.0f} s]")
         st.button("Stop", key=f"{task.slot}.stop", on_click=task.stop)
     if work.share is not None:
-        st.progress(work.share)
+        st.progress(work.share, text=work.words or None)
     if task.note:
         widgets.caption(task.note)
 
@@ -212,51 +223,195 @@ def in_thread(
     return work
 
 
-def in_process(function: Callable[..., Result], *arguments: object) -> Work[Result]:
-    """Call a function of a module in `core.worker`; arguments and result are sent across."""
-    data = pickle.dumps((function, arguments))
-    return in_thread(lambda work: _answer(data, work.cancel), _process_threads())
+@dataclass(frozen=True)
+class Shared(Generic[Result]):
+    """What sessions wait for together: equal keys are computed once at a time.
+
+    Attributes
+    ----------
+    key : hashable
+        Of the whole process.
+    keep : callable
+        Given the result before anybody hears of it.
+    """
+
+    key: Hashable
+    keep: Callable[[Result], None]
 
 
-def _answer(data: bytes, cancel: Event) -> Any:  # noqa: ANN401  whatever the function returns
+def in_process(
+    function: Callable[..., Result],
+    *arguments: object,
+    shared: Shared[Result] | None = None,
+) -> Work[Result]:
+    """Call a function of a module in `core.worker`; arguments and result are sent across.
+
+    Large arrays that are mapped stay in their files. What is shared and under way is joined; it
+    ends when the last session has stopped it.
+    """
+    with _CALLS_LOCK:
+        call = _CALLS.get(shared.key) if shared else None
+        if call is None or call.is_set():
+            call = _Call(function, arguments, shared)
+            if shared:
+                _CALLS[shared.key] = call
+            _process_threads().submit(call.run)
+        return call.join()
+
+
+class Ending(Protocol):
+    """What tells a process to end: an Event, or several."""
+
+    def is_set(self) -> bool:
+        """Whether it is to end."""
+
+
+@dataclass(eq=False)
+class _Call(Generic[Result]):
+    """A call in a process, and the works of the sessions that wait for it."""
+
+    function: Callable[..., Result]
+    arguments: tuple[object, ...]  # kept until the end: files of theirs must be open at the start
+    shared: Shared[Result] | None
+    works: list[Work[Result]] = field(default_factory=list)
+    begun: bool = False
+    began: float = field(default_factory=time.monotonic)
+
+    def is_set(self) -> bool:
+        """Whether nobody waits any more."""
+        return all(work.stopped for work in self.works)
+
+    def join(self) -> Work[Result]:
+        """Return a work of this session that waits for it too."""
+        work: Work[Result] = Work(began=self.began)
+        works = session.room().works
+        works.add(work.cancel)
+        work.future.add_done_callback(lambda _: works.discard(work.cancel))
+        if self.begun:
+            work.future.set_running_or_notify_cancel()
+        self.works.append(work)
+        return work
+
+    def run(self) -> None:
+        """Compute it, and tell every work."""
+        with _CALLS_LOCK:
+            self.begun = True
+            if self.is_set():  # while it waited for its turn
+                return
+            for work in self.works:
+                work.future.set_running_or_notify_cancel()
+        outcome: Future[Result] = Future()
+        try:
+            result = _answer(sent(self.function, self.arguments), self, self._tell)
+            if self.shared:
+                self.shared.keep(result)
+            outcome.set_result(result)
+        except Exception as error:  # noqa: BLE001  raised again where the result is wanted
+            outcome.set_exception(error)
+        with _CALLS_LOCK:
+            if self.shared and _CALLS.get(self.shared.key) is self:
+                del _CALLS[self.shared.key]
+        for work in self.works:
+            _settle(work.future, outcome)
+
+    def _tell(self, share: float, words: str) -> None:
+        for work in self.works:
+            work.share, work.words = share, words
+
+
+_CALLS: Final[dict[Hashable, _Call[Any]]] = {}
+_CALLS_LOCK: Final = Lock()
+
+
+def _settle(future: "Future[Result]", outcome: "Future[Result]") -> None:
+    """Give a work's future what came out, unless it was taken back."""
+    if future.cancelled():
+        return
+    error = outcome.exception()
+    if error is None:
+        future.set_result(outcome.result())
+    else:
+        future.set_exception(error)
+
+
+def _answer(
+    request: tuple[bytes, tuple[int, ...]],
+    ending: Ending,
+    tell: Callable[[float, str], None],
+) -> Any:  # noqa: ANN401  whatever the function returns
     """Return what a function returned in a process of its own, or raise what it raised."""
     try:
-        code, out = _run(data, cancel)
+        code, answer = _run(request, ending, tell)
     except OSError as error:
         raise LostWorker(
             "LOST_WORKER",
             f"the computing process could not be started ({error.strerror})",
             "free memory or disk space, then try again",
         ) from error
-    if code != 0:
+    if answer is None:
         raise LostWorker(
             "LOST_WORKER",
             f"the computing process ended with code {code}",
-            "memory may have run out: try fewer rows, or another method",
+            "memory may have run out: free some and try again, or take fewer rows",
         )
-    value, raised = pickle.loads(out)  # noqa: S301  from our own process
+    value, raised = answer
     if raised is not None:
         raise raised
     return value
 
 
-def _run(data: bytes, cancel: Event) -> tuple[int, bytes]:
-    """Run one process to its end, or until it is to stop; return its code and what it wrote."""
+def _run(
+    request: tuple[bytes, tuple[int, ...]],
+    ending: Ending,
+    tell: Callable[[float, str], None],
+) -> tuple[int, tuple[Any, Exception | None] | None]:
+    """Run one process to its end, or until it is to stop; return its code and its answer."""
     # Not multiprocessing: under Streamlit its children would run the page as their main module.
-    # A file and not a pipe: `communicate` leaves off sending at its first timeout (Python 3.11).
-    with TemporaryFile() as sent:
-        sent.write(data)
-        sent.seek(0)
-        with subprocess.Popen(
-            [sys.executable, "-m", "core.worker", str(os.getpid())],
-            stdin=sent,
-            stdout=subprocess.PIPE,
-            cwd=ROOT,
-            env=os.environ | {"OPENBLAS_NUM_THREADS": "1"},
-        ) as process:
-            while True:
-                if cancel.is_set():
-                    process.kill()
-                with suppress(subprocess.TimeoutExpired):
-                    out, _ = process.communicate(timeout=LOOK_S)
-                    return process.returncode, out
+    # Files and not pipes: results may be large, and a pipe would be held in memory as a whole.
+    data, handles = request
+    with ExitStack() as stack:
+        question, answer = (stack.enter_context(TemporaryFile()) for _ in range(2))
+        line = stack.enter_context(TemporaryFile(buffering=0))  # another process writes over it
+        question.write(data)
+        question.seek(0)
+        process = stack.enter_context(_process(question, answer, line, handles))
+        ends = float("inf")
+        while process.poll() is None:
+            if ending.is_set() and ends == float("inf"):
+                process.terminate()
+                ends = time.monotonic() + GRACE_S
+            if time.monotonic() > ends:
+                process.kill()
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(timeout=LOOK_S)
+            _hear(line, tell)
+        if process.returncode != 0:
+            return process.returncode, None
+        with mmap(answer.fileno(), 0, access=ACCESS_READ) as written:
+            return 0, pickle.loads(written)  # noqa: S301  from our own process
+
+
+def _process(
+    question: IO[bytes], answer: IO[bytes], line: IO[bytes], handles: tuple[int, ...]
+) -> "subprocess.Popen[bytes]":
+    command = [sys.executable, "-m", "core.worker", str(os.getpid())]
+    given: dict[str, Any] = {}  # Any: options that only POSIX has
+    if os.name == "posix":
+        command.append(str(line.fileno()))
+        given["pass_fds"] = (line.fileno(), *handles)
+    return subprocess.Popen(
+        command,
+        stdin=question,
+        stdout=answer,
+        cwd=ROOT,
+        env=os.environ | {"OPENBLAS_NUM_THREADS": "1"},
+        **given,
+    )
+
+
+def _hear(line: IO[bytes], tell: Callable[[float, str], None]) -> None:
+    """Tell how far a process says that it is."""
+    line.seek(0)
+    share, _, words = line.read(LINE).decode(errors="ignore").strip().partition(" ")
+    if share:
+        tell(float(share), words)

@@ -1,7 +1,6 @@
 """Drawing the pieces of a view: sentence, number strip, figures with their table and downloads."""
 
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Sequence
 from typing import Literal
 
 import streamlit as st
@@ -102,7 +101,7 @@ def figure(
         card.figure(side()),
         theme=None,
         width=width,
-        key=f"figure.{card.key}.{state.generation()}",
+        key=f"figure.{card.key}.{state.generation()}" if select else f"figure.{card.key}",
         alt=card.alt,
         config=_config(card.key),
         on_select="rerun" if select else "ignore",
@@ -160,11 +159,14 @@ def _choose_picture(widget: str) -> None:
     st.session_state["app.picture"] = st.session_state[widget]
 
 
-def save(contents: Table, name: str, label: str = "CSV") -> None:
-    """Offer a table as a CSV file, in which no cell can act as a spreadsheet formula."""
+def save(contents: Table | Callable[[], Table], name: str, label: str = "CSV") -> None:
+    """Offer a table as a CSV file, in which no cell can act as a spreadsheet formula.
+
+    A large table is given as a function, called once somebody wants the file.
+    """
     st.download_button(
         label,
-        lambda: csv_text(contents),
+        lambda: csv_text(contents() if callable(contents) else contents),
         f"candor_{name}.csv",
         "text/csv",
         key=f"csv.{name}",
@@ -172,11 +174,10 @@ def save(contents: Table, name: str, label: str = "CSV") -> None:
     )
 
 
-def table(contents: Table, key: str, limit: int | None = None) -> None:
+def table(contents: Table, key: str) -> None:
     """Draw a table; cells are shown as text, never as markup."""
     columns = [column.label for column in contents.columns]
-    visible = replace(contents, rows=contents.rows[:limit])
-    rows = [dict(zip(columns, row, strict=True)) for row in visible.written()]
+    rows = [dict(zip(columns, row, strict=True)) for row in contents.written()]
     st.dataframe(rows, hide_index=True, key=key, width="stretch")
 
 

@@ -1,6 +1,7 @@
 """Stable exponentials, digests and frozen arrays."""
 
 import errno
+import pickle
 import sys
 from pathlib import Path
 
@@ -15,7 +16,10 @@ from core.arrays import (
     frozen,
     log_sigmoid,
     log_softmax,
+    place_of,
     row_chunks,
+    sent,
+    shared,
     sigmoid,
     softmax,
 )
@@ -131,3 +135,31 @@ def test_what_comes_from_a_file_is_copied_unless_it_is_large(tmp_path, monkeypat
     assert not kept.flags.writeable
     (tmp_path / "a.npy").unlink()
     assert kept.tolist() == [0.0, 1.0, 2.0, 3.0]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="nothing is mapped there")
+def test_a_large_mapped_array_is_sent_as_its_place(monkeypatch):
+    monkeypatch.setattr("core.arrays.MAPPED_BYTES", 800)
+    array = empty((20, 10))
+    array[:] = np.arange(200.0).reshape(20, 10)
+    rows = shared(array)[5:]  # views of views, and not from the start
+    data, handles = sent(rows, array[::2], array[:1])
+    place = place_of(rows)
+    assert handles == (place.handle,)
+    assert (place.start, place.shape) == (400, (15, 10))
+    assert len(data) < 1600  # the other two are copied: every other row, and what is small
+    there, others, small = pickle.loads(data)
+    assert place_of(there) is not None
+    assert not there.flags.writeable
+    array[7, 3] = -1.0  # the same bytes, not others
+    assert there[2, 3] == -1.0
+    assert others.tolist() == np.arange(200.0).reshape(20, 10)[::2].tolist()
+    assert small.tolist() == [list(range(10))]
+
+
+def test_an_array_in_memory_is_sent_as_it_is(monkeypatch):
+    monkeypatch.setattr("core.arrays.MAPPED_BYTES", 0)
+    array = np.arange(200.0)
+    data, handles = sent(array)
+    assert handles == ()
+    assert pickle.loads(data)[0].tolist() == array.tolist()

@@ -4,15 +4,19 @@ import os
 import pickle
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Event
 
 import numpy as np
 import pytest
 
 from core import process_identity
+from core.arrays import sent
 from core.errors import UsageError
 from core.predictions import Predictions, ScoreKind, Task
 from core.studies.posthoc import cut
+from pages.ui import task
 from tests.core.jobs.conftest import until
 
 ROWS = Predictions(
@@ -55,11 +59,12 @@ def test_refusal_comes_back_with_code_what_where_and_remedy():
 
 
 PARENT = """
-import pickle, sys, time
+import sys, time
 from threading import Event, Thread
+from core.arrays import sent
 from pages.ui import task
 call = f"import os, time; open({sys.argv[1]!r}, 'w').write(str(os.getpid())); time.sleep(600)"
-Thread(target=task._run, args=(pickle.dumps((exec, (call,))), Event())).start()
+Thread(target=task._run, args=(sent(exec, (call,)), Event(), print)).start()
 time.sleep(600)
 """
 
@@ -87,3 +92,16 @@ def test_a_call_whose_caller_is_gone_already_is_not_begun():
         cwd=Path(__file__).parents[2],
     )
     assert (done.returncode, done.stdout) == (1, b"")
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="Windows ends it at once")
+def test_a_call_that_is_told_to_end_tidies_up(tmp_path):
+    half, ending = tmp_path / "half", Event()
+    call = f"import os, time\ntry:\n open({str(half)!r}, 'w').close()\n time.sleep(600)\n"
+    request = sent(exec, (call + f"finally:\n os.remove({str(half)!r})",))
+    with ThreadPoolExecutor(1) as pool:
+        answer = pool.submit(task._run, request, ending, print)
+        until(half.exists)
+        ending.set()
+        assert answer.result() == (1, None)
+    assert not half.exists()

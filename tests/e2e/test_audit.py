@@ -83,6 +83,23 @@ def test_a_clicked_bin_shows_its_rows(visit):
     said = int(re.search(r"([\d\u2009\u202f]+) images", rows.inner_text())[1].replace("\u2009", ""))
     assert lines[0].split(",")[:3] == ["id", "true", "predicted"]
     assert len(lines) == said + 1
+    check_a_step_draws_nothing_else(page)
+    assert not rows.count()
+
+
+def check_a_step_draws_nothing_else(page: Page):
+    """Move the slider of bins: the link and the diagram follow, other figures stay as they are."""
+    downloads = page.get_by_role("button", name="As table, downloads")
+    before = downloads.count()
+    page.evaluate(
+        "() => document.querySelectorAll('.js-plotly-plot').forEach(e => e.dataset.stays = 'yes')"
+    )
+    page.get_by_role("slider").first.press("ArrowRight")
+    expect(page.get_by_text(re.compile("16 equal-width bins"))).to_be_visible()
+    settled(page)
+    assert "bins=16" in page.url
+    expect(page.locator(".st-key-beside .js-plotly-plot[data-stays=yes]")).to_have_count(1)
+    expect(downloads).to_have_count(before)
 
 
 def test_a_bad_file_is_refused_with_what_where_and_remedy(visit, tmp_path):

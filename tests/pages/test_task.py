@@ -2,7 +2,6 @@
 
 import errno
 import os
-import pickle
 import sys
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -13,6 +12,7 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from core.arrays import sent
 from core.errors import LostWorker, Refused
 from pages.ui import session, task
 from pages.ui.task import Work, in_process, in_thread
@@ -176,11 +176,15 @@ def test_a_result_and_what_is_raised_come_out_of_a_process(works: set[Event]):
         in_process(divmod, 1, 0).future.result(PATIENCE_S)
 
 
-def ran(function: Callable[..., object], *arguments: object) -> tuple[int, bytes]:
+def nobody(share: float, words: str) -> None:
+    """Listen to nothing."""
+
+
+def ran(function: Callable[..., object], *arguments: object) -> tuple[int, Any]:
     """Run a call to its end; a test that waits in vain fails instead of hanging."""
     cancel = Event()
     with ThreadPoolExecutor(1) as pool:
-        answer = pool.submit(task._run, pickle.dumps((function, arguments)), cancel)
+        answer = pool.submit(task._run, sent(function, arguments), cancel, nobody)
         try:
             return answer.result(PATIENCE_S)
         finally:
@@ -189,37 +193,34 @@ def ran(function: Callable[..., object], *arguments: object) -> tuple[int, bytes
 
 def test_much_data_arrives_though_the_process_starts_slowly(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(task, "LOOK_S", 0.001)  # looks many times before the process reads
-    code, out = ran(len, LARGE)
-    assert (code, pickle.loads(out)) == (0, (len(LARGE), None))
+    assert ran(len, LARGE) == (0, (len(LARGE), None))
 
 
 def test_a_call_is_ended_when_told():
     cancel = Event()
     cancel.set()
-    code, out = task._run(pickle.dumps((len, (LARGE,))), cancel)
+    code, answer = task._run(sent(len, (LARGE,)), cancel, nobody)
     assert code != 0
-    assert out == b""
+    assert answer is None
 
 
 @pytest.mark.parametrize(
     ("ended", "reason"),
     [
-        ((-9, b""), "ended with code -9"),
+        ((-9, None), "ended with code -9"),
         (FULL, "No space left"),
     ],
 )
 def test_no_answer_is_a_lost_worker(ended: Any, reason: str, monkeypatch: pytest.MonkeyPatch):
-    process: Future[tuple[int, bytes]] = Future()
+    process: Future[tuple[int, None]] = Future()
     if isinstance(ended, OSError):
         process.set_exception(ended)
     else:
         process.set_result(ended)
     monkeypatch.setattr(task, "_run", lambda *_: process.result())
     with pytest.raises(LostWorker, match=reason):
-        task._answer(b"", Event())
+        task._answer((b"", ()), Event(), nobody)
 
 
 def test_an_end_without_an_answer_keeps_its_code():
-    code, out = ran(sys.exit, 3)
-    assert code == 3
-    assert out == b""
+    assert ran(sys.exit, 3) == (3, None)

@@ -2,7 +2,6 @@
 
 import io
 import math
-import mmap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
@@ -11,7 +10,7 @@ from typing import BinaryIO
 import numpy as np
 import numpy.typing as npt
 
-from core.arrays import row_chunks
+from core.arrays import FileMap, address_of, row_chunks
 from core.errors import Notice, Refused
 
 # Any dtype: text is an object array of str that a reader of ours made, never one that was loaded.
@@ -42,7 +41,7 @@ class FileBytes:
         file.seek(0)
         if size == 0:
             return cls(name, memoryview(b""), file)
-        return cls(name, memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)), file)
+        return cls(name, memoryview(FileMap.of(file.fileno())), file)
 
     @property
     def size(self) -> int:
@@ -53,7 +52,7 @@ class FileBytes:
         """Return at which byte the memory of an array begins here; None where it is elsewhere."""
         if self.size == 0:
             return None
-        start = array.__array_interface__["data"][0] - _address(self.data)
+        start = address_of(array) - address_of(np.frombuffer(self.data, np.uint8))
         return start if 0 <= start <= self.size - array.nbytes else None
 
     def array(self, start: int, dtype: np.dtype[np.generic], shape: Sequence[int]) -> Entry:
@@ -67,10 +66,6 @@ class FileBytes:
         """Last suffix of the name in lower case, without the dot."""
         stem, dot, last = self.name.rpartition(".")
         return last.lower() if dot and stem else ""
-
-
-def _address(data: memoryview) -> int:
-    return int(np.frombuffer(data, np.uint8).__array_interface__["data"][0])
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ import numpy as np
 from core.arrays import Bool, Int
 from core.metrics.binning import bin_index
 from core.metrics.records import BinTable
-from core.predictions import Predictions, Task
+from core.predictions import Outcomes, Predictions, Task
 from core.screens.kit.bin_marks import bin_words, speech
 from core.screens.kit.records import Column, Table
 
@@ -28,6 +28,7 @@ def bin_rows(
     target: int | None,
     bins: BinTable,
     index: int,
+    outcomes: Outcomes,
     *,
     limit: int | None = None,
 ) -> BinRows:
@@ -43,10 +44,11 @@ def bin_rows(
         The bins that were drawn.
     index : int
         Which one, in 0..B-1; the customdata of the dot or bar.
+    outcomes : Outcomes
+        Those of the target, in the file's order.
     limit : int, optional
         At most this many rows; all by default.
     """
-    outcomes = predictions.outcomes(target)
     edges = np.append(bins.low, bins.high[-1])
     inside = np.flatnonzero(bin_index(outcomes.confidence, edges) == index)
     order = np.lexsort((-outcomes.confidence[inside], outcomes.correct[inside]))

@@ -116,12 +116,9 @@ def reliability_view(
             caption,
             prefix=_whose(audit, chosen, pictured_target),
             log_counts=logarithmic,
-        )
+        ),
+        *unbinned_cards(audit, subject, classes, curve),
     ]
-    if any(row.gap is not None for row in classes):
-        figure_cards.append(class_card(classes, cards.level(target), caption))
-    if curve is not None:
-        figure_cards.append(risk_card(*curve, audit.main.metrics.get("aurc"), caption))
     return ReliabilityView(
         eyebrow=_eyebrow(audit, target, subject),
         sentence=doubted(verdict_sentence(target), audit.notices),
@@ -132,9 +129,31 @@ def reliability_view(
         notices=_notices(audit, subject),
         unavailable=cards.unavailable_table(audit),
         scores=cards.scores_table(audit, target),
-        parts=label_table(audit.labels) if audit.labels else class_table(classes),
+        parts=parts_table(audit, classes),
         log_counts=logarithmic,
     )
+
+
+def unbinned_cards(
+    audit: Audit,
+    subject: Subject,
+    classes: tuple[ClassRow, ...] = (),
+    curve: tuple[Float, Float] | None = None,
+) -> tuple[FigureCard, ...]:
+    """Return the figures that are the same under any bins; parameters as of `reliability_view`."""
+    own = pictured(audit)
+    caption = cards.caption(audit, own, subject.split, subject.digest)
+    figure_cards = []
+    if any(row.gap is not None for row in classes):
+        figure_cards.append(class_card(classes, cards.level(own), caption))
+    if curve is not None:
+        figure_cards.append(risk_card(*curve, audit.main.metrics.get("aurc"), caption))
+    return tuple(figure_cards)
+
+
+def parts_table(audit: Audit, classes: tuple[ClassRow, ...]) -> Table:
+    """Return the numbers by label, or by class; no rows where there is neither."""
+    return label_table(audit.labels) if audit.labels else class_table(classes)
 
 
 def pictured(audit: Audit, chosen: TargetAudit | None = None) -> TargetAudit:

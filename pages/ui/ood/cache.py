@@ -52,6 +52,7 @@ def dropped() -> dict[str, session.Draft]:
 def owner_of(draft: session.Draft) -> cache.Run:
     """Return what the page needs to know of a dropped file."""
     parts = draft.result.splits
+    first = next(iter(parts.values()))
     return cache.Run(
         id=draft.id,
         name=draft.name,
@@ -59,8 +60,10 @@ def owner_of(draft: session.Draft) -> cache.Run:
         splits=(),
         split="",
         digests=tuple(part.digest for part in parts.values()),
+        lengths=tuple(part.n for part in parts.values()),
+        task=first.task,
         file_digest=draft.result.digest,
-        class_names=next(iter(parts.values())).class_names,
+        class_names=first.class_names,
         notices=draft.result.notices,
         outside=tuple(parts),
     )

@@ -38,9 +38,7 @@ def target(run: cache.Run, audit: Audit) -> int | None:
 
 
 def bins() -> tuple[str, int]:
-    """Return how answers are binned, and into how many; plain words take the defaults."""
-    if state.plain():
-        return BinRule.EQUAL_WIDTH, defaults.N_BINS
+    """Return how answers are binned, and into how many."""
     rule = controls.segments(
         "Bins",
         "rule",
@@ -66,8 +64,6 @@ def bins() -> tuple[str, int]:
 
 def log_counts() -> bool | None:
     """Return whether counts are drawn on a logarithmic scale; None leaves it to the data."""
-    if state.plain():
-        return None
     scale = controls.segments(
         "Histogram",
         "counts",

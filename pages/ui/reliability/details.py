@@ -7,7 +7,7 @@ import streamlit as st
 from core.metrics.records import Audit, TargetAudit
 from core.screens.kit import cards
 from core.screens.kit.records import Table, Tile
-from pages.ui import cache, frame, widgets
+from pages.ui import audits, cache, frame, widgets
 
 PARTS_OPEN = 20  # with more classes the table starts folded
 
@@ -43,8 +43,10 @@ def metrics(run: cache.Run, split: str, target_audit: TargetAudit) -> None:
     )
     if not every.open:
         return
-    full = cache.audit(run, split, ())
     with every:
+        full = audits.every_metric(run, split)
+        if full is None:
+            return
         scores = cards.scores_table(full, _beside(full, target_audit))
         widgets.table(scores, key="table.scores")
         widgets.save(scores, "metrics")

@@ -1,8 +1,11 @@
 """The figures of the Reliability page, and the rows behind the bin that is clicked."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import partial
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from core.arrays import Float
 from core.metrics.records import Audit, TargetAudit
@@ -10,7 +13,7 @@ from core.metrics.selective import risk_coverage
 from core.predictions import Task
 from core.screens.kit.records import FigureCard
 from core.screens.reliability.rows import bin_rows
-from pages.ui import cache, state, widgets
+from pages.ui import audits, cache, state, widgets
 
 ROWS_SHOWN = 200
 DIAGRAM_WIDTH = 486  # where square, axis and histogram fit without a hole between them
@@ -20,25 +23,45 @@ def risk_curve(run: cache.Run, split: str, audit: Audit) -> tuple[Float, Float] 
     """Return the risk-coverage curve of the answers; labels have no single answer."""
     if audit.task == Task.MULTILABEL:
         return None
-    return risk_coverage(cache.prepared(run, split, None).resamples.ranked)
+    answers = audits.prepared(run, split, None)
+    return risk_coverage(answers.ranked) if answers else None
 
 
-def draw(cards: Mapping[str, FigureCard]) -> int | None:
-    """Draw the diagram, and what there is beside it; return the bin that was clicked."""
+@dataclass(frozen=True)
+class Places:
+    """Where figures stand, in two columns: those of the bins above those of no bins."""
+
+    diagram: DeltaGenerator
+    risk: DeltaGenerator
+    gap: DeltaGenerator
+    classes: DeltaGenerator
+
+
+def places() -> Places:
+    """Return where figures will stand."""
     with st.container(horizontal=True, gap="medium", key="figures"):
         left = st.container(width=DIAGRAM_WIDTH, key="diagram")
         right = st.container(key="beside")
-    with left:
+    return Places(left.container(), left.container(), right.container(), right.container())
+
+
+def binned(at: Places, cards: Mapping[str, FigureCard]) -> int | None:
+    """Draw the diagram and the gaps in its bins; return the bin that was clicked."""
+    # containers of this fragment: fragments within it would pile up in those of the page
+    with at.diagram.container():
         picked = widgets.figure(cards["reliability"], select=True)
         widgets.caption("Click a dot or a bar to see the rows of its bin.")
-        if "risk" in cards:
-            widgets.figure(cards["risk"])
-    with right:
-        for name in ("gap", "classes"):
-            if name in cards:
-                widgets.figure(cards[name])
+    with at.gap.container():
+        widgets.figure(cards["gap"])
     points = picked["selection"]["points"] if isinstance(picked, dict) else []
     return _first(points[0]["customdata"]) if points else None
+
+
+def unbinned(at: Places, cards: Iterable[FigureCard]) -> None:
+    """Draw the figures that are the same under any bins."""
+    for card in cards:
+        with at.risk if card.key == "risk" else at.classes:
+            widgets.figure(card)
 
 
 def _first(value: object) -> int:
@@ -52,13 +75,15 @@ def rows(run: cache.Run, split: str, target_audit: TargetAudit, index: int | Non
     """Show the rows of a bin, if any."""
     if index is None:
         return
-    arrays = cache.predictions(run, split)
-    bin_list = bin_rows(arrays, target_audit.target, target_audit.bins, index)
+    arrays, target = cache.predictions(run, split), target_audit.target
+    outcomes = audits.outcomes(run, split, target)
+    list_rows = partial(bin_rows, arrays, target, target_audit.bins, index, outcomes)
+    bin_list = list_rows(limit=ROWS_SHOWN)
     with st.container(border=True, key="bin_rows"):
         widgets.title("Rows of this bin", bin_list.text)
-        widgets.table(bin_list.table, key=f"rows.{index}", limit=ROWS_SHOWN)
+        widgets.table(bin_list.table, key=f"rows.{index}")
         if bin_list.total > ROWS_SHOWN:
             widgets.caption(f"The first {ROWS_SHOWN} of {bin_list.total}; the file has all.")
         with st.container(horizontal=True):
-            widgets.save(bin_list.table, f"bin_{index}", "All rows of this bin, CSV")
+            widgets.save(lambda: list_rows().table, f"bin_{index}", "All rows of this bin, CSV")
             st.button("Close", key="rows.close", on_click=state.next_generation)

@@ -87,7 +87,7 @@ def test_rows_of_all_bins_are_the_counts_of_the_diagram(found):
     main = audit(found, QUICK).main
     for i, n in enumerate(main.bins.count):
         if n:
-            rows = bin_rows(found, None, main.bins, i, limit=7)
+            rows = bin_rows(found, None, main.bins, i, found.outcomes(None), limit=7)
             assert rows.total == n
             assert len(rows.table.rows) == min(n, 7)
     texts = rows.text
@@ -104,13 +104,18 @@ def test_rows_show_the_surest_mistakes_first():
         row_ids=("w", "x", "y", "z", "v"),
     )
     bins = diagram(prepare(made, None, n_resamples=50, seed=0), n_bins=5, level=0.95).bins
-    rows = bin_rows(made, None, bins, 3).table.rows
+    rows = bin_rows(made, None, bins, 3, made.outcomes(None)).table.rows
     assert rows == (
         ("v", "dog", "cat", 0.79),
         ("w", "dog", "cat", 0.75),
         ("y", "cat", "cat", 0.72),
     )
-    assert bin_rows(made, None, bins, 4).table.rows[0] == ("z", "dog", "cat", 0.85)
+    assert bin_rows(made, None, bins, 4, made.outcomes(None)).table.rows[0] == (
+        "z",
+        "dog",
+        "cat",
+        0.85,
+    )
 
 
 @pytest.fixture(scope="module")
@@ -129,7 +134,7 @@ def films():
 
 def test_rows_of_a_label_say_present_or_absent(films):
     bins = diagram(prepare(films, 1, n_resamples=50, seed=0), n_bins=5, level=0.95).bins
-    rows = bin_rows(films, 1, bins, 4).table.rows
+    rows = bin_rows(films, 1, bins, 4, films.outcomes(1)).table.rows
     assert {row[2] for row in rows} == {"present"}
     assert {row[1] for row in rows} <= {"present", "absent"}
     assert rows[0][0].isdigit()

@@ -1,0 +1,65 @@
+"""How far long work is: the loops that do it say so, whoever waits for it hears it.
+
+Nobody listens unless `listen` was called, as in a process that computes for a page. Standard
+library only.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import ClassVar
+
+Listener = Callable[[float, str], None]
+
+
+@dataclass
+class Part:
+    """A part of the work: what is done in it, from which share to which, over how many cells."""
+
+    words: str
+    start: float
+    end: float
+    cells: int
+    passed: int = 0
+
+    current: ClassVar["Part | None"] = None
+    listener: ClassVar[Listener | None] = None
+
+    def tell(self) -> None:
+        """Say how far it is."""
+        if Part.listener is not None:
+            inner = min(1.0, self.passed / max(1, self.cells))
+            Part.listener(self.start + (self.end - self.start) * inner, self.words)
+
+
+def listen(listener: Listener) -> None:
+    """Call a function with the share that is done, and what is being done, from now on."""
+    Part.listener = listener
+
+
+@contextmanager
+def part(words: str, start: float, end: float, cells: int) -> Iterator[None]:
+    """Say what is done in the body.
+
+    Parameters
+    ----------
+    words : str
+        What is done, for the page.
+    start, end : float
+        Shares of the whole that are done before and after it.
+    cells : int
+        How many `passed` will have counted at its end.
+    """
+    before, Part.current = Part.current, Part(words, start, end, cells)
+    Part.current.tell()
+    try:
+        yield
+    finally:
+        Part.current = before
+
+
+def passed(cells: int) -> None:
+    """Say that so many more cells are done."""
+    if Part.current is not None:
+        Part.current.passed += cells
+        Part.current.tell()

@@ -1,0 +1,189 @@
+"""The audit of a split: at once where that is quick, in a process of its own where it is large.
+
+A large one is begun once for all sessions that open it, watched and stopped as any `Task`; while
+there is no result, what is asked for here is None, and the page shows how far it is.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final, Generic, TypeVar
+
+import streamlit as st
+
+from core.configs import AuditConfig, BinRule
+from core.library import StoredSplit
+from core.metrics import suite
+from core.metrics.estimates import PreparedTarget
+from core.metrics.records import Audit, ClassRow, TargetAudit
+from core.predictions import Outcomes
+from core.predictions import Task as Kind
+from core.screens.kit.numbers import count
+from core.studies.reliability import (
+    Source,
+    SplitAudit,
+    TargetRows,
+    audit_every_metric,
+    audit_split,
+    prepare_target,
+)
+from pages.ui import cache
+from pages.ui.escape import esc
+from pages.ui.scoped import Results
+from pages.ui.task import Shared, Task, Work, in_process
+
+LARGE_CELLS: Final = 20_000_000  # scores; fewer are read in a tenth of a second
+LARGE_CLAIMS: Final = 200_000  # rows, of each label; fewer are resampled in a second
+KEPT: Final = 4  # of each kind; that of a million rows holds 130 MB
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True)
+class _Step(Generic[Result]):
+    """What is computed elsewhere, as a key: a function, and what it is given after the scores."""
+
+    run: cache.Run
+    split: str
+    function: Callable[..., Result]
+    given: tuple[object, ...]
+    words: str
+
+    @property
+    def known(self) -> Result | None:
+        """What was computed before, or None."""
+        result: Result | None = _results(self.run, self.function.__name__).get(self)
+        return result
+
+    def keep(self, result: Result) -> None:
+        """Keep what was computed."""
+        _results(self.run, self.function.__name__).put(self, result)
+
+    def computed(self) -> Result | None:
+        """Return what is known; what is not is under way, or stopped, and said so."""
+        results = _results(self.run, self.function.__name__)
+        known = self.known
+
+        def start() -> Work[Result]:
+            shared: Shared[Result] = Shared(self, lambda result: results.put(self, result))
+            return in_process(
+                self.function, _source(self.run, self.split), *self.given, shared=shared
+            )
+
+        task = Task(self.function.__name__, self, self._text(), start)
+        if known is None:
+            return task.wait()
+        task.forget()
+        return known
+
+    def _text(self) -> str:
+        rows, classes = self.run.n(self.split), len(self.run.class_names)
+        size = f"{count(rows)} rows of {count(classes)} classes"
+        return f"{self.words} “{esc(self.run.name)}”, {size}."
+
+
+def large(run: cache.Run, split: str) -> bool:
+    """Whether its audit would keep a page waiting: then a process of its own makes it."""
+    rows, classes = run.n(split), len(run.class_names)
+    claims = rows * classes if run.task is Kind.MULTILABEL else rows
+    return claims > LARGE_CLAIMS or rows * classes > LARGE_CELLS
+
+
+def audit(run: cache.Run, split: str) -> Audit | None:
+    """Return the headlines of a split with the product's defaults."""
+    if not large(run, split):
+        return cache.audit(run, split)
+    opened = _opened(run, split)
+    return opened.audit if opened else None
+
+
+def classes(run: cache.Run, split: str) -> tuple[ClassRow, ...]:
+    """Return the per-class rows of a split whose audit is known."""
+    if not large(run, split):
+        return cache.classes(run, split)
+    opened = _opened(run, split)
+    return opened.classes if opened else ()
+
+
+def prepared(run: cache.Run, split: str, target: int | None) -> PreparedTarget | None:
+    """Return one target of a split whose audit is known, as every slider move reads it."""
+    if not large(run, split):
+        return cache.prepared(run, split, target)
+    opened = _opened(run, split)
+    if opened and target in opened.prepared:
+        return opened.prepared[target]
+    rows = _target(run, split, target).computed()
+    return rows.prepared if rows else None
+
+
+def diagram(ready: PreparedTarget, *, n_bins: int, rule: str) -> TargetAudit:
+    """Return the bins of a target under the chosen rule, with interval and noise floor."""
+    return suite.diagram(ready, n_bins=n_bins, rule=BinRule(rule), level=AuditConfig().level)
+
+
+def every_metric(run: cache.Run, split: str) -> Audit | None:
+    """Return the audit with all metrics, which takes several times as long."""
+    if not large(run, split):
+        return cache.audit(run, split, ())
+    step = _Step(run, split, audit_every_metric, (), "Computing every metric of")
+    return step.computed()
+
+
+def outcomes(run: cache.Run, split: str, target: int | None) -> Outcomes:
+    """Return what a diagram that is drawn says of each row, in the file's order."""
+    rows = _target(run, split, target).known if large(run, split) else None
+    return rows.outcomes if rows else cache.predictions(run, split).outcomes(target)
+
+
+def known(run: cache.Run, split: str) -> Audit | None:
+    """Return the headlines of a split where they are known, or quick to make."""
+    if not large(run, split):
+        return cache.audit(run, split)
+    opened = _split(run, split).known
+    return opened.audit if opened else None
+
+
+def hand_over(draft: cache.Run, run: cache.Run) -> None:
+    """Keep for a run what is known of the draft that it was, so that nothing is computed again."""
+    for split in run.splits:
+        opened = _split(draft, split).known if large(draft, split) else None
+        if opened:
+            _split(run, split).keep(opened)
+
+
+def _split(run: cache.Run, split: str) -> _Step[SplitAudit]:
+    return _Step(run, split, audit_split, (cache.HEADLINES,), "Auditing")
+
+
+def _opened(run: cache.Run, split: str) -> SplitAudit | None:
+    opened = _split(run, split).computed()
+    if opened is not None:
+        cache.take_over(run, split, opened.rows)
+    return opened
+
+
+def _target(run: cache.Run, split: str, target: int | None) -> _Step[TargetRows]:
+    name = "" if target is None else esc(run.class_names[target])
+    return _Step(run, split, prepare_target, (target,), f"Looking at {name} in")
+
+
+def _source(run: cache.Run, split: str) -> Source:
+    """Return the scores of a draft, and where those of a stored run lie."""
+    if run.draft:
+        return cache.predictions(run, split)
+    return StoredSplit(run.id, split, run.n(split) * len(run.class_names))
+
+
+@st.cache_resource(max_entries=8, show_spinner=False)
+def _library_results(kind: str) -> Results[_Step[Any], Any]:
+    del kind  # part of the key
+    return Results(KEPT)
+
+
+@st.cache_resource(scope="session", max_entries=8, show_spinner=False)
+def _draft_results(kind: str) -> Results[_Step[Any], Any]:
+    del kind
+    return Results(KEPT)
+
+
+def _results(run: cache.Run, kind: str) -> Results[_Step[Any], Any]:
+    """Return where what was computed of a run is kept; of a draft it belongs to its session."""
+    return _draft_results(kind) if run.draft else _library_results(kind)

@@ -1,0 +1,62 @@
+"""What the bins decide: drawn anew by itself when they change, and the rest of the page is not."""
+
+from dataclasses import dataclass
+
+from streamlit.delta_generator import DeltaGenerator
+
+from core.metrics.estimates import PreparedTarget
+from core.metrics.records import Audit
+from core.screens.kit.records import Table
+from core.screens.reliability.view import Subject, reliability_view
+from pages.ui import audits, cache, controls, frame, widgets
+from pages.ui.reliability import choices, details, figures
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What the page speaks of, whatever the bins."""
+
+    run: cache.Run
+    split: str
+    audit: Audit
+    ready: PreparedTarget
+    subject: Subject
+    parts: Table
+
+
+@dataclass(frozen=True)
+class Places:
+    """Where what the bins decide stands, in the order of the page."""
+
+    head: DeltaGenerator
+    numbers: DeltaGenerator
+    controls: DeltaGenerator
+    figures: figures.Places
+    below: DeltaGenerator
+
+
+@frame.fragment
+def draw(shown: Shown, at: Places) -> None:
+    """Draw the choice of bins, and all that depends on it."""
+    run, split, audit = shown.run, shown.split, shown.audit
+    with at.controls:
+        rule, n_bins = choices.bins()
+        log_counts = choices.log_counts()
+    target_audit = audits.diagram(shown.ready, n_bins=n_bins, rule=rule)
+    view = reliability_view(audit, shown.subject, chosen=target_audit, log_counts=log_counts)
+    with at.head:
+        widgets.eyebrow(view.eyebrow, controls.chip(run))
+        widgets.sentence(view.sentence)
+    with at.numbers:
+        if audit.labels:
+            widgets.second(f"All together: {audit.main.verdict.text}")
+        widgets.strip(view.numbers)
+        frame.notices(view.notices)
+    bin_index = figures.binned(at.figures, view.figures)
+    with at.below.container():
+        figures.rows(run, split, target_audit, bin_index)
+        widgets.key(view.key)
+        widgets.caption(view.caption)
+        details.meanings(view.numbers)
+        details.parts(shown.parts)
+        details.metrics(run, split, target_audit)

@@ -1,0 +1,49 @@
+"""How far long work is: told by loops, heard by whoever listens, and by nobody else."""
+
+import pytest
+
+from core import progress
+from core.arrays import row_chunks
+from core.progress import Part, part
+
+
+@pytest.fixture
+def heard(monkeypatch) -> list[tuple[float, str]]:
+    monkeypatch.setattr(Part, "listener", None)
+    told: list[tuple[float, str]] = []
+    progress.listen(lambda share, words: told.append((share, words)))
+    return told
+
+
+def test_loops_over_rows_tell_how_far_they_are(heard):
+    with part("Reading", 0.5, 1.0, 8 * 4):
+        for _ in row_chunks(8, 4, 2 * 4 * 8):  # two rows of four float64 at a time
+            pass
+    assert heard == [(share, "Reading") for share in (0.5, 0.625, 0.75, 0.875, 1.0)]
+
+
+def test_more_than_was_expected_is_no_more_than_all(heard):
+    with part("Reading", 0.0, 0.25, 10):
+        progress.passed(25)
+    assert heard[-1] == (0.25, "Reading")
+
+
+def test_a_part_within_another_speaks_for_itself(heard):
+    with part("Outer", 0.0, 1.0, 4):
+        progress.passed(1)
+        with part("Inner", 0.3, 0.4, 1):
+            progress.passed(1)
+        progress.passed(1)
+    assert heard == [
+        (0.0, "Outer"),
+        (0.25, "Outer"),
+        (0.3, "Inner"),
+        (0.4, "Inner"),
+        (0.5, "Outer"),
+    ]
+
+
+def test_nothing_is_told_outside_of_parts(heard):
+    for _ in row_chunks(8, 4):
+        progress.passed(1)
+    assert not heard

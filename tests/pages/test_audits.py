@@ -1,0 +1,215 @@
+"""Large splits: audited elsewhere with the same numbers, watched, stopped, shared, kept."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from threading import Event
+
+import numpy as np
+import pytest
+import streamlit as st
+from pandas import DataFrame
+
+from core import arrays
+from core.library import SAMPLES, Library, RunSource
+from core.predictions import Predictions, ScoreKind, Task
+from pages.ui import audits, task
+from tests.pages.seen import fine, html, opened, said, until
+
+N, K = 400, 3
+STOP, GO_ON = "audit_split.stop", "audit_split.go_on"
+
+
+def made(n_classes: int = K, of: Task = Task.MULTICLASS) -> Predictions:
+    rng = np.random.default_rng(1)
+    shape = (N, n_classes) if of is Task.MULTILABEL else N
+    top = 2 if of is Task.MULTILABEL else n_classes
+    return Predictions(
+        of, ScoreKind.LOGITS, rng.normal(size=(N, n_classes)), rng.integers(0, top, shape)
+    )
+
+
+@pytest.fixture
+def keep(home):
+    def kept(predictions: Predictions | None = None) -> str:
+        source = RunSource("a.npz", "")
+        splits = {"test": predictions or made()}
+        return Library(home, SAMPLES).keep("big one", splits, source=source, summary={}).id
+
+    return kept
+
+
+def page(run: str, **query: str):
+    return opened("reliability", run=run, **query)
+
+
+def words_of(test) -> list[str]:
+    """Return all that the page says once it is whole."""
+    until(fine(test), lambda: "Reliability diagram" in html(test))
+    return [one.proto.body for one in fine(test).main.get("html")]
+
+
+@pytest.mark.parametrize(
+    ("of", "n_classes"), [(Task.MULTICLASS, K), (Task.BINARY, 2), (Task.MULTILABEL, 2)]
+)
+def test_a_large_split_is_audited_elsewhere_with_the_same_numbers(keep, monkeypatch, of, n_classes):
+    run = keep(made(n_classes, of))
+    here = words_of(page(run))
+    monkeypatch.setattr(audits, "LARGE_CLAIMS", 0)
+    st.cache_resource.clear()
+    test = page(run)
+    assert "Looking at “big one”." in said(test)
+    assert f"big one”, {N} rows of {n_classes} classes." in said(test)
+    assert test.button(key=STOP)
+    assert words_of(test) == here
+    assert words_of(page(run)) == here
+    assert not task._CALLS
+
+
+def test_a_class_and_every_metric_are_computed_elsewhere_as_here(keep, monkeypatch):
+    run = keep()
+    here = page(run, of="1")
+    expected, metrics = words_of(here), unfolded_metrics(here)
+    monkeypatch.setattr(audits, "LARGE_CLAIMS", 0)
+    st.cache_resource.clear()
+    test = page(run, of="1")
+    assert words_of(test) == expected
+    assert unfolded_metrics(test).equals(metrics)
+
+
+def unfolded_metrics(test) -> DataFrame:
+    """Return the table of every metric."""
+    test.session_state["details.scores"] = True
+    until(fine(test.run()), lambda: test.dataframe)
+    return fine(test).dataframe[0].value
+
+
+@pytest.fixture
+def calls(monkeypatch) -> "Calls":
+    """Let processes wait, and everything be large."""
+    monkeypatch.setattr(audits, "LARGE_CLAIMS", 0)
+    st.cache_resource.clear()
+    calls = Calls(task._run)
+    monkeypatch.setattr(task, "_run", calls.run)
+    yield calls
+    calls.go.set()
+
+
+@dataclass
+class Calls:
+    """Calls in processes: how many were begun and ended, and a gate before which they wait."""
+
+    real: Callable
+    begun: int = 0
+    ended: int = 0
+    go: Event = field(default_factory=Event)
+
+    def run(self, request, ending, tell):
+        self.begun += 1
+        tell(0.25, "Reading the scores")
+        while not self.go.wait(0.01):
+            if ending.is_set():
+                self.ended += 1
+                return -9, None
+        return self.real(request, ending, tell)
+
+
+@pytest.fixture
+def draft(home, tmp_path, monkeypatch, calls):
+    """Return the page of a draft whose audit is done."""
+    monkeypatch.setenv("CANDOR_IMPORT", str(tmp_path))
+    monkeypatch.setattr(arrays, "MAPPED_BYTES", 1)  # it lies in a file without a name
+    np.savez(tmp_path / "big.npz", logits=made().scores, labels=made().labels)
+    test = opened()
+    test.text_input(key="import.path").set_value(str(tmp_path / "big.npz"))
+    test.button(key="import.read").click().run()
+    test.button(key="import.audit").click().run()
+    assert "Looking at “big”." in said(test)
+    calls.go.set()
+    words_of(test)
+    return test
+
+
+def kept_form(test, name: str):
+    test.text_input[0].set_value(name)
+    (keep,) = [button for button in test.button if button.label == "Keep"]
+    return keep.click().run()
+
+
+def test_a_large_draft_is_kept_elsewhere_and_not_audited_again(home, draft, calls):
+    calls.go.clear()
+    kept_form(draft, "mine")
+    assert "Keeping “mine” in the library." in said(fine(draft))
+    until(draft, lambda: calls.begun == 2)
+    calls.go.set()
+    until(draft, lambda: draft.query_params.get("run"))
+    (row,) = [row for row in Library(home, SAMPLES).rows() if row.name == "mine"]
+    assert draft.query_params["run"] in (row.id, [row.id])
+    assert "Only you see this draft" not in said(draft)
+    assert "Reliability diagram" in "".join(words_of(draft))
+    assert calls.begun == 2
+    kept = Library(home, SAMPLES).load(row.id, "test")
+    assert kept.scores.tolist() == made().scores.tolist()
+
+
+def test_to_discard_a_draft_stops_its_keeping(home, draft, calls):
+    calls.go.clear()
+    kept_form(draft, "mine")
+    until(draft, lambda: calls.begun == 2)
+    draft.button(key="draft.discard").click().run()
+    until(draft, lambda: calls.ended)
+    assert not [row for row in Library(home, SAMPLES).rows() if row.name == "mine"]
+
+
+def test_how_far_it_is_is_drawn_in_words(keep, calls):
+    test = page(keep())
+    until(test, lambda: test.get("progress"))
+    (bar,) = test.get("progress")
+    assert (bar.proto.value, bar.proto.text) == (25, "Reading the scores")
+
+
+def test_what_is_stopped_ends_and_goes_on_when_told(keep, calls):
+    test = page(keep())
+    until(test, lambda: calls.begun)
+    test.button(key=STOP).click().run()
+    assert "Stopped: Auditing “big one”" in said(test)
+    assert "Looking at “big one”." in said(test)
+    until(test, lambda: calls.ended)
+    until(test, lambda: not task._CALLS)
+    calls.go.set()
+    test.button(key=GO_ON).click().run()
+    words_of(test)
+    assert (calls.begun, calls.ended) == (2, 1)
+
+
+def test_sessions_share_what_runs_until_the_last_one_stops_it(keep, calls):
+    run = keep()
+    one, two = page(run), page(run)
+    until(one, lambda: calls.begun)
+    one.button(key=STOP).click().run()
+    assert "Stopped" in said(one)
+    assert two.run().button(key=STOP)
+    assert not calls.ended
+    one.button(key=GO_ON).click().run()
+    calls.go.set()
+    assert words_of(one) == words_of(two)
+    assert calls.begun == 1
+    assert words_of(page(run)) == words_of(two)  # a third session finds it
+    assert (calls.begun, calls.ended) == (1, 0)
+
+
+def test_what_the_last_session_stops_is_ended(keep, calls):
+    run = keep()
+    one, two = page(run), page(run)
+    until(one, lambda: calls.begun)
+    one.button(key=STOP).click().run()
+    two.button(key=STOP).click().run()
+    until(one, lambda: calls.ended)
+
+
+def test_a_failure_is_said_and_can_be_tried_again(keep, calls, monkeypatch):
+    monkeypatch.setattr(task, "_run", lambda *_: (-9, None))
+    test = page(keep())
+    until(test, lambda: test.error)
+    assert "ended with code -9" in said(test)
+    assert "Looking at “big one”." in said(test)
+    assert test.button(key="audit_split.again")
