@@ -1,5 +1,6 @@
 """``python -m core.compiled``: compile every loop, unless that was done before."""
 
 import core.compiled.classes
+import core.compiled.others
 import core.compiled.resamples
 import core.compiled.rows  # noqa: F401  compiles for the types that it names
