@@ -28,7 +28,6 @@ from tests.benchmarks.gpu.sizes import SIZES, Size
 
 ROOT: Final = Path(__file__).parents[3]
 FINDINGS: Final = 14
-LIMIT_S: Final = 30.0  # of the training that runs out of memory
 Figures = dict[str, Any]  # Any: plain JSON values
 
 
@@ -258,7 +257,7 @@ def memory(size: Size) -> Figures:
     config = digits(size.large_model, size, epochs=1, batch_size=1024)
     with tempfile.TemporaryDirectory() as home:
         jobs = LocalJobs(Path(home))
-        (job,) = jobs.submit([config], wants=size.device, time_limit=LIMIT_S)
+        (job,) = jobs.submit([config], wants=size.device, time_limit=size.job_s)
         while not jobs.get(job.id).state.ended:
             time.sleep(0.1)
             jobs.tick()

@@ -40,7 +40,9 @@ def test_every_stage_has_its_time_its_words_and_its_function():
     assert set(ALLOWANCES) == set(stages.STAGES) == set(WORDS)
     assert sum(ALLOWANCES.values()) <= TOTAL_S == 9 * 60
     assert ALLOWANCES["compiled"] > SIZES["full"].compiled_s
-    assert ALLOWANCES["memory"] > stages.LIMIT_S
+    assert SIZES["full"].patience == 1
+    for size in SIZES.values():
+        assert size.patience * ALLOWANCES["memory"] > size.job_s
 
 
 @pytest.mark.parametrize(
