@@ -6,7 +6,7 @@ PY := .venv/bin/python
 # Tests are compiled once and not at every start, whatever the shell asks for.
 test check check-numbers soak: export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: app test check check-static check-all check-numbers bench bench-loops soak samples shots chromium clean
+.PHONY: app test check check-static check-all check-numbers bench bench-loops gpu soak samples shots chromium clean
 .DEFAULT_GOAL := app
 
 .venv/.app: requirements.txt
@@ -70,12 +70,17 @@ SIZES ?= S M L XL
 bench: .venv/.test $(PEERS)/.done
 	$(PY) -m tests.benchmarks.peers --sizes $(SIZES) --write
 
-# Candor's own loops, beside their definitions written plainly.
-bench-loops: .venv/.test
+# Candor's own loops, beside their definitions written plainly and Lightning's Trainer.
+bench-loops: .venv/.test $(PEERS)/.done
 	$(PY) -m tests.benchmarks.bench_slider
 	$(PY) -m tests.benchmarks.bench_calibrators
 	$(PY) -m tests.benchmarks.bench_losses
-	$(PY) -m tests.benchmarks.bench_training
+	$(PEERS)/bin/python -m tests.benchmarks.bench_training
+
+# At most 9 minutes on one GPU: docs/gpu.md with its figures beside it. Without a GPU the same
+# stages at small sizes on the CPU, into build/gpu.
+gpu: .venv/.test
+	$(PY) -m tests.benchmarks.gpu
 
 soak: .venv/.test chromium
 	$(PY) -m pytest -n 2 --dist loadfile -m soak

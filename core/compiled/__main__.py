@@ -3,5 +3,6 @@
 import core.compiled.draws
 import core.compiled.merge
 import core.compiled.nodes
+import core.compiled.others
 import core.compiled.resamples
 import core.compiled.rows  # noqa: F401  compiles for the types that it names

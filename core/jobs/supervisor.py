@@ -32,7 +32,7 @@ PROGRAMS: Final = {"train": "core.training", "evaluate": "core.inference"}
 GRACE_S: Final = 5.0
 LOOK_S: Final = 0.1
 ASK_S: Final = 0.5  # how often the table is asked whether to stop
-LINES: Final = 50
+LINES: Final = 1_000  # a traceback through a deep network has hundreds
 
 
 def main(home: Path, programs: Mapping[str, str] = PROGRAMS) -> int:

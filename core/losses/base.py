@@ -4,10 +4,10 @@ from abc import ABC, abstractmethod
 
 import torch
 from torch import Tensor, nn
-from torch.autograd.function import BackwardCFunction, FunctionCtx, once_differentiable
 from torch.nn import functional
 
 from core.losses.bins import GammaUpdate
+from core.losses.others import OtherClasses
 from core.predictions import Task
 
 
@@ -98,36 +98,20 @@ class Loss(nn.Module, ABC):
         """
         if self.task is Task.MULTILABEL:
             return logits * (2 * targets.to(logits.dtype) - 1)
-        log_odds: Tensor = _TrueLogOdds.apply(logits, targets)
+        log_odds: Tensor = OtherClasses.apply(logits, targets, False)[0]
         return log_odds
+
+    def squared_distance(self, logits: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
+        """Return ||softmax - onehot||^2 in [0, 2] and the true log-odds, (N,) each.
+
+        Not for many labels. The other classes share 1 - p in the proportions s, so the distance is
+        (1 - p)^2 (1 + sum of s^2), which is exact where 1 - p is small.
+        """
+        log_odds, squares = OtherClasses.apply(logits, targets, False)
+        return log_odds.neg().sigmoid().square() * (1 + squares), log_odds
 
     def cross_entropy(self, logits: Tensor, targets: Tensor) -> Tensor:
         """Return -log p of what is true, (N,) or (N, L)."""
         if self.task is Task.MULTILABEL:
             return -functional.logsigmoid(self.true_log_odds(logits, targets))
         return functional.cross_entropy(logits, targets, reduction="none")
-
-
-class _TrueLogOdds(torch.autograd.Function):
-    """The true logit minus log-sum-exp of all others.
-
-    The gradient is 1 at the true class and minus the softmax of the others. Written out because
-    autograd makes three more passes over the (N, K) logits, which is half the time of a step.
-    """
-
-    @staticmethod
-    def forward(ctx: FunctionCtx, logits: Tensor, targets: Tensor) -> Tensor:
-        true = targets.unsqueeze(-1)
-        others = logits.scatter(-1, true, -torch.inf)
-        share = others.softmax(dim=-1)
-        ctx.save_for_backward(share, true)
-        # the largest share is exp(largest logit - log-sum-exp)
-        log_sum = others.amax(dim=-1, keepdim=True) - share.amax(dim=-1, keepdim=True).log()
-        return (logits.gather(-1, true) - log_sum).squeeze(-1)
-
-    @staticmethod
-    @once_differentiable  # the shares are kept as numbers: a second derivative would be wrong
-    def backward(ctx: BackwardCFunction, grad: Tensor) -> tuple[Tensor, None]:
-        share, true = ctx.saved_tensors  # type: ignore[misc]  # typed as if of one
-        column = grad.unsqueeze(-1)
-        return (share * -column).scatter_(-1, true, column), None

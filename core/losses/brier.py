@@ -18,11 +18,4 @@ class Brier(Loss):
         """Return the squared distance, (N,) or (N, L)."""
         if self.task is Task.MULTILABEL:
             return self.true_log_odds(logits, targets).neg().sigmoid().square()
-        return squared_distance(logits, targets)
-
-
-def squared_distance(logits: Tensor, targets: Tensor) -> Tensor:
-    """Return ||softmax - onehot||^2 of each row, (N,) in [0, 2]."""
-    p = logits.softmax(dim=-1)
-    true = targets.unsqueeze(-1)
-    return p.scatter_add(-1, true, -p.new_ones(true.shape)).square().sum(dim=-1)
+        return self.squared_distance(logits, targets)[0]

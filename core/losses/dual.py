@@ -5,6 +5,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from core.losses.focal import Focal
+from core.losses.others import OtherClasses
 
 
 class DualFocal(Focal):
@@ -21,10 +22,7 @@ class DualFocal(Focal):
 
     def losses(self, logits: Tensor, targets: Tensor) -> Tensor:
         """Return the dual focal loss, (N,)."""
-        true = logits.gather(-1, targets.unsqueeze(-1))
-        below = logits.masked_fill(logits >= true, -torch.inf).amax(dim=-1)
-        log_odds = self.true_log_odds(logits, targets)
+        log_odds, _, gap = OtherClasses.apply(logits, targets, True)
         log_p = functional.logsigmoid(log_odds)
-        log_p_below = below - true.squeeze(-1) + log_p
-        spread = torch.logaddexp(functional.logsigmoid(-log_odds), log_p_below)
+        spread = torch.logaddexp(functional.logsigmoid(-log_odds), gap + log_p)
         return -torch.exp(self.gamma * spread) * log_p

@@ -3,7 +3,6 @@
 from torch import Tensor
 
 from core.losses.base import Loss
-from core.losses.brier import squared_distance
 from core.losses.focal import focal
 from core.predictions import Task
 
@@ -50,10 +49,10 @@ class FocalCalibration(Loss):
 
     def losses(self, logits: Tensor, targets: Tensor) -> Tensor:
         """Return the focal loss plus the weighted distance, (N,) or (N, L)."""
-        log_odds = self.true_log_odds(logits, targets)
         if self.squared and self.task is not Task.MULTILABEL:
-            distance = squared_distance(logits, targets)
+            distance, log_odds = self.squared_distance(logits, targets)
         else:
+            log_odds = self.true_log_odds(logits, targets)
             missing = log_odds.neg().sigmoid()
             distance = self.sides * (missing.square() if self.squared else missing)
         return focal(log_odds, self.gamma) + self.weight * distance

@@ -1,9 +1,12 @@
 """Maximum mean calibration error beside cross-entropy; torch."""
 
 from abc import abstractmethod
+from typing import cast
 
 import torch
 from torch import Tensor
+from torch.autograd.function import BackwardCFunction, FunctionCtx, once_differentiable
+from torch.nn import functional
 
 from core.losses.base import Loss
 from core.predictions import Task
@@ -25,9 +28,9 @@ class _KernelLoss(Loss):
 
     def losses(self, logits: Tensor, targets: Tensor) -> Tensor:
         """Return cross-entropy plus the weighted error of the batch, (N,)."""
-        confidence, predicted = logits.softmax(dim=-1).max(dim=-1)
+        entropy, confidence, predicted = _Answers.apply(logits, targets)
         error = self.error(confidence, (predicted == targets).to(confidence.dtype))
-        return self.cross_entropy(logits, targets) + self.weight * error
+        return cast("Tensor", entropy + self.weight * error)
 
     @abstractmethod
     def error(self, confidence: Tensor, correct: Tensor) -> Tensor:
@@ -51,8 +54,9 @@ class Mmce(_KernelLoss):
 
     def error(self, confidence: Tensor, correct: Tensor) -> Tensor:
         """Return the squared statistic."""
-        gap = correct - confidence
-        return _paired(gap, gap, _kernel(confidence)) / len(gap) ** 2
+        gap = (correct - confidence).unsqueeze(-1)
+        total: Tensor = (gap * _KernelProducts.apply(confidence, gap)).sum()
+        return total / len(gap) ** 2
 
 
 class MmceWeighted(_KernelLoss):
@@ -77,13 +81,16 @@ class MmceWeighted(_KernelLoss):
 
     def error(self, confidence: Tensor, correct: Tensor) -> Tensor:
         """Return the weighted statistic; 0 where all answers are right, or all wrong."""
-        kernel = _kernel(confidence)
         hits, misses = (1 - confidence) * correct, confidence * (1 - correct)
         n_hits, n_misses = correct.sum(), (1 - correct).sum()
+        both = torch.stack([hits, misses], dim=1)
+        products = _KernelProducts.apply(confidence, both)
+        of_hits, of_misses = (both * products).sum(dim=0)
+        crossed = (hits * products[:, 1]).sum()
         square = (
-            self._mean(_paired(hits, hits, kernel), n_hits * n_hits)
-            + self._mean(_paired(misses, misses, kernel), n_misses * n_misses)
-            - 2 * self._mean(_paired(hits, misses, kernel), n_hits * n_misses)
+            self._mean(of_hits, n_hits * n_hits)
+            + self._mean(of_misses, n_misses * n_misses)
+            - 2 * self._mean(crossed, n_hits * n_misses)
         )
         root = (square + 1e-10 if self.released else square).clamp(min=SMALLEST).sqrt()
         return torch.where(n_hits * n_misses > 0, root, 0.0)
@@ -93,11 +100,75 @@ class MmceWeighted(_KernelLoss):
         return mean / (n_pairs + 1e-5) if self.released else mean
 
 
-def _kernel(confidence: Tensor) -> Tensor:
-    """Return exp(-|c - c'| / width) of all pairs, (N, N)."""
-    return torch.exp((confidence[:, None] - confidence).abs() / -WIDTH)
+class _Answers(torch.autograd.Function):
+    """Cross-entropy, the largest probability, and its class (the lowest on ties).
+
+    With p the softmax, their gradients are p less 1 at the true class, and the largest
+    probability times 1 at its class less p: one pass over the (N, K) logits for both.
+    """
+
+    @staticmethod
+    def forward(ctx: FunctionCtx, logits: Tensor, targets: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        p, true = logits.softmax(dim=-1), targets.unsqueeze(-1)
+        confidence, predicted = p.max(dim=-1, keepdim=True)
+        # the largest probability is exp(its logit - log-sum-exp)
+        log_sum = logits.gather(-1, predicted) - confidence.log()
+        entropy = log_sum - logits.gather(-1, true)
+        ctx.save_for_backward(p, true, confidence, predicted)
+        answer = predicted.squeeze(-1)
+        ctx.mark_non_differentiable(answer)
+        return entropy.squeeze(-1), confidence.squeeze(-1), answer
+
+    @staticmethod
+    @once_differentiable
+    def backward(
+        ctx: BackwardCFunction, grad: Tensor, slope: Tensor, _: Tensor
+    ) -> tuple[Tensor, None]:
+        p, true, confidence, predicted = ctx.saved_tensors  # type: ignore[misc]  # as of one
+        weight, pull = grad.unsqueeze(-1), slope.unsqueeze(-1) * confidence
+        total = p * (weight - pull)
+        return total.scatter_add_(-1, true, -weight).scatter_add_(-1, predicted, pull), None
 
 
-def _paired(left: Tensor, right: Tensor, kernel: Tensor) -> Tensor:
-    """Return the sum over pairs; products written out stay in float32 under autocast."""
-    return (left[:, None] * right * kernel).sum()
+class _KernelProducts(torch.autograd.Function):
+    """For each answer the sum over all of exp(-|c - c'| / width) times their values, (N, m).
+
+    In order of confidence the kernel splits into exp(-c / width) exp(c' / width) below and its
+    inverse above, so sums up to each answer take the place of all pairs. Equal confidences have
+    no slope, as |c - c'| has none at 0. In float64, whatever comes in.
+    """
+
+    @staticmethod
+    def forward(ctx: FunctionCtx, confidence: Tensor, values: Tensor) -> Tensor:
+        ctx.save_for_backward(confidence, values)
+        return _kernel_products(confidence, values)[0].to(values.dtype)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: BackwardCFunction, grad: Tensor) -> tuple[Tensor, Tensor]:
+        confidence, values = ctx.saved_tensors  # type: ignore[misc]  # typed as if of one
+        both = torch.cat([values, grad], dim=1)
+        products, slopes = _kernel_products(confidence, both)
+        m = values.shape[1]
+        pull = (grad * slopes[:, :m] + values * slopes[:, m:]).sum(dim=1)
+        return pull.to(confidence.dtype), products[:, m:].to(values.dtype)
+
+
+def _kernel_products(confidence: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the kernel times values, and its derivative by each confidence times them, (N, m)."""
+    ordered, order = confidence.double().sort()
+    rising = (ordered / WIDTH).exp().unsqueeze(-1)
+    falling = rising.reciprocal()
+    v = values.double()[order]
+    parts = torch.cat([v * rising, v, v * falling], dim=1)
+    sums = functional.pad(parts.cumsum(dim=0), (0, 0, 1, 0))
+    first = torch.searchsorted(ordered, ordered)
+    after = torch.searchsorted(ordered, ordered, right=True)
+    until, beyond = sums[first], sums[-1] - sums[after]
+    m = values.shape[1]
+    below, above = falling * until[:, :m], rising * beyond[:, 2 * m :]
+    level = (sums[after] - sums[first])[:, m : 2 * m]
+    place = torch.empty_like(order).scatter_(
+        0, order, torch.arange(len(order), device=order.device)
+    )
+    return (below + level + above)[place], ((above - below) / WIDTH)[place]

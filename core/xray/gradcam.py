@@ -167,7 +167,7 @@ def film_saliency(
         use = f"use one of {', '.join(METHODS)}"
         raise UsageError("SETTING", f"no method is called {method!r:.60}", use)
     logits, layer_maps = _forward(model, films, layer)
-    outputs, activations = logits.detach().numpy(), layer_maps.detach().numpy()
+    outputs, activations = logits.detach().cpu().numpy(), layer_maps.detach().cpu().numpy()
     for values in (outputs, activations):
         _check(values)
     if method == "scorecam":
@@ -233,7 +233,7 @@ def _by_gradient(
         findings = [round_of[film][1] for film in films]
         total = logits[films, findings].sum()
         (gradient,) = torch.autograd.grad(total, layer_maps, retain_graph=True)
-        weighed = _weighed(method, activations[films], gradient[films].numpy())
+        weighed = _weighed(method, activations[films], gradient[films].cpu().numpy())
         maps[[round_of[film][0] for film in films]] = weighed
     return maps
 

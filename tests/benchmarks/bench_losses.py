@@ -1,9 +1,11 @@
 """Loss steps, forward and backward, beside torch's cross-entropy in one run; only ratios count.
 
 Run from the project's folder: python -m tests.benchmarks.bench_losses [--size S|L]
+Times are of the processor: other work on the machine stretches the clock.
 """
 
 import argparse
+import statistics
 import time
 from collections.abc import Callable
 
@@ -14,16 +16,28 @@ from core.losses.build import build
 from core.losses.catalogue import LOSSES
 
 SHAPES = {"S": ((128, 10),), "L": ((128, 10), (1024, 1000))}
+ROUNDS, BLOCK_S = 15, 0.06  # the clock of the processor may advance by 4 ms at a time
+Loss = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
 
 
-def step(loss: Callable[[torch.Tensor, torch.Tensor], torch.Tensor], n: int, k: int) -> float:
-    """Do one forward and backward pass of random logits and return the loss."""
+def drawn(n: int, k: int, device: str = "cpu") -> tuple[torch.Tensor, torch.Tensor]:
+    """Return random logits that take gradients, and targets."""
     generator = torch.Generator().manual_seed(0)
-    logits = torch.randn(n, k, generator=generator).requires_grad_()
-    targets = torch.randint(0, k, (n,), generator=generator)
-    value = loss(logits, targets)
-    value.backward()
-    return float(value.detach())
+    logits = torch.randn(n, k, generator=generator).to(device).requires_grad_()
+    return logits, torch.randint(0, k, (n,), generator=generator).to(device)
+
+
+def stepper(loss: Loss, n: int, k: int, device: str = "cpu") -> Callable[[], torch.Tensor]:
+    """Return a function that does one forward and backward pass and returns the loss."""
+    logits, targets = drawn(n, k, device)
+
+    def step() -> torch.Tensor:
+        logits.grad = None
+        value = loss(logits, targets)
+        value.backward()
+        return value.detach()
+
+    return step
 
 
 def published_adafocal(logits: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
@@ -38,34 +52,47 @@ def published_adafocal(logits: torch.Tensor, targets: torch.Tensor) -> torch.Ten
     return ((1 - p + 1e-20) ** torch.tensor(chosen) * -log_p).mean()
 
 
-def timed(loss: Callable[[torch.Tensor, torch.Tensor], torch.Tensor], n: int, k: int) -> float:
-    """Return milliseconds of the fastest of several rounds of passes."""
-    generator = torch.Generator().manual_seed(0)
-    logits = torch.randn(n, k, generator=generator).requires_grad_()
-    targets = torch.randint(0, k, (n,), generator=generator)
-    rounds = []
-    for _ in range(8):
-        began = time.perf_counter()
-        for _ in range(5):
-            logits.grad = None
-            loss(logits, targets).backward()
-        rounds.append((time.perf_counter() - began) / 5)
-    return 1000 * min(rounds)
+def step_ms(step: Callable[[], object], least_s: float = BLOCK_S) -> float:
+    """Return the milliseconds of the processor that a step takes, as the mean of a block."""
+    began, calls = time.process_time(), 0
+    while (spent := time.process_time() - began) < least_s or not calls:
+        step()
+        calls += 1
+    return 1000 * spent / calls
 
 
-def table(size: str) -> list[str]:
+def compare(
+    n: int, k: int, rounds: int = ROUNDS, least_s: float = BLOCK_S
+) -> dict[str, tuple[float, float]]:
+    """Return the milliseconds of each loss, and how many times those of torch's cross-entropy.
+
+    The least of all rounds, and the median of their ratios: in each round cross-entropy is timed
+    right before each loss.
+    """
+    base = stepper(functional.cross_entropy, n, k)
+    steps = {
+        "torch cross-entropy": base,
+        **{entry.label: stepper(build({"name": name}, k), n, k) for name, entry in LOSSES.items()},
+        "AdaFocal, sample by sample": stepper(published_adafocal, n, k),
+    }
+    spent: dict[str, list[tuple[float, float]]] = {name: [] for name in steps}
+    for _ in range(rounds):
+        for name, step in steps.items():
+            spent[name].append((step_ms(base, least_s), step_ms(step, least_s)))
+    return {
+        name: (min(own for _, own in pairs), statistics.median(own / other for other, own in pairs))
+        for name, pairs in spent.items()
+    }
+
+
+def table(size: str, rounds: int = ROUNDS, least_s: float = BLOCK_S) -> list[str]:
     """Return the lines of a Markdown table: each loss and its time over cross-entropy's."""
-    lines = ["| loss | rows x classes | ms | over cross-entropy |", "|---|---|---|---|"]
-    for n, k in SHAPES[size]:
-        base = timed(functional.cross_entropy, n, k)
-        lines.append(f"| torch cross-entropy | {n} x {k} | {base:.3f} | 1.0 |")
-        for name, entry in LOSSES.items():
-            spent = timed(build({"name": name}, k), n, k)
-            lines.append(f"| {entry.label} | {n} x {k} | {spent:.3f} | {spent / base:.1f} |")
-        spent = timed(published_adafocal, n, k)
-        lines.append(
-            f"| AdaFocal, sample by sample | {n} x {k} | {spent:.3f} | {spent / base:.1f} |"
-        )
+    heads = [f"{n:,} x {k:,}, ms | over cross-entropy" for n, k in SHAPES[size]]
+    columns = [compare(n, k, rounds, least_s) for n, k in SHAPES[size]]
+    lines = [f"| loss | {' | '.join(heads)} |", "|---" * (1 + 2 * len(heads)) + "|"]
+    for name in columns[0]:
+        cells = " | ".join(f"{ms:.3f} | {ratio:.2f}" for ms, ratio in (c[name] for c in columns))
+        lines.append(f"| {name} | {cells} |")
     return lines
 
 

@@ -62,6 +62,7 @@ def marked(job: Job) -> list[int]:
             1,
             "the GPU's memory ran out (OutOfMemoryError: CUDA",
         ),
+        ("deep:20", "DEVICE_MEMORY", 1, "the GPU's memory ran out (OutOfMemoryError: CUDA"),
     ],
 )
 def test_every_way_to_fail_has_its_card(words, code, exit_code, what, jobs):
@@ -71,7 +72,7 @@ def test_every_way_to_fail_has_its_card(words, code, exit_code, what, jobs):
     assert job.failure.what.startswith(what)
     if code in {"DEVICE_MEMORY", "HOST_MEMORY"} or exit_code == -9:
         assert "halve the batch size to 64" in job.failure.remedy
-    assert jobs.log(job.id)[:2] == ["epoch 1", "epoch 2"]
+    assert jobs.log(job.id, 500)[:2] == ["epoch 1", "epoch 2"]
     assert job.started < job.ended
 
 

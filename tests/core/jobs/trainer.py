@@ -107,6 +107,17 @@ def oom(folder: Path, value: str) -> None:
     raise OutOfMemoryError("CUDA out of memory. Tried to allocate 20.00 GiB.")
 
 
+def deep(folder: Path, value: str) -> None:
+    """Run out of memory below so many calls of two kinds, which a traceback does not shorten."""
+    deeper(folder, int(value))
+
+
+def deeper(folder: Path, left: int) -> None:
+    if left:
+        (lambda: deeper(folder, left - 1))()
+    oom(folder, "")
+
+
 def kill(folder: Path, value: str) -> None:
     os.kill(os.getpid(), getattr(signal, value))
     time.sleep(60)
@@ -122,6 +133,7 @@ ACTS = {
     "flood": flood,
     "raise": raise_,
     "oom": oom,
+    "deep": deep,
     "kill": kill,
     "exit": lambda folder, value: int(value),
 }

@@ -108,6 +108,18 @@ def test_several_findings_and_films_at_once_are_those_one_by_one(small):
     assert not np.allclose(together.maps[0], together.maps[2])
 
 
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+@pytest.mark.parametrize("method", list(METHODS))
+def test_maps_drawn_on_a_gpu_are_those_of_the_cpu(method):
+    model, film = network("densenet_small", 64, channels=1), films(1)
+    layer = layers(model, film)[-1]
+    exact = film_saliency(model, film, [(0, 3)], method=method, layer=layer)
+    moved = film_saliency(model.cuda(), film.cuda(), [(0, 3)], method=method, layer=layer)
+    np.testing.assert_allclose(moved.logits, exact.logits, rtol=1e-2, atol=1e-3)  # TF32
+    np.testing.assert_allclose(moved.maps, exact.maps, rtol=2e-2, atol=2e-2 * exact.maps.max())
+
+
 def test_nothing_stays_on_the_network(small):
     film = films(1)
     before = {name: tensor.clone() for name, tensor in small.state_dict().items()}
