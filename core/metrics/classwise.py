@@ -113,6 +113,8 @@ class ClassCells:
         """
         from core.compiled.resamples import add_by_cell
 
+        if not len(counts):
+            return np.empty(0)
         n_classes = self.predictions.n_classes
         low = self._first_bins(counts)
         out, gaps = np.empty(len(counts)), np.empty((1, n_classes * self.n_bins))

@@ -12,8 +12,7 @@ from core.configs import AuditConfig, BinRule
 from core.errors import LibraryError, Notice
 from core.library import open_library
 from core.library.index import RunRow
-from core.metrics import comparison, suite
-from core.metrics.comparison import Compared
+from core.metrics import suite
 from core.metrics.estimates import PreparedTarget
 from core.metrics.records import Audit, ClassRow, TargetAudit
 from core.predictions import Predictions, Task
@@ -34,6 +33,7 @@ class Run:
     splits: tuple[str, ...]
     split: str
     digests: tuple[str, ...]
+    sizes: tuple[int, ...]
     file_digest: str
     class_names: tuple[str, ...]
     notices: tuple[Notice, ...]
@@ -48,6 +48,10 @@ class Run:
     def digest(self, split: str) -> str:
         """Return the digest of one split."""
         return self.digests[(*self.splits, *self.outside).index(split)]
+
+    def rows(self, split: str) -> int:
+        """Return how many rows one split has."""
+        return self.sizes[(*self.splits, *self.outside).index(split)]
 
 
 def find(run_id: str) -> Run:
@@ -83,6 +87,7 @@ def look_up(run_id: str) -> Run:
         splits=tuple(splits),
         split=draft.result.chosen_split,
         digests=tuple(part.digest for part in splits.values()),
+        sizes=tuple(part.n for part in splits.values()),
         file_digest=draft.result.digest,
         class_names=first.class_names,
         notices=draft.result.notices,
@@ -106,6 +111,7 @@ def _stored(run_id: str) -> Run:
         outside=outside,
         split=manifest.headline,
         digests=tuple(manifest.splits[split].digest for split in (*manifest.labelled, *outside)),
+        sizes=tuple(manifest.splits[split].n for split in (*manifest.labelled, *outside)),
         file_digest=manifest.source.digest,
         class_names=manifest.class_names,
         notices=manifest.notices,
@@ -162,12 +168,6 @@ def prepared(run: Run, split: str, target: int | None) -> PreparedTarget:
     return suite.prepare(
         predictions(run, split), target, n_resamples=config.n_resamples, seed=config.seed
     )
-
-
-@cached(library=64, draft=16, spinner="Drawing the same resamples for every run")
-def compared(run: Run, split: str) -> Compared:
-    """Return one run's audit and its draws on the resamples that all runs share."""
-    return comparison.compared(predictions(run, split))
 
 
 def rows(**query: object) -> list[RunRow]:

@@ -5,7 +5,7 @@ import pickle
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -28,6 +28,7 @@ THREADS: Final = 8
 WATCH_S: Final = 0.5  # how often the page looks at what runs
 LOOK_S: Final = 0.2  # how often a waiting thread looks whether to stop
 Result = TypeVar("Result")
+Call = tuple[Callable[..., Result], tuple[object, ...]]  # a function of a module, its arguments
 
 
 @dataclass(eq=False)
@@ -216,6 +217,26 @@ def in_process(function: Callable[..., Result], *arguments: object) -> Work[Resu
     """Call a function of a module in `core.worker`; arguments and result are sent across."""
     data = pickle.dumps((function, arguments))
     return in_thread(lambda work: _answer(data, work.cancel), _process_threads())
+
+
+def in_turn(calls: Sequence[Call[Result]], keep: Callable[[int, Result], None]) -> Work[int]:
+    """Call functions as `in_process` does, one after another; the result is how many.
+
+    Parameters
+    ----------
+    calls : sequence of (callable, arguments)
+        Each in a process of its own; how many are done is the work's share.
+    keep : callable
+        Takes each call's position and result as soon as it comes, so that none is lost by a stop.
+    """
+
+    def run(work: Work[int]) -> int:
+        for i, call in enumerate(calls):
+            work.share = i / len(calls)
+            keep(i, _answer(pickle.dumps(call), work.cancel))
+        return len(calls)
+
+    return in_thread(run, _process_threads())
 
 
 def _answer(data: bytes, cancel: Event) -> Any:  # noqa: ANN401  whatever the function returns

@@ -15,7 +15,7 @@ from streamlit.testing.v1 import AppTest
 
 from core.errors import LostWorker, Refused
 from pages.ui import session, task
-from pages.ui.task import Work, in_process, in_thread
+from pages.ui.task import Work, in_process, in_thread, in_turn
 from tests.pages.seen import said
 
 LARGE = b"x" * 400_000  # more than a pipe takes before its other end reads
@@ -174,6 +174,16 @@ def test_a_result_and_what_is_raised_come_out_of_a_process(works: set[Event]):
     assert in_process(len, LARGE).future.result(PATIENCE_S) == len(LARGE)
     with pytest.raises(ZeroDivisionError):
         in_process(divmod, 1, 0).future.result(PATIENCE_S)
+
+
+def test_calls_in_turn_are_kept_one_by_one_though_a_later_one_fails(works: set[Event]):
+    kept: dict[int, object] = {}
+    work = in_turn([(len, (b"two",)), (sum, ([1, 2],)), (divmod, (1, 0))], kept.__setitem__)
+    with pytest.raises(ZeroDivisionError):
+        work.future.result(PATIENCE_S)
+    assert kept == {0: 3, 1: 3}
+    assert work.share == 2 / 3
+    assert in_turn([(len, (b"",))], kept.__setitem__).future.result(PATIENCE_S) == 1
 
 
 def ran(function: Callable[..., object], *arguments: object) -> tuple[int, bytes]:

@@ -59,6 +59,7 @@ def owner_of(draft: session.Draft) -> cache.Run:
         splits=(),
         split="",
         digests=tuple(part.digest for part in parts.values()),
+        sizes=tuple(part.n for part in parts.values()),
         file_digest=draft.result.digest,
         class_names=next(iter(parts.values())).class_names,
         notices=draft.result.notices,
