@@ -22,7 +22,8 @@ with frame.caught():
         choices.other_ways()
     else:
         top = st.container()
-        with st.expander(f"{len(runs)} runs") if len(runs) > FEW else st.container():
+        folded = len(runs) > FEW
+        with st.expander(f"{len(runs)} runs: add, or take away") if folded else st.container():
             picked_runs.picker(runs)
         controls = st.container(horizontal=True, vertical_alignment="bottom", key="controls")
         with controls:

@@ -17,9 +17,9 @@ from core.screens.kit.text import clean, safe, short
 from core.screens.kit.theme import Theme, axis, layout
 
 ROW_PX = 30
-THIN_ROW = 0.3  # of a row, where a run is drawn without its name
+THIN_ROW = 0.2  # of a row, where a run is drawn without its name
 CURVES_PX = 250
-PLOT_PX = 190  # of it, between the margins
+MARGINS = {"l": 40, "r": 40, "t": 26, "b": 34}  # of the curves
 LETTER_PX = 20
 NAME_CHARACTERS = 19  # of a line
 DARK_LETTERS = {"light": {1, 2}, "dark": set(range(6))}  # badges light enough for dark letters
@@ -63,10 +63,9 @@ def forest(rows: Sequence[ForestRow], theme: Theme, *, smaller: str, larger: str
     smaller, larger : str
         What lies left and right of zero, for example ``smaller error``.
     """
-    at = _middles(rows)
+    at, total = _middles(rows), sum(map(_height, rows))
     marked = [(row, row.mark, y) for row, y in zip(rows, at, strict=True) if row.mark]
-    total = at[-1] + _height(rows[-1]) / 2 + 0.5
-    settings = layout(theme, max(CURVES_PX, round(ROW_PX * total) + 74))
+    settings = layout(theme, forest_px(len(marked), len(rows) - len(marked)))
     settings["margin"] = {"l": 152, "r": 150, "t": 26, "b": 34}
     settings["xaxis"] = axis(theme, range=_reach(rows), nticks=4, tickangle=0, tickformat="~g")
     settings["yaxis"] = axis(
@@ -91,6 +90,11 @@ def forest(rows: Sequence[ForestRow], theme: Theme, *, smaller: str, larger: str
     for row, mark, y in marked:
         figure.add_traces(_row_traces(row, mark, y, theme))
     return figure
+
+
+def forest_px(marked: int, thin: int) -> int:
+    """Return how high a forest is of so many runs with a mark and without."""
+    return max(CURVES_PX, round(ROW_PX * (marked + THIN_ROW * thin)) + 74)
 
 
 def _middles(rows: Sequence[ForestRow]) -> list[float]:
@@ -123,7 +127,7 @@ def _thin_traces(places: Sequence[tuple[ForestRow, float]], theme: Theme) -> lis
         name="other runs",
         mode="markers",
         marker={
-            "size": 6,
+            "size": 5,
             "color": [theme.paper if row.tie else theme.bars for row, _ in places],
             "line": {"color": theme.bars, "width": 1},
         },
@@ -133,13 +137,15 @@ def _thin_traces(places: Sequence[tuple[ForestRow, float]], theme: Theme) -> lis
     return [lines, dots]
 
 
-def gap_curves(runs: Sequence[Curve], theme: Theme, *, target: int | None = None) -> go.Figure:
+def gap_curves(
+    runs: Sequence[Curve], theme: Theme, *, target: int | None = None, height: int = CURVES_PX
+) -> go.Figure:
     """Draw each run's gap over the common bins, in points, a line a run with its own dash.
 
     Bins with fewer than BAND_MIN rows are left out; letters stand right of the plot.
     """
-    settings = layout(theme, CURVES_PX)
-    settings["margin"] = {"l": 40, "r": 40, "t": 26, "b": 34}
+    settings = layout(theme, height)
+    settings["margin"] = MARGINS
     settings["xaxis"] = axis(
         theme,
         range=[0, 1],
@@ -159,7 +165,8 @@ def gap_curves(runs: Sequence[Curve], theme: Theme, *, target: int | None = None
     for bins, mark, at, _ in marked:
         figure.add_trace(_curve(mark, bins, at, theme, speech(target)))
     last = [float(y[-1]) for *_, y in marked]
-    ends = _spread_heights(last, LETTER_PX / PLOT_PX * (high - low))
+    plot_px = height - MARGINS["t"] - MARGINS["b"]
+    ends = _spread_heights(last, LETTER_PX / plot_px * (high - low))
     for (_, mark, _, _), end in zip(marked, ends, strict=True):
         figure.add_annotation(**badge(mark, end, theme), x=1, xshift=24)
     for text, y, anchor in (("▲ says more", 1, "bottom"), ("▼ says less", 0, "bottom")):

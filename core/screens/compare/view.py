@@ -98,6 +98,7 @@ class _Pictured:
     names: tuple[str, ...]
     order: tuple[int, ...]
     marks: Mapping[int, RunMark]
+    reference: int
 
     @property
     def marked(self) -> list[int]:
@@ -210,6 +211,7 @@ def _pictured(
         tuple(named.name for named in names),
         tuple(order),
         dict(zip(standing_out, badges, strict=True)),
+        comparison.reference,
     )
 
 
@@ -450,12 +452,21 @@ def _curves(pictured: _Pictured, runs: Sequence[Compared], caption: str) -> Figu
             figures.gap_curves,
             tuple(figures.Curve(names[i], pictured.marks.get(i), bins[i]) for i in order),
             target=runs[0].audit.main.target,
+            height=_curves_px(pictured),
         ),
         alt=f"Gap over {len(bins[0].count)} common bins of {claim}, one line a run. "
         f"Mean gap in points: {listed}.",
         table=Table(columns, rows),
         caption=caption,
     )
+
+
+def _curves_px(pictured: _Pictured) -> int:
+    """Return how high the curves are: of many runs as high as the forest beside them."""
+    if len(pictured.marks) == len(pictured.order):
+        return figures.CURVES_PX
+    marked = len(pictured.marks.keys() - {pictured.reference})
+    return figures.forest_px(marked, len(pictured.order) - 1 - marked)
 
 
 def _diagrams(

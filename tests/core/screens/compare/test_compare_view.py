@@ -269,6 +269,8 @@ def test_of_many_runs_the_best_and_the_reference_stand_out_and_all_are_listed(cr
     assert len(view.forest.table.rows) == 19
     drawn = [trace for trace in view.forest.figure("light").data if trace.mode == "markers"]
     assert sum(len(trace.x) for trace in drawn) == 19
+    heights = {card.figure("light").layout.height for card in (view.forest, view.curves)}
+    assert len(heights) == 1  # side by side
     assert "14 others: " in view.forest.alt
     assert "other runs in grey" in view.forest.explanation
     assert "other runs in grey" in view.curves.explanation
