@@ -219,24 +219,34 @@ def in_process(function: Callable[..., Result], *arguments: object) -> Work[Resu
     return in_thread(lambda work: _answer(data, work.cancel), _process_threads())
 
 
-def in_turn(calls: Sequence[Call[Result]], keep: Callable[[int, Result], None]) -> Work[int]:
-    """Call functions as `in_process` does, one after another; the result is how many.
+def in_turn(
+    calls: Sequence[Call[Result]], keep: Callable[[int, Result], None], *, processes: bool
+) -> Work[int]:
+    """Call functions of modules one after another; the result is how many were called.
 
     Parameters
     ----------
     calls : sequence of (callable, arguments)
-        Each in a process of its own; how many are done is the work's share.
+        How many are done is the work's share.
     keep : callable
         Takes each call's position and result as soon as it comes, so that none is lost by a stop.
+    processes : bool
+        Each is called in a process of its own, as by `in_process`; else all in a thread, where
+        none touches Streamlit.
     """
 
     def run(work: Work[int]) -> int:
-        for i, call in enumerate(calls):
+        for i, (function, arguments) in enumerate(calls):
+            if work.stopped:
+                return i
             work.share = i / len(calls)
-            keep(i, _answer(pickle.dumps(call), work.cancel))
+            if processes:
+                keep(i, _answer(pickle.dumps((function, arguments)), work.cancel))
+            else:
+                keep(i, function(*arguments))
         return len(calls)
 
-    return in_thread(run, _process_threads())
+    return in_thread(run, _process_threads() if processes else None)
 
 
 def _answer(data: bytes, cancel: Event) -> Any:  # noqa: ANN401  whatever the function returns

@@ -40,6 +40,7 @@ def test_with_no_runs_a_button_compares_the_samples(page):
     test = page()
     assert "Pick two or more runs" in html(test)
     test.button(key="compare.samples").click().run()
+    until(test, lambda: names_in_table(test))
     assert not test.exception
     assert names_in_table(test) == [
         "CIFAR-10 (JPEG), AdaFocal",
@@ -61,7 +62,11 @@ def test_the_numbers_on_the_page_are_the_audits(page):
         assert f">{100 * value:.1f}<small>" in text
 
 
-def test_what_takes_long_is_computed_elsewhere_and_gives_the_same_page(page, monkeypatch):
+@pytest.mark.parametrize("in_a_thread", [0, 10**9])
+def test_what_takes_long_is_computed_elsewhere_and_gives_the_same_page(
+    page, monkeypatch, in_a_thread
+):
+    monkeypatch.setattr(compare_cache, "IN_A_THREAD", in_a_thread)
     st.cache_resource.clear()
     at_once = page(runs=PAIR)
     st.cache_resource.clear()
@@ -78,10 +83,10 @@ def test_what_takes_long_is_computed_elsewhere_and_gives_the_same_page(page, mon
 def test_work_that_is_stopped_goes_on_with_what_is_missing(page, monkeypatch):
     st.cache_resource.clear()
     monkeypatch.setattr(compare_cache, "AT_ONCE", 0)
-    monkeypatch.setattr(compare_cache, "MOST_OF_A_CALL", 1)
     begun = []
 
-    def in_turn(calls, keep):
+    def in_turn(calls, keep, *, processes):
+        assert not processes  # two small runs
         begun.append((calls, keep))
         return Work()
 

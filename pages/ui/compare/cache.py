@@ -13,9 +13,10 @@ from pages.ui.escape import esc
 from pages.ui.scoped import Results
 from pages.ui.task import Call, Task, Work, in_turn
 
-AT_ONCE = 400_000  # scores; a page waits a second or two for as many
-ONE_CALL = 20_000_000  # scores that a process reads, to be worth its start
-MOST_OF_A_CALL = 5  # runs, so that it can be seen how far it is
+AT_ONCE = 4_000  # rows of all runs; a page waits about a second for as many
+IN_A_THREAD = 400_000  # scores; a process takes about a second to start
+OF_A_PROCESS = 20_000_000  # scores that it reads, to be worth its start
+RUNS_OF_A_PROCESS = 5  # at most, so that it can be seen how far it is
 
 
 Key = tuple[str, str, str]
@@ -52,11 +53,11 @@ def _results(run: cache.Run) -> Results[Key, Compared]:
 def compared(runs: Sequence[cache.Run], splits: Sequence[str]) -> list[Compared] | None:
     """Return what is needed of every run; None while it is computed, which is drawn.
 
-    Few scores are read at once, more by processes of their own.
+    Few rows are read at once, more in a thread, many by processes of their own.
     """
     parts = [ComparedSplit(run, split) for run, split in zip(runs, splits, strict=True)]
     missing = [part for part in parts if _known(part) is None]
-    if sum(map(_cells, missing)) <= AT_ONCE:
+    if sum(part.run.rows(part.split) for part in missing) <= AT_ONCE:
         _compute(missing)
     elif _wait(tuple(parts), missing) is None:
         return None
@@ -93,21 +94,23 @@ def _wait(parts: tuple[ComparedSplit, ...], missing: list[ComparedSplit]) -> int
 
 
 def _start(missing: list[ComparedSplit]) -> Work[int]:
-    blocks = list(_blocks(missing))
+    processes = sum(map(_cells, missing)) > IN_A_THREAD
+    blocks = list(_blocks(missing)) if processes else [[part] for part in missing]
     kept = {part.run: _results(part.run) for part in missing}  # a thread has no session to ask
 
     def keep(i: int, results: list[Compared]) -> None:
         for part, result in zip(blocks[i], results, strict=True):
             kept[part.run].put(part.key, result)
 
-    return in_turn([_call(block) for block in blocks], keep)
+    return in_turn([_call(block) for block in blocks], keep, processes=processes)
 
 
 def _blocks(parts: Sequence[ComparedSplit]) -> Iterator[list[ComparedSplit]]:
     """Yield the parts that one process reads, in their order: of the library, or one draft."""
     block: list[ComparedSplit] = []
     for part in parts:
-        full = len(block) == MOST_OF_A_CALL or sum(map(_cells, [*block, part])) > ONE_CALL
+        cells = sum(map(_cells, [*block, part]))
+        full = len(block) == RUNS_OF_A_PROCESS or cells > OF_A_PROCESS
         if block and (full or part.run.draft or block[-1].run.draft):
             yield block
             block = []
