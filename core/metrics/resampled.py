@@ -130,9 +130,9 @@ class ResampledRows:
 
 def _weighted(counts: Counts, values: Float) -> Float:
     """Return the sums of (N, M) values by (r, N) counts, which need not be copied as a whole."""
-    sums = np.zeros((len(counts), values.shape[1]))
-    for rows in row_chunks(len(values), len(counts)):
-        sums += counts[:, rows].astype(np.float64, copy=False) @ values[rows]
+    sums = np.empty((len(counts), values.shape[1]))
+    for block in row_chunks(*counts.shape):
+        sums[block] = counts[block].astype(np.float64, copy=False) @ values
     return sums
 
 
