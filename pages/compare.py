@@ -3,10 +3,11 @@
 import streamlit as st
 
 from core.metrics.comparison import compare
-from core.screens.compare.view import compare_view, plain_view
+from core.screens.compare.view import FEW, compare_view, plain_view
 from core.screens.kit.differences import NamedRun
+from core.screens.kit.records import Phrase, Sentence
 from pages.ui import frame, picked_runs, pieces, state, widgets
-from pages.ui.compare import choices, figures
+from pages.ui.compare import cache, choices, figures
 
 frame.begin("pages/compare.py")
 with frame.caught():
@@ -21,28 +22,35 @@ with frame.caught():
         choices.other_ways()
     else:
         top = st.container()
-        picked_runs.picker(runs)
+        folded = len(runs) > FEW
+        with st.expander(f"{len(runs)} runs: add, or take away") if folded else st.container():
+            picked_runs.picker(runs)
         controls = st.container(horizontal=True, vertical_alignment="bottom", key="controls")
         with controls:
             splits = choices.splits(runs)
-        audited = figures.audited(runs, splits)
+        audited = cache.compared(runs, splits)
+        if audited is None:
+            with top:
+                widgets.sentence(Sentence((Phrase(f"Looking at {len(runs)} runs."),)))
+            st.stop()
         with controls:
             metric, reference = choices.ranking(runs, audited)
+            search = choices.search(runs)
         comparison = compare(audited, [run.name for run in runs], reference)
         named = [
             NamedRun(run.id, run.name, split, run.file_digest)
             for run, split in zip(runs, splits, strict=True)
         ]
         view = (
-            plain_view(named, audited, comparison)
+            plain_view(named, audited, comparison, search)
             if state.plain()
-            else compare_view(named, audited, comparison, metric)
+            else compare_view(named, audited, comparison, metric, search)
         )
         with top:
             widgets.eyebrow(view.eyebrow, choices.chip(runs))
             widgets.sentence(view.sentence)
         figures.abreast(view.forest, view.curves)
-        widgets.scores("Scores of the runs", view.table.heads, view.table.written())
+        figures.scores(view)
         widgets.save(view.table.file, "compare", "All numbers, CSV")
         figures.diagrams(view.diagrams)
         widgets.caption(view.caption)

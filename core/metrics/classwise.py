@@ -12,6 +12,7 @@ from core.metrics.top_label import weighted_gap
 from core.predictions import Predictions
 
 BLOCK_CELLS = 2**24  # of redrawn hits held at a time
+COUNTS_BYTES = 2**22  # of counts of rows, in float64, that are multiplied at a time
 LEAST_BLOCK = 8  # resamples drawn together however many the cells
 
 
@@ -103,6 +104,8 @@ class ClassCells:
         """
         from core.compiled.resamples import add_by_cell
 
+        if not len(counts):
+            return np.empty(0)
         n_classes = self.predictions.n_classes
         low = self._first_bins(counts)
         out, gaps = np.empty(len(counts)), np.empty((1, n_classes * self.n_bins))
@@ -117,7 +120,8 @@ class ClassCells:
         """Return the sum of each class's probabilities within the first bin, (r, K)."""
         edge = equal_width_edges(self.n_bins)[1]
         low = np.zeros((len(counts), self.predictions.n_classes))
-        for rows in row_chunks(self.predictions.n, self.predictions.n_classes):
+        widest = max(self.predictions.n_classes, len(counts))
+        for rows in row_chunks(self.predictions.n, widest, COUNTS_BYTES):
             p = self.predictions.probabilities(rows)
             p[p > edge] = 0.0
             low += counts[:, rows].astype(np.float64, copy=False) @ p

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from core.arrays import Float
+from core.arrays import Counts, Float
 from core.defaults import HEAVY_CELLS, N_BINS, N_RESAMPLES, N_RESAMPLES_HEAVY, SEED
 from core.metrics.estimates import ONE_GROUP, ONE_ROW
 from core.metrics.grouped import units
@@ -113,7 +113,7 @@ def draws(
     metrics : sequence of str
         Of `PAIRABLE`; those that the scores cannot support are left out.
     n_resamples : int
-        R; when N K exceeds five million, classwise ECE takes the first 200 or few more of them.
+        R; when N K exceeds five million, classwise ECE takes the first 200 of them.
     seed : int
         Of the resamples.
 
@@ -134,9 +134,10 @@ def draws(
     heavy = n * predictions.n_classes > HEAVY_CELLS
     blocks: dict[str, list[Float]] = {metric: [] for metric in (*drawn, GAP)}
     done = 0
-    for counts in resampled_counts(n, n_resamples, seed, predictions.extents):
-        late = {"classwise_ece"} if heavy and done >= N_RESAMPLES_HEAVY else set()
-        for metric, resampled in _mean(parts, [m for m in drawn if m not in late], counts).items():
+    small = np.uint8 if predictions.extents.independent else np.float64
+    for counts in resampled_counts(n, n_resamples, seed, predictions.extents, dtype=small):
+        left = max(0, N_RESAMPLES_HEAVY - done) if heavy else len(counts)
+        for metric, resampled in _mean(parts, drawn, counts, left).items():
             blocks[metric].append(resampled)
         done += len(counts)
     weights = predictions.extents.weights
@@ -316,10 +317,13 @@ def _undefined(parts: Sequence[ResampledRows]) -> dict[str, str]:
 
 
 def _mean(
-    parts: Sequence[ResampledRows], metrics: Sequence[str], counts: Float
+    parts: Sequence[ResampledRows], metrics: Sequence[str], counts: Counts, of_classes: int = 1
 ) -> dict[str, Float]:
-    """Return the mean over the parts of each metric and of the gap on resamples, (r,) each."""
-    by_part = [part.on(metrics, counts) for part in parts]
+    """Return the mean over the parts of each metric and of the gap on resamples, (r,) each.
+
+    `of_classes` of the resamples are those that the classwise ECE is read from.
+    """
+    by_part = [part.on(metrics, counts, of_classes) for part in parts]
     return {
         metric: np.asarray(np.mean([values[metric] for values in by_part], axis=0))
         for metric in by_part[0]

@@ -6,7 +6,7 @@ from functools import cached_property
 
 import numpy as np
 
-from core.arrays import Counts, Float, Int
+from core.arrays import Counts, Float, Int, row_chunks
 from core.defaults import N_BINS
 from core.metrics import METRICS
 from core.metrics.binning import (
@@ -76,15 +76,20 @@ class ResampledRows:
             return entry.function(self.predictions)
         return entry.function(self.answers if metric == "accuracy" else self.cells.ranked)
 
-    def on(self, metrics: Sequence[str], counts: Float) -> dict[str, Float]:
-        """Return the metrics and the signed gap on resamples given as (r, N) counts."""
+    def on(self, metrics: Sequence[str], counts: Counts, of_classes: int) -> dict[str, Float]:
+        """Return the metrics and the signed gap on resamples given as (r, N) counts.
+
+        The classwise ECE, which reads every score, is read from the first `of_classes` only.
+        """
         n, rows = self.cells.ranked.total, self.predictions.rows
         means: dict[str, Float] = {"accuracy": rows.correct.astype(np.float64), "brier": rows.brier}
         if "nll" in metrics:
             means["nll"] = self.nll_rows
-        values = {metric: counts @ means[metric] / n for metric in metrics if metric in means}
+        chosen = [metric for metric in metrics if metric in means]
+        of_rows = np.reshape([means[metric] for metric in chosen], (len(chosen), rows.correct.size))
+        values = dict(zip(chosen, (_weighted(counts, of_rows.T) / n).T, strict=True))
         if "classwise_ece" in metrics:
-            values["classwise_ece"] = self.classes.ece(counts)
+            values["classwise_ece"] = self.classes.ece(counts[:of_classes])
         gaps = self.cells.gaps(counts)
         values[GAP] = gaps.sum(axis=1) / n
         for metric in BINNED.intersection(metrics) - ADAPTIVE.keys():
@@ -121,6 +126,14 @@ class ResampledRows:
     def classes(self) -> ClassCells:
         """Every class's probabilities by bins."""
         return ClassCells.of(self.predictions)
+
+
+def _weighted(counts: Counts, values: Float) -> Float:
+    """Return the sums of (N, M) values by (r, N) counts, which need not be copied as a whole."""
+    sums = np.empty((len(counts), values.shape[1]))
+    for block in row_chunks(*counts.shape):
+        sums[block] = counts[block].astype(np.float64, copy=False) @ values
+    return sums
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -162,7 +175,7 @@ class _ResampledCells:
             starts=starts,
         )
 
-    def gaps(self, counts: Float) -> Float:
+    def gaps(self, counts: Counts) -> Float:
         """Return the sum of confidence minus outcomes of each cell, (r, C)."""
         from core.compiled.resamples import add_by_cell
 

@@ -289,10 +289,11 @@ def _answer_scores(
         "s99_accuracy": _at_threshold(
             estimates.proportion("s99_accuracy", ranked, right, level, slice(start, None))
         ),
-        "aurc": estimates.risk(
-            ranked, level=level, n_resamples=config.n_resamples, seed=config.seed
-        ),
     }
+    if "aurc" in metrics:
+        scores["aurc"] = estimates.risk(
+            ranked, level=level, n_resamples=config.n_resamples, seed=config.seed
+        )
     if "nll" in metrics:
         scores["nll"] = _nll(predictions, config)
     if "brier" in metrics:

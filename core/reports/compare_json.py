@@ -33,8 +33,9 @@ def compare_json(
     -------
     dict
         ``differences`` are run a minus the reference b, in fractions; empty with a ``reason``
-        where the files do not speak of the same labelled rows. A number that is undefined is
-        null beside a ``reason``.
+        where the files do not speak of the same labelled rows. ``best`` names, by metric, the run
+        that is ahead of every other beyond chance, where there is one. A number that is undefined
+        is null beside a ``reason``.
     """
     return {
         "metric": metric,
@@ -64,6 +65,7 @@ def compare_json(
             for i, by_metric in enumerate(comparison.differences)
             if metric in by_metric
         ],
+        "best": {key: names[i] for key, i in comparison.best.items()},
     }
 
 
@@ -95,6 +97,10 @@ def compare_lines(report: Json) -> list[str]:
         ends = f"{difference['low']:+.4f} to {difference['high']:+.4f}, {level}"
         tie = ", a tie" if difference["tie"] else ""
         lines.append(f"  {difference['a']}: {difference['value']:+.4f} ({ends}){tie}")
+    if len(report["runs"]) > 2:
+        best = report["best"].get(metric)
+        ahead = f"{best}, ahead of every other" if best else "none is ahead of all others"
+        lines.append(f"best: {ahead} beyond chance")
     return lines
 
 

@@ -12,8 +12,7 @@ from core.configs import AuditConfig
 from core.errors import LibraryError, Notice
 from core.library import open_library
 from core.library.index import RunRow
-from core.metrics import comparison, suite
-from core.metrics.comparison import Compared
+from core.metrics import suite
 from core.metrics.estimates import PreparedTarget
 from core.metrics.records import Audit, ClassRow
 from core.predictions import Predictions, RowStats, Task
@@ -179,12 +178,6 @@ def prepared(run: Run, split: str, target: int | None) -> PreparedTarget:
     return suite.prepare(
         predictions(run, split), target, n_resamples=config.n_resamples, seed=config.seed
     )
-
-
-@cached(library=64, draft=16, spinner="Drawing the same resamples for every run")
-def compared(run: Run, split: str) -> Compared:
-    """Return one run's audit and its draws on the resamples that all runs share."""
-    return comparison.compared(predictions(run, split))
 
 
 def rows(**query: object) -> list[RunRow]:

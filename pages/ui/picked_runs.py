@@ -34,7 +34,7 @@ def chosen() -> list[cache.Run]:
     LibraryError
         RUN_UNKNOWN for a linked run that is not here.
     UsageError
-        SETTING for more than twelve.
+        SETTING for more than can be compared.
     """
     run_ids: tuple[str, ...] = st.session_state.get("set.runs", ())
     names = st.query_params.get("runs", "").split(",")

@@ -5,7 +5,7 @@ import pickle
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
@@ -32,6 +32,7 @@ WATCH_S: Final = 0.5  # how often the page looks at what runs
 LOOK_S: Final = 0.2  # how often a waiting thread looks whether to stop
 GRACE_S: Final = 5.0  # for a process that is told to end to tidy up
 Result = TypeVar("Result")
+Call = tuple[Callable[..., Result], tuple[object, ...]]  # a function of a module, its arguments
 
 
 @dataclass(eq=False)
@@ -332,6 +333,40 @@ def _settle(future: "Future[Result]", outcome: "Future[Result]") -> None:
         future.set_result(outcome.result())
     else:
         future.set_exception(error)
+
+
+def _nobody(share: float, words: str) -> None:
+    """Hear how far a call is, where only calls are counted."""
+
+
+def in_turn(
+    calls: Sequence[Call[Result]], keep: Callable[[int, Result], None], *, processes: bool
+) -> Work[int]:
+    """Call functions of modules one after another; the result is how many were called.
+
+    Parameters
+    ----------
+    calls : sequence of (callable, arguments)
+        How many are done is the work's share.
+    keep : callable
+        Takes each call's position and result as soon as it comes, so that none is lost by a stop.
+    processes : bool
+        Each is called in a process of its own, as by `in_process`; else all in a thread, where
+        none touches Streamlit.
+    """
+
+    def run(work: Work[int]) -> int:
+        for i, (function, arguments) in enumerate(calls):
+            if work.stopped:
+                return i
+            work.share = i / len(calls)
+            if processes:
+                keep(i, _answer(sent(function, arguments), work.cancel, _nobody))
+            else:
+                keep(i, function(*arguments))
+        return len(calls)
+
+    return in_thread(run, _process_threads() if processes else None)
 
 
 def _answer(

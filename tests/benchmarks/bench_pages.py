@@ -1,20 +1,25 @@
 """What each page costs the server and sends to the browser: at first, again, and on a move.
 
 Run from the project's folder: python -m tests.benchmarks.bench_pages [--size S|M|L] [--runs N]
-Seconds are of the server's processor; kB are what the server sent over the connection of the page
-(`sent`) and as files (`files`, with the number of requests), counted in a real browser.
+Seconds are of the processor, by the server and the processes that it started; kB are what the
+server sent over the connection of the page (`sent`) and as files (`files`, with the number of
+requests), counted in a real browser. With --compare N the page of N runs of 50,000 x 100 is
+measured instead, and the largest anonymous memory of the server and of all its processes.
 """
 
 import argparse
 import os
 import tempfile
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from threading import Event, Thread
 
 import numpy as np
 import psutil
-from playwright.sync_api import CDPSession, Page, sync_playwright
+from playwright.sync_api import Browser, CDPSession, Page, sync_playwright
 
 from core.configs import AuditConfig
 from core.library import open_library
@@ -25,6 +30,8 @@ from tests.benchmarks.peers.data import SIZES, Data, make_logits, shape_of
 from tests.e2e.conftest import FLAGS, chromium, new_page, settled, start
 
 QUIET_MS = 1_500  # after the last frame a page is done
+LOOK_S = 0.1  # how often memory is read
+CROWD = (50_000, 100)  # rows and classes of each of many runs
 Act = Callable[[Page], None]
 
 
@@ -46,6 +53,11 @@ def unfold(page: Page) -> None:
 def tick(page: Page) -> None:
     """Search for runs by a letter."""
     page.get_by_role("searchbox").or_(page.get_by_placeholder("Name or tag")).first.fill("run 1")
+
+
+def find(page: Page) -> None:
+    """Search for runs among those that are compared."""
+    page.get_by_placeholder("Part of a name").fill("run 1")
 
 
 MOVES: dict[str, tuple[str, Act]] = {
@@ -99,13 +111,11 @@ def measure(page: Page, process: psutil.Process, act: Callable[[], None]) -> str
     """Return the cells of one step."""
     session, traffic = page.context.new_cdp_session(page), Traffic()
     traffic.listen(session)
-    times = process.cpu_times()
-    began = times.user + times.system
+    began = sum(process.cpu_times()[:4])  # with that of processes that have ended
     act()
     quiet(page, traffic)
-    times = process.cpu_times()
     session.detach()
-    took = times.user + times.system - began
+    took = sum(process.cpu_times()[:4]) - began
     files = f"{traffic.files / 1000:.0f} in {traffic.requests}" if traffic.requests else "0"
     return f"{took:.2f} s, {traffic.sent / 1000:.0f} kB, {files}"
 
@@ -127,31 +137,108 @@ def filled(home: Path, size: str, n_runs: int) -> list[str]:
     return ids
 
 
+def crowded(home: Path, n_runs: int) -> list[str]:
+    """Keep runs of one test set, no two alike; return their ids."""
+    os.environ["CANDOR_HOME"] = str(home)
+    library, source, rng = open_library(), RunSource("a.npz", ""), np.random.default_rng(0)
+    data, ids = make_logits(*CROWD), []
+    for i in range(n_runs):
+        noise = rng.normal(0.0, 0.5, CROWD).astype(np.float32)
+        run = Data((data.logits + noise) / np.float32(1 + i / n_runs), data.labels).predictions()
+        ids.append(library.keep(f"run {i}", {"test": run}, source=source, summary={}).id)
+    return ids
+
+
+@dataclass
+class Memory:
+    """The most anonymous memory that was read, in bytes: of the server, and with its processes."""
+
+    server: int = 0
+    all: int = 0
+
+
+@contextmanager
+def watched(process: psutil.Process) -> Iterator[Memory]:
+    """Read the memory of a process and its children for as long as the body runs."""
+    memory, end = Memory(), Event()
+
+    def look() -> None:
+        while not end.wait(LOOK_S):
+            own = anonymous(process)
+            memory.server = max(memory.server, own)
+            memory.all = max(memory.all, own + sum(map(anonymous, process.children())))
+
+    thread = Thread(target=look)
+    thread.start()
+    yield memory
+    end.set()
+    thread.join()
+
+
+def anonymous(process: psutil.Process) -> int:
+    """Return the anonymous memory of a process; 0 once it has ended."""
+    with suppress(OSError):
+        lines = Path(f"/proc/{process.pid}/smaps_rollup").read_text().splitlines()
+        return next(1024 * int(line.split()[1]) for line in lines if line.startswith("Anonymous:"))
+    return 0
+
+
+def compare_many(url: str, page: Page, process: psutil.Process) -> None:
+    """Print what a comparison of many runs costs: the first visit, a search, and coming back."""
+    print("| step | processor, sent, files | by the clock | memory: server, with processes |")
+    print("|---|---|---|---|")
+
+    def visit() -> None:
+        page.goto(url)
+        page.wait_for_selector(".c-compare")
+
+    for step, act in {"first visit": visit, "search": lambda: find(page), "again": visit}.items():
+        began = time.monotonic()
+        with watched(process) as memory:
+            cells = measure(page, process, act)
+        took = time.monotonic() - began - 2 * QUIET_MS / 1000
+        mib = f"{memory.server / 2**20:.0f} MiB, {memory.all / 2**20:.0f} MiB"
+        print(f"| {step} | {cells} | {took:.0f} s | {mib} |", flush=True)
+
+
+def measure_pages(
+    server_url: str, ids: list[str], browser: Browser, process: psutil.Process, only: str
+) -> None:
+    """Print what each page costs whose path holds `only`."""
+    print("| page | first visit: server, sent, files | again | a control | moved |")
+    print("|---|---|---|---|---|")
+    for path, (name, act) in MOVES.items():
+        if only not in path:
+            continue
+        url = server_url + path.format(*ids)
+        page = new_page(browser)
+        cells = [measure(page, process, lambda p=page, u=url: p.goto(u)) for _ in range(2)]
+        cells += [name, measure(page, process, lambda p=page, a=act: a(p))]
+        print(f"| `{path}` | {' | '.join(cells)} |", flush=True)
+        page.context.close()
+
+
 def main() -> None:
     """Print a line a page."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--size", choices=list(SIZES), default="L")
     parser.add_argument("--runs", type=int, default=0)
     parser.add_argument("--only", default="")
+    parser.add_argument("--compare", type=int, default=0, metavar="N")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
         home = Path(folder) / "home"
-        ids = filled(home, arguments.size, arguments.runs)
+        many = arguments.compare
+        ids = crowded(home, many) if many else filled(home, arguments.size, arguments.runs)
         server = start(home, Path(folder) / "log.txt")
         process = psutil.Process(server.process.pid)
         browser = playwright.chromium.launch(executable_path=chromium(), args=FLAGS)
-        print("| page | first visit: server, sent, files | again | a control | moved |")
-        print("|---|---|---|---|---|")
         try:
-            for path, (name, act) in MOVES.items():
-                if arguments.only not in path:
-                    continue
-                url = server.url + path.format(*ids)
-                page = new_page(browser)
-                cells = [measure(page, process, lambda p=page, u=url: p.goto(u)) for _ in range(2)]
-                cells += [name, measure(page, process, lambda p=page, a=act: a(p))]
-                print(f"| `{path}` | {' | '.join(cells)} |", flush=True)
-                page.context.close()
+            if many:
+                url = f"{server.url}/compare?runs={','.join(ids)}"
+                compare_many(url, new_page(browser), process)
+            else:
+                measure_pages(server.url, ids, browser, process, arguments.only)
         finally:
             browser.close()
             server.stop()

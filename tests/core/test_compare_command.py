@@ -46,6 +46,7 @@ def test_differences_are_the_files_scores_minus_the_firsts(file, capsys):
     assert first["level"] == pytest.approx(0.975)
     assert (second["value"], second["low"], second["high"]) == (0.0, 0.0, 0.0)
     assert second["tie"]
+    assert "ece" not in found["best"]  # the first and the third are the same
 
 
 @pytest.mark.slow
@@ -79,6 +80,17 @@ def test_the_terminal_gets_a_line_a_file_and_a_line_a_difference(file, capsys):
     assert lines[2] == "ece, difference from a.npz:"
     assert lines[3].startswith("  b.npz: +0.")
     assert lines[3].endswith("95 %)")
+    assert len(lines) == 4
+
+
+@pytest.mark.slow
+def test_of_more_files_the_best_is_named_where_it_is_ahead_of_every_other(file, capsys):
+    paths = [file("a.npz", 1.0), file("b.npz", 3.0), file("c.npz", 9.0)]
+    assert read(capsys, *paths, "--metric", "nll")["best"]["nll"] == "a.npz"
+    main(["compare", *paths, "--metric", "nll"])
+    assert "best: a.npz, ahead of every other beyond chance" in capsys.readouterr().out
+    main(["compare", *paths, "--metric", "accuracy"])
+    assert "best: none is ahead of all others beyond chance" in capsys.readouterr().out
 
 
 @pytest.mark.slow
@@ -95,7 +107,7 @@ def test_labels_may_lie_in_a_file_of_their_own(tmp_path, capsys):
     ("arguments", "said"),
     [
         (["a.npz"], "USAGE: 1 files are given"),
-        (["a.npz"] * 13, "USAGE: 13 files are given"),
+        (["a.npz"] * 51, "USAGE: 51 files are given"),
         (["a.npz", "a.npz", "--metric", "mce"], "SETTING: metric 'mce' cannot be compared"),
         (["nowhere.npz", "a.npz"], "FILE: there is no file nowhere.npz"),
     ],

@@ -25,21 +25,21 @@ SHOTS = {
     "runs": ("/", 720),
     "reliability": ("/reliability?run=digits-overconfident", 1060),
     "posthoc": ("/posthoc?run=digits-overconfident&methods=ts,focal_map,focal_ts,isotonic", 1240),
-    "compare": ("/compare?runs=" + ",".join(LOSSES), 1000),
     "theory": ("/theory", 900),
     "plain": ("/reliability?run=digits-overconfident&plain=true", 960),
     "gamma": ("/gamma?run=cifar10-adafocal", 1420),
     "gamma_plain": ("/gamma?run=cifar10-adafocal&plain=true", 1080),
 }
-# Models look at a film in another process, and the numbers of the clinic take a while.
-CLINIC = {
+# Other processes look at a film or resample runs, and the numbers of the clinic take a while.
+SLOW = {
+    "compare": ("/compare?runs=" + ",".join(LOSSES), 1000),
     "xray": ("/xray", 1300),
     "xray_plain": ("/xray?plain=true", 1300),
     "xray_three": ("/xray?models=phantom-ce,phantom-focal-3,phantom-fcl", 1500),
     "xray_findings": ("/xray?show=findings&run=phantom-ce", 1240),
     "xray_finding": ("/xray?show=finding&run=phantom-ce", 1900),
 }
-CLINIC_S = 30
+SLOW_S = 30
 # A training while it runs and once it has ended; jobs go on while the pictures are taken.
 TRAINING = FIRST | {"device": "cpu"}
 DURING_EPOCHS = 40
@@ -140,8 +140,8 @@ def main() -> None:
         try:
             for name, (path, height) in SHOTS.items():
                 take(browser, server.url + path, height, target / name)
-            for name, (path, height) in CLINIC.items():
-                take(browser, server.url + path, height, target / name, wait_s=CLINIC_S)
+            for name, (path, height) in SLOW.items():
+                take(browser, server.url + path, height, target / name, wait_s=SLOW_S)
             training = take_training(browser, server, target)
             take_evaluation(browser, server, training, target)
         finally:

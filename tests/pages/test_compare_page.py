@@ -6,12 +6,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from core.library import SAMPLES, Library, RunSource, summarise
 from core.metrics.suite import audit
 from core.predictions import Predictions, ScoreKind, Task
-from tests.pages.seen import html, opened
+from pages.ui.compare import cache as compare_cache
+from pages.ui.task import Work
+from tests.pages.seen import html, opened, said, table, until
 
 HOSTILE = "<b>**x**</b> ![x](http://x/y) :red[r]"
 PAIR = "digits-fair,digits-overconfident"
@@ -24,7 +27,7 @@ def page(home):
 
 def names_in_table(test: AppTest) -> list[str]:
     return re.findall(
-        r"<tr class=\"(?:run|ref)\"><th.*?</i><span>(.*?)(?:<small|</span)", html(test)
+        r"<tr class=\"(?:run|ref)\"><th.*?>(?:<i.*?</i>)?<span>(.*?)(?:<small|</span)", html(test)
     )
 
 
@@ -37,6 +40,7 @@ def test_with_no_runs_a_button_compares_the_samples(page):
     test = page()
     assert "Pick two or more runs" in html(test)
     test.button(key="compare.samples").click().run()
+    until(test, lambda: names_in_table(test))
     assert not test.exception
     assert names_in_table(test) == [
         "CIFAR-10 (JPEG), AdaFocal",
@@ -56,6 +60,59 @@ def test_the_numbers_on_the_page_are_the_audits(page):
     assert f"“Fair digits” has the smaller ECE, {100 * (over - fair):.1f} points below" in text
     for value in (fair, over):
         assert f">{100 * value:.1f}<small>" in text
+
+
+@pytest.mark.parametrize("in_a_thread", [0, 10**9])
+def test_what_takes_long_is_computed_elsewhere_and_gives_the_same_page(
+    page, monkeypatch, in_a_thread
+):
+    monkeypatch.setattr(compare_cache, "IN_A_THREAD", in_a_thread)
+    st.cache_resource.clear()
+    at_once = page(runs=PAIR)
+    st.cache_resource.clear()
+    monkeypatch.setattr(compare_cache, "AT_ONCE", 0)
+    waiting = page(runs=PAIR)
+    if "Looking at 2 runs." in html(waiting):  # not done yet
+        assert waiting.button(key="compare.stop")
+    until(waiting, lambda: names_in_table(waiting))
+    assert table(waiting, "Scores of the runs") == table(at_once, "Scores of the runs")
+    monkeypatch.setattr(compare_cache, "in_turn", None)  # nothing is computed twice
+    assert names_in_table(page(runs=PAIR))
+
+
+def test_work_that_is_stopped_goes_on_with_what_is_missing(page, monkeypatch):
+    st.cache_resource.clear()
+    monkeypatch.setattr(compare_cache, "AT_ONCE", 0)
+    begun = []
+
+    def in_turn(calls, keep, *, processes):
+        assert not processes  # two small runs
+        begun.append((calls, keep))
+        return Work()
+
+    monkeypatch.setattr(compare_cache, "in_turn", in_turn)
+    test = page(runs=PAIR)
+    ((calls, keep),) = begun
+    assert [arguments for _, arguments in calls] == [([(i, "test")],) for i in PAIR.split(",")]
+    function, arguments = calls[0]
+    keep(0, function(*arguments))
+    test.button(key="compare.stop").click().run()
+    assert not names_in_table(test)
+    test.button(key="compare.go_on").click().run()
+    assert [arguments for _, arguments in begun[1][0]] == [([("digits-overconfident", "test")],)]
+
+
+def test_many_runs_are_searched_in_a_table_that_scrolls(page, home):
+    ids = [keep(home, f"run {i}") for i in range(14)]
+    test = page(runs=",".join(ids))
+    assert not test.exception
+    assert len(names_in_table(test)) == 14
+    test.text_input(key="compare.search").set_value("run 1").run()
+    assert set(names_in_table(test)) == {"run 1", *(f"run {i}" for i in range(10, 14))}
+    assert "5 of 14 runs." in html(test)
+    test.text_input(key="compare.search").set_value("nothing").run()
+    assert not test.exception
+    assert "No run has that in its name." in said(test)
 
 
 @pytest.mark.slow
@@ -101,7 +158,7 @@ def test_other_labels_are_not_ranked_and_the_page_says_why(page):
     ("runs", "said"),
     [
         ("digits-fair,nosuchrun", "there is no run nosuchrun"),
-        (",".join(f"r{i}" for i in range(13)), "13 runs are too many"),
+        (",".join(f"r{i}" for i in range(51)), "51 runs are too many"),
     ],
 )
 def test_a_link_that_cannot_be_followed_is_refused_in_words(page, runs, said):

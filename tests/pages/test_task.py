@@ -15,7 +15,7 @@ from streamlit.testing.v1 import AppTest
 from core.arrays import sent
 from core.errors import LostWorker, Refused
 from pages.ui import session, task
-from pages.ui.task import Work, in_process, in_thread
+from pages.ui.task import Work, in_process, in_thread, in_turn
 from tests.pages.seen import said
 
 LARGE = b"x" * 400_000  # more than a pipe takes before its other end reads
@@ -178,6 +178,33 @@ def test_a_result_and_what_is_raised_come_out_of_a_process(works: set[Event]):
 
 def nobody(share: float, words: str) -> None:
     """Listen to nothing."""
+
+
+@pytest.mark.parametrize("processes", [False, True])
+def test_calls_in_turn_are_kept_one_by_one_though_a_later_one_fails(
+    works: set[Event], processes: bool
+):
+    kept: dict[int, object] = {}
+    calls = [(len, (b"two",)), (sum, ([1, 2],)), (divmod, (1, 0))]
+    work = in_turn(calls, kept.__setitem__, processes=processes)
+    with pytest.raises(ZeroDivisionError):
+        work.future.result(PATIENCE_S)
+    assert kept == {0: 3, 1: 3}
+    assert work.share == 2 / 3
+    done = in_turn(calls[:1], kept.__setitem__, processes=processes)
+    assert done.future.result(PATIENCE_S) == 1
+
+
+def test_a_call_after_a_stop_is_not_made(works: set[Event]):
+    kept: dict[int, object] = {}
+
+    def keep(i: int, result: object) -> None:
+        kept[i] = result
+        next(iter(works)).set()
+
+    work = in_turn([(len, (b"one",)), (len, (b"two",))], keep, processes=False)
+    assert work.future.result(PATIENCE_S) == 1
+    assert kept == {0: 3}
 
 
 def ran(function: Callable[..., object], *arguments: object) -> tuple[int, Any]:

@@ -17,8 +17,9 @@ from core.screens.kit.text import clean, safe, short
 from core.screens.kit.theme import Theme, axis, layout
 
 ROW_PX = 30
+THIN_ROW = 0.2  # of a row, where a run is drawn without its name
 CURVES_PX = 250
-PLOT_PX = 190  # of it, between the margins
+MARGINS = {"l": 40, "r": 40, "t": 26, "b": 34}  # of the curves
 LETTER_PX = 20
 NAME_CHARACTERS = 19  # of a line
 DARK_LETTERS = {"light": {1, 2}, "dark": set(range(6))}  # badges light enough for dark letters
@@ -26,16 +27,28 @@ DARK_LETTERS = {"light": {1, 2}, "dark": set(range(6))}  # badges light enough f
 
 @dataclass(frozen=True)
 class ForestRow:
-    """One difference, in the unit of the axis; `words` and `interval` stand at its right."""
+    """One difference, in the unit of the axis; `words` and `interval` stand at its right.
+
+    One without a mark is a thin grey line among many, which says its name when pointed at.
+    """
 
     name: str
-    mark: RunMark
+    mark: RunMark | None
     value: float
     low: float
     high: float
     tie: bool
     words: str
     interval: str
+
+
+@dataclass(frozen=True)
+class Curve:
+    """The bins of a run; one without a mark is a thin grey line among many."""
+
+    name: str
+    mark: RunMark | None
+    bins: BinTable
 
 
 def forest(rows: Sequence[ForestRow], theme: Theme, *, smaller: str, larger: str) -> go.Figure:
@@ -50,57 +63,112 @@ def forest(rows: Sequence[ForestRow], theme: Theme, *, smaller: str, larger: str
     smaller, larger : str
         What lies left and right of zero, for example ``smaller error``.
     """
-    settings = layout(theme, max(CURVES_PX, ROW_PX * len(rows) + 74))
+    at, total = _middles(rows), sum(map(_height, rows))
+    marked = [(row, row.mark, y) for row, y in zip(rows, at, strict=True) if row.mark]
+    settings = layout(theme, forest_px(len(marked), len(rows) - len(marked)))
     settings["margin"] = {"l": 152, "r": 150, "t": 26, "b": 34}
     settings["xaxis"] = axis(theme, range=_reach(rows), nticks=4, tickangle=0, tickformat="~g")
     settings["yaxis"] = axis(
         theme,
-        range=[len(rows) - 0.5, -0.5],
-        tickvals=list(range(len(rows))),
-        ticktext=[_two_lines(row.name) for row in rows],
+        range=[total - 0.5, -0.5],
+        tickvals=[y for _, _, y in marked],
+        ticktext=[_two_lines(row.name) for row, _, _ in marked],
         ticklabelstandoff=28,
         tickfont={"size": 12.5, "color": theme.ink},
         showgrid=False,
     )
     settings["annotations"] = [
-        *(badge(row.mark, i, theme) | {"x": 0, "xshift": -8} for i, row in enumerate(rows)),
-        *(_printed(row, i, theme) for i, row in enumerate(rows)),
+        *(badge(mark, y, theme) | {"x": 0, "xshift": -8} for _, mark, y in marked),
+        *(_printed(row, y, theme) for row, _, y in marked),
         *_sides(theme, smaller, larger),
     ]
     figure = go.Figure(layout=settings)
     figure.add_vline(x=0, line={"color": theme.quiet, "width": 1.2})
-    for i, row in enumerate(rows):
-        figure.add_traces(_row_traces(row, i, theme))
+    thin = [(row, y) for row, y in zip(rows, at, strict=True) if not row.mark]
+    if thin:
+        figure.add_traces(_thin_traces(thin, theme))
+    for row, mark, y in marked:
+        figure.add_traces(_row_traces(row, mark, y, theme))
     return figure
 
 
+def forest_px(marked: int, thin: int) -> int:
+    """Return how high a forest is of so many runs with a mark and without."""
+    return max(CURVES_PX, round(ROW_PX * (marked + THIN_ROW * thin)) + 74)
+
+
+def _middles(rows: Sequence[ForestRow]) -> list[float]:
+    """Return where the middle of each row is; the first begins at -1/2."""
+    middles, top = [], -0.5
+    for row in rows:
+        middles.append(top + _height(row) / 2)
+        top += _height(row)
+    return middles
+
+
+def _height(row: ForestRow) -> float:
+    return 1.0 if row.mark else THIN_ROW
+
+
+def _thin_traces(places: Sequence[tuple[ForestRow, float]], theme: Theme) -> list[go.Scatter]:
+    """Draw the runs without a mark: all lines as one trace, all dots as another."""
+    ends = [(row.low, row.high, None) for row, _ in places]
+    lines = go.Scatter(
+        x=[x for row_ends in ends for x in row_ends],
+        y=[y for _, at in places for y in (at, at, None)],
+        name="other intervals",
+        mode="lines",
+        line={"color": theme.bars, "width": 1},
+        hoverinfo="skip",
+    )
+    dots = go.Scatter(
+        x=[row.value for row, _ in places],
+        y=[at for _, at in places],
+        name="other runs",
+        mode="markers",
+        marker={
+            "size": 5,
+            "color": [theme.paper if row.tie else theme.bars for row, _ in places],
+            "line": {"color": theme.bars, "width": 1},
+        },
+        hovertext=[f"<b>{safe(row.name)}</b><br>{row.words} ({row.interval})" for row, _ in places],
+        hovertemplate="%{hovertext}<extra></extra>",
+    )
+    return [lines, dots]
+
+
 def gap_curves(
-    runs: Sequence[tuple[RunMark, BinTable]], theme: Theme, *, target: int | None = None
+    runs: Sequence[Curve], theme: Theme, *, target: int | None = None, height: int = CURVES_PX
 ) -> go.Figure:
     """Draw each run's gap over the common bins, in points, a line a run with its own dash.
 
     Bins with fewer than BAND_MIN rows are left out; letters stand right of the plot.
     """
-    settings = layout(theme, CURVES_PX)
-    settings["margin"] = {"l": 40, "r": 40, "t": 26, "b": 34}
+    settings = layout(theme, height)
+    settings["margin"] = MARGINS
     settings["xaxis"] = axis(
         theme,
         range=[0, 1],
         tickvals=[0, 0.2, 0.4, 0.6, 0.8, 1],
         ticktext=["0", "20", "40", "60", "80", "100 %"],
     )
-    curves = [(mark, bins, np.flatnonzero(bins.count >= BAND_MIN)) for mark, bins in runs]
-    curves = [curve for curve in curves if curve[2].size]
-    heights = [_gaps(bins, at) for _, bins, at in curves]
-    low, high = _room(heights)
+    placed = [(run, np.flatnonzero(run.bins.count >= BAND_MIN)) for run in runs]
+    curves = [(run, at, _gaps(run.bins, at)) for run, at in placed if at.size]
+    low, high = _room([y for _, _, y in curves])
     settings["yaxis"] = axis(theme, range=[low, high], nticks=6, tickformat="~g")
     figure = go.Figure(layout=settings)
     figure.add_hline(y=0, line={"color": theme.quiet, "width": 1.2})
-    for mark, bins, at in curves:
+    thin = [(run, at) for run, at, _ in curves if not run.mark]
+    if thin:
+        figure.add_trace(_thin_curves(thin, theme))
+    marked = [(run.bins, run.mark, at, y) for run, at, y in curves if run.mark]
+    for bins, mark, at, _ in marked:
         figure.add_trace(_curve(mark, bins, at, theme, speech(target)))
-    ends = _spread_heights([float(y[-1]) for y in heights], LETTER_PX / PLOT_PX * (high - low))
-    for (mark, _, _), y in zip(curves, ends, strict=True):
-        figure.add_annotation(**badge(mark, y, theme), x=1, xshift=24)
+    last = [float(y[-1]) for *_, y in marked]
+    plot_px = height - MARGINS["t"] - MARGINS["b"]
+    ends = _spread_heights(last, LETTER_PX / plot_px * (high - low))
+    for (_, mark, _, _), end in zip(marked, ends, strict=True):
+        figure.add_annotation(**badge(mark, end, theme), x=1, xshift=24)
     for text, y, anchor in (("▲ says more", 1, "bottom"), ("▼ says less", 0, "bottom")):
         figure.add_annotation(
             text=text,
@@ -148,6 +216,20 @@ def _curve(mark: RunMark, bins: BinTable, at: Int, theme: Theme, words: ClaimWor
     )
 
 
+def _thin_curves(runs: Sequence[tuple[Curve, Int]], theme: Theme) -> go.Scatter:
+    """Draw the curves without a letter as one trace, with a break between two runs."""
+    return go.Scatter(
+        x=[x for run, at in runs for x in (*run.bins.confidence[at].tolist(), None)],
+        y=[y for run, at in runs for y in (*_gaps(run.bins, at).tolist(), None)],
+        name="other runs",
+        mode="lines",
+        line={"color": theme.bars, "width": 1},
+        opacity=0.5,
+        hovertext=[text for run, at in runs for text in (*[safe(run.name)] * at.size, "")],
+        hovertemplate="%{hovertext}<extra></extra>",
+    )
+
+
 def letter_colour(mark: RunMark, theme: Theme) -> str:
     """Return the colour of a badge's letter, at least 4.5:1 on the run's colour."""
     dark = theme.ink if theme.name == "light" else theme.paper
@@ -184,12 +266,12 @@ def _reach(rows: Sequence[ForestRow]) -> list[float]:
     return [low - pad, high + pad]
 
 
-def _row_traces(row: ForestRow, at: int, theme: Theme) -> list[go.Scatter]:
-    colour = theme.quiet if row.tie else theme.runs[row.mark.colour]
+def _row_traces(row: ForestRow, mark: RunMark, at: float, theme: Theme) -> list[go.Scatter]:
+    colour = theme.quiet if row.tie else theme.runs[mark.colour]
     line = go.Scatter(
         x=[row.low, row.high],
         y=[at, at],
-        name=f"{row.mark.letter} interval",
+        name=f"{mark.letter} interval",
         mode="lines",
         line={"color": colour, "width": 2},
         hoverinfo="skip",
@@ -197,7 +279,7 @@ def _row_traces(row: ForestRow, at: int, theme: Theme) -> list[go.Scatter]:
     dot = go.Scatter(
         x=[row.value],
         y=[at],
-        name=row.mark.letter,
+        name=mark.letter,
         mode="markers",
         marker={
             "size": 11,
@@ -211,7 +293,7 @@ def _row_traces(row: ForestRow, at: int, theme: Theme) -> list[go.Scatter]:
     return [line, dot]
 
 
-def _printed(row: ForestRow, at: int, theme: Theme) -> dict[str, Any]:
+def _printed(row: ForestRow, at: float, theme: Theme) -> dict[str, Any]:
     return {
         "text": f"<b>{row.words}</b> ({row.interval})",
         "xref": "paper",

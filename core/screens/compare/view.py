@@ -1,6 +1,6 @@
 """What the Compare page says about several runs: sentence, table, differences, small diagrams."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -16,6 +16,7 @@ from core.screens.kit.differences import (
     HIGHER,
     IN_POINTS,
     NamedRun,
+    better,
     difference_kind,
     difference_words,
     drawn_words,
@@ -47,7 +48,10 @@ PLAIN_CAPTION = (
     "In brackets and small type: where the number would lie on other images of the same kind, 95 "
     "times in 100. A tie: too few images to tell the two apart."
 )
+FEW = 12  # runs whose badges, rows and diagrams can still be told apart
+HIGHLIGHTED = 6  # of more than that; the others are grey
 CURVE_COLUMNS = {"bin_low", "bin_high", "count", "confidence", "accuracy", "gap"}
+BEST = "best"
 ERROR_SIDES = ("smaller error", "larger error")
 ANSWER_SIDES = ("less often right", "more often right")
 
@@ -72,7 +76,10 @@ PLAIN_FOREST = ForestWords(
 
 @dataclass(frozen=True)
 class CompareView:
-    """Everything the page draws, in its order; the figures only where ranked."""
+    """Everything the page draws, in its order; the figures only where ranked.
+
+    `listed` are the rows of the table that were searched for.
+    """
 
     eyebrow: str
     sentence: Sentence
@@ -80,26 +87,43 @@ class CompareView:
     curves: FigureCard | None
     diagrams: tuple[tuple[RunMark, FigureCard], ...]
     table: ScoreTable
+    listed: ScoreTable
     caption: str
 
 
+@dataclass(frozen=True)
+class _Pictured:
+    """What figures share: names, the runs best first, and the marks of those that stand out."""
+
+    names: tuple[str, ...]
+    order: tuple[int, ...]
+    marks: Mapping[int, RunMark]
+    reference: int
+
+    @property
+    def marked(self) -> list[int]:
+        """The runs that stand out, best first."""
+        return [i for i in self.order if i in self.marks]
+
+
 def plain_view(
-    names: Sequence[NamedRun], runs: Sequence[Compared], comparison: Comparison
+    names: Sequence[NamedRun], runs: Sequence[Compared], comparison: Comparison, search: str = ""
 ) -> CompareView:
     """Return the view in plain words: how often right, how far off, and what could be chance."""
-    full = compare_view(names, runs, comparison, "ece")
-    order = _order(runs, comparison, "ece")
-    badges = marks([named.id for named in names])
-    run_names = [named.name for named in names]
+    full = compare_view(names, runs, comparison, "ece", search)
+    pictured = _pictured(names, runs, comparison, "ece", search)
+    run_names = pictured.names
+    plain_table = replace(full.table, names_head="Model", shown=_plain_columns(comparison))
     scores = [run.audit.main.metrics.get("ece") for run in runs]
     errors = [None if score is None else score.value for score in scores]
     return replace(
         full,
         sentence=plain_sentence(run_names, errors, comparison),
-        forest=_forest(run_names, badges, comparison, "ece", order, PLAIN_FOREST),
+        forest=_forest(pictured, comparison, "ece", PLAIN_FOREST),
         curves=None,
         diagrams=(),
-        table=replace(full.table, names_head="Model", shown=_plain_columns(comparison)),
+        table=plain_table,
+        listed=replace(plain_table, rows=full.listed.rows),
         caption=PLAIN_CAPTION,
     )
 
@@ -109,6 +133,7 @@ def compare_view(
     runs: Sequence[Compared],
     comparison: Comparison,
     metric: str,
+    search: str = "",
 ) -> CompareView:
     """Return the view of a comparison.
 
@@ -122,32 +147,77 @@ def compare_view(
         Their differences from a reference.
     metric : str
         The one that ranks them and whose differences are drawn.
+    search : str
+        Part of the names of the runs that are listed; of more than FEW runs, the first of them
+        stand out in the figures.
     """
-    badges = marks([named.id for named in names])
-    order = _order(runs, comparison, metric)
-    run_names = [named.name for named in names]
+    pictured = _pictured(names, runs, comparison, metric, search)
     caption = _caption(runs, comparison, metric)
     unit = "points; " if metric in IN_POINTS else ""
     forest_words = ForestWords(
         lead=f"Difference in {name(metric)} from",
-        explanation=f"{unit}paired, {level_words(comparison.level)} intervals; hollow: a tie",
+        explanation=f"{unit}paired, {level_words(comparison.level)} intervals; hollow: a tie"
+        + _others_words(pictured),
         sides=ANSWER_SIDES if metric == "accuracy" else ERROR_SIDES,
         caption=caption,
     )
+    table = ScoreTable(
+        "Run",
+        _shown(comparison, metric),
+        _columns(comparison),
+        tuple(
+            _row(names[i], pictured.marks.get(i), runs[i], comparison, i) for i in pictured.order
+        ),
+    )
+    listed = [
+        row for i, row in zip(pictured.order, table.rows, strict=True) if _matches(names[i], search)
+    ]
     return CompareView(
         eyebrow=_eyebrow(names, runs, comparison),
-        sentence=sentence(run_names, comparison, metric),
-        forest=_forest(run_names, badges, comparison, metric, order, forest_words),
-        curves=None if comparison.reason else _curves(run_names, badges, runs, (order, caption)),
-        diagrams=() if comparison.reason else _diagrams(names, badges, runs, order),
-        table=ScoreTable(
-            "Run",
-            _shown(comparison, metric),
-            _columns(comparison),
-            tuple(_row(names[i], badges[i], runs[i], comparison, i) for i in order),
-        ),
+        sentence=sentence(pictured.names, comparison, metric),
+        forest=_forest(pictured, comparison, metric, forest_words),
+        curves=None if comparison.reason else _curves(pictured, runs, caption),
+        diagrams=() if comparison.reason else _diagrams(names, pictured, runs),
+        table=table,
+        listed=replace(table, rows=tuple(listed)),
         caption=caption,
     )
+
+
+def _matches(named: NamedRun, search: str) -> bool:
+    return search.strip().casefold() in named.name.casefold()
+
+
+def _pictured(
+    names: Sequence[NamedRun],
+    runs: Sequence[Compared],
+    comparison: Comparison,
+    metric: str,
+    search: str,
+) -> _Pictured:
+    """Return what figures share: all runs stand out where they are few.
+
+    Of many the best stand out that were searched for; else the best ones and the reference.
+    """
+    order = _order(runs, comparison, metric)
+    standing_out = order
+    if len(names) > FEW and search.strip():
+        standing_out = [i for i in order if _matches(names[i], search)][:HIGHLIGHTED]
+    elif len(names) > FEW:
+        others = [i for i in order if i != comparison.reference]
+        standing_out = [*others[: HIGHLIGHTED - 1], comparison.reference]
+    badges = marks([names[i].id for i in standing_out])
+    return _Pictured(
+        tuple(named.name for named in names),
+        tuple(order),
+        dict(zip(standing_out, badges, strict=True)),
+        comparison.reference,
+    )
+
+
+def _others_words(pictured: _Pictured) -> str:
+    """Return what is said of the runs that do not stand out; nothing where all do."""
+    return "" if len(pictured.marks) == len(pictured.order) else "; other runs in grey"
 
 
 def _order(runs: Sequence[Compared], comparison: Comparison, metric: str) -> list[int]:
@@ -207,13 +277,17 @@ def _columns(comparison: Comparison) -> tuple[Column, ...]:
     return tuple(columns)
 
 
-def _row(named: NamedRun, mark: RunMark, run: Compared, comparison: Comparison, i: int) -> TableRow:
+def _row(
+    named: NamedRun, mark: RunMark | None, run: Compared, comparison: Comparison, i: int
+) -> TableRow:
     audit, differences = run.audit, comparison.differences[i]
     reference = not comparison.reason and i == comparison.reference
     cells: dict[str, Estimate | Cell] = {"run": named.name, "n": run.rows.n}
     for metric in COLUMNS:
         why = audit.unavailable.get(metric, "")
-        cells |= with_ends(metric, estimate(audit.main.metrics.get(metric), why))
+        best = comparison.best.get(metric) == i
+        cell = estimate(audit.main.metrics.get(metric), why, BEST if best else "")
+        cells |= with_ends(metric, replace(cell, mark="beyond") if best else cell)
         cells |= with_ends(f"{metric}_difference", difference_cell(differences.get(metric)))
     return TableRow(
         name=named.name,
@@ -243,9 +317,10 @@ def _caption(runs: Sequence[Compared], comparison: Comparison, metric: str) -> s
     parts.append(
         f"Their intervals are at {level}"
         + (f" {joint_level}." if len(runs) > 2 else ".")
-        + " Tie: the "
-        "interval holds zero."
+        + " Tie: the interval holds zero."
     )
+    if len(runs) > 2:
+        parts.append("Best: ahead of each other run at that level.")
     floors = [run.audit.main.noise_floor.get(metric) for run in runs]
     upto = points(max((floor.q95 for floor in floors if floor is not None), default=None))
     if any(floors):
@@ -271,35 +346,43 @@ def _worth(runs: Sequence[Compared]) -> list[str]:
 
 
 def _forest(
-    names: Sequence[str],
-    badges: Sequence[RunMark],
-    comparison: Comparison,
-    metric: str,
-    order: Sequence[int],
-    words: ForestWords,
+    pictured: _Pictured, comparison: Comparison, metric: str, words: ForestWords
 ) -> FigureCard | None:
+    names = pictured.names
     pairs = [
-        (i, comparison.differences[i][metric]) for i in order if metric in comparison.differences[i]
+        (i, comparison.differences[i][metric])
+        for i in pictured.order
+        if metric in comparison.differences[i]
     ]
     pairs = [(i, difference) for i, difference in pairs if difference.low is not None]
     if not pairs:
         return None
     base = names[comparison.reference]
-    rows = tuple(_forest_row(names[i], badges[i], difference) for i, difference in pairs)
+    rows = tuple(_forest_row(names[i], pictured.marks.get(i), each) for i, each in pairs)
     return FigureCard(
         key="differences",
         title=f"{words.lead} “{base}”",
         explanation=words.explanation,
         draw=partial(figures.forest, rows, smaller=words.sides[0], larger=words.sides[1]),
         alt=f"{words.lead} {base}: "
-        + "; ".join(f"{row.name} {row.words} ({row.interval})" for row in rows)
-        + ".",
+        + "; ".join(f"{row.name} {row.words} ({row.interval})" for row in rows if row.mark)
+        + _others_counted([each for i, each in pairs if i not in pictured.marks]),
         table=_difference_table([(names[i], difference) for i, difference in pairs]),
         caption=words.caption,
     )
 
 
-def _forest_row(run_name: str, mark: RunMark, difference: Difference) -> figures.ForestRow:
+def _others_counted(differences: Sequence[Difference]) -> str:
+    """Return the end of an alternative text: what the runs in grey are, if there are any."""
+    if not differences:
+        return "."
+    ties = sum(each.tie for each in differences)
+    ahead = sum(better(each) for each in differences)
+    behind = len(differences) - ties - ahead
+    return f"; {len(differences)} others: {ahead} better, {behind} worse, {ties} ties."
+
+
+def _forest_row(run_name: str, mark: RunMark | None, difference: Difference) -> figures.ForestRow:
     assert difference.value is not None
     assert difference.low is not None
     assert difference.high is not None
@@ -341,14 +424,9 @@ def _difference_table(pairs: Sequence[tuple[str, Difference]]) -> Table:
     return Table(columns, rows)
 
 
-def _curves(
-    names: Sequence[str],
-    badges: Sequence[RunMark],
-    runs: Sequence[Compared],
-    order_and_caption: tuple[list[int], str],
-) -> FigureCard | None:
+def _curves(pictured: _Pictured, runs: Sequence[Compared], caption: str) -> FigureCard | None:
     """Return every run's gap over the common bins; None for many labels, which have none."""
-    order, caption = order_and_caption
+    names, order = pictured.names, pictured.order
     bins = [run.audit.main.bins for run in runs]
     if not all(len(bin_table.count) for bin_table in bins):
         return None
@@ -360,7 +438,7 @@ def _curves(
     rows = tuple(
         (names[i], *(row[k] for k in keep)) for i in order for row in cards.bin_table(bins[i]).rows
     )
-    gaps = [(names[i], runs[i].audit.main.direction) for i in order]
+    gaps = [(names[i], runs[i].audit.main.direction) for i in pictured.marked]
     listed = "; ".join(
         f"{run_name} {points(gap.gap, gap.low, gap.high, signed=True)}" for run_name, gap in gaps
     )
@@ -368,11 +446,13 @@ def _curves(
     return FigureCard(
         key="curves",
         title=f"Gap by {claim}",
-        explanation="says minus what came true, points; bins of 20 images or more",
+        explanation="says minus what came true, points; bins of 20 images or more"
+        + _others_words(pictured),
         draw=partial(
             figures.gap_curves,
-            tuple((badges[i], bins[i]) for i in order),
+            tuple(figures.Curve(names[i], pictured.marks.get(i), bins[i]) for i in order),
             target=runs[0].audit.main.target,
+            height=_curves_px(pictured),
         ),
         alt=f"Gap over {len(bins[0].count)} common bins of {claim}, one line a run. "
         f"Mean gap in points: {listed}.",
@@ -381,20 +461,28 @@ def _curves(
     )
 
 
+def _curves_px(pictured: _Pictured) -> int:
+    """Return how high the curves are: of many runs as high as the forest beside them."""
+    if len(pictured.marks) == len(pictured.order):
+        return figures.CURVES_PX
+    marked = len(pictured.marks.keys() - {pictured.reference})
+    return figures.forest_px(marked, len(pictured.order) - 1 - marked)
+
+
 def _diagrams(
-    names: Sequence[NamedRun],
-    badges: Sequence[RunMark],
-    runs: Sequence[Compared],
-    order: Sequence[int],
+    names: Sequence[NamedRun], pictured: _Pictured, runs: Sequence[Compared]
 ) -> tuple[tuple[RunMark, FigureCard], ...]:
-    """Return one small diagram a run; none for many labels, whose bins are not pooled."""
+    """Return a small diagram of each run that stands out.
+
+    None for many labels, whose bins are not pooled.
+    """
     diagrams = []
-    for i in order:
-        main, named = runs[i].audit.main, names[i]
+    for i in pictured.marked:
+        main, named, mark = runs[i].audit.main, names[i], pictured.marks[i]
         if not len(main.bins.count):
             return ()
         card = FigureCard(
-            key=f"diagram_{badges[i].letter}",
+            key=f"diagram_{mark.letter}",
             title=named.name,
             explanation="",
             draw=partial(small_diagram, main.bins, target=main.target),
@@ -402,5 +490,5 @@ def _diagrams(
             table=cards.bin_table(main.bins),
             caption=cards.caption(runs[i].audit, main, named.split, named.digest),
         )
-        diagrams.append((badges[i], card))
+        diagrams.append((mark, card))
     return tuple(diagrams)

@@ -27,6 +27,7 @@ INSIDE = {  # within a sentence
 }
 IN_POINTS = {"accuracy", "ece", "ece_em", "classwise_ece", "smece", "ada_ece"}
 HEADS = {key: label + (", %" if key in IN_POINTS else "") for key, label in LABELS.items()}
+MOST_NAMED = 11  # runs beside the best that a sentence names
 HIGHER = {"accuracy"}  # is better; of all others lower is
 WORDS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 assert set(OFFERED) == set(PAIRED)
@@ -114,7 +115,7 @@ def sentence(names: Sequence[str], comparison: Comparison, metric: str) -> Sente
         return Sentence((Phrase(f"These runs cannot be compared by {name(metric)}."),), why)
     if len(names) == 2:
         return _two(names, comparison.reference, *decided.items())
-    return _many(names, comparison.reference, decided)
+    return _many(names, comparison, decided)
 
 
 def _two(names: Sequence[str], reference: int, only: tuple[int, Difference]) -> Sentence:
@@ -144,8 +145,8 @@ def _two(names: Sequence[str], reference: int, only: tuple[int, Difference]) -> 
     )
 
 
-def _many(names: Sequence[str], reference: int, decided: dict[int, Difference]) -> Sentence:
-    base, metric = names[reference], next(iter(decided.values())).metric
+def _many(names: Sequence[str], comparison: Comparison, decided: dict[int, Difference]) -> Sentence:
+    base, metric = names[comparison.reference], next(iter(decided.values())).metric
     ahead = {i: difference for i, difference in decided.items() if better(difference)}
     behind = sum(worse(difference) for difference in decided.values())
     ties = len(decided) - len(ahead) - behind
@@ -166,8 +167,16 @@ def _many(names: Sequence[str], reference: int, decided: dict[int, Difference]) 
             Phrase(interval, "quiet"),
             Phrase(f" {side}."),
         ),
-        counted,
+        f"{counted} {_runner_up(names, comparison, metric)}",
     )
+
+
+def _runner_up(names: Sequence[str], comparison: Comparison, metric: str) -> str:
+    """Return whether any run is ahead of all others."""
+    best = comparison.best.get(metric)
+    if best is None:
+        return "No run is ahead of all others beyond chance."
+    return f"“{names[best]}” is ahead of every other run beyond chance."
 
 
 def plain_sentence(
@@ -193,6 +202,9 @@ def plain_sentence(
     best = min(known, key=lambda i: known[i])
     others = [i for i in known if i != best]
     listed = ", ".join(f"“{names[i]}” by {points(known[i])}" for i in others)
+    if len(others) > MOST_NAMED:
+        errors_of_others = sorted(known[i] for i in others)
+        listed = f"the others by {points(errors_of_others[0])} to {points(errors_of_others[-1])}"
     first = (
         f"The stated certainty of “{names[best]}” is off by {points(known[best])} points on "
         f"average; {listed}."

@@ -7,6 +7,7 @@ from hashlib import blake2b
 COLOURS = 6  # of a theme's `runs`
 DASHES = ("solid", "dash", "dot", "longdash", "dashdot", "longdashdot")
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+PAIRS = tuple(first + second for first in LETTERS for second in LETTERS)  # once letters run out
 
 
 @dataclass(frozen=True)
@@ -16,7 +17,7 @@ class RunMark:
     Attributes
     ----------
     letter : str
-        One capital, its own among the runs shown together.
+        One capital, or two where there are more than 26 runs; its own among those shown together.
     colour : int
         Position in a theme's `runs`; of the id alone, so the run keeps it everywhere.
     dash : str
@@ -33,7 +34,7 @@ def marks(ids: Sequence[str]) -> tuple[RunMark, ...]:
 
     Colour, letter and dash follow from the id. Where two runs would share a letter, or colour and
     dash, the one whose id sorts later takes the next free; so the order of the runs changes
-    nothing. At most 26 runs; up to six of one colour differ in their dashes.
+    nothing. Up to six of one colour differ in their dashes.
     """
     letters: set[str] = set()
     lines: set[tuple[int, str]] = set()
@@ -41,7 +42,8 @@ def marks(ids: Sequence[str]) -> tuple[RunMark, ...]:
     for i in sorted(range(len(ids)), key=lambda i: (ids[i], i)):
         first, second, third = blake2b(ids[i].encode(), digest_size=3).digest()
         colour = first % COLOURS
-        letter = _next_free(LETTERS, second, letters)
+        options = LETTERS if len(letters) < len(LETTERS) else PAIRS
+        letter = _next_free(options, second, letters)
         dash = _next_free(DASHES, third, {d for c, d in lines if c == colour})
         letters.add(letter)
         lines.add((colour, dash))

@@ -7,6 +7,7 @@ import streamlit as st
 from core.errors import LibraryError
 from core.library.index import RunRow
 from core.metrics.comparison import Compared, why_not
+from core.screens.compare.view import FEW
 from core.screens.kit.differences import OFFERED
 from core.screens.kit.words import LABELS
 from pages.ui import cache, frame, picked_runs, site, state
@@ -109,6 +110,22 @@ def _reference(runs: list[cache.Run]) -> int:
     if runs[at].draft:
         st.query_params.pop("ref", None)
     return at
+
+
+def search(runs: Sequence[cache.Run]) -> str:
+    """Return what is searched for among many runs."""
+    if len(runs) <= FEW:
+        return ""
+    text = st.text_input(
+        "Find runs",
+        placeholder="Part of a name",
+        key="compare.search",
+        type="search",
+        live=True,
+        width=240,
+        help="Lists them, and makes them stand out in the figures.",
+    )
+    return text or ""
 
 
 def chip(runs: list[cache.Run]) -> str:

@@ -1,30 +1,16 @@
-"""The figures of the Compare page, and the audits that they are drawn from."""
+"""The figures and the table of the Compare page."""
 
 from collections.abc import Sequence
 
 import streamlit as st
 
-from core.metrics.comparison import Compared
+from core.screens.compare.view import FEW, CompareView
 from core.screens.kit.records import FigureCard
 from core.screens.kit.run_marks import RunMark
-from pages.ui import cache, pieces, widgets
-from pages.ui.escape import esc
+from pages.ui import pieces, widgets
 
 HALF_WIDTH = 500
 SMALL_WIDTH = 172
-
-
-def audited(runs: list[cache.Run], splits: list[str]) -> list[Compared]:
-    """Return what is needed of every run, counting them while any is new to this session."""
-    known_digests: set[str] = st.session_state.setdefault("compare.seen", set())
-    bar, ready = st.empty(), []
-    for i, (run, split) in enumerate(zip(runs, splits, strict=True)):
-        if run.digest(split) not in known_digests:
-            bar.progress(i / len(runs), text=f"{i + 1} of {len(runs)}: {esc(run.name)}")
-        ready.append(cache.compared(run, split))
-        known_digests.add(run.digest(split))
-    bar.empty()
-    return ready
 
 
 def abreast(*cards: FigureCard | None) -> None:
@@ -45,3 +31,15 @@ def diagrams(cards: Sequence[tuple[RunMark, FigureCard]]) -> None:
             with st.container(key=f"small.{mark.letter}", width=SMALL_WIDTH, gap="xsmall"):
                 pieces.draw("small_title", mark, card.title, "")
                 widgets.figure(card, titled=False)
+
+
+def scores(view: CompareView) -> None:
+    """Draw the table; many rows scroll by themselves, under heads that stay."""
+    if not view.listed.rows:
+        st.markdown("No run has that in its name.")
+        return
+    many = len(view.table.rows) > FEW
+    with st.container(key="many" if many else "few"):
+        widgets.scores("Scores of the runs", view.table.heads, view.listed.written())
+    if len(view.listed.rows) < len(view.table.rows):
+        widgets.caption(f"{len(view.listed.rows)} of {len(view.table.rows)} runs.")

@@ -143,6 +143,12 @@ CLAIMED = (
         "three runs are ranked by ece",
     ),
     Claimed(
+        "is ahead of every other run beyond chance.",
+        "Compare",
+        "core.screens.kit.differences:_runner_up",
+        "the paired interval from each other run, divided among the runs compared, leaves 0 out",
+    ),
+    Claimed(
         "beyond chance",
         "Compare, table",
         "core.screens.compare.view:_difference_table",

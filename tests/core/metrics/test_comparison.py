@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from core.metrics.comparison import ComparedRows, compare, compared, why_not
-from core.metrics.paired import PAIRED
+from core.metrics.comparison import Compared, ComparedRows, compare, compared, why_not
+from core.metrics.paired import PAIRED, MetricDraws
 from core.predictions import Predictions, ScoreKind, Task
 
 RNG = np.random.default_rng(0)
@@ -96,3 +96,70 @@ def test_a_metric_that_one_run_lacks_is_left_out(three):
     found = compare([three[0], compared(answers)], "ab", 0)
     assert set(found.differences[1]) == {"accuracy", "ece", "ece_em", "smece"}
     assert found.differences[1]["ece"].value == pytest.approx(0.0, abs=1e-15)
+
+
+def drawn(metric, values, spreads, rng, n_resamples=1000):
+    """Return runs of the same rows, known by the draws of one metric only."""
+    together = rng.normal(size=n_resamples)
+    return [
+        Compared(
+            ComparedRows.of(run()),
+            None,
+            {
+                metric: MetricDraws(
+                    metric=metric,
+                    value=value,
+                    centre=value,
+                    draws=value + spread * (0.5 * together + rng.normal(size=n_resamples)),
+                    gap=np.zeros(n_resamples),
+                    floor=0.0,
+                    n=150,
+                    seed=0,
+                    units=150,
+                )
+            },
+        )
+        for value, spread in zip(values, spreads, strict=True)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("metric", "values", "first"),
+    [("accuracy", (0.7, 0.9, 0.8), 1), ("nll", (0.7, 0.9, 0.8), 0), ("ece", (0.3, 0.1, 0.2), 1)],
+)
+def test_the_best_is_ahead_of_every_other_in_the_metrics_own_direction(metric, values, first):
+    runs = drawn(metric, values, (0.001,) * 3, np.random.default_rng(0))
+    for reference in range(3):
+        assert compare(runs, "abc", reference).best == {metric: first}
+
+
+def test_a_run_that_any_other_is_tied_with_is_not_the_best():
+    rng = np.random.default_rng(0)
+    assert compare(drawn("nll", (0.7, 0.7, 0.9), (0.001,) * 3, rng), "abc", 0).best == {}
+    # the runner-up is behind, but the third, of which little is known, may be ahead
+    assert compare(drawn("nll", (0.7, 0.8, 0.9), (0.001, 0.001, 0.2), rng), "abc", 0).best == {}
+
+
+def test_the_best_of_more_runs_needs_a_larger_lead():
+    """A lead of 2.3 standard errors is beyond chance for two runs, and not for fifty."""
+    spread = 0.01 / 2.3 / np.sqrt(2)
+    for n, names in ((2, {"accuracy": 0}), (50, {})):
+        rng = np.random.default_rng(3)
+        runs = drawn("accuracy", (0.9, *[0.89] * (n - 1)), (spread,) * n, rng)
+        assert compare(runs, [str(i) for i in range(n)], 0).best == names
+
+
+@pytest.mark.soak
+def test_of_fifty_equal_runs_one_is_called_the_best_in_at_most_5_of_100_comparisons():
+    rng = np.random.default_rng(1)
+    named = 0
+    for _ in range(400):
+        values = 0.9 + 0.01 * rng.normal(size=50)
+        runs = drawn("accuracy", values.tolist(), [0.01] * 50, rng)
+        named += bool(compare(runs, [str(i) for i in range(50)], 0).best)
+    assert named <= 30  # of 20 expected at most: 5 % and two and a half standard errors
+
+
+def test_nothing_is_best_on_different_rows(three):
+    other = replace(three[1], rows=replace(three[1].rows, labels="0"))
+    assert compare([three[0], other], "ab", 0).best == {}

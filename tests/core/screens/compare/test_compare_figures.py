@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from core.screens.compare.figures import ForestRow, forest, gap_curves
+from core.screens.compare.figures import Curve, ForestRow, forest, gap_curves
 from core.screens.kit.diagram import small_diagram
 from core.screens.kit.run_marks import RunMark
 from core.screens.kit.theme import THEMES
@@ -59,7 +59,8 @@ def bins_of(audited):
 
 def test_curves_are_the_gaps_of_the_bins_with_enough_rows(audited):
     bins = bins_of(audited)
-    figure = gap_curves([(BADGE, bins), (RunMark("K", 3, "dot"), bins)], THEMES["light"])
+    runs = [Curve("one", BADGE, bins), Curve("other", RunMark("K", 3, "dot"), bins)]
+    figure = gap_curves(runs, THEMES["light"])
     enough = np.flatnonzero(bins.count >= 20)
     assert [trace.line.dash for trace in figure.data] == ["dash", "dot"]
     for trace in figure.data:
@@ -68,7 +69,7 @@ def test_curves_are_the_gaps_of_the_bins_with_enough_rows(audited):
 
 
 def test_letters_of_curves_that_end_together_do_not_cover_each_other(audited):
-    runs = [(RunMark(letter, 0, "solid"), bins_of(audited)) for letter in "ABCDEF"]
+    runs = [Curve(letter, RunMark(letter, 0, "solid"), bins_of(audited)) for letter in "ABCDEF"]
     figure = gap_curves(runs, THEMES["light"])
     heights = sorted(
         one.y for one in figure.layout.annotations if one.text in {f"<b>{c}</b>" for c in "ABCDEF"}
@@ -86,3 +87,57 @@ def test_the_small_diagram_draws_the_bins_of_the_large_one(audited):
     dots = [trace for trace in figure.data if trace.mode == "markers"]
     assert sum(len(trace.x) for trace in dots) == np.count_nonzero(bins.count)
     assert figure.layout.yaxis.scaleanchor == "x"
+
+
+def many(n=50, marked=(0, 1, 30)):
+    return [
+        ForestRow(
+            name=f"<b>run {i}",
+            mark=RunMark("A", 0, "solid") if i in marked else None,
+            value=float(i),
+            low=i - 1.0,
+            high=i + 1.0,
+            tie=i % 2 == 0,
+            words=str(i),
+            interval=f"{i - 1} to {i + 1}",
+        )
+        for i in range(n)
+    ]
+
+
+def test_of_many_runs_only_the_marked_have_a_name_and_every_one_is_drawn_in_its_place():
+    theme = THEMES["light"]
+    figure = drawn(rows=many())
+    others = next(trace for trace in figure.data if trace.name == "other runs")
+    marked = [t for t in figure.data if t.mode == "markers" and t is not others]
+    heights = dict(zip(others.x, others.y, strict=True)) | {t.x[0]: t.y[0] for t in marked}
+    assert sorted(heights) == list(range(50))
+    assert [heights[i] for i in range(50)] == sorted(heights.values())
+    assert len(figure.layout.yaxis.ticktext) == 3
+    assert [text[:15] for text in others.hovertext[:1]] == ["<b>&lt;b&gt;run"]
+    hollow = [x for x, c in zip(others.x, others.marker.color, strict=True) if c == theme.paper]
+    assert hollow == [i for i in range(2, 50, 2) if i != 30]
+    assert len(figure.data) == 2 + 2 * 3
+    assert figure.layout.height < 600
+
+
+def test_marked_rows_are_a_badge_apart_from_their_neighbours():
+    figure = drawn(rows=many(marked=(0, 1, 2, 49)))
+    heights = sorted(figure.layout.yaxis.tickvals)
+    low, high = figure.layout.yaxis.range
+    margin = figure.layout.margin
+    plot_px = figure.layout.height - margin.t - margin.b
+    assert np.diff(heights).min() * plot_px / (low - high) >= 20
+    assert low >= max(heights) + 0.4  # the last row's badge is within the figure
+
+
+def test_curves_without_a_mark_are_one_grey_trace_with_breaks(audited):
+    bins = bins_of(audited)
+    runs = [Curve("named", BADGE, bins), Curve("x", None, bins), Curve("y", None, bins)]
+    figure = gap_curves(runs, THEMES["dark"])
+    grey, named = figure.data
+    assert grey.line.color == THEMES["dark"].bars
+    assert named.line.color == THEMES["dark"].runs[1]
+    assert len(grey.x) == 2 * (len(named.x) + 1)
+    assert [i for i, y in enumerate(grey.y) if y is None] == [len(named.x), 2 * len(named.x) + 1]
+    assert sum(note.text.startswith("<b>") for note in figure.layout.annotations) == 1

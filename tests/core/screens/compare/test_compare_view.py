@@ -63,7 +63,8 @@ def test_of_several_runs_the_best_decided_one_is_named_and_the_rest_counted():
     )
     assert (
         found.second
-        == "Of the two others, one does better beyond chance, one cannot be told from it."
+        == "Of the two others, one does better beyond chance, one cannot be told from it. "
+        "No run is ahead of all others beyond chance."
     )
 
 
@@ -223,3 +224,74 @@ def test_many_labels_are_compared_without_pooled_bins():
     classwise = view.table.written()[-1].cells[6]
     assert classwise.value == "–"  # no classwise ECE of labels
     assert classwise.reason
+
+
+def test_the_run_that_is_ahead_of_every_other_is_called_the_best(three):
+    pair = compare_view(named(NAMES[:2]), three[:2], compare(three[:2], NAMES, 0), "nll")
+    rows = {row.name: row for row in pair.table.written()}
+    nll = pair.table.heads.index("NLL") - 1
+    assert nll in rows["plain"].strong
+    assert rows["plain"].cells[nll].interval.endswith("; best")
+    assert nll not in rows["sharp"].strong
+    assert "best" not in rows["sharp"].cells[nll].interval
+    score = three[0].audit.main.metrics["nll"].value
+    assert pair.table.file.rows[0][[c.key for c in pair.table.columns].index("nll")] == score
+
+
+def test_ties_for_the_first_place_are_not_called_best(view, three):
+    assert compare(three, NAMES, 0).best == {}
+    written = [cell.interval for row in view.table.written() for cell in row.cells]
+    assert not any("best" in interval for interval in written)
+    ahead = Comparison("", 1, 0.975, compare(three, NAMES, 1).differences, {"ece": 2})
+    said = sentence(NAMES, ahead, "ece")
+    assert said.second.endswith("“soft” is ahead of every other run beyond chance.")
+
+
+MANY = tuple(f"run {i}" for i in range(20))
+
+
+@pytest.fixture(scope="module")
+def crowd(three):
+    return [three[i % 3] for i in range(20)]
+
+
+def stand_out(view):
+    return [row.name for row in view.table.rows if row.mark]
+
+
+def test_of_many_runs_the_best_and_the_reference_stand_out_and_all_are_listed(crowd):
+    view = compare_view(named(MANY), crowd, compare(crowd, MANY, 19), "ece")
+    order = [row.name for row in view.table.rows]
+    assert len(order) == 20
+    assert view.listed == view.table
+    assert stand_out(view) == [name for name in order if name in {*order[:5], "run 19"}]
+    assert [card.title for _, card in view.diagrams] == stand_out(view)
+    assert len(view.forest.table.rows) == 19
+    drawn = [trace for trace in view.forest.figure("light").data if trace.mode == "markers"]
+    assert sum(len(trace.x) for trace in drawn) == 19
+    heights = {card.figure("light").layout.height for card in (view.forest, view.curves)}
+    assert len(heights) == 1  # side by side
+    assert "14 others: " in view.forest.alt
+    assert "other runs in grey" in view.forest.explanation
+    assert "other runs in grey" in view.curves.explanation
+
+
+def test_what_is_searched_for_is_listed_and_stands_out_in_the_same_numbers(crowd):
+    comparison = compare(crowd, MANY, 0)
+    whole = compare_view(named(MANY), crowd, comparison, "ece")
+    part = compare_view(named(MANY), crowd, comparison, "ece", " RUN 1")
+    assert {row.name for row in part.listed.rows} == {"run 1", *(f"run {i}" for i in range(10, 20))}
+    assert stand_out(part) == [row.name for row in part.listed.rows][:6]
+    assert part.table.file == whole.table.file
+    assert part.sentence == whole.sentence
+    assert not compare_view(named(MANY), crowd, comparison, "ece", "no such").listed.rows
+    plain = plain_view(named(MANY), crowd, comparison, "run 1")
+    assert len(plain.listed.rows) == 11
+    assert plain.listed.heads == plain.table.heads
+
+
+def test_a_sentence_in_plain_words_does_not_list_fifty_names(crowd):
+    view = plain_view(named(MANY), crowd, compare(crowd, MANY, 0))
+    errors = sorted(100 * run.audit.main.metrics["ece"].value for run in crowd)
+    assert view.sentence.text.count("“") == 1
+    assert view.sentence.text.endswith(f"the others by {errors[1]:.1f} to {errors[-1]:.1f}.")

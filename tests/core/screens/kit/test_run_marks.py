@@ -26,6 +26,12 @@ def test_letters_are_unique_and_so_are_colour_and_dash_up_to_six_of_a_colour(ids
         assert len(set(dashes)) == min(len(dashes), 6)
 
 
+def test_fifty_runs_have_fifty_badges_of_one_or_two_letters():
+    letters = [mark.letter for mark in marks([f"run-{i}" for i in range(50)])]
+    assert len(set(letters)) == 50
+    assert sorted(map(len, letters)) == [1] * 26 + [2] * 24
+
+
 @given(IDS, st.randoms())
 def test_the_order_of_the_runs_changes_no_mark(ids, random):
     before = dict(zip(ids, marks(ids), strict=True))

@@ -1,0 +1,26 @@
+"""What a comparison needs of several runs, read one after another in a process of its own."""
+
+from collections.abc import Sequence
+
+from core.library import open_library
+from core.metrics.comparison import Compared, compared
+from core.predictions import Predictions
+
+
+def of_library(places: Sequence[tuple[str, str]]) -> list[Compared]:
+    """Return what a comparison needs of runs of the library, each given by its id and split.
+
+    Only one of them is open at a time, and what is kept of it does not grow with its rows.
+
+    Raises
+    ------
+    LibraryError
+        As of `Library.load`.
+    """
+    library = open_library()
+    return [compared(library.load(run_id, split)) for run_id, split in places]
+
+
+def of_drafts(drafts: Sequence[Predictions]) -> list[Compared]:
+    """Return the same of rows that lie in no library."""
+    return [compared(draft) for draft in drafts]

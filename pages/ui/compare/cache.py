@@ -1,0 +1,126 @@
+"""What a comparison needs of each run, computed once and kept: a summary that has no rows."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import streamlit as st
+
+from core.metrics.comparison import Compared
+from core.studies import comparison
+from pages.ui import cache
+from pages.ui.escape import esc
+from pages.ui.scoped import Results
+from pages.ui.task import Call, Task, Work, in_turn
+
+AT_ONCE = 4_000  # rows of all runs; a page waits about a second for as many
+IN_A_THREAD = 400_000  # scores; a process takes about a second to start
+OF_A_PROCESS = 20_000_000  # scores that it reads, to be worth its start
+RUNS_OF_A_PROCESS = 5  # at most, so that it can be seen how far it is
+
+
+Key = tuple[str, str, str]
+
+
+@dataclass(frozen=True)
+class ComparedSplit:
+    """One split of a run or a draft."""
+
+    run: cache.Run
+    split: str
+
+    @property
+    def key(self) -> Key:
+        """What its result depends on; a run that is renamed stays what it is."""
+        return self.run.id, self.split, self.run.digest(self.split)
+
+
+@st.cache_resource(max_entries=1, show_spinner=False)
+def _library_results() -> Results[Key, Compared]:
+    return Results(256)
+
+
+@st.cache_resource(scope="session", show_spinner=False)
+def _draft_results() -> Results[Key, Compared]:
+    return Results(64)
+
+
+def _results(run: cache.Run) -> Results[Key, Compared]:
+    """Return where a run's result is kept; that of a draft belongs to its session."""
+    return _draft_results() if run.draft else _library_results()
+
+
+def compared(runs: Sequence[cache.Run], splits: Sequence[str]) -> list[Compared] | None:
+    """Return what is needed of every run; None while it is computed, which is drawn.
+
+    Few rows are read at once, more in a thread, many by processes of their own.
+    """
+    parts = [ComparedSplit(run, split) for run, split in zip(runs, splits, strict=True)]
+    missing = [part for part in parts if _known(part) is None]
+    if sum(part.run.n(part.split) for part in missing) <= AT_ONCE:
+        _compute(missing)
+    elif _wait(tuple(parts), missing) is None:
+        return None
+    return [known for known in map(_known, parts) if known is not None]
+
+
+def _known(part: ComparedSplit) -> Compared | None:
+    return _results(part.run).get(part.key)
+
+
+def _cells(part: ComparedSplit) -> int:
+    return part.run.n(part.split) * len(part.run.class_names)
+
+
+def _compute(missing: Sequence[ComparedSplit]) -> None:
+    """Compute what takes a moment only."""
+    bar = st.empty()
+    for i, part in enumerate(missing):
+        bar.progress(i / len(missing), text=f"{i + 1} of {len(missing)}: {esc(part.run.name)}")
+        predictions = cache.predictions(part.run, part.split)
+        _results(part.run).put(part.key, comparison.of_drafts([predictions])[0])
+    bar.empty()
+
+
+def _wait(parts: tuple[ComparedSplit, ...], missing: list[ComparedSplit]) -> int | None:
+    """Have what is missing computed elsewhere, and draw how far that is."""
+    key = tuple(part.key for part in parts)
+    task = Task(
+        "compare", key, f"Resampling the same rows of {len(parts)} runs", partial(_start, missing)
+    )
+    if task.work is not None and task.work.succeeded:  # what it kept was driven out since
+        task.begin()
+    return task.wait()
+
+
+def _start(missing: list[ComparedSplit]) -> Work[int]:
+    processes = sum(map(_cells, missing)) > IN_A_THREAD
+    blocks = list(_blocks(missing)) if processes else [[part] for part in missing]
+    kept = {part.run: _results(part.run) for part in missing}  # a thread has no session to ask
+
+    def keep(i: int, results: list[Compared]) -> None:
+        for part, result in zip(blocks[i], results, strict=True):
+            kept[part.run].put(part.key, result)
+
+    return in_turn([_call(block) for block in blocks], keep, processes=processes)
+
+
+def _blocks(parts: Sequence[ComparedSplit]) -> Iterator[list[ComparedSplit]]:
+    """Yield the parts that one process reads, in their order: of the library, or one draft."""
+    block: list[ComparedSplit] = []
+    for part in parts:
+        cells = sum(map(_cells, [*block, part]))
+        full = len(block) == RUNS_OF_A_PROCESS or cells > OF_A_PROCESS
+        if block and (full or part.run.draft or block[-1].run.draft):
+            yield block
+            block = []
+        block.append(part)
+    if block:
+        yield block
+
+
+def _call(block: Sequence[ComparedSplit]) -> Call[list[Compared]]:
+    if block[0].run.draft:
+        drafts = [cache.predictions(part.run, part.split) for part in block]
+        return comparison.of_drafts, (drafts,)
+    return comparison.of_library, ([(part.run.id, part.split) for part in block],)
