@@ -5,7 +5,7 @@ import streamlit as st
 from core.screens.reliability.plain import plain_view
 from core.screens.reliability.view import Subject, reliability_view
 from pages.ui import cache, controls, drafts, frame, opening, state, widgets
-from pages.ui.reliability import choices, details, figures
+from pages.ui.reliability import choices, details, figures, plain
 
 frame.begin("pages/reliability.py")
 with frame.caught():
@@ -21,13 +21,13 @@ with frame.caught():
     target_audit = cache.diagram(run, split, target, n_bins=n_bins, rule=rule)
     if state.plain():
         ranked = cache.prepared(run, split, target).resamples.ranked
-        plain = plain_view(audit, target_audit, ranked, name=run.name, split=split)
+        words = plain_view(audit, target_audit, ranked, name=run.name, split=split)
         with top:
-            widgets.eyebrow(plain.eyebrow, controls.chip(run))
-            widgets.sentence(plain.sentence)
+            widgets.eyebrow(words.eyebrow, controls.chip(run))
+            widgets.sentence(words.sentence)
             drafts.bar(run)
-            widgets.strip(plain.numbers)
-        widgets.plain(plain)
+            widgets.strip(words.numbers)
+        plain.draw(words)
     else:
         view = reliability_view(
             audit,

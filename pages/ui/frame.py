@@ -2,7 +2,6 @@
 
 import logging
 import secrets
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import wraps
@@ -25,7 +24,6 @@ Given = ParamSpec("Given")
 def enter() -> None:
     """Note that app.py runs in this session; only then may a page draw itself."""
     session.start_up()
-    session.spare_modules(len(sys.modules))
     st.session_state["app.entered"] = True
     st.html(STYLE)
 

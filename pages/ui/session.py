@@ -61,8 +61,9 @@ def spare_modules(n_modules: int) -> None:
     imported modules live as long as the server; they are most of what there is. What sessions
     held at that moment is set aside with them, until it happens the next time.
     """
-    gc.unfreeze()
-    gc.collect()
+    if gc.get_freeze_count():
+        gc.unfreeze()
+        gc.collect()
     gc.freeze()
     LOG.debug("what %d modules hold is not collected", n_modules)
 

@@ -7,6 +7,7 @@ import weakref
 import pytest
 
 from pages.ui import session
+from tests.pages.seen import fine, opened
 
 
 @pytest.fixture
@@ -20,6 +21,7 @@ def thawed():
 
 def test_modules_are_spared_once_for_each_number_of_them(thawed):
     n = len(sys.modules)
+    gc.collect()
     session.spare_modules(n)
     spared = gc.get_freeze_count()
     assert spared > 50_000
@@ -47,3 +49,20 @@ def test_what_a_session_leaves_behind_is_collected_at_the_next_number(thawed):
     assert seen() is not None  # set aside with the modules
     session.spare_modules(len(sys.modules) + 1)
     assert seen() is None
+
+
+def test_the_first_freeze_collects_nothing_for_streamlit_has_just_begun(thawed):
+    collected = []
+    gc.callbacks.append(lambda phase, info: collected.append(info["generation"]))
+    try:
+        session.spare_modules(len(sys.modules))
+        assert 2 not in collected
+        session.spare_modules(len(sys.modules) + 1)
+        assert 2 in collected
+    finally:
+        gc.callbacks.pop()
+
+
+def test_a_run_of_the_app_ends_with_its_modules_spared(thawed, home):
+    fine(opened())
+    assert gc.get_freeze_count() > 50_000
