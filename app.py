@@ -1,10 +1,8 @@
 """Router: page settings, start-up self-test, navigation and the sidebar."""
 
-import sys
-
 import streamlit as st
 
-from pages.ui import frame, selftest, session, sidebar, site
+from pages.ui import frame, selftest, sidebar, site
 
 st.set_page_config(
     page_title="Candor", page_icon="assets/logo.svg", layout="wide", initial_sidebar_state="auto"
@@ -15,7 +13,4 @@ selftest.guard()
 frame.resume()
 with frame.caught():
     sidebar.draw()
-try:
-    page.run()
-finally:  # what the page imported is there now, and Streamlit is about to collect
-    session.spare_modules(len(sys.modules))
+page.run()

@@ -150,6 +150,7 @@ class Visitor:
         if kind == "new_session":
             self._begin(message)
         elif kind == "navigation":
+            self._page = message.navigation.page_script_hash
             pages = message.navigation.app_pages
             self._pages = {
                 "" if page.is_default else page.url_pathname: page.page_script_hash
@@ -172,7 +173,6 @@ class Visitor:
 
     def _begin(self, message: ForwardMsg) -> None:
         """Forget what belongs to the page that is drawn anew."""
-        self._page = message.new_session.page_script_hash
         if not message.metadata.run.fragment_ids:
             self._repeats.clear()
             self._n_runs += 1
