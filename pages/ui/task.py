@@ -25,7 +25,7 @@ WORKS: Final = "app.works"  # by slot and key
 KEPT: Final = 32  # of a session
 PROCESSES: Final = 2  # at once; more wait their turn
 THREADS: Final = 8
-WATCH_S: Final = 0.5  # how often the page looks at what runs
+WATCH_S: Final = 0.5  # how often the page looks at what runs, unless a task knows better
 LOOK_S: Final = 0.2  # how often a waiting thread looks whether to stop
 Result = TypeVar("Result")
 
@@ -87,6 +87,8 @@ class Task(Generic[Result]):
         Another of the slot that is at work may go on; one that waits for its turn is taken back.
     note : str
         What else is said while it runs.
+    every_s : float
+        How often the page looks at it while it runs.
     """
 
     slot: str
@@ -95,6 +97,7 @@ class Task(Generic[Result]):
     start: Callable[[], Work[Result]]
     patient: bool = False
     note: str = ""
+    every_s: float = WATCH_S
 
     @property
     def work(self) -> Work[Result] | None:
@@ -142,7 +145,7 @@ class Task(Generic[Result]):
         if work is None:
             return None
         if work.running:
-            _watch(self)
+            st.fragment(_watch, run_every=self.every_s)(self)
         elif work.succeeded:
             return work.future.result()
         elif work.stopped:
@@ -158,7 +161,6 @@ class Task(Generic[Result]):
         return None
 
 
-@st.fragment(run_every=WATCH_S)
 def _watch(task: Task[Any]) -> None:
     """Say what runs, for how long and how far it is; draw the page anew once it does not."""
     work = task.work

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Literal
 
+import pandas  # noqa: F401  whole before a figure is drawn: Plotly takes it half loaded, and fails
 import streamlit as st
 
 from core.reports.table import csv_text

@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
@@ -52,11 +53,14 @@ class Visitor:
         Ids of what can be moved, by label.
     headline : str
         The sentence of the page, as HTML.
+    sent : Counter
+        Kinds of elements that came with the last step, and were not known before.
     """
 
     socket: ClientConnection
     widgets: dict[str, str] = field(default_factory=dict)
     headline: str = ""
+    sent: Counter[str] = field(default_factory=Counter)
     _pages: dict[str, str] = field(default_factory=dict)  # hashes of scripts by path
     _page: str = ""
     _query: str = ""
@@ -103,6 +107,7 @@ class Visitor:
     async def _send(self, message: BackMsg) -> Step:
         """Ask for a run, and wait until the page stands still."""
         began = time.perf_counter()
+        self.sent.clear()
         await self._ask(message)
         step = Step()
         while self._running or self._repeats:
@@ -181,6 +186,7 @@ class Visitor:
 
     def _draw(self, element: Element) -> None:
         kind = element.WhichOneof("type")
+        self.sent[str(kind)] += 1
         if kind in WIDGETS:
             widget = getattr(element, kind)
             self.widgets[widget.label] = widget.id

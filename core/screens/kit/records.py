@@ -165,8 +165,6 @@ class FigureCard:
 
     def figure(self, side: Side) -> "go.Figure":
         """Draw the figure for the light or the dark side."""
-        import pandas  # noqa: F401  Plotly would take one that another thread is loading
-
         return self.draw(THEMES[side])
 
 
