@@ -5,6 +5,7 @@ only, so that nobody is ever served another session's upload.
 """
 
 from dataclasses import dataclass
+from typing import Final
 
 import streamlit as st
 
@@ -18,7 +19,7 @@ from core.metrics.estimates import PreparedTarget
 from core.metrics.records import Audit, ClassRow, TargetAudit
 from core.predictions import Predictions, Task
 from pages.ui import session
-from pages.ui.scoped import cached
+from pages.ui.scoped import Keys, cached
 
 INTERVALS = "Computing intervals and the noise floor"
 HEADLINES = ("accuracy", "nll", "brier", "ece", "aurc", "auroc", "auprc")
@@ -48,6 +49,14 @@ class Run:
     def digest(self, split: str) -> str:
         """Return the digest of one split."""
         return self.digests[(*self.splits, *self.outside).index(split)]
+
+
+def _run_key(run: Run) -> tuple[str, ...]:
+    return run.id, run.name, run.file_digest, *run.digests
+
+
+# To hash a run of a thousand classes would take as long as a figure.
+KEYS: Final[Keys] = {Run: _run_key}
 
 
 def find(run_id: str) -> Run:
@@ -129,7 +138,7 @@ def _library_predictions(run_id: str, split: str, digest: str) -> Predictions:
     return open_library().load(run_id, split)
 
 
-@cached(library=64, draft=16, spinner=INTERVALS)
+@cached(library=64, draft=16, spinner=INTERVALS, keys=KEYS)
 def audit(run: Run, split: str, metrics: tuple[str, ...] = HEADLINES) -> Audit:
     """Return the audit of one split with the product's defaults.
 
@@ -146,7 +155,7 @@ def diagram(run: Run, split: str, target: int | None, *, n_bins: int, rule: str)
     )
 
 
-@cached(library=64, draft=16, spinner=INTERVALS)
+@cached(library=64, draft=16, spinner=INTERVALS, keys=KEYS)
 def classes(run: Run, split: str) -> tuple[ClassRow, ...]:
     """Return the per-class rows; none for a multi-label run, whose labels have audits."""
     arrays = predictions(run, split)
@@ -155,7 +164,7 @@ def classes(run: Run, split: str) -> tuple[ClassRow, ...]:
     return suite.class_gaps(arrays, AuditConfig().level)
 
 
-@cached(library=8, draft=16, spinner=INTERVALS)
+@cached(library=8, draft=16, spinner=INTERVALS, keys=KEYS)
 def prepared(run: Run, split: str, target: int | None) -> PreparedTarget:
     """Return one target sorted and resampled, which every slider move reads."""
     config = AuditConfig()
@@ -164,7 +173,7 @@ def prepared(run: Run, split: str, target: int | None) -> PreparedTarget:
     )
 
 
-@cached(library=64, draft=16, spinner="Drawing the same resamples for every run")
+@cached(library=64, draft=16, spinner="Drawing the same resamples for every run", keys=KEYS)
 def compared(run: Run, split: str) -> Compared:
     """Return one run's audit and its draws on the resamples that all runs share."""
     return comparison.compared(predictions(run, split))

@@ -19,8 +19,10 @@ from playwright.sync_api import sync_playwright
 
 from core.jobs.local import LocalJobs
 from core.jobs.records import JobState
+from core.library import SAMPLES, Library
+from core.library.manifest import RunSource
 from core.training.config import from_json
-from tests.benchmarks.bench_pages import filled
+from tests.benchmarks.peers.data import make_logits, shape_of
 from tests.benchmarks.visitor import Step, Visitor, visiting
 from tests.e2e.conftest import FLAGS, Server, chromium, new_page, settled, start
 
@@ -203,11 +205,17 @@ async def memory(n_sessions: int, n_rounds: int, links: Sequence[str]) -> list[f
 # Moves beside a training --------------------------------------------------------------------------
 
 
+def kept(home: Path, size: str) -> str:
+    """Keep a run of that size in a library; return its id."""
+    run, source = make_logits(*shape_of(size)).predictions(), RunSource("a.npz", "")
+    return Library(home, SAMPLES).keep(size, {"test": run}, source=source, summary={}).id
+
+
 async def moves(size: str, n_rounds: int) -> None:
     """Print how long users wait who move the slider of bins, with and without a training."""
     with tempfile.TemporaryDirectory() as folder:
         home = Path(folder) / "home"
-        run, *_ = filled(home, size, 0)
+        run = kept(home, size)
         server = start(home, Path(folder) / "log.txt")
         jobs = LocalJobs(home)
         try:
@@ -217,12 +225,13 @@ async def moves(size: str, n_rounds: int) -> None:
                 ]
                 for visitor in visitors:
                     await visitor.go(f"/reliability?run={run}")
-                print(f"| {MOVERS} users at {size} | median | slowest |\n|---|---|---|")
-                await report("without a training", visitors, n_rounds)
+                print(f"| {MOVERS} users at {size} | median | slowest | server CPU a move |")
+                print("|---|---|---|---|")
+                await report("without a training", server, visitors, n_rounds)
                 (job,) = jobs.submit([from_json(TRAINING)])
                 while (progress := jobs.progress(job.id)) is None:
                     await asyncio.sleep(0.2)
-                await report("beside a training", visitors, n_rounds)
+                await report("beside a training", server, visitors, n_rounds)
                 progress = jobs.progress(job.id)
                 assert progress is not None
                 assert jobs.get(job.id).state is JobState.RUNNING
@@ -234,11 +243,11 @@ async def moves(size: str, n_rounds: int) -> None:
             server.stop()
 
 
-async def report(name: str, visitors: Sequence[Visitor], n_rounds: int) -> None:
+async def report(name: str, server: Server, visitors: Sequence[Visitor], n_rounds: int) -> None:
     """Print the waits of users who move at their own pace, and all in the same moment."""
     n_bins = iter(range(6, 10_000))
     for words, pause_s in (("at their own pace", PAUSE_S), ("in the same moment", 0.0)):
-        seconds: list[float] = []
+        began, seconds = cpu_s(server), list[float]()
         rounds = [[6 + (next(n_bins) * 7) % 44 for _ in range(n_rounds)] for _ in visitors]
         await asyncio.gather(
             *(
@@ -246,8 +255,10 @@ async def report(name: str, visitors: Sequence[Visitor], n_rounds: int) -> None:
                 for offset, (visitor, values) in enumerate(zip(visitors, rounds, strict=True))
             )
         )
+        each = (cpu_s(server) - began) / len(seconds)
         print(
-            f"| {name}, {words} | {statistics.median(seconds):.2f} s | {max(seconds):.2f} s |",
+            f"| {name}, {words} | {statistics.median(seconds):.2f} s | {max(seconds):.2f} s "
+            f"| {each:.2f} s |",
             flush=True,
         )
 
