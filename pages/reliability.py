@@ -7,7 +7,7 @@ from core.configs import BinRule
 from core.screens.reliability.plain import plain_view
 from core.screens.reliability.view import Subject, parts_table, unbinned_cards
 from pages.ui import audits, controls, drafts, frame, opening, state, widgets
-from pages.ui.reliability import binned, choices, figures, waiting
+from pages.ui.reliability import binned, choices, figures, plain, waiting
 
 frame.begin("pages/reliability.py")
 with frame.caught():
@@ -26,13 +26,13 @@ with frame.caught():
         numbers = st.container()
     if state.plain():
         bins = audits.diagram(ready, n_bins=defaults.N_BINS, rule=BinRule.EQUAL_WIDTH)
-        plain = plain_view(audit, bins, ready.ranked, name=run.name, split=split)
+        words = plain_view(audit, bins, ready.ranked, name=run.name, split=split)
         with head:
-            widgets.eyebrow(plain.eyebrow, controls.chip(run))
-            widgets.sentence(plain.sentence)
+            widgets.eyebrow(words.eyebrow, controls.chip(run))
+            widgets.sentence(words.sentence)
         with numbers:
-            widgets.strip(plain.numbers)
-        widgets.plain(plain)
+            widgets.strip(words.numbers)
+        plain.draw(words)
     else:
         classes, curve = audits.classes(run, split), figures.risk_curve(run, split, audit)
         subject = Subject(run.name, split, run.file_digest, run.class_names, run.notices)

@@ -13,6 +13,7 @@ import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, fields
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -26,6 +27,7 @@ from core.library.manifest import Manifest, Summary
 VERSION: Final = 2  # of the table; another one is thrown away and built anew
 BUSY_S: Final = 20.0
 RETRY_S: Final = 0.01
+KEPT: Final = 4096  # states of runs, what is listed of them
 _TABLE: Final = """
 CREATE TABLE IF NOT EXISTS runs (
     id TEXT PRIMARY KEY, stamp TEXT NOT NULL, damage TEXT NOT NULL, row TEXT NOT NULL,
@@ -282,17 +284,11 @@ class Index:
                     stamps[name] = f"{number}:{_stamp(root / name)}"
         return stamps
 
-    def _values(self, run_id: str, stamp: str) -> dict[str, object]:
-        root = self.roots[int(stamp.split(":")[0])]
-        try:
-            return _columns(read_manifest(root / run_id), stamp)
-        except LibraryError as error:
-            damaged = error.code == RefusalCode.DAMAGED  # then it names the run
-            what = error.what if damaged else f"run {run_id} is damaged: {error.what}"
-            known = {"id": run_id, "stamp": stamp, "damage": what, "row": ""}
-            return dict.fromkeys(_COLUMNS) | known | {"name": name_of(root / run_id)}
+    def _values(self, run_id: str, stamp: str) -> Mapping[str, object]:
+        return _values(self.roots[int(stamp.split(":")[0])] / run_id, stamp)
 
     def _discard(self) -> None:
+        _values.cache_clear()
         for end in ("", "-wal", "-shm"):
             self.path.with_name(self.path.name + end).unlink(missing_ok=True)
 
@@ -335,6 +331,18 @@ def _has_begun(connection: sqlite3.Connection) -> bool:
             raise
         return False
     return True
+
+
+@lru_cache(KEPT)  # for where no file can be, as before the first run is kept: else read each time
+def _values(run: Path, stamp: str) -> Mapping[str, object]:
+    """Return what is listed of a run in one state."""
+    try:
+        return _columns(read_manifest(run), stamp)
+    except LibraryError as error:
+        damaged = error.code == RefusalCode.DAMAGED  # then it names the run
+        what = error.what if damaged else f"run {run.name} is damaged: {error.what}"
+        known = {"id": run.name, "stamp": stamp, "damage": what, "row": ""}
+        return dict.fromkeys(_COLUMNS) | known | {"name": name_of(run)}
 
 
 def _columns(manifest: Manifest, stamp: str) -> dict[str, object]:

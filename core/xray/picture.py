@@ -147,6 +147,13 @@ def png(pixels: Pixels) -> bytes:
     return _png(Image.fromarray(pixels), 1)
 
 
+def thumb(film: Pixels) -> bytes:
+    """Return a grey film as a small JPEG: to tell films apart, not to judge one."""
+    buffer = io.BytesIO()
+    Image.fromarray(enlarged(film, THUMB)).save(buffer, "JPEG", quality=80)
+    return buffer.getvalue()
+
+
 def sheet(page: PictureSheet) -> bytes:
     """Return a sheet as PNG: banner, heading, panels beside one another, and what they say."""
     inner = SHEET - 2 * EDGE

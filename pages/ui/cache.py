@@ -5,6 +5,7 @@ only, so that nobody is ever served another session's upload.
 """
 
 from dataclasses import dataclass
+from typing import Final
 
 import streamlit as st
 
@@ -17,7 +18,7 @@ from core.metrics.estimates import PreparedTarget
 from core.metrics.records import Audit, ClassRow
 from core.predictions import Predictions, RowStats, Task
 from pages.ui import session
-from pages.ui.scoped import cached
+from pages.ui.scoped import Keys, cached
 
 INTERVALS = "Computing intervals and the noise floor"
 HEADLINES = ("accuracy", "nll", "brier", "ece", "aurc", "auroc", "auprc")
@@ -53,6 +54,14 @@ class Run:
     def n(self, split: str) -> int:
         """Return the number of rows of one split."""
         return self.lengths[(*self.splits, *self.outside).index(split)]
+
+
+def _run_key(run: Run) -> tuple[str, ...]:
+    return run.id, run.name, run.file_digest, *run.digests
+
+
+# To hash a run of a thousand classes would take as long as a figure.
+KEYS: Final[Keys] = {Run: _run_key}
 
 
 def find(run_id: str) -> Run:
@@ -152,7 +161,7 @@ def _library_predictions(
     return open_library().load(run_id, split, checked=_checked)
 
 
-@cached(library=64, draft=16, spinner=INTERVALS)
+@cached(library=64, draft=16, spinner=INTERVALS, keys=KEYS)
 def audit(run: Run, split: str, metrics: tuple[str, ...] = HEADLINES) -> Audit:
     """Return the audit of one split with the product's defaults.
 
@@ -162,7 +171,7 @@ def audit(run: Run, split: str, metrics: tuple[str, ...] = HEADLINES) -> Audit:
     return suite.audit(predictions(run, split), AuditConfig(metrics=metrics))
 
 
-@cached(library=64, draft=16, spinner=INTERVALS)
+@cached(library=64, draft=16, spinner=INTERVALS, keys=KEYS)
 def classes(run: Run, split: str) -> tuple[ClassRow, ...]:
     """Return the per-class rows; none for a multi-label run, whose labels have audits."""
     arrays = predictions(run, split)
@@ -171,7 +180,7 @@ def classes(run: Run, split: str) -> tuple[ClassRow, ...]:
     return suite.class_gaps(arrays, AuditConfig().level)
 
 
-@cached(library=8, draft=16, spinner=INTERVALS)
+@cached(library=8, draft=16, spinner=INTERVALS, keys=KEYS)
 def prepared(run: Run, split: str, target: int | None) -> PreparedTarget:
     """Return one target sorted and resampled, which every slider move reads."""
     config = AuditConfig()

@@ -25,7 +25,6 @@ Given = ParamSpec("Given")
 def enter() -> None:
     """Note that app.py runs in this session; only then may a page draw itself."""
     session.start_up()
-    session.spare_modules(len(sys.modules))
     st.session_state["app.entered"] = True
     st.html(STYLE)
 
@@ -34,8 +33,9 @@ def begin(script: str) -> None:
     """Send a page that was opened without app.py through app.py, and back with its query.
 
     On a fresh server Streamlit serves a deep link from the `pages` folder directly, without the
-    router: the page would come without its frame.
+    router: the page would come without its frame. What the page imports is there by now.
     """
+    session.spare_modules(len(sys.modules))
     if not st.session_state.get("app.entered"):
         st.session_state["app.goto"] = (
             script,

@@ -3,16 +3,16 @@
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from core.library import open_library
-from core.library.importing import keep_bin_history
-from core.readers.sandbox import read as sandbox
-from core.readers.tables.history_file import HistoryFile
 from pages.ui import state, widgets
 from pages.ui.intake import FileReading, Intake, SealedFile
 
-INTAKE: Final = Intake[FileReading[HistoryFile]]("gamma")
+if TYPE_CHECKING:
+    from core.readers.tables.history_file import HistoryFile
+
+INTAKE: Final = Intake["FileReading[HistoryFile]"]("gamma")
 COLUMNS = "epoch, bin, lower, upper, count, confidence, accuracy, gamma"
 
 
@@ -31,6 +31,8 @@ def draw() -> None:
 
 def take(file: SealedFile) -> None:
     """Read a file, to be kept and opened on the page Gamma dynamics."""
+    from core.readers.sandbox import read as sandbox  # not before there is a file to be read
+
     INTAKE.start(FileReading.of(sandbox.read_bin_history, file))
 
 
@@ -39,7 +41,9 @@ def settle(open_run: Callable[[str], None]) -> None:
     INTAKE.settle(partial(_keep, open_run))
 
 
-def _keep(open_run: Callable[[str], None], reading: FileReading[HistoryFile]) -> None:
+def _keep(open_run: Callable[[str], None], reading: "FileReading[HistoryFile]") -> None:
+    from core.library.importing import keep_bin_history
+
     name, history = reading.name, reading.result()
     manifest = keep_bin_history(open_library(), Path(name).stem or name, name, history)
     open_run(manifest.id)

@@ -15,6 +15,7 @@ from core.inference.client import Answer, shared
 from pages.ui.task import Task, Work, in_thread
 
 TIMEOUT_S: Final = 180.0  # the first question waits for torch itself
+COLD_S: Final = 2.0  # how often a page looks whether the process has answered for the first time
 COLD: Final = "The first look takes up to a minute: the program that runs models is started."
 Json = Mapping[str, Any]  # Any: plain JSON values
 
@@ -52,7 +53,9 @@ def query(
     """
     start = partial(in_thread, partial(_ask, name, question, timeout_s), _pool())
     key = json.dumps([name, question], sort_keys=True)
-    return Task(slot, key, text, start, patient=patient, note="" if shared().warm else COLD)
+    if shared().warm:
+        return Task(slot, key, text, start, patient=patient)
+    return Task(slot, key, text, start, patient=patient, note=COLD, every_s=COLD_S)
 
 
 def _ask(name: str, question: Json, timeout_s: float, work: Work[Answer]) -> Answer:

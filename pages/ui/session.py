@@ -53,18 +53,23 @@ def start_up() -> None:
         Thread(target=_look_after_jobs, name="jobs", daemon=True).start()
 
 
-@cache
 def spare_modules(n_modules: int) -> None:
-    """Take what modules hold out of the garbage collector's rounds; once for each number of them.
+    """Take what modules hold out of the garbage collector's rounds; once for each hundred of them.
 
     Streamlit collects after every run of a script, and goes through all objects for it. Those of
     imported modules live as long as the server; they are most of what there is. What sessions
     held at that moment is set aside with them, until it happens the next time.
     """
-    gc.unfreeze()
-    gc.collect()
+    _set_aside(n_modules // 100)
+
+
+@cache
+def _set_aside(n_hundreds: int) -> None:
+    if gc.get_freeze_count():
+        gc.unfreeze()
+        gc.collect()
     gc.freeze()
-    LOG.debug("what %d modules hold is not collected", n_modules)
+    LOG.debug("what %d hundred modules hold is not collected", n_hundreds)
 
 
 def _look_after_jobs() -> None:

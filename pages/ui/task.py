@@ -28,7 +28,7 @@ WORKS: Final = "app.works"  # by slot and key
 KEPT: Final = 32  # of a session
 PROCESSES: Final = 2  # at once; more wait their turn
 THREADS: Final = 8
-WATCH_S: Final = 0.5  # how often the page looks at what runs
+WATCH_S: Final = 0.5  # how often the page looks at what runs, unless a task knows better
 LOOK_S: Final = 0.2  # how often a waiting thread looks whether to stop
 GRACE_S: Final = 5.0  # for a process that is told to end to tidy up
 Result = TypeVar("Result")
@@ -95,6 +95,8 @@ class Task(Generic[Result]):
         Another of the slot that is at work may go on; one that waits for its turn is taken back.
     note : str
         What else is said while it runs.
+    every_s : float
+        How often the page looks at it while it runs.
     """
 
     slot: str
@@ -103,6 +105,7 @@ class Task(Generic[Result]):
     start: Callable[[], Work[Result]]
     patient: bool = False
     note: str = ""
+    every_s: float = WATCH_S
 
     @property
     def work(self) -> Work[Result] | None:
@@ -154,7 +157,7 @@ class Task(Generic[Result]):
         if work is None:
             return None
         if work.running:
-            _watch(self)
+            st.fragment(_watch, run_every=self.every_s)(self)
         elif work.succeeded:
             return work.future.result()
         elif work.stopped:
@@ -170,7 +173,6 @@ class Task(Generic[Result]):
         return None
 
 
-@st.fragment(run_every=WATCH_S)
 def _watch(task: Task[Any]) -> None:
     """Say what runs, for how long and how far it is; draw the page anew once it does not."""
     work = task.work

@@ -20,7 +20,6 @@ from core.inference.config import EvaluationConfig, WeightsSource
 from core.inference.folder import WEIGHTS
 from core.jobs.local import LocalJobs, open_jobs
 from core.jobs.records import Job
-from core.readers.sandbox import read as sandbox
 from core.readers.sandbox import scratch
 from core.readers.weights.named_tensors import WeightGroup, WeightsFile
 from core.screens.train.words import EVALUATE
@@ -247,6 +246,8 @@ def _start(
 
 def _read(path: Path, into: Path, name: str, cancel: Event) -> WeightsContents:
     """Read in a sealed process, then look what it could be; runs in a thread, without Streamlit."""
+    from core.readers.sandbox import read as sandbox  # not before there is a file to be read
+
     try:
         file = sandbox.read_weights(path, into=into, name=name, cancel=cancel)
         return WeightsContents(file, {group.key: guess(file, group) for group in file.groups})

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Sequence
 from typing import Literal
 
+import pandas  # noqa: F401  whole before a figure is drawn: Plotly takes it half loaded, and fails
 import streamlit as st
 
 from core.reports.table import csv_text
@@ -16,7 +17,6 @@ from core.screens.kit.records import (
 )
 from core.screens.kit.run_marks import RunMark
 from core.screens.kit.theme import Side
-from core.screens.reliability.plain import Icons, PlainView
 from pages.ui import frame, state
 from pages.ui.pieces import draw
 
@@ -189,27 +189,3 @@ def scores(
     `marks` are the badges of the columns after the first, where each is of a run.
     """
     draw("scores", label, heads, rows, marks)
-
-
-def plain(view: PlainView) -> None:
-    """Draw the figures of the page in plain words, and what they do not say."""
-    left, right = st.columns([6, 5], gap="medium")
-    with left:
-        figure(view.dumbbells)
-        key(view.key)
-    with right:
-        if view.icons:
-            _icons(view.icons)
-        caveat(view.limits.title, view.limits.text)
-        caveat(view.helps.title, view.helps.text, helpful=True)
-    caption(view.caption)
-
-
-def _icons(icons: Icons) -> None:
-    """Draw two arrays of 100: what was promised and what was found."""
-    title(icons.title, icons.note)
-    for text, count, kind in (
-        (icons.promised_text, icons.promised, "promised"),
-        (icons.observed_text, icons.observed, f"found-{icons.tone}"),
-    ):
-        draw("hundred", text, count, kind, False)

@@ -1,37 +1,52 @@
-"""Ten browser sessions beside a training: how long a rerun takes in each, and without a training.
+"""What sessions cost the server: a cold start, fifty at once, what pages send, and what stays.
 
-Run from the project's folder: python -m tests.benchmarks.bench_sessions [--rounds N]
-Every session sits on an audit page and changes a setting, one after another or all in the same
-moment, in one real browser on the same cores.
+Run from the project's folder: python -m tests.benchmarks.bench_sessions [PART ...]
+Sessions speak Streamlit's protocol over real websockets and draw nothing, so that two cores are
+left to the server. Seconds of the processor are of the server's own process. Each part has servers
+of its own, with a library of their own.
 """
 
 import argparse
-import os
+import asyncio
 import statistics
 import tempfile
-import time
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
-from playwright.sync_api import Browser, Page, sync_playwright
+import psutil
+from playwright.sync_api import sync_playwright
 
 from core.jobs.local import LocalJobs
 from core.jobs.records import JobState
+from core.library import SAMPLES, Library
+from core.library.manifest import RunSource
 from core.training.config import from_json
-from tests.e2e.conftest import FLAGS, chromium, settled, start
+from tests.benchmarks.peers.data import make_logits, shape_of
+from tests.benchmarks.visitor import Step, Visitor, visiting
+from tests.e2e.conftest import FLAGS, Server, chromium, new_page, settled, start
 
-PATHS = (
-    "/reliability?run=digits-overconfident",
-    "/reliability?run=cifar10-ce",
-    "/posthoc?run=digits-overconfident",
-    "/compare?runs=digits-ce,digits-adafocal",
-    "/reliability?run=digits-traits",
-)
-N_SESSIONS = 10
-AWAKE = (  # a page that is not in front is as quick as the one that is
-    "--disable-background-timer-throttling",
-    "--disable-backgrounding-occluded-windows",
-    "--disable-renderer-backgrounding",
-)
+LINKS = {
+    "Runs": "/",
+    "Reliability": "/reliability?run=digits-overconfident",
+    "Reliability in plain words": "/reliability?run=digits-overconfident&plain=true",
+    "Post-hoc": "/posthoc?run=digits-overconfident",
+    "Out of distribution": "/ood?run=digits-overconfident",
+    "Compare": "/compare?runs=digits-fair,digits-overconfident",
+    "A film": "/xray",
+    "All findings": "/xray?run=digits-traits&show=findings",
+    "One finding": "/xray?run=digits-traits&show=finding",
+    "Evaluate": "/evaluate",
+    "Train": "/train",
+    "Gamma dynamics": "/gamma?run=digits-adafocal",
+    "Theory": "/theory",
+}
+FIRST, BINS, PLAIN = "/", "Number of bins", "Plain words"
+EMPTY = "import streamlit as st\nst.html('<h1 class=\"c-sentence\">Nothing.</h1>')\n"
+MOVERS = 10
+PAUSE_S = 1.0  # of a user between two moves
+AT_ONCE = 4  # sessions that open a page in the same moment, of those that wander
+TTL_S = 1  # of a session that was left; two minutes by default
 TRAINING = {
     "data": "digits",
     "model": "small_cnn",
@@ -39,89 +54,246 @@ TRAINING = {
     "epochs": 10_000,
     "device": "cpu",
 }
-SWITCH = "[data-testid=stSidebar] input[type=checkbox]"
-QUIET_MS = 1_500
-# What a user waits for is the last change of the page; the wait for more is not counted.
-WATCH = """() => {
-  window.took = null;
-  const began = performance.now();
-  let last = began;
-  const observer = new MutationObserver(() => { last = performance.now(); });
-  observer.observe(document.querySelector('[data-testid=stMain]'),
-                   {subtree: true, childList: true, characterData: true});
-  const look = () => {
-    if (last > began && performance.now() - last > QUIET) {
-      observer.disconnect();
-      window.took = last - began;
-    } else { setTimeout(look, 50); }
-  };
-  look();
-  document.querySelector('SWITCH').click();
-}""".replace("SWITCH", SWITCH).replace("QUIET", str(QUIET_MS))
 
 
-def measure(pages: list[Page], n_rounds: int, *, at_once: bool) -> list[float]:
-    """Return the seconds of every rerun; each turns the Plain-words switch of its page."""
-    found = []
-    for _ in range(n_rounds):
-        for group in [pages] if at_once else [[page] for page in pages]:
-            for page in group:
-                page.evaluate(WATCH)
-            for page in group:
-                page.wait_for_function("() => window.took !== null", polling=50, timeout=30_000)
-                found.append(page.evaluate("window.took") / 1000)
-    return found
+def cpu_s(server: Server) -> float:
+    """Return the seconds of the processor that the server took so far, without its children."""
+    times = psutil.Process(server.process.pid).cpu_times()
+    return times.user + times.system
 
 
-def opened(browser: Browser, url: str) -> list[Page]:
-    """Open the sessions, each with its own page."""
-    pages = []
-    for n in range(N_SESSIONS):
-        page = browser.new_context().new_page()
-        page.goto(url + PATHS[n % len(PATHS)])
+def resident_mib(server: Server) -> float:
+    """Return the resident memory of the server, without its children."""
+    return psutil.Process(server.process.pid).memory_info().rss / 2**20
+
+
+@asynccontextmanager
+async def serving(*options: str, app: str = "app.py") -> AsyncIterator[Server]:
+    """Start an app with a library of its own; stop it in the end."""
+    with tempfile.TemporaryDirectory() as folder:
+        server = start(Path(folder) / "home", Path(folder) / "log.txt", *options, app=app)
+        try:
+            yield server
+        finally:
+            server.stop()
+
+
+async def first_page(server: Server, link: str = FIRST) -> Step:
+    """Return what the first page of one new session took."""
+    async with visiting(server.url) as visitor:
+        return await visitor.go(link)
+
+
+# A cold start -------------------------------------------------------------------------------------
+
+
+def painted(server: Server) -> None:
+    """Open the first page in a browser, and wait until it is drawn."""
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium(), args=FLAGS)
+        page = new_page(browser)
+        page.goto(server.url)
         settled(page)
-        page.wait_for_selector(SWITCH, state="attached")
-        pages.append(page)
-    return pages
+        page.wait_for_load_state("networkidle")
+        browser.close()
 
 
-def report(name: str, pages: list[Page], n_rounds: int) -> None:
-    """Print the reruns one after another and all at once."""
-    for words, at_once in (("one after another", False), ("all in the same moment", True)):
-        found = measure(pages, n_rounds, at_once=at_once)
-        print(f"| {name} | {words} | {statistics.median(found):.2f} s | {max(found):.2f} s |")
+async def cold(n_rounds: int) -> None:
+    """Print the processor's seconds of a server up to its first page, beside an empty app's."""
+    with tempfile.TemporaryDirectory() as folder:
+        empty = Path(folder) / "empty.py"
+        empty.write_text(EMPTY)
+        apps, took = {"Candor": "app.py", "an empty app": str(empty)}, {}
+        for _ in range(n_rounds):
+            for name, app in apps.items():
+                async with serving(app=app) as server:
+                    up = cpu_s(server)
+                    await first_page(server)
+                    took.setdefault(name, []).append((up, cpu_s(server)))
+                async with serving(app=app) as server:
+                    await asyncio.to_thread(painted, server)
+                    took[name][-1] += (cpu_s(server),)
+    print("| server CPU | answers | first script has finished | painted in a browser |")
+    print("|---|---|---|---|")
+    for name, rounds in took.items():
+        cells = [f"{statistics.median(column):.2f} s" for column in zip(*rounds, strict=True)]
+        print(f"| {name} | {' | '.join(cells)} |", flush=True)
+
+
+# Many at once -------------------------------------------------------------------------------------
+
+
+async def crowd(n_sessions: int) -> None:
+    """Print how long the first page takes when so many sessions come at once."""
+    print(f"| {n_sessions} sessions at once | median | slowest | server CPU |\n|---|---|---|---|")
+    for name, link in (("Runs", FIRST), ("Reliability", LINKS["Reliability"])):
+        async with serving() as server:
+            for state in ("cold", "warm"):
+                began = cpu_s(server)
+                steps = await asyncio.gather(*(first_page(server, link) for _ in range(n_sessions)))
+                seconds = [step.seconds for step in steps]
+                print(
+                    f"| {name}, {state} server | {statistics.median(seconds):.2f} s "
+                    f"| {max(seconds):.2f} s | {cpu_s(server) - began:.2f} s |",
+                    flush=True,
+                )
+
+
+# What is sent -------------------------------------------------------------------------------------
+
+
+async def sent(links: dict[str, str]) -> None:
+    """Print what each page sends at first, again and on a move, and how many scripts ran."""
+    print("| page | first visit | again | plain words | and back |\n|---|---|---|---|---|")
+    async with serving() as server:
+        for name, link in links.items():
+            async with visiting(server.url) as visitor:
+                plain = "plain=true" in link
+                acts: list[Callable[[], object]] = [
+                    lambda v=visitor, to=link: v.go(to),
+                    lambda v=visitor: v.go(v.link),
+                    lambda v=visitor, on=not plain: v.switch(PLAIN, on),
+                    lambda v=visitor, on=plain: v.switch(PLAIN, on),
+                ]
+                cells = [await traffic(server, act) for act in acts]
+                print(f"| {name} | {' | '.join(cells)} |", flush=True)
+
+
+async def traffic(server: Server, act: Callable[[], object]) -> str:
+    """Return the cell of one step."""
+    began = cpu_s(server)
+    step: Step = await act()
+    return f"{cpu_s(server) - began:.2f} s, {step.n_bytes / 1000:.0f} kB in {step.n_scripts}"
+
+
+# What stays ---------------------------------------------------------------------------------------
+
+
+async def wander(visitor: Visitor, links: Sequence[str], turn: asyncio.Semaphore) -> None:
+    """Open every page, one after another."""
+    for link in links:
+        async with turn:
+            await visitor.go(link)
+
+
+async def everybody(server: Server, n_sessions: int, links: Sequence[str]) -> None:
+    """Let so many sessions open every page, all connected until the last is through; they leave."""
+    turn = asyncio.Semaphore(AT_ONCE)
+    async with AsyncExitStack() as stack:
+        visitors = [
+            await stack.enter_async_context(visiting(server.url)) for _ in range(n_sessions)
+        ]
+        await asyncio.gather(*(wander(visitor, links, turn) for visitor in visitors))
+    for _ in range(3):  # one drops what is over, the next ones collect it
+        await asyncio.sleep(2 * TTL_S)
+        await first_page(server)
+
+
+async def memory(n_sessions: int, n_rounds: int, links: Sequence[str]) -> list[float]:
+    """Print the resident memory after every round of sessions; return it, from one session on."""
+    print("| sessions that opened every page and left | resident |\n|---|---|")
+    sizes = []
+    async with serving("--server.disconnectedSessionTTL", str(TTL_S)) as server:
+        for n_round in range(n_rounds + 1):
+            n_now = n_sessions if n_round else 1
+            await everybody(server, n_now, links)
+            sizes.append(resident_mib(server))
+            print(f"| {n_now} | {sizes[-1]:.0f} MiB |", flush=True)
+    return sizes
+
+
+# Moves beside a training --------------------------------------------------------------------------
+
+
+def kept(home: Path, size: str) -> str:
+    """Keep a run of that size in a library; return its id."""
+    run, source = make_logits(*shape_of(size)).predictions(), RunSource("a.npz", "")
+    return Library(home, SAMPLES).keep(size, {"test": run}, source=source, summary={}).id
+
+
+async def moves(size: str, n_rounds: int) -> None:
+    """Print how long users wait who move the slider of bins, with and without a training."""
+    with tempfile.TemporaryDirectory() as folder:
+        home = Path(folder) / "home"
+        run = kept(home, size)
+        server = start(home, Path(folder) / "log.txt")
+        jobs = LocalJobs(home)
+        try:
+            async with AsyncExitStack() as stack:
+                visitors = [
+                    await stack.enter_async_context(visiting(server.url)) for _ in range(MOVERS)
+                ]
+                for visitor in visitors:
+                    await visitor.go(f"/reliability?run={run}")
+                print(f"| {MOVERS} users at {size} | median | slowest | server CPU a move |")
+                print("|---|---|---|---|")
+                await report("without a training", server, visitors, n_rounds)
+                (job,) = jobs.submit([from_json(TRAINING)])
+                while (progress := jobs.progress(job.id)) is None:
+                    await asyncio.sleep(0.2)
+                await report("beside a training", server, visitors, n_rounds)
+                progress = jobs.progress(job.id)
+                assert progress is not None
+                assert jobs.get(job.id).state is JobState.RUNNING
+                print(f"\nThe training meanwhile: {progress.images_per_second:.0f} images/s")
+                jobs.cancel(job.id)
+                while not jobs.get(job.id).state.ended:
+                    await asyncio.sleep(0.2)
+        finally:
+            server.stop()
+
+
+async def report(name: str, server: Server, visitors: Sequence[Visitor], n_rounds: int) -> None:
+    """Print the waits of users who move at their own pace, and all in the same moment."""
+    n_bins = iter(range(6, 10_000))
+    for words, pause_s in (("at their own pace", PAUSE_S), ("in the same moment", 0.0)):
+        began, seconds = cpu_s(server), list[float]()
+        rounds = [[6 + (next(n_bins) * 7) % 44 for _ in range(n_rounds)] for _ in visitors]
+        await asyncio.gather(
+            *(
+                move(visitor, values, pause_s, offset / len(visitors), seconds)
+                for offset, (visitor, values) in enumerate(zip(visitors, rounds, strict=True))
+            )
+        )
+        each = (cpu_s(server) - began) / len(seconds)
+        print(
+            f"| {name}, {words} | {statistics.median(seconds):.2f} s | {max(seconds):.2f} s "
+            f"| {each:.2f} s |",
+            flush=True,
+        )
+
+
+async def move(
+    visitor: Visitor, values: Sequence[int], pause_s: float, offset: float, seconds: list[float]
+) -> None:
+    """Move the slider of bins to each value, after a pause."""
+    await asyncio.sleep(pause_s * offset)
+    for value in values:
+        await asyncio.sleep(pause_s)
+        seconds.append((await visitor.slide(BINS, value)).seconds)
 
 
 def main() -> None:
-    """Print the reruns with and without a training beside them."""
+    """Run the parts that are named, or all."""
+    parts: dict[str, Callable[[argparse.Namespace], object]] = {
+        "cold": lambda a: cold(a.rounds),
+        "crowd": lambda a: crowd(a.sessions),
+        "sent": lambda a: sent({k: v for k, v in LINKS.items() if a.only in k}),
+        "memory": lambda a: memory(a.sessions, a.rounds, list(LINKS.values())),
+        "moves": lambda a: moves(a.size, a.rounds),
+    }
     parser = argparse.ArgumentParser()
-    parser.add_argument("--rounds", type=int, default=6)
-    n_rounds = parser.parse_args().rounds
-    with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
-        home = Path(folder) / "home"
-        os.environ["CANDOR_HOME"] = str(home)
-        server = start(home, Path(folder) / "log.txt")
-        browser = playwright.chromium.launch(executable_path=chromium(), args=[*FLAGS, *AWAKE])
-        jobs = LocalJobs(home)
-        try:
-            pages = opened(browser, server.url)
-            measure(pages, 2, at_once=False)  # what is computed once is computed now
-            print("| ten sessions | rerun | median | slowest |\n|---|---|---|---|")
-            report("without a training", pages, n_rounds)
-            (job,) = jobs.submit([from_json(TRAINING)])
-            while jobs.progress(job.id) is None:
-                time.sleep(0.2)
-            report("beside a training", pages, n_rounds)
-            progress = jobs.progress(job.id)
-            assert progress is not None
-            assert jobs.get(job.id).state is JobState.RUNNING
-            print(f"\nThe training meanwhile: {progress.images_per_second:.0f} images/s")
-            jobs.cancel(job.id)
-            while not jobs.get(job.id).state.ended:
-                time.sleep(0.2)
-        finally:
-            browser.close()
-            server.stop()
+    parser.add_argument(
+        "parts", nargs="*", default=list(parts), help=f"any of {', '.join(parts)}; all by default"
+    )
+    parser.add_argument("--sessions", type=int, default=50)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--size", default="L")
+    parser.add_argument("--only", default="")
+    arguments = parser.parse_args()
+    for part in arguments.parts:
+        print(f"\n{part}\n")
+        asyncio.run(parts[part](arguments))
 
 
 if __name__ == "__main__":

@@ -65,11 +65,11 @@ def free_port() -> int:
         return probe.getsockname()[1]
 
 
-def start(home: Path, log: Path, *options: str) -> Server:
+def start(home: Path, log: Path, *options: str, app: str = "app.py") -> Server:
     """Start the app with its own library and wait until it answers."""
     for _ in range(3):
         port = free_port()
-        command = [sys.executable, "-m", "streamlit", "run", "app.py", "--server.port", str(port)]
+        command = [sys.executable, "-m", "streamlit", "run", app, "--server.port", str(port)]
         with log.open("w") as out:  # the server has its own copy of the handle
             process = subprocess.Popen(
                 [*command, *options],

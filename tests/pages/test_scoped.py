@@ -1,6 +1,10 @@
 """Results of a draft stay in their session; those of the library are everybody's."""
 
+from dataclasses import replace
+
 from streamlit.testing.v1 import AppTest
+
+from pages.ui.cache import KEYS, Run
 
 
 def script():
@@ -53,3 +57,11 @@ def test_a_result_is_kept_where_its_arguments_belong():
     assert first["library"] == second["library"]
     assert first["draft"] != second["draft"]
     assert first["with a draft"] != second["with a draft"]
+
+
+def test_caches_tell_runs_by_what_was_computed_from_them():
+    run = Run("a", "name", "upload", ("test",), "test", ("d1",), "f", ("cat", "dog"), ())
+    key = KEYS[Run]
+    assert key(run) == key(replace(run))
+    for change in ({"id": "b"}, {"name": "other"}, {"digests": ("d2",)}, {"file_digest": "g"}):
+        assert key(replace(run, **change)) != key(run)

@@ -7,26 +7,28 @@ import weakref
 import pytest
 
 from pages.ui import session
+from tests.pages.seen import fine, opened
 
 
 @pytest.fixture
 def thawed():
     gc.unfreeze()
-    session.spare_modules.cache_clear()
+    session._set_aside.cache_clear()
     yield
-    session.spare_modules.cache_clear()
+    session._set_aside.cache_clear()
     gc.freeze()  # as the suite keeps it
 
 
-def test_modules_are_spared_once_for_each_number_of_them(thawed):
-    n = len(sys.modules)
+def test_modules_are_spared_once_for_each_hundred_of_them(thawed):
+    n = len(sys.modules) // 100 * 100
+    gc.collect()
     session.spare_modules(n)
     spared = gc.get_freeze_count()
     assert spared > 50_000
     later = [[k] for k in range(1000)]
-    session.spare_modules(n)
+    session.spare_modules(n + 99)
     assert gc.get_freeze_count() <= spared
-    session.spare_modules(n + 1)
+    session.spare_modules(n + 100)
     assert gc.get_freeze_count() > spared
     assert later
 
@@ -38,12 +40,29 @@ class Leftover:
         self.itself = self
 
 
-def test_what_a_session_leaves_behind_is_collected_at_the_next_number(thawed):
+def test_what_a_session_leaves_behind_is_collected_at_the_next_hundred(thawed):
     leftover = Leftover()
     seen = weakref.ref(leftover)
     session.spare_modules(len(sys.modules))
     del leftover
     gc.collect()
     assert seen() is not None  # set aside with the modules
-    session.spare_modules(len(sys.modules) + 1)
+    session.spare_modules(len(sys.modules) + 100)
     assert seen() is None
+
+
+def test_the_first_freeze_collects_nothing_for_streamlit_has_just_begun(thawed):
+    collected = []
+    gc.callbacks.append(lambda phase, info: collected.append(info["generation"]))
+    try:
+        session.spare_modules(len(sys.modules))
+        assert 2 not in collected
+        session.spare_modules(len(sys.modules) + 100)
+        assert 2 in collected
+    finally:
+        gc.callbacks.pop()
+
+
+def test_a_page_that_is_drawn_has_its_modules_spared(thawed, home):
+    fine(opened())
+    assert gc.get_freeze_count() > 50_000

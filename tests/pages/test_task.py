@@ -10,11 +10,12 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from core.arrays import sent
 from core.errors import LostWorker, Refused
-from pages.ui import session, task
+from pages.ui import inference, session, task
 from pages.ui.task import Work, in_process, in_thread, in_turn
 from tests.pages.seen import said
 
@@ -47,6 +48,27 @@ def page() -> AppTest:
 
 def keys(test: AppTest) -> list[str]:
     return [button.key for button in test.button]
+
+
+def test_a_page_looks_at_a_task_as_often_as_it_says(monkeypatch):
+    fragment, looks = st.fragment, []
+
+    def noted(draw, run_every=None):
+        looks.append(run_every)
+        return fragment(draw, run_every=run_every)
+
+    monkeypatch.setattr(st, "fragment", noted)
+    AppTest.from_string(SCRIPT).run()
+    AppTest.from_string(SCRIPT.replace("patient=patient", "every_s=7.0")).run()
+    assert looks == [task.WATCH_S, 7.0]
+
+
+@pytest.mark.parametrize("warm", [True, False])
+def test_a_program_that_has_yet_to_start_is_looked_at_less_often(monkeypatch, warm):
+    monkeypatch.setattr(inference, "shared", lambda: SimpleNamespace(warm=warm))
+    asked = inference.query("film", "heat", {}, "It looks.")
+    assert (asked.every_s == task.WATCH_S) is warm
+    assert (asked.note == "") is warm
 
 
 def test_what_runs_is_drawn_with_stop_until_there_is_a_result(page: AppTest):

@@ -1,19 +1,18 @@
 """The table of readers: what the sealed child can read, and how each kind crosses to the parent.
 
-Both sides import this module. Only films bring packages of their own, which are imported in the
-child that reads a film and nowhere else.
+Both sides import this module. What only the child needs is imported there: the packages that
+decode films, and the modules that make sense of predictions and weights.
 """
 
 import importlib
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 from core import defaults
 from core.readers.films.film import Film
 from core.readers.formats.contents import FileBytes
-from core.readers.predictions.interpret import InterpretedFile, read_source
 from core.readers.predictions.options import ReadOptions
 from core.readers.predictions.result import ReadResult
 from core.readers.sandbox import wire
@@ -21,7 +20,10 @@ from core.readers.tables.boxes import BoxList, read_boxes_file
 from core.readers.tables.columns import TextColumns, read_columns_file
 from core.readers.tables.history_file import HistoryFile, read_history
 from core.readers.weights.named_tensors import WeightsFile
-from core.readers.weights.weights_file import StoredWeights, read_weights_file
+
+if TYPE_CHECKING:
+    from core.readers.predictions.interpret import InterpretedFile
+    from core.readers.weights.weights_file import StoredWeights
 
 GIB: Final = 2**30
 FILE: Final = "file"  # the role of the file that is read, among those that come with it
@@ -68,9 +70,25 @@ class Reader(Generic[Content, Result]):
     timeout_s: float = defaults.READ_TIMEOUT_S
 
 
-def _read_predictions(sources: Sources, options: ReadOptions) -> InterpretedFile:
+def _read_predictions(sources: Sources, options: ReadOptions) -> "InterpretedFile":
+    from core.readers.predictions.interpret import read_source
+
     tables = {role: source for role, source in sources.items() if role not in (FILE, "labels")}
     return read_source(sources[FILE], sources.get("labels"), options, tables)
+
+
+def _import_interpreter() -> None:
+    importlib.import_module("core.readers.predictions.interpret")
+
+
+def _read_weights(sources: Sources, _: ReadOptions) -> "StoredWeights":
+    from core.readers.weights.weights_file import read_weights_file
+
+    return read_weights_file(sources[FILE])
+
+
+def _import_weights() -> None:
+    importlib.import_module("core.readers.weights.weights_file")
 
 
 def _import_decoders() -> None:
@@ -85,8 +103,12 @@ def _read_film(sources: Sources, _: ReadOptions) -> Film:
     return read_film_file(sources[FILE])
 
 
-PREDICTIONS: Final = Reader[InterpretedFile, ReadResult](
-    "predictions", _read_predictions, wire.write_predictions, wire.load_predictions
+PREDICTIONS: Final = Reader["InterpretedFile", ReadResult](
+    "predictions",
+    _read_predictions,
+    wire.write_predictions,
+    wire.load_predictions,
+    import_early=_import_interpreter,
 )
 HISTORY: Final = Reader[HistoryFile, HistoryFile](
     "history",
@@ -106,11 +128,12 @@ BOXES: Final = Reader[BoxList, BoxList](
     lambda exchange, boxes: wire.write_boxes(exchange.folder, boxes),
     lambda exchange: wire.load_boxes(exchange.folder),
 )
-WEIGHTS: Final = Reader[StoredWeights, WeightsFile](
+WEIGHTS: Final = Reader["StoredWeights", WeightsFile](
     "weights",
-    lambda sources, _: read_weights_file(sources[FILE]),
+    _read_weights,
     lambda exchange, weights: wire.write_weights(exchange.folder, weights),
     lambda exchange: wire.load_weights(exchange.folder),
+    import_early=_import_weights,
     unpacks=False,  # storages are never compressed and are read one by one
 )
 FILM: Final = Reader[Film, Film](

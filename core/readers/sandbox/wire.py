@@ -13,7 +13,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import astuple
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, BinaryIO, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -28,15 +28,17 @@ from core.readers.films.film import MAX_PIXELS, MIN_SIDE, Film, Pixels
 from core.readers.formats.contents import Entry, FileBytes
 from core.readers.formats.numpy_file import array_of
 from core.readers.formats.safetensors_file import open_safetensors, write_safetensors
-from core.readers.predictions.interpret import InterpretedFile
-from core.readers.predictions.judge import JudgedSplit
 from core.readers.predictions.options import ReadOptions
 from core.readers.predictions.result import SPLIT_NAME, Inspection, NeedsChoice, ReadResult
 from core.readers.tables.boxes import Box, BoxList
 from core.readers.tables.columns import TextColumns
 from core.readers.tables.history_file import HistoryFile
 from core.readers.weights.named_tensors import WeightsFile
-from core.readers.weights.weights_file import StoredWeights
+
+if TYPE_CHECKING:  # the child's own
+    from core.readers.predictions.interpret import InterpretedFile
+    from core.readers.predictions.judge import JudgedSplit
+    from core.readers.weights.weights_file import StoredWeights
 
 RESULT = "result.json"
 FILM = "film.npy"
@@ -63,7 +65,7 @@ class Exchange(NamedTuple):
     inputs: Mapping[str, FileBytes] = NOTHING
 
 
-def write_predictions(exchange: Exchange, result: InterpretedFile) -> None:
+def write_predictions(exchange: Exchange, result: "InterpretedFile") -> None:
     """Write arrays first and the JSON last: a result that can be read is complete."""
     splits = {name: _write_split(exchange, name, p) for name, p in result.splits.items()}
     _write_json(
@@ -102,7 +104,7 @@ def write_boxes(folder: Path, box_list: BoxList) -> None:
     _write_json(folder, {"boxes": [astuple(box) for box in box_list.boxes], "notices": notices})
 
 
-def write_weights(folder: Path, weights: StoredWeights) -> None:
+def write_weights(folder: Path, weights: "StoredWeights") -> None:
     """Write each group as a safetensors file, tensor by tensor, and the JSON last."""
     for stored in weights.groups:
         try:
@@ -133,7 +135,7 @@ def _write_json(folder: Path, data: Json) -> None:
     partial.rename(folder / RESULT)
 
 
-def _write_split(exchange: Exchange, name: str, ready: JudgedSplit) -> Json:
+def _write_split(exchange: Exchange, name: str, ready: "JudgedSplit") -> Json:
     prepared = ready.prepared
     place = _place_of(prepared.scores, exchange.inputs)
     arrays = {"labels": ready.labels} | ({} if place else {"scores": prepared.scores})

@@ -12,7 +12,7 @@ from core.screens.kit.run_marks import RunMark
 from core.screens.kit.theme import THEMES, Side, Theme, Tone
 
 Cell = str | int | float | bool | None
-Draw = Callable[[Theme], go.Figure]
+Draw = Callable[[Theme], "go.Figure"]  # in quotes: to name it would load all of Plotly
 
 
 @dataclass(frozen=True)
@@ -163,7 +163,7 @@ class FigureCard:
     table: Table
     caption: str
 
-    def figure(self, side: Side) -> go.Figure:
+    def figure(self, side: Side) -> "go.Figure":
         """Draw the figure for the light or the dark side."""
         return self.draw(THEMES[side])
 

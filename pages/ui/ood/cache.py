@@ -179,7 +179,7 @@ def temperature(run: cache.Run) -> tuple[float | None, str]:
     return _fitted(run)
 
 
-@cached(library=64, draft=16, spinner=_SPINNER)
+@cached(library=64, draft=16, spinner=_SPINNER, keys=cache.KEYS)
 def _fitted(run: cache.Run) -> tuple[float | None, str]:
     rows = cache.predictions(run, "val")
     if rows.task is Task.MULTILABEL:

@@ -133,7 +133,7 @@ class ComputedLandscape:
     rows: int
 
 
-@cached(library=64, draft=16, spinner=_MAPPING)
+@cached(library=64, draft=16, spinner=_MAPPING, keys=cache.KEYS)
 def landscape(
     run: cache.Run, row_choice: RowChoice, objective: str, label: int
 ) -> ComputedLandscape:
@@ -152,7 +152,7 @@ def landscape(
     return ComputedLandscape(grid, len(labels), rows.n)
 
 
-@cached(library=64, draft=16, spinner=_MAPPING)
+@cached(library=64, draft=16, spinner=_MAPPING, keys=cache.KEYS)
 def curve(run: cache.Run, row_choice: RowChoice, objective: str, label: int) -> Float:
     """Return the best temperature for each of GAMMAS, on the rows of `landscape`."""
     logits, labels, weights = _some(parts(run, row_choice).fit, label)

@@ -114,7 +114,8 @@ def _styled(listing: RunTable) -> Styler:
     )
     theme = THEMES[widgets.side()]
     colours = [f"color: {theme.word(tone)}" for tone in listing.tones]
-    return frame_.style.apply(lambda _: colours, subset=["Direction"])
+    styler = frame_.style.set_uuid("runs")  # else a random one, and an equal table is sent again
+    return styler.apply(lambda _: colours, subset=["Direction"])
 
 
 def open_run(row: RunRow | None) -> None:

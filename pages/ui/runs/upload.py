@@ -16,7 +16,6 @@ from core.predictions import ScoreKind
 from core.readers.predictions.options import ID_STEM, ReadOptions
 from core.readers.predictions.result import Inspection, NeedsChoice, ReadResult
 from core.readers.predictions.result import Reading as KindReading
-from core.readers.sandbox import read as sandbox
 from core.training.submission import check_folder
 from pages.ui import (
     frame,
@@ -170,6 +169,8 @@ def _read(
     recalled: bool = False,
 ) -> None:
     """Read an upload; `form` names the files that a choice holds for, once they were looked at."""
+    from core.readers.sandbox import read as sandbox  # not before there is a file to be read
+
     state.say("")
     options = options or ReadOptions()
     read = partial(

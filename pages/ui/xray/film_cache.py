@@ -19,7 +19,7 @@ from core.screens.xray.words import ClinicSource
 from core.xray import phantom, picture
 from core.xray.heat import Pixels
 from core.xray.phantom import Phantom
-from core.xray.picture import THUMB, DrawnBox, Saliency, SaliencyStyle
+from core.xray.picture import DrawnBox, Saliency, SaliencyStyle
 from pages.ui import cache
 from pages.ui.scoped import Results, cached
 
@@ -127,31 +127,31 @@ def _pictures() -> Results[str, bytes]:
     return Results(128)
 
 
-def _cached_png(key: str, make: Callable[[], Pixels]) -> bytes:
-    """Return a picture of this session as PNG, painting it first where it is not kept."""
+def _encoded(key: str, make: Callable[[], bytes]) -> bytes:
+    """Return a picture of this session as a file, painting it first where it is not kept."""
     encoded = _pictures().get(key)
     if encoded is None:
-        encoded = picture.png(make())
+        encoded = make()
         _pictures().put(key, encoded)
     return encoded
 
 
 def png(scene: FilmScene) -> bytes:
     """Return a scene as PNG."""
-    return _cached_png(scene.key, scene.drawn)
+    return _encoded(scene.key, lambda: picture.png(scene.drawn()))
 
 
 def small(scene: FilmScene) -> bytes:
     """Return a scene as a small PNG."""
-    return _cached_png(f"small {scene.key}", lambda: picture.shrunk(scene.drawn()))
+    return _encoded(f"small {scene.key}", lambda: picture.png(picture.shrunk(scene.drawn())))
 
 
 def thumb(digest: str, film: Pixels) -> bytes:
-    """Return a film as a small PNG."""
-    return _cached_png(f"thumb {digest}", lambda: picture.coloured(picture.enlarged(film, THUMB)))
+    """Return a film as a small JPEG."""
+    return _encoded(f"thumb {digest}", lambda: picture.thumb(film))
 
 
-@cached(library=32, draft=8)
+@cached(library=32, draft=8, keys=cache.KEYS)
 def reference(run: cache.Run, split: str, source: ClinicSource) -> Reference:
     """Return what the labels of a run say of its scores."""
     return Reference.of(cache.predictions(run, split), source)

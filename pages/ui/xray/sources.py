@@ -71,7 +71,7 @@ def _thumb(film: FilmEntry, *, chosen: bool) -> None:
         width=80, gap="xxsmall", key=f"xray_chosen.{film.id}" if chosen else f"xray_film.{film.id}"
     ):
         encoded = base64.b64encode(film_cache.thumb(film.digest, film.pixels)).decode()
-        st.html(f'<img class="c-thumb" alt="" src="data:image/png;base64,{encoded}">')
+        st.html(f'<img class="c-thumb" alt="" src="data:image/jpeg;base64,{encoded}">')
         st.button(
             f"{film.label}, shown" if chosen else film.label,
             key=f"xray.pick.{film.id}",

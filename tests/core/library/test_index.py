@@ -7,6 +7,7 @@ import stat
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ import pytest
 from core.errors import LibraryError
 from core.library import Library, index
 from core.library.describe import describe
-from core.library.files import write_run
+from core.library.files import read_manifest, write_manifest, write_run
 from tests.core.library.builders import SOURCE, headline, small
 
 
@@ -99,6 +100,22 @@ def test_index_that_cannot_be_written_still_gives_the_list(three, library, home)
     (home / "index.sqlite").unlink()
     (home / "index.sqlite").mkdir()
     assert library.rows() == three
+
+
+def test_without_a_file_each_state_of_a_run_is_read_once(three, library, home, monkeypatch):
+    (home / "index.sqlite").unlink()
+    (home / "index.sqlite").mkdir()
+    reads = Mock(wraps=read_manifest)
+    monkeypatch.setattr(index, "read_manifest", reads)
+    index._values.cache_clear()
+    assert library.rows() == three
+    assert library.rows(search="a")
+    assert library.damaged() == []
+    assert reads.call_count == len(three)
+    run = home / "runs" / three[0].id
+    write_manifest(run, replace(read_manifest(run), name="another"))
+    assert {row.name for row in library.rows()} == {"another", *(row.name for row in three[1:])}
+    assert reads.call_count == len(three) + 1
 
 
 def test_list_is_read_without_writing_when_nothing_changed(three, library, home):

@@ -274,12 +274,11 @@ import os, sys
 from pathlib import Path
 from core.errors import Refused
 from core.readers.sandbox import child
-child.import_early("film")
+reader = sys.argv[1]
+child.import_early(reader)
 before = set(sys.modules)
-for name in sys.argv[1:]:
+for name in sys.argv[2:]:
     file = {"name": name, "input": os.open(name, os.O_RDONLY)}
-    readers = {"gammas": "history", "net": "weights"}
-    reader = readers.get(name.partition(".")[0], "predictions")
     job = {"options": {}, "files": {"file": file}, "reader": reader}
     try:
         child._read(job, Path())
@@ -291,7 +290,7 @@ print(*sorted(set(sys.modules) - before))
 
 def test_no_module_is_imported_once_privileges_are_dropped(scratch: Path) -> None:
     """The interpreter's home may be out of reach by then."""
-    files = {
+    predictions = {
         **arrow_files(),
         "a.npz": made.npz(logits=z, labels=np.array(made.NAMES)[y]),
         "a.csv": made.CSV,
@@ -301,22 +300,28 @@ def test_no_module_is_imported_once_privileges_are_dropped(scratch: Path) -> Non
         "a.pkl": made.pickled((z, y)),
         "a.zip": made.archive({"a.csv": made.CSV}, zipfile.ZIP_DEFLATED),
         "bad.npz": made.npz(logits=z),
+    }
+    history = {
         "gammas.csv": GAMMAS,
         "gammas.json": json.dumps(GAMMA_COLUMNS).encode(),
         "gammas.parquet": made.parquet(GAMMA_COLUMNS),
+    }
+    weights = {
         "net.safetensors": made.safetensors(
             {"fc.weight": {"dtype": "BF16", "shape": [2], "data_offsets": [0, 4]}}, bytes(4)
         ),
         "net.pt": saved_weights(),
     }
-    for name, data in files.items():
-        write(data, name)
-    done = subprocess.run(
-        [sys.executable, "-c", LATE, *files],
-        env={**os.environ, "PYTHONPATH": str(child_process.ROOT)},
-        capture_output=True, text=True, check=True,
-    )  # fmt: skip
-    assert done.stdout.split() == []
+    readers = {"predictions": predictions, "history": history, "weights": weights}
+    for reader, files in readers.items():
+        for name, data in files.items():
+            write(data, name)
+        done = subprocess.run(
+            [sys.executable, "-c", LATE, reader, *files],
+            env={**os.environ, "PYTHONPATH": str(child_process.ROOT)},
+            capture_output=True, text=True, check=True,
+        )  # fmt: skip
+        assert done.stdout.split() == [], reader
 
 
 def saved_weights() -> bytes:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from core.xray import picture
+from core.xray import phantom, picture
 from core.xray.picture import DrawnBox, FilmPanel, PictureSheet
 
 GREY = np.full((200, 300), 90, np.uint8)
@@ -109,3 +109,14 @@ def test_a_sheet_holds_panels_of_their_proportions_and_grows_with_its_words():
     assert greys.sum() == pytest.approx(2 * width * width * 200 / 300, rel=0.01)
     red = np.array([0xB3, 0x26, 0x1E])
     assert (np.asarray(short)[:150] == red).all(axis=2).any()
+
+
+def test_a_thumb_is_a_small_file_that_shows_the_film_without_saying_more():
+    film = phantom.draw(1, 39).pixels
+    data = picture.thumb(film)
+    image = opened(data)
+    assert (image.format, image.mode, max(image.size)) == ("JPEG", "L", picture.THUMB)
+    assert not image.getexif()
+    shown = np.asarray(image, float)
+    assert np.abs(shown - picture.enlarged(film, picture.THUMB)).mean() < 3
+    assert len(data) < len(picture.png(film))

@@ -1,0 +1,77 @@
+"""What sessions cost, in small: the benchmark's visitor on the server of the browser tests."""
+
+import asyncio
+
+import pytest
+from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
+
+from pages.ui.xray.film import LOOKING
+from tests.benchmarks import bench_sessions as bench
+from tests.benchmarks.visitor import Failed, Step, Visitor, visiting
+
+pytestmark = pytest.mark.e2e
+LINKS = ("/", "/reliability?run=digits-overconfident", "/gamma?run=digits-adafocal")
+
+
+def test_two_sessions_at_once_get_the_first_page(server):
+    async def both() -> list[Step]:
+        return await asyncio.gather(bench.first_page(server), bench.first_page(server))
+
+    for step in asyncio.run(both()):
+        assert step.seconds > 0
+        assert step.n_scripts >= 1
+        assert step.n_bytes > 10_000
+    assert bench.cpu_s(server) > 0
+    assert bench.resident_mib(server) > 50
+
+
+@pytest.mark.parametrize("link", LINKS)
+def test_nothing_that_is_drawn_is_sent_again_unchanged(server, link):
+    async def twice() -> tuple[set[str], set[str]]:
+        async with visiting(server.url) as visitor:
+            await visitor.go(link)
+            first = set(visitor.sent)
+            await visitor.go(visitor.link)
+            return first, set(visitor.sent)
+
+    first, again = asyncio.run(twice())
+    assert first & {"plotly_chart", "dataframe"}
+    assert not again & {"plotly_chart", "dataframe"}
+
+
+def test_moves_reach_the_page(server):
+    async def moved() -> list[str]:
+        async with visiting(server.url) as visitor:
+            await visitor.go(LINKS[1])
+            headlines = [visitor.headline]
+            await visitor.switch(bench.PLAIN, True)
+            headlines.append(visitor.headline)
+            await visitor.switch(bench.PLAIN, False)
+            step = await visitor.slide(bench.BINS, 40)
+            assert step.n_bytes > 10_000
+            assert "plotly_chart" in visitor.sent
+            return headlines
+
+    technical, plain = asyncio.run(moved())
+    assert technical != plain
+
+
+def test_an_error_on_the_page_is_raised():
+    visitor = Visitor(socket=None)
+    message = ForwardMsg()
+    message.delta.new_element.alert.body = "**Something went wrong**  \n`INTERNAL`"
+    with pytest.raises(Failed, match="went wrong"):
+        visitor._take(message)
+
+
+def test_parts_that_draw_themselves_anew_are_waited_for(server):
+    """A film without an answer draws itself anew until there is one."""
+
+    async def film() -> str:
+        async with visiting(server.url) as visitor:
+            await visitor.go("/xray")
+            return visitor.headline
+
+    headline = asyncio.run(film())
+    assert headline
+    assert LOOKING not in headline
