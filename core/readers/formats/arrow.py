@@ -3,6 +3,9 @@
 Nulls and other nested types are refused.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -98,24 +101,42 @@ def read_parquet(source: FileBytes, *, history: bool = False) -> Contents:
         HEADER_LEN, TABLE_SIZE, CSV_COLUMNS, CSV_HEADER, CSV_RAGGED, DTYPE, NONFINITE,
         FORMAT_UNKNOWN or BIN_HISTORY.
     """
+    with _undamaged():
+        file = _opened(source)
+        if not history:
+            refuse_bin_history(file.schema_arrow.names)
+        table = file.read(use_threads=False)
+    names = table.column_names
+    columns = {n: array_of_column(table.column(i), n, gaps=history) for i, n in enumerate(names)}
+    return Contents("parquet", columns, table=True)
+
+
+def parquet_rows(source: FileBytes) -> int:
+    """Return how many rows the footer of a Parquet file claims; raises as `read_parquet` does."""
+    with _undamaged():
+        return int(_opened(source).metadata.num_rows)
+
+
+def _opened(source: FileBytes) -> pq.ParquetFile:
+    """Return a Parquet file whose footer was judged."""
     if source.size < 12 or bytes(source.data[-4:]) != b"PAR1":
         raise Refused("FORMAT_UNKNOWN", "a Parquet file without its end", "write it again")
     footer = int.from_bytes(source.data[-8:-4], "little")
     if footer > min(MAX_FOOTER, source.size - 12):
         raise Refused("HEADER_LEN", f"the footer claims {footer} bytes", "write it again")
+    file = pq.ParquetFile(pa.BufferReader(pa.py_buffer(source.data)))
+    _check_footer(file)
+    return file
+
+
+@contextmanager
+def _undamaged() -> Iterator[None]:
     try:
-        file = pq.ParquetFile(pa.BufferReader(pa.py_buffer(source.data)))
-        _check_footer(file)
-        if not history:
-            refuse_bin_history(file.schema_arrow.names)
-        table = file.read(use_threads=False)
+        yield
     except MemoryError:  # Arrow's own is also an ArrowException
         raise
     except (pa.ArrowException, OSError, UnicodeDecodeError, OverflowError) as error:
         raise Refused("FORMAT_UNKNOWN", "the Parquet file is damaged", "write it again") from error
-    names = table.column_names
-    columns = {n: array_of_column(table.column(i), n, gaps=history) for i, n in enumerate(names)}
-    return Contents("parquet", columns, table=True)
 
 
 def _check_footer(file: pq.ParquetFile) -> None:
