@@ -18,6 +18,7 @@ from core.readers.predictions.parts import counted
 from core.readers.predictions.roles import refuse_bin_history
 
 MAX_FOOTER = 16 * 2**20
+BATCH_ROWS = 4096
 
 
 def array_of_column(column: pa.ChunkedArray, name: str, *, gaps: bool = False) -> Entry:
@@ -106,6 +107,19 @@ def read_parquet(source: FileBytes, *, history: bool = False) -> Contents:
         if not history:
             refuse_bin_history(file.schema_arrow.names)
         table = file.read(use_threads=False)
+    return _contents(table, history=history)
+
+
+def parquet_batches(source: FileBytes) -> Iterator[Contents]:
+    """Yield the rows of a Parquet file, `BATCH_ROWS` at a time; raises as `read_parquet` does."""
+    with _undamaged():
+        file = _opened(source)
+        refuse_bin_history(file.schema_arrow.names)
+        for batch in file.iter_batches(BATCH_ROWS, use_threads=False):
+            yield _contents(pa.Table.from_batches([batch]))
+
+
+def _contents(table: pa.Table, *, history: bool = False) -> Contents:
     names = table.column_names
     columns = {n: array_of_column(table.column(i), n, gaps=history) for i, n in enumerate(names)}
     return Contents("parquet", columns, table=True)

@@ -16,10 +16,10 @@ import numpy as np
 
 from core import defaults
 from core.arrays import empty
-from core.errors import Refused
+from core.errors import Notice, Refused
 from core.readers.formats.arrow import parquet_rows
 from core.readers.formats.contents import Contents, Entry, FileBytes, is_text
-from core.readers.formats.parse import read_contents
+from core.readers.formats.parse import read_batches, read_contents
 from core.readers.formats.sniff import sniff
 
 MOST_SHARDS = 400  # all are open at once, here and in the process that reads them
@@ -57,12 +57,16 @@ class _Piece:
     n_rows: int
     files: Mapping[str, FileBytes]
 
-    def contents(self) -> Contents:
-        """Return what these shards hold."""
+    def parts(self) -> Iterator[Contents]:
+        """Yield what these shards hold: all rows, or of a table some at a time."""
+        if "" in self.files:
+            with _named(self.files[""]):
+                yield from read_batches(self.files[""])
+            return
         each = {name: _read(file) for name, file in self.files.items()}
-        if len(each) == 1 and not self.files.keys() - {"", UNNAMED}:
-            return next(iter(each.values()))
-        return Contents("npz", {name: one.entries[UNNAMED] for name, one in each.items()})
+        alone = list(each) == [UNNAMED]
+        arrays = {name: contents.entries[UNNAMED] for name, contents in each.items()}
+        yield each[UNNAMED] if alone else Contents("npz", arrays)
 
     def file_of(self, key: str) -> str:
         """Return the name of the file that holds an array or a column."""
@@ -117,17 +121,22 @@ def read_shards(shards: Shards) -> Contents:
     """
     tables = shards.files[0].suffix == "parquet"
     pieces = _tables(shards.files) if tables else _arrays(shards.files)
-    pieces = [piece for piece in pieces if piece.n_rows] or pieces[:1]
-    first = pieces[0].contents()
+    pieces = [piece for piece in pieces if piece.n_rows]
+    if not pieces:
+        raise Refused("EMPTY", "the shards hold no rows", "give at least one row of scores")
+    first = next(pieces[0].parts())
     joined = _room(first.entries, sum(piece.n_rows for piece in pieces))
-    notices, start = list(first.notices), 0
+    notices, start = list[Notice](), 0
     for piece in pieces:
-        contents = first if piece is pieces[0] else piece.contents()
-        _check_alike(first.entries, contents.entries, piece)
-        for key, entry in contents.entries.items():
-            joined[key][start : start + piece.n_rows] = entry
-        notices += contents.notices
-        start += piece.n_rows
+        end = start + piece.n_rows
+        for contents in piece.parts():
+            n_rows = _check_alike(first.entries, contents.entries, piece, end - start)
+            for key, entry in contents.entries.items():
+                joined[key][start : start + n_rows] = entry
+            notices += contents.notices
+            start += n_rows
+        if start < end:
+            raise _miscounted(piece)
     return replace(first, entries=joined, notices=tuple(dict.fromkeys(notices)))
 
 
@@ -152,23 +161,31 @@ def _room(entries: Mapping[str, Entry], n_rows: int) -> dict[str, Entry]:
     return {key: out[key] for key in entries}
 
 
-def _check_alike(first: Mapping[str, Entry], entries: Mapping[str, Entry], piece: _Piece) -> None:
-    """Refuse a shard that is not like the first."""
+def _check_alike(
+    first: Mapping[str, Entry], entries: Mapping[str, Entry], piece: _Piece, most: int
+) -> int:
+    """Return the number of rows; refuse those that are not like the first, or more than `most`."""
     odd = sorted(first.keys() ^ entries.keys())
     if odd:
         has = "has" if odd[0] in entries else "lacks"
         what = f"this shard {has} the column {odd[0]}, unlike the first"
         raise Refused("CLASSES", what, ALIKE, piece.file_of(odd[0]))
     for key, entry in entries.items():
-        if len(entry) != piece.n_rows:
-            what = f"{len(entry)} rows, where its header says {piece.n_rows}"
-            raise Refused("FORMAT_UNKNOWN", what, "save this shard again", piece.file_of(key))
         if entry.shape[1:] != first[key].shape[1:]:
             what = f"rows of {_width(entry)}, those of the first shard have {_width(first[key])}"
             raise Refused("CLASSES", what, ALIKE, piece.file_of(key))
         if entry.dtype != first[key].dtype:
             what = f"{_kind(entry)} in {key}, {_kind(first[key])} in the first shard"
             raise Refused("DTYPE", what, ALIKE, piece.file_of(key))
+    n_rows = len(next(iter(entries.values()), ()))
+    if n_rows > most:
+        raise _miscounted(piece)
+    return n_rows
+
+
+def _miscounted(piece: _Piece) -> Refused:
+    what = f"its rows are not the {piece.n_rows} that its header says"
+    return Refused("FORMAT_UNKNOWN", what, "save this shard again", piece.file_of(""))
 
 
 def _width(entry: Entry) -> str:

@@ -198,6 +198,36 @@ def test_arrays_that_do_not_go_together_are_refused(tmp_path, case, code, words)
     assert words in f"{refused.what} ({refused.location})"
 
 
+def test_tables_are_read_some_rows_at_a_time(tmp_path, monkeypatch):
+    folder = save_tables(tmp_path / "shards", COLUMNS | {"note": np.array(["a", "b"] * 30, object)})
+    monkeypatch.setattr("core.readers.formats.arrow.BATCH_ROWS", 4)
+    entries = joined(folder).entries
+    np.testing.assert_array_equal(entries["logit_2"], Z[:, 2])
+    assert entries["note"].tolist() == ["a", "b"] * 30
+    column = pa.array([None if i == 30 else 1.0 for i in range(39)], pa.float32())
+    path = folder / "part-3.parquet"
+    pq.write_table(pq.read_table(path).set_column(0, "logit_0", column), path)
+    refused = refusal(folder)
+    assert (refused.code, refused.location) == ("NONFINITE", "part-3.parquet row 30, logit_0")
+
+
+def test_shards_without_rows_are_refused(tmp_path):
+    np.save(tmp_path / "logits-0.npy", Z[:0])
+    assert refusal(tmp_path).code == "EMPTY"
+    (tmp_path / "logits-0.npy").unlink()
+    pq.write_table(pa.table({"label": Y[:0]}), tmp_path / "0.parquet")
+    assert refusal(tmp_path).code == "EMPTY"
+
+
+def test_footers_that_miscount_are_refused(tmp_path, monkeypatch):
+    folder = save_tables(tmp_path / "shards")
+    for claimed in (6, 50):
+        monkeypatch.setattr(module, "parquet_rows", lambda _, n=claimed: n)
+        refused = refusal(folder)
+        assert (refused.code, refused.location) == ("FORMAT_UNKNOWN", "part-0.parquet")
+        assert str(claimed) in refused.what
+
+
 @pytest.mark.parametrize(
     ("columns", "code", "words"),
     [
