@@ -9,8 +9,8 @@ from core.arrays import Float, Int, log_softmax
 from core.calibrators.base import Calibrator, FitDetails
 from core.calibrators.criteria import OBJECTIVES, scores
 from core.calibrators.focal_map import log_focal_map
-from core.calibrators.margins import Margins, confidence_of
-from core.calibrators.search import SearchPoint, best_on_grid, polish, zoom
+from core.calibrators.margins import Margins, confidence_of, samples
+from core.calibrators.search import SearchPoint, best_on_grid, polish, settle, zoom
 from core.calibrators.temperature import (
     BOTH_GRIDS,
     FINE_GRID,
@@ -26,6 +26,7 @@ from core.configs import OTHER_NAMES, SEARCHES
 PAPER_GAMMAS = (-0.5, -0.25, 0.05, 0.25, 0.37, 0.5, 0.75, 1.0, 5.0)
 GRID_GAMMAS = tuple(sorted((*PAPER_GAMMAS, 0.0)))
 GAMMAS = (-0.95, 10.0)  # range of every search that is not a grid
+BOUNDS = (GAMMAS, TEMPERATURES)
 GAMMA_STEP = 0.05
 LINE_ENDS = (0.0, 1.0)
 LINE_GAMMAS = tuple(k / 100 for k in range(-50, 501))
@@ -60,6 +61,20 @@ class FocalMap(Calibrator):
         self, logits: npt.NDArray[np.floating], labels: Int, weights: Float | None
     ) -> FitDetails:
         margins = Margins.of(logits, labels, weights)
+        if self.objective == "nll":
+            few, *more = samples(margins, logits, labels)
+        else:
+            few, more = margins, []
+        before = float(scores(margins, self.objective, 1.0, [0.0])[0])
+        best: SearchPoint | None = self._best_on(few)
+        for rows in more:
+            best = best and settle(rows, best, BOUNDS, along_gamma=True)
+        best = min(best or self._best_on(margins), SearchPoint(before, 0.0, 1.0))
+        self.gamma_ = best.gamma
+        return FitDetails(self.objective, before, best.value, at_end(best.gamma, GAMMAS))
+
+    def _best_on(self, margins: Margins) -> SearchPoint:
+        """Return the best of many gammas, and of those beside it."""
 
         def value(gammas: Float) -> Float:
             return scores(margins, self.objective, 1.0, gammas.tolist())
@@ -71,10 +86,7 @@ class FocalMap(Calibrator):
         ends = points[max(at - 1, 0)], points[min(at + 1, n_points - 1)]
         gamma, lowest = zoom(value, *ends, rounds=ZOOMS.get(self.objective, 2))
         start = SearchPoint(float(values[at]), float(points[at]), 1.0)
-        best = min(start, SearchPoint(lowest, gamma, 1.0))
-        self.gamma_ = best.gamma
-        before = float(values[points == 0.0][0])
-        return FitDetails(self.objective, before, best.value, at_end(best.gamma, GAMMAS))
+        return min(start, SearchPoint(lowest, gamma, 1.0))
 
     def _log_proba(self, logits: npt.NDArray[np.floating]) -> Float:
         return log_focal_map(log_softmax(logits), float(self.gamma_))
@@ -154,14 +166,28 @@ class FocalTemperature(Calibrator):
     def _exact(
         self, margins: Margins, logits: npt.NDArray[np.floating], labels: Int
     ) -> SearchPoint:
-        """Take the better of the grids and temperature scaling, and walk downhill from there."""
-        on_grid = best_on_grid(margins, self.objective, GRID_GAMMAS, BOTH_GRIDS)
-        if self.objective == "nll":
-            temperature, _, after = nll_temperature(logits, labels, margins.weights)
-            plain = SearchPoint(after, 0.0, temperature)
-        else:
+        """Take the better of the grids and temperature scaling, and walk downhill from there.
+
+        By NLL the grids are looked at on some of many rows only, and Newton's steps on more of
+        them lead to the optimum on all.
+        """
+        if self.objective != "nll":
             plain = best_temperature(margins, self.objective, "exact")
-        return polish(margins, self.objective, min(on_grid, plain), (GAMMAS, TEMPERATURES))
+            return self._downhill(margins, plain)
+        temperature, _, after = nll_temperature(logits, labels, margins.weights)
+        plain = SearchPoint(after, 0.0, temperature)
+        few, *more = samples(margins, logits, labels)
+        if not more:
+            return self._downhill(margins, plain)
+        best: SearchPoint | None = self._downhill(few)
+        for rows in more:
+            best = best and settle(rows, best, BOUNDS)
+        return self._downhill(margins, plain) if best is None else min(best, plain)
+
+    def _downhill(self, margins: Margins, *others: SearchPoint) -> SearchPoint:
+        """Return where the way down ends that begins at the best of the grids and other points."""
+        on_grid = best_on_grid(margins, self.objective, GRID_GAMMAS, BOTH_GRIDS)
+        return polish(margins, self.objective, min((on_grid, *others)), BOUNDS)
 
     def _log_proba(self, logits: npt.NDArray[np.floating]) -> Float:
         tempered = log_softmax(np.divide(logits, self.temperature_, dtype=np.float64))

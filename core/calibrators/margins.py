@@ -4,7 +4,7 @@ Neither changes the arg max. So correctness is known before any of them is tried
 left of a row are the distances of the other logits from the winner's.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Self
@@ -12,7 +12,7 @@ from typing import Self
 import numpy as np
 import numpy.typing as npt
 
-from core.arrays import Bool, Float, Int
+from core.arrays import Bool, Float, Int, empty
 from core.calibrators.weighing import mean, total_of, weighed
 from core.metrics.ranked import Ranked
 from core.predictions import Outcomes
@@ -20,6 +20,8 @@ from core.predictions import Outcomes
 BLOCK_CELLS = 2**15  # float64 values of one array worked on at a time: stays in cache
 TINY = 1e-300
 LOG_LARGE = 700.0  # exp of it is still finite
+SAMPLE_ROWS = 2**13  # looked at first when there are many more
+GROWTH = 8  # of the rows looked at next
 
 
 @dataclass(frozen=True)
@@ -51,19 +53,23 @@ class Margins:
     ) -> Self:
         """Take the winner out of finite logits, (N, K), with labels, (N,) in 0..K-1."""
         n, n_classes = logits.shape
-        winner = logits.argmax(axis=1)
+        winner = np.empty(n, np.int64)
+        room = empty((n * (n_classes - 1),))  # of all blocks: in a file where there are many rows
         blocks, truth = [], []
         # Even blocks: a block of one row would be summed in another order.
         n_blocks = min(-(-n * n_classes // BLOCK_CELLS), max(n // 2, 1))
         for rows in np.array_split(np.arange(n), n_blocks):
             part = slice(rows[0], rows[-1] + 1)
+            winner[part] = logits[part].argmax(axis=1)  # of all rows at once it might copy them
             block, at = logits[part].astype(np.float64), np.arange(rows.size)
             block -= block[at, winner[part]][:, None]
             own = block[at, labels[part]]
             truth.append(np.where(labels[part] == winner[part], np.nan, own))
             block[at, winner[part]] = np.inf  # sorted to the end
             block.sort(axis=1)
-            blocks.append(np.ascontiguousarray(block[:, :-1].T))
+            own_room = room[part.start * (n_classes - 1) : part.stop * (n_classes - 1)]
+            blocks.append(own_room.reshape(n_classes - 1, rows.size))
+            blocks[-1][:] = block[:, :-1].T
         return cls(tuple(blocks), tuple(truth), winner == labels, weights)
 
     @property
@@ -205,3 +211,21 @@ def confidence_of(logits: npt.NDArray[np.floating], temperature: float, gamma: f
     """Return the winner's probability after temperature, then the focal map, (N,) float64."""
     margins = Margins.of(logits, logits.argmax(axis=1))
     return np.asarray(margins.confidences(temperature, [gamma])[0])
+
+
+def samples(margins: Margins, logits: npt.NDArray[np.floating], labels: Int) -> Iterator[Margins]:
+    """Yield margins of ever more rows, at even distances, and last those of all rows.
+
+    Parameters
+    ----------
+    margins : Margins
+        Of all rows; yielded at once where there are not many.
+    logits, labels : (N, K) array of float, (N,) array of int
+        What they are of.
+    """
+    stride = margins.n // SAMPLE_ROWS
+    while stride > 1:
+        weights = None if margins.weights is None else margins.weights[::stride]
+        yield Margins.of(logits[::stride], labels[::stride], weights)
+        stride //= GROWTH
+    yield margins

@@ -108,8 +108,10 @@ def _is_file(path: Path) -> bool:
         return False
 
 
-def need_file(path: Path) -> None:
+def need_file(path: Path, *, or_folder: bool = False) -> None:
     """Refuse a path that is no file, or none that can be opened.
+
+    `or_folder` lets a folder pass, whose shards are opened later.
 
     Raises
     ------
@@ -117,6 +119,8 @@ def need_file(path: Path) -> None:
         FILE: the path leads to no file, is too long, or may not be read.
     """
     try:
+        if or_folder and path.is_dir():
+            return
         if not path.is_file():
             raise UsageError("FILE", f"there is no file {path.name}", "check the path")
         path.open("rb").close()
@@ -136,9 +140,9 @@ def read(arguments: argparse.Namespace) -> Any:  # noqa: ANN401  ReadResult; imp
     from core.readers.predictions.options import ReadOptions
     from core.readers.sandbox import read as sandbox
 
-    for path in (arguments.file, arguments.labels):
-        if path is not None:
-            need_file(path)
+    need_file(arguments.file, or_folder=True)
+    if arguments.labels is not None:
+        need_file(arguments.labels)
     settings = {name: getattr(arguments, name) for name in READING}
     columns, tables = tables_of(arguments)
     options = ReadOptions.from_json(settings | columns)

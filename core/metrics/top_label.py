@@ -160,8 +160,8 @@ def sweep_cuts(ranked: Ranked) -> Int:
     good = np.array([0, ranked.n])
     for n_bins in range(2, min(round(ranked.total), SWEEP_BINS + 1)):
         cuts = binning.rank_cuts(ranked, n_bins)
-        bins = binning.sums(ranked, cuts)
-        if np.any(np.diff(bins.hits / bins.count) < 0):
+        hits, count = np.diff(ranked.sum_correct[cuts]), np.diff(ranked.sum_weights[cuts])
+        if np.any(np.diff(hits / count) < 0):
             break
         good = cuts
     return good

@@ -8,7 +8,7 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from core.arrays import PASS_BYTES, Float, empty, row_chunks
+from core.arrays import Float, empty, row_chunks
 from core.calibrators import CALIBRATORS
 from core.calibrators.base import FitReport, Json
 from core.calibrators.per_label import PerLabel
@@ -28,6 +28,7 @@ SHARE = 0.5
 HALF = 0.5
 SHARES = (0.1, 0.9)  # of the rows, fitted on, when one part is cut in two
 STREAM = 11  # of random numbers
+PART_BYTES = 2**22  # of float64 scores calibrated at a time: some methods make ten copies
 LOG_ODDS = 745.0  # beyond it exp underflows
 Calibrate = Callable[[npt.NDArray[np.floating]], Float]
 
@@ -349,7 +350,7 @@ def calibrated_splits(
 def _by_parts(calibrate: Calibrate, logits: npt.NDArray[np.floating]) -> Float:
     """Return what a calibrator makes of each row, a part at a time: there may be many rows."""
     n, width = len(logits), logits[:1].size
-    ends = np.linspace(0, n, max(1, n * width * 8 // PASS_BYTES) + 1).astype(np.int64)
+    ends = np.linspace(0, n, max(1, n * width * 8 // PART_BYTES) + 1).astype(np.int64)
     if ends.size == 2:
         return calibrate(logits)
     out = empty((n, *calibrate(logits[:2]).shape[1:]))

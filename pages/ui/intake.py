@@ -275,7 +275,8 @@ def server_paths(slot: str, *others: str) -> list[str]:
             "Or a file on this server",
             key=f"{slot}.path",
             max_chars=MOST_LETTERS,
-            help=f"Below the folders that {IMPORT} names. It may be larger than an upload.",
+            help=f"Below the folders that {IMPORT} names. It may be larger than an upload. On Runs "
+            "a folder of shards is read as one file.",
         )
         rest = [
             st.text_input(label, key=f"{slot}.path.{n}", max_chars=MOST_LETTERS)

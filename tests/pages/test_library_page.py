@@ -79,19 +79,32 @@ def test_a_file_of_the_server_is_read_as_a_copy_and_stays(home, served, monkeypa
     assert not any(asked)  # others may shorten it while it is mapped
 
 
+def test_a_folder_of_shards_is_read_as_one_file(home, served):
+    whole = {name: np.load(served / f"{name}.npy") for name in ("logits", "labels")}
+    (served / "shards").mkdir()
+    for name, array in whole.items():
+        for i in range(3):
+            np.save(served / "shards" / f"{name}-{i}.npy", array[20 * i : 20 * i + 20])
+    test = fine(read_paths(opened(), served / "shards"))
+    assert "shards <small>60 rows, 3 columns of logits" in html(test)
+    assert len(list((served / "shards").iterdir())) == 6
+
+
 @pytest.mark.parametrize(
     ("name", "code"),
     [
         ("../secret.npy", "FOLDER"),
         ("link.npy", "FOLDER"),
         ("none.npy", "FILE"),
-        (".", "FILE"),
+        (".", "FOLDER"),  # a shard in it leads out
+        ("empty", "EMPTY"),
         ("a" * 300, "FILE"),
     ],
 )
 def test_other_paths_are_refused_in_words(home, served, name, code):
     np.save(served.parent / "secret.npy", np.zeros((9, 3)))
     (served / "link.npy").symlink_to(served.parent / "secret.npy")
+    (served / "empty").mkdir()
     test = read_paths(opened(), served / name)
     assert code in test.error[0].value
 

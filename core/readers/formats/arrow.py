@@ -3,6 +3,9 @@
 Nulls and other nested types are refused.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -15,6 +18,7 @@ from core.readers.predictions.parts import counted
 from core.readers.predictions.roles import refuse_bin_history
 
 MAX_FOOTER = 16 * 2**20
+BATCH_ROWS = 4096
 
 
 def array_of_column(column: pa.ChunkedArray, name: str, *, gaps: bool = False) -> Entry:
@@ -98,24 +102,55 @@ def read_parquet(source: FileBytes, *, history: bool = False) -> Contents:
         HEADER_LEN, TABLE_SIZE, CSV_COLUMNS, CSV_HEADER, CSV_RAGGED, DTYPE, NONFINITE,
         FORMAT_UNKNOWN or BIN_HISTORY.
     """
+    with _undamaged():
+        file = _opened(source)
+        if not history:
+            refuse_bin_history(file.schema_arrow.names)
+        table = file.read(use_threads=False)
+    return _contents(table, history=history)
+
+
+def parquet_batches(source: FileBytes) -> Iterator[Contents]:
+    """Yield the rows of a Parquet file, `BATCH_ROWS` at a time; raises as `read_parquet` does."""
+    with _undamaged():
+        file = _opened(source)
+        refuse_bin_history(file.schema_arrow.names)
+        for batch in file.iter_batches(BATCH_ROWS, use_threads=False):
+            yield _contents(pa.Table.from_batches([batch]))
+
+
+def _contents(table: pa.Table, *, history: bool = False) -> Contents:
+    names = table.column_names
+    columns = {n: array_of_column(table.column(i), n, gaps=history) for i, n in enumerate(names)}
+    return Contents("parquet", columns, table=True)
+
+
+def parquet_rows(source: FileBytes) -> int:
+    """Return how many rows the footer of a Parquet file claims; raises as `read_parquet` does."""
+    with _undamaged():
+        return int(_opened(source).metadata.num_rows)
+
+
+def _opened(source: FileBytes) -> pq.ParquetFile:
+    """Return a Parquet file whose footer was judged."""
     if source.size < 12 or bytes(source.data[-4:]) != b"PAR1":
         raise Refused("FORMAT_UNKNOWN", "a Parquet file without its end", "write it again")
     footer = int.from_bytes(source.data[-8:-4], "little")
     if footer > min(MAX_FOOTER, source.size - 12):
         raise Refused("HEADER_LEN", f"the footer claims {footer} bytes", "write it again")
+    file = pq.ParquetFile(pa.BufferReader(pa.py_buffer(source.data)))
+    _check_footer(file)
+    return file
+
+
+@contextmanager
+def _undamaged() -> Iterator[None]:
     try:
-        file = pq.ParquetFile(pa.BufferReader(pa.py_buffer(source.data)))
-        _check_footer(file)
-        if not history:
-            refuse_bin_history(file.schema_arrow.names)
-        table = file.read(use_threads=False)
+        yield
     except MemoryError:  # Arrow's own is also an ArrowException
         raise
     except (pa.ArrowException, OSError, UnicodeDecodeError, OverflowError) as error:
         raise Refused("FORMAT_UNKNOWN", "the Parquet file is damaged", "write it again") from error
-    names = table.column_names
-    columns = {n: array_of_column(table.column(i), n, gaps=history) for i, n in enumerate(names)}
-    return Contents("parquet", columns, table=True)
 
 
 def _check_footer(file: pq.ParquetFile) -> None:

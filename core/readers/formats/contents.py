@@ -10,7 +10,7 @@ from typing import BinaryIO
 import numpy as np
 import numpy.typing as npt
 
-from core.arrays import FileMap, address_of, row_chunks
+from core.arrays import FileMap, address_of, empty, row_chunks
 from core.errors import Notice, Refused
 
 # Any dtype: text is an object array of str that a reader of ours made, never one that was loaded.
@@ -169,7 +169,7 @@ def stacked(columns: list[Entry]) -> Entry:
     """
     rows, dtype = len(columns[0]), np.result_type(*columns)
     flat = [part for column in columns for part in np.atleast_2d(column.T)]
-    out = np.empty((rows, len(flat)), dtype)
+    out = empty((rows, len(flat)), dtype)
     for start in range(0, rows, STACK_ROWS):
         for index, column in enumerate(flat):
             out[start : start + STACK_ROWS, index] = column[start : start + STACK_ROWS]

@@ -7,7 +7,7 @@ from dataclasses import replace
 from core.codes import NoticeCode
 from core.errors import Notice, Refused
 from core.readers.formats.archive import Archive
-from core.readers.formats.arrow import read_parquet
+from core.readers.formats.arrow import parquet_batches, read_parquet
 from core.readers.formats.contents import Contents, Entry, FileBytes, is_text, text_array
 from core.readers.formats.csv_file import read_csv
 from core.readers.formats.foreign import RUN_IT, packed_model
@@ -39,7 +39,22 @@ def read_contents(source: FileBytes) -> Contents:
     Refused
         Any code of a format; nothing else leaves a reader.
     """
-    contents = _harmless(READERS[sniff(source)](source))
+    return _judged(READERS[sniff(source)](source))
+
+
+def read_batches(source: FileBytes) -> Iterator[Contents]:
+    """Yield what a Parquet file holds, some rows at a time; raises as `read_contents` does."""
+    try:
+        for contents in parquet_batches(source):
+            yield _judged(contents)
+    except Refused:
+        read_contents(source)  # refuses it, too, and knows the number of the row
+        raise
+
+
+def _judged(contents: Contents) -> Contents:
+    """Return contents whose text and names can be shown, and which are no weights."""
+    contents = _harmless(contents)
     names = list(contents.entries)
     _check_names(names)
     if any("." in n and n.rpartition(".")[2] in PARAMETERS for n in names):

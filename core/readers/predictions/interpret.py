@@ -14,6 +14,7 @@ from core.readers.formats.contents import Contents, Entry, FileBytes, is_binary,
 from core.readers.formats.encoding import is_number
 from core.readers.formats.gunzip import unpacked
 from core.readers.formats.parse import read_contents
+from core.readers.formats.shards import Shards, read_shards
 from core.readers.predictions.arrays_layout import lay_out_arrays
 from core.readers.predictions.doubts import (
     AnswerSkill,
@@ -68,7 +69,7 @@ class InterpretedFile:
 
 
 def read_source(
-    source: FileBytes,
+    source: FileBytes | Shards,
     labels: FileBytes | None,
     options: ReadOptions,
     tables: Mapping[str, FileBytes] | None = None,
@@ -77,7 +78,7 @@ def read_source(
 
     Parameters
     ----------
-    source : FileBytes
+    source : FileBytes or Shards
         The scores.
     labels : FileBytes or None
         A file of labels.
@@ -91,7 +92,7 @@ def read_source(
     Refused
         Any refusal; NeedsChoice, with an inspection, once the file could be opened.
     """
-    contents = read_contents(source)
+    contents = read_shards(source) if isinstance(source, Shards) else read_contents(source)
     try:
         others = None if labels is None else read_contents(labels)
     except Refused as refusal:

@@ -10,6 +10,7 @@ import importlib
 import json
 import os
 import sys
+import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -32,6 +33,7 @@ def main() -> int:
     job = json.loads(sys.argv[1])
     os.chdir(job["folder"])  # while it can be reached: another user may not pass the way there
     folder = Path()
+    tempfile.tempdir = os.curdir  # where large arrays are put together
     os.umask(0o077)
     import_early(job["reader"])
     leave_network()

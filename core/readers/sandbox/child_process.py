@@ -106,11 +106,12 @@ def private_folder() -> Iterator[Path]:
         scratch.remove(folder)
 
 
-def memory_for(reader: Reader[Any, Any], inputs: Iterable[OpenFile]) -> int:
-    """Return the address space that reading these files may take."""
-    return reader.base_bytes + sum(
-        GIB + 8 * item.size if reader.unpacks and item.packed else 3 * item.size for item in inputs
-    )
+def memory_for(reader: Reader[Any, Any], inputs: Mapping[str, OpenFile]) -> int:
+    """Return the address space that reading these files may take; shards count as one file."""
+    packed = {role: item.packed and reader.unpacks for role, item in inputs.items()}
+    unpacked_files = {role.partition(" ")[0] for role in packed if packed[role]}
+    sizes = (item.size * (8 if packed[role] else 3) for role, item in inputs.items())
+    return reader.base_bytes + GIB * len(unpacked_files) + sum(sizes)
 
 
 def job_of(

@@ -13,8 +13,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Generic
 
+from core.codes import NoticeCode
+from core.errors import Notice
 from core.readers.films.film import Film
+from core.readers.formats.shards import shard_files
 from core.readers.predictions.options import ReadOptions
+from core.readers.predictions.parts import listed
 from core.readers.predictions.result import ReadResult
 from core.readers.sandbox.child_process import (
     digest_of,
@@ -31,6 +35,7 @@ from core.readers.sandbox.readers import (
     FILM,
     HISTORY,
     PREDICTIONS,
+    SHARD,
     WEIGHTS,
     Reader,
     Result,
@@ -85,7 +90,7 @@ def read_sealed(
     with ExitStack() as stack:
         inputs = {role: opened(stack, path, name) for role, (path, name) in files.items()}
         opened_files = list(inputs.values())
-        memory_bytes = limits.memory_bytes or memory_for(reader, opened_files)
+        memory_bytes = limits.memory_bytes or memory_for(reader, inputs)
         timeout_s = reader.timeout_s if limits.timeout_s is None else limits.timeout_s
         folder = stack.enter_context(private_folder())
         job = job_of(reader, inputs, options or ReadOptions(), folder, memory_bytes, timeout_s)
@@ -113,7 +118,7 @@ def read(  # noqa: PLR0913  each is a separate wish of a page or the command lin
     Parameters
     ----------
     path : Path
-        The file; opened here, read only, and handed over as a descriptor.
+        The file, or a folder of shards; opened here, read only, and handed over as descriptors.
     name : str, optional
         The name the user knows it by; its suffix is a claim that the content must meet.
     labels, labels_name : optional
@@ -138,16 +143,33 @@ def read(  # noqa: PLR0913  each is a separate wish of a page or the command lin
     ReadResult
         Predictions by split, with notices and inspection.
     """
-    files: dict[str, tuple[Path, str | None]] = {FILE: (path, name)}
+    files, notices = _files_of(path, name)
     if labels is not None:
         files["labels"] = (labels, labels_name)
     limits = Limits(timeout_s, memory_bytes, cancel)
     files |= tables or {}
     with read_sealed(PREDICTIONS, files, limits, options, in_place=in_place) as response:
-        result = replace(response.result, digest=response.digest)
+        own = response.result
+        result = replace(own, notices=(*notices, *own.notices), digest=response.digest)
     for part in result.splits.values():
         part.digest  # noqa: B018  taken here, while the page still says that it reads
     return result
+
+
+def _files_of(
+    path: Path, name: str | None
+) -> tuple[dict[str, tuple[Path, str | None]], tuple[Notice, ...]]:
+    """Return the file by its role, or the shards of a folder, and what is not read of it."""
+    if not path.is_dir():
+        return {FILE: (path, name)}, ()
+    shards, others = shard_files(path)
+    files: dict[str, tuple[Path, str | None]] = {
+        f"{SHARD} {i}": (shard, shard.name) for i, shard in enumerate(shards)
+    }
+    if not others:
+        return files, ()
+    text = f"left aside, as they are no shards: {listed(others)}"
+    return files, (Notice(NoticeCode.FILES_SKIPPED, text),)
 
 
 def read_bin_history(

@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 
 GIB: Final = 2**30
 FILE: Final = "file"  # the role of the file that is read, among those that come with it
-Sources = Mapping[str, FileBytes]  # by role: file, labels, group, weight
+SHARD: Final = "shard"  # how the roles of shards begin, which stand in place of one file
+Sources = Mapping[str, FileBytes]  # by role: file, or shards in their order; labels, group, weight
 Content = TypeVar("Content")
 Result = TypeVar("Result")
 
@@ -71,10 +72,13 @@ class Reader(Generic[Content, Result]):
 
 
 def _read_predictions(sources: Sources, options: ReadOptions) -> "InterpretedFile":
+    from core.readers.formats.shards import Shards
     from core.readers.predictions.interpret import read_source
 
-    tables = {role: source for role, source in sources.items() if role not in (FILE, "labels")}
-    return read_source(sources[FILE], sources.get("labels"), options, tables)
+    tables = {role: sources[role] for role in ("group", "weight") if role in sources}
+    shards = tuple(source for role, source in sources.items() if role.startswith(SHARD))
+    source = Shards(shards) if shards else sources[FILE]
+    return read_source(source, sources.get("labels"), options, tables)
 
 
 def _import_interpreter() -> None:

@@ -9,10 +9,11 @@ from typing import Final
 import streamlit as st
 
 from core.codes import NoticeCode, RefusalCode
-from core.errors import AuditError, LostWorker, Notice, UsageError
+from core.errors import AuditError, LostWorker, Notice, Refused, UsageError
 from core.library import home
 from core.library.recipes import forget_recipe, load_recipe, save_recipe
 from core.predictions import ScoreKind
+from core.readers.formats.shards import shard_files
 from core.readers.predictions.options import ID_STEM, ReadOptions
 from core.readers.predictions.result import Inspection, NeedsChoice, ReadResult
 from core.readers.predictions.result import Reading as KindReading
@@ -117,7 +118,7 @@ def _take_paths(*texts: str) -> None:
     try:
         paths = [_allowed(text) for text in texts]
         scores, *labels = [SealedFile(session.link(path), path.name) for path in paths]
-    except UsageError as error:
+    except (UsageError, Refused) as error:
         INTAKE.refuse(error)
         st.rerun()
     except OSError as error:
@@ -127,23 +128,27 @@ def _take_paths(*texts: str) -> None:
 
 
 def _allowed(text: str) -> Path:
-    """Return a plain file below the folders that pages may read.
+    """Return a plain file, or a folder of shards, below the folders that pages may read.
 
     Raises
     ------
     UsageError
         FOLDER, as of `check_folder`; FILE: there is none.
+    Refused
+        As of `shard_files`.
     """
     check_folder(text)
     path = Path(text).expanduser().resolve()
     check_folder(str(path))  # what is linked, should a link have been turned meanwhile
     try:
-        there = path.is_file()
+        there, folder = path.is_file(), path.is_dir()
     except OSError:  # too long, or in a folder that is closed to us
-        there = False
-    if not there:
+        there = folder = False
+    if not (there or folder):
         what = f"there is no file {path.name[:100]} that can be read"
         raise UsageError("FILE", what, "check the path and the permissions")
+    for shard in shard_files(path)[0] if folder else ():
+        check_folder(str(shard.resolve()))  # a shard may be a link
     return path
 
 

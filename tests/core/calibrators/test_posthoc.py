@@ -69,7 +69,7 @@ def test_many_rows_are_calibrated_part_by_part(monkeypatch, method, kind):
     calibrator = fit(method, whole).calibrator
     at_once = calibrated(calibrator, whole)
     monkeypatch.setattr("core.arrays.MAPPED_BYTES", 64)
-    monkeypatch.setattr("core.studies.posthoc.PASS_BYTES", 97 * 4 * 8 // 9)
+    monkeypatch.setattr("core.studies.posthoc.PART_BYTES", 97 * 4 * 8 // 9)
     by_part = calibrated(calibrator, whole)
     np.testing.assert_allclose(by_part.scores, at_once.scores, rtol=1e-13, atol=1e-300)
     assert by_part.kind is at_once.kind
@@ -84,7 +84,7 @@ def test_many_rows_of_one_logit_or_many_labels_are_calibrated_part_by_part(monke
         at_once = calibrated(calibrator, whole)
         with monkeypatch.context() as patch:
             patch.setattr("core.arrays.MAPPED_BYTES", 64)
-            patch.setattr("core.studies.posthoc.PASS_BYTES", 80)
+            patch.setattr("core.studies.posthoc.PART_BYTES", 80)
             by_part = calibrated(calibrator, whole)
         np.testing.assert_allclose(by_part.scores, at_once.scores, rtol=1e-13)
 

@@ -1,5 +1,7 @@
 """Temperature and focal temperature: margins, searches against trying all, golden temperatures."""
 
+from mmap import mmap
+
 import numpy as np
 import pytest
 from scipy.optimize import minimize_scalar
@@ -14,8 +16,8 @@ from core.calibrators.focal_temperature import (
     FocalTemperature,
     best_on_line,
 )
-from core.calibrators.margins import Margins
-from core.calibrators.search import best_on_grid, polish, scan, zoom
+from core.calibrators.margins import Margins, samples
+from core.calibrators.search import SearchPoint, best_on_grid, polish, scan, settle, zoom
 from core.calibrators.temperature import (
     BOTH_GRIDS,
     FINE_GRID,
@@ -394,3 +396,73 @@ def test_polish_returns_its_start_where_nothing_is_lower():
     again = polish(margins, "nll", best, ((-0.9, 5), (0.1, 9)))
     assert again.value <= best.value
     assert again.value == pytest.approx(best.value, rel=1e-9)
+
+
+@pytest.fixture
+def small_samples(monkeypatch):
+    """Samples of 60 rows and more, so that few rows are many."""
+    monkeypatch.setattr("core.calibrators.margins.SAMPLE_ROWS", 60)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_samples_are_ever_more_rows_and_at_last_all(small_samples, weighted):
+    logits, labels = drawn(60 * 17, 3)
+    weights = np.arange(1.0, 60 * 17 + 1) if weighted else None
+    margins = Margins.of(logits, labels, weights)
+    found = list(samples(margins, logits, labels))
+    assert [few.n for few in found] == [60, 60 * 17 // 2, 60 * 17]
+    assert found[-1] is margins
+    right = logits.argmax(axis=1) == labels
+    assert np.array_equal(found[0].correct, right[::17])
+    if weighted:
+        assert np.array_equal(found[1].weights, weights[::2])
+
+
+@pytest.mark.parametrize("scale", [0.5, 3.0, 30.0])
+@pytest.mark.parametrize("sharpness", [0.5, 2.0])
+def test_optimum_of_many_rows_is_that_of_a_search_of_all(monkeypatch, scale, sharpness):
+    logits, labels = drawn(1200, 5, scale=scale, sharpness=sharpness, seed=4)
+    for method in (FocalTemperature, FocalMap):
+        expected = method("nll").fit(logits, labels).report_.after
+        with monkeypatch.context() as patch:
+            patch.setattr("core.calibrators.margins.SAMPLE_ROWS", 100)
+            found = method("nll").fit(logits, labels).report_
+        assert found.after == pytest.approx(expected, abs=1e-11)
+
+
+def test_rows_that_a_sample_does_not_know_are_searched_to_the_end(small_samples):
+    """Every sampled row is right, so that the sample's temperature stands at the end."""
+    logits, labels = drawn(1200, 3, seed=5)
+    labels[::20] = logits[::20].argmax(axis=1)
+    stated = FocalTemperature("nll").fit(logits, labels)
+    margins = Margins.of(logits, labels)
+    best = best_on_grid(margins, "nll", GRID_GAMMAS, BOTH_GRIDS)
+    assert stated.report_.after <= best.value
+    assert stated.report_.after == pytest.approx(judged(stated, logits, labels, "nll"), abs=1e-12)
+
+
+def test_steps_end_at_the_optimum_or_nowhere():
+    margins = Margins.of(*drawn(500, 4, scale=4.0, seed=6))
+    bounds = ((-0.95, 10.0), TEMPERATURES)
+    on_grid = best_on_grid(margins, "nll", GRID_GAMMAS, BOTH_GRIDS)
+    best = polish(margins, "nll", on_grid, bounds)
+    assert settle(margins, on_grid, bounds).value == pytest.approx(best.value, abs=1e-11)
+    for gamma, temperature in ((4.0, 0.2), (-0.95, 20.0), (0.0, 0.01)):
+        assert settle(margins, SearchPoint(0.0, gamma, temperature), bounds) is None
+    alone = settle(margins, SearchPoint(0.0, 0.1, 2.0), bounds, along_gamma=True)
+    near = margins.nll(2.0, [alone.gamma - 1e-3, alone.gamma, alone.gamma + 1e-3])
+    assert (alone.value, alone.temperature) == (near.min(), 2.0)
+
+
+@pytest.mark.parametrize("objective", ["nll", "ece"])
+def test_margins_in_a_file_fit_the_same(monkeypatch, objective):
+    logits, labels = drawn(400, 6, scale=4.0, seed=8)
+    in_memory = FocalTemperature(objective, "grid").fit(logits, labels)
+    monkeypatch.setattr("core.arrays.MAPPED_BYTES", 64)
+    block = Margins.of(logits, labels).blocks[0]
+    while isinstance(block, np.ndarray):
+        block = block.base
+    assert isinstance(block, mmap)
+    in_file = FocalTemperature(objective, "grid").fit(logits, labels)
+    assert in_file.parameters() == in_memory.parameters()
+    assert in_file.report_.after == in_memory.report_.after

@@ -1,5 +1,6 @@
 """Edges, cuts and sums."""
 
+import math
 from fractions import Fraction
 
 import numpy as np
@@ -8,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.configs import BinRule
-from core.metrics import binning
+from core.metrics import binning, top_label
 from core.metrics.ranked import Ranked, running_sum
 from core.metrics.top_label import ece, mce
 from core.predictions import Outcomes
@@ -108,3 +109,47 @@ def test_running_sum_of_millions_of_rows_stays_exact():
     for count in (1, 4_096, 4_097, 1_000_001, n):
         assert found[count - 1] == pytest.approx(float(Fraction(0.1) * count), rel=2e-12)
     assert found.size == n
+
+
+def exact_errors(confidence, correct, n_bins=15):
+    """ECE, MCE, ACE and RMSCE by sums that round once."""
+    index = np.clip(np.ceil(confidence * n_bins).astype(int) - 1, 0, n_bins - 1)
+    rows = [np.flatnonzero(index == b) for b in range(n_bins)]
+    gaps = [math.fsum(confidence[r].tolist()) - int(correct[r].sum()) for r in rows if r.size]
+    counts = [r.size for r in rows if r.size]
+    means = [abs(gap / count) for gap, count in zip(gaps, counts, strict=True)]
+    squares = [gap * gap / count for gap, count in zip(gaps, counts, strict=True)]
+    return {
+        "ece": math.fsum(map(abs, gaps)) / correct.size,
+        "mce": max(means),
+        "ace": math.fsum(means) / len(means),
+        "rmsce": math.sqrt(math.fsum(squares) / correct.size),
+    }
+
+
+@pytest.mark.parametrize(
+    ("n", "tolerance"),
+    [(200_000, 1e-14), pytest.param(30_000_000, 1e-10, marks=pytest.mark.soak)],
+)
+@pytest.mark.parametrize("values", ["spread", "rounded", "equal"])
+def test_errors_of_many_rows_are_those_of_exact_sums(n, tolerance, values):
+    """A few sure rows are a bin of their own: rounding of the millions must not reach them."""
+    rng = np.random.default_rng(0)
+    confidence = {
+        "spread": lambda: rng.uniform(0.41, 0.91, n),
+        "rounded": lambda: np.round(rng.uniform(0.41, 0.91, n), 2),
+        "equal": lambda: np.full(n, 0.1),
+    }[values]()
+    confidence[:5] = 0.97
+    correct = rng.random(n) < confidence
+    rows = ranked(confidence, correct)
+    for name, expected in exact_errors(confidence, correct).items():
+        assert getattr(top_label, name)(rows) == pytest.approx(expected, rel=0, abs=tolerance)
+
+
+def test_bins_without_rows_sum_to_nothing():
+    rows = ranked([0.25, 0.5, 0.75], [True, False, True])
+    sums = binning.sums(rows, np.array([0, 0, 2, 2, 3, 3]))
+    assert sums.confidence.tolist() == [0.0, 0.75, 0.0, 0.75, 0.0]
+    assert sums.count.tolist() == [0, 2, 0, 1, 0]
+    assert sums.hits.tolist() == [0, 1, 0, 1, 0]

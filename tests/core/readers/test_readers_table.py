@@ -34,9 +34,17 @@ def test_memory_follows_the_files(name: str, plain: int, packed: int, tmp_path: 
         (tmp_path / "file").write_bytes(head + bytes(18))
         with (tmp_path / "file").open("rb", buffering=0) as file:
             item = child_process.OpenFile(file, "file")
-            assert child_process.memory_for(READERS[name], [item]) == memory_bytes
-            both = child_process.memory_for(READERS[name], [item, item])
+            assert child_process.memory_for(READERS[name], {"file": item}) == memory_bytes
+            both = child_process.memory_for(READERS[name], {"file": item, "labels": item})
             assert both == 2 * memory_bytes - READERS[name].base_bytes
+
+
+def test_many_shards_are_unpacked_one_at_a_time(tmp_path: Path) -> None:
+    (tmp_path / "shard").write_bytes(b"PA" + bytes(18))
+    with (tmp_path / "shard").open("rb", buffering=0) as file:
+        item = child_process.OpenFile(file, "shard")
+        shards = {f"shard {i}": item for i in range(9)}
+        assert child_process.memory_for(READERS["predictions"], shards) == 2 * GIB + 9 * 160
 
 
 def test_a_film_may_take_less_time_than_a_table():

@@ -1,0 +1,279 @@
+"""A folder of shards, read as the one file that they are pieces of.
+
+Numbered .npy files are one .npz: ``logits-00000.npy``, ``logits-00001.npy`` and so on hold the rows
+of its array ``logits``. Parquet files are one table. Large arrays are put together, a shard at a
+time, in files that are mapped.
+"""
+
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from core import defaults
+from core.arrays import empty
+from core.errors import Notice, Refused
+from core.readers.formats.arrow import parquet_rows
+from core.readers.formats.contents import Contents, Entry, FileBytes, is_text
+from core.readers.formats.parse import read_batches, read_contents
+from core.readers.formats.sniff import sniff
+
+MOST_SHARDS = 400  # all are open at once, here and in the process that reads them
+SUFFIXES = (".npy", ".parquet")
+NUMBERED = re.compile(r"(.*?)[-_. ]?(\d{1,18})(?:[-_]of[-_](\d{1,18}))?\.npy", re.I | re.A)
+UNNAMED = "array"  # as the array of a single .npy file is called
+AGAIN = "add the shard that is missing, or save all of them again"
+ALIKE = "save all shards by the same program"
+
+
+@dataclass(frozen=True)
+class Shards:
+    """The files of a folder, in their order."""
+
+    files: tuple[FileBytes, ...]
+
+    @property
+    def name(self) -> str:
+        """What a message calls them: by the first."""
+        return self.files[0].name
+
+
+@dataclass(frozen=True)
+class _Piece:
+    """The same rows of all that the shards hold.
+
+    Attributes
+    ----------
+    n_rows : int
+        How many, as the headers of the files say.
+    files : mapping of str to FileBytes
+        By the name of the array; a Parquet file under no name.
+    """
+
+    n_rows: int
+    files: Mapping[str, FileBytes]
+
+    def parts(self) -> Iterator[Contents]:
+        """Yield what these shards hold: all rows, or of a table some at a time."""
+        if "" in self.files:
+            with _named(self.files[""]):
+                yield from read_batches(self.files[""])
+            return
+        each = {name: _read(file) for name, file in self.files.items()}
+        alone = list(each) == [UNNAMED]
+        arrays = {name: contents.entries[UNNAMED] for name, contents in each.items()}
+        yield each[UNNAMED] if alone else Contents("npz", arrays)
+
+    def file_of(self, key: str) -> str:
+        """Return the name of the file that holds an array or a column."""
+        return self.files[key if key in self.files else next(iter(self.files))].name
+
+
+def shard_files(folder: Path) -> tuple[list[Path], list[str]]:
+    """Return the shards of a folder in natural order, and the names of other files in it.
+
+    Only names are looked at. Files whose name begins with a dot or an underscore do not count.
+
+    Raises
+    ------
+    Refused
+        EMPTY: there are none. AMBIGUOUS_KEYS: of both kinds. ARCHIVE_COUNT: too many.
+        FORMAT_UNKNOWN: the folder cannot be opened.
+    """
+    try:
+        paths = [path for path in folder.iterdir() if path.name[0] not in "._" and path.is_file()]
+    except OSError as error:
+        what = f"{folder.name} cannot be opened ({error.strerror})"
+        raise Refused("FORMAT_UNKNOWN", what, "check the path and the permissions") from error
+    shards = sorted((p for p in paths if p.suffix.lower() in SUFFIXES), key=_natural)
+    kinds = {path.suffix.lower() for path in shards}
+    if not shards:
+        what = f"the folder {folder.name} holds no .npy and no .parquet files"
+        remedy = "name a folder of shards, such as logits-00000.npy and labels-00000.npy"
+        raise Refused("EMPTY", what, remedy)
+    if len(kinds) > 1:
+        what = f"the folder {folder.name} holds .npy and .parquet files"
+        raise Refused("AMBIGUOUS_KEYS", what, "put those of one kind into a folder of their own")
+    if len(shards) > MOST_SHARDS:
+        what = f"{len(shards)} shards; at most {MOST_SHARDS} are read"
+        raise Refused("ARCHIVE_COUNT", what, "save fewer and larger shards")
+    return shards, sorted(path.name for path in paths if path not in shards)
+
+
+def _natural(path: Path) -> list[tuple[int, str]]:
+    """Return what sorts shard 2 before shard 10."""
+    pieces = re.split(r"([0-9]+)", path.name)
+    return [(int(piece) if piece.isdecimal() else -1, piece) for piece in pieces]
+
+
+def read_shards(shards: Shards) -> Contents:
+    """Return what the shards hold together, as the contents of one .npz or Parquet file.
+
+    Raises
+    ------
+    Refused
+        Any code of a format, with the name of the shard; LENGTH_MISMATCH, CLASSES or DTYPE where
+        one is missing or differs from the others; TABLE_SIZE where they are too large together.
+    """
+    tables = shards.files[0].suffix == "parquet"
+    pieces = _tables(shards.files) if tables else _arrays(shards.files)
+    pieces = [piece for piece in pieces if piece.n_rows]
+    if not pieces:
+        raise Refused("EMPTY", "the shards hold no rows", "give at least one row of scores")
+    first = next(pieces[0].parts())
+    joined = _room(first.entries, sum(piece.n_rows for piece in pieces))
+    notices, start = list[Notice](), 0
+    for piece in pieces:
+        end = start + piece.n_rows
+        for contents in piece.parts():
+            n_rows = _check_alike(first.entries, contents.entries, piece, end - start)
+            for key, entry in contents.entries.items():
+                joined[key][start : start + n_rows] = entry
+            notices += contents.notices
+            start += n_rows
+        if start < end:
+            raise _miscounted(piece)
+    return replace(first, entries=joined, notices=tuple(dict.fromkeys(notices)))
+
+
+def _room(entries: Mapping[str, Entry], n_rows: int) -> dict[str, Entry]:
+    """Return arrays to be filled with all rows; those of a table's columns lie side by side.
+
+    Raises
+    ------
+    Refused
+        TABLE_SIZE.
+    """
+    numbers = {key: entry for key, entry in entries.items() if not is_text(entry)}
+    n_bytes = n_rows * sum(e.itemsize * math.prod(e.shape[1:]) for e in numbers.values())
+    if n_bytes > defaults.MAX_BYTES:
+        what = f"the shards together need {n_bytes} bytes; at most {defaults.MAX_BYTES} are read"
+        raise Refused("TABLE_SIZE", what, "audit some of the shards, or save float32 or float16")
+    out = {key: np.empty(n_rows, object) for key in entries.keys() - numbers.keys()}
+    kinds = {(entry.dtype, entry.shape[1:]) for entry in numbers.values()}
+    for dtype, width in kinds:
+        keys = [k for k, e in numbers.items() if (e.dtype, e.shape[1:]) == (dtype, width)]
+        out |= dict(zip(keys, empty((len(keys), n_rows, *width), dtype), strict=True))
+    return {key: out[key] for key in entries}
+
+
+def _check_alike(
+    first: Mapping[str, Entry], entries: Mapping[str, Entry], piece: _Piece, most: int
+) -> int:
+    """Return the number of rows; refuse those that are not like the first, or more than `most`."""
+    odd = sorted(first.keys() ^ entries.keys())
+    if odd:
+        has = "has" if odd[0] in entries else "lacks"
+        what = f"this shard {has} the column {odd[0]}, unlike the first"
+        raise Refused("CLASSES", what, ALIKE, piece.file_of(odd[0]))
+    for key, entry in entries.items():
+        if entry.shape[1:] != first[key].shape[1:]:
+            what = f"rows of {_width(entry)}, those of the first shard have {_width(first[key])}"
+            raise Refused("CLASSES", what, ALIKE, piece.file_of(key))
+        if entry.dtype != first[key].dtype:
+            what = f"{_kind(entry)} in {key}, {_kind(first[key])} in the first shard"
+            raise Refused("DTYPE", what, ALIKE, piece.file_of(key))
+    n_rows = len(next(iter(entries.values()), ()))
+    if n_rows > most:
+        raise _miscounted(piece)
+    return n_rows
+
+
+def _miscounted(piece: _Piece) -> Refused:
+    what = f"its rows are not the {piece.n_rows} that its header says"
+    return Refused("FORMAT_UNKNOWN", what, "save this shard again", piece.file_of(""))
+
+
+def _width(entry: Entry) -> str:
+    width = math.prod(entry.shape[1:])
+    return "1 value" if width == 1 else f"{width} values"
+
+
+def _kind(entry: Entry) -> str:
+    return "text" if is_text(entry) else str(entry.dtype)
+
+
+@contextmanager
+def _named(file: FileBytes) -> Iterator[None]:
+    """Name the shard in a refusal."""
+    try:
+        yield
+    except Refused as refusal:
+        raise refusal.with_location(f"{file.name} {refusal.location}".strip()) from refusal
+
+
+def _read(file: FileBytes) -> Contents:
+    with _named(file):
+        return read_contents(file)
+
+
+def _tables(files: Sequence[FileBytes]) -> list[_Piece]:
+    pieces = []
+    for file in files:
+        with _named(file):
+            sniff(file)
+            pieces.append(_Piece(parquet_rows(file), {"": file}))
+    return pieces
+
+
+def _arrays(files: Sequence[FileBytes]) -> list[_Piece]:
+    """Return the rows of numbered arrays, number by number."""
+    by_name: dict[str, dict[int, FileBytes]] = {}
+    stated: dict[str, str] = {}
+    for file in files:
+        match = NUMBERED.fullmatch(file.name)
+        if match is None:
+            remedy = "number all shards, as in logits-00000.npy; give a file of labels by --labels"
+            raise Refused("AMBIGUOUS_KEYS", f"{file.name} has no number", remedy)
+        name, number = match[1] or UNNAMED, int(match[2])
+        other = by_name.setdefault(name, {}).setdefault(number, file)
+        if other is not file:
+            what = f"{other.name} and {file.name} have one number"
+            raise Refused("AMBIGUOUS_KEYS", what, "keep one of them")
+        stated[name] = match[3] or ""
+    for name, numbered in by_name.items():
+        _check_numbers(name, sorted(numbered), stated[name])
+    return _pieces(by_name)
+
+
+def _check_numbers(name: str, numbers: list[int], stated: str) -> None:
+    """Refuse numbers that leave one out, or are fewer than the names say."""
+    steps = np.diff(numbers)
+    if stated and int(stated) != len(numbers):
+        what = f"{len(numbers)} shards of {name}, whose names say {int(stated)}"
+        raise Refused("LENGTH_MISMATCH", what, AGAIN)
+    if len(set(steps.tolist())) > 1:
+        gap = int(np.flatnonzero(steps > steps.min())[0])
+        what = f"no shard of {name} has the number {numbers[gap] + int(steps.min())}"
+        raise Refused("LENGTH_MISMATCH", what, AGAIN)
+
+
+def _pieces(by_name: Mapping[str, Mapping[int, FileBytes]]) -> list[_Piece]:
+    every = sorted({number for numbered in by_name.values() for number in numbered})
+    pieces = []
+    for number in every:
+        files = {name: files[number] for name, files in by_name.items() if number in files}
+        some = next(iter(files.values())).name
+        missing = by_name.keys() - files.keys()
+        if missing:
+            what = f"{some} comes without a shard of {min(missing)}"
+            raise Refused("LENGTH_MISMATCH", what, AGAIN)
+        lengths = {file.name: _length(file) for file in files.values()}
+        if len(set(lengths.values())) > 1:
+            rows = ", ".join(f"{n} in {name}" for name, n in lengths.items())
+            what = f"shards of one number differ in their rows: {rows}"
+            raise Refused("LENGTH_MISMATCH", what, "give one label for each row")
+        pieces.append(_Piece(lengths[some], files))
+    return pieces
+
+
+def _length(file: FileBytes) -> int:
+    (entry,) = _read(file).entries.values()
+    if entry.ndim == 0:
+        what = "a single number, where rows were expected"
+        raise Refused("HEADER_SHAPE", what, "save the array again with np.save", file.name)
+    return len(entry)

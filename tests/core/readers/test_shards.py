@@ -1,0 +1,320 @@
+"""A folder of shards is read as the one file that its pieces are of."""
+
+import io
+import json
+from contextlib import redirect_stderr, redirect_stdout
+from itertools import pairwise
+from mmap import mmap
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from core.__main__ import main
+from core.errors import Refused
+from core.predictions import ScoreKind
+from core.readers.formats import shards as module
+from core.readers.formats.contents import FileBytes
+from core.readers.formats.shards import Shards, read_shards, shard_files
+from core.readers.predictions.interpret import read_source
+from core.readers.predictions.options import ReadOptions
+from core.readers.sandbox import read as sandbox
+
+N, K = 60, 4
+RNG = np.random.default_rng(0)
+Z = (RNG.normal(size=(N, K)) * 3).astype(np.float32)
+Y = (Z / 2 + RNG.gumbel(size=Z.shape)).argmax(axis=1)
+CUTS = (0, 7, 20, 21, 60)
+PIECES = [slice(start, end) for start, end in pairwise(CUTS)]
+COLUMNS = {f"logit_{k}": Z[:, k] for k in range(K)} | {"label": Y}
+
+
+def sources(*paths):
+    return tuple(FileBytes.of_bytes(path.name, path.read_bytes()) for path in paths)
+
+
+def joined(folder):
+    """What the shards of a folder hold together, in this process."""
+    paths, _ = shard_files(folder)
+    return read_shards(Shards(sources(*paths)))
+
+
+def refusal(folder):
+    with pytest.raises(Refused) as caught:
+        joined(folder)
+    return caught.value
+
+
+def save_arrays(folder, number="{}", **arrays):
+    folder.mkdir(exist_ok=True)
+    for i, rows in enumerate(PIECES):
+        for name, array in arrays.items():
+            np.save(folder / f"{name}{number.format(i)}.npy", array[rows])
+    return folder
+
+
+def save_tables(folder, columns=COLUMNS):
+    folder.mkdir()
+    for i, rows in enumerate(PIECES):
+        table = pa.table({name: list(column[rows]) for name, column in columns.items()})
+        pq.write_table(table, folder / f"part-{i}.parquet")
+    return folder
+
+
+@pytest.mark.parametrize("number", ["-{}", "_{:05}", "{}", ".{:03}-of-004", "-{}_of_4", "-{}00"])
+def test_numbered_arrays_are_one_npz(tmp_path, number):
+    contents = joined(save_arrays(tmp_path / "shards", number, logits=Z, labels=Y))
+    assert (contents.format, list(contents.entries)) == ("npz", ["labels", "logits"])
+    np.testing.assert_array_equal(contents.entries["logits"], Z)
+    np.testing.assert_array_equal(contents.entries["labels"], Y)
+    assert contents.entries["logits"].dtype == np.float32
+
+
+def test_shards_are_in_natural_order(tmp_path):
+    rows = np.arange(24.0).reshape(12, 2)
+    for i in range(12):
+        np.save(tmp_path / f"logits-{i}.npy", rows[[i]])
+    np.testing.assert_array_equal(joined(tmp_path).entries["logits"], rows)
+
+
+def test_arrays_without_a_name_are_one_npy(tmp_path):
+    contents = joined(save_arrays(tmp_path / "shards", "{:02}", **{"": Z}))
+    assert (contents.format, contents.named, list(contents.entries)) == ("npy", False, ["array"])
+    np.testing.assert_array_equal(contents.entries["array"], Z)
+
+
+@pytest.mark.parametrize("form", ["columns", "lists", "text"])
+def test_tables_are_one_table(tmp_path, form):
+    columns = dict(COLUMNS)
+    if form == "lists":
+        columns = {"logits": Z, "label": Y}
+    if form == "text":
+        columns |= {"label": np.array(["cat", "dog", "eel", "fox"], object)[Y]}
+    contents = joined(save_tables(tmp_path / "shards", columns))
+    whole = tmp_path / "whole.parquet"
+    pq.write_table(pa.table({name: list(column) for name, column in columns.items()}), whole)
+    expected = read_source(*sources(whole), None, ReadOptions())
+    found = read_source(Shards(sources(*shard_files(tmp_path / "shards")[0])), None, ReadOptions())
+    assert contents.format == "parquet"
+    assert found.recipe == expected.recipe
+    assert found.notices == expected.notices
+    split, other = found.splits["test"], expected.splits["test"]
+    np.testing.assert_array_equal(split.prepared.scores, other.prepared.scores)
+    np.testing.assert_array_equal(split.labels, other.labels)
+
+
+def test_empty_shards_are_passed_over(tmp_path):
+    folder = save_arrays(tmp_path / "shards", "-{}", logits=Z, labels=Y)
+    for name, array in (("logits", np.empty((0, 0))), ("labels", np.empty(0, object))):
+        np.save(folder / f"{name}-4.npy", array)
+    np.testing.assert_array_equal(joined(folder).entries["logits"], Z)
+
+
+def test_large_arrays_are_put_together_in_a_file(tmp_path, monkeypatch):
+    monkeypatch.setattr("core.arrays.MAPPED_BYTES", Z.nbytes)
+    arrays = joined(save_arrays(tmp_path / "arrays", "-{}", logits=Z, labels=Y)).entries
+    tables = joined(save_tables(tmp_path / "tables")).entries
+    for entry in (arrays["logits"], tables["logit_0"], tables["logit_3"]):
+        base = entry
+        while isinstance(base, np.ndarray):
+            base = base.base
+        assert isinstance(base, mmap)
+
+
+def test_what_is_no_shard_is_left_aside(tmp_path):
+    folder = save_arrays(tmp_path / "shards", "-{}", logits=Z, labels=Y)
+    for name in ("_SUCCESS", ".logits-0.npy.crc", ".hidden.npy"):
+        (folder / name).write_bytes(b"x")
+    (folder / "logits-9.npy").mkdir()
+    assert shard_files(folder)[1] == []
+    for name in ("README.md", "config.json"):
+        (folder / name).write_text("{}")
+    shards, others = shard_files(folder)
+    assert (len(shards), others) == (8, ["README.md", "config.json"])
+
+
+def put(name, array):
+    """What writes an array into a folder under a name."""
+    return lambda folder: np.save(folder / name, array)
+
+
+def without(*names):
+    return lambda folder: [(folder / name).unlink() for name in names]
+
+
+def say_five(folder):
+    for path in list(folder.iterdir()):
+        path.rename(path.with_name(f"{path.stem}-of-5.npy"))
+
+
+def cut_short(folder):
+    data = (folder / "logits-1.npy").read_bytes()
+    (folder / "logits-1.npy").write_bytes(data[:-1])
+
+
+DAMAGE = {
+    "missing labels": without("labels-2.npy"),
+    "missing last labels": without("labels-3.npy"),
+    "missing number": without("labels-2.npy", "logits-2.npy"),
+    "fewer than said": say_five,
+    "no number": lambda folder: (folder / "labels-2.npy").rename(folder / "labels.npy"),
+    "one number twice": put("logits-02.npy", Z[:1]),
+    "length": put("labels-1.npy", Y[:9]),
+    "columns": put("logits-1.npy", Z[PIECES[1], :3]),
+    "type": put("logits-1.npy", Z[PIECES[1]].astype(np.float64)),
+    "text": put("labels-1.npy", Y[PIECES[1]].astype(str)),
+    "unreadable": cut_short,
+    "other format": lambda folder: (folder / "logits-1.npy").write_text("a,b\n1,2\n"),
+    "empty file": lambda folder: (folder / "logits-1.npy").write_bytes(b""),
+    "number": put("logits-1.npy", np.float32(3.0)),
+}
+
+
+@pytest.mark.parametrize(
+    ("case", "code", "words"),
+    [
+        ("missing labels", "LENGTH_MISMATCH", "labels has the number 2"),
+        ("missing last labels", "LENGTH_MISMATCH", "logits-3.npy comes without a shard of labels"),
+        ("missing number", "LENGTH_MISMATCH", "has the number 2"),
+        ("fewer than said", "LENGTH_MISMATCH", "4 shards of labels, whose names say 5"),
+        ("no number", "AMBIGUOUS_KEYS", "labels.npy has no number"),
+        ("one number twice", "AMBIGUOUS_KEYS", "logits-02.npy and logits-2.npy"),
+        ("length", "LENGTH_MISMATCH", "9 in labels-1.npy, 13 in logits-1.npy"),
+        ("columns", "CLASSES", "rows of 3 values, those of the first shard have 4"),
+        ("type", "DTYPE", "float64 in logits, float32 in the first shard"),
+        ("text", "DTYPE", "text in labels, int64 in the first shard"),
+        ("unreadable", "HEADER_SHAPE", "logits-1.npy"),
+        ("other format", "FORMAT_MISMATCH", "logits-1.npy"),
+        ("empty file", "EMPTY_FILE", "logits-1.npy"),
+        ("number", "HEADER_SHAPE", "logits-1.npy"),
+    ],
+)
+def test_arrays_that_do_not_go_together_are_refused(tmp_path, case, code, words):
+    folder = save_arrays(tmp_path / "shards", "-{}", logits=Z, labels=Y)
+    DAMAGE[case](folder)
+    refused = refusal(folder)
+    assert refused.code == code
+    assert words in f"{refused.what} ({refused.location})"
+
+
+def test_tables_are_read_some_rows_at_a_time(tmp_path, monkeypatch):
+    folder = save_tables(tmp_path / "shards", COLUMNS | {"note": np.array(["a", "b"] * 30, object)})
+    monkeypatch.setattr("core.readers.formats.arrow.BATCH_ROWS", 4)
+    entries = joined(folder).entries
+    np.testing.assert_array_equal(entries["logit_2"], Z[:, 2])
+    assert entries["note"].tolist() == ["a", "b"] * 30
+    column = pa.array([None if i == 30 else 1.0 for i in range(39)], pa.float32())
+    path = folder / "part-3.parquet"
+    pq.write_table(pq.read_table(path).set_column(0, "logit_0", column), path)
+    refused = refusal(folder)
+    assert (refused.code, refused.location) == ("NONFINITE", "part-3.parquet row 30, logit_0")
+
+
+def test_shards_without_rows_are_refused(tmp_path):
+    np.save(tmp_path / "logits-0.npy", Z[:0])
+    assert refusal(tmp_path).code == "EMPTY"
+    (tmp_path / "logits-0.npy").unlink()
+    pq.write_table(pa.table({"label": Y[:0]}), tmp_path / "0.parquet")
+    assert refusal(tmp_path).code == "EMPTY"
+
+
+def test_footers_that_miscount_are_refused(tmp_path, monkeypatch):
+    folder = save_tables(tmp_path / "shards")
+    for claimed in (6, 50):
+        monkeypatch.setattr(module, "parquet_rows", lambda _, n=claimed: n)
+        refused = refusal(folder)
+        assert (refused.code, refused.location) == ("FORMAT_UNKNOWN", "part-0.parquet")
+        assert str(claimed) in refused.what
+
+
+@pytest.mark.parametrize(
+    ("columns", "code", "words"),
+    [
+        ({"label": Y}, "CLASSES", "lacks the column logit_0"),
+        (COLUMNS | {"more": Y}, "CLASSES", "has the column more"),
+        (COLUMNS | {"label": Z[:, 0]}, "DTYPE", "float32 in label, int64 in the first shard"),
+        (COLUMNS | {"label": Z}, "CLASSES", "rows of 4 values, those of the first shard have 1"),
+        (None, "FORMAT_UNKNOWN", "damaged"),
+    ],
+)
+def test_tables_that_do_not_go_together_are_refused(tmp_path, columns, code, words):
+    folder, path = save_tables(tmp_path / "shards"), tmp_path / "shards" / "part-2.parquet"
+    if columns is None:
+        data = bytearray(path.read_bytes())
+        data[4:40] = bytes(36)
+        path.write_bytes(data)
+    else:
+        pq.write_table(pa.table({name: list(column) for name, column in columns.items()}), path)
+    refused = refusal(folder)
+    assert (refused.code, refused.location.split()[0]) == (code, "part-2.parquet")
+    assert words in refused.what
+
+
+def test_folders_without_shards_of_one_kind_are_refused(tmp_path, monkeypatch):
+    with pytest.raises(Refused, match=r"EMPTY: the folder .* holds no \.npy"):
+        shard_files(tmp_path)
+    with pytest.raises(Refused, match="FORMAT_UNKNOWN: nowhere cannot be opened"):
+        shard_files(tmp_path / "nowhere")
+    np.save(tmp_path / "logits-0.npy", Z)
+    np.save(tmp_path / "logits-1.npy", Z)
+    with monkeypatch.context() as patch:
+        patch.setattr(module, "MOST_SHARDS", 1)
+        with pytest.raises(Refused, match="ARCHIVE_COUNT: 2 shards; at most 1"):
+            shard_files(tmp_path)
+    (tmp_path / "part-0.parquet").write_bytes(b"PAR1")
+    with pytest.raises(Refused, match="AMBIGUOUS_KEYS"):
+        shard_files(tmp_path)
+
+
+def test_shards_larger_than_an_array_may_be_are_refused(tmp_path, monkeypatch):
+    folder = save_arrays(tmp_path / "shards", "-{}", logits=Z, labels=Y)
+    n_bytes = Z.nbytes + Y.nbytes
+    monkeypatch.setattr("core.defaults.MAX_BYTES", n_bytes)
+    joined(folder)
+    monkeypatch.setattr("core.defaults.MAX_BYTES", n_bytes - 1)
+    refused = refusal(folder)
+    assert (refused.code, str(n_bytes) in refused.what) == ("TABLE_SIZE", True)
+
+
+def printed(*arguments):
+    with redirect_stdout(io.StringIO()) as out, redirect_stderr(io.StringIO()) as errors:
+        code = main(arguments)
+    return code, out.getvalue(), errors.getvalue()
+
+
+def test_the_audit_of_a_folder_is_that_of_the_file(tmp_path):
+    folder = save_arrays(tmp_path / "shards", "-{:05}", logits=Z, labels=Y)
+    (folder / "README.md").write_text("x")
+    np.savez(tmp_path / "whole.npz", logits=Z, labels=Y)
+    settings = ("--json", "-", "--resamples", "20")
+    reports = [
+        json.loads(printed("audit", str(path), *settings)[1])
+        for path in (folder, tmp_path / "whole.npz")
+    ]
+    aside = reports[0]["notices"].pop(0)
+    assert (aside["code"], aside["text"].split()[-1]) == ("FILES_SKIPPED", "README.md")
+    for report in reports:
+        assert report.pop("file") in ("shards", "whole.npz")
+        report.pop("digest")
+    assert reports[0] == reports[1]
+
+
+def test_labels_may_come_in_a_file_of_their_own(tmp_path):
+    folder = save_arrays(tmp_path / "shards", "-{}", logits=Z)
+    np.save(tmp_path / "truth.npy", Y)
+    options = ReadOptions(scores=ScoreKind.LOGITS)
+    result = sandbox.read(folder, labels=tmp_path / "truth.npy", options=options)
+    np.testing.assert_array_equal(result.splits["test"].scores, Z)
+    np.testing.assert_array_equal(result.splits["test"].labels, Y)
+
+
+def test_the_command_names_the_shard_that_it_refuses(tmp_path):
+    folder = save_arrays(tmp_path / "shards", "-{}", logits=Z, labels=Y)
+    cut_short(folder)
+    code, _, errors = printed("audit", str(folder))
+    assert code == 2
+    assert errors.startswith("HEADER_SHAPE: ")
+    assert "logits-1.npy" in errors
+    code, _, errors = printed("audit", str(tmp_path / "truth"))
+    assert (code, errors.split(":")[0]) == (3, "FILE")
