@@ -20,7 +20,7 @@ from core.predictions import Outcomes
 BLOCK_CELLS = 2**15  # float64 values of one array worked on at a time: stays in cache
 TINY = 1e-300
 LOG_LARGE = 700.0  # exp of it is still finite
-SAMPLE_ROWS = 2**13  # looked at first when there are many more
+SAMPLE_ROWS = 2**15  # looked at first when there are more than twice as many
 GROWTH = 8  # of the rows looked at next
 
 

@@ -1,12 +1,10 @@
 """Temperature and focal temperature: margins, searches against trying all, golden temperatures."""
 
-from mmap import mmap
-
 import numpy as np
 import pytest
 from scipy.optimize import minimize_scalar
 
-from core.arrays import log_softmax
+from core.arrays import file_map_of, log_softmax
 from core.calibrators.criteria import OBJECTIVES, objective_of
 from core.calibrators.focal_map import log_focal_map
 from core.calibrators.focal_temperature import (
@@ -459,10 +457,7 @@ def test_margins_in_a_file_fit_the_same(monkeypatch, objective):
     logits, labels = drawn(400, 6, scale=4.0, seed=8)
     in_memory = FocalTemperature(objective, "grid").fit(logits, labels)
     monkeypatch.setattr("core.arrays.MAPPED_BYTES", 64)
-    block = Margins.of(logits, labels).blocks[0]
-    while isinstance(block, np.ndarray):
-        block = block.base
-    assert isinstance(block, mmap)
+    assert file_map_of(Margins.of(logits, labels).blocks[0])
     in_file = FocalTemperature(objective, "grid").fit(logits, labels)
     assert in_file.parameters() == in_memory.parameters()
     assert in_file.report_.after == in_memory.report_.after

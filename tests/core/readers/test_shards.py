@@ -4,7 +4,6 @@ import io
 import json
 from contextlib import redirect_stderr, redirect_stdout
 from itertools import pairwise
-from mmap import mmap
 
 import numpy as np
 import pyarrow as pa
@@ -12,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from core.__main__ import main
+from core.arrays import file_map_of
 from core.errors import Refused
 from core.predictions import ScoreKind
 from core.readers.formats import shards as module
@@ -116,10 +116,7 @@ def test_large_arrays_are_put_together_in_a_file(tmp_path, monkeypatch):
     arrays = joined(save_arrays(tmp_path / "arrays", "-{}", logits=Z, labels=Y)).entries
     tables = joined(save_tables(tmp_path / "tables")).entries
     for entry in (arrays["logits"], tables["logit_0"], tables["logit_3"]):
-        base = entry
-        while isinstance(base, np.ndarray):
-            base = base.base
-        assert isinstance(base, mmap)
+        assert file_map_of(entry)
 
 
 def test_what_is_no_shard_is_left_aside(tmp_path):
