@@ -23,7 +23,8 @@ with frame.caught():
     else:
         top = st.container()
         folded = len(runs) > FEW
-        with st.expander(f"{len(runs)} runs: add, or take away") if folded else st.container():
+        title = f"{len(runs)} runs: add or remove"
+        with st.expander(title, key="picked") if folded else st.container():
             picked_runs.picker(runs)
         controls = st.container(horizontal=True, vertical_alignment="bottom", key="controls")
         with controls:

@@ -24,7 +24,7 @@ INTERVALS = "Computing intervals and the noise floor"
 HEADLINES = ("accuracy", "nll", "brier", "ece", "aurc", "auroc", "auprc")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Run:
     """What a page needs to know of a run or a draft, without its arrays."""
 

@@ -18,7 +18,10 @@ PATIENCE_S = 600  # no test may depend on speed
 expect.set_options(timeout=1000 * PATIENCE_S)
 ROOT = Path(__file__).parents[2]
 VIEWPORT = {"width": 1440, "height": 1000}
-FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--no-first-run"]
+FLAGS = [
+    *("--no-sandbox", "--disable-gpu", "--disable-background-networking", "--no-first-run"),
+    "--js-flags=--no-opt --no-maglev --max-lazy",  # no page lives long enough to repay more
+]
 
 
 def chromium() -> str:

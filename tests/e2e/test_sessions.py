@@ -1,6 +1,9 @@
 """What sessions cost, in small: the benchmark's visitor on the server of the browser tests."""
 
 import asyncio
+from collections.abc import Coroutine
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
 
 import pytest
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
@@ -10,14 +13,21 @@ from tests.benchmarks import bench_sessions as bench
 from tests.benchmarks.visitor import Failed, Step, Visitor, visiting
 
 pytestmark = pytest.mark.e2e
+Result = TypeVar("Result")
 LINKS = ("/", "/reliability?run=digits-overconfident", "/gamma?run=digits-adafocal")
+
+
+def awaited(coroutine: Coroutine[None, None, Result]) -> Result:
+    """Run it in a thread of its own: Playwright has a loop that runs in this one."""
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(asyncio.run, coroutine).result()
 
 
 def test_two_sessions_at_once_get_the_first_page(server):
     async def both() -> list[Step]:
         return await asyncio.gather(bench.first_page(server), bench.first_page(server))
 
-    for step in asyncio.run(both()):
+    for step in awaited(both()):
         assert step.seconds > 0
         assert step.n_scripts >= 1
         assert step.n_bytes > 10_000
@@ -34,7 +44,7 @@ def test_nothing_that_is_drawn_is_sent_again_unchanged(server, link):
             await visitor.go(visitor.link)
             return first, set(visitor.sent)
 
-    first, again = asyncio.run(twice())
+    first, again = awaited(twice())
     assert first & {"plotly_chart", "dataframe"}
     assert not again & {"plotly_chart", "dataframe"}
 
@@ -52,7 +62,7 @@ def test_moves_reach_the_page(server):
             assert "plotly_chart" in visitor.sent
             return headlines
 
-    technical, plain = asyncio.run(moved())
+    technical, plain = awaited(moved())
     assert technical != plain
 
 
@@ -72,6 +82,6 @@ def test_parts_that_draw_themselves_anew_are_waited_for(server):
             await visitor.go("/xray")
             return visitor.headline
 
-    headline = asyncio.run(film())
+    headline = awaited(film())
     assert headline
     assert LOOKING not in headline

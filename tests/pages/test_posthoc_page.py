@@ -284,7 +284,7 @@ def test_long_work_is_stopped_and_goes_on(page, keep, monkeypatch):
 def test_lost_process_is_said_and_can_be_started_again(page, keep, monkeypatch):
     monkeypatch.setattr(cache_posthoc, "HEAVY_CELLS", 0)
     with monkeypatch.context() as broken:
-        broken.setattr(task, "_run", lambda *_: (-9, b""))
+        broken.setattr(task, "_run", lambda *_: (-9, None))
         test = page(run=keep("large", val=rows(seed=5), test=rows(seed=6)), methods="ts")
         until(test, lambda: len(test.error) > 0)
     assert "LOST_WORKER" in test.error[0].value

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from streamlit.testing.v1 import AppTest
 
+from core.predictions import Task
 from pages.ui.cache import KEYS, Run
 
 
@@ -60,7 +61,19 @@ def test_a_result_is_kept_where_its_arguments_belong():
 
 
 def test_caches_tell_runs_by_what_was_computed_from_them():
-    run = Run("a", "name", "upload", ("test",), "test", ("d1",), "f", ("cat", "dog"), ())
+    run = Run(
+        id="a",
+        name="name",
+        kind="upload",
+        splits=("test",),
+        split="test",
+        digests=("d1",),
+        lengths=(2,),
+        task=Task.MULTICLASS,
+        file_digest="f",
+        class_names=("cat", "dog"),
+        notices=(),
+    )
     key = KEYS[Run]
     assert key(run) == key(replace(run))
     for change in ({"id": "b"}, {"name": "other"}, {"digests": ("d2",)}, {"file_digest": "g"}):

@@ -72,7 +72,7 @@ def test_a_network_among_other_things(torch, net, convert, unsealed, same, tmp_p
     check(tmp_path / "weights.safetensors", unsealed, net, same)
 
 
-@pytest.mark.filterwarnings("ignore:`torch.jit.load` is deprecated")
+@pytest.mark.filterwarnings("ignore:.* is deprecated:FutureWarning")
 def test_a_torchscript_program(torch, net, convert, unsealed, same, tmp_path):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # that torch.jit is deprecated
