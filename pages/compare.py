@@ -23,8 +23,7 @@ with frame.caught():
     else:
         top = st.container()
         folded = len(runs) > FEW
-        title = f"{len(runs)} runs: add or remove"
-        with st.expander(title, key="picked") if folded else st.container():
+        with st.expander("Add or remove runs", key="picked") if folded else st.container():
             picked_runs.picker(runs)
         controls = st.container(horizontal=True, vertical_alignment="bottom", key="controls")
         with controls:

@@ -5,8 +5,8 @@ there is no result, what is asked for here is None, and the page shows how far i
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, Final, Generic, TypeVar
+from dataclasses import dataclass, field
+from typing import Any, Final, Generic, Self, TypeVar
 
 import streamlit as st
 
@@ -29,7 +29,7 @@ from core.studies.reliability import (
 from pages.ui import cache
 from pages.ui.escape import esc
 from pages.ui.scoped import Results
-from pages.ui.task import Shared, Task, Work, in_process
+from pages.ui.task import Shared, Task, Work, in_process, stop_works
 
 LARGE_CELLS: Final = 20_000_000  # scores; fewer are read in a tenth of a second
 LARGE_CLAIMS: Final = 200_000  # rows, of each label; fewer are resampled in a second
@@ -37,15 +37,37 @@ KEPT: Final = 4  # of each kind; that of a million rows holds 130 MB
 Result = TypeVar("Result")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class _Step(Generic[Result]):
     """What is computed elsewhere, as a key: a function, and what it is given after the scores."""
 
-    run: cache.Run
-    split: str
+    run_id: str
+    digest: str  # of the split's rows: a run that is renamed stays what it is
     function: Callable[..., Result]
     given: tuple[object, ...]
-    words: str
+    run: cache.Run = field(compare=False)
+    split: str = field(compare=False)
+    words: str = field(compare=False)
+
+    @classmethod
+    def of(
+        cls,
+        run: cache.Run,
+        split: str,
+        function: Callable[..., Result],
+        *given: object,
+        words: str,
+    ) -> Self:
+        """Return the step that calls a function on one split."""
+        return cls(
+            run_id=run.id,
+            digest=run.digest(split),
+            function=function,
+            given=given,
+            run=run,
+            split=split,
+            words=words,
+        )
 
     @property
     def known(self) -> Result | None:
@@ -123,8 +145,7 @@ def every_metric(run: cache.Run, split: str) -> Audit | None:
     """Return the audit with all metrics, which takes several times as long."""
     if not large(run, split):
         return cache.audit(run, split, ())
-    step = _Step(run, split, audit_every_metric, (), "Computing every metric of")
-    return step.computed()
+    return _Step.of(run, split, audit_every_metric, words="Computing every metric of").computed()
 
 
 def outcomes(run: cache.Run, split: str, target: int | None) -> Outcomes:
@@ -149,8 +170,19 @@ def hand_over(draft: cache.Run, run: cache.Run) -> None:
             _split(run, split).keep(opened)
 
 
+def discard(draft_id: str) -> None:
+    """Stop what runs for a draft, and let go of what came of it."""
+
+    def is_of(key: object) -> bool:
+        return isinstance(key, _Step) and key.run_id == draft_id
+
+    stop_works(is_of)
+    for function in (audit_split, prepare_target, audit_every_metric):
+        _draft_results(function.__name__).drop(is_of)
+
+
 def _split(run: cache.Run, split: str) -> _Step[SplitAudit]:
-    return _Step(run, split, audit_split, (cache.HEADLINES,), "Auditing")
+    return _Step.of(run, split, audit_split, cache.HEADLINES, words="Auditing")
 
 
 def _opened(run: cache.Run, split: str) -> SplitAudit | None:
@@ -161,8 +193,8 @@ def _opened(run: cache.Run, split: str) -> SplitAudit | None:
 
 
 def _target(run: cache.Run, split: str, target: int | None) -> _Step[TargetRows]:
-    name = "" if target is None else esc(run.class_names[target])
-    return _Step(run, split, prepare_target, (target,), f"Looking at {name} in")
+    name = "the answers" if target is None else f"“{esc(run.class_names[target])}”"
+    return _Step.of(run, split, prepare_target, target, words=f"Looking at {name} in")
 
 
 def _source(run: cache.Run, split: str) -> Source:

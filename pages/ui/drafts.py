@@ -11,7 +11,7 @@ from pages.ui import audits, cache, frame, session, state
 from pages.ui.escape import esc
 from pages.ui.task import Task, in_process
 
-KEEPING: Final = "draft.keeping"  # the task of a large one
+KEEPING: Final = "draft.keeping"  # and the draft's id: the task of a large one
 
 
 def bar(run: cache.Run) -> None:
@@ -44,37 +44,44 @@ def _keep(run: cache.Run, name: str, tags: str) -> None:
     if not any(audits.large(run, split) for split in run.splits):
         _kept(run, keep(*given))
     start = partial(in_process, keep, *given)
-    st.session_state[KEEPING] = Task(
-        "keep", run.id, f"Keeping “{esc(name)}” in the library.", start
-    )
-    st.session_state[KEEPING].begin()
+    text = f"Keeping “{esc(name)}” in the library."
+    task = st.session_state[_place(run.id)] = Task(f"keep.{run.id}", run.id, text, start)
+    task.begin()
     st.rerun()
 
 
 def _watch(run: cache.Run) -> None:
     """Draw how far the keeping of a draft is, if it was begun."""
-    task = st.session_state.get(KEEPING)
-    if task is not None and task.key == run.id:
-        manifest = task.draw()
-        if manifest is not None:
-            del st.session_state[KEEPING]
-            task.forget()
-            _kept(run, manifest)
+    task = st.session_state.get(_place(run.id))
+    if task is None:
+        return
+    manifest = task.draw()
+    if manifest is not None:
+        del st.session_state[_place(run.id)]
+        task.forget()
+        _kept(run, manifest)
+
+
+def _place(draft_id: str) -> str:
+    return f"{KEEPING}.{draft_id}"
 
 
 def _kept(draft: cache.Run, manifest: Manifest) -> NoReturn:
     """Open a draft as the run that it has become."""
     run = cache.find(manifest.id)
     audits.hand_over(draft, run)
+    audits.discard(draft.id)
     session.discard(draft.id)
     state.open_run(run)
     st.rerun()
 
 
 def _discard(draft_id: str) -> None:
-    task = st.session_state.pop(KEEPING, None)
+    task = st.session_state.pop(_place(draft_id), None)
     if task is not None:
         task.stop()
+        task.forget()
+    audits.discard(draft_id)
     session.discard(draft_id)
     state.open_run(None)
     state.say("The draft and its bytes are gone.")

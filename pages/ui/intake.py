@@ -272,11 +272,11 @@ def server_paths(slot: str, *others: str) -> list[str]:
         st.container(horizontal=True, vertical_alignment="bottom", key=f"{slot}.by_path"),
     ):
         first = st.text_input(
-            "Or a file on this server",
+            "Or a path on this server",
             key=f"{slot}.path",
             max_chars=MOST_LETTERS,
-            help=f"Below the folders that {IMPORT} names. It may be larger than an upload. On Runs "
-            "a folder of shards is read as one file.",
+            help=f"Below the folders that {IMPORT} names. It may be larger than an upload. On the "
+            "Runs page, a folder of shards is read as one file.",
         )
         rest = [
             st.text_input(label, key=f"{slot}.path.{n}", max_chars=MOST_LETTERS)

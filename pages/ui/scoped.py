@@ -62,11 +62,21 @@ class Results(Generic[Key, Result]):
 
     def get(self, step: Key) -> Result | None:
         """Return a result, or None when it must be computed."""
-        return self._results.get(step)
+        with self._lock:
+            result = self._results.pop(step, None)
+            if result is not None:  # what is looked at is the last to go
+                self._results[step] = result
+            return result
 
     def put(self, step: Key, result: Result) -> None:
-        """Keep a result; the oldest goes when there are too many."""
+        """Keep a result; what was not looked at for longest goes when there are too many."""
         with self._lock:
             self._results[step] = result
             while len(self._results) > self._most:
                 del self._results[next(iter(self._results))]
+
+    def drop(self, of: Callable[[Key], bool]) -> None:
+        """Let go of the results of some steps."""
+        with self._lock:
+            for step in [step for step in self._results if of(step)]:
+                del self._results[step]

@@ -6,7 +6,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Hashable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from functools import cache
@@ -180,8 +180,9 @@ def _watch(task: Task[Any]) -> None:
         st.rerun()
     assert work is not None
     with _row(f"{task.slot}.running"):
-        seconds = time.monotonic() - work.began
-        st.markdown(f":material/hourglass_empty: {task.text} :small[{seconds:.0f} s]")
+        seconds = f"{time.monotonic() - work.began:.0f} s"
+        state = seconds if work.future.running() else "waiting for its turn"
+        st.markdown(f":material/hourglass_empty: {task.text} :small[{state}]")
         st.button("Stop", key=f"{task.slot}.stop", on_click=task.stop)
     if work.share is not None:
         st.progress(work.share, text=work.words or None)
@@ -196,6 +197,13 @@ def _row(key: str) -> "st.delta_generator.DeltaGenerator":
 def _works() -> dict[tuple[str, Hashable], Work[Any]]:
     works: dict[tuple[str, Hashable], Work[Any]] = st.session_state.setdefault(WORKS, {})
     return works
+
+
+def stop_works(of: Callable[[Hashable], bool]) -> None:
+    """Stop and forget the works of this session whose keys are of something that goes."""
+    works = _works()
+    for place in [place for place in works if of(place[1])]:
+        works.pop(place).stop()
 
 
 def _make_way(slot: str, key: Hashable, *, patient: bool) -> None:
@@ -300,6 +308,7 @@ class _Call(Generic[Result]):
         with _CALLS_LOCK:
             self.begun = True
             if self.is_set():  # while it waited for its turn
+                self._leave()
                 return
             for work in self.works:
                 work.future.set_running_or_notify_cancel()
@@ -312,10 +321,15 @@ class _Call(Generic[Result]):
         except Exception as error:  # noqa: BLE001  raised again where the result is wanted
             outcome.set_exception(error)
         with _CALLS_LOCK:
-            if self.shared and _CALLS.get(self.shared.key) is self:
-                del _CALLS[self.shared.key]
+            self._leave()
         for work in self.works:
             _settle(work.future, outcome)
+
+    def _leave(self) -> None:
+        """Let nobody join any more, and let go of what was handed over."""
+        if self.shared and _CALLS.get(self.shared.key) is self:
+            del _CALLS[self.shared.key]
+        self.arguments = ()
 
     def _tell(self, share: float, words: str) -> None:
         for work in self.works:
@@ -360,7 +374,7 @@ def in_turn(
     def run(work: Work[int]) -> int:
         for i, (function, arguments) in enumerate(calls):
             if work.stopped:
-                return i
+                raise CancelledError
             work.share = i / len(calls)
             if processes:
                 keep(i, _answer(sent(function, arguments), work.cancel, _nobody))

@@ -112,7 +112,7 @@ def test_many_runs_are_searched_in_a_table_that_scrolls(page, home):
     assert "5 of 14 runs." in html(test)
     test.text_input(key="compare.search").set_value("nothing").run()
     assert not test.exception
-    assert "No run has that in its name." in said(test)
+    assert "No run’s name contains that." in said(test)
 
 
 @pytest.mark.slow

@@ -6,6 +6,7 @@ from streamlit.testing.v1 import AppTest
 
 from core.predictions import Task
 from pages.ui.cache import KEYS, Run
+from pages.ui.scoped import Results
 
 
 def script():
@@ -78,3 +79,14 @@ def test_caches_tell_runs_by_what_was_computed_from_them():
     assert key(run) == key(replace(run))
     for change in ({"id": "b"}, {"name": "other"}, {"digests": ("d2",)}, {"file_digest": "g"}):
         assert key(replace(run, **change)) != key(run)
+
+
+def test_what_was_looked_at_last_is_kept_and_what_is_dropped_goes():
+    results: Results[str, int] = Results(2)
+    results.put("a", 1)
+    results.put("b", 2)
+    assert results.get("a") == 1
+    results.put("c", 3)
+    assert (results.get("a"), results.get("b"), results.get("c")) == (1, None, 3)
+    results.drop(lambda step: step == "a")
+    assert (results.get("a"), results.get("c")) == (None, 3)

@@ -4,7 +4,7 @@ import errno
 import os
 import sys
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from threading import Event
 from types import SimpleNamespace
 from typing import Any
@@ -73,8 +73,10 @@ def test_a_program_that_has_yet_to_start_is_looked_at_less_often(monkeypatch, wa
 
 def test_what_runs_is_drawn_with_stop_until_there_is_a_result(page: AppTest):
     assert "Counting stars." in said(page)
-    assert "0 s" in said(page)
+    assert "waiting for its turn" in said(page)
+    STARTED[0].future.set_running_or_notify_cancel()
     assert keys(page.run()) == ["slow.stop"]
+    assert "0 s" in said(page)
     assert not page.get("progress")
     STARTED[0].future.set_result("twelve")
     assert "twelve" in said(page.run())
@@ -217,6 +219,17 @@ def test_calls_in_turn_are_kept_one_by_one_though_a_later_one_fails(
     assert done.future.result(PATIENCE_S) == 1
 
 
+def test_a_shared_call_that_is_stopped_before_its_turn_is_let_go_of(works: set[Event]):
+    kept: list[int] = []
+    call = task._Call(len, (b"one",), task.Shared("one", kept.append))
+    task._CALLS["one"] = call
+    call.join().stop()
+    call.run()
+    assert not task._CALLS
+    assert call.arguments == ()
+    assert not kept
+
+
 def test_a_call_after_a_stop_is_not_made(works: set[Event]):
     kept: dict[int, object] = {}
 
@@ -225,8 +238,11 @@ def test_a_call_after_a_stop_is_not_made(works: set[Event]):
         next(iter(works)).set()
 
     work = in_turn([(len, (b"one",)), (len, (b"two",))], keep, processes=False)
-    assert work.future.result(PATIENCE_S) == 1
+    with pytest.raises(CancelledError):
+        work.future.result(PATIENCE_S)
     assert kept == {0: 3}
+    assert work.stopped
+    assert not work.succeeded
 
 
 def ran(function: Callable[..., object], *arguments: object) -> tuple[int, Any]:

@@ -224,7 +224,6 @@ def _thin_curves(runs: Sequence[tuple[Curve, Int]], theme: Theme) -> go.Scatter:
         name="other runs",
         mode="lines",
         line={"color": theme.bars, "width": 1},
-        opacity=0.5,
         hovertext=[text for run, at in runs for text in (*[safe(run.name)] * at.size, "")],
         hovertemplate="%{hovertext}<extra></extra>",
     )

@@ -46,7 +46,8 @@ from core.screens.kit.words import LABELS
 
 PLAIN_CAPTION = (
     "In brackets and small type: where the number would lie on other images of the same kind, 95 "
-    "times in 100. A tie: too few images to tell the two apart."
+    "times in 100. A tie: too few images to tell the two apart. Best: ahead of every other model "
+    "that has this number, beyond chance."
 )
 FEW = 12  # runs whose badges, rows and diagrams can still be told apart
 HIGHLIGHTED = 6  # of more than that; the others are grey
@@ -114,12 +115,15 @@ def plain_view(
     pictured = _pictured(names, runs, comparison, "ece", search)
     run_names = pictured.names
     plain_table = replace(full.table, names_head="Model", shown=_plain_columns(comparison))
+    plain_words = replace(
+        PLAIN_FOREST, explanation=PLAIN_FOREST.explanation + _others_words(pictured)
+    )
     scores = [run.audit.main.metrics.get("ece") for run in runs]
     errors = [None if score is None else score.value for score in scores]
     return replace(
         full,
         sentence=plain_sentence(run_names, errors, comparison),
-        forest=_forest(pictured, comparison, "ece", PLAIN_FOREST),
+        forest=_forest(pictured, comparison, "ece", plain_words),
         curves=None,
         diagrams=(),
         table=plain_table,
@@ -320,7 +324,7 @@ def _caption(runs: Sequence[Compared], comparison: Comparison, metric: str) -> s
         + " Tie: the interval holds zero."
     )
     if len(runs) > 2:
-        parts.append("Best: ahead of each other run at that level.")
+        parts.append("Best: ahead of every other run that has this number, at that level.")
     floors = [run.audit.main.noise_floor.get(metric) for run in runs]
     upto = points(max((floor.q95 for floor in floors if floor is not None), default=None))
     if any(floors):
@@ -379,7 +383,7 @@ def _others_counted(differences: Sequence[Difference]) -> str:
     ties = sum(each.tie for each in differences)
     ahead = sum(better(each) for each in differences)
     behind = len(differences) - ties - ahead
-    return f"; {len(differences)} others: {ahead} better, {behind} worse, {ties} ties."
+    return f"; of the other runs, {ahead} better, {behind} worse, {ties} tied."
 
 
 def _forest_row(run_name: str, mark: RunMark | None, difference: Difference) -> figures.ForestRow:

@@ -86,7 +86,7 @@ def _wait(parts: tuple[ComparedSplit, ...], missing: list[ComparedSplit]) -> int
     """Have what is missing computed elsewhere, and draw how far that is."""
     key = tuple(part.key for part in parts)
     task = Task(
-        "compare", key, f"Resampling the same rows of {len(parts)} runs", partial(_start, missing)
+        "compare", key, f"Resampling the rows of {len(parts)} runs.", partial(_start, missing)
     )
     if task.work is not None and task.work.succeeded:  # what it kept was driven out since
         task.begin()

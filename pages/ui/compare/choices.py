@@ -123,7 +123,7 @@ def search(runs: Sequence[cache.Run]) -> str:
         type="search",
         live=True,
         width=240,
-        help="Lists them, and makes them stand out in the figures.",
+        help="Lists the runs that match, and highlights the first six in the figures.",
     )
     return text or ""
 

@@ -36,7 +36,7 @@ def diagrams(cards: Sequence[tuple[RunMark, FigureCard]]) -> None:
 def scores(view: CompareView) -> None:
     """Draw the table; many rows scroll by themselves, under heads that stay."""
     if not view.listed.rows:
-        st.markdown("No run has that in its name.")
+        st.markdown("No run’s name contains that.")
         return
     many = len(view.table.rows) > FEW
     with st.container(key="many" if many else "few"):

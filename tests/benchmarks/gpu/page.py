@@ -40,8 +40,8 @@ def page(content: Mapping[str, Any] | None) -> str:
     lines = [
         "# On a GPU",
         "",
-        f"`make gpu` measures on one GPU, in at most {TOTAL_S // 60} minutes, all that this page "
-        "holds, and writes it with the raw figures beside it (`docs/gpu.json`). Each stage is a "
+        f"`make gpu` measures everything on this page on one GPU in at most {TOTAL_S // 60} "
+        "minutes, and writes the raw figures to `docs/gpu.json`. Each stage is a "
         "process of its own with its own time, so one that fails is written down and the others "
         "go on. Without a GPU the same stages run at small sizes on the CPU into `build/gpu`, and "
         "this page stays as it is.",

@@ -271,7 +271,7 @@ def test_of_many_runs_the_best_and_the_reference_stand_out_and_all_are_listed(cr
     assert sum(len(trace.x) for trace in drawn) == 19
     heights = {card.figure("light").layout.height for card in (view.forest, view.curves)}
     assert len(heights) == 1  # side by side
-    assert "14 others: " in view.forest.alt
+    assert "; of the other runs, " in view.forest.alt
     assert "other runs in grey" in view.forest.explanation
     assert "other runs in grey" in view.curves.explanation
 
@@ -286,6 +286,7 @@ def test_what_is_searched_for_is_listed_and_stands_out_in_the_same_numbers(crowd
     assert part.sentence == whole.sentence
     assert not compare_view(named(MANY), crowd, comparison, "ece", "no such").listed.rows
     plain = plain_view(named(MANY), crowd, comparison, "run 1")
+    assert "other runs in grey" in plain.forest.explanation
     assert len(plain.listed.rows) == 11
     assert plain.listed.heads == plain.table.heads
 
