@@ -40,12 +40,17 @@ PAGES = {
     "where print is wrong": "/theory?part=print",
     "one knob": "/theory?plain=true",
 }
+# What these draw is drawn by a page above as well, only more of it or less.
+SIBLINGS = {"compare plain", "post-hoc of labels", "gamma beside", "theory in three classes"}
 # Every page once with something to show, and those that show films or ask for a checkpoint.
 FULL = {path.split("?")[0]: path for path in reversed(PAGES.values())}
 ONE_EACH = [*FULL.values(), "/xray", "/evaluate", "/ood"]
 
 
-@pytest.mark.parametrize("name", PAGES)
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=[pytest.mark.soak] * (name in SIBLINGS)) for name in PAGES],
+)
 def test_axe_finds_nothing_serious(visit, name):
     check_axe(visit(PAGES[name]))
 

@@ -189,7 +189,14 @@ def test_real_films_agree_with_pillow() -> None:
 
 @linux
 @pytest.mark.slow
-@pytest.mark.parametrize("form", ["grey 16", "colour", "dicom", "lossless"])
+@pytest.mark.parametrize(
+    "form",
+    [
+        "colour",
+        "dicom",
+        *(pytest.param(name, marks=pytest.mark.soak) for name in ("grey 16", "lossless")),
+    ],
+)
 def test_the_largest_film_fits_into_the_memory_that_is_given(form: str, tmp_path: Path) -> None:
     side = 7_000
     rows = np.add.outer(np.arange(side, dtype=np.uint16), np.arange(side, dtype=np.uint16))

@@ -87,7 +87,7 @@ def test_two_ranks_train_as_one(changes, tmp_path):
     assert json.loads((tmp_path / "two" / "spec.json").read_text())["devices"] == 2
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_ranks_evaluate_with_the_statistics_that_the_checkpoint_holds(tmp_path):
     """Batch normalisation: each rank saw its own rows while it trained."""
     folder = trained(
