@@ -88,6 +88,14 @@ def test_a_target_that_is_no_class_is_an_error(torch, made, dtype, target):
         made("focal", gamma=2.0)(logits, torch.tensor([0, 1, target, 2]))
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("n_targets", [3, 5])
+def test_targets_for_other_than_all_rows_are_an_error(torch, made, dtype, n_targets):
+    logits = torch.zeros((4, 3), dtype=getattr(torch, dtype))
+    with pytest.raises(ValueError, match=rf"shape \({n_targets},\) for logits \(4, 3\)"):
+        made("brier")(logits, torch.zeros(n_targets, dtype=torch.int64))
+
+
 @pytest.mark.parametrize("name", ["adafocal", "dual_focal", "fcl", "mmce"])
 def test_what_is_not_a_number_stays_so(torch, made, name):
     """A training that diverged is seen by its loss."""
