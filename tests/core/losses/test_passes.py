@@ -56,6 +56,15 @@ def pairs(torch, values, other, confidence):
 
 
 @pytest.mark.parametrize("name", ["mmce", "mmce_weighted"])
+def test_cross_entropy_of_logits_far_from_zero_is_exact(torch, made, name):
+    logits, targets = ties(40, 3)
+    loss = made(name, **{"lambda": 0.0})
+    value, _ = stepped(torch, loss, logits + 1000.0, targets, torch.float32)
+    exact = torch.nn.functional.cross_entropy(torch.tensor(logits), torch.from_numpy(targets))
+    assert value == pytest.approx(exact.item(), rel=3e-7)
+
+
+@pytest.mark.parametrize("name", ["mmce", "mmce_weighted"])
 def test_sums_in_order_of_confidence_are_those_over_all_pairs(torch, made, name):
     """Also where confidences are equal: there |c - c'| has no slope."""
     rng = np.random.default_rng(3)
