@@ -108,7 +108,7 @@ def read_others(logits: Real, targets: Int, share: Real, read: Real) -> int:
     logits : (N, K) float32
         C-contiguous; K >= 2.
     targets : (N,) int64
-        In 0..K-1.
+        In 0..K-1; more of them than rows would write out of bounds.
     share : (N, K) float32
         Written: the softmax of the others, 0 at the true class.
     read : (4, N) float32

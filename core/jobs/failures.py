@@ -12,6 +12,7 @@ from core.jobs.records import Failure, Json
 _RAISED: Final = re.compile(r"^(?:[\w<>]+\.)*[A-Z_]\w*(?:: .*)?$")
 _RANK: Final = re.compile(r"^\[rank\d+\]: ?")
 _GROUPS: Final = Path("/sys/fs/cgroup")
+NEAR_END: Final = 50  # lines; what was raised before them did not get the process killed
 HALVE: Final = "halve the batch size{half}, or take a smaller model or lower precision"
 
 # What the line of an exception means; the first pattern that fits counts.
@@ -94,7 +95,7 @@ def explain(
         return refusal
     batch = config.get("batch_size")
     half = f" to {batch // 2}" if isinstance(batch, int) and batch > 1 else ""
-    raised = _raised([_RANK.sub("", line) for line in lines])
+    raised = _raised([_RANK.sub("", line) for line in lines], NEAR_END if code < 0 else len(lines))
     for pattern, known in KNOWN:
         if re.search(pattern, raised):
             what = f"{known.what} ({raised[:200]})"
@@ -144,10 +145,11 @@ def _signalled(number: int, half: str, kills: int, kind: str) -> Failure:
     return Failure("SIGNAL", what, f"see the log; {remedy(kind)}")
 
 
-def _raised(lines: Sequence[str]) -> str:
-    """Return the line that names the exception of the last traceback, "" where there is none."""
+def _raised(lines: Sequence[str], last: int) -> str:
+    """Return what the last traceback raised, "" where none of the last lines names it."""
     starts = [i for i, line in enumerate(lines) if line.startswith("Traceback (most recent")]
     if not starts:
         return ""
-    exceptions = [line for line in lines[starts[-1] + 1 :] if _RAISED.match(line)]
+    start = max(starts[-1] + 1, len(lines) - last)
+    exceptions = [line for line in lines[start:] if _RAISED.match(line)]
     return exceptions[-1] if exceptions else ""

@@ -112,8 +112,9 @@ class _Answers(torch.autograd.Function):
         p, true = logits.softmax(dim=-1), targets.unsqueeze(-1)
         confidence, predicted = p.max(dim=-1, keepdim=True)
         # the largest probability is exp(its logit - log-sum-exp)
-        log_sum = logits.gather(-1, predicted) - confidence.log()
-        entropy = log_sum - logits.gather(-1, true)
+        # and a difference of two logits is exact where a rounded log-sum-exp is not
+        ahead = logits.gather(-1, predicted) - logits.gather(-1, true)
+        entropy = ahead - confidence.log()
         ctx.save_for_backward(p, true, confidence, predicted)
         answer = predicted.squeeze(-1)
         ctx.mark_non_differentiable(answer)

@@ -6,6 +6,7 @@ exchangeable for every such binning, so a resample is the number of rows and hit
 """
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from statistics import NormalDist
 from typing import Self
@@ -23,6 +24,7 @@ RANK_CELLS = 200  # cells in which rows are resampled for the area under risk an
 MEAN_CELLS = 200  # groups in which rows are resampled for a mean
 NO_VARIANCE = 1e-24  # what rounding leaves between equal resamples
 NEARLY = 3.0  # standard deviations by which a sum of counts stays below the rows on average
+BLOCK_DRAWS = 2**21  # rows drawn one by one at a time: 16 MiB of random numbers
 HALVINGS = 50  # of a bound that is searched for
 
 Drawn = npt.NDArray[np.int32]
@@ -232,8 +234,20 @@ def drawn_rows(rows: Int, n_resamples: int, rng: np.random.Generator) -> Drawn:
         drawn[:, beyond] = _poisson(mean, beyond.size, rng)
         beyond = beyond[drawn[:, beyond].sum(axis=0) > n]
     more = n - drawn.sum(axis=0, dtype=np.int64)
-    add_drawn(rows, rng.random(int(more.sum())), more, drawn)
+    for part in _blocks(more):
+        some = np.ascontiguousarray(drawn[:, part])
+        add_drawn(rows, rng.random(int(more[part].sum())), more[part], some)
+        drawn[:, part] = some
     return drawn
+
+
+def _blocks(counts: Int) -> Iterator[slice]:
+    """Yield slices of counts that add up to BLOCK_DRAWS at most, or are single."""
+    ends, start = counts.cumsum(), 0
+    while start < counts.size:
+        before = ends[start] - counts[start]
+        end = int(np.searchsorted(ends, before + BLOCK_DRAWS, side="right"))
+        yield slice(start, start := max(end, start + 1))
 
 
 def _poisson(mean: Float, n_resamples: int, rng: np.random.Generator) -> Drawn:

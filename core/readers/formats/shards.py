@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from itertools import count
 from pathlib import Path
 
 import numpy as np
@@ -22,9 +23,11 @@ from core.readers.formats.contents import Contents, Entry, FileBytes, is_text
 from core.readers.formats.parse import read_batches, read_contents
 from core.readers.formats.sniff import sniff
 
-MOST_SHARDS = 400  # all are open at once, here and in the process that reads them
+MOST_SHARDS = 300  # each takes three handles at once, of the 1,024 that a process may have
 SUFFIXES = (".npy", ".parquet")
-NUMBERED = re.compile(r"(.*?)[-_. ]?(\d{1,18})(?:[-_]of[-_](\d{1,18}))?\.npy", re.I | re.A)
+NUMBERED = re.compile(
+    r"(.*?)[-_. ]?(\d{1,18})(?:[-_]of[-_](\d{1,18}))?\.(?:npy|parquet)", re.I | re.A
+)
 UNNAMED = "array"  # as the array of a single .npy file is called
 AGAIN = "add the shard that is missing, or save all of them again"
 ALIKE = "save all shards by the same program"
@@ -92,7 +95,7 @@ def shard_files(folder: Path) -> tuple[list[Path], list[str]]:
     shards = sorted((p for p in paths if p.suffix.lower() in SUFFIXES), key=_natural)
     kinds = {path.suffix.lower() for path in shards}
     if not shards:
-        what = f"the folder {folder.name} holds no .npy and no .parquet files"
+        what = f"the folder {folder.name} holds neither .npy nor .parquet files"
         remedy = "name a folder of shards, such as logits-00000.npy and labels-00000.npy"
         raise Refused("EMPTY", what, remedy)
     if len(kinds) > 1:
@@ -124,7 +127,9 @@ def read_shards(shards: Shards) -> Contents:
     pieces = [piece for piece in pieces if piece.n_rows]
     if not pieces:
         raise Refused("EMPTY", "the shards hold no rows", "give at least one row of scores")
-    first = next(pieces[0].parts())
+    first = next(pieces[0].parts(), None)
+    if first is None:
+        raise _miscounted(pieces[0])
     joined = _room(first.entries, sum(piece.n_rows for piece in pieces))
     notices, start = list[Notice](), 0
     for piece in pieces:
@@ -153,7 +158,8 @@ def _room(entries: Mapping[str, Entry], n_rows: int) -> dict[str, Entry]:
     if n_bytes > defaults.MAX_BYTES:
         what = f"the shards together need {n_bytes} bytes; at most {defaults.MAX_BYTES} are read"
         raise Refused("TABLE_SIZE", what, "audit some of the shards, or save float32 or float16")
-    out = {key: np.empty(n_rows, object) for key in entries.keys() - numbers.keys()}
+    texts = {key: entry for key, entry in entries.items() if is_text(entry)}
+    out = {key: np.empty((n_rows, *entry.shape[1:]), object) for key, entry in texts.items()}
     kinds = {(entry.dtype, entry.shape[1:]) for entry in numbers.values()}
     for dtype, width in kinds:
         keys = [k for k, e in numbers.items() if (e.dtype, e.shape[1:]) == (dtype, width)]
@@ -184,7 +190,7 @@ def _check_alike(
 
 
 def _miscounted(piece: _Piece) -> Refused:
-    what = f"its rows are not the {piece.n_rows} that its header says"
+    what = f"it does not hold the {piece.n_rows} rows its header states"
     return Refused("FORMAT_UNKNOWN", what, "save this shard again", piece.file_of(""))
 
 
@@ -212,6 +218,10 @@ def _read(file: FileBytes) -> Contents:
 
 
 def _tables(files: Sequence[FileBytes]) -> list[_Piece]:
+    """Return the rows of each table; of names that differ by a number only, none may be missing."""
+    for name, numbered in _by_number(files).items():
+        if len(numbered) > 1 or _totals(numbered):
+            _check_numbers(name, numbered)
     pieces = []
     for file in files:
         with _named(file):
@@ -222,33 +232,50 @@ def _tables(files: Sequence[FileBytes]) -> list[_Piece]:
 
 def _arrays(files: Sequence[FileBytes]) -> list[_Piece]:
     """Return the rows of numbered arrays, number by number."""
-    by_name: dict[str, dict[int, FileBytes]] = {}
-    stated: dict[str, str] = {}
     for file in files:
-        match = NUMBERED.fullmatch(file.name)
-        if match is None:
+        if _match(file) is None:
             remedy = "number all shards, as in logits-00000.npy; give a file of labels by --labels"
             raise Refused("AMBIGUOUS_KEYS", f"{file.name} has no number", remedy)
-        name, number = match[1] or UNNAMED, int(match[2])
-        other = by_name.setdefault(name, {}).setdefault(number, file)
-        if other is not file:
-            what = f"{other.name} and {file.name} have one number"
-            raise Refused("AMBIGUOUS_KEYS", what, "keep one of them")
-        stated[name] = match[3] or ""
+    by_name = _by_number(files)
     for name, numbered in by_name.items():
-        _check_numbers(name, sorted(numbered), stated[name])
+        _check_numbers(name, numbered)
     return _pieces(by_name)
 
 
-def _check_numbers(name: str, numbers: list[int], stated: str) -> None:
-    """Refuse numbers that leave one out, or are fewer than the names say."""
-    steps = np.diff(numbers)
-    if stated and int(stated) != len(numbers):
-        what = f"{len(numbers)} shards of {name}, whose names say {int(stated)}"
+def _match(file: FileBytes) -> re.Match[str] | None:
+    return NUMBERED.fullmatch(file.name)
+
+
+def _by_number(files: Sequence[FileBytes]) -> dict[str, dict[int, FileBytes]]:
+    """Return the files that have a number, by what precedes it, and by the number."""
+    by_name: dict[str, dict[int, FileBytes]] = {}
+    for file in files:
+        match = _match(file)
+        if match is None:
+            continue
+        other = by_name.setdefault(match[1] or UNNAMED, {}).setdefault(int(match[2]), file)
+        if other is not file:
+            what = f"{other.name} and {file.name} have the same number"
+            raise Refused("AMBIGUOUS_KEYS", what, "keep one of them")
+    return by_name
+
+
+def _totals(numbered: Mapping[int, FileBytes]) -> set[int]:
+    """Return how many shards there are, as their names say."""
+    return {int(m[3]) for file in numbered.values() if (m := _match(file)) and m[3]}
+
+
+def _check_numbers(name: str, numbered: Mapping[int, FileBytes]) -> None:
+    """Refuse numbers that leave one out, or are other than as many as the names say."""
+    totals, first = _totals(numbered), min(numbered)
+    if totals - {len(numbered)}:
+        stated = " and ".join(map(str, sorted(totals)))
+        what = f"{len(numbered)} shards of {name}, but their names say {stated}"
         raise Refused("LENGTH_MISMATCH", what, AGAIN)
-    if len(set(steps.tolist())) > 1:
-        gap = int(np.flatnonzero(steps > steps.min())[0])
-        what = f"no shard of {name} has the number {numbers[gap] + int(steps.min())}"
+    start = first if totals or first == 1 else 0
+    missing = next(number for number in count(start) if number not in numbered)
+    if missing < max(numbered):
+        what = f"no shard of {name} has the number {missing}"
         raise Refused("LENGTH_MISMATCH", what, AGAIN)
 
 
@@ -260,12 +287,12 @@ def _pieces(by_name: Mapping[str, Mapping[int, FileBytes]]) -> list[_Piece]:
         some = next(iter(files.values())).name
         missing = by_name.keys() - files.keys()
         if missing:
-            what = f"{some} comes without a shard of {min(missing)}"
+            what = f"there is no shard of {min(missing)} to go with {some}"
             raise Refused("LENGTH_MISMATCH", what, AGAIN)
         lengths = {file.name: _length(file) for file in files.values()}
         if len(set(lengths.values())) > 1:
             rows = ", ".join(f"{n} in {name}" for name, n in lengths.items())
-            what = f"shards of one number differ in their rows: {rows}"
+            what = f"shards with the same number differ in their number of rows: {rows}"
             raise Refused("LENGTH_MISMATCH", what, "give one label for each row")
         pieces.append(_Piece(lengths[some], files))
     return pieces

@@ -95,7 +95,8 @@ def read_sealed(
         folder = stack.enter_context(private_folder())
         job = job_of(reader, inputs, options or ReadOptions(), folder, memory_bytes, timeout_s)
         run(job | {"in_place": in_place}, opened_files, timeout_s, limits.cancel)
-        mapped = {role: item.bytes for role, item in inputs.items()} if in_place else NOTHING
+        whole = {role: item for role, item in inputs.items() if not role.startswith(SHARD)}
+        mapped = {role: item.bytes for role, item in whole.items()} if in_place else NOTHING
         result = reader.load(Exchange(folder, mapped))
         yield Response(folder, result, digest_of(opened_files))
 
@@ -168,7 +169,7 @@ def _files_of(
     }
     if not others:
         return files, ()
-    text = f"left aside, as they are no shards: {listed(others)}"
+    text = f"left out because they are not shards: {listed(others)}"
     return files, (Notice(NoticeCode.FILES_SKIPPED, text),)
 
 

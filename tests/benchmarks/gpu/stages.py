@@ -76,6 +76,10 @@ def gpu_tests(size: Size) -> Figures:
         figures = read_report(report.read_text("utf-8"))
     if figures["failed"]:
         raise Missed(f"{len(figures['failed'])} failed", figures)
+    if done.returncode != 0:
+        raise Missed(f"pytest ended with exit code {done.returncode}", figures)
+    if size.device == "cuda" and not figures["passed"]:
+        raise Missed("no test ran on the GPU", figures)
     return figures
 
 

@@ -100,6 +100,25 @@ def test_resamples_beyond_the_rows_are_drawn_anew(monkeypatch):
     assert_multinomial(counts, intervals.drawn_rows(counts, 20_000, np.random.default_rng(0)))
 
 
+@pytest.mark.parametrize("most", [1, 100, 1_000])
+def test_resamples_in_small_blocks_are_the_same(monkeypatch, most):
+    """The numbers come in one stream, and no more of them at once than a block, or a resample."""
+    counts = np.array([40, 2, 0, 358, 100])
+    whole = intervals.drawn_rows(counts, 50, np.random.default_rng(2))
+    n_at_once = []
+
+    def watched(rows, uniform, more, out):
+        n_at_once.append((uniform.size, more.size))
+        add_drawn(rows, uniform, more, out)
+
+    monkeypatch.setattr("core.compiled.draws.add_drawn", watched)
+    monkeypatch.setattr(intervals, "BLOCK_DRAWS", most)
+    blocks = intervals.drawn_rows(counts, 50, np.random.default_rng(2))
+    np.testing.assert_array_equal(blocks, whole)
+    assert len(n_at_once) > 1
+    assert all(n <= most or n_resamples == 1 for n, n_resamples in n_at_once)
+
+
 @pytest.mark.parametrize("nearly", [0.5, 3.0])
 def test_every_resample_of_a_few_rows_is_as_likely_as_it_should_be(monkeypatch, nearly):
     monkeypatch.setattr(intervals, "NEARLY", nearly)

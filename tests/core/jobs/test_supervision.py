@@ -109,6 +109,14 @@ def test_only_a_training_is_resumed_from_a_checkpoint(code):
             assert "retry it" in explained.remedy
 
 
+def test_a_traceback_long_before_the_end_does_not_hide_what_killed_the_process():
+    lines = ["Traceback (most recent call last):", '  File "x", line 1', "ValueError: handled"]
+    for n_more, code in ((49, "EXCEPTION"), (50, "HOST_MEMORY"), (300, "HOST_MEMORY")):
+        log = [*lines, *[f"epoch {i}" for i in range(n_more)]]
+        assert explain(-9, None, log, {}, 1, "train").code == code
+        assert explain(1, None, log, {}, 0, "train").what == "ValueError: handled"
+
+
 @pytest.mark.parametrize(
     ("line", "code"),
     [

@@ -56,6 +56,15 @@ def pairs(torch, values, other, confidence):
 
 
 @pytest.mark.parametrize("name", ["mmce", "mmce_weighted"])
+def test_cross_entropy_of_logits_far_from_zero_is_exact(torch, made, name):
+    logits, targets = ties(40, 3)
+    loss = made(name, **{"lambda": 0.0})
+    value, _ = stepped(torch, loss, logits + 1000.0, targets, torch.float32)
+    exact = torch.nn.functional.cross_entropy(torch.tensor(logits), torch.from_numpy(targets))
+    assert value == pytest.approx(exact.item(), rel=3e-7)
+
+
+@pytest.mark.parametrize("name", ["mmce", "mmce_weighted"])
 def test_sums_in_order_of_confidence_are_those_over_all_pairs(torch, made, name):
     """Also where confidences are equal: there |c - c'| has no slope."""
     rng = np.random.default_rng(3)
@@ -86,6 +95,14 @@ def test_a_target_that_is_no_class_is_an_error(torch, made, dtype, target):
     logits = torch.zeros((4, 3), dtype=getattr(torch, dtype))
     with pytest.raises((IndexError, RuntimeError), match=r"none of the classes|out of bounds"):
         made("focal", gamma=2.0)(logits, torch.tensor([0, 1, target, 2]))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("n_targets", [3, 5])
+def test_targets_for_other_than_all_rows_are_an_error(torch, made, dtype, n_targets):
+    logits = torch.zeros((4, 3), dtype=getattr(torch, dtype))
+    with pytest.raises(ValueError, match=rf"shape \({n_targets},\) for logits \(4, 3\)"):
+        made("brier")(logits, torch.zeros(n_targets, dtype=torch.int64))
 
 
 @pytest.mark.parametrize("name", ["adafocal", "dual_focal", "fcl", "mmce"])

@@ -2,6 +2,7 @@
 
 import io
 import json
+import resource
 from contextlib import redirect_stderr, redirect_stdout
 from itertools import pairwise
 
@@ -62,7 +63,9 @@ def save_tables(folder, columns=COLUMNS):
     return folder
 
 
-@pytest.mark.parametrize("number", ["-{}", "_{:05}", "{}", ".{:03}-of-004", "-{}_of_4", "-{}00"])
+@pytest.mark.parametrize(
+    "number", ["-{}", "_{:05}", "{}", ".{:03}-of-004", "-{}_of_4", "-5{}-of-4"]
+)
 def test_numbered_arrays_are_one_npz(tmp_path, number):
     contents = joined(save_arrays(tmp_path / "shards", number, logits=Z, labels=Y))
     assert (contents.format, list(contents.entries)) == ("npz", ["labels", "logits"])
@@ -172,11 +175,11 @@ DAMAGE = {
     ("case", "code", "words"),
     [
         ("missing labels", "LENGTH_MISMATCH", "labels has the number 2"),
-        ("missing last labels", "LENGTH_MISMATCH", "logits-3.npy comes without a shard of labels"),
+        ("missing last labels", "LENGTH_MISMATCH", "no shard of labels to go with logits-3.npy"),
         ("missing number", "LENGTH_MISMATCH", "has the number 2"),
-        ("fewer than said", "LENGTH_MISMATCH", "4 shards of labels, whose names say 5"),
+        ("fewer than said", "LENGTH_MISMATCH", "4 shards of labels, but their names say 5"),
         ("no number", "AMBIGUOUS_KEYS", "labels.npy has no number"),
-        ("one number twice", "AMBIGUOUS_KEYS", "logits-02.npy and logits-2.npy"),
+        ("one number twice", "AMBIGUOUS_KEYS", "logits-02.npy and logits-2.npy have the same"),
         ("length", "LENGTH_MISMATCH", "9 in labels-1.npy, 13 in logits-1.npy"),
         ("columns", "CLASSES", "rows of 3 values, those of the first shard have 4"),
         ("type", "DTYPE", "float64 in logits, float32 in the first shard"),
@@ -222,7 +225,10 @@ def test_footers_that_miscount_are_refused(tmp_path, monkeypatch):
         monkeypatch.setattr(module, "parquet_rows", lambda _, n=claimed: n)
         refused = refusal(folder)
         assert (refused.code, refused.location) == ("FORMAT_UNKNOWN", "part-0.parquet")
-        assert str(claimed) in refused.what
+        assert f"does not hold the {claimed} rows" in refused.what
+    pq.write_table(pa.table({"label": Y[:0]}), folder / "part-0.parquet")
+    refused = refusal(folder)
+    assert (refused.code, refused.location) == ("FORMAT_UNKNOWN", "part-0.parquet")
 
 
 @pytest.mark.parametrize(
@@ -249,7 +255,7 @@ def test_tables_that_do_not_go_together_are_refused(tmp_path, columns, code, wor
 
 
 def test_folders_without_shards_of_one_kind_are_refused(tmp_path, monkeypatch):
-    with pytest.raises(Refused, match=r"EMPTY: the folder .* holds no \.npy"):
+    with pytest.raises(Refused, match=r"EMPTY: the folder .* holds neither \.npy"):
         shard_files(tmp_path)
     with pytest.raises(Refused, match="FORMAT_UNKNOWN: nowhere cannot be opened"):
         shard_files(tmp_path / "nowhere")
@@ -262,6 +268,76 @@ def test_folders_without_shards_of_one_kind_are_refused(tmp_path, monkeypatch):
     (tmp_path / "part-0.parquet").write_bytes(b"PAR1")
     with pytest.raises(Refused, match="AMBIGUOUS_KEYS"):
         shard_files(tmp_path)
+
+
+NUMBERS = [
+    ("-{}", (0, 2), "no shard of logits has the number 1"),
+    ("-{}", (2, 3), "no shard of logits has the number 0"),
+    ("-{}", (0, 100), "no shard of logits has the number 1"),
+    ("-{}-of-2", (0, 2), "no shard of logits has the number 1"),
+    ("-{}-of-3", (0, 1), "2 shards of logits, but their names say 3"),
+    ("-{}-of-{of}", (0, 1), "2 shards of logits, but their names say 2 and 5"),
+    ("-{}", (1, 2), ""),
+    ("-{}-of-2", (7, 8), ""),
+]
+
+
+@pytest.mark.parametrize("suffix", ["npy", "parquet"])
+@pytest.mark.parametrize(("form", "numbers", "words"), NUMBERS)
+def test_no_number_may_be_missing(tmp_path, suffix, form, numbers, words):
+    for number, of in zip(numbers, (5, 2), strict=True):
+        path = tmp_path / f"logits{form.format(number, of=of)}.{suffix}"
+        if suffix == "npy":
+            np.save(path, Z)
+        else:
+            pq.write_table(pa.table({"label": Y}), path)
+    if words:
+        refused = refusal(tmp_path)
+        assert (refused.code, refused.what) == ("LENGTH_MISMATCH", words)
+    else:
+        assert len(next(iter(joined(tmp_path).entries.values()))) == 2 * N
+
+
+def test_names_of_tables_are_free_where_they_are_not_numbered_alike(tmp_path):
+    for name in ("3f9a", "7", "cats-12", "part"):
+        pq.write_table(pa.table({"label": Y}), tmp_path / f"{name}.parquet")
+    assert len(joined(tmp_path).entries["label"]) == 4 * N
+
+
+def test_as_many_shards_as_may_be_fit_into_the_handles_of_a_process(tmp_path):
+    for i in range(module.MOST_SHARDS // 2):
+        np.save(tmp_path / f"logits-{i}.npy", Z[:4])
+        np.save(tmp_path / f"labels-{i}.npy", Y[:4])
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (1024, limits[1]))
+    try:
+        result = sandbox.read(tmp_path, in_place=True, options=ReadOptions(scores=ScoreKind.LOGITS))
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+    assert len(result.splits["test"].labels) == 2 * module.MOST_SHARDS
+
+
+def test_shards_are_not_mapped_where_they_were_opened(tmp_path, monkeypatch):
+    """What they hold together lies in none of them."""
+    folder = save_arrays(tmp_path / "shards", "-{}", logits=Z)
+    np.save(tmp_path / "truth.npy", Y)
+    mapped, of_file = [], FileBytes.of_file
+
+    def watched(name, file):
+        mapped.append(name)
+        return of_file(name, file)
+
+    monkeypatch.setattr(FileBytes, "of_file", watched)
+    options = ReadOptions(scores=ScoreKind.LOGITS)
+    sandbox.read(folder, labels=tmp_path / "truth.npy", options=options, in_place=True)
+    assert "truth.npy" in mapped
+    assert not [name for name in mapped if name.startswith("logits-")]
+
+
+def test_columns_of_text_keep_their_shape(tmp_path):
+    names = Y.astype(str).astype("U5")[:, None]
+    folder = save_arrays(tmp_path / "shards", "-{}", logits=Z, labels=names)
+    np.testing.assert_array_equal(joined(folder).entries["labels"], names)
 
 
 def test_shards_larger_than_an_array_may_be_are_refused(tmp_path, monkeypatch):

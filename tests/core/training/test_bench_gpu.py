@@ -5,6 +5,7 @@ import subprocess
 import sys
 import time
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -122,6 +123,34 @@ def test_a_report_of_tests_is_counted():
     </testsuite></testsuites>"""
     failed = {"b.three": "assert 1 == 2", "b.four": "gone"}
     assert stages.read_report(report) == {"passed": 1, "skipped": 1, "failed": failed}
+
+
+@pytest.mark.parametrize(
+    ("device", "case", "code", "reason"),
+    [
+        ("cuda", "", 0, ""),
+        ("cpu", "<skipped/>", 0, ""),
+        ("cuda", "<skipped/>", 0, "no test ran on the GPU"),
+        ("cuda", None, 5, "pytest ended with exit code 5"),
+        ("cpu", "", 3, "pytest ended with exit code 3"),
+        ("cpu", '<failure message="no"/>', 1, "1 failed"),
+    ],
+)
+def test_the_stage_of_tests_fails_where_none_ran(monkeypatch, device, case, code, reason):
+    cases = "" if case is None else f'<testcase classname="a" name="b">{case}</testcase>'
+
+    def run(command, **_):
+        report = next(word for word in command if word.startswith("--junitxml=")).partition("=")[2]
+        Path(report).write_text(f"<testsuite>{cases}</testsuite>")
+        return subprocess.CompletedProcess(command, code)
+
+    monkeypatch.setattr(subprocess, "run", run)
+    size = replace(SIZES["small"], device=device)
+    if reason:
+        with pytest.raises(stages.Missed, match=reason):
+            stages.gpu_tests(size)
+    else:
+        assert stages.gpu_tests(size)["failed"] == {}
 
 
 def test_the_cheapest_stage_runs_on_the_cpu():
