@@ -204,6 +204,7 @@ def test_what_the_last_session_stops_is_ended(keep, calls):
     one.button(key=STOP).click().run()
     two.button(key=STOP).click().run()
     until(one, lambda: calls.ended)
+    assert (calls.begun, calls.ended) == (1, 1)
 
 
 def test_a_failure_is_said_and_can_be_tried_again(keep, calls, monkeypatch):

@@ -52,7 +52,7 @@ def page(content: Mapping[str, Any] | None) -> str:
     else:
         results = from_json(content["stages"])
         lines += [machine_line(results, content["seconds"]), "", *stage_table(results)]
-        for section in (loop_section, inference_section, device_section, test_section):
+        for section in (loop_section, inference_section, device_section, gpu_tests_section):
             lines += section(results)
     return "\n".join(lines).rstrip() + "\n"
 
@@ -176,7 +176,7 @@ def device_section(results: Mapping[str, StageResult]) -> list[str]:
     return ["## Devices", "", *lines, ""] if lines else []
 
 
-def test_section(results: Mapping[str, StageResult]) -> list[str]:
+def gpu_tests_section(results: Mapping[str, StageResult]) -> list[str]:
     """Return what the tests said."""
     tests = figures_of(results, "tests")
     if not tests:
