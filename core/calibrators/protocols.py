@@ -25,7 +25,7 @@ PROTOCOLS = {
         "Exact",
         "Temperature and focal temperature both search T from 0.01 to 20, on the grids and between "
         "their points, focal temperature with γ from −0.95 to 10: neither is worse than on any "
-        "grid.",
+        "grid, when fewer than 65,536 rows are fitted on.",
     ),
     "grid": Protocol(
         "Grid with γ = 0",
