@@ -18,6 +18,7 @@ from core import progress
 
 Float = npt.NDArray[np.float64]
 Int = npt.NDArray[np.int64]
+Keys = npt.NDArray[np.uint64]
 Bool = npt.NDArray[np.bool_]
 Counts = npt.NDArray[Any]  # Any: rows are int64, or with weights float64
 T = TypeVar("T", bound=np.generic)
@@ -26,6 +27,29 @@ Scores = npt.NDArray[np.float16] | npt.NDArray[np.float32] | npt.NDArray[np.floa
 CHUNK_BYTES = 2**20  # of float64 scores worked on at a time: stays in cache, bounds memory
 MAPPED_BYTES = 2**26  # arrays from here on stay in the file they came from
 PASS_BYTES = 2**25  # of what compiled loops are given at a time: a call costs nothing beside it
+
+SORTED_BY_DIGITS = 2**16  # numbers from here on; fewer are sorted before the loops are loaded
+
+
+def sorted_keys(keys: Keys) -> Keys:
+    """Return whole numbers in ascending order, (N,) uint64."""
+    if keys.size < SORTED_BY_DIGITS:
+        return np.sort(keys)
+    from core.compiled.sorting import sort_keys
+
+    return sort_keys(keys.copy(), np.empty_like(keys))
+
+
+def ascending(values: Float) -> Float:
+    """Return numbers in ascending order, (N,) float64; NaN comes at either end."""
+    if values.size < SORTED_BY_DIGITS:
+        return np.sort(values)
+    from core.compiled.sorting import sort_keys, write_keys, write_values
+
+    keys, ordered = np.empty(values.size, dtype=np.uint64), np.empty(values.size)
+    write_keys(np.ascontiguousarray(values), keys)
+    write_values(sort_keys(keys, ordered.view(np.uint64)), ordered)
+    return ordered
 
 
 def row_chunks(n_rows: int, n_columns: int, n_bytes: int = CHUNK_BYTES) -> Iterator[slice]:

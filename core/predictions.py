@@ -529,11 +529,10 @@ def _logit_rows(predictions: Predictions) -> RowStats:
     real, predicted, tied = np.empty((3, n)), np.empty(n, dtype=np.int64), 0
     for rows in row_chunks(n, predictions.n_classes, PASS_BYTES):
         scores, labels = wide_enough(predictions.scores[rows]), predictions.labels[rows]
-        part = np.empty((3, labels.size))
-        tied += read_rows(scores, labels, part, predicted[rows])
-        real[:, rows] = part
-    real[1] -= np.log(real[0])
-    np.divide(1.0, real[0], out=real[0])
+        total, log_p_true, brier = real[:, rows]
+        tied += read_rows(scores, labels, total, log_p_true, brier, predicted[rows])
+        log_p_true -= np.log(total)
+        np.divide(1.0, total, out=total)
     return _kept_rows(predictions, real, predicted, tied)
 
 
@@ -552,11 +551,11 @@ def _probability_rows(predictions: Predictions) -> RowStats:
 
 def _kept_rows(predictions: Predictions, real: Float, predicted: Int, tied: int) -> RowStats:
     """Return, frozen, confidence, log p of the truth and Brier, (3, N), with the answers."""
-    confidence, log_p_true, brier = (frozen(row) for row in real)
+    confidence, log_p_true, brier = (shared(row) for row in real)
     return RowStats(
         confidence=confidence,
-        predicted=frozen(predicted),
-        correct=frozen(predicted == predictions.labels),
+        predicted=shared(predicted),
+        correct=shared(predicted == predictions.labels),
         log_p_true=log_p_true,
         brier=brier,
         tied=tied,

@@ -5,4 +5,5 @@ import core.compiled.merge
 import core.compiled.nodes
 import core.compiled.others
 import core.compiled.resamples
-import core.compiled.rows  # noqa: F401  compiles for the types that it names
+import core.compiled.rows
+import core.compiled.sorting  # noqa: F401  compiles for the types that it names

@@ -45,6 +45,7 @@ _FARTHEST = -1e100  # its cube is still finite
 
 _LOGITS = [f"Array({kind}, 2, 'C', readonly=True)" for kind in ("float32", "float64")]
 _LABELS = "Array(int64, 1, 'C', readonly=True)"
+_NUMBERS = "float64[::1], float64[::1], float64[::1]"
 _SUMMED = 4096  # rows summed one after another; rounding grows with it, not with the rows
 _SCANNED = 64  # columns looked through at a time for what few of them are
 _HELD = 4096  # probabilities held at a time where they are formed to be added up
@@ -112,8 +113,10 @@ def _power_sums(row: Row, top: float) -> tuple[float, float]:
     return total, squares
 
 
-@compiled(*(f"int64({logits}, {_LABELS}, float64[:, ::1], int64[::1])" for logits in _LOGITS))
-def read_rows(logits: Logits, labels: Int, real: Float, predicted: Int) -> int:
+@compiled(*(f"int64({logits}, {_LABELS}, {_NUMBERS}, int64[::1])" for logits in _LOGITS))
+def read_rows(
+    logits: Logits, labels: Int, total: Float, gap: Float, brier: Float, predicted: Int
+) -> int:
     """Fill in what a pass over the logits tells of each row; return how many answers are tied.
 
     Parameters
@@ -122,7 +125,7 @@ def read_rows(logits: Logits, labels: Int, real: Float, predicted: Int) -> int:
         Finite or -inf, C-contiguous.
     labels : (N,) int64
         In 0..K-1.
-    real : (3, N) float64
+    total, gap, brier : (N,) float64
         Written: the sum of exp(logit - largest); the true class's logit minus the largest; Brier.
     predicted : (N,) int64
         Written: the lowest class of the largest logit.
@@ -132,11 +135,10 @@ def read_rows(logits: Logits, labels: Int, real: Float, predicted: Int) -> int:
         row = logits[i]
         top = _largest(row)
         sharing, predicted[i] = _sharing(row, top)
-        total, squares = _power_sums(row, top)
-        gap = np.float64(row[labels[i]]) - np.float64(top)
-        real[0, i], real[1, i] = total, gap
-        of_true = exp_below(gap) / total
-        real[2, i] = max(squares / (total * total) - 2.0 * of_true + 1.0, 0.0)
+        total[i], squares = _power_sums(row, top)
+        gap[i] = np.float64(row[labels[i]]) - np.float64(top)
+        of_true = exp_below(gap[i]) / total[i]
+        brier[i] = max(squares / (total[i] * total[i]) - 2.0 * of_true + 1.0, 0.0)
         tied += int(sharing > 1)
     return tied
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from core.arrays import Float
+from core.arrays import Float, ascending
 from core.defaults import LEVEL
 from core.metrics.intervals import quantile, student
 from core.ood.separation import BothGroups, BothWeights, counted_rows, mean_variance
@@ -29,7 +29,7 @@ def placements(
 def _share_below(scores: Float, weights: Float | None, at: Float) -> Float:
     """Return the share of rows that lie below some scores, counting equal ones one half."""
     order = np.argsort(scores) if weights is not None else None
-    ordered = np.sort(scores) if order is None else scores[order]
+    ordered = ascending(scores) if order is None else scores[order]
     ends = np.searchsorted(ordered, at, "left"), np.searchsorted(ordered, at, "right")
     if weights is None:
         return np.asarray((ends[0] + ends[1]) / (2.0 * ordered.size))

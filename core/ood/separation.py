@@ -230,9 +230,8 @@ def _sorted(scores: Float, name: str) -> Float:
     """Return scores ascending, or refuse what cannot be ordered."""
     if scores.size == 0:
         raise Refused(RefusalCode.EMPTY, f"there are no {name} rows", "give at least one")
-    ordered = scores.astype(np.float64)
-    ordered.sort()
-    if not np.isfinite(ordered[[0, -1]]).all():  # infinities and NaN are sorted to the ends
+    ordered = arrays.ascending(scores.astype(np.float64))
+    if not np.isfinite(ordered[[0, -1]]).all():  # infinities and NaN stand there
         what = f"a score of the {name} rows is no finite number"
         raise Refused(RefusalCode.NONFINITE, what, "use another score, or leave such rows out")
     return ordered

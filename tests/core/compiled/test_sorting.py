@@ -1,0 +1,69 @@
+"""Sorting by digits against numpy's sort, bit by bit."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from core.arrays import SORTED_BY_DIGITS, Float, Keys, ascending, sorted_keys
+from core.compiled.sorting import sort_keys, write_keys, write_values
+
+WHOLE = st.integers(0, 2**64 - 1)
+NEAR = st.sampled_from((0, 1, 255, 256, 2**63 - 1, 2**63, 2**64 - 1))
+MANY = SORTED_BY_DIGITS + 3
+
+
+@given(st.lists(WHOLE | NEAR, min_size=1, max_size=300))
+def test_keys_ascend_as_numpy_sorts_them(keys: list[int]) -> None:
+    given_keys = np.array(keys, dtype=np.uint64)
+    out = sort_keys(given_keys.copy(), np.empty_like(given_keys))
+    assert out.tolist() == sorted(keys)
+
+
+@given(st.lists(st.floats(allow_nan=False), min_size=1, max_size=300))
+def test_keys_of_floats_ascend_with_them_and_come_back_bit_for_bit(values: list[float]) -> None:
+    numbers = np.array(values)
+    keys = np.empty(numbers.size, dtype=np.uint64)
+    write_keys(numbers, keys)
+    back = np.empty(numbers.size)
+    write_values(keys, back)
+    assert back.tobytes() == numbers.tobytes()
+    by_value = numbers[np.argsort(keys, kind="stable")]
+    assert (np.diff(by_value[np.isfinite(by_value)]) >= 0.0).all()
+    assert by_value.tolist() == sorted(values)
+
+
+def many(kind: str) -> Float:
+    """Return more numbers than are left to numpy."""
+    rng = np.random.default_rng(7)
+    drawn = {
+        "confidences": rng.beta(9, 1, MANY),
+        "both signs": rng.standard_normal(MANY) * 10.0 ** rng.integers(-300, 300, MANY),
+        "equal": np.full(MANY, 0.7),
+        "ties": rng.integers(0, 5, MANY) / 4.0,
+        "infinite": np.where(rng.random(MANY) < 0.1, -np.inf, rng.random(MANY)),
+    }
+    return drawn[kind]
+
+
+@pytest.mark.parametrize("kind", ["confidences", "both signs", "equal", "ties", "infinite"])
+def test_many_numbers_are_sorted_as_few_are(kind: str) -> None:
+    values = many(kind)
+    kept = values.copy()
+    assert ascending(values).tobytes() == np.sort(values).tobytes()
+    assert values.tobytes() == kept.tobytes()
+
+
+def test_many_keys_are_sorted_as_few_are_and_left_alone() -> None:
+    keys: Keys = many("confidences").view(np.uint64)
+    kept = keys.copy()
+    assert np.array_equal(sorted_keys(keys), np.sort(keys))
+    assert np.array_equal(keys, kept)
+
+
+def test_numbers_that_cannot_be_ordered_come_at_the_ends() -> None:
+    values = many("confidences")
+    values[[5, 9]] = np.nan, -np.nan
+    ends = ascending(values)[[0, -1]]
+    assert np.isnan(ends).any()
+    assert not np.isnan(np.delete(ascending(values), [0, -1])).any()
