@@ -1,0 +1,32 @@
+"""The dot plot, the runs beside it and the table of the Published page."""
+
+import streamlit as st
+
+from core.screens.published.view import PublishedView
+from pages.ui import pieces, widgets
+from pages.ui.published import choices
+
+
+def empty() -> None:
+    """Say that nothing fits, and offer the way back."""
+    widgets.eyebrow("Published")
+    pieces.draw("headline", "No published number fits these filters.")
+    st.button("Clear filters", key="published.clear", type="primary", on_click=choices.clear)
+
+
+def dots(view: PublishedView) -> None:
+    """Draw the dot plot, what runs beside it come to, and what is open about the metric."""
+    if view.figure is not None:
+        widgets.figure(view.figure)
+    for mark, text in view.beside:
+        pieces.draw("beside", mark, text)
+    if view.remark:
+        widgets.caption(view.remark)
+
+
+def table(view: PublishedView) -> None:
+    """Draw the table and offer every number as a file."""
+    widgets.title("In the papers")
+    widgets.scores("Published numbers", view.table.heads, view.table.written())
+    widgets.save(view.file, "published", "All numbers, CSV")
+    widgets.caption(view.caption)
