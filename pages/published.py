@@ -13,8 +13,11 @@ with frame.caught():
     top = st.container()
     with st.container(horizontal=True, vertical_alignment="bottom", key="controls"):
         filters = choices.filters(words)
+    figure, beside = st.container(), st.container()
+    with beside:
         runs = choices.beside(filters)
-    own = cache.own_runs(runs, filters.metric)
+    with figure:
+        own = cache.own_runs(runs, filters.metric)
     view = published_view(filters, words, own, cache.trained())
     if view is None:
         with top:
@@ -23,5 +26,9 @@ with frame.caught():
         with top:
             widgets.eyebrow(view.eyebrow)
             widgets.sentence(view.sentence)
-        figures.dots(view)
+        if view.figure is not None:
+            with figure:
+                widgets.figure(view.figure)
+        with beside:
+            figures.beside(view)
         figures.table(view)

@@ -12,7 +12,9 @@ from core.screens.kit.theme import Theme, axis, layout
 
 ROW_PX: Final = 27
 FRAME_PX: Final = 74
-NAME_CHARACTERS: Final = 30
+NAME_CHARACTERS: Final = 32
+CHARACTER_PX: Final = 6.6
+PAD: Final = 0.04  # of the axis, beside the outermost numbers
 SYMBOLS: Final = {
     "none": "circle",
     "ts": "circle",
@@ -58,16 +60,17 @@ def dot_plot(rows: Sequence[DotRow], theme: Theme, *, title: str, from_zero: boo
     from_zero : bool
         Whether the axis begins at 0.
     """
+    longest = max(len(_name(row)) for row in rows)
     settings = layout(theme, FRAME_PX + ROW_PX * len(rows))
-    settings["margin"] = {"l": 212, "r": 20, "t": 10, "b": 46}
+    settings["margin"] = {"l": 16 + CHARACTER_PX * longest, "r": 16, "t": 10, "b": 46}
     settings["xaxis"] = axis(
-        theme, title, rangemode="tozero" if from_zero else "normal", nticks=6, tickformat="~g"
+        theme, title, range=_reach(rows, from_zero=from_zero), nticks=6, tickformat="~g"
     )
     settings["yaxis"] = axis(
         theme,
         range=[len(rows) - 0.5, -0.5],
         tickvals=list(range(len(rows))),
-        ticktext=[_name(row) for row in rows],
+        ticktext=[_label(row) for row in rows],
         tickfont={"size": 12.5, "color": theme.ink},
         showgrid=False,
     )
@@ -77,8 +80,26 @@ def dot_plot(rows: Sequence[DotRow], theme: Theme, *, title: str, from_zero: boo
     return figure
 
 
+def _reach(rows: Sequence[DotRow], *, from_zero: bool) -> list[float]:
+    """Return the ends of the axis: all numbers and intervals, and a little more."""
+    ends = [
+        end
+        for row in rows
+        for dot in row.dots
+        for end in (dot.low, dot.value, dot.high)
+        if end is not None
+    ]
+    low, high = 0.0 if from_zero else min(ends), max(ends)
+    pad = PAD * (high - low or 1.0)
+    return [low if from_zero else low - pad, high + pad]
+
+
 def _name(row: DotRow) -> str:
-    name = safe(short(row.name, NAME_CHARACTERS))
+    return short(row.name, NAME_CHARACTERS)
+
+
+def _label(row: DotRow) -> str:
+    name = safe(_name(row))
     return f"<b>{row.mark.letter}</b> {name}" if row.mark else name
 
 

@@ -27,6 +27,11 @@ class Filters:
     methods: tuple[str, ...] = ()
     moment: Moment = "both"
 
+    @property
+    def one_kind(self) -> bool:
+        """Whether all numbers are of one metric, network and data set, and can be drawn."""
+        return bool(self.data and self.network and self.metric)
+
     def keeps(self, row: PublishedNumber) -> bool:
         """Whether a number was asked for."""
         of_row = (row.dataset, row.model, row.metric, row.paper)

@@ -107,7 +107,7 @@ class OwnRun:
         text = f"{self.name}: {lead}{with_interval(before, metric, unit)}"
         if after is None or after.value is None or self.numbers.temperature is None:
             return f"{text}."
-        fitted = f" (T = {two(self.numbers.temperature)})" if not words.measures else ""
+        fitted = f" (T = {two(self.numbers.temperature)})" if words.details else ""
         return f"{text}. {words.after}{fitted}, {with_interval(after, metric, unit)}."
 
 

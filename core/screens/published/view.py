@@ -20,6 +20,8 @@ from core.screens.published.words import (
     METHODS,
     NETWORKS,
     SETS,
+    SHAPES,
+    SHORT_PAPERS,
     PublishedWords,
     amount,
     higher_is_better,
@@ -32,6 +34,7 @@ MOST_ROWS: Final = 60  # of the table; the file has all
 MOST_DRAWN: Final = 40
 NO_INTERVALS: Final = "Papers print no intervals."
 DEVIATIONS: Final = "±: standard deviation of the paper’s trainings."
+TO_DRAW: Final = "Choose data, network and metric to draw them."
 OTHER_T: Final = "Each run’s T has the smallest validation NLL; papers chose T by validation ECE."
 FILE_COLUMNS: Final = (
     *(Column(key, key) for key in ("paper", "table", "dataset", "model", "method", "posthoc")),
@@ -72,18 +75,23 @@ def published_view(
     trained : sequence of TrainedRun
         Runs of the library that trained what the papers did.
     """
-    kept = [row for row in numbers(filters) if row.posthoc in words.posthoc]
+    kept = [
+        row
+        for row in numbers(filters)
+        if row.posthoc in words.posthoc and (words.details or row.metric in words.metrics)
+    ]
     shown = lines(kept)
     if not shown:
         return None
-    one_kind = bool(filters.data and filters.network and filters.metric)
-    figure = _figure(shown, filters, words, own) if one_kind else None
+    if filters.one_kind:
+        shown = _best_first(shown, filters.metric)
+    figure = _figure(shown, filters, words, own) if filters.one_kind else None
     return PublishedView(
         eyebrow=f"Published · {count(len(kept))} {'number' if len(kept) == 1 else 'numbers'}",
         sentence=_sentence(shown, filters, words),
         figure=figure,
-        beside=tuple((run.mark, _beside(run, filters, words)) for run in own if one_kind),
-        remark=_remark(filters, own) if one_kind and not words.metrics else "",
+        beside=tuple((run.mark, _beside(run, filters, words)) for run in own if filters.one_kind),
+        remark=_remark(filters, own) if filters.one_kind and words.details else "",
         table=_table(shown, filters, words, trained),
         caption=_caption(shown),
         file=partial(_file, kept, trained),
@@ -91,9 +99,11 @@ def published_view(
 
 
 def _sentence(shown: Sequence[Line], filters: Filters, words: PublishedWords) -> Sentence:
-    if not (filters.data and filters.network and filters.metric):
-        text = f"{_counted(len(shown), 'line')} from {_counted(len(_papers(shown)), 'paper')}."
-        return Sentence((Phrase(text),), _doubts(shown))
+    if not filters.one_kind:
+        n, papers = sum(len(line.numbers) for line in shown), _papers(shown)
+        source = PAPERS[papers[0]] if len(papers) == 1 else f"{len(papers)} papers"
+        second = " ".join(filter(None, (_doubts(shown), TO_DRAW)))
+        return Sentence((Phrase(f"{_counted(n, 'number')} from {source}."),), second)
     second = " ".join(filter(None, (_sources(shown), _doubts(shown), _spread(shown))))
     return Sentence((Phrase(_story(shown, filters, words)),), second)
 
@@ -128,9 +138,10 @@ def _story(shown: Sequence[Line], filters: Filters, words: PublishedWords) -> st
         f"{amount(line.numbers[posthoc])}{unit} with {in_sentence(line.method)}" for line in told
     ]
     best = ""
-    if len(alike) > 1:
+    n = len({line.method for line in alike})
+    if n > 1:
         end = "highest" if higher_is_better(filters.metric) else "lowest"
-        best = f", the {end} of {len(alike)} {words.variants}"
+        best = f", the {end} of {n} {words.variants}"
     after = ""
     if posthoc == "none" and all("ts" in line.numbers for line in told):
         scaled = " and ".join(f"{amount(line.numbers['ts'])}{unit}" for line in told)
@@ -144,6 +155,12 @@ def _base_and_best(alike: Sequence[Line], posthoc: str, metric: str) -> tuple[Li
     ranked = sorted(alike, key=lambda line: (bool(line.doubts), sign * line.numbers[posthoc].value))
     base = next((line for line in ranked if line.method in BASELINES), ranked[0])
     return (base,) if base is ranked[0] else (base, ranked[0])
+
+
+def _best_first(shown: Sequence[Line], metric: str) -> tuple[Line, ...]:
+    """Return the lines by their first number, the best one on top."""
+    sign = -1.0 if higher_is_better(metric) else 1.0
+    return tuple(sorted(shown, key=lambda line: sign * next(iter(line.numbers.values())).value))
 
 
 def _sources(shown: Sequence[Line]) -> str:
@@ -192,7 +209,7 @@ def _figure(
     drawn, several = shown[:MOST_DRAWN], len(_papers(shown)) > 1
     rows = [
         figures.DotRow(
-            name=_name(line) + (f" · {PAPERS[line.paper]}" if several else ""),
+            name=_name(line) + (f" · {SHORT_PAPERS[line.paper]}" if several else ""),
             dots=tuple(_dot(key, number, words) for key, number in line.numbers.items()),
         )
         for line in drawn
@@ -202,12 +219,13 @@ def _figure(
     unit = ", %" if in_percent(filters.metric) else ", nats"
     parts = [
         f"grey as trained, blue after a {words.correction}",
+        *(text for key, text in SHAPES.items() if any(key in line.numbers for line in drawn)),
         "hollow: in doubt" if any(line.doubts for line in drawn) else "",
         f"the first {len(drawn)} of {len(shown)}" if len(drawn) < len(shown) else "",
     ]
     return FigureCard(
         key="published",
-        title=f"{label} by {'way of training' if words.metrics else 'loss'}",
+        title=f"{label}, by {'loss' if words.details else 'way of training'}",
         explanation="; ".join(filter(None, parts)),
         draw=partial(
             figures.dot_plot,
@@ -309,7 +327,7 @@ def _row(
     )
     tables = f"{'tables' if len(line.tables) > 1 else 'table'} {', '.join(line.tables)}"
     cells: dict[str, Estimate | Cell] = {
-        key: _number_cell(number) for key, number in line.numbers.items()
+        key: _number_cell(number, words) for key, number in line.numbers.items()
     }
     cells |= {"doubt": _doubt_cell(line), "trained": _trained_cell(line, trained)}
     return TableRow(
@@ -319,14 +337,16 @@ def _row(
     )
 
 
-def _number_cell(number: PublishedNumber) -> Estimate:
+def _number_cell(number: PublishedNumber, words: PublishedWords) -> Estimate:
+    spread = f"± {number.std}" if number.std else ""
     notes = (
-        f"± {number.std}" if number.std else "",
+        spread,
         f"T {number.temperature}" if number.temperature else "",
         f"γ {number.gamma_ev}" if number.gamma_ev else "",
     )
     text = f"{amount(number)}{unit_after(number.metric)}"
-    return Estimate(text, note=", ".join(filter(None, notes)), reason=number.note)
+    note = ", ".join(filter(None, notes)) if words.details else spread
+    return Estimate(text, note=note, reason=number.note)
 
 
 def _doubt_cell(line: Line) -> Estimate:

@@ -35,7 +35,7 @@ NETWORKS: Final[Mapping[str, str]] = {
 }
 METHODS: Final[Mapping[str, str]] = {
     "ce": LOSSES["ce"].label,
-    "ce_wd": f"{LOSSES['ce'].label}, weight decay",
+    "ce_wd": f"{LOSSES['ce'].label} (weight decay)",
     "bce": "Binary cross-entropy",
     "brier": LOSSES["brier"].label,
     "mmce": LOSSES["mmce"].label,
@@ -73,6 +73,17 @@ OTHER_METRICS: Final[Mapping[str, str]] = {
     "ece_debias_30bins": "Debiased ECE, 30 bins",
     "ece_unspecified": "ECE, kind not stated",
     "auroc": "AUROC, out-of-distribution",
+}
+SHORT_PAPERS: Final[Mapping[str, str]] = {
+    "adafocal2022": "Ghosh 2022",
+    "fcl2024": "FCL 2024",
+    "komisarenko2024": "Komisarenko 2024",
+    "mukhoti2020iclr": "Mukhoti 2020",
+}
+SHAPES: Final[Mapping[str, str]] = {
+    "focal_ts": "diamond: after focal temperature",
+    "ets": "square: after ensemble temperature",
+    "spline": "triangle: after spline",
 }
 SETS: Final[Mapping[str, str]] = {"svhn": "SVHN", "cifar10c": "CIFAR-10-C"}
 
@@ -136,6 +147,8 @@ class PublishedWords:
         What a calibrator is called.
     variants : str
         What the methods are, in the plural.
+    details : bool
+        Whether temperatures and definitions are told.
     """
 
     metrics: Mapping[str, str]
@@ -144,6 +157,7 @@ class PublishedWords:
     after: str
     correction: str
     variants: str
+    details: bool
 
     def label(self, metric: str) -> str:
         """Return what a metric is called."""
@@ -161,6 +175,7 @@ TECHNICAL: Final = PublishedWords(
     after="After temperature scaling",
     correction="calibrator",
     variants="losses",
+    details=True,
 )
 OFF: Final = ("on average it is off by ", " points")
 PLAIN: Final = PublishedWords(
@@ -180,4 +195,5 @@ PLAIN: Final = PublishedWords(
     after="After one correction",
     correction="correction",
     variants="ways of training",
+    details=False,
 )

@@ -74,9 +74,7 @@ KIND: steps.StepKind[OwnStep, OwnNumbers] = steps.StepKind(
 
 
 def own_runs(runs: Sequence[cache.Run], metric: str) -> tuple[OwnRun, ...]:
-    """Return the runs whose numbers are known; none where the metric has no counterpart."""
-    if not metric or not definition(metric).metric:
-        return ()
+    """Return the runs whose numbers are known."""
     known = {
         step.run: result for step, result in steps.computed(_steps(runs, metric), KIND).items()
     }

@@ -6,7 +6,7 @@ from typing import cast
 import streamlit as st
 
 from core.errors import LibraryError
-from core.published import PAPERS
+from core.published import PAPERS, definition
 from core.screens.published.lines import (
     Filters,
     Moment,
@@ -27,7 +27,7 @@ MOST = 3  # runs beside
 LISTED = 200
 MOMENTS: dict[str, str] = {"both": "Both", "before": "As trained", "after": "After"}
 NAMES = ("data", "network", "measure", "paper", "moment")
-WIDTH = 190
+WIDTH = 168  # two abreast on a phone
 
 
 def filters(words: PublishedWords) -> Filters:
@@ -45,21 +45,27 @@ def filters(words: PublishedWords) -> Filters:
     asked = "" if metric == ALL else metric
     best = richest_paper(known, of_network, asked)
     paper = _select("Paper", "paper", list(PAPERS), best, PAPERS)
-    moment = controls.segments(
-        "Temperature" if not words.metrics else "Correction",
-        "moment",
-        list(MOMENTS),
-        "both",
-        MOMENTS,
-    )
+    with st.popover("More filters", key="published.more"):
+        moment, kept = _moment(words), _methods()
     return Filters(
         data=known,
         network=of_network,
         metric=asked,
         paper="" if paper == ALL else paper,
-        methods=_methods(),
-        moment=cast(Moment, moment),
+        methods=kept,
+        moment=moment,
     )
+
+
+def _moment(words: PublishedWords) -> Moment:
+    moment = controls.segments(
+        "Temperature" if words.details else "Correction",
+        "moment",
+        list(MOMENTS),
+        "both",
+        MOMENTS,
+    )
+    return cast(Moment, moment)
 
 
 def _select(
@@ -115,7 +121,12 @@ def clear() -> None:
 
 
 def beside(filters: Filters) -> list[cache.Run]:
-    """Draw the choice of runs beside the papers' numbers, and return them."""
+    """Draw the choice of runs beside the papers' numbers, and return them.
+
+    There is none where nothing is drawn, or where Candor has no metric of the same definition.
+    """
+    if not filters.one_kind or not definition(filters.metric).metric:
+        return []
     names = {draft.id: f"{draft.name} (draft)" for draft in session.drafts().values()}
     names |= {row.id: row.name for row in cache.openable(LISTED) if row.task == "multiclass"}
     chosen = [run_id for run_id in _chosen(filters) if run_id in names][:MOST]

@@ -1,4 +1,4 @@
-"""The dot plot, the runs beside it and the table of the Published page."""
+"""What the Published page draws: nothing to show, the runs beside, the table."""
 
 import streamlit as st
 
@@ -14,10 +14,8 @@ def empty() -> None:
     st.button("Clear filters", key="published.clear", type="primary", on_click=choices.clear)
 
 
-def dots(view: PublishedView) -> None:
-    """Draw the dot plot, what runs beside it come to, and what is open about the metric."""
-    if view.figure is not None:
-        widgets.figure(view.figure)
+def beside(view: PublishedView) -> None:
+    """Draw what runs beside the papers' come to, and what is open about the metric."""
     for mark, text in view.beside:
         pieces.draw("beside", mark, text)
     if view.remark:
