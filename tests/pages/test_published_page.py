@@ -1,6 +1,7 @@
-"""The Published page through app.py: its story, filters in the link, runs beside, nothing to show."""
+"""The Published page through app.py: story, filters in the link, runs beside, nothing to show."""
 
 from functools import partial
+from pathlib import Path
 
 import pytest
 
@@ -8,6 +9,7 @@ from core.configs import AuditConfig
 from core.library import SAMPLES, Library, RunSource, summarise
 from core.metrics.suite import audit
 from pages.ui.published.choices import FIRST_RUN
+from tests.core.library.builders import small_history
 from tests.pages.seen import fine, html, opened, said, table
 
 
@@ -16,11 +18,16 @@ def page(home):
     return partial(opened, "published")
 
 
+def sample():
+    return Library(Path("unused"), SAMPLES).get(FIRST_RUN)
+
+
 def test_a_fresh_home_opens_on_a_story_with_a_sample_beside(page):
     test = fine(page())
     text = said(test).replace("\u202f", " ")
     assert "ECE is 4.35 % with cross-entropy and 1.48 % with focal γ = 3" in text
-    assert "CIFAR-10 (JPEG), Cross-entropy: ECE is 4.4 %" in text
+    ece = sample().metrics["test"]["ece"]["value"]
+    assert f"CIFAR-10 (JPEG), Cross-entropy: ECE is {100 * ece:.1f} %" in text
     assert "network Small CNN, not ResNet-50" in text
     assert "own" not in test.query_params
     assert len(table(test, "Published numbers").split("<tr")) == 1 + 1 + 10
@@ -45,7 +52,7 @@ def test_a_link_restores_every_filter(page):
     assert "As trained" not in rows
     assert "CIFAR-10 (JPEG), AdaFocal: NLL is 0." in said(test)
     test.selectbox(key="widget.data").set_value("cifar10").run()
-    assert test.query_params["network"] == ["resnet110"]
+    assert test.query_params["network"] == "resnet110"
     assert "data" not in test.query_params
     assert "ResNet-110 on CIFAR-10" in html(fine(test))
 
@@ -75,15 +82,20 @@ def test_plain_words(page):
 
 
 def test_a_training_of_ones_own_is_named_in_its_row(page, home):
-    samples = Library(home, SAMPLES)
-    rows = samples.load(FIRST_RUN, "test")
-    config = {"data": "cifar10", "model": "resnet50_cifar", "loss": {"name": "flsd_53"}}
-    samples.keep(
+    library = Library(home, SAMPLES)
+    rows = library.load(FIRST_RUN, "test")
+    library.keep_trained(
         "My FLSD",
         {"test": rows},
         source=RunSource("x", "0" * 32),
         summary={"test": summarise(audit(rows, AuditConfig(metrics=("accuracy", "ece"))))},
-        config=config,
+        config={"data": "cifar10", "model": "resnet50_cifar", "loss": {"name": "flsd_53"}},
+        environment={},
+        history=small_history(),
+        run_id="mine",
     )
-    row = table(fine(page()), "Published numbers").split("FLSD-53")[1]
-    assert "yes: My FLSD" in row.split("</tr>")[0]
+    row = table(fine(page()), "Published numbers").split("FLSD-53")[1].split("</tr>")[0]
+    assert "yes: My FLSD" in row
+    metrics = sample().metrics["test"]
+    assert f"ECE {100 * metrics['ece']['value']:.1f} (" in row
+    assert f"accuracy {100 * metrics['accuracy']:.1f}" in row
