@@ -12,7 +12,7 @@ from core.screens.kit.theme import Theme, axis, layout
 
 ROW_PX: Final = 27
 FRAME_PX: Final = 74
-NAME_CHARACTERS: Final = 32
+NAME_CHARACTERS: Final = 34
 CHARACTER_PX: Final = 6.6
 PAD: Final = 0.04  # of the axis, beside the outermost numbers
 SYMBOLS: Final = {

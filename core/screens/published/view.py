@@ -35,7 +35,9 @@ MOST_DRAWN: Final = 40
 NO_INTERVALS: Final = "Papers print no intervals."
 DEVIATIONS: Final = "±: standard deviation of the paper’s trainings."
 TO_DRAW: Final = "Choose data, network and metric to draw them."
-OTHER_T: Final = "Each run’s T has the smallest validation NLL; papers chose T by validation ECE."
+OTHER_T: Final = (
+    "Each run’s T has the smallest validation NLL; papers mostly chose T by validation ECE."
+)
 FILE_COLUMNS: Final = (
     *(Column(key, key) for key in ("paper", "table", "dataset", "model", "method", "posthoc")),
     *(Column(key, key) for key in ("metric", "unit", "printed")),
@@ -160,7 +162,11 @@ def _base_and_best(alike: Sequence[Line], posthoc: str, metric: str) -> tuple[Li
 def _best_first(shown: Sequence[Line], metric: str) -> tuple[Line, ...]:
     """Return the lines by their first number, the best one on top."""
     sign = -1.0 if higher_is_better(metric) else 1.0
-    return tuple(sorted(shown, key=lambda line: sign * next(iter(line.numbers.values())).value))
+
+    def rank(line: Line) -> tuple[str, float]:
+        return line.ood_dataset, sign * next(iter(line.numbers.values())).value
+
+    return tuple(sorted(shown, key=rank))
 
 
 def _sources(shown: Sequence[Line]) -> str:
@@ -217,8 +223,10 @@ def _figure(
     rows += [row for row in (_own_row(run, filters.metric, words) for run in own) if row.dots]
     label = words.label(filters.metric)
     unit = ", %" if in_percent(filters.metric) else ", nats"
+    scaled = any(dot.posthoc != "none" for row in rows for dot in row.dots)
+    after = f", blue after a {words.correction}" if scaled else ""
     parts = [
-        f"grey as trained, blue after a {words.correction}",
+        f"grey as trained{after}",
         *(text for key, text in SHAPES.items() if any(key in line.numbers for line in drawn)),
         "hollow: in doubt" if any(line.doubts for line in drawn) else "",
         f"the first {len(drawn)} of {len(shown)}" if len(drawn) < len(shown) else "",
@@ -307,10 +315,8 @@ def _table(
     """Return the first lines, a column for each calibrator that one of them has."""
     listed = shown[:MOST_ROWS]
     keys = [key for key in words.posthoc if any(key in line.numbers for line in listed)]
-    doubts = [PageColumn("doubt", "In doubt")] if any(line.doubts for line in listed) else []
     columns = (
         *(PageColumn(key, words.posthoc[key]) for key in keys),
-        *doubts,
         PageColumn("trained", "Trained here"),
     )
     rows = tuple(_row(line, filters, words, trained) for line in listed)
@@ -329,11 +335,11 @@ def _row(
     cells: dict[str, Estimate | Cell] = {
         key: _number_cell(number, words) for key, number in line.numbers.items()
     }
-    cells |= {"doubt": _doubt_cell(line), "trained": _trained_cell(line, trained)}
+    cells["trained"] = _trained_cell(line, trained)
     return TableRow(
         name=_name(line),
         cells=cells,
-        notes=(" · ".join(filter(None, of_all)), f"{PAPERS[line.paper]}, {tables}"),
+        notes=(" · ".join(filter(None, of_all)), f"{PAPERS[line.paper]}, {tables}", _doubt(line)),
     )
 
 
@@ -349,12 +355,13 @@ def _number_cell(number: PublishedNumber, words: PublishedWords) -> Estimate:
     return Estimate(text, note=note, reason=number.note)
 
 
-def _doubt_cell(line: Line) -> Estimate:
+def _doubt(line: Line) -> str:
+    """Return why numbers of a line are in doubt; nothing where none is."""
     if not line.doubts:
-        return Estimate(text="")
-    whys = dict.fromkeys(number.why for number in line.doubts)
-    worst = "suspect" if any(n.doubt == "suspect" for n in line.doubts) else "uncertain"
-    return Estimate(worst, note="; ".join(whys))
+        return ""
+    whys = dict.fromkeys(why for number in line.doubts for why in number.why.split("; "))
+    worst = "Suspect" if any(n.doubt == "suspect" for n in line.doubts) else "Uncertain"
+    return f"{worst}: {'; '.join(whys)}."
 
 
 def _trained(number: Line | PublishedNumber, trained: Sequence[TrainedRun]) -> TrainedRun | None:

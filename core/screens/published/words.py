@@ -35,7 +35,7 @@ NETWORKS: Final[Mapping[str, str]] = {
 }
 METHODS: Final[Mapping[str, str]] = {
     "ce": LOSSES["ce"].label,
-    "ce_wd": f"{LOSSES['ce'].label} (weight decay)",
+    "ce_wd": "Weight decay",
     "bce": "Binary cross-entropy",
     "brier": LOSSES["brier"].label,
     "mmce": LOSSES["mmce"].label,
@@ -101,8 +101,8 @@ def short_metric(metric: str) -> str:
 
 
 def in_sentence(method: str) -> str:
-    """Return the name of a loss inside a sentence."""
-    name = METHODS[method]
+    """Return the name of a loss inside a sentence; what is printed as Weight Decay is one too."""
+    name = METHODS["ce" if method == "ce_wd" else method]
     return name[0].lower() + name[1:] if method in LOWER else name
 
 
@@ -147,6 +147,8 @@ class PublishedWords:
         What a calibrator is called.
     variants : str
         What the methods are, in the plural.
+    network, metric, method, moment : str
+        What the choices are called.
     details : bool
         Whether temperatures and definitions are told.
     """
@@ -157,6 +159,10 @@ class PublishedWords:
     after: str
     correction: str
     variants: str
+    network: str
+    metric: str
+    method: str
+    moment: str
     details: bool
 
     def label(self, metric: str) -> str:
@@ -175,6 +181,10 @@ TECHNICAL: Final = PublishedWords(
     after="After temperature scaling",
     correction="calibrator",
     variants="losses",
+    network="Network",
+    metric="Metric",
+    method="Losses",
+    moment="Temperature",
     details=True,
 )
 OFF: Final = ("on average it is off by ", " points")
@@ -195,5 +205,9 @@ PLAIN: Final = PublishedWords(
     after="After one correction",
     correction="correction",
     variants="ways of training",
+    network="Model",
+    metric="Measured",
+    method="Ways of training",
+    moment="Correction",
     details=False,
 )

@@ -35,18 +35,18 @@ def filters(words: PublishedWords) -> Filters:
     data = _select("Data", "data", list(DATA), FIRST_DATA, DATA)
     known = "" if data == ALL else data
     usual = usual_network(known)
-    network = _select("Network", "network", list(networks(known)), usual, NETWORKS)
+    network = _select(words.network, "network", list(networks(known)), usual, NETWORKS)
     of_network = "" if network == ALL else network
     offered = [
         key for key in metrics(known, of_network) if not words.metrics or key in words.metrics
     ]
     labels = {key: words.label(key) for key in offered}
-    metric = _select("Metric", "measure", offered, offered[0] if offered else ALL, labels)
+    metric = _select(words.metric, "measure", offered, offered[0] if offered else ALL, labels)
     asked = "" if metric == ALL else metric
     best = richest_paper(known, of_network, asked)
     paper = _select("Paper", "paper", list(PAPERS), best, PAPERS)
     with st.popover("More filters", key="published.more"):
-        moment, kept = _moment(words), _methods()
+        moment, kept = _moment(words), _methods(words)
     return Filters(
         data=known,
         network=of_network,
@@ -59,7 +59,7 @@ def filters(words: PublishedWords) -> Filters:
 
 def _moment(words: PublishedWords) -> Moment:
     moment = controls.segments(
-        "Temperature" if words.details else "Correction",
+        words.moment,
         "moment",
         list(MOMENTS),
         "both",
@@ -87,12 +87,12 @@ def _select(
     return value
 
 
-def _methods() -> tuple[str, ...]:
+def _methods(words: PublishedWords) -> tuple[str, ...]:
     """Draw the choice of losses; none chosen stands for all."""
     linked = [key for key in st.query_params.get("loss", "").split(",") if key in methods()]
     st.session_state["widget.loss"] = linked
     st.multiselect(
-        "Losses",
+        words.method,
         list(methods()),
         key="widget.loss",
         format_func=METHODS.__getitem__,
