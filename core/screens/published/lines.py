@@ -39,8 +39,12 @@ class Filters:
         return (
             all(not key or key == value for key, value in zip(asked, of_row, strict=True))
             and (not self.methods or row.method in self.methods)
-            and (self.moment == "both" or (self.moment == "before") == (row.posthoc == "none"))
+            and self.asks_for(row.posthoc)
         )
+
+    def asks_for(self, posthoc: str) -> bool:
+        """Whether numbers after a calibrator, or after none, were asked for."""
+        return self.moment == "both" or (self.moment == "before") == (posthoc == "none")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -126,7 +126,8 @@ def _story(shown: Sequence[Line], filters: Filters, words: PublishedWords) -> st
     posthoc = (
         "none" if any("none" in line.numbers for line in alike) else next(iter(alike[0].numbers))
     )
-    alike = [line for line in alike if posthoc in line.numbers]
+    known = [line for line in alike if posthoc in line.numbers]
+    alike = [line for line in known if not line.doubts] or known
     told = _base_and_best(alike, posthoc, filters.metric)
     parts = [f"{NETWORKS[filters.network]} on {DATA[filters.data]}"]
     if len(_papers(shown)) > 1:
@@ -143,7 +144,8 @@ def _story(shown: Sequence[Line], filters: Filters, words: PublishedWords) -> st
     n = len({line.method for line in alike})
     if n > 1:
         end = "highest" if higher_is_better(filters.metric) else "lowest"
-        best = f", the {end} of {n} {words.variants}"
+        sound = " not in doubt" if len(alike) < len(known) else ""
+        best = f", the {end} of {n} {words.variants}{sound}"
     after = ""
     if posthoc == "none" and all("ts" in line.numbers for line in told):
         scaled = " and ".join(f"{amount(line.numbers['ts'])}{unit}" for line in told)
@@ -152,9 +154,9 @@ def _story(shown: Sequence[Line], filters: Filters, words: PublishedWords) -> st
 
 
 def _base_and_best(alike: Sequence[Line], posthoc: str, metric: str) -> tuple[Line, ...]:
-    """Return the baseline and the best line, or that one alone; numbers in doubt come last."""
+    """Return the baseline and the best line, or the best one alone."""
     sign = -1.0 if higher_is_better(metric) else 1.0
-    ranked = sorted(alike, key=lambda line: (bool(line.doubts), sign * line.numbers[posthoc].value))
+    ranked = sorted(alike, key=lambda line: sign * line.numbers[posthoc].value)
     base = next((line for line in ranked if line.method in BASELINES), ranked[0])
     return (base,) if base is ranked[0] else (base, ranked[0])
 
@@ -220,7 +222,7 @@ def _figure(
         )
         for line in drawn
     ]
-    rows += [row for row in (_own_row(run, filters.metric, words) for run in own) if row.dots]
+    rows += [row for row in (_own_row(run, filters, words) for run in own) if row.dots]
     label = words.label(filters.metric)
     unit = ", %" if in_percent(filters.metric) else ", nats"
     scaled = any(dot.posthoc != "none" for row in rows for dot in row.dots)
@@ -258,12 +260,12 @@ def _dot(posthoc: str, number: PublishedNumber, words: PublishedWords) -> figure
     )
 
 
-def _own_row(run: OwnRun, metric: str, words: PublishedWords) -> figures.DotRow:
+def _own_row(run: OwnRun, filters: Filters, words: PublishedWords) -> figures.DotRow:
     scores = {"none": run.numbers.before, "ts": run.numbers.after}
     dots = (
-        _own_dot(key, score, metric, words)
+        _own_dot(key, score, filters.metric, words)
         for key, score in scores.items()
-        if score is not None and score.value is not None
+        if filters.asks_for(key) and score is not None and score.value is not None
     )
     return figures.DotRow(name=run.name, dots=tuple(dots), mark=run.mark)
 
