@@ -1,16 +1,21 @@
-"""What papers print for their own models: accuracy, AUROC of shifted inputs and of chest findings.
+"""What papers print for their own models, and what their metrics are called here.
 
 Numbers only, as they were printed; imports the standard library.
 """
 
 import csv
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Literal, get_args
 
 FILE: Final = Path(__file__).parents[1] / "assets" / "published" / "results.csv"
+Unit = Literal["percent", "fraction", "nats", "nats_x100"]
+Doubt = Literal["none", "uncertain", "suspect"]
+UNITS: Final[tuple[str, ...]] = get_args(Unit)
+DOUBTS: Final[tuple[str, ...]] = get_args(Doubt)
+IN_HUNDREDTHS: Final = ("percent", "nats_x100")
 PAPERS: Final = {
     "adafocal2022": "Ghosh et al. 2022",
     "fcl2024": "Focal calibration loss 2024",
@@ -36,7 +41,7 @@ METHODS: Final = {
 CORRUPTION: Final = ("gaussian_noise", 5)  # of CIFAR-10-C in Ghosh et al. 2022; others name none
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class PublishedNumber:
     """One number of a paper.
 
@@ -47,15 +52,19 @@ class PublishedNumber:
     dataset, model, method : str
         What was trained, on what, by which loss.
     posthoc : str
-        ``none``, or ``ts``: after temperature scaling.
+        ``none``; ``ts``, ``focal_ts``, ``ets`` or ``spline``: after that calibrator.
     metric : str
-        ``auroc``, ``accuracy`` or ``error``; of chest films ``auroc_FINDING``, ``auroc_mean``.
+        A key of `DEFINITIONS`; of chest films ``auroc_FINDING``, ``auroc_mean``.
+    unit : str
+        Of `printed` and `std`, one of `UNITS`.
+    printed, std, temperature, gamma_ev : str
+        Number, standard deviation, temperature and the gamma of focal temperature scaling as
+        printed, with trailing zeros; all but the first may be empty.
     ood_dataset : str
-        ``svhn`` or ``cifar10c`` for an AUROC, else empty.
-    value : float
-        A fraction.
-    digits : int
-        Decimals of the percentage as printed.
+        ``svhn`` or ``cifar10c`` for the AUROC of out-of-distribution inputs, else empty.
+    doubt, why : str
+        One of `DOUBTS`, and the reason where it is not ``none``: ``suspect`` contradicts another
+        number, ``uncertain`` may have been read wrongly.
     note : str
         What the paper says of the number, or leaves open.
     """
@@ -67,15 +76,91 @@ class PublishedNumber:
     method: str
     posthoc: str
     metric: str
+    unit: Unit
+    printed: str
+    std: str
+    temperature: str
+    gamma_ev: str
     ood_dataset: str
-    value: float
-    digits: int
+    doubt: Doubt
+    why: str
     note: str
+
+    @property
+    def value(self) -> float:
+        """The number as a fraction, or in nats."""
+        return float(self.printed) / (100.0 if self.unit in IN_HUNDREDTHS else 1.0)
+
+    @property
+    def digits(self) -> int:
+        """Decimals of a hundred times the value, as printed."""
+        decimals = len(self.printed.partition(".")[2])
+        return decimals if self.unit in IN_HUNDREDTHS else decimals - 2
 
     @property
     def source(self) -> str:
         """Paper and table, as printed."""
         return f"{PAPERS[self.paper]}, table {self.table}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Definition:
+    """What a metric of the papers corresponds to here.
+
+    Attributes
+    ----------
+    metric : str
+        The key of Candor's metric of the same definition, else empty: shown, never compared.
+    settings : mapping of str to str
+        Of the audit, where its defaults differ.
+    remark : str
+        What the papers leave open, or why nothing corresponds.
+    """
+
+    metric: str = ""
+    settings: Mapping[str, str] = field(default_factory=dict)
+    remark: str = ""
+
+
+DEFINITIONS: Final[Mapping[str, Definition]] = {
+    "ece_ew": Definition(metric="ece", remark="15 bins of equal width."),
+    "ece_em": Definition(
+        metric="ada_ece", remark="15 bins of equal mass, with the edges of the released code."
+    ),
+    "ece_sweep_em": Definition(metric="ece_sweep", remark="The papers do not state the norm."),
+    "ece_sweep_ew": Definition(remark="Candor’s sweep has bins of equal mass."),
+    "ece_debias": Definition(remark="The papers do not state the norm."),
+    "ece_debias_30bins": Definition(remark="The papers do not state the norm."),
+    "ece_unspecified": Definition(remark="The paper does not state which ECE this is."),
+    "smece": Definition(
+        metric="smece",
+        settings={"smece": "relplot"},
+        remark="By the grid of the released program; the paper defines another error, smCE.",
+    ),
+    "classwise_ece": Definition(
+        metric="classwise_ece", remark="Mean over classes; the paper does not state the bins."
+    ),
+    "mce": Definition(
+        metric="mce", remark="The worst of 15 bins, often one of a few images: no target."
+    ),
+    "nll": Definition(metric="nll", remark="In nats; Mukhoti et al. 2020 print 100 times that."),
+    "error": Definition(metric="error"),
+    "accuracy": Definition(metric="accuracy"),
+    "s99_share": Definition(
+        metric="s99_share", remark="The paper counts confidences above 0.99, Candor from 0.99 on."
+    ),
+    "s99_accuracy": Definition(
+        metric="s99_accuracy",
+        remark="The paper counts confidences above 0.99, Candor from 0.99 on.",
+    ),
+    "auroc": Definition(remark="Runs have theirs on the page Out of distribution."),
+}
+OF_A_FINDING: Final = Definition(remark="Runs have theirs on the page Chest X-ray.")
+
+
+def definition(metric: str) -> Definition:
+    """Return what a metric of the papers corresponds to here."""
+    return OF_A_FINDING if metric.startswith("auroc_") else DEFINITIONS[metric]
 
 
 @dataclass(frozen=True)
@@ -96,9 +181,7 @@ def rows() -> tuple[PublishedNumber, ...]:
 
 def _row(line: Mapping[str, str]) -> PublishedNumber:
     fields = {key: text for key, text in line.items() if key != "value"}
-    printed = line["value"]
-    digits = len(printed.partition(".")[2])
-    return PublishedNumber(**fields, value=float(printed) / 100.0, digits=digits)
+    return PublishedNumber(printed=line["value"], **fields)  # type: ignore[arg-type]
 
 
 def published(**criteria: str) -> tuple[PublishedNumber, ...]:

@@ -50,7 +50,7 @@ class TargetRows:
 
 def audit_split(source: Source, metrics: tuple[str, ...]) -> SplitAudit:
     """Return what the page of a split shows at first, with the product's defaults."""
-    predictions = _loaded(source)
+    predictions = loaded(source)
     several = predictions.task is Task.MULTILABEL
     rows = None if several else _read(predictions, 0.2, 0.4)
     with part(COUNT, 0.2 if several else 0.4, 1.0 if several else 0.6, _cells(predictions)):
@@ -66,21 +66,21 @@ def audit_split(source: Source, metrics: tuple[str, ...]) -> SplitAudit:
 
 def prepare_target(source: Source, target: int | None) -> TargetRows:
     """Return what diagrams of one target are read from."""
-    predictions = _loaded(source)
+    predictions = loaded(source)
     with part(READ, 0.2, 1.0, 2 * _cells(predictions)):
         return TargetRows(_prepared(predictions, target), predictions.outcomes(target))
 
 
 def audit_every_metric(source: Source) -> Audit:
     """Return the audit of a split with all metrics."""
-    predictions = _loaded(source)
+    predictions = loaded(source)
     # bins, cells, what chance would show, and once for each block of resamples
     blocks = -(-N_RESAMPLES_HEAVY * predictions.n // BLOCK_BYTES)
     with part(METRICS, 0.1, 1.0, (4 + blocks) * _cells(predictions)):
         return suite.audit(predictions, AuditConfig())
 
 
-def _loaded(source: Source) -> Predictions:
+def loaded(source: Source) -> Predictions:
     """Return the scores; a stored run is held against its digest."""
     if isinstance(source, Predictions):
         return source

@@ -34,12 +34,13 @@ COMPARE = Entry("compare", "Compare", ":material/compare_arrows:")
 XRAY = Entry("xray", "Chest X-ray", ":material/radiology:")
 TRAIN = Entry("train", "Train", ":material/model_training:")
 GAMMA = Entry("gamma", "Gamma dynamics", ":material/timeline:")
+PUBLISHED = Entry("published", "Published", ":material/article:")
 THEORY = Entry("theory", "Theory", ":material/menu_book:")
 SECTIONS: dict[str, tuple[Entry, ...]] = {
     "Audit": (HOME, EVALUATE, RELIABILITY, POSTHOC, OOD, COMPARE),
     "Clinic": (XRAY,),
     "Train": (TRAIN, GAMMA),
-    "Learn": (THEORY,),
+    "Learn": (PUBLISHED, THEORY),
 }
 
 

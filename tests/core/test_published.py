@@ -1,36 +1,135 @@
 """Numbers of the papers: read as printed, and put beside corresponding runs only."""
 
 import csv
+import os
+from collections import Counter
+from pathlib import Path
 
 import pytest
 
 from core.losses.catalogue import LOSSES
+from core.metrics import METRICS
 from core.models.catalogue import MODELS
 from core.published import (
+    DEFINITIONS,
+    DOUBTS,
     FILE,
     METHODS,
     PAPERS,
+    UNITS,
     auroc_rows,
+    definition,
     published,
     rows,
     subject,
 )
 from core.published import MODELS as PAPER_MODELS
 
+SHARED = Path(os.environ.get("CANDOR_SHARED", "/nowhere"))
 RESNET110 = {"data": "cifar10", "model": "resnet110_released"}
 
 
-def test_every_row_is_read_and_has_a_source():
+KEY = ("paper", "table", "dataset", "model", "method", "posthoc", "metric", "ood_dataset")
+AS_PRINTED = (*KEY, "std", "temperature", "gamma_ev")
+TABLES = {"komisarenko2024": 108, "mukhoti2020iclr": 1114, "fcl2024": 1020, "adafocal2022": 616}
+
+
+def test_every_row_is_read_once_and_lies_in_its_range():
     with FILE.open(newline="") as lines:
         raw = list(csv.DictReader(lines))
-    assert len(rows()) == len(raw) > 400
-    named = {row.metric for row in rows() if row.dataset != "chestxray14"}
-    assert named == {"auroc", "accuracy", "error"}
-    for row, line in zip(rows(), raw, strict=True):
-        assert f"{100 * row.value:.{row.digits}f}" == line["value"]
+    assert len(rows()) == len(raw) == 2858
+    assert Counter(row.paper for row in rows()) == TABLES
+    assert len({tuple(getattr(row, key) for key in KEY) for row in rows()}) == 2858
+    for row in rows():
         assert row.paper in PAPERS
-        assert 0.0 < row.value < 1.0
+        assert row.unit in UNITS
+        assert row.doubt in DOUBTS
+        assert (row.doubt == "none") == (not row.why)
+        assert definition(row.metric)
         assert (row.metric == "auroc") == bool(row.ood_dataset)
+        assert 0.0 < row.value <= (4.0 if row.metric == "nll" else 1.0)
+        assert not row.gamma_ev or row.posthoc == "focal_ts"
+        assert not row.temperature or 0.0 < float(row.temperature) < 5.0
+
+
+def test_units_stand_for_what_they_say():
+    """Mukhoti et al. print 100 times the NLL that Komisarenko and Kull print in nats."""
+    (scaled,) = published(
+        paper="mukhoti2020iclr",
+        metric="nll",
+        dataset="cifar10",
+        model="resnet50",
+        method="ce",
+        posthoc="ts",
+    )
+    (plain,) = published(
+        paper="komisarenko2024",
+        metric="nll",
+        dataset="cifar10",
+        model="resnet50",
+        method="ce",
+        posthoc="ts",
+    )
+    assert (scaled.unit, plain.unit) == ("nats_x100", "nats")
+    assert abs(scaled.value - plain.value) < 0.1
+    assert (scaled.digits, plain.digits) == (2, 0)
+    (chest,) = published(metric="auroc_hernia", method="fcl")
+    assert (chest.unit, chest.printed, chest.digits) == ("fraction", "0.9370", 2)
+    assert chest.value == pytest.approx(0.937)
+
+
+@pytest.mark.skipif(not (SHARED / "published").exists(), reason="needs the shared folder")
+def test_every_number_is_that_of_the_transcription():
+    with (SHARED / "published" / "results.csv").open(newline="") as lines:
+        truth = {tuple(line[key] for key in KEY): line for line in csv.DictReader(lines)}
+    assert len(truth) == len(rows())
+    for row in rows():
+        line = truth[tuple(getattr(row, key) for key in KEY)]
+        assert row.printed == line["value"]
+        assert tuple(getattr(row, key) for key in AS_PRINTED) == tuple(
+            line[key] for key in AS_PRINTED
+        )
+        hundred = "nats x 100" in line["note"]
+        assert (row.unit, line["unit"]) == (
+            ("nats_x100", "percent") if hundred else (line["unit"],) * 2
+        )
+        doubt = (
+            "suspect"
+            if "SUSPECT" in line["note"]
+            else "uncertain"
+            if "UNCERTAIN" in line["note"]
+            else "none"
+        )
+        assert row.doubt == doubt
+
+
+# The one table of definitions, written out again.
+SAME = {
+    "ece_ew": "ece",
+    "ece_em": "ada_ece",
+    "ece_sweep_em": "ece_sweep",
+    "smece": "smece",
+    "classwise_ece": "classwise_ece",
+    "mce": "mce",
+    "nll": "nll",
+    "error": "error",
+    "accuracy": "accuracy",
+    "s99_share": "s99_share",
+    "s99_accuracy": "s99_accuracy",
+}
+NEVER = {"ece_sweep_ew", "ece_debias", "ece_debias_30bins", "ece_unspecified", "auroc"}
+
+
+def test_metrics_are_compared_on_the_same_definition_only():
+    assert {key: DEFINITIONS[key].metric for key in DEFINITIONS if DEFINITIONS[key].metric} == SAME
+    assert {key for key in DEFINITIONS if not DEFINITIONS[key].metric} == NEVER
+    assert all(DEFINITIONS[key].remark for key in NEVER)
+    assert set(SAME.values()) <= set(METRICS)
+    assert {row.metric for row in rows() if not row.metric.startswith("auroc_")} == set(DEFINITIONS)
+    assert not definition("auroc_hernia").metric
+    assert {key: d.settings for key, d in DEFINITIONS.items() if d.settings} == {
+        "smece": {"smece": "relplot"}
+    }
 
 
 def test_numbers_as_the_papers_print_them():
@@ -100,8 +199,8 @@ FINDINGS = (
     *("pneumothorax", "consolidation", "edema", "emphysema", "fibrosis", "pleural_thickening"),
     "hernia",
 )
-COLUMNS = {"wang2017": 0.742, "yao2017": 0.798, "bce": 0.8440, "fcl": 0.8527}
-MEANS = {"wang2017": 0.7381, "yao2017": 0.8027, "bce": 0.8414, "fcl": 0.8528}
+COLUMNS = {"wang2017_baseline": 0.742, "yao2017_baseline": 0.798, "bce": 0.8440, "fcl": 0.8527}
+MEANS = {"wang2017_baseline": 0.7381, "yao2017_baseline": 0.8027, "bce": 0.8414, "fcl": 0.8528}
 
 
 def chest(finding):
@@ -113,7 +212,7 @@ def chest(finding):
 def test_chest_findings_as_printed():
     assert [row.value for row in chest("effusion")] == pytest.approx([0.784, 0.859, 0.8638, 0.8862])
     assert chest("mass")[2].source == "Focal calibration loss 2024, table 9"
-    assert len(published(dataset="chestxray14")) == 4 * (14 + 1)
+    assert len(published(dataset="chestxray14")) == 4 * (14 + 1) + 4  # ECE and MCE of two
     behind = [f for f in FINDINGS if chest(f)[3].value < chest(f)[2].value]
     assert behind == ["cardiomegaly", "infiltration", "pneumothorax", "pleural_thickening"]
 
@@ -125,4 +224,6 @@ def test_printed_averages_of_chest_findings_are_not_those_of_the_columns(method)
     assert mean == pytest.approx(MEANS[method], abs=5e-5)
     stated = chest("mean")[at]
     assert stated.value == pytest.approx(COLUMNS[method])
-    assert stated.note.endswith(f"{100 * mean:.2f}")
+    assert (stated.doubt == "suspect") == (method != "fcl")
+    if method != "fcl":
+        assert stated.why.endswith(f"{mean:.4f}")

@@ -35,13 +35,22 @@ PAGES = {
     "one finding": "/xray?run=digits-traits&show=finding",
     "one finding in plain words": "/xray?run=digits-traits&show=finding&plain=true",
     "train": "/train",
+    "published": "/published",
+    "published with doubts": "/published?data=cifar10&network=densenet121&measure=smece",
+    "nothing published": "/published?paper=komisarenko2024&moment=before",
     "theory": "/theory",
     "theory in three classes": "/theory?part=classes",
     "where print is wrong": "/theory?part=print",
     "one knob": "/theory?plain=true",
 }
 # What these draw is drawn by a page above as well, only more of it or less.
-SIBLINGS = {"compare plain", "post-hoc of labels", "gamma beside", "theory in three classes"}
+SIBLINGS = {
+    "compare plain",
+    "post-hoc of labels",
+    "gamma beside",
+    "published with doubts",
+    "theory in three classes",
+}
 # Every page once with something to show, and those that show films or ask for a checkpoint.
 FULL = {path.split("?")[0]: path for path in reversed(PAGES.values())}
 ONE_EACH = [*FULL.values(), "/xray", "/evaluate", "/ood"]

@@ -25,6 +25,7 @@ PAGES = (
     "xray",
     "train",
     "gamma",
+    "published",
     "theory",
 )
 MARKUP = (

@@ -13,7 +13,7 @@ from core.screens.ood import table as ood_table
 from core.screens.ood.table import SetRow
 from core.screens.ood.words import SetName
 from core.studies import ood as study
-from pages.ui import cache, picked_runs, state, widgets
+from pages.ui import cache, papers, picked_runs, state, widgets
 from pages.ui.ood import cache as cache_ood
 from pages.ui.ood.cache import OodQuestion, SplitSource
 from pages.ui.ood.sets import Sets, shifted
@@ -84,8 +84,9 @@ def _printed(run: cache.Run, name: SetName) -> tuple[PublishedNumber, ...]:
     """Return the papers' numbers for a run on a published set; a set of Candor's has none."""
     if name.shift is None:
         return ()
-    setting = cache_ood.in_papers(run)
-    return auroc_rows(setting, name.shift.kind, name.shift.corruption, name.shift.severity)
+    return auroc_rows(
+        papers.setting(run), name.shift.kind, name.shift.corruption, name.shift.severity
+    )
 
 
 def _other(

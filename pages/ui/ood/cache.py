@@ -6,12 +6,10 @@ from typing import Any
 
 import streamlit as st
 
-from core.errors import LibraryError, Notice, Refused
-from core.library import open_library
+from core.errors import Notice, Refused
 from core.library.manifest import role_of
 from core.metrics.records import Score
 from core.predictions import Predictions, Task
-from core.published import PaperSetting, subject
 from core.studies import ood as study
 from core.studies.ood import ConfidentRows, OodPair, ScoreSeparation, ShiftEffect
 from core.studies.posthoc import fitted_temperature
@@ -188,24 +186,3 @@ def _fitted(run: cache.Run) -> tuple[float | None, str]:
         return fitted_temperature(rows), ""
     except Refused as refusal:
         return None, refusal.what
-
-
-def in_papers(run: cache.Run) -> PaperSetting | None:
-    """Return what the run corresponds to in the papers.
-
-    An evaluation of all images of the data that a training here was made on is one of that
-    training; weights of unknown origin, and some of the images, correspond to nothing.
-    """
-    if run.draft or run.split != "test":
-        return None
-    try:
-        config = open_library().get(run.id).config or {}
-        weights = config.get("weights")
-        if weights is None:
-            return subject(config)
-        trained = open_library().get(weights["run"]).config if weights["run"] else None
-    except LibraryError:
-        return None
-    setting = subject(trained)
-    whole = config["limit"] is None and setting is not None and setting.dataset == config["data"]
-    return setting if whole else None

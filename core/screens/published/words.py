@@ -1,0 +1,213 @@
+"""What the papers' data, networks, losses and metrics are called, and the words of an edition."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from core.datasets.catalogue import DATASETS
+from core.losses.catalogue import LOSSES
+from core.metrics import METRICS
+from core.published import DEFINITIONS, PublishedNumber, definition
+from core.screens.kit.numbers import THIN
+
+DATA: Final[Mapping[str, str]] = {
+    **{key: DATASETS[key].label for key in ("cifar10", "cifar100", "tiny_imagenet")},
+    "imagenet": "ImageNet",
+    "20newsgroups": "20 Newsgroups",
+    "sst_binary": "SST, two classes",
+    "ag_news": "AG News",
+    "finsen": "FinSen",
+    "chestxray14": DATASETS["chestxray14"].label,
+}
+NETWORKS: Final[Mapping[str, str]] = {
+    "resnet50": "ResNet-50",
+    "resnet110": "ResNet-110",
+    "wide_resnet_26_10": "Wide-ResNet-26-10",
+    "densenet121": "DenseNet-121",
+    "gp_cnn": "Global-pooling CNN",
+    "tree_lstm": "Tree-LSTM",
+    "bert_base_uncased": "BERT base",
+    "chexnet_densenet121": "CheXNet",
+    "wang2017": "Wang et al. 2017",
+    "yao2017": "Yao et al. 2017",
+    "unnamed_row1": "Unnamed, row 1",
+    "unnamed_row2": "Unnamed, row 2",
+}
+METHODS: Final[Mapping[str, str]] = {
+    "ce": LOSSES["ce"].label,
+    "ce_wd": "Weight decay",
+    "bce": "Binary cross-entropy",
+    "brier": LOSSES["brier"].label,
+    "mmce": LOSSES["mmce"].label,
+    "ls_0.05": f"{LOSSES['ls'].label} 0.05",
+    **{f"focal_{gamma}": f"Focal γ = {gamma}" for gamma in (1, 2, 3, 7)},
+    "focal_unspecified": "Focal, variant not stated",
+    **{key: LOSSES[key].label for key in ("fls_531", "fls_532", "fla_532", "flsd_53")},
+    **{key: LOSSES[key].label for key in ("dual_focal", "fcl", "fcl_l1", "adafocal")},
+    **{f"adafocal_bins_{n}": f"AdaFocal, {n} bins" for n in (5, 10, 15, 20, 30, 50)},
+    "wang2017_baseline": "Wang et al. 2017",
+    "yao2017_baseline": "Yao et al. 2017",
+}
+LOWER: Final = (
+    "ce",
+    "ce_wd",
+    "bce",
+    "ls_0.05",
+    "dual_focal",
+    *(f"focal_{g}" for g in (1, 2, 3, 7)),
+)
+BASELINES: Final = ("ce", "ce_wd", "bce")
+POSTHOC: Final[Mapping[str, str]] = {
+    "none": "As trained",
+    "ts": "After temperature",
+    "focal_ts": "After focal temperature",
+    "ets": "After ensemble temperature",
+    "spline": "After spline",
+}
+OTHER_METRICS: Final[Mapping[str, str]] = {
+    "ece_ew": "ECE, equal width",
+    "ece_em": "ECE, equal mass",
+    "ece_sweep_em": "ECE sweep",
+    "ece_sweep_ew": "ECE sweep, equal width",
+    "ece_debias": "Debiased ECE",
+    "ece_debias_30bins": "Debiased ECE, 30 bins",
+    "ece_unspecified": "ECE, kind not stated",
+    "auroc": "AUROC, out-of-distribution",
+}
+SHORT_PAPERS: Final[Mapping[str, str]] = {
+    "adafocal2022": "Ghosh 2022",
+    "fcl2024": "FCL 2024",
+    "komisarenko2024": "Komisarenko 2024",
+    "mukhoti2020iclr": "Mukhoti 2020",
+}
+SHAPES: Final[Mapping[str, str]] = {
+    "focal_ts": "diamond: after focal temperature",
+    "ets": "square: after ensemble temperature",
+    "spline": "triangle: after spline",
+}
+SETS: Final[Mapping[str, str]] = {"svhn": "SVHN", "cifar10c": "CIFAR-10-C"}
+
+
+def metric_label(metric: str) -> str:
+    """Return the name of a metric of the papers."""
+    if metric.startswith("auroc_"):
+        return f"AUROC, {metric.removeprefix('auroc_').replace('_', ' ')}"
+    return OTHER_METRICS.get(metric) or METRICS[DEFINITIONS[metric].metric].label
+
+
+def short_metric(metric: str) -> str:
+    """Return the name of a metric inside a sentence."""
+    return metric_label(metric).partition(",")[0]
+
+
+def in_sentence(method: str) -> str:
+    """Return the name of a loss inside a sentence; what is printed as Weight Decay is one too."""
+    name = METHODS["ce" if method == "ce_wd" else method]
+    return name[0].lower() + name[1:] if method in LOWER else name
+
+
+def higher_is_better(metric: str) -> bool:
+    """Whether more of a metric is better."""
+    own = definition(metric).metric
+    return metric.startswith("auroc") or (bool(own) and METRICS[own].better == "higher")
+
+
+def in_percent(metric: str) -> bool:
+    """Whether a metric is written in percent; NLL is in nats."""
+    return metric != "nll"
+
+
+def amount(number: PublishedNumber) -> str:
+    """Return a number with the digits of print, in percent or nats, without a unit."""
+    if in_percent(number.metric):
+        return f"{100 * number.value:.{number.digits}f}"
+    return f"{number.value:.{number.digits + 2}f}"
+
+
+def unit_after(metric: str) -> str:
+    """Return what stands behind an amount."""
+    return f"{THIN}%" if in_percent(metric) else ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PublishedWords:
+    """How one edition of the page speaks.
+
+    Attributes
+    ----------
+    metrics : mapping of str to str
+        What can be chosen, with its name; empty for all, by their own names.
+    measures : mapping of str to tuple of str
+        How a sentence says an amount of a metric: what stands before it and behind it.
+    posthoc : mapping of str to str
+        Heads of the columns, by calibrator; others are left out.
+    after : str
+        How a sentence goes on to the numbers after a temperature.
+    correction : str
+        What a calibrator is called.
+    variants : str
+        What the methods are, in the plural.
+    network, metric, method, moment : str
+        What the choices are called.
+    details : bool
+        Whether temperatures and definitions are told.
+    """
+
+    metrics: Mapping[str, str]
+    measures: Mapping[str, tuple[str, str]]
+    posthoc: Mapping[str, str]
+    after: str
+    correction: str
+    variants: str
+    network: str
+    metric: str
+    method: str
+    moment: str
+    details: bool
+
+    def label(self, metric: str) -> str:
+        """Return what a metric is called."""
+        return self.metrics.get(metric) or metric_label(metric)
+
+    def measure(self, metric: str) -> tuple[str, str]:
+        """Return what stands before and behind an amount in a sentence."""
+        return self.measures.get(metric, (f"{short_metric(metric)} is ", unit_after(metric)))
+
+
+TECHNICAL: Final = PublishedWords(
+    metrics={},
+    measures={},
+    posthoc=POSTHOC,
+    after="After temperature scaling",
+    correction="calibrator",
+    variants="losses",
+    network="Network",
+    metric="Metric",
+    method="Losses",
+    moment="Temperature",
+    details=True,
+)
+OFF: Final = ("on average it is off by ", " points")
+PLAIN: Final = PublishedWords(
+    metrics={
+        "ece_ew": "Off by, on average",
+        "ece_em": "Off by, in groups of equal size",
+        "error": "Wrong answers",
+        "accuracy": "Right answers",
+    },
+    measures={
+        "ece_ew": OFF,
+        "ece_em": OFF,
+        "error": ("it is wrong ", " times in 100"),
+        "accuracy": ("it is right ", " times in 100"),
+    },
+    posthoc={"none": "As trained", "ts": "After one correction"},
+    after="After one correction",
+    correction="correction",
+    variants="ways of training",
+    network="Model",
+    metric="Measured",
+    method="Ways of training",
+    moment="Correction",
+    details=False,
+)

@@ -1,0 +1,101 @@
+"""The Published page through app.py: story, filters in the link, runs beside, nothing to show."""
+
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from core.configs import AuditConfig
+from core.library import SAMPLES, Library, RunSource, summarise
+from core.metrics.suite import audit
+from pages.ui.published.choices import FIRST_RUN
+from tests.core.library.builders import small_history
+from tests.pages.seen import fine, html, opened, said, table
+
+
+@pytest.fixture
+def page(home):
+    return partial(opened, "published")
+
+
+def sample():
+    return Library(Path("unused"), SAMPLES).get(FIRST_RUN)
+
+
+def test_a_fresh_home_opens_on_a_story_with_a_sample_beside(page):
+    test = fine(page())
+    text = said(test).replace("\u202f", " ")
+    assert "ECE is 4.35 % with cross-entropy and 1.48 % with focal γ = 3" in text
+    ece = sample().metrics["test"]["ece"]["value"]
+    assert f"CIFAR-10 (JPEG), Cross-entropy: ECE is {100 * ece:.1f} %" in text
+    assert "network Small CNN, not ResNet-50" in text
+    assert "own" not in test.query_params
+    assert len(table(test, "Published numbers").split("<tr")) == 1 + 1 + 10
+    test.multiselect(key="widget.own").set_value([]).run()
+    assert "Small CNN" not in said(fine(test))
+
+
+def test_a_link_restores_every_filter(page):
+    test = fine(
+        page(
+            data="cifar100",
+            network="resnet110",
+            measure="nll",
+            paper="mukhoti2020iclr",
+            moment="after",
+            loss="ce,mmce",
+            own="cifar10-adafocal",
+        )
+    )
+    rows = table(test, "Published numbers")
+    assert rows.count("Mukhoti et al. 2020") == 2
+    assert "As trained" not in rows
+    assert "CIFAR-10 (JPEG), AdaFocal: NLL is 0." in said(test)
+    test.selectbox(key="widget.data").set_value("cifar10").run()
+    assert test.query_params["network"] == "resnet110"
+    assert "data" not in test.query_params
+    assert "ResNet-110 on CIFAR-10" in html(fine(test))
+
+
+def test_a_metric_without_counterpart_is_shown_and_never_compared(page):
+    test = fine(page(measure="ece_debias", own=FIRST_RUN))
+    assert "Runs are not compared on this metric. The papers do not state the norm." in said(test)
+    assert "Small CNN" not in said(test)
+    assert "widget.own" not in {one.key for one in test.multiselect}
+
+
+def test_nothing_fits_and_the_way_back(page):
+    test = fine(page(paper="komisarenko2024", moment="before", loss="ce"))
+    assert "No published number fits these filters." in html(test)
+    test.button(key="published.clear").click().run()
+    assert "ECE is 4.35" in html(fine(test))
+    assert not set(test.query_params) & {"paper", "moment", "loss"}
+
+
+def test_plain_words(page):
+    test = fine(page(plain="true"))
+    assert "on average it is off by 4.35 points" in html(test)
+    assert list(test.selectbox(key="widget.measure").options)[:2] == [
+        "Off by, on average",
+        "Off by, in groups of equal size",
+    ]
+
+
+def test_a_training_of_ones_own_is_named_in_its_row(page, home):
+    library = Library(home, SAMPLES)
+    rows = library.load(FIRST_RUN, "test")
+    library.keep_trained(
+        "My FLSD",
+        {"test": rows},
+        source=RunSource("x", "0" * 32),
+        summary={"test": summarise(audit(rows, AuditConfig(metrics=("accuracy", "ece"))))},
+        config={"data": "cifar10", "model": "resnet50_cifar", "loss": {"name": "flsd_53"}},
+        environment={},
+        history=small_history(),
+        run_id="mine",
+    )
+    row = table(fine(page()), "Published numbers").split("FLSD-53")[1].split("</tr>")[0]
+    assert "yes: My FLSD" in row
+    metrics = sample().metrics["test"]
+    assert f"ECE {100 * metrics['ece']['value']:.1f} (" in row
+    assert f"accuracy {100 * metrics['accuracy']:.1f}" in row
