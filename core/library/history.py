@@ -62,7 +62,11 @@ class Tables:
             bins=BINS if self.bins else None,
             validation=None if self.validation is None else VALIDATION,
             epochs=self.n_epochs,
-            last={name: value if math.isfinite(value) else None for name, value in last.items()},
+            last={
+                name: value if math.isfinite(value) else None
+                for name, value in last.items()
+                if "." not in name  # parts of distributions are no scores
+            },
         )
 
 

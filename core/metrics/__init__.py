@@ -4,6 +4,7 @@ from core.metrics.classwise import classwise_ece
 from core.metrics.clinical.curve import e50, e90, emax, ici
 from core.metrics.clinical.fit import citl, intercept, slope
 from core.metrics.clinical.scores import brier_skill, spiegelhalter_z
+from core.metrics.lipschitz import pgap, smce
 from core.metrics.proper import brier, nll
 from core.metrics.ranking import auprc, auroc
 from core.metrics.records import Metric
@@ -157,6 +158,24 @@ METRICS: dict[str, Metric] = {
         better="lower",
         needs="outcomes",
         source="Blasiok & Nakkiran 2023",
+    ),
+    "smce": Metric(
+        function=smce,
+        label="smCE",
+        plain="The largest error that a smooth weighting of its certainty brings to light.",
+        range=UNIT,
+        better="lower",
+        needs="outcomes",
+        source="Blasiok et al. 2023, by linear program",
+    ),
+    "pgap": Metric(
+        function=pgap,
+        label="Post-processing gap",
+        plain="How much squared error a smooth correction of its certainty could take off.",
+        range=UNIT,
+        better="lower",
+        needs="outcomes",
+        source="Blasiok et al. 2023b, squared error",
     ),
     "ks": Metric(
         function=ks,

@@ -31,6 +31,7 @@ from core.metrics.intervals import (
     precision_interval,
     wilson,
 )
+from core.metrics.lipschitz import pgap, pgap_draws, smce, smce_draws, to_nodes
 from core.metrics.null_test import Null
 from core.metrics.ranked import Ranked
 from core.metrics.ranking import auprc, auroc, auroc_error
@@ -43,7 +44,7 @@ from core.predictions import Extents, Predictions
 BASIC = "basic bootstrap, lowered by the noise floor"
 BASIC_GAP = f"{BASIC}, reaching the signed gap's interval"
 # The other errors lie at or close to |mean gap| or above it: their intervals may reach its own.
-MAY_BE_BELOW_GAP = {"ace", "classwise_ece"}
+MAY_BE_BELOW_GAP = {"ace", "classwise_ece", "pgap"}  # the last is of squares
 UNWEIGHTED = {"mce", "ace"}  # a bin counts in them whatever its rows
 FEWEST = 5  # rows of either outcome that each bin should lead to expect, by simulation
 ROWS_DRAWN = 2_000_000  # by all resamples of the classwise ECE; more rows, fewer resamples
@@ -253,6 +254,25 @@ def smooth(prepared: PreparedTarget, *, method: str, level: float, n_resamples: 
     value = smece(prepared.ranked, method=method)
     measurement = (value, draws, centre, {"kernel": method})
     return _error_score(prepared, "smece", measurement, floor, level)
+
+
+def lipschitz(prepared: PreparedTarget, metric: str, *, level: float) -> Estimate:
+    """Return smCE or the post-processing gap; resamples move their claims to an even grid."""
+    resamples, n = prepared.resamples, prepared.ranked.total
+    cuts, rounds = resamples.cuts, min(prepared.n_resamples, defaults.N_RESAMPLES_HEAVY)
+    own = resamples.observed(cuts)
+    confidence = np.clip(own.confidence / own.count, 0.0, 1.0)
+
+    def draws_of(bins: binning.BinSums) -> Float:
+        gaps = to_nodes(np.atleast_2d(bins.gap)[:rounds], confidence)
+        if metric == "smce":
+            return smce_draws(gaps, n)
+        return pgap_draws(gaps, to_nodes(np.atleast_2d(bins.count)[:rounds], confidence), n)
+
+    floor = floor_of(draws_of(resamples.floor(cuts)))
+    value = (smce if metric == "smce" else pgap)(prepared.ranked)
+    draws, centre = draws_of(resamples.bootstrap(cuts)), float(draws_of(own)[0])
+    return _error_score(prepared, metric, (value, draws, centre, {}), floor, level)
 
 
 def classwise(

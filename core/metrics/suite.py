@@ -261,6 +261,8 @@ def _errors(
         "smece": lambda: estimates.smooth(
             prepared, method=config.smece, level=level, n_resamples=rounds
         ),
+        "smce": lambda: estimates.lipschitz(prepared, "smce", level=level),
+        "pgap": lambda: estimates.lipschitz(prepared, "pgap", level=level),
         "classwise_ece": lambda: estimates.classwise(
             prepared, predictions, n_bins=config.n_bins, level=level
         ),

@@ -39,7 +39,9 @@ LIBRARIES: Final = {
 }
 
 
-def build(name: str, *, n_outputs: int, channels: int, size: tuple[int, int]) -> nn.Module:
+def build(
+    name: str, *, n_outputs: int, channels: int, size: tuple[int, int], pretrained: bool = False
+) -> nn.Module:
     """Return a network with new weights, drawn from torch's global generator.
 
     Its forward takes float32 images (N, C, H, W), normalised, and returns logits (N, K).
@@ -54,12 +56,14 @@ def build(name: str, *, n_outputs: int, channels: int, size: tuple[int, int]) ->
         C >= 1 of the images.
     size : (int, int)
         Height and width of the images it will be given: what `input_size` says.
+    pretrained : bool
+        Begin with the weights that timm or torchvision give it; the last layer's are new.
 
     Raises
     ------
     UsageError
-        SETTING: an unknown network, no output or channel, images of another size, or a network
-        of timm whose logits do not come from one last layer.
+        DOWNLOAD: they cannot be fetched. SETTING: an unknown network, no output or channel, images
+        of another size, or a network of timm whose logits do not come from one last layer.
     """
     required = input_size(name, size)
     if size != required:
@@ -70,7 +74,7 @@ def build(name: str, *, n_outputs: int, channels: int, size: tuple[int, int]) ->
     if name in FORMS:
         return FORMS[name](channels, n_outputs)
     library, _, own_name = name.partition(":")
-    return LIBRARIES[library][0](own_name, channels, n_outputs)
+    return LIBRARIES[library][0](own_name, channels, n_outputs, pretrained)
 
 
 def outline(name: str, *, n_outputs: int, channels: int, size: tuple[int, int]) -> nn.Module:

@@ -1,6 +1,7 @@
-"""Networks of timm and torchvision by their own names, with new weights; torch."""
+"""Networks of timm and torchvision by their own names, new or pretrained; torch."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
 from difflib import get_close_matches
 from typing import Any, Final
 
@@ -20,7 +21,7 @@ ARGUMENTS: Final[dict[str, dict[str, Any]]] = {  # Any: keyword arguments
 STRANGE: Final = 1_000_003  # outputs that no layer has by chance
 
 
-def timm_model(name: str, channels: int, n_outputs: int) -> nn.Module:
+def timm_model(name: str, channels: int, n_outputs: int, pretrained: bool = False) -> nn.Module:
     """Return a network of timm.
 
     Parameters
@@ -47,7 +48,10 @@ def timm_model(name: str, channels: int, n_outputs: int) -> nn.Module:
             f"the logits of timm:{name} do not come from one last layer",
             "use another network",
         )
-    return timm.create_model(name, num_classes=n_outputs, in_chans=channels)
+    with fetching(f"timm:{name}"):
+        return timm.create_model(
+            name, num_classes=n_outputs, in_chans=channels, pretrained=pretrained
+        )
 
 
 def timm_size(name: str) -> tuple[int, int]:
@@ -68,7 +72,9 @@ def _refuse_unknown_to_timm(name: str) -> None:
     _refuse_unknown("timm", name, known)
 
 
-def torchvision_model(name: str, channels: int, n_outputs: int) -> nn.Module:
+def torchvision_model(
+    name: str, channels: int, n_outputs: int, pretrained: bool = False
+) -> nn.Module:
     """Return a network of torchvision.
 
     Its first convolution is made anew, as PyTorch draws it, for other than three channels.
@@ -81,9 +87,12 @@ def torchvision_model(name: str, channels: int, n_outputs: int) -> nn.Module:
     from torchvision import models  # type: ignore[import-untyped]
 
     _refuse_unknown("torchvision", name, models.list_models(module=models))
-    model: nn.Module = models.get_model(
-        name, weights=None, num_classes=n_outputs, **ARGUMENTS.get(name, {})
-    )
+    if pretrained:
+        model = _pretrained(name, n_outputs)
+    else:
+        model = models.get_model(
+            name, weights=None, num_classes=n_outputs, **ARGUMENTS.get(name, {})
+        )
     first = next(layer for layer in model.modules() if isinstance(layer, nn.Conv2d))
     if channels != first.in_channels:
         first.in_channels = channels
@@ -92,6 +101,37 @@ def torchvision_model(name: str, channels: int, n_outputs: int) -> nn.Module:
         )
         first.reset_parameters()
     return model
+
+
+def _pretrained(name: str, n_outputs: int) -> nn.Module:
+    """Return a network of torchvision with its default weights and a new last layer."""
+    from torchvision import models
+
+    with fetching(f"torchvision:{name}"):
+        model: nn.Module = models.get_model(name, weights="DEFAULT")
+    old = weighted_layers(model)[-1]
+    path = next(path for path, layer in model.named_modules() if layer is old)
+    new: nn.Module = (
+        nn.Linear(old.in_features, n_outputs)
+        if isinstance(old, nn.Linear)
+        else nn.Conv2d(old.in_channels, n_outputs, old.kernel_size)  # type: ignore[arg-type]
+    )
+    parent, _, last = path.rpartition(".")
+    setattr(model.get_submodule(parent), last, new)
+    return model
+
+
+@contextmanager
+def fetching(name: str) -> Iterator[None]:
+    """Refuse where pretrained weights cannot be fetched: UsageError DOWNLOAD."""
+    try:
+        yield
+    except (OSError, RuntimeError) as error:
+        raise UsageError(
+            "DOWNLOAD",
+            f"the pretrained weights of {name} cannot be fetched ({type(error).__name__})",
+            "connect to the network, put them into the cache of torch, or use new weights",
+        ) from error
 
 
 def torchvision_size(name: str) -> tuple[int, int]:

@@ -13,7 +13,7 @@ from core.defaults import SEED_MAX
 from core.errors import UsageError
 from core.fields import Field, JsonObject
 from core.losses.catalogue import LOSSES, REDUCTIONS, checked
-from core.models.catalogue import checked_model
+from core.models.catalogue import MODELS, checked_model
 from core.training.recipes import RECIPES
 
 PRECISIONS: Final = {
@@ -22,6 +22,16 @@ PRECISIONS: Final = {
     "16": "float16: float16 where it is safe, with gradients scaled; for GPUs without bfloat16.",
 }
 DEVICES: Final = {"auto": "Automatic", "cpu": "CPU", "cuda": "GPU"}
+KEEP: Final = {
+    "last": "Last",
+    "val_loss": "Lowest loss",
+    "val_nll": "Lowest NLL",
+    "val_error": "Lowest error",
+    "val_ece": "Lowest ECE",
+}  # of the validation set
+# Fields that came later, with the default under which older configs keep their digest.
+LATER: Final[JsonObject] = {"pretrained": False, "keep": "last"}
+LATER_SCHEDULE: Final[JsonObject] = {"patience": 5}
 MAX_NAME, MAX_BATCH = 300, 65_536
 
 
@@ -38,7 +48,9 @@ def is_path(root: str) -> bool:
 class OptimizerConfig:
     """Which optimiser steps, and how far."""
 
-    name: Annotated[str, Field("Optimiser", choices={"sgd": "SGD", "adamw": "AdamW"})] = "sgd"
+    name: Annotated[
+        str, Field("Optimiser", choices={"sgd": "SGD", "adam": "Adam", "adamw": "AdamW"})
+    ] = "sgd"
     lr: Annotated[
         float,
         Field(
@@ -62,14 +74,20 @@ class ScheduleConfig:
     name: Annotated[
         str,
         Field(
-            "Rate falls", choices={"step": "In steps", "cosine": "Cosine", "constant": "Constant"}
+            "LR schedule",
+            choices={
+                "step": "Steps",
+                "cosine": "Cosine",
+                "plateau": "Plateau",
+                "constant": "Constant",
+            },
         ),
     ] = "step"
     drops: Annotated[
         tuple[float, ...],
         Field(
-            "After shares of the epochs",
-            "Such as 0.43, 0.71.",
+            "Drops",
+            "Shares of the epochs, such as 0.43, 0.71.",
             allows=_rise,
             remedy="give ascending numbers between 0 and 1",
         ),
@@ -77,20 +95,32 @@ class ScheduleConfig:
     factor: Annotated[
         float,
         Field(
-            "Times",
-            "What the rate is multiplied by.",
+            "Decay factor",
+            "The learning rate is multiplied by it at each drop.",
             low=0,
             high=1,
             open_low=True,
             step=0.1,
         ),
     ] = 0.1
+    patience: Annotated[
+        int,
+        Field(
+            "Patience",
+            "Epochs without a lower validation loss before the rate drops.",
+            low=0,
+            high=10_000,
+        ),
+    ] = 5
 
     def share(self, epoch: int, n_epochs: int) -> float:
-        """Return the rate of an epoch, 0..n_epochs-1, as a share of the first."""
+        """Return the rate of an epoch, 0..n_epochs-1, as a share of the first.
+
+        A plateau is told by the training as it goes (`core.training.plateau`), not by the epoch.
+        """
         if self.name == "cosine":
             return 0.5 * (1.0 + math.cos(math.pi * epoch / n_epochs))
-        if self.name == "constant":
+        if self.name in {"constant", "plateau"}:
             return 1.0
         drops = (max(1, round(drop * n_epochs)) for drop in self.drops)
         return self.factor ** sum(epoch >= drop for drop in drops)
@@ -160,17 +190,24 @@ class TrainConfig:
         int, Field("Devices at once", "GPUs that share each batch.", low=1, high=64)
     ] = 1
     deterministic: Annotated[
-        bool, Field("Repeatable bits on a GPU", "Slower; a CPU repeats them anyway.")
+        bool, Field("Deterministic", "The same bits each time on a GPU, more slowly.")
     ] = False
     preset: Annotated[
         str | None, Field("Recipe", choices={name: r.label for name, r in RECIPES.items()})
     ] = None
+    pretrained: Annotated[
+        bool, Field("Pretrained weights", "ImageNet weights, for networks of timm or torchvision.")
+    ] = False
+    keep: Annotated[str, Field("Epoch kept", "Which weights the run has.", choices=KEEP)] = "last"
 
     def __post_init__(self) -> None:
         """Refuse settings outside their range, naming the value."""
         checked_data(self.data)
         checked_model(self.model)
         object.__setattr__(self, "loss", {"name": self.loss.get("name"), **checked(self.loss)})
+        if self.pretrained and self.model in MODELS:
+            what = f"{self.model} has no pretrained weights"
+            raise UsageError("SETTING", what, "use timm:NAME or torchvision:NAME, or new weights")
         entry, task = LOSSES[str(self.loss["name"])], DATASETS[self.data].task
         name = self.name or f"{entry.label}, {self.model} on {self.data}"
         object.__setattr__(self, "name", name)
@@ -191,7 +228,16 @@ class TrainConfig:
     def digest(self) -> str:
         """Digest of all that decides the numbers; a name or a folder does not."""
         decides = {key: v for key, v in self.to_json().items() if key not in {"name", "data_root"}}
+        decides = _without(decides, LATER)
+        decides["schedule"] = _without(decides["schedule"], LATER_SCHEDULE)
         return digest(repr(sorted(decides.items())))
+
+
+def _without(values: JsonObject, defaults: JsonObject) -> JsonObject:
+    """Return the values less those that are as in the defaults."""
+    return {
+        key: value for key, value in values.items() if key not in defaults or value != defaults[key]
+    }
 
 
 def from_json(data: object) -> TrainConfig:

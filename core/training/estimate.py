@@ -79,6 +79,8 @@ def basis(config: TrainConfig) -> TrainConfig:
         split_seed=0,
         devices=1,
         preset=None,
+        pretrained=False,
+        keep="last",
     )
 
 

@@ -20,7 +20,7 @@ from core.library.history import from_events
 from core.metrics.suite import audit
 from core.models.build import input_size
 from core.predictions import Predictions, ScoreKind
-from core.training import threads
+from core.training import checkpoint, threads
 from core.training.advice import advice
 from core.training.config import TrainConfig
 from core.training.folder import JobFolder
@@ -75,6 +75,10 @@ def trained(
     outcome = train(parts, folder, seconds=seconds)
     if not outcome.finished:
         return None
+    if parts.kept:
+        parts.take_kept()
+        if fabric.is_global_zero:  # what is evaluated later has the weights that are kept
+            checkpoint.save(folder.checkpoints, parts.epoch, parts.state())
     return parts, outcome, {name: _predictions(parts, name) for name in ("val", "test")}
 
 
@@ -96,8 +100,9 @@ def check_room(folder: JobFolder, parts: TrainingSetup) -> None:
         DISK_FULL.
     """
     weights = sum(value.nbytes for value in parts.net.state_dict().values())
-    moments = 2 if parts.config.optimizer.name == "adamw" else 1
-    needed = COPIES * (1 + moments) * weights
+    moments = 1 if parts.config.optimizer.name == "sgd" else 2
+    best = parts.config.keep != "last"
+    needed = COPIES * (1 + moments + best) * weights
     free = shutil.disk_usage(folder.path).free
     if free < needed:
         raise LibraryError(

@@ -19,10 +19,11 @@ from core.errors import Refused
 from core.library.history import from_events
 from core.losses.adafocal import BinFocal
 from core.losses.bins import GammaUpdate
-from core.training import checkpoint, threads
+from core.training import checkpoint, distributions, threads
 from core.training.folder import Epoch, JobFolder
 from core.training.images import Augmentation
 from core.training.measures import answers, measure
+from core.training.norms import row_gradient_norms
 from core.training.pace import TrainingProgress
 from core.training.parts import TrainingSetup, joined, predict, seed_all, share
 
@@ -44,11 +45,14 @@ class Sums:
         but those that float16 skips because a gradient left its range.
     p_true : list of tensor
         Probability of what is true, of each row as it was trained on.
+    answers : list of pairs of tensors
+        Confidence and correctness of the answers, as the rows were trained on.
     """
 
     loss: Tensor
     norms: Tensor
     p_true: list[Tensor]
+    answers: list[tuple[Tensor, Tensor]]
     n_steps: int = 0
 
     @classmethod
@@ -58,6 +62,7 @@ class Sums:
         return cls(
             torch.zeros((), dtype=double, device=device),
             torch.zeros(3, dtype=double, device=device),
+            [],
             [],
         )
 
@@ -117,6 +122,7 @@ def train(
         epoch.metrics |= {"seconds": spent, "images_per_second": len(parts.rows) / spent}
         epoch.metrics[threads.METRIC] = torch.get_num_threads()
         parts.epoch += 1
+        parts.note(epoch.metrics)
         if leads:
             keeps = 4 * logits.numel() * config.epochs <= VALIDATION_BYTES
             folder.record(epoch, logits.float().cpu().numpy() if keeps else None)
@@ -150,7 +156,7 @@ def _epoch(
     draws = draws.to(fabric.device)
     parts.loss.epoch_start(parts.epoch, config.epochs)
     for group in parts.optimizer.param_groups:
-        group["lr"] = config.lr(parts.epoch)
+        group["lr"] = parts.lr
     parts.model.train()
     sums, update, began, paused = Sums.zero(fabric.device), None, time.monotonic(), 0.0
     logits: Tensor | None = None
@@ -212,6 +218,7 @@ def _step(
     parts.optimizer.step()
     with torch.no_grad():
         p = loss.true_log_odds(logits.float(), targets).sigmoid()
+        sums.answers.append(loss.answers(logits, targets))
         _add(parts, sums, value if loss.reduction == "sum" else value * len(rows), norm, p)
 
 
@@ -241,8 +248,11 @@ def _record(parts: TrainingSetup, sums: Sums, update: GammaUpdate | None, logits
     p_true = torch.cat(sums.p_true)
     weight = parts.last_layer.weight
     assert isinstance(weight, Tensor)
+    confidence, correct = (
+        torch.cat(part).cpu().numpy() for part in zip(*sums.answers, strict=True)
+    )
     measured = {
-        "lr": parts.config.lr(parts.epoch),
+        "lr": parts.lr,
         "train_loss": float(sums.loss) / len(parts.rows),
         "train_p_true": float(p_true.double().mean()),
         "val_loss": _validation_loss(parts, logits),
@@ -250,6 +260,8 @@ def _record(parts: TrainingSetup, sums: Sums, update: GammaUpdate | None, logits
         "last_layer_norm": float(weight.detach().double().norm()),
         "grad_norm": norm / n_steps if n_steps else math.nan,
         "last_layer_grad_norm": last_norm / n_steps if n_steps else math.nan,
+        **distributions.reliability(confidence, correct),
+        **distributions.norm_histogram(row_gradient_norms(parts)),
     }
     bins = [] if update is None else _bins(parts.loss, update, p_true)
     return Epoch(parts.epoch, measured, bins)

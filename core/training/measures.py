@@ -75,8 +75,8 @@ def measure(model_answers: Answers) -> dict[str, float]:
     -----
     `val_nll` in nats, over all, right and wrong answers; `val_error`, `val_ece` (15 bins of equal
     width), `val_ece_em` (of equal mass) and `val_p_true` (mean probability of what is true) are
-    fractions; `val_entropy_wrong` in nats over wrong answers, as in figure 3 of Mukhoti et al.
-    2020.
+    fractions; `val_entropy_correct` and `val_entropy_wrong` in nats over right and over wrong
+    answers, as in figure 3 of Mukhoti et al. 2020.
     """
     ranked = Ranked.of(Outcomes(model_answers.confidence, model_answers.correct))
     nll, wrong = -model_answers.log_p_true, ~model_answers.correct
@@ -87,6 +87,7 @@ def measure(model_answers: Answers) -> dict[str, float]:
         "val_error": top_label.error(ranked),
         "val_ece": top_label.ece(ranked),
         "val_ece_em": top_label.ece_em(ranked),
+        "val_entropy_correct": _mean(model_answers.entropy[model_answers.correct]),
         "val_entropy_wrong": _mean(model_answers.entropy[wrong]),
         "val_p_true": _mean(np.exp(model_answers.log_p_true)),
     }

@@ -1,10 +1,11 @@
 """What trains together: network, optimiser, loss and device, and how ranks share a batch; torch."""
 
+import math
 import os
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,7 @@ from core.models.build import input_size, last_layer
 from core.training import threads
 from core.training.config import TrainConfig
 from core.training.images import Normalise
+from core.training.plateau import Plateau
 
 EVALUATED_AT_ONCE = 512  # images; fixed, since other sizes give other last bits
 FIXED = {
@@ -51,6 +53,10 @@ class TrainingSetup:
         Of the training part that are trained on.
     epoch, n_batches : int
         Trained so far.
+    plateau : Plateau
+        Of the validation loss so far.
+    kept : dict
+        Epoch, score and weights of the best epoch so far; empty where the last one is kept.
     """
 
     config: TrainConfig
@@ -65,6 +71,32 @@ class TrainingSetup:
     rows: Tensor
     epoch: int = 0
     n_batches: int = 0
+    plateau: Plateau = field(default_factory=Plateau)
+    kept: dict[str, Any] = field(default_factory=dict)  # Any: plain values and tensors
+
+    @property
+    def lr(self) -> float:
+        """The learning rate of the epoch to come."""
+        config = self.config
+        drops = self.plateau.drops if config.schedule.name == "plateau" else 0
+        return config.lr(self.epoch) * config.schedule.factor**drops
+
+    def note(self, measured: Mapping[str, float]) -> None:
+        """Take note of the scores of the epoch that just ended: its loss, and if it is kept."""
+        self.plateau.note(measured["val_loss"], self.config.schedule.patience)
+        if self.config.keep == "last":
+            return
+        value = measured[self.config.keep]
+        if math.isfinite(value) and value < self.kept.get("value", math.inf):
+            net = {
+                name: part.detach().cpu().clone() for name, part in self.net.state_dict().items()
+            }
+            self.kept = {"epoch": self.epoch, "value": value, "net": net}
+
+    def take_kept(self) -> None:
+        """Put the weights of the epoch that is kept into the network."""
+        if self.kept:
+            self.net.load_state_dict(self.kept["net"])
 
     @property
     def last_layer(self) -> nn.Module:
@@ -84,6 +116,8 @@ class TrainingSetup:
             "optimizer": self.optimizer.state_dict(),
             "loss": self.loss.state_dict(),
             "scaler": dict(self.fabric.strategy.precision.state_dict()),
+            "plateau": self.plateau.state(),
+            "kept": self.kept,
         }
 
     def restore(self, state: dict[str, Any]) -> None:
@@ -107,6 +141,7 @@ class TrainingSetup:
         self.loss.load_state_dict(state["loss"])
         self.fabric.strategy.precision.load_state_dict(state["scaler"])
         self.epoch, self.n_batches = state["epoch"], state["n_batches"]
+        self.plateau, self.kept = Plateau.of(state.get("plateau", {})), state.get("kept", {})
 
 
 def assemble(config: TrainConfig, data: SplitDataset, fabric: Fabric) -> TrainingSetup:
@@ -120,7 +155,13 @@ def assemble(config: TrainConfig, data: SplitDataset, fabric: Fabric) -> Trainin
     seed_all(config.seed, 0, 0)  # epochs count from 1 here
     size = input_size(config.model, data.size)
     n_outputs = len(data.class_names)
-    net = build_model(config.model, n_outputs=n_outputs, channels=data.channels, size=size)
+    net = build_model(
+        config.model,
+        n_outputs=n_outputs,
+        channels=data.channels,
+        size=size,
+        pretrained=config.pretrained,
+    )
     net = net.to(fabric.device, memory_format=torch.channels_last)  # type: ignore[call-overload]
     optimizer = _optimizer(config, net)
     rows = training_rows(config, len(data.train))
@@ -165,10 +206,9 @@ def training_rows(config: TrainConfig, n: int) -> Tensor:
 
 def _optimizer(config: TrainConfig, net: nn.Module) -> torch.optim.Optimizer:
     settings = config.optimizer
-    if settings.name == "adamw":
-        return torch.optim.AdamW(
-            net.parameters(), lr=settings.lr, weight_decay=settings.weight_decay
-        )
+    if settings.name in {"adam", "adamw"}:
+        kind = torch.optim.Adam if settings.name == "adam" else torch.optim.AdamW
+        return kind(net.parameters(), lr=settings.lr, weight_decay=settings.weight_decay)
     return torch.optim.SGD(
         net.parameters(),
         lr=settings.lr,

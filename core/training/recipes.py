@@ -52,4 +52,17 @@ RECIPES: Final[dict[str, Recipe]] = {
         _sgd(100, 64, [0.4, 0.6]),
         _SOURCE,
     ),
+    "chexnet": Recipe(
+        "CheXNet's recipe: Adam at 0.001, batches of 16, the rate divided by 10 where the "
+        "validation loss stops falling, the epoch with the lowest validation loss kept",
+        {
+            "epochs": 100,
+            "batch_size": 16,
+            "optimizer": {"name": "adam", "lr": 0.001, "weight_decay": 0.0},
+            "schedule": {"name": "plateau", "factor": 0.1, "patience": 5},
+            "keep": "val_loss",
+        },
+        "Rajpurkar et al. 2017. Its betas are 0.9 and 0.999, its weights pretrained; 100 epochs "
+        "and a patience of 5 are those of Focal calibration loss 2024, which begins at 0.0001",
+    ),
 }

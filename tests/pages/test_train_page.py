@@ -233,9 +233,12 @@ def test_what_cannot_be_trained_is_refused_beside_the_form_and_nothing_is_lost(
 
 
 def test_every_declared_field_stands_in_the_form(page):
-    test = page()
-    widgets = [*test.selectbox, *test.number_input, *test.text_input, *test.toggle]
-    drawn = {widget.key for widget in widgets}
+    test, drawn = page(), set()
+    for name, value in ((None, None), ("schedule", "plateau"), ("model", "by_name")):
+        if name:
+            test.selectbox(key=f"train.{name}").set_value(value).run()
+        widgets = [*test.selectbox, *test.number_input, *test.text_input, *test.toggle]
+        drawn |= {widget.key for widget in widgets}
     assert {FORM.key(name) for name in FORM.widgets} - drawn == set()
 
 

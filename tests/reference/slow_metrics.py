@@ -248,6 +248,41 @@ def smece(confidence, correct):
     return smece_at(confidence, correct, high)
 
 
+def smce(confidence, correct):
+    """The dual: move residuals along the line at the price of the way, or drop them at price 1."""
+    from scipy.optimize import linprog
+
+    values = sorted(set(confidence))
+    n, m = len(confidence), len(values)
+    residual = [
+        math.fsum(y - c for c, y in zip(confidence, correct, strict=True) if c == value) / n
+        for value in values
+    ]
+    # forward and backward flow between neighbours, then what is dropped of either sign
+    prices = [b - a for a, b in pairwise(values)] * 2 + [1.0] * (2 * m)
+    balance = np.zeros((m, len(prices)))
+    for j in range(m - 1):
+        balance[[j, j + 1], j] = 1, -1
+        balance[[j, j + 1], m - 1 + j] = -1, 1
+    balance[:, 2 * (m - 1) :] = np.hstack([np.eye(m), -np.eye(m)])
+    return linprog(prices, A_eq=balance, b_eq=residual, method="highs-ipm").fun
+
+
+def pgap(confidence, correct):
+    """The best corrected claims as a start and rises from 0 to twice the distance."""
+    from scipy.optimize import lsq_linear
+
+    near = [round(c, 9) for c in confidence]  # the solver knows no bounds without a width
+    values = sorted(set(near))
+    rises = np.tril(np.ones((len(values), len(values))))
+    rows = rises[[values.index(c) for c in near]]
+    most = [1.0] + [2.0 * (b - a) for a, b in pairwise(values)]
+    outcomes = np.array(correct, dtype=float)
+    best = lsq_linear(rows, outcomes, (0.0, most), method="bvls", tol=1e-14)
+    before = math.fsum((c - y) ** 2 for c, y in zip(confidence, correct, strict=True))
+    return (before - 2.0 * best.cost) / len(confidence)
+
+
 def lowess(confidence, correct):
     """Local lines over the nearest two thirds of the rows, row by row; within [0, 1]."""
     n = len(confidence)

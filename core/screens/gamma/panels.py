@@ -85,7 +85,7 @@ def small_multiples(
 
 
 def correspondence(grid: HistoryGrid, place: PanelChoice, theme: Theme) -> go.Figure:
-    """Draw C_train (line) and C_val (stars) of each bin, as in Ghosh et al. 2022, figure 2.
+    """Draw C_train, C_val (stars) and A_val (dashes) by bin: Ghosh et al. 2022, figures 2 and 3(d).
 
     An epoch in which no training row fell into a bin leaves a gap in its line.
     """
@@ -103,6 +103,7 @@ def correspondence(grid: HistoryGrid, place: PanelChoice, theme: Theme) -> go.Fi
             {"color": theme.quiet, "width": 1},
             {"symbol": "star", "size": 6, "color": theme.quiet, "maxdisplayed": 6 * len(now)},
         ),
+        ("A_val", _accuracy, {"color": theme.under, "width": 1.4, "dash": "dash"}, {"size": 1}),
     )
     traces = [
         _line(
@@ -123,6 +124,10 @@ def _gamma(grid: HistoryGrid) -> Float:
 
 def _train(grid: HistoryGrid) -> Float:
     return grid.train_confidence
+
+
+def _accuracy(grid: HistoryGrid) -> Float:
+    return grid.accuracy
 
 
 def _validation(grid: HistoryGrid) -> Float:

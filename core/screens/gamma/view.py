@@ -422,14 +422,14 @@ def correspondence_card(dynamics: GammaDynamics, place: PanelChoice) -> FigureCa
     lost = f" In {count(none)} cells no training row fell into the bin: a gap in the line."
     return FigureCard(
         key="gamma_train",
-        title="Does training certainty carry over to validation?",
-        explanation="solid: C_train, the true class of training rows in the bin; stars: C_val",
+        title="Training and validation confidence",
+        explanation="solid: C_train of the true class; stars: C_val; dashes: accuracy A_val",
         draw=partial(correspondence, grid, place),
         alt=(
             f"Training and validation confidence of each bin over the epochs; half of the pairs "
             f"lie within {middling} points.{lost if none else ''}"
         ),
         table=_table(grid, place.at),
-        caption=f"After {PAPER}, figure 2. Half of the pairs lie within {middling} points."
-        f"{lost if none else ''}",
+        caption=f"After {PAPER}, figures 2 and 3(d). Half of the pairs lie within {middling} points"
+        f".{lost if none else ''}",
     )

@@ -72,6 +72,14 @@ PANELS = (
         source=f"As {_MUKHOTI} 3(d): it falls as mistakes are made with more certainty",
     ),
     Measure(
+        key="entropy_right",
+        title="Entropy of right answers",
+        explanation="validation, nats",
+        unit="nats",
+        lines={"val_entropy_correct": ""},
+        source=f"Beside {_MUKHOTI} 3(d)",
+    ),
+    Measure(
         key="error",
         title="Error",
         explanation="validation",
@@ -87,6 +95,8 @@ PANELS = (
         lines={"val_ece": ""},
         source=f"As {_MUKHOTI} 3(g)",
     ),
+)
+MORE = (
     Measure(
         key="norm",
         title="Weight norm of the last layer",
@@ -95,8 +105,6 @@ PANELS = (
         lines={"last_layer_norm": ""},
         source=f"As {_MUKHOTI} 3(h)",
     ),
-)
-MORE = (
     Measure(
         key="loss",
         title="Loss",
@@ -134,6 +142,13 @@ PLAIN = (
         across="round",
     ),
 )
+BEST = {
+    "val_ece": "ECE",
+    "val_ece_em": "Equal-mass ECE",
+    "val_error": "Error",
+    "val_nll": "NLL",
+    "val_loss": "Loss",
+}
 _KINDS: dict[Unit, Kind] = {
     "share": "share",
     "points": "share",
@@ -228,6 +243,21 @@ def _card(
         ),
         caption=f"{measure.source}. {_so_far(runs[0], measure.across)}",
     )
+
+
+def best_epoch(run: TrainedRun, metric: str) -> str:
+    """Return after which epoch a metric of the validation set was lowest, and its last value."""
+    name = BEST[metric]
+    epoch, value = series(run.history).get(metric, (np.zeros(0, np.int64), np.zeros(0)))
+    at = np.flatnonzero(np.isfinite(value))
+    if not at.size:
+        return f"{name} was not recorded."
+    write = percent if metric in ("val_ece", "val_ece_em", "val_error") else three
+    low = at[value[at].argmin()]
+    best = f"{name} was lowest after epoch {count(int(epoch[low]))}: {write(float(value[low]))}"
+    if low == at[-1]:
+        return f"{best}, the last so far."
+    return f"{best}. After epoch {count(int(epoch[at[-1]]))} it is {write(float(value[at[-1]]))}."
 
 
 def _cell(value: float) -> float | None:

@@ -76,7 +76,7 @@ def _model() -> None:
         placeholder="resnet18, vit, convnext",
         filter_mode="contains",
     )
-    widgets.caption("With new weights, at the network's own image size.")
+    FORM.draw("pretrained")
 
 
 def _model_name(name: str) -> str:
@@ -128,7 +128,7 @@ def _preset(loss: str) -> None:
     presets = LOSSES[loss].presets
     form.put(f"values.{loss}", form.preset_of(loss))
     st.selectbox(
-        "Values of",
+        "Preset",
         [OWN, *presets],
         key=key(f"values.{loss}"),
         format_func=lambda name: "My own" if name == OWN else presets[name].label,
@@ -223,8 +223,11 @@ def _steps() -> None:
         FORM.draw("schedule", width=NARROW)
         if form.value("schedule") == "step":
             FORM.draw("drops", width=200)
+        if form.value("schedule") in {"step", "plateau"}:
             FORM.draw("factor")
-        for name in ("reduction", "clip_norm", "precision", "augment"):
+        if form.value("schedule") == "plateau":
+            FORM.draw("patience")
+        for name in ("keep", "reduction", "clip_norm", "precision", "augment"):
             FORM.draw(name)
 
 

@@ -16,6 +16,7 @@ from core.screens.kit.records import FigureCard, Sentence
 from core.screens.kit.text import short
 from core.screens.train import view as views
 from core.screens.train import words
+from core.screens.train.distributions import distribution_cards
 from core.screens.train.view import TrainedRun
 from core.screens.train.words import JobProgress
 from core.training import threads
@@ -179,12 +180,27 @@ def _curves(runs: Sequence[TrainedRun]) -> None:
         _panels(views.cards(views.PLAIN, runs), PLAIN_WIDTH)
         return
     _panels(views.cards(views.PANELS, runs))
-    with st.expander("Loss and learning rate", key="job.more"):
+    with st.expander("More curves", key="job.more"):
+        _best(runs[0])
         _panels(views.cards(views.MORE, runs))
-    widgets.caption(
-        "After each epoch on the validation part, which is not trained on; panels as in Mukhoti "
-        "et al. 2020, figures 1 and 3, where they stand for the test part."
-    )
+        _panels(distribution_cards(runs[0].history))
+    widgets.caption("After each epoch on the validation set. Panels as in Mukhoti et al. 2020.")
+
+
+def _best(run: TrainedRun) -> None:
+    """Say which epoch was best, by a metric that can be chosen."""
+    with st.container(horizontal=True, vertical_alignment="bottom", key="job.best"):
+        metric = state.choice("best", list(views.BEST), "val_ece")
+        st.selectbox(
+            "Best epoch by",
+            list(views.BEST),
+            key="widget.best",
+            format_func=views.BEST.__getitem__,
+            on_change=state.pick,
+            args=("best", "val_ece"),
+            width=200,
+        )
+        st.markdown(views.best_epoch(run, metric))
 
 
 def _key(runs: Sequence[TrainedRun]) -> None:

@@ -32,7 +32,18 @@ from tests.benchmarks.claims.designs import (
 )
 
 RESAMPLES, BINS, LEVEL, POPULATION = 300, 15, 0.95, 2_000_000
-ERRORS = ("ece", "ece_em", "ada_ece", "rmsce", "ece_debiased", "ece_sweep", "ks", "smece")
+ERRORS = (
+    "ece",
+    "ece_em",
+    "ada_ece",
+    "rmsce",
+    "ece_debiased",
+    "ece_sweep",
+    "ks",
+    "smece",
+    "smce",
+    "pgap",
+)
 BY_BIN = {"mce": largest_gap, "ace": average_gap}
 SKILLS = {
     "rare 1 %, calibrated": rare(1.0),

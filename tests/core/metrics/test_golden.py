@@ -13,6 +13,7 @@ Which golden definition is which of ours:
 | vc_l2_plugin* | rmsce's statistic over equal-mass bins |
 | sweep_em, ece_sweep_em_p1 | ece_sweep |
 | smece_exact; relplot_* | smece; its relplot option |
+| smCE_lp; pgap_squared | smce; pgap and smce |
 | nll, brier_sum, ks_top, s99, signed_gap | nll, brier, ks, s99_*, Ranked.gap |
 """
 
@@ -23,7 +24,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from core.metrics import METRICS, binning, smooth, top_label
+from core.metrics import METRICS, binning, lipschitz, smooth, top_label
 from core.metrics.ranked import Ranked
 from core.predictions import Predictions, ScoreKind, Task
 
@@ -68,8 +69,10 @@ DIFFERENT = {
 
 def predictions(name):
     name = name.removesuffix("_top")
-    if name == "bin400":
-        return Predictions(Task.BINARY, ScoreKind.SIGMOID, INPUTS["bin400_p"], INPUTS["bin400_y"])
+    if name.startswith("bin4"):
+        every = slice(None, None, {"bin400": 1, "bin40": 10}[name])
+        p, y = INPUTS["bin400_p"][every], INPUTS["bin400_y"][every]
+        return Predictions(Task.BINARY, ScoreKind.SIGMOID, p, y)
     if name.startswith("mc"):
         return Predictions(
             Task.MULTICLASS,
@@ -128,6 +131,11 @@ OTHERS = {
     "relplot_smECE_width": lambda rows: smooth.relplot_smece(ranked_of(rows))[1],
     "relplot_sigma005": lambda rows: smooth.relplot_smece_at(ranked_of(rows), 0.05),
     "smece_exact": lambda rows: smooth.smece(ranked_of(rows)),
+    "smCE_lp": lambda rows: lipschitz.smce(ranked_of(rows)),
+    "pgap_squared": lambda rows: {
+        "pgap": lipschitz.pgap(ranked_of(rows)),
+        "smCE": lipschitz.smce(ranked_of(rows)),
+    },
     "nll": lambda rows: METRICS["nll"].function(rows),
     "brier_sum": lambda rows: METRICS["brier"].function(rows),
     "brier_meanKN": lambda rows: METRICS["brier"].function(rows) / rows.n_classes,

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn import metrics as sklearn_metrics
 
-from core.metrics import METRICS
+from core.metrics import METRICS, lipschitz
 from core.metrics.ranked import Ranked
 from core.metrics.smooth import smece
 from core.predictions import Outcomes, Predictions, ScoreKind, Task
@@ -14,7 +14,19 @@ from tests.reference import slow_metrics
 
 OF_OUTCOMES = [name for name, metric in METRICS.items() if metric.needs != "scores"]
 OF_SCORES = [name for name, metric in METRICS.items() if metric.needs == "scores"]
-BOTH_BOUNDED = ("ece", "ece_em", "mce", "ace", "rmsce", "ece_debiased", "smece", "ks", "aurc")
+BOTH_BOUNDED = (
+    "ece",
+    "ece_em",
+    "mce",
+    "ace",
+    "rmsce",
+    "ece_debiased",
+    "smece",
+    "smce",
+    "pgap",
+    "ks",
+    "aurc",
+)
 BOTH_BOUNDED += ("ici", "e50", "e90", "emax")
 FITTED = ("citl", "slope", "intercept")  # against statsmodels in test_clinical_fit
 
@@ -113,6 +125,34 @@ def test_smece_agrees_with_the_sum_over_rows_and_mirror_images(spread):
     assert value("smece", confidence, correct) == pytest.approx(slow, rel=2e-5)
 
 
+def test_smooth_corrections_by_hand():
+    # 0.4 came true, 0.6 did not: residuals 0.6 and -0.6, but values there differ by 0.2 at most.
+    # So w is worth 0.6 * 0.2 / 2, and h = 0.1 and -0.1 takes off 2 * 0.1 * 0.6 - 0.1^2.
+    assert value("smce", [0.4, 0.6], [True, False]) == pytest.approx(0.06, abs=1e-12)
+    assert value("pgap", [0.4, 0.6], [True, False]) == pytest.approx(0.11, abs=1e-12)
+    # 0 came true, 1 did not: w turns from 1 to 0 on the way, h from 1/2 to -1/2
+    assert value("smce", [0.0, 1.0], [True, False]) == pytest.approx(0.5, abs=1e-12)
+    assert value("pgap", [0.0, 1.0], [True, False]) == pytest.approx(0.75, abs=1e-12)
+
+
+def test_smooth_corrections_of_many_claims_stay_near_those_of_each(monkeypatch):
+    rng = np.random.default_rng(3)
+    confidence = rng.random(1_500)
+    correct = rng.random(1_500) < confidence**1.3
+    exact = {name: value(name, confidence, correct) for name in ("smce", "pgap")}
+    monkeypatch.setattr(lipschitz, "MOST", 100)  # as 30,000 claims would be taken together
+    for name, most in (("smce", 1 / 100), ("pgap", 4 / 100)):
+        merged = value(name, confidence, correct)
+        assert merged != exact[name]
+        assert abs(merged - exact[name]) <= most
+    gaps = lipschitz.to_nodes(
+        (confidence - correct)[np.argsort(confidence)][None], np.sort(confidence)
+    )
+    weight = lipschitz.to_nodes(np.ones((1, 1_500)), np.sort(confidence))
+    assert lipschitz.smce_draws(gaps, 1_500)[0] == pytest.approx(exact["smce"], abs=0.5 / 64)
+    assert lipschitz.pgap_draws(gaps, weight, 1_500)[0] == pytest.approx(exact["pgap"], abs=2 / 64)
+
+
 def test_smece_keeps_the_mass_at_the_ends():
     # half the rows say 1 and are wrong one time in four, half say 0 and are never right; whatever
     # the bandwidth, the smoothed gap is positive everywhere, so its integral is the mean gap 1/8
@@ -175,13 +215,28 @@ def test_binned_errors_are_at_least_the_mean_gap(rows):
     assert value("rmsce", confidence, correct) >= value("ece", confidence, correct) - 1e-12
     assert value("mce", confidence, correct) >= value("ece", confidence, correct) - 1e-12
     assert value("smece", confidence, correct) >= gap - 1e-6
+    smce, pgap = value("smce", confidence, correct), value("pgap", confidence, correct)
+    assert gap - 1e-9 <= smce
+    assert smce**2 - 1e-9 <= pgap <= 2 * smce + 1e-9  # Blasiok et al. 2023b, theorem 2.4
 
 
 @settings(max_examples=20)
 @given(rows=ROWS)
 @pytest.mark.parametrize(
     "name",
-    ["accuracy", "ece", "mce", "ace", "rmsce", "ks", "smece", "auroc", "brier_skill"],
+    [
+        "accuracy",
+        "ece",
+        "mce",
+        "ace",
+        "rmsce",
+        "ks",
+        "smece",
+        "smce",
+        "pgap",
+        "auroc",
+        "brier_skill",
+    ],
 )
 def test_doubling_the_rows_changes_nothing(name, rows):
     confidence, correct = zip(*rows, strict=True)

@@ -137,3 +137,22 @@ def test_networks_without_one_head_are_refused(torch, name):
 
     with pytest.raises(UsageError, match=f"timm:{name} do not come from one last layer"):
         build(f"timm:{name}", n_outputs=7, channels=3, size=input_size(f"timm:{name}", (8, 8)))
+
+
+def test_pretrained_weights_are_those_of_the_file_but_for_the_last_layer(
+    torch, tmp_path, monkeypatch
+):
+    from torchvision import models
+
+    from core.models.by_name import torchvision_model
+
+    monkeypatch.setenv("TORCH_HOME", str(tmp_path))
+    there = models.get_model("shufflenet_v2_x0_5", weights=None)
+    url = models.get_model_weights("shufflenet_v2_x0_5").DEFAULT.url
+    (tmp_path / "hub" / "checkpoints").mkdir(parents=True)
+    torch.save(there.state_dict(), tmp_path / "hub" / "checkpoints" / url.rpartition("/")[2])
+    net = torchvision_model("shufflenet_v2_x0_5", 3, 7, pretrained=True)
+    own, given = net.state_dict(), there.state_dict()
+    assert own["fc.weight"].shape == (7, 1024)
+    for name in given.keys() - {"fc.weight", "fc.bias"}:
+        assert torch.equal(own[name], given[name])

@@ -15,7 +15,7 @@ from core.datasets.catalogue import DATASETS
 from core.errors import UsageError
 from core.losses.catalogue import LOSSES
 from core.predictions import Task
-from core.training.config import OptimizerConfig, ScheduleConfig, TrainConfig, from_json
+from core.training.config import KEEP, OptimizerConfig, ScheduleConfig, TrainConfig, from_json
 from core.training.recipes import RECIPES
 
 ROOT = Path(__file__).parents[3]
@@ -27,7 +27,8 @@ EXAMPLE = """
           "s_th": 0.2, "update_every": "epoch"},
  "epochs": 40, "batch_size": 128,
  "optimizer": {"name": "sgd", "lr": 0.05, "momentum": 0.9, "weight_decay": 0.0005},
- "schedule": {"name": "step", "drops": [0.43, 0.71], "factor": 0.1}, "reduction": "mean",
+ "schedule": {"name": "step", "drops": [0.43, 0.71], "factor": 0.1, "patience": 5},
+ "reduction": "mean",
  "clip_norm": null, "augment": true, "precision": "32", "seed": 0, "split_seed": 0,
  "device": "auto", "preset": null}
 """
@@ -49,7 +50,7 @@ def test_the_printed_example_is_read_and_comes_back():
     config = from_json(given_)
     back = config.to_json()
     assert {key: back[key] for key in given_} == given_
-    assert set(back) - set(given_) == {"n_train", "devices", "deterministic"}
+    assert set(back) - set(given_) == {"n_train", "devices", "deterministic", "pretrained", "keep"}
     assert from_json(json.loads(json.dumps(back))) == config
 
 
@@ -98,7 +99,7 @@ configs = st.fixed_dictionaries(
         "optimizer": st.fixed_dictionaries(
             {},
             optional={
-                "name": st.sampled_from(["sgd", "adamw"]),
+                "name": st.sampled_from(["sgd", "adam", "adamw"]),
                 "lr": st.floats(0, 1000, exclude_min=True) | st.integers(1, 1000),
                 "momentum": st.floats(0, 1, exclude_max=True),
                 "weight_decay": st.floats(0, 10),
@@ -107,7 +108,8 @@ configs = st.fixed_dictionaries(
         "schedule": st.fixed_dictionaries(
             {},
             optional={
-                "name": st.sampled_from(["step", "cosine", "constant"]),
+                "name": st.sampled_from(["step", "cosine", "plateau", "constant"]),
+                "patience": st.integers(0, 10_000),
                 "drops": shares,
                 "factor": st.floats(0, 1, exclude_min=True),
             },
@@ -122,6 +124,8 @@ configs = st.fixed_dictionaries(
         "devices": st.integers(1, 64),
         "deterministic": st.booleans(),
         "preset": st.none() | st.sampled_from(list(RECIPES)),
+        "pretrained": st.just(value=False),
+        "keep": st.sampled_from(list(KEEP)),
     },
 )
 
@@ -143,7 +147,10 @@ def test_any_config_comes_back_from_json_with_all_that_was_given(data):
         elif (key, value) != ("name", ""):
             assert back[key] == value
     for key in set(recipe) - set(data):
-        assert back[key] == recipe[key]
+        if isinstance(recipe[key], dict):
+            assert back[key] == back[key] | recipe[key]
+        else:
+            assert back[key] == recipe[key]
 
 
 # Refused ----------------------------------------------------------------------------------------
@@ -214,7 +221,7 @@ WRONG = [
     ("loss", [], "give an object"),
     ("optimizer", None, "give an object"),
     ("optimizer", "sgd", "give an object"),
-    ("optimizer.name", "adam", "use one of sgd, adamw"),
+    ("optimizer.name", "rmsprop", "use one of sgd, adam, adamw"),
     ("optimizer.name", 1, "give text"),
     ("optimizer.lr", True, A_NUMBER),
     ("optimizer.lr", "0.1", A_NUMBER),
@@ -227,7 +234,7 @@ WRONG = [
     ("optimizer.weight_decay", -1e-9, "give 0 to 10"),
     ("optimizer.weight_decay", None, A_NUMBER),
     ("schedule", [0.4], "give an object"),
-    ("schedule.name", "linear", "use one of step, cosine, constant"),
+    ("schedule.name", "linear", "use one of step, cosine, plateau, constant"),
     ("schedule.factor", 0.0, "give above 0, at most 1"),
     ("schedule.factor", 1.5, "give above 0, at most 1"),
     ("schedule.factor", False, A_NUMBER),
@@ -242,7 +249,7 @@ WRONG = [
     ("schedule.drops", [None], "give ascending numbers between 0 and 1"),
     ("schedule.drops", [True], "give ascending numbers between 0 and 1"),
     ("schedule.drops", ["0.5"], "give ascending numbers between 0 and 1"),
-    ("preset", "imagenet", "use one of cifar, tiny_imagenet, or null"),
+    ("preset", "imagenet", "use one of cifar, tiny_imagenet, chexnet, or null"),
     ("preset", [], "give text or null"),
     ("preset", {}, "give text or null"),
     ("loss.n_bins", True, "give a whole number"),
@@ -314,7 +321,7 @@ def test_a_loss_for_classes_cannot_train_labels_and_those_that_can_are_named(los
 PRINTED = {"cifar": (350, 128, (150, 250)), "tiny_imagenet": (100, 64, (40, 60))}
 
 
-@pytest.mark.parametrize("preset", RECIPES)
+@pytest.mark.parametrize("preset", PRINTED)
 def test_a_recipe_trains_as_the_papers_print_it(preset):
     epochs, batch_size, (first, second) = PRINTED[preset]
     config = from_json(LEAST | {"preset": preset})
@@ -324,6 +331,21 @@ def test_a_recipe_trains_as_the_papers_print_it(preset):
     rates = [config.lr(epoch) for epoch in range(epochs)]
     by_hand = [0.1] * first + [0.01] * (second - first) + [0.001] * (epochs - second)
     assert rates == pytest.approx(by_hand, rel=1e-12)
+
+
+def test_chexnets_recipe_is_as_printed():
+    config = from_json(LEAST | {"preset": "chexnet"})  # Rajpurkar et al. 2017
+    assert (config.optimizer.name, config.optimizer.lr, config.batch_size) == ("adam", 0.001, 16)
+    assert (config.schedule.name, config.schedule.factor, config.keep) == (
+        "plateau",
+        0.1,
+        "val_loss",
+    )
+
+
+def test_only_networks_of_libraries_have_pretrained_weights():
+    error = refusal(LEAST | {"pretrained": True})
+    assert error.what == "small_cnn has no pretrained weights"
 
 
 def test_what_is_given_comes_before_the_recipe_key_by_key():
@@ -402,6 +424,11 @@ def test_the_digest_knows_all_that_decides_the_numbers_and_no_more():
         {"precision": "bf16"},
         {"seed": 1},
         {"split_seed": 1},
+        {"schedule": {"name": "plateau"}},
+        {"schedule": {"name": "plateau", "patience": 4}},
+        {"keep": "val_loss"},
+        {"model": "timm:resnet18"},
+        {"model": "timm:resnet18", "pretrained": True},
     ]
     found = {from_json(LEAST | change).digest for change in others}
     assert len(found | {plain}) == len(others) + 1

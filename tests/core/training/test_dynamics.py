@@ -11,6 +11,7 @@ from core.losses.catalogue import LOSSES
 from core.training import loop
 from core.training.loop import LOSS_ROWS
 from core.training.measures import answers, measure
+from core.training.norms import row_gradient_norms
 from core.training.parts import predict, seed_all
 from tests.reference import slow_losses
 
@@ -257,3 +258,23 @@ def test_losses_of_pairs_see_the_validation_part_in_pieces(trainer):
         "mmce", {"lambda": 2.0}, logits, parts.targets["val"], multilabel=False
     )
     assert folder.events()[0]["metrics"]["val_loss"] == pytest.approx(wanted, abs=1e-6)
+
+
+@pytest.mark.parametrize("reduction", ["mean", "sum"])
+def test_gradient_norms_are_those_of_each_row_alone(trainer, reduction):
+    parts, folder, _ = trainer(loss={"name": "focal", "gamma": 2.0}, epochs=1, reduction=reduction)
+    norms = row_gradient_norms(parts)
+    assert len(norms) == 150
+    weight = parts.last_layer.weight
+    parts.net.eval()
+    for i in (0, 77, 149):
+        row = parts.rows[i : i + 1]
+        (images,) = parts.data.train.images([row], parts.fabric.device)
+        loss = parts.loss(parts.net(parts.normalise(images)), parts.targets["train"][row])
+        (by_weight,) = torch.autograd.grad(loss, weight)
+        assert norms[i] == pytest.approx(float(by_weight.norm()), rel=1e-4)
+    last = folder.events()[-1]["metrics"]
+    shares = [value for name, value in last.items() if name.startswith("row_grad_norm.")]
+    assert sum(shares) == pytest.approx(1.0)
+    rows = [v for name, v in last.items() if name.startswith("train_bins.") and "count" in name]
+    assert sum(rows) == 150

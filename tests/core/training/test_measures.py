@@ -12,11 +12,12 @@ from core.arrays import CHUNK_BYTES
 from core.configs import AuditConfig
 from core.metrics.suite import audit
 from core.predictions import Predictions, ScoreKind, Task
+from core.training.distributions import norm_histogram, reliability
 from core.training.measures import answers, measure
 
 NAMES = {
     "val_nll", "val_nll_correct", "val_nll_wrong", "val_error", "val_ece", "val_ece_em",
-    "val_entropy_wrong", "val_p_true",
+    "val_entropy_correct", "val_entropy_wrong", "val_p_true",
 }  # fmt: skip
 
 
@@ -46,6 +47,10 @@ def test_four_rows_by_hand():
         # each confidence has a bin of its own, of 15 or of 4
         "val_ece": (0.3 + 0.2 + 0.6 + 0.5) / 4,
         "val_ece_em": (0.3 + 0.2 + 0.6 + 0.5) / 4,
+        "val_entropy_correct": (
+            entropy(0.7, 0.2, 0.1) + entropy(0.1, 0.8, 0.1) + entropy(0.25, 0.25, 0.5)
+        )
+        / 3,
         "val_entropy_wrong": entropy(0.6, 0.3, 0.1),
         "val_p_true": (0.7 + 0.8 + 0.3 + 0.5) / 4,
     }
@@ -190,6 +195,10 @@ def test_labels_by_hand(dtype):
         # of 15 bins, 0.62 and 0.63 share one; of bins of equal mass each answer has its own
         "val_ece": (0.1 + 0.2 + 0.7 + 0.5 + abs(0.62 + 0.63 - 1)) / 6,
         "val_ece_em": (0.1 + 0.2 + 0.7 + 0.5 + 0.62 + 0.37) / 6,
+        "val_entropy_correct": (
+            entropy(0.9, 0.1) + entropy(0.8, 0.2) + entropy(0.5, 0.5) + entropy(0.63, 0.37)
+        )
+        / 4,
         "val_entropy_wrong": (entropy(0.38, 0.62) + entropy(0.7, 0.3)) / 2,
         "val_p_true": sum(p_true) / 6,
     }
@@ -206,3 +215,28 @@ def test_labels_are_pooled_in_any_order_of_rows_and_columns():
         logits[rows][:, columns], present[rows][:, columns].astype(np.float32), Task.MULTILABEL
     )
     assert again == pytest.approx(found, rel=1e-12)
+
+
+# Distributions ----------------------------------------------------------------------------------
+
+
+def test_distributions_by_hand():
+    # 25 bins of 0.04: 0.70 and 0.72 lie in (0.68, 0.72], 1.0 in the last one
+    found = reliability(np.array([0.70, 0.72, 1.0]), np.array([True, False, True]))
+    assert found == pytest.approx(
+        {
+            "train_bins.17.count": 2.0,
+            "train_bins.17.confidence": 0.71,
+            "train_bins.17.accuracy": 0.5,
+            "train_bins.24.count": 1.0,
+            "train_bins.24.confidence": 1.0,
+            "train_bins.24.accuracy": 1.0,
+        }
+    )
+    # three bins a decade from 1e-8: 0.15 lies in 10^(-1) to 10^(-2/3), 0 and 1e9 at the ends
+    shares = norm_histogram(np.array([0.0, 0.15, 0.2, 1e9]))
+    assert shares == {
+        "row_grad_norm.0.share": 0.25,
+        "row_grad_norm.21.share": 0.5,
+        "row_grad_norm.29.share": 0.25,
+    }

@@ -15,7 +15,7 @@ from core.training import checkpoint
 from core.training import parts as parts_module
 from core.training.config import from_json
 from core.training.folder import JobFolder
-from core.training.parts import assemble, connect
+from core.training.parts import assemble, connect, predict
 
 EVERY = {"loss": {"name": "adafocal", "n_bins": 5, "update_every": 3}}  # 5 batches an epoch
 
@@ -96,6 +96,37 @@ def test_stopped_after_each_epoch_gives_the_same_bits_as_training_through(loss, 
     assert rows(folder) == rows(piece)
     np.testing.assert_array_equal(folder.validation(), piece.validation())
     assert checkpoint.checksum(parts.state()) == checkpoint.checksum(resumed.state())
+
+
+CHEXNET = {
+    "optimizer": {"name": "adam", "lr": 0.005},
+    "schedule": {"name": "plateau", "patience": 0, "factor": 0.5},
+    "keep": "val_error",
+    "epochs": 12,
+}
+
+
+def test_adam_on_a_plateau_resumes_to_the_same_bits_and_the_same_kept_epoch(trainer):
+    parts, folder, _ = trainer("through", **CHEXNET)
+    finished = False
+    while not finished:
+        resumed, piece, trained = trainer("pieces", seconds=0.0, **CHEXNET)
+        finished = trained.finished
+    assert rows(folder) == rows(piece)
+    assert checkpoint.checksum(parts.state()) == checkpoint.checksum(resumed.state())
+    metrics = [line["metrics"] for line in folder.events()]
+    # PyTorch's own schedule, told the losses that were recorded
+    own = torch.optim.SGD([torch.zeros(1)], lr=0.005)
+    schedule = torch.optim.lr_scheduler.ReduceLROnPlateau(own, factor=0.5, patience=0)
+    for epoch in metrics:
+        assert epoch["lr"] == pytest.approx(own.param_groups[0]["lr"], rel=1e-12)
+        schedule.step(epoch["val_loss"])
+    assert len({epoch["lr"] for epoch in metrics}) > 1
+    errors = [epoch["val_error"] for epoch in metrics]
+    assert parts.kept["epoch"] == errors.index(min(errors)) + 1
+    parts.take_kept()
+    found = parts.loss.answers(predict(parts, parts.data.val), parts.targets["val"])[1]
+    assert 1.0 - float(found.double().mean()) == pytest.approx(min(errors))
 
 
 def fresh_of(part):

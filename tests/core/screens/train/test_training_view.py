@@ -4,13 +4,24 @@ import numpy as np
 
 from core.histories import History
 from core.screens.kit.theme import LIGHT
-from core.screens.train.view import MORE, PANELS, PLAIN, TrainedRun, cards, run_marks, series
+from core.screens.train.distributions import distribution_cards
+from core.screens.train.view import (
+    MORE,
+    PANELS,
+    PLAIN,
+    TrainedRun,
+    best_epoch,
+    cards,
+    run_marks,
+    series,
+)
 
 METRICS = (
     "val_nll_correct",
     "val_nll_wrong",
     "val_error",
     "val_ece",
+    "val_entropy_correct",
     "val_entropy_wrong",
     "last_layer_norm",
     "train_loss",
@@ -38,8 +49,15 @@ def named(found):
 
 def test_the_panels_are_those_of_the_papers_figures():
     keys = [card.key for card in cards(PANELS, [run()])]
-    assert keys == ["nll_wrong", "nll_right", "entropy_wrong", "error", "ece", "norm"]
-    assert [card.key for card in cards(MORE, [run()])] == ["loss", "rate"]
+    assert keys == [
+        "nll_wrong",
+        "nll_right",
+        "entropy_wrong",
+        "entropy_right",
+        "error",
+        "ece",
+    ]
+    assert [card.key for card in cards(MORE, [run()])] == ["norm", "loss", "rate"]
     assert [card.key for card in cards(PLAIN, [run()])] == ["error", "ece"]
 
 
@@ -132,3 +150,33 @@ def test_plain_words_speak_of_rounds_and_points():
             assert word not in text
     assert "40.0 after round 1, 20.0 after round 3" in off.alt
     assert "40.0\u202f% after round 1" in error.alt
+
+
+def test_the_best_epoch_by_a_metric_is_named_with_what_became_of_it():
+    trained = run(val_ece=[0.4, 0.1, 0.2], val_nll=[3.0, 2.0, 1.0], val_loss=[float("nan")] * 3)
+    assert best_epoch(trained, "val_ece") == (
+        "ECE was lowest after epoch 2: 10.0\u202f%. After epoch 3 it is 20.0\u202f%."
+    )
+    assert best_epoch(trained, "val_nll") == "NLL was lowest after epoch 3: 1.00, the last so far."
+    assert best_epoch(trained, "val_loss") == "Loss was not recorded."
+
+
+def test_distributions_are_shown_at_the_first_the_middle_and_the_last_epoch():
+    bins = {
+        "train_bins.20.count": [30, 30, 30, 10, 30],
+        "train_bins.20.confidence": [0.82] * 5,
+        "train_bins.20.accuracy": [0.5, 0.5, 0.5, 0.5, 0.72],
+        "train_bins.24.count": [10] * 5,
+        "train_bins.24.confidence": [0.98] * 5,
+        "train_bins.24.accuracy": [0.98] * 5,
+        "row_grad_norm.21.share": [1.0, 0.75, 0.5, 0.5, 0.25],
+        "row_grad_norm.20.share": [0.0, 0.25, 0.5, 0.5, 0.75],
+    }
+    norms, reliability = distribution_cards(history(**bins))
+    assert (norms.key, reliability.key) == ("norms", "train_bins")
+    # 30 of 40 rows are 32 points off, at the end 10
+    assert "ECE after epoch 1: 24.0\u202f%, 3: 24.0\u202f%, 5: 7.5\u202f%." in reliability.caption
+    names = [trace.name for trace in reliability.draw(LIGHT).data]
+    assert names == ["calibrated", "epoch 1", "epoch 3", "epoch 5"]
+    assert "epoch 1 1.5e-01" in norms.alt  # the middle of 10^(-1) to 10^(-2/3)
+    assert distribution_cards(history(val_ece=[0.1])) == ()

@@ -1,0 +1,163 @@
+"""Distributions at three epochs of a training: gradients of single rows, and reliability."""
+
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+
+from core.arrays import Float
+from core.histories import History
+from core.screens.kit.curves import SHARES, Plot, TheoryCurve, chart
+from core.screens.kit.numbers import count, percent
+from core.screens.kit.records import Column, FigureCard, Table
+from core.training.distributions import (
+    BINS,
+    DECADES,
+    DOT,
+    N_NORMS,
+    NORMS,
+    RELIABILITY,
+    column,
+    norm_middles,
+)
+
+DASHES = ("dot", "dash", "solid")
+Parts = dict[int, dict[str, float]]
+Read = Callable[[dict[str, float]], tuple[Float, Float]]
+MIDDLES = norm_middles()
+
+
+def distribution_cards(history: History) -> tuple[FigureCard, ...]:
+    """Return a figure for each distribution that a history holds, each at up to three epochs."""
+    parts = _parts(history)
+    makers: tuple[tuple[str, Callable[[Parts], FigureCard]], ...] = (
+        (NORMS, _norms_card),
+        (RELIABILITY, _reliability_card),
+    )
+    return tuple(
+        make({epoch: values for epoch, values in parts.items() if _has(values, name)})
+        for name, make in makers
+        if any(_has(values, name) for values in parts.values())
+    )
+
+
+def _has(values: dict[str, float], name: str) -> bool:
+    return any(key.startswith(name + DOT) for key in values)
+
+
+def _parts(history: History) -> Parts:
+    """Return the distributions of the first, the middle and the last epoch, counted from 1."""
+    epochs = np.unique(history.epoch)
+    shown = {int(epochs[at]) for at in (0, (len(epochs) - 1) // 2, -1)} if len(epochs) else set()
+    parts: Parts = {epoch + 1: {} for epoch in sorted(shown)}
+    rows = zip(history.epoch.tolist(), history.metric, history.value.tolist(), strict=True)
+    for epoch, metric, value in rows:
+        if epoch in shown and DOT in metric:
+            parts[epoch + 1][metric] = value
+    return parts
+
+
+def _curves(
+    parts: Parts, x_and_y: Callable[[dict[str, float]], tuple[Float, Float]]
+) -> list[TheoryCurve]:
+    dashes = DASHES[-len(parts) :]
+    curves = []
+    for (epoch, values), dash in zip(parts.items(), dashes, strict=True):
+        x, y = x_and_y(values)
+        curves.append(
+            TheoryCurve(
+                name=f"epoch {count(epoch)}", x=x, y=y, dash=dash, width=2.0, dots=len(x) < 2
+            )
+        )
+    return curves
+
+
+def _norms_card(parts: Parts) -> FigureCard:
+    def share(values: dict[str, float]) -> tuple[Float, Float]:
+        return MIDDLES, np.nan_to_num(column(values, NORMS, "share", N_NORMS))
+
+    curves = _curves(parts, share)
+    heights = [curve.y for curve in curves]
+    used = np.flatnonzero(np.max(heights, axis=0))
+    ends = [np.log10(MIDDLES[used[0]]) - 0.5, np.log10(MIDDLES[used[-1]]) + 0.5]
+    plot = Plot(
+        curves=tuple(curves),
+        across="Gradient norm of one image",
+        up="Share of images",
+        x={"type": "log", "range": ends, "exponentformat": "power", "dtick": 1},
+        y={"rangemode": "tozero", "tickformat": ".0%"},
+        hover="norm %{x:.1e}: %{y:.1%}",
+    )
+    middles = ", ".join(
+        f"{curve.name} {MIDDLES[int(np.searchsorted(np.cumsum(curve.y), 0.5))]:.1e}"
+        for curve in curves
+    )
+    low, high = DECADES
+    return FigureCard(
+        key="norms",
+        title="Gradient norms",
+        explanation="last layer, one image at a time",
+        draw=partial(chart, plot),
+        alt=f"Histograms of the gradient norms of single training images. Medians near {middles}.",
+        table=_table(curves, Column("norm", "norm", "number"), Column("share", "share", "share")),
+        caption=(
+            "As Mukhoti et al. 2020, figure 4, on up to 512 training images. Norms beyond "
+            f"1e{low} and 1e{high} count at the ends."
+        ),
+    )
+
+
+def _reliability_card(parts: Parts) -> FigureCard:
+    def dots(values: dict[str, float]) -> tuple[Float, Float]:
+        filled = np.isfinite(column(values, RELIABILITY, "count", BINS))
+        confidence = column(values, RELIABILITY, "confidence", BINS)[filled]
+        return confidence, column(values, RELIABILITY, "accuracy", BINS)[filled]
+
+    curves = _curves(parts, dots)
+    ends = np.array([0.0, 1.0])
+    diagonal = TheoryCurve(
+        name="calibrated", x=ends, y=ends, colour="quiet", dash="dash", width=1.2
+    )
+    plot = Plot(
+        curves=(diagonal, *curves),
+        across="Confidence",
+        up="Accuracy",
+        x=SHARES,
+        y=SHARES,
+        hover="says %{x:.1%}, right %{y:.1%}",
+    )
+    gaps = ", ".join(f"{epoch}: {percent(_error(values))}" for epoch, values in parts.items())
+    return FigureCard(
+        key="train_bins",
+        title="Training reliability",
+        explanation=f"{BINS} bins of equal width",
+        draw=partial(chart, plot),
+        alt=f"Reliability on the training set. ECE after epoch {gaps}.",
+        table=_table(
+            curves,
+            Column("confidence", "confidence", "share"),
+            Column("accuracy", "accuracy", "share"),
+        ),
+        caption=(
+            "As Mukhoti et al. 2020, figure 2, on images as they were trained on. ECE after epoch "
+            f"{gaps}."
+        ),
+    )
+
+
+def _error(values: dict[str, float]) -> float:
+    """Return the ECE of the training rows over these bins."""
+    n, says, right = (
+        np.nan_to_num(column(values, RELIABILITY, what, BINS))
+        for what in ("count", "confidence", "accuracy")
+    )
+    return float(n @ np.abs(says - right) / n.sum())
+
+
+def _table(curves: list[TheoryCurve], x: Column, y: Column) -> Table:
+    rows = tuple(
+        (curve.name, float(a), float(b))
+        for curve in curves
+        for a, b in zip(curve.x, curve.y, strict=True)
+    )
+    return Table((Column("epoch", "epoch"), x, y), rows)
