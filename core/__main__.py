@@ -193,7 +193,7 @@ def _add_compare(verb: Parser) -> None:
 
 
 def _compare(arguments: argparse.Namespace) -> int:
-    from core.metrics.comparison import MOST_RUNS, compare, compared
+    from core.metrics.comparison import MOST_RUNS, compare_all, compared
     from core.metrics.paired import PAIRED
     from core.reports.compare_json import compare_json, compare_lines
 
@@ -209,7 +209,7 @@ def _compare(arguments: argparse.Namespace) -> int:
         runs.append(compared(result.splits[result.chosen_split]))
     short = [file.name for file in files]
     names = short if len(set(short)) == len(short) else [str(file) for file in files]
-    report = compare_json(names, runs, compare(runs, names, 0), arguments.metric)
+    report = compare_json(names, runs, compare_all(runs, names, 0), arguments.metric)
     emit(arguments.json, report)
     if arguments.json != "-":
         for line in compare_lines(report):
