@@ -51,6 +51,6 @@ with frame.caught():
             widgets.sentence(view.sentence)
         figures.abreast(view.forest, view.curves)
         figures.scores(view)
-        widgets.save(view.table.file, "compare", "All numbers, CSV")
+        figures.exports(view)
         figures.diagrams(view.diagrams)
         widgets.caption(view.caption)
