@@ -190,12 +190,21 @@ def _add_compare(verb: Parser) -> None:
     add_reading(verb)
     verb.add_argument("--metric", default="ece", metavar="ece")
     verb.add_argument("--json", metavar="OUT|-")
+    verb.add_argument(
+        "--format",
+        choices=("text", "csv", "markdown", "latex"),
+        default="text",
+        help="of the table",
+    )
 
 
 def _compare(arguments: argparse.Namespace) -> int:
-    from core.metrics.comparison import MOST_RUNS, compare, compared
+    from core.metrics.comparison import MOST_RUNS, compare_all, compared
     from core.metrics.paired import PAIRED
-    from core.reports.compare_json import compare_json, compare_lines
+    from core.reports import compare_text
+    from core.reports.compare_json import compare_json
+    from core.screens.compare.view import compare_view
+    from core.screens.kit.differences import NamedRun
 
     files: list[Path] = arguments.files
     if not 2 <= len(files) <= MOST_RUNS:
@@ -203,17 +212,20 @@ def _compare(arguments: argparse.Namespace) -> int:
     if arguments.metric not in PAIRED:
         what = f"metric {arguments.metric!r} cannot be compared"
         raise UsageError("SETTING", what, f"use one of {', '.join(PAIRED)}")
-    runs = []
-    for file in files:
-        result = read(argparse.Namespace(**vars(arguments) | {"file": file}))
-        runs.append(compared(result.splits[result.chosen_split]))
     short = [file.name for file in files]
     names = short if len(set(short)) == len(short) else [str(file) for file in files]
-    report = compare_json(names, runs, compare(runs, names, 0), arguments.metric)
-    emit(arguments.json, report)
+    runs, named = [], []
+    for name, file in zip(names, files, strict=True):
+        result = read(argparse.Namespace(**vars(arguments) | {"file": file}))
+        runs.append(compared(result.splits[result.chosen_split]))
+        named.append(NamedRun(name, name, result.chosen_split, result.digest))
+    comparison = compare_all(runs, names, 0)
+    view = compare_view(named, runs, comparison, arguments.metric)
+    letters = compare_text.letters(view, names)
+    emit(arguments.json, compare_json(names, letters, runs, comparison, arguments.metric))
     if arguments.json != "-":
-        for line in compare_lines(report):
-            print(printable(line))
+        text = compare_text.FORMATS[arguments.format](view)
+        print("\n".join(printable(line) for line in text.splitlines()))
     return 0
 
 

@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from core.metrics.comparison import compare
+from core.metrics.comparison import compare_all
 from core.screens.compare.view import FEW, compare_view, plain_view
 from core.screens.kit.differences import NamedRun
 from core.screens.kit.records import Phrase, Sentence
@@ -36,7 +36,7 @@ with frame.caught():
         with controls:
             metric, reference = choices.ranking(runs, audited)
             search = choices.search(runs)
-        comparison = compare(audited, [run.name for run in runs], reference)
+        comparison = compare_all(audited, [run.name for run in runs], reference)
         named = [
             NamedRun(run.id, run.name, split, run.file_digest)
             for run, split in zip(runs, splits, strict=True)
@@ -51,6 +51,6 @@ with frame.caught():
             widgets.sentence(view.sentence)
         figures.abreast(view.forest, view.curves)
         figures.scores(view)
-        widgets.save(view.table.file, "compare", "All numbers, CSV")
+        figures.exports(view)
         figures.diagrams(view.diagrams)
         widgets.caption(view.caption)

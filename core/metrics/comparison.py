@@ -9,6 +9,7 @@ from core.arrays import Float, digest
 from core.configs import AuditConfig
 from core.defaults import LEVEL
 from core.metrics import METRICS
+from core.metrics.joint import every_pair_level
 from core.metrics.paired import PAIRED, Difference, MetricDraws, difference, draws
 from core.metrics.records import Audit
 from core.metrics.suite import audit
@@ -68,6 +69,22 @@ class Compared:
 
 
 @dataclass(frozen=True)
+class Leader:
+    """The run with the best value of a metric, and how far every other is from it.
+
+    `others` holds each other run's metric minus the leader's, by its position.
+    """
+
+    run: int
+    others: Mapping[int, Difference]
+
+    @property
+    def tied(self) -> tuple[int, ...]:
+        """The other runs that cannot be told from it, in their order."""
+        return tuple(i for i, other in self.others.items() if other.tie or other.low is None)
+
+
+@dataclass(frozen=True)
 class Comparison:
     """Differences of runs from a reference.
 
@@ -78,20 +95,23 @@ class Comparison:
     reference : int
         Position of the reference among the runs.
     level : float
-        Of every difference: with m differences 1 - (1 - 0.95) / m, so that all of one metric hold
-        together at 95 % (Bonferroni).
+        Of every difference; where it differs by metric, the lowest.
     differences : tuple of mapping
         One a run in their order, by metric; empty for the reference and where nothing is ranked.
-    best : mapping of str to int
-        By metric, the run that does better than every other beyond chance at that level; a metric
-        by which the best run is tied with another is left out.
+    leaders : mapping of str to Leader
+        By metric, the run with the best value, at the levels of the differences.
     """
 
     reason: str
     reference: int
     level: float
     differences: tuple[Mapping[str, Difference], ...]
-    best: Mapping[str, int] = field(default_factory=dict)
+    leaders: Mapping[str, Leader] = field(default_factory=dict)
+
+    @property
+    def best(self) -> dict[str, int]:
+        """By metric, the run that does better than every other beyond chance, where one does."""
+        return {metric: one.run for metric, one in self.leaders.items() if not one.tied}
 
 
 def compared(predictions: Predictions, more: tuple[str, ...] = ()) -> Compared:
@@ -113,7 +133,10 @@ def compared(predictions: Predictions, more: tuple[str, ...] = ()) -> Compared:
 def compare(
     runs: Sequence[Compared], names: Sequence[str], reference: int, *, level: float = LEVEL
 ) -> Comparison:
-    """Return the paired differences of every run from the reference, by metric.
+    """Return the paired differences of every run from one that was chosen beforehand, by metric.
+
+    With m differences each is at 1 - (1 - level) / m, so that those of one metric hold together
+    (Bonferroni).
 
     Parameters
     ----------
@@ -127,33 +150,59 @@ def compare(
         Of all differences of one metric together.
     """
     each = 1.0 - (1.0 - level) / max(1, len(runs) - 1)
+    levels = dict.fromkeys(METRICS, each)
+    return _comparison(runs, names, reference, levels)
+
+
+def compare_all(
+    runs: Sequence[Compared], names: Sequence[str], reference: int, *, level: float = LEVEL
+) -> Comparison:
+    """Return the same where any run may be held against any other.
+
+    Each difference is at the level at which those of all pairs hold together, by metric
+    (`core.metrics.joint`): so the leader and the reference may be picked by what is seen.
+    """
+    levels = {
+        metric: every_pair_level([run.draws for run in _known(runs, metric).values()], level)
+        for metric in METRICS
+    }
+    return _comparison(runs, names, reference, levels)
+
+
+def _comparison(
+    runs: Sequence[Compared], names: Sequence[str], reference: int, levels: Mapping[str, float]
+) -> Comparison:
     reason = why_not([run.rows for run in runs], names)
     differences = []
     for i, run in enumerate(runs):
         base = runs[reference].draws
         alike = [] if reason or i == reference else [m for m in run.draws if m in base]
-        differences.append({m: difference(run.draws[m], base[m], each) for m in alike})
-    best = {} if reason else {m: _best([run.draws.get(m) for run in runs], each) for m in METRICS}
-    known = {metric: i for metric, i in best.items() if i is not None}
-    return Comparison(reason, reference, each, tuple(differences), known)
+        differences.append({m: difference(run.draws[m], base[m], levels[m]) for m in alike})
+    leaders = {} if reason else {m: _leader(_known(runs, m), m, levels) for m in METRICS}
+    found = {metric: leader for metric, leader in leaders.items() if leader is not None}
+    lowest = min(levels.values(), default=LEVEL)
+    return Comparison(reason, reference, lowest, tuple(differences), found)
 
 
-def _best(runs: Sequence[MetricDraws | None], level: float) -> int | None:
-    """Return the run that does better than every other by a metric, or None.
+def _known(runs: Sequence[Compared], metric: str) -> dict[int, MetricDraws]:
+    """Return the draws of the runs in which a metric has a value, by position."""
+    draws = {i: run.draws[metric] for i, run in enumerate(runs) if metric in run.draws}
+    return {i: run for i, run in draws.items() if run.value is not None}
 
-    Whichever run is truly best, another is named only where it beats that one: one of m - 1
-    events. So with m - 1 differences sharing the error, as those from a reference do, a wrong run
-    is named in at most 5 of 100 comparisons, although the best of many was looked for; where
-    several are truly best, naming any of them counts as wrong.
+
+def _leader(
+    known: Mapping[int, MetricDraws], metric: str, levels: Mapping[str, float]
+) -> Leader | None:
+    """Return the run with the best value and the differences of all others, the closest first.
+
+    Whichever run is truly best, another is called better than every other only where it beats
+    that one: one of the differences that hold together.
     """
-    known = {i: run for i, run in enumerate(runs) if run is not None and run.value is not None}
     if len(known) < 2:
         return None
-    sign = -1.0 if METRICS[next(iter(known.values())).metric].better == "higher" else 1.0
-    order = sorted(known, key=lambda i: sign * (known[i].value or 0.0))
-    first = order[0]
-    ahead = (difference(known[first], known[i], level) for i in order[1:])  # the closest first
-    return first if all(each.low is not None and not each.tie for each in ahead) else None
+    sign = -1.0 if METRICS[metric].better == "higher" else 1.0
+    first, *others = sorted(known, key=lambda i: sign * (known[i].value or 0.0))
+    return Leader(first, {i: difference(known[i], known[first], levels[metric]) for i in others})
 
 
 def why_not(rows: Sequence[ComparedRows], names: Sequence[str]) -> str:

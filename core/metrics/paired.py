@@ -26,7 +26,10 @@ BIASED = {*BINNED, "classwise_ece"}  # their draws lie above the sample's value
 FEWEST = 5  # draws beyond a bound; with fewer the bound is a normal quantile
 
 HULL = "hull of paired percentile bootstrap and normal interval (Student's with groups)"
-JOINED = "single intervals joined by the correlation of the paired bootstrap"
+CENTRED = (
+    "centred paired percentile bootstrap and normal interval (Student's with groups), "
+    "to 0 where bias explains it"
+)
 NORMAL = ", normal tails"
 
 
@@ -201,14 +204,13 @@ def difference(run: MetricDraws, reference: MetricDraws, level: float) -> Differ
     resamples and the normal bound by their spread to the upper: percentiles alone are too short
     where a few rows decide, as with a rare label. Where groups are drawn, Student's quantile takes
     the place of the normal one, with a degree of freedom less than groups.
-    Calibration errors: resamples repeat their upward bias, which differs between runs. So each
-    run's own interval, basic and from 0 within its noise floor, is joined with the other's:
-    low = d - sqrt(b^2 + a'^2 - 2 r b a'), high = d + sqrt(a^2 + b'^2 - 2 r a b'), where b and a
-    reach below and above a run's value, b' and a' the reference's, and r is the correlation of
-    the two on the resamples (Zou & Donner 2008). What reaches down to 0 because of the noise
-    floor is bias, not chance: there the two reaches are added, r = -1. The coverage found by
-    simulation is in docs/coverage.md. Where fewer than FEWEST draws lie beyond a bound, normal
-    quantiles take their place.
+    Calibration errors: the same, of what is measured on so many rows, as the difference itself is.
+    Resamples repeat the upward bias of each error; what that moves all of them by is taken off, so
+    that they scatter around the difference. Neither error can be below 0, so no bound lies beyond
+    what either run's own interval leaves possible. Measured errors may differ by their biases
+    alone: the interval reaches 0 wherever that of the errors in truth does (`_in_truth`).
+    Where fewer than FEWEST draws lie beyond a bound, normal quantiles take their place.
+    The coverage found by simulation is in docs/coverage.md.
     """
     assert (run.metric, run.n, run.seed) == (reference.metric, reference.n, reference.seed)
     if run.value is None or reference.value is None:
@@ -238,10 +240,10 @@ def difference(run: MetricDraws, reference: MetricDraws, level: float) -> Differ
         )
     rounds = min(run.draws.size, reference.draws.size)
     pair = run.draws[:rounds], reference.draws[:rounds]
+    wide = student(level, run.units - 1) if run.grouped else quantile(level)
     if run.metric in BIASED:
-        low, high, method = *_joined(run, reference, pair, level), JOINED
+        low, high, method = *_measured(run, reference, pair, level, wide), CENTRED
     else:
-        wide = student(level, run.units - 1) if run.grouped else quantile(level)
         low, high, method = *_hull(value, pair[0] - pair[1], level, wide), HULL
     method += NORMAL if _few(rounds, level) else ""
     settings: dict[str, Setting] = {"interval": method, "resamples": rounds, "seed": run.seed}
@@ -259,10 +261,33 @@ def _hull(value: float, differences: Float, level: float, wide: float) -> tuple[
     return min(low, value - half), max(high, value + half)
 
 
-def _joined(
+def _measured(
+    run: MetricDraws, reference: MetricDraws, pair: tuple[Float, Float], level: float, wide: float
+) -> tuple[float, float]:
+    """Return the interval of the difference of two measured errors; 0 in it where bias may be."""
+    assert run.value is not None
+    assert reference.value is not None
+    value, apart = run.value - reference.value, pair[0] - pair[1]
+    low, high = _hull(value, apart - apart.mean() + value, level, wide)
+    low = max(low, -reference.value - _reach(reference, level)[1])
+    high = min(high, run.value + _reach(run, level)[1])
+    low_truth, high_truth = _in_truth(run, reference, pair, level)
+    if low_truth <= 0.0 <= high_truth:
+        low, high = min(low, 0.0), max(high, 0.0)
+    return low, high
+
+
+def _in_truth(
     run: MetricDraws, reference: MetricDraws, pair: tuple[Float, Float], level: float
 ) -> tuple[float, float]:
-    """Join the intervals of two errors by the correlation of their draws."""
+    """Return an interval of the difference that two errors have in truth, without their biases.
+
+    Each run's own interval, basic and from 0 within its noise floor, is joined with the other's:
+    low = d - sqrt(b^2 + a'^2 - 2 r b a'), high = d + sqrt(a^2 + b'^2 - 2 r a b'), where b and a
+    reach below and above a run's value, b' and a' the reference's, and r is the correlation of
+    the two on the resamples (Zou & Donner 2008). What reaches down to 0 because of the noise
+    floor is bias, not chance: there the two reaches are added, r = -1.
+    """
     assert run.value is not None
     assert reference.value is not None
     value = run.value - reference.value

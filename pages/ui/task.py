@@ -29,6 +29,7 @@ KEPT: Final = 32  # of a session
 PROCESSES: Final = 2  # at once; more wait their turn
 THREADS: Final = 8
 WATCH_S: Final = 0.5  # how often the page looks at what runs, unless a task knows better
+SLOWER: Final = ((60.0, 3.0), (10.0, 1.0))  # after so many seconds it looks that often at most
 LOOK_S: Final = 0.2  # how often a waiting thread looks whether to stop
 GRACE_S: Final = 5.0  # for a process that is told to end to tidy up
 Result = TypeVar("Result")
@@ -157,7 +158,7 @@ class Task(Generic[Result]):
         if work is None:
             return None
         if work.running:
-            st.fragment(_watch, run_every=self.every_s)(self)
+            st.fragment(_watch, run_every=_pace(self, work))(self, _pace(self, work))
         elif work.succeeded:
             return work.future.result()
         elif work.stopped:
@@ -173,10 +174,19 @@ class Task(Generic[Result]):
         return None
 
 
-def _watch(task: Task[Any]) -> None:
-    """Say what runs, for how long and how far it is; draw the page anew once it does not."""
+def _pace(task: Task[Any], work: Work[Any]) -> float:
+    """Return how often to look at a work: what has taken long will not end in a moment."""
+    seconds = time.monotonic() - work.began
+    return max(task.every_s, next((pace for after, pace in SLOWER if seconds > after), 0.0))
+
+
+def _watch(task: Task[Any], pace: float) -> None:
+    """Say what runs, for how long and how far it is; draw the page anew once it does not.
+
+    A page keeps the pace that it was drawn with: it is also drawn anew to look less often.
+    """
     work = task.work
-    if work is None or not work.running:
+    if work is None or not work.running or _pace(task, work) > pace:
         st.rerun()
     assert work is not None
     with _row(f"{task.slot}.running"):

@@ -65,7 +65,7 @@ def test_a_draft_is_compared_and_stays_out_of_the_link(visit, tmp_path):
         page.keyboard.press("Escape")
         settled(page)
     expect(page.locator(ROWS)).to_have_count(2)
-    expect(page.locator("h1.c-sentence")).to_contain_text("not ranked")
+    expect(page.locator("h1.c-sentence")).to_contain_text("cannot be ranked")
     expect(page.locator(".c-chip")).to_contain_text("draft")
     assert "draft" not in page.url
 

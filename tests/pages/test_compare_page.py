@@ -1,5 +1,7 @@
 """The compare page through app.py: links, drafts, refusals, and hostile names as text."""
 
+import csv
+import json
 import re
 from functools import partial
 from pathlib import Path
@@ -7,8 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 import streamlit as st
+from scipy.special import softmax
 from streamlit.testing.v1 import AppTest
 
+from core.__main__ import main
 from core.library import SAMPLES, Library, RunSource, summarise
 from core.metrics.suite import audit
 from core.predictions import Predictions, ScoreKind, Task
@@ -122,7 +126,7 @@ def test_a_link_restores_runs_reference_metric_and_split(page):
     assert test.selectbox(key="widget.ref").value == "digits-overconfident"
     text = html(test)
     assert "val split · the same 299 images" in text
-    assert "NLL from reference" in text
+    assert "From reference</th>" in text
     assert re.search(r'class="ref".*?Over-confident digits<small>reference', text)
 
 
@@ -147,10 +151,10 @@ def test_other_labels_are_not_ranked_and_the_page_says_why(page):
     test = page(runs="digits-overconfident,digits-traits")
     assert not test.exception
     text = html(test)
-    assert "These runs are not ranked" in text
+    assert "These runs cannot be ranked" in text
     assert "is judged by" in text
     assert names_in_table(test) == ["Over-confident digits", "Traits of digits"]
-    assert "from reference" not in text
+    assert "From reference" not in text
     assert [box.key for box in test.selectbox if box.key == "widget.ref"] == []
 
 
@@ -190,9 +194,9 @@ def test_plain_words_have_no_jargon(page):
     assert "ECE" not in text
 
 
-def keep(home, name):
+def keep(home, name, predictions=None):
     rng = np.random.default_rng(0)
-    predictions = Predictions(
+    predictions = predictions or Predictions(
         Task.MULTICLASS, ScoreKind.LOGITS, rng.normal(size=(60, 3)), rng.integers(0, 3, 60)
     )
     kept = Library(home, SAMPLES).keep(
@@ -213,3 +217,43 @@ def test_a_hostile_name_stays_text(page, home, plain):
     assert "&lt;b&gt;**x**" in html(test)
     texts = [element.value for element in (*test.markdown, *test.caption)]
     assert not [text for text in texts if "**x**" in text or ":red[r]" in text]
+
+
+NUMBER = re.compile(r"[−+]?\d+\.\d+")
+
+
+def printed(capsys, *arguments):
+    assert main(["compare", *arguments]) == 0
+    return capsys.readouterr().out
+
+
+def test_page_terminal_and_exports_print_the_same_numbers(page, home, tmp_path, capsys):
+    rng = np.random.default_rng(0)
+    logits = 2 * rng.normal(size=(200, 3))
+    labels = np.array([rng.choice(3, p=row) for row in softmax(logits, axis=1)])
+    ids, files = [], []
+    for name, scale in {"a.npz": 1.0, "b_%.npz": 3.0, "c.npz": 9.0}.items():
+        np.savez(tmp_path / name, logits=scale * logits, labels=labels)
+        files.append(str(tmp_path / name))
+        rows = Predictions(Task.MULTICLASS, ScoreKind.LOGITS, scale * logits, labels)
+        ids.append(keep(home, name, rows))
+    test = page(runs=",".join(ids))
+    until(test, lambda: names_in_table(test))
+    shown = re.findall(r'<tr class="(?:run|ref)">.*?</tr>', table(test, "Scores of the runs"), re.S)
+    numbers = [NUMBER.findall(re.sub("<.*?>", " ", row)) for row in shown]
+    assert len(numbers) == 3
+    assert all(len(row) >= 21 for row in numbers)  # seven metrics with their intervals
+
+    def told(*arguments):
+        lines = printed(capsys, *files, *arguments).replace("$-$", "−").splitlines()
+        return [NUMBER.findall(line) for line in lines if re.search(r"[abc]\S*npz.*\d", line)][-3:]
+
+    assert told() == told("--format", "markdown") == told("--format", "latex") == numbers
+    assert r"b\_\%.npz" in printed(capsys, *files, "--format", "latex")
+    head, *raw = csv.reader(printed(capsys, *files, "--format", "csv").splitlines())
+    found = json.loads(printed(capsys, *files, "--json", "-"))
+    runs = {run["name"]: run["metrics"] for run in found["runs"]}
+    for cells in raw:
+        row = dict(zip(head, cells, strict=True))
+        for metric in ("ece", "nll", "accuracy"):
+            assert float(row[metric]) == runs[row["run"]][metric]["value"]

@@ -42,17 +42,17 @@ from core.screens.kit.tables import (
     estimate,
     with_ends,
 )
-from core.screens.kit.words import LABELS
 
 PLAIN_CAPTION = (
     "In brackets and small type: where the number would lie on other images of the same kind, 95 "
-    "times in 100. A tie: too few images to tell the two apart. Best: ahead of every other model "
-    "that has this number, beyond chance."
+    "times in 100. Tie: too few images to tell the two apart. Bold: better than every other model, "
+    "beyond chance."
 )
 FEW = 12  # runs whose badges, rows and diagrams can still be told apart
 HIGHLIGHTED = 6  # of more than that; the others are grey
+LETTERED_BY = "ece"  # whatever ranks, so that a run keeps its letter
 CURVE_COLUMNS = {"bin_low", "bin_high", "count", "confidence", "accuracy", "gap"}
-BEST = "best"
+BEST = "Better than every other run beyond chance"
 ERROR_SIDES = ("smaller error", "larger error")
 ANSWER_SIDES = ("less often right", "more often right")
 
@@ -158,10 +158,10 @@ def compare_view(
     pictured = _pictured(names, runs, comparison, metric, search)
     caption = _caption(runs, comparison, metric)
     unit = "points; " if metric in IN_POINTS else ""
+    level = level_words(_level(comparison, metric))
     forest_words = ForestWords(
         lead=f"Difference in {name(metric)} from",
-        explanation=f"{unit}paired, {level_words(comparison.level)} intervals; hollow: a tie"
-        + _others_words(pictured),
+        explanation=f"{unit}paired, {level} intervals; hollow: a tie" + _others_words(pictured),
         sides=ANSWER_SIDES if metric == "accuracy" else ERROR_SIDES,
         caption=caption,
     )
@@ -210,11 +210,12 @@ def _pictured(
     elif len(names) > FEW:
         others = [i for i in order if i != comparison.reference]
         standing_out = [*others[: HIGHLIGHTED - 1], comparison.reference]
-    badges = marks([names[i].id for i in standing_out])
+    lettered = [i for i in _order(runs, comparison, LETTERED_BY) if i in standing_out]
+    badges = marks([names[i].id for i in lettered])
     return _Pictured(
         tuple(named.name for named in names),
         tuple(order),
-        dict(zip(standing_out, badges, strict=True)),
+        dict(zip(lettered, badges, strict=True)),
         comparison.reference,
     )
 
@@ -249,18 +250,25 @@ def _eyebrow(names: Sequence[NamedRun], runs: Sequence[Compared], comparison: Co
 
 
 def _shown(comparison: Comparison, metric: str) -> tuple[PageColumn, ...]:
+    """Return the columns of the page: first what ranks, which alone fits on a phone."""
     unit = ", points" if metric in IN_POINTS else ""
-    scores = (PageColumn(column, HEADS[column], value_kind(column)) for column in COLUMNS)
-    last = _difference_column(comparison, metric, f"{LABELS[metric]} from reference{unit}")
-    return (PageColumn("n", "n", "count"), *scores, *last)
+    first = PageColumn(metric, HEADS[metric], value_kind(metric))
+    difference = _difference_column(comparison, metric, f"From reference{unit}")
+    others = [
+        PageColumn(column, HEADS[column], value_kind(column))
+        for column in COLUMNS
+        if column != metric
+    ]
+    rows = (PageColumn("n", "n", "count"),) if comparison.reason else ()
+    return (first, *difference, *others, *rows)
 
 
 def _plain_columns(comparison: Comparison) -> tuple[PageColumn, ...]:
     return (
-        PageColumn("n", "Images", "count"),
-        PageColumn("accuracy", "Right, in 100", value_kind("accuracy")),
         PageColumn("ece", "Off by, points on average", value_kind("ece")),
         *_difference_column(comparison, "ece", "Further off by, points"),
+        PageColumn("accuracy", "Right, in 100", value_kind("accuracy")),
+        PageColumn("n", "Images", "count"),
     )
 
 
@@ -290,8 +298,9 @@ def _row(
     for metric in COLUMNS:
         why = audit.unavailable.get(metric, "")
         best = comparison.best.get(metric) == i
-        cell = estimate(audit.main.metrics.get(metric), why, BEST if best else "")
-        cells |= with_ends(metric, replace(cell, mark="beyond") if best else cell)
+        cell = estimate(audit.main.metrics.get(metric), why)
+        best_cell = replace(cell, mark="beyond", reason=BEST)
+        cells |= with_ends(metric, best_cell if best else cell)
         cells |= with_ends(f"{metric}_difference", difference_cell(differences.get(metric)))
     return TableRow(
         name=named.name,
@@ -316,20 +325,23 @@ def _caption(runs: Sequence[Compared], comparison: Comparison, metric: str) -> s
             f"Differences are taken on the same {count(int(str(resamples)))} resamples of the same "
             f"{drawn_words(differences)} (seed {SEED})."
         )
-    level = level_words(comparison.level)
-    joint_level = f"so that {number(len(runs) - 1)} comparisons together keep 95{THIN}%"
-    parts.append(
-        f"Their intervals are at {level}"
-        + (f" {joint_level}." if len(runs) > 2 else ".")
-        + " Tie: the interval holds zero."
-    )
-    if len(runs) > 2:
-        parts.append("Best: ahead of every other run that has this number, at that level.")
+    level = level_words(_level(comparison, metric))
+    pairs = len(runs) * (len(runs) - 1) // 2
+    joint = f" so that all {number(pairs)} pairs hold together at 95{THIN}% (max-T)"
+    parts.append(f"They are at {level}{joint if pairs > 1 else ''}. Tie: the interval holds zero.")
+    if pairs > 1:
+        parts.append("Bold: better than every other run at that level.")
     floors = [run.audit.main.noise_floor.get(metric) for run in runs]
     upto = points(max((floor.q95 for floor in floors if floor is not None), default=None))
     if any(floors):
         parts.append(f"Noise floor of {name(metric)} at n = {count(runs[0].rows.n)}: up to {upto}.")
     return " ".join([*parts, *_worth(runs)])
+
+
+def _level(comparison: Comparison, metric: str) -> float:
+    """Return the level of the differences in a metric."""
+    levels = [each[metric].level for each in comparison.differences if metric in each]
+    return levels[0] if levels else comparison.level
 
 
 def _worth(runs: Sequence[Compared]) -> list[str]:

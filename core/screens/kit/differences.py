@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from core.metrics.comparison import Comparison
+from core.metrics.comparison import Comparison, Leader
 from core.metrics.paired import PAIRED, Difference
 from core.screens.kit.forms import FORMS, Kind
 from core.screens.kit.numbers import (
@@ -27,7 +27,8 @@ INSIDE = {  # within a sentence
 }
 IN_POINTS = {"accuracy", "ece", "ece_em", "classwise_ece", "smece", "ada_ece"}
 HEADS = {key: label + (", %" if key in IN_POINTS else "") for key, label in LABELS.items()}
-MOST_NAMED = 11  # runs beside the best that a sentence names
+MOST_NAMED = 11  # runs beside the best that a sentence in plain words names
+NAMED = 2  # runs of one outcome that a sentence names
 HIGHER = {"accuracy"}  # is better; of all others lower is
 WORDS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 assert set(OFFERED) == set(PAIRED)
@@ -87,96 +88,87 @@ def size_words(difference: Difference) -> tuple[str, str]:
 
 
 def sentence(names: Sequence[str], comparison: Comparison, metric: str) -> Sentence:
-    """Return the first line of the page: who does best against the reference, or why nobody does.
+    """Return the first line of the page: who is ahead, who is tied, who is worse and by how much.
 
     Parameters
     ----------
     names : sequence of str
         Of the runs, in the comparison's order.
     comparison : Comparison
-        Differences from its reference.
+        With its leaders.
     metric : str
         The one that is looked at.
     """
     if comparison.reason:
-        first = "These runs are not ranked: they do not speak of the same labelled rows."
-        return Sentence((Phrase(first),), comparison.reason)
-    rest = {
-        i: by_metric[metric]
-        for i, by_metric in enumerate(comparison.differences)
-        if metric in by_metric
-    }
-    decided = {i: difference for i, difference in rest.items() if difference.value is not None}
-    if not decided:
+        return Sentence((Phrase("These runs cannot be ranked."),), comparison.reason)
+    leader = comparison.leaders.get(metric)
+    if leader is None:
+        missing = [by_metric[metric] for by_metric in comparison.differences if metric in by_metric]
         why = next(
-            (difference.reason for difference in rest.values()),
-            "some runs hold no full class scores",
+            (difference.reason for difference in missing), "some runs hold no full class scores"
         )
         return Sentence((Phrase(f"These runs cannot be compared by {name(metric)}."),), why)
-    if len(names) == 2:
-        return _two(names, comparison.reference, *decided.items())
-    return _many(names, comparison, decided)
+    first = _two(names, leader, metric) if len(leader.others) == 1 else _many(names, leader, metric)
+    return Sentence(first, _left_out(len(names) - 1 - len(leader.others), metric))
 
 
-def _two(names: Sequence[str], reference: int, only: tuple[int, Difference]) -> Sentence:
-    i, difference = only
-    first, second = names[i], names[reference]
-    if difference.tie or difference.low is None:
+def _two(names: Sequence[str], leader: Leader, metric: str) -> tuple[Phrase, ...]:
+    ((i, difference),) = leader.others.items()
+    best, other = names[leader.run], names[i]
+    if leader.tied:
         _, interval = difference_words(difference)
-        return Sentence(
-            (
-                Phrase(
-                    f"“{first}” and “{second}” cannot be told apart by {name(difference.metric)}"
-                ),
-                Phrase(f" ({interval})" if interval else "", "quiet"),
-                Phrase("."),
-            )
-        )
-    best, other = (first, second) if better(difference) else (second, first)
-    size, interval = size_words(difference)
-    more = "higher" if difference.metric in HIGHER else "smaller"
-    side = "above" if difference.metric in HIGHER else "below"
-    return Sentence(
-        (
-            Phrase(f"“{best}” has the {more} {name(difference.metric)}, {size} {side} “{other}”"),
-            Phrase(interval, "quiet"),
+        return (
+            Phrase(f"“{best}” and “{other}” are tied by {name(metric)}: could be chance"),
+            Phrase(f" ({interval})" if interval else "", "quiet"),
             Phrase("."),
         )
+    size, interval = size_words(difference)
+    more = "higher" if metric in HIGHER else "smaller"
+    side = "above" if metric in HIGHER else "below"
+    return (
+        Phrase(f"“{best}” has the {more} {name(metric)}, {size} {side} “{other}”"),
+        Phrase(interval, "quiet"),
+        Phrase("."),
     )
 
 
-def _many(names: Sequence[str], comparison: Comparison, decided: dict[int, Difference]) -> Sentence:
-    base, metric = names[comparison.reference], next(iter(decided.values())).metric
-    ahead = {i: difference for i, difference in decided.items() if better(difference)}
-    behind = sum(worse(difference) for difference in decided.values())
-    ties = len(decided) - len(ahead) - behind
-    counted = _counted(len(ahead), behind, ties)
-    if not ahead:
-        most = "higher" if metric in HIGHER else "smaller"
-        first = f"No run has a {most} {name(metric)} than “{base}” beyond chance."
-        if not behind:
-            first, counted = f"No run can be told from “{base}” by {name(metric)}.", ""
-        return Sentence((Phrase(first),), counted)
-    sign = -1.0 if metric in HIGHER else 1.0
-    best = min(ahead, key=lambda i: sign * (ahead[i].value or 0.0))
-    size, interval = size_words(ahead[best])
-    side = "higher" if metric in HIGHER else "smaller"
-    return Sentence(
-        (
-            Phrase(f"Against “{base}”, “{names[best]}” does best: its {name(metric)} is {size}"),
+def _many(names: Sequence[str], leader: Leader, metric: str) -> tuple[Phrase, ...]:
+    behind = [i for i in leader.others if i not in leader.tied]
+    level = [leader.run, *leader.tied]
+    if not behind:
+        return (Phrase(f"All {number(len(level))} runs are tied by {name(metric)}."),)
+    if len(level) > 1:
+        opening = f"By {name(metric)}, {_listed([names[i] for i in level])} are tied; "
+    else:
+        most = "highest" if metric in HIGHER else "smallest"
+        opening = f"“{names[leader.run]}” has the {most} {name(metric)}; "
+    phrases = [Phrase(opening)]
+    for k, i in enumerate(behind[:NAMED]):
+        size, interval = size_words(leader.others[i])
+        joint = "" if k == 0 else ", "
+        phrases += [
+            Phrase(f"{joint}“{names[i]}” is worse by {size}"),
             Phrase(interval, "quiet"),
-            Phrase(f" {side}."),
-        ),
-        f"{counted} {_runner_up(names, comparison, metric)}",
-    )
+        ]
+    more = len(behind) - NAMED
+    rest = f", and {number(more)} more {'is' if more == 1 else 'are'} worse" if more > 0 else ""
+    return (*phrases, Phrase(f"{rest}."))
 
 
-def _runner_up(names: Sequence[str], comparison: Comparison, metric: str) -> str:
-    """Return whether any run is ahead of all others."""
-    best = comparison.best.get(metric)
-    if best is None:
-        return "No run is ahead of all others beyond chance."
-    return f"“{names[best]}” is ahead of every other run beyond chance."
+def _listed(names: Sequence[str]) -> str:
+    """Return up to three names in full, or the first two and how many more."""
+    quoted = [f"“{one}”" for one in names]
+    if len(quoted) > NAMED + 1:
+        quoted = [*quoted[:NAMED], f"{number(len(quoted) - NAMED)} more"]
+    return f"{', '.join(quoted[:-1])} and {quoted[-1]}"
+
+
+def _left_out(missing: int, metric: str) -> str:
+    """Return how many runs have no value; nothing where all have one."""
+    if not missing:
+        return ""
+    runs = "One run has" if missing == 1 else f"{number(missing).capitalize()} runs have"
+    return f"{runs} no {name(metric)}."
 
 
 def plain_sentence(
@@ -209,35 +201,19 @@ def plain_sentence(
         f"The stated certainty of “{names[best]}” is off by {points(known[best])} points on "
         f"average; {listed}."
     )
-    against = [
-        by_metric["ece"]
-        for by_metric in comparison.differences
-        if "ece" in by_metric and by_metric["ece"].low is not None
-    ]
-    ties = sum(difference.tie for difference in against)
-    base = f"“{names[comparison.reference]}”"
-    second = f"None of the differences from {base} could be chance."
-    if not against:
-        second = "One image is too few to tell them apart."
-    elif ties == len(against):
-        second = f"Too few images to tell any of them from {base}: it could be chance."
-    elif ties:
-        second = f"Against {base}, {number(ties)} of the differences could be chance."
-    return Sentence((Phrase(first),), second)
+    return Sentence((Phrase(first),), _plain_ties(names, comparison.leaders.get("ece")))
 
 
-def _counted(ahead: int, behind: int, ties: int) -> str:
-    """Return how many of the others do better, do worse, or cannot be told apart."""
-    outcomes = [
-        (ahead, f"{'does' if ahead == 1 else 'do'} better beyond chance"),
-        (behind, f"{'does' if behind == 1 else 'do'} worse beyond chance"),
-        (ties, "cannot be told from it"),
-    ]
-    total = ahead + behind + ties
-    parts = [(number(n), outcome) for n, outcome in outcomes if n]
-    if len(parts) == 1:
-        return f"All {number(total)} others {parts[0][1]}."
-    return f"Of the {number(total)} others, {', '.join(f'{n} {does}' for n, does in parts)}."
+def _plain_ties(names: Sequence[str], leader: Leader | None) -> str:
+    """Return which models cannot be told from the best one."""
+    if leader is None or all(other.low is None for other in leader.others.values()):
+        return "One image is too few to tell them apart."
+    if not leader.tied:
+        return f"“{names[leader.run]}” is ahead beyond chance."
+    if len(leader.tied) == len(leader.others):
+        return "Too few images to tell them apart: it could be chance."
+    tied = _listed([names[i] for i in (leader.run, *leader.tied)])
+    return f"{tied} are tied: the difference could be chance."
 
 
 @dataclass(frozen=True)

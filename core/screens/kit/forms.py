@@ -1,6 +1,6 @@
 """How the numbers of tables are written, by kind: a value, and its interval quiet beside it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Literal
 
 from core.screens.kit.numbers import (
@@ -83,3 +83,20 @@ FORMS: dict[Kind, Form] = {
     ),
     "hundred_alone": lambda value, *_: (in_hundred(value), ""),
 }
+
+
+def alike(rows: Sequence[tuple[float, Ends, Ends]], kind: Kind) -> list[tuple[str, str]]:
+    """Return values and intervals of a column as `FORMS` writes them, with equal decimals."""
+    every = [number for row in rows for number in row]
+    signed = kind in {"points", "change"}
+    if kind in {"points", "unsigned_points"}:
+        texts = [points(number, *every, signed=signed) for number in every]
+    elif kind in {"number", "change"}:
+        write = _signed if signed else three
+        texts = [write(number, *every) for number in every]
+    else:
+        return [FORMS[kind](*row) for row in rows]
+    return [
+        (texts[i], f"{texts[i + 1]} to {texts[i + 2]}" if known(every[i + 1]) else "")
+        for i in range(0, len(texts), 3)
+    ]

@@ -1,12 +1,12 @@
 """A table of estimates, made once: the page shows some of it in its own words, a file all of it."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from core.metrics.paired import Difference
 from core.metrics.records import Score
-from core.screens.kit.forms import FORMS, Kind
+from core.screens.kit.forms import Kind, alike
 from core.screens.kit.numbers import MISSING
 from core.screens.kit.records import Cell, CellWords, Column, ScoreRow, Table
 from core.screens.kit.run_marks import RunMark
@@ -102,17 +102,21 @@ class ScoreTable:
         return (self.names_head, *(column.head for column in self.shown))
 
     def written(self) -> tuple[ScoreRow, ...]:
-        """Return the rows as a page shows them."""
-        return tuple(self._written(row) for row in self.rows)
+        """Return the rows as a page shows them, with equal decimals down a column."""
+        columns = [
+            column_words([row.cell(column.key) for row in self.rows], column.kind)
+            for column in self.shown
+        ]
+        return tuple(
+            self._written(row, tuple(column[i] for column in columns))
+            for i, row in enumerate(self.rows)
+        )
 
-    def _written(self, row: TableRow) -> ScoreRow:
+    def _written(self, row: TableRow, words: tuple[CellWords, ...]) -> ScoreRow:
         cells = [row.cell(column.key) for column in self.shown]
         return ScoreRow(
             name=row.name,
-            cells=tuple(
-                cell_words(cell, column.kind)
-                for cell, column in zip(cells, self.shown, strict=True)
-            ),
+            cells=words,
             notes=row.notes,
             mark=row.mark,
             strong=frozenset(i for i, cell in enumerate(cells) if cell.mark == "beyond"),
@@ -133,13 +137,23 @@ class ScoreTable:
         )
 
 
-def cell_words(cell: Estimate, kind: Kind) -> CellWords:
-    """Return a cell as a page shows it; text stands as it is, a missing value is a dash."""
+def column_words(cells: Sequence[Estimate], kind: Kind) -> list[CellWords]:
+    """Return cells as a page shows them; text stands as it is, a missing value is a dash."""
+    numbers = [
+        (cell.value, cell.low, cell.high)
+        for cell in cells
+        if cell.value is not None and not isinstance(cell.value, str)
+    ]
+    texts = iter(alike(numbers, kind))
+    return [_cell_words(cell, texts) for cell in cells]
+
+
+def _cell_words(cell: Estimate, texts: Iterator[tuple[str, str]]) -> CellWords:
     text, interval = MISSING, ""
     if isinstance(cell.value, str):
         text = cell.value
     elif cell.value is not None:
-        text, interval = FORMS[kind](cell.value, cell.low, cell.high)
+        text, interval = next(texts)
     return CellWords(
         text if cell.text is None else cell.text,
         "; ".join(filter(None, (interval, cell.note))),

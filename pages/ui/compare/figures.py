@@ -1,9 +1,11 @@
 """The figures and the table of the Compare page."""
 
 from collections.abc import Sequence
+from functools import partial
 
 import streamlit as st
 
+from core.reports import compare_text
 from core.screens.compare.view import FEW, CompareView
 from core.screens.kit.records import FigureCard
 from core.screens.kit.run_marks import RunMark
@@ -11,6 +13,11 @@ from pages.ui import pieces, widgets
 
 HALF_WIDTH = 500
 SMALL_WIDTH = 172
+FILES = {  # label, ending, type
+    "csv": ("CSV", "csv", "text/csv"),
+    "markdown": ("Markdown", "md", "text/markdown"),
+    "latex": ("LaTeX", "tex", "application/x-tex"),
+}
 
 
 def abreast(*cards: FigureCard | None) -> None:
@@ -43,3 +50,17 @@ def scores(view: CompareView) -> None:
         widgets.scores("Scores of the runs", view.table.heads, view.listed.written())
     if len(view.listed.rows) < len(view.table.rows):
         widgets.caption(f"{len(view.listed.rows)} of {len(view.table.rows)} runs.")
+
+
+def exports(view: CompareView) -> None:
+    """Offer the table as a file: with all digits, or as it is printed."""
+    with st.popover("Download table", type="tertiary", key="compare.exports"):
+        for kind, (label, ending, mime) in FILES.items():
+            st.download_button(
+                label,
+                partial(compare_text.FORMATS[kind], view),
+                f"candor_compare.{ending}",
+                mime,
+                key=f"compare.export.{kind}",
+                on_click="ignore",
+            )

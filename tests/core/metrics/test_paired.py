@@ -249,36 +249,48 @@ HILL = np.concatenate([UP[::2], UP[1::2][::-1]])  # the same numbers, unrelated 
 
 
 @pytest.mark.parametrize(
-    ("order", "half"),
+    ("order", "times"),
     [
-        (UP, 1.5 * 0.045 - 0.045),  # together: what the wider one has more
-        (-UP, 1.5 * 0.045 + 0.045),  # against each other: both
-        (HILL, 0.045 * (1.5**2 + 1) ** 0.5),  # unrelated: root of the squares
+        (UP, 0.5),  # together: what the wider one has more
+        (-UP, 2.5),  # against each other: both
     ],
 )
-def test_errors_are_joined_by_the_correlation_of_their_draws(order, half):
-    one, other = made("ece", 0.5, 0.5 + 1.5 * order), made("ece", 0.3, 0.3 + UP)
+def test_an_errors_interval_is_that_of_the_measured_difference(order, times):
+    """Draws that lie above the value by their bias scatter around the difference nevertheless."""
+    one = made("ece", 0.5, 0.5 + 0.02 + 1.5 * order)
+    other = made("ece", 0.3, 0.3 + 0.05 + UP)
     found = difference(one, other, 0.9)
-    assert (found.low, found.high) == pytest.approx((0.2 - half, 0.2 + half), abs=2e-4)
+    half = 1.6448536 * times * 0.1 / 12**0.5  # evenly spread over 0.1: the normal bound is wider
+    assert (found.low, found.high) == pytest.approx((0.2 - half, 0.2 + half), abs=1e-3)
 
 
-def test_an_error_within_its_noise_floor_may_be_nothing():
+def test_an_error_cannot_fall_by_more_than_it_was():
+    """From 4.4 to 1.4 within its floor: the fall is around 3.0, never 5.4."""
+    after = made("ece", 0.014, 0.020 + 0.05 * HILL, floor=0.02)
+    before = made("ece", 0.044, 0.045 + 0.20 * UP)
+    found = difference(after, before, 0.95)
+    assert found.low > -0.044
+    assert found.value == pytest.approx((found.low + found.high) / 2, abs=1e-3)
+    # of two errors that are hardly there, neither can fall below none
+    wide = made("ece", 0.002, 0.002 + 0.3 * UP)
+    least = difference(made("ece", 0.001, 0.001 + 0.3 * HILL), wide, 0.9).low
+    assert least == pytest.approx(-0.002 - 0.3 * 0.045, abs=1e-4)  # what the other may have been
+
+
+def test_what_bias_alone_explains_is_a_tie():
     still = made("ece", 0.02, np.full(1001, 0.02), floor=0.03)
-    far = made("ece", 0.10, np.full(1001, 0.10), floor=0.03)
-    # still may be 0, so the gap to it may be 0.10 instead of 0.08
-    found = difference(far, still, 0.95)
-    assert (found.value, found.low, found.high) == pytest.approx((0.08, 0.08, 0.10))
-    unsure = made("ece", 0.10, 0.10 + HILL, floor=0.03)
-    # and that adds to the doubt about the other, for it is a bias and not chance
-    assert difference(unsure, still, 0.9).high == pytest.approx(0.08 + 0.02 + 0.045, abs=1e-4)
     within = made("ece", 0.029, np.full(1001, 0.029), floor=0.03)
-    assert difference(still, within, 0.95).tie
+    found = difference(still, within, 0.95)  # both may be 0
+    assert (found.low, found.high, found.tie) == (pytest.approx(-0.009), 0.0, True)
+    far = made("ece", 0.10, np.full(1001, 0.10), floor=0.03)
+    found = difference(far, still, 0.95)
+    assert (found.value, found.low, found.high) == pytest.approx((0.08, 0.08, 0.08))
 
 
 def test_an_error_may_be_as_large_as_the_signed_gap():
     one = made("ece", 0.05, np.full(1001, 0.05), gap=-0.09)
-    other = made("ece", 0.02, np.full(1001, 0.02))
-    assert difference(one, other, 0.95).high == pytest.approx(0.09 - 0.02)
+    assert difference(one, made("ece", 0.07, np.full(1001, 0.07)), 0.95).tie
+    assert not difference(one, made("ece", 0.10, np.full(1001, 0.10)), 0.95).tie
 
 
 def test_one_row_has_no_interval():

@@ -15,7 +15,8 @@ from core.metrics.suite import audit
 from core.ood.scores import ood_scores
 from core.ood.thresholds import counts_at, threshold_at
 from core.predictions import Groups, Predictions, ScoreKind, Task, Weights
-from core.reports.compare_json import compare_json, compare_lines
+from core.reports.compare_json import compare_json
+from core.reports.compare_text import lines
 from core.reports.table import csv_text
 from core.screens.compare.view import compare_view
 from core.screens.kit.differences import NamedRun, drawn_words
@@ -104,12 +105,14 @@ def copies(*, grouped):
 def test_a_comparison_says_that_groups_are_drawn(grouped):
     runs = [compared(films(0, grouped=grouped))] * 2
     found = compare(runs, ["a", "b"], 0)
-    report = compare_json(["a", "b"], runs, found, "ece")
+    report = compare_json(["a", "b"], "AB", runs, found, "ece")
     drawn = [found.differences[1]["ece"]]
     assert drawn_words(drawn) == ("groups of rows" if grouped else "rows")
     assert [("groups" in run) for run in report["runs"]] == [grouped, grouped]
-    line = next(line for line in compare_lines(report) if "difference from" in line)
-    assert ("30 groups by patient drawn as wholes" in line) is grouped
+    named = [NamedRun(name, name, "test", "d") for name in "ab"]
+    text = " ".join(lines(compare_view(named, runs, found, "ece")))
+    assert ("of 30 groups (patient)" in text) is grouped
+    assert ("groups of rows" in text) is grouped
 
 
 def test_a_comparison_says_of_how_many_groups_the_images_are_and_what_they_are_worth():

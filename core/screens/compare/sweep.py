@@ -1,0 +1,314 @@
+"""A metric of many runs against a setting or another metric, runs of one recipe as a band."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import plotly.graph_objects as go
+
+from core.metrics.comparison import Compared
+from core.screens.kit.differences import COLUMNS, HEADS, HIGHER, IN_POINTS, NamedRun, value_kind
+from core.screens.kit.forms import FORMS
+from core.screens.kit.numbers import MISSING, three
+from core.screens.kit.records import Column, FigureCard, Table
+from core.screens.kit.tables import Estimate, PageColumn, ScoreTable, TableRow
+from core.screens.kit.text import safe
+from core.screens.kit.theme import Theme, axis, faded, layout
+from core.screens.kit.words import LABELS
+from core.studies.settings import SeedSummary, Setting, Trained, seed_groups, summary
+
+HEIGHT = 340
+LINES = 6  # recipes that differ in more than the setting drawn; more are grey
+NAMES = {
+    "loss.name": "Loss",
+    "loss.gamma": "Gamma",
+    "loss.lambda": "Lambda",
+    "loss.n_bins": "Bins",
+    "loss.s_th": "S_th",
+    "loss.gamma_max": "Gamma, highest",
+    "loss.gamma_min": "Gamma, lowest",
+    "epochs": "Epochs",
+    "batch_size": "Batch size",
+    "optimizer.lr": "Learning rate",
+    "optimizer.weight_decay": "Weight decay",
+    "n_train": "Training images",
+    "model": "Model",
+    "data": "Data",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecipePoint:
+    """Runs that differ in their seed alone, at one value of a setting; in the axis' unit."""
+
+    name: str
+    x: Setting
+    values: tuple[float, ...]
+    mean: float
+    spread: float | None
+
+
+@dataclass(frozen=True)
+class RecipeLine:
+    """Recipes that differ in the setting alone, in its order."""
+
+    name: str
+    points: tuple[RecipePoint, ...]
+
+
+def setting_name(setting: str) -> str:
+    """Return what a setting is called on the page."""
+    plain = setting.rpartition(".")[2].replace("_", " ").capitalize()
+    return NAMES.get(setting, plain)
+
+
+def sweep_card(
+    names: Sequence[NamedRun],
+    runs: Sequence[Compared],
+    trained: Sequence[Trained | None],
+    setting: str,
+    metric: str,
+) -> FigureCard | None:
+    """Return a metric against a setting; None where no run has both.
+
+    Parameters
+    ----------
+    names, runs, trained
+        Of the runs, in one order.
+    setting : str
+        A dotted name of `Trained.values`.
+    metric : str
+        One of `COLUMNS`.
+    """
+    lines = _lines(names, runs, trained, setting, metric)
+    points = [(line, point) for line in lines for point in line.points]
+    if not points:
+        return None
+    scale = _scale(metric)
+    kind = value_kind(metric)
+    rows = tuple(
+        (
+            point.name,
+            point.x,
+            len(point.values),
+            point.mean / scale,
+            None if point.spread is None else point.spread / scale,
+        )
+        for _, point in points
+    )
+    told = "; ".join(f"{point.x} {_said(point)}" for _, point in points[:12])
+    seeds = any(len(point.values) > 1 for _, point in points)
+    return FigureCard(
+        key="sweep",
+        title=f"{LABELS[metric]} by {_inside(setting)}",
+        explanation="band: mean over seeds ± standard deviation" if seeds else "a dot a run",
+        draw=partial(_sweep, tuple(lines), setting_name(setting), HEADS[metric]),
+        alt=f"{LABELS[metric]} by {setting_name(setting)}: {told}.",
+        table=Table(
+            (
+                Column("runs", "runs"),
+                Column("setting", setting_name(setting), "three_alone"),
+                Column("seeds", "seeds", "count"),
+                Column("mean", "mean", kind),
+                Column("standard_deviation", "standard deviation", kind),
+            ),
+            rows,
+        ),
+        caption="Runs that differ in nothing but their seed are one point. A line joins recipes "
+        "that differ in nothing but this setting. Nothing here is tested for chance.",
+    )
+
+
+def _inside(setting: str) -> str:
+    named = setting_name(setting)
+    return named if named == "S_th" else named.lower()
+
+
+def _said(point: RecipePoint) -> str:
+    spread = "" if point.spread is None else f" ± {three(point.spread)}"
+    return f"{three(point.mean)}{spread}"
+
+
+def _scale(metric: str) -> float:
+    return 100.0 if metric in IN_POINTS else 1.0
+
+
+def _value(run: Compared, metric: str) -> float | None:
+    score = run.audit.main.metrics.get(metric)
+    return None if score is None or score.value is None else _scale(metric) * score.value
+
+
+def _lines(
+    names: Sequence[NamedRun],
+    runs: Sequence[Compared],
+    trained: Sequence[Trained | None],
+    setting: str,
+    metric: str,
+) -> list[RecipeLine]:
+    lines: dict[object, list[RecipePoint]] = {}
+    firsts: dict[object, str] = {}
+    for group in seed_groups(trained):
+        one = trained[group[0]]
+        values = tuple(v for i in group if (v := _value(runs[i], metric)) is not None)
+        if one is None or setting not in one.values or not values:
+            continue
+        rest = tuple(sorted(item for item in one.values.items() if item[0] != setting))
+        found = summary(values)
+        firsts.setdefault(rest, names[group[0]].name)
+        lines.setdefault(rest, []).append(
+            RecipePoint(
+                name=", ".join(names[i].name for i in group),
+                x=one.values[setting],
+                values=values,
+                mean=found.mean,
+                spread=found.spread,
+            )
+        )
+    return [
+        RecipeLine(firsts[rest], tuple(sorted(points, key=lambda p: (isinstance(p.x, str), p.x))))
+        for rest, points in lines.items()
+    ]
+
+
+def _sweep(lines: Sequence[RecipeLine], across: str, up: str, theme: Theme) -> go.Figure:
+    """Draw each recipe's means, joined, over the band of its seeds."""
+    settings = layout(theme, HEIGHT)
+    settings["xaxis"], settings["yaxis"] = axis(theme, across), axis(theme, up)
+    figure = go.Figure(layout=settings)
+    several = [line for line in lines if len(line.points) > 1]
+    for line in lines:
+        place = several.index(line) if line in several else LINES
+        colour = theme.runs[place] if place < LINES else theme.bars
+        x = [point.x for point in line.points]
+        if all(point.spread is not None for point in line.points) and len(x) > 1:
+            ends = [(p.mean - (p.spread or 0.0), p.mean + (p.spread or 0.0)) for p in line.points]
+            figure.add_scatter(
+                x=[*x, *x[::-1]],
+                y=[*(low for low, _ in ends), *(high for _, high in reversed(ends))],
+                fill="toself",
+                fillcolor=faded(colour, 0.16),
+                line={"width": 0},
+                hoverinfo="skip",
+                mode="lines",
+            )
+        figure.add_scatter(
+            x=x,
+            y=[point.mean for point in line.points],
+            error_y={
+                "array": [point.spread or 0.0 for point in line.points],
+                "color": colour,
+                "thickness": 1,
+                "width": 0,
+            },
+            mode="lines+markers",
+            line={"color": colour, "width": 1.6},
+            marker={"size": 8, "color": colour},
+            hovertext=[
+                f"<b>{safe(point.name)}</b><br>{safe(str(point.x))}: {_said(point)}"
+                for point in line.points
+            ],
+            hovertemplate="%{hovertext}<extra></extra>",
+        )
+    return figure
+
+
+def scatter_card(
+    names: Sequence[NamedRun], runs: Sequence[Compared], across: str, up: str
+) -> FigureCard | None:
+    """Return one metric of the runs against another; None where no run has both."""
+    found = [
+        (named.name, x, y)
+        for named, run in zip(names, runs, strict=True)
+        if (x := _value(run, across)) is not None and (y := _value(run, up)) is not None
+    ]
+    if not found:
+        return None
+    rows = tuple((name, x / _scale(across), y / _scale(up)) for name, x, y in found)
+    listed = "; ".join(f"{name} {three(x)}, {three(y)}" for name, x, y in found[:12])
+    better = " and ".join(
+        f"{LABELS[metric]} is better {'higher' if metric in HIGHER else 'lower'}"
+        for metric in (across, up)
+    )
+    return FigureCard(
+        key="scatter",
+        title=f"{LABELS[up]} against {LABELS[across]}",
+        explanation="a dot a run",
+        draw=partial(_scatter, tuple(found), HEADS[across], HEADS[up]),
+        alt=f"{LABELS[across]} and {LABELS[up]} of {len(found)} runs: {listed}.",
+        table=Table(
+            (
+                Column("run", "run"),
+                Column(across, LABELS[across], value_kind(across)),
+                Column(up, LABELS[up], value_kind(up)),
+            ),
+            rows,
+        ),
+        caption=f"{better}. Nothing here is tested for chance.",
+    )
+
+
+def _scatter(
+    found: Sequence[tuple[str, float, float]], across: str, up: str, theme: Theme
+) -> go.Figure:
+    settings = layout(theme, HEIGHT)
+    settings["xaxis"], settings["yaxis"] = axis(theme, across), axis(theme, up)
+    figure = go.Figure(layout=settings)
+    figure.add_scatter(
+        x=[x for _, x, _ in found],
+        y=[y for *_, y in found],
+        mode="markers",
+        marker={"size": 9, "color": theme.accent, "line": {"color": theme.paper, "width": 1}},
+        hovertext=[f"<b>{safe(name)}</b><br>{three(x)}, {three(y)}" for name, x, y in found],
+        hovertemplate="%{hovertext}<extra></extra>",
+    )
+    return figure
+
+
+def seeds_table(
+    names: Sequence[NamedRun], runs: Sequence[Compared], trained: Sequence[Trained | None]
+) -> ScoreTable | None:
+    """Return the mean and standard deviation of each metric over seeds; None without groups."""
+    groups = [group for group in seed_groups(trained) if len(group) > 1]
+    if not groups:
+        return None
+    rows = tuple(
+        TableRow(
+            name=names[group[0]].name,
+            notes=(f"and {len(group) - 1} more, by seed",),
+            cells={"run": names[group[0]].name, "seeds": len(group)}
+            | _means([runs[i] for i in group]),
+        )
+        for group in groups
+    )
+    shown = tuple(PageColumn(metric, HEADS[metric], value_kind(metric)) for metric in COLUMNS)
+    columns = tuple(
+        column
+        for metric in COLUMNS
+        for column in (Column(metric, LABELS[metric]), Column(f"{metric}_sd", LABELS[metric]))
+    )
+    return ScoreTable(
+        "Recipe",
+        (PageColumn("seeds", "Seeds", "count"), *shown),
+        (Column("run", "run"), Column("seeds", "seeds"), *columns),
+        rows,
+    )
+
+
+def _means(runs: Sequence[Compared]) -> Mapping[str, Estimate | float | None]:
+    cells: dict[str, Estimate | float | None] = {}
+    for metric in COLUMNS:
+        scores = [run.audit.main.metrics.get(metric) for run in runs]
+        values = [score.value for score in scores if score is not None and score.value is not None]
+        if not values:
+            cells[metric] = Estimate(reason="no run of the group has a value")
+            continue
+        found = summary(values)
+        cells[metric] = Estimate(found.mean, note=_spread_note(found, metric))
+        cells[f"{metric}_sd"] = found.spread
+    return cells
+
+
+def _spread_note(found: SeedSummary, metric: str) -> str:
+    if found.spread is None:
+        return MISSING
+    return f"± {FORMS[value_kind(metric)](found.spread, None, None)[0]}"
