@@ -48,8 +48,6 @@ def draw(shown: Shown, at: Places) -> None:
         widgets.eyebrow(view.eyebrow, controls.chip(run))
         widgets.sentence(view.sentence)
     with at.numbers:
-        if audit.labels:
-            widgets.second(f"All together: {audit.main.verdict.text}")
         widgets.strip(view.numbers)
         frame.notices(view.notices)
     bin_index = figures.binned(at.figures, view.figures)

@@ -10,31 +10,35 @@ from pages.ui import cache, controls, state
 
 RULES = {BinRule.EQUAL_WIDTH.value: "Equal width", BinRule.EQUAL_MASS.value: "Equal mass"}
 SCALES = {"auto": "Auto", "linear": "Linear", "log": "Log"}
-ANSWERS = "answers"
+ANSWERS, ALL = "answers", "all"
 
 
 def target(run: cache.Run, audit: Audit) -> int | None:
-    """Return what is audited: the answers given, or one class or label against the rest."""
+    """Return what is audited: one class or label; None for the answers given, or all labels."""
     if audit.task == Task.TOP_LABEL:
         return None
     labels = audit.task == Task.MULTILABEL
-    options = [*([] if labels else [ANSWERS]), *map(str, range(len(run.class_names)))]
-    default = "0" if labels else ANSWERS if audit.main.target is None else str(audit.main.target)
+    whole = ALL if labels else ANSWERS
+    options = [whole, *map(str, range(len(run.class_names)))]
+    default = whole if labels or audit.main.target is None else str(audit.main.target)
     chosen = state.choice("of", options, default)
+    words = {ALL: "all labels", ANSWERS: "answers given"}
     st.selectbox(
         "Finding" if labels else "Reliability of",
         options,
         key="widget.of",
         format_func=lambda option: (
-            "answers given" if option == ANSWERS else run.class_names[int(option)]
+            words[option] if option in words else run.class_names[int(option)]
         ),
         on_change=state.pick,
         args=("of", default),
         width=200,
-        help="Answers given: the class it picked, with its confidence. "
-        "A class or finding: its probability against how often it was there.",
+        help=None
+        if labels
+        else "Answers given: the class it picked, with its confidence. "
+        "A class: its probability against how often it was there.",
     )
-    return None if chosen == ANSWERS else int(chosen)
+    return None if chosen in words else int(chosen)
 
 
 def bins() -> tuple[str, int]:
