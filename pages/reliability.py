@@ -15,7 +15,7 @@ with frame.caught():
     split = controls.split_of(run)
     top = st.container()
     audit = audits.audit(run, split) or waiting.end(top, run, split)
-    settings = st.container(horizontal=True, vertical_alignment="top", key="controls")
+    settings = st.container(horizontal=True, vertical_alignment="center", key="bare.choices")
     with settings:
         controls.splits(run)
         target = choices.target(run, audit)

@@ -114,7 +114,7 @@ def averages(target: TargetAudit) -> str:
     """Return what it says and what came true on average."""
     says, right = shares(target.bins)
     if target.target is None:
-        return f"on average it says {percent(says)} and is right {percent(right)} of the time"
+        return f"on average it says {percent(says)} and is right {percent(right)}"
     return f"on average it says {percent(says)} and it is present in {percent(right)} of {UNIT}"
 
 

@@ -9,7 +9,7 @@ from core.predictions import Task
 from pages.ui import cache, controls, state
 
 RULES = {BinRule.EQUAL_WIDTH.value: "Equal width", BinRule.EQUAL_MASS.value: "Equal mass"}
-SCALES = {"auto": "Auto", "linear": "Linear", "log": "Log"}
+SCALES = {"auto": "Auto counts", "linear": "Linear", "log": "Log"}
 ANSWERS, ALL = "answers", "all"
 
 
@@ -33,10 +33,6 @@ def target(run: cache.Run, audit: Audit) -> int | None:
         on_change=state.pick,
         args=("of", default),
         width=200,
-        help=None
-        if labels
-        else "Answers given: the class it picked, with its confidence. "
-        "A class: its probability against how often it was there.",
     )
     return None if chosen in words else int(chosen)
 
@@ -49,21 +45,21 @@ def bins() -> tuple[str, int]:
         list(RULES),
         BinRule.EQUAL_WIDTH.value,
         RULES,
-        "Equal width: every bin spans the same range of confidence. "
-        "Equal mass: every bin holds as many rows.",
     )
-    n_bins = st.slider(
+    least, most, default = defaults.N_BINS_MIN, defaults.N_BINS_MAX, str(defaults.N_BINS)
+    n_bins = int(state.choice("bins", [str(n) for n in range(least, most + 1)], default))
+    st.session_state["widget.bins"] = n_bins
+    st.slider(
         "Number of bins",
-        defaults.N_BINS_MIN,
-        defaults.N_BINS_MAX,
-        defaults.N_BINS,
-        key="bins",
-        bind="query-params",
-        persist_state="session",
-        on_change=state.next_generation,
+        least,
+        most,
+        key="widget.bins",
+        on_change=state.pick,
+        args=("bins", default),
+        format="%d bins",
         width=200,
     )
-    return rule, int(n_bins)
+    return rule, n_bins
 
 
 def log_counts() -> bool | None:
@@ -74,6 +70,5 @@ def log_counts() -> bool | None:
         list(SCALES),
         "auto",
         SCALES,
-        "Scale of the counts. Auto is logarithmic when one bin holds most rows.",
     )
     return {"linear": False, "log": True}.get(scale)

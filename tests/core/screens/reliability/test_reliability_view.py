@@ -16,7 +16,7 @@ def test_sentence_of_an_over_confident_run_carries_gap_interval_and_averages(mak
     # 20, 180, 800 rows: (6 + 126 + 792) / 1000 = 92.4 % said, (6.2 + 108 + 760) / 1000 = 87.4 %
     assert view.sentence.text == (
         "Over-confident by 4.0 points (3.5 to 4.4): "
-        "on average it says 92.4\u202f% and is right 87.4\u202f% of the time."
+        "on average it says 92.4\u202f% and is right 87.4\u202f%."
     )
     assert [part.tone for part in view.sentence.parts] == ["over", "ink"]
     assert view.sentence.second == (
@@ -126,7 +126,7 @@ def test_tiles_show_value_interval_floor_and_reason(make_audit):
     assert (ece.value, ece.unit, ece.interval) == ("4.1", "%", "3.6 to 4.7")
     assert (ece.strip.floor, ece.strip.value, ece.strip.high) == (0.02, 0.041, 0.047)
     assert ece.strip.scale > ece.strip.high
-    assert (floor.value, floor.note) == ("1.2", "a perfect model: up to 2.0")
+    assert (floor.value, floor.note) == ("1.2", "chance: up to 2.0")
     assert (accuracy.value, accuracy.interval) == ("87.4", "85.3 to 89.4")
     assert (nll.value, nll.note) == ("–", "NLL_INFINITE: 2 rows")
     assert (brier.value, brier.interval) == ("0.105", "0.098 to 0.113")
@@ -161,7 +161,7 @@ def test_figures_carry_alt_text_caption_and_table_made_of_the_same_numbers(make_
     card = view.figures["reliability"]
     assert "92.4\u202f%" in card.alt
     assert "Bin 0.60 to 0.80: 180 images, says 70.0\u202f%, right 60.0\u202f%" in card.alt
-    assert card.explanation.endswith("; of 3 dots of a perfect model about 0.2 would be coloured")
+    assert card.caption.endswith("; of 3 dots of a perfect model about 0.2 would be coloured")
     assert card.caption.startswith("n = 1,000, 5 equal-width bins (lo, hi], Wilson 95\u202f%")
     assert card.caption.endswith("test split, file digest fe3cdd9e")
     assert [row[2] for row in card.table.rows] == [20, 180, 800]
