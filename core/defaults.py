@@ -22,7 +22,6 @@ SOUND_POWER: Final = 0.95  # a target is "sound" where a material miscalibration
 MATERIAL_TEMPERATURE: Final = 1.15  # logits off by 15 % are material, Guo et al. 2017 find 1.1 to 3
 MATERIAL_ODDS: Final = 1.2  # and so are odds off by a fifth
 MATERIAL_SHARE: Final = 0.05  # of mean p (1 - p): forms that move claims by less are not material
-MIXED_SHARE: Final = 0.20  # rows in bins of the opposite sign that turn a verdict into "mixed"
 SMOOTHERS: Final = ("lowess", "loess")  # Harrell 2015; Austin and Steyerberg 2019
 SMOOTHER: Final = SMOOTHERS[0]  # of the flexible curve
 SMALL_N: Final = 30  # fewer rows are said to be few

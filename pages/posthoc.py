@@ -2,7 +2,6 @@
 
 import streamlit as st
 
-from core.calibrators.protocols import PROTOCOLS
 from core.codes import NoticeCode
 from core.screens.kit.differences import NamedRun
 from core.screens.kit.records import Phrase, Sentence
@@ -19,8 +18,6 @@ with frame.caught():
     with st.container(horizontal=True, vertical_alignment="bottom", key="controls"):
         row_choice = choices.rows(run)
         objective, search = choices.fit_settings()
-    if not state.plain():
-        widgets.caption(PROTOCOLS[search].words)
     place = st.container()
     none = cache.uncalibrated(run, row_choice, objective)
     rescaled = choices.rescaled(none)

@@ -7,7 +7,7 @@ from core.configs import BinRule
 from core.screens.reliability.plain import plain_view
 from core.screens.reliability.view import Subject, parts_table, unbinned_cards
 from pages.ui import audits, controls, drafts, frame, opening, state, widgets
-from pages.ui.reliability import binned, choices, figures, plain, waiting
+from pages.ui.reliability import binned, choices, figures, labels, plain, waiting
 
 frame.begin("pages/reliability.py")
 with frame.caught():
@@ -15,10 +15,16 @@ with frame.caught():
     split = controls.split_of(run)
     top = st.container()
     audit = audits.audit(run, split) or waiting.end(top, run, split)
-    settings = st.container(horizontal=True, vertical_alignment="top", key="controls")
+    settings = st.container(horizontal=True, vertical_alignment="center", key="bare.choices")
     with settings:
         controls.splits(run)
         target = choices.target(run, audit)
+    if audit.labels and target is None:
+        with top:
+            labels.draw(run, split, audit)
+            drafts.bar(run)
+        labels.table(run, split, audit)
+        st.stop()
     ready = audits.prepared(run, split, target) or waiting.end(top, run, split)
     with top:
         head = st.container()

@@ -86,6 +86,29 @@ class Gap:
     high: float
 
 
+@dataclass(frozen=True, kw_only=True)
+class MixedEnd:
+    """The bins that are decided on one side of a mixed target.
+
+    Attributes
+    ----------
+    over : bool
+        Whether they claim more than came true.
+    bins : int
+        How many they are.
+    low, high : float
+        Lower edge of the first and upper edge of the last of them.
+    gap : Gap
+        Their mean gap; its interval holds for all bins at once.
+    """
+
+    over: bool
+    bins: int
+    low: float
+    high: float
+    gap: Gap
+
+
 @dataclass(frozen=True)
 class Verdict:
     """A verdict and its sentence.
@@ -98,12 +121,15 @@ class Verdict:
         Of the joint test of "calibrated"; None for many labels together.
     reading : MixedReading or None
         What makes a target mixed; None for the other verdicts.
+    ends : tuple of MixedEnd
+        Where bins of both sides are decided, the two sides by ascending claims; else empty.
     """
 
     code: VerdictCode
     text: str
     p_value: float | None = None
     reading: MixedReading | None = None
+    ends: tuple[MixedEnd, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,7 +12,7 @@ import numpy as np
 from core.arrays import Float
 from core.codes import NoticeCode, RefusalCode
 from core.configs import AuditConfig, BinRule
-from core.defaults import HEAVY_CELLS, N_BINS, N_BINS_MIN, N_RESAMPLES_HEAVY, S99
+from core.defaults import FALSE_ALARMS, HEAVY_CELLS, N_BINS, N_BINS_MIN, N_RESAMPLES_HEAVY, S99
 from core.errors import UsageError
 from core.metrics import METRICS, estimates, macro
 from core.metrics.classwise import class_bins
@@ -28,8 +28,8 @@ from core.metrics.notices import extent_notices, infinite_rows, nll_reason, noti
 from core.metrics.null_test import holm
 from core.metrics.proper import brier, nll, nll_rows
 from core.metrics.ranked import Ranked
-from core.metrics.records import Audit, ClassRow, Gap, Score, Setting, TargetAudit
-from core.metrics.verdict import verdict
+from core.metrics.records import Audit, ClassRow, Gap, MixedEnd, Score, Setting, TargetAudit
+from core.metrics.verdict import mixed_ends, verdict
 from core.predictions import Predictions, Task
 
 NEEDS_SCORES = "needs full class scores"
@@ -129,7 +129,11 @@ def diagram(
     gap = estimates.direction(prepared, level)
     words = CAME_TRUE.get(prepared.of, "it came true")
     test = prepared.null.test(estimates.BINNED[metric].cuts(prepared.ranked, n_bins))
-    judged = verdict(gap, bins, (score, floor), test, came_true=words)
+    ends: tuple[MixedEnd, ...] = ()
+    if test.p_value <= FALSE_ALARMS:
+        at_once = estimates.bin_table(prepared, n_bins, rule, 1 - (1 - level) / n_bins)
+        ends = mixed_ends(bins, at_once, test.bins)
+    judged = verdict(gap, bins, (score, floor), test, ends, came_true=words)
     scores, floors, groups = {metric: score}, {metric: floor}, prepared.groups
     return TargetAudit(
         name=prepared.name,

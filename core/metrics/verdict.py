@@ -3,12 +3,13 @@
 import numpy as np
 
 from core.arrays import Bool, Float
-from core.defaults import FALSE_ALARMS, MIXED_SHARE, SOUND_POWER
+from core.defaults import FALSE_ALARMS, SOUND_POWER
 from core.metrics.null_test import NullTest
-from core.metrics.records import BinTable, Floor, Gap, Score, Verdict
+from core.metrics.records import BinTable, Floor, Gap, MixedEnd, Score, Verdict
 from core.metrics.verdict_codes import MixedReading, VerdictCode
 
 MATERIAL = "logits off by 15 % or odds off by a fifth"  # MATERIAL_TEMPERATURE and MATERIAL_ODDS
+NEARLY_FULL = 0.9  # of the rows of the fullest bin
 
 
 def points(value: float) -> str:
@@ -31,7 +32,13 @@ def share(value: float) -> str:
 
 
 def verdict(
-    gap: Gap, bins: BinTable, error: tuple[Score, Floor], test: NullTest, *, came_true: str
+    gap: Gap,
+    bins: BinTable,
+    error: tuple[Score, Floor],
+    test: NullTest,
+    ends: tuple[MixedEnd, ...] = (),
+    *,
+    came_true: str,
 ) -> Verdict:
     """Judge one target.
 
@@ -45,48 +52,85 @@ def verdict(
         ECE over these bins and its noise floor.
     test : NullTest
         The joint test of "calibrated".
+    ends : tuple of MixedEnd
+        From `mixed_ends`.
     came_true : str
         Words for an outcome, for example ``it is right``.
 
     Returns
     -------
     Verdict
-        The test finds the gap: over_confident or under_confident, but mixed when bins of the
-        opposite sign, each beyond chance after correction for all bins, hold at least a fifth of
-        the rows. It finds the slope or the ECE alone: mixed. It finds nothing: sound where it
-        would have found a material miscalibration, otherwise could_be_chance.
+        The test finds something, and bins of both sides are decided: mixed, whatever the mean
+        gap. Else it finds the gap: over_confident or under_confident. It finds the slope or the
+        ECE alone: mixed. It finds nothing: sound where it would have found a material
+        miscalibration, otherwise could_be_chance.
     """
     reading = None
-    if test.gap <= FALSE_ALARMS:
-        code, reading, opening = _one_sided(gap, bins, test)
-    elif test.p_value <= FALSE_ALARMS:
-        code = VerdictCode.MIXED
-        reading, opening = _uneven(gap, bins, error, test)
-    else:
+    if test.p_value > FALSE_ALARMS:
         code, opening = _within_chance(gap, error, test)
-    return Verdict(code, f"{opening} {fullest_bin(bins, came_true)}", test.p_value, reading)
+    elif ends and test.gap <= FALSE_ALARMS:
+        code, reading = VerdictCode.MIXED, MixedReading.OPPOSITE
+        opening = f"{_both_ends(ends)} On average {_signed(gap)}."
+    elif test.gap <= FALSE_ALARMS:
+        code, opening = _one_sided(gap)
+    else:
+        code = VerdictCode.MIXED
+        reading, opening = _uneven(gap, error, test, ends)
+    text = f"{opening} {bin_sentence(bins, came_true)}"
+    return Verdict(code, text, test.p_value, reading, ends if code == VerdictCode.MIXED else ())
 
 
-def _one_sided(
-    gap: Gap, bins: BinTable, test: NullTest
-) -> tuple[VerdictCode, MixedReading | None, str]:
+def mixed_ends(bins: BinTable, at_once: BinTable, p_values: Float) -> tuple[MixedEnd, ...]:
+    """Return the two sides of a target whose bins are decided on both.
+
+    A bin is decided where its p-value, corrected for all bins, is at most `FALSE_ALARMS`, and its
+    interval, corrected as well, leaves its mean claim out. A perfect model has a decided bin in at
+    most 5 of 100 sets, so a model that is off on one side only is called mixed no more often.
+
+    Parameters
+    ----------
+    bins : BinTable
+        The bins of the diagram, B of them.
+    at_once : BinTable
+        The same bins with intervals at level 1 - (1 - level) / B (Bonferroni). All of them hold
+        together at the level of one, however the bins depend on each other and whichever are
+        picked; so does their mean, which is the interval of a side.
+    p_values : (B,) float64
+        Of each bin, corrected for all; NaN decides nothing.
+    """
+    low, high = bins.confidence - at_once.ci_high, bins.confidence - at_once.ci_low
+    sides = [
+        (over, beyond_chance(bins, p_values, over=over) & (low > 0 if over else high < 0))
+        for over in (True, False)
+    ]
+    if not all(decided.any() for _, decided in sides):
+        return ()
+    ends = [_end(bins, (low, high), decided, over=over) for over, decided in sides]
+    return tuple(sorted(ends, key=lambda end: (end.low, end.high)))
+
+
+def _end(bins: BinTable, interval: tuple[Float, Float], decided: Bool, *, over: bool) -> MixedEnd:
+    weight = bins.share[decided] / bins.share[decided].sum()
+    gaps = (bins.confidence - bins.accuracy, *interval)
+    mean, low, high = (float(weight @ gap[decided]) for gap in gaps)
+    return MixedEnd(
+        over=over,
+        bins=int(decided.sum()),
+        low=float(bins.low[decided][0]),
+        high=float(bins.high[decided][-1]),
+        gap=Gap(mean, low, high),
+    )
+
+
+def _one_sided(gap: Gap) -> tuple[VerdictCode, str]:
     over = gap.gap > 0
     low, high = (gap.low, gap.high) if over else (-gap.high, -gap.low)
     size = f"by {points(abs(gap.gap))} points ({points(low)} to {points(high)})"
     if low <= 0:
         size += ", beyond chance all the same where outcomes follow the claims"
-    word = "over" if over else "under"
-    against = _rows(bins, beyond_chance(bins, test.bins, over=not over))
-    if against >= MIXED_SHARE:
-        other = "under" if over else "over"
-        return (
-            VerdictCode.MIXED,
-            MixedReading.OPPOSITE,
-            f"Mixed: {word}-confident {size} on average, but {other}-confident "
-            f"in bins beyond chance that hold {share(against)} % of the rows.",
-        )
-    code = VerdictCode.OVER_CONFIDENT if over else VerdictCode.UNDER_CONFIDENT
-    return code, None, f"{word.capitalize()}-confident {size}."
+    if over:
+        return VerdictCode.OVER_CONFIDENT, f"Over-confident {size}."
+    return VerdictCode.UNDER_CONFIDENT, f"Under-confident {size}."
 
 
 def beyond_chance(bins: BinTable, p_values: Float, *, over: bool) -> Bool:
@@ -95,11 +139,27 @@ def beyond_chance(bins: BinTable, p_values: Float, *, over: bool) -> Bool:
     return np.asarray(side & (p_values <= FALSE_ALARMS))
 
 
+def _both_ends(ends: tuple[MixedEnd, ...]) -> str:
+    return f"Mixed: {', '.join(_end_words(end) for end in ends)}."
+
+
+def _end_words(end: MixedEnd) -> str:
+    sign = 1 if end.over else -1
+    low, high = sorted((sign * end.gap.low, sign * end.gap.high))
+    bins = "1 bin" if end.bins == 1 else f"{end.bins} bins"
+    return (
+        f"{'over' if end.over else 'under'}-confident by {points(sign * end.gap.gap)} points "
+        f"({points(low)} to {points(high)}) in {bins} from {share(end.low)} to "
+        f"{share(end.high)} %"
+    )
+
+
 def _uneven(
-    gap: Gap, bins: BinTable, error: tuple[Score, Floor], test: NullTest
+    gap: Gap, error: tuple[Score, Floor], test: NullTest, ends: tuple[MixedEnd, ...]
 ) -> tuple[MixedReading, str]:
     """Return what is off though the signed gap is not beyond chance, and its sentence."""
-    opening = f"Mixed: {_signed(gap)}"
+    opening = f"{_both_ends(ends)} On average" if ends else "Mixed:"
+    opening = f"{opening} {_signed(gap)}"
     if test.slope <= FALSE_ALARMS:
         reading, word, much = MixedReading.TOO_TIMID, "timid", "less"
         if test.steepness > 0:
@@ -110,7 +170,7 @@ def _uneven(
         )
     off = f"ECE is {points(error[0].value or 0.0)} points"
     chance = f"where chance alone explains up to {points(error[1].q95)}"
-    if all(beyond_chance(bins, test.bins, over=side).any() for side in (True, False)):
+    if ends:
         text = f"{opening}, so errors of both signs cancel, but {off} {chance}."
         return MixedReading.CANCEL, text
     return MixedReading.UNEVEN, f"{opening}, but {off} {chance}."
@@ -142,14 +202,17 @@ def _signed(gap: Gap) -> str:
     return f"the signed gap is {points(gap.gap)} points ({points(gap.low)} to {points(gap.high)})"
 
 
-def _rows(bins: BinTable, chosen: Bool) -> float:
-    """Return the share of rows in the chosen bins; comparisons with NaN choose nothing."""
-    return float(bins.share[chosen].sum())
+def quoted_bin(bins: BinTable) -> int:
+    """Return the bin that a sentence quotes: the fullest, the surest of those nearly as full.
+
+    Bins of equal mass hold as many rows each, so that the fullest of them would be any.
+    """
+    return int(np.flatnonzero(bins.count >= NEARLY_FULL * bins.count.max())[-1])
 
 
-def fullest_bin(bins: BinTable, came_true: str) -> str:
-    """Return the sentence read from the bin with most rows."""
-    at = int(np.argmax(bins.count))
+def bin_sentence(bins: BinTable, came_true: str) -> str:
+    """Return the sentence read from `quoted_bin`."""
+    at = quoted_bin(bins)
     rows = f"{bins.count[at]:,} row{'' if bins.count[at] == 1 else 's'}"
     return (
         f"Where it says {share(bins.confidence[at])} % ({rows}), "

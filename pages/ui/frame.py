@@ -14,7 +14,7 @@ from streamlit.errors import StreamlitDuplicateElementKey
 from streamlit.runtime.scriptrunner import RerunException, StopException
 
 from core.errors import AuditError, Notice
-from pages.ui import session
+from pages.ui import pieces, session
 from pages.ui.escape import esc
 
 STYLE = Path(__file__).parents[2] / "assets" / "style.css"
@@ -79,12 +79,11 @@ def refusal(error: AuditError, name: str = "", *, instead: str = "") -> None:
 
 
 def notices(notice_list: tuple[Notice, ...]) -> None:
-    """Show what was accepted but must be said, in ink, one line each."""
+    """Show what was accepted but must be said, one line each; its code is a tooltip."""
     if not notice_list:
         return
     with st.container(key="notices"):
-        for notice in notice_list:
-            st.markdown(f":material/info: {esc(notice.text)} `{notice.code}`")
+        pieces.draw("notices", notice_list)
 
 
 @contextmanager

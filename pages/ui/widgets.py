@@ -1,7 +1,6 @@
 """Drawing the pieces of a view: sentence, number strip, figures with their table and downloads."""
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Literal
 
 import pandas  # noqa: F401  whole before a figure is drawn: Plotly takes it half loaded, and fails
 import streamlit as st
@@ -17,10 +16,8 @@ from core.screens.kit.records import (
 )
 from core.screens.kit.run_marks import RunMark
 from core.screens.kit.theme import Side
-from pages.ui import frame, state
+from pages.ui import frame, plot
 from pages.ui.pieces import draw
-
-Width = int | Literal["stretch", "content"]
 
 
 def eyebrow(text: str, chip: str = "") -> None:
@@ -82,34 +79,32 @@ def figure(
     card: FigureCard,
     *,
     select: bool = False,
-    width: Width = "stretch",
+    width: plot.Width = "stretch",
     titled: bool = True,
     more: bool = True,
-) -> object:
+    least: int | None = None,
+) -> plot.Points:
     """Draw a figure with its title, unless that stands already, description, table, downloads.
 
-    Without `more` the table and the downloads of several figures stand once, elsewhere.
+    Without `more` the table and the downloads of several figures stand once, elsewhere. `least`
+    is the height in px to which it may shrink so that the window holds all of it.
 
     Returns
     -------
-    object
-        Streamlit's selection state when `select` is set.
+    list of points
+        Those that were clicked, when `select` is set.
     """
     if titled:
-        title(card.title, card.explanation)
-    selection = st.plotly_chart(
-        card.figure(side()),
-        theme=None,
-        width=width,
-        key=f"figure.{card.key}.{state.generation()}" if select else f"figure.{card.key}",
-        alt=card.alt,
-        config=_config(card.key),
-        on_select="rerun" if select else "ignore",
-        selection_mode="points",
-    )
-    if more:
+        with st.container(
+            horizontal=True, vertical_alignment="bottom", gap="small", key=f"head.{card.key}"
+        ):
+            title(card.title, card.explanation)
+            if more:
+                downloads(card)
+    points = plot.draw(card, side(), _config(card.key), select=select, width=width, least=least)
+    if more and not titled:
         downloads(card)
-    return selection
+    return points
 
 
 def _config(name: str) -> dict[str, object]:
@@ -133,7 +128,11 @@ def downloads(card: FigureCard) -> None:
     The table is drawn, and sent, once it is opened.
     """
     more = st.popover(
-        "As table, downloads", type="tertiary", key=f"more.{card.key}", on_change="rerun"
+        "As table, downloads",
+        icon=":material/download:",
+        type="tertiary",
+        key=f"more.{card.key}",
+        on_change="rerun",
     )
     if not more.open:
         return

@@ -74,7 +74,7 @@ def newest(home: Path, name: str) -> Job:
 def epochs(page: Page) -> int:
     """Return the number of epochs that the page shows."""
     tile = page.locator(".c-tile", has_text="Epochs").locator(".c-value")
-    return int(tile.inner_text().replace("\u202f", ""))
+    return int(tile.inner_text().replace(",", ""))
 
 
 def beyond(page: Page, n: int) -> None:

@@ -83,7 +83,7 @@ def test_a_link_restores_run_split_bins_and_rule(home):
         rule="equal_mass",
     )
     assert not test.exception
-    assert test.slider(key="bins").value == 20
+    assert test.slider(key="widget.bins").value == 20
     text = html(test)
     assert "20 equal-mass bins" in text
     assert "val split" in text
@@ -93,7 +93,7 @@ def test_a_link_restores_run_split_bins_and_rule(home):
 def test_a_slider_move_changes_the_picture_and_survives_leaving_the_page(home):
     test = opened("reliability", run="digits-overconfident")
     assert "15 equal-width bins" in html(test)
-    test.slider(key="bins").set_value(10).run()
+    test.slider(key="widget.bins").set_value(10).run()
     assert "10 equal-width bins" in html(test)
     test.switch_page("pages/library.py").run()
     test.switch_page("pages/reliability.py").run()

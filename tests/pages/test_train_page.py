@@ -475,7 +475,7 @@ def test_the_list_says_where_each_training_stands(page, keep):
     text = html(fine(page()))
     for said in ("waiting, the queue is paused", "starting", "done after 52 s", "failed after"):
         assert said in text
-    assert "Epoch 5 of 10, about 40 s left, 1\u202f234 images/s, 1.0 GiB" in text
+    assert "Epoch 5 of 10, about 40 s left, 1,234 images/s, 1.0 GiB" in text
     assert 'style="width:40.0%"' in text
 
 

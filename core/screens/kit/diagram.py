@@ -118,7 +118,9 @@ def _frame(
     settings = layout(theme, 576)
     # In a column of 486 px the square needs no adjusting: 370 px wide and 0.72 of 516 px high.
     settings["margin"] = {"l": 58, "r": 58, "t": 14, "b": 46}
-    settings["xaxis"] = _share_axis(theme, words.claim, anchor="y2", constrain="domain")
+    settings["xaxis"] = _share_axis(
+        theme, words.claim, anchor="y2", constrain="domain", constraintoward="left"
+    )
     settings["yaxis"] = _share_axis(
         theme,
         words.actual,

@@ -22,7 +22,7 @@ from core.screens.kit.numbers import (
 
 Kind = Literal[
     "text",
-    "count",  # 10 000
+    "count",  # 10,000
     "weight",  # 12.5, of weighted rows
     "share",  # 97.6 %
     "percent",  # 97.6 %, with as many decimals as its interval needs

@@ -5,7 +5,7 @@ Fractions come in, percent and points go out. None and NaN are a dash.
 
 import math
 
-THIN = "\u202f"  # narrow no-break space: in long numbers and before the percent sign
+THIN = "\u202f"  # narrow no-break space, before the percent sign
 MINUS = "\u2212"
 MISSING = "–"
 MINUTE, HOUR, DAY = 60, 3_600, 86_400  # seconds
@@ -21,8 +21,8 @@ def known(value: float | None) -> bool:
 
 
 def count(n: int) -> str:
-    """Return a whole number with thin spaces: 10 000."""
-    return f"{n:,}".replace(",", THIN)
+    """Return a whole number with commas: 10,000."""
+    return f"{n:,}"
 
 
 def weight(total: float) -> str:
@@ -32,7 +32,7 @@ def weight(total: float) -> str:
         return "under 0.1"
     if abs(total - whole) < SMALLEST_WEIGHT:
         return count(whole)
-    return f"{total:,.1f}".replace(",", THIN)
+    return f"{total:,.1f}"
 
 
 def decimals(*percents: float | None) -> int:

@@ -3,16 +3,23 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-import numpy as np
-
 from core.codes import NoticeCode
 from core.defaults import LEVEL
 from core.errors import Notice
-from core.metrics.records import TargetAudit
-from core.metrics.verdict import MATERIAL
+from core.metrics.records import Gap, MixedEnd, TargetAudit
+from core.metrics.verdict import MATERIAL, quoted_bin, share
 from core.metrics.verdict_codes import MixedReading, VerdictCode
 from core.screens.kit.bin_marks import shares
-from core.screens.kit.numbers import count, in_hundred, percent, points, singular, span
+from core.screens.kit.numbers import (
+    THIN,
+    count,
+    in_hundred,
+    percent,
+    points,
+    points_span,
+    singular,
+    span,
+)
 from core.screens.kit.records import Phrase, Sentence
 from core.screens.kit.theme import Tone
 from core.screens.kit.tiles import calibration_error
@@ -23,48 +30,35 @@ CODE_TONES: dict[str, Tone] = {
     VerdictCode.UNDER_CONFIDENT: "under",
     VerdictCode.MIXED: "ink",
     VerdictCode.SOUND: "sound",
-    VerdictCode.COULD_BE_CHANCE: "quiet",
+    VerdictCode.COULD_BE_CHANCE: "ink",
 }
-
 
 PLAIN_ANSWERS = {
     "over_confident": "This model is surer of itself than it should be.",
     "under_confident": "This model is less sure of itself than it could be.",
-    "opposite": "This model is too sure in some places and not sure enough in others.",
-    "cancel": "This model is too sure in some places and not sure enough in others.",
     "too_extreme": "This model is too sure of its sure answers and too unsure of the others.",
     "too_timid": "This model sets its sure answers too little apart from the others.",
-    "uneven": "This model's stated certainty fits on average, but not everywhere.",
-    "sound": (
-        "This model's stated certainty fits how often it is right; an error of practical size "
-        "would have shown."
+    "uneven": "How sure this model is fits on average, but not everywhere.",
+    "sound": "How sure this model is fits how often it is right.",
+    "could_be_chance": (
+        "There are too few pictures to tell whether this model is as sure as it should be."
     ),
-    "could_be_chance": "There are too few pictures to tell whether its certainty fits.",
 }
 PLAIN_PRESENCE = {
     "over_confident": "This model expects {name} more often than it is there.",
     "under_confident": "This model expects {name} less often than it is there.",
-    "opposite": "This model expects {name} too often in some places and too rarely in others.",
-    "cancel": "This model expects {name} too often in some places and too rarely in others.",
-    "too_extreme": (
-        "Where this model expects {name}, it is too sure of it, and elsewhere too sure of the "
-        "opposite."
-    ),
-    "too_timid": (
-        "Where this model expects {name}, it is not sure enough of it, and elsewhere not sure "
-        "enough of the opposite."
-    ),
+    "too_extreme": ("This model is too sure that {name} is there, and too sure that it is not."),
+    "too_timid": ("This model is not sure enough that {name} is there, nor that it is not."),
     "uneven": "How often this model expects {name} fits on average, but not everywhere.",
-    "sound": (
-        "How often this model expects {name} fits how often it is there; an error of practical "
-        "size would have shown."
+    "sound": "How often this model expects {name} fits how often it is there.",
+    "could_be_chance": (
+        "There are too few pictures to tell whether this model expects {name} as often as it "
+        "should."
     ),
-    "could_be_chance": "There are too few pictures to tell whether its certainty fits.",
 }
 MIXED = {
-    "too_extreme": "what it says is too extreme, high and low, though right on average",
-    "too_timid": "what it says is not spread enough, though right on average",
-    "cancel": "it says more than it should in some places and less in others",
+    "too_extreme": "its probabilities are too extreme, high and low, though right on average",
+    "too_timid": "its probabilities are not spread enough, though right on average",
     "uneven": "right on average, but not everywhere",
 }
 
@@ -82,7 +76,13 @@ def verdict_sentence(target: TargetAudit) -> Sentence:
         VerdictCode.SOUND: _sound_parts,
         VerdictCode.COULD_BE_CHANCE: _chance_parts,
     }[code](target)
-    return Sentence(parts, f"{fullest_bin(target)} {worth(target)}".strip())
+    more = {
+        VerdictCode.MIXED: _on_average,
+        VerdictCode.SOUND: _would_have_shown,
+        VerdictCode.COULD_BE_CHANCE: _might_not_have_shown,
+    }.get(code)
+    second = (more(target) if more else "", bin_sentence(target), worth(target))
+    return Sentence(parts, " ".join(filter(None, second)))
 
 
 def worth(target: TargetAudit, rows: str = UNIT) -> str:
@@ -114,14 +114,14 @@ def averages(target: TargetAudit) -> str:
     """Return what it says and what came true on average."""
     says, right = shares(target.bins)
     if target.target is None:
-        return f"on average it says {percent(says)} and is right {percent(right)} of the time"
+        return f"on average it says {percent(says)} and is right {percent(right)}"
     return f"on average it says {percent(says)} and it is present in {percent(right)} of {UNIT}"
 
 
-def fullest_bin(target: TargetAudit) -> str:
-    """Return the second line, read from the bin with most rows: certainty against times in 100."""
+def bin_sentence(target: TargetAudit) -> str:
+    """Return the second line, read from `quoted_bin`: certainty against times in 100."""
     bins = target.bins
-    i = int(np.argmax(bins.count))
+    i = quoted_bin(bins)
     n = int(bins.count[i])
     says = percent(float(bins.confidence[i]))
     low, high = float(bins.ci_low[i]), float(bins.ci_high[i])
@@ -138,76 +138,108 @@ def plain_sentence(target: TargetAudit) -> Sentence:
     if int(target.bins.count.sum()) == 0:
         return Sentence((Phrase(target.verdict.text),))
     says, right = (in_hundred(share) for share in shares(target.bins))
-    code, name = target.verdict.code, target.name
+    code, name = target.verdict.code, f"“{target.name}”"
     reading = target.verdict.reading or (MixedReading.UNEVEN if code == VerdictCode.MIXED else code)
-    if target.target is None:
+    if target.verdict.ends:
+        first = _plain_ends(target)
+    elif target.target is None:
         first = PLAIN_ANSWERS[reading]
-        rest = (
-            f"Over all its answers it claims to be right {_times(says)} in 100; "
-            f"it is right {_times(right)}."
-        )
     else:
-        first = PLAIN_PRESENCE[reading].format(name=f"“{name}”")
-        rest = (
-            f"Over all pictures it expects “{name}” {_times(says)} in 100; "
-            f"it was there {_times(right)}."
-        )
+        first = PLAIN_PRESENCE[reading].format(name=name)
+    rest = (
+        f"Over all its answers it claims to be right {_times(says)} in 100; "
+        f"it is right {_times(right)}."
+        if target.target is None
+        else f"Over all pictures it expects {name} {_times(says)} in 100; "
+        f"it was there {_times(right)}."
+    )
     return Sentence((Phrase(first, CODE_TONES[code]), Phrase(f" {rest}")))
 
 
+def _plain_ends(target: TargetAudit) -> str:
+    """Return where it is too sure and where not sure enough, in times out of 100."""
+    answers = target.target is None
+    much, little = ("too sure", "not sure enough") if answers else ("too high", "too low")
+    listed = [
+        f"{much if end.over else little} where it says {_places(end)} in 100"
+        for end in target.verdict.ends
+    ]
+    what = "This model is" if answers else f"The chance this model gives “{target.name}” is"
+    return f"{what} {', and '.join(listed)}."
+
+
 def _direction_parts(target: TargetAudit) -> tuple[Phrase, ...]:
-    gap = target.direction
     over = target.verdict.code == VerdictCode.OVER_CONFIDENT
-    low, high = (gap.low, gap.high) if over else (-gap.high, -gap.low)
-    size = points(abs(gap.gap), low, high)
-    word = "Over-confident" if over else "Under-confident"
+    size = _size(target.direction, over=over)
     return (
-        Phrase(f"{word} by {size} points", "over" if over else "under"),
-        Phrase(_bracket(low, high), "quiet"),
+        Phrase(_capital(size), "over" if over else "under"),
         Phrase(f": {averages(target)}."),
     )
 
 
 def _mixed_parts(target: TargetAudit) -> tuple[Phrase, ...]:
-    gap, reading = target.direction, target.verdict.reading
-    if reading == MixedReading.OPPOSITE:
-        word, against = ("over", "less") if gap.gap > 0 else ("under", "more")
-        low, high = (gap.low, gap.high) if gap.gap > 0 else (-gap.high, -gap.low)
-        return (
-            Phrase("Mixed"),
-            Phrase(f": {word}-confident by {points(abs(gap.gap), low, high)} points"),
-            Phrase(_bracket(low, high), "quiet"),
-            Phrase(f" on average, but it says {against} than it should in some bins."),
-        )
+    if target.verdict.ends:
+        parts = [Phrase("Mixed: ")]
+        for end in target.verdict.ends:
+            tone: Tone = "over" if end.over else "under"
+            where = f" in {_bins(end)} from {_places(end)}{THIN}%"
+            parts += [Phrase(_size(end.gap, over=end.over), tone), Phrase(where), Phrase(", ")]
+        return (*parts[:-1], Phrase("."))
     ece = _ece(target)
     off = "" if ece is None else f"; bin by bin it is off by {points(ece)} points"
-    return Phrase("Mixed"), Phrase(f": {MIXED[reading or MixedReading.UNEVEN]}{off}.")
+    reading = target.verdict.reading or MixedReading.UNEVEN
+    return (Phrase(f"Mixed: {MIXED[reading]}{off}."),)
+
+
+def _size(gap: Gap, *, over: bool) -> str:
+    """Return "over-confident by 4.0 points (3.5 to 4.4)"."""
+    ends = (gap.gap, gap.low, gap.high) if over else (-gap.gap, -gap.high, -gap.low)
+    interval = points_span(*ends)
+    size = f"{'over' if over else 'under'}-confident by {points(*ends)} points"
+    return f"{size} ({interval})" if interval else size
+
+
+def _bins(end: MixedEnd) -> str:
+    return "1 bin" if end.bins == 1 else f"{end.bins} bins"
+
+
+def _places(end: MixedEnd) -> str:
+    """Return the claims of an end, in hundredths: "53 to 87"."""
+    return f"{share(end.low)} to {share(end.high)}"
+
+
+def _on_average(target: TargetAudit) -> str:
+    return f"{_capital(averages(target))}."
 
 
 def _sound_parts(target: TargetAudit) -> tuple[Phrase, ...]:
+    return (Phrase("Sound", "sound"), Phrase(f": {averages(target)}."))
+
+
+def _would_have_shown(target: TargetAudit) -> str:
     n = int(target.bins.count.sum())
     return (
-        Phrase("Sound", "sound"),
-        Phrase(
-            f": its stated certainty fits how often it is {_right(target)}; on {_images(n)} an "
-            f"error of practical size ({MATERIAL}) would have shown; "
-            f"{averages(target)}.{_alone(target)}"
-        ),
+        f"On {_images(n)} an error of practical size ({MATERIAL}) would have shown.{_alone(target)}"
     )
 
 
 def _chance_parts(target: TargetAudit) -> tuple[Phrase, ...]:
     n = int(target.bins.count.sum())
-    ece, floor = _ece(target), calibration_error(target)[1]
-    if n == 1 or ece is None or floor is None:
-        return (Phrase("Could be chance", "quiet"), Phrase(f": {_images(n)}, too few to tell."))
     return (
-        Phrase("Could be chance", "quiet"),
-        Phrase(
-            f": too few images to tell. It looks off by {points(ece)} points; on {_images(n)} a "
-            f"perfect model would look off by up to {points(floor.q95)}, and an error of practical "
-            f"size ({MATERIAL}) might not have shown.{_alone(target)}"
-        ),
+        (Phrase(f"Could be chance: {_images(n)} are too few to tell."),)
+        if n > 1
+        else (Phrase("Could be chance: 1 image is too few to tell."),)
+    )
+
+
+def _might_not_have_shown(target: TargetAudit) -> str:
+    ece, floor = _ece(target), calibration_error(target)[1]
+    if int(target.bins.count.sum()) == 1 or ece is None or floor is None:
+        return ""
+    return (
+        f"It looks off by {points(ece)} points; a perfect model would look off by up to "
+        f"{points(floor.q95)}. An error of practical size ({MATERIAL}) might not have shown."
+        f"{_alone(target)}"
     )
 
 
@@ -228,17 +260,12 @@ def _ece(target: TargetAudit) -> float | None:
     return score.value if score is not None else None
 
 
-def _bracket(low: float, high: float) -> str:
-    interval = span(low, high)
-    return f" ({interval})" if interval else ""
-
-
-def _right(target: TargetAudit) -> str:
-    return "right" if target.target is None else "present"
-
-
 def _images(n: int) -> str:
     return "1 image" if n == 1 else f"{count(n)} {UNIT}"
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
 
 
 def _times(times: str) -> str:

@@ -94,7 +94,7 @@ def _floor_tile(floor: Floor | None) -> Tile:
         label,
         points(floor.mean),
         unit="%",
-        note=f"a perfect model: up to {points(floor.q95)}",
+        note=f"chance: up to {points(floor.q95)}",
         help=GLOSSARY["noise_floor"],
         floor_mark=True,
     )

@@ -125,7 +125,7 @@ def reliability_view(
         numbers=tiles(audit, target, subject.split, CODE_TONES[target.verdict.code]),
         figures={card.key: card for card in figure_cards},
         key=KEY,
-        caption=caption,
+        caption=figure_cards[0].caption,
         notices=_notices(audit, subject),
         unavailable=cards.unavailable_table(audit),
         scores=cards.scores_table(audit, target),
@@ -195,11 +195,11 @@ def _bin_cards(
         FigureCard(
             key="reliability",
             title="Reliability diagram",
-            explanation=f"{prefix}dot area grows with the number of images{_by_chance(target)}",
+            explanation=f"{prefix}larger dots hold more images",
             draw=partial(diagram.diagram, bins, target=index, log_counts=log_counts),
             alt=cards.diagram_alt(target),
             table=table,
-            caption=caption,
+            caption=f"{caption}{_by_chance(target)}",
         ),
         FigureCard(
             key="gap",

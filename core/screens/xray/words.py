@@ -56,7 +56,7 @@ class ClinicSource:
     rest : str
         Which rows of the split these are, where it was cut: "the rows not fitted on, ...".
     groups : str
-        What they belong to, as "6 187 groups (patient)"; empty where each stands for itself.
+        What they belong to, as "6,187 groups (patient)"; empty where each stands for itself.
     weights : str
         The column that says how many rows each counts as; empty without one.
     """
@@ -79,12 +79,12 @@ class ClinicSource:
 
     @property
     def reference_class(self) -> str:
-        """The reference class: "this test set of 22 433 films"."""
+        """The reference class: "this test set of 22,433 films"."""
         return f"this {self.split} set of {count(self.n)} {self.films}"
 
     @property
     def counted(self) -> str:
-        """How many rows there are, and of how many groups: "22 433 films of 6 187 groups"."""
+        """How many rows there are, and of how many groups: "22,433 films of 6,187 groups"."""
         belonging = f" of {self.groups}" if self.groups else ""
         return f"{count(self.n)} {self.films}{belonging}"
 

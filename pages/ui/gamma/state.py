@@ -7,7 +7,7 @@ import streamlit as st
 
 from core.screens.gamma.heatmaps import HistoryGrid
 from core.screens.gamma.view import PLAIN, TECHNICAL, GammaWords
-from pages.ui import state
+from pages.ui import plot, state
 
 OF_ONE_RUN = ("epoch", "bin", "against")
 MOVED = "gamma.moved"
@@ -103,9 +103,8 @@ def take_clicks(grid: HistoryGrid) -> None:
 
 def _clicked(name: str) -> tuple[float, ...]:
     """Return the customdata of a new click on a figure; a second click on a place counts too."""
-    key = f"figure.{name}.{state.generation()}"
-    figure_state = st.session_state.get(key)
-    points = figure_state["selection"]["points"] if figure_state else []
+    key = f"figure.{name}"
+    points = plot.picked(key)
     now = _numbers(points[0].get("customdata", ())) if points else ()
     clicks: dict[str, tuple[float, ...]] = st.session_state.setdefault("gamma.seen", {})
     before = clicks.get(key, ())

@@ -13,7 +13,7 @@ from core.errors import Refused
 from core.predictions import Task
 from core.screens.posthoc.words import NAMES, OBJECTIVES
 from core.studies.posthoc import CUT, DEFAULT_METHODS, SHARE, MethodReport, fit_default
-from pages.ui import cache, controls, state
+from pages.ui import cache, controls, state, widgets
 from pages.ui.controls import SPLIT_NAMES
 from pages.ui.posthoc.cache import RowChoice
 
@@ -61,6 +61,11 @@ def fit_settings() -> tuple[str, str]:
     """Return what fits minimise, and how they search; plain words take the defaults."""
     if state.plain():
         return "nll", "exact"
+    with st.popover("Fit settings", key="fit.settings"):
+        return _fit_settings()
+
+
+def _fit_settings() -> tuple[str, str]:
     objective = controls.segments(
         "Fitted by",
         "objective",
@@ -79,8 +84,9 @@ def fit_settings() -> tuple[str, str]:
         list(SEARCHES),
         "exact",
         SEARCHES,
-        "One for temperature and focal temperature alike: what it tries stands below.",
+        "One for temperature and focal temperature alike.",
     )
+    widgets.caption(PROTOCOLS[search].words)
     return objective, search
 
 

@@ -7,7 +7,7 @@ from streamlit.delta_generator import DeltaGenerator
 from core.metrics.estimates import PreparedTarget
 from core.metrics.records import Audit
 from core.screens.kit.records import Table
-from core.screens.reliability.view import Subject, reliability_view
+from core.screens.reliability.view import KEY, Subject, reliability_view
 from pages.ui import audits, cache, controls, frame, widgets
 from pages.ui.reliability import choices, details, figures
 
@@ -41,6 +41,9 @@ def draw(shown: Shown, at: Places) -> None:
     run, split, audit = shown.run, shown.split, shown.audit
     with at.controls:
         rule, n_bins = choices.bins()
+    with at.figures.scale.container():
+        widgets.key(KEY)
+        widgets.caption("Click a dot or a bar to see the rows of its bin.")
         log_counts = choices.log_counts()
     target_audit = audits.diagram(shown.ready, n_bins=n_bins, rule=rule)
     view = reliability_view(audit, shown.subject, chosen=target_audit, log_counts=log_counts)
@@ -48,14 +51,12 @@ def draw(shown: Shown, at: Places) -> None:
         widgets.eyebrow(view.eyebrow, controls.chip(run))
         widgets.sentence(view.sentence)
     with at.numbers:
-        if audit.labels:
-            widgets.second(f"All together: {audit.main.verdict.text}")
         widgets.strip(view.numbers)
         frame.notices(view.notices)
     bin_index = figures.binned(at.figures, view.figures)
-    with at.below.container():
+    with at.figures.rows.container():
         figures.rows(run, split, target_audit, bin_index)
-        widgets.key(view.key)
+    with at.below.container():
         widgets.caption(view.caption)
         details.meanings(view.numbers)
         details.parts(shown.parts)

@@ -9,32 +9,32 @@ from core.predictions import Task
 from pages.ui import cache, controls, state
 
 RULES = {BinRule.EQUAL_WIDTH.value: "Equal width", BinRule.EQUAL_MASS.value: "Equal mass"}
-SCALES = {"auto": "Auto", "linear": "Linear", "log": "Log"}
-ANSWERS = "answers"
+SCALES = {"auto": "Auto counts", "linear": "Linear", "log": "Log"}
+ANSWERS, ALL = "answers", "all"
 
 
 def target(run: cache.Run, audit: Audit) -> int | None:
-    """Return what is audited: the answers given, or one class or label against the rest."""
+    """Return what is audited: one class or label; None for the answers given, or all labels."""
     if audit.task == Task.TOP_LABEL:
         return None
     labels = audit.task == Task.MULTILABEL
-    options = [*([] if labels else [ANSWERS]), *map(str, range(len(run.class_names)))]
-    default = "0" if labels else ANSWERS if audit.main.target is None else str(audit.main.target)
+    whole = ALL if labels else ANSWERS
+    options = [whole, *map(str, range(len(run.class_names)))]
+    default = whole if labels or audit.main.target is None else str(audit.main.target)
     chosen = state.choice("of", options, default)
+    words = {ALL: "all labels", ANSWERS: "answers given"}
     st.selectbox(
         "Finding" if labels else "Reliability of",
         options,
         key="widget.of",
         format_func=lambda option: (
-            "answers given" if option == ANSWERS else run.class_names[int(option)]
+            words[option] if option in words else run.class_names[int(option)]
         ),
         on_change=state.pick,
         args=("of", default),
         width=200,
-        help="Answers given: the class it picked, with its confidence. "
-        "A class or finding: its probability against how often it was there.",
     )
-    return None if chosen == ANSWERS else int(chosen)
+    return None if chosen in words else int(chosen)
 
 
 def bins() -> tuple[str, int]:
@@ -45,21 +45,21 @@ def bins() -> tuple[str, int]:
         list(RULES),
         BinRule.EQUAL_WIDTH.value,
         RULES,
-        "Equal width: every bin spans the same range of confidence. "
-        "Equal mass: every bin holds as many rows.",
     )
-    n_bins = st.slider(
+    least, most, default = defaults.N_BINS_MIN, defaults.N_BINS_MAX, str(defaults.N_BINS)
+    n_bins = int(state.choice("bins", [str(n) for n in range(least, most + 1)], default))
+    st.session_state["widget.bins"] = n_bins
+    st.slider(
         "Number of bins",
-        defaults.N_BINS_MIN,
-        defaults.N_BINS_MAX,
-        defaults.N_BINS,
-        key="bins",
-        bind="query-params",
-        persist_state="session",
-        on_change=state.next_generation,
+        least,
+        most,
+        key="widget.bins",
+        on_change=state.pick,
+        args=("bins", default),
+        format="%d bins",
         width=200,
     )
-    return rule, int(n_bins)
+    return rule, n_bins
 
 
 def log_counts() -> bool | None:
@@ -70,6 +70,5 @@ def log_counts() -> bool | None:
         list(SCALES),
         "auto",
         SCALES,
-        "Scale of the counts. Auto is logarithmic when one bin holds most rows.",
     )
     return {"linear": False, "log": True}.get(scale)

@@ -17,6 +17,7 @@ from pages.ui import audits, cache, state, widgets
 
 ROWS_SHOWN = 200
 DIAGRAM_WIDTH = 486  # where square, axis and histogram fit without a hole between them
+LEAST_HEIGHT = 360  # below it the bins of the diagram run into one another
 
 
 def risk_curve(run: cache.Run, split: str, audit: Audit) -> tuple[Float, Float] | None:
@@ -32,7 +33,9 @@ class Places:
     """Where figures stand, in two columns: those of the bins above those of no bins."""
 
     diagram: DeltaGenerator
+    scale: DeltaGenerator
     risk: DeltaGenerator
+    rows: DeltaGenerator
     gap: DeltaGenerator
     classes: DeltaGenerator
 
@@ -42,18 +45,19 @@ def places() -> Places:
     with st.container(horizontal=True, gap="medium", key="figures"):
         left = st.container(width=DIAGRAM_WIDTH, key="diagram")
         right = st.container(key="beside")
-    return Places(left.container(), left.container(), right.container(), right.container())
+    return Places(
+        *(left.container(key=key) for key in (None, "bare.scale", None)),
+        *(right.container() for _ in range(3)),
+    )
 
 
 def binned(at: Places, cards: Mapping[str, FigureCard]) -> int | None:
     """Draw the diagram and the gaps in its bins; return the bin that was clicked."""
     # containers of this fragment: fragments within it would pile up in those of the page
     with at.diagram.container():
-        picked = widgets.figure(cards["reliability"], select=True)
-        widgets.caption("Click a dot or a bar to see the rows of its bin.")
+        points = widgets.figure(cards["reliability"], select=True, least=LEAST_HEIGHT)
     with at.gap.container():
         widgets.figure(cards["gap"])
-    points = picked["selection"]["points"] if isinstance(picked, dict) else []
     return _first(points[0]["customdata"]) if points else None
 
 

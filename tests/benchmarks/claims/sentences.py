@@ -47,7 +47,7 @@ class Claimed(NamedTuple):
 
 CLAIMED = (
     Claimed(
-        "Over-confident",
+        "_capital(size)",
         "Reliability",
         "core.screens.kit.sentences:_direction_parts",
         JOINT,
@@ -55,10 +55,10 @@ CLAIMED = (
         "a verdict that something is off",
     ),
     Claimed(
-        "-confident {size} on average",
+        "Mixed: {",
         "Reliability, audit",
-        "core.metrics.verdict:_one_sided",
-        f"{JOINT}; bins of the other sign by Holm",
+        "core.metrics.verdict:_both_ends",
+        f"{JOINT}; bins of both signs, each corrected for all bins",
         VERDICTS,
         "a verdict that something is off",
     ),

@@ -2,11 +2,12 @@
 
 import csv
 import os
-from dataclasses import fields
+from dataclasses import astuple, fields, replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 from sklearn.metrics import roc_auc_score
 
 from core.configs import AuditConfig, BinRule
@@ -16,7 +17,7 @@ from core.metrics.notices import notices
 from core.metrics.null_test import NullTest
 from core.metrics.ranked import Ranked
 from core.metrics.records import BinTable, Floor, Gap, Score
-from core.metrics.verdict import fullest_bin, points, share, verdict
+from core.metrics.verdict import bin_sentence, mixed_ends, points, share, verdict
 from core.predictions import Predictions, ScoreKind, Task
 
 SHARED = Path(os.environ.get("CANDOR_SHARED", Path(__file__).parents[3].parent / "shared"))
@@ -333,7 +334,7 @@ def judged(gap, bins, *p_values, ece=0.05, power=0.0, steepness=0.0, wrong=0.01,
     each = np.full(bins.count.size, wrong)
     test = NullTest(min(p_values), *p_values, steepness, power, each)
     error = Score(metric="ece", value=ece, low=None, high=None, level=level, n=100), FLOOR
-    return verdict(gap, bins, error, test, came_true="it is right")
+    return verdict(gap, bins, error, test, mixed_ends(bins, bins, each), came_true="it is right")
 
 
 def test_verdict_follows_the_test_of_the_gap():
@@ -346,16 +347,69 @@ def test_verdict_follows_the_test_of_the_gap():
     assert "(-1.0 to 20.0), beyond chance all the same" in wide
 
 
-def test_verdict_is_mixed_from_a_fifth_of_rows_beyond_chance_against_the_gap():
-    gap, found = Gap(0.1, 0.05, 0.15), (0.01, 0.5, 0.01)
-    assert judged(gap, table(OVER, UNDER), *found).code == "mixed"
-    assert judged(gap, table(OVER, UNDER), *found).reading == "opposite"
-    assert judged(gap, table(OVER, UNDER), *found, wrong=0.06).code == "over_confident"
-    less = table((81, *OVER[1:]), (19, *UNDER[1:]))
-    assert judged(gap, less, *found).code == "over_confident"
-    assert judged(gap, table((80, *OVER[1:]), (20, *UNDER[1:])), *found).code == "mixed"
-    under, both = Gap(-0.1, -0.15, -0.05), table((50, *UNDER[1:]), (50, *OVER[1:]))
-    assert judged(under, both, *found).code == "mixed"
+def test_verdict_is_mixed_where_bins_of_both_sides_are_decided_however_few_their_rows():
+    gap, detected = Gap(0.1, 0.05, 0.15), (0.01, 0.5, 0.01)
+    bins = table((9999, *OVER[1:]), (1, *UNDER[1:]))
+    mixed = judged(gap, bins, *detected)
+    assert (mixed.code, mixed.reading) == ("mixed", "opposite")
+    assert judged(gap, bins, *detected, wrong=0.06).code == "over_confident"
+    wide = replace(bins, ci_high=np.array([0.89, 0.91]), ci_low=np.array([0.7, 0.49]))
+    each = np.array([0.01, 0.01])
+    assert mixed_ends(wide, wide, each) == ()  # the second one's interval holds what it says
+    low, high = mixed_ends(bins, bins, each)
+    assert (low.over, low.bins, low.low, low.high) == (True, 1, 0.0, 0.5)
+    assert (high.over, high.bins, high.low, high.high) == (False, 1, 0.5, 1.0)
+
+
+def test_an_end_is_the_mean_of_its_bins_by_rows():
+    bins = table((30, 0.5, 0.4, 0, 1), (10, 0.7, 0.5, 0, 1), (60, 0.9, 0.95, 0, 1))
+    low, high = mixed_ends(bins, bins, np.full(3, 0.01))
+    assert (low.bins, high.bins) == (2, 1)
+    assert_allclose(astuple(low.gap), (0.125, 0.115, 0.135))  # (30 * 0.1 + 10 * 0.2) / 40
+    assert_allclose(astuple(high.gap), (-0.05, -0.06, -0.04))
+    words = judged(Gap(-0.1, -0.2, 0.0), bins, 0.01, 0.5, 0.5).text
+    assert words.startswith(
+        "Mixed: over-confident by 12.5 points (11.5 to 13.5) in 2 bins from 0 to 67 %, "
+        "under-confident by 5.0 points (4.0 to 6.0) in 1 bin from 67 to 100 %. On average"
+    )
+
+
+def test_a_model_that_is_off_on_one_side_or_nowhere_is_called_mixed_in_at_most_5_of_100_sets():
+    rng = np.random.default_rng(5)
+    claims = rng.uniform(0.5, 1.0, 600) ** 0.3
+    for error in (0.0, 0.06):
+        ends = 0
+        for _ in range(200):
+            right = rng.uniform(size=claims.size) < claims - error
+            rows = Predictions(
+                task=Task.BINARY, kind=ScoreKind.PROBABILITIES, scores=claims, labels=right * 1
+            )
+            prepared = suite.prepare(rows, 1, n_resamples=200, seed=0)
+            ends += bool(suite.diagram(prepared, n_bins=15, level=0.95).verdict.ends)
+        assert ends <= 10 + 2 * 3.1  # two standard errors above 5 %
+
+
+def test_the_file_whose_mean_gap_hides_five_bins_is_mixed_and_says_both_ends():
+    rng = np.random.default_rng(0)
+    claims = np.concatenate([rng.uniform(0.53, 0.87, 600), rng.uniform(0.93, 1.0, 9_400)])
+    right = rng.uniform(size=claims.size) < np.where(claims < 0.9, claims - 0.2, claims + 0.02)
+    rows = Predictions(
+        task=Task.BINARY, kind=ScoreKind.PROBABILITIES, scores=claims, labels=right * 1
+    )
+    opened = suite.diagram(suite.prepare(rows, 1, n_resamples=200, seed=0), n_bins=15, level=0.95)
+    assert opened.direction.high < 0  # under-confident on average
+    low, high = opened.verdict.ends
+    assert opened.verdict.code == "mixed"
+    assert (low.over, low.bins) == (True, 5)
+    assert_allclose((low.low, low.high), (8 / 15, 13 / 15))
+    assert (high.over, high.bins) == (False, 1)
+
+
+def test_with_equal_mass_the_sentence_quotes_the_surest_bin():
+    bins = table((100, 0.5, 0.5, 0, 1), (101, 0.7, 0.7, 0, 1), (99, 0.9, 0.9, 0, 1))
+    assert bin_sentence(bins, "it is right").startswith("Where it says 90 % (99 rows)")
+    fuller = table((100, 0.5, 0.5, 0, 1), (400, 0.7, 0.7, 0, 1), (99, 0.9, 0.9, 0, 1))
+    assert bin_sentence(fuller, "it is right").startswith("Where it says 70 % (400 rows)")
 
 
 def test_a_mixed_verdict_says_what_is_off():
@@ -425,7 +479,7 @@ def test_numbers_in_words_never_round_to_certainty():
         "0.3",
         "0",
     ]
-    assert "(1 row)" in fullest_bin(table((1, 0.5, 1.0, 0.0, 1.0)), "it is right")
+    assert "(1 row)" in bin_sentence(table((1, 0.5, 1.0, 0.0, 1.0)), "it is right")
 
 
 @pytest.mark.parametrize("n", [1, 2])

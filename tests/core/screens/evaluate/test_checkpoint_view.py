@@ -76,4 +76,4 @@ def test_groups_and_files_are_counted():
 
 def test_large_counts_are_in_millions():
     assert checkpoint.millions(23_512_130) == "23.5 million"
-    assert checkpoint.millions(58_186) == "58\u202f186"
+    assert checkpoint.millions(58_186) == "58,186"

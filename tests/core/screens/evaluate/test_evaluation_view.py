@@ -174,10 +174,10 @@ def test_the_shifted_set_with_the_fewest_right_answers_is_named():
 @pytest.mark.parametrize(
     ("edition", "text", "while_shown"),
     [
-        (evaluation.TECHNICAL, "for 95.0\u202f% (93.5 to 96.2) of the 1\u202f000 test images.", ""),
+        (evaluation.TECHNICAL, "for 95.0\u202f% (93.5 to 96.2) of the 1,000 test images.", ""),
         (
             evaluation.PLAIN,
-            "95.0 times in 100 (93.5 to 96.2) on the 1\u202f000 test images.",
+            "95.0 times in 100 (93.5 to 96.2) on the 1,000 test images.",
             "The model is shown images and says of each what it is and how sure it is.",
         ),
     ],

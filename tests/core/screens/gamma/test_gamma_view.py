@@ -298,10 +298,10 @@ def test_thinned_maps_say_so():
 def test_thinned_rings_and_panels_say_so():
     gamma = np.where(np.arange(2100)[:, None] % 2, -1.0, 1.0) * np.ones((1, 2))
     view = gamma_view(dynamics(grid(gamma, np.zeros_like(gamma))), 0, 0, TECHNICAL)
-    # 2 bins turn at each of 2 099 epochs
-    assert "one change of sign in 3 of 4\u202f198" in view.caveats[0]
-    assert "one epoch in 14 of 2\u202f100" in view.panels.caption
-    assert "one change of sign in 3 of 4\u202f198" in view.panels.caption
+    # 2 bins turn at each of 2,099 epochs
+    assert "one change of sign in 3 of 4,198" in view.caveats[0]
+    assert "one epoch in 14 of 2,100" in view.panels.caption
+    assert "one change of sign in 3 of 4,198" in view.panels.caption
     short = gamma_view(dynamics(grid(gamma[:160], np.zeros((160, 2)))), 0, 0, TECHNICAL)
     assert "panels draw" not in short.panels.caption
 

@@ -177,7 +177,7 @@ def test_one_finding_says_what_its_films_are_worth(clinic):
     rows, source = clinic
     found = clinic_study.one_finding(clinic_study.binary_rows(rows, 0))
     view, worth = finding_view(source, "Mass", found), round(found.audit.groups.effective_n)
-    told = f"3 000 films of 150 groups (patient) are worth about {worth} independent ones here."
+    told = f"3,000 films of 150 groups (patient) are worth about {worth} independent ones here."
     assert view.sentence.second.replace("\u202f", " ").replace("\u2009", " ") == told
     assert "films of 150 groups (patient), test split" in view.caption
     rarer = int(found.fit.rarer)

@@ -102,7 +102,7 @@ def test_no_help_beyond_chance_is_said_and_how_little_there_is_to_gain():
     assert said.text == (
         f"No method takes the calibration error below {error:.1f} points beyond chance."
     )
-    assert "There is little to gain: on 1\u202f600 images" in said.second
+    assert "There is little to gain: on 1,600 images" in said.second
     assert said.second.endswith("The focal map raises it.")
     alone = told({NONE: calm, "ts": calm}, ts=(0.0, -0.001, 0.001))
     assert alone.text.startswith("Temperature scaling does not take")
@@ -254,7 +254,7 @@ def test_landscape_says_where_the_best_place_is(found):
     card = landscape_card(some, some.ridge, (800, 5000), NAMED)
     best = some.best
     assert f"T = {best.temperature:.2f}" in card.alt
-    assert card.explanation == "on 800 of 5\u202f000 fitting images; bright is good"
+    assert card.explanation == "on 800 of 5,000 fitting images; bright is good"
     assert len(card.table.rows) == some.values.size
     above = excess(some)
     assert above.min() == 0

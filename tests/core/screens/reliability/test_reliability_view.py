@@ -1,8 +1,11 @@
 import pickle
+from dataclasses import replace
 
 import pytest
 
 from core.errors import Notice
+from core.metrics.records import Gap, MixedEnd
+from core.screens.kit.sentences import plain_sentence
 from core.screens.reliability.view import Subject, reliability_view
 
 SUBJECT = Subject("VGG <b>16</b>", "test", "fe3cdd9e00", ("a", "b", "c", "d", "e"))
@@ -13,9 +16,9 @@ def test_sentence_of_an_over_confident_run_carries_gap_interval_and_averages(mak
     # 20, 180, 800 rows: (6 + 126 + 792) / 1000 = 92.4 % said, (6.2 + 108 + 760) / 1000 = 87.4 %
     assert view.sentence.text == (
         "Over-confident by 4.0 points (3.5 to 4.4): "
-        "on average it says 92.4\u202f% and is right 87.4\u202f% of the time."
+        "on average it says 92.4\u202f% and is right 87.4\u202f%."
     )
-    assert [part.tone for part in view.sentence.parts] == ["over", "quiet", "ink"]
+    assert [part.tone for part in view.sentence.parts] == ["over", "ink"]
     assert view.sentence.second == (
         "Where it says 99.0\u202f% (800 images), it is right 95 times in 100 (91.0 to 99.0)."
     )
@@ -34,8 +37,12 @@ def test_sentence_of_an_over_confident_run_carries_gap_interval_and_averages(mak
             (0.001, -0.01, 0.012),
             "Mixed: right on average, but not everywhere; bin by bin",
         ),
-        ("sound", (0.001, -0.003, 0.005), "Sound: its stated certainty fits how often it is right"),
-        ("could_be_chance", (0.01, -0.02, 0.04), "Could be chance: too few images to tell."),
+        ("sound", (0.001, -0.003, 0.005), "Sound: on average it says"),
+        (
+            "could_be_chance",
+            (0.01, -0.02, 0.04),
+            "Could be chance: 1,000 images are too few to tell.",
+        ),
     ],
 )
 def test_every_verdict_has_its_sentence(make_audit, make_target, code, gap, starts):
@@ -47,18 +54,13 @@ def test_every_verdict_has_its_sentence(make_audit, make_target, code, gap, star
 @pytest.mark.parametrize(
     ("reading", "said"),
     [
-        ("opposite", "over-confident by 4.0 points (3.5 to 4.4) on average, but it says less than"),
         (
             "too_extreme",
-            "what it says is too extreme, high and low, though right on average; bin by bin",
+            "its probabilities are too extreme, high and low, though right on average; bin by bin",
         ),
         (
             "too_timid",
-            "what it says is not spread enough, though right on average; bin by bin",
-        ),
-        (
-            "cancel",
-            "it says more than it should in some places and less in others; bin by bin",
+            "its probabilities are not spread enough, though right on average; bin by bin",
         ),
         ("uneven", "right on average, but not everywhere; bin by bin it is off by 4.1 points."),
     ],
@@ -68,28 +70,47 @@ def test_a_mixed_verdict_says_only_what_was_detected(make_audit, make_target, re
     assert text.text.startswith(f"Mixed: {said}")
 
 
+def test_a_mixed_headline_says_both_ends_and_then_the_average(make_audit, make_target):
+    under = MixedEnd(over=False, bins=1, low=14 / 15, high=1.0, gap=Gap(-0.021, -0.026, -0.015))
+    over = MixedEnd(over=True, bins=5, low=8 / 15, high=13 / 15, gap=Gap(0.121, 0.098, 0.144))
+    target = make_target("mixed", (-0.009, -0.013, -0.004), reading="opposite")
+    target = replace(target, verdict=replace(target.verdict, ends=(over, under)))
+    sentence = reliability_view(make_audit(target), SUBJECT).sentence
+    assert sentence.text.replace("\u202f", " ") == (
+        "Mixed: over-confident by 12.1 points (9.8 to 14.4) in 5 bins from 53 to 87 %, "
+        "under-confident by 2.1 points (1.5 to 2.6) in 1 bin from 93 to 100 %."
+    )
+    assert [part.tone for part in sentence.parts if "confident" in part.text] == ["over", "under"]
+    assert sentence.second.startswith("On average it says")
+    assert plain_sentence(target).text.startswith(
+        "This model is too sure where it says 53 to 87 in 100, and not sure enough where it says "
+        "93 to 100 in 100."
+    )
+
+
 def test_sound_and_chance_say_what_would_have_shown(make_audit, make_target):
     gap = (0.001, -0.003, 0.005)
-    sound = reliability_view(make_audit(make_target("sound", gap)), SUBJECT).sentence.text
+    sound = reliability_view(make_audit(make_target("sound", gap)), SUBJECT).sentence.second
     error = "an error of practical size (logits off by 15 % or odds off by a fifth)"
-    assert f"on 1\u202f000 images {error} would have shown;" in sound
+    assert sound.startswith(f"On 1,000 images {error} would have shown.")
     chance = reliability_view(make_audit(make_target("could_be_chance", gap)), SUBJECT)
-    assert chance.sentence.text.endswith(f"up to 2.0, and {error} might not have shown.")
+    assert f"up to 2.0. {error.capitalize()} might not have shown." in chance.sentence.second
+    assert {part.tone for part in chance.sentence.parts} == {"ink"}
 
 
 @pytest.mark.parametrize("code", ["sound", "could_be_chance"])
 def test_an_interval_that_leaves_0_out_alone_is_explained(make_audit, make_target, code):
     view = reliability_view(make_audit(make_target(code, (0.01, 0.001, 0.02))), SUBJECT)
-    assert view.sentence.text.endswith(
+    assert (
         "Taken alone the gap’s interval leaves 0 out; with a perfect model that happens "
-        "5 times in 100."
+        "5 times in 100." in view.sentence.second
     )
 
 
 def test_one_image_is_too_few_to_tell(make_audit, make_target, make_bins):
     one = make_target("could_be_chance", (0.3, -0.2, 0.8), bins=make_bins([0, 1], [0, 0.7], [0, 1]))
     assert reliability_view(make_audit(one), SUBJECT).sentence.text == (
-        "Could be chance: 1 image, too few to tell."
+        "Could be chance: 1 image is too few to tell."
     )
 
 
@@ -105,11 +126,11 @@ def test_tiles_show_value_interval_floor_and_reason(make_audit):
     assert (ece.value, ece.unit, ece.interval) == ("4.1", "%", "3.6 to 4.7")
     assert (ece.strip.floor, ece.strip.value, ece.strip.high) == (0.02, 0.041, 0.047)
     assert ece.strip.scale > ece.strip.high
-    assert (floor.value, floor.note) == ("1.2", "a perfect model: up to 2.0")
+    assert (floor.value, floor.note) == ("1.2", "chance: up to 2.0")
     assert (accuracy.value, accuracy.interval) == ("87.4", "85.3 to 89.4")
     assert (nll.value, nll.note) == ("–", "NLL_INFINITE: 2 rows")
     assert (brier.value, brier.interval) == ("0.105", "0.098 to 0.113")
-    assert (images.value, images.note) == ("1\u202f000", "test split, 5 classes")
+    assert (images.value, images.note) == ("1,000", "test split, 5 classes")
 
 
 def test_notices_of_reader_and_audit_are_each_said_once(make_audit):
@@ -140,8 +161,8 @@ def test_figures_carry_alt_text_caption_and_table_made_of_the_same_numbers(make_
     card = view.figures["reliability"]
     assert "92.4\u202f%" in card.alt
     assert "Bin 0.60 to 0.80: 180 images, says 70.0\u202f%, right 60.0\u202f%" in card.alt
-    assert card.explanation.endswith("; of 3 dots of a perfect model about 0.2 would be coloured")
-    assert card.caption.startswith("n = 1\u202f000, 5 equal-width bins (lo, hi], Wilson 95\u202f%")
+    assert card.caption.endswith("; of 3 dots of a perfect model about 0.2 would be coloured")
+    assert card.caption.startswith("n = 1,000, 5 equal-width bins (lo, hi], Wilson 95\u202f%")
     assert card.caption.endswith("test split, file digest fe3cdd9e")
     assert [row[2] for row in card.table.rows] == [20, 180, 800]
     assert card.table.written()[1][3] == "70.0\u202f%"

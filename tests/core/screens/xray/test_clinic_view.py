@@ -259,7 +259,7 @@ def test_the_plain_sentence_is_the_one_that_was_agreed():
     flat = said.text.replace("\u202f", " ")
     assert flat == (
         "Of 100 films that the model scores between 20 and 30 %, about 17 (14 to 21) were labelled "
-        "with effusion in this test set of 22 433 films."
+        "with effusion in this test set of 22,433 films."
     )
     assert said.second == "The model says 25: it overstates here."
 
@@ -310,7 +310,7 @@ def test_what_is_carried_over_says_so_in_every_copy(stretched):
     share = f"{100 * stretched.y.mean():.1f}"
     for text in copies:
         flat = text.replace("\u202f", " ")
-        assert f"from {share} % labelled in this test set of 4 000 films" in flat
+        assert f"from {share} % labelled in this test set of 4,000 films" in flat
         assert "to a prevalence of 2.0 %; that assumes that only the prevalence changes." in flat
     assert {line["events"] for line in lines} == {None}
     said = "carried over to a prevalence of 2.0\u202f%"
@@ -337,7 +337,7 @@ def test_no_events_are_carried_nowhere():
 def test_plain_view_names_its_set_and_that_it_is_no_risk(stretched):
     at = telling(bands(stretched.p, stretched.y))
     shown = plain_view(source(), "Effusion", stretched.outcomes, band=at)
-    assert "this test set of 4 000 films" in shown.sentence.text.replace("\u202f", " ")
+    assert "this test set of 4,000 films" in shown.sentence.text.replace("\u202f", " ")
     assert BANNER in shown.caption
     assert any("carried the label" in text for text in shown.care)
     held = bands(stretched.p, stretched.y)

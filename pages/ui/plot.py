@@ -1,0 +1,84 @@
+"""A figure that keeps its place in the page while its numbers change.
+
+`st.plotly_chart` takes its identity from the figure as well as from its key, so that each step of
+a slider removes one chart and mounts another: the screen is white in between. Here the key alone
+is the identity, and the browser redraws in place.
+"""
+
+from pathlib import Path
+from typing import Any, Literal
+
+import plotly.io
+import streamlit as st
+
+from core.screens.kit.records import FigureCard
+from core.screens.kit.theme import Side
+from pages.ui import state
+
+_ROOT = Path(__file__).parents[2]
+_STATIC = Path(st.__file__).parent / "static" / "static" / "js"
+BUNDLE = next(_STATIC.glob("PlotlyChart.*.js")).name  # Streamlit's own copy of Plotly
+_MOUNT = st.components.v2.component(
+    "candor_figure",
+    html='<div class="c-plot stPlotlyChart" data-testid="stPlotlyChart" role="figure"></div>',
+    js=(_ROOT / "assets" / "figure.js").read_text("utf-8"),
+    isolate_styles=False,
+)
+Width = int | Literal["stretch", "content"]
+Points = list[dict[str, Any]]  # Any: customdata as the figure holds it
+
+
+def draw(
+    card: FigureCard,
+    side: Side,
+    config: dict[str, object],
+    *,
+    select: bool = False,
+    width: Width = "stretch",
+    least: int | None = None,
+) -> Points:
+    """Draw a figure in place; return the points that were clicked, each with its customdata.
+
+    Parameters
+    ----------
+    card : FigureCard
+        The same key is the same figure.
+    side : Side
+        Light or dark.
+    config : dict
+        Plotly's settings.
+    select : bool
+        Whether its points can be clicked.
+    width : int or "stretch"
+    least : int, optional
+        Height in px to which the figure may shrink so that the window holds all of it.
+    """
+    key = f"figure.{card.key}"
+    _MOUNT(
+        key=key,
+        data={
+            "spec": plotly.io.to_json(card.figure(side), validate=False),
+            "config": config,
+            "alt": card.alt,
+            "bundle": BUNDLE,
+            "select": select,
+            "least": least,
+            "generation": state.generation() if select else 0,
+        },
+        width=width,
+        on_picked_change=_noted,
+    )
+    return picked(key) if select else []
+
+
+def picked(key: str) -> Points:
+    """Return the points of a figure that were clicked since selections were last forgotten."""
+    result = st.session_state.get(key)
+    chosen = result.get("picked") if result else None
+    if not chosen or chosen["generation"] != state.generation():
+        return []
+    return list(chosen["points"])
+
+
+def _noted() -> None:
+    """Take note of a click: the page is drawn anew."""

@@ -1,0 +1,52 @@
+"""The summary that a file of many labels opens on; a row of its table opens the label."""
+
+from collections.abc import Sequence
+
+import streamlit as st
+
+from core.metrics.records import Audit
+from core.screens.kit.records import Table
+from core.screens.reliability.labels import labels_view
+from pages.ui import cache, controls, frame, state, widgets
+from pages.ui.reliability.choices import ALL
+
+TABLE = "labels.table"
+
+
+def draw(run: cache.Run, split: str, audit: Audit) -> None:
+    """Draw how many labels are off, and the table from which one is opened."""
+    view = labels_view(audit, split, plain=state.plain())
+    widgets.eyebrow(f"Reliability · {run.name} · {split} split", controls.chip(run))
+    widgets.sentence(view.sentence)
+    if view.numbers:
+        widgets.strip(view.numbers)
+        frame.notices(tuple(dict.fromkeys((*run.notices, *audit.notices))))
+
+
+def table(run: cache.Run, split: str, audit: Audit) -> None:
+    """Draw every label, what is off first."""
+    view = labels_view(audit, split, plain=state.plain())
+    widgets.title("Labels", "what is off first, by ECE; choose a row to open its label")
+    _rows(view.table, view.order)
+    widgets.save(view.table, "parts")
+    widgets.caption(f"{split} split, file digest {run.file_digest[:8]}")
+
+
+def _rows(contents: Table, order: Sequence[int]) -> None:
+    columns = [column.label for column in contents.columns]
+    st.dataframe(
+        [dict(zip(columns, row, strict=True)) for row in contents.written()],
+        hide_index=True,
+        width="stretch",
+        height="content",
+        key=TABLE,
+        on_select=lambda: _open(order),
+        selection_mode="single-row",
+    )
+
+
+def _open(order: Sequence[int]) -> None:
+    rows = st.session_state[TABLE]["selection"]["rows"]
+    if rows:
+        st.session_state["widget.of"] = str(order[rows[0]])
+        state.pick("of", ALL)

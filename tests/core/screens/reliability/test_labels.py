@@ -1,0 +1,28 @@
+"""The summary of a file of many labels: the same verdicts as its table, the worst first."""
+
+from dataclasses import replace
+
+from core.screens.reliability.labels import labels_view
+
+
+def test_labels_are_counted_by_verdict_and_listed_the_worst_first(make_audit, make_target):
+    codes = ("sound", "over_confident", "could_be_chance", "mixed", "over_confident")
+    p_values = (0.5, 0.0001, 0.3, 0.0001, 0.04)  # the last does not survive looking at five
+    labels = tuple(
+        replace(target, name=f"label {i}", verdict=replace(target.verdict, p_value=p))
+        for i, (target, p) in enumerate(
+            zip((make_target(code, target=0) for code in codes), p_values, strict=True)
+        )
+    )
+    worse = labels[3].metrics["ece"]
+    worse = replace(labels[3], metrics={"ece": replace(worse, value=0.3)})
+    audit = make_audit(labels[0], task="multilabel")
+    audit = replace(audit, labels=(*labels[:3], worse, labels[4]))
+    view = labels_view(audit, "test", plain=False)
+    assert view.sentence.text == (
+        "Of 5 labels: 1 over-confident, 1 mixed, 1 sound, 2 could be chance."
+    )
+    assert view.order == (3, 1, 0, 2, 4)
+    assert [row[0] for row in view.table.rows] == [f"label {i}" for i in view.order]
+    assert [row[-1] for row in view.table.rows][:2] == ["mixed", "over confident"]
+    assert "1 expected too often," in labels_view(audit, "test", plain=True).sentence.text
