@@ -10,6 +10,7 @@ import pytest
 from PIL import Image
 from streamlit.testing.v1 import AppTest
 
+from core.inference.film_examples import MODELS
 from core.inference.film_model import FilmModel
 from core.inference.preprocessing import Preprocessing
 from core.library import SAMPLES, Library
@@ -24,7 +25,7 @@ from core.xray.picture import Saliency, SaliencyStyle
 from pages.ui import task
 from pages.ui.xray import save
 from pages.ui.xray.ask import FilmResult
-from pages.ui.xray.film_cache import MODELS, FilmScene, Model
+from pages.ui.xray.film_cache import FilmScene, Model
 from pages.ui.xray.films import FilmEntry
 from pages.ui.xray.pictures import PagePicture
 from pages.ui.xray.study import FilmStudy

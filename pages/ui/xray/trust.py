@@ -12,6 +12,7 @@ from scipy import ndimage
 
 from core.arrays import Bool
 from core.inference.client import Answer, shared
+from core.inference.film_examples import HELD_OUT
 from core.screens.kit.numbers import two
 from core.screens.xray import film as xray_film
 from core.screens.xray import saliency as words
@@ -27,7 +28,7 @@ from pages.ui.task import Task, Work, in_thread
 from pages.ui.xray import film_cache
 from pages.ui.xray import films as xray_films
 from pages.ui.xray.ask import FilmResult
-from pages.ui.xray.film_cache import HELD_OUT, FilmScene
+from pages.ui.xray.film_cache import FilmScene
 from pages.ui.xray.films import FilmEntry
 
 SANITY: Final = "sanity"
