@@ -253,7 +253,7 @@ def test_a_silent_model_has_no_heat_and_nothing_to_check(xray):  # noqa: F811
     rows = [texts(row) for row in table(test, "Nodule, model by model")[1:]]
     assert rows[silent][2].endswith("|silent")
     assert rows[loud][2].endswith("|reached")
-    assert said(test).count("Heat is hidden") == 1
+    assert said(test).count("No heatmap") == 1
     assert {"Findings, CSV", "Models, CSV", "All of it, one HTML file"} <= saved(test)
     test.query_params["closer"] = ["phantom-ce", "phantom-fcl"][silent]
     fine(test.run())

@@ -109,16 +109,18 @@ def test_a_film_that_comes_with_candor_is_shown_before_any_model_is_loaded(xray)
     assert "The model scores this film 71." in text
     assert "about 51" in text
     assert not shared().warm
-    assert "The first look" not in said(fine(xray(film="s3", models="phantom-fcl,phantom-focal-3")))
+    assert "The first answer" not in said(
+        fine(xray(film="s3", models="phantom-fcl,phantom-focal-3"))
+    )
     assert not shared().warm
 
 
 def test_a_first_look_says_that_it_takes_longer(xray):
     shared().close()
     test = drop(xray(), (NAME, film()))
-    assert "The first look takes up to a minute" in said(test)
+    assert "The first answer takes up to a minute" in said(test)
     until(test, lambda: "The findings of this film" in said(test))
-    assert "The first look" not in said(button(fine(test), "Synthetic 2").click().run())
+    assert "The first answer" not in said(button(fine(test), "Synthetic 2").click().run())
 
 
 class Silent:
@@ -134,13 +136,13 @@ class Silent:
 def test_a_look_is_stopped_and_goes_on_when_told(xray, monkeypatch):
     monkeypatch.setattr(inference, "shared", Silent)
     test = fine(drop(xray(), (NAME, film())))
-    assert "The model looks at the film." in said(test)
+    assert "The model is reading the film." in said(test)
     button(test, "Stop").click().run()
-    assert "The model says nothing of this film." in said(fine(test))
+    assert "The model gave no answer for this film." in said(fine(test))
     assert "Stopped: " in said(test)
-    assert "The first look" not in said(test)
+    assert "The first answer" not in said(test)
     button(fine(test.run()), "Go on").click().run()
-    assert "The model looks at the film." in said(fine(test))
+    assert "The model is reading the film." in said(fine(test))
     button(test, "Stop").click().run()
 
 
@@ -378,11 +380,11 @@ def test_heat_below_the_threshold_is_hidden_until_it_is_asked_for(xray, weights)
     assert box.value == 50.0  # nothing is known of its frequency
     box.set_value(100.0)
     fine(test.run())
-    assert "Heat is hidden" in said(test)
+    assert "No heatmap" in said(test)
     assert "strong influence" not in said(test)
     button(test, "Show anyway").click()
     fine(test.run())
-    assert "Heat is hidden" not in said(test)
+    assert "No heatmap" not in said(test)
     assert "strong influence" in said(test)
 
 
@@ -482,7 +484,7 @@ def test_models_side_by_side_look_findings_up_by_name_each_on_its_own_scale(xray
     (picked,) = [one for one in test.multiselect if "side by side" in one.label]
     picked.set_value(["phantom-ce", own])
     until(test.run(), lambda: "Not its kind of film" in said(test))
-    assert "Heat is hidden" in said(fine(test))  # below 50 %: no test set of this model is known
+    assert "No heatmap" in said(fine(test))  # below 50 %: no test set of this model is known
     (box,) = [one for one in test.number_input if "Hide heat" in one.label]
     box.set_value(0.0)
     fine(test.run())

@@ -165,8 +165,8 @@ def badge(source: ClinicSource, analysis: OneFinding) -> Badge | None:
     return Badge(
         "This score is not a probability",
         f"It is off by {points(error.value)} points on average (ECE); a perfect model would look "
-        f"off by up to {points(floor.q95)} on as many {source.films}. It ranks; to be read as a "
-        "probability it needs recalibration.",
+        f"off by up to {points(floor.q95)} on as many {source.films}. It ranks "
+        "films; recalibrate it before you read it as a probability.",
     )
 
 

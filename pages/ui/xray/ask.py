@@ -87,7 +87,7 @@ def look_as(
 def _looking(model: Model, request: Json) -> Task[Answer]:
     """Return what asks a model; its own slot, for models answer side by side."""
     limit = MINUTES_S if request["method"] in saliency.MINUTES else inference.TIMEOUT_S
-    text = f"{esc(model.name)} looks at the film."
+    text = f"{esc(model.name)} is reading the film."
     slot = f"xray.look.{model.id}"
     return inference.query(slot, SALIENCY, request, text, patient=True, timeout_s=limit)
 

@@ -140,8 +140,8 @@ def take(*files: SealedFile) -> None:
     left = files[room:]
     if left:
         intake.remove(file.path for file in left)
-        what = f"a session holds {MOST} films; {len(left)} of those dropped were not read"
-        INTAKE.refuse(Refused("LIMIT_FILMS", what, "remove some, then drop the others"))
+        what = f"A session holds {MOST} films; {len(left)} of those dropped were not read"
+        INTAKE.refuse(Refused("LIMIT_FILMS", what, "Remove some, then drop the others"))
 
 
 def _reading(file: SealedFile, place: int) -> FilmReading:

@@ -52,7 +52,7 @@ def draw(film: FilmEntry, result: FilmResult, index: int, *, model_name: str = "
     else:
         _sanity(film, result, index)
     whose = f"{model_name}: do such maps" if model_name else "Do such maps"
-    widgets.title(f"{whose} point at lesions?", "more often than maps that know nothing")
+    widgets.title(f"{whose} point at lesions?", "more often than maps that ignore the film")
     _pointing(result, index)
 
 
@@ -65,7 +65,7 @@ def _sanity(film: FilmEntry, result: FilmResult, index: int) -> None:
         "layer": result.layer,
         "seed": SEED,
     }
-    text = "Weights are drawn anew, layer by layer."
+    text = "Replacing the weights by random ones, layer by layer."
     task = inference.query("xray.sanity", SANITY, question, text)
     if task.work is None:
         st.button("Sanity check of this map", key="xray.sanity", on_click=task.begin)
@@ -83,7 +83,7 @@ def _stages(film: FilmEntry, result: FilmResult, answer: Answer) -> None:
                 coarse = answer.arrays["maps"][i]
                 st.image(_small(film, result.frame, coarse), alt="", width=SMALL)
                 widgets.caption(f"{sanity.stages[i]}: {two(sanity.similarity[i])}")
-    widgets.caption("Each small map has its own scale: their form is compared, not their strength.")
+    widgets.caption("Each small map has its own scale: compare their shapes, not their strength.")
     settings_text = f"{METHODS[result.method].label}, layer {answer.values['layer']}, seed {SEED}"
     caption = f"{result.model.name}: {settings_text}."
     with st.container(width=HALF_WIDTH, key="xray_similarity"):

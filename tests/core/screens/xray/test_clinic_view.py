@@ -160,7 +160,7 @@ def test_rare_findings_get_no_verdict_and_no_colour(rows, found):
     assert rows.labels[:, 2].sum() < 200
     small = {one.name: one for one in view(found).small}
     tones = {name: {t.name for t in one.card.figure("light").data} for name, one in small.items()}
-    assert tones["Hernia"] == {"keeps its word", "few"}
+    assert tones["Hernia"] == {"well calibrated", "few"}
     assert "over" in tones["Effusion"]
     assert small["Hernia"].note.endswith("too few events")
     plain_view = plain_findings_view(source(), found)
