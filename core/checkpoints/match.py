@@ -77,7 +77,7 @@ class Match:
     def refusal(self) -> Refused:
         """Return why the weights are not loaded: what is missing, unexpected and mismatched."""
         parts = [
-            f"the weights do not fit {self.model} with {self.n_outputs} outputs: "
+            f"The weights do not fit {self.model} with {self.n_outputs} outputs: "
             f"{self.matched} of {self.total} tensors do"
         ]
         lists = {
@@ -93,8 +93,8 @@ class Match:
 
     def _remedy(self) -> str:
         if self.likely_outputs not in (None, self.n_outputs):
-            return f"the file's last layer has {self.likely_outputs} outputs: give that number"
-        return "choose the network that the weights were made for"
+            return f"The file's last layer has {self.likely_outputs} outputs: give that number"
+        return "Choose the network that the weights were made for"
 
 
 def _shown(names: Sequence[str]) -> str:

@@ -30,16 +30,21 @@ def add_samples(verb: Parser) -> None:
 
 
 def _samples_build(arguments: argparse.Namespace) -> int:
+    from core.inference import film_samples
+    from core.inference.film_examples import MODELS
     from core.library import SAMPLES, home
     from core.training.samples import build
 
+    out = arguments.out or SAMPLES
     outcomes = build(
-        arguments.out or SAMPLES,
+        out,
         arguments.only,
         work=home() / "samples",
         images=arguments.images,
         minutes=arguments.minutes,
     )
+    if arguments.only is None or arguments.only in MODELS:
+        outcomes += film_samples.build(out)
     for name, what in outcomes:
         print(f"{name}: {what}")
     return 0

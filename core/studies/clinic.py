@@ -11,13 +11,11 @@ from core.configs import AuditConfig, BinRule
 from core.defaults import SMOOTHER
 from core.errors import Notice, Refused
 from core.metrics import clinical, estimates, paired, suite
-from core.metrics.binning import equal_mass_cuts
 from core.metrics.clinical import FlexibleCurve, NetBenefit, Recalibration
 from core.metrics.clinical import groups as clinical_groups
 from core.metrics.clinical.groups import Grouping, Subgroup, too_few
 from core.metrics.estimates import PreparedTarget
 from core.metrics.grouped import effective_rarer
-from core.metrics.null_test import joint
 from core.metrics.paired import Difference
 from core.metrics.records import Audit, BinTable, Floor, Score, TargetAudit
 from core.predictions import INDEPENDENT, Extents, Outcomes, Predictions, Task
@@ -48,8 +46,6 @@ class Findings:
         Share of the rows that carry each finding, by weight.
     rarer : tuple of float
         What the rarer of rows with it and without it is worth, in independent rows.
-    top : tuple of float
-        p-value of each finding's bin of the highest scores, by itself.
     """
 
     audit: Audit
@@ -57,7 +53,6 @@ class Findings:
     events: tuple[int, ...]
     shares: tuple[float, ...]
     rarer: tuple[float, ...]
-    top: tuple[float, ...]
 
     def few(self, k: int) -> bool:
         """Whether a finding has too few events or non-events for a verdict on its curve."""
@@ -71,14 +66,12 @@ def findings(rows: Predictions) -> Findings:
     targets = [_prepared(rows, k) for k in range(rows.n_classes)]
     shares = tuple(prepared.ranked.hits / prepared.ranked.total for prepared in targets)
     rarer = tuple(effective_rarer(prepared.ranked) for prepared in targets)
-    top = tuple(map(top_p_value, targets))
     return Findings(
         audit=audit,
         bins=tuple(map(_bins, targets)),
         events=events,
         shares=shares,
         rarer=rarer,
-        top=top,
     )
 
 
@@ -91,13 +84,6 @@ def _prepared(rows: Predictions, index: int) -> PreparedTarget:
 
 def _bins(prepared: PreparedTarget) -> BinTable:
     return estimates.bin_table(prepared, MASS_BINS, BinRule.EQUAL_MASS, AuditConfig().level)
-
-
-def top_p_value(prepared: PreparedTarget) -> float:
-    """Return the p-value of the bin of the highest scores."""
-    cuts = equal_mass_cuts(prepared.ranked, MASS_BINS)[-2:]
-    own, draws = prepared.resamples.observed(cuts), prepared.resamples.floor(cuts)
-    return float(joint(np.abs(own.gap), np.abs(draws.gap))[0])
 
 
 @dataclass(frozen=True)

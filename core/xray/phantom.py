@@ -67,7 +67,13 @@ class Body:
     rib_phase: float
 
 
-def draw(seed: int, index: int, *, without: str | None = None) -> Phantom:
+def draw(
+    seed: int,
+    index: int,
+    *,
+    without: str | None = None,
+    frequencies: Mapping[str, float] = PREVALENCE,
+) -> Phantom:
     """Draw a film.
 
     Parameters
@@ -76,6 +82,8 @@ def draw(seed: int, index: int, *, without: str | None = None) -> Phantom:
         At least 0; the same two give the same film.
     without : str, optional
         A finding that is left out; all else on the film stays as it was, to the last grain.
+    frequencies : mapping of str to float
+        How likely each finding is, in [0, 1].
 
     Returns
     -------
@@ -84,7 +92,7 @@ def draw(seed: int, index: int, *, without: str | None = None) -> Phantom:
     streams = np.random.SeedSequence([seed, index]).spawn(2 + len(FINDINGS))
     anatomy, grain, *finding_rngs = (np.random.default_rng(stream) for stream in streams)
     present = {
-        finding: bool(rng.random() < PREVALENCE[finding])
+        finding: bool(rng.random() < frequencies[finding])
         for finding, rng in zip(FINDINGS, finding_rngs, strict=True)
     }
     body = _body(anatomy, finding_rngs[3], large_heart=present["Cardiomegaly"])

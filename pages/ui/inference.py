@@ -16,7 +16,7 @@ from pages.ui.task import Task, Work, in_thread
 
 TIMEOUT_S: Final = 180.0  # the first question waits for torch itself
 COLD_S: Final = 2.0  # how often a page looks whether the process has answered for the first time
-COLD: Final = "The first look takes up to a minute: the program that runs models is started."
+COLD: Final = "The first answer takes up to a minute, while the models load."
 Json = Mapping[str, Any]  # Any: plain JSON values
 
 
@@ -62,5 +62,5 @@ def _ask(name: str, question: Json, timeout_s: float, work: Work[Answer]) -> Ans
     try:
         return shared().call(name, question, timeout_s=timeout_s, cancel=work.cancel)
     except OSError as error:  # no memory or no process left
-        what = f"the process that holds torch could not be started ({error.strerror})"
+        what = f"The process that runs the models could not start ({error.strerror})"
         raise LostWorker("LOST_WORKER", what, "try again in a moment") from error

@@ -160,7 +160,7 @@ def weights_of(jobs: LocalJobs, job: Job) -> tuple[Path, str]:
     else:
         files, name = sorted(folder.checkpoints.glob("epoch-*.pt")), job.name
     if not files or not files[-1].is_file():
-        raise UsageError("JOB", f"job {job.id} keeps no weights", "train again, or give a file")
+        raise UsageError("JOB", f"Job {job.id} keeps no weights", "Train again, or upload a file")
     return files[-1], name
 
 

@@ -54,7 +54,7 @@ def matched(test: AppTest) -> AppTest:
 
 def test_the_first_visit_says_what_it_does_and_leads_to_a_training(page):
     test = fine(page())
-    assert "Show a model images" in said(test)
+    assert "Evaluate a model on images" in said(test)
     assert "Train AdaFocal on digits" in links(test)
     assert "None yet" in said(test)
     assert not [one for one in test.text_input if one.key == "evaluate.path"]
@@ -92,7 +92,7 @@ def test_a_path_is_read_below_the_named_folders_only(page, tmp_path, monkeypatch
     assert "FOLDER" in said(test)
     test.text_input(key="evaluate.path").set_value(str(inside))
     test.button(key="evaluate.read").click().run()
-    fine(until(test, lambda: "Other weights" in buttons(test)))
+    fine(until(test, lambda: "Change weights" in buttons(test)))
     assert "digits.pt" in said(test)
 
 
@@ -196,7 +196,7 @@ def test_an_evaluation_is_done_again_as_it_was(page, home):
     keep_job(home, "ran", JobState.CANCELLED, config)
     test = page(job="ran")
     test.button(key="job.again").click().run()
-    matched(until(test, lambda: "Other weights" in buttons(test)))
+    matched(until(test, lambda: "Change weights" in buttons(test)))
     fine(test).button(key="evaluate.submit").click().run()
     (job, _) = open_jobs().list()
     assert open_jobs().evaluation(job.id) == config
@@ -319,7 +319,7 @@ def test_weights_dropped_on_runs_are_opened_here(page, tmp_path):
     upload(test, checkpoint(tmp_path))
     until(test, lambda: "STATE_DICT" in said(test))
     test.button(key="import.weights").click().run()
-    until(test, lambda: "Other weights" in buttons(test))
+    until(test, lambda: "Change weights" in buttons(test))
     assert "digits.pt" in said(test)
 
 
@@ -336,7 +336,7 @@ def test_finished_trainings_are_offered_at_once(page, home, library):
     JobStore(home).add([replace(job, run="trained", started=1.0, ended=2.0)])
     test = fine(page())
     test.button(key="evaluate.take").click().run()
-    until(test, lambda: "Other weights" in buttons(test))
+    until(test, lambda: "Change weights" in buttons(test))
     assert test.query_params["weights"] in ("trained", ["trained"])
     assert test.session_state["evaluate.kinds"] == ["corrupted"]
     assert test.session_state["evaluate.data"] == "digits"
@@ -345,6 +345,6 @@ def test_finished_trainings_are_offered_at_once(page, home, library):
 
 def test_what_a_file_says_of_itself_stays_text(page, tmp_path):
     test = upload(page(), checkpoint(tmp_path, arch="![x](http://h/p.png)/small_cnn"))
-    (radio,) = [one for one in test.radio if one.label == "It looks like"]
+    (radio,) = [one for one in test.radio if one.label == "Detected network"]
     (caption,) = [one for one in radio.proto.captions if "in the file says" in one]
     assert "![x](" not in caption

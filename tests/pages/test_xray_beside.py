@@ -10,6 +10,7 @@ import pytest
 from PIL import Image
 from streamlit.testing.v1 import AppTest
 
+from core.inference.film_examples import MODELS
 from core.inference.film_model import FilmModel
 from core.inference.preprocessing import Preprocessing
 from core.library import SAMPLES, Library
@@ -24,7 +25,7 @@ from core.xray.picture import Saliency, SaliencyStyle
 from pages.ui import task
 from pages.ui.xray import save
 from pages.ui.xray.ask import FilmResult
-from pages.ui.xray.film_cache import MODELS, FilmScene, Model
+from pages.ui.xray.film_cache import FilmScene, Model
 from pages.ui.xray.films import FilmEntry
 from pages.ui.xray.pictures import PagePicture
 from pages.ui.xray.study import FilmStudy
@@ -252,7 +253,7 @@ def test_a_silent_model_has_no_heat_and_nothing_to_check(xray):  # noqa: F811
     rows = [texts(row) for row in table(test, "Nodule, model by model")[1:]]
     assert rows[silent][2].endswith("|silent")
     assert rows[loud][2].endswith("|reached")
-    assert said(test).count("Heat is hidden") == 1
+    assert said(test).count("No heatmap") == 1
     assert {"Findings, CSV", "Models, CSV", "All of it, one HTML file"} <= saved(test)
     test.query_params["closer"] = ["phantom-ce", "phantom-fcl"][silent]
     fine(test.run())

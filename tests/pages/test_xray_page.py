@@ -16,6 +16,7 @@ from core import codec
 from core.errors import Refused
 from core.inference.client import shared
 from core.inference.config import EvaluationConfig, WeightsSource
+from core.inference.film_examples import EXAMPLES, HELD_OUT
 from core.inference.film_model import FilmModel
 from core.inference.folder import WEIGHTS
 from core.inference.preprocessing import Preprocessing
@@ -23,7 +24,6 @@ from core.jobs.records import JobState
 from core.models.build import build
 from core.xray import phantom
 from pages.ui import inference, session
-from pages.ui.xray.film_cache import EXAMPLES, HELD_OUT
 from tests.pages.evaluate_cases import keep_job
 from tests.pages.seen import fine, opened, said, until
 
@@ -86,7 +86,7 @@ def own_has_looked(test: AppTest) -> bool:
 
 def test_the_examples_are_what_they_are_said_to_be():
     found = [list(phantom.draw(HELD_OUT, index).boxes) for index in EXAMPLES]
-    assert found[:4] == [["Nodule"], ["Consolidation"], ["Effusion"], ["Cardiomegaly"]]
+    assert found[:4] == [["Consolidation"], ["Nodule"], ["Effusion"], ["Cardiomegaly"]]
     assert len(found[4]) > 1
     assert found[5] == []
 
@@ -102,12 +102,25 @@ def test_the_page_opens_with_its_banner_and_films_before_anything_is_dropped(xra
     assert uploader(test, "Weights of")
 
 
+def test_a_film_that_comes_with_candor_is_shown_before_any_model_is_loaded(xray):
+    shared().close()
+    test = fine(xray())
+    text = said(test)
+    assert "The model scores this film 71." in text
+    assert "about 51" in text
+    assert not shared().warm
+    assert "The first answer" not in said(
+        fine(xray(film="s3", models="phantom-fcl,phantom-focal-3"))
+    )
+    assert not shared().warm
+
+
 def test_a_first_look_says_that_it_takes_longer(xray):
     shared().close()
-    test = xray()
-    assert "The first look takes up to a minute" in said(test)
+    test = drop(xray(), (NAME, film()))
+    assert "The first answer takes up to a minute" in said(test)
     until(test, lambda: "The findings of this film" in said(test))
-    assert "The first look" not in said(button(fine(test), "Synthetic 2").click().run())
+    assert "The first answer" not in said(button(fine(test), "Synthetic 2").click().run())
 
 
 class Silent:
@@ -122,14 +135,14 @@ class Silent:
 
 def test_a_look_is_stopped_and_goes_on_when_told(xray, monkeypatch):
     monkeypatch.setattr(inference, "shared", Silent)
-    test = fine(xray())
-    assert "The model looks at the film." in said(test)
+    test = fine(drop(xray(), (NAME, film())))
+    assert "The model is reading the film." in said(test)
     button(test, "Stop").click().run()
-    assert "The model says nothing of this film." in said(fine(test))
+    assert "The model gave no answer for this film." in said(fine(test))
     assert "Stopped: " in said(test)
-    assert "The first look" not in said(test)
+    assert "The first answer" not in said(test)
     button(fine(test.run()), "Go on").click().run()
-    assert "The model looks at the film." in said(fine(test))
+    assert "The model is reading the film." in said(fine(test))
     button(test, "Stop").click().run()
 
 
@@ -178,9 +191,9 @@ def test_a_full_disk_is_said_of_films(xray, monkeypatch):
     assert "the file could not be stored or read (No space left on device)" in text
 
 
-@pytest.mark.parametrize(("film", "told"), [("s1", False), ("s6", True)])
+@pytest.mark.parametrize(("film", "told"), [("s2", False), ("s6", True)])
 def test_a_synthetic_film_without_the_finding_says_so(xray, film, told):
-    """The first one was drawn with a nodule, the sixth with nothing."""
+    """The second one was drawn with a nodule, the sixth with nothing."""
     test = xray(film=film, finding="nodule")
     until(test, lambda: "The findings of this film" in said(test))
     assert ("drawn without nodule, so there is no box" in said(fine(test))) == told
@@ -367,11 +380,11 @@ def test_heat_below_the_threshold_is_hidden_until_it_is_asked_for(xray, weights)
     assert box.value == 50.0  # nothing is known of its frequency
     box.set_value(100.0)
     fine(test.run())
-    assert "Heat is hidden" in said(test)
+    assert "No heatmap" in said(test)
     assert "strong influence" not in said(test)
     button(test, "Show anyway").click()
     fine(test.run())
-    assert "Heat is hidden" not in said(test)
+    assert "No heatmap" not in said(test)
     assert "strong influence" in said(test)
 
 
@@ -471,7 +484,7 @@ def test_models_side_by_side_look_findings_up_by_name_each_on_its_own_scale(xray
     (picked,) = [one for one in test.multiselect if "side by side" in one.label]
     picked.set_value(["phantom-ce", own])
     until(test.run(), lambda: "Not its kind of film" in said(test))
-    assert "Heat is hidden" in said(fine(test))  # below 50 %: no test set of this model is known
+    assert "No heatmap" in said(fine(test))  # below 50 %: no test set of this model is known
     (box,) = [one for one in test.number_input if "Hide heat" in one.label]
     box.set_value(0.0)
     fine(test.run())

@@ -70,7 +70,7 @@ def fit_words(fit: CheckpointFit) -> str:
         all_ = "The one tensor fits" if fit.total == 1 else f"All {count(fit.total)} tensors fit"
         return f"{all_} {network}{renamed}."
     fitting = f"{count(fit.matched)} of {count(fit.total)} tensors fit {network}{renamed}"
-    return f"{fitting}. Weights are loaded whole or not at all."
+    return f"{fitting}. Every tensor must fit."
 
 
 def lists(fit: CheckpointFit) -> dict[str, tuple[str, ...]]:

@@ -250,7 +250,7 @@ def judged(
     assert value is not None
     guessed = (value if low is None else low) <= chance
     if guessed and (value if high is None else high) > chance + FAR:
-        against = f"So few images do not tell that from guessing ({chance_text})."
+        against = f"On so few images that could be guessing ({chance_text})."
     elif guessed:
         against = (
             f"That is no better than guessing ({chance_text}). Mean and standard deviation, the "

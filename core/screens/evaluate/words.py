@@ -61,13 +61,13 @@ def sentence(
     if job.state is JobState.SUCCEEDED:
         return Sentence((Phrase(f"Evaluated {name}{_took(job)}."),))
     if job.state is JobState.QUEUED:
-        starts = "It starts when the queue goes on." if paused else "It starts by itself."
+        starts = "It starts when the queue resumes." if paused else "It starts by itself."
         return Sentence((Phrase(f"{name} is {queue_state}."),), starts * (not job.asked))
     if not job.state.ended:
         verb = "Stopping" if job.asked else "Evaluating"
         return Sentence((Phrase(f"{verb} {name}."),), words.showing)
     verb = {JobState.FAILED: "failed", JobState.LOST: "was lost"}.get(job.state, "was stopped")
-    return Sentence((Phrase(f"{name} {verb}{_after(job)}."),), "Nothing of it was kept.")
+    return Sentence((Phrase(f"{name} {verb}{_after(job)}."),), "Nothing was kept.")
 
 
 def _took(job: Job) -> str:

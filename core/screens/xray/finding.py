@@ -1,6 +1,6 @@
 """One finding in full: sentence, badge, numbers, curve, scores by outcome, decision curve."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -30,7 +30,6 @@ from core.screens.kit.records import (
     Table,
     Tile,
 )
-from core.screens.kit.sentences import worth
 from core.screens.kit.tiles import strip
 from core.screens.kit.words import GLOSSARY, LABELS
 from core.screens.xray import finding_curves
@@ -98,9 +97,7 @@ def finding_view(source: ClinicSource, name: str, analysis: OneFinding) -> Findi
     return FindingView(
         eyebrow=f"Chest X-ray · {source.run} · {label} · {count(source.n)} {source.films} of "
         f"{source.split}{rest}",
-        sentence=replace(
-            sentence(source, label, analysis), second=worth(analysis.audit, source.films)
-        ),
+        sentence=sentence(source, analysis),
         badge=badge(source, analysis),
         numbers=_tiles(source, analysis),
         curve=_curve_card(source, label, analysis),

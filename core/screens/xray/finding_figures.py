@@ -93,11 +93,11 @@ def reading(bins: BinTable, index: int, *, few: bool) -> Tone:
 
 
 def diagonal(ends: Float, theme: Theme) -> go.Scatter:
-    """Return the line on which a model keeps its word."""
+    """Return the line on which a model is well calibrated."""
     return go.Scatter(
         x=ends,
         y=ends,
-        name="keeps its word",
+        name="well calibrated",
         mode="lines",
         line={"color": theme.quiet, "width": 1.3, "dash": "dash"},
         hoverinfo="skip",
@@ -172,7 +172,7 @@ def bands(dots: Sequence[BandDot], chosen: int, theme: Theme) -> go.Figure:
         {
             "x": at,
             "y": at + over,
-            "text": "if its word were good",
+            "text": "well calibrated",
             "textangle": -45,
             "showarrow": False,
             "font": {"size": 12, "color": theme.quiet},

@@ -8,19 +8,18 @@ from core.defaults import FALSE_ALARMS, FEW_EVENTS
 from core.metrics.records import Score
 from core.published import PublishedNumber
 from core.screens.kit.bin_marks import filled
+from core.screens.kit.labels import PLAIN_VERBS, label_verdicts, labels_sentence
 from core.screens.kit.numbers import THIN, count, percent, points, span, three, three_span
 from core.screens.kit.records import (
     Cell,
     Column,
     FigureCard,
-    Phrase,
     Sentence,
     Swatch,
     Table,
     Tile,
 )
 from core.screens.kit.tables import ScoreTable
-from core.screens.kit.theme import Tone
 from core.screens.kit.tiles import strip
 from core.screens.kit.words import GLOSSARY
 from core.screens.xray import findings_table
@@ -106,11 +105,10 @@ def findings_view(
         AUROC that a paper prints for findings, of any name.
     """
     ranked = order(findings)
-    judged = [k for k in ranked if not findings.few(k)]
     printed_auroc = findings_table.printed(source, published)
     return FindingsView(
         eyebrow=_eyebrow(TECHNICAL, source, findings),
-        sentence=_sentence(source, findings, judged),
+        sentence=labels_sentence(label_verdicts(findings.audit.labels), "findings"),
         numbers=(*_tiles(findings), *_size_tiles(source, findings)),
         small=tuple(_small(source, findings, k) for k in ranked),
         together=_together(source, findings, ranked),
@@ -126,6 +124,7 @@ def plain_findings_view(source: ClinicSource, findings: Findings) -> FindingsVie
     return replace(
         findings_view(source, findings, ()),
         eyebrow=_eyebrow(PLAIN, source, findings),
+        sentence=labels_sentence(label_verdicts(findings.audit.labels), "findings", PLAIN_VERBS),
         numbers=(*_plain_tiles(findings), *_size_tiles(source, findings)),
         small=(),
         table=findings_table.plain_table(source, findings, order(findings)),
@@ -136,49 +135,6 @@ def _eyebrow(words: FindingWords, source: ClinicSource, findings: Findings) -> s
     n = len(findings.events)
     many = "1 finding" if n == 1 else f"{n} findings, each by itself"
     return f"{words.page} · {source.run} · {many}"
-
-
-def _sentence(source: ClinicSource, findings: Findings, judged: Sequence[int]) -> Sentence:
-    n = len(findings.events)
-    all_tones = findings_table.top_tones(findings)
-    tones = [all_tones[k] for k in judged]
-    over, under = tones.count("over"), tones.count("under")
-    if not judged:
-        return Sentence(
-            (
-                Phrase(
-                    f"None of {n} findings has {FEW_EVENTS} {source.films} with it and "
-                    "without it: too few to tell whether the model keeps its word."
-                ),
-            )
-        )
-    films = f"the {source.films} with the highest scores carry the label"
-    if not over and not under:
-        return Sentence(
-            (
-                Phrase(f"In none of {n} findings can be told that {films} "),
-                Phrase(f"more or less often than the model says{_looks(len(judged))}."),
-            )
-        )
-    first, second = ("over", "under") if over else ("under", "over")
-    counts = {"over": over, "under": under}
-    words = {"over": "less often", "under": "more often"}
-    tone_of: dict[str, Tone] = {"over": "over", "under": "under"}
-    parts = [
-        Phrase(f"In {counts[first]} of {n} findings {films} "),
-        Phrase(words[first], tone_of[first]),
-        Phrase(" than the model says"),
-    ]
-    if counts[second]:
-        parts += [Phrase(f", in {counts[second]} "), Phrase(words[second], tone_of[second])]
-    left = n - over - under
-    rest = f"; in the rest it keeps its word, or there are too few {source.films} to tell."
-    parts += [Phrase(_looks(len(judged))), Phrase(rest if left else ".")]
-    return Sentence(tuple(parts))
-
-
-def _looks(findings: int) -> str:
-    return f", corrected for looking at {findings} findings (Holm)" if findings > 1 else ""
 
 
 def _size_tiles(source: ClinicSource, findings: Findings) -> tuple[Tile, Tile]:

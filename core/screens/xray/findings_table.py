@@ -3,12 +3,11 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from core.defaults import FALSE_ALARMS
-from core.metrics.null_test import holm
-from core.metrics.records import BinTable, TargetAudit
+from core.metrics.records import TargetAudit
 from core.published import PublishedNumber
-from core.screens.kit.bin_marks import filled
-from core.screens.kit.numbers import in_hundred, percent, points, three
+from core.screens.kit.bin_marks import shares
+from core.screens.kit.labels import PLAIN_VERBS, LabelVerdict, label_verdicts
+from core.screens.kit.numbers import percent, points, three
 from core.screens.kit.records import Cell, Column
 from core.screens.kit.tables import (
     Estimate,
@@ -18,9 +17,7 @@ from core.screens.kit.tables import (
     estimate,
     with_ends,
 )
-from core.screens.kit.theme import Tone
-from core.screens.xray.finding_figures import reading
-from core.screens.xray.words import PLAIN, TONES, TOO_FEW, ClinicSource, finding
+from core.screens.xray.words import PLAIN, TOO_FEW, ClinicSource, finding
 from core.studies.clinic import Findings
 
 Columns = dict[str, tuple[PublishedNumber | None, ...]]  # what a paper prints, by method
@@ -53,41 +50,25 @@ def table(
     source: ClinicSource, findings: Findings, ranked: Sequence[int], printed_auroc: Columns
 ) -> ScoreTable:
     """Return one row a finding, and on the page the means over all."""
-    rows = tuple(_row(source, findings, k, printed_auroc) for k in ranked)
+    verdicts = label_verdicts(findings.audit.labels)
+    rows = tuple(_row(source, findings, verdicts[k], printed_auroc) for k in ranked)
     means = _means(findings, printed_auroc) if len(findings.events) > 1 else ()
     return ScoreTable("Finding", _shown(printed_auroc), _columns(printed_auroc), (*rows, *means))
 
 
 def plain_table(source: ClinicSource, findings: Findings, ranked: Sequence[int]) -> ScoreTable:
     """Return the same rows, on the page in plain words."""
-    tones = top_tones(findings)
+    verdicts = label_verdicts(findings.audit.labels)
     rows = tuple(
-        _plain_row(_row(source, findings, k, {}), source, findings, k, tones[k]) for k in ranked
+        _plain_row(_row(source, findings, verdicts[k], {}), source, findings, verdicts[k])
+        for k in ranked
     )
     return ScoreTable("Finding", PLAIN_SHOWN, _columns({}), rows)
 
 
-def top_tones(findings: Findings) -> tuple[Tone, ...]:
-    """Return what each finding's bin of the highest scores says.
-
-    Over or under is beyond chance among all findings that have events enough (Holm).
-    """
-    enough = [k for k in range(len(findings.events)) if not findings.few(k)]
-    corrected = dict(zip(enough, holm([findings.top[k] for k in enough]), strict=True))
-    return tuple(_top_tone(bins, corrected.get(k)) for k, bins in enumerate(findings.bins))
-
-
-def _top_tone(bins: BinTable, p_value: float | None) -> Tone:
-    top = filled(bins)[-1]
-    if p_value is None:
-        return "few"
-    if p_value <= FALSE_ALARMS:
-        return "over" if bins.accuracy[top] < bins.confidence[top] else "under"
-    return "sound" if reading(bins, top, few=False) == "sound" else "few"
-
-
 def _shown(printed_auroc: Columns) -> tuple[PageColumn, ...]:
     return (
+        PageColumn("verdict", "Verdict"),
         PageColumn("events", "Labelled with it", "count"),
         PageColumn("auroc", "AUROC", "decimals"),
         *(PageColumn(_printed_key(m), METHODS[m], "decimals") for m in printed_auroc),
@@ -102,6 +83,9 @@ def _columns(printed_auroc: Columns) -> tuple[Column, ...]:
         Column("finding", "finding"),
         Column("events", "labelled with it", "count"),
         Column("prevalence", "prevalence", "share"),
+        Column("says", "says", "share"),
+        Column("verdict", "verdict among all findings (Holm)"),
+        *(Column(f"gap{end}", f"gap{end}", "number") for end in ("", "_low", "_high")),
         *(
             Column(f"{key}{end}", f"{key}{end}", "number")
             for key in NUMBERS
@@ -117,8 +101,11 @@ def _printed_key(method: str) -> str:
     return f"auroc_published_{method}"
 
 
-def _row(source: ClinicSource, findings: Findings, k: int, printed_auroc: Columns) -> TableRow:
-    label, events = findings.audit.labels[k], findings.events[k]
+def _row(
+    source: ClinicSource, findings: Findings, verdict: LabelVerdict, printed_auroc: Columns
+) -> TableRow:
+    k, label, gap = verdict.index, verdict.audit, verdict.audit.direction
+    events = findings.events[k]
     prevalence = events / findings.audit.n
     name = finding(source.findings[k])
     printed_cells = {
@@ -131,6 +118,11 @@ def _row(source: ClinicSource, findings: Findings, k: int, printed_auroc: Column
             "finding": name,
             "events": Estimate(events, note=percent(prevalence)),
             "prevalence": prevalence,
+            "says": shares(label.bins)[0],
+            "verdict": Estimate(verdict.text, note=verdict.size),
+            "gap": gap.gap,
+            "gap_low": gap.low,
+            "gap_high": gap.high,
             **_scores(label, prevalence),
             **with_ends("slope", estimate(label.metrics["slope"])),
             "ece_floor_q95": label.noise_floor["ece"].q95,
@@ -162,25 +154,24 @@ def _means(findings: Findings, printed_auroc: Columns) -> tuple[TableRow]:
 
 
 PLAIN_SHOWN = (
-    PageColumn("events", "Labelled with it", "count"),
+    PageColumn("plain_verdict", "This finding"),
+    PageColumn("plain_says", "The model says, of 100", "hundred_alone"),
+    PageColumn("plain_labelled", "Labelled with it, of 100", "hundred_alone"),
+    PageColumn("events", "Films labelled with it", "count"),
     PageColumn("auroc", "Told apart, of 100 pairs", "hundred_alone"),
-    PageColumn("top_says", "Where it scores highest it says, of 100", "hundred_alone"),
-    PageColumn("top_labelled", "Labelled with it there, of 100", "hundred"),
-    PageColumn("top_reading", "So there it", "hundred_alone"),
 )
 
 
 def _plain_row(
-    row: TableRow, source: ClinicSource, findings: Findings, k: int, tone: Tone
+    row: TableRow, source: ClinicSource, findings: Findings, verdict: LabelVerdict
 ) -> TableRow:
-    bins, events = findings.bins[k], findings.events[k]
-    i, name = filled(bins)[-1], PLAIN.label(source.findings[k])
-    right, low, high = (float(part[i]) for part in (bins.accuracy, bins.ci_low, bins.ci_high))
+    says, labelled = shares(verdict.audit.bins)
+    name = PLAIN.label(source.findings[verdict.index])
     plain_cells: dict[str, Estimate | Cell] = {
-        "events": Estimate(events, note=f"{in_hundred(events / findings.audit.n)} in 100"),
-        "top_says": float(bins.confidence[i]),
-        "top_labelled": Estimate(right, low, high),
-        "top_reading": "too few to tell" if findings.few(k) else TONES[tone],
+        "events": Estimate(findings.events[verdict.index]),
+        "plain_verdict": PLAIN_VERBS[verdict.code][0],
+        "plain_says": says,
+        "plain_labelled": labelled,
     }
     return replace(
         row, name=name[:1].upper() + name[1:], cells={**row.cells, **plain_cells}, notes=()

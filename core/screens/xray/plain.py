@@ -40,8 +40,8 @@ RISK = "This is not the patient’s risk."
 KEY = (
     Swatch("says more than it should", "over", "dot"),
     Swatch("says less", "under", "dot"),
-    Swatch("keeps its word", "sound", "ring"),
-    Swatch("may keep its word; too few to tell", "few", "ring"),
+    Swatch(TONES["sound"], "sound", "ring"),
+    Swatch(TONES["few"], "few", "ring"),
 )
 COLUMNS = (
     Column("low", "score from", "share"),
@@ -111,6 +111,7 @@ def plain_view(
     *,
     band: int,
     prevalence: float | None = None,
+    overall: Sentence | None = None,
 ) -> PlainFinding:
     """Return one finding in plain words.
 
@@ -126,6 +127,8 @@ def plain_view(
         Which tenth of the scores the sentence speaks of, 0 to 9.
     prevalence : float, optional
         Of another clinic, in (0, 1): what was found is carried over by prior shift.
+    overall : Sentence, optional
+        Of films of all scores, as every page says it.
     """
     observed = estimate_bands(outcomes.confidence, outcomes.correct, extents=outcomes.extents)
     share = float(np.average(outcomes.correct, weights=outcomes.weights))
@@ -134,9 +137,12 @@ def plain_view(
     moved = observed if prevalence is None else elsewhere(observed, share, prevalence)
     dots = [_dot(moved, i) for i in range(len(moved.count))]
     scored = band_name(dots[band].low, dots[band].high)
+    sentence = band_sentence(source, name, moved, band, prevalence)
+    if overall is not None:
+        sentence = replace(sentence, second=f"{sentence.second} {overall.text}".strip())
     return PlainFinding(
         eyebrow=f"{PLAIN.page} · {source.run} · {PLAIN.label(name)}",
-        sentence=band_sentence(source, name, moved, band, prevalence),
+        sentence=sentence,
         title=f"100 {source.films} like these, by the model’s score",
         note=f"{count(dots[band].n)} scored {scored} in a {source.split} set of {count(source.n)}"
         + _to(prevalence, "; "),
@@ -248,8 +254,8 @@ def verdict_words(bands: Bands, i: int) -> str:
     ending = {
         "over": "it overstates here.",
         "under": "it understates here.",
-        "sound": "it keeps its word here.",
-        "few": "that may be right; too few to tell.",
+        "sound": "it is well calibrated here.",
+        "few": "it may be well calibrated here; too few to tell.",
     }[tone]
     return f"The model says {says}: {ending}"
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from core.screens.kit.numbers import percent, three
 from core.screens.xray.film import HALF, score_words
-from core.screens.xray.words import finding, labelled_with
+from core.screens.xray.words import finding, labelled_with, listed
 from core.xray import heat, localisation
 from core.xray.heat import Frame, Map
 from core.xray.methods import METHODS
@@ -106,9 +106,10 @@ def provenance(method: str, layer: str, top: float | None, frame: Frame = heat.W
     return f"{METHODS[method].label} on the logit, layer {layer}{end}.{frame_text}"
 
 
-def no_lesion(name: str) -> str:
-    """Say why a synthetic film has no box of a finding."""
-    return f"This film was drawn without {labelled_with(name)}, so there is no box."
+def no_lesion(name: str, drawn: Sequence[str]) -> str:
+    """Say why a synthetic film has no box of a finding, and which others it was drawn with."""
+    others = f" but with {listed([labelled_with(other) for other in drawn])}" if drawn else ""
+    return f"This film was drawn without {labelled_with(name)}{others}, so there is no box."
 
 
 def hidden(score: float, threshold: float | None) -> str:
@@ -117,8 +118,8 @@ def hidden(score: float, threshold: float | None) -> str:
     if threshold is not None:
         limit = f"{percent(threshold)}, the threshold of this finding"
     return (
-        f"Heat is hidden: the score, {score_words(score)}, is below {limit}. Where the model sees "
-        "next to nothing, colours would only suggest something."
+        f"No heatmap: the score, {score_words(score)}, is below {limit}. With so low a score, "
+        "colours would only mislead."
     )
 
 

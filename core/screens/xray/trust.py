@@ -55,8 +55,8 @@ POINT_COLUMNS: Final = (
     Column("energy_high", "high", "share"),
 )
 NEEDED: Final = (
-    "A map that shows what was learnt changes when the weights are drawn anew. One that stays the "
-    "same shows edges of the film."
+    "A map that shows what was learnt changes when the weights are made random. One that stays "
+    "the same shows edges of the film."
 )
 
 

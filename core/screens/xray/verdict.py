@@ -1,6 +1,6 @@
 """What is said of one finding: its sentence, and the badge over its numbers."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from core.codes import NoticeCode
@@ -10,7 +10,8 @@ from core.metrics.intervals import quantile
 from core.metrics.records import Floor, Score
 from core.screens.kit.methods import IN_SENTENCE
 from core.screens.kit.numbers import THIN, count, percent, points, span, two, two_span
-from core.screens.kit.records import Phrase, Sentence
+from core.screens.kit.records import Sentence
+from core.screens.kit.sentences import verdict_sentence, worth
 from core.screens.xray.words import TOO_FEW, ClinicSource
 from core.studies.clinic import Error, OneFinding
 
@@ -66,49 +67,42 @@ def _unjudged(source: ClinicSource, analysis: OneFinding) -> str:
     return f"{steps}; {hangs}" if hangs else steps
 
 
-def sentence(source: ClinicSource, label: str, analysis: OneFinding) -> Sentence:
-    """Return what one finding says on average and what came of it, and how its scores spread."""
-    stated, observed = analysis.fit.mean, analysis.fit.rate
-    first = (
-        f"{label}: on average it says {percent(stated)}, and {percent(observed)} are labelled with "
-        "it"
-    )
+def sentence(source: ClinicSource, analysis: OneFinding) -> Sentence:
+    """Return the verdict on one finding, in the words of every page, and how its scores spread."""
+    first, *rest = verdict_sentence(analysis.audit).parts
+    opening = replace(first, tone="ink") if first.tone == "quiet" else first
+    second = f"{_spread(source, analysis)} {worth(analysis.audit, source.films)}".strip()
+    return Sentence((opening, *rest), second)
+
+
+def _spread(source: ClinicSource, analysis: OneFinding) -> str:
+    """Return what slope and curve say of the spread of the scores."""
     if few(analysis):
-        return Sentence(
-            (
-                Phrase(f"{first}; "),
-                Phrase(TOO_FEW, "quiet"),
-                Phrase(
-                    f" to judge its curve ({count(analysis.fit.events)} of {count(analysis.fit.n)}"
-                    f"{as_few(analysis)})."
-                ),
-            )
-        )
+        events = f"{count(analysis.fit.events)} of {count(analysis.fit.n)}"
+        return f"{TOO_FEW.capitalize()} to judge its curve ({events}{as_few(analysis)})."
     slope = analysis.fit.slope
     if slope.value is None or slope.low is None or slope.high is None:
-        return Sentence((Phrase(f"{first}; {slope.reason}."),))
+        return f"{slope.reason[:1].upper()}{slope.reason[1:]}."
+    interval = f"(slope {two(slope.value)}, {two_span(slope.low, slope.high)})"
     unjudged = _unjudged(source, analysis)
-    interval = Phrase(f" (slope {two(slope.value)}, {two_span(slope.low, slope.high)})", "quiet")
     if unjudged:
-        none = Phrase("no verdict on the spread of its scores", "quiet")
-        return Sentence((Phrase(f"{first}; "), none, interval, Phrase(f": {unjudged}.")))
+        return f"No verdict on the spread of its scores {interval}: {unjudged}."
     if outside(slope, 1.0) and not _detected(analysis):
-        chance = Phrase("the spread of its scores could be chance", "quiet")
-        many = "its interval leaves 1 out by itself, but not with mean and bins looked at as well"
-        return Sentence((Phrase(f"{first}; "), chance, interval, Phrase(f": {many}.")))
-    if slope.high < 1:
-        return Sentence(
-            (Phrase(f"{first}; "), Phrase("its scores are too extreme", "over"), interval)
+        return (
+            f"The spread of its scores could be chance {interval}: its interval leaves 1 out by "
+            "itself, but not with mean and bins looked at as well."
         )
+    if slope.high < 1:
+        return f"Its scores are too extreme {interval}."
     if slope.low > 1:
-        words = Phrase("its scores are not spread enough", "under")
-        return Sentence((Phrase(f"{first}; "), words, interval))
+        return f"Its scores are not spread enough {interval}."
     if _curved(analysis) and _detected(analysis) and not outside(analysis.fit.in_the_large, 0.0):
         off = points(analysis.audit.metrics["ici"].value or 0.0)
-        bent = f"mean and slope fit, but its curve is off by {off} points on average (ICI)"
-        return Sentence((Phrase(f"{first}; {bent}"), interval))
-    many = f"as far as {count(source.n)} {source.films} can show"
-    return Sentence((Phrase(f"{first}; the spread of its scores fits, {many}"), interval))
+        return f"Mean and slope fit, but its curve is off by {off} points on average (ICI)."
+    return (
+        f"The spread of its scores fits {interval}, as far as {count(source.n)} {source.films} "
+        "can show."
+    )
 
 
 def _detected(analysis: OneFinding) -> bool:
@@ -156,7 +150,7 @@ def badge(source: ClinicSource, analysis: OneFinding) -> Badge | None:
         return _recalibrated(source, analysis)
     error, floor = analysis.audit.metrics["ece"], analysis.audit.noise_floor["ece"]
     one_sided = analysis.fit.events in (0, analysis.fit.n)  # nothing is ranked, or can be fitted
-    if one_sided or not (_off(analysis) and _beyond(error, floor)):
+    if one_sided or not (_detected(analysis) and _off(analysis) and _beyond(error, floor)):
         return None
     stated, observed = analysis.fit.mean, analysis.fit.rate
     if NoticeCode.NOT_PROBABILITY in {note.code for note in analysis.notices}:
@@ -171,8 +165,8 @@ def badge(source: ClinicSource, analysis: OneFinding) -> Badge | None:
     return Badge(
         "This score is not a probability",
         f"It is off by {points(error.value)} points on average (ECE); a perfect model would look "
-        f"off by up to {points(floor.q95)} on as many {source.films}. It ranks; to be read as a "
-        "probability it needs recalibration.",
+        f"off by up to {points(floor.q95)} on as many {source.films}. It ranks "
+        "films; recalibrate it before you read it as a probability.",
     )
 
 

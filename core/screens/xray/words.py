@@ -34,8 +34,8 @@ CHEST: Final = 10  # findings of the NIH's list in a run: then its labels are of
 TONES: Final[dict[Tone, str]] = {
     "over": "says more than it should",
     "under": "says less than it should",
-    "sound": "keeps its word",
-    "few": "may keep its word; too few to tell",
+    "sound": "is well calibrated here",
+    "few": "may be well calibrated here; too few films to tell",
 }
 
 

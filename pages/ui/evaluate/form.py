@@ -38,7 +38,7 @@ MORE_THAN: Final = 12  # sets from which their number is said
 
 def images() -> None:
     """Draw which data, parts and sets are looked at."""
-    widgets.title("Images", "the data it is asked about, and others beside them")
+    widgets.title("Images", "the test data, and further sets")
     left, right = st.columns(2, gap="small")
     with left:
         FORM.select("data", list(DATASETS), lambda name: DATASETS[name].label)
@@ -68,13 +68,13 @@ def _sets() -> None:
     if kinds != form.value("kinds"):
         form.put("kinds", kinds)
     st.multiselect(
-        "Beside them",
+        "Further sets",
         offered,
         key=key("kinds"),
         persist_state=SESSION,
         format_func=words.__getitem__,
-        placeholder="Nothing: add images it never learned from",
-        help="What it says of images that are shifted or belong to none of the classes.",
+        placeholder="None. Add damaged or unfamiliar images",
+        help="Predictions on shifted images, or on images of none of the classes.",
     )
     if {"corrupted", "cifar10c"} & set(kinds):
         _corruptions(kinds)
@@ -119,14 +119,14 @@ def shown() -> None:
         crops = f", {preprocessing.crops} crops" if preprocessing.crops > 1 else ""
         moments = MOMENT_WORDS[str(form.value("moments"))]
         height, width = preprocessing.size
-        summary = f"{height} x {width}{crops}; mean and deviation {moments}"
-    with st.expander(f"What the network is shown: {summary}", key="evaluate.shown"):
+        summary = f"{height} x {width}{crops}; mean and std {moments}"
+    with st.expander(f"Input of the network: {summary}", key="evaluate.shown"):
         _sizes()
         _moments()
         _crops()
         if st.session_state.get(form.EDITED):
             st.button(
-                "As the network's own settings say",
+                "Use the network's own settings",
                 key="evaluate.refill",
                 type="tertiary",
                 icon=":material/undo:",
@@ -146,7 +146,7 @@ def _refill() -> None:
 def _sizes() -> None:
     fixed = form.model() not in MODELS
     help_text = (
-        "Only its own size fits this network." if fixed else "Pixels that the network takes."
+        "This network takes one size only." if fixed else "Input size of the network, in pixels."
     )
     with st.container(horizontal=True, vertical_alignment="top", key="evaluate.sizes"):
         for name in ("height", "width"):
@@ -160,7 +160,7 @@ def _moments() -> None:
     with st.container(horizontal=True, vertical_alignment="top", key="evaluate.box.moments"):
         options = [form.OF_DATA, *MOMENTS, form.OWN]
         st.selectbox(
-            "Mean and deviation",
+            "Mean and std",
             options,
             key=key("moments"),
             persist_state=SESSION,
@@ -210,7 +210,7 @@ def network(opened: OpenedWeights, known: tuple[str, ...] | None) -> None:
     candidates = opened.looks_like[str(form.value("group"))][: form.OFFERED]
     if candidates:
         st.radio(
-            "It looks like",
+            "Detected network",
             [*(candidate.model for candidate in candidates), form.OTHER],
             key=key("pick"),
             persist_state=SESSION,

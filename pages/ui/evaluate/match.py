@@ -20,7 +20,7 @@ from pages.ui.jobs import cache as cache_train
 from pages.ui.weights_source import OpenedWeights
 
 MATCHING = "matching"
-WHOLE = "the weights are loaded whole or not at all"
+WHOLE = "every tensor must fit"
 
 
 def draw(opened: OpenedWeights) -> CheckpointFit | None:
@@ -42,7 +42,7 @@ def _file(opened: OpenedWeights) -> None:
     file = opened.file
     with st.container(horizontal=True, vertical_alignment="center", key="evaluate.file"):
         st.markdown(f":material/draft: **{esc(file.name)}**", width="stretch")
-        st.button("Other weights", key="evaluate.close", type="tertiary", on_click=_close)
+        st.button("Change weights", key="evaluate.close", type="tertiary", on_click=_close)
     if not state.plain():
         group = file.group(str(form.value("group")))
         widgets.caption(f"{checkpoint.file_words(file)}. {checkpoint.group_words(group)}.")
@@ -80,15 +80,18 @@ def _match(opened: OpenedWeights) -> CheckpointFit | None:
     """Say whether the weights fit, once that is known."""
     question = form.question(opened)
     if question is None:
-        st.markdown("Pick a network, and it is compared with the weights.")
+        st.markdown("Choose a network to match with the weights.")
         return None
-    text = f"Comparing with {esc(checkpoint.model_label(question['model']))}."
+    text = f"Matching with {esc(checkpoint.model_label(question['model']))}."
     answer = inference.query("evaluate.matching", MATCHING, question, text).wait()
     if answer is None:
         return None
     _fill_shown(opened, question, answer.values["settings"])
     fit = codec.read(CheckpointFit, answer.values["match"])
-    (_fits if fit.ok else _does_not_fit)(fit)
+    if fit.ok:
+        _fits(fit)
+    else:
+        _does_not_fit(fit, opened.file.name)
     return fit
 
 
@@ -110,13 +113,13 @@ def _fits(fit: CheckpointFit) -> None:
         _list(fit, "left")
 
 
-def _does_not_fit(fit: CheckpointFit) -> None:
+def _does_not_fit(fit: CheckpointFit, name: str) -> None:
     """Say what found no place, with what may be meant."""
     other = fit.other_outputs
-    remedy = "choose the network that the weights were made for"
+    remedy = "Choose the network that the weights were made for"
     if other is not None:
-        remedy = f"the file's last layer has {other} outputs: take that number"
-    frame.refusal(AuditError("STATE_DICT", checkpoint.fit_words(fit), remedy))
+        remedy = f"The file's last layer has {other} outputs: take that number"
+    frame.refusal(AuditError("STATE_DICT", checkpoint.fit_words(fit), remedy), name)
     with st.container(horizontal=True, vertical_alignment="center", key="evaluate.misfit"):
         if other is not None:
             st.button(

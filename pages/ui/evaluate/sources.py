@@ -25,18 +25,18 @@ CONVERTED: Final = (  # what it makes plain weights of
 )
 READ: Final = "PT, PTH, PTH.TAR, CKPT or safetensors"
 TITLE: Final = (
-    '<h1 class="c-sentence">Show a model images, and keep what it says of them as a run.</h1>'
+    '<h1 class="c-sentence">Evaluate a model on images and keep its predictions as a run.</h1>'
 )
 WHAT: Final = (
-    "Weights are read in a sealed process, matched whole with a network, and shown the images that "
-    "you choose, in the background. The run that comes out is audited like any other."
+    "We load your weights safely, run them on the images you choose, and add the result to your "
+    "runs."
 )
 PLAIN_TITLE: Final = (
-    '<h1 class="c-sentence">Show a model images, and keep how sure it says it is of each.</h1>'
+    '<h1 class="c-sentence">Show a model images and see how far its answers can be trusted.</h1>'
 )
 PLAIN: Final = (
-    "Give a trained model. It is shown images, also damaged or strange ones, and its answers are "
-    "kept: then you see how far what it says can be trusted."
+    "Choose a trained model and images, damaged or unfamiliar ones too. Its answers are added to "
+    "your runs."
 )
 
 
@@ -61,7 +61,7 @@ def refused() -> None:
                 "text/x-python",
                 key="evaluate.converter",
                 on_click="ignore",
-                help="Run it where you trust the file: it runs what is in it.",
+                help="Run it only where you trust the file: it executes the code inside.",
             )
 
 
@@ -82,9 +82,8 @@ def file() -> None:
     )
     if not state.plain():
         widgets.caption(
-            f"{READ}: state dicts, also inside the "
-            "checkpoints of Lightning, timm and others. Nothing in the file is run; whole pickled "
-            "models and TorchScript are refused, with how to convert them."
+            f"{READ}: state dicts, also inside checkpoints of Lightning, timm and others. Nothing "
+            "in the file is run. Convert pickled models and TorchScript first."
         )
     if not session.sealed():
         st.markdown("On this system files are read under a time limit only.")
@@ -103,7 +102,7 @@ def _trained(trained: Sequence[Job]) -> None:
             width="stretch",
         )
         st.button(
-            "Show it images",
+            "Choose images",
             type="primary",
             icon=":material/play_arrow:",
             key="evaluate.take",

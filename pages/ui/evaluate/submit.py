@@ -52,7 +52,7 @@ def _try(config: EvaluationConfig, path: Path) -> None:
         key="evaluate.try",
         on_click=task.begin,
         disabled=task.running,
-        help="Whether it is better than guessing, in some seconds; nothing is kept.",
+        help="Checks in seconds whether it beats guessing. Nothing is kept.",
     )
 
 

@@ -21,8 +21,8 @@ FOLLOWED = "xray.followed"  # the run whose model was shown last
 MAX_WEIGHTS_MB = 1024
 LISTED = 50
 CHANGED = (
-    "Changing any of these drops the test set that its scores are counted on: that was scored with "
-    "the earlier settings."
+    "Changing a setting drops the test set of this model: its scores were made with the earlier "
+    "settings."
 )
 
 
@@ -50,7 +50,7 @@ def _choose(offered: Mapping[str, Model]) -> None:
 def add_model() -> None:
     """Draw where a model may come from: a file of weights, or a job on films."""
     if weights_source.opening(xray_models.SLOT) is not None:
-        widgets.caption("Weights are being read.")
+        widgets.caption("Reading the weights.")
         return
     weights_source.intake(xray_models.SLOT).zone(
         "Weights of CheXNet or of another network for films: PT, PTH, PTH.TAR, CKPT, safetensors",
@@ -58,8 +58,8 @@ def add_model() -> None:
         max_upload_size=MAX_WEIGHTS_MB,
     )
     widgets.caption(
-        "Read in a sealed process and loaded whole or not at all. Fourteen outputs are taken for "
-        "NIH’s fourteen findings in their published order."
+        "Nothing in the file is run. Fourteen outputs are read as NIH’s fourteen findings, in "
+        "their published order."
     )
     _jobs(open_jobs())
     offered = xray_models.offered()
@@ -139,7 +139,7 @@ def _settings(model: Model) -> None:
     preprocessing = model.film_model.preprocessing
     with st.expander(esc(model.name), key=f"xray.settings.{model.id}"):
         side = st.number_input(
-            "Side of what it is shown, pixels",
+            "Input size, pixels",
             32,
             1024,
             preprocessing.size[0],
@@ -151,7 +151,7 @@ def _settings(model: Model) -> None:
             preprocessing.crops == xray_models.TEN,
             key=f"{model.id}.ten",
             help="Four corners and the middle, each also mirrored; their probabilities are "
-            "averaged. Heat is of the middle.",
+            "averaged. The heatmap is of the middle one.",
         )
         current_moments = next(
             (

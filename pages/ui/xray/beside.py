@@ -71,7 +71,9 @@ def _closer(study: FilmStudy, pictures: list[PagePicture], picked: Sequence[Mode
     )
     if place is None:
         waits = ask.awaits(chosen, study.film)
-        widgets.second(f"{chosen.name} {'looks at the film' if waits else 'says nothing of it'}.")
+        widgets.second(
+            f"{chosen.name} {'is reading the film' if waits else 'gave no answer for it'}."
+        )
         return
     model_study = study.alone(place)
     if model_study is None:

@@ -40,8 +40,8 @@ from pages.ui.xray.pictures import SaliencySettings
 from pages.ui.xray.study import FilmStudy
 
 TOP: Final = "top"
-LOOKING: Final = "The model looks at the film."
-NO_ANSWER: Final = "The model says nothing of this film."
+LOOKING: Final = "The model is reading the film."
+NO_ANSWER: Final = "The model gave no answer for this film."
 
 
 def draw() -> str:
@@ -101,7 +101,7 @@ def _chip(film: FilmEntry) -> str:
 def _no_model(top: DeltaGenerator) -> None:
     with top:
         widgets.eyebrow("Chest X-ray")
-        pieces.draw("headline", "No model is here to look at films: add one.")
+        pieces.draw("headline", "No model to read films yet. Add one.")
 
 
 def _collect_results(models: list[Model], film: FilmEntry) -> tuple[FilmResult, ...]:

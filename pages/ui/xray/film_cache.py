@@ -5,13 +5,13 @@ What shows a dropped film is cached for its session alone, keyed by a digest of 
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 import streamlit as st
 
 from core import codec
+from core.inference.film_examples import MODELS, WEIGHTS, film_model
 from core.inference.film_model import FilmModel
-from core.inference.preprocessing import Preprocessing
 from core.library import SAMPLES, open_library
 from core.library.manifest import Manifest
 from core.screens.xray.film import Reference
@@ -22,16 +22,6 @@ from core.xray.phantom import Phantom
 from core.xray.picture import DrawnBox, Saliency, SaliencyStyle
 from pages.ui import cache
 from pages.ui.scoped import Results, cached
-
-HELD_OUT: Final = 1  # a seed of films that no model was trained on: those of the data set have 0
-# A nodule, a consolidation, an effusion, a large heart, several at once, and none; a test looks.
-EXAMPLES: Final = (39, 5, 16, 17, 7, 1)
-MODELS: Final = {  # samples of the library, and what they are called beside each other
-    "phantom-ce": "Cross-entropy",
-    "phantom-focal-3": "Focal γ = 3",
-    "phantom-fcl": "FCL",
-}
-WEIGHTS: Final = "weights.safetensors"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,24 +63,11 @@ def samples() -> tuple[Model, ...]:
 
 
 def _sample(manifest: Manifest) -> Model:
-    config = manifest.config
-    assert config is not None
-    side, moments = phantom.SIDE, ((phantom.MEAN,), (phantom.STD,))
-    weights = str(SAMPLES / manifest.id / WEIGHTS)
-    preprocessing = Preprocessing((side, side), *moments)
-    network = FilmModel(
-        model=config["model"],
-        n_outputs=len(manifest.class_names),
-        channels=1,
-        preprocessing=preprocessing,
-        weights=weights,
-    )
-    names = manifest.class_names
     return Model(
         id=manifest.id,
         name=MODELS[manifest.id],
-        film_model=network,
-        findings=names,
+        film_model=film_model(manifest),
+        findings=manifest.class_names,
         synthetic=True,
         run=manifest.id,
     )

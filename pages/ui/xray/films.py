@@ -16,6 +16,7 @@ import streamlit as st
 
 from core.codes import RefusalCode
 from core.errors import Notice, Refused
+from core.inference.film_examples import EXAMPLES, HELD_OUT, example
 from core.readers.films.film import Film as ReadFilm
 from core.readers.sandbox import read as sandbox
 from core.xray import phantom
@@ -25,7 +26,6 @@ from pages.ui.intake import FileReading, Intake, SealedFile
 from pages.ui.xray import boxes as xray_boxes
 from pages.ui.xray import film_cache
 from pages.ui.xray.boxes import Boxes
-from pages.ui.xray.film_cache import HELD_OUT
 
 INTAKE: Final = Intake["FilmReading"]("xray", several=True)
 FILMS: Final = "xray.films"
@@ -96,7 +96,7 @@ def offered() -> dict[str, FilmEntry]:
         )
         for film_id in _in_order()
     }
-    return own | {film.id: film for film in map(_synthetic, range(len(film_cache.EXAMPLES)))}
+    return own | {film.id: film for film in map(_synthetic, range(len(EXAMPLES)))}
 
 
 def _in_order() -> list[str]:
@@ -111,7 +111,7 @@ def held_films() -> dict[str, DroppedFilm]:
 
 
 def _synthetic(place: int) -> FilmEntry:
-    index = film_cache.EXAMPLES[place]
+    index = EXAMPLES[place]
     phantom_film = film_cache.drawn(HELD_OUT, index)
     side = phantom.SIDE
     boxes = {
@@ -123,7 +123,7 @@ def _synthetic(place: int) -> FilmEntry:
         title=f"Synthetic film {place + 1}",
         label=f"Synthetic {place + 1}",
         pixels=phantom_film.pixels,
-        payload={"phantom": [HELD_OUT, index]},
+        payload=example(place),
         digest=f"phantom-{HELD_OUT}-{index}",
         notices=(),
         boxes=boxes,
@@ -140,8 +140,8 @@ def take(*files: SealedFile) -> None:
     left = files[room:]
     if left:
         intake.remove(file.path for file in left)
-        what = f"a session holds {MOST} films; {len(left)} of those dropped were not read"
-        INTAKE.refuse(Refused("LIMIT_FILMS", what, "remove some, then drop the others"))
+        what = f"A session holds {MOST} films; {len(left)} of those dropped were not read"
+        INTAKE.refuse(Refused("LIMIT_FILMS", what, "Remove some, then drop the others"))
 
 
 def _reading(file: SealedFile, place: int) -> FilmReading:

@@ -9,6 +9,7 @@ from core.metrics import clinical
 from core.predictions import Task
 from core.reports.html import PageView, films_html
 from core.screens.kit.records import FigureCard, Table
+from core.screens.kit.sentences import plain_sentence
 from core.screens.xray import finding
 from core.screens.xray import use as clinic_use
 from core.screens.xray.decision import BENEFIT, benefit_words, decision_card
@@ -25,8 +26,8 @@ from pages.ui.xray import shared as clinic
 from pages.ui.xray.finding_cache import AS_READ, ClinicQuery
 
 NO_FINDING = (
-    "This run has one answer among several classes, not findings. Open a run with many labels, or "
-    "one with two classes."
+    "This run has one answer among several classes, not findings. Open a run with many labels or "
+    "with two classes."
 )
 METHODS = {AS_READ: "As read", "beta": "Beta", "isotonic": "Isotonic"}
 FIRST = "beta"
@@ -171,9 +172,9 @@ def _full(
         widgets.figure(view.outcomes)
     with right:
         decision = _decision(source, name, statistics)
-        widgets.title("How far off", "with intervals and what a perfect model would show")
-        widgets.scores("How far off", finding.HEADS, view.rows)
-        widgets.save(view.table, "finding", "All numbers, CSV")
+        with st.expander("All numbers, with what a perfect model would show", key="clinic.far"):
+            widgets.scores("How far off", finding.HEADS, view.rows)
+            widgets.save(view.table, "finding", "All numbers, CSV")
     use = _threshold(source, statistics)
     groups = clinic_groups.draw(query.run, source, query)
     _test(statistics)
@@ -330,7 +331,14 @@ def _plain(
             width=420,
         )
         prevalence = _prevalence()
-    view = plain_view(source, name, statistics.outcomes, band=band, prevalence=prevalence)
+    view = plain_view(
+        source,
+        name,
+        statistics.outcomes,
+        band=band,
+        prevalence=prevalence,
+        overall=plain_sentence(statistics.audit),
+    )
     with top:
         widgets.eyebrow(view.eyebrow, controls.chip(run))
         widgets.sentence(view.sentence)

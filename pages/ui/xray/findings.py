@@ -23,8 +23,8 @@ from pages.ui.xray import shared as clinic
 from pages.ui.xray.finding_cache import ClinicQuery
 
 NO_FINDINGS = (
-    "This run has one answer a row, not findings that can be present together. Open a run with "
-    "many labels; a run with two classes can be looked at as one finding."
+    "This run has one answer per row, not several findings. Open a run with many labels. A run "
+    "with two classes counts as one finding."
 )
 SMALL_WIDTH = 192
 FITTED = "temperatures"  # whether they are fitted, in the link

@@ -196,8 +196,8 @@ def _network(opened: OpenedWeights) -> NetworkCandidate:
     if not fitting:
         raise UsageError(
             "STATE_DICT",
-            "no known network has tensors of these names and shapes",
-            "open the file on the page Evaluate, which says what is missing or unexpected",
+            "No known network has tensors of these names and shapes",
+            "Open the file on the page Evaluate, which says what is missing or unexpected",
         )
     return fitting[0]
 

@@ -142,7 +142,7 @@ def draw(study: FilmStudy, settings: SaliencySettings) -> list[PagePicture]:
             _draw(study, picture)
             pictures.append(picture)
     if _without_lesion(study):
-        widgets.caption(words.no_lesion(study.name))
+        widgets.second(words.no_lesion(study.name, list(study.film.boxes)))
     beside = words.beside(
         [picture.scale for picture in pictures if picture.scene.saliency is not None]
     )

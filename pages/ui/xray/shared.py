@@ -23,7 +23,7 @@ NAME = "finding"  # of the view Film, in the link: models number their findings 
 SHOWN = "xray.shown"  # the finding that the view Film shows, spelled for comparing
 LAST, NAMES = "xray.view", "xray.names"  # the view shown last, and the findings of its run
 RECALIBRATE = "recal"
-FIRST_SAMPLE = "phantom-ce"
+FIRST_SAMPLE = "phantom-hospital"
 
 
 def banner(place: DeltaGenerator, noise: str) -> None:
@@ -120,7 +120,7 @@ def first_sample() -> None:
     )
     if any(row.id == FIRST_SAMPLE for row in cache.rows(kind="sample")):
         st.button(
-            "Open the sample Phantom films",
+            "Open the sample Phantom films, another hospital",
             type="primary",
             icon=":material/play_arrow:",
             key="clinic.first",

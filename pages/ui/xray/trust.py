@@ -12,6 +12,7 @@ from scipy import ndimage
 
 from core.arrays import Bool
 from core.inference.client import Answer, shared
+from core.inference.film_examples import HELD_OUT
 from core.screens.kit.numbers import two
 from core.screens.xray import film as xray_film
 from core.screens.xray import saliency as words
@@ -27,7 +28,7 @@ from pages.ui.task import Task, Work, in_thread
 from pages.ui.xray import film_cache
 from pages.ui.xray import films as xray_films
 from pages.ui.xray.ask import FilmResult
-from pages.ui.xray.film_cache import HELD_OUT, FilmScene
+from pages.ui.xray.film_cache import FilmScene
 from pages.ui.xray.films import FilmEntry
 
 SANITY: Final = "sanity"
@@ -51,7 +52,7 @@ def draw(film: FilmEntry, result: FilmResult, index: int, *, model_name: str = "
     else:
         _sanity(film, result, index)
     whose = f"{model_name}: do such maps" if model_name else "Do such maps"
-    widgets.title(f"{whose} point at lesions?", "more often than maps that know nothing")
+    widgets.title(f"{whose} point at lesions?", "more often than maps that ignore the film")
     _pointing(result, index)
 
 
@@ -64,7 +65,7 @@ def _sanity(film: FilmEntry, result: FilmResult, index: int) -> None:
         "layer": result.layer,
         "seed": SEED,
     }
-    text = "Weights are drawn anew, layer by layer."
+    text = "Replacing the weights by random ones, layer by layer."
     task = inference.query("xray.sanity", SANITY, question, text)
     if task.work is None:
         st.button("Sanity check of this map", key="xray.sanity", on_click=task.begin)
@@ -82,7 +83,7 @@ def _stages(film: FilmEntry, result: FilmResult, answer: Answer) -> None:
                 coarse = answer.arrays["maps"][i]
                 st.image(_small(film, result.frame, coarse), alt="", width=SMALL)
                 widgets.caption(f"{sanity.stages[i]}: {two(sanity.similarity[i])}")
-    widgets.caption("Each small map has its own scale: their form is compared, not their strength.")
+    widgets.caption("Each small map has its own scale: compare their shapes, not their strength.")
     settings_text = f"{METHODS[result.method].label}, layer {answer.values['layer']}, seed {SEED}"
     caption = f"{result.model.name}: {settings_text}."
     with st.container(width=HALF_WIDTH, key="xray_similarity"):

@@ -140,7 +140,7 @@ def _said(rng: np.random.Generator, n: int, each: int) -> dict[str, bool]:
     test = hosmer_lemeshow(p, y)
     return {
         "a finding's scores or curve are off": any(
-            words in sentence(source, "Effusion", finding).text for words in OFF_WORDS
+            words in sentence(source, finding).second for words in OFF_WORDS
         ),
         "“this score is not a probability”": badge(source, finding) is not None,
         "a cell of the subgroups is strong": any(

@@ -72,13 +72,13 @@ def test_the_refusal_lists_what_is_missing_unexpected_and_of_another_shape(torch
     assert caught.value.code == "STATE_DICT"
     total = len(small.state_dict())
     assert caught.value.what == (
-        f"the weights do not fit small_cnn with 5 outputs: {total - 3} of {total} tensors do. "
+        f"The weights do not fit small_cnn with 5 outputs: {total - 3} of {total} tensors do. "
         "missing (1): blocks.0.1.bias. unexpected (1): blocks.0.1.scale. "
         "another shape (2): blocks.2.0.weight (96, 48, 1, 1) in the file, (96, 48, 3, 3) in the "
         "network, head.bias torch.int64 in the file, torch.float32 in the network. "
         "renaming tried: module. taken off"
     )
-    assert caught.value.remedy == "choose the network that the weights were made for"
+    assert caught.value.remedy == "Choose the network that the weights were made for"
 
 
 def test_long_lists_are_cut_and_counted(torch):

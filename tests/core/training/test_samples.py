@@ -9,6 +9,7 @@ import pytest
 
 from core.configs import AuditConfig
 from core.errors import Refused, UsageError
+from core.inference.film_samples import HOSPITAL
 from core.library import SAMPLES, Library, summarise
 from core.losses.bins import AdaFocalRule
 from core.losses.replay import replay
@@ -26,7 +27,9 @@ def shipped(tmp_path: Path) -> Library:
 
 
 def test_shipped_samples_are_listed_without_damage_and_small(shipped):
-    assert sorted(row.id for row in shipped.rows(kind="sample")) == sorted([*FIRST, *TRAINED])
+    assert sorted(row.id for row in shipped.rows(kind="sample")) == sorted(
+        [*FIRST, *TRAINED, HOSPITAL]
+    )
     assert shipped.damaged() == []
     for name in FIRST:
         files = [path for path in (SAMPLES / name).rglob("*") if path.is_file()]
@@ -48,7 +51,8 @@ def test_shipped_sample_has_two_disjoint_parts_and_says_what_it_is(name, shipped
 
 
 @pytest.mark.parametrize(
-    "name", [FIRST[0], *(pytest.param(name, marks=pytest.mark.slow) for name in FIRST[1:])]
+    "name",
+    [FIRST[0], HOSPITAL, *(pytest.param(name, marks=pytest.mark.slow) for name in FIRST[1:])],
 )
 def test_shipped_headline_numbers_are_those_of_an_audit_now(name, shipped):
     now = summarise(audit(shipped.load(name, "test"), AuditConfig()))

@@ -113,7 +113,7 @@ def test_few_images_leave_open_whether_it_guesses():
         judged = evaluation.judged(CONFIG, (few,), evaluation.TECHNICAL)
         assert judged is not None
         assert judged.guessed
-        assert judged.against == "So few images do not tell that from guessing (10.0\u202f%)."
+        assert judged.against == "On so few images that could be guessing (10.0\u202f%)."
     unknown = replace(found, score=replace(found.score, value=0.9, low=None, high=None))
     judged = evaluation.judged(CONFIG, (unknown,), evaluation.TECHNICAL)
     assert judged is not None

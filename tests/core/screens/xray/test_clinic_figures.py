@@ -80,7 +80,7 @@ def test_bands_mark_the_chosen_one_and_leave_empty_ones_out():
     assert (drawn[2].x[0], drawn[2].y[0]) == pytest.approx((25, 17))
     assert drawn[2].error_y.arrayminus[0] == pytest.approx(5)
     words = [note.text for note in figure.layout.annotations]
-    assert words == ["if its word were good", "this band", RESEARCH]
+    assert words == ["well calibrated", "this band", RESEARCH]
     (shade,) = figure.layout.shapes
     assert (shade.x0, shade.x1) == pytest.approx((20, 30))
     assert shade.layer == "below"

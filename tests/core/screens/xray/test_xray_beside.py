@@ -120,7 +120,7 @@ def test_the_table_of_models_says_what_each_score_was_worth_and_where_heat_point
         ("29.0\u202f%", "reached"),
         ("60", "46 to 73"),
         ("48", "scored 70 to 80"),
-        ("may keep its word; too few to tell", ""),
+        ("may be well calibrated here; too few films to tell", ""),
         ("in the box", ""),
         ("62.5\u202f%", ""),
     ]

@@ -1,0 +1,131 @@
+"""What is said of many labels, each by itself: one rule for every page that lists them."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from core.metrics.macro import corrected_codes
+from core.metrics.records import TargetAudit
+from core.metrics.verdict_codes import DETECTED, VerdictCode
+from core.screens.kit.numbers import points, span
+from core.screens.kit.records import Phrase, Sentence
+from core.screens.kit.theme import Tone
+from core.screens.kit.tiles import calibration_error
+
+Verbs = Mapping[VerdictCode, tuple[str, str]]  # of one label, and of several
+LABEL_TONES: Final[dict[VerdictCode, Tone]] = {
+    VerdictCode.OVER_CONFIDENT: "over",
+    VerdictCode.UNDER_CONFIDENT: "under",
+    VerdictCode.MIXED: "ink",
+    VerdictCode.SOUND: "sound",
+    VerdictCode.COULD_BE_CHANCE: "ink",
+}
+VERBS: Final[Verbs] = {
+    VerdictCode.OVER_CONFIDENT: ("is over-confident", "are over-confident"),
+    VerdictCode.UNDER_CONFIDENT: ("is under-confident", "are under-confident"),
+    VerdictCode.MIXED: ("is mixed", "are mixed"),
+    VerdictCode.SOUND: ("is well calibrated", "are well calibrated"),
+    VerdictCode.COULD_BE_CHANCE: ("could be chance", "could be chance"),
+}
+PLAIN_VERBS: Final[Verbs] = {
+    VerdictCode.OVER_CONFIDENT: ("is expected too often", "are expected too often"),
+    VerdictCode.UNDER_CONFIDENT: ("is expected too rarely", "are expected too rarely"),
+    VerdictCode.MIXED: (
+        "is expected too often in some places and too rarely in others",
+        "are expected too often in some places and too rarely in others",
+    ),
+    VerdictCode.SOUND: (
+        "is expected as often as it is there",
+        "are expected as often as they are there",
+    ),
+    VerdictCode.COULD_BE_CHANCE: ("could be chance", "could be chance"),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class LabelVerdict:
+    """What is said of one label among others.
+
+    Attributes
+    ----------
+    index : int
+        Which of the labels it is.
+    audit : TargetAudit
+    code : VerdictCode
+        Corrected for looking at all labels (Holm).
+    """
+
+    index: int
+    audit: TargetAudit
+    code: VerdictCode
+
+    @property
+    def text(self) -> str:
+        """The verdict in two words: over-confident, could be chance."""
+        return "well calibrated" if self.code == VerdictCode.SOUND else self.code.words
+
+    @property
+    def error(self) -> float:
+        """The calibration error; -1 where there is none."""
+        score, _ = calibration_error(self.audit)
+        return -1.0 if score is None or score.value is None else score.value
+
+    @property
+    def size(self) -> str:
+        """How far off it is, with its interval; empty unless it is off in one direction."""
+        gap = self.audit.direction
+        if self.code == VerdictCode.OVER_CONFIDENT:
+            low, high = gap.low, gap.high
+        elif self.code == VerdictCode.UNDER_CONFIDENT:
+            low, high = -gap.high, -gap.low
+        else:
+            return ""
+        return f"{points(abs(gap.gap), low, high)} points ({span(low, high)})"
+
+
+def label_verdicts(labels: Sequence[TargetAudit]) -> tuple[LabelVerdict, ...]:
+    """Return the verdict of each label, in their order."""
+    codes = corrected_codes(labels)
+    return tuple(
+        LabelVerdict(index=k, audit=label, code=code)
+        for k, (label, code) in enumerate(zip(labels, codes, strict=True))
+    )
+
+
+def furthest_first(verdicts: Sequence[LabelVerdict]) -> tuple[LabelVerdict, ...]:
+    """Return the labels that are off beyond chance first, each part by its calibration error."""
+    return tuple(
+        sorted(verdicts, key=lambda verdict: (verdict.code not in DETECTED, -verdict.error))
+    )
+
+
+def labels_sentence(
+    verdicts: Sequence[LabelVerdict], noun: str = "labels", verbs: Verbs = VERBS
+) -> Sentence:
+    """Return how many labels got which verdict.
+
+    Parameters
+    ----------
+    verdicts : sequence of LabelVerdict
+        At least one.
+    noun : str
+        What the labels are called, in the plural.
+    verbs : mapping
+        Of one edition.
+    """
+    n, counts = len(verdicts), Counter(verdict.code for verdict in verdicts)
+    codes = [code for code in VerdictCode if counts[code]]
+    second = f"Corrected for looking at {n} {noun} (Holm)." if n > 1 else ""
+    if len(codes) == 1:
+        whose = f"All {n} {noun} " if n > 1 else f"The only one of the {noun} "
+        said = Phrase(verbs[codes[0]][n > 1], LABEL_TONES[codes[0]])
+        return Sentence((Phrase(whose), said, Phrase(".")), second)
+    parts = [Phrase(f"Of {n} {noun}, ")]
+    for code in codes:
+        joint = "" if code == codes[0] else " and " if code == codes[-1] else ", "
+        parts += [
+            Phrase(f"{joint}{counts[code]} "),
+            Phrase(verbs[code][counts[code] > 1], LABEL_TONES[code]),
+        ]
+    return Sentence((*parts, Phrase(".")), second)
