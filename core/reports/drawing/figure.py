@@ -36,7 +36,7 @@ def drawn(figure: "go.Figure", width: float) -> Drawing:
     layout, traces = content["layout"], content["data"]
     margin = layout["margin"]
     box = (
-        float(margin["l"]),
+        max(float(margin["l"]), _room_left(layout)),
         float(margin["t"]),
         width - float(margin["r"]),
         float(layout["height"]) - float(margin["b"]),
@@ -55,6 +55,16 @@ def drawn(figure: "go.Figure", width: float) -> Drawing:
         *(_legend(layout["legend"], traces, box) if layout.get("showlegend") else ()),
     ]
     return Drawing(width, float(layout["height"]), tuple(marks))
+
+
+def _room_left(layout: Settings) -> float:
+    """Return what the named ticks of the first upright axis need, in whatever font there is."""
+    axis = layout["yaxis"]
+    widest = max(
+        (width_of(str(label), axis["tickfont"]["size"]) for label in axis.get("ticktext") or ()),
+        default=0.0,
+    )
+    return widest + TICK_GAP + float(axis.get("ticklabelstandoff") or 0)
 
 
 def _decoded(value: Any) -> Any:  # noqa: ANN401  plotly's nested settings

@@ -6,7 +6,7 @@ from html import unescape
 from typing import Any
 
 Attributes = dict[str, Any]  # Any: numbers and text, as SVG takes them
-WIDTH_OF_LETTER = 0.52  # of the size of the type, on average over Latin letters and digits
+WIDTH_OF_LETTER = 0.6  # of the size of the type, on average over Latin text in a wide font
 _MARKUP = re.compile(r"<(/?)(b|br|span)(?:\s+style='color:(#[0-9A-Fa-f]{6})')?\s*/?>")
 
 
