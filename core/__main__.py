@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Final
 
 from core import defaults
-from core.commands import calibrate, evaluate, gradcam, jobs, ood, runs, train
+from core.commands import calibrate, evaluate, gradcam, jobs, ood, report, runs, train, verify
 from core.commands.shared import (
     Json,
     Parser,
@@ -104,6 +104,8 @@ def _parser() -> Parser:
     calibrate.add_calibrate(verbs.add_parser("calibrate", help="fit calibrators, and judge them"))
     calibrate.add_apply(verbs.add_parser("apply", help="apply a saved calibrator to a file"))
     ood.add_ood(verbs.add_parser("ood", help="tell inputs a model never saw by its scores"))
+    report.add_report(verbs.add_parser("report", help="write a report of runs or files"))
+    verify.add_verify(verbs.add_parser("verify", help="hold a report against its files"))
     runs.add_runs(verbs.add_parser("runs", help="list and keep runs of the library"))
     train.add_train(verbs.add_parser("train", help="train a model in the background"))
     evaluate.add_evaluate(verbs.add_parser("evaluate", help="see what a checkpoint says of images"))

@@ -144,6 +144,7 @@ class RefusalCode(_Code):
     SPLIT = auto()
     GATE = auto()
     OUTPUT = auto()
+    REPORT = auto()
     SETTING = auto()
     SORT = auto()
     FINGERPRINT = auto()

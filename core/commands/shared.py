@@ -129,8 +129,8 @@ def need_file(path: Path, *, or_folder: bool = False) -> None:
         raise UsageError("FILE", what, "check the path, and that you may read it") from error
 
 
-def read(arguments: argparse.Namespace) -> Any:  # noqa: ANN401  ReadResult; imported late
-    """Read the file that was named, in a process of its own.
+def read(arguments: argparse.Namespace, recipe: Json | None = None) -> Any:  # noqa: ANN401  ReadResult; imported late
+    """Read the file that was named, in a process of its own; by a recipe where there is one.
 
     Raises
     ------
@@ -145,7 +145,7 @@ def read(arguments: argparse.Namespace) -> Any:  # noqa: ANN401  ReadResult; imp
         need_file(arguments.labels)
     settings = {name: getattr(arguments, name) for name in READING}
     columns, tables = tables_of(arguments)
-    options = ReadOptions.from_json(settings | columns)
+    options = ReadOptions.from_json(settings | columns if recipe is None else recipe)
     return sandbox.read(
         arguments.file,
         name=arguments.file.name,

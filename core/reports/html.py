@@ -1,29 +1,44 @@
-"""One self-contained HTML file of an audit, made from the same view as the page."""
+"""Views and reports as self-contained HTML files: still pictures, no script, made for paper too."""
 
-import json
 from base64 import b64encode
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-
-from plotly.offline import get_plotlyjs
+from typing import Final
 
 from core.metrics.ranked import Ranked
 from core.metrics.records import Audit
 from core.readers.predictions.result import ReadResult
+from core.reports.document import Document, Edition
+from core.reports.drawing.figure import drawn
+from core.reports.drawing.marks import Drawing, short
 from core.screens.kit.markup import templates
 from core.screens.kit.records import FigureCard, Sentence, Table, Tile
-from core.screens.kit.theme import DARK, LIGHT, Side
+from core.screens.kit.theme import LIGHT
 from core.screens.reliability.plain import PlainView, plain_view
 from core.screens.reliability.view import ReliabilityView, Subject, audited_view, pictured
 from core.screens.xray.plain import HundredFilms
 
-POLICY = (
-    "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; "
-    "img-src data: blob:; base-uri 'none'; form-action 'none'"
+POLICY: Final = (
+    "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; "
+    "form-action 'none'"
 )
-SIDES: tuple[Side, ...] = ("light", "dark")
+SQUARE: Final = ("reliability", "roc", "clinic_curve", "clinic_bands")
+SQUARE_PX, SMALL_PX, WIDE_PX = 486, 262, 560
+SMALL_HEIGHT = 240  # a lower figure without a legend is one of several in a row
 TEMPLATES = templates(Path(__file__).parent / "templates")
+
+
+def picture(card: FigureCard) -> Drawing:
+    """Return the figure of a card as a still drawing, on paper."""
+    figure = card.figure("light")
+    small = float(figure.layout.height) < SMALL_HEIGHT
+    width = SQUARE_PX if card.key in SQUARE else SMALL_PX if small else WIDE_PX
+    return drawn(figure, width)
+
+
+TEMPLATES.filters["picture"] = picture
+TEMPLATES.filters["short"] = short
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,7 +80,7 @@ class PageView:
 def sheet_html(sheet: PageView) -> str:
     """Return a view as one HTML file that works offline, its banners first and last."""
     pictures = [(alt, b64encode(data).decode()) for alt, data in sheet.pictures]
-    return _file("sheet.html", sheet.eyebrow, sheet.cards, sheet=sheet, pictures=pictures)
+    return _file("sheet.html", sheet.eyebrow, sheet=sheet, pictures=pictures)
 
 
 def films_html(icons: HundredFilms) -> str:
@@ -116,29 +131,18 @@ def report_html(view: ReliabilityView, plain: PlainView, settings: Mapping[str, 
         ("Not possible with this file", view.unavailable),
     )
     return _file(
-        "report.html",
-        view.eyebrow,
-        (*view.figures.values(), plain.dumbbells),
-        view=view,
-        plain=plain,
-        tables=tables,
-        settings=settings,
+        "report.html", view.eyebrow, view=view, plain=plain, tables=tables, settings=settings
     )
 
 
-def _file(template: str, title: str, cards: Sequence[FigureCard], **values: object) -> str:
-    """Return a self-contained file; its figures are drawn into elements that name their keys."""
-    figures = {card.key: {side: _drawn(card, side) for side in SIDES} for card in cards}
+def document_html(document: Document) -> str:
+    """Return a report as one HTML file that works offline and prints on A4."""
+    template = "board.html" if document.edition is Edition.BOARD else "document.html"
+    return _file(template, document.title, document=document)
+
+
+def _file(template: str, title: str, **values: object) -> str:
+    """Return a self-contained file."""
     return TEMPLATES.get_template(template).render(
-        title=title,
-        policy=POLICY,
-        light=LIGHT,
-        dark=DARK,
-        figures=figures,
-        plotly=get_plotlyjs(),
-        **values,
+        title=title, policy=POLICY, theme=LIGHT, **values
     )
-
-
-def _drawn(card: FigureCard, side: Side) -> object:
-    return json.loads(card.figure(side).to_json())

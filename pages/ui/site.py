@@ -31,13 +31,14 @@ RELIABILITY = Entry("reliability", "Reliability", ":material/show_chart:")
 POSTHOC = Entry("posthoc", "Post-hoc", ":material/tune:")
 OOD = Entry("ood", "Out of distribution", ":material/blur_on:")
 COMPARE = Entry("compare", "Compare", ":material/compare_arrows:")
+REPORT = Entry("report", "Report", ":material/description:")
 XRAY = Entry("xray", "Chest X-ray", ":material/radiology:")
 TRAIN = Entry("train", "Train", ":material/model_training:")
 GAMMA = Entry("gamma", "Gamma dynamics", ":material/timeline:")
 PUBLISHED = Entry("published", "Published", ":material/article:")
 THEORY = Entry("theory", "Theory", ":material/menu_book:")
 SECTIONS: dict[str, tuple[Entry, ...]] = {
-    "Audit": (HOME, EVALUATE, RELIABILITY, POSTHOC, OOD, COMPARE),
+    "Audit": (HOME, EVALUATE, RELIABILITY, POSTHOC, OOD, COMPARE, REPORT),
     "Clinic": (XRAY,),
     "Train": (TRAIN, GAMMA),
     "Learn": (PUBLISHED, THEORY),

@@ -1,0 +1,157 @@
+"""What a report's certificate proves: that neither its bytes, nor its files, nor its numbers moved.
+
+There is no key: whoever changes a report can certify it anew. Held against its files it then fails.
+"""
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from core import codec
+from core.configs import AuditConfig
+from core.errors import Refused, UsageError
+from core.readers.predictions.options import ReadOptions
+from core.reports import canonical
+from core.reports.document import Edition
+from core.reports.report_json import CERTIFICATE, DIGEST, FORMAT, certified
+from core.studies.report import ReportedRun, loaded
+
+MOST_BYTES: Final = 64 * 2**20
+SAME: Final = 1e-9  # of a number: other processors round its last digits otherwise
+RUN_TEXTS: Final = ("name", "file", "file_digest", "rows_digest", "split")
+ABOUT: Final = ("software", CERTIFICATE)  # of the program that wrote it
+
+
+@dataclass(frozen=True, kw_only=True)
+class StatedRun:
+    """What a report states of one run, checked."""
+
+    name: str
+    file: str
+    file_digest: str
+    rows_digest: str
+    split: str
+    reading: dict[str, Any]
+
+    def beside(self, run: ReportedRun) -> list[str]:
+        """Return what differs in the file and its rows."""
+        rows = loaded(run.splits[run.split]).digest
+        both = (
+            ("the file", self.file_digest, run.file_digest),
+            (f"the rows of {self.split}", self.rows_digest, rows),
+        )
+        return [
+            f"{self.name}: {what} differs, digest {theirs[:12]} in the report, {own[:12]} here"
+            for what, theirs, own in both
+            if theirs != own
+        ]
+
+
+@dataclass(frozen=True, kw_only=True)
+class StatedReport:
+    """A report whose bytes agree with its certificate."""
+
+    content: Mapping[str, Any]
+    runs: tuple[StatedRun, ...]
+    sections: tuple[str, ...]
+    edition: Edition
+    config: AuditConfig
+
+
+def opened(path: Path) -> StatedReport:
+    """Return the report in a file.
+
+    Raises
+    ------
+    Refused
+        REPORT: it is too large, no canonical JSON, no report, or not what its certificate says.
+    """
+    if path.stat().st_size > MOST_BYTES:
+        raise _refused("it is too large for a report")
+    return stated(path.read_bytes())
+
+
+def stated(data: bytes) -> StatedReport:
+    """Return the report in these bytes; as `opened`."""
+    content = canonical.parsed(data)
+    if not isinstance(content, dict) or content.get("format") != FORMAT:
+        raise _refused("it is not a report of this version")
+    try:
+        certificate = content[CERTIFICATE]
+        rest = {key: value for key, value in certificate.items() if key != DIGEST}
+        if canonical.digest(content | {CERTIFICATE: rest}) != certificate[DIGEST]:
+            raise _refused("its content does not have the digest of its certificate")
+        if certified({k: v for k, v in content.items() if k != CERTIFICATE}) != content:
+            raise _refused("its certificate is of other rows, splits, settings or code")
+        return StatedReport(
+            content=content,
+            runs=_runs(content["runs"]),
+            sections=tuple(map(_text, content["sections"])),
+            edition=Edition(content["edition"]),
+            config=codec.read(AuditConfig, content["settings"], "settings"),
+        )
+    except (KeyError, TypeError, ValueError, AttributeError, UsageError) as error:
+        raise _refused("something is missing in it, or of another kind") from error
+
+
+def _runs(runs: object) -> tuple[StatedRun, ...]:
+    if not isinstance(runs, list) or not runs:
+        raise TypeError
+    return tuple(map(_run, runs))
+
+
+def _run(run: Mapping[str, Any]) -> StatedRun:
+    reading = ReadOptions.from_json(run["reading"]).to_json()
+    return StatedRun(reading=reading, **{key: _text(run[key]) for key in RUN_TEXTS})
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise TypeError
+    return value
+
+
+def _refused(what: str) -> Refused:
+    return Refused("REPORT", what, "take the report as it was written")
+
+
+def differences(stated_content: Mapping[str, Any], again: Mapping[str, Any]) -> list[str]:
+    """Return a line for everything that differs, numbers from their ninth digit on aside.
+
+    Where another version of Candor wrote it, the first line says so, if there are others.
+    """
+    kept = {key: value for key, value in again.items() if key not in ABOUT}
+    theirs = {key: value for key, value in stated_content.items() if key not in ABOUT}
+    lines = list(_differing("", theirs, kept))
+    code = stated_content["software"]["code"]
+    if lines and code != again["software"]["code"]:
+        lines.insert(0, "The report was written by another version of Candor.")
+    return lines
+
+
+def _differing(place: str, theirs: Any, own: Any) -> Iterator[str]:  # noqa: ANN401  plain JSON
+    if isinstance(theirs, Mapping) and isinstance(own, Mapping):
+        for key in sorted({*theirs, *own}):
+            if key in theirs and key in own:
+                yield from _differing(f"{place}.{key}".lstrip("."), theirs[key], own[key])
+            else:
+                where = "the report alone" if key in theirs else "the files alone"
+                yield f"{place}.{key}".lstrip(".") + f": in {where}"
+    elif isinstance(theirs, list | tuple) and isinstance(own, list | tuple):
+        if len(theirs) != len(own):
+            yield f"{place}: {len(theirs)} entries in the report, {len(own)} from the files"
+        for i, pair in enumerate(zip(theirs, own, strict=False)):
+            yield from _differing(f"{place}[{i}]", *pair)
+    elif not _same(theirs, own):
+        yield f"{place}: {theirs!r} in the report, {own!r} from the files"
+
+
+def _same(theirs: object, own: object) -> bool:
+    numbers = (int, float)
+    if isinstance(theirs, bool) or isinstance(own, bool):
+        return theirs is own
+    if isinstance(theirs, numbers) and isinstance(own, numbers):
+        return math.isclose(theirs, own, rel_tol=SAME, abs_tol=1e-12)
+    return theirs == own

@@ -1,0 +1,196 @@
+"""Traces of a plotly figure as marks: lines, areas, dots with whiskers, words, and bars."""
+
+import math
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from core.reports.drawing.marks import Mark, line, path, rectangle, short, text
+from core.reports.drawing.scales import Scale, Settings
+
+Places = list[tuple[float, float]]
+ANCHORS = {"left": "end", "center": "middle", "right": "start"}
+TEXT_GAP = 4.0  # between a dot and its words
+
+
+def bars(trace: Settings, x: Scale, y: Scale) -> list[Mark]:
+    """Return upright bars with their whiskers; a hatched one is striped."""
+    marker = trace["marker"]
+    outline = marker.get("line") or {}
+    base = trace.get("base")
+    marks = []
+    for i, (middle, height) in enumerate(zip(trace["x"], trace["y"], strict=True)):
+        foot = 0.0 if base is None else float(base if np.ndim(base) == 0 else base[i])
+        if y.log:  # its foot is the axis
+            foot = 10.0**y.low
+        half = float(_of(trace["width"], i)) / 2
+        corners = (
+            x.at(middle - half),
+            y.at(foot),
+            x.at(middle + half),
+            y.at(height if base is None else foot + height),
+        )
+        colour = str(_of(outline.get("color") or "none", i))
+        stroke = (colour, float(_of(outline.get("width") or 0, i)))
+        marks.append(rectangle(corners, str(_of(marker["color"], i)), stroke))
+        if marker.get("pattern"):
+            marks.append(_hatch(corners, marker["pattern"]["fgcolor"]))
+    return [*marks, *_whiskers(trace, x, y)]
+
+
+def _hatch(corners: tuple[float, float, float, float], colour: str) -> Mark:
+    """Return slanted lines inside a rectangle, cut at its edges."""
+    left, right = sorted(corners[::2])
+    top, bottom = sorted(corners[1::2])
+    steps, offset = [], left - (bottom - top)
+    while offset < right:
+        start, end = max(offset, left), min(offset + bottom - top, right)
+        if end > start:
+            steps.append(
+                f"M{short(start)} {short(bottom - (start - offset))}"
+                f"L{short(end)} {short(bottom - (end - offset))}"
+            )
+        offset += 6.0
+    return path("".join(steps) or "M0 0", colour, 2.0)
+
+
+def areas(trace: Settings, x: Scale, y: Scale) -> list[Mark]:
+    """Return what a line of points fills: its own inside, or down to zero."""
+    fill = trace.get("fill")
+    if fill not in ("toself", "tozeroy"):
+        return []
+    steps = ""
+    for run in _runs(trace, x, y):
+        if fill == "tozeroy":
+            foot = y.at(0.0)
+            run = [(run[0][0], foot), *run, (run[-1][0], foot)]
+        steps += "M" + "L".join(f"{short(a)} {short(b)}" for a, b in run) + "Z"
+    return [path(steps, "", 0.0, fill=trace["fillcolor"])] if steps else []
+
+
+def strokes(trace: Settings, x: Scale, y: Scale) -> list[Mark]:
+    """Return the line through the points, broken where one is missing."""
+    setting = trace.get("line") or {}
+    width = float(setting.get("width", 2))
+    if "lines" not in trace["mode"] or not width:
+        return []
+    return [
+        line(run, setting["color"], width, setting.get("dash") or "")
+        for run in _runs(trace, x, y)
+        if len(run) > 1
+    ]
+
+
+def _runs(trace: Settings, x: Scale, y: Scale) -> list[Places]:
+    """Return the unbroken runs of points, in pixels; with steps where the line has them."""
+    runs: list[Places] = [[]]
+    for a, b in zip(trace["x"], trace["y"], strict=True):
+        if a is None or b is None or not math.isfinite(a) or not math.isfinite(b):
+            runs.append([])
+        else:
+            runs[-1].append((x.at(a), y.at(b)))
+    runs = [run for run in runs if run]
+    if (trace.get("line") or {}).get("shape") != "hv":
+        return runs
+    return [_stepped(run) for run in runs]
+
+
+def _stepped(run: Places) -> Places:
+    steps = [place for (_, b), (a, c) in pairwise(run) for place in ((a, b), (a, c))]
+    return [run[0], *steps]
+
+
+def dots(trace: Settings, x: Scale, y: Scale) -> list[Mark]:
+    """Return the whiskers of the points, then the points."""
+    if "markers" not in trace["mode"]:
+        return []
+    marker, marks = trace["marker"], _whiskers(trace, x, y)
+    outline = marker.get("line") or {}
+    for i, (a, b) in enumerate(zip(trace["x"], trace["y"], strict=True)):
+        if a is None or b is None or not math.isfinite(b):
+            continue
+        radius = float(_of(marker["size"], i)) / 2
+        fill = str(_of(marker["color"], i))
+        width = float(_of(outline.get("width") or 0, i))
+        marks.append(
+            _symbol(
+                (x.at(a), y.at(b)),
+                radius,
+                fill,
+                (str(_of(outline.get("color") or "none", i)), width),
+                str(_of(marker.get("symbol") or "circle", i)),
+            )
+        )
+    return marks
+
+
+def _symbol(
+    place: tuple[float, float], radius: float, fill: str, outline: tuple[str, float], symbol: str
+) -> Mark:
+    (x, y), (colour, width) = place, outline
+    if symbol == "triangle-down":
+        steps = (
+            f"M{short(x - radius)} {short(y - radius / 2)}H{short(x + radius)}"
+            f"L{short(x)} {short(y + radius)}Z"
+        )
+        return path(steps, colour, width, fill=fill)
+    if symbol != "circle":
+        raise ValueError(f"no way to draw a {symbol}")
+    attributes = {"cx": short(x), "cy": short(y), "r": short(radius), "fill": fill}
+    if width:
+        attributes |= {"stroke": colour, "stroke-width": short(width)}
+    return Mark("circle", attributes)
+
+
+def _whiskers(trace: Settings, x: Scale, y: Scale) -> list[Mark]:
+    """Return the intervals of points or bars, upright and across."""
+    marks = []
+    for key in ("error_x", "error_y"):
+        setting = trace.get(key)
+        if not setting or setting.get("array") is None:
+            continue
+        down = setting["arrayminus"]
+        for i, (a, b) in enumerate(zip(trace["x"], trace["y"], strict=True)):
+            low, high = float(down[i]), float(setting["array"][i])
+            if key == "error_x":
+                ends = [(x.at(a - low), y.at(b)), (x.at(a + high), y.at(b))]
+            else:
+                ends = [(x.at(a), y.at(b - low)), (x.at(a), y.at(b + high))]
+            if all(math.isfinite(part) for end in ends for part in end):
+                marks.append(line(ends, setting["color"], float(setting["thickness"])))
+    return marks
+
+
+def words(trace: Settings, x: Scale, y: Scale) -> list[Mark]:
+    """Return the words at the points."""
+    if "text" not in trace["mode"]:
+        return []
+    marks = []
+    size = (trace.get("marker") or {}).get("size") or 0
+    for i, (a, b) in enumerate(zip(trace["x"], trace["y"], strict=True)):
+        label = str(_of(trace["text"], i))
+        if not label:
+            continue
+        upright, _, across = str(_of(trace.get("textposition") or "middle center", i)).partition(
+            " "
+        )
+        gap = float(_of(size, i)) / 2 + TEXT_GAP
+        side = {"left": -gap, "center": 0.0, "right": gap}[across]
+        lift = {"top": -gap, "middle": 0.0, "bottom": gap}[upright]
+        block = {"top": "bottom", "middle": "middle", "bottom": "top"}[upright]
+        place = (x.at(a) + side, y.at(b) + lift)
+        marks.append(text(label, place, trace["textfont"], (ANCHORS[across], block)))
+    return marks
+
+
+def values(trace: Settings, axis: str) -> Sequence[float]:
+    """Return what a trace needs room for on an axis."""
+    return [value for value in trace[axis] if value is not None]
+
+
+def _of(value: Any, i: int) -> Any:  # noqa: ANN401  a setting of all points, or of each
+    if isinstance(value, str) or np.ndim(value) == 0:
+        return value
+    return value[i]

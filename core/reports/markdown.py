@@ -1,0 +1,75 @@
+"""A report as Markdown: the words and tables of the document, figures as what they show."""
+
+import re
+from collections.abc import Iterator
+
+from core.reports.document import Chapter, Document, Section, WrittenTable
+from core.screens.kit.records import FigureCard, Sentence, Tile
+from core.screens.kit.text import clean
+
+_SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~])")
+
+
+def document_markdown(document: Document) -> str:
+    """Return a report as Markdown; what users and files wrote cannot act as markup."""
+    lines = [f"# Candor report: {text(document.title)}"]
+    lines += [f"**{text(banner)}**" for banner in document.banners]
+    for chapter in document.chapters:
+        lines += _chapter(chapter)
+    lines.append(f"Candor {document.version}. Certificate of the JSON: `{document.digest}`")
+    return "\n\n".join(lines) + "\n"
+
+
+def text(words: str) -> str:
+    """Return words on one line, with the signs of Markdown escaped."""
+    return _SPECIAL.sub(r"\\\1", " ".join(clean(words).split(" ")))
+
+
+def _chapter(chapter: Chapter) -> Iterator[str]:
+    if chapter.title:
+        yield f"## {text(chapter.title)}"
+    if chapter.notices:
+        yield "\n".join(f"- {text(note.text)} `{note.code}`" for note in chapter.notices)
+    for section in chapter.sections:
+        yield from _section(section)
+
+
+def _section(section: Section) -> Iterator[str]:
+    yield f"### {text(section.title)}"
+    if section.sentence is not None:
+        yield from _sentence(section.sentence)
+    if section.numbers:
+        yield "\n".join(map(_tile, section.numbers))
+    if section.icons is not None:
+        yield f"{text(section.icons.promised_text)}. {text(section.icons.observed_text)}."
+    yield from map(text, section.paragraphs)
+    for card in section.cards:
+        yield _figure(card)
+    for table in section.tables:
+        yield from _table(table)
+    if section.caption:
+        yield text(section.caption)
+
+
+def _sentence(sentence: Sentence) -> Iterator[str]:
+    yield f"**{text(sentence.text)}**"
+    if sentence.second:
+        yield text(sentence.second)
+
+
+def _tile(tile: Tile) -> str:
+    beside = "; ".join(filter(None, (tile.interval, tile.note)))
+    value = f"{tile.value} {tile.unit}".strip()
+    return f"- {text(tile.label)}: **{text(value)}**{f' ({text(beside)})' if beside else ''}"
+
+
+def _figure(card: FigureCard) -> str:
+    return f"*{text(card.title)}.* {text(card.alt)}"
+
+
+def _table(table: WrittenTable) -> Iterator[str]:
+    if table.title:
+        yield f"**{text(table.title)}**"
+    marks = ["---:" if i in table.numeric else "---" for i in range(len(table.heads))]
+    rows = [list(map(text, table.heads)), marks, *(list(map(text, row)) for row in table.rows)]
+    yield "\n".join(f"| {' | '.join(row)} |" for row in rows)

@@ -1,0 +1,401 @@
+"""The sections of a report, each from the view of its screen: nothing is computed here."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final
+
+from core.metrics.clinical import bands
+from core.metrics.ranked import Ranked
+from core.metrics.selective import risk_coverage
+from core.predictions import Task
+from core.reports.document import (
+    Chapter,
+    Edition,
+    Section,
+    WrittenTable,
+    pairs,
+    written,
+    written_scores,
+)
+from core.reports.tripod import checklist
+from core.screens.compare.view import compare_view
+from core.screens.compare.view import plain_view as plain_compare
+from core.screens.kit.differences import NamedRun
+from core.screens.kit.numbers import count
+from core.screens.kit.run_marks import marks
+from core.screens.kit.sentences import groups_words
+from core.screens.ood import plain as plain_ood
+from core.screens.ood.view import ShownCurve, ood_view
+from core.screens.ood.words import set_name
+from core.screens.posthoc.view import plain_view as plain_posthoc
+from core.screens.posthoc.view import posthoc_view
+from core.screens.reliability.plain import PlainView, plain_view
+from core.screens.reliability.view import ReliabilityView, Subject, pictured, reliability_view
+from core.screens.xray import finding
+from core.screens.xray.decision import benefit_words, decision_card
+from core.screens.xray.findings import findings_view, plain_findings_view
+from core.screens.xray.plain import RISK, telling
+from core.screens.xray.plain import plain_view as plain_finding
+from core.screens.xray.words import BANNER, ClinicSource
+from core.studies.clinic import Findings, OneFinding
+from core.studies.report import CLASSES, CLINICAL, COMPARE, OOD, POSTHOC, ReportNumbers, RunNumbers
+
+VERDICT, RELIABILITY, NUMBERS = "verdict", "reliability", "numbers"
+CHECKLIST, SETTINGS = "checklist", "settings"
+SECTIONS: Final = {
+    VERDICT: "Verdict",
+    RELIABILITY: "Reliability",
+    CLASSES: "Classes or labels",
+    NUMBERS: "All metrics",
+    POSTHOC: "Post-hoc calibration",
+    OOD: "Out of distribution",
+    CLINICAL: "Clinical view",
+    COMPARE: "Comparison",
+    CHECKLIST: "TRIPOD+AI checklist",
+    SETTINGS: "Settings, versions and limits",
+}
+AS_READ = "scores as read"
+ALARMS = 0.05  # of the in-distribution images, as on the page at first
+THRESHOLDS = (0.01, 0.5)  # of the decision curve, as on the page at first
+LIMITS: Final = (
+    "These numbers hold for rows like the ones audited. Another hospital, camera or year can give "
+    "others.",
+    "Labels were taken as true. Wrong labels make a model look worse, or better, than it is.",
+    "Calibration is an average. It does not say that a single answer is right.",
+    "The model was not run. Candor read its stored scores and compared them with the labels.",
+)
+
+
+class RunViews:
+    """One run's numbers and the views of its screens, each made when it is first asked for."""
+
+    def __init__(self, numbers: RunNumbers, edition: Edition) -> None:
+        self.numbers = numbers
+        self.edition = edition
+        run, rows = numbers.run, numbers.rows
+        self.named = NamedRun(run.name, run.name, run.split, run.file_digest)
+        self.subject = Subject(run.name, run.split, run.file_digest, rows.class_names, run.notices)
+
+    @property
+    def plain(self) -> bool:
+        """Whether it is written without technical terms."""
+        return self.edition is not Edition.TECHNICAL
+
+    @property
+    def reliability(self) -> ReliabilityView:
+        """The Reliability page in full."""
+        rows = self.numbers.rows
+        curve = None
+        if rows.task is not Task.MULTILABEL:
+            curve = risk_coverage(Ranked.of(rows.outcomes(None)))
+        return reliability_view(
+            self.numbers.audit, self.subject, classes=self.numbers.classes, curve=curve
+        )
+
+    @property
+    def in_words(self) -> PlainView:
+        """The Reliability page in plain words."""
+        numbers = self.numbers
+        target = pictured(numbers.audit)
+        ranked = Ranked.of(numbers.rows.outcomes(target.target))
+        return plain_view(
+            numbers.audit, target, ranked, name=numbers.run.name, split=numbers.run.split
+        )
+
+    @property
+    def source(self) -> ClinicSource:
+        """What every clinical figure names."""
+        run, rows = self.numbers.run, self.numbers.rows
+        groups = rows.groups
+        return ClinicSource(
+            run=run.name,
+            split=run.split,
+            digest=run.file_digest,
+            findings=rows.class_names if rows.task is Task.MULTILABEL else rows.class_names[1:],
+            n=rows.n,
+            synthetic=run.synthetic,
+            groups="" if groups is None else groups_words(groups.name, groups.count),
+            weights="" if rows.weights is None else rows.weights.name,
+        )
+
+
+def chapters(
+    numbers: ReportNumbers, sections: Sequence[str], edition: Edition, settings: Mapping[str, str]
+) -> tuple[Chapter, ...]:
+    """Return what is said of every run, then of all together, then how it was made.
+
+    Parameters
+    ----------
+    numbers : ReportNumbers
+        The numbers.
+    sections : sequence of str
+        Keys of SECTIONS that are wanted.
+    edition : Edition
+        For whom.
+    settings : mapping of str to str
+        What was set, and the versions.
+    """
+    of_runs = []
+    for run_numbers in numbers.runs:
+        views = RunViews(run_numbers, edition)
+        made = [part for key in SECTIONS if key in sections for part in _made(key, views)]
+        of_runs.append(
+            Chapter(
+                title=f"{run_numbers.run.name}, {run_numbers.run.split} split",
+                sections=tuple(made),
+                notices=views.reliability.notices,
+            )
+        )
+    last = [*_compared(numbers, edition)]
+    if SETTINGS in sections:
+        last.append(_settings(numbers, settings))
+    together = (Chapter(title="Together" if len(last) > 1 else "", sections=tuple(last)),)
+    return (*of_runs, *(together if last else ()))
+
+
+def banners(numbers: ReportNumbers, edition: Edition) -> tuple[str, ...]:
+    """Return what must be read first where anything clinical is in it."""
+    clinical = [run for run in numbers.runs if run.clinical is not None]
+    if not clinical:
+        return ()
+    noise = (RunViews(run, edition).source.noise for run in clinical)
+    return tuple(dict.fromkeys((BANNER, *noise)))
+
+
+def _made(key: str, views: RunViews) -> tuple[Section, ...]:
+    maker = MAKERS.get(key)
+    return () if maker is None else maker(views)
+
+
+def _verdict(views: RunViews) -> tuple[Section, ...]:
+    if not views.plain:
+        view = views.reliability
+        return (
+            Section(
+                key=VERDICT, title=SECTIONS[VERDICT], sentence=view.sentence, numbers=view.numbers
+            ),
+        )
+    words = views.in_words
+    limits, helps = words.limits, words.helps
+    return (
+        Section(
+            key=VERDICT,
+            title=SECTIONS[VERDICT],
+            sentence=words.sentence,
+            numbers=words.numbers,
+            icons=words.icons,
+            paragraphs=(f"{limits.title}: {limits.text}", f"{helps.title}: {helps.text}"),
+            caption=words.caption,
+        ),
+    )
+
+
+def _reliability(views: RunViews) -> tuple[Section, ...]:
+    if views.plain:
+        cards = [views.in_words.dumbbells]
+    else:
+        figures = views.reliability.figures
+        cards = [figures[key] for key in ("reliability", "gap", "risk") if key in figures]
+    return (Section(key=RELIABILITY, title=SECTIONS[RELIABILITY], cards=tuple(cards)),)
+
+
+def _classes(views: RunViews) -> tuple[Section, ...]:
+    view = views.reliability
+    if views.plain or not view.parts.rows:
+        return ()
+    cards = (view.figures["classes"],) if "classes" in view.figures else ()
+    title = "By label" if views.numbers.audit.labels else "By class"
+    return (Section(key=CLASSES, title=title, cards=cards, tables=(written("", view.parts),)),)
+
+
+def _numbers(views: RunViews) -> tuple[Section, ...]:
+    if views.plain:
+        return ()
+    view = views.reliability
+    unavailable = (written("Not possible with this file", view.unavailable),)
+    return (
+        Section(
+            key=NUMBERS,
+            title=SECTIONS[NUMBERS],
+            tables=(
+                written("", view.scores.without({"metric"})),
+                *(unavailable if view.unavailable.rows else ()),
+            ),
+        ),
+    )
+
+
+def _posthoc(views: RunViews) -> tuple[Section, ...]:
+    after = views.numbers.posthoc
+    if after is None:
+        return ()
+    make = plain_posthoc if views.plain else posthoc_view
+    view = make(views.named, after.rows, after.fits, after.judged)
+    return (
+        Section(
+            key=POSTHOC,
+            title="Correcting the scores" if views.plain else SECTIONS[POSTHOC],
+            sentence=view.sentence,
+            cards=tuple(card for _, _, card in view.diagrams),
+            tables=(written_scores("", view.table),),
+            paragraphs=tuple(notice.text for notice in after.rows.notices),
+            caption=view.caption,
+        ),
+    )
+
+
+def _ood(views: RunViews) -> tuple[Section, ...]:
+    beside = views.numbers.ood
+    if beside is None:
+        return ()
+    badges = marks(list(beside.sets))
+    names = {split: set_name(split) for split in beside.sets}
+    curves = {
+        split: ShownCurve(names[split].label, mark, judged)
+        for (split, judged), mark in zip(beside.sets.items(), badges, strict=True)
+    }
+    made: list[Section] = []
+    for split, curve in curves.items():
+        view = ood_view(
+            views.named,
+            names[split],
+            curve,
+            list(curves.values()),
+            ALARMS,
+            AS_READ,
+            plain=views.plain,
+        )
+        paragraphs = [view.reading]
+        if views.plain:
+            words = plain_ood.plain_view(names[split], curve, ALARMS)
+            paragraphs = [*(f"{hundred.text}." for hundred in words.hundreds), words.limits]
+        elif not made:  # once: they speak of all sets
+            paragraphs += [notice.text for notice in beside.notices]
+        made.append(
+            Section(
+                key=f"{OOD}.{split}",
+                title=f"Unfamiliar images: {names[split].label}"
+                if views.plain
+                else f"{SECTIONS[OOD]}: {names[split].label}",
+                sentence=view.sentence,
+                numbers=() if views.plain else view.numbers,
+                cards=(view.density,) if views.plain or made else (view.roc, view.density),
+                tables=(written_scores("", view.counts),),
+                paragraphs=tuple(paragraphs),
+                caption=view.caption,
+            )
+        )
+    return tuple(made)
+
+
+def _clinical(views: RunViews) -> tuple[Section, ...]:
+    clinical = views.numbers.clinical
+    if isinstance(clinical, Findings):
+        return (_findings(views, clinical),)
+    return () if clinical is None else (_finding(views, clinical),)
+
+
+def _findings(views: RunViews, findings: Findings) -> Section:
+    source = views.source
+    view = (
+        plain_findings_view(source, findings)
+        if views.plain
+        else findings_view(source, findings, ())
+    )
+    return Section(
+        key=CLINICAL,
+        title=SECTIONS[CLINICAL],
+        sentence=view.sentence,
+        numbers=view.numbers,
+        cards=tuple(diagram.card for diagram in view.small),
+        tables=(written_scores("Every finding", view.table),),
+        paragraphs=(*view.notes, *(() if views.plain else (view.legend,))),
+        caption=view.caption,
+    )
+
+
+def _finding(views: RunViews, one: OneFinding) -> Section:
+    source = views.source
+    name = source.findings[0]
+    if views.plain:
+        counted = bands(one.p, one.y, extents=one.extents)
+        words = plain_finding(source, name, one.outcomes, band=telling(counted))
+        return Section(
+            key=CLINICAL,
+            title=SECTIONS[CLINICAL],
+            sentence=words.sentence,
+            cards=(words.card,),
+            paragraphs=(*words.care, RISK),
+            caption=words.caption,
+        )
+    view = finding.finding_view(source, name, one)
+    decision = decision_card(source, name, one, THRESHOLDS)
+    badge = () if view.badge is None else (f"{view.badge.title}. {view.badge.text}",)
+    return Section(
+        key=CLINICAL,
+        title=SECTIONS[CLINICAL],
+        sentence=view.sentence,
+        numbers=view.numbers,
+        cards=(view.curve, view.outcomes, decision),
+        tables=(written("How far off", view.table.without({"source"})),),
+        paragraphs=(*badge, benefit_words(one, THRESHOLDS)),
+        caption=view.caption,
+    )
+
+
+def _checklist(views: RunViews) -> tuple[Section, ...]:
+    return () if views.numbers.clinical is None else (checklist(views.numbers),)
+
+
+def _compared(numbers: ReportNumbers, edition: Edition) -> tuple[Section, ...]:
+    if numbers.comparison is None:
+        return ()
+    named = [
+        NamedRun(str(i), of_run.run.name, of_run.run.split, of_run.run.file_digest)
+        for i, of_run in enumerate(numbers.runs)
+    ]
+    view = (
+        compare_view(named, numbers.compared, numbers.comparison, "ece")
+        if edition is Edition.TECHNICAL
+        else plain_compare(named, numbers.compared, numbers.comparison)
+    )
+    return (
+        Section(
+            key=COMPARE,
+            title=SECTIONS[COMPARE],
+            sentence=view.sentence,
+            cards=tuple(card for card in (view.forest, view.curves) if card is not None),
+            tables=(written_scores("", view.table),),
+            caption=view.caption,
+        ),
+    )
+
+
+def _settings(numbers: ReportNumbers, settings: Mapping[str, str]) -> Section:
+    tables: list[WrittenTable] = [pairs("All runs", ("setting", "value"), list(settings.items()))]
+    for of_run in numbers.runs:
+        run, rows = of_run.run, of_run.rows
+        reading = ", ".join(f"{key}={value}" for key, value in sorted(run.reading.items()))
+        listed = {
+            "File": run.file,
+            "File digest": run.file_digest,
+            "Digest of the rows": rows.digest,
+            "Read as": f"{rows.task}, {rows.kind}",
+            "Choices while reading": reading or "none",
+            "Split": f"{run.split}, {count(rows.n)} rows",
+            "Other splits": ", ".join((*run.splits, *run.outside)),
+            "Classes": count(rows.n_classes),
+        } | {f"Left out: {SECTIONS[key]}": why for key, why in of_run.left_out.items()}
+        tables.append(pairs(run.name, ("setting", "value"), list(listed.items())))
+    return Section(key=SETTINGS, title=SECTIONS[SETTINGS], paragraphs=LIMITS, tables=tuple(tables))
+
+
+MAKERS: Final[Mapping[str, Callable[[RunViews], tuple[Section, ...]]]] = {
+    VERDICT: _verdict,
+    RELIABILITY: _reliability,
+    CLASSES: _classes,
+    NUMBERS: _numbers,
+    POSTHOC: _posthoc,
+    OOD: _ood,
+    CLINICAL: _clinical,
+    CHECKLIST: _checklist,
+}

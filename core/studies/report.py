@@ -1,0 +1,245 @@
+"""What a report of one or several runs holds: the studies of the screens, one after another."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from core.codes import NoticeCode
+from core.configs import AuditConfig
+from core.defaults import SEED
+from core.errors import Notice, Refused
+from core.fields import JsonObject
+from core.library import StoredSplit
+from core.metrics import suite
+from core.metrics.comparison import Compared, Comparison, compare, compared
+from core.metrics.records import Audit, ClassRow
+from core.ood.scores import DEFAULT, SCORES
+from core.predictions import Predictions, Task
+from core.progress import part
+from core.studies import clinic, ood, posthoc
+from core.studies.clinic import Findings, OneFinding
+from core.studies.ood import ScoreSeparation
+from core.studies.posthoc import DEFAULT_METHODS, NONE, SHARE, Fit, MethodReport, PosthocRows
+
+POSTHOC, OOD, CLINICAL, COMPARE, CLASSES = "posthoc", "ood", "clinical", "compare", "classes"
+OBJECTIVE, SEARCH = "nll", "exact"  # as the page's own
+RECALIBRATE = ("isotonic", "beta")  # in place of temperatures, for what are no probabilities
+SHIFT_SHOWN = ("cifar10c-gaussian_noise-5", "corrupted-gaussian_noise-5")  # as the page's own
+MOST_SETS = 6  # of other inputs beside a run
+Source = Predictions | StoredSplit
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReportedRun:
+    """A run or a file that is reported.
+
+    Attributes
+    ----------
+    name, file, file_digest : str
+        What it is called, and the file that it came from.
+    split : str
+        The part that is audited.
+    splits, outside : mapping of str to Predictions or StoredSplit
+        The parts with labels, and those without: inputs that belong to none of the classes.
+    sizes : mapping of str to int
+        Rows of every part.
+    notices : tuple of Notice
+        What the reader said.
+    reading : dict
+        The choices with which reading the file again gives the same.
+    synthetic : bool
+        Whether a program drew its images.
+    task : Task
+        What kind of answers its rows hold.
+    names : tuple of str
+        Of its classes or labels.
+    """
+
+    name: str
+    file: str
+    file_digest: str
+    split: str
+    splits: Mapping[str, Source]
+    sizes: Mapping[str, int]
+    outside: Mapping[str, Source] = field(default_factory=dict)
+    notices: tuple[Notice, ...] = ()
+    reading: JsonObject = field(default_factory=dict)
+    synthetic: bool = False
+    task: Task = Task.MULTICLASS
+    names: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class PosthocNumbers:
+    """Calibrators fitted on some rows and judged on others; `none` first among `judged`."""
+
+    rows: PosthocRows
+    fits: tuple[Fit, ...]
+    judged: Mapping[str, MethodReport]
+
+
+@dataclass(frozen=True, kw_only=True)
+class OodNumbers:
+    """Sets of other inputs beside a run, by their split: what was found, and what must be said."""
+
+    score: str
+    sets: Mapping[str, ScoreSeparation]
+    notices: tuple[Notice, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunNumbers:
+    """Everything that the report says of one run.
+
+    `left_out` says by section why a part that was wanted is not there.
+    """
+
+    run: ReportedRun
+    rows: Predictions
+    audit: Audit
+    classes: tuple[ClassRow, ...] = ()
+    posthoc: PosthocNumbers | None = None
+    ood: OodNumbers | None = None
+    clinical: Findings | OneFinding | None = None
+    left_out: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReportNumbers:
+    """The numbers of every run, and their comparison where there are several."""
+
+    runs: tuple[RunNumbers, ...]
+    compared: tuple[Compared, ...] = ()
+    comparison: Comparison | None = None
+
+
+def report_numbers(
+    runs: Sequence[ReportedRun], sections: Sequence[str], config: AuditConfig
+) -> ReportNumbers:
+    """Return the numbers of a report; how far it is goes to whoever listens.
+
+    Parameters
+    ----------
+    runs : sequence of ReportedRun
+        One or more.
+    sections : sequence of str
+        Those of POSTHOC, OOD, CLINICAL, COMPARE and CLASSES that are wanted; others cost nothing.
+    config : AuditConfig
+        Of every audit.
+    """
+    comparing = COMPARE in sections and len(runs) > 1
+    of_each = 1 + sum(section in sections for section in (POSTHOC, OOD, CLINICAL))
+    steps = _Steps(len(runs) * of_each + comparing)
+    numbers = tuple(_run(run, sections, config, steps) for run in runs)
+    if not comparing:
+        return ReportNumbers(runs=numbers)
+    with steps.next("Comparing the runs"):
+        both = tuple(compared(of_run.rows) for of_run in numbers)
+        comparison = compare(both, [of_run.run.name for of_run in numbers], 0)
+    return ReportNumbers(runs=numbers, compared=both, comparison=comparison)
+
+
+@dataclass
+class _Steps:
+    """Parts of the work of equal length."""
+
+    total: int
+    done: int = 0
+
+    @contextmanager
+    def next(self, words: str) -> Iterator[None]:
+        with part(words, self.done / self.total, (self.done + 1) / self.total, 1):
+            yield
+        self.done += 1
+
+
+def _run(
+    run: ReportedRun, sections: Sequence[str], config: AuditConfig, steps: _Steps
+) -> RunNumbers:
+    left_out: dict[str, str] = {}
+    with steps.next(f"Auditing {run.name}"):
+        rows = loaded(run.splits[run.split])
+        audit = suite.audit(rows, config)
+        several = rows.task is Task.MULTILABEL
+        rows_by_class = () if several else suite.class_gaps(rows, config.level)
+    after = beside = clinical = None
+    if POSTHOC in sections:
+        with steps.next(f"Fitting calibrators to {run.name}"):
+            try:
+                after = _posthoc(run, audit)
+            except Refused as refused:
+                left_out[POSTHOC] = refused.what
+    if OOD in sections:
+        with steps.next(f"Telling other inputs from those of {run.name}"):
+            beside = _ood(run, rows, left_out)
+    if CLINICAL in sections:
+        with steps.next(f"Looking at the findings of {run.name}"):
+            clinical = _clinical(rows)
+        if clinical is None:
+            left_out[CLINICAL] = "it needs two classes or many labels"
+    return RunNumbers(
+        run=run,
+        rows=rows,
+        audit=audit,
+        classes=rows_by_class,
+        posthoc=after,
+        ood=beside,
+        clinical=clinical,
+        left_out=left_out,
+    )
+
+
+def loaded(source: Source) -> Predictions:
+    """Return the scores; those of a stored run are held against their digest."""
+    return source if isinstance(source, Predictions) else source.load()
+
+
+def _posthoc(run: ReportedRun, audit: Audit) -> PosthocNumbers:
+    fit_on = posthoc.fit_default(list(run.splits), run.split)
+    named = {
+        name: loaded(source) for name, source in run.splits.items() if name in (fit_on, run.split)
+    }
+    rows = posthoc.parts(named, fit_on, run.split, share=SHARE, seed=SEED)
+    rescaled = any(note.code == NoticeCode.NOT_PROBABILITY for note in audit.notices)
+    methods = RECALIBRATE if rescaled else DEFAULT_METHODS
+    judged = {NONE: posthoc.judge(rows.test, None, OBJECTIVE)}
+    fits = []
+    for method in methods:
+        evaluated = posthoc.evaluate(method, rows.fit, rows.test, OBJECTIVE, SEARCH)
+        if evaluated.fit is not None:
+            fits.append(evaluated.fit)
+        if evaluated.judged is not None:
+            judged[method] = evaluated.judged
+    return PosthocNumbers(rows=rows, fits=tuple(fits), judged=judged)
+
+
+def _ood(run: ReportedRun, rows: Predictions, left_out: dict[str, str]) -> OodNumbers | None:
+    shifted = [name for name in SHIFT_SHOWN if name in run.splits and name != run.split]
+    sources = {**run.outside, **{name: run.splits[name] for name in shifted}}
+    if not sources:
+        left_out[OOD] = "no unfamiliar images stand beside it"
+        return None
+    sets: dict[str, ScoreSeparation] = {}
+    notices: list[Notice] = []
+    score = ""
+    for name, source in list(sources.items())[:MOST_SETS]:
+        outside = loaded(source)
+        offered = [key for key, why in ood.offered(rows, outside).items() if not why]
+        score = score or (DEFAULT if DEFAULT in offered else next(iter(offered), ""))
+        try:
+            notices += ood.check(rows, outside, name, shifted=name in shifted)
+        except Refused as refused:
+            left_out[OOD] = refused.what
+            continue
+        if score not in offered:
+            left_out[OOD] = f"{name} has no {SCORES[score].label}" if score else "no score fits"
+            continue
+        sets[name] = ood.judge(rows, outside, score)
+        notices += ood.extent_notices(sets[name], name)
+    return OodNumbers(score=score, sets=sets, notices=tuple(notices)) if sets else None
+
+
+def _clinical(rows: Predictions) -> Findings | OneFinding | None:
+    if rows.task is Task.MULTILABEL:
+        return clinic.findings(rows)
+    return clinic.one_finding(rows) if rows.task is Task.BINARY else None

@@ -1,0 +1,24 @@
+"""Report: runs and sections chosen, and one file of them to hand on."""
+
+import streamlit as st
+
+from core.reports.build import ReportRequest
+from core.screens.kit.records import Phrase, Sentence
+from pages.ui import frame, opening, widgets
+from pages.ui.report import choices, making
+
+frame.begin("pages/report.py")
+with frame.caught():
+    opened = opening.open_run("Open a run to write a report of it.")
+    top = st.container()
+    runs = choices.runs(opened)
+    with st.container(horizontal=True, vertical_alignment="bottom", key="controls"):
+        splits = choices.splits(runs)
+        edition = choices.edition()
+    reported = choices.reported(runs, splits)
+    sections = choices.sections(reported, edition)
+    with top:
+        widgets.eyebrow("Report")
+        widgets.sentence(Sentence((Phrase("Hand on what you found, in one file."),)))
+        widgets.second("It opens without a network and prints on A4. Nothing is uploaded.")
+    making.draw(making.task(ReportRequest(runs=reported, sections=sections, edition=edition)))

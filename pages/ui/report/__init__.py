@@ -1,0 +1,1 @@
+"""The Report page: runs and sections chosen, one file made of them."""

@@ -1,0 +1,118 @@
+"""What is chosen on the Report page: runs, edition and sections."""
+
+from collections.abc import Sequence
+
+import streamlit as st
+
+from core.errors import LibraryError
+from core.library import open_library
+from core.reports.build import MOST_RUNS, default_sections, run_of_file, run_of_library
+from core.reports.document import EDITIONS, Edition
+from core.reports.sections import CHECKLIST, NUMBERS, SECTIONS
+from core.studies.report import CLASSES, CLINICAL, COMPARE, OOD, SHIFT_SHOWN, ReportedRun
+from pages.ui import cache, controls, frame, picked_runs, session, state
+
+LISTED = 200  # offered by the picker; the Runs page lists and searches all
+PICKED, LINK = "set.report.runs", "reported"
+LEFT_OUT = "set.report.left_out"  # sections that were switched off
+TECHNICAL_ONLY = (CLASSES, NUMBERS)
+
+
+def runs(opened: cache.Run) -> list[cache.Run]:
+    """Draw the choice of runs and return them: those picked before, else the open one."""
+    linked = tuple(filter(None, st.query_params.get(LINK, "").split(",")))
+    ids: tuple[str, ...] = st.session_state.get(PICKED) or linked or (opened.id,)
+    chosen = [run for run in map(_found, ids[:MOST_RUNS]) if run is not None] or [opened]
+    names = {draft.id: f"{draft.name} (draft)" for draft in session.drafts().values()}
+    names |= {row.id: row.name for row in cache.openable(LISTED)}
+    names |= {run.id: run.name for run in chosen if run.id not in names}
+    names = state.distinct_names(names)
+    st.session_state["widget.report.runs"] = [run.id for run in chosen]
+    st.multiselect(
+        "Runs",
+        list(names),
+        key="widget.report.runs",
+        format_func=lambda run_id: names.get(run_id, run_id),
+        max_selections=MOST_RUNS,
+        placeholder="Choose runs",
+        on_change=lambda: picked_runs.keep(
+            PICKED, LINK, tuple(st.session_state["widget.report.runs"])
+        ),
+    )
+    return chosen
+
+
+def _found(run_id: str) -> cache.Run | None:
+    try:
+        return cache.find(run_id)
+    except LibraryError as gone:
+        frame.refusal(gone)
+        return None
+
+
+def edition() -> Edition:
+    """Draw the choice of the edition; plain words are the default where they are switched on."""
+    default = Edition.PLAIN if state.plain() else Edition.TECHNICAL
+    names = {str(key): name for key, name in EDITIONS.items()}
+    return Edition(controls.segments("Edition", "edition", list(names), str(default), names))
+
+
+def splits(chosen: Sequence[cache.Run]) -> list[str]:
+    """Return the split of each run; that of one alone can be chosen."""
+    if len(chosen) > 1:
+        return [run.split for run in chosen]
+    split = controls.split_of(chosen[0])
+    controls.splits(chosen[0])
+    return [split]
+
+
+def reported(chosen: Sequence[cache.Run], of_each: Sequence[str]) -> tuple[ReportedRun, ...]:
+    """Return the runs as they are to be reported."""
+    return tuple(_reported(run, split) for run, split in zip(chosen, of_each, strict=True))
+
+
+def _reported(run: cache.Run, split: str) -> ReportedRun:
+    if run.draft:
+        draft = session.drafts()[run.id]
+        return run_of_file(draft.file_name, draft.result, split)
+    return run_of_library(open_library(), run.id, split)
+
+
+def sections(to_report: tuple[ReportedRun, ...], chosen: Edition) -> tuple[str, ...]:
+    """Draw the choice of sections that can be filled, and return it; a board gets one page."""
+    if chosen is Edition.BOARD:
+        return ("verdict", "settings")
+    offered = [key for key in default_sections(to_report) if _fits(key, to_report, chosen)]
+    left_out = st.session_state.get(LEFT_OUT, ())
+    kept = [key for key in offered if key not in left_out] or offered
+    st.session_state["widget.report.sections"] = kept
+    st.pills(
+        "Sections",
+        offered,
+        selection_mode="multi",
+        format_func=SECTIONS.__getitem__,
+        key="widget.report.sections",
+        on_change=_leave_out,
+        args=(tuple(offered),),
+    )
+    return tuple(kept)
+
+
+def _leave_out(offered: tuple[str, ...]) -> None:
+    """Take over which of the sections were switched off; others stay as they were."""
+    kept = st.session_state["widget.report.sections"]
+    before = st.session_state.get(LEFT_OUT, ())
+    elsewhere = tuple(key for key in before if key not in offered)
+    st.session_state[LEFT_OUT] = elsewhere + tuple(key for key in offered if key not in kept)
+
+
+def _fits(key: str, to_report: tuple[ReportedRun, ...], chosen: Edition) -> bool:
+    if key in TECHNICAL_ONLY:
+        return chosen is Edition.TECHNICAL
+    if key == COMPARE:
+        return len(to_report) > 1
+    if key == OOD:
+        return any(
+            run.outside or any(name in run.splits for name in SHIFT_SHOWN) for run in to_report
+        )
+    return key not in (CLINICAL, CHECKLIST) or chosen is not Edition.BOARD

@@ -1,0 +1,162 @@
+import json
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from core.__main__ import main
+from core.configs import AuditConfig
+from core.errors import Refused
+from core.predictions import Predictions, ScoreKind, Task
+from core.reports import build, canonical, certificate
+from core.reports.document import Edition
+from core.reports.report_json import certified
+from core.studies.report import ReportedRun
+
+QUICK = AuditConfig(n_resamples=20, metrics=("accuracy", "ece"))
+SECTIONS = ("verdict", "classes", "settings")
+
+
+def logits(n, seed=3):
+    rng = np.random.default_rng(seed)
+    labels = rng.integers(0, 3, n)
+    return rng.normal(size=(n, 3)) + 2 * np.eye(3)[labels], labels
+
+
+def made(name="a", seed=3):
+    scores, labels = logits(60, seed)
+    rows = Predictions(Task.MULTICLASS, ScoreKind.LOGITS, scores, labels)
+    return ReportedRun(
+        name=name,
+        file=f"{name}.npz",
+        file_digest=f"{seed:032x}",
+        split="test",
+        splits={"test": rows},
+        sizes={"test": 60},
+    )
+
+
+@pytest.fixture(scope="module")
+def report():
+    request = build.ReportRequest(runs=(made(),), sections=SECTIONS, config=QUICK)
+    content, _ = build.report(request)
+    return content
+
+
+@pytest.fixture(scope="module")
+def data(report):
+    return canonical.canonical(report).encode()
+
+
+def test_a_report_as_written_is_opened_as_it_was_made(report, data):
+    opened = certificate.stated(data)
+    assert opened.content == json.loads(data)
+    assert opened.sections == SECTIONS
+    assert opened.edition is Edition.TECHNICAL
+    assert opened.config == QUICK
+    assert opened.runs[0].beside(made()) == []
+    assert certificate.differences(opened.content, report) == []
+
+
+@settings(max_examples=400, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(place=st.integers(0, 10**6), bit=st.integers(0, 7))
+def test_one_bit_flipped_anywhere_is_refused(data, place, bit):
+    broken = bytearray(data)
+    broken[place % len(data)] ^= 1 << bit
+    with pytest.raises(Refused) as refusal:
+        certificate.stated(bytes(broken))
+    assert refusal.value.code == "REPORT"
+
+
+def test_rows_settings_and_split_stand_in_the_certificate(report):
+    """Digests by hand: of the canonical JSON with hashlib, of the rows by the rows themselves."""
+    stated = report["certificate"]
+    scores, labels = logits(60)
+    rows = Predictions(Task.MULTICLASS, ScoreKind.LOGITS, scores, labels)
+    assert stated["rows"] == [rows.digest]
+    assert stated["splits"] == ["test"]
+    asked = {
+        "settings": QUICK.to_json(),
+        "sections": list(SECTIONS),
+        "edition": "technical",
+    }
+    assert stated["settings"] == canonical.digest(asked)
+
+
+def forged(report, change):
+    """Return a report that somebody changed and certified anew: there is no key."""
+    content = json.loads(json.dumps(report))
+    change(content)
+    content.pop("certificate")
+    return canonical.canonical(certified(content)).encode()
+
+
+def test_a_forged_number_agrees_with_its_certificate_but_not_with_the_rows(report):
+    def better(content):
+        content["runs"][0]["audit"]["metrics"]["ece"]["value"] = 0.001
+
+    opened = certificate.stated(forged(report, better))
+    lines = certificate.differences(opened.content, report)
+    assert len(lines) == 1
+    assert lines[0].startswith("runs[0].audit.metrics.ece.value: 0.001 in the report, ")
+
+
+def test_other_rows_are_told_by_their_digest(report, data):
+    lines = certificate.stated(data).runs[0].beside(made(seed=4))
+    assert [line.split(" differs")[0] for line in lines] == ["a: the file", "a: the rows of test"]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda c: c["settings"].update(n_resamples=10**9),
+        lambda c: c["settings"].update(more=1),
+        lambda c: c.update(sections=[1]),
+        lambda c: c.update(edition="gold"),
+        lambda c: c["runs"][0].update(reading={"scores": "hearsay"}),
+        lambda c: c["runs"][0].update(name=None),
+        lambda c: c.update(runs={}),
+    ],
+)
+def test_what_a_forger_asks_for_is_checked(report, change):
+    with pytest.raises(Refused):
+        certificate.stated(forged(report, change))
+
+
+def test_numbers_agree_to_nine_digits_and_truth_is_no_number(report):
+    def with_value(value):
+        return {"software": {"code": "x"}, "n": value}
+
+    assert certificate.differences(with_value(0.1), with_value(0.1 * (1 + 1e-12))) == []
+    assert certificate.differences(with_value(0.1), with_value(0.1000001))
+    assert certificate.differences(with_value(1), with_value(True))
+    older = {"software": {"code": "y"}, "n": 1}
+    assert "another version" in certificate.differences(older, with_value(2))[0]
+    assert certificate.differences(older, with_value(1)) == []
+
+
+def test_the_commands_write_a_report_and_hold_it_against_its_file(tmp_path, capsys):
+    scores, labels = logits(80)
+    file, out = tmp_path / "scores.npz", tmp_path / "report.json"
+    np.savez(file, logits=scores, labels=labels)
+    few = ["--resamples", "20", "--sections", "verdict"]
+    gate = ["--fail-if", "accuracy<2"]
+    assert main(["report", str(file), "--out", str(out), *few, *gate]) == 1
+    assert "scores.npz: gate accuracy<2" in capsys.readouterr().err
+    assert main(["verify", str(out), str(file)]) == 0
+    report = out.read_bytes()
+    rng = np.random.default_rng(8)
+    whole = file.read_bytes()
+    for place in rng.integers(0, len(whole), 3):
+        broken = bytearray(whole)
+        broken[place] ^= 1
+        file.write_bytes(broken)
+        assert main(["verify", str(out), str(file)]) == 1, place
+    file.write_bytes(whole)
+    out.write_bytes(report.replace(b'"low":0', b'"low":1', 1))
+    assert main(["verify", str(out), str(file)]) == 1
+    assert "REPORT" in capsys.readouterr().out
+    assert main(["verify", str(tmp_path / "none.json"), str(file)]) == 3
+    out.write_bytes(report)
+    assert main(["verify", str(out), str(file), str(file)]) == 3

@@ -1,0 +1,77 @@
+"""The report page through app.py, and that page, compare, command and report say the same."""
+
+import json
+import re
+from html import unescape
+
+from core.__main__ import main
+from core.reports import certificate
+from core.reports.build import MOST_RUNS, ReportFiles
+from pages.ui.task import WORKS
+from tests.pages.seen import fine, html, opened, said, until
+
+FAIR, OVER = "digits-fair", "digits-overconfident"
+
+
+def made(test) -> ReportFiles:
+    """Make the report and return its files."""
+    test.button(key="report.make").click().run()
+    until(test, lambda: "Your report" in said(test))
+    works = [w for (slot, _), w in test.session_state[WORKS].items() if slot == "report"]
+    return works[-1].future.result()
+
+
+def shown(text: str) -> str:
+    """Return what a reader of HTML sees, on one line."""
+    return re.sub(r"\s+", " ", unescape(re.sub("<[^>]*>", " ", text)))
+
+
+def test_page_report_command_and_compare_print_the_same_numbers(home, tmp_path):
+    """One run in four places: every score of the audit to the last bit, the headlines as read."""
+    file = tmp_path / "over.npz"
+    assert main(["runs", "export", OVER, "--out", str(file)]) == 0
+    out = tmp_path / "out.json"
+    assert main(["audit", str(file), "--json", str(out)]) == 0
+    audit = json.loads(out.read_text())
+    files = made(fine(opened("report", run=OVER)))
+    content = certificate.stated(files.json.encode()).content
+    own = content["runs"][0]["audit"]
+    for key in ("metrics", "noise_floor", "direction", "verdict", "bins", "n", "task", "scores"):
+        assert own[key] == json.loads(json.dumps(audit[key])), key
+    assert main(["compare", str(file), str(file), "--json", str(out)]) == 0
+    beside = json.loads(out.read_text())["runs"][0]["metrics"]
+    for key in ("accuracy", "nll", "brier", "ece"):
+        assert beside[key] == audit["metrics"][key], key
+    ece = audit["metrics"]["ece"]
+    printed = f"{100 * ece['value']:.1f}", f"{100 * ece['low']:.1f} to {100 * ece['high']:.1f}"
+    reliability = shown(html(fine(opened("reliability", run=OVER))))
+    compare = opened("compare", runs=f"{FAIR},{OVER}")
+    until(compare, lambda: "c-compare" in html(compare))
+    pages = (shown(files.html), files.markdown, reliability, shown(html(compare)))
+    for text in pages:
+        assert all(number in text for number in printed)
+    sentence = shown(html(opened("reliability", run=OVER)).split("<h1")[1].split("</h1>")[0])
+    words = sentence.split(">", 1)[-1].replace(" ", "")
+    assert words in shown(files.html).replace(" ", "")
+
+
+def test_two_runs_in_plain_words_are_compared_and_sections_can_be_left_out(home):
+    test = fine(opened("report", run=FAIR, reported=f"{FAIR},{OVER}", edition="plain"))
+    files = made(test)
+    text = shown(files.html)
+    assert "Comparison" in text
+    assert "ECE" not in text.split("Settings, versions")[0]
+    assert [run["name"] for run in json.loads(files.json)["runs"]] == [
+        "Fair digits",
+        "Over-confident digits",
+    ]
+    kept = [key for key in json.loads(files.json)["sections"] if key != "compare"]
+    test.session_state["set.report.left_out"] = ("compare",)
+    assert json.loads(made(fine(test.run())).json)["sections"] == kept
+
+
+def test_a_run_that_is_gone_is_said_and_the_open_one_is_offered(home):
+    test = opened("report", run=FAIR, reported="nothing-here")
+    assert "RUN_UNKNOWN" in test.error[0].value
+    assert test.multiselect(key="widget.report.runs").value == [FAIR]
+    assert test.multiselect(key="widget.report.runs").proto.max_selections == MOST_RUNS
