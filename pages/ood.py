@@ -11,10 +11,7 @@ from pages.ui.ood.sets import offered
 
 frame.begin("pages/ood.py")
 with frame.caught():
-    run = opening.open_run(
-        "Open a run: its test part is what strange inputs are told from. Then add scores of "
-        "such inputs, or have its model evaluated on some."
-    )
+    run = opening.open_run()
     inside = choices.inside(run)
     drop.settle()
     offers = offered(run)
