@@ -12,6 +12,7 @@ from core.defaults import LEVEL, N_RESAMPLES
 from core.errors import Notice, Refused, UsageError
 from core.metrics import METRICS
 from core.metrics.comparison import ComparedRows, why_not
+from core.metrics.estimates import proportion
 from core.metrics.grouped import FEW_GROUPS, weight_summary
 from core.metrics.ranked import Ranked
 from core.metrics.records import GroupSummary, Score, Setting, WeightSummary
@@ -66,7 +67,8 @@ class ShiftEffect:
     """What a shift does to the answers and to the alarm; fractions.
 
     `confidence`, `ece` and `auroc` speak of the scores after the temperature. `weight` is the
-    column that rows count by; empty where each counts once.
+    column that rows count by; empty where each counts once. `low` and `high` are Wilson's interval
+    of the accuracy.
     """
 
     n: int
@@ -75,6 +77,8 @@ class ShiftEffect:
     ece: float
     auroc: float
     weight: str = ""
+    low: float | None = None
+    high: float | None = None
 
 
 @dataclass(frozen=True)
@@ -424,9 +428,12 @@ def shift(
     """Return what a shift does to labelled rows, and how well the alarm tells them."""
     separation = _separation(inside, shifted, score, temperature)
     ranked = Ranked.of(temperature_scaled(shifted, temperature).outcomes(None))
+    right = proportion("accuracy", ranked, ranked.correct, LEVEL)
     return ShiftEffect(
         n=shifted.n,
         accuracy=ranked.hits / ranked.total,
+        low=right.low,
+        high=right.high,
         confidence=float(ranked.sum_confidence[-1] / ranked.total),
         ece=METRICS["ece"].function(ranked),
         auroc=float(auroc_score(separation).value or 0.0),
