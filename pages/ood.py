@@ -11,19 +11,16 @@ from pages.ui.ood.sets import offered
 
 frame.begin("pages/ood.py")
 with frame.caught():
-    run = opening.open_run(
-        "Open a run: its test part is what strange inputs are told from. Then add scores of "
-        "such inputs, or have its model evaluated on some."
-    )
+    run = opening.open_run()
     inside = choices.inside(run)
     drop.settle()
     offers = offered(run)
-    top = st.container()
+    top, numbers = st.container(), st.container()
     sets, notices = choices.sets(inside, offers)
     if not sets.shown:
         with top:
             widgets.eyebrow(f"Out of distribution · {run.name}", controls.chip(run))
-            pieces.draw("headline", "Nothing strange stands beside this run yet.")
+            pieces.draw("headline", choices.NONE_YET[state.plain()])
             drop.needed()
         if not offers:
             drop.outcome()
@@ -39,7 +36,7 @@ with frame.caught():
         }
         question, name = questions[focus], sets.names[focus]
         scaling = choices.scaling(temperature)
-        view = figures.threshold(sets, focus, questions, scaling)
+        view = figures.threshold(sets, focus, questions, scaling, numbers)
         notices += extent_notices(cache.judged(question, full=True), name.label)
         with top:
             widgets.eyebrow(view.eyebrow, controls.chip(run))

@@ -12,7 +12,7 @@ from pages.ui.posthoc import cache, choices, details, figures
 
 frame.begin("pages/posthoc.py")
 with frame.caught():
-    run = opening.open_run("Open a run to see what calibrators would do to it.")
+    run = opening.open_run()
     task = choices.task(run)
     top = st.container()
     with st.container(horizontal=True, vertical_alignment="bottom", key="controls"):

@@ -11,7 +11,7 @@ from pages.ui.reliability import binned, choices, figures, labels, plain, waitin
 
 frame.begin("pages/reliability.py")
 with frame.caught():
-    run = opening.open_run("Open a run to see whether its confidence can be trusted.")
+    run = opening.open_run()
     split = controls.split_of(run)
     top = st.container()
     audit = audits.audit(run, split) or waiting.end(top, run, split)

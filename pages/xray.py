@@ -22,11 +22,7 @@ with frame.caught():
         shared.banner(banner, film.draw())
     else:
         shared.banner(banner, LABELS_MAY_ERR)  # until it is known whose labels these are
-        run = opening.open_run(
-            "Open a run with many labels: its findings are looked at one by one. The view Film "
-            "works without any.",
-            shared.first_sample,
-        )
+        run = opening.open_run(shared.SAMPLE)
         rows = cache.predictions(run, run.split)
         shared.banner(banner, shared.source(run, rows, run.split).noise)
         if last == shared.FILM:

@@ -213,9 +213,9 @@ def _cifar10c(outside_set: OutsideSet, data: SplitDataset, _download: bool) -> O
         )
     first = n * (outside_set.severity - 1)
     chosen = np.ascontiguousarray(pixels[first : first + n].transpose(0, 3, 1, 2))
-    split = _resident(chosen, torch.from_numpy(classes))
+    split = resident(chosen, torch.from_numpy(classes))
     content = digest(chosen, classes)
-    return _fitted(
+    return fitted(
         OutsideDataset(
             split=split, labelled=True, class_names=data.class_names, notices=(), digest=content
         ),
@@ -246,8 +246,8 @@ def _svhn(outside_set: OutsideSet, data: SplitDataset, download: bool) -> Outsid
         pixels = svhn_test(download=download)
     else:
         pixels = _svhn_file(Path(outside_set.root).expanduser())
-    split = _resident(pixels, _unlabelled(len(pixels)))
-    return _fitted(
+    split = resident(pixels, unlabelled(len(pixels)))
+    return fitted(
         OutsideDataset(
             split=split, labelled=False, class_names=(), notices=(), digest=digest(pixels)
         ),
@@ -307,13 +307,13 @@ def _folder(outside_set: OutsideSet, data: SplitDataset, _download: bool) -> Out
     if not pictures:
         raise Refused("EMPTY", f"{root} holds no pictures", f"put some there: {PICTURES}")
     scaling = data.test.scaling if isinstance(data.test, StreamedSplit) else STRETCHED
-    targets = _unlabelled(len(pictures))
+    targets = unlabelled(len(pictures))
     split = StreamedSplit(
         targets=targets, row_ids=names_of(pictures), root=root, size=data.size, scaling=scaling
     )
     files = "\0".join(f"{picture.name}\0{picture.size_bytes}" for picture in pictures)
     notices = skipped_notice(skipped)
-    return _fitted(
+    return fitted(
         OutsideDataset(
             split=split, labelled=False, class_names=(), notices=notices, digest=digest(files)
         ),
@@ -370,16 +370,18 @@ def _shape(shape: tuple[int, ...]) -> str:
     return " x ".join(map(str, shape)) or "a single"
 
 
-def _unlabelled(n: int) -> Tensor:
+def unlabelled(n: int) -> Tensor:
+    """Return targets of images that belong to none of the classes."""
     return torch.full((n,), -1, dtype=torch.int64)
 
 
-def _resident(pixels: Pixels, targets: Tensor) -> ResidentSplit:
+def resident(pixels: Pixels, targets: Tensor) -> ResidentSplit:
+    """Return (n, C, H, W) images in memory, named by their numbers."""
     row_ids = tuple(str(row) for row in range(len(pixels)))
     return ResidentSplit(targets, row_ids, torch.from_numpy(pixels))
 
 
-def _fitted(
+def fitted(
     outside: OutsideDataset, size: Size, channels: int, data: SplitDataset
 ) -> OutsideDataset:
     """Return the set with images of a data set's channels and size, and say so."""

@@ -12,6 +12,7 @@ from core.defaults import LEVEL, N_RESAMPLES
 from core.errors import Notice, Refused, UsageError
 from core.metrics import METRICS
 from core.metrics.comparison import ComparedRows, why_not
+from core.metrics.estimates import proportion
 from core.metrics.grouped import FEW_GROUPS, weight_summary
 from core.metrics.ranked import Ranked
 from core.metrics.records import GroupSummary, Score, Setting, WeightSummary
@@ -31,6 +32,7 @@ FEW_LABELS = 20  # rows that can be alike by chance
 UNSURE = 0.99  # above it, probabilities repeat by nature
 DIGITS = 10_000  # to which probabilities are compared
 MOSTLY = 0.9  # of the rows; others fall on the next digit
+CHANCE_Z = 6.0  # standard errors beyond which answers that agree row by row are no chance
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,7 +67,8 @@ class ShiftEffect:
     """What a shift does to the answers and to the alarm; fractions.
 
     `confidence`, `ece` and `auroc` speak of the scores after the temperature. `weight` is the
-    column that rows count by; empty where each counts once.
+    column that rows count by; empty where each counts once. `low` and `high` are Wilson's interval
+    of the accuracy.
     """
 
     n: int
@@ -74,6 +77,8 @@ class ShiftEffect:
     ece: float
     auroc: float
     weight: str = ""
+    low: float | None = None
+    high: float | None = None
 
 
 @dataclass(frozen=True)
@@ -162,7 +167,12 @@ def check(
     if same_labels(inside, outside):
         what = f"{name} has the labels of the in-distribution rows, in their order"
         raise Refused(RefusalCode.OOD_SAME, f"{what}: the same inputs, scored anew", OTHER_INPUTS)
-    return (*notices, *_of_names(inside, outside, name), *_of_classes(inside, outside, name))
+    return (
+        *notices,
+        *_of_names(inside, outside, name),
+        *_of_classes(inside, outside, name),
+        *_of_answers(inside, outside, name),
+    )
 
 
 def extent_notices(judged: ScoreSeparation, name: str) -> tuple[Notice, ...]:
@@ -228,6 +238,34 @@ def _of_classes(inside: Predictions, outside: Predictions, name: str) -> tuple[N
         "nothing of this one"
     )
     return (Notice(NoticeCode.OTHER_MODEL, text),)
+
+
+def _of_answers(inside: Predictions, outside: Predictions, name: str) -> tuple[Notice, ...]:
+    """Return that two parts answer alike row by row, as two models do on the same inputs.
+
+    The agreement is held against that with the next row: so rows in the order of their classes,
+    or blocks of one class, count for nothing.
+    """
+    own, other = _answers(inside), _answers(outside)
+    if own is None or other is None or own.shape != other.shape or own.size < FEW_LABELS:
+        return ()
+    here, beside = (float((own == rows).mean()) for rows in (other, np.roll(other, 1)))
+    error = np.sqrt((here * (1.0 - here) + beside * (1.0 - beside)) / own.size)
+    if here - beside <= CHANCE_Z * error:
+        return ()
+    text = (
+        f"{name} looks like the in-distribution inputs again: its answers agree in "
+        f"{100 * here:.0f} of 100 rows, in {100 * beside:.0f} with the next row. Another model's "
+        "scores of the same inputs say nothing of out-of-distribution ones"
+    )
+    return (Notice(NoticeCode.OVERLAP, text),)
+
+
+def _answers(rows: Predictions) -> Int | None:
+    """Return the class that each row answers; None where the file does not say it."""
+    if rows.predicted is not None:
+        return rows.predicted
+    return rows.scores.argmax(axis=1) if rows.scores.ndim == 2 else None
 
 
 def same_labels(inside: Predictions, outside: Predictions) -> bool:
@@ -390,9 +428,12 @@ def shift(
     """Return what a shift does to labelled rows, and how well the alarm tells them."""
     separation = _separation(inside, shifted, score, temperature)
     ranked = Ranked.of(temperature_scaled(shifted, temperature).outcomes(None))
+    right = proportion("accuracy", ranked, ranked.correct, LEVEL)
     return ShiftEffect(
         n=shifted.n,
         accuracy=ranked.hits / ranked.total,
+        low=right.low,
+        high=right.high,
         confidence=float(ranked.sum_confidence[-1] / ranked.total),
         ece=METRICS["ece"].function(ranked),
         auroc=float(auroc_score(separation).value or 0.0),

@@ -313,21 +313,23 @@ def _exact_convolutions() -> Iterator[None]:
 
 
 @torch.inference_mode()
-def predict(parts: TrainingSetup, split: DatasetSplit) -> Tensor:
-    """Return the logits of a part, (N, K) float32 on the device, in evaluation mode.
+def predict(parts: TrainingSetup, split: DatasetSplit, rows: Tensor | None = None) -> Tensor:
+    """Return the logits of a part, or of some of its rows, (N, K) float32 on the device.
 
-    In float32 whatever the precision of training, because confidence is read off them.
+    In evaluation mode, and in float32 whatever the precision of training, because confidence is
+    read off them.
     """
     fabric = parts.fabric
-    batches = torch.split(torch.arange(len(split)), EVALUATED_AT_ONCE * fabric.world_size)
-    stored = split.images([share(fabric, rows) for rows in batches], fabric.device)
+    asked = torch.arange(len(split)) if rows is None else rows
+    batches = torch.split(asked, EVALUATED_AT_ONCE * fabric.world_size)
+    stored = split.images([share(fabric, batch) for batch in batches], fabric.device)
     was_training = parts.net.training
     parts.net.eval()
     _share_statistics(fabric, parts.net)
     with _exact_convolutions():
         logits = [
-            joined(fabric, parts.net(parts.normalise(images)).float(), len(rows))
-            for images, rows in zip(stored, batches, strict=True)
+            joined(fabric, parts.net(parts.normalise(images)).float(), len(batch))
+            for images, batch in zip(stored, batches, strict=True)
         ]
     parts.net.train(was_training)
     return torch.cat(logits)

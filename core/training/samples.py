@@ -29,6 +29,7 @@ from core.training.config import TrainConfig, from_json
 from core.training.folder import JobFolder
 from core.training.job import environment, trained
 from core.training.parts import TrainingSetup
+from core.training.sample_sets import outside_splits
 
 Json = dict[str, Any]  # Any: plain JSON values
 
@@ -47,12 +48,15 @@ class TrainedSample:
         Keep the validation logits of every epoch.
     weights : bool
         Keep the network's weights beside the run.
+    outside : bool
+        Keep what it says of corrupted and out-of-distribution images.
     """
 
     data: str
     loss: Json
     replayable: bool = False
     weights: bool = False
+    outside: bool = False
 
 
 TITLES: Final = {"digits": "Digits", "cifar10": "CIFAR-10 (JPEG)", "phantom": "Phantom films"}
@@ -74,10 +78,10 @@ TRAINED: Final = {
     "digits-focal-3": TrainedSample("digits", FOCAL_3),
     "digits-adafocal": TrainedSample("digits", {"name": "adafocal"}, replayable=True),
     "digits-fcl": TrainedSample("digits", FCL),
-    "cifar10-ce": TrainedSample("cifar10", {"name": "ce"}),
+    "cifar10-ce": TrainedSample("cifar10", {"name": "ce"}, outside=True),
     "cifar10-focal-3": TrainedSample("cifar10", FOCAL_3),
     "cifar10-flsd-53": TrainedSample("cifar10", {"name": "flsd_53"}),
-    "cifar10-adafocal": TrainedSample("cifar10", {"name": "adafocal"}),
+    "cifar10-adafocal": TrainedSample("cifar10", {"name": "adafocal"}, outside=True),
     "cifar10-fcl": TrainedSample("cifar10", FCL),
     "cifar10-brier": TrainedSample("cifar10", {"name": "brier"}),
     "phantom-ce": TrainedSample("phantom", {"name": "ce"}, weights=True),
@@ -215,6 +219,8 @@ def _publish(
     stored = {
         name: lightest(replace(predictions, row_ids=())) for name, predictions in splits.items()
     }
+    if sample.outside:
+        stored |= outside_splits(parts)
     history, bins = from_events(folder.lines())
     validation = folder.validation() if sample.replayable else None
     with writing():
@@ -266,6 +272,11 @@ def description(sample: TrainedSample, config: TrainConfig, n_train: int) -> str
         text += " It fits so few images, none of them shifted or mirrored, better than new ones."
     if config.preset:
         text += " The papers' recipe, its 350 epochs and drops scaled down."
+    if sample.outside:
+        text += (
+            " It was also shown corrupted test images, and handwritten digits and synthetic chest "
+            "films, which belong to none of its classes."
+        )
     return f"{text} Images: {images}."
 
 

@@ -1,6 +1,4 @@
-"""Opening a run: what a page without one offers, and the way to its audit."""
-
-from collections.abc import Callable
+"""Opening a run: the sample that a page shows until one is chosen, and the way to an audit."""
 
 import streamlit as st
 
@@ -8,6 +6,7 @@ from core.errors import LibraryError
 from pages.ui import cache, frame, pieces, site, state
 from pages.ui.escape import esc
 
+SAMPLE = "cifar10-ce"  # over-confident; one temperature mends it, fog makes it worse
 OFFERED = (
     "digits-fair",
     "digits-overconfident",
@@ -26,30 +25,36 @@ def samples() -> None:
                 open_in_reliability(row.id)
 
 
-def open_run(why: str, offer: Callable[[], None] = samples) -> cache.Run:
-    """Return the run that a page speaks of; without one, say what to do and stop the page.
+def open_run(sample: str = SAMPLE) -> cache.Run:
+    """Return the run that a page speaks of: the one that is chosen, else a sample, named as one.
 
-    What runs are offered then is drawn by `offer`.
+    A run that is gone is refused, and others are offered in its place.
     """
     try:
-        run = state.current_run()
+        chosen = state.current_run()
+        run = chosen or cache.find(sample)
     except LibraryError as gone:
         frame.refusal(gone)
         state.open_run(None)
-        run = None
-    if run is None:
-        _nothing_open(why, offer)
+        _another()
         st.stop()
-    assert run is not None
+    if chosen is None:
+        sample_bar(run.name)
     return run
 
 
-def _nothing_open(why: str, offer: Callable[[], None]) -> None:
-    """Say what to do on a page that needs a run, with buttons that do it."""
-    pieces.draw("headline", "No run is open yet.")
-    st.markdown(why)
-    offer()
-    st.page_link(site.HOME.script, label="Drop a file of your own", icon=site.HOME.icon)
+def sample_bar(name: str) -> None:
+    """Say that a page shows a sample, and where runs of one's own are opened."""
+    with st.container(horizontal=True, vertical_alignment="center", key="sample_bar"):
+        st.markdown(f"Sample: **{esc(name)}**", width="content")
+        st.page_link(site.HOME.script, label="Open your own run", icon=site.HOME.icon)
+
+
+def _another() -> None:
+    """Offer other runs in place of one that is gone."""
+    pieces.draw("headline", "Open another run.")
+    samples()
+    st.page_link(site.HOME.script, label="Open your own run", icon=site.HOME.icon)
 
 
 def open_in_reliability(run_id: str) -> None:

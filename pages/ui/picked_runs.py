@@ -6,9 +6,10 @@ import streamlit as st
 
 from core.errors import LibraryError, UsageError
 from core.metrics.comparison import MOST_RUNS
-from pages.ui import cache, session, state
+from pages.ui import cache, opening, session, state
 
 LISTED = 200  # offered by the picker; the Runs page lists and searches all
+SAMPLES = ("cifar10-adafocal", "cifar10-ce", "cifar10-focal-3")  # compared until runs are picked
 
 
 def choose(ids: Sequence[str]) -> None:
@@ -29,6 +30,8 @@ def keep(setting: str, parameter: str, ids: Sequence[str]) -> None:
 def chosen() -> list[cache.Run]:
     """Return the runs that the link names, with the drafts of this session beside them.
 
+    Where nothing was picked yet, these are samples, and the page says so.
+
     Raises
     ------
     LibraryError
@@ -46,6 +49,9 @@ def chosen() -> list[cache.Run]:
             "SETTING", f"{len(run_ids)} runs are too many", f"compare at most {MOST_RUNS}"
         )
     runs = [cache.find(i) for i in run_ids if i in linked or _here(i)]
+    if not runs and all(map(_here, SAMPLES)):
+        opening.sample_bar("three losses on CIFAR-10 (JPEG)")
+        return [cache.find(i) for i in SAMPLES]
     choose([run.id for run in runs])
     return runs
 

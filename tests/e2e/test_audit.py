@@ -168,7 +168,8 @@ def test_a_draft_is_seen_by_nobody_else(visit, tmp_path):
     assert "probs" not in theirs.content()
     theirs.goto(mine.url)
     settled(theirs)
-    expect(theirs.locator("h1.c-sentence")).to_have_text("No run is open yet.")
+    expect(theirs.locator(".st-key-sample_bar")).to_contain_text("Sample: CIFAR-10")
+    assert "probs" not in theirs.content()
 
 
 def test_plain_words_speak_of_times_in_100(visit):

@@ -71,18 +71,9 @@ def table(test: AppTest, label: str) -> str:
 
 
 @pytest.mark.parametrize("view", [clinic.ALL, clinic.ONE])
-def test_a_first_visit_is_led_to_films_and_stays_on_its_view(page, view):
+def test_a_first_visit_shows_films_drawn_by_a_program(page, view):
     test = fine(page(show=view))
-    assert "No run is open yet" in html(test)
-    assert MINED not in html(test)
-    assert [b.key for b in test.button if str(b.key).startswith(("sample.", "clinic."))] == [
-        "clinic.first"
-    ]
-    assert any("A file of your own" in text.value for text in test.markdown)
-    fine(test.button(key="clinic.first").click().run())
-    assert test.query_params["run"] == "phantom-hospital"
-    assert test.query_params[clinic.VIEW] == view
-    assert "No run is open yet" not in html(test)
+    assert test.query_params[clinic.VIEW] in (view, [view])
     assert "Phantom films" in html(test)
     said = html(test) + " ".join(text.value for text in test.markdown)
     assert SYNTHETIC in said

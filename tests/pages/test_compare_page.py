@@ -40,18 +40,19 @@ def sample(name):
 
 
 @pytest.mark.slow
-def test_with_no_runs_a_button_compares_the_samples(page):
+def test_with_no_runs_three_samples_are_compared_until_runs_are_picked(page):
     test = page()
-    assert "Pick two or more runs" in html(test)
-    test.button(key="compare.samples").click().run()
     until(test, lambda: names_in_table(test))
     assert not test.exception
     assert names_in_table(test) == [
         "CIFAR-10 (JPEG), AdaFocal",
-        "CIFAR-10 (JPEG), Brier score",
+        "CIFAR-10 (JPEG), Cross-entropy",
+        "CIFAR-10 (JPEG), Focal γ = 3",
     ]
-    both = "cifar10-adafocal,cifar10-brier"
-    assert test.query_params["runs"] in (both, [both])
+    assert "runs" not in test.query_params
+    test.multiselect(key="widget.runs").set_value(PAIR.split(",")).run()
+    assert test.query_params["runs"] in (PAIR, [PAIR])
+    assert not any("Sample: **" in text.value for text in test.markdown)
 
 
 @pytest.mark.slow

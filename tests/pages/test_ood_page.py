@@ -93,13 +93,13 @@ def missed(found, alarms=0.05):
 
 
 def test_the_sentence_and_the_counts_are_those_of_the_run(page, keep):
-    test = page(run=keep())
+    test = page(run=keep(), set="svhn")
     assert not test.exception
     assert not test.error
     found = separated(PARTS["test"], PARTS["svhn"])
     counts = missed(found)
     text = html(test)
-    assert f"Of 100 street numbers, {round(100 * counts.missed)} look as certain as" in text
+    assert f"as sure of {round(100 * counts.missed)} in 100 street numbers as of" in text
     assert f"AUROC {auroc(found):.3f} (" in text
     assert "positive class: out-of-distribution" in text
     rows = table(test, "What the threshold does")
@@ -112,11 +112,11 @@ def test_the_sentence_and_the_counts_are_those_of_the_run(page, keep):
 def test_the_threshold_moves_with_the_slider_and_lives_in_the_link(page, keep):
     run = keep()
     found = separated(PARTS["test"], PARTS["svhn"])
-    test = page(run=run)
+    test = page(run=run, set="svhn")
     test.slider(key="alarms").set_value(20.0).run()
     counts = missed(found, 0.2)
     assert f">{counts.flagged_out}<" in table(test, "What the threshold does")
-    linked = page(run=run, alarms="20.0")
+    linked = page(run=run, alarms="20.0", set="svhn")
     assert f">{counts.flagged_out}<" in table(linked, "What the threshold does")
 
 
@@ -142,19 +142,14 @@ def test_nonsense_in_a_link_is_read_as_the_default(page, keep):
     test = page(run=keep(), sets="nothing,x.y", set="z", score="odin", heat="warm", alarms="x")
     assert not test.exception
     assert not test.error
-    assert "Of 100 street numbers" in html(test)
-
-
-def test_without_a_run_the_page_says_what_to_do(page):
-    test = page()
-    assert "No run is open yet" in html(test)
-    assert any(button.key == "sample.digits-fair" for button in test.button)
+    right = round(100 * PARTS["corrupted-fog-5"].rows.correct.mean(), 1)
+    assert f"On pictures with fog of severity 5, accuracy is {right}\u202f% (" in html(test)
 
 
 def test_a_run_without_sets_says_how_to_get_them(page, keep):
     test = page(run=keep(test=labelled(2)))
     assert not test.exception
-    assert "Nothing strange stands beside this run yet" in html(test)
+    assert "No out-of-distribution images to compare with yet" in html(test)
     assert test.file_uploader
 
 
@@ -162,7 +157,7 @@ def test_inputs_of_no_class_are_no_run_to_tell_from(page, keep):
     test = page(run=keep(svhn=strange(3)))
     assert not test.exception
     assert "belong to none of the classes" in test.error[0].value
-    assert "No run is open yet" in html(test)
+    assert "Open another run" in html(test)
 
 
 @pytest.mark.slow
@@ -191,12 +186,12 @@ def test_sets_of_other_runs_stand_beside_it_only_when_they_are_picked(page, keep
     other = keep("elsewhere", svhn=strange(8))
     run = keep("one", test=labelled(2))
     test = page(run=run)
-    assert "Nothing strange stands beside this run yet" in html(test)
+    assert "No out-of-distribution images to compare with yet" in html(test)
     picked = page(run=run, sets=f"{other}.svhn")
-    assert "Of 100 street numbers" in html(picked)
+    assert "in 100 street numbers" in html(picked)
     assert "SVHN · elsewhere" in html(picked)
     said = [text_of.unescape(one.value) for one in picked.markdown if "OTHER_MODEL" in one.value]
-    assert "belongs to another run: unless both are of the same model" in said[0]
+    assert "comes from another run. If that is another model" in said[0]
 
 
 @pytest.mark.slow
@@ -204,6 +199,16 @@ def test_another_models_answers_to_the_same_inputs_are_refused(page, keep):
     other = keep("elsewhere", test=labelled(7))
     test = page(run=keep(), sets=f"{other}.test")
     assert "the same inputs, scored anew" in text_of.unescape(test.error[0].value)
+
+
+@pytest.mark.slow
+def test_another_models_file_of_the_same_inputs_is_said(page, keep):
+    test = page(run=keep())
+    rng = np.random.default_rng(8)
+    other = PARTS["test"].scores + rng.normal(size=(300, K))
+    upload(test, "other.npz", logits=other, labels=PARTS["test"].labels)
+    said = [text_of.unescape(one.value) for one in test.markdown if "OVERLAP" in one.value]
+    assert "other looks like the in-distribution inputs again" in said[0]
 
 
 @pytest.mark.slow
@@ -244,9 +249,9 @@ def test_a_table_is_read_with_the_columns_of_the_runs_groups_and_weights(page, k
     assert "rows count by films" in html(test)
     worth = [round(number) for number in values.worth(found)]
     assert (
-        f"The 300 ordinary rows of 100 groups (patient) are worth about {worth[0]} independent "
-        f"ones. The 150 strange rows of 30 groups (patient) are worth about {worth[1]} independent "
-        "ones." in text_of.unescape(html(test))
+        f"The 300 in-distribution rows of 100 groups (patient) are worth about {worth[0]} "
+        "independent ones. The 150 out-of-distribution rows of 30 groups (patient) are worth about "
+        f"{worth[1]} independent ones." in text_of.unescape(html(test))
     )
     assert html(test).count('title="WEIGHTED"') == 2
 
@@ -261,7 +266,7 @@ def test_a_table_is_read_with_the_groups_of_a_run_without_weights(page, keep):
     uploader.set_value(("odd.csv", "\n".join(lines).encode(), "text/csv")).run()
     assert not test.exception
     assert not test.error
-    assert "The 150 strange rows of 30 groups (patient)" in html(test)
+    assert "The 150 out-of-distribution rows of 30 groups (patient)" in html(test)
     assert "count by" not in html(test)
 
 
@@ -301,7 +306,7 @@ def test_an_export_brings_the_groups_and_weights_of_its_run(page, keep):
         test_weights=np.ones(150),
         weight_name=np.array("films"),
     )
-    assert "The 150 strange rows of 30 groups (patient)" in html(test)
+    assert "The 150 out-of-distribution rows of 30 groups (patient)" in html(test)
     assert not any("counts as one" in one.value for one in test.markdown)
 
 
@@ -313,7 +318,7 @@ def test_a_discarded_file_is_gone(page, keep):
     (button,) = [one for one in test.button if one.label == "Discard"]
     button.click().run()
     assert "inputs of “odd”" not in html(test)
-    assert "Of 100 street numbers" in html(test)
+    assert "On pictures with fog" in html(test)
 
 
 @pytest.mark.slow
@@ -361,12 +366,12 @@ def test_bad_files_are_refused_in_words(page, keep):
     test = page(run=keep())
     upload(test, "narrow.npz", logits=strange(9).scores[:, :3])
     assert "has scores of 3 classes, the run of 4" in text_of.unescape(test.error[0].value)
-    assert "Of 100 street numbers" in html(test)
+    assert "On pictures with fog" in html(test)
     test = page(run=keep())
     (uploader,) = test.file_uploader
     uploader.set_value(("bad.npz", b"PK\x03\x04nonsense", "application/octet-stream")).run()
     assert test.error
-    assert "Of 100 street numbers" in html(test)
+    assert "On pictures with fog" in html(test)
 
 
 @pytest.mark.slow
@@ -469,7 +474,7 @@ def test_plain_words_show_hundreds_and_no_auroc(page, keep):
     test = page(run=keep(), plain="true")
     assert not test.exception
     text = html(test)
-    assert "For which the alarm rings" in text
+    assert "What the alarm flags" in text
     assert text.count('class="found-quiet"') >= 5
     assert "AUROC" not in text
     assert "What this does not say" in text

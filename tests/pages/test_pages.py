@@ -62,10 +62,30 @@ def test_a_page_opened_before_the_router_gets_the_whole_frame(home, script):
     assert any("c-brand" in body for body in bodies(test))
 
 
-def test_without_a_run_the_page_says_what_to_do(home):
-    test = opened("reliability")
-    assert "No run is open yet" in html(test)
-    assert any(button.key == "sample.digits-fair" for button in test.button)
+@pytest.mark.parametrize(
+    ("script", "link", "name"),
+    [
+        ("reliability", {}, "CIFAR-10 (JPEG), Cross-entropy"),
+        ("ood", {}, "CIFAR-10 (JPEG), Cross-entropy"),
+        ("gamma", {}, "Digits, AdaFocal"),
+        ("xray", {"show": "findings"}, "Phantom films, Cross-entropy"),
+        ("xray", {"show": "finding"}, "Phantom films, Cross-entropy"),
+        pytest.param(
+            "posthoc", {}, "CIFAR-10 (JPEG), Cross-entropy", marks=pytest.mark.slow
+        ),
+        pytest.param("compare", {}, "three losses on CIFAR-10 (JPEG)", marks=pytest.mark.slow),
+    ],
+)  # fmt: skip
+def test_a_page_without_a_run_opens_a_sample_and_says_so(home, script, link, name):
+    test = opened(script, **link)
+    assert not test.exception
+    assert not test.error
+    assert f"Sample: **{name}**" in [unescape(text.value) for text in test.markdown]
+    assert "No run is open" not in html(test)
+    assert "run" not in test.query_params  # nobody chose it: another page opens its own
+    test.session_state["app.run"] = "digits-fair"
+    test.run()
+    assert script == "compare" or not any("Sample: **" in text.value for text in test.markdown)
 
 
 def test_an_unknown_run_is_refused_in_words(home):
@@ -132,7 +152,7 @@ def test_picking_a_run_that_was_deleted_meanwhile_is_no_crash(home, hostile_run)
     Library(home, SAMPLES).delete(hostile_run)
     test.selectbox(key="app.picked").set_value(hostile_run).run()
     assert not test.exception
-    assert "No run is open yet" in html(test)
+    assert "CIFAR-10 (JPEG), Cross-entropy" in html(test)
 
 
 def test_the_numbers_on_the_page_are_the_audits(home):

@@ -223,12 +223,6 @@ def test_too_few_rows_are_a_reason_in_the_table(page, keep):
     assert "No picture of T and γ" in html(test)
 
 
-def test_without_a_run_the_page_says_what_to_do(page):
-    test = page()
-    assert "No run is open yet" in html(test)
-    assert test.button(key="sample.digits-fair")
-
-
 @pytest.mark.slow
 def test_score_that_is_no_probability_is_recalibrated_with_one_click(page, keep):
     rng = np.random.default_rng(0)

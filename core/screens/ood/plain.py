@@ -33,17 +33,17 @@ def plain_view(name: SetName, curve: ShownCurve, alarms: float) -> PlainOod:
     return PlainOod(
         (
             HundredRows(
-                f"Of 100 {name.things} the alarm rings for {flagged}",
+                f"The alarm flags {flagged} in 100 {name.things}",
                 round(100 * (1.0 - counts.missed)),
             ),
             HundredRows(
-                f"Of 100 ordinary pictures it rings for {false}, by mistake",
+                f"It flags {false} in 100 ordinary pictures by mistake",
                 round(100 * counts.false_alarms),
             ),
         ),
-        f"That it knows what it sees: it answers with one of its own classes, whatever the "
-        f"picture. Other strange pictures than {name.things} may pass more often. "
-        f"Counted on {count(separation.n_out)} of them and {count(separation.n_in)} ordinary ones. "
+        f"The model always answers with one of its own classes. Other unfamiliar pictures may pass "
+        f"more often. Counted on {count(separation.n_out)} of them and "
+        f"{count(separation.n_in)} ordinary ones. "
         f"{alike_words(curve.judged)}".strip(),
-        "An alarm that rings when it is unsure. Move the line to trade missed ones for mistakes.",
+        "Move the line: fewer false alarms mean more misses.",
     )

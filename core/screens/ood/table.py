@@ -18,9 +18,9 @@ EFFECTIVE = {  # where rows belong together or count by weight
 }
 DIFFERENCE = "Difference from the open run"
 CAPTION = (
-    "AUROC, out-of-distribution positive; quiet: 95 % interval. T: after the "
-    "temperature that fits the run's own labelled validation part best; it is never fitted on "
-    "the sets. Tinted: what papers print for the same data, network and loss, by entropy."
+    "AUROC, out-of-distribution positive, with its 95 % interval. T: after the temperature fitted "
+    "on the run's validation set. Tinted: papers' numbers for the same data, network and loss, by "
+    "entropy."
 )
 
 

@@ -31,7 +31,8 @@ from core.screens.ood.words import (
     LABELS,
     POSITIVE,
     SetName,
-    plainly,
+    ShiftPair,
+    reading_words,
     rows_words,
     sentence,
     share_span,
@@ -63,7 +64,7 @@ EXTENT_COLUMNS = (
     Column("weight_column", "rows count by"),
 )
 SUMS = " Counts are sums of weights, not of rows."
-PLAIN_TITLE, PLAIN_AXIS = "How unsure it is", "Left: certain; right: no idea"
+PLAIN_TITLE, PLAIN_AXIS = "How unsure it is", "Sure on the left, unsure on the right"
 ROC_COLUMNS = (
     Column("curve", "curve"),
     Column("positive", "positive class"),
@@ -113,6 +114,7 @@ def ood_view(  # noqa: PLR0913  each is a separate part of the page
     alarms: float,
     temperature: str,
     *,
+    effects: ShiftPair | None = None,
     plain: bool = False,
 ) -> OodView:
     """Return the view of one run beside one set.
@@ -131,6 +133,8 @@ def ood_view(  # noqa: PLR0913  each is a separate part of the page
         Share of in-distribution rows that may be flagged.
     temperature : str
         In words: how the scores were changed, or not.
+    effects : pair of ShiftEffect, optional
+        What the shift does where the set is shifted, beside the intact images.
     plain : bool
         In plain words.
     """
@@ -147,14 +151,14 @@ def ood_view(  # noqa: PLR0913  each is a separate part of the page
     return OodView(
         eyebrow=f"Out of distribution · {named.name} · {count(separation.n_in)} images of "
         f"{named.split} against {count(separation.n_out)} of {name.label} · {POSITIVE}",
-        sentence=sentence(name, curve.judged, counts, None if plain else auroc),
+        sentence=sentence(name, curve.judged, counts, None if plain else auroc, effects),
         numbers=tuple(_tile(curve.judged.numbers[key]) for key in curve.judged.numbers),
         roc=_roc_card(curves, counts, scoring, caption),
         density=_density_card(named, name, curve, counts, caption, plain=plain),
         counts=_count_table(
             named, name, counts, curve.judged, PLAIN_HEADS if plain else COUNT_HEADS
         ),
-        reading=f"{plainly(auroc)}{SUMS if by_weight else ''}",
+        reading=f"{reading_words(auroc, plain=plain)}{SUMS if by_weight else ''}",
         caption=caption,
     )
 
@@ -197,7 +201,7 @@ def _roc_card(
     return FigureCard(
         key="roc",
         title="ROC",
-        explanation="share flagged of the strange against the ordinary; the ring is the threshold",
+        explanation="rows of the set flagged against false alarms; the ring is the threshold",
         draw=partial(roc, lines, spot),
         alt=f"ROC curves by {scoring}, {POSITIVE}. Area under the curve: {areas}. At the threshold "
         f"{percent(spot.flagged)} of the set and {percent(spot.alarms)} of the in-distribution "
@@ -291,8 +295,8 @@ def _count_table(
         "threshold": counts.threshold,
     }
     sides = (
-        (f"{named.split} (ordinary)", named.split, "in-distribution"),
-        (f"{name.label} (strange)", name.label, "out-of-distribution"),
+        (named.split, "in-distribution"),
+        (name.label, "out-of-distribution"),
     )
     numbers = (
         (counts.flagged_in, counts.passed_in),
@@ -300,7 +304,7 @@ def _count_table(
     )
     rows = tuple(
         TableRow(
-            name=label,
+            name=set_name,
             cells={
                 **same,
                 "set": set_name,
@@ -310,7 +314,7 @@ def _count_table(
             },
             shaded=i == 1,
         )
-        for i, (label, set_name, side) in enumerate(sides)
+        for i, (set_name, side) in enumerate(sides)
     )
     shown = (
         PageColumn("flagged", flagged, "weight"),

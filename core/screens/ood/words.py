@@ -5,22 +5,22 @@ from dataclasses import dataclass
 from core.datasets.shifts import CORRUPTIONS, OutsideSet, parse_name
 from core.metrics.records import Score
 from core.ood.thresholds import Counts
-from core.screens.kit.numbers import count, in_hundred, percent, weight
+from core.screens.kit.numbers import count, in_hundred, percent, points_span, weight
 from core.screens.kit.records import Phrase, Sentence
-from core.studies.ood import ScoreSeparation
+from core.studies.ood import ScoreSeparation, ShiftEffect
 
+ShiftPair = tuple[ShiftEffect, ShiftEffect]  # of shifted images, and of the same kind intact
 POSITIVE = "positive class: out-of-distribution"
 FAMILIAR = ("max_logit", "energy")  # scores that say nothing of certainty
 HELP = {
-    "auroc": "Shown one ordinary and one strange input, how often the strange one scores higher. "
-    "A half is guessing.",
-    "aupr_out": "Average precision with out-of-distribution positive. A guess scores the share of "
-    "such rows, so it depends on how many there are.",
-    "aupr_in": "Average precision with in-distribution positive, by the score negated.",
-    "fpr95": "Share of in-distribution rows flagged where 95 % of the others are.",
-    "fpr95_in": "Share of out-of-distribution rows that pass where 95 % of the others do: the "
-    "sentence's number at 5 %.",
-    "detection_error": "The smallest mean of missed share and false alarms at any threshold.",
+    "auroc": "How often an out-of-distribution row scores above an in-distribution row. 0.5 is "
+    "guessing.",
+    "aupr_out": "Average precision, out-of-distribution positive. Guessing scores the share of "
+    "such rows.",
+    "aupr_in": "Average precision, in-distribution positive, by the negated score.",
+    "fpr95": "Share of in-distribution rows flagged where 95 % of the set is flagged.",
+    "fpr95_in": "Share of the set that passes where 95 % of in-distribution rows pass.",
+    "detection_error": "Smallest mean of missed share and false alarms at any threshold.",
 }
 LABELS = {  # of each number, and its positive class
     "auroc": ("AUROC", "OOD positive"),
@@ -69,22 +69,59 @@ def set_name(split: str, owner: str = "") -> SetName:
         kind = CORRUPTIONS[outside_set.corruption].noun
         things = f"pictures with {kind} of severity {outside_set.severity}"
         return SetName(f"{outside_set.label}{suffix}", things, outside_set)
-    return SetName(f"{outside_set.label}{suffix}", f"pictures of “{outside_set.root}”", outside_set)
+    images = (outside_set.root or "").replace("-", " ")
+    return SetName(f"Images of {images}{suffix}", f"pictures of “{images}”", outside_set)
 
 
 def sentence(
-    name: SetName, judged: ScoreSeparation, counts: Counts, auroc: Score | None
+    name: SetName,
+    judged: ScoreSeparation,
+    counts: Counts,
+    auroc: Score | None,
+    effects: ShiftPair | None = None,
 ) -> Sentence:
-    """Return how many of a hundred pass, and at which threshold; in plain words without AUROC."""
-    alike = "as familiar as" if judged.score in FAMILIAR else "as certain as"
-    times = in_hundred(counts.missed)
-    look = "looks" if times == "1" else "look"
-    first = f"Of 100 {name.things}, {times} {look} {alike} ordinary pictures. "
-    threshold = threshold_words(counts, weighted=judged.separation.weighted)
+    """Return what a set does to the model; in plain words without AUROC.
+
+    Of shifted images, how often the answers are right and how sure they are, `effects` beside
+    those of the intact ones; of others, how many of a hundred the model is as sure of.
+    """
+    plain = auroc is None
+    threshold = threshold_words(counts, weighted=judged.separation.weighted, plain=plain)
+    if effects is None:
+        first, before = _alike(name, judged, counts), ""
+    else:
+        first = _right_and_sure(name, effects[0], plain=plain)
+        before = _intact(effects[1], plain=plain)
     if auroc is None:
-        return Sentence((Phrase(first),), threshold)
+        return Sentence((Phrase(first),), f"{before}{threshold}")
     parts = Phrase(first), Phrase(auroc_words(auroc), "quiet")
-    return Sentence(parts, f"{threshold} {worth_words(judged)}".strip())
+    return Sentence(parts, f"{before}{threshold} {worth_words(judged)}".strip())
+
+
+def _alike(name: SetName, judged: ScoreSeparation, counts: Counts) -> str:
+    times = in_hundred(counts.missed)
+    if judged.score in FAMILIAR:
+        look = "looks" if times == "1" else "look"
+        return f"{times} in 100 {name.things} {look} as familiar as ordinary pictures. "
+    return f"The model is as sure of {times} in 100 {name.things} as of ordinary pictures. "
+
+
+def _right_and_sure(name: SetName, effect: ShiftEffect, *, plain: bool) -> str:
+    if plain:
+        right, says = in_hundred(effect.accuracy), in_hundred(effect.confidence)
+        return f"Of 100 {name.things} it is right on {right} and expects to be right on {says}."
+    span = points_span(effect.accuracy, effect.low, effect.high)
+    return (
+        f"On {name.things}, accuracy is {percent(effect.accuracy)} ({span}) and mean confidence "
+        f"{percent(effect.confidence)}. "
+    )
+
+
+def _intact(effect: ShiftEffect, *, plain: bool) -> str:
+    if plain:
+        right, says = in_hundred(effect.accuracy), in_hundred(effect.confidence)
+        return f"On ordinary pictures: {right} and {says}. "
+    return f"On intact images: {percent(effect.accuracy)} and {percent(effect.confidence)}. "
 
 
 def auroc_words(auroc: Score) -> str:
@@ -99,17 +136,15 @@ def share_span(score: Score) -> str:
     return f"{score.low:.3f} to {score.high:.3f}"
 
 
-def threshold_words(counts: Counts, *, weighted: bool = False) -> str:
-    """Return where the threshold stands, in counts of ordinary pictures, or in shares of weight."""
-    unflagged = in_hundred(1.0 - counts.false_alarms)
-    passed = f"{weight(counts.passed_out)} of the"
-    total = f"{weight(counts.passed_out + counts.flagged_out)} strange ones"
+def threshold_words(counts: Counts, *, weighted: bool = False, plain: bool = False) -> str:
+    """Return what the threshold lets pass of both sets, in counts, or in shares of weight."""
+    kept = in_hundred(1.0 - counts.false_alarms)
+    passed = f"{weight(counts.passed_out)} of {weight(counts.passed_out + counts.flagged_out)}"
     if weighted:
-        passed, total = f"by weight {percent(counts.missed)} of the", "strange ones"
-    return (
-        f"The threshold keeps {unflagged} of 100 ordinary pictures; {passed} {total} lie on their "
-        "side of it."
-    )
+        passed = f"by weight {percent(counts.missed)} of the"
+    if plain:
+        return f"The alarm passes {kept} in 100 ordinary pictures and {passed} unfamiliar ones."
+    return f"The threshold passes {kept} in 100 in-distribution rows and {passed} rows of the set."
 
 
 def rows_words(judged: ScoreSeparation, side: int) -> str:
@@ -130,7 +165,7 @@ def worth_words(judged: ScoreSeparation) -> str:
     for groups, n, rows in zip(
         judged.groups,
         (judged.separation.n_in, judged.separation.n_out),
-        ("ordinary", "strange"),
+        ("in-distribution", "out-of-distribution"),
         strict=True,
     ):
         if groups is not None:
@@ -146,7 +181,7 @@ def alike_words(judged: ScoreSeparation) -> str:
     texts = [
         f"The {rows} ones come in {count(groups.n)} groups ({groups.column}) and tell as much as "
         f"about {count(round(groups.effective_n))} unrelated ones."
-        for rows, groups in zip(("ordinary", "strange"), judged.groups, strict=True)
+        for rows, groups in zip(("ordinary", "unfamiliar"), judged.groups, strict=True)
         if groups is not None
     ]
     if judged.separation.weighted:
@@ -163,9 +198,10 @@ def weight_words(judged: ScoreSeparation) -> str:
     return "; ".join(f"{rows} count by {column}" for column, rows in columns)
 
 
-def plainly(auroc: Score) -> str:
+def reading_words(auroc: Score, *, plain: bool) -> str:
     """Return the AUROC as a sentence."""
-    return (
-        f"Shown one ordinary and one strange picture, it is more alarmed by the strange one "
-        f"{in_hundred(auroc.value, auroc.low, auroc.high)} times in 100."
-    )
+    times = f"{in_hundred(auroc.value, auroc.low, auroc.high)} times in 100."
+    if plain:
+        pair = "Shown one ordinary and one unfamiliar picture"
+        return f"{pair}, it is more alarmed by the unfamiliar one {times}"
+    return f"A row of the set scores above an in-distribution row {times}"

@@ -8,7 +8,7 @@ from core.jobs.records import Job, JobState
 from core.jobs.store import LIVE
 from core.screens.kit.records import Phrase, Sentence
 from core.screens.train.words import EVALUATE
-from pages.ui import cache, frame, widgets
+from pages.ui import cache, frame, opening, widgets
 from pages.ui.escape import esc
 from pages.ui.gamma import cache as cache_gamma
 from pages.ui.gamma import state as gamma_state
@@ -27,7 +27,8 @@ def live() -> list[HistorySource]:
 def opened() -> tuple[str | None, HistorySource | None]:
     """Return the id that link or session name, and what can be shown of it.
 
-    A job that has succeeded gives way to its run, with what was chosen of it.
+    A job that has succeeded gives way to its run, with what was chosen of it. Where nothing was
+    chosen yet, it is a sample, and the page says so.
     """
     source_id = st.query_params.get("run") or st.session_state.get("app.run")
     source = cache_gamma.find(source_id) if source_id else None
@@ -36,7 +37,7 @@ def opened() -> tuple[str | None, HistorySource | None]:
         return source_id, source
     job = _job_of(source_id or gamma_state.chosen("job"))
     if job is None:
-        return source_id, None
+        return source_id, None if source_id else _sample()
     if job.state is JobState.SUCCEEDED:
         gamma_state.give_way(job.run)
         return job.run, cache_gamma.find(job.run)
@@ -44,6 +45,13 @@ def opened() -> tuple[str | None, HistorySource | None]:
         gamma_state.open_source(job.id, job=True)
         st.rerun()
     return job.id, _job_source(job)
+
+
+def _sample() -> HistorySource | None:
+    source = cache_gamma.find(SAMPLE)
+    if source is not None:
+        opening.sample_bar(source.label)
+    return source
 
 
 def _job_of(job_id: str | None) -> Job | None:

@@ -134,14 +134,14 @@ def picker(run: cache.Run) -> list[cache.Run]:
     st.session_state["widget.ood_beside"] = chosen
     names = state.distinct_names({run_id: other.name for run_id, other in candidates.items()})
     st.multiselect(
-        "Other runs beside it",
+        "Other runs",
         list(candidates),
         key="widget.ood_beside",
         format_func=lambda run_id: names.get(run_id, run_id),
         max_selections=MOST,
-        placeholder="Pick runs that were evaluated on the same sets",
+        placeholder="Pick runs evaluated on the same sets",
         on_change=lambda: _keep(st.session_state["widget.ood_beside"]),
-        help="Differences are paired, on the same rows of both sets, after DeLong.",
+        help="Differences are paired by row (DeLong).",
     )
     return [candidates[run_id] for run_id in chosen]
 

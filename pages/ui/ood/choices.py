@@ -20,19 +20,23 @@ ALARMS = 5.0  # percent of ordinary pictures stopped, at first
 MOST_ALARMS = 50.0
 AS_READ, FITTED = "read", "fitted"
 SCALINGS = {AS_READ: "As read", FITTED: "After temperature"}
+NONE_YET = {  # in the full view, in plain words
+    False: "No out-of-distribution images to compare with yet.",
+    True: "No unfamiliar images to compare with yet.",
+}
 FOREIGN = (
-    "belongs to another run: unless both are of the same model, the alarm tells the models apart, "
-    "not the inputs"
+    "comes from another run. If that is another model, the scores separate the models, not the "
+    "inputs"
 )
 
 
 def inside(run: cache.Run) -> SplitSource:
-    """Return the rows that strange inputs are told from; those of many labels are refused."""
+    """Return the in-distribution rows; those of many labels are refused."""
     source = SplitSource(run, run.split)
     if source.rows.task is Task.MULTILABEL:
         raise Refused(
             "CLASSES",
-            "this run has many labels and no single answer; nothing is told from it here",
+            f"{run.name} has many labels and no single answer",
             "open a run with one answer a row",
         )
     return source
@@ -133,7 +137,7 @@ def alarms() -> float:
     """Return the threshold, in false alarms."""
     with st.container(key="ood.threshold"):
         percent = st.slider(
-            "Ordinary pictures stopped by mistake, at most, %",
+            "False alarms, at most, %",
             0.0,
             MOST_ALARMS,
             ALARMS,
@@ -142,6 +146,6 @@ def alarms() -> float:
             key="alarms",
             bind="query-params",
             persist_state="session",
-            help="Moves the threshold: what scores above it is flagged.",
+            help="Moves the threshold. Rows that score above it are flagged.",
         )
     return float(percent) / 100.0

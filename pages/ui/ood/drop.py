@@ -48,31 +48,28 @@ INTAKE: Final = Intake[ScoresReading]("ood")
 def needed() -> None:
     """Say what is needed beside the run's own rows, with the way to have it computed."""
     widgets.second(
-        "How sure is the model of inputs that belong to none of its classes? That takes its "
-        "scores on such inputs: drop a file of them, or have the model evaluated on street "
-        "numbers, corrupted images or a folder of your own."
+        "Upload the model's scores on other images, or evaluate the model on street numbers, "
+        "corrupted images or a folder of your own."
     )
-    st.page_link(
-        site.EVALUATE.script, label="Evaluate a model on other images", icon=site.EVALUATE.icon
-    )
+    st.page_link(site.EVALUATE.script, label="Evaluate on other images", icon=site.EVALUATE.icon)
 
 
 def door(run: cache.Run) -> None:
     """Draw the drop zone behind a button that closes once a file was taken."""
-    with st.popover("Add scores from a file", key=f"ood.add.{INTAKE.drops}"):
+    with st.popover("Upload scores", key=f"ood.add.{INTAKE.drops}"):
         zone(run)
 
 
 def zone(run: cache.Run) -> None:
     """Draw the drop zone."""
     INTAKE.zone(
-        "Scores of inputs that the model never saw",
+        "Scores on other images",
         partial(_start, run),
         label_visibility="collapsed",
     )
     widgets.caption(
-        f"{readings.READ}. Scores of the same model on other inputs; labels are neither needed nor "
-        "looked at. OpenOOD's npz of pred, conf and label is read as stated confidences."
+        f"{readings.READ}. Scores of the same model on other inputs; labels are not read. "
+        "OpenOOD's npz of pred, conf and label is read as stated confidences."
     )
 
 
@@ -194,7 +191,7 @@ def _choose(question: NeedsChoice, reading: ScoresReading) -> None:
 def bar(draft: session.Draft) -> None:
     """Say that a set is a draft and what was guessed, with the means to keep or to discard it."""
     with st.container(horizontal=True, vertical_alignment="center", key=f"ood.bar.{draft.id}"):
-        st.markdown(f"Only you see **{esc(draft.name)}**; it goes when you close the page.")
+        st.markdown(f"Only you see **{esc(draft.name)}**. It is deleted when you close the page.")
         with st.popover("Keep in the library", key=f"ood.keep.{draft.id}"):
             _form(draft)
         st.button("Discard", key=f"ood.discard.{draft.id}", on_click=_discard, args=(draft.id,))

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from core.datasets.shifts import OutsideSet, parse_name
 from core.ood.scores import SCORES
@@ -12,7 +13,7 @@ from core.screens.ood import view as views
 from core.screens.ood.plain import PlainOod, plain_view
 from core.screens.ood.shifts import shift_view
 from core.screens.ood.view import OodView, ShownCurve
-from core.screens.ood.words import SetName
+from core.screens.ood.words import SetName, ShiftPair
 from core.studies.ood import ShiftEffect
 from pages.ui import cache, pieces, state, widgets
 from pages.ui.ood import cache as cache_ood
@@ -24,11 +25,16 @@ HALF_WIDTH = 470
 MAP_WIDTH = 248
 
 
-def threshold(sets: Sets, focus: str, questions: dict[str, OodQuestion], scaling: str) -> OodView:
-    """Draw the numbers, the figures with the threshold under the densities, and its counts."""
-    name = sets.names[focus]
-    curves = _curves(questions, sets.names, focus)
-    strip = st.container()
+def threshold(
+    chosen: Sets,
+    focus: str,
+    questions: dict[str, OodQuestion],
+    scaling: str,
+    strip: DeltaGenerator,
+) -> OodView:
+    """Draw the figures with the threshold under the densities, its counts, and numbers above."""
+    name = chosen.names[focus]
+    curves = _curves(questions, chosen.names, focus)
     with st.container(horizontal=True, gap="medium", key="figures"):
         left = st.container(width=HALF_WIDTH, key="ood.left")
         right = st.container(key="beside")
@@ -42,6 +48,7 @@ def threshold(sets: Sets, focus: str, questions: dict[str, OodQuestion], scaling
         list(curves.values()),
         alarms,
         scaling,
+        effects=_effects_of(questions[focus]),
         plain=state.plain(),
     )
     with densities:
@@ -60,9 +67,18 @@ def threshold(sets: Sets, focus: str, questions: dict[str, OodQuestion], scaling
     return view
 
 
+def _effects_of(question: OodQuestion) -> ShiftPair | None:
+    """Return what a shift of the run's own images does, beside the intact ones."""
+    owner = question.inside.owner
+    if question.outside.owner != owner or question.outside.split not in sets.shifted(owner):
+        return None
+    intact = replace(question, outside=question.inside)
+    return cache_ood.shift(question), cache_ood.shift(intact)
+
+
 def _plain(view: PlainOod) -> None:
     """Draw the pictures of 100, and the words beside them."""
-    widgets.title("For which the alarm rings", "each mark is one of a hundred")
+    widgets.title("What the alarm flags", "each mark is 1 of 100 pictures")
     for hundred in view.hundreds:
         pieces.draw("hundred", hundred.text, hundred.crossed, "found-quiet", True)
     widgets.caveat("What this does not say", view.limits)

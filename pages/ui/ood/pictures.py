@@ -27,13 +27,13 @@ SIDE: Final = 112  # pixels on the screen
 def draw(question: OodQuestion, name: SetName) -> None:
     """Draw the rows of the set that look most like ordinary ones."""
     confident_rows = cache_ood.certain(question, ROWS_SHOWN)
-    widgets.title("Most ordinary of the strange", f"rows of {name.label} with the lowest score")
+    widgets.title("Most like in-distribution rows", f"rows of {name.label} with the lowest score")
     _pictures(question, confident_rows)
     table = certain_table(confident_rows, question.outside.rows.row_ids, question.score)
     widgets.table(table, key="ood.certain")
     widgets.save(table, "most_ordinary")
     if np.isnan(confident_rows.confidence).any():
-        widgets.caption("The file states scores that are no probabilities.")
+        widgets.caption("These scores are not probabilities.")
 
 
 def _pictures(question: OodQuestion, confident_rows: ConfidentRows) -> None:
@@ -70,7 +70,7 @@ def _config(run_id: str) -> EvaluationConfig | None:
     except LibraryError:  # a file that was dropped, or a run that is gone
         return None
     except AuditError:  # whose words would name a path of the server
-        widgets.caption("No pictures: this page may not read the folder they lie in.")
+        widgets.caption("No pictures: the server may not read their folder.")
         return None
     return config
 

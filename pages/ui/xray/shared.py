@@ -23,7 +23,7 @@ NAME = "finding"  # of the view Film, in the link: models number their findings 
 SHOWN = "xray.shown"  # the finding that the view Film shows, spelled for comparing
 LAST, NAMES = "xray.view", "xray.names"  # the view shown last, and the findings of its run
 RECALIBRATE = "recal"
-FIRST_SAMPLE = "phantom-hospital"
+SAMPLE = "phantom-hospital"  # of the views of findings, until a run is chosen
 
 
 def banner(place: DeltaGenerator, noise: str) -> None:
@@ -109,24 +109,6 @@ def nothing(why: str) -> None:
                     args=(row.id,),
                 )
     st.page_link(site.HOME.script, label="Pick or drop a run", icon=site.HOME.icon)
-
-
-def first_sample() -> None:
-    """Offer the sample that shows most of these views, which stays where it was asked for."""
-    st.markdown(
-        "To see it at once, open the sample: films drawn by a program, of no person, with four "
-        "findings. A file of your own, with one column of scores for each finding, is read on the "
-        "page Runs."
-    )
-    if any(row.id == FIRST_SAMPLE for row in cache.rows(kind="sample")):
-        st.button(
-            "Open the sample Phantom films, another hospital",
-            type="primary",
-            icon=":material/play_arrow:",
-            key="clinic.first",
-            on_click=_open,
-            args=(FIRST_SAMPLE,),
-        )
 
 
 def _open(run_id: str) -> None:

@@ -176,6 +176,29 @@ def test_the_same_labels_in_the_same_order_are_the_same_inputs():
     assert study.check(*pair, "other") == ()
 
 
+def another_model(logits, seed=3):
+    """Logits of a model that learnt the same and errs elsewhere."""
+    return logits + np.random.default_rng(seed).normal(size=logits.shape)
+
+
+def test_another_models_scores_of_the_same_inputs_are_said_without_labels_or_names():
+    (notice,) = study.check(inside(), outside(another_model(LOGITS)), "other")
+    assert notice.code == "OVERLAP"
+    assert "other looks like the in-distribution inputs again" in notice.text
+    agree = (LOGITS.argmax(axis=1) == another_model(LOGITS).argmax(axis=1)).mean()
+    assert f"agree in {100 * agree:.0f} of 100 rows" in notice.text
+
+
+def test_other_inputs_that_come_in_the_same_order_of_classes_are_not_taken_for_the_same():
+    rng = np.random.default_rng(7)
+    own, other = (
+        np.sort(rng.integers(0, K, 400))[:, None] == np.arange(K) for _ in range(2)
+    )  # folders, class by class
+    noise = rng.normal(size=(2, 400, K))
+    assert study.check(inside(4.0 * own + noise[0]), outside(4.0 * other + noise[1]), "cars") == ()
+    assert study.check(inside(), outside(another_model(LOGITS)[::-1]), "reversed") == ()
+
+
 def test_rows_of_one_name_are_said_but_numbers_are_no_names():
     names = tuple(f"cat_{k}.png" for k in range(400))
     (notice,) = study.check(inside(row_ids=names), outside(row_ids=names[:300]), "cats")

@@ -36,7 +36,7 @@ def test_shipped_samples_are_listed_without_damage_and_small(shipped):
         assert len(files) == 3
         assert sum(path.stat().st_size for path in files) < 300_000
     files = [path for path in SAMPLES.rglob("*") if path.is_file()]
-    assert sum(path.stat().st_size for path in files) < 8_000_000
+    assert sum(path.stat().st_size for path in files) < 14_000_000
 
 
 @pytest.mark.parametrize("name", FIRST)

@@ -56,33 +56,59 @@ def view(shown=HAND, name=STREETS, alarms=0.05, **other):
 def test_the_sentence_counts_what_passes_in_hundreds():
     found = view()
     assert found.sentence.text.startswith(
-        "Of 100 street numbers, 10 look as certain as ordinary pictures. AUROC 0.900 (0.850 to"
+        "The model is as sure of 10 in 100 street numbers as of ordinary pictures. AUROC 0.900 "
     )
     assert found.sentence.second == (
-        "The threshold keeps 95 of 100 ordinary pictures; 5 of the 50 strange ones lie on their "
-        "side of it."
+        "The threshold passes 95 in 100 in-distribution rows and 5 of 50 rows of the set."
     )
     assert found.sentence.parts[1].tone == "quiet"
+
+
+def test_the_sentence_of_a_shift_says_how_often_it_is_right_and_how_sure_it_is():
+    """60 of 100 right: Wilson's interval is 0.502 to 0.691."""
+    fog, intact = (
+        ShiftEffect(100, right, says, 0.1, 0.6, low=0.502, high=0.691)
+        for right, says in ((0.60, 0.82), (0.68, 0.724))
+    )
+    found = view(name=set_name("corrupted-fog-5"), effects=(fog, intact))
+    assert found.sentence.text.replace("\u202f", " ").startswith(
+        "On pictures with fog of severity 5, accuracy is 60.0 % (50.2 to 69.1) and mean "
+        "confidence 82.0 %. AUROC 0.900"
+    )
+    assert found.sentence.second.replace("\u202f", " ").startswith(
+        "On intact images: 68.0 % and 72.4 %. The threshold passes"
+    )
+    plain = view(name=set_name("corrupted-fog-5"), effects=(fog, intact), plain=True).sentence
+    assert plain.text == (
+        "Of 100 pictures with fog of severity 5 it is right on 60 and expects to be right on 82."
+    )
+    assert plain.second == (
+        "On ordinary pictures: 68 and 72. The alarm passes 95 in 100 ordinary pictures and 5 of 50 "
+        "unfamiliar ones."
+    )
 
 
 @pytest.mark.parametrize(
     ("strange", "words"),
     [
-        ([0.5] + [1.5] * 99, "1 looks as certain"),
-        ([1.5] * 10, "0 look as certain"),
-        ([0.5] * 10, "100 look as certain"),
-        ([0.5] + [1.5] * 999, "fewer than 1 look as certain"),
+        ([0.5] + [1.5] * 99, "1 in 100"),
+        ([1.5] * 10, "0 in 100"),
+        ([0.5] * 10, "100 in 100"),
+        ([0.5] + [1.5] * 999, "fewer than 1 in 100"),
     ],
 )
 def test_the_sentence_agrees_with_its_number(strange, words):
     assert (
-        f"street numbers, {words}" in view(separated(np.arange(100) / 100, strange)).sentence.text
+        f"as sure of {words} street numbers"
+        in view(separated(np.arange(100) / 100, strange)).sentence.text
     )
 
 
 def test_scores_that_say_nothing_of_certainty_are_not_called_certain():
     found = view(separated([1.0, 2.0], [0.5, 3.0], "energy"))
-    assert "look as familiar as ordinary pictures" in found.sentence.text
+    assert found.sentence.text.startswith("50 in 100 street numbers look as familiar as")
+    one = view(separated(np.arange(100) / 100, [0.5] + [1.5] * 99, "energy"))
+    assert one.sentence.text.startswith("1 in 100 street numbers looks as familiar as")
 
 
 def test_the_threshold_moves_the_counts():
@@ -94,7 +120,7 @@ def test_the_threshold_moves_the_counts():
         "45",
     ]  # 0.5 itself passes
     assert [row.cells[0].value for row in view(alarms=0.51).counts.written()] == ["51", "50"]
-    assert "threshold keeps 50 of 100" in many.sentence.second
+    assert "threshold passes 50 in 100" in many.sentence.second
 
 
 def test_the_positive_class_is_on_every_card_table_and_line():
@@ -164,7 +190,7 @@ def test_plain_words_speak_of_hundreds_and_name_no_auroc():
     assert found.counts.heads == ("Of these pictures", "Alarm", "No alarm", "All")
     said = plain_view(STREETS, HAND, 0.05)
     assert [one.crossed for one in said.hundreds] == [90, 5]
-    assert said.hundreds[0].text == "Of 100 street numbers the alarm rings for 90"
+    assert said.hundreds[0].text == "The alarm flags 90 in 100 street numbers"
 
 
 def test_names_of_sets():
@@ -174,7 +200,7 @@ def test_names_of_sets():
     assert noise.things == "pictures with Gaussian noise of severity 5"
     assert noise.shifted
     assert set_name("corrupted-shot_noise-1").things == "pictures with shot noise of severity 1"
-    assert set_name("folder-holiday").things == "pictures of “holiday”"
+    assert set_name("folder-my-holiday").things == "pictures of “my holiday”"
     assert set_name("test", "my file").label == "my file"
     assert set_name("extra", "my file").label == "extra · my file"
     assert not set_name("extra").shifted
