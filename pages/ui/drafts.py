@@ -73,6 +73,7 @@ def _kept(draft: cache.Run, manifest: Manifest) -> NoReturn:
     audits.discard(draft.id)
     session.discard(draft.id)
     state.open_run(run)
+    state.say(f"Kept {run.name} in your runs.")
     st.rerun()
 
 
@@ -84,4 +85,4 @@ def _discard(draft_id: str) -> None:
     audits.discard(draft_id)
     session.discard(draft_id)
     state.open_run(None)
-    state.say("The draft and its bytes are gone.")
+    state.say("Draft deleted.")

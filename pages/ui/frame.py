@@ -14,7 +14,7 @@ from streamlit.errors import StreamlitDuplicateElementKey
 from streamlit.runtime.scriptrunner import RerunException, StopException
 
 from core.errors import AuditError, Notice
-from pages.ui import session
+from pages.ui import session, site
 from pages.ui.escape import esc
 
 STYLE = Path(__file__).parents[2] / "assets" / "style.css"
@@ -30,7 +30,9 @@ def enter() -> None:
 
 
 def begin(script: str) -> None:
-    """Send a page that was opened without app.py through app.py, and back with its query.
+    """Begin a page: name what was just done.
+
+    A page that was opened without app.py is sent through app.py, and back with its query.
 
     On a fresh server Streamlit serves a deep link from the `pages` folder directly, without the
     router: the page would come without its frame. What the page imports is there by now.
@@ -42,6 +44,17 @@ def begin(script: str) -> None:
             {k: st.query_params.get_all(k) for k in st.query_params},
         )
         st.switch_page("app.py")
+    st.session_state["app.script"] = script
+    said = st.session_state.pop("app.said", None)
+    if said:
+        st.toast(esc(said), icon=":material/check:")
+
+
+def title(run_name: str) -> None:
+    """Name the browser's tab after the page and the run that it shows."""
+    script = st.session_state["app.script"]
+    entry = next(entry for entry in site.entries() if entry.script == script)
+    st.set_page_config(page_title=f"{entry.title} · {run_name} · Candor")
 
 
 def resume() -> None:

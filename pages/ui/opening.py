@@ -41,6 +41,7 @@ def open_run(why: str, offer: Callable[[], None] = samples) -> cache.Run:
         _nothing_open(why, offer)
         st.stop()
     assert run is not None
+    frame.title(run.name)
     return run
 
 

@@ -21,10 +21,9 @@ def next_generation() -> None:
     st.session_state["app.generation"] = generation() + 1
 
 
-def say(text: str, undo: Sequence[str] = ()) -> None:
-    """Keep what was just done for the next page drawn; ids in `undo` can be restored."""
+def say(text: str) -> None:
+    """Tell what was just done over the page that is drawn next, whichever that is."""
     st.session_state["app.said"] = text
-    st.session_state["app.undo"] = list(undo)
 
 
 def open_run(run: cache.Run | None) -> None:

@@ -128,7 +128,7 @@ def test_a_look_is_stopped_and_goes_on_when_told(xray, monkeypatch):
     assert "The model says nothing of this film." in said(fine(test))
     assert "Stopped: " in said(test)
     assert "The first look" not in said(test)
-    button(fine(test.run()), "Go on").click().run()
+    button(fine(test.run()), "Resume").click().run()
     assert "The model looks at the film." in said(fine(test))
     button(test, "Stop").click().run()
 

@@ -25,7 +25,6 @@ from pages.ui import (
     readings,
     session,
     site,
-    state,
     weights_source,
     widgets,
 )
@@ -156,7 +155,8 @@ def _take(*files: SealedFile) -> None:
     """Read a file of scores, and the labels that came with it."""
     if len(files) > 2:
         remove(file.path for file in files)
-        state.say("Drop one file, or a file of scores with its label file.")
+        what = f"{len(files)} files were dropped at once"
+        INTAKE.refuse(UsageError("FILE", what, "drop one file, or a file of scores and its labels"))
         return
     scores, *labels = sorted(files, key=lambda file: _looks_like_labels(file.name))
     _read(Upload(scores, labels[0] if labels else None))
@@ -176,7 +176,6 @@ def _read(
     """Read an upload; `form` names the files that a choice holds for, once they were looked at."""
     from core.readers.sandbox import read as sandbox  # not before there is a file to be read
 
-    state.say("")
     options = options or ReadOptions()
     read = partial(
         sandbox.read,
@@ -305,9 +304,9 @@ def _without_groups(reading: ImportReading, form: str) -> None:
 
 
 def _without_tables(reading: ImportReading) -> None:
-    """Offer to go on without the tables that were added, one of which may be refused."""
+    """Offer to read without the tables that were added, one of which may be refused."""
     for name, file in reading.upload.tables.items():
-        if st.button(f"Go on without {esc(file.name)}", key=f"import.without.{name}"):
+        if st.button(f"Read without {esc(file.name)}", key=f"import.without.{name}"):
             rest = {key: table for key, table in reading.upload.tables.items() if key != name}
             upload = replace(reading.upload, tables=rest)
             without = replace(reading.options, **{name: None})  # type: ignore[arg-type]
