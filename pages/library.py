@@ -3,7 +3,7 @@
 import streamlit as st
 
 from core.library import open_library
-from pages.ui import cache, frame, opening, pieces, widgets
+from pages.ui import cache, frame, opening, pieces, tour, widgets
 from pages.ui.runs import table, upload
 
 frame.begin("pages/library.py")
@@ -18,9 +18,9 @@ with frame.caught():
             upload.drop_zone()
             upload.by_path()
         with right:
-            widgets.title("Nothing at hand?", "open a sample")
+            widgets.title("No file at hand?")
+            tour.offer()
             opening.samples()
-            widgets.caption("Or from the command line: python -m core audit FILE")
     elif not reading.done:
         upload.INTAKE.progress()
     else:

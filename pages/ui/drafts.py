@@ -19,7 +19,7 @@ def bar(run: cache.Run) -> None:
     if not run.draft:
         return
     with st.container(horizontal=True, vertical_alignment="center", key="draft.bar"):
-        st.markdown("Only you see this draft; it goes when you close the page.")
+        st.markdown("Only this browser shows this draft. Closing the page deletes it.")
         with st.popover("Keep in the library", type="primary", key="draft.keep"):
             _form(run)
         st.button("Discard", key="draft.discard", on_click=_discard, args=(run.id,))

@@ -57,4 +57,4 @@ def open_in_reliability(run_id: str) -> None:
     """Open a run or a draft on the reliability page."""
     run = cache.find(run_id)
     state.open_run(run)
-    st.switch_page(site.RELIABILITY.script, query_params={} if run.draft else {"run": run.id})
+    st.switch_page(site.RELIABILITY.script, query_params=state.linked(run))

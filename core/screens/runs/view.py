@@ -6,7 +6,6 @@ from datetime import datetime
 
 from core.library.index import DamagedRun, RunRow
 from core.library.manifest import Summary
-from core.metrics.verdict_codes import VerdictCode
 from core.screens.kit.numbers import points, span
 from core.screens.kit.theme import Tone
 from core.screens.runs.words import TECHNICAL, RunsWords
@@ -102,7 +101,7 @@ def direction(row: RunRow, words: RunsWords = TECHNICAL) -> tuple[str, Tone]:
     if row.task == "multilabel":
         return words.by_label, "quiet"
     gap = row.metrics["gap"]["gap"]
-    spoken, tone = words.verdicts[VerdictCode(row.metrics["verdict"])]
+    spoken, tone = words.verdicts[row.metrics["verdict"]]
     return spoken.format(by="–" if gap is None else points(abs(gap))), tone
 
 

@@ -41,7 +41,7 @@ class RunsWords:
     caption: str
     tasks: Mapping[str, str]
     labels: str
-    verdicts: Mapping[VerdictCode, Spoken]
+    verdicts: Mapping[str, Spoken]
     by_label: str
 
 

@@ -16,7 +16,7 @@ from core.metrics.comparison import MOST_RUNS
 from core.screens.kit.theme import THEMES
 from core.screens.runs.view import RunTable, damaged_words, run_table
 from core.screens.runs.words import PLAIN, TECHNICAL, RunsWords
-from pages.ui import frame, opening, picked_runs, site, state, widgets
+from pages.ui import demo, frame, opening, picked_runs, site, state, widgets
 from pages.ui.escape import esc
 
 LISTED = 250  # runs at a time
@@ -104,7 +104,8 @@ def draw(rows: list[RunRow]) -> list[RunRow]:
             placeholder="–",
             alt=f"{len(listing.ids)} runs with accuracy, calibration error and direction",
         )
-    widgets.caption(listing.caption)
+    note = f" {demo.OFF['runs']}" if demo.on() else ""
+    widgets.caption(f"{listing.caption}{note}")
     clicked = st.session_state.get(OPENED)
     if clicked is not None and clicked["row"] < len(shown):
         open_run(shown[clicked["row"]])
@@ -161,6 +162,14 @@ def actions(library: Library, chosen: list[RunRow]) -> RunRow | None:
         help="Tick one run first",
     )
     _compare(chosen)
+    if not demo.on():
+        _changes(library, chosen, own)
+    return only_row if opens else None
+
+
+def _changes(library: Library, chosen: list[RunRow], own: list[RunRow]) -> None:
+    """Draw what changes runs of one's own; samples stay as they are."""
+    only_row = chosen[0] if len(chosen) == 1 else None
     with st.popover("Rename", disabled=only_row is None or not own, key=_closing("rename")):
         if only_row and own:
             _rename(library, only_row)
@@ -172,7 +181,6 @@ def actions(library: Library, chosen: list[RunRow]) -> RunRow | None:
             library.delete(row.id)
             _forget(row.id)
         _say(f"Deleted {_names(own)}.", partial(_restore, [row.id for row in own]))
-    return only_row if opens else None
 
 
 def _closing(name: str) -> str:
@@ -229,7 +237,7 @@ def _names(rows: list[RunRow]) -> str:
     return rows[0].name if len(rows) == 1 else f"{len(rows)} runs"
 
 
-def _say(text: str, undo: Callable[[], None] | None = None) -> None:
+def _say(text: str, undo: Callable[[], object] | None = None) -> None:
     """Tell what was just done, over the page and where it was done, with the way back."""
     state.say(text)
     st.session_state[DONE] = (text, undo)

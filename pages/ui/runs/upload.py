@@ -19,6 +19,7 @@ from core.readers.predictions.result import Inspection, NeedsChoice, ReadResult
 from core.readers.predictions.result import Reading as KindReading
 from core.training.submission import check_folder
 from pages.ui import (
+    demo,
     frame,
     history_import,
     opening,
@@ -94,9 +95,11 @@ def drop_zone() -> None:
         accept_multiple_files=True,
         label_visibility="collapsed",
     )
+    if demo.on():
+        return
     widgets.caption(
-        f"{readings.READ}. Read in a sealed process; nothing in the file is run. "
-        "Nothing is clipped, dropped or relabelled without telling you."
+        f"{readings.READ}. Files are read in a sealed process and never run. You are told of "
+        "anything clipped, dropped or relabelled."
     )
     if not session.sealed():
         st.markdown(
