@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from pages.ui import frame, selftest, sidebar, site
+from pages.ui import frame, inference, selftest, sidebar, site, tour
 
 st.set_page_config(
     page_title="Candor", page_icon="assets/logo.svg", layout="wide", initial_sidebar_state="auto"
@@ -13,4 +13,8 @@ selftest.guard()
 frame.resume()
 with frame.caught():
     sidebar.draw()
-page.run()
+    tour.draw(page.url_path)
+try:
+    page.run()
+finally:  # a page that stops half-way has been drawn too
+    inference.warm_up()

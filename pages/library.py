@@ -3,16 +3,13 @@
 import streamlit as st
 
 from core.library import open_library
-from pages.ui import cache, frame, opening, widgets
+from pages.ui import cache, frame, opening, pieces, tour, widgets
 from pages.ui.runs import table, upload
 
 frame.begin("pages/library.py")
 with frame.caught():
     widgets.eyebrow("Runs")
-    st.html(
-        '<h1 class="c-sentence">Drop a file of logits or probabilities. '
-        "In a few seconds you read how far its certainty can be trusted.</h1>"
-    )
+    pieces.draw("headline", table.words().headline)
     upload.INTAKE.refused()
     reading = upload.INTAKE.reading
     if reading is None:
@@ -21,9 +18,9 @@ with frame.caught():
             upload.drop_zone()
             upload.by_path()
         with right:
-            widgets.title("Nothing at hand?", "open a sample")
+            widgets.title("No file at hand?")
+            tour.offer()
             opening.samples()
-            widgets.caption("Or from the command line: python -m core audit FILE")
     elif not reading.done:
         upload.INTAKE.progress()
     else:
@@ -32,10 +29,12 @@ with frame.caught():
     with st.container(horizontal=True, vertical_alignment="bottom", key="toolbar"):
         search, kind = table.search(), table.kind()
         actions = st.container(horizontal=True, width="content", key="actions")
+    said = st.container()
     ticked = table.draw(cache.rows(search=search, kind=kind))
     with actions:
         row = table.actions(library, ticked)
     table.open_run(row)
-    table.message()
+    with said:
+        table.message()
     table.damaged(library)
     table.trash(library)

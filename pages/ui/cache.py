@@ -85,7 +85,7 @@ def find(run_id: str) -> Run:
 
 def look_up(run_id: str) -> Run:
     """Return the draft or run of that id, also one without labels; raises as `find`."""
-    draft = session.drafts().get(run_id)
+    draft = session.drafts().get(run_id) if run_id.startswith(session.DRAFT) else None
     if draft is None:
         return _stored(run_id)
     splits = draft.result.splits

@@ -19,7 +19,7 @@ def bar(run: cache.Run) -> None:
     if not run.draft:
         return
     with st.container(horizontal=True, vertical_alignment="center", key="draft.bar"):
-        st.markdown("Only you see this draft; it goes when you close the page.")
+        st.markdown("Only this browser shows this draft. Closing the page deletes it.")
         with st.popover("Keep in the library", type="primary", key="draft.keep"):
             _form(run)
         st.button("Discard", key="draft.discard", on_click=_discard, args=(run.id,))
@@ -73,6 +73,7 @@ def _kept(draft: cache.Run, manifest: Manifest) -> NoReturn:
     audits.discard(draft.id)
     session.discard(draft.id)
     state.open_run(run)
+    state.say(f"Kept {run.name} in your runs.")
     st.rerun()
 
 
@@ -84,4 +85,4 @@ def _discard(draft_id: str) -> None:
     audits.discard(draft_id)
     session.discard(draft_id)
     state.open_run(None)
-    state.say("The draft and its bytes are gone.")
+    state.say("Draft deleted.")

@@ -14,7 +14,7 @@ from streamlit.errors import StreamlitDuplicateElementKey
 from streamlit.runtime.scriptrunner import RerunException, StopException
 
 from core.errors import AuditError, Notice
-from pages.ui import pieces, session
+from pages.ui import demo, pieces, session, site
 from pages.ui.escape import esc
 
 STYLE = Path(__file__).parents[2] / "assets" / "style.css"
@@ -27,10 +27,13 @@ def enter() -> None:
     session.start_up()
     st.session_state["app.entered"] = True
     st.html(STYLE)
+    session.remember()
 
 
 def begin(script: str) -> None:
-    """Send a page that was opened without app.py through app.py, and back with its query.
+    """Begin a page: name what was just done.
+
+    A page that was opened without app.py is sent through app.py, and back with its query.
 
     On a fresh server Streamlit serves a deep link from the `pages` folder directly, without the
     router: the page would come without its frame. What the page imports is there by now.
@@ -42,6 +45,22 @@ def begin(script: str) -> None:
             {k: st.query_params.get_all(k) for k in st.query_params},
         )
         st.switch_page("app.py")
+    st.session_state["app.script"] = script
+    title()
+    said = st.session_state.pop("app.said", None)
+    if said:
+        st.toast(esc(said), icon=":material/check:")
+    if demo.on() and script in demo.OFF:
+        st.html(f'<h1 class="c-sentence">{demo.OFF[script]}</h1>')
+        st.stop()
+
+
+def title(run_name: str = "") -> None:
+    """Name the browser's tab after the page, and the run that it shows."""
+    script = st.session_state["app.script"]
+    entry = next(entry for entry in site.entries() if entry.script == script)
+    parts = [entry.title, run_name, "Candor"]
+    st.set_page_config(page_title=" · ".join(part for part in parts if part))
 
 
 def resume() -> None:

@@ -5,18 +5,26 @@ stopped before its turn is not asked.
 """
 
 import json
+import logging
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache, partial
+from threading import Timer
 from typing import Any, Final
 
-from core.errors import LostWorker
+import streamlit as st
+from streamlit.runtime import Runtime, get_instance
+
+from core.errors import AuditError, LostWorker
 from core.inference.client import Answer, shared
 from pages.ui.task import Task, Work, in_thread
 
 TIMEOUT_S: Final = 180.0  # the first question waits for torch itself
 COLD_S: Final = 2.0  # how often a page looks whether the process has answered for the first time
 COLD: Final = "The first answer takes up to a minute, while the models load."
+AFTER_S: Final = 4.0  # from a visitor's first page on: it is painted by then
+WARMED: Final = "app.warmed"
+LOG: Final = logging.getLogger("candor")
 Json = Mapping[str, Any]  # Any: plain JSON values
 
 
@@ -24,6 +32,28 @@ Json = Mapping[str, Any]  # Any: plain JSON values
 def _pool() -> ThreadPoolExecutor:
     """Return the thread that asks."""
     return ThreadPoolExecutor(max_workers=1, thread_name_prefix="asking")
+
+
+def warm_up() -> None:
+    """Start the process for a visitor who has just come, a moment after the first page is drawn.
+
+    It takes seconds of another core to load torch; the first film no longer waits for that.
+    """
+    if st.session_state.get(WARMED) or not isinstance(get_instance(), Runtime):
+        return  # known by now, or a test of a page
+    st.session_state[WARMED] = True
+    timer = Timer(AFTER_S, _warm)
+    timer.daemon = True
+    timer.start()
+
+
+def _warm() -> None:
+    if shared().warm:
+        return
+    try:
+        shared().call("ready", {}, timeout_s=TIMEOUT_S)
+    except (AuditError, OSError):  # whoever has a question is told
+        LOG.warning("the process that holds torch could not be started", exc_info=True)
 
 
 def query(

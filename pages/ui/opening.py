@@ -38,6 +38,7 @@ def open_run(sample: str = SAMPLE) -> cache.Run:
         state.open_run(None)
         _another()
         st.stop()
+    frame.title(run.name)
     if chosen is None:
         sample_bar(run.name)
     return run
@@ -61,4 +62,4 @@ def open_in_reliability(run_id: str) -> None:
     """Open a run or a draft on the reliability page."""
     run = cache.find(run_id)
     state.open_run(run)
-    st.switch_page(site.RELIABILITY.script, query_params={} if run.draft else {"run": run.id})
+    st.switch_page(site.RELIABILITY.script, query_params=state.linked(run))

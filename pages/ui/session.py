@@ -1,7 +1,8 @@
-"""What belongs to one browser session: its folder, its drafts and its running work.
+"""What belongs to a browser and its sessions: a folder, drafts and running work.
 
-A draft is an upload that is not in the library: it has no link, nobody else sees it, and its
-bytes go with the session.
+A draft is an upload that is not in the library. Nobody but the browser that it came from sees it:
+a cookie with a secret tells that browser when its page is loaded anew, and no link and no log
+holds the secret. The bytes go with the browser's last session.
 """
 
 import gc
@@ -11,10 +12,10 @@ import sys
 import time
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from threading import Event, Thread
+from threading import Event, Lock, Thread
 from typing import Final, TypeVar
 
 import streamlit as st
@@ -23,15 +24,17 @@ from streamlit.runtime import Runtime, get_instance
 from core.jobs.local import open_jobs
 from core.readers.predictions.result import ReadResult
 from core.readers.sandbox import scratch
+from pages.ui import demo
 
 JOBS_S: Final = 5.0  # how often jobs are looked after
+DRAFT: Final = "draft-"  # how ids of drafts begin
 LOG: Final = logging.getLogger("candor")
 Answer = TypeVar("Answer")
 
 
 @dataclass(frozen=True)
 class Draft:
-    """An upload that was read and accepted, and lives in this session only."""
+    """An upload that was read and accepted, and lives as long as its browser's sessions."""
 
     id: str
     name: str
@@ -49,6 +52,7 @@ def _pool() -> ThreadPoolExecutor:
 def start_up() -> None:
     """Once a process: remove what crashed servers left behind, and look after jobs from now on."""
     scratch.sweep()
+    demo.enter()
     if isinstance(get_instance(), Runtime):  # a server, not a test of a page
         Thread(target=_look_after_jobs, name="jobs", daemon=True).start()
 
@@ -82,24 +86,83 @@ def _look_after_jobs() -> None:
         time.sleep(JOBS_S)
 
 
+@dataclass(eq=False)
+class BrowserRoom:
+    """What the sessions of one browser share: a folder (mode 0700) and drafts.
+
+    Attributes
+    ----------
+    secret : str
+        In the browser's cookie: who has it sees the drafts.
+    folder : Path
+    drafts : dict
+        By id.
+    n_sessions : int
+        How many are there; the last one takes the folder along.
+    """
+
+    secret: str
+    folder: Path
+    drafts: dict[str, Draft] = field(default_factory=dict)
+    n_sessions: int = 0
+
+
 @dataclass(frozen=True)
 class SessionResources:
-    """What a session holds outside its state: a folder, and the means to stop its readings."""
+    """What a session holds outside its state: a browser's room, and the means to stop work."""
 
-    folder: Path
+    browser: BrowserRoom
     works: set[Event]
 
+    @property
+    def folder(self) -> Path:
+        """Where the bytes lie."""
+        return self.browser.folder
+
     def close(self) -> None:
-        """Stop what is being read or computed, and remove the bytes."""
+        """Stop what is being read or computed; remove the bytes if no session is left."""
         for cancel in tuple(self.works):
             cancel.set()
-        scratch.remove(self.folder)
+        with _ROOMS_LOCK:
+            self.browser.n_sessions -= 1
+            last = self.browser.n_sessions == 0
+            if last:
+                del _ROOMS[self.browser.secret]
+        if last:
+            scratch.remove(self.folder)
+
+
+_ROOMS: Final[dict[str, BrowserRoom]] = {}
+_ROOMS_LOCK: Final = Lock()
 
 
 @st.cache_resource(scope="session", show_spinner=False, on_release=SessionResources.close)
 def room() -> SessionResources:
-    """Return the session's own room (its folder has mode 0700); Streamlit closes it at the end."""
-    return SessionResources(scratch.make("session"), set())
+    """Return what the session holds; Streamlit closes it at the end."""
+    with _ROOMS_LOCK:
+        browser = _ROOMS.get(st.context.cookies.get(_cookie(), ""))
+        if browser is None:  # a secret that is not ours is never taken over
+            browser = BrowserRoom(secrets.token_urlsafe(32), scratch.make("session"))
+            _ROOMS[browser.secret] = browser
+        browser.n_sessions += 1
+    return SessionResources(browser, set())
+
+
+def _cookie() -> str:
+    """Return the name of the cookie: browsers do not tell ports of a host apart."""
+    return f"candor_drafts_{st.get_option('server.port')}"
+
+
+def remember() -> None:
+    """Give the browser the secret of its drafts, if there are any, until it is closed."""
+    if not drafts() or st.context.cookies.get(_cookie()) == room().browser.secret:
+        return
+    cookie = f"{_cookie()}={room().browser.secret}; path=/; SameSite=Strict"
+    st.html(
+        f"<script>document.cookie = '{cookie}'"
+        " + (location.protocol === 'https:' ? '; Secure' : '')</script>",
+        unsafe_allow_javascript=True,
+    )
 
 
 def store(data: memoryview) -> Path:
@@ -128,14 +191,13 @@ def sealed() -> bool:
 
 
 def drafts() -> dict[str, Draft]:
-    """Return this session's drafts by id."""
-    by_id: dict[str, Draft] = st.session_state.setdefault("app.drafts", {})
-    return by_id
+    """Return this browser's drafts by id."""
+    return room().browser.drafts
 
 
 def add_draft(name: str, file_name: str, result: ReadResult) -> Draft:
-    """Make what was read a draft of this session."""
-    draft = Draft(f"draft-{secrets.token_hex(4)}", name, file_name, result)
+    """Make what was read a draft of this browser."""
+    draft = Draft(f"{DRAFT}{secrets.token_hex(4)}", name, file_name, result)
     drafts()[draft.id] = draft
     return draft
 

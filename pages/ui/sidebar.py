@@ -29,7 +29,7 @@ def draw() -> None:
             key="plain",
             bind="query-params",
             persist_state="session",
-            help="The same data without technical terms, in times out of 100.",
+            help="The same numbers without technical terms, out of 100.",
         )
 
 
@@ -43,7 +43,9 @@ def _brand() -> str:
 def _query() -> dict[str, str]:
     """Return what a link to another page of the same run carries."""
     run = st.session_state.get("app.run")
-    return {"run": run} if run and run not in session.drafts() else {}
+    if not run:
+        return {}
+    return {state.DRAFT if run in session.drafts() else state.RUN: run}
 
 
 def _picker() -> None:
@@ -84,4 +86,4 @@ def _open_picked() -> None:
         state.open_run(cache.find(picked) if picked else None)
     except LibraryError as gone:
         state.open_run(None)
-        state.say(f"{gone.what}: it was deleted meanwhile.")
+        state.say(f"{gone.what}. It was deleted.")

@@ -22,7 +22,7 @@ class Entry:
 
     def page(self) -> Page:
         """Return the page for `st.navigation`; the first one lives at the root."""
-        return st.Page(self.script, title=f"{self.title} · Candor", default=self is HOME)
+        return st.Page(self.script, title=self.title, default=self is HOME)
 
 
 HOME = Entry("library", "Runs", ":material/inventory_2:")

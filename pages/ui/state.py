@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 import streamlit as st
 
 from core.errors import LibraryError
-from pages.ui import cache
+from pages.ui import cache, session
 
+RUN, DRAFT = "run", "draft"  # in the link
 OF_ONE_RUN = ("split", "of")  # choices that mean nothing for another run
 
 
@@ -21,23 +22,31 @@ def next_generation() -> None:
     st.session_state["app.generation"] = generation() + 1
 
 
-def say(text: str, undo: Sequence[str] = ()) -> None:
-    """Keep what was just done for the next page drawn; ids in `undo` can be restored."""
+def say(text: str) -> None:
+    """Tell what was just done over the page that is drawn next, whichever that is."""
     st.session_state["app.said"] = text
-    st.session_state["app.undo"] = list(undo)
 
 
 def open_run(run: cache.Run | None) -> None:
-    """Make a run the one that pages show; a draft gets no link."""
+    """Make a run the one that pages show; the link of a draft opens it in this browser alone."""
     st.session_state["app.run"] = None if run is None else run.id
     for name in OF_ONE_RUN:
         st.session_state.pop(f"set.{name}", None)
         st.query_params.pop(name, None)
     next_generation()
-    if run is None or run.draft:
-        st.query_params.pop("run", None)
-    else:
-        st.query_params["run"] = run.id
+    _link(run)
+
+
+def _link(run: cache.Run | None) -> None:
+    """Let the link lead to a run, or to none."""
+    for name in (RUN, DRAFT):
+        st.query_params.pop(name, None)
+    st.query_params.update(linked(run))
+
+
+def linked(run: cache.Run | None) -> dict[str, str]:
+    """Return what a link to a run carries."""
+    return {} if run is None else {DRAFT if run.draft else RUN: run.id}
 
 
 def current_run() -> cache.Run | None:
@@ -46,13 +55,22 @@ def current_run() -> cache.Run | None:
     Raises
     ------
     LibraryError
-        RUN_UNKNOWN for a link to a run that is not here.
+        RUN_UNKNOWN for a link to a run that is not here, or to a draft of another browser.
     """
-    linked = st.query_params.get("run")
     last = st.session_state.get("app.run")
-    if linked and not linked.startswith("draft-"):
-        st.session_state["app.run"] = linked
-        return cache.find(linked)
+    run_id, draft_id = st.query_params.get(RUN, ""), st.query_params.get(DRAFT, "")
+    if run_id and not run_id.startswith(session.DRAFT):
+        st.session_state["app.run"] = run_id
+        return cache.find(run_id)
+    if draft_id and draft_id not in session.drafts():
+        st.query_params.pop(DRAFT)
+        raise LibraryError(
+            "RUN_UNKNOWN",
+            "This draft is not here",
+            "A draft opens in one browser only and is deleted soon after its last page is closed. "
+            "Upload the file again.",
+        )
+    last = draft_id or last
     if last is None:
         return None
     try:
@@ -60,8 +78,8 @@ def current_run() -> cache.Run | None:
     except LibraryError:
         st.session_state["app.run"] = None
         return None
-    if not run.draft:
-        st.query_params["run"] = run.id
+    st.session_state["app.run"] = run.id
+    _link(run)
     return run
 
 

@@ -138,7 +138,7 @@ class Task(Generic[Result]):
             works.pop(next(iter(works))).stop()
 
     def stop(self) -> None:
-        """End it; the page says so, and offers to go on."""
+        """End it; the page says so, and offers to resume."""
         if self.work is not None:
             self.work.stop()
 
@@ -164,7 +164,7 @@ class Task(Generic[Result]):
         elif work.stopped:
             with _row(f"{self.slot}.stopped"):
                 st.markdown(f"Stopped: {self.text}")
-                st.button("Go on", key=f"{self.slot}.go_on", on_click=self.begin)
+                st.button("Resume", key=f"{self.slot}.resume", on_click=self.begin)
         elif self.error is not None:
             frame.refusal(self.error)
             st.button("Try again", key=f"{self.slot}.again", on_click=self.begin)

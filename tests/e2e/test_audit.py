@@ -231,6 +231,6 @@ def test_delete_can_be_undone(visit, tmp_path):
     page.get_by_role("button", name="Delete").click()
     expect(page.locator(".st-key-said")).to_contain_text("Deleted short-lived")
     page.get_by_role("button", name="Undo").click()
-    expect(page.locator(".st-key-said")).to_contain_text("Restored")
+    expect(page.locator(".st-key-said")).to_contain_text("Undone")
     back = visit(link[link.index("/reliability") :])
     drawn(back)

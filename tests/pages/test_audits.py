@@ -16,7 +16,7 @@ from pages.ui import audits, task
 from tests.pages.seen import fine, html, opened, said, until
 
 N, K = 400, 3
-STOP, GO_ON = "audit_split.stop", "audit_split.go_on"
+STOP, RESUME = "audit_split.stop", "audit_split.resume"
 
 
 def made(n_classes: int = K, of: Task = Task.MULTICLASS) -> Predictions:
@@ -176,7 +176,7 @@ def test_what_is_stopped_ends_and_goes_on_when_told(keep, calls):
     until(test, lambda: calls.ended)
     until(test, lambda: not task._CALLS)
     calls.go.set()
-    test.button(key=GO_ON).click().run()
+    test.button(key=RESUME).click().run()
     words_of(test)
     assert (calls.begun, calls.ended) == (2, 1)
 
@@ -189,7 +189,7 @@ def test_sessions_share_what_runs_until_the_last_one_stops_it(keep, calls):
     assert "Stopped" in said(one)
     assert two.run().button(key=STOP)
     assert not calls.ended
-    one.button(key=GO_ON).click().run()
+    one.button(key=RESUME).click().run()
     calls.go.set()
     assert words_of(one) == words_of(two)
     assert calls.begun == 1

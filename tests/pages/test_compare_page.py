@@ -103,7 +103,7 @@ def test_work_that_is_stopped_goes_on_with_what_is_missing(page, monkeypatch):
     keep(0, function(*arguments))
     test.button(key="compare.stop").click().run()
     assert not names_in_table(test)
-    test.button(key="compare.go_on").click().run()
+    test.button(key="compare.resume").click().run()
     assert [arguments for _, arguments in begun[1][0]] == [([("digits-overconfident", "test")],)]
 
 

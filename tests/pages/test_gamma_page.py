@@ -344,6 +344,6 @@ def test_a_long_replay_is_stopped_and_goes_on(library, monkeypatch):
     test.run()
     stopped = "Stopped: Replaying the rule"
     assert any(stopped in element.value for element in test.markdown)
-    test.button(key="fitting.go_on").click().run()
+    test.button(key="fitting.resume").click().run()
     assert not test.exception
     assert not any(stopped in element.value for element in test.markdown)

@@ -52,7 +52,7 @@ def endless(monkeypatch):
 def room(monkeypatch, tmp_path):
     """Return what the session of this test has outside its state."""
     (tmp_path / "room").mkdir()
-    room = session.SessionResources(tmp_path / "room", set())
+    room = session.SessionResources(session.BrowserRoom("secret", tmp_path / "room"), set())
     monkeypatch.setattr(session, "room", lambda: room)
     return room
 

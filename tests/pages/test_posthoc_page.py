@@ -270,7 +270,7 @@ def test_long_work_is_stopped_and_goes_on(page, keep, monkeypatch):
         work.future.result(60)
     assert any("Stopped" in one.value for one in test.markdown)
     assert not has_table(test)
-    test.button(key="fitting.go_on").click().run()
+    test.button(key="fitting.resume").click().run()
     until(test, lambda: has_table(test) and len(methods(test)) == 2)
 
 

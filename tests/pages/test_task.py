@@ -96,9 +96,9 @@ def test_what_is_stopped_says_so_and_goes_on_when_told(page: AppTest):
     assert STARTED[0].cancel.is_set()
     assert STARTED[0].future.cancelled()
     assert "Stopped: Counting stars." in said(page)
-    assert keys(page.run()) == ["slow.go_on"]
+    assert keys(page.run()) == ["slow.resume"]
     assert len(STARTED) == 1
-    page.button(key="slow.go_on").click().run()
+    page.button(key="slow.resume").click().run()
     assert keys(page) == ["slow.stop"]
     assert len(STARTED) == 2
 

@@ -425,7 +425,7 @@ def test_measuring_can_be_stopped(page):
     (work,) = test.session_state[task.WORKS].values()
     assert work.stopped
     test.number_input(key="train.epochs").set_value(3).run()
-    assert test.button(key="train.speed.go_on")  # it takes as long however many epochs there are
+    assert test.button(key="train.speed.resume")  # it takes as long however many epochs there are
     test.selectbox(key="train.model").set_value("resnet110_cifar").run()
     assert test.button(key="train.measure")
 
@@ -483,15 +483,15 @@ def test_the_queue_is_paused_and_goes_on(page, keep):
     keep("queued", wants="cuda:7")
     test = page(job="queued")
     assert "It starts when the queue goes on." in html(test)
-    assert "Go on with the queue" in buttons(test)
+    assert "Resume the queue" in buttons(test)
     test = page()
-    assert "Go on with the queue" in buttons(test)
+    assert "Resume the queue" in buttons(test)
     open_jobs().cancel("queued")
     test.button(key="queue.unpause").click().run()
     assert not open_jobs().paused
     open_jobs().pause()
     test.run()
-    assert "Go on with the queue" in buttons(test)
+    assert "Resume the queue" in buttons(test)
 
 
 def test_jobs_are_stopped_and_moved_to_the_front_in_the_list(page, keep):

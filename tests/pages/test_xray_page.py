@@ -141,7 +141,7 @@ def test_a_look_is_stopped_and_goes_on_when_told(xray, monkeypatch):
     assert "The model gave no answer for this film." in said(fine(test))
     assert "Stopped: " in said(test)
     assert "The first answer" not in said(test)
-    button(fine(test.run()), "Go on").click().run()
+    button(fine(test.run()), "Resume").click().run()
     assert "The model is reading the film." in said(fine(test))
     button(test, "Stop").click().run()
 

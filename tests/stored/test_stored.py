@@ -15,6 +15,7 @@ from core.calibrators.stored import from_json, to_json
 from core.histories import COLUMNS
 from core.jobs.local import LocalJobs
 from core.library import SAMPLES, Library
+from pages.ui import session
 from tests.pages.seen import fine, opened, said, until
 
 STORED = Path(__file__).parent / "dde34cf"
@@ -191,7 +192,8 @@ def test_a_draft_is_read_as_it_was_and_kept(home, library):
     until(fine(test.run()), lambda: "as it was chosen before" in said(test))
     (audit,) = [button for button in test.button if button.label == "Audit this file"]
     fine(audit.click().run())
-    (draft,) = test.session_state["app.drafts"].values()
+    (browser,) = session._ROOMS.values()
+    (draft,) = browser.drafts.values()
     assert (draft.name, draft.file_name) == (DRAFT["name"], DRAFT["file_name"])
     result = draft.result
     assert result.digest == DRAFT["digest"]

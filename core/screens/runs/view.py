@@ -6,21 +6,9 @@ from datetime import datetime
 
 from core.library.index import DamagedRun, RunRow
 from core.library.manifest import Summary
-from core.metrics.verdict_codes import VerdictCode
 from core.screens.kit.numbers import points, span
 from core.screens.kit.theme import Tone
-
-TASKS = {
-    "multiclass": "classes",
-    "binary": "yes or no",
-    "top_label": "top answer",
-    "": "gammas",
-}
-CAPTION = (
-    "Floor: what a perfect model would show on this many images (95 in 100 times less). "
-    "ECE: 15 equal-width bins. Direction is shown in points and only where its interval "
-    "leaves zero."
-)
+from core.screens.runs.words import TECHNICAL, RunsWords
 
 
 @dataclass(frozen=True)
@@ -48,7 +36,13 @@ class RunTable:
     caption: str
 
 
-def run_table(rows: Sequence[RunRow], *, first: int = 0, total: int | None = None) -> RunTable:
+def run_table(
+    rows: Sequence[RunRow],
+    *,
+    first: int = 0,
+    total: int | None = None,
+    words: RunsWords = TECHNICAL,
+) -> RunTable:
     """Return the table of runs in the order given.
 
     Parameters
@@ -57,13 +51,15 @@ def run_table(rows: Sequence[RunRow], *, first: int = 0, total: int | None = Non
         What is listed.
     first, total : int
         How many come before them, and how many there are in all; by default these are all.
+    words : RunsWords
+        Of the edition.
     """
-    spoken = [direction(row) for row in rows]
+    spoken = [direction(row, words) for row in rows]
     numbers = [_numbers(row.metrics) for row in rows]
     return RunTable(
         ids=tuple(row.id for row in rows),
         name=tuple(row.name for row in rows),
-        task=tuple(task_words(row.task, row.n_classes) for row in rows),
+        task=tuple(task_words(row.task, row.n_classes, words) for row in rows),
         n=tuple(row.n or None for row in rows),
         classes=tuple(row.n_classes or None for row in rows),
         accuracy=tuple(accuracy for accuracy, _, _ in numbers),
@@ -74,7 +70,7 @@ def run_table(rows: Sequence[RunRow], *, first: int = 0, total: int | None = Non
         tones=tuple(tone for _, tone in spoken),
         tags=tuple(row.tags for row in rows),
         added=tuple(datetime.fromisoformat(row.created) for row in rows),
-        caption=f"{_counted(first, len(rows), len(rows) if total is None else total)}. {CAPTION}",
+        caption=f"{_counted(first, len(rows), total or len(rows))}. {words.caption}",
     )
 
 
@@ -91,27 +87,22 @@ def damaged_words(run: DamagedRun) -> tuple[str, str]:
     return named, f"restore its folder from a backup, or {removal}"
 
 
-def task_words(task: str, n_classes: int) -> str:
+def task_words(task: str, n_classes: int, words: RunsWords = TECHNICAL) -> str:
     """Return what kind of answer a run holds."""
-    return f"{n_classes} labels" if task == "multilabel" else TASKS.get(task, task)
+    if task == "multilabel":
+        return words.labels.format(n=n_classes)
+    return words.tasks.get(task, task)
 
 
-def direction(row: RunRow) -> tuple[str, Tone]:
+def direction(row: RunRow, words: RunsWords = TECHNICAL) -> tuple[str, Tone]:
     """Return the direction in words with a glyph, and its tone."""
     if row.metrics is None:
         return "–", "quiet"
     if row.task == "multilabel":
-        return "by label", "quiet"
+        return words.by_label, "quiet"
     gap = row.metrics["gap"]["gap"]
-    by = points(abs(gap)) if gap is not None else "–"
-    by_verdict: dict[str, tuple[str, Tone]] = {
-        VerdictCode.OVER_CONFIDENT: (f"▲ says more by {by}", "over"),
-        VerdictCode.UNDER_CONFIDENT: (f"▼ says less by {by}", "under"),
-        VerdictCode.MIXED: ("◆ mixed", "ink"),
-        VerdictCode.SOUND: ("● within chance", "sound"),
-        VerdictCode.COULD_BE_CHANCE: ("○ could be chance", "quiet"),
-    }
-    return by_verdict[row.metrics["verdict"]]
+    spoken, tone = words.verdicts[row.metrics["verdict"]]
+    return spoken.format(by="–" if gap is None else points(abs(gap))), tone
 
 
 def _numbers(summary: Summary | None) -> tuple[float | None, float | None, float | None]:

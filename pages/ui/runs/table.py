@@ -1,6 +1,8 @@
 """The list of runs: search, the table, what can be done with the ticked runs, and undo."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any, Final
 
 import pandas as pd
 import streamlit as st
@@ -13,29 +15,40 @@ from core.library import Library, RunRow, open_library
 from core.metrics.comparison import MOST_RUNS
 from core.screens.kit.theme import THEMES
 from core.screens.runs.view import RunTable, damaged_words, run_table
-from pages.ui import frame, opening, picked_runs, site, state, widgets
+from core.screens.runs.words import PLAIN, TECHNICAL, RunsWords
+from pages.ui import demo, frame, opening, picked_runs, site, state, widgets
 from pages.ui.escape import esc
 
 LISTED = 250  # runs at a time
-COLUMNS = {
-    "Run": st.column_config.TextColumn(width=172),
-    "Task": st.column_config.TextColumn(width=78),
-    "n": st.column_config.NumberColumn(width=62, format="localized"),
-    "Classes": st.column_config.NumberColumn(width=62, format="%d"),
-    "Accuracy, %": st.column_config.NumberColumn(width=86, format="%.1f"),
-    "ECE, %": st.column_config.NumberColumn(
-        width=60,
-        format="%.1f",
-        help="Expected calibration error: on average its stated certainty is off by this much.",
+DONE = "library.done"  # what was done last, and what takes it back
+OPENED = "library.name"  # the name that was clicked in the table
+KINDS_OF_COLUMN: Final[Mapping[str, Callable[..., Any]]] = {
+    "name": partial(
+        st.column_config.ButtonColumn, type="tertiary", alignment="left", key=OPENED, pinned=True
     ),
-    "95 % interval": st.column_config.TextColumn(width=95, alignment="right"),
-    "Floor": st.column_config.NumberColumn(
-        width=54, format="%.1f", help="How far off a perfect model would look on this many rows."
-    ),
-    "Direction": st.column_config.TextColumn(width=136),
-    "Tags": st.column_config.MultiselectColumn(width=92, color="gray"),
-    "Added": st.column_config.DatetimeColumn(width=94, format="D MMM, HH:mm"),
+    "n": partial(st.column_config.NumberColumn, format="localized"),
+    "classes": partial(st.column_config.NumberColumn, format="%d"),
+    "accuracy": partial(st.column_config.NumberColumn, format="%.1f"),
+    "ece": partial(st.column_config.NumberColumn, format="%.1f"),
+    "interval": partial(st.column_config.TextColumn, alignment="right"),
+    "floor": partial(st.column_config.NumberColumn, format="%.1f"),
+    "tags": partial(st.column_config.MultiselectColumn, color="gray"),
+    "added": partial(st.column_config.DatetimeColumn, format="D MMM, HH:mm"),
 }
+WIDTHS: Final = {
+    "name": 190,
+    "task": 78,
+    "n": 62,
+    "classes": 62,
+    "accuracy": 86,
+    "ece": 60,
+    "interval": 95,
+    "floor": 54,
+    "direction": 136,
+    "tags": 92,
+    "added": 94,
+}
+PLAIN_WIDTHS: Final = WIDTHS | {"n": 80, "accuracy": 100, "ece": 110, "direction": 220}
 KINDS = {
     "all": "All",
     "sample": "Samples",
@@ -77,7 +90,7 @@ def draw(rows: list[RunRow]) -> list[RunRow]:
         rows_digest = digest(*(row.id for row in rows))  # another search begins at its first page
         first = LISTED * (st.pagination(n_pages, key=f"library.page.{rows_digest}") - 1)
     shown = rows[first : first + LISTED]
-    listing = run_table(shown, first=first, total=len(rows))
+    listing = run_table(shown, first=first, total=len(rows), words=words())
     with place:
         picked: DataframeState = st.dataframe(
             _styled(listing),
@@ -87,41 +100,50 @@ def draw(rows: list[RunRow]) -> list[RunRow]:
             selection_mode="multi-row",
             height=min(35 * len(listing.ids) + 38, 520),
             row_height=35,
-            column_config=COLUMNS,
+            column_config=_columns(),
             placeholder="–",
             alt=f"{len(listing.ids)} runs with accuracy, calibration error and direction",
         )
-    widgets.caption(listing.caption)
+    note = f" {demo.OFF['runs']}" if demo.on() else ""
+    widgets.caption(f"{listing.caption}{note}")
+    clicked = st.session_state.get(OPENED)
+    if clicked is not None and clicked["row"] < len(shown):
+        open_run(shown[clicked["row"]])
     return [shown[i] for i in picked["selection"]["rows"] if i < len(shown)]
+
+
+def words() -> RunsWords:
+    """Return the words of the edition that is switched on."""
+    return PLAIN if state.plain() else TECHNICAL
+
+
+def _columns() -> dict[str, Any]:  # Any: configurations of columns
+    """Return how each column is drawn, by its head."""
+    widths = PLAIN_WIDTHS if state.plain() else WIDTHS
+    return {
+        head: KINDS_OF_COLUMN.get(name, st.column_config.TextColumn)(
+            width=widths[name], help=words().helps.get(name)
+        )
+        for name, head in words().heads.items()
+    }
 
 
 def _styled(listing: RunTable) -> Styler:
     """Return the table with the direction in the colour of its tone; the words carry it too."""
-    frame_ = pd.DataFrame(
-        {
-            "Run": listing.name,
-            "Task": listing.task,
-            "n": listing.n,
-            "Classes": listing.classes,
-            "Accuracy, %": listing.accuracy,
-            "ECE, %": listing.ece,
-            "95 % interval": listing.interval,
-            "Floor": listing.floor,
-            "Direction": listing.direction,
-            "Tags": listing.tags,
-            "Added": listing.added,
-        }
-    )
+    heads = words().heads
+    frame_ = pd.DataFrame({head: getattr(listing, name) for name, head in heads.items()})
     theme = THEMES[widgets.side()]
     colours = [f"color: {theme.word(tone)}" for tone in listing.tones]
     styler = frame_.style.set_uuid("runs")  # else a random one, and an equal table is sent again
-    return styler.apply(lambda _: colours, subset=["Direction"])
+    return styler.apply(lambda _: colours, subset=[heads["direction"]])
 
 
 def open_run(row: RunRow | None) -> None:
-    """Open a run, if any, or say below the table why it cannot be."""
+    """Open a run, if any, on the page that shows it, or say why it cannot be."""
     if row is None:
         return
+    if not row.splits:  # a history of gammas
+        st.switch_page(site.GAMMA.script, query_params={"run": row.id})
     try:
         opening.open_in_reliability(row.id)
     except LibraryError as refused:
@@ -140,18 +162,30 @@ def actions(library: Library, chosen: list[RunRow]) -> RunRow | None:
         help="Tick one run first",
     )
     _compare(chosen)
-    with st.popover("Rename", disabled=only_row is None or not own, key="library.rename"):
+    if not demo.on():
+        _changes(library, chosen, own)
+    return only_row if opens else None
+
+
+def _changes(library: Library, chosen: list[RunRow], own: list[RunRow]) -> None:
+    """Draw what changes runs of one's own; samples stay as they are."""
+    only_row = chosen[0] if len(chosen) == 1 else None
+    with st.popover("Rename", disabled=only_row is None or not own, key=_closing("rename")):
         if only_row and own:
             _rename(library, only_row)
-    with st.popover("Tag", disabled=not own or len(own) < len(chosen), key="library.tag"):
+    with st.popover("Tag", disabled=not own or len(own) < len(chosen), key=_closing("tag")):
         if own:
             _tag(library, own)
     if st.button("Delete", disabled=not own or len(own) < len(chosen), key="library.delete"):
         for row in own:
             library.delete(row.id)
             _forget(row.id)
-        _say(f"Deleted {_names(own)}.", [row.id for row in own])
-    return only_row if opens else None
+        _say(f"Deleted {_names(own)}.", partial(_restore, [row.id for row in own]))
+
+
+def _closing(name: str) -> str:
+    """Return the key of a popover, which is another one, and closed, once something was done."""
+    return f"library.{name}.{state.generation()}"
 
 
 def _forget(run_id: str) -> None:
@@ -179,7 +213,7 @@ def _rename(library: Library, row: RunRow) -> None:
         if st.form_submit_button("Rename"):
             with frame.caught():
                 library.rename(row.id, name)
-                _say(f"Renamed to {name}.")
+                _say(f"Renamed {row.name} to {name}.", partial(library.rename, row.id, row.name))
 
 
 def _tag(library: Library, rows: list[RunRow]) -> None:
@@ -191,31 +225,39 @@ def _tag(library: Library, rows: list[RunRow]) -> None:
             with frame.caught():
                 for row in rows:
                     library.tag(row.id, tags)
-                _say(f"Tagged {_names(rows)}.")
+                _say(f"Tagged {_names(rows)}.", partial(_tag_again, library, rows))
+
+
+def _tag_again(library: Library, rows: list[RunRow]) -> None:
+    for row in rows:
+        library.tag(row.id, row.tags)
 
 
 def _names(rows: list[RunRow]) -> str:
     return rows[0].name if len(rows) == 1 else f"{len(rows)} runs"
 
 
-def _say(text: str, undo: Sequence[str] = ()) -> None:
-    state.say(text, undo)
+def _say(text: str, undo: Callable[[], object] | None = None) -> None:
+    """Tell what was just done, over the page and where it was done, with the way back."""
+    state.say(text)
+    st.session_state[DONE] = (text, undo)
     state.next_generation()
     st.rerun()
 
 
 def message() -> None:
-    """Say what was just done, with the way back."""
-    text = st.session_state.get("app.said")
+    """Say over the table what was just done, with the way back."""
+    text, undo = st.session_state.get(DONE, ("", None))
     if not text:
         return
     with st.container(horizontal=True, vertical_alignment="center", key="said"):
         st.markdown(f":material/check: {esc(text)}")
-        undo = st.session_state.get("app.undo") or []
-        if undo and st.button("Undo", key="library.undo"):
-            _restore(undo)
+        if undo is not None and st.button("Undo", key="library.undo"):
+            with frame.caught():
+                undo()
+                _say("Undone.")
         if st.button("Dismiss", key="library.dismiss", type="tertiary"):
-            state.say("")
+            del st.session_state[DONE]
             st.rerun()
 
 
@@ -223,7 +265,6 @@ def _restore(run_ids: list[str]) -> None:
     library = open_library()
     for run_id in run_ids:
         library.restore(run_id)
-    _say("Restored.")
 
 
 def damaged(library: Library) -> None:
@@ -235,7 +276,7 @@ def damaged(library: Library) -> None:
             with frame.caught():
                 library.delete(run.id)
                 _forget(run.id)
-                _say(f"Deleted {title}.", [run.id])
+                _say(f"Deleted {title}.", partial(_restore, [run.id]))
 
 
 def trash(library: Library) -> None:
@@ -250,3 +291,4 @@ def trash(library: Library) -> None:
                 st.markdown(esc(entry.name))
                 if st.button("Restore", key=f"restore.{entry.id}"):
                     _restore([entry.id])
+                    _say(f"Restored {entry.name}.")

@@ -19,13 +19,13 @@ from core.readers.predictions.result import Inspection, NeedsChoice, ReadResult
 from core.readers.predictions.result import Reading as KindReading
 from core.training.submission import check_folder
 from pages.ui import (
+    demo,
     frame,
     history_import,
     opening,
     readings,
     session,
     site,
-    state,
     weights_source,
     widgets,
 )
@@ -95,9 +95,11 @@ def drop_zone() -> None:
         accept_multiple_files=True,
         label_visibility="collapsed",
     )
+    if demo.on():
+        return
     widgets.caption(
-        f"{readings.READ}. Read in a sealed process; nothing in the file is run. "
-        "Nothing is clipped, dropped or relabelled without telling you."
+        f"{readings.READ}. Files are read in a sealed process and never run. You are told of "
+        "anything clipped, dropped or relabelled."
     )
     if not session.sealed():
         st.markdown(
@@ -156,7 +158,8 @@ def _take(*files: SealedFile) -> None:
     """Read a file of scores, and the labels that came with it."""
     if len(files) > 2:
         remove(file.path for file in files)
-        state.say("Drop one file, or a file of scores with its label file.")
+        what = f"{len(files)} files were dropped at once"
+        INTAKE.refuse(UsageError("FILE", what, "drop one file, or a file of scores and its labels"))
         return
     scores, *labels = sorted(files, key=lambda file: _looks_like_labels(file.name))
     _read(Upload(scores, labels[0] if labels else None))
@@ -176,7 +179,6 @@ def _read(
     """Read an upload; `form` names the files that a choice holds for, once they were looked at."""
     from core.readers.sandbox import read as sandbox  # not before there is a file to be read
 
-    state.say("")
     options = options or ReadOptions()
     read = partial(
         sandbox.read,
@@ -305,9 +307,9 @@ def _without_groups(reading: ImportReading, form: str) -> None:
 
 
 def _without_tables(reading: ImportReading) -> None:
-    """Offer to go on without the tables that were added, one of which may be refused."""
+    """Offer to read without the tables that were added, one of which may be refused."""
     for name, file in reading.upload.tables.items():
-        if st.button(f"Go on without {esc(file.name)}", key=f"import.without.{name}"):
+        if st.button(f"Read without {esc(file.name)}", key=f"import.without.{name}"):
             rest = {key: table for key, table in reading.upload.tables.items() if key != name}
             upload = replace(reading.upload, tables=rest)
             without = replace(reading.options, **{name: None})  # type: ignore[arg-type]

@@ -1,0 +1,75 @@
+"""What the tour says at each step; every number is read from a sample."""
+
+from dataclasses import dataclass
+
+from core.screens.kit.numbers import count, in_hundred, points
+from core.studies.tour import Claimed, FilmBand, Mended
+
+
+@dataclass(frozen=True)
+class Stop:
+    """A step of the tour: what is found there, what it means, where to look."""
+
+    title: str
+    text: str
+    look: str
+
+
+def averages_stop(name: str, all_rows: Claimed) -> Stop:
+    """Return what a model claims of all answers."""
+    says, right = in_hundred(all_rows.says), in_hundred(all_rows.right)
+    return Stop(
+        f"It says {says} in 100 and is right {right} times.",
+        f"“{name}” was tested on {count(all_rows.n)} pictures that it had not seen. "
+        f"It is surer than it should be.",
+        "How often it is right, beside how sure it says it is.",
+    )
+
+
+def sure_stop(group: Claimed) -> Stop:
+    """Return what a model's sure answers are worth."""
+    wrong, promised = in_hundred(1.0 - group.right), in_hundred(1.0 - group.says)
+    low, high = (round(100.0 * edge) for edge in (group.low, group.high))
+    return Stop(
+        f"Of its sure answers, {wrong} in 100 are wrong.",
+        f"It leads you to expect {promised}. These are {count(group.n)} answers of which it was "
+        f"{low} to {high} in 100 sure.",
+        f"The row “{low} to {high}”: the bar is what it says, the dot how often it was right.",
+    )
+
+
+def mended_stop(fixed: Mended) -> Stop:
+    """Return what one temperature does."""
+    before, after = points(fixed.before), points(fixed.after)
+    surer = "less sure" if fixed.temperature > 1.0 else "surer"
+    return Stop(
+        f"One setting brings its certainty from {before} to {after} points off.",
+        f"It makes the model {surer} of everything by the same rule, found on other pictures. "
+        "No answer changes.",
+        "The two diagrams, before and after: closer to the line is better.",
+    )
+
+
+def shifted_stop(kind: str, ordinary: Claimed, shifted: Claimed) -> Stop:
+    """Return what a model claims of damaged pictures."""
+    return Stop(
+        f"With {kind}, it says {in_hundred(shifted.says)} in 100 and is right "
+        f"{in_hundred(shifted.right)} times.",
+        f"On clean pictures it says {in_hundred(ordinary.says)} and is right "
+        f"{in_hundred(ordinary.right)} times. A correction holds only for pictures like those it "
+        "was found on.",
+        "For how many of 100 such pictures the alarm rings.",
+    )
+
+
+def film_stop(band: FilmBand, finding: str) -> Stop:
+    """Return what scores of films were worth; `finding` is its name in plain words."""
+    claimed = band.claimed
+    return Stop(
+        f"Of 100 films that score {in_hundred(claimed.says)} for {finding}, "
+        f"{in_hundred(claimed.right)} show it.",
+        f"Counted on {count(claimed.n)} synthetic films, drawn by a program. A score is not a "
+        "risk: ask what films with that score turned out to show.",
+        "On this film: its score, what films like it showed, and where in the film the score "
+        "comes from.",
+    )

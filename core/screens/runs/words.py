@@ -1,0 +1,112 @@
+"""Words of the first screen, in full and in plain words."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from core.metrics.verdict_codes import VerdictCode
+from core.screens.kit.theme import Tone
+
+Spoken = tuple[str, Tone]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunsWords:
+    """What the first screen says.
+
+    Attributes
+    ----------
+    headline : str
+        Over the drop zone.
+    heads : mapping
+        Of the table's columns, in their order, by the name of a column of `RunTable`; a column
+        without one is left out.
+    helps : mapping
+        What a column shows, where its head does not say it.
+    caption : str
+        Below the table, behind the number of runs.
+    tasks : mapping
+        Kinds of answers, by task; "" for a history of gammas.
+    labels : str
+        What a run of many labels answers with.
+    verdicts : mapping
+        A verdict with its tone; ``{by}`` is the gap in points.
+    by_label : str
+        Instead of a verdict, where each label has its own.
+    """
+
+    headline: str
+    heads: Mapping[str, str]
+    helps: Mapping[str, str]
+    caption: str
+    tasks: Mapping[str, str]
+    labels: str
+    verdicts: Mapping[str, Spoken]
+    by_label: str
+
+
+TECHNICAL: Final = RunsWords(
+    headline="Drop a file of logits or probabilities to see whether its confidence can be trusted.",
+    heads={
+        "name": "Run",
+        "task": "Task",
+        "n": "n",
+        "classes": "Classes",
+        "accuracy": "Accuracy, %",
+        "ece": "ECE, %",
+        "interval": "95 % interval",
+        "floor": "Floor",
+        "direction": "Direction",
+        "tags": "Tags",
+        "added": "Added",
+    },
+    helps={
+        "ece": "Expected calibration error over 15 equal-width bins.",
+        "floor": "The ECE of a perfect model on as many rows: 95 times in 100 it is lower.",
+        "direction": "Mean confidence minus accuracy, in points, where its interval excludes zero.",
+    },
+    caption="Click a name to open the run.",
+    tasks={
+        "multiclass": "classes",
+        "binary": "yes or no",
+        "top_label": "top answer",
+        "": "gammas",
+    },
+    labels="{n} labels",
+    verdicts={
+        VerdictCode.OVER_CONFIDENT: ("▲ says more by {by}", "over"),
+        VerdictCode.UNDER_CONFIDENT: ("▼ says less by {by}", "under"),
+        VerdictCode.MIXED: ("◆ mixed", "ink"),
+        VerdictCode.SOUND: ("● within chance", "sound"),
+        VerdictCode.COULD_BE_CHANCE: ("○ could be chance", "quiet"),
+    },
+    by_label="by label",
+)
+PLAIN: Final = RunsWords(
+    headline="Drop a file of your model’s answers to see how far you can trust its certainty.",
+    heads={
+        "name": "Run",
+        "n": "Pictures",
+        "accuracy": "Right, in 100",
+        "ece": "Off by, points",
+        "direction": "Its certainty",
+        "tags": "Tags",
+        "added": "Added",
+    },
+    helps={
+        "accuracy": "How often it is right, out of 100.",
+        "ece": "How far its stated certainty is from how often it is right, on average.",
+        "direction": "How its stated certainty compares with how often it is right.",
+    },
+    caption="Click a name to open the run.",
+    tasks=TECHNICAL.tasks,
+    labels="{n} findings",
+    verdicts={
+        VerdictCode.OVER_CONFIDENT: ("▲ too sure by {by} in 100", "over"),
+        VerdictCode.UNDER_CONFIDENT: ("▼ not sure enough by {by} in 100", "under"),
+        VerdictCode.MIXED: ("◆ too sure here, too unsure there", "ink"),
+        VerdictCode.SOUND: ("● well calibrated", "sound"),
+        VerdictCode.COULD_BE_CHANCE: ("○ could be chance", "quiet"),
+    },
+    by_label="differs by finding",
+)

@@ -1,0 +1,175 @@
+"""The tour: a few steps over the samples, each a card above the page that shows it.
+
+The step stands in the link, so a reload or the Back button keeps it; whoever leaves for another
+page has left the tour.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import streamlit as st
+
+from core.errors import LibraryError
+from core.library.manifest import role_of
+from core.screens.runs import tour as words
+from core.screens.runs.tour import Stop
+from pages.ui import cache, pieces, site, state
+from pages.ui.scoped import cached
+
+STEP: Final = "tour"  # in the link
+PLAIN_BEFORE: Final = "tour.plain"  # whether words were plain before the tour
+SURE, FILMS = "digits-overconfident", "phantom-ce"  # samples
+SHIFTED: Final = ("cifar10-ce", "cifar10-adafocal")  # samples that may hold damaged pictures
+
+
+@dataclass(frozen=True)
+class Step:
+    """A step: its page, what is opened there, and how to read what it tells."""
+
+    entry: site.Entry
+    query: Mapping[str, str]
+    read: Callable[[], Stop]
+
+
+def steps() -> list[Step]:
+    """Return the steps that the samples at hand can show."""
+    samples = {row.id: row for row in cache.rows(kind="sample")}
+    found = []
+    if SURE in samples:
+        of_sure = {"run": SURE}
+        found = [
+            Step(site.RELIABILITY, of_sure, lambda: _averages(cache.find(SURE))),
+            Step(site.RELIABILITY, of_sure, lambda: _sure(cache.find(SURE))),
+            Step(site.POSTHOC, of_sure | {"methods": "ts"}, lambda: _mended(cache.find(SURE))),
+        ]
+    for owner in SHIFTED:
+        split = damaged(cache.find(owner).splits) if owner in samples else ""
+        if split:
+            found.append(_damaged_step(owner, split))
+            break
+    if FILMS in samples:
+        found.append(Step(site.XRAY, {}, lambda: _film(cache.find(FILMS))))
+    return found
+
+
+def damaged(splits: Sequence[str]) -> str:
+    """Return the part with the most damaged pictures, fog where there is some; else ""."""
+    shifted = [split for split in splits if role_of(split, labelled=True) == "shifted"]
+    return max(shifted, key=lambda split: ("fog" in split, split[-1:], split), default="")
+
+
+def _damaged_step(owner: str, split: str) -> Step:
+    query = {"run": owner, "sets": split}
+    return Step(site.OOD, query, lambda: _shifted(cache.find(owner), split))
+
+
+def offer() -> None:
+    """Draw the way into the tour."""
+    n = len(steps())
+    if n and st.button(
+        "Take the tour",
+        type="primary",
+        icon=":material/tour:",
+        key="tour.start",
+        on_click=_enter,
+        help=f"{n} steps, three minutes, in plain words.",
+    ):
+        _go(1)
+
+
+def _enter() -> None:
+    st.session_state[PLAIN_BEFORE] = state.plain()
+    st.session_state["plain"] = True
+
+
+def _leave() -> None:
+    st.session_state["plain"] = st.session_state.pop(PLAIN_BEFORE, False)
+
+
+def _go(number: int) -> None:
+    """Show a step on its page."""
+    step = steps()[number - 1]
+    if "run" in step.query:
+        state.open_run(cache.find(step.query["run"]))
+    st.switch_page(step.entry.script, query_params={**step.query, STEP: str(number)})
+
+
+def draw(path: str) -> None:
+    """Draw the card of the step in the link, if the page of that path is its page."""
+    linked = st.query_params.get(STEP, "")
+    if not linked.isdecimal():
+        return
+    all_steps, number = steps(), int(linked)
+    if not 1 <= number <= len(all_steps) or all_steps[number - 1].entry.name != path:
+        return
+    try:
+        stop = all_steps[number - 1].read()
+    except LibraryError:  # a sample that is damaged, which the list of runs says
+        return
+    with st.container(border=True, key="tour"):
+        pieces.draw("stop", f"Tour, step {number} of {len(all_steps)}", stop)
+        with st.container(horizontal=True, vertical_alignment="center", key="tour.buttons"):
+            _buttons(number, len(all_steps))
+
+
+def _buttons(number: int, last: int) -> None:
+    if number < last:
+        if st.button("Next", type="primary", key="tour.next"):
+            _go(number + 1)
+    elif st.button("Finish", type="primary", key="tour.next", on_click=_leave):
+        st.switch_page(site.HOME.script)
+    if st.button("Back", key="tour.back", disabled=number == 1):
+        _go(number - 1)
+    if st.button("Restart", key="tour.restart", disabled=number == 1):
+        _go(1)
+    if number < last and st.button(
+        "Skip the tour", key="tour.skip", type="tertiary", on_click=_leave
+    ):
+        st.switch_page(site.HOME.script)
+
+
+# What is computed is computed once a process: the samples do not change.
+
+
+@cached(library=4, draft=1, keys=cache.KEYS)
+def _averages(run: cache.Run) -> Stop:
+    from core.studies import tour  # not before somebody takes it
+
+    return words.averages_stop(run.name, tour.overall(cache.predictions(run, run.split)))
+
+
+@cached(library=4, draft=1, keys=cache.KEYS)
+def _sure(run: cache.Run) -> Stop:
+    from core.studies import tour
+
+    group = tour.surest_gap(cache.predictions(run, run.split))
+    assert group is not None  # the sample was made so; a test looks
+    return words.sure_stop(group)
+
+
+@cached(library=4, draft=1, keys=cache.KEYS)
+def _mended(run: cache.Run) -> Stop:
+    from core.studies import tour
+
+    return words.mended_stop(
+        tour.mended(cache.predictions(run, "val"), cache.predictions(run, run.split))
+    )
+
+
+@cached(library=4, draft=1, keys=cache.KEYS)
+def _shifted(run: cache.Run, split: str) -> Stop:
+    from core.screens.ood.words import set_name
+    from core.studies import tour
+
+    ordinary, shifted = (tour.overall(cache.predictions(run, part)) for part in (run.split, split))
+    return words.shifted_stop(set_name(split, "").label, ordinary, shifted)
+
+
+@cached(library=4, draft=1, keys=cache.KEYS)
+def _film(run: cache.Run) -> Stop:
+    from core.screens.xray.words import PLAIN
+    from core.studies import tour
+
+    band = tour.widest_band(cache.predictions(run, run.split))
+    return words.film_stop(band, PLAIN.label(band.finding))
