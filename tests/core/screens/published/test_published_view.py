@@ -114,6 +114,13 @@ def test_a_number_in_doubt_is_hollow_and_says_why():
     assert not notes["Label smoothing 0.05"].startswith("Suspect")
 
 
+def test_two_tables_that_differ_are_two_lines():
+    # FLSD-53 in tables 1 and 7 of Ghosh et al. 2022
+    asked = Filters(data="cifar10", network="resnet50", metric="ece_em", paper="adafocal2022")
+    twice = [row.cells[0].value for row in shown(asked).table.written() if row.name == "FLSD-53"]
+    assert [text.replace("\u202f", " ") for text in twice] == ["1.63 %", "1.67 %"]
+
+
 def test_the_file_has_every_number_with_its_doubt():
     view = shown(Filters(paper="adafocal2022"))
     lines = csv_text(view.file()).splitlines()
