@@ -6,6 +6,7 @@ from functools import partial
 
 from core.defaults import FALSE_ALARMS, FEW_EVENTS
 from core.metrics.records import Score
+from core.metrics.verdict_codes import VerdictCode
 from core.published import PublishedNumber
 from core.screens.kit.bin_marks import filled
 from core.screens.kit.labels import PLAIN_VERBS, label_verdicts, labels_sentence
@@ -45,6 +46,7 @@ KEY = (
 )
 EDGE = "After each name: films labelled with it, and AUROC. A triangle on the edge: 0.1 % or less."
 WORTH = "Worth: how many independent films those with it, or those without it, stand for."
+UNDECIDED = "Could be chance: too few films to tell."
 TITLE = "Labelled with the finding (up) against the model’s score (across), %"
 BIN_COLUMNS = (
     Column("finding", "finding"),
@@ -121,10 +123,13 @@ def findings_view(
 
 def plain_findings_view(source: ClinicSource, findings: Findings) -> FindingsView:
     """Return the same in plain words: fewer numbers, no small diagrams, nothing of papers."""
+    verdicts = label_verdicts(findings.audit.labels)
+    sentence = labels_sentence(verdicts, "findings", PLAIN_VERBS)
+    undecided = VerdictCode.COULD_BE_CHANCE in {verdict.code for verdict in verdicts}
     return replace(
         findings_view(source, findings, ()),
         eyebrow=_eyebrow(PLAIN, source, findings),
-        sentence=labels_sentence(label_verdicts(findings.audit.labels), "findings", PLAIN_VERBS),
+        sentence=replace(sentence, second=UNDECIDED if undecided else ""),
         numbers=(*_plain_tiles(findings), *_size_tiles(source, findings)),
         small=(),
         table=findings_table.plain_table(source, findings, order(findings)),

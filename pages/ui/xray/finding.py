@@ -175,7 +175,7 @@ def _full(
         with st.expander("All numbers, with what a perfect model would show", key="clinic.far"):
             widgets.scores("How far off", finding.HEADS, view.rows)
             widgets.save(view.table, "finding", "All numbers, CSV")
-    use = _threshold(source, statistics)
+        use = _threshold(source, statistics)
     groups = clinic_groups.draw(query.run, source, query)
     _test(statistics)
     widgets.caption(view.caption)
