@@ -9,7 +9,6 @@ import plotly.graph_objects as go
 
 from core.arrays import Float
 from core.histories import BinHistory, History
-from core.screens.compare.figures import badge
 from core.screens.kit.numbers import three
 from core.screens.kit.records import Column, FigureCard, Table
 from core.screens.kit.run_marks import RunMark
@@ -139,16 +138,7 @@ def _by_epoch(lines: Sequence[_Line], title: str, theme: Theme) -> go.Figure:
             hovertemplate=f"<b>{mark.letter}</b> {safe(line.run.name)}<br>"
             "epoch %{x}: %{y:.3g}<extra></extra>",
         )
-        if not quiet:
-            _letter(figure, mark, float(line.epoch[-1]), float(line.value[-1]), theme)
     return figure
-
-
-def _letter(figure: go.Figure, mark: RunMark, x: float, y: float, theme: Theme) -> None:
-    """Put a run's badge at the end of its line."""
-    if np.isfinite(y):
-        place = {"xref": "x", "x": x, "xanchor": "left", "xshift": 4}
-        figure.add_annotation(**(badge(mark, y, theme) | place))
 
 
 def gammas_card(runs: Sequence[TrainedCurve]) -> FigureCard | None:
@@ -203,5 +193,4 @@ def _by_confidence(curves: Sequence[tuple[TrainedCurve, Float, Float]], theme: T
             hovertemplate=f"<b>{run.mark.letter}</b> {safe(run.name)}<br>"
             "%{x:.0%}: %{y:.2f}<extra></extra>",
         )
-        _letter(figure, run.mark, float(middle[-1]), float(gamma[-1]), theme)
     return figure

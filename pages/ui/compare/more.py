@@ -15,7 +15,7 @@ from core.screens.kit.run_marks import RunMark
 from core.screens.kit.words import LABELS
 from core.studies import settings
 from core.studies.disagreements import Answers
-from pages.ui import cache, frame, widgets
+from pages.ui import cache, frame, pieces, widgets
 from pages.ui.scoped import cached
 
 AT_MOST = 20_000_000  # scores that a page reads to list rows
@@ -138,6 +138,7 @@ def _training(curves: Sequence[training.TrainedCurve]) -> None:
         key="compare.measure",
         width=260,
     )
+    pieces.draw("runs_key", [(curve.mark, curve.name) for curve in curves])
     for card in (training.training_card(curves, measure), training.gammas_card(curves)):
         if card is not None:
             widgets.figure(card)
