@@ -7,7 +7,7 @@ from core.screens.compare.view import FEW, compare_view, plain_view
 from core.screens.kit.differences import NamedRun
 from core.screens.kit.records import Phrase, Sentence
 from pages.ui import frame, picked_runs, pieces, state, widgets
-from pages.ui.compare import cache, choices, figures
+from pages.ui.compare import cache, choices, figures, more
 
 frame.begin("pages/compare.py")
 with frame.caught():
@@ -54,3 +54,5 @@ with frame.caught():
         figures.exports(view)
         figures.diagrams(view.diagrams)
         widgets.caption(view.caption)
+        if not state.plain():
+            more.views(runs, splits, named, audited, view.marks, same_rows=not comparison.reason)

@@ -37,5 +37,6 @@ def every_pair_level(draws: Sequence[Float], level: float) -> float:
         spread = apart.std(axis=1, keepdims=True)
         standard = np.divide(np.abs(apart), spread, where=spread > 0.0, out=np.zeros_like(apart))
         largest = np.maximum(largest, standard.max(axis=0))
-    within = 2.0 * NormalDist().cdf(float(np.quantile(largest, level))) - 1.0
+    exact = min(1.0, level * (rounds + 1) / rounds)  # of so many draws and the sample itself
+    within = 2.0 * NormalDist().cdf(float(np.quantile(largest, exact, method="higher"))) - 1.0
     return min(max(level, within), 1.0 - (1.0 - level) / pairs)

@@ -18,7 +18,7 @@ from core.metrics.suite import audit
 from core.predictions import Predictions, ScoreKind, Task
 from pages.ui.compare import cache as compare_cache
 from pages.ui.task import Work
-from tests.pages.seen import html, opened, said, table, until
+from tests.pages.seen import fine, html, opened, said, table, until
 
 HOSTILE = "<b>**x**</b> ![x](http://x/y) :red[r]"
 PAIR = "digits-fair,digits-overconfident"
@@ -258,3 +258,20 @@ def test_page_terminal_and_exports_print_the_same_numbers(page, home, tmp_path, 
         row = dict(zip(head, cells, strict=True))
         for metric in ("ece", "nll", "accuracy"):
             assert float(row[metric]) == runs[row["run"]][metric]["value"]
+
+
+def test_what_is_folded_is_drawn_for_trained_runs(page):
+    test = page(runs="digits-ce,digits-adafocal,digits-focal-3")
+    until(test, lambda: names_in_table(test))
+    assert "different answers" not in html(test)
+    said_by_way = {
+        "sweep": "ECE by loss",
+        "scatter": "ECE against Accuracy",
+        "training": "Gamma by confidence",
+        "rows": "of 500 rows get different answers",
+    }
+    for way, words in said_by_way.items():
+        test.session_state["compare.more"] = True
+        test.session_state["compare.way"] = way
+        fine(test.run())
+        assert words in html(test)

@@ -1,6 +1,6 @@
 """A metric of many runs against a setting or another metric, runs of one recipe as a band."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -10,7 +10,7 @@ from core.metrics.comparison import Compared
 from core.screens.kit.differences import COLUMNS, HEADS, HIGHER, IN_POINTS, NamedRun, value_kind
 from core.screens.kit.forms import FORMS
 from core.screens.kit.numbers import MISSING, three
-from core.screens.kit.records import Column, FigureCard, Table
+from core.screens.kit.records import Cell, Column, FigureCard, Table
 from core.screens.kit.tables import Estimate, PageColumn, ScoreTable, TableRow
 from core.screens.kit.text import safe
 from core.screens.kit.theme import Theme, axis, faded, layout
@@ -275,8 +275,11 @@ def seeds_table(
         TableRow(
             name=names[group[0]].name,
             notes=(f"and {len(group) - 1} more, by seed",),
-            cells={"run": names[group[0]].name, "seeds": len(group)}
-            | _means([runs[i] for i in group]),
+            cells={
+                "run": names[group[0]].name,
+                "seeds": len(group),
+                **_means([runs[i] for i in group]),
+            },
         )
         for group in groups
     )
@@ -294,8 +297,8 @@ def seeds_table(
     )
 
 
-def _means(runs: Sequence[Compared]) -> Mapping[str, Estimate | float | None]:
-    cells: dict[str, Estimate | float | None] = {}
+def _means(runs: Sequence[Compared]) -> dict[str, Estimate | Cell]:
+    cells: dict[str, Estimate | Cell] = {}
     for metric in COLUMNS:
         scores = [run.audit.main.metrics.get(metric) for run in runs]
         values = [score.value for score in scores if score is not None and score.value is not None]

@@ -79,7 +79,8 @@ PLAIN_FOREST = ForestWords(
 class CompareView:
     """Everything the page draws, in its order; the figures only where ranked.
 
-    `listed` are the rows of the table that were searched for.
+    `listed` are the rows of the table that were searched for, `marks` those of the runs that stand
+    out, by their ids.
     """
 
     eyebrow: str
@@ -90,6 +91,7 @@ class CompareView:
     table: ScoreTable
     listed: ScoreTable
     caption: str
+    marks: tuple[tuple[str, RunMark], ...]
 
 
 @dataclass(frozen=True)
@@ -185,6 +187,7 @@ def compare_view(
         table=table,
         listed=replace(table, rows=tuple(listed)),
         caption=caption,
+        marks=tuple((names[i].id, mark) for i, mark in pictured.marks.items()),
     )
 
 

@@ -11,7 +11,7 @@ from core.screens.kit.records import FigureCard
 from core.screens.kit.run_marks import RunMark
 from pages.ui import pieces, widgets
 
-HALF_WIDTH = 500
+HALF_WIDTH = 466
 SMALL_WIDTH = 172
 FILES = {  # label, ending, type
     "csv": ("CSV", "csv", "text/csv"),

@@ -1,0 +1,61 @@
+"""Rows that runs answer differently, as a table."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from core.arrays import Int
+from core.screens.kit.numbers import count, percent
+from core.screens.kit.records import Cell, Column, Table
+from core.screens.kit.run_marks import RunMark
+from core.studies.disagreements import Answers, disagreements
+
+LISTED = 50
+
+
+@dataclass(frozen=True)
+class DisagreementView:
+    """How many rows are answered differently, and those where runs are surest."""
+
+    title: str
+    explanation: str
+    table: Table
+
+
+def view(
+    marks: Sequence[RunMark], class_names: Sequence[str], runs: Sequence[Answers], labels: Int
+) -> DisagreementView:
+    """Return the rows on which runs disagree, the surest contradictions first.
+
+    Parameters
+    ----------
+    marks : sequence of RunMark
+        Of the runs, in their order.
+    class_names : sequence of str
+    runs : sequence of Answers
+        Of the same N rows.
+    labels : (N,) int64
+    """
+    total, rows = disagreements(runs, labels, LISTED)
+    columns = (
+        Column("row", "row", "count"),
+        Column("label", "label"),
+        *(Column(mark.letter, mark.letter) for mark in marks),
+    )
+    cells: tuple[tuple[Cell, ...], ...] = tuple(
+        (
+            one.row,
+            class_names[one.label],
+            *(
+                f"{class_names[k]}, {percent(p)}"
+                for k, p in zip(one.predicted, one.confidence, strict=True)
+            ),
+        )
+        for one in rows
+    )
+    share = percent(total / len(labels))
+    shown = f"the {len(rows)} of surest contradiction" if total > len(rows) else "surest first"
+    return DisagreementView(
+        f"{count(total)} of {count(len(labels))} rows get different answers",
+        f"{share}; {shown}" if total else "",
+        Table(columns, cells),
+    )

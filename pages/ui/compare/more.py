@@ -1,0 +1,194 @@
+"""What is folded under a comparison: settings, two metrics, seeds, training, disagreements."""
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+
+import streamlit as st
+
+from core.errors import LibraryError
+from core.library import open_library
+from core.metrics.comparison import Compared
+from core.screens.compare import disagreements as rows_view
+from core.screens.compare import sweep, training
+from core.screens.kit.differences import COLUMNS, NamedRun
+from core.screens.kit.run_marks import RunMark
+from core.screens.kit.words import LABELS
+from core.studies import settings
+from core.studies.disagreements import Answers
+from pages.ui import cache, frame, pieces, widgets
+from pages.ui.scoped import cached
+
+AT_MOST = 20_000_000  # scores that a page reads to list rows
+Runs = Sequence[cache.Run]
+WAYS = {
+    "sweep": "By setting",
+    "scatter": "Two metrics",
+    "seeds": "Seeds",
+    "training": "Training",
+    "rows": "Disagreements",
+}
+
+
+@frame.fragment
+def views(
+    runs: Runs,
+    splits: Sequence[str],
+    named: Sequence[NamedRun],
+    audited: Sequence[Compared],
+    marks: Sequence[tuple[str, RunMark]],
+    *,
+    same_rows: bool,
+) -> None:
+    """Draw the view that is chosen, once it is unfolded."""
+    more = st.expander(
+        "By setting, metric, seed, epoch and row", key="compare.more", on_change="rerun"
+    )
+    if not more.open:
+        return
+    trained = [_trained(run) for run in runs]
+    offered: dict[str, Callable[[], None]] = {"scatter": lambda: _scatter(named, audited)}
+    if settings.varied(trained):
+        offered = {"sweep": lambda: _sweep(named, audited, trained), **offered}
+    if any(len(group) > 1 for group in settings.seed_groups(trained)):
+        offered["seeds"] = lambda: _seeds(named, audited, trained)
+    curves = _curves(runs, marks)
+    if curves:
+        offered["training"] = lambda: _training(curves)
+    if same_rows:
+        offered["rows"] = lambda: _rows(runs, splits, marks)
+    with more:
+        ways = [way for way in WAYS if way in offered]
+        st.session_state.setdefault("compare.way", ways[0])
+        if st.session_state["compare.way"] not in ways:
+            st.session_state["compare.way"] = ways[0]
+        way = st.segmented_control(
+            "View",
+            ways,
+            required=True,
+            format_func=WAYS.__getitem__,
+            key="compare.way",
+            label_visibility="collapsed",
+        )
+        offered[str(way)]()
+
+
+def _metric(label: str, key: str, default: str) -> str:
+    return str(
+        st.selectbox(
+            label,
+            COLUMNS,
+            index=COLUMNS.index(default),
+            format_func=LABELS.__getitem__,
+            key=f"compare.{key}",
+            width=220,
+        )
+    )
+
+
+def _sweep(
+    named: Sequence[NamedRun],
+    audited: Sequence[Compared],
+    trained: Sequence[settings.Trained | None],
+) -> None:
+    with st.container(horizontal=True):
+        metric = _metric("Metric", "sweep.metric", "ece")
+        setting = st.selectbox(
+            "Setting",
+            settings.varied(trained),
+            format_func=sweep.setting_name,
+            key="compare.sweep.setting",
+            width=220,
+        )
+    card = sweep.sweep_card(named, audited, trained, setting, metric)
+    if card is None:
+        st.markdown("No run has both. Choose another setting or metric.")
+    else:
+        widgets.figure(card)
+
+
+def _scatter(named: Sequence[NamedRun], audited: Sequence[Compared]) -> None:
+    with st.container(horizontal=True):
+        across = _metric("Across", "scatter.x", "accuracy")
+        up = _metric("Up", "scatter.y", "ece")
+    card = sweep.scatter_card(named, audited, across, up)
+    if card is None:
+        st.markdown("No run has both metrics. Choose another.")
+    else:
+        widgets.figure(card)
+
+
+def _seeds(
+    named: Sequence[NamedRun],
+    audited: Sequence[Compared],
+    trained: Sequence[settings.Trained | None],
+) -> None:
+    table = sweep.seeds_table(named, audited, trained)
+    assert table is not None
+    widgets.title("Mean over seeds", "± standard deviation")
+    widgets.scores("Mean over seeds", table.heads, table.written())
+    widgets.save(table.file, "seeds")
+
+
+def _training(curves: Sequence[training.TrainedCurve]) -> None:
+    measures = training.measures(curves)
+    measure = st.selectbox(
+        "Measure",
+        list(measures),
+        format_func=measures.__getitem__,
+        key="compare.measure",
+        width=260,
+    )
+    pieces.draw("runs_key", [(curve.mark, curve.name) for curve in curves])
+    for card in (training.training_card(curves, measure), training.gammas_card(curves)):
+        if card is not None:
+            widgets.figure(card)
+
+
+def _rows(runs: Runs, splits: Sequence[str], marks: Sequence[tuple[str, RunMark]]) -> None:
+    chosen = [
+        (run, split, mark)
+        for run, split in zip(runs, splits, strict=True)
+        for run_id, mark in marks
+        if run_id == run.id
+    ][: training.MOST]
+    cells = sum(run.n(split) * len(run.class_names) for run, split, _ in chosen)
+    if cells > AT_MOST:
+        st.markdown("Too many scores to list rows here. Compare fewer runs.")
+        return
+    answers = [_answers(run, split) for run, split, _ in chosen]
+    known = [one for one in answers if one is not None]
+    if len(known) < len(answers) or len(known) < 2:
+        st.markdown("Runs of many labels have no single answer a row.")
+        return
+    run, split, _ = chosen[0]
+    labels = cache.predictions(run, split).labels
+    found = rows_view.view([mark for *_, mark in chosen], run.class_names, known, labels)
+    widgets.title(found.title, found.explanation)
+    if found.table.rows:
+        widgets.table(found.table, key="table.disagreements")
+        widgets.save(found.table, "disagreements")
+
+
+@cached(library=64, draft=16, keys=cache.KEYS)
+def _answers(run: cache.Run, split: str) -> Answers | None:
+    return Answers.of(cache.predictions(run, split))
+
+
+def _trained(run: cache.Run) -> settings.Trained | None:
+    return None if run.draft else settings.settings(open_library().get(run.id).config)
+
+
+def _curves(runs: Runs, marks: Sequence[tuple[str, RunMark]]) -> list[training.TrainedCurve]:
+    """Return the histories of the runs with a mark that have one, at most six."""
+    worn = dict(marks)
+    curves: list[training.TrainedCurve] = []
+    library = open_library()
+    for run in runs:
+        entry = None if run.draft or run.id not in worn else library.get(run.id).history
+        if entry is None or entry.file is None or len(curves) == training.MOST:
+            continue
+        with suppress(LibraryError):  # damaged: the others are drawn
+            bins = library.bins(run.id) if entry.bins else None
+            history = library.history(run.id)
+            curves.append(training.TrainedCurve(run.name, worn[run.id], history, bins))
+    return curves

@@ -1,0 +1,105 @@
+"""What is folded under a comparison: settings, seeds, training and rows that differ."""
+
+import numpy as np
+import pytest
+
+from core.histories import History
+from core.metrics.comparison import compared
+from core.predictions import Predictions, ScoreKind, Task
+from core.screens.compare import disagreements as rows_view
+from core.screens.compare.sweep import scatter_card, seeds_table, sweep_card
+from core.screens.compare.training import TrainedCurve, measures, training_card
+from core.screens.kit.differences import NamedRun
+from core.screens.kit.run_marks import marks
+from core.studies.disagreements import Answers, disagreements
+from core.studies.settings import seed_groups, settings, summary, varied
+
+RECIPES = ((1.0, 0), (1.0, 1), (2.0, 0), (2.0, 1), (3.0, 0))  # gamma and seed
+
+
+def config(gamma, seed):
+    loss = {"name": "focal", "gamma": gamma}
+    return {"name": f"run {seed}", "loss": loss, "epochs": 3, "seed": seed, "clip_norm": None}
+
+
+TRAINED = [settings(config(*recipe)) for recipe in RECIPES]
+
+
+@pytest.fixture(scope="module")
+def runs():
+    rng = np.random.default_rng(0)
+    logits, labels = rng.normal(size=(90, 3)), rng.integers(0, 3, 90)
+    return [
+        compared(Predictions(Task.MULTICLASS, ScoreKind.LOGITS, scale * logits, labels))
+        for scale in (1.0, 1.4, 2.0, 2.2, 3.0)
+    ]
+
+
+def named(n=5):
+    return [NamedRun(f"id{i}", f"<b>{i}", "test", "d") for i in range(n)]
+
+
+def test_runs_that_differ_in_their_seed_alone_are_a_group():
+    assert seed_groups(TRAINED) == ((0, 1), (2, 3), (4,))
+    assert seed_groups([None, TRAINED[0], None]) == ((0,), (1,), (2,))
+    assert varied(TRAINED) == ("loss.gamma",)
+    assert settings({"model": "x"}) is None
+    assert (summary([1.0, 2.0, 6.0]).mean, summary([1.0, 3.0]).spread) == (3.0, 2**0.5)
+    assert summary([1.0]).spread is None
+
+
+def test_a_sweep_draws_means_over_seeds_and_their_spread(runs):
+    card = sweep_card(named(), runs, TRAINED, "loss.gamma", "ece")
+    errors = [run.audit.main.metrics["ece"].value for run in runs]
+    assert [row[1:4] for row in card.table.rows] == [
+        (1.0, 2, pytest.approx(np.mean(errors[:2]))),
+        (2.0, 2, pytest.approx(np.mean(errors[2:4]))),
+        (3.0, 1, pytest.approx(errors[4])),
+    ]
+    assert card.table.rows[0][4] == pytest.approx(np.std(errors[:2], ddof=1))
+    assert card.table.rows[2][4] is None
+    (line,) = card.figure("light").data  # one recipe but for gamma; one of it has no spread
+    np.testing.assert_allclose(line.y, [100 * row[3] for row in card.table.rows])
+    assert "<b>0" not in " ".join(line.hovertext)
+    banded = sweep_card(named(4), runs[:4], TRAINED[:4], "loss.gamma", "ece").figure("dark")
+    assert [trace.fill for trace in banded.data] == ["toself", None]
+    assert sweep_card(named(), runs, [None] * 5, "loss.gamma", "ece") is None
+
+
+def test_seeds_are_a_table_and_two_metrics_a_dot_a_run(runs):
+    table = seeds_table(named(), runs, TRAINED)
+    assert [row.cells["seeds"] for row in table.rows] == [2, 2]
+    nlls = [run.audit.main.metrics["nll"].value for run in runs[:2]]
+    assert table.rows[0].cells["nll"].value == pytest.approx(np.mean(nlls))
+    assert table.rows[0].cells["nll_sd"] == pytest.approx(np.std(nlls, ddof=1))
+    assert seeds_table(named(), runs, [None] * 5) is None
+    card = scatter_card(named(), runs, "accuracy", "nll")
+    dots = card.figure("light").data[0]
+    assert list(dots.y) == [run.audit.main.metrics["nll"].value for run in runs]
+    assert list(dots.x) == [100 * run.audit.main.metrics["accuracy"].value for run in runs]
+
+
+def test_training_stands_beside_validation():
+    metric = ("val_ece", "train_ece", "lr") * 2
+    history = History(np.repeat([0, 1], 3), metric, np.arange(6) / 10)
+    curves = [TrainedCurve("one", mark, history, None) for mark in marks(["a", "b"])]
+    assert measures(curves) == {"ece": "ECE", "lr": "Learning rate"}
+    card = training_card(curves, "ece")
+    found = [(trace.line.dash, tuple(trace.y)) for trace in card.figure("light").data]
+    assert found == [("solid", (0.0, 0.3)), ("dot", (0.1, 0.4))] * 2
+    assert training_card(curves, "nll") is None
+
+
+def test_the_surest_contradictions_come_first():
+    runs = [
+        Answers(np.array([0, 1, 0, 0]), np.array([0.9, 0.6, 0.5, 0.99])),
+        Answers(np.array([0, 0, 1, 1]), np.array([0.9, 0.7, 0.8, 0.55])),
+    ]
+    labels = np.array([0, 0, 1, 1])
+    total, rows = disagreements(runs, labels, 2)
+    assert total == 3
+    assert [row.row for row in rows] == [1, 3]  # contradicted with 0.6 and 0.55; row 2 with 0.5
+    assert (rows[1].label, rows[1].predicted) == (1, (0, 1))
+    found = rows_view.view(marks(["a", "b"]), ("cat", "dog"), runs, labels)
+    assert found.title == "3 of 4 rows get different answers"
+    assert found.table.rows[0] == (1, "cat", "dog, 60.0\u202f%", "cat, 70.0\u202f%")
