@@ -24,5 +24,5 @@ def test_labels_are_counted_by_verdict_and_listed_the_worst_first(make_audit, ma
     )
     assert view.order == (3, 1, 0, 2, 4)
     assert [row[0] for row in view.table.rows] == [f"label {i}" for i in view.order]
-    assert [row[-1] for row in view.table.rows][:2] == ["mixed", "over confident"]
+    assert [row[-1] for row in view.table.rows][:2] == ["mixed", "over-confident"]
     assert "1 expected too often," in labels_view(audit, "test", plain=True).sentence.text
