@@ -5,7 +5,6 @@ from functools import partial
 from core.arrays import Float
 from core.metrics.macro import corrected_codes
 from core.metrics.records import ClassRow, Gap, Score, TargetAudit
-from core.metrics.verdict_codes import VerdictCode
 from core.screens.kit.bin_marks import shares
 from core.screens.kit.numbers import count, percent, points, span, three
 from core.screens.kit.records import Cell, Column, FigureCard, Table
@@ -81,7 +80,7 @@ def label_table(labels: tuple[TargetAudit, ...]) -> Table:
                 None if ece is None else ece.value,
                 None if floor is None else floor.q95,
                 None if auroc is None else auroc.value,
-                VerdictCode(code).words,
+                code.words,
             )
         )
     return Table(LABEL_COLUMNS, tuple(cells))
