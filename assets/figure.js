@@ -46,7 +46,8 @@ export default async function ({ data, parentElement, setStateValue }) {
   const Plotly = await plotly(data.bundle);
   if (box.call !== call) return undefined; // a later call draws
   const click = data.select ? { clickmode: "event+select", hovermode: "closest" } : {};
-  const sized = { ...layout, ...click, dragmode: false, ...size(box, layout, data.least) };
+  const modebar = { bgcolor: "rgba(0,0,0,0)", color: "#808896", activecolor: "#808896" };
+  const sized = { ...layout, ...click, modebar, dragmode: false, ...size(box, layout, data.least) };
   await Plotly.react(plot, traces, sized, data.config);
   if (!box.watching) watch(box, plot);
   return () => {

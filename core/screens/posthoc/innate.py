@@ -111,4 +111,4 @@ def summary(runs: Mapping[str, InnateCalibration]) -> str:
             "chance."
         )
     listed = ", ".join(f"“{name}”" for name in near)
-    return f"T is near 1 for {listed}: calibrated by training, as far as one knob can tell."
+    return f"T is near 1 for {listed}: calibrated by training, as far as a temperature can tell."

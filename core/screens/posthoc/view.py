@@ -67,9 +67,9 @@ PLAIN_COLUMNS = (
 PLAIN_TITLES = {False: "As it is", True: "Corrected"}
 PLAIN_CAPTION = (
     "Small type: where the number would lie on other images of the same kind, 95 times in 100. "
-    "Chance: what a model that keeps its word would still seem off by on so many images."
+    "Chance: how far off a well calibrated model could look on as many images."
 )
-ELSEWHERE = "The corrections were fitted on other images; the best of them was picked on these."
+ELSEWHERE = "The corrections were fitted on other images. The best of them was picked on these."
 SAME_ROWS = "Fitted and judged on the same rows, which flatters every correction. "
 SAME = (
     "The corrections were fitted on the same images that are counted here: on new ones they would "

@@ -29,14 +29,14 @@ NAMES = {
     "beta": "Beta",
 }
 MEANINGS = {
-    "ts": "One knob that makes the model more or less sure of everything; it never changes the "
+    "ts": "One number makes the model more or less sure of everything. It never changes the "
     "answers.",
-    "focal_map": "What a model trained with focal loss would have to be passed through; one "
-    "number, γ; 0 changes nothing. It never changes the answers.",
+    "focal_map": "Undoes what focal loss does to confidence, by one number γ. Nothing at 0. It "
+    "never changes the answers.",
     "focal_ts": "Temperature first, then the focal map: two numbers. It never changes the answers.",
     "ets": "A mixture of the scaled scores, the scores as read, and equal shares. It never changes "
     "the answers.",
-    "vector": "Each class has a knob and a shift of its own. Answers can change.",
+    "vector": "Each class has a scale and a shift of its own. Answers can change.",
     "matrix": "Every class's score may draw on all others; held small off the diagonal. Needs many "
     "rows; answers can change.",
     "dirichlet": "As matrix scaling, on log-probabilities. Needs many rows; answers can change.",
@@ -90,7 +90,7 @@ def sentence(
             )
         ),
         Phrase(explained(judged[best], "; chance alone explains up to {}")),
-        Phrase(f" (difference {value}; {interval})", "quiet"),
+        Phrase(f" (difference {value}; {interval})"),
         Phrase("." if not judged[best].changed else f", but {_changes(judged[best])}."),
     )
     others = _others(best, judged, names)

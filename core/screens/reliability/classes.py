@@ -3,7 +3,6 @@
 from functools import partial
 
 from core.arrays import Float
-from core.defaults import FALSE_ALARMS
 from core.metrics.macro import corrected_codes
 from core.metrics.records import ClassRow, Gap, Score, TargetAudit
 from core.screens.kit.bin_marks import shares
@@ -81,7 +80,7 @@ def label_table(labels: tuple[TargetAudit, ...]) -> Table:
                 None if ece is None else ece.value,
                 None if floor is None else floor.q95,
                 None if auroc is None else auroc.value,
-                code.replace("_", " "),
+                code.words,
             )
         )
     return Table(LABEL_COLUMNS, tuple(cells))
@@ -139,10 +138,7 @@ def _looks(classes: int) -> str:
     """Return what colour means, and how many intervals leave 0 out by chance."""
     if classes == 1:
         return "coloured beyond chance"
-    return (
-        f"coloured beyond chance among {count(classes)} classes (Holm); of a perfect model, "
-        f"{FALSE_ALARMS * classes:.3g} intervals would leave 0 out by themselves"
-    )
+    return f"coloured beyond chance among {count(classes)} classes (Holm)"
 
 
 def _reading(row: ClassRow) -> str:

@@ -226,8 +226,8 @@ def _second(groups: tuple[Group, ...]) -> str:
     if group is None:
         return ""
     return (
-        "What cannot be taken at face value is the certainty it attaches to its answers, most of "
-        f"all where it is “{group.name.lower()}” ({group.range} in 100)."
+        "Least reliable is its certainty where it is "
+        f"“{group.name.lower()}” ({group.range} in 100)."
     )
 
 
@@ -252,7 +252,7 @@ def _answer_icons(group: Group) -> Icons:
         low=low,
         high=high,
         tone="quiet" if group.tone == "few" else group.tone,
-        promised_text=f"If its word were good, about {promised} of these 100 would be wrong.",
+        promised_text=f"If that were right, about {promised} of these 100 would be wrong.",
         observed_text=f"In this test {observed} of 100 were wrong ({low} to {high}).",
     )
 
@@ -270,7 +270,7 @@ def _presence_icons(group: Group) -> Icons:
         low=low,
         high=high,
         tone="quiet" if group.tone == "few" else group.tone,
-        promised_text=f"If its word were good, it would be there in about {promised} of these 100.",
+        promised_text=f"If that were right, it would be there in about {promised} of these 100.",
         observed_text=f"In this test it was there in {observed} of 100 ({low} to {high}).",
     )
 
@@ -289,29 +289,27 @@ def _limits(audit: Audit) -> Advice:
         )
     return Advice(
         "What this does not say",
-        f"It holds for pictures like {n}.{alike} Pictures of another kind, from another source or "
-        "damaged ones were not tested here. It is an average over many pictures and not the "
-        "chance that one particular answer is right.",
+        f"It holds for pictures like {n}.{alike} Other kinds, other sources and damaged pictures "
+        "were not tested. It is an average, not the chance that one answer is right.",
     )
 
 
 def _helps(target: TargetAudit) -> Advice:
     advice = {
         VerdictCode.OVER_CONFIDENT: (
-            "One knob, set on pictures kept aside, makes the model less sure of everything and "
-            "changes none of its answers."
+            "One correction, fitted on other pictures, makes the model less sure and changes none "
+            "of its answers."
         ),
         VerdictCode.UNDER_CONFIDENT: (
-            "One knob, set on pictures kept aside, makes the model surer of everything and "
-            "changes none of its answers."
+            "One correction, fitted on other pictures, makes the model surer and changes none of "
+            "its answers."
         ),
         VerdictCode.MIXED: (
-            "One knob for everything may not be enough. Compare several corrections on pictures "
-            "kept aside."
+            "One correction for everything may not be enough. Compare several on other pictures."
         ),
-        VerdictCode.SOUND: "Nothing needs to be done. Look again when the pictures change.",
+        VerdictCode.SOUND: "Nothing needs to be done. Check again when the pictures change.",
         VerdictCode.COULD_BE_CHANCE: (
-            "More pictures with known answers: on this many, a perfect model could look the same."
+            "More pictures with known answers. On this many, a perfect model could look the same."
         ),
     }[target.verdict.code]
     return Advice("What helps", advice)

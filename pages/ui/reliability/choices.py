@@ -9,7 +9,7 @@ from core.predictions import Task
 from pages.ui import cache, controls, state
 
 RULES = {BinRule.EQUAL_WIDTH.value: "Equal width", BinRule.EQUAL_MASS.value: "Equal mass"}
-SCALES = {"auto": "Auto counts", "linear": "Linear", "log": "Log"}
+SCALES = {"auto": "Auto scale", "linear": "Linear", "log": "Log"}
 ANSWERS, ALL = "answers", "all"
 
 

@@ -87,7 +87,7 @@ CLAIMED = (
         "an interval of the gap that leaves 0 out",
     ),
     Claimed(
-        "What cannot be taken at face value",
+        "Least reliable is its certainty",
         "Reliability, plain words",
         "core.screens.reliability.plain:_second",
         "the verdict detects, and an exact interval divided among the groups",
@@ -343,7 +343,7 @@ CLAIMED = (
         "each dot by its own interval; how many would be coloured by chance stands beside them",
     ),
     Claimed(
-        "calibrated by training, as far as one knob can tell",
+        "calibrated by training, as far as a temperature can tell",
         "Post-hoc, several runs",
         "core.screens.posthoc.innate:summary",
         "T is within a tenth of 1: a tolerance, not a test",

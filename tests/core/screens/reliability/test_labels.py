@@ -2,11 +2,18 @@
 
 from dataclasses import replace
 
+from core.metrics.verdict_codes import VerdictCode
 from core.screens.reliability.labels import labels_view
 
 
 def test_labels_are_counted_by_verdict_and_listed_the_worst_first(make_audit, make_target):
-    codes = ("sound", "over_confident", "could_be_chance", "mixed", "over_confident")
+    codes = (
+        VerdictCode.SOUND,
+        VerdictCode.OVER_CONFIDENT,
+        VerdictCode.COULD_BE_CHANCE,
+        VerdictCode.MIXED,
+        VerdictCode.OVER_CONFIDENT,
+    )
     p_values = (0.5, 0.0001, 0.3, 0.0001, 0.04)  # the last does not survive looking at five
     labels = tuple(
         replace(target, name=f"label {i}", verdict=replace(target.verdict, p_value=p))
@@ -24,5 +31,5 @@ def test_labels_are_counted_by_verdict_and_listed_the_worst_first(make_audit, ma
     )
     assert view.order == (3, 1, 0, 2, 4)
     assert [row[0] for row in view.table.rows] == [f"label {i}" for i in view.order]
-    assert [row[-1] for row in view.table.rows][:2] == ["mixed", "over confident"]
+    assert [row[-1] for row in view.table.rows][:2] == ["mixed", "over-confident"]
     assert "1 expected too often," in labels_view(audit, "test", plain=True).sentence.text

@@ -49,7 +49,7 @@ def test_icons_show_the_group_that_keeps_its_promise_least(make_audit, make_targ
     assert (icons.promised, icons.observed, icons.tone) == (10, 40, "over")
     assert (icons.low, icons.high) == (35, 45)  # Wilson for 240 of 400: 0.551 to 0.647
     assert icons.observed_text == "In this test 40 of 100 were wrong (35 to 45)."
-    assert "most of all where it is “sure”" in view.sentence.second
+    assert "where it is “sure”" in view.sentence.second
     assert [(swatch.tone, swatch.shape) for swatch in view.key] == [("ink", "bar"), ("over", "dot")]
 
 
