@@ -157,8 +157,13 @@ _ROOMS_LOCK: Final = Lock()
 @st.cache_resource(scope="session", show_spinner=False, on_release=SessionResources.close)
 def room() -> SessionResources:
     """Return what the session holds; Streamlit closes it at the end."""
+    return entered(st.context.cookies.get(_cookie(), ""))
+
+
+def entered(secret: str) -> SessionResources:
+    """Return what a new session holds, of a browser whose cookie is that secret."""
     with _ROOMS_LOCK:
-        browser = _ROOMS.get(st.context.cookies.get(_cookie(), ""))
+        browser = _ROOMS.get(secret)
         if browser is None:  # a secret that is not ours is never taken over
             browser = BrowserRoom(secrets.token_urlsafe(32), scratch.make("session"))
             _ROOMS[browser.secret] = browser

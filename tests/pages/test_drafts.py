@@ -6,24 +6,10 @@ from core.readers.predictions.result import ReadResult
 from pages.ui import session
 
 
-class Context:
-    """What Streamlit knows of a browser."""
-
-    def __init__(self, cookies):
-        self.cookies = cookies
-
-
-@pytest.fixture
-def enter(monkeypatch, tmp_path):
-    """Return a function that begins a session of a browser with these cookies."""
+@pytest.fixture(autouse=True)
+def _alone(monkeypatch):
+    """Let no other browser be there."""
     monkeypatch.setattr(session, "_ROOMS", {})
-    monkeypatch.setenv("TMPDIR", str(tmp_path))
-
-    def entered(**cookies: str) -> session.SessionResources:
-        monkeypatch.setattr(session.st, "context", Context(cookies))
-        return session.room.__wrapped__()
-
-    return entered
 
 
 def drafted(resources):
@@ -32,18 +18,18 @@ def drafted(resources):
     return resources
 
 
-def test_who_holds_the_secret_finds_the_drafts_and_nobody_else(enter):
-    first = drafted(enter())
-    name, secret = session._cookie(), first.browser.secret
+def test_who_holds_the_secret_finds_the_drafts_and_nobody_else():
+    first = drafted(session.entered(""))
+    secret = first.browser.secret
     assert len(secret) >= 43  # 32 random bytes
-    assert enter(**{name: secret}).browser is first.browser
+    assert session.entered(secret).browser is first.browser
     for other in ("", "draft-1", secret[:-1]):
-        theirs = enter(**{name: other}).browser
+        theirs = session.entered(other).browser
         assert not theirs.drafts
         assert theirs.secret != other  # nobody chooses a secret
 
 
-def test_a_draft_waits_for_its_browser_and_then_goes_with_its_bytes(enter, monkeypatch):
+def test_a_draft_waits_for_its_browser_and_then_goes_with_its_bytes(monkeypatch):
     waiting = []
 
     class Waits:
@@ -54,10 +40,9 @@ def test_a_draft_waits_for_its_browser_and_then_goes_with_its_bytes(enter, monke
             """Nothing; the test ends the wait."""
 
     monkeypatch.setattr(session, "Timer", Waits)
-    first = drafted(enter())
-    cookie = {session._cookie(): first.browser.secret}
+    first = drafted(session.entered(""))
     first.close()
-    again = enter(**cookie)
+    again = session.entered(first.browser.secret)
     assert again.browser.drafts
     (function, given) = waiting.pop()
     function(*given)
@@ -66,11 +51,11 @@ def test_a_draft_waits_for_its_browser_and_then_goes_with_its_bytes(enter, monke
     (function, given) = waiting.pop()
     function(*given)
     assert not again.folder.exists()
-    assert not enter(**cookie).browser.drafts
+    assert not session.entered(first.browser.secret).browser.drafts
 
 
-def test_without_drafts_nothing_waits(enter):
-    empty = enter()
+def test_without_drafts_nothing_waits():
+    empty = session.entered("")
     empty.close()
     assert not empty.folder.exists()
     assert not session._ROOMS
