@@ -5,6 +5,7 @@ a cookie with a secret tells that browser when its page is loaded anew, and no l
 holds the secret. The bytes go with the browser's last session.
 """
 
+import atexit
 import gc
 import logging
 import secrets
@@ -15,7 +16,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from threading import Event, Lock, Thread
+from threading import Event, Lock, Thread, Timer
 from typing import Final, TypeVar
 
 import streamlit as st
@@ -27,6 +28,7 @@ from core.readers.sandbox import scratch
 from pages.ui import demo
 
 JOBS_S: Final = 5.0  # how often jobs are looked after
+LINGER_S: Final = 60.0  # how long drafts wait for their browser to come back
 DRAFT: Final = "draft-"  # how ids of drafts begin
 LOG: Final = logging.getLogger("candor")
 Answer = TypeVar("Answer")
@@ -98,7 +100,7 @@ class BrowserRoom:
     drafts : dict
         By id.
     n_sessions : int
-        How many are there; the last one takes the folder along.
+        How many are there; a minute after the last one the folder goes.
     """
 
     secret: str
@@ -125,11 +127,27 @@ class SessionResources:
             cancel.set()
         with _ROOMS_LOCK:
             self.browser.n_sessions -= 1
-            last = self.browser.n_sessions == 0
-            if last:
-                del _ROOMS[self.browser.secret]
-        if last:
-            scratch.remove(self.folder)
+        if self.browser.drafts:  # a page that is loaded anew closes its session first
+            timer = Timer(LINGER_S, _vacate, (self.browser,))
+            timer.daemon = True
+            timer.start()
+        else:
+            _vacate(self.browser)
+
+
+def _vacate(browser: BrowserRoom) -> None:
+    """Remove the bytes of a browser, unless it is back."""
+    with _ROOMS_LOCK:
+        gone = browser.n_sessions == 0 and _ROOMS.pop(browser.secret, None) is not None
+    if gone:
+        scratch.remove(browser.folder)
+
+
+@atexit.register
+def _vacate_all() -> None:
+    """Remove the bytes of browsers that are waited for when the server ends."""
+    for browser in tuple(_ROOMS.values()):
+        scratch.remove(browser.folder)
 
 
 _ROOMS: Final[dict[str, BrowserRoom]] = {}
@@ -139,8 +157,13 @@ _ROOMS_LOCK: Final = Lock()
 @st.cache_resource(scope="session", show_spinner=False, on_release=SessionResources.close)
 def room() -> SessionResources:
     """Return what the session holds; Streamlit closes it at the end."""
+    return entered(st.context.cookies.get(_cookie(), ""))
+
+
+def entered(secret: str) -> SessionResources:
+    """Return what a new session holds, of a browser whose cookie is that secret."""
     with _ROOMS_LOCK:
-        browser = _ROOMS.get(st.context.cookies.get(_cookie(), ""))
+        browser = _ROOMS.get(secret)
         if browser is None:  # a secret that is not ours is never taken over
             browser = BrowserRoom(secrets.token_urlsafe(32), scratch.make("session"))
             _ROOMS[browser.secret] = browser

@@ -63,7 +63,6 @@ def current_run() -> cache.Run | None:
         st.session_state["app.run"] = run_id
         return cache.find(run_id)
     if draft_id and draft_id not in session.drafts():
-        st.query_params.pop(DRAFT)
         raise LibraryError(
             "RUN_UNKNOWN",
             "This draft is not here",

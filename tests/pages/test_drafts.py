@@ -1,0 +1,61 @@
+"""Drafts outlive the session that read them, for the browser that holds the secret."""
+
+import pytest
+
+from core.readers.predictions.result import ReadResult
+from pages.ui import session
+
+
+@pytest.fixture(autouse=True)
+def _alone(monkeypatch):
+    """Let no other browser be there."""
+    monkeypatch.setattr(session, "_ROOMS", {})
+
+
+def drafted(resources):
+    draft = session.Draft("draft-1", "a", "a.npz", ReadResult.__new__(ReadResult))
+    resources.browser.drafts[draft.id] = draft
+    return resources
+
+
+def test_who_holds_the_secret_finds_the_drafts_and_nobody_else():
+    first = drafted(session.entered(""))
+    secret = first.browser.secret
+    assert len(secret) >= 43  # 32 random bytes
+    assert session.entered(secret).browser is first.browser
+    for other in ("", "draft-1", secret[:-1]):
+        theirs = session.entered(other).browser
+        assert not theirs.drafts
+        assert theirs.secret != other  # nobody chooses a secret
+
+
+def test_a_draft_waits_for_its_browser_and_then_goes_with_its_bytes(monkeypatch):
+    waiting = []
+
+    class Waits:
+        def __init__(self, seconds, function, given):
+            waiting.append((function, given))
+
+        def start(self):
+            """Nothing; the test ends the wait."""
+
+    monkeypatch.setattr(session, "Timer", Waits)
+    first = drafted(session.entered(""))
+    first.close()
+    again = session.entered(first.browser.secret)
+    assert again.browser.drafts
+    (function, given) = waiting.pop()
+    function(*given)
+    assert again.folder.is_dir()  # it came back
+    again.close()
+    (function, given) = waiting.pop()
+    function(*given)
+    assert not again.folder.exists()
+    assert not session.entered(first.browser.secret).browser.drafts
+
+
+def test_without_drafts_nothing_waits():
+    empty = session.entered("")
+    empty.close()
+    assert not empty.folder.exists()
+    assert not session._ROOMS
