@@ -99,8 +99,8 @@ def compare_lines(report: Json) -> list[str]:
         lines.append(f"  {difference['a']}: {difference['value']:+.4f} ({ends}){tie}")
     if len(report["runs"]) > 2:
         best = report["best"].get(metric)
-        ahead = f"{best}, ahead of every other run" if best else "none is ahead of every other run"
-        lines.append(f"best: {ahead}, beyond chance")
+        ahead = f"{best}, ahead of all others beyond chance" if best else "a tie"
+        lines.append(f"best: {ahead}")
     return lines
 
 
