@@ -101,15 +101,15 @@ def _parser() -> Parser:
     verbs = parser.add_subparsers(required=True, metavar="COMMAND", parser_class=Parser)
     _add_audit(verbs.add_parser("audit", help="audit a file of scores and labels"))
     _add_compare(verbs.add_parser("compare", help="compare files on the same labelled rows"))
-    calibrate.add_calibrate(verbs.add_parser("calibrate", help="fit calibrators, and judge them"))
+    calibrate.add_calibrate(verbs.add_parser("calibrate", help="fit calibrators and judge them"))
     calibrate.add_apply(verbs.add_parser("apply", help="apply a saved calibrator to a file"))
-    ood.add_ood(verbs.add_parser("ood", help="tell inputs a model never saw by its scores"))
+    ood.add_ood(verbs.add_parser("ood", help="measure how well scores detect unfamiliar inputs"))
     report.add_report(verbs.add_parser("report", help="write a report of runs or files"))
-    verify.add_verify(verbs.add_parser("verify", help="hold a report against its files"))
+    verify.add_verify(verbs.add_parser("verify", help="check a report against its files"))
     runs.add_runs(verbs.add_parser("runs", help="list and keep runs of the library"))
     train.add_train(verbs.add_parser("train", help="train a model in the background"))
-    evaluate.add_evaluate(verbs.add_parser("evaluate", help="see what a checkpoint says of images"))
-    gradcam.add_gradcam(verbs.add_parser("gradcam", help="see where on a film a score comes from"))
+    evaluate.add_evaluate(verbs.add_parser("evaluate", help="run a checkpoint on images"))
+    gradcam.add_gradcam(verbs.add_parser("gradcam", help="draw where on a film a score comes from"))
     jobs.add_jobs(verbs.add_parser("jobs", help="list, stop and resume trainings"))
     train.add_samples(verbs.add_parser("samples", help="build the sample runs"))
     return parser
@@ -188,7 +188,9 @@ def _print_audit(report: Json) -> None:
 
 def _add_compare(verb: Parser) -> None:
     verb.set_defaults(run=_compare)
-    verb.add_argument("files", type=Path, nargs="+", metavar="FILE", help="the first is reference")
+    verb.add_argument(
+        "files", type=Path, nargs="+", metavar="FILE", help="the first is the reference"
+    )
     add_reading(verb)
     verb.add_argument("--metric", default="ece", metavar="ece")
     verb.add_argument("--json", metavar="OUT|-")

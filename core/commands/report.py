@@ -90,7 +90,7 @@ def _format(arguments: argparse.Namespace) -> str:
         return str(arguments.format)
     suffix = "" if arguments.out is None else arguments.out.suffix.lower()
     if suffix not in FORMATS:
-        what = "the report has no format"
+        what = "The report has no format"
         raise UsageError("OUTPUT", what, "name a file ending in .html, .md or .json, or --format")
     return FORMATS[suffix]
 

@@ -50,7 +50,7 @@ class ReportRequest:
             raise UsageError("SETTING", what, f"report 1 to {MOST_RUNS}")
         unknown = [key for key in self.sections if key not in sections.SECTIONS]
         if unknown or not self.sections:
-            what = f"there is no section {unknown[0]!r}" if unknown else "no section was chosen"
+            what = f"There is no section {unknown[0]!r}" if unknown else "No section was chosen"
             raise UsageError("SETTING", what, f"use {', '.join(sections.SECTIONS)}")
 
 

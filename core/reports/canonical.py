@@ -90,8 +90,10 @@ def parsed(data: bytes) -> Json:
         value = json.loads(data.decode("utf-8"))
         again = canonical(value).encode("utf-8")
     except (ValueError, RecursionError, UnicodeError) as error:
-        raise Refused("REPORT", "it is no JSON", "take the report as it was written") from error
+        raise Refused(
+            "REPORT", "The report is not JSON", "use the report as it was written"
+        ) from error
     if again != data:
-        what = "its bytes are not in the canonical form"
-        raise Refused("REPORT", what, "take the report as it was written")
+        what = "The bytes of the report are not in the canonical form"
+        raise Refused("REPORT", what, "use the report as it was written")
     return value

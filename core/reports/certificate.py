@@ -69,7 +69,7 @@ def opened(path: Path) -> StatedReport:
         REPORT: it is too large, no canonical JSON, no report, or not what its certificate says.
     """
     if path.stat().st_size > MOST_BYTES:
-        raise _refused("it is too large for a report")
+        raise _refused("The report is larger than 64 MiB")
     return stated(path.read_bytes())
 
 
@@ -77,14 +77,14 @@ def stated(data: bytes) -> StatedReport:
     """Return the report in these bytes; as `opened`."""
     content = canonical.parsed(data)
     if not isinstance(content, dict) or content.get("format") != FORMAT:
-        raise _refused("it is not a report of this version")
+        raise _refused("The file is not a report of this version of Candor")
     try:
         certificate = content[CERTIFICATE]
         rest = {key: value for key, value in certificate.items() if key != DIGEST}
         if canonical.digest(content | {CERTIFICATE: rest}) != certificate[DIGEST]:
-            raise _refused("its content does not have the digest of its certificate")
+            raise _refused("The content of the report does not match its certificate")
         if certified({k: v for k, v in content.items() if k != CERTIFICATE}) != content:
-            raise _refused("its certificate is of other rows, splits, settings or code")
+            raise _refused("The certificate names other rows, splits, settings or code")
         return StatedReport(
             content=content,
             runs=_runs(content["runs"]),
@@ -93,7 +93,7 @@ def stated(data: bytes) -> StatedReport:
             config=codec.read(AuditConfig, content["settings"], "settings"),
         )
     except (KeyError, TypeError, ValueError, AttributeError, UsageError) as error:
-        raise _refused("something is missing in it, or of another kind") from error
+        raise _refused("Something in the report is missing or of the wrong type") from error
 
 
 def _runs(runs: object) -> tuple[StatedRun, ...]:
@@ -114,7 +114,7 @@ def _text(value: object) -> str:
 
 
 def _refused(what: str) -> Refused:
-    return Refused("REPORT", what, "take the report as it was written")
+    return Refused("REPORT", what, "use the report as it was written")
 
 
 def differences(stated_content: Mapping[str, Any], again: Mapping[str, Any]) -> list[str]:

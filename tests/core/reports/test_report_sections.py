@@ -1,0 +1,65 @@
+"""Every section of a report is made and every figure of it drawn, for each kind of answers."""
+
+import re
+
+import numpy as np
+import pytest
+
+from core.configs import AuditConfig
+from core.predictions import Predictions, ScoreKind, Task
+from core.reports import build
+from core.reports.document import Edition
+from core.studies.report import ReportedRun
+
+N = 300
+
+
+def several():
+    rng = np.random.default_rng(0)
+    labels = rng.integers(0, 3, N)
+    logits = rng.normal(size=(N, 3)) + 2 * np.eye(3)[labels]
+    strangers = rng.normal(size=(200, 3))
+    return (
+        Predictions(Task.MULTICLASS, ScoreKind.LOGITS, logits, labels),
+        {
+            "svhn": Predictions(
+                Task.MULTICLASS, ScoreKind.LOGITS, strangers, np.full(200, -1), labelled=False
+            )
+        },
+    )
+
+
+def one_finding():
+    rng = np.random.default_rng(1)
+    p = rng.random(N)
+    labels = (rng.random(N) < p).astype(np.int64)
+    names = ("no", "effusion")
+    return Predictions(Task.BINARY, ScoreKind.SIGMOID, p, labels, class_names=names), {}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("edition", [Edition.TECHNICAL, Edition.PLAIN])
+@pytest.mark.parametrize(
+    ("made", "words"),
+    [(several, ["svhn", "Post-hoc|Correcting"]), (one_finding, ["effusion", "TRIPOD"])],
+)
+def test_every_section_is_written_and_every_figure_drawn(made, words, edition):
+    rows, outside = made()
+    run = ReportedRun(
+        name="m",
+        file="m.npz",
+        file_digest="ab" * 16,
+        split="test",
+        splits={"test": rows},
+        sizes={"test": N},
+        outside=outside,
+        task=rows.task,
+        names=rows.class_names,
+    )
+    request = build.ReportRequest(runs=(run,), edition=edition, config=AuditConfig(n_resamples=20))
+    files = build.report_files(request)
+    for word in words:
+        assert re.search(word, files.html, re.IGNORECASE), word
+        assert re.search(word, files.markdown, re.IGNORECASE), word
+    assert files.html.count("<svg") == files.html.count("<figure ") >= 3
+    assert not re.search(r'="[^"]*\b(nan|inf)\b', files.html)
