@@ -35,8 +35,8 @@ PLAIN_TITLE: Final = (
     '<h1 class="c-sentence">Show a model images, and keep how sure it says it is of each.</h1>'
 )
 PLAIN: Final = (
-    "Give a trained model. It is shown images, also damaged or strange ones, and its answers are "
-    "kept: then you see how far what it says can be trusted."
+    "Give a trained model. It is shown images, also damaged or unfamiliar ones, and its answers "
+    "are kept: then you see how far what it says can be trusted."
 )
 
 
