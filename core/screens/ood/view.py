@@ -149,8 +149,8 @@ def ood_view(  # noqa: PLR0913  each is a separate part of the page
         f"{scoring}; {POSITIVE}; file digest {named.digest[:8]}."
     )
     return OodView(
-        eyebrow=f"Out of distribution · {named.name} · {count(separation.n_in)} images of "
-        f"{named.split} against {count(separation.n_out)} of {name.label} · {POSITIVE}",
+        eyebrow=f"Out of distribution · {named.name} · {named.split} against {name.label} · "
+        f"{POSITIVE}",
         sentence=sentence(name, curve.judged, counts, None if plain else auroc, effects),
         numbers=tuple(_tile(curve.judged.numbers[key]) for key in curve.judged.numbers),
         roc=_roc_card(curves, counts, scoring, caption),
