@@ -100,7 +100,7 @@ class Field:
     @property
     def type_words(self) -> str:
         """The types it may have, as a remedy says them."""
-        return " or ".join(WORDS[kind] for kind in self.json_types)
+        return " or ".join(WORDS.get(kind, "an array") for kind in self.json_types)
 
     @property
     def optional(self) -> bool:
@@ -234,4 +234,5 @@ def _json_type(kind: Any) -> type:  # noqa: ANN401  a type as annotated
         return dict
     if _is_enum(kind):
         return str
-    return list if get_origin(kind) is tuple else kind
+    origin = get_origin(kind)
+    return list if origin is tuple else origin or kind  # an array's type names its dtype, too

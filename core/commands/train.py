@@ -4,9 +4,13 @@ import argparse
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from core.commands.shared import Parser, printable
 from core.errors import UsageError
+
+if TYPE_CHECKING:
+    from core.library import Library
 
 
 def add_train(verb: Parser) -> None:
@@ -26,28 +30,51 @@ def add_samples(verb: Parser) -> None:
     build.add_argument("--only", metavar="NAME")
     build.add_argument("--images", type=Path, metavar="DIR", help="CIFAR-10 as JPEGs in folders")
     build.add_argument("--minutes", type=float, metavar="M", help="stop then; build again to go on")
-    build.add_argument("--out", type=Path, help="default: the folder of the shipped samples")
+    study = acts.add_parser("study", help="compute again what pages show of them at first")
+    study.set_defaults(run=_samples_study)
+    for act in (build, study):
+        act.add_argument("--out", type=Path, help="default: the folder of the shipped samples")
 
 
 def _samples_build(arguments: argparse.Namespace) -> int:
     from core.inference import film_samples
     from core.inference.film_examples import MODELS
     from core.library import SAMPLES, home
-    from core.training.samples import build
+    from core.studies.precomputed import keep_studies
+    from core.training.samples import BUILT, build
 
-    out = arguments.out or SAMPLES
+    library = _samples_in(arguments.out or SAMPLES)
     outcomes = build(
-        out,
+        library.samples,
         arguments.only,
         work=home() / "samples",
         images=arguments.images,
         minutes=arguments.minutes,
     )
     if arguments.only is None or arguments.only in MODELS:
-        outcomes += film_samples.build(out)
+        outcomes += film_samples.build(library.samples)
     for name, what in outcomes:
+        if what == BUILT:
+            keep_studies(library, name)
         print(f"{name}: {what}")
     return 0
+
+
+def _samples_study(arguments: argparse.Namespace) -> int:
+    from core.library import SAMPLES
+    from core.studies.precomputed import keep_studies
+
+    library = _samples_in(arguments.out or SAMPLES)
+    for name in sorted(folder.name for folder in library.samples.iterdir() if folder.is_dir()):
+        keep_studies(library, name)
+        print(f"{name}: studied")
+    return 0
+
+
+def _samples_in(folder: Path) -> "Library":
+    from core.library import Library, home
+
+    return Library(home(), folder)
 
 
 def _train(arguments: argparse.Namespace) -> int:

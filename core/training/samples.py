@@ -70,6 +70,7 @@ NETS: Final = {
     "resnet50_cifar": "A ResNet-50",
     "densenet_small": "A small DenseNet",
 }
+BUILT: Final = "built"
 WEIGHTS: Final = "weights.safetensors"  # beside the manifest
 FOCAL_3: Final = {"name": "focal", "gamma": 3.0}
 FCL: Final = {"name": "fcl", "gamma": 4.0, "lambda": 1.5}
@@ -158,7 +159,7 @@ def build(
             outcomes.append((sample_id, _build_trained(sample_id, out, work, images, seconds_left)))
         else:
             first_samples.build(sample_id, out)
-            outcomes.append((sample_id, "built"))
+            outcomes.append((sample_id, BUILT))
     return outcomes
 
 
@@ -194,7 +195,7 @@ def _build_trained(
         return f"stopped after epoch {len(folder.events())} of {config.epochs}, build again"
     parts, _, splits = training
     _publish(sample_id, out, folder, parts, splits)
-    return "built"
+    return BUILT
 
 
 def _existing_config(run: Path) -> Json | None:

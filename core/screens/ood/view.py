@@ -148,9 +148,11 @@ def ood_view(  # noqa: PLR0913  each is a separate part of the page
         f"{name.label}, n = {rows_words(curve.judged, 1)}; {f'{by_weight}; ' if by_weight else ''}"
         f"{scoring}; {POSITIVE}; file digest {named.digest[:8]}."
     )
+    pair = f"{named.name} · {named.split} against {name.label}"
     return OodView(
-        eyebrow=f"Out of distribution · {named.name} · {count(separation.n_in)} images of "
-        f"{named.split} against {count(separation.n_out)} of {name.label} · {POSITIVE}",
+        eyebrow=f"Unfamiliar images · {pair}"
+        if plain
+        else f"Out of distribution · {pair} · {POSITIVE}",
         sentence=sentence(name, curve.judged, counts, None if plain else auroc, effects),
         numbers=tuple(_tile(curve.judged.numbers[key]) for key in curve.judged.numbers),
         roc=_roc_card(curves, counts, scoring, caption),
@@ -241,7 +243,10 @@ def _density_card(
         edges=edges,
         inside=inside,
         outside=outside,
-        names=(f"{named.split} (in-distribution)", f"{short(name.label, 30)} (positive)"),
+        names=(
+            f"{named.split} ({'ordinary' if plain else 'in-distribution'})",
+            f"{short(name.label, 30)} ({'unfamiliar' if plain else 'positive'})",
+        ),
         axis=across,
         threshold=counts.threshold,
         log=log,

@@ -8,7 +8,7 @@ import streamlit as st
 
 from core.metrics.comparison import Compared
 from core.studies import comparison
-from pages.ui import cache
+from pages.ui import cache, sample_studies
 from pages.ui.escape import esc
 from pages.ui.scoped import Results
 from pages.ui.task import Call, Task, Work, in_turn
@@ -65,7 +65,7 @@ def compared(runs: Sequence[cache.Run], splits: Sequence[str]) -> list[Compared]
 
 
 def _known(part: ComparedSplit) -> Compared | None:
-    return _results(part.run).get(part.key)
+    return _results(part.run).get(part.key) or sample_studies.compared(part.run, part.split)
 
 
 def _cells(part: ComparedSplit) -> int:

@@ -16,7 +16,7 @@ from core.studies import posthoc
 from core.studies.innate import InnateCalibration
 from core.studies.innate import innate_calibration as before_and_after
 from core.studies.posthoc import NONE, EvaluatedMethod, MethodReport, PosthocRows
-from pages.ui import cache, steps
+from pages.ui import cache, sample_studies, steps
 from pages.ui.escape import esc
 from pages.ui.scoped import Results, cached
 
@@ -91,9 +91,21 @@ def heavy(step: PosthocStep) -> bool:
     return cells > HEAVY_CELLS
 
 
+def known(step: PosthocStep) -> EvaluatedMethod | None:
+    """Return what was computed before, or came with a sample."""
+    result = results(step.run).get(step)
+    choice = step.method_choice
+    as_kept = (step.row_choice.fit_on, step.row_choice.test, choice.objective, choice.search)
+    if result is None and as_kept == ("val", "test", "nll", "exact"):
+        result = sample_studies.methods(step.run).get(choice.method)
+        if result is not None:
+            results(step.run).put(step, result)
+    return result
+
+
 KIND: steps.StepKind[PosthocStep, EvaluatedMethod] = steps.StepKind(
     name=lambda step: f"{NAMES[step.method_choice.method]}, {esc(step.run.name)}",
-    known=lambda step: results(step.run).get(step),
+    known=known,
     keep=lambda step, result: results(step.run).put(step, result),
     heavy=heavy,
     call=lambda step: (posthoc.evaluate, call(step)),
