@@ -126,6 +126,8 @@ def sentence(grid: HistoryGrid, at: int, *, replayed: bool = False) -> Sentence:
     if ends[0].split()[0] == ends[1].split()[0]:
         ends = (f"bin {high + 1}", f"bin {low + 1}")
     up, down = (_moved(grid, at, b, replayed=replayed) for b in (high, low))
+    if up.rpartition(" ")[0] == down.rpartition(" ")[0]:  # the verb once
+        down = f"{down.split()[-2]} {down.split()[-1]}"
     begin = f"{head} gamma {up} for {ends[0]} and {down} for {ends[1]}. In bin {high + 1} "
     below = filled[gamma[filled] < 0]
     names = f"{below.size} bins" if below.size > MOST_NAMED else ""

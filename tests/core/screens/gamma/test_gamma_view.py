@@ -58,6 +58,11 @@ def test_extremes_on_one_side_are_named_by_their_bins():
     assert "gamma rose to 2 for bin 5 and fell to 0.5 for bin 4" in text
 
 
+def test_both_ends_that_moved_alike_share_the_verb():
+    text = sentence(grid([[0.4, 0.5, 0.8]], np.zeros((1, 3))), 0).text
+    assert "gamma fell to 0.8 for sure answers and to 0.4 for unsure ones." in text
+
+
 def test_bins_below_zero_are_listed():
     table = grid([[1.0, -0.2, -0.5, -0.3]], np.zeros((1, 4)))
     assert sentence(table, 0).text.endswith(" Below 0: bins 2 to 4.")
