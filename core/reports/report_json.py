@@ -18,11 +18,15 @@ from core.reports import canonical
 from core.reports.audit_json import audit_json, score_json
 from core.reports.calibrate_json import calibrate_json
 from core.reports.compare_json import compare_json
+from core.reports.compare_text import letters
 from core.reports.ood_json import InDistribution, SetReport, ood_json
+from core.reports.sections import named_runs
+from core.screens.compare.view import compare_view
 from core.studies.clinic import Findings, OneFinding
 from core.studies.report import OodNumbers, PosthocNumbers, ReportNumbers, RunNumbers
 
 Json = dict[str, Any]  # Any: plain JSON values
+COMPARED_BY: Final = "ece"
 FORMAT: Final = "candor-report-1"
 CERTIFICATE, DIGEST = "certificate", "digest"
 CORE: Final = Path(__file__).parents[1]
@@ -48,8 +52,6 @@ def report_json(
     dict
         The same input, settings and code give the same JSON: no date, no name of a machine.
     """
-    comparison = numbers.comparison
-    names = [run.run.name for run in numbers.runs]
     content: Json = {
         "format": FORMAT,
         "edition": str(edition),
@@ -57,11 +59,18 @@ def report_json(
         "settings": config.to_json(),
         "software": software(),
         "runs": [_run(run) for run in numbers.runs],
-        "comparison": None
-        if comparison is None
-        else compare_json(names, numbers.compared, comparison, "ece"),
+        "comparison": _comparison(numbers),
     }
     return certified(content)
+
+
+def _comparison(numbers: ReportNumbers) -> Json | None:
+    if numbers.comparison is None:
+        return None
+    names = [run.run.name for run in numbers.runs]
+    view = compare_view(named_runs(numbers), numbers.compared, numbers.comparison, COMPARED_BY)
+    worn = letters(view, names)
+    return compare_json(names, worn, numbers.compared, numbers.comparison, COMPARED_BY)
 
 
 def software() -> dict[str, str]:

@@ -346,13 +346,18 @@ def _checklist(views: RunViews) -> tuple[Section, ...]:
     return () if views.numbers.clinical is None else (checklist(views.numbers),)
 
 
-def _compared(numbers: ReportNumbers, edition: Edition) -> tuple[Section, ...]:
-    if numbers.comparison is None:
-        return ()
-    named = [
+def named_runs(numbers: ReportNumbers) -> list[NamedRun]:
+    """Return the runs of a report as a comparison names them."""
+    return [
         NamedRun(str(i), of_run.run.name, of_run.run.split, of_run.run.file_digest)
         for i, of_run in enumerate(numbers.runs)
     ]
+
+
+def _compared(numbers: ReportNumbers, edition: Edition) -> tuple[Section, ...]:
+    if numbers.comparison is None:
+        return ()
+    named = named_runs(numbers)
     view = (
         compare_view(named, numbers.compared, numbers.comparison, "ece")
         if edition is Edition.TECHNICAL

@@ -3,6 +3,7 @@
 import resource
 import sys
 import time
+from collections import deque
 from typing import Final
 
 import torch
@@ -12,6 +13,7 @@ from core.training.parts import TrainingSetup
 from core.training.progress import Progress, write
 
 EVERY_S: Final = 1.0
+RECENT_S: Final = 60.0  # the pace is that of the last minute: a slow start is forgotten
 
 
 class TrainingProgress:
@@ -29,6 +31,7 @@ class TrainingProgress:
         self._folder = folder
         self._began = self._said = time.monotonic()
         self._first = float(parts.epoch)
+        self._recent = deque([(self._began, 0.0)])  # when how many epochs were done
 
     def stepped(self, batch: int, n_batches: int) -> None:
         """Take note of a step; `batch` of `n_batches` of this epoch are done."""
@@ -39,7 +42,11 @@ class TrainingProgress:
         parts, spent = self._parts, now - self._began
         done = parts.epoch + batch / n_batches - self._first  # evaluations count in the time
         left = parts.config.epochs - self._first - done
-        rate = done * len(parts.rows) / spent
+        self._recent.append((now, done))
+        while now - self._recent[1][0] >= RECENT_S:
+            self._recent.popleft()
+        then, before = self._recent[0]
+        pace = (done - before) / (now - then)
         write(
             self._folder.path,
             Progress(
@@ -47,10 +54,10 @@ class TrainingProgress:
                 n_epochs=parts.config.epochs,
                 batch=batch,
                 n_batches=n_batches,
-                images_per_second=rate,
+                images_per_second=pace * len(parts.rows),
                 memory=_memory(parts.fabric.device),
                 seconds=spent,
-                left=spent * left / done,
+                left=left / pace,
             ),
         )
 

@@ -60,7 +60,7 @@ def test_a_waiting_job_is_moved_to_the_front_or_stopped(kind, keep):
     test = fine(opened(kind, job="next"))
     test.button(key="job.front").click().run()
     assert open_jobs().get("next").priority > open_jobs().get("first").priority
-    assert "Resume the queue" in buttons(test)
+    assert "Resume queue" in buttons(test)
     test.button(key="job.stop").click().run()
     assert open_jobs().get("next").state is JobState.CANCELLED
     assert not {"To the front", "Stop"} & set(buttons(test))

@@ -482,16 +482,16 @@ def test_the_list_says_where_each_training_stands(page, keep):
 def test_the_queue_is_paused_and_goes_on(page, keep):
     keep("queued", wants="cuda:7")
     test = page(job="queued")
-    assert "It starts when the queue goes on." in html(test)
-    assert "Resume the queue" in buttons(test)
+    assert "It starts when the queue resumes." in html(test)
+    assert "Resume queue" in buttons(test)
     test = page()
-    assert "Resume the queue" in buttons(test)
+    assert "Resume queue" in buttons(test)
     open_jobs().cancel("queued")
     test.button(key="queue.unpause").click().run()
     assert not open_jobs().paused
     open_jobs().pause()
     test.run()
-    assert "Resume the queue" in buttons(test)
+    assert "Resume queue" in buttons(test)
 
 
 def test_jobs_are_stopped_and_moved_to_the_front_in_the_list(page, keep):
@@ -577,7 +577,7 @@ def test_a_resume_with_other_threads_is_said_where_it_is_offered(
     for line in lines:
         line["metrics"]["threads"] = 2
     (folder.path / "events.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
-    words = "Trained with 2 threads so far. Resumed here it goes on with 4"
+    words = "Trained with 2 threads so far; resumed here it uses 4"
     assert words not in html(page(job="cut"))  # nothing to resume from
     folder.checkpoints.mkdir()
     (folder.checkpoints / "epoch-00002.pt").write_bytes(b"x")

@@ -1,4 +1,4 @@
-"""The reliability diagram of one epoch's validation bins, with the chosen bin ringed."""
+"""The reliability diagram of one epoch's validation bins, with the chosen bin in a square."""
 
 import plotly.graph_objects as go
 
@@ -8,11 +8,11 @@ from core.screens.kit.diagram import TICK_TEXT, TICKS, small_diagram
 from core.screens.kit.theme import Theme, axis
 
 HEIGHT = 376
-RING = 24
+SQUARE = 22
 
 
 def epoch_diagram(
-    bins: BinTable, ringed: int, theme: Theme, *, words: ClaimWords = ANSWERS
+    bins: BinTable, chosen: int, theme: Theme, *, words: ClaimWords = ANSWERS
 ) -> go.Figure:
     """Draw the bins of one epoch; customdata of every dot is its bin.
 
@@ -20,8 +20,8 @@ def epoch_diagram(
     ----------
     bins : BinTable
         Validation bins of the epoch.
-    ringed : int
-        The bin that is ringed; an empty one has no dot.
+    chosen : int
+        The bin that is marked by a square: rings are changes of sign. An empty one has no dot.
     theme : Theme
     words : ClaimWords
         Titles of the axes.
@@ -38,17 +38,18 @@ def epoch_diagram(
         xaxis=axis(theme, words.claim, **ticks),
         yaxis=axis(theme, words.actual, scaleanchor="x", constraintoward="top", **ticks),
     )
-    if bins.count[ringed] > 0:
+    if bins.count[chosen] > 0:
         figure.add_trace(
             go.Scatter(
-                x=[bins.confidence[ringed]],
-                y=[bins.accuracy[ringed]],
+                x=[bins.confidence[chosen]],
+                y=[bins.accuracy[chosen]],
                 mode="markers",
                 name="chosen bin",
                 marker={
-                    "size": RING,
-                    "color": "rgba(0,0,0,0)",
-                    "line": {"color": theme.accent, "width": 2},
+                    "symbol": "square-open",
+                    "size": SQUARE,
+                    "color": theme.accent,
+                    "line": {"width": 2},
                 },
                 hoverinfo="skip",
                 cliponaxis=False,

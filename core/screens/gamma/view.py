@@ -184,22 +184,21 @@ def _plain_map_alt(dynamics: GammaDynamics) -> str:
 TECHNICAL = GammaWords(
     page="Gamma dynamics",
     eyebrow="{} · {} · {}",
-    about="AdaFocal and CalFocal learn, bin by bin, how hard training holds certainty back: gamma. "
-    "This page shows how it moved, epoch by epoch, and why.",
+    about="AdaFocal and CalFocal learn one gamma for each bin of confidence.",
     terms=TERMS,
     answers=ANSWERS,
     key=(
-        Swatch("held back (γ above 0), or says more than it should", "over", "dot"),
-        Swatch("pushed on (γ below 0), or says less", "under", "dot"),
+        Swatch("γ above 0, or over-confident", "over", "dot"),
+        Swatch("γ below 0, or under-confident", "under", "dot"),
         Swatch("γ changed sign", "few", "ring"),
         Swatch("no validation answers", "quiet", "block"),
     ),
-    map_title="γ in each bin (top) and the gap that drives it (below)",
+    map_title="γ (top) and gap (below) by bin",
     map_note="bin {} is the most certain",
     map_alt=_map_alt,
-    diagram_note="equal-mass bins",
+    diagram_note="square: the chosen bin",
     ringed=lambda number, says, right: (
-        f"Bin {number}, ringed: says {percent(says)}, right {percent(right)}."
+        f"Bin {number}, in a square: says {percent(says)}, right {percent(right)}."
     ),
     sentence=sentence,
     tiles=lambda dynamics, at: tiles(dynamics.grid, dynamics.learned, at),
@@ -224,9 +223,9 @@ PLAIN = GammaWords(
     map_title="How hard it is pushed (top), and how far off it is (below)",
     map_note="groups from unsure to sure, round by round",
     map_alt=_plain_map_alt,
-    diagram_note="dots on the dashed line: it says how often it is right",
+    diagram_note="square: the chosen group",
     ringed=lambda _number, says, right: (
-        f"The ringed group: says {in_hundred(says)} in 100, right {in_hundred(right)} times in 100."
+        f"The group in a square: says {in_hundred(says)} in 100, right {in_hundred(right)} times."
     ),
     sentence=plain_sentence,
     tiles=lambda dynamics, at: plain_tiles(dynamics.grid, at),

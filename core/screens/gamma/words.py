@@ -19,10 +19,13 @@ from core.screens.kit.theme import Tone
 ALIKE = 0.005  # gammas nearer to one another than this are told as one
 MOST_NAMED = 15  # more bins are counted instead
 TIED = 1e-9  # width of a bin whose edges coincide
-DOES = {"hold": "holds", "push": "pushes"}
+MOVES = {
+    "rise": ("rose to", "risen to"),
+    "fall": ("fell to", "fallen to"),
+    "stay": ("stayed at", "stayed at"),
+}
 REPLAY = (
-    "A replay is what the rule would have asked for, given these answers; the training itself "
-    "would have gone otherwise."
+    "A replay shows what the rule would have done with these answers. Nothing was trained with it."
 )
 
 
@@ -95,89 +98,64 @@ def gap_words(grid: HistoryGrid, at: int, bin_index: int) -> BinWords:
     if bins.band_low[bin_index] <= bins.accuracy[bin_index] <= bins.band_high[bin_index]:
         noun = "answer" if n == 1 else "answers"
         return BinWords(
-            f"its gap there ({points(gap, signed=True)} points, {count(n)} {noun}) could be chance",
+            f"the gap ({points(gap, signed=True)} points, {count(n)} {noun}) could be chance",
             "quiet",
         )
     more = "more" if gap > 0 else "less"
-    text = f"there the model says {points(abs(gap))} points {more} than it should"
+    text = f"the model says {points(abs(gap))} points {more} than it should"
     return BinWords(text, "over" if gap > 0 else "under")
 
 
-def _does(verb: str, *, replayed: bool) -> str:
-    """Return what a training does, or what a rule would do that is only replayed."""
-    return f"the rule would {verb}" if replayed else f"training {DOES[verb]}"
-
-
-def _is(number: int, *, replayed: bool, still: bool = False) -> str:
-    """Return the verb of what is done to so many bins."""
-    more = " still" if still else ""
-    return f"would{more} be" if replayed else f"{'is' if number == 1 else 'are'}{more}"
-
-
 def sentence(grid: HistoryGrid, at: int, *, replayed: bool = False) -> Sentence:
-    """Return which bin training holds back hardest after an epoch, and which it pushes on.
+    """Return where gamma is highest and lowest after an epoch, and the gap where it is highest.
 
     Of a replay it says what the rule would do: nothing was trained with it.
     """
     gamma, filled = grid.gamma[at], np.flatnonzero(~grid.frozen[at])
-    head = f"At epoch {grid.epoch[at]} "
+    epoch = int(grid.epoch[at])
+    head = f"Over {count(epoch)} epochs" if epoch > 1 else "In the first epoch"
     if filled.size == 0:
-        consequence = f"so nothing {_is(1, replayed=replayed)} learned."
-        return Sentence((Phrase(f"{head}no bin holds validation answers, {consequence}"),))
-    live = gamma[filled]
-    if live.max() - live.min() < ALIKE:
-        return Sentence(
-            (Phrase(f"{head}{_alike(float(live[0]), replayed=replayed)} {_off(grid, at)}"),)
-        )
-    pushed = filled[live < 0]
-    if pushed.size == filled.size:
-        most = int(filled[live.argmin()])
-        does = _does("push", replayed=replayed)
-        parts = (Phrase(f"{head}{does} every bin on, {_named(most, gamma)} hardest: "),)
-        return Sentence((*parts, *_gap_parts(grid, at, most)))
-    most = int(filled[live.argmax()])
-    does = _does("hold", replayed=replayed)
-    begin = f"{head}{does} {_named(most, gamma, between=' back hardest')}: "
-    second = _second(grid, at, filled, pushed, replayed=replayed)
-    return Sentence((Phrase(begin), *_gap_parts(grid, at, most), Phrase(f" {second}")))
+        nothing = "would be" if replayed else "is"
+        text = f"{head} no bin holds validation answers, so nothing {nothing} learned."
+        return Sentence((Phrase(text),))
+    high, low = int(filled[gamma[filled].argmax()]), int(filled[gamma[filled].argmin()])
+    if gamma[high] - gamma[low] < ALIKE:
+        moved = _moved(grid, at, high, replayed=replayed)
+        return Sentence((Phrase(f"{head} gamma {moved} in every bin. {_off(grid, at)}"),))
+    ends = _answers(grid, high), _answers(grid, low, "ones")
+    if ends[0].split()[0] == ends[1].split()[0]:
+        ends = (f"bin {high + 1}", f"bin {low + 1}")
+    up, down = (_moved(grid, at, b, replayed=replayed) for b in (high, low))
+    if up.rpartition(" ")[0] == down.rpartition(" ")[0]:  # the verb once
+        down = f"{down.split()[-2]} {down.split()[-1]}"
+    begin = f"{head} gamma {up} for {ends[0]} and {down} for {ends[1]}. In bin {high + 1} "
+    below = filled[gamma[filled] < 0]
+    names = f"{below.size} bins" if below.size > MOST_NAMED else ""
+    second = f" Below 0: {names or listed(below.tolist())}." if below.size else ""
+    return Sentence((Phrase(begin), *_gap_parts(grid, at, high), Phrase(second)))
 
 
-def _alike(gamma: float, *, replayed: bool) -> str:
-    verb, way = ("hold", "back") if gamma > 0 else ("push", "on")
-    return f"{_does(verb, replayed=replayed)} every bin {way} alike (γ\u202f{brief(gamma)})."
+def _moved(grid: HistoryGrid, at: int, bin_index: int, *, replayed: bool) -> str:
+    """Return how a gamma got where it is: trainings begin at 1."""
+    start = 1.0 if grid.epoch[0] == 1 else float(grid.gamma[0, bin_index])
+    value = float(grid.gamma[at, bin_index])
+    verbs = MOVES["stay" if abs(value - start) < ALIKE else "rise" if value > start else "fall"]
+    return f"{f'would have {verbs[1]}' if replayed else verbs[0]} {brief(value)}"
+
+
+def _answers(grid: HistoryGrid, bin_index: int, noun: str = "answers") -> str:
+    """Return whose bin it is: bins ascend with confidence."""
+    return f"{'unsure' if 2 * bin_index < grid.n_bins - 1 else 'sure'} {noun}"
 
 
 def _off(grid: HistoryGrid, at: int) -> str:
-    return f"On average what the model says is off by {points(mean_gap(grid, at))} points."
-
-
-def _named(bin_index: int, gamma: np.ndarray, between: str = "") -> str:
-    return f"bin {bin_index + 1}{between} (γ\u202f{brief(float(gamma[bin_index]))})"
+    return f"Confidence is off by {points(mean_gap(grid, at))} points on average."
 
 
 def _gap_parts(grid: HistoryGrid, at: int, bin_index: int) -> tuple[Phrase, ...]:
     words = gap_words(grid, at, bin_index)
     tone: Tone = "ink" if words.tone == "quiet" else words.tone
     return Phrase(words.text, tone), Phrase(".")
-
-
-def _second(
-    grid: HistoryGrid, at: int, filled: np.ndarray, pushed: np.ndarray, *, replayed: bool
-) -> str:
-    """Return the sentence on the other end: bins that are pushed on, else the least held back."""
-    gamma = grid.gamma[at]
-    if pushed.size == 0:
-        least = int(filled[gamma[filled].argmin()])
-        verb = _is(1, replayed=replayed)
-        return f"No bin {verb} pushed on; {_named(least, gamma)} {verb} held back least."
-    most = int(pushed[gamma[pushed].argmin()])
-    before = at > 0 and bool((grid.gamma[at - 1, pushed] < 0).all())
-    verb = _is(pushed.size, replayed=replayed, still=before)
-    if pushed.size == 1:
-        return f"{_named(most, gamma).capitalize()} {verb} pushed on."
-    names = f"{pushed.size} bins" if pushed.size > MOST_NAMED else listed(pushed.tolist())
-    names = names.capitalize()
-    return f"{names} {verb} pushed on, {_named(most, gamma)} hardest."
 
 
 def mean_gap(grid: HistoryGrid, at: int) -> float:
@@ -203,20 +181,20 @@ def tiles(grid: HistoryGrid, history_rule: HistoryRule, at: int) -> tuple[Tile, 
             "Largest γ",
             amount(float(gamma[high])),
             note=f"bin {high + 1}",
-            help="How hard training is pushed to stay modest among answers of one certainty.",
+            help="Above 0 the loss is focal loss: the larger γ, the less confident the model.",
         ),
         Tile(
             "Smallest γ",
             amount(float(gamma[low])),
-            note=f"bin {low + 1}" + (", pushed on" if gamma[low] < 0 else ""),
-            help="Below 0 the loss is inverse focal loss: training pushes towards more certainty.",
+            note=f"bin {low + 1}" + (", inverse focal loss" if gamma[low] < 0 else ""),
+            help="Below 0 the loss is inverse focal loss, which makes the model more confident.",
         ),
         Tile(
-            "Mean gap, either way",
+            "Mean absolute gap",
             points(mean_gap(grid, at)),
             "points",
-            note="of these bins, by answers",
-            help="How far what the model says is from how often it is right, over the bins.",
+            note="over the bins",
+            help="Confidence minus accuracy of each bin without its sign, weighted by its answers.",
         ),
         Tile(
             "Bins without answers",
@@ -228,7 +206,7 @@ def tiles(grid: HistoryGrid, history_rule: HistoryRule, at: int) -> tuple[Tile, 
 
 
 def _rate_tile(history_rule: HistoryRule) -> Tile:
-    text = "How strongly a gap moves γ: the larger, the faster."
+    text = "The larger λ, the faster a gap moves γ."
     rule = history_rule.rule
     if rule is None:
         return Tile("λ", "–", note="not known", help=text)

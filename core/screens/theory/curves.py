@@ -7,7 +7,7 @@ import numpy as np
 
 from core.arrays import sigmoid
 from core.calibrators.focal_map import gamma_star, gradient_factor
-from core.calibrators.focal_theory import line_fit
+from core.calibrators.focal_theory import line_fit, temperature_bounds
 from core.calibrators.theory import Sweep, unit_crossing
 from core.screens.kit.curves import DASHES, SHARES, Highlight, Plot, TheoryCurve, chart
 from core.screens.kit.numbers import percent, points, three
@@ -29,7 +29,37 @@ def temperature_cards(gamma: float, sweeps: Mapping[int, Sweep]) -> tuple[Figure
     sweeps : mapping of int to Sweep
         By number of classes.
     """
-    return line_card(sweeps), residual_card(sweeps), _difference_card(gamma)
+    return line_card(sweeps), residual_card(sweeps), _difference_card(gamma), _width_card(gamma)
+
+
+def _width_card(gamma: float) -> FigureCard:
+    gammas = np.linspace(0.05, 10.0, 200)
+    ends = np.array([temperature_bounds(float(g)) for g in gammas])
+    width = ends[:, 1] - ends[:, 0]
+    now = float(np.diff(temperature_bounds(gamma))[0])
+    curve = TheoryCurve(name="soft bound minus sharp bound", x=gammas, y=width, width=3.0)
+    plot = Plot(
+        curves=(curve,),
+        across="γ",
+        up="Width, in T",
+        x={"range": [0, 10.2]},
+        y={"rangemode": "tozero"},
+        spots=(Highlight(gamma, now, f"γ = {written(gamma)}: {three(now)}"),),
+        hover="γ = %{x:.2f}: %{y:.4f}",
+    )
+    widest = int(width.argmax())
+    return FigureCard(
+        key="width",
+        title="Width of the temperature bounds",
+        explanation="two classes",
+        draw=partial(chart, plot),
+        alt=f"Width of the bounds against gamma: {three(now)} at {written(gamma)}, at most "
+        f"{three(float(width[widest]))} near {three(float(gammas[widest]))}.",
+        table=curve_table(
+            (curve,), Column("gamma", "γ", "number"), Column("width", "width", "number")
+        ),
+        caption=f"{MAP_PAPER}, proposition 3 as corrected.",
+    )
 
 
 def line_card(sweeps: Mapping[int, Sweep]) -> FigureCard:

@@ -6,18 +6,21 @@ import numpy as np
 
 from core.arrays import Float, sigmoid
 from core.calibrators.focal_inverse import focal_loss, inverse_focal_map, properised_loss
-from core.calibrators.focal_map import focal_map
+from core.calibrators.focal_map import focal_map, gradient_factor
 from core.calibrators.theory import risk_isolines, temperature_scaled
+from core.losses.shapes import brier_isolines, calfocal, inverse_focal
 from core.screens.kit.curves import SHARES, Plot, TheoryCurve, chart
 from core.screens.kit.numbers import percent, points, three
 from core.screens.kit.records import Column, FigureCard, Table
 from core.screens.theory import triangle_figure
+from core.screens.theory.toy import toy_cards
 from core.screens.theory.view import MAP_PAPER, closest, curve_table, written
 
 STEPS = 10  # of the lattice from which arrows start, and of the table beside the heatmap
 CELLS = 150  # across the heatmap
 SHARES_WITHIN = np.array([0.03, 0.12, 0.20])  # of the area, as in figure 4 of MAP_PAPER
 LOSS_LOGITS = np.linspace(-30.0, 9.0, 313)  # far down, where the properised loss still rises
+ACCURACY = 0.8  # of the bin, as in figure 3(a) of Ghosh et al. 2022
 CLASSES = ("class 1", "class 2", "class 3")
 
 
@@ -31,8 +34,39 @@ def simplex_cards(gamma: float) -> tuple[FigureCard, ...]:
     """
     near = closest(3, gamma)
     settings = f"γ = {written(gamma)}, T = {three(near.temperature)}"
-    return _arrow_card(gamma, near.temperature, settings), _heatmap_card(
-        gamma, near.temperature, settings
+    return (
+        _arrow_card(gamma, near.temperature, settings),
+        _heatmap_card(gamma, near.temperature, settings),
+        _weight_card(gamma),
+    )
+
+
+def _weight_card(gamma: float) -> FigureCard:
+    q = np.linspace(0.005, 0.995, 199)
+    weight = q / gradient_factor(q, gamma)
+    name = written(gamma)
+    curves = (
+        TheoryCurve(name="γ = 0", x=q, y=q, colour="quiet", dash="dash", width=1.4),
+        TheoryCurve(name=f"γ = {name}", x=q, y=weight, width=3.0),
+    )
+    half = float(np.interp(0.5, q, weight))
+    plot = Plot(
+        curves=curves,
+        across="q, what the model says of a class",
+        up="−1 / φ′(q)",
+        x=SHARES,
+        y={"range": [0, 3]},
+        hover="q = %{x:.1%}: %{y:.4f}",
+    )
+    return FigureCard(
+        key="phi",
+        title="What φ(q) makes of a class",
+        explanation="the map divides each weight by their sum",
+        draw=partial(chart, plot),
+        alt=f"Weight of a class in the focal map against its probability, gamma {name}: "
+        f"{three(half)} at one half, where it is 0.5 without the map.",
+        table=curve_table(curves, Column("q", "q", "share"), Column("weight", "weight", "number")),
+        caption=f"{MAP_PAPER}, proposition 4: φ(q) = −(1 − q)^γ ln q.",
     )
 
 
@@ -117,7 +151,63 @@ def loss_cards(gamma: float, truth: tuple[float, float, float]) -> tuple[FigureC
     truth : (p1, p2, p3)
         How often each of three classes is there; above 0, sum 1.
     """
-    return _loss_card(gamma), _risk_card(gamma, np.array(truth))
+    return (
+        _loss_card(gamma),
+        _shape_card(gamma),
+        _risk_card(gamma, np.array(truth)),
+        *toy_cards(gamma),
+    )
+
+
+def _shape_card(gamma: float) -> FigureCard:
+    p = np.linspace(0.005, 0.995, 199)
+    name = written(gamma)
+    curves = (
+        TheoryCurve(
+            name="cross-entropy", x=p, y=-np.log(p), colour="quiet", dash="dash", width=1.8
+        ),
+        TheoryCurve(
+            name=f"inverse focal, γ = {name}",
+            x=p,
+            y=inverse_focal(p, gamma),
+            colour=2,
+            dash="dot",
+            width=2.4,
+        ),
+        *(
+            TheoryCurve(
+                name=f"CalFocal, λ = {rate}",
+                x=p,
+                y=calfocal(p, ACCURACY, rate),
+                colour=colour,
+                dash=dash,
+                width=2.0,
+            )
+            for rate, colour, dash in (
+                (1, 0, "dashdot"),
+                (10, 1, "longdash"),
+                (100, 3, "solid"),
+            )
+        ),
+    )
+    read = ", ".join(f"{c.name} {three(float(np.interp(ACCURACY, p, c.y)))}" for c in curves)
+    plot = Plot(
+        curves=curves,
+        across="Probability of the true class",
+        up="Loss, nats",
+        x=SHARES,
+        y={"range": [0, 4]},
+        hover="p = %{x:.1%}: %{y:.4f}",
+    )
+    return FigureCard(
+        key="shapes",
+        title="Inverse focal and CalFocal",
+        explanation=f"CalFocal with accuracy {percent(ACCURACY)} in its bin",
+        draw=partial(chart, plot),
+        alt=f"Losses against the probability of the true class. At {percent(ACCURACY)}: {read}.",
+        table=curve_table(curves, Column("p", "p", "share"), Column("loss", "loss", "number")),
+        caption="Ghosh et al. 2022, equations 1 and 2, figure 3(a).",
+    )
 
 
 def _loss_card(gamma: float) -> FigureCard:
@@ -176,15 +266,19 @@ def _risk_card(gamma: float, truth: Float) -> FigureCard:
         lambda p: np.asarray(-np.log(p) @ truth), truth, lambda p: p, SHARES_WITHIN
     )
     name = f"properised focal, γ = {written(gamma)}"
+    brier = brier_isolines(truth, SHARES_WITHIN)
     kinds = (
+        triangle_figure.TriangleLines(
+            "Brier", brier[1], tuple(three(float(level)) for level in brier[0]), 1, "dot"
+        ),
         triangle_figure.TriangleLines(
             "cross-entropy", cross[1], _level_words(cross[0]), "quiet", "dash"
         ),
         triangle_figure.TriangleLines(name, proper[1], _level_words(proper[0]), "ink", "solid"),
     )
     marks = (
-        triangle_figure.TriangleMark(truth, "the truth: both are smallest here", "circle"),
-        triangle_figure.TriangleMark(focal, "focal loss itself is smallest here", "x"),
+        triangle_figure.TriangleMark(truth, "the truth: all three are lowest here", "circle"),
+        triangle_figure.TriangleMark(focal, "focal loss itself is lowest here", "x"),
     )
     return FigureCard(
         key="isolines",
@@ -193,11 +287,11 @@ def _risk_card(gamma: float, truth: Float) -> FigureCard:
         draw=partial(triangle_figure.isolines, kinds, marks),
         alt=(
             "Lines of equal expected loss in the triangle when the truth is "
-            f"{_written_row(truth)}, around 3, 12 and 20 in 100 of its area. Properised focal loss "
-            "and cross-entropy are smallest at the truth; focal loss itself at "
+            f"{_written_row(truth)}, around 3, 12 and 20 in 100 of its area. Properised "
+            "focal loss, cross-entropy and Brier score are lowest at the truth; focal loss at "
             f"{_written_row(focal)}."
         ),
-        table=_lines_table({"cross-entropy": cross, name: proper}),
+        table=_lines_table({"Brier": brier, "cross-entropy": cross, name: proper}),
         caption=f"{MAP_PAPER}, section 3.3 and figure 4; lines enclose 3, 12 and 20 in 100 of the "
         "area.",
     )

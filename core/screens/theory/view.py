@@ -22,11 +22,9 @@ from core.screens.kit.records import Column, FigureCard, Phrase, Sentence, Table
 MAP_PAPER = "Komisarenko and Kull 2024"
 LOGITS = np.linspace(-9.0, 9.0, 181)
 PLAIN = (
-    "In plain words: focal training has one knob, gamma, that teaches a model to stay modest. At 0 "
-    "it does nothing; the further it is turned up, the less sure the model says it is. How much "
-    "less is known exactly, so it can be undone exactly: the focal calibration map reads what the "
-    "model says and returns how often it is right. That holds for a model that learned its task "
-    "perfectly. Whether a real one did, only an audit of its answers shows."
+    "Focal training has one knob, gamma. The higher it is, the less sure the model says it is. A "
+    "known map undoes this exactly for a model that learned its task perfectly. Only an audit "
+    "shows whether a real model did."
 )
 
 
@@ -71,13 +69,13 @@ def theory_top(gamma: float, truth: float) -> TheoryTop:
     says = stated(truth, gamma)
     sentence = Sentence(
         (
-            Phrase(f"With the knob γ at {written(gamma)}, focal training settles at "),
+            Phrase(f"With the knob γ at {written(gamma)}, focal training ends up "),
             Phrase(f"saying {percent(says)} where the truth is {percent(truth)}", "under"),
-            Phrase(f"; the focal calibration map turns it back into {percent(truth)}."),
+            Phrase(f". The focal calibration map returns {percent(truth)}."),
         )
     )
     return TheoryTop(
-        "Theory · the focal calibration map · every number computed as you look",
+        "Theory · the focal calibration map",
         sentence,
         PLAIN,
         _tiles(gamma, truth, says),

@@ -24,14 +24,11 @@ STATES: Final[dict[JobState, str]] = {
 }
 HELP: Final = {
     "epoch": "How often the training images have been gone through.",
-    "left": "From the speed so far.",
-    "rate": (
-        "Training images a second so far, the time of evaluation included; until that is known, "
-        "those of the last epoch without it."
-    ),
+    "left": "From the speed of the last minute.",
+    "rate": ("Training images a second over the last minute, evaluations included."),
     "memory": "What the training process holds; on a GPU its memory there.",
-    "val_error": "Share of wrong answers on the validation part, which is not trained on.",
-    "val_ece": "Expected calibration error on the validation part, 15 bins of equal width.",
+    "val_error": "Share of wrong answers on the validation set.",
+    "val_ece": "ECE on the validation set, 15 bins of equal width.",
     "took": "From start to end, reading data and the last evaluation included.",
 }
 
@@ -131,7 +128,7 @@ def sentence(
         took = f" in {duration((job.ended or 0) - (job.started or 0))}" if job.started else ""
         return Sentence((Phrase(f"Trained {name}{took}."),), _result(course, words))
     if job.state is JobState.QUEUED:
-        starts = "It starts when the queue goes on." if paused else "It starts by itself."
+        starts = "It starts when the queue resumes." if paused else "It starts by itself."
         return Sentence((Phrase(f"{name} is {waiting}."),), starts * (not job.asked))
     if not job.state.ended:
         verb = "Stopping" if job.asked else "Training"
@@ -146,8 +143,8 @@ def threads_words(counts: Sequence[int | None], now: int | None) -> str:
     if before is None or now is None or before == now:
         return ""
     return (
-        f"Trained with {threads.words(before)} so far. Resumed here it goes on with {now}: from "
-        "then on its numbers may differ in the last bits."
+        f"Trained with {threads.words(before)} so far; resumed here it uses {now}. The last digits "
+        "of later epochs may differ."
     )
 
 
@@ -205,8 +202,8 @@ TECHNICAL: Final = TrainingWords(
     epoch="Epoch",
     learning="",
     result=lambda error, ece: (
-        f"On the validation part: error {percent(error)}, ECE {percent(ece)}. The test part is on "
-        "the Reliability page, with intervals."
+        f"Validation set: error {percent(error)}, ECE {percent(ece)}. The Reliability page has "
+        "the test set, with intervals."
     ),
     tiles=_tiles,
 )

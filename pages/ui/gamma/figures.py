@@ -51,11 +51,11 @@ def maps(view: GammaView, history: GammaDynamics, place: tuple[int, int], *, liv
         with st.container(key="gamma_maps"):
             widgets.figure(view.heatmap, select=True, titled=False)
             _scrubber(history.grid, at, live=live)
+        widgets.key(view.key)
     with right:
         widgets.figure(view.diagram, select=True)
         if not state.plain():
             _update(view.update, history.learned, bin_index)
-    widgets.key(view.key)
 
 
 def _scrubber(grid: HistoryGrid, at: int, *, live: bool) -> None:

@@ -61,7 +61,7 @@ def head(jobs: LocalJobs, listed: Sequence[Job]) -> None:
 
 def unpause(jobs: LocalJobs) -> None:
     """Draw the button that lets the queue go on."""
-    st.button("Resume the queue", key="queue.unpause", on_click=jobs.unpause)
+    st.button("Resume queue", key="queue.unpause", on_click=jobs.unpause)
 
 
 def rows(jobs: LocalJobs, listed: Sequence[Job], kind: str = "") -> None:

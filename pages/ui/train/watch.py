@@ -152,7 +152,7 @@ def body(jobs: LocalJobs, job: Job, beside: str | None) -> None:
     if other is not None:
         runs.append(other)
     if not history.n_epochs and not job.state.ended:
-        widgets.second("The curves begin with the end of the first epoch.")
+        widgets.second("Curves appear after the first epoch.")
     _curves(runs)
     job_watch.log(jobs, job)
 

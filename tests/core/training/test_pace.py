@@ -38,6 +38,14 @@ def test_what_is_left_counts_from_where_this_process_began(tmp_path: Path, monke
         seconds=6.0,
         left=18.0,
     )
+    # it slows down: only the last minute counts
+    parts.epoch, now[0] = 6, 110.0
+    found.stepped(2, 4)
+    parts.epoch, now[0] = 7, 118.0
+    found.stepped(2, 4)
+    parts.epoch, now[0] = 8, 178.0  # one epoch in the last minute, one and a half to go
+    found.stepped(2, 4)
+    assert read(folder.path).left == 90.0
 
 
 def test_values_of_another_type_say_nothing(tmp_path: Path):

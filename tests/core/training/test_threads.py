@@ -98,8 +98,8 @@ def test_history_without_threads_leaves_them_unknown():
 
 def test_page_says_before_a_resume_that_it_would_take_other_threads():
     assert threads_words([2, 2], 4) == (
-        "Trained with 2 threads so far. Resumed here it goes on with 4: from then on its numbers "
-        "may differ in the last bits."
+        "Trained with 2 threads so far; resumed here it uses 4. The last digits of later epochs "
+        "may differ."
     )
     assert threads_words([2], 2) == threads_words([], 2) == threads_words([None], 2) == ""
     assert threads_words([2], None) == ""

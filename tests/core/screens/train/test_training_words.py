@@ -99,7 +99,7 @@ def test_the_sentence_of_each_state():
     assert said(JobState.RUNNING, asked="cancel")[0].startswith("Stopping")
     assert said(JobState.QUEUED)[0] == "“AdaFocal on digits” is waiting, next in line."
     assert said(JobState.QUEUED)[1] == "It starts by itself."
-    assert said(JobState.QUEUED, paused=True)[1] == "It starts when the queue goes on."
+    assert said(JobState.QUEUED, paused=True)[1] == "It starts when the queue resumes."
     assert said(JobState.QUEUED, paused=True, asked="cancel")[1] == ""
     assert said(JobState.CANCELLED)[0] == "“AdaFocal on digits” was stopped after epoch 5 of 10."
     assert "was lost after epoch 5" in said(JobState.LOST)[0]

@@ -1,0 +1,75 @@
+"""A linear classifier on four clusters, trained by gradient descent with focal loss; numpy."""
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from core.arrays import Bool, Float, sigmoid
+
+POINTS, FLIPPED = 400, 0.1
+SPREAD = 0.45  # of a cluster, whose middles are the corners of a square of side 2
+RATE, STEPS = 2.0, 500
+
+
+@dataclass(frozen=True, eq=False)
+class LinearToy:
+    """What a training ended with.
+
+    Attributes
+    ----------
+    points : (N, 2) float64
+    labels : (N,) bool
+        Some of them flipped.
+    weights : (2,) float64
+    norms : (STEPS + 1,) float64
+        Norm of the weights after each step.
+    """
+
+    points: Float
+    labels: Bool
+    weights: Float
+    norms: Float
+
+    @property
+    def wrong_confidence(self) -> Float:
+        """Confidence of the answers that are wrong."""
+        p = sigmoid(self.points @ self.weights)
+        wrong = (p > 0.5) != self.labels
+        return np.asarray(np.maximum(p, 1.0 - p)[wrong])
+
+    @property
+    def angle(self) -> float:
+        """Direction of the weights, in degrees."""
+        return float(np.degrees(np.arctan2(self.weights[1], self.weights[0])))
+
+
+@lru_cache(maxsize=32)
+def linear_toy(gamma: float) -> LinearToy:
+    """Train sigma(w1 x1 + w2 x2) with focal loss of gamma, 0 for cross-entropy, from w = 0.
+
+    Notes
+    -----
+    The gradient of focal loss by the logit is that of cross-entropy times
+    g = (1 - p)^gamma - gamma p (1 - p)^(gamma - 1) log p, p the probability of what is true.
+
+    References
+    ----------
+    Mukhoti et al. 2020, appendix G: two clusters a class at the corners of a square, linearly
+    separable, 10 % of the labels flipped, no intercept. Spread, rate and steps are ours.
+    """
+    rng = np.random.default_rng(0)
+    corner = rng.integers(0, 4, POINTS)
+    middles = np.array([[-1.0, -1.0], [-1.0, 1.0], [1.0, -1.0], [1.0, 1.0]])
+    points = middles[corner] + SPREAD * rng.standard_normal((POINTS, 2))
+    labels = (corner >= 2) != (rng.random(POINTS) < FLIPPED)
+    sign = np.where(labels, 1.0, -1.0)
+    weights, norms = np.zeros(2), np.zeros(STEPS + 1)
+    for step in range(STEPS):
+        log_odds = sign * (points @ weights)
+        p, miss = sigmoid(log_odds), sigmoid(-log_odds)
+        log_p = -np.logaddexp(0.0, -log_odds)
+        factor = miss**gamma - gamma * p * miss ** (gamma - 1.0) * log_p if gamma else 1.0
+        weights = weights + RATE * ((factor * miss * sign) @ points) / POINTS
+        norms[step + 1] = np.linalg.norm(weights)
+    return LinearToy(points, labels, weights, norms)
