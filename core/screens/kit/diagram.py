@@ -8,7 +8,7 @@ import plotly.graph_objects as go
 from core.arrays import Float
 from core.metrics.records import BinTable
 from core.screens.kit.bin_marks import BAND_MIN, ClaimWords, filled, hover, shares, speech, tone
-from core.screens.kit.numbers import percent, points
+from core.screens.kit.numbers import percent
 from core.screens.kit.theme import Theme, Tone, axis, faded, layout
 
 TONES: tuple[Tone, ...] = ("few", "sound", "under", "over")  # drawn last is on top
@@ -271,7 +271,7 @@ def _mark_means(
             mode="text",
             text=[_means_text(says, right, words)],
             textposition="top left" if on_right else "top right",
-            textfont={"size": 12.5, "color": theme.ink},
+            textfont={"size": 11.5, "color": theme.ink},
             hoverinfo="skip",
             cliponaxis=False,
         )
@@ -281,7 +281,7 @@ def _mark_means(
 def _means_text(says: float, right: float, words: ClaimWords) -> str:
     return (
         f"{words.right} <b>{percent(right)}</b> (dotted), {words.says} "
-        f"<b>{percent(says)}</b> (solid): <b>{points(abs(says - right))} points</b> apart"
+        f"<b>{percent(says)}</b> (solid)"
     )
 
 

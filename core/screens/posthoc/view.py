@@ -67,7 +67,7 @@ PLAIN_COLUMNS = (
 PLAIN_TITLES = {False: "As it is", True: "Corrected"}
 PLAIN_CAPTION = (
     "Small type: where the number would lie on other images of the same kind, 95 times in 100. "
-    "Chance: how far off a well calibrated model could look on as many images."
+    "Chance: how far off a perfect model could look on as many images."
 )
 ELSEWHERE = "The corrections were fitted on other images. The best of them was picked on these."
 SAME_ROWS = "Fitted and judged on the same rows, which flatters every correction. "
