@@ -58,6 +58,8 @@ def test_a_draft_is_compared_and_stays_out_of_the_link(visit, tmp_path):
     drop(page, files.npz_logits(tmp_path))
     audit(page)
     page.get_by_test_id("stSidebar").get_by_role("link", name="Compare").click()
+    page.get_by_role("button", name="Clear all").click()
+    settled(page)
     for name in ("logits (draft)", "Fair digits"):
         page.get_by_role("combobox", name="Runs").click()
         page.keyboard.type(name)  # the list is longer than what is drawn of it

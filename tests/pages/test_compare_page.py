@@ -22,6 +22,7 @@ from tests.pages.seen import fine, html, opened, said, table, until
 
 HOSTILE = "<b>**x**</b> ![x](http://x/y) :red[r]"
 PAIR = "digits-fair,digits-overconfident"
+COMPUTED = {"runs": PAIR, "split": "val"}  # a sample brings its test part only
 
 
 @pytest.fixture
@@ -72,16 +73,16 @@ def test_what_takes_long_is_computed_elsewhere_and_gives_the_same_page(
 ):
     monkeypatch.setattr(compare_cache, "IN_A_THREAD", in_a_thread)
     st.cache_resource.clear()
-    at_once = page(runs=PAIR)
+    at_once = page(**COMPUTED)
     st.cache_resource.clear()
     monkeypatch.setattr(compare_cache, "AT_ONCE", 0)
-    waiting = page(runs=PAIR)
+    waiting = page(**COMPUTED)
     if "Looking at 2 runs." in html(waiting):  # not done yet
         assert waiting.button(key="compare.stop")
     until(waiting, lambda: names_in_table(waiting))
     assert table(waiting, "Scores of the runs") == table(at_once, "Scores of the runs")
     monkeypatch.setattr(compare_cache, "in_turn", None)  # nothing is computed twice
-    assert names_in_table(page(runs=PAIR))
+    assert names_in_table(page(**COMPUTED))
 
 
 def test_work_that_is_stopped_goes_on_with_what_is_missing(page, monkeypatch):
@@ -95,15 +96,15 @@ def test_work_that_is_stopped_goes_on_with_what_is_missing(page, monkeypatch):
         return Work()
 
     monkeypatch.setattr(compare_cache, "in_turn", in_turn)
-    test = page(runs=PAIR)
+    test = page(**COMPUTED)
     ((calls, keep),) = begun
-    assert [arguments for _, arguments in calls] == [([(i, "test")],) for i in PAIR.split(",")]
+    assert [arguments for _, arguments in calls] == [([(i, "val")],) for i in PAIR.split(",")]
     function, arguments = calls[0]
     keep(0, function(*arguments))
     test.button(key="compare.stop").click().run()
     assert not names_in_table(test)
     test.button(key="compare.resume").click().run()
-    assert [arguments for _, arguments in begun[1][0]] == [([("digits-overconfident", "test")],)]
+    assert [arguments for _, arguments in begun[1][0]] == [([("digits-overconfident", "val")],)]
 
 
 def test_many_runs_are_searched_in_a_table_that_scrolls(page, home):

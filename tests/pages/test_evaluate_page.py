@@ -49,7 +49,7 @@ def keys(test: AppTest) -> list[str]:
 
 
 def matched(test: AppTest) -> AppTest:
-    return until(test, lambda: "Comparing" not in said(test))
+    return until(test, lambda: "Matching with" not in said(test))
 
 
 def test_the_first_visit_says_what_it_does_and_leads_to_a_training(page):

@@ -32,11 +32,17 @@ def library(home):
     return Library(home, SAMPLES)
 
 
-def test_without_a_run_a_button_opens_the_sample(library):
+def test_without_a_run_the_sample_is_open_and_another_is_one_choice_away(library):
     test = opened("gamma")
     assert not test.exception
-    test.button(key="gamma.open.digits-adafocal").click().run()
+    assert "Over 40 epochs gamma" in html(test)
+    assert test.selectbox(key="widget.source").value == SAMPLE
+    assert "run" not in test.query_params  # nobody chose it
+    test.selectbox(key="widget.source").set_value("cifar10-adafocal").run()
     assert not test.exception
+    assert "Over 30 epochs gamma" in html(test)
+    assert test.query_params["run"] in ("cifar10-adafocal", ["cifar10-adafocal"])
+    test.selectbox(key="widget.source").set_value(SAMPLE).run()
     assert "Over 40 epochs gamma" in html(test)
     assert test.query_params["run"] in (SAMPLE, [SAMPLE])
 
@@ -230,7 +236,7 @@ def test_a_job_never_becomes_the_run_of_other_pages(library, running):
     folder, job = running
     write_epochs(folder, 0, 3)
     test = opened("gamma")
-    test.button(key=f"gamma.open.{job}").click().run()
+    test.selectbox(key="widget.source").set_value(job).run()
     assert "Over 3 epochs gamma" in html(test)
     assert test.session_state["app.run"] is None
     assert "run" not in test.query_params
@@ -248,7 +254,14 @@ def test_a_job_never_becomes_the_run_of_other_pages(library, running):
 
 def test_a_queued_job_is_not_live(library, queued):
     _, job = queued
-    assert not any(button.key == f"gamma.open.{job}" for button in opened("gamma").button)
+    offering = opened("gamma", run="digits-ce")  # it has no gammas: others are offered
+    offered = [button.key for button in offering.button]
+    assert f"gamma.open.{SAMPLE}" in offered
+    assert f"gamma.open.{job}" not in offered
+    listed = opened("gamma").selectbox(key="widget.source").options
+    assert any("AdaFocal" in option for option in listed)
+    label = open_jobs().get(job).name or job
+    assert not any(label in option for option in listed)
     test = opened("gamma", job=job)
     assert "No epoch is finished yet" in html(test)
     assert "raining now" not in html(test)

@@ -84,6 +84,12 @@ def upload(test: AppTest, name: str, **arrays) -> AppTest:
     return uploader.set_value((name, data.getvalue(), "application/octet-stream")).run()
 
 
+def noticed(test: AppTest, code: str) -> list[str]:
+    """Return the sentences of the notices of a code, which is their tooltip."""
+    found = re.findall(f'<li title="{code}">(.*?)</li>', html(test))
+    return [text_of.unescape(one) for one in found]
+
+
 def separated(inside, outside, key="entropy", temperature=1.0):
     return Separation.of(*(ood_scores(one, key, temperature) for one in (inside, outside)))
 
@@ -190,8 +196,8 @@ def test_sets_of_other_runs_stand_beside_it_only_when_they_are_picked(page, keep
     picked = page(run=run, sets=f"{other}.svhn")
     assert "in 100 street numbers" in html(picked)
     assert "SVHN · elsewhere" in html(picked)
-    said = [text_of.unescape(one.value) for one in picked.markdown if "OTHER_MODEL" in one.value]
-    assert "comes from another run. If that is another model" in said[0]
+    (notice,) = noticed(picked, "OTHER_MODEL")
+    assert notice.startswith("SVHN · elsewhere comes from another run. If that is another model")
 
 
 @pytest.mark.slow
@@ -207,8 +213,8 @@ def test_another_models_file_of_the_same_inputs_is_said(page, keep):
     rng = np.random.default_rng(8)
     other = PARTS["test"].scores + rng.normal(size=(300, K))
     upload(test, "other.npz", logits=other, labels=PARTS["test"].labels)
-    said = [text_of.unescape(one.value) for one in test.markdown if "OVERLAP" in one.value]
-    assert "other looks like the in-distribution inputs again" in said[0]
+    (notice,) = noticed(test, "OVERLAP")
+    assert notice.startswith("other looks like the in-distribution inputs again")
 
 
 @pytest.mark.slow
@@ -288,7 +294,7 @@ def test_a_table_without_the_runs_groups_is_read_and_says_so(page, keep, column,
     uploader.set_value(("odd.csv", "\n".join(lines).encode(), "text/csv")).run()
     assert not test.exception
     assert not test.error
-    assert said in text_of.unescape(html(test))
+    assert said in noticed(test, "KEYS_GUESSED")
 
 
 @pytest.mark.slow
@@ -307,7 +313,7 @@ def test_an_export_brings_the_groups_and_weights_of_its_run(page, keep):
         weight_name=np.array("films"),
     )
     assert "The 150 out-of-distribution rows of 30 groups (patient)" in html(test)
-    assert not any("counts as one" in one.value for one in test.markdown)
+    assert "counts as one" not in html(test)
 
 
 @pytest.mark.slow
@@ -390,8 +396,8 @@ def test_the_runs_own_rows_are_refused_as_a_set_and_overlap_is_said(page, keep):
     mixed = np.concatenate([PARTS["svhn"].scores, PARTS["test"].scores[:5]])
     upload(test, "mixed.npz", logits=mixed)
     assert not test.error
-    said = [text_of.unescape(one.value) for one in test.markdown if "OVERLAP" in one.value]
-    assert "5 of the 205 rows of mixed" in said[0]
+    (notice,) = noticed(test, "OVERLAP")
+    assert notice.startswith("5 of the 205 rows of mixed have exactly the scores")
 
 
 @pytest.mark.slow
@@ -400,7 +406,8 @@ def test_a_corruption_that_changes_nothing_is_shown_with_a_word(page, keep):
     test = page(run=run, sets="svhn,corrupted-saturate-1")
     assert not test.exception
     assert not test.error
-    assert any("this corruption changed nothing" in one.value for one in test.markdown)
+    (notice,) = noticed(test, "UNCHANGED")
+    assert "this corruption changed nothing" in notice
     assert "0.500" in table(test, "AUROC of runs, sets and scores")
 
 

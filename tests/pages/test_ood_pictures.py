@@ -80,5 +80,5 @@ def test_the_most_ordinary_rows_are_shown_with_what_the_model_says(run, leaves, 
 def test_pictures_of_a_folder_that_the_page_may_not_read_are_not_pictured(run, leaves):
     test = pictured(run)
     assert not test.get("image")
-    assert "No pictures: this page may not read the folder" in html(test)
+    assert "No pictures: the server may not read their folder." in html(test)
     assert str(leaves) not in html(test)

@@ -68,8 +68,8 @@ def test_a_page_opened_before_the_router_gets_the_whole_frame(home, script):
         ("reliability", {}, "CIFAR-10 (JPEG), Cross-entropy"),
         ("ood", {}, "CIFAR-10 (JPEG), Cross-entropy"),
         ("gamma", {}, "Digits, AdaFocal"),
-        ("xray", {"show": "findings"}, "Phantom films, Cross-entropy"),
-        ("xray", {"show": "finding"}, "Phantom films, Cross-entropy"),
+        ("xray", {"show": "findings"}, "Phantom films, another hospital"),
+        ("xray", {"show": "finding"}, "Phantom films, another hospital"),
         pytest.param(
             "posthoc", {}, "CIFAR-10 (JPEG), Cross-entropy", marks=pytest.mark.slow
         ),

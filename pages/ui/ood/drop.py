@@ -17,7 +17,7 @@ from core.predictions import Predictions, ScoreKind
 from core.readers.predictions.options import ReadOptions
 from core.readers.predictions.result import NeedsChoice, ReadResult
 from core.readers.sandbox import read as sandbox
-from pages.ui import cache, frame, readings, session, site, state, widgets
+from pages.ui import cache, frame, pieces, readings, session, site, state, widgets
 from pages.ui.escape import esc
 from pages.ui.intake import FileReading, Intake, SealedFile
 from pages.ui.ood import sets as ood_sets
@@ -195,9 +195,9 @@ def bar(draft: session.Draft) -> None:
         with st.popover("Keep in the library", key=f"ood.keep.{draft.id}"):
             _form(draft)
         st.button("Discard", key=f"ood.discard.{draft.id}", on_click=_discard, args=(draft.id,))
-    for notice in draft.result.notices:
-        if notice.code == NoticeCode.KEYS_GUESSED:
-            st.markdown(f":material/info: {esc(notice.text)} `{notice.code}`")
+    guessed = [one for one in draft.result.notices if one.code == NoticeCode.KEYS_GUESSED]
+    if guessed:
+        pieces.draw("notices", guessed)
 
 
 def _discard(draft_id: str) -> None:

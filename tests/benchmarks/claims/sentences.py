@@ -16,6 +16,8 @@ DIFFERENCES, CORRECTIONS = "Differences between runs", "Corrections"
 OOD, TRAINING, CLINICAL = "Out of distribution", "Training and guessing", "Clinical numbers"
 VERDICTS, DECISIONS = "Verdicts, and the cells that pages name", "The decision curve"
 PAIRED = "the paired interval, divided among the runs compared (Bonferroni), leaves 0 out"
+EVERY = "the interval of any two runs leaves 0 out (max-T over all pairs)"
+PAIRS = "Several runs, any pair"
 SINGLE = "the paired interval leaves 0 out"
 JOINT = "the joint test of gap, slope and ECE, 5 %"
 
@@ -119,7 +121,7 @@ CLAIMED = (
         "plain words name a band of scores",
     ),
     Claimed(
-        "has the {more} {name(difference.metric)}",
+        "has the {more} {name(metric)}",
         "Compare",
         "core.screens.kit.differences:_two",
         SINGLE,
@@ -127,18 +129,12 @@ CLAIMED = (
         "two runs are ranked by ece",
     ),
     Claimed(
-        "does best: its",
+        "is worse by {size}",
         "Compare",
         "core.screens.kit.differences:_many",
-        PAIRED,
-        DIFFERENCES,
-        "three runs are ranked by ece",
-    ),
-    Claimed(
-        "is ahead of every other run beyond chance.",
-        "Compare",
-        "core.screens.kit.differences:_runner_up",
-        "the paired interval from each other run, divided among the runs compared, leaves 0 out",
+        EVERY,
+        PAIRS,
+        "the worse of three is told by ece",
     ),
     Claimed(
         "beyond chance",
@@ -149,12 +145,12 @@ CLAIMED = (
         "a difference of ece",
     ),
     Claimed(
-        "of the differences could be chance.",
+        "is ahead beyond chance.",
         "Compare, plain words",
-        "core.screens.kit.differences:plain_sentence",
-        PAIRED,
-        DIFFERENCES,
-        "in plain words a difference is no chance",
+        "core.screens.kit.differences:_plain_ties",
+        EVERY,
+        PAIRS,
+        "the worse of three is told by ece",
     ),
     Claimed(
         "takes the calibration error from",

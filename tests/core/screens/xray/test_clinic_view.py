@@ -535,7 +535,7 @@ def test_isotonic_regression_gets_no_verdict_on_the_spread(stretched):
         shown = finding_view(source(N // 2), "Effusion", replace(found, fit=fit_))
         assert shown.sentence.second.startswith("No verdict on the spread of its scores")
         assert "isotonic regression leaves few steps" in shown.sentence.second
-        assert ("millionth" in shown.sentence.text) == fit_.swayed
+        assert ("millionth" in shown.sentence.second) == fit_.swayed
 
 
 def test_the_view_of_one_finding_labels_both_intercepts(stretched, rare):
