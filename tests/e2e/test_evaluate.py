@@ -125,13 +125,14 @@ def test_a_checkpoint_becomes_a_run_and_is_told_from_what_it_never_saw(open_page
     expect(page).to_have_url(re.compile("/ood.*run="))
     expect(page.locator(".c-eyebrow")).to_contain_text("small_cnn on Digits")
     settled(page)
-    before = page.locator(HEADING).inner_text()
-    slider = page.get_by_role("slider", name=re.compile("Ordinary pictures stopped"))
+    passes = page.get_by_text(re.compile("The threshold passes"))
+    before = passes.inner_text()
+    slider = page.get_by_role("slider", name=re.compile("False alarms"))
     slider.focus()
     for _ in range(40):
         page.keyboard.press("ArrowRight")
     expect(page).to_have_url(re.compile("alarms=25"))
-    expect(page.locator(HEADING)).not_to_have_text(before)
+    expect(passes).not_to_have_text(before)
 
 
 def test_a_program_is_refused_in_words_and_nothing_is_lost(open_page, checkpoint, tmp_path):

@@ -78,9 +78,11 @@ def test_fitted_parameters_give_the_same_numbers_through_the_command_line(visit,
 def test_choices_are_kept_by_the_link(visit):
     page = visit(OVER)
     drawn(page)
+    page.get_by_role("button", name="Fit settings").click()
     segment(page, "fit", "Part of the reported")
     expect(page.locator(".c-eyebrow")).to_contain_text("(seed 0)")
     segment(page, "objective", "ECE")
+    page.keyboard.press("Escape")
     page.get_by_role("combobox", name="Methods").click()
     page.get_by_role("option", name=re.compile("^Isotonic, ordered")).click()
     page.keyboard.press("Escape")
