@@ -171,7 +171,7 @@ def test_a_saved_config_runs_unchanged_and_its_run_opens_elsewhere(open_page, tr
     link.click()
     expect(other).to_have_url(re.compile(f"job={done.id}"))
     expect(other.locator(HEADING)).to_contain_text("Trained")
-    expect(other.locator("[data-testid=stPlotlyChart]")).to_have_count(6 + 2)
+    expect(other.locator("[data-testid=stPlotlyChart]")).to_have_count(6 + 2 + 3)
     here = other.url
     other.get_by_role("button", name="Open in Gamma dynamics").click()
     expect(other).to_have_url(re.compile("/gamma.*run="))

@@ -52,7 +52,9 @@ def endless(monkeypatch):
 def room(monkeypatch, tmp_path):
     """Return what the session of this test has outside its state."""
     (tmp_path / "room").mkdir()
-    room = session.SessionResources(session.BrowserRoom("secret", tmp_path / "room"), set())
+    browser = session.BrowserRoom("secret", tmp_path / "room", n_sessions=1)
+    monkeypatch.setitem(session._ROOMS, browser.secret, browser)
+    room = session.SessionResources(browser, set())
     monkeypatch.setattr(session, "room", lambda: room)
     return room
 

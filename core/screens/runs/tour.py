@@ -1,9 +1,12 @@
 """What the tour says at each step; every number is read from a sample."""
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from core.screens.kit.numbers import count, in_hundred, points
-from core.studies.tour import Claimed, FilmBand, Mended
+
+if TYPE_CHECKING:  # the first page names no study
+    from core.studies.tour import Claimed, FilmBand, Mended
 
 
 @dataclass(frozen=True)
@@ -15,7 +18,7 @@ class Stop:
     look: str
 
 
-def averages_stop(name: str, all_rows: Claimed) -> Stop:
+def averages_stop(name: str, all_rows: "Claimed") -> Stop:
     """Return what a model claims of all answers."""
     says, right = in_hundred(all_rows.says), in_hundred(all_rows.right)
     return Stop(
@@ -26,7 +29,7 @@ def averages_stop(name: str, all_rows: Claimed) -> Stop:
     )
 
 
-def sure_stop(group: Claimed) -> Stop:
+def sure_stop(group: "Claimed") -> Stop:
     """Return what a model's sure answers are worth."""
     wrong, promised = in_hundred(1.0 - group.right), in_hundred(1.0 - group.says)
     low, high = (round(100.0 * edge) for edge in (group.low, group.high))
@@ -38,7 +41,7 @@ def sure_stop(group: Claimed) -> Stop:
     )
 
 
-def mended_stop(fixed: Mended) -> Stop:
+def mended_stop(fixed: "Mended") -> Stop:
     """Return what one temperature does."""
     before, after = points(fixed.before), points(fixed.after)
     surer = "less sure" if fixed.temperature > 1.0 else "surer"
@@ -50,7 +53,7 @@ def mended_stop(fixed: Mended) -> Stop:
     )
 
 
-def shifted_stop(kind: str, ordinary: Claimed, shifted: Claimed) -> Stop:
+def shifted_stop(kind: str, ordinary: "Claimed", shifted: "Claimed") -> Stop:
     """Return what a model claims of damaged pictures."""
     return Stop(
         f"With {kind}, it says {in_hundred(shifted.says)} in 100 and is right "
@@ -62,7 +65,7 @@ def shifted_stop(kind: str, ordinary: Claimed, shifted: Claimed) -> Stop:
     )
 
 
-def film_stop(band: FilmBand, finding: str) -> Stop:
+def film_stop(band: "FilmBand", finding: str) -> Stop:
     """Return what scores of films were worth; `finding` is its name in plain words."""
     claimed = band.claimed
     return Stop(
