@@ -178,11 +178,11 @@ def test_one_finding_says_what_its_films_are_worth(clinic):
     found = clinic_study.one_finding(clinic_study.binary_rows(rows, 0))
     view, worth = finding_view(source, "Mass", found), round(found.audit.groups.effective_n)
     told = f"3,000 films of 150 groups (patient) are worth about {worth} independent ones here."
-    assert view.sentence.second.replace("\u202f", " ").replace("\u2009", " ") == told
+    assert view.sentence.second.replace("\u202f", " ").replace("\u2009", " ").endswith(f" {told}")
     assert "films of 150 groups (patient), test split" in view.caption
     rarer = int(found.fit.rarer)
     assert rarer < 100
-    assert f" with it are worth about {rarer} independent ones)" in view.sentence.text
+    assert f" with it are worth about {rarer} independent ones)" in view.sentence.second
     plain = plain_finding(source, "Mass", rows.outcomes(0), band=3)
     assert plain.care[-1].endswith(f"tell as much as about {worth} unrelated ones.")
     alone = findings(grouped=False)
@@ -190,7 +190,7 @@ def test_one_finding_says_what_its_films_are_worth(clinic):
         run="a run", split="test", digest="a1b2c3d4", findings=alone.class_names, n=alone.n
     )
     found = clinic_study.one_finding(clinic_study.binary_rows(alone, 0))
-    assert finding_view(single, "Mass", found).sentence.second == ""
+    assert "independent ones here" not in finding_view(single, "Mass", found).sentence.second
     words = " ".join(plain_finding(single, "Mass", alone.outcomes(0), band=3).care)
     assert "unrelated" not in words
 
@@ -244,7 +244,8 @@ def test_the_page_of_strange_inputs_says_what_films_of_patients_are_worth():
     worth = round(judged.groups[0].effective_n)
     assert 1 < worth <= 120
     assert view.sentence.second.endswith(
-        f" The 120 ordinary rows of 30 groups (patient) are worth about {worth} independent ones."
+        f" The 120 in-distribution rows of 30 groups (patient) are worth about {worth} "
+        "independent ones."
     )
     assert (
         f"n = 120 of 30 groups (patient), worth about {worth} independent ones, against noise, "
@@ -272,7 +273,7 @@ def test_the_page_of_strange_inputs_counts_by_weight_and_says_so():
     assert view.counts.written()[1].cells[0].value == f"{flagged.sum():.1f}"
     assert view.counts.written()[1].cells[2].value == "120"
     assert (
-        f"by weight {percent(counts.missed)} of the strange ones lie on their side of it."
+        f"passes 95 in 100 in-distribution rows and by weight {percent(counts.missed)} of the rows"
         in view.sentence.second
     )
     assert view.reading.endswith(" times in 100. Counts are sums of weights, not of rows.")
