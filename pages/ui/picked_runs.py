@@ -1,6 +1,6 @@
 """Which runs are compared: kept in the session, and in the link where they have one."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import streamlit as st
 
@@ -65,19 +65,25 @@ def _here(run_id: str) -> bool:
     return True
 
 
-def picker(runs: Sequence[cache.Run]) -> None:
-    """Draw the choice of runs."""
+def picker(
+    runs: Sequence[cache.Run],
+    setting: str = "runs",
+    most: int = MOST_RUNS,
+    choose: Callable[[Sequence[str]], None] = choose,
+) -> None:
+    """Draw the choice of runs, those that are shown being chosen."""
+    key = f"widget.{setting}"
     names = {draft.id: f"{draft.name} (draft)" for draft in session.drafts().values()}
     names |= {row.id: row.name for row in cache.openable(LISTED)}
     names |= {run.id: run.name for run in runs if run.id not in names}
     names = state.distinct_names(names)
-    st.session_state["widget.runs"] = [run.id for run in runs]
+    st.session_state[key] = [run.id for run in runs]
     st.multiselect(
         "Runs",
         list(names),
-        key="widget.runs",
+        key=key,
         format_func=lambda run_id: names.get(run_id, run_id),
-        max_selections=MOST_RUNS,
-        placeholder="Pick runs",
-        on_change=lambda: choose(st.session_state["widget.runs"]),
+        max_selections=most,
+        placeholder="Choose runs",
+        on_change=lambda: choose(st.session_state[key]),
     )

@@ -12,7 +12,6 @@ from core.reports.sections import CHECKLIST, NUMBERS, SECTIONS
 from core.studies.report import CLASSES, CLINICAL, COMPARE, OOD, SHIFT_SHOWN, ReportedRun
 from pages.ui import cache, controls, frame, picked_runs, session, state
 
-LISTED = 200  # offered by the picker; the Runs page lists and searches all
 PICKED, LINK = "set.report.runs", "reported"
 LEFT_OUT = "set.report.left_out"  # sections that were switched off
 TECHNICAL_ONLY = (CLASSES, NUMBERS)
@@ -23,21 +22,8 @@ def runs(opened: cache.Run) -> list[cache.Run]:
     linked = tuple(filter(None, st.query_params.get(LINK, "").split(",")))
     ids: tuple[str, ...] = st.session_state.get(PICKED) or linked or (opened.id,)
     chosen = [run for run in map(_found, ids[:MOST_RUNS]) if run is not None] or [opened]
-    names = {draft.id: f"{draft.name} (draft)" for draft in session.drafts().values()}
-    names |= {row.id: row.name for row in cache.openable(LISTED)}
-    names |= {run.id: run.name for run in chosen if run.id not in names}
-    names = state.distinct_names(names)
-    st.session_state["widget.report.runs"] = [run.id for run in chosen]
-    st.multiselect(
-        "Runs",
-        list(names),
-        key="widget.report.runs",
-        format_func=lambda run_id: names.get(run_id, run_id),
-        max_selections=MOST_RUNS,
-        placeholder="Choose runs",
-        on_change=lambda: picked_runs.keep(
-            PICKED, LINK, tuple(st.session_state["widget.report.runs"])
-        ),
+    picked_runs.picker(
+        chosen, "report.runs", MOST_RUNS, lambda ids: picked_runs.keep(PICKED, LINK, tuple(ids))
     )
     return chosen
 
