@@ -23,7 +23,7 @@ def splits(run: cache.Run) -> None:
 
 def chip(run: cache.Run) -> str:
     """Return the dashed mark beside the eyebrow: samples and drafts say what they are."""
-    return {"sample": "Sample: a model that comes with Candor", "draft": "Draft"}.get(run.kind, "")
+    return {"sample": "Sample", "draft": "Draft"}.get(run.kind, "")
 
 
 def segments(

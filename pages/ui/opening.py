@@ -40,22 +40,20 @@ def open_run(sample: str = SAMPLE) -> cache.Run:
         st.stop()
     frame.title(run.name)
     if chosen is None:
-        sample_bar(run.name)
+        your_own()
     return run
 
 
-def sample_bar(name: str) -> None:
-    """Say that a page shows a sample, and where runs of one's own are opened."""
-    with st.container(horizontal=True, vertical_alignment="center", key="sample_bar"):
-        st.markdown(f"Sample: **{esc(name)}**", width="content")
-        st.page_link(site.HOME.script, label="Open your own run", icon=site.HOME.icon)
+def your_own() -> None:
+    """Link to where runs of one's own are opened, over a sample that nobody chose."""
+    st.page_link(site.HOME.script, label="Open your own run", icon=site.HOME.icon)
 
 
 def _another() -> None:
     """Offer other runs in place of one that is gone."""
     pieces.draw("headline", "Open another run.")
     samples()
-    st.page_link(site.HOME.script, label="Open your own run", icon=site.HOME.icon)
+    your_own()
 
 
 def open_in_reliability(run_id: str) -> None:

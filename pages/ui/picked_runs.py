@@ -50,7 +50,7 @@ def chosen() -> list[cache.Run]:
         )
     runs = [cache.find(i) for i in run_ids if i in linked or _here(i)]
     if not runs and all(map(_here, SAMPLES)):
-        opening.sample_bar("three losses on CIFAR-10 (JPEG)")
+        opening.your_own()
         return [cache.find(i) for i in SAMPLES]
     choose([run.id for run in runs])
     return runs

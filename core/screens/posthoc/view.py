@@ -312,8 +312,8 @@ def _diagrams(
         if not len(main.bins.count):
             return ()
         ece = main.metrics["ece"]
-        ends = filter(None, (span(ece.low, ece.high), explained(report, CHANCE)))
-        words = f"ECE {points(ece.value)} ({'; '.join(ends)})"
+        ends = span(ece.low, ece.high)
+        words = f"ECE {points(ece.value)}{f' ({ends})' if ends else ''}"
         note = "as read" if name == NONE else parameters(fits[name])
         card = FigureCard(
             key=f"after_{name}",

@@ -133,4 +133,4 @@ def chip(runs: list[cache.Run]) -> str:
     if any(run.draft for run in runs):
         return "With a draft that only you see"
     samples = all(run.kind == "sample" for run in runs)
-    return "Samples: models that come with Candor" if samples else ""
+    return "Samples" if samples else ""

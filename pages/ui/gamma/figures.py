@@ -26,7 +26,7 @@ def chip(source: HistorySource, history: GammaDynamics) -> str:
     """Return the dashed mark beside the eyebrow: what does not last, and samples, say so."""
     if history.replayed:
         return "Replay: not what it was trained with"
-    sample = "Sample: a model that comes with Candor" if source.sample else ""
+    sample = "Sample" if source.sample else ""
     return CHIPS.get(source.kind, sample)
 
 

@@ -50,7 +50,7 @@ def opened() -> tuple[str | None, HistorySource | None]:
 def _sample() -> HistorySource | None:
     source = cache_gamma.find(SAMPLE)
     if source is not None:
-        opening.sample_bar(source.label)
+        opening.your_own()
     return source
 
 
