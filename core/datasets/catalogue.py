@@ -71,15 +71,15 @@ def _sizes(*rows: int) -> dict[str, int]:
 DATASETS: Final[dict[str, DataEntry]] = {
     "digits": DataEntry(
         "Digits",
-        "1,797 handwritten digits of 8 x 8 grey pixels, cut by the seed into 997, 300 and 500.",
+        "1,797 handwritten digits, 8 x 8 grey pixels; the seed splits them 997/300/500.",
         "Optical recognition of handwritten digits (Alpaydin & Kaynak 1998), in scikit-learn",
         sizes=_sizes(997, 300, 500),
         flip=False,
     ),
     "cifar10": DataEntry(
         "CIFAR-10",
-        "60,000 colour photographs of 32 x 32 pixels in 10 classes; the seed takes 5,000 of the "
-        "50,000 training images as validation part, the test part is the official one.",
+        "60,000 colour photographs of 32 x 32 pixels in 10 classes; the seed takes 5,000 of "
+        "the 50,000 training images for validation; the test set is the official one.",
         "Krizhevsky 2009; split as in Mukhoti et al. 2020",
         sizes=_sizes(45_000, 5_000, 10_000),
     ),
@@ -92,7 +92,7 @@ DATASETS: Final[dict[str, DataEntry]] = {
     "svhn": DataEntry(
         "SVHN",
         "99,289 house numbers of 32 x 32 colour pixels; the seed takes a tenth of the training "
-        "images as validation part, the test part is the official one.",
+        "images for validation; the test set is the official one.",
         "Netzer et al. 2011, cropped digits without the extra part",
         sizes=_sizes(65_932, 7_325, 26_032),
         flip=False,
@@ -100,15 +100,15 @@ DATASETS: Final[dict[str, DataEntry]] = {
     "tiny_imagenet": DataEntry(
         "Tiny-ImageNet",
         "110,000 colour photographs of 64 x 64 pixels in 200 classes; the seed takes 10,000 of "
-        "the training images as validation part, the official validation part is the test part.",
+        "the training images for validation; the official validation set is the test set.",
         "Le & Yang 2015, Stanford CS231N; split as in Mukhoti et al. 2020",
         sizes=_sizes(90_000, 10_000, 10_000),
         needs_root=True,
     ),
     "folder": DataEntry(
         "Image folder",
-        "A folder of pictures, one subfolder a class: either below train, test and perhaps val, "
-        "or all together and then cut by the seed into 80, 10 and 10 % of each class.",
+        "A folder of pictures, one subfolder a class: either under train, test and perhaps "
+        "val, or all together; then the seed splits each class 80/10/10.",
         "your own",
         needs_root=True,
     ),
@@ -122,8 +122,8 @@ DATASETS: Final[dict[str, DataEntry]] = {
     ),
     "phantom": DataEntry(
         "Phantom films",
-        "7,000 synthetic chest films of 128 x 128 grey pixels with 4 findings at known places, cut "
-        "by the seed into 4,000, 1,000 and 2,000; no film of a person is among them.",
+        "7,000 synthetic chest films of 128 x 128 grey pixels with 4 findings at known places; the "
+        "seed splits them 4,000/1,000/2,000. None is of a person.",
         "Candor, core.xray.phantom",
         task=Task.MULTILABEL,
         sizes=_sizes(4_000, 1_000, 2_000),

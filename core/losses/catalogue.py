@@ -239,8 +239,8 @@ LOSSES: Final[dict[str, LossEntry]] = {
     "inverse_focal": LossEntry(
         label="Inverse focal",
         plain=(
-            "Cross-entropy that grows as the true class becomes probable, by (1 + p)^γ; it pushes "
-            "certainty up."
+            "Cross-entropy weighted by (1 + p)^γ, which makes the model surer of what it gets "
+            "right."
         ),
         source=f"{_GHOSH}, equation 1",
         parameters={
@@ -264,8 +264,8 @@ LOSSES: Final[dict[str, LossEntry]] = {
     ),
     "adafocal": LossEntry(
         label="AdaFocal",
-        plain="Focal loss that raises γ where validation is over-confident and lowers it, down to "
-        "inverse focal loss, where it is under-confident.",
+        plain="Focal loss whose γ follows validation: up where the model is over-confident, down "
+        "where it is under-confident.",
         source=f"{_GHOSH}, algorithm 1",
         parameters={
             "lambda": _number("λ", "How fast a gap moves γ.", 1.0, 0, 100, open_low=True),

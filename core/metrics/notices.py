@@ -206,9 +206,9 @@ def _rescaled(predictions: Predictions) -> Notice | None:
     more = f" (and {len(rescaled) - 1} more)" if len(rescaled) > 1 else ""
     return Notice(
         NoticeCode.NOT_PROBABILITY,
-        f"{name}{more}: on average the score says {100 * says:.1f} %, and {100 * share:.1f} % of "
-        "rows have it, though it ranks them well. It looks rescaled to an operating point, not "
-        "like a probability; recalibrate it on labelled rows.",
+        f"{name}{more}: the score says {100 * says:.1f} % on average, but {100 * share:.1f} % of "
+        "rows have it. It ranks them well, but looks rescaled to an operating point: recalibrate "
+        "it on labelled rows.",
     )
 
 

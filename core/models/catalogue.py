@@ -80,8 +80,7 @@ MODELS: Final[dict[str, ModelEntry]] = {
     ),
     "small_cnn": ModelEntry(
         "Small CNN",
-        "Three convolutions with group normalisation: trains on CPUs, and no image is seen "
-        "through the others of its batch.",
+        "Three convolutions with group normalisation; trains on a CPU.",
         "Candor; group normalisation of Wu and He 2018",
         0.06,
     ),

@@ -170,7 +170,7 @@ def test_parameters_of_a_loss_follow_it_with_defaults_ranges_and_presets(page):
     test = page()
     assert test.number_input(key="train.loss.adafocal.gamma_max").value == 20.0
     assert test.selectbox(key="train.values.adafocal").value == "paper"
-    assert "γ min −20 to 0" in html(test)
+    assert "Allowed: −20 to 0." in test.number_input(key="train.loss.adafocal.gamma_min").help
     test.selectbox(key="train.loss").set_value("focal").run()
     gamma = test.number_input(key="train.loss.focal.gamma")
     assert (gamma.value, gamma.min, gamma.max) == (3.0, 0.0, 100.0)

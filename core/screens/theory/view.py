@@ -22,9 +22,8 @@ from core.screens.kit.records import Column, FigureCard, Phrase, Sentence, Table
 MAP_PAPER = "Komisarenko and Kull 2024"
 LOGITS = np.linspace(-9.0, 9.0, 181)
 PLAIN = (
-    "Focal training has one knob, gamma. The higher it is, the less sure the model says it is. A "
-    "known map undoes this exactly for a model that learned its task perfectly. Only an audit "
-    "shows whether a real model did."
+    "The higher gamma is, the less sure the model says it is. For a perfectly trained model a "
+    "known map undoes this exactly; an audit shows whether yours is."
 )
 
 

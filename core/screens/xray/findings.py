@@ -279,10 +279,7 @@ def explanation(findings: Findings) -> str:
     chance = ""
     if judged:
         chance = (
-            f"; of {count(sum(judged))} dots of a perfect model about "
-            f"{FALSE_ALARMS * sum(judged):.0f} would be coloured by chance"
+            f"; chance alone would colour about {FALSE_ALARMS * sum(judged):.0f} of "
+            f"{count(sum(judged))} dots"
         )
-    return (
-        f"{MASS_BINS} equal-mass bins, Wilson 95{THIN}%, log-odds axes so that rare findings are "
-        f"not squeezed into a corner{chance}"
-    )
+    return f"{MASS_BINS} equal-mass bins, Wilson 95{THIN}%, log-odds axes{chance}"

@@ -156,10 +156,9 @@ def badge(source: ClinicSource, analysis: OneFinding) -> Badge | None:
     if NoticeCode.NOT_PROBABILITY in {note.code for note in analysis.notices}:
         return Badge(
             "This score is not a probability",
-            f"On average it says {percent(stated)}, and {percent(observed)} of "
-            f"{source.reference_class} are labelled with it, though it ranks them well: it looks "
-            "rescaled to an operating point. Do not read 50 % as an even chance. Recalibrate it "
-            "first.",
+            f"It says {percent(stated)} on average, but {percent(observed)} of "
+            f"{source.reference_class} are labelled with it. It ranks them well, but looks "
+            "rescaled to an operating point: 50 % is not an even chance. Recalibrate it first.",
             alarm=True,
         )
     return Badge(

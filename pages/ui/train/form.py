@@ -107,12 +107,11 @@ def _parameters(loss: str) -> None:
             _parameter(loss, parameter)
     preset = entry.presets.get(form.preset_of(loss))
     source = f" Values: {preset.source}." if preset else ""
-    ranges = "; ".join(_range(field) for field in entry.parameters.values())
-    widgets.caption(f"{ranges}. Loss: {entry.source}.{source}")
+    widgets.caption(f"Loss: {entry.source}.{source}")
 
 
 def _range(field: Field) -> str:
-    """Return what a parameter may be, and its default."""
+    """Return what a parameter may be."""
     if field.low is None or field.high is None:
         ends = " or ".join(field.choices) or "on or off"
     else:
@@ -121,7 +120,7 @@ def _range(field: Field) -> str:
         )
         ends = f"{'above ' if field.open_low else ''}{low} to {high}".replace("-", MINUS)
         ends = " or ".join([*field.choices, f"every {ends} batches" if field.choices else ends])
-    return f"{field.label} {ends}"
+    return ends
 
 
 def _preset(loss: str) -> None:
@@ -146,7 +145,7 @@ def _take_preset(loss: str) -> None:
 
 def _parameter(loss: str, parameter: str) -> None:
     name, field = f"loss.{loss}.{parameter}", LOSSES[loss].parameters[parameter]
-    help_text = f"{field.help} Default: {field.default}."
+    help_text = f"{field.help} Allowed: {_range(field)}. Default: {field.default}."
     if field.kind is bool:
         st.toggle(field.label, key=key(name), persist_state=SESSION, help=help_text)
         return

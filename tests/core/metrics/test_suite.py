@@ -531,7 +531,7 @@ def test_score_rescaled_to_its_operating_point_is_pointed_out():
         return notices(Predictions(task, kind, scores, labels))
 
     (text,) = told(mapped)
-    assert f"on average the score says {100 * mapped.mean():.1f} %" in text
+    assert f"the score says {100 * mapped.mean():.1f} % on average" in text
     assert f"{100 * present.mean():.1f} % of rows have it" in text
     assert told(p) == []
     both = np.column_stack([p, mapped])

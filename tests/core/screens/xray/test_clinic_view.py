@@ -127,9 +127,7 @@ def test_findings_are_those_of_scikit_learn_sorted_by_events(rows, found):
 
 def test_the_dots_that_chance_would_colour_are_counted(found):
     # two findings with events enough, twelve bins each
-    assert "; of 24 dots of a perfect model about 1 would be coloured by chance" in (
-        view(found).together.explanation
-    )
+    assert "; chance alone would colour about 1 of 24 dots" in (view(found).together.explanation)
 
 
 def test_a_risk_stated_twice_over_never_seems_kept():
