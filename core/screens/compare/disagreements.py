@@ -10,6 +10,7 @@ from core.screens.kit.run_marks import RunMark
 from core.studies.disagreements import Answers, Disagreement, disagreements
 
 LISTED = 50
+NO_BREAK = "\u00a0"
 
 
 @dataclass(frozen=True)
@@ -70,6 +71,6 @@ def view(
 
 def _caption(one: Disagreement, marks: Sequence[RunMark], class_names: Sequence[str]) -> str:
     answers = ", ".join(
-        f"{mark.letter} {class_names[k]}" for mark, k in zip(marks, one.predicted, strict=True)
+        f"{mark.letter}{NO_BREAK}{class_names[k]}" for mark, k in zip(marks, one.predicted, strict=True)
     )
-    return f"Row {one.row}, {class_names[one.label]}: {answers}"
+    return f"Row {one.row}, label {class_names[one.label]}: {answers}"

@@ -227,7 +227,7 @@ def _gammas_by_epoch(courses: Sequence[_Course], theme: Theme) -> go.Figure:
             x=course.epoch,
             y=course.mean,
             mode="lines",
-            line={"color": theme.runs[mark.colour], "width": 2, "dash": mark.dash},
+            line={"color": theme.runs[mark.colour], "width": 2},
             name=mark.letter,
             customdata=np.stack([course.low, course.high], axis=1),
             hovertemplate=f"<b>{mark.letter}</b> {safe(course.run.name)}<br>epoch %{{x}}: "
