@@ -71,6 +71,7 @@ def view(
 
 def _caption(one: Disagreement, marks: Sequence[RunMark], class_names: Sequence[str]) -> str:
     answers = ", ".join(
-        f"{mark.letter}{NO_BREAK}{class_names[k]}" for mark, k in zip(marks, one.predicted, strict=True)
+        f"{mark.letter}{NO_BREAK}{class_names[k]}"
+        for mark, k in zip(marks, one.predicted, strict=True)
     )
     return f"Row {one.row}, label {class_names[one.label]}: {answers}"

@@ -17,7 +17,8 @@ from core.screens.kit.theme import Theme, axis, faded, layout
 
 MOST = 6  # runs whose curves are told apart
 HEIGHT = 300
-BAND = 0.14  # how opaque the span of gammas is: six may lie on each other
+BAND = 0.14  # how opaque the span of gammas is
+BANDS = 3  # runs whose spans are drawn; more would hide each other
 PARTS = {"val": "validation", "train": "training"}
 TITLES = {
     "loss": "Loss",
@@ -154,7 +155,8 @@ def gammas_by_epoch_card(runs: Sequence[TrainedCurve]) -> FigureCard | None:
     return FigureCard(
         key="gammas_by_epoch",
         title="Gamma by epoch",
-        explanation="line: mean over validation answers; band: smallest to largest bin",
+        explanation="mean over validation answers"
+        + ("; band: smallest to largest bin" if len(courses) <= BANDS else ""),
         draw=partial(_gammas_by_epoch, tuple(courses)),
         alt=f"Gamma by epoch. After the last, over the bins: {last}.",
         table=Table(
@@ -210,7 +212,7 @@ def _gammas_by_epoch(courses: Sequence[_Course], theme: Theme) -> go.Figure:
     settings["yaxis"] = axis(theme, "gamma")
     figure = go.Figure(layout=settings)
     figure.add_hline(y=0, line={"color": theme.quiet, "width": 1.2})
-    for course in courses:
+    for course in courses if len(courses) <= BANDS else ():
         figure.add_scatter(
             x=np.concatenate([course.epoch, course.epoch[::-1]]),
             y=np.concatenate([course.low, course.high[::-1]]),
