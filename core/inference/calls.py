@@ -7,9 +7,11 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 import torch
+from torch import Tensor
 
 from core import codec
 from core.checkpoints.match import match
+from core.datasets.base import DatasetSplit
 from core.datasets.outside import open_outside
 from core.errors import Refused
 from core.inference import films
@@ -22,6 +24,8 @@ from core.inference.settings import settings_of
 from core.models.build import input_size
 from core.predictions import Task
 from core.readers.weights.named_tensors import TensorInfo
+from core.training.config import from_json as training_config
+from core.training.job import load_data
 
 Json = dict[str, Any]  # Any: plain JSON values
 Arrays = dict[str, npt.NDArray[Any]]  # Any: numbers of several types
@@ -65,28 +69,43 @@ def trying(question: Json) -> Answer:
 
 
 def pictures(question: Json) -> Answer:
-    """Return images of a split or set of an evaluation, (n, C, H, W) uint8.
+    """Return images of a split or set of an evaluation or training, (n, C, H, W) uint8.
 
     `rows` are places in the run's split, which holds some of the images where there is a limit;
-    `row_ids`, what it calls them, must still be theirs.
+    `row_ids`, what it calls them, must still be theirs. Of a run that keeps no ids, as many
+    images (`n`) must be there, and these rows have its `labels`.
     """
-    config = from_json(question["config"])
     rows = question["rows"]
     if not 0 < len(rows) <= MOST_PICTURES:
         raise Refused("EMPTY", f"{len(rows)} pictures are asked for", f"1 to {MOST_PICTURES}")
-    data = open_data(config, download=False)
-    outside_set = {entry.name: entry for entry in config.sets}.get(question["split"])
-    if outside_set is None:
-        split = getattr(data, question["split"])
-    else:
-        split = open_outside(outside_set, data, download=False).split
-    places = spread(len(split), config.limit)
+    split, places = _shown(question["config"], question["split"])
     chosen = [int(places[row]) for row in rows if 0 <= row < len(places)]
-    if [split.row_ids[row] for row in chosen] != question["row_ids"]:
+    ids = question["row_ids"]
+    if ids is None:
+        labels = split.targets[chosen].numpy().astype(np.int64).tolist()
+        same = len(places) == question["n"] and labels == question["labels"]
+    else:
+        same = [split.row_ids[row] for row in chosen] == ids
+    if not same:
         what = f"the images of {question['split']} are not those that were evaluated"
         raise Refused("DATA_ROOT", what, "restore the folder that was evaluated")
     (images,) = split.images([torch.tensor(chosen)], CPU)
     return {}, {"images": images.numpy()}
+
+
+def _shown(stored: Json, name: str) -> tuple[DatasetSplit, Tensor]:
+    """Return a part or set of a run's data, and which of its images the run was shown."""
+    if "loss" in stored:
+        split: DatasetSplit = getattr(load_data(training_config(stored), download=False), name)
+        return split, spread(len(split), None)
+    config = from_json(stored)
+    data = open_data(config, download=False)
+    outside_set = {entry.name: entry for entry in config.sets}.get(name)
+    if outside_set is None:
+        split = getattr(data, name)
+    else:
+        split = open_outside(outside_set, data, download=False).split
+    return split, spread(len(split), config.limit)
 
 
 def ready(_question: Json) -> Answer:

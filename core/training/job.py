@@ -82,12 +82,16 @@ def trained(
     return parts, outcome, {name: _predictions(parts, name) for name in ("val", "test")}
 
 
-def load_data(config: TrainConfig) -> SplitDataset:
+def load_data(config: TrainConfig, *, download: bool = True) -> SplitDataset:
     """Return the data of a config, streamed images in the size its network takes."""
     root = Path(config.data_root).expanduser() if config.data_root else None
     size = input_size(config.model, STREAMED)
     return load(
-        config.data, root=root, split_seed=config.split_seed, size=size, download=root is None
+        config.data,
+        root=root,
+        split_seed=config.split_seed,
+        size=size,
+        download=download and root is None,
     )
 
 

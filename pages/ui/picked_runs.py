@@ -1,13 +1,15 @@
 """Which runs are compared: kept in the session, and in the link where they have one."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import streamlit as st
 
 from core.errors import LibraryError, UsageError
+from core.library.index import RunRow
 from core.metrics.comparison import MOST_RUNS
 from pages.ui import cache, opening, session, state
 
+TAG = "tag:"  # begins a choice that stands for all runs with a tag; no run's id has a colon
 LISTED = 200  # offered by the picker; the Runs page lists and searches all
 SAMPLES = ("cifar10-adafocal", "cifar10-ce", "cifar10-focal-3")  # compared until runs are picked
 
@@ -71,11 +73,14 @@ def picker(
     most: int = MOST_RUNS,
     choose: Callable[[Sequence[str]], None] = choose,
 ) -> None:
-    """Draw the choice of runs, those that are shown being chosen."""
+    """Draw the choice of runs, those that are shown being chosen; a tag brings all of its runs."""
     key = f"widget.{setting}"
+    listed = cache.openable(LISTED)
     names = {draft.id: f"{draft.name} (draft)" for draft in session.drafts().values()}
-    names |= {row.id: row.name for row in cache.openable(LISTED)}
+    names |= {row.id: row.name for row in listed}
     names |= {run.id: run.name for run in runs if run.id not in names}
+    tagged = _tagged(listed)
+    names |= {choice: _tag_words(choice, len(ids)) for choice, ids in tagged.items()}
     names = state.distinct_names(names)
     st.session_state[key] = [run.id for run in runs]
     st.multiselect(
@@ -84,6 +89,21 @@ def picker(
         key=key,
         format_func=lambda run_id: names.get(run_id, run_id),
         max_selections=most,
-        placeholder="Choose runs",
-        on_change=lambda: choose(st.session_state[key]),
+        placeholder="Choose runs or a tag",
+        on_change=lambda: choose(_runs_of(st.session_state[key], tagged)[:most]),
     )
+
+
+def _tagged(rows: Sequence[RunRow]) -> dict[str, list[str]]:
+    """Return the runs of each tag, by the choice that stands for it, in the order of tags."""
+    tags = sorted({tag for row in rows for tag in row.tags}, key=str.casefold)
+    return {f"{TAG}{tag}": [row.id for row in rows if tag in row.tags] for tag in tags}
+
+
+def _tag_words(choice: str, runs: int) -> str:
+    return f"Tag: {choice.removeprefix(TAG)} ({runs} run{'' if runs == 1 else 's'})"
+
+
+def _runs_of(choices: Sequence[str], tagged: Mapping[str, Sequence[str]]) -> list[str]:
+    """Return the runs that are chosen, those of a tag in its place and none twice."""
+    return list(dict.fromkeys(run for choice in choices for run in tagged.get(choice, [choice])))

@@ -139,6 +139,21 @@ def test_a_run_more_or_less_changes_the_link(page):
     assert test.query_params["runs"] in ("digits-fair", ["digits-fair"])
 
 
+def test_a_tag_brings_all_of_its_runs(page, home):
+    ids = [keep(home, f"seed {i}") for i in range(3)]
+    for run_id in ids:
+        Library(home, SAMPLES).tag(run_id, ["seeds", "of today"])
+    test = page(runs=ids[1])
+    picker = test.multiselect(key="widget.runs")
+    tags = [option for option in picker.options if "of today" in option or "seeds" in option]
+    assert tags == ["Tag: of today (3 runs)", "Tag: seeds (3 runs)"]
+    picker.set_value([ids[1], "tag:seeds"]).run()
+    linked = ",".join((ids[1], ids[2], ids[0]))  # those of a tag the newest first
+    assert test.query_params["runs"] in (linked, [linked])
+    assert sorted(names_in_table(test)) == ["seed 0", "seed 1", "seed 2"]
+    assert test.multiselect(key="widget.runs").value == [ids[1], ids[2], ids[0]]
+
+
 def test_the_choice_is_kept_when_the_page_is_left(page):
     test = page(runs=PAIR)
     test.switch_page("pages/library.py").run()
@@ -267,7 +282,7 @@ def test_what_is_folded_is_drawn_for_trained_runs(page):
     said_by_way = {
         "sweep": "ECE by loss",
         "scatter": "ECE against Accuracy",
-        "training": "Gamma by confidence",
+        "training": "Gamma by epoch",
         "rows": "of 500 rows get different answers",
     }
     for way, words in said_by_way.items():

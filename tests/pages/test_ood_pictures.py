@@ -1,6 +1,7 @@
 """Pictures of the most ordinary rows: the run's own images, where the page may open them."""
 
 import time
+from html import unescape
 
 import numpy as np
 import pytest
@@ -71,7 +72,7 @@ def pictured(run: str) -> AppTest:
 def test_the_most_ordinary_rows_are_shown_with_what_the_model_says(run, leaves, monkeypatch):
     monkeypatch.setenv("CANDOR_IMPORT", str(leaves.parent))
     pictures = pictured(run).get("image")
-    captions = [one.proto.imgs[0].caption for one in pictures]
+    captions = [unescape(one.proto.imgs[0].caption) for one in pictures]
     assert len(captions) == N_OUT
     sure = np.exp(9) / (np.exp(9) + 9)
     assert captions[0] == f"3, {100 * sure:.1f}\u202f%"

@@ -7,18 +7,24 @@ from core.arrays import Int
 from core.screens.kit.numbers import count, percent
 from core.screens.kit.records import Cell, Column, Table
 from core.screens.kit.run_marks import RunMark
-from core.studies.disagreements import Answers, disagreements
+from core.studies.disagreements import Answers, Disagreement, disagreements
 
 LISTED = 50
+NO_BREAK = "\u00a0"
 
 
 @dataclass(frozen=True)
 class DisagreementView:
-    """How many rows are answered differently, and those where runs are surest."""
+    """How many rows are answered differently, and those where runs are surest.
+
+    `rows` are their places in the file, and `captions` say in plain text what their pictures need.
+    """
 
     title: str
     explanation: str
     table: Table
+    rows: tuple[int, ...]
+    captions: tuple[str, ...]
 
 
 def view(
@@ -58,4 +64,14 @@ def view(
         f"{count(total)} of {count(len(labels))} rows get different answers",
         f"{share}; {shown}" if total else "",
         Table(columns, cells),
+        tuple(one.row for one in rows),
+        tuple(_caption(one, marks, class_names) for one in rows),
     )
+
+
+def _caption(one: Disagreement, marks: Sequence[RunMark], class_names: Sequence[str]) -> str:
+    answers = ", ".join(
+        f"{mark.letter}{NO_BREAK}{class_names[k]}"
+        for mark, k in zip(marks, one.predicted, strict=True)
+    )
+    return f"Row {one.row}, label {class_names[one.label]}: {answers}"

@@ -101,7 +101,7 @@ def sweep_card(
     return FigureCard(
         key="sweep",
         title=f"{LABELS[metric]} by {_inside(setting)}",
-        explanation="band: mean over seeds ± standard deviation" if seeds else "a dot a run",
+        explanation="mean over seeds ± standard deviation" if seeds else "a dot a run",
         draw=partial(_sweep, tuple(lines), setting_name(setting), HEADS[metric]),
         alt=f"{LABELS[metric]} by {setting_name(setting)}: {told}.",
         table=Table(

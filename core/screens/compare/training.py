@@ -1,4 +1,4 @@
-"""How runs trained: a measure by epoch, training beside validation, and the last gammas."""
+"""How runs trained: a measure by epoch, training beside validation, and gammas."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,10 +13,12 @@ from core.screens.kit.numbers import three
 from core.screens.kit.records import Column, FigureCard, Table
 from core.screens.kit.run_marks import RunMark
 from core.screens.kit.text import safe
-from core.screens.kit.theme import Theme, axis, layout
+from core.screens.kit.theme import Theme, axis, faded, layout
 
 MOST = 6  # runs whose curves are told apart
 HEIGHT = 300
+BAND = 0.14  # how opaque the span of gammas is
+BANDS = 3  # runs whose spans are drawn; more would hide each other
 PARTS = {"val": "validation", "train": "training"}
 TITLES = {
     "loss": "Loss",
@@ -137,6 +139,101 @@ def _by_epoch(lines: Sequence[_Line], title: str, theme: Theme) -> go.Figure:
             name=f"{mark.letter} {PARTS.get(line.part, '')}".strip(),
             hovertemplate=f"<b>{mark.letter}</b> {safe(line.run.name)}<br>"
             "epoch %{x}: %{y:.3g}<extra></extra>",
+        )
+    return figure
+
+
+def gammas_by_epoch_card(runs: Sequence[TrainedCurve]) -> FigureCard | None:
+    """Return the gammas by epoch of the runs that have some, or None."""
+    courses = [_course(run, run.bins) for run in runs[:MOST] if run.bins is not None]
+    if not courses:
+        return None
+    last = "; ".join(
+        f"{course.run.name} {three(float(course.low[-1]))} to {three(float(course.high[-1]))}"
+        for course in courses
+    )
+    return FigureCard(
+        key="gammas_by_epoch",
+        title="Gamma by epoch",
+        explanation="mean over validation answers"
+        + ("; band: smallest to largest bin" if len(courses) <= BANDS else ""),
+        draw=partial(_gammas_by_epoch, tuple(courses)),
+        alt=f"Gamma by epoch. After the last, over the bins: {last}.",
+        table=Table(
+            (
+                Column("run", "run"),
+                Column("epoch", "epoch", "count"),
+                Column("low", "smallest gamma", "three_alone"),
+                Column("mean", "mean gamma", "three_alone"),
+                Column("high", "largest gamma", "three_alone"),
+            ),
+            tuple(
+                (course.run.name, int(epoch), float(low), _known(mean), float(high))
+                for course in courses
+                for epoch, low, mean, high in zip(
+                    course.epoch, course.low, course.mean, course.high, strict=True
+                )
+            ),
+        ),
+        caption="After each epoch's update, as kept while the run trained.",
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Course:
+    """The gammas of a run by epoch: over its bins the smallest, the mean and the largest.
+
+    The mean is over validation answers: what the loss of a typical answer is raised to.
+    """
+
+    run: TrainedCurve
+    epoch: Float
+    low: Float
+    mean: Float
+    high: Float
+
+
+def _course(run: TrainedCurve, bins: BinHistory) -> _Course:
+    epochs, starts = np.unique(bins.epoch, return_index=True)
+    rows = np.add.reduceat(bins.count, starts).astype(np.float64)
+    total = np.add.reduceat(bins.count * bins.gamma, starts)
+    return _Course(
+        run=run,
+        epoch=epochs.astype(np.float64) + 1.0,
+        low=np.minimum.reduceat(bins.gamma, starts),
+        mean=np.divide(total, rows, out=np.full(len(rows), np.nan), where=rows > 0),
+        high=np.maximum.reduceat(bins.gamma, starts),
+    )
+
+
+def _gammas_by_epoch(courses: Sequence[_Course], theme: Theme) -> go.Figure:
+    settings = layout(theme, HEIGHT)
+    settings["xaxis"] = axis(theme, "epoch")
+    settings["yaxis"] = axis(theme, "gamma")
+    figure = go.Figure(layout=settings)
+    figure.add_hline(y=0, line={"color": theme.quiet, "width": 1.2})
+    for course in courses if len(courses) <= BANDS else ():
+        figure.add_scatter(
+            x=np.concatenate([course.epoch, course.epoch[::-1]]),
+            y=np.concatenate([course.low, course.high[::-1]]),
+            mode="lines",
+            fill="toself",
+            fillcolor=faded(theme.runs[course.run.mark.colour], BAND),
+            line={"width": 0},
+            hoverinfo="skip",
+            name=f"{course.run.mark.letter} bins",
+        )
+    for course in courses:
+        mark = course.run.mark
+        figure.add_scatter(
+            x=course.epoch,
+            y=course.mean,
+            mode="lines",
+            line={"color": theme.runs[mark.colour], "width": 2},
+            name=mark.letter,
+            customdata=np.stack([course.low, course.high], axis=1),
+            hovertemplate=f"<b>{mark.letter}</b> {safe(course.run.name)}<br>epoch %{{x}}: "
+            "%{y:.2f} (%{customdata[0]:.2f} to %{customdata[1]:.2f})<extra></extra>",
         )
     return figure
 

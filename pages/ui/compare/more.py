@@ -15,7 +15,7 @@ from core.screens.kit.run_marks import RunMark
 from core.screens.kit.words import LABELS
 from core.studies import settings
 from core.studies.disagreements import Answers
-from pages.ui import cache, frame, pieces, widgets
+from pages.ui import cache, frame, pieces, row_pictures, widgets
 from pages.ui.scoped import cached
 
 AT_MOST = 20_000_000  # scores that a page reads to list rows
@@ -139,9 +139,13 @@ def _training(curves: Sequence[training.TrainedCurve]) -> None:
         width=260,
     )
     pieces.draw("runs_key", [(curve.mark, curve.name) for curve in curves])
-    for card in (training.training_card(curves, measure), training.gammas_card(curves)):
-        if card is not None:
-            widgets.figure(card)
+    cards = (
+        training.training_card(curves, measure),
+        training.gammas_by_epoch_card(curves),
+        training.gammas_card(curves),
+    )
+    for card in filter(None, cards):
+        widgets.figure(card)
 
 
 def _rows(runs: Runs, splits: Sequence[str], marks: Sequence[tuple[str, RunMark]]) -> None:
@@ -165,8 +169,20 @@ def _rows(runs: Runs, splits: Sequence[str], marks: Sequence[tuple[str, RunMark]
     found = rows_view.view([mark for *_, mark in chosen], run.class_names, known, labels)
     widgets.title(found.title, found.explanation)
     if found.table.rows:
+        _pictures([(run, split) for run, split, _ in chosen], found)
         widgets.table(found.table, key="table.disagreements")
         widgets.save(found.table, "disagreements")
+
+
+def _pictures(chosen: Sequence[tuple[cache.Run, str]], found: rows_view.DisagreementView) -> None:
+    """Draw the first rows as pictures, by the first run whose images can be opened."""
+    for run, split in chosen:
+        opened = row_pictures.source(run.id, split)
+        if opened is not None:
+            rows = cache.predictions(run, split)
+            key = "compare.pictures"
+            row_pictures.draw(key, opened, split, rows, found.rows, found.captions)
+            return
 
 
 @cached(library=64, draft=16, keys=cache.KEYS)

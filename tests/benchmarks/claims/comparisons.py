@@ -99,11 +99,13 @@ def stated(base: Base, runs: Sequence[Run], rng: Rng) -> list[Predictions]:
     return predictions
 
 
-def compared(run: Predictions, metrics: Sequence[str] = METRICS_TRIED) -> Compared:
-    """Return what a comparison needs of a run, from fewer resamples than the page's."""
+def compared(
+    run: Predictions, metrics: Sequence[str] = METRICS_TRIED, n_resamples: int = RESAMPLES
+) -> Compared:
+    """Return what a comparison needs of a run, by default from fewer resamples than the page's."""
     chosen = tuple(metrics)
-    own = audit(run, AuditConfig(metrics=chosen, n_resamples=RESAMPLES))
-    paired = draws(run, own.main.noise_floor, chosen, n_resamples=RESAMPLES)
+    own = audit(run, AuditConfig(metrics=chosen, n_resamples=n_resamples))
+    paired = draws(run, own.main.noise_floor, chosen, n_resamples=n_resamples)
     return Compared(ComparedRows.of(run), own, paired)
 
 

@@ -15,6 +15,7 @@ from core.arrays import Float, sigmoid
 from core.metrics import METRICS, estimates, suite
 from core.metrics.binning import BinSums, bin_index, equal_width_edges
 from core.metrics.clinical.estimates import clinical_scores
+from core.metrics.estimates import Estimate, PreparedTarget
 from core.metrics.ranked import Ranked
 from core.metrics.records import Gap, Score
 from core.metrics.top_label import average_gap, largest_gap
@@ -41,9 +42,8 @@ ERRORS = (
     "ece_sweep",
     "ks",
     "smece",
-    "smce",
-    "pgap",
 )
+LIPSCHITZ = ("smce", "pgap")
 BY_BIN = {"mce": largest_gap, "ace": average_gap}
 SKILLS = {
     "rare 1 %, calibrated": rare(1.0),
@@ -75,6 +75,12 @@ def holds(found: Score | Gap, true: float) -> bool | None:
     return bool(found.low <= true <= found.high)
 
 
+def _estimate(ready: PreparedTarget, metric: str) -> Estimate:
+    if metric in LIPSCHITZ:
+        return estimates.lipschitz(ready, metric, level=LEVEL)
+    return estimates.error_of(ready, metric, n_bins=BINS, level=LEVEL)
+
+
 def collected(
     sets: int, cell: tuple[str, int], held: Callable[[int], Held], note: Callable[[Row], str]
 ) -> Iterator[Row]:
@@ -93,7 +99,7 @@ def error_rows(sets: int, seed: int) -> list[Row]:
     for design, draw in (CONFIDENCES | RISKS).items():
         p, y, q = draw(generator(seed, 2**32, design), POPULATION)
         ranked = Ranked.of(Outcomes(p, y))
-        true = {m: METRICS[m].function(ranked) for m in ERRORS} | {"gap": ranked.gap}
+        true = {m: METRICS[m].function(ranked) for m in (*ERRORS, *LIPSCHITZ)} | {"gap": ranked.gap}
         if "calibrated" in design:
             true, q = dict.fromkeys(true, 0.0), p
         index = bin_index(p, equal_width_edges(BINS))
@@ -106,10 +112,8 @@ def error_rows(sets: int, seed: int) -> list[Row]:
             known = np.bincount(bin_index(p, equal_width_edges(BINS)), minlength=BINS) > 0
             bins = BinSums(np.ones(known.sum(), dtype=int), away[known], np.zeros(known.sum()))
             truths = true | {m: float(way(bins, 1)) for m, way in BY_BIN.items()}
-            found = {
-                m: holds(estimates.error_of(ready, m, n_bins=BINS, level=LEVEL)[0], truths[m])
-                for m in (*ERRORS, *BY_BIN)
-            }
+            tried = (*ERRORS, *LIPSCHITZ, *BY_BIN)
+            found = {m: holds(_estimate(ready, m)[0], truths[m]) for m in tried}
             return found | {"signed gap": holds(estimates.direction(ready, LEVEL), true["gap"])}
 
         for n in SIZES:

@@ -62,7 +62,7 @@ CLAIMED = (
         "core.metrics.verdict:_both_ends",
         f"{JOINT}; bins of both signs, each corrected for all bins",
         VERDICTS,
-        "a verdict that something is off",
+        '"mixed", with both ends named',
     ),
     Claimed(
         "too_extreme",

@@ -1,7 +1,7 @@
 """Verdicts, and the cells that pages name.
 
 Where claims are calibrated, the rate is that of sets in which something is called off; where they
-are not, that of "sound".
+are not, that of "sound", and of "mixed" where no claim is below what is true.
 """
 
 from collections.abc import Callable, Iterator
@@ -93,6 +93,11 @@ def _half(claims: Float) -> Float:
     return claims / 2.0
 
 
+def _lower_above(claims: Float) -> Float:
+    """A fifth of the claims is 15 points above what is true, the others as stated."""
+    return np.where(claims > 0.8, claims - 0.15, claims)
+
+
 def _flatter(claims: Float) -> Float:
     return _sigmoid(_logit(claims) / SHIFTED)
 
@@ -104,6 +109,7 @@ class Design:
     name: str
     draw: Draw
     truth: Truth
+    over_only: bool = False  # whether no claim is below what is true
 
 
 CALIBRATED = (
@@ -115,9 +121,10 @@ CALIBRATED = (
     Design("K 1,000, answers", _answers(1_000), _as_stated),
 )
 WRONG = (
-    Design("twice a risk of 1 %, constant", _twice_constant, _half),
-    Design("twice a risk of 1 %, spread", _twice_rare, _half),
+    Design("twice a risk of 1 %, constant", _twice_constant, _half, over_only=True),
+    Design("twice a risk of 1 %, spread", _twice_rare, _half, over_only=True),
     Design("saturated, T = 1.15", _saturated, _flatter),
+    Design("over-confident above 80 %", _spread, _lower_above, over_only=True),
 )
 
 
@@ -171,9 +178,13 @@ def _calibrated(design: Design, n: int, sets: int, seed: int) -> list[Row]:
 
 
 def _wrong(design: Design, n: int, sets: int, seed: int) -> list[Row]:
-    codes = [_judged(one).verdict.code for one, _, _ in _sets(design, n, sets, seed)]
+    verdicts = [_judged(one).verdict for one, _, _ in _sets(design, n, sets, seed)]
+    codes, both = [one.code for one in verdicts], sum(bool(one.ends) for one in verdicts)
     note = f"detected: {sum(code in DETECTED for code in codes) / sets:.2f}"
-    return [sentence('"sound"', design.name, n, codes.count("sound") / sets, sets, note)]
+    rows = [sentence('"sound"', design.name, n, codes.count("sound") / sets, sets, note)]
+    if design.over_only:
+        rows.append(sentence('"mixed", with both ends named', design.name, n, both / sets, sets))
+    return rows
 
 
 def _findings(n: int, sets: int, seed: int) -> list[Row]:

@@ -117,6 +117,20 @@ def test_pictures_are_those_of_the_rows_in_their_order(client):
     np.testing.assert_array_equal(found, digits.test.pixels[[150]])
 
 
+def test_pictures_of_a_training_without_ids_go_by_its_labels(client):
+    stored = {"data": "digits", "model": "small_cnn", "loss": {"name": "ce"}}
+    digits = load("digits", root=None, split_seed=0).test
+    assert isinstance(digits, ResidentSplit)
+    rows = [7, 0]
+    labels = digits.targets[rows].tolist()
+    asked = {"config": stored, "split": "test", "rows": rows, "row_ids": None, "labels": labels}
+    found = client.call("pictures", asked | {"n": 500}).arrays["images"]
+    np.testing.assert_array_equal(found, digits.pixels[rows])
+    for wrong in ({"labels": [labels[0], labels[1] + 1], "n": 500}, {"n": 499}):
+        with pytest.raises(AuditError, match="not those that were evaluated"):
+            client.call("pictures", asked | wrong)
+
+
 def test_the_same_weights_under_another_network_are_matched_again(client, tmp_path):
     path = tmp_path / "net.safetensors"
     save_file(small(0).state_dict(), path)

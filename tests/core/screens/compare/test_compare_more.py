@@ -3,12 +3,17 @@
 import numpy as np
 import pytest
 
-from core.histories import History
+from core.histories import BinHistory, History
 from core.metrics.comparison import compared
 from core.predictions import Predictions, ScoreKind, Task
 from core.screens.compare import disagreements as rows_view
 from core.screens.compare.sweep import scatter_card, seeds_table, sweep_card
-from core.screens.compare.training import TrainedCurve, measures, training_card
+from core.screens.compare.training import (
+    TrainedCurve,
+    gammas_by_epoch_card,
+    measures,
+    training_card,
+)
 from core.screens.kit.differences import NamedRun
 from core.screens.kit.run_marks import marks
 from core.studies.disagreements import Answers, disagreements
@@ -90,6 +95,33 @@ def test_training_stands_beside_validation():
     assert training_card(curves, "nll") is None
 
 
+def test_gammas_by_epoch_are_means_over_answers_between_the_ends():
+    epoch, index = np.repeat([0, 2], 2), np.tile([0, 1], 2)
+    gamma, says = np.array([1.0, 1.0, -0.5, 3.0]), np.array([0.25, 0.75, 0.25, 0.75])
+    bins = BinHistory(
+        epoch=epoch,
+        bin=index,
+        lower=index / 2,
+        upper=(index + 1) / 2,
+        count=np.array([5, 5, 1, 3]),
+        confidence=says,
+        accuracy=says,
+        gap=np.zeros(4),
+        gamma=gamma,
+        train_confidence=np.full(4, np.nan),
+    )
+    history = History(np.array([0]), ("lr",), np.array([0.1]))
+    one, two = marks(["a", "b"])
+    curves = [TrainedCurve("one", one, history, bins), TrainedCurve("two", two, history, None)]
+    card = gammas_by_epoch_card(curves)
+    ends = ("one", 1, 1.0, 1.0, 1.0), ("one", 3, -0.5, (-0.5 + 3 * 3.0) / 4, 3.0)
+    assert card.table.rows == ends
+    band, line = card.figure("dark").data
+    assert list(band.y) == [1.0, -0.5, 3.0, 1.0]
+    assert list(line.y) == [1.0, 2.125]
+    assert gammas_by_epoch_card(curves[1:]) is None
+
+
 def test_the_surest_contradictions_come_first():
     runs = [
         Answers(np.array([0, 1, 0, 0]), np.array([0.9, 0.6, 0.5, 0.99])),
@@ -101,5 +133,7 @@ def test_the_surest_contradictions_come_first():
     assert [row.row for row in rows] == [1, 3]  # contradicted with 0.6 and 0.55; row 2 with 0.5
     assert (rows[1].label, rows[1].predicted) == (1, (0, 1))
     found = rows_view.view(marks(["a", "b"]), ("cat", "dog"), runs, labels)
+    assert found.rows == (1, 3, 2)
+    assert found.captions[0] == "Row 1, label cat: A\u00a0dog, B\u00a0cat"
     assert found.title == "3 of 4 rows get different answers"
     assert found.table.rows[0] == (1, "cat", "dog, 60.0\u202f%", "cat, 70.0\u202f%")

@@ -1,0 +1,87 @@
+"""Pictures of a run's rows, where the images that it was tested on can be opened again."""
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+import streamlit as st
+
+from core.datasets.splits import SPLIT_NAMES
+from core.errors import LibraryError, UsageError
+from core.fields import JsonObject
+from core.inference import config as evaluation
+from core.library import open_library
+from core.predictions import Predictions
+from core.training import config as training
+from core.training.submission import check_folder
+from pages.ui import inference, widgets
+from pages.ui.escape import esc
+
+SHOWN: Final = 12
+SIDE: Final = 112  # pixels on the screen
+
+
+def source(run_id: str, split: str) -> JsonObject | None:
+    """Return the config that opens a split's images; None but for trainings and evaluations."""
+    try:
+        manifest = open_library().get(run_id)
+        if manifest.kind == "evaluate":
+            evaluated = evaluation.from_json(manifest.config)
+            sets = {each.name: each.root for each in evaluated.sets}
+            roots = [evaluated.data_root, *sets.values()]
+        elif manifest.config and "loss" in manifest.config:
+            sets, roots = {}, [training.from_json(manifest.config).data_root]
+        else:
+            return None
+    except (LibraryError, UsageError):  # a draft, a run that is gone, or a folder not known
+        return None
+    if split not in (*SPLIT_NAMES, *sets):
+        return None
+    try:
+        for root in roots:
+            check_folder(root)
+    except UsageError:  # whose words would name a path of the server
+        widgets.caption("No pictures: the server may not read their folder.")
+        return None
+    return manifest.config
+
+
+def draw(
+    key: str,
+    opened: JsonObject,
+    split: str,
+    predictions: Predictions,
+    rows: Sequence[int],
+    captions: Iterable[str],
+) -> None:
+    """Draw the first rows as pictures, once they are opened; `captions` are plain text."""
+    chosen, ids = [int(row) for row in rows[:SHOWN]], predictions.row_ids
+    question = {
+        "config": opened,
+        "split": split,
+        "rows": chosen,
+        "row_ids": [ids[row] for row in chosen] if ids else None,
+        "labels": predictions.labels[chosen].tolist(),
+        "n": predictions.n,
+    }
+    task = inference.query(key, "pictures", question, "Opening the pictures.")
+    if task.error is not None:  # the page does without, and its remedy may name a path
+        widgets.caption(f"No pictures: {task.error.what}.")
+        return
+    answer = task.wait()
+    if answer is not None:
+        _gallery(key, answer.arrays["images"], captions)
+
+
+def _gallery(key: str, images: npt.NDArray[np.uint8], captions: Iterable[str]) -> None:
+    with st.container(horizontal=True, gap="small", key=key):
+        for image, caption in zip(images, captions, strict=False):  # the first of the rows
+            st.image(_enlarged(image), caption=esc(caption), width=SIDE)
+
+
+def _enlarged(image: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
+    """Return (H, W, 3) with whole pixels repeated, so that small images are not blurred."""
+    times = max(1, SIDE // max(image.shape[1:]))
+    large = image.repeat(times, axis=1).repeat(times, axis=2)
+    return np.broadcast_to(large, (3, *large.shape[1:])).transpose(1, 2, 0)
