@@ -22,8 +22,13 @@ def splits(run: cache.Run) -> None:
 
 
 def chip(run: cache.Run) -> str:
-    """Return the dashed mark beside the eyebrow: samples and drafts say what they are."""
-    return {"sample": "Sample: a model that comes with Candor", "draft": "Draft"}.get(run.kind, "")
+    """Return the dashed mark beside the eyebrow: samples and drafts say what they are.
+
+    A sample that nobody chose has none: the bar over the page says it.
+    """
+    if run.kind == "sample" and state.current_run() is None:
+        return ""
+    return {"sample": "Sample", "draft": "Draft"}.get(run.kind, "")
 
 
 def segments(

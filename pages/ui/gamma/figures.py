@@ -23,11 +23,14 @@ CHIPS = {
 
 
 def chip(source: HistorySource, history: GammaDynamics) -> str:
-    """Return the dashed mark beside the eyebrow: what does not last, and samples, say so."""
+    """Return the dashed mark beside the eyebrow: what does not last, and chosen samples, say so.
+
+    The bar over the page names a sample that nobody chose.
+    """
     if history.replayed:
         return "Replay: not what it was trained with"
-    sample = "Sample: a model that comes with Candor" if source.sample else ""
-    return CHIPS.get(source.kind, sample)
+    chosen = st.query_params.get("run") or st.session_state.get("app.run")
+    return CHIPS.get(source.kind, "Sample" if source.sample and chosen else "")
 
 
 def difference_of(history: GammaDynamics, beside: Second | None, at: int) -> None:
