@@ -9,7 +9,7 @@ from pages.ui.report import choices, making
 
 frame.begin("pages/report.py")
 with frame.caught():
-    opened = opening.open_run("Open a run to write a report of it.")
+    opened = opening.open_run()
     top = st.container()
     runs = choices.runs(opened)
     with st.container(horizontal=True, vertical_alignment="bottom", key="controls"):

@@ -45,7 +45,7 @@ LABELLED = ("button", "toggle", "selectbox", "slider", "text_input", "expander",
 def test_the_first_screen_teaches_and_offers_the_samples(home):
     test = opened()
     assert not test.exception
-    assert "Drop a file of logits or probabilities" in html(test)
+    assert "Drop logits or probabilities" in html(test)
     offered = [button.label for button in test.button if button.key.startswith("sample.")]
     assert offered[:3] == ["Fair digits", "Over&#45;confident digits", "Traits of digits"]
     assert [unescape(label) for label in offered[3:]] == [
@@ -67,6 +67,7 @@ def test_a_page_opened_before_the_router_gets_the_whole_frame(home, script):
     [
         ("reliability", {}, "CIFAR-10 (JPEG), Cross-entropy"),
         ("ood", {}, "CIFAR-10 (JPEG), Cross-entropy"),
+        ("report", {}, "CIFAR-10 (JPEG), Cross-entropy"),
         ("gamma", {}, "Digits, AdaFocal"),
         ("xray", {"show": "findings"}, "Phantom films, another hospital"),
         ("xray", {"show": "finding"}, "Phantom films, another hospital"),

@@ -36,7 +36,7 @@ def all_scores(audit: Audit, target: TargetAudit) -> dict[str, Score]:
     return dict(whole) | dict(target.metrics)
 
 
-def tiles(audit: Audit, target: TargetAudit, split: str, tone: Tone) -> tuple[Tile, ...]:
+def tiles(audit: Audit, target: TargetAudit, tone: Tone) -> tuple[Tile, ...]:
     """Return the numbers of one target: error, floor, up to three scores that fit it, and n."""
     ece, floor = calibration_error(target)
     answers = target.target is None and not audit.labels
@@ -50,7 +50,7 @@ def tiles(audit: Audit, target: TargetAudit, split: str, tone: Tone) -> tuple[Ti
     if target.target is not None:
         scored.append(_prevalence_tile(target))
     kinds = f"{audit.n_classes} {'labels' if audit.task == 'multilabel' else 'classes'}"
-    last = Tile("Images", count(audit.n), note=f"{split} split, {kinds}", help=GLOSSARY["images"])
+    last = Tile("Images", count(audit.n), note=kinds, help=GLOSSARY["images"])
     return (_ece_tile(ece, floor, tone), _floor_tile(floor), *scored, last)
 
 

@@ -312,9 +312,9 @@ def _diagrams(
         if not len(main.bins.count):
             return ()
         ece = main.metrics["ece"]
-        ends = span(ece.low, ece.high)
-        words = f"ECE {points(ece.value)}{f' ({ends})' if ends else ''}"
-        note = "as read" if name == NONE else parameters(fits[name])
+        interval = span(ece.low, ece.high)
+        words = f"ECE {points(ece.value)}" + (f" ({interval})" if interval else "")
+        note = "" if name == NONE else parameters(fits[name])
         card = FigureCard(
             key=f"after_{name}",
             title=NAMES[name],
@@ -324,7 +324,7 @@ def _diagrams(
             table=cards.bin_table(main.bins),
             caption=cards.caption(audit, main, named.split, named.digest),
         )
-        diagrams.append((NAMES[name], f"{note}, {words}", card))
+        diagrams.append((NAMES[name], f"{note}, {words}" if note else words, card))
     return tuple(diagrams)
 
 

@@ -96,15 +96,14 @@ def class_card(rows: tuple[ClassRow, ...], level: str, caption: str) -> FigureCa
     return FigureCard(
         key="classes",
         title="Gap by predicted class",
-        explanation=f"points, {level} interval{cut if len(answered) > MAX_CLASSES else ''}; "
-        f"{_looks(len(answered))}",
+        explanation=f"points, {level} interval{cut if len(answered) > MAX_CLASSES else ''}",
         draw=partial(class_gaps, tuple(row for row, _ in by_gap)),
         alt=(
             "Gap by predicted class, what it says minus how often it was right, in points: "
             f"{listed}."
         ),
         table=class_table(rows),
-        caption=caption,
+        caption=f"{caption}; {_looks(len(answered))}",
     )
 
 
@@ -135,7 +134,7 @@ def _gap_cells(gap: Gap | None) -> tuple[Cell, Cell, Cell]:
 
 
 def _looks(classes: int) -> str:
-    """Return what colour means, and how many intervals leave 0 out by chance."""
+    """Return what colour means in the forest of classes."""
     if classes == 1:
         return "coloured beyond chance"
     return f"coloured beyond chance among {count(classes)} classes (Holm)"

@@ -34,7 +34,7 @@ class LabelsView:
     order: tuple[int, ...]
 
 
-def labels_view(audit: Audit, split: str, *, plain: bool) -> LabelsView:
+def labels_view(audit: Audit, *, plain: bool) -> LabelsView:
     """Return the summary of an audit of many labels, what is off first, by its calibration error.
 
     The verdicts are corrected for looking at all labels (Holm).
@@ -47,7 +47,7 @@ def labels_view(audit: Audit, split: str, *, plain: bool) -> LabelsView:
     table = label_table(audit.labels)
     return LabelsView(
         sentence=doubted(_sentence(codes, plain=plain), audit.notices),
-        numbers=() if plain else tiles(audit, audit.main, split, "ink"),
+        numbers=() if plain else tiles(audit, audit.main, "ink"),
         table=Table(table.columns, tuple(table.rows[i] for i in order)),
         order=tuple(order),
     )

@@ -122,7 +122,7 @@ def reliability_view(
     return ReliabilityView(
         eyebrow=_eyebrow(audit, target, subject),
         sentence=doubted(verdict_sentence(target), audit.notices),
-        numbers=tiles(audit, target, subject.split, CODE_TONES[target.verdict.code]),
+        numbers=tiles(audit, target, CODE_TONES[target.verdict.code]),
         figures={card.key: card for card in figure_cards},
         key=KEY,
         caption=figure_cards[0].caption,
@@ -190,12 +190,11 @@ def _bin_cards(
 ) -> tuple[FigureCard, FigureCard]:
     bins, index = target.bins, target.target
     table = cards.bin_table(bins)
-    true = "right" if index is None else "present"
     return (
         FigureCard(
             key="reliability",
             title="Reliability diagram",
-            explanation=f"{prefix}larger dots hold more images",
+            explanation=prefix.removesuffix(": "),
             draw=partial(diagram.diagram, bins, target=index, log_counts=log_counts),
             alt=cards.diagram_alt(target),
             table=table,
@@ -204,7 +203,7 @@ def _bin_cards(
         FigureCard(
             key="gap",
             title="Gap in each bin",
-            explanation=f"{prefix}says minus {true}, {cards.level(target)} interval",
+            explanation=f"{prefix}{cards.level(target)} interval",
             draw=partial(diagram.gap_view, bins, target=index),
             alt=cards.gap_alt(target),
             table=table,

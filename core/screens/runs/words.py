@@ -46,7 +46,7 @@ class RunsWords:
 
 
 TECHNICAL: Final = RunsWords(
-    headline="Drop a file of logits or probabilities to see whether its confidence can be trusted.",
+    headline="Drop logits or probabilities to see whether the confidence can be trusted.",
     heads={
         "name": "Run",
         "task": "Task",

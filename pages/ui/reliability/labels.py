@@ -15,7 +15,7 @@ TABLE = "labels.table"
 
 def draw(run: cache.Run, split: str, audit: Audit) -> None:
     """Draw how many labels are off, and the table from which one is opened."""
-    view = labels_view(audit, split, plain=state.plain())
+    view = labels_view(audit, plain=state.plain())
     widgets.eyebrow(f"Reliability · {run.name} · {split} split", controls.chip(run))
     widgets.sentence(view.sentence)
     if view.numbers:
@@ -25,7 +25,7 @@ def draw(run: cache.Run, split: str, audit: Audit) -> None:
 
 def table(run: cache.Run, split: str, audit: Audit) -> None:
     """Draw every label, what is off first."""
-    view = labels_view(audit, split, plain=state.plain())
+    view = labels_view(audit, plain=state.plain())
     widgets.title("Labels", "what is off first, by ECE; choose a row to open its label")
     _rows(view.table, view.order)
     widgets.save(view.table, "parts")

@@ -45,7 +45,7 @@ WIDTHS: Final = {
     "interval": 95,
     "floor": 54,
     "direction": 136,
-    "tags": 92,
+    "tags": 170,
     "added": 94,
 }
 PLAIN_WIDTHS: Final = WIDTHS | {"n": 80, "accuracy": 100, "ece": 110, "direction": 220}

@@ -97,9 +97,9 @@ def drop_zone() -> None:
     )
     if demo.on():
         return
-    widgets.caption(
-        f"{readings.READ}. Files are read in a sealed process and never run. You are told of "
-        "anything clipped, dropped or relabelled."
+    st.caption(
+        "NPZ, CSV, Parquet, safetensors, PT, JSON and more. Files are never run.",
+        help=f"{readings.READ}. Candor tells you what it clips, drops or relabels.",
     )
     if not session.sealed():
         st.markdown(

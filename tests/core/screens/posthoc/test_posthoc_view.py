@@ -182,7 +182,7 @@ def test_small_diagrams_are_on_common_bins_with_words_over_them(found):
     edges = {tuple(one.compared.audit.main.bins.low.tolist()) for one in judged.values()}
     assert len(edges) == 1
     assert [name for name, _, _ in view.diagrams] == [row.name for row in view.table.written()]
-    assert view.diagrams[0][1].startswith("as read, ECE ")
+    assert view.diagrams[0][1].startswith("ECE ")
     assert view.diagrams[1][1].startswith("T = ")
     view.diagrams[1][2].figure("dark")
 

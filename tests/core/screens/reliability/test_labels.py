@@ -25,11 +25,11 @@ def test_labels_are_counted_by_verdict_and_listed_the_worst_first(make_audit, ma
     worse = replace(labels[3], metrics={"ece": replace(worse, value=0.3)})
     audit = make_audit(labels[0], task="multilabel")
     audit = replace(audit, labels=(*labels[:3], worse, labels[4]))
-    view = labels_view(audit, "test", plain=False)
+    view = labels_view(audit, plain=False)
     assert view.sentence.text == (
         "Of 5 labels: 1 over-confident, 1 mixed, 1 sound, 2 could be chance."
     )
     assert view.order == (3, 1, 0, 2, 4)
     assert [row[0] for row in view.table.rows] == [f"label {i}" for i in view.order]
     assert [row[-1] for row in view.table.rows][:2] == ["mixed", "over-confident"]
-    assert "1 expected too often," in labels_view(audit, "test", plain=True).sentence.text
+    assert "1 expected too often," in labels_view(audit, plain=True).sentence.text

@@ -130,7 +130,7 @@ def test_tiles_show_value_interval_floor_and_reason(make_audit):
     assert (accuracy.value, accuracy.interval) == ("87.4", "85.3 to 89.4")
     assert (nll.value, nll.note) == ("–", "NLL_INFINITE: 2 rows")
     assert (brier.value, brier.interval) == ("0.105", "0.098 to 0.113")
-    assert (images.value, images.note) == ("1,000", "test split, 5 classes")
+    assert (images.value, images.note) == ("1,000", "5 classes")
 
 
 def test_notices_of_reader_and_audit_are_each_said_once(make_audit):
