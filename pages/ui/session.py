@@ -21,6 +21,7 @@ from typing import Final, TypeVar
 
 import streamlit as st
 from streamlit.runtime import Runtime, get_instance
+from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 from streamlit.runtime.uploaded_file_manager import UploadedFile
 
@@ -201,7 +202,9 @@ def store(file: UploadedFile) -> Path:
     path.write_bytes(file.getvalue())  # a buffer would copy them
     context = get_script_run_ctx()
     if context is not None:
-        context.uploaded_file_mgr.remove_file(context.session_id, file.file_id)
+        files = context.uploaded_file_mgr
+        if isinstance(files, MemoryUploadedFileManager):
+            files.remove_file(context.session_id, file.file_id)
     file.close()
     return path
 

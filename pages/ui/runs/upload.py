@@ -8,6 +8,7 @@ from typing import Final
 
 import streamlit as st
 
+from core import defaults
 from core.codes import NoticeCode, RefusalCode
 from core.errors import AuditError, LostWorker, Notice, Refused, UsageError
 from core.library import home
@@ -99,7 +100,8 @@ def drop_zone() -> None:
         return
     widgets.caption(
         f"{readings.READ}. Files are read in a sealed process and never run. You are told of "
-        "anything clipped, dropped or relabelled."
+        f"anything clipped, dropped or relabelled. Over {defaults.UPLOAD_MB:,} MB, use "
+        "`python -m core audit`."
     )
     if not session.sealed():
         st.markdown(
