@@ -100,8 +100,8 @@ def drop_zone() -> None:
         return
     widgets.caption(
         f"{readings.READ}. Files are read in a sealed process and never run. You are told of "
-        f"anything clipped, dropped or relabelled. Over {defaults.UPLOAD_MB:,} MB, use "
-        "`python -m core audit`."
+        f"anything clipped, dropped or relabelled. Larger than "
+        f"{defaults.UPLOAD_MB / 1024:.0f} GB: use the command line."
     )
     if not session.sealed():
         st.markdown(
