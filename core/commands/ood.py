@@ -30,6 +30,7 @@ LABELLED = (
     "save the in-distribution file with val_logits, val_labels, test_logits and test_labels, or "
     "give a number with --temperature"
 )
+BESIDE = "save scores and labels in one file, by the names logits and labels"
 
 
 def add_ood(verb: Parser) -> None:
@@ -38,6 +39,7 @@ def add_ood(verb: Parser) -> None:
     verb.add_argument(
         "--in", dest="inside", type=Path, required=True, metavar="FILE", help="in-distribution"
     )
+    verb.add_argument("--labels", type=Path, metavar="FILE", help="of the in-distribution file")
     verb.add_argument(
         "--out", nargs="+", action="extend", required=True, metavar="NAME=FILE", help="other inputs"
     )
@@ -70,7 +72,9 @@ def _ood(arguments: argparse.Namespace) -> int:
     fitting = arguments.temperature == FIT
     reading = {"scores": arguments.scores, "units": arguments.units}
     columns, tables = tables_of(arguments)
-    own_file = _read(arguments.inside, {**reading, **columns, "unlabelled": not fitting}, tables)
+    unlabelled = not fitting and arguments.labels is None
+    choices = {**reading, **columns, "unlabelled": unlabelled}
+    own_file = _read(arguments.inside, choices, tables, arguments.labels)
     split = split_of(arguments.split, own_file)
     temperature, fitted_on = (
         (_fitted(own_file, split), "val") if fitting else (fixed_temperature, "")
@@ -172,8 +176,10 @@ def _set(path: Path, choices: dict[str, object], columns: Json, tables: Tables) 
     return replace(result, notices=(*result.notices, *notices))
 
 
-def _read(path: Path, choices: dict[str, object], tables: Tables) -> Any:  # noqa: ANN401  as above
-    """Read a file in a process of its own.
+def _read(
+    path: Path, choices: dict[str, object], tables: Tables, labels: Path | None = None
+) -> Any:  # noqa: ANN401  as above
+    """Read a file, or a folder of shards, in a process of its own; its labels may lie beside it.
 
     Raises
     ------
@@ -185,12 +191,22 @@ def _read(path: Path, choices: dict[str, object], tables: Tables) -> Any:  # noq
     from core.readers.predictions.options import ReadOptions
     from core.readers.sandbox import read as sandbox
 
-    need_file(path)
+    need_file(path, or_folder=True)
+    if labels is not None:
+        need_file(labels)
     options = ReadOptions.from_json(choices)
     try:
-        return sandbox.read(path, name=path.name, tables=tables, options=options)
+        return sandbox.read(
+            path,
+            name=path.name,
+            labels=labels,
+            labels_name=labels.name if labels else "",
+            tables=tables,
+            options=options,
+            in_place=True,
+        )
     except Refused as refused:
         if LACKING.isdisjoint(refused.options):
             raise
-        remedy = ALONE if options.unlabelled else LABELLED
+        remedy = BESIDE if labels else ALONE if options.unlabelled else LABELLED
         raise refused.with_remedy(remedy) from refused

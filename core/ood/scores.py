@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from core.arrays import Float, row_chunks
+from core.arrays import Float, empty, row_chunks
 from core.codes import RefusalCode
 from core.errors import Refused, UsageError
 from core.predictions import Predictions, ScoreKind, Task
@@ -164,10 +164,10 @@ def temperature_scaled(predictions: Predictions, temperature: float) -> Predicti
     """Return the rows with their logits divided by a temperature; 1 returns them as they are."""
     if temperature == 1.0:
         return predictions
-    logits = np.empty((predictions.n, predictions.n_classes))
+    logits = empty((predictions.n, predictions.n_classes))
     for rows in row_chunks(predictions.n, predictions.n_classes):
         logits[rows] = _log_scores(predictions, rows)
-    logits /= temperature
+        logits[rows] /= temperature
     return replace(
         predictions,
         task=Task.MULTICLASS,

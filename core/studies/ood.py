@@ -263,9 +263,10 @@ def _of_answers(inside: Predictions, outside: Predictions, name: str) -> tuple[N
 
 def _answers(rows: Predictions) -> Int | None:
     """Return the class that each row answers; None where the file does not say it."""
-    if rows.predicted is not None:
+    if rows.predicted is not None or rows.scores.ndim != 2:
         return rows.predicted
-    return rows.scores.argmax(axis=1) if rows.scores.ndim == 2 else None
+    chunks = row_chunks(rows.n, rows.n_classes)  # argmax copies all that it is given unaligned
+    return np.concatenate([rows.scores[some].argmax(axis=1) for some in chunks])
 
 
 def same_labels(inside: Predictions, outside: Predictions) -> bool:
@@ -290,12 +291,18 @@ def overlap(inside: Predictions, outside: Predictions) -> int:
     logits, count as a whole, too.
     """
     own, other = inside.scores, outside.scores
-    if own.shape == other.shape and np.array_equal(own, other):
+    if _equal(own, other):
         return outside.n
     if own.ndim != 2 or own.shape[1:] != other.shape[1:]:
         return outside.n if own.ndim == other.ndim == 1 and _reordered(own, other) else 0
     shared = int(np.isin(_hashes(outside), (mine := _hashes(inside))[mine != NOTHING]).sum())
     return outside.n if not shared and _rewritten(inside, outside) else shared
+
+
+def _equal(own: npt.NDArray[np.floating], other: npt.NDArray[np.floating]) -> bool:
+    """Whether two arrays hold the same numbers, of which a few rows are looked at at a time."""
+    chunks = row_chunks(len(own), own.size // max(1, len(own)))
+    return own.shape == other.shape and all(np.array_equal(own[s], other[s]) for s in chunks)
 
 
 def _reordered(own: npt.NDArray[np.floating], other: npt.NDArray[np.floating]) -> bool:

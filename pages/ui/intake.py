@@ -159,13 +159,12 @@ class Intake(Generic[Reading]):
         dropped: Any = st.file_uploader(label, key=f"{self.slot}.{name}.{self.drops}", **look)
         if not dropped:
             return
-        # Under another key the widget starts afresh, and the bytes leave Streamlit's memory.
-        st.session_state[f"{self.slot}.drops"] = self.drops + 1
+        st.session_state[f"{self.slot}.drops"] = self.drops + 1  # the widget starts afresh
         self.refusals.clear()
         files: list[SealedFile] = []
         try:
             files.extend(
-                SealedFile(session.store(file.getbuffer()), file.name)
+                SealedFile(session.store(file), file.name)
                 for file in (dropped if isinstance(dropped, list) else [dropped])
             )
         except OSError as error:

@@ -21,6 +21,9 @@ from typing import Final, TypeVar
 
 import streamlit as st
 from streamlit.runtime import Runtime, get_instance
+from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
+from streamlit.runtime.scriptrunner import get_script_run_ctx
+from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 from core.jobs.local import open_jobs
 from core.readers.predictions.result import ReadResult
@@ -188,11 +191,21 @@ def remember() -> None:
     )
 
 
-def store(data: memoryview) -> Path:
-    """Write an upload's bytes below the session's folder; its name is never used as a path."""
+def store(file: UploadedFile) -> Path:
+    """Write an upload's bytes below the session's folder; its name is never used as a path.
+
+    Streamlit keeps them in memory until the session ends, whatever becomes of the widget. So they
+    are taken from its store, and from the file, which has nothing to read after that.
+    """
     path = room().folder / secrets.token_hex(8)
     path.touch(mode=0o600)
-    path.write_bytes(data)
+    path.write_bytes(file.getvalue())  # a buffer would copy them
+    context = get_script_run_ctx()
+    if context is not None:
+        files = context.uploaded_file_mgr
+        if isinstance(files, MemoryUploadedFileManager):
+            files.remove_file(context.session_id, file.file_id)
+    file.close()
     return path
 
 

@@ -5,6 +5,7 @@ import os
 
 import numpy as np
 import pytest
+from safetensors.numpy import save_file
 from sklearn.metrics import average_precision_score, roc_auc_score
 
 from core.__main__ import main
@@ -202,3 +203,50 @@ def test_a_corruption_that_changes_nothing_is_told_by_its_name(files, capsys):
 def test_wrong_usage_is_refused_with_code_3(capsys, arguments, said):
     assert main(["ood", "--in", "nowhere.npz", *arguments]) == 3
     assert capsys.readouterr().err.startswith(said)
+
+
+@pytest.mark.parametrize("form", ["shards", "npz", "safetensors"])
+def test_every_form_of_the_same_rows_gives_the_same_numbers(files, capsys, form):
+    own, other = LOGITS.astype(np.float32), STRANGE.astype(np.float32)
+    np.save(files / "own.npy", own)
+    np.save(files / "other.npy", other)
+    np.save(files / "truth.npy", LABELS)
+    for name, logits, labels in (("own", own, LABELS), ("other", other, None)):
+        arrays = {"logits": logits} if labels is None else {"logits": logits, "labels": labels}
+        if form == "shards":
+            (files / name).mkdir()
+            for i, rows in enumerate((slice(0, 90), slice(90, 100), slice(100, None))):
+                for key, array in arrays.items():
+                    np.save(files / name / f"{key}-{i}.npy", array[rows])
+        elif form == "npz":
+            np.savez(files / f"{name}.npz", **arrays)
+        else:
+            save_file(arrays, files / f"{name}.safetensors")
+    ending = "" if form == "shards" else f".{form}"
+    found = []
+    for paths in (
+        ["own.npy", "other.npy", "--labels", str(files / "truth.npy")],
+        [f"own{ending}", f"other{ending}"],
+    ):
+        inside, outside, *labels = paths
+        arguments = ["--in", str(files / inside), "--out", f"svhn={files / outside}", *labels]
+        assert main(["ood", *arguments, "--scores", "logits", "--json", "-"]) == 0
+        found.append(json.loads(capsys.readouterr().out)["sets"]["svhn"])
+    assert found[0] == found[1]
+    assert (found[0]["n_in"], found[0]["n_out"]) == (600, 250)
+
+
+def test_labels_beside_the_scores_serve_the_temperature(files, capsys):
+    np.savez(files / "scores.npz", val_logits=LOGITS[:200], test_logits=LOGITS[200:])
+    np.savez(files / "truth.npz", val_labels=LABELS[:200], test_labels=LABELS[200:])
+    out = ["--out", f"svhn={files / 'svhn.npy'}", "--temperature", "fit", "--json", "-"]
+    arguments = ["--in", str(files / "scores.npz"), "--labels", str(files / "truth.npz")]
+    assert main(["ood", *arguments, *out]) == 0
+    given = json.loads(capsys.readouterr().out)
+    assert main(["ood", "--in", str(files / "in.npz"), *out]) == 0
+    assert given["sets"] == json.loads(capsys.readouterr().out)["sets"]
+    np.save(files / "short.npy", LABELS[:9])
+    np.save(files / "own.npy", LOGITS)
+    arguments = ["--in", str(files / "own.npy"), "--labels", str(files / "short.npy")]
+    assert main(["ood", *arguments, *out[:2]]) == 2
+    assert capsys.readouterr().err.startswith("LENGTH_MISMATCH")

@@ -8,6 +8,7 @@ from threading import Event
 import numpy as np
 import pytest
 import streamlit as st
+from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
 from streamlit.testing.v1 import AppTest
 
 from core.errors import LostWorker, Refused
@@ -228,6 +229,26 @@ def test_the_end_of_a_session_stops_what_it_reads(endless, room):
     ((path, _, cancel),) = endless
     assert cancel.is_set()
     assert not path.exists()
+
+
+def test_the_bytes_of_an_upload_leave_the_memory_once_they_are_stored(monkeypatch, endless):
+    """Streamlit alone keeps them until the session ends, and after that for two minutes."""
+    held, dropped = [], []
+    add, remove = MemoryUploadedFileManager.add_file, MemoryUploadedFileManager.remove_file
+
+    def added(self, session_id, file):
+        held.append(self)
+        add(self, session_id, file)
+
+    def removed(self, session_id, file_id):
+        dropped.extend(file.data for file in self.get_files(session_id, [file_id]))
+        remove(self, session_id, file_id)
+
+    monkeypatch.setattr(MemoryUploadedFileManager, "add_file", added)
+    monkeypatch.setattr(MemoryUploadedFileManager, "remove_file", removed)
+    until(fine(drop(opened("gamma"), "mine.csv", HISTORY)), lambda: endless)
+    assert dropped == [HISTORY]
+    assert not [files for store in held for files in store.file_storage.values() if files]
 
 
 def test_of_files_that_do_not_all_fit_the_disk_none_is_left(monkeypatch, room):

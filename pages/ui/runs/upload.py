@@ -8,6 +8,7 @@ from typing import Final
 
 import streamlit as st
 
+from core import defaults
 from core.codes import NoticeCode, RefusalCode
 from core.errors import AuditError, LostWorker, Notice, Refused, UsageError
 from core.library import home
@@ -99,7 +100,8 @@ def drop_zone() -> None:
         return
     st.caption(
         "NPZ, CSV, Parquet, safetensors, PT, JSON and more. Files are never run.",
-        help=f"{readings.READ}. Candor tells you what it clips, drops or relabels.",
+        help=f"{readings.READ}. Candor tells you what it clips, drops or relabels. For files over "
+        f"{defaults.UPLOAD_MB / 1024:.0f} GB use the command line.",
     )
     if not session.sealed():
         st.markdown(

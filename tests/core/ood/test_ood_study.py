@@ -1,5 +1,7 @@
 """A run beside inputs it never saw: what is refused and warned about, shifts, runs compared."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from sklearn.metrics import roc_auc_score
@@ -299,3 +301,24 @@ def test_other_rows_are_not_compared():
     assert "different labels" in study.why_unpaired(*worse, names)
     with pytest.raises(UsageError, match="compare runs on the same rows"):
         study.difference(base, fewer, "msp")
+
+
+def test_no_copy_of_the_scores_is_made_wherever_they_begin():
+    """Large scores are mapped from files, whose arrays may begin at any byte."""
+    rng = np.random.default_rng(0)
+    parts = []
+    for _ in range(2):
+        logits = rng.normal(size=(4_000, 2_000)).astype(np.float32)
+        data = np.frombuffer(b"x" + logits.tobytes(), np.uint8)[1:]
+        rows = np.frombuffer(data.data, np.float32).reshape(logits.shape)
+        assert not rows.flags.aligned
+        parts.append(outside(rows))
+    study.check(outside(LOGITS[:40]), outside(STRANGE[:40]), "other")  # loads compiled loops
+    tracemalloc.start()
+    try:
+        study.check(parts[0], parts[1], "other")
+        study.judge(parts[0], parts[1], "entropy", full=False)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < parts[0].scores.nbytes / 2
