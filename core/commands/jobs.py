@@ -99,7 +99,7 @@ def waited(jobs: "LocalJobs", job: "Job") -> "Job":
         return job
     failure = job.failure
     if failure is None:
-        raise LostWorker("CANCELLED", f"job {job.id} was cancelled", _resume(job))
+        raise LostWorker("CANCELLED", f"Job {job.id} was cancelled", _resume(job))
     error = AuditError(failure.code, failure.what, failure.remedy)
     # What the trainer refused has its own exit code; anything else is a worker that was lost.
     error.exit_code = job.exit_code if job.exit_code in {2, 3} else LostWorker.exit_code

@@ -83,7 +83,7 @@ def pictures(question: Json) -> Answer:
     places = spread(len(split), config.limit)
     chosen = [int(places[row]) for row in rows if 0 <= row < len(places)]
     if [split.row_ids[row] for row in chosen] != question["row_ids"]:
-        what = f"the images of {question['split']} are not those that were evaluated"
+        what = f"The images of {question['split']} are not those that were evaluated"
         raise Refused("DATA_ROOT", what, "restore the folder that was evaluated")
     (images,) = split.images([torch.tensor(chosen)], CPU)
     return {}, {"images": images.numpy()}

@@ -154,7 +154,7 @@ class Index:
             SORT for a key that is not in `SORTS`.
         """
         if query.sort not in SORTS:
-            raise UsageError("SORT", f"sort is {query.sort!r}", f"use one of {', '.join(SORTS)}")
+            raise UsageError("SORT", f"Sort is {query.sort!r}", f"use one of {', '.join(SORTS)}")
         values = {
             "search": query.search.strip().casefold(),
             "kind": query.kind,
@@ -426,6 +426,6 @@ def _state(path: Path) -> str:
 def _unwritable(error: sqlite3.Error) -> LibraryError:
     return LibraryError(
         "LIBRARY_WRITE",
-        f"the library cannot be changed now ({error}); nothing was changed",
+        f"The library cannot be changed now ({error}); nothing was changed",
         "free some space, set CANDOR_HOME to a folder you may write to, or try again",
     )

@@ -90,7 +90,7 @@ def test_many_rows_of_one_logit_or_many_labels_are_calibrated_part_by_part(monke
 
 
 def test_one_row_cannot_be_cut():
-    with pytest.raises(Refused, match="one row"):
+    with pytest.raises(Refused, match="One row"):
         cut(rows(1), 0.5, 0)
 
 
@@ -203,7 +203,7 @@ def labelled(scores, kind=ScoreKind.SIGMOID):
 def test_calibrator_of_labels_is_refused_for_classes_and_the_other_way_round():
     many, one = labelled(RNG.random((60, 2))), rows()
     for fitted_on, applied_to in ((many, one), (one, many)):
-        with pytest.raises(Refused, match="the file holds") as caught:
+        with pytest.raises(Refused, match="The file holds") as caught:
             calibrated(fit("ts", fitted_on).calibrator, applied_to)
         assert caught.value.code == "CLASSES"
 
