@@ -45,7 +45,7 @@ def add_jobs(verb: Parser) -> None:
         again.add_argument("id")
         again.add_argument("--wait", action="store_true", help="return when it has ended")
         again.add_argument("--json", metavar="OUT|-")
-    paused = acts.add_parser("pause", help="start nothing more; what runs goes on")
+    paused = acts.add_parser("pause", help="start no new jobs; running ones continue")
     paused.set_defaults(run=_pause)
     unpaused = acts.add_parser("unpause", help="let queued jobs start again")
     unpaused.set_defaults(run=_unpause)

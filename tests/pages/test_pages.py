@@ -229,7 +229,7 @@ def test_a_damaged_run_is_named_and_the_rest_still_listed(home, hostile_run):
     (home / "runs" / hostile_run / "manifest.json").write_text("{")
     test = opened()
     assert not test.exception
-    assert f"run {hostile_run} is damaged: the manifest is not JSON" in unescape(
+    assert f"Run {hostile_run} is damaged: the manifest is not JSON" in unescape(
         test.error[0].value
     )
     samples = sum(path.is_dir() for path in SAMPLES.iterdir())

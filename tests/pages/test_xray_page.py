@@ -411,7 +411,7 @@ def test_a_sanity_check_shows_how_the_map_changes(xray, weights):
     box.set_value(0.0)
     test.run()
     button(test, "Sanity check of this map").click()
-    until(test.run(), lambda: "all weights drawn anew" in said(test))
+    until(test.run(), lambda: "all weights randomised" in said(test))
     fine(test)
     assert "as trained: 1.00" in said(test)
 

@@ -54,7 +54,7 @@ def array_of_column(column: pa.ChunkedArray, name: str, *, gaps: bool = False) -
     if pa.types.is_temporal(kind):
         return text_array(pc.cast(column, pa.string()).to_pylist())
     raise Refused(
-        "DTYPE", f"Values of type {kind}", "save plain numbers and text", f"column {name}"
+        "DTYPE", f"Values have the type {kind}", "save plain numbers and text", f"column {name}"
     )
 
 
@@ -162,7 +162,7 @@ def _check_footer(file: pq.ParquetFile) -> None:
         raise Refused("CSV_HEADER", "Two columns have the same name", "give each its own name")
     for field in schema:
         if pa.types.is_nested(field.type) and not _is_list(field.type):
-            what = f"Values of type {field.type}"
+            what = f"Values have the type {field.type}"
             raise Refused("DTYPE", what, "save one column for each class", f"column {field.name}")
     # Encodings may make gigabytes of a few bytes, so cells count and not the sizes it states.
     groups = [meta.row_group(i) for i in range(meta.num_row_groups)]

@@ -153,7 +153,7 @@ def _outside(survey: Survey, shape: KindEvidence, name: str) -> KindVerdict:
     if (separate or summed) and GRADES < survey.high <= 100.0 + 100.0 * survey.tolerance:
         others.append(ReadChoice("percent", {"units": Units.PERCENT}))
     if others or shape.columns == 1:
-        what = f"Values of {name} run from {survey.low:.4g} to {survey.high:.4g}, none below 0"
+        what = f"Values in {name} run from {survey.low:.4g} to {survey.high:.4g}, none below 0"
         raise undecided(f"{what}: nothing says what they count", *others, as_logits)
     text = f"read as logits: {reason}, none below 0"
     guess = Guess(f"nothing says that {name} are logits", (as_logits,))

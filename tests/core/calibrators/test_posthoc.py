@@ -203,7 +203,7 @@ def labelled(scores, kind=ScoreKind.SIGMOID):
 def test_calibrator_of_labels_is_refused_for_classes_and_the_other_way_round():
     many, one = labelled(RNG.random((60, 2))), rows()
     for fitted_on, applied_to in ((many, one), (one, many)):
-        with pytest.raises(Refused, match="The file holds") as caught:
+        with pytest.raises(Refused, match="the file holds") as caught:
             calibrated(fit("ts", fitted_on).calibrator, applied_to)
         assert caught.value.code == "CLASSES"
 
