@@ -175,7 +175,7 @@ DAMAGE = {
     ("case", "code", "words"),
     [
         ("missing labels", "LENGTH_MISMATCH", "labels has the number 2"),
-        ("missing last labels", "LENGTH_MISMATCH", "No shard of labels to go with logits-3.npy"),
+        ("missing last labels", "LENGTH_MISMATCH", "no shard of labels to go with logits-3.npy"),
         ("missing number", "LENGTH_MISMATCH", "has the number 2"),
         ("fewer than said", "LENGTH_MISMATCH", "4 shards of labels, but their names say 5"),
         ("no number", "AMBIGUOUS_KEYS", "labels.npy has no number"),
@@ -237,7 +237,7 @@ def test_footers_that_miscount_are_refused(tmp_path, monkeypatch):
         ({"label": Y}, "CLASSES", "lacks the column logit_0"),
         (COLUMNS | {"more": Y}, "CLASSES", "has the column more"),
         (COLUMNS | {"label": Z[:, 0]}, "DTYPE", "float32 in label, int64 in the first shard"),
-        (COLUMNS | {"label": Z}, "CLASSES", "rows of 4 values, those of the first shard have 1"),
+        (COLUMNS | {"label": Z}, "CLASSES", "Rows of 4 values, those of the first shard have 1"),
         (None, "FORMAT_UNKNOWN", "damaged"),
     ],
 )
