@@ -340,7 +340,7 @@ def _values(run: Path, stamp: str) -> Mapping[str, object]:
         return _columns(read_manifest(run), stamp)
     except LibraryError as error:
         damaged = error.code == RefusalCode.DAMAGED  # then it names the run
-        what = error.what if damaged else f"run {run.name} is damaged: {error.what}"
+        what = error.what if damaged else f"Run {run.name} is damaged: {error.what}"
         known = {"id": run.name, "stamp": stamp, "damage": what, "row": ""}
         return dict.fromkeys(_COLUMNS) | known | {"name": name_of(run)}
 

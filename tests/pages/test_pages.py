@@ -142,7 +142,7 @@ def test_a_run_that_vanished_is_said_and_another_can_be_opened(home, hostile_run
     assert "Fair digits" in html(test)
     gone = opened("reliability", run=hostile_run)
     assert not gone.exception
-    assert "there is no run" in gone.error[0].value
+    assert "There is no run" in gone.error[0].value
     assert any(button.key == "sample.digits-fair" for button in gone.button)
 
 
@@ -229,7 +229,7 @@ def test_a_damaged_run_is_named_and_the_rest_still_listed(home, hostile_run):
     (home / "runs" / hostile_run / "manifest.json").write_text("{")
     test = opened()
     assert not test.exception
-    assert f"Run {hostile_run} is damaged: the manifest is not JSON" in unescape(
+    assert f"Run {hostile_run} is damaged: The manifest is not JSON" in unescape(
         test.error[0].value
     )
     samples = sum(path.is_dir() for path in SAMPLES.iterdir())

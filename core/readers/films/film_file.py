@@ -69,7 +69,7 @@ def _read(source: FileBytes, head: bytes) -> Film:
     if head.startswith(SEVERAL):
         _refuse_frames(source)
     name = next((name for magic, name in KINDS.items() if head.startswith(magic)), "no film")
-    raise Refused("FORMAT_UNKNOWN", f"{name}: {EXPECTED}", SAVE_AGAIN)
+    raise Refused("FORMAT_UNKNOWN", f"{name[0].upper()}{name[1:]}: {EXPECTED}", SAVE_AGAIN)
 
 
 def _refuse_frames(source: FileBytes) -> None:
