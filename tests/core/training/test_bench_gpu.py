@@ -224,7 +224,7 @@ def test_the_page_holds_what_was_measured_and_what_failed():
         "- `t.a`: a \\| b",
     ):
         assert f"{line}\n" in text
-    assert "`DEVICE_MEMORY`: “the GPU's memory ran out”" in text
+    assert "`DEVICE_MEMORY`: “The GPU's memory ran out”" in text
     assert failures(CONTENT) == ["tests: 1 failed", "compiled: it was not done after 105 s"]
 
 
