@@ -214,7 +214,7 @@ def _compare(arguments: argparse.Namespace) -> int:
     if not 2 <= len(files) <= MOST_RUNS:
         raise UsageError("USAGE", f"{len(files)} files are given", f"name 2 to {MOST_RUNS}")
     if arguments.metric not in PAIRED:
-        what = f"metric {arguments.metric!r} cannot be compared"
+        what = f"Metric {arguments.metric!r} cannot be compared"
         raise UsageError("SETTING", what, f"use one of {', '.join(PAIRED)}")
     short = [file.name for file in files]
     names = short if len(set(short)) == len(short) else [str(file) for file in files]

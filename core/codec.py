@@ -59,11 +59,11 @@ def read_fields(
 ) -> JsonObject:
     """Return the values of some fields, in their order; as `read` does of a record."""
     if not isinstance(data, dict):
-        name = section or "the config"
+        name = section or "The config"
         raise UsageError("SETTING", f"{name} is a {type(data).__name__}", "give a JSON object")
     for key in data:
         if key not in known:
-            what = f"{section or 'config'} has unknown key {key!r:.60}"
+            what = f"{section or 'Config'} has unknown key {key!r:.60}"
             raise UsageError("SETTING", what, f"use {', '.join(known)}")
     needed = [key for key, field in known.items() if stored or field.default is REQUIRED]
     keys = {key: f"{section}.{key}".lstrip(".") for key in known}

@@ -29,7 +29,7 @@ def writing(*also: type[Exception]) -> Iterator[None]:
         reason = getattr(error, "strerror", None) or "the disk refused the data"
         raise LibraryError(
             "LIBRARY_WRITE",
-            f"the library cannot be written ({reason}); nothing was changed",
+            f"The library cannot be written ({reason}); nothing was changed",
             "free some space, or set CANDOR_HOME to a folder you may write to",
         ) from error
 

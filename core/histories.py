@@ -130,17 +130,17 @@ def _refuse_any(code: str, history: BinHistory, wrong: Bool, what: str) -> None:
 def _check_grid(history: BinHistory) -> None:
     """Every epoch has the bins 0..B-1, each once."""
     if history.epoch.size == 0:
-        raise Refused("EMPTY", "a history without rows", "give at least one epoch")
+        raise Refused("EMPTY", "A history without rows", "give at least one epoch")
     for name in WHOLE:
         negative = getattr(history, name) < 0
         _refuse_any("HISTORY_RANGE", history, negative, f"{name} is below 0")
-    what = f"epoch is above {LAST_EPOCH:,}"
+    what = f"Epoch is above {LAST_EPOCH:,}"
     _refuse_any("HISTORY_RANGE", history, history.epoch > LAST_EPOCH, what)
     again = (np.diff(history.epoch, prepend=-1) == 0) & (np.diff(history.bin, prepend=-1) == 0)
-    _refuse_any("HISTORY_BINS", history, again, "this bin occurs twice in its epoch")
+    _refuse_any("HISTORY_BINS", history, again, "This bin occurs twice in its epoch")
     n_bins = int(history.bin.max()) + 1
     if n_bins > defaults.MAX_BINS:
-        what = f"bins are numbered up to {n_bins - 1}, at most {defaults.MAX_BINS} bins are kept"
+        what = f"Bins are numbered up to {n_bins - 1}, at most {defaults.MAX_BINS} bins are kept"
         raise Refused("TABLE_SIZE", what, "number the bins from 0, and use fewer")
     epochs, counts = np.unique(history.epoch, return_counts=True)
     short = counts != n_bins
@@ -164,7 +164,7 @@ def _check_edges(history: BinHistory) -> None:
             f"{name} lies outside 0 to 1",
         )
     _refuse_any(
-        "HISTORY_BINS", history, history.lower > history.upper + SLACK, "lower is above upper"
+        "HISTORY_BINS", history, history.lower > history.upper + SLACK, "Lower is above upper"
     )
     first = history.bin == 0
     for name in ("lower", "upper"):
@@ -188,7 +188,7 @@ def _check_means(history: BinHistory) -> None:
         _refuse_any("HISTORY_RANGE", history, outside, f"{name} lies outside 0 to 1")
     expected_gap = np.where(full, history.confidence - history.accuracy, 0.0)
     contradicts = ~(np.abs(history.gap - expected_gap) <= GAP_SLACK)
-    what = "gap is not confidence minus accuracy (0 in an empty bin)"
+    what = "Gap is not confidence minus accuracy (0 in an empty bin)"
     _refuse_any("HISTORY_GAP", history, contradicts, what)
 
 

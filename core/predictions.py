@@ -87,7 +87,7 @@ class Groups:
             raise Refused("GROUPS", what, remedy, f"row {missing}")
         names, of_row = np.unique(np.asarray(values, dtype=np.str_), return_inverse=True)
         if names.size < 2:
-            what = f"every row has the same {name}"
+            what = f"Every row has the same {name}"
             remedy = "rows of one group say nothing of others; leave the column out"
             raise Refused("GROUPS", what, remedy)
         return cls(name, of_row.astype(np.int64))
@@ -141,17 +141,17 @@ class Weights:
         bad = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0.0)))
         if bad.size:
             row = int(bad[0])
-            what = f"weight {weights[row]:g} in column {name}"
+            what = f"Weight {weights[row]:g} in column {name}"
             remedy = "give every row a number that is not negative"
             raise Refused("WEIGHTS", what, remedy, f"row {row}")
         with np.errstate(over="ignore"):
             total = float(weights.sum())
         if total == 0.0:
-            what = f"every weight in column {name} is 0"
+            what = f"Every weight in column {name} is 0"
             raise Refused("WEIGHTS", what, "give at least one row a weight above 0")
         whole = bool(np.all(weights == np.round(weights)))
         if total > MOST_ROWS and (whole or np.isinf(total)):
-            what = f"weights in column {name} stand for {total:.3g} rows"
+            what = f"Weights in column {name} stand for {total:.3g} rows"
             remedy = f"divide them, so that they stand for at most {MOST_ROWS:.0e}"
             raise Refused("WEIGHTS", what, remedy, f"row {int(weights.argmax())}")
         if whole:
@@ -383,7 +383,7 @@ class Predictions:
         """Return the probability of one class or label, (N,) float64."""
         if self.task is Task.TOP_LABEL:
             raise Refused(
-                "CLASSES", "the file holds top-label confidences only", "add full class scores"
+                "CLASSES", "The file holds top-label confidences only", "add full class scores"
             )
         if self.scores.ndim == 1 or self.task is Task.MULTILABEL:
             raw = self.scores if self.scores.ndim == 1 else self.scores[:, index]
@@ -403,7 +403,7 @@ class Predictions:
         scores = self.scores[rows]
         if self.task is Task.TOP_LABEL:
             raise Refused(
-                "CLASSES", "the file holds top-label confidences only", "add full class scores"
+                "CLASSES", "The file holds top-label confidences only", "add full class scores"
             )
         if self.kind is ScoreKind.LOGITS:
             if scores.ndim == 1:
@@ -434,7 +434,7 @@ class Predictions:
         """Top-label statistics of each row, computed in one pass and kept."""
         self._need_labels()
         if self.task is Task.MULTILABEL:
-            raise Refused("CLASSES", "a multi-label file has no single answer", "pick a label")
+            raise Refused("CLASSES", "A multi-label file has no single answer", "pick a label")
         if self.task is Task.TOP_LABEL:
             return _stated_rows(self)
         return _logit_rows(self) if self.softmax_of_logits else _probability_rows(self)
@@ -468,7 +468,7 @@ class Predictions:
         if not self.labelled:
             raise Refused(
                 "NO_LABELS",
-                "these inputs belong to none of the classes, so no answer is right or wrong",
+                "These inputs belong to none of the classes, so no answer is right or wrong",
                 "audit a labelled part, or open them on the page Out of distribution",
             )
 
@@ -477,7 +477,7 @@ def _check(predictions: Predictions) -> None:
     """Refuse what no reader may hand over."""
     scores, labels, task = predictions.scores, predictions.labels, predictions.task
     if scores.shape[0] == 0:
-        raise Refused("EMPTY", "the file holds no rows", "give at least one row of scores")
+        raise Refused("EMPTY", "The file holds no rows", "give at least one row of scores")
     if labels.shape[0] != scores.shape[0]:
         raise Refused(
             "LENGTH_MISMATCH",
@@ -485,7 +485,7 @@ def _check(predictions: Predictions) -> None:
             "give one label for each row",
         )
     if predictions.n_classes < (1 if task is Task.MULTILABEL else 2):
-        raise Refused("CLASSES", "one class only", "give at least two columns, or a binary score")
+        raise Refused("CLASSES", "One class only", "give at least two columns, or a binary score")
     columns, exact = predictions._column_count(), task is not Task.TOP_LABEL
     if predictions.n_classes < columns or (exact and predictions.n_classes != columns):
         what = f"{predictions.n_classes} names of classes for {columns} columns or answers"
@@ -493,7 +493,7 @@ def _check(predictions: Predictions) -> None:
     if task is Task.MULTILABEL and labels.shape != scores.shape:
         raise Refused(
             "LENGTH_MISMATCH",
-            f"scores are {scores.shape} and labels {labels.shape}",
+            f"Scores are {scores.shape} and labels {labels.shape}",
             "give one 0/1 label for each score",
         )
     for column in (predictions.groups, predictions.weights):
@@ -507,7 +507,7 @@ def _check(predictions: Predictions) -> None:
         row = int(bad[0, 0])
         raise Refused(
             "LABEL_RANGE",
-            f"label {labels[tuple(bad[0])]} outside 0..{top - 1}",
+            f"Label {labels[tuple(bad[0])]} outside 0..{top - 1}",
             "number labels from 0",
             location=f"row {row}",
         )

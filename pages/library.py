@@ -18,7 +18,7 @@ with frame.caught():
             upload.drop_zone()
             upload.by_path()
         with right:
-            widgets.title("No file at hand?")
+            widgets.title("No file yet?")
             tour.offer()
             opening.samples()
     elif not reading.done:

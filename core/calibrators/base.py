@@ -199,7 +199,7 @@ class Calibrator(ABC):
                 calibrator, f"{name}_", _numbers(parameters[name], f"{cls.name}.{name}", n_axes)
             )
         if not calibrator._is_sound() or calibrator.n_classes == 1:
-            raise cannot_restore(f"the parameters of {cls.name} are not those of a fit")
+            raise cannot_restore(f"The parameters of {cls.name} are not those of a fit")
         return calibrator
 
     def settings(self) -> dict[str, Json]:
@@ -292,13 +292,13 @@ class Calibrator(ABC):
 def as_columns(logits: npt.NDArray[np.floating]) -> npt.NDArray[np.floating]:
     """Return logits as (N, K), finite; a binary logit becomes the columns 0 and itself."""
     if logits.ndim not in (1, 2) or logits.size == 0:
-        raise Refused("HEADER_SHAPE", f"logits have shape {logits.shape}", "give (N, K) or (N,)")
+        raise Refused("HEADER_SHAPE", f"Logits have shape {logits.shape}", "give (N, K) or (N,)")
     if logits.ndim == 2 and logits.shape[1] < 2:
-        raise Refused("CLASSES", "one class only", "give at least two columns, or a binary score")
+        raise Refused("CLASSES", "One class only", "give at least two columns, or a binary score")
     z = np.column_stack([np.zeros_like(logits), logits]) if logits.ndim == 1 else logits
     low, high = z.min(), z.max()
     if np.isnan(low) or high == np.inf:
-        raise Refused("NONFINITE", "a logit is NaN or +inf", "remove these rows or mend the model")
+        raise Refused("NONFINITE", "A logit is NaN or +inf", "remove these rows or mend the model")
     if low == -np.inf:
         return _lifted(z)
     return z
@@ -309,7 +309,7 @@ def _lifted(z: npt.NDArray[np.floating]) -> Float:
     wide = z.astype(np.float64)
     top = wide.max(axis=1, keepdims=True)
     if np.isneginf(top).any():
-        raise Refused("NONFINITE", "every class of a row is ruled out", "remove these rows")
+        raise Refused("NONFINITE", "Every class of a row is ruled out", "remove these rows")
     lowest = np.where(np.isneginf(wide), np.inf, wide).min(axis=1, keepdims=True)
     return np.where(np.isneginf(wide), np.minimum(top + LOG_OF_ZERO, lowest), wide)
 
@@ -326,10 +326,10 @@ def checked_labels(labels: Int, z: npt.NDArray[np.floating]) -> Int:
         raise cannot_fit(f"{n} rows are too few", f"give at least {MIN_ROWS} rows")
     if y.min() < 0 or y.max() >= n_classes:
         raise Refused(
-            "LABEL_RANGE", f"labels run {y.min()}..{y.max()}", f"expected 0..{n_classes - 1}"
+            "LABEL_RANGE", f"Labels run {y.min()}..{y.max()}", f"expected 0..{n_classes - 1}"
         )
     if (y == y[0]).all():
-        raise cannot_fit(f"every row has the label {y[0]}", "give rows of at least two classes")
+        raise cannot_fit(f"Every row has the label {y[0]}", "give rows of at least two classes")
     return y
 
 

@@ -48,7 +48,7 @@ def inverse_focal_map(log_p: Float, gamma: float) -> Float:
         return np.stack([log_sigmoid(-logit), log_sigmoid(logit)], axis=-1)
     if gamma < 0.0:
         raise UsageError(
-            "SETTING", f"gamma is {gamma} with {log_p.shape[-1]} classes", "give at least 0"
+            "SETTING", f"Gamma is {gamma} with {log_p.shape[-1]} classes", "give at least 0"
         )
     return _multiclass_inverse(log_p, gamma)
 

@@ -18,7 +18,7 @@ def check_gamma(gamma: float) -> None:
     """Refuse a gamma at or below -1, where the map is 0/0, and what is no number."""
     if not (np.isfinite(gamma) and gamma > -1.0):
         raise UsageError(
-            "SETTING", f"gamma is {gamma}", "give a finite number above -1; 0 changes nothing"
+            "SETTING", f"Gamma is {gamma}", "give a finite number above -1; 0 changes nothing"
         )
 
 
@@ -117,7 +117,7 @@ def gradient_factor(p: npt.ArrayLike, gamma: float) -> Float:
     Mukhoti et al. 2020, proposition 1.
     """
     if not (np.isfinite(gamma) and gamma >= 0.0):
-        raise UsageError("SETTING", f"gamma is {gamma}", "give a number of at least 0")
+        raise UsageError("SETTING", f"Gamma is {gamma}", "give a number of at least 0")
     q = np.asarray(p, dtype=np.float64)
     with np.errstate(divide="ignore"):
         log_q, log_u = np.log(q), np.log1p(-q)

@@ -49,7 +49,7 @@ def temperature_bounds(gamma: float) -> tuple[float, float]:
     holds for no gamma > 0; their abstract has it the right way round.
     """
     if not (np.isfinite(gamma) and gamma > 0.0):
-        raise UsageError("SETTING", f"gamma is {gamma}", "give a number above 0")
+        raise UsageError("SETTING", f"Gamma is {gamma}", "give a number above 0")
     return 1.0 / (gamma + 1.0), 1.0 / (gamma + 1.0 - 0.5 * float(np.log1p(gamma)))
 
 

@@ -39,7 +39,7 @@ class Histogram(OneVsRest):
         """Refuse what is no number of bins."""
         if not (isinstance(self.n_bins, int) and 1 <= self.n_bins <= MAX_BINS):
             raise UsageError(
-                "SETTING", f"bins is {self.n_bins}", f"give a whole number from 1 to {MAX_BINS}"
+                "SETTING", f"Bins is {self.n_bins}", f"give a whole number from 1 to {MAX_BINS}"
             )
 
     def _fit_columns(

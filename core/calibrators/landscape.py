@@ -118,6 +118,6 @@ def _margins(logits: npt.NDArray[np.floating], labels: Int, weights: Float | Non
 
 def _check_points(gammas: tuple[float, ...], temperatures: tuple[float, ...]) -> None:
     if not gammas or not all(np.isfinite(g) and g > -1.0 for g in gammas):
-        raise UsageError("SETTING", "a gamma is not above -1", "give finite numbers above -1")
+        raise UsageError("SETTING", "A gamma is not above -1", "give finite numbers above -1")
     if not temperatures or not all(np.isfinite(t) and t > 0.0 for t in temperatures):
-        raise UsageError("SETTING", "a temperature is not above 0", "give finite numbers above 0")
+        raise UsageError("SETTING", "A temperature is not above 0", "give finite numbers above 0")

@@ -55,7 +55,7 @@ class PerLabel:
         if logits.ndim != 2 or logits.shape != labels.shape:
             raise Refused(
                 "LENGTH_MISMATCH",
-                f"logits are {logits.shape} and labels {labels.shape}",
+                f"Logits are {logits.shape} and labels {labels.shape}",
                 "give one 0/1 label for each logit",
             )
         start = time.perf_counter()
@@ -93,7 +93,7 @@ class PerLabel:
         if logits.ndim != 2 or logits.shape[1] != len(self.members_):
             raise Refused(
                 "CLASSES",
-                f"fitted on {len(self.members_)} labels, the file has shape {logits.shape}",
+                f"Fitted on {len(self.members_)} labels, the file has shape {logits.shape}",
                 "apply it to scores of the same model",
             )
         return np.stack(
@@ -137,9 +137,9 @@ class PerLabel:
         """
         labels = parameters.get("labels")
         if set(parameters) != {"labels"} or not isinstance(labels, list) or not any(labels):
-            raise cannot_restore("a multi-label calibrator needs a list of labels")
+            raise cannot_restore("A multi-label calibrator needs a list of labels")
         if not all(label is None or isinstance(label, dict) for label in labels):
-            raise cannot_restore("a label's parameters are no object")
+            raise cannot_restore("A label's parameters are no object")
         self.members_ = tuple(None if label is None else self._restored(label) for label in labels)
         return self
 
@@ -150,7 +150,7 @@ class PerLabel:
     def _restored(self, parameters: Mapping[str, Json]) -> Calibrator:
         member = type(self.make()).from_parameters(parameters, **self.settings())
         if member.n_classes not in (None, 2):
-            raise cannot_restore(f"a label has the parameters of {member.n_classes} classes")
+            raise cannot_restore(f"A label has the parameters of {member.n_classes} classes")
         return member
 
     def _reported(self, reasons: list[str], start: float) -> FitReport:

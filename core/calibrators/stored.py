@@ -50,7 +50,7 @@ def make(name: str, task: Task, *, objective: str = "nll", search: str = "exact"
         SETTING, for unknown names and for a task the method has no form for.
     """
     if name not in CALIBRATORS:
-        raise UsageError("SETTING", f"method is {name!r}", f"use {', '.join(CALIBRATORS)}")
+        raise UsageError("SETTING", f"Method is {name!r}", f"use {', '.join(CALIBRATORS)}")
     kind = CALIBRATORS[name]
     if task not in kind.tasks:
         raise UsageError(
@@ -108,7 +108,7 @@ def from_json(stored: object) -> Fittable:
     if file.task is Task.MULTICLASS:
         return kind.from_parameters(file.parameters, **settings)
     if Task.MULTILABEL not in kind.tasks:
-        raise cannot_restore(f"task is {file.task.value!r}, for which {kind.name} has no form")
+        raise cannot_restore(f"Task is {file.task.value!r}, for which {kind.name} has no form")
     return PerLabel(partial(kind, **settings)).restore(file.parameters)
 
 

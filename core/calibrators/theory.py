@@ -82,7 +82,7 @@ def unit_crossing(gamma: float) -> float:
     Mukhoti et al. 2020, propositions 1 and 2.
     """
     if not 0.0 < gamma <= 1000.0:
-        raise UsageError("SETTING", f"gamma is {gamma}", "give a number above 0, at most 1000")
+        raise UsageError("SETTING", f"Gamma is {gamma}", "give a number above 0, at most 1000")
     low = 1e-3 / max(1.0, gamma)  # here g is still on its way up
     root = brentq(lambda p: float(gradient_factor(p, gamma)) - 1.0, low, 0.5, xtol=1e-15)
     return float(root)
@@ -130,10 +130,10 @@ def fcl_minimiser(truth: npt.ArrayLike, gamma: float, weight: float) -> Float:
     Focal calibration loss 2024, definition 3.1; its appendix A.8 calls the loss strictly proper.
     """
     if not (np.isfinite(weight) and weight >= 0.0):
-        raise UsageError("SETTING", f"lambda is {weight}", "give a number of at least 0")
+        raise UsageError("SETTING", f"Lambda is {weight}", "give a number of at least 0")
     p = np.asarray(truth, dtype=np.float64)
     if not np.all((p > 0.0) & (p < 1.0)):
-        raise UsageError("SETTING", "the share lies outside (0, 1)", "give one between 0 and 1")
+        raise UsageError("SETTING", "The share lies outside (0, 1)", "give one between 0 and 1")
     solution = elementwise.find_root(
         partial(_fcl_slope, gamma=gamma, weight=weight), (EDGE, 1.0 - EDGE), args=(p,)
     )

@@ -102,7 +102,7 @@ class Matrix(Calibrator):
     def __post_init__(self) -> None:
         """Refuse a negative penalty."""
         if self.penalty is not None and not (np.isfinite(self.penalty) and self.penalty >= 0.0):
-            raise UsageError("SETTING", f"penalty is {self.penalty}", "give at least 0, or none")
+            raise UsageError("SETTING", f"Penalty is {self.penalty}", "give at least 0, or none")
 
     def _features(self, logits: npt.NDArray[np.floating]) -> Float:
         return logits.astype(np.float64)

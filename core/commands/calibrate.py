@@ -53,7 +53,7 @@ def _calibrate(arguments: argparse.Namespace) -> int:
     methods = list(dict.fromkeys(name for name in arguments.methods.split(",") if name))
     unknown = [name for name in methods if name not in CALIBRATORS]
     if unknown or not methods:
-        what = f"there is no method {', '.join(unknown) or 'named'}"
+        what = f"There is no method {', '.join(unknown) or 'named'}"
         raise UsageError("SETTING", what, f"use some of {','.join(CALIBRATORS)}")
     result = read(arguments)
     test = split_of(arguments.test, result)
@@ -142,7 +142,7 @@ def _stored(path: Path) -> Any:  # noqa: ANN401  plain JSON
         CALIBRATOR: it is too large, no JSON, or gives a key twice.
     """
     if not path.is_file():
-        raise UsageError("FILE", f"there is no file {path.name}", "check the path")
+        raise UsageError("FILE", f"There is no file {path.name}", "check the path")
     remedy = "give a .json that calibrate saved"
     if path.stat().st_size > LARGEST_CALIBRATOR:
         raise Refused("CALIBRATOR", f"{path.name} is larger than any calibrator", remedy)

@@ -58,8 +58,8 @@ def source(named: str) -> tuple[Path, str]:
         saved = sorted(open_jobs().folder(named).checkpoints.glob("epoch-*.pt"))
         if saved:
             return saved[-1], named
-        raise UsageError("JOB", f"training {named} left no checkpoint", "name a file of weights")
-    raise UsageError("FILE", f"there is no file {path.name[:100]}", "check the path")
+        raise UsageError("JOB", f"Training {named} left no checkpoint", "name a file of weights")
+    raise UsageError("FILE", f"There is no file {path.name[:100]}", "check the path")
 
 
 def read(path: Path, into: Path, key: str | None) -> "tuple[WeightsFile, WeightGroup]":
@@ -70,7 +70,7 @@ def read(path: Path, into: Path, key: str | None) -> "tuple[WeightsFile, WeightG
     keys = [group.key for group in file.groups]
     if key is not None and key not in keys:
         known = ", ".join(repr(known_key) for known_key in keys)
-        raise UsageError("SETTING", f"the file has no group {key!r}", f"use one of {known}")
+        raise UsageError("SETTING", f"The file has no group {key!r}", f"use one of {known}")
     return file, file.groups[0] if key is None else file.group(key)
 
 
@@ -86,7 +86,7 @@ def candidate_of(
     candidates = guess(file, group)
     if model is None:
         if not candidates or not candidates[0].fits:
-            what = "the network of these weights cannot be told"
+            what = "The network of these weights cannot be told"
             raise Refused("STATE_DICT", what, "name it with --model")
         return candidates[0]
     same = [candidate for candidate in candidates if candidate.model == model]
@@ -120,7 +120,7 @@ def preprocessing_of(arguments: argparse.Namespace, settings: "Preprocessing") -
     elif arguments.moments is not None:
         if arguments.moments not in MOMENTS:
             known = ", ".join((MOMENTS_OF_DATA, *MOMENTS))
-            what = f"moments are {arguments.moments!r}"
+            what = f"Moments are {arguments.moments!r}"
             raise UsageError("SETTING", what, f"use one of {known}")
         changed |= dict(zip(("mean", "std"), MOMENTS[arguments.moments], strict=True))
     if arguments.size:

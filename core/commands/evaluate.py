@@ -80,7 +80,7 @@ def _check(arguments: argparse.Namespace) -> None:
     """Refuse what would only be found after hours of work."""
     for path in (arguments.out, arguments.json if arguments.json != "-" else None):
         if path is not None and not Path(path).absolute().parent.is_dir():
-            what = f"there is no folder for {Path(path).name}"
+            what = f"There is no folder for {Path(path).name}"
             raise UsageError("OUTPUT", what, "make it, or name another")
     checkpoint.check(arguments)
 
@@ -134,7 +134,7 @@ def _sets(text: str) -> "list[OutsideSet]":
         return [OutsideSet("folder", root=absolute)]
     outside_set = parse_name(name)
     if outside_set is None:
-        raise UsageError("SETTING", f"there is no set {name!r}", "see python -m core evaluate -h")
+        raise UsageError("SETTING", f"There is no set {name!r}", "see python -m core evaluate -h")
     return [replace(outside_set, root=absolute)]
 
 

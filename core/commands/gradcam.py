@@ -44,7 +44,7 @@ def _gradcam(arguments: argparse.Namespace) -> int:
     for number, image in enumerate(arguments.image, 1):
         _need_film(image, number)
     if not arguments.out.is_dir():
-        raise UsageError("OUTPUT", f"there is no folder {arguments.out.name}", "make it")
+        raise UsageError("OUTPUT", f"There is no folder {arguments.out.name}", "make it")
     path, job = checkpoint.source(arguments.checkpoint)
     entries: list[Json] = []
     with scratch.folder("gradcam") as folder:
@@ -79,7 +79,7 @@ def _need_film(path: Path, number: int) -> None:
             return
     except OSError:
         pass
-    raise UsageError("FILE", f"there is no file for film {number}", "check the path")
+    raise UsageError("FILE", f"There is no file for film {number}", "check the path")
 
 
 def _model(
@@ -95,7 +95,7 @@ def _model(
     channels = arguments.channels or candidate.channels or 3
     preprocessing = checkpoint.preprocessing_of(arguments, shown_to(spec, channels, candidate.size))
     if arguments.moments == checkpoint.MOMENTS_OF_DATA:
-        raise UsageError("SETTING", "a film brings no moments", "name others with --moments")
+        raise UsageError("SETTING", "A film brings no moments", "name others with --moments")
     if arguments.moments is not None:
         preprocessing = with_moments(preprocessing, arguments.moments, channels)
     n_outputs = arguments.classes or candidate.n_outputs
@@ -125,7 +125,7 @@ def _chosen_findings(findings: list[str], names: tuple[str, ...]) -> list[int] |
         return list(range(len(names)))
     unknown = [name for name in findings if name not in names]
     if unknown:
-        what = f"there is no finding {unknown[0]!r:.60}"
+        what = f"There is no finding {unknown[0]!r:.60}"
         raise UsageError("SETTING", what, f"use {ALL}, or some of {', '.join(names)}")
     return [names.index(name) for name in findings] or None
 

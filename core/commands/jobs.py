@@ -45,7 +45,7 @@ def add_jobs(verb: Parser) -> None:
         again.add_argument("id")
         again.add_argument("--wait", action="store_true", help="return when it has ended")
         again.add_argument("--json", metavar="OUT|-")
-    paused = acts.add_parser("pause", help="start nothing more; what runs goes on")
+    paused = acts.add_parser("pause", help="start no new jobs; running ones continue")
     paused.set_defaults(run=_pause)
     unpaused = acts.add_parser("unpause", help="let queued jobs start again")
     unpaused.set_defaults(run=_unpause)
@@ -99,7 +99,7 @@ def waited(jobs: "LocalJobs", job: "Job") -> "Job":
         return job
     failure = job.failure
     if failure is None:
-        raise LostWorker("CANCELLED", f"job {job.id} was cancelled", _resume(job))
+        raise LostWorker("CANCELLED", f"Job {job.id} was cancelled", _resume(job))
     error = AuditError(failure.code, failure.what, failure.remedy)
     # What the trainer refused has its own exit code; anything else is a worker that was lost.
     error.exit_code = job.exit_code if job.exit_code in {2, 3} else LostWorker.exit_code

@@ -65,7 +65,7 @@ def _ood(arguments: argparse.Namespace) -> int:
     from core.studies.ood import check, extent_notices, judge
 
     if arguments.score not in SCORES:
-        what = f"there is no score {arguments.score!r}"
+        what = f"There is no score {arguments.score!r}"
         raise UsageError("SETTING", what, f"use one of {', '.join(SCORES)}")
     files = _named(arguments.out)
     fixed_temperature = _temperature(arguments.temperature)
@@ -122,7 +122,7 @@ def _named(given: list[str]) -> dict[str, Path]:
         if not (name and sign and path):
             raise UsageError("USAGE", f"{text!r} is not NAME=FILE", "write svhn=svhn.npz")
         if name in files:
-            raise UsageError("USAGE", f"two files are called {name}", "name each differently")
+            raise UsageError("USAGE", f"Two files are called {name}", "name each differently")
         files[name] = Path(path)
     return files
 
@@ -134,7 +134,7 @@ def _temperature(text: str) -> float | None:
     try:
         return float(text)
     except ValueError:
-        what = f"the temperature is {text!r}"
+        what = f"The temperature is {text!r}"
         raise UsageError("SETTING", what, "use none, fit, or a number above 0") from None
 
 
@@ -149,11 +149,11 @@ def _fitted(result: Any, split: str) -> float:  # noqa: ANN401  ReadResult; impo
     from core.studies.posthoc import fitted_temperature
 
     if split == "val":
-        what = "the part val is reported, and a temperature would be fitted on it"
+        what = "The part val is reported, and a temperature would be fitted on it"
         remedy = "report a part test beside it, or give a number with --temperature"
         raise UsageError("SPLIT", what, remedy)
     if "val" not in result.splits:
-        what = "there is no validation part to fit a temperature on"
+        what = "There is no validation part to fit a temperature on"
         remedy = "give a file with parts val and test, or a number with --temperature"
         raise UsageError("SPLIT", what, remedy)
     return fitted_temperature(result.splits["val"])

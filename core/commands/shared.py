@@ -122,7 +122,7 @@ def need_file(path: Path, *, or_folder: bool = False) -> None:
         if or_folder and path.is_dir():
             return
         if not path.is_file():
-            raise UsageError("FILE", f"there is no file {path.name}", "check the path")
+            raise UsageError("FILE", f"There is no file {path.name}", "check the path")
         path.open("rb").close()
     except OSError as error:
         what = f"{path.name} cannot be opened ({error.strerror})"
@@ -169,7 +169,7 @@ def split_of(split: str | None, result: Any) -> str:  # noqa: ANN401
         return str(result.chosen_split)
     if split not in result.splits:
         raise UsageError(
-            "SPLIT", f"no split {split!r}", f"the file holds {', '.join(result.splits)}"
+            "SPLIT", f"No split {split!r}", f"the file holds {', '.join(result.splits)}"
         )
     return split
 

@@ -101,7 +101,7 @@ def _read(path: Path) -> object:
     try:
         return parse_json(path.read_bytes())
     except OSError as error:
-        raise UsageError("FILE", f"there is no file {path.name}", "check the path") from error
+        raise UsageError("FILE", f"There is no file {path.name}", "check the path") from error
     except JsonError as error:
         remedy = "give a JSON object, each key once"
         raise UsageError("SETTING", f"{path.name} {error}", remedy) from error

@@ -142,5 +142,5 @@ def checked_data(name: str) -> str:
         SETTING: an unknown name.
     """
     if name not in DATASETS:
-        raise UsageError("SETTING", f"no data set is called {name!r}", f"use {', '.join(DATASETS)}")
+        raise UsageError("SETTING", f"No data set is called {name!r}", f"use {', '.join(DATASETS)}")
     return name

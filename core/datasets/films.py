@@ -51,7 +51,7 @@ def chestxray14(request: DatasetRequest) -> SplitDataset:
     if not matched:
         raise Refused(
             "DATA_ROOT",
-            f"no film of {len(listed):,} in the list is in {root}",
+            f"No film of {len(listed):,} in the list is in {root}",
             f"put them there; it holds {LAYOUT}",
         )
     split = by_patient(
@@ -127,7 +127,7 @@ def _films(root: Path) -> dict[str, PictureFile]:
             film = Path(file.name).stem
             if film in films:
                 raise Refused(
-                    "DATA_ROOT", f"two pictures are called {film}", "keep one", location=file.name
+                    "DATA_ROOT", f"Two pictures are called {film}", "keep one", location=file.name
                 )
             films[film] = file
     return films
@@ -165,7 +165,7 @@ def _missing(listed: int, pictures: int, matched: int) -> tuple[Notice, ...]:
 def _list_refused(what: str, location: str) -> Refused:
     return Refused(
         "LABEL_LIST",
-        f"the list of findings cannot be used: {what}",
+        f"The list of findings cannot be used: {what}",
         f"use NIH's {LISTS[0]}, or a table of image and 14 columns of 0 and 1",
         location=location,
     )

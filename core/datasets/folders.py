@@ -134,7 +134,7 @@ def _by_class(root: Path, split: str, names: Sequence[str]) -> FolderImages:
     if empty and split in ("", "train"):
         raise Refused(
             "EMPTY",
-            f"class {names[min(empty)]!r} holds no pictures to train on",
+            f"Class {names[min(empty)]!r} holds no pictures to train on",
             f"put some there ({', '.join(FORMATS)}), or take the folder away",
         )
     return FolderImages([files[row] for row in rows], labels, skipped + len(files) - len(rows))

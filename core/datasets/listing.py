@@ -45,10 +45,10 @@ def existing_root(root: Path | None, layout: str) -> Path:
         DATA_ROOT: none was named, or it is not there.
     """
     if root is None:
-        raise Refused("DATA_ROOT", "no folder was named", f"{ROOT_REMEDY}; it holds {layout}")
+        raise Refused("DATA_ROOT", "No folder was named", f"{ROOT_REMEDY}; it holds {layout}")
     if not root.expanduser().is_dir():
         raise Refused(
-            "DATA_ROOT", f"there is no folder {root}", f"{ROOT_REMEDY}; it holds {layout}"
+            "DATA_ROOT", f"There is no folder {root}", f"{ROOT_REMEDY}; it holds {layout}"
         )
     return root.expanduser()
 
@@ -130,7 +130,7 @@ def _utf8(name: str) -> str:
         name.encode()
     except UnicodeEncodeError as error:
         printable = name.encode(errors="replace").decode()
-        raise Refused("DATA_ROOT", f"the name of {printable} is not UTF-8", "rename it") from error
+        raise Refused("DATA_ROOT", f"The name of {printable} is not UTF-8", "rename it") from error
     return name
 
 

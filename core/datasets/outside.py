@@ -156,7 +156,7 @@ def _file_digest(file: Path) -> bytes:
         with file.open("rb") as opened:
             return file_digest(opened, "blake2b").digest()
     except OSError as error:
-        what = f"the picture {file.name} cannot be read"
+        what = f"The picture {file.name} cannot be read"
         remedy = "copy it again, or take it out of the folder"
         raise Refused("IMAGE_TRUNCATED", what, remedy, location=file.name) from error
 
@@ -283,7 +283,7 @@ def _svhn_file(root: Path) -> Pixels:
     if not np.isin(labels, np.arange(11)).all():  # 10 is the digit 0; some copies write 0
         raise Refused(
             "LABELS_DIFFER",
-            f"y of {path.name} does not hold the digits 1 to 10",
+            f"The array y of {path.name} does not hold the digits 1 to 10",
             f"use SVHN's {SVHN}, cropped digits",
             location="y",
         )

@@ -111,14 +111,14 @@ def decode(root: Path, name: str, size: Size | None = None, scaling: Scaling = S
     except UnidentifiedImageError as error:
         raise Refused(
             "FORMAT_UNKNOWN",
-            f"the file {name} is no picture that can be read",
+            f"The file {name} is no picture that can be read",
             f"save it as {', '.join(FORMATS)}, or take it out of the folder",
             location=name,
         ) from error
     except _DAMAGE as error:
         raise Refused(
             "IMAGE_TRUNCATED",
-            f"the picture {name} is cut short, damaged or cannot be opened",
+            f"The picture {name} is cut short, damaged or cannot be opened",
             "copy it again, or take it out of the folder",
             location=name,
         ) from error
@@ -179,7 +179,7 @@ def _check(source: Image.Image, name: str) -> None:
     if source.mode.startswith(("I", "F")):
         raise Refused(
             "DTYPE",
-            f"the picture {name} has more than 8 bits a channel",
+            f"The picture {name} has more than 8 bits a channel",
             "save all pictures with 8 bits, and choose yourself which greys they keep",
             location=name,
         )
@@ -187,7 +187,7 @@ def _check(source: Image.Image, name: str) -> None:
     if source.format != "MPO" and getattr(source, "n_frames", 1) > 1:
         raise Refused(
             "IMAGE_FRAMES",
-            f"the picture {name} has several frames",
+            f"The picture {name} has several frames",
             "save the frame that is meant",
             location=name,
         )
@@ -196,7 +196,7 @@ def _check(source: Image.Image, name: str) -> None:
 def _too_large(name: str) -> Refused:
     return Refused(
         "IMAGE_PIXELS",
-        f"the picture {name} claims more than {MAX_PIXELS:,} pixels",
+        f"The picture {name} claims more than {MAX_PIXELS:,} pixels",
         "save it smaller, or take it out of the folder",
         location=name,
     )

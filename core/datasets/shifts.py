@@ -144,7 +144,7 @@ class OutsideSet:
         _one_of("corruption", self.corruption, shifts.get(self.kind, ("",)))
         _one_of("severity", self.severity, SEVERITIES if self.kind in shifts else (0,))
         if self.kind == "folder" and not self.root:
-            raise UsageError("SETTING", "no image folder is named", "name it with root")
+            raise UsageError("SETTING", "No image folder is named", "name it with root")
 
     @property
     def name(self) -> str:

@@ -105,7 +105,7 @@ def stratified(labels: Int, class_names: Sequence[str], seed: int) -> SplitRecor
         if rows.size < 3:
             raise Refused(
                 "EMPTY",
-                f"class {name!r} has {rows.size} pictures, which cannot be cut in three parts",
+                f"Class {name!r} has {rows.size} pictures, which cannot be cut in three parts",
                 "give each class at least 3, or make the subfolders train, val and test yourself",
             )
         n = max(1, rows.size // HELD_OUT)
@@ -146,7 +146,7 @@ def by_patient(patients: Sequence[str], in_test: Bool | None, seed: int) -> Spli
         if divided.size:
             raise Refused(
                 "PATIENTS",
-                f"patient {patients[divided[0]]} has films inside and outside of the test list",
+                f"Patient {patients[divided[0]]} has films inside and outside of the test list",
                 "list all films of a patient or none",
             )
     order = np.random.default_rng(seed).permutation(np.flatnonzero(~tested))
@@ -171,7 +171,7 @@ def _record(seed: int, rule: str, *splits: npt.NDArray[np.integer]) -> SplitReco
         if not split.size:
             raise Refused(
                 "EMPTY",
-                f"the {name} part would have no rows",
+                f"The {name} part would have no rows",
                 "give more data, so that all three parts have some",
             )
     return SplitRecord(seed, rule, rows)

@@ -78,7 +78,7 @@ def end_when_stalled(folder: JobFolder, watch: BatchWatch, stall_s: float) -> No
     while True:
         time.sleep(stall_s / LOOKS)
         if watch.seconds() > stall_s:
-            what = f"one batch took longer than {stall_s:g} s"
+            what = f"One batch took longer than {stall_s:g} s"
             _failed(folder, Refused("HANG", what, "use a smaller batch size, or another device"))
             os._exit(2)
 

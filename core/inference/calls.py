@@ -87,7 +87,7 @@ def pictures(question: Json) -> Answer:
     else:
         same = [split.row_ids[row] for row in chosen] == ids
     if not same:
-        what = f"the images of {question['split']} are not those that were evaluated"
+        what = f"The images of {question['split']} are not those that were evaluated"
         raise Refused("DATA_ROOT", what, "restore the folder that was evaluated")
     (images,) = split.images([torch.tensor(chosen)], CPU)
     return {}, {"images": images.numpy()}

@@ -171,10 +171,10 @@ class Client:
         if limits.cancel is not None and limits.cancel.is_set():
             refusal = _cancelled()
         elif time.monotonic() > limits.deadline:
-            what = f"the model gave no answer within {limits.timeout_s:g} seconds"
+            what = f"The model gave no answer within {limits.timeout_s:g} seconds"
             refusal = Refused("LIMIT_TIME", what, SMALLER)
         elif _resident(process.pid) > self._memory:
-            what = f"the model took more than {self._memory / 2**30:.1f} GiB of memory"
+            what = f"The model took more than {self._memory / 2**30:.1f} GiB of memory"
             refusal = Refused("LIMIT_MEMORY", what, SMALLER)
         if refusal is not None:
             self._end()
@@ -260,18 +260,18 @@ def _refused(error: Json) -> AuditError:
 
 
 def _cancelled() -> Refused:
-    return Refused("CANCELLED", "it was stopped", "start it again when you like")
+    return Refused("CANCELLED", "It was stopped", "start it again when you like")
 
 
 def _ended(code: int) -> AuditError:
     if code == -signal.SIGKILL:
-        what = "the model's process was killed; memory may have run out"
+        what = "The model's process was killed; memory may have run out"
         return Refused("LIMIT_MEMORY", what, SMALLER)
     return _lost(f"signal {-code}" if code < 0 else f"code {code}")
 
 
 def _lost(reason: str) -> LostWorker:
-    what = f"the model's process ended ({reason})"
+    what = f"The model's process ended ({reason})"
     return LostWorker("LOST_WORKER", what, f"nothing else was touched; {SMALLER}")
 
 

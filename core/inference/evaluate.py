@@ -125,25 +125,25 @@ def _outputs(model: nn.Module, images: Tensor) -> Tensor:
         height, width = images.shape[-2:]
         raise Refused(
             "MODEL_INPUT",
-            f"the network does not take images of {height} x {width} ({str(error)[:200]})",
+            f"The network does not take images of {height} x {width} ({str(error)[:200]})",
             "give the size that it was made for",
         ) from error
     if not isinstance(logits, Tensor):
-        what = f"the model gives a {type(logits).__name__}"
+        what = f"The model gives a {type(logits).__name__}"
         raise Refused("MODEL_OUTPUT", what, "use a classifier: one row of logits for each image")
     return logits.float()
 
 
 def _check(out: npt.NDArray[np.float32], rows: Tensor) -> None:
     if out.ndim != 2 or len(out) != len(rows):
-        what = f"the model gives an array of shape {out.shape} for {len(rows)} images"
+        what = f"The model gives an array of shape {out.shape} for {len(rows)} images"
         raise Refused("MODEL_OUTPUT", what, "use a classifier: one row of logits for each image")
     bad = np.argwhere(~np.isfinite(out))
     if bad.size:
         row, column = bad[0]
         raise Refused(
             "NONFINITE",
-            f"the model gives {out[row, column]} for image {int(rows[row])}, class {column}",
+            f"The model gives {out[row, column]} for image {int(rows[row])}, class {column}",
             "check mean, std and the weights; nothing was left out",
         )
 
@@ -164,7 +164,7 @@ def _in_memory(batch_size: int) -> Iterator[None]:
 def out_of_memory(batch_size: int) -> Refused:
     """Return the refusal of a batch that is too large."""
     half = f"to {batch_size // 2}" if batch_size > 1 else "or use a smaller input or model"
-    what = f"a batch of {batch_size} images does not fit into the memory"
+    what = f"A batch of {batch_size} images does not fit into the memory"
     return Refused("MEMORY", what, f"halve the batch size {half}")
 
 

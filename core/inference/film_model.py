@@ -47,7 +47,7 @@ class FilmModel:
         """Refuse what no film can be shown to."""
         checked_model(self.model)
         if len(self.preprocessing.mean) != self.channels:
-            what = f"mean has {len(self.preprocessing.mean)} numbers for {self.channels} channels"
+            what = f"Mean has {len(self.preprocessing.mean)} numbers for {self.channels} channels"
             raise UsageError("SETTING", what, "give mean and std for each channel")
 
 

@@ -104,7 +104,7 @@ def connect(config: EvaluationConfig) -> torch.device:
     """
     available = torch.cuda.is_available()
     if config.device == "cuda" and not available:
-        raise UsageError("DEVICE", "no CUDA device can be used", "set device to cpu or auto")
+        raise UsageError("DEVICE", "No CUDA device can be used", "set device to cpu or auto")
     return torch.device("cuda" if available and config.device != "cpu" else "cpu")
 
 
@@ -127,7 +127,7 @@ def check_classes(config: EvaluationConfig, data: SplitDataset) -> None:
     if config.n_outputs != n_classes:
         raise Refused(
             "CLASSES",
-            f"the model has {config.n_outputs} outputs, {data.name} {n_classes} classes",
+            f"The model has {config.n_outputs} outputs, {data.name} {n_classes} classes",
             "choose the data that it was trained on",
         )
 
@@ -295,7 +295,7 @@ class Evaluation:
         if n_same == len(split):
             raise Refused(
                 "OVERLAP",
-                f"every image of {label} is one of {self.data.name}",
+                f"Every image of {label} is one of {self.data.name}",
                 "choose a set that the model was not made for",
             )
         if n_same:

@@ -31,7 +31,7 @@ class Spool(Mapping[str, Predictions]):
         LibraryError
             DISK_FULL, or LIBRARY_WRITE.
         """
-        with storing(f"the scores of {name}"):
+        with storing(f"The scores of {name}"):
             self._folder.mkdir(exist_ok=True)
             np.save(self._path(name), predictions.scores, allow_pickle=False)
         same = ("task", "kind", "labels", "class_names", "row_ids", "labelled", "groups", "weights")

@@ -41,7 +41,7 @@ def main() -> int:
         except AuditError as error:
             _refuse(answers, request["id"], error)
         except Exception as error:  # noqa: BLE001  whatever a model raises, others still ask
-            what = f"the model failed ({type(error).__name__}: {str(error)[:200]})"
+            what = f"The model failed ({type(error).__name__}: {str(error)[:200]})"
             lost = LostWorker("LOST_WORKER", what, "choose another network or other settings")
             _refuse(answers, request["id"], lost)
         else:

@@ -19,22 +19,22 @@ HALVE: Final = "halve the batch size{half}, or take a smaller model or lower pre
 KNOWN: Final = (
     (
         r"OutOfMemoryError|CUDA out of memory|CUDA error: out of memory|STATUS_ALLOC_FAILED",
-        Failure("DEVICE_MEMORY", "the GPU's memory ran out", HALVE),
+        Failure("DEVICE_MEMORY", "The GPU's memory ran out", HALVE),
     ),
     (
         r"^[\w.]*MemoryError|can't allocate memory|Cannot allocate memory|std::bad_alloc"
         r"|DataLoader worker .* killed by signal: Killed",
-        Failure("HOST_MEMORY", "the machine's memory ran out", HALVE),
+        Failure("HOST_MEMORY", "The machine's memory ran out", HALVE),
     ),
     (
         r"No space left on device|Disk quota exceeded|File too large",
-        Failure("DISK_FULL", "the disk is full", "free some space, then resume"),
+        Failure("DISK_FULL", "The disk is full", "free some space, then resume"),
     ),
     (
         r"^(ModuleNotFoundError|ImportError)",
         Failure(
             "IMPORT",
-            "a package that training needs cannot be loaded",
+            "A package that training needs cannot be loaded",
             "install the requirements again, then retry",
         ),
     ),
@@ -42,7 +42,7 @@ KNOWN: Final = (
         r"invalid device ordinal|no CUDA-capable device|No CUDA GPUs are available|Found no NVIDIA"
         r"|not compiled with CUDA|CUDA-capable device\(s\) is/are busy",
         Failure(
-            "DEVICE", "the GPU that it needs cannot be used", "choose another device, then retry"
+            "DEVICE", "The GPU that it needs cannot be used", "choose another device, then retry"
         ),
     ),
 )
@@ -57,7 +57,7 @@ def remedy(kind: str) -> str:
 
 def time_limit(seconds: float, kind: str) -> Failure:
     """Return the failure of a job whose time was up."""
-    return Failure("TIME_LIMIT", f"its time limit of {seconds:g} s was reached", remedy(kind))
+    return Failure("TIME_LIMIT", f"Its time limit of {seconds:g} s was reached", remedy(kind))
 
 
 def lost(what: str, kind: str) -> Failure:
@@ -106,7 +106,7 @@ def explain(
     advice = f"see the log; {remedy(kind)}"
     if raised:
         return Failure("EXCEPTION", raised[:500], advice)
-    return Failure("EXIT_CODE", f"its process ended with exit code {code}", advice)
+    return Failure("EXIT_CODE", f"Its process ended with exit code {code}", advice)
 
 
 def refused(result: Json | None) -> Failure | None:
@@ -135,13 +135,13 @@ def _signalled(number: int, half: str, kills: int, kind: str) -> Failure:
     except ValueError:
         name = f"signal {number}"
     if name == "SIGKILL" and kills:
-        what = "the kernel killed it because the machine's memory ran out"
+        what = "The kernel killed it because the machine's memory ran out"
         return Failure("HOST_MEMORY", what, HALVE.format(half=half))
     if name == "SIGKILL":
-        what = "it was killed (SIGKILL); memory may have run out"
+        what = "It was killed (SIGKILL); memory may have run out"
         return Failure("SIGNAL", what, f"halve the batch size{half}, or {remedy(kind)}")
     crash = {"SIGSEGV", "SIGBUS", "SIGILL", "SIGFPE", "SIGABRT"}
-    what = f"it crashed ({name})" if name in crash else f"it was ended from outside ({name})"
+    what = f"It crashed ({name})" if name in crash else f"It was ended from outside ({name})"
     return Failure("SIGNAL", what, f"see the log; {remedy(kind)}")
 
 

@@ -120,7 +120,7 @@ class LocalJobs:
         """
         job = self.get(job_id)
         if job.state is JobState.SUCCEEDED:
-            what = f"job {job_id} has ended, its run is {job.run}"
+            what = f"Job {job_id} has ended, its run is {job.run}"
             raise UsageError("JOB", what, "start another")
         return self._again(job_id, "resume")
 
@@ -231,29 +231,29 @@ class LocalJobs:
             self._store.end(job, JobState.FAILED, failure=refusal)
         else:
             again = job.supervisor is not None and job.supervisor.boot != this_boot()
-            what = "the machine was started again" if again else "its supervisor was killed"
+            what = "The machine was started again" if again else "Its supervisor was killed"
             self._store.end(job, JobState.LOST, failure=failures.lost(what, job.kind))
 
     # How ----------------------------------------------------------------------------------------
 
     def _check(self, n_jobs: int, time_limit: float | None) -> None:
         if not this_boot():
-            what = "training in the background needs Linux"
+            what = "Training in the background needs Linux"
             raise UsageError("PLATFORM", what, "train there, and import the predictions here")
         waiting = sum(job.state is JobState.QUEUED for job in self._store.all())
         if not 1 <= n_jobs <= MOST - waiting:
             what = f"{n_jobs} jobs, with {waiting} waiting already"
             raise UsageError("SETTING", what, f"keep the queue between 1 and {MOST} jobs")
         if time_limit is not None and not 1 <= time_limit <= MAX_SECONDS:
-            what = f"the time limit is {time_limit:g} s"
+            what = f"The time limit is {time_limit:g} s"
             raise UsageError("SETTING", what, f"give 1 to {MAX_SECONDS:.0f} seconds, or none")
 
     def _again(self, job_id: str, relation: str) -> Job:
         job, config = self.get(job_id), self.spec(job_id)
         if not job.state.ended:
-            raise UsageError("JOB", f"job {job_id} is {job.state}", "wait, or cancel it first")
+            raise UsageError("JOB", f"Job {job_id} is {job.state}", "wait, or cancel it first")
         if relation == "resume" and not self.resumable(job_id):
-            raise UsageError("JOB", f"job {job_id} left no checkpoint", "retry it from the start")
+            raise UsageError("JOB", f"Job {job_id} left no checkpoint", "retry it from the start")
         self._check(1, job.time_limit)
         new = Job(
             id=_new_id(),

@@ -437,13 +437,13 @@ def _job(text: str) -> Job:
 
 def _unknown(job_id: str) -> LibraryError:
     return LibraryError(
-        "JOB_UNKNOWN", f"there is no job {job_id[:60]!r}", "see python -m core jobs list"
+        "JOB_UNKNOWN", f"There is no job {job_id[:60]!r}", "see python -m core jobs list"
     )
 
 
 def _unreadable(error: sqlite3.Error) -> LibraryError:
     return LibraryError(
         "JOBS",
-        f"the table of jobs cannot be used now ({error}); nothing was changed",
+        f"The table of jobs cannot be used now ({error}); nothing was changed",
         "free some space, make CANDOR_HOME writable, or try again",
     )

@@ -167,7 +167,7 @@ class Supervisor:
             failure = failures.time_limit(self.job.time_limit, self.job.kind)
             self._end(JobState.FAILED, exit_code=code, failure=failure)
         elif reason == "stopped" or code is None:
-            what = "it was stopped with its supervisor, by a shutdown for example"
+            what = "It was stopped with its supervisor, by a shutdown for example"
             failure = failures.lost(what, self.job.kind)
             self._end(JobState.LOST, exit_code=code, failure=failure)
         else:

@@ -29,14 +29,14 @@ def check_tables(tables: Tables, splits: Mapping[str, Predictions]) -> None:
     """Refuse a history without epochs, and logits that are not those of its epochs and of val."""
     epochs = tables.n_epochs
     if epochs == 0:
-        raise LibraryError("HISTORY", "the history has no epoch", "train for one epoch or more")
+        raise LibraryError("HISTORY", "The history has no epoch", "train for one epoch or more")
     if tables.validation is not None:
         shape = tables.validation.shape
         if "val" not in splits or shape[:2] != (epochs, splits["val"].n) or len(shape) != 3:
             rows = splits["val"].n if "val" in splits else "no"
             raise LibraryError(
                 "HISTORY",
-                f"validation logits have shape {shape}; there are {epochs} epochs, {rows} val rows",
+                f"Validation logits have shape {shape}; there are {epochs} epochs, {rows} val rows",
                 "give one matrix of logits for each epoch, with the rows of the split val",
             )
 

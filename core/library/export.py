@@ -71,7 +71,7 @@ def write_parquet(out: Path, table: bytes) -> None:
         EXPORT, as of `write_npz`; also when `out` has another suffix.
     """
     if out.suffix.lower() != ".parquet":
-        what = f"a gamma history is written as Parquet, and {out.name} says otherwise"
+        what = f"A gamma history is written as Parquet, and {out.name} says otherwise"
         raise LibraryError("EXPORT", what, "name a file that ends in .parquet")
     with _replacing(out) as file:
         file.write(table)

@@ -173,7 +173,7 @@ def parse_manifest(text: str) -> Manifest:
     try:
         data = parse_json(text)
     except JsonError as error:
-        what = f"the manifest {error}"
+        what = f"The manifest {error}"
         raise LibraryError("MANIFEST", what, "restore it from a backup") from error
     return from_json(data)
 
@@ -200,7 +200,7 @@ def read_predictions(
     if entry is None:
         known = ", ".join(manifest.splits)
         raise LibraryError(
-            "SPLIT_UNKNOWN", f"no split {split[:60]!r} in it", f"pick one of {known}"
+            "SPLIT_UNKNOWN", f"No split {split[:60]!r} in it", f"pick one of {known}"
         )
     try:
         arrays = {
@@ -224,7 +224,7 @@ def read_table(run: Path, name: str, read: Callable[[Path], T]) -> T:
     """
     entry = read_manifest(run).history
     if entry is None or name not in entry.files:
-        what = f"run {run.name} has no {name}"
+        what = f"Run {run.name} has no {name}"
         raise LibraryError("NO_HISTORY", what, "pick a run that was trained here, or import one")
     try:
         return read(run / name)
@@ -290,5 +290,5 @@ def _ids(arrays: Arrays) -> tuple[str, ...]:
 
 def _damaged(run_id: str, what: str) -> LibraryError:
     return LibraryError(
-        "DAMAGED", f"run {run_id} is damaged: {what}", "delete it, or restore it from a backup"
+        "DAMAGED", f"Run {run_id} is damaged: {what}", "delete it, or restore it from a backup"
     )

@@ -135,7 +135,7 @@ def from_events(lines: Iterable[str]) -> tuple[History, BinHistory | None]:
         return history, _bins(columns) if bins else None
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise LibraryError(
-            "EVENTS", "the events of this training cannot be read", "train the model again"
+            "EVENTS", "The events of this training cannot be read", "train the model again"
         ) from error
 
 

@@ -154,7 +154,7 @@ class Index:
             SORT for a key that is not in `SORTS`.
         """
         if query.sort not in SORTS:
-            raise UsageError("SORT", f"sort is {query.sort!r}", f"use one of {', '.join(SORTS)}")
+            raise UsageError("SORT", f"Sort is {query.sort!r}", f"use one of {', '.join(SORTS)}")
         values = {
             "search": query.search.strip().casefold(),
             "kind": query.kind,
@@ -340,7 +340,7 @@ def _values(run: Path, stamp: str) -> Mapping[str, object]:
         return _columns(read_manifest(run), stamp)
     except LibraryError as error:
         damaged = error.code == RefusalCode.DAMAGED  # then it names the run
-        what = error.what if damaged else f"run {run.name} is damaged: {error.what}"
+        what = error.what if damaged else f"Run {run.name} is damaged: {error.what}"
         known = {"id": run.name, "stamp": stamp, "damage": what, "row": ""}
         return dict.fromkeys(_COLUMNS) | known | {"name": name_of(run)}
 
@@ -426,6 +426,6 @@ def _state(path: Path) -> str:
 def _unwritable(error: sqlite3.Error) -> LibraryError:
     return LibraryError(
         "LIBRARY_WRITE",
-        f"the library cannot be changed now ({error}); nothing was changed",
+        f"The library cannot be changed now ({error}); nothing was changed",
         "free some space, set CANDOR_HOME to a folder you may write to, or try again",
     )

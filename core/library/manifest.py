@@ -210,7 +210,7 @@ def checked_name(name: str) -> str:
     if not name.strip() or len(name) > MAX_NAME or not is_text(name):
         raise LibraryError(
             "NAME",
-            f"the name has {len(name)} characters",
+            f"The name has {len(name)} characters",
             f"give 1 to {MAX_NAME} characters of ordinary text",
         )
     return name
@@ -262,7 +262,7 @@ def from_json(data: object) -> Manifest:
     if version not in range(1, SCHEMA_VERSION + 1):
         raise LibraryError(
             "SCHEMA_VERSION",
-            f"the run has schema {version}, this program reads {SCHEMA_VERSION}",
+            f"The run has schema {version}, this program reads {SCHEMA_VERSION}",
             "open it with the version of Candor that wrote it",
         )
     try:
@@ -336,4 +336,4 @@ def _check_places(manifest: Manifest) -> None:
 
 def bad(what: str) -> LibraryError:
     """Return the refusal of a manifest."""
-    return LibraryError("MANIFEST", f"the manifest is not one: {what}", "restore it from a backup")
+    return LibraryError("MANIFEST", f"The manifest is not one: {what}", "restore it from a backup")

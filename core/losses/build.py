@@ -56,7 +56,7 @@ def build(
         raise UsageError("SETTING", f"{n_classes} classes", f"give at least {least}")
     if reduction not in REDUCTIONS:
         use = " or ".join(REDUCTIONS)
-        raise UsageError("SETTING", f"reduction is {reduction!r}", f"use {use}")
+        raise UsageError("SETTING", f"Reduction is {reduction!r}", f"use {use}")
     return MAKERS[str(config["name"])](settings)(task=task, reduction=reduction)
 
 

@@ -79,7 +79,7 @@ def named(config: Mapping[str, object]) -> LossEntry:
     """Return the entry of the loss that a config names; UsageError SETTING if there is none."""
     name = config.get("name")
     if not isinstance(name, str) or name not in LOSSES:
-        raise UsageError("SETTING", f"loss {name!r} is unknown", f"use one of {', '.join(LOSSES)}")
+        raise UsageError("SETTING", f"Loss {name!r} is unknown", f"use one of {', '.join(LOSSES)}")
     return LOSSES[name]
 
 

@@ -60,7 +60,7 @@ def replay(
     for epoch, logits in enumerate(validation):
         answers = _answers(logits, labels, task)
         if not np.isfinite(answers.confidence).all():
-            what = "validation logits that are not numbers"
+            what = "Validation logits that are not numbers"
             raise Refused("NONFINITE", what, "replay the epochs before", f"epoch {epoch}")
         updates.append(rule.update(gamma, validation_bins(answers, n_bins)))
         gamma = updates[-1].gamma

@@ -173,7 +173,7 @@ def audit(predictions: Predictions, config: AuditConfig | None = None) -> Audit:
     if unknown:
         raise UsageError(
             RefusalCode.SETTING,
-            f"metric {unknown[0]!r} is unknown",
+            f"Metric {unknown[0]!r} is unknown",
             f"use one of {', '.join(METRICS)}",
         )
     if predictions.task is Task.MULTILABEL:

@@ -67,7 +67,7 @@ def build(
     """
     required = input_size(name, size)
     if size != required:
-        raise UsageError("SETTING", f"images of {size} for {name}", f"resize them to {required}")
+        raise UsageError("SETTING", f"Images of {size} for {name}", f"resize them to {required}")
     for what, count in (("outputs", n_outputs), ("channels", channels)):
         if count < 1:
             raise UsageError("SETTING", f"{count} {what}", "give at least 1")
@@ -121,7 +121,7 @@ def input_size(name: str, size: tuple[int, int]) -> tuple[int, int]:
         return LIBRARIES[library][1](own_name)
     if min(size) < LEAST_SIDE:
         least = f"{LEAST_SIDE} x {LEAST_SIDE}"
-        raise UsageError("SETTING", f"images of {size}", f"{name} takes {least} or larger")
+        raise UsageError("SETTING", f"Images of {size}", f"{name} takes {least} or larger")
     return size
 
 

@@ -45,7 +45,7 @@ def timm_model(name: str, channels: int, n_outputs: int, pretrained: bool = Fals
     if outputs[-1] != STRANGE or outputs.count(STRANGE) > 1:
         raise UsageError(
             "SETTING",
-            f"the logits of timm:{name} do not come from one last layer",
+            f"The logits of timm:{name} do not come from one last layer",
             "use another network",
         )
     with fetching(f"timm:{name}"):
@@ -129,7 +129,7 @@ def fetching(name: str) -> Iterator[None]:
     except (OSError, RuntimeError) as error:
         raise UsageError(
             "DOWNLOAD",
-            f"the pretrained weights of {name} cannot be fetched ({type(error).__name__})",
+            f"The pretrained weights of {name} cannot be fetched ({type(error).__name__})",
             "connect to the network, put them into the cache of torch, or use new weights",
         ) from error
 
@@ -149,6 +149,6 @@ def _refuse_unknown(library: str, name: str, known: Collection[str]) -> None:
     near = [f"{library}:{candidate}" for candidate in get_close_matches(name, sorted(known))]
     raise UsageError(
         "SETTING",
-        f"model '{library}:{name}' is unknown",
+        f"Model '{library}:{name}' is unknown",
         f"use {' or '.join(near)}" if near else f"use a name that {library}.list_models() gives",
     )

@@ -107,4 +107,4 @@ def checked_model(name: object) -> str:
     if isinstance(name, str) and (name in MODELS or BY_NAME.fullmatch(name)):
         return name
     known = ", ".join([*MODELS, "timm:NAME", "torchvision:NAME"])
-    raise UsageError("SETTING", f"model {name!r} is unknown", f"use one of {known}")
+    raise UsageError("SETTING", f"Model {name!r} is unknown", f"use one of {known}")

@@ -112,11 +112,11 @@ def ood_scores(predictions: Predictions, key: str, temperature: float = 1.0) -> 
     """
     if key not in SCORES:
         raise UsageError(
-            RefusalCode.SETTING, f"there is no score {key!r}", f"use one of {', '.join(SCORES)}"
+            RefusalCode.SETTING, f"There is no score {key!r}", f"use one of {', '.join(SCORES)}"
         )
     if not (np.isfinite(temperature) and temperature > 0.0):
         raise UsageError(
-            RefusalCode.SETTING, f"the temperature is {temperature:g}", "use one above 0"
+            RefusalCode.SETTING, f"The temperature is {temperature:g}", "use one above 0"
         )
     why = unavailable(predictions).get(key)
     if why:
@@ -124,7 +124,7 @@ def ood_scores(predictions: Predictions, key: str, temperature: float = 1.0) -> 
         raise Refused(RefusalCode.OOD_SCORE, f"{SCORES[key].label}: {why}", remedy)
     if predictions.task is Task.TOP_LABEL:
         if temperature != 1.0:
-            what = "a temperature changes class scores, and the file states confidences alone"
+            what = "A temperature changes class scores, and the file states confidences alone"
             raise UsageError(RefusalCode.SETTING, what, "leave the temperature out")
         return np.asarray(1.0 - predictions.scores.astype(np.float64))
     out = np.empty(predictions.n)

@@ -207,7 +207,7 @@ def counted_rows(scores: Float, extents: Extents, name: str) -> tuple[Float, Ext
         return scores, extents
     counted = weights > 0.0
     if scores.size and not counted.any():
-        what = f"no {name} row has a weight above 0"
+        what = f"No {name} row has a weight above 0"
         raise Refused(RefusalCode.EMPTY, what, "give at least one row a weight above 0")
     if groups is not None:
         groups = np.unique(groups[counted], return_inverse=True)[1].astype(np.int64)
@@ -229,10 +229,10 @@ def as_number(value: np.int64 | np.float64) -> float:
 def _sorted(scores: Float, name: str) -> Float:
     """Return scores ascending, or refuse what cannot be ordered."""
     if scores.size == 0:
-        raise Refused(RefusalCode.EMPTY, f"there are no {name} rows", "give at least one")
+        raise Refused(RefusalCode.EMPTY, f"There are no {name} rows", "give at least one")
     ordered = arrays.ascending(scores.astype(np.float64))
     if not np.isfinite(ordered[[0, -1]]).all():  # infinities and NaN stand there
-        what = f"a score of the {name} rows is no finite number"
+        what = f"A score of the {name} rows is no finite number"
         raise Refused(RefusalCode.NONFINITE, what, "use another score, or leave such rows out")
     return ordered
 

@@ -29,12 +29,12 @@ def gate(text: str) -> Gate:
     match = GATE.fullmatch(text)
     if match is None or match[1] not in METRICS:
         raise UsageError(
-            "GATE", f"cannot read {text!r}", f"write METRIC>NUMBER with one of {', '.join(METRICS)}"
+            "GATE", f"Cannot read {text!r}", f"write METRIC>NUMBER with one of {', '.join(METRICS)}"
         )
     try:
         return match[1], match[2], float(match[3])
     except ValueError as error:
-        raise UsageError("GATE", f"cannot read {text!r}", "write METRIC>NUMBER") from error
+        raise UsageError("GATE", f"Cannot read {text!r}", "write METRIC>NUMBER") from error
 
 
 def failures(

@@ -151,7 +151,7 @@ def parts(
     for name in (fit_on, test):
         if name not in splits and (name, fit_on) != (CUT, CUT):
             names = ", ".join(splits)
-            raise UsageError(RefusalCode.SPLIT, f"no split {name!r}", f"the file holds {names}")
+            raise UsageError(RefusalCode.SPLIT, f"No split {name!r}", f"the file holds {names}")
     if fit_on not in splits:
         first, second = cut(splits[test], share, seed)
         text = (
@@ -204,15 +204,15 @@ def cut(predictions: Predictions, share: float, seed: int) -> tuple[Predictions,
         FIT: there is one row only.
     """
     if not SHARES[0] <= share <= SHARES[1]:
-        raise UsageError(RefusalCode.SETTING, f"the share is {share:g}", "use 0.1 to 0.9")
+        raise UsageError(RefusalCode.SETTING, f"The share is {share:g}", "use 0.1 to 0.9")
     if not 0 <= seed <= SEED_MAX:
-        raise UsageError(RefusalCode.SETTING, f"the seed is {seed}", f"use 0 to {SEED_MAX}")
+        raise UsageError(RefusalCode.SETTING, f"The seed is {seed}", f"use 0 to {SEED_MAX}")
     groups = predictions.groups
     of_row = np.arange(predictions.n) if groups is None else groups.of_row
     n = predictions.n if groups is None else groups.count
     if n < 2:
         noun = "row" if groups is None else groups.name
-        raise Refused(RefusalCode.FIT, f"one {noun} cannot be cut in two", "give more rows")
+        raise Refused(RefusalCode.FIT, f"One {noun} cannot be cut in two", "give more rows")
     order = np.random.default_rng([seed, STREAM]).permutation(n)
     fitted = np.isin(of_row, order[: min(max(1, round(share * n)), n - 1)])
     return predictions.take(np.flatnonzero(fitted)), predictions.take(np.flatnonzero(~fitted))
@@ -258,7 +258,7 @@ def fitted_temperature(rows: Predictions) -> float:
     """
     method_fit = fit("ts", rows)
     if not isinstance(method_fit.calibrator, Temperature):
-        what = method_fit.refusal or "many labels have no temperature in common"
+        what = method_fit.refusal or "Many labels have no temperature in common"
         raise Refused(RefusalCode.FIT, what, "leave the scores as they were read")
     return float(method_fit.calibrator.temperature_)
 
@@ -331,7 +331,7 @@ def calibrated_splits(
         what = "labels of their own" if isinstance(calibrator, PerLabel) else "one answer a row"
         raise Refused(
             RefusalCode.CLASSES,
-            f"the calibrator was fitted on {what}, the file holds {task.value} scores",
+            f"The calibrator was fitted on {what}, the file holds {task.value} scores",
             "apply it to scores of the same model",
         )
     logits = {name: logits_of(rows) for name, rows in splits.items()}
@@ -388,7 +388,7 @@ def logits_of(rows: Predictions) -> npt.NDArray[np.floating]:
     if rows.task is Task.TOP_LABEL:
         raise Refused(
             RefusalCode.CLASSES,
-            "the file holds the confidence of the answer only",
+            "The file holds the confidence of the answer only",
             "give a file with the scores of every class",
         )
     if rows.kind is ScoreKind.LOGITS:

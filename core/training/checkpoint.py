@@ -39,7 +39,7 @@ def save(folder: Path, epoch: int, state: State) -> None:
     buffer = io.BytesIO()
     torch.save({"sum": checksum(state), "state": state}, buffer)
     path = folder / f"epoch-{epoch:05d}.pt"
-    with storing(f"the checkpoint of epoch {epoch}"):
+    with storing(f"The checkpoint of epoch {epoch}"):
         folder.mkdir(parents=True, exist_ok=True)
         replace_bytes(path, buffer.getbuffer())
     kept = [file for file in _saved(folder) if file.name <= path.name][-KEPT:]
@@ -73,7 +73,7 @@ def of_job(folder: JobFolder) -> State | None:
     if state is None and _saved(folder.checkpoints):
         raise LibraryError(
             "DAMAGED",
-            f"no checkpoint of job {folder.path.name} can be read",
+            f"No checkpoint of job {folder.path.name} can be read",
             "restore one, or delete its folder `checkpoint` to train from the start",
         )
     return state

@@ -124,7 +124,7 @@ def _limited(limit_s: float) -> Iterator[None]:
     """Refuse once it takes too long; only in the main thread, which a worker process has."""
 
     def late(*_: object) -> None:
-        what = f"a few training steps took longer than {limit_s:g} s on this machine"
+        what = f"A few training steps took longer than {limit_s:g} s on this machine"
         raise Refused("TIME", what, "choose a smaller network or another device, or just train")
 
     before = signal.signal(signal.SIGALRM, late)
@@ -154,7 +154,7 @@ def _measured(config: TrainConfig) -> Speed:
         spent = float(np.median([_seconds(parts, n) for _ in range(steps)]))
         evaluated = _evaluated(parts, n)
     except torch.OutOfMemoryError as error:
-        what = f"a batch of {n} images does not fit into the memory of the GPU"
+        what = f"A batch of {n} images does not fit into the memory of the GPU"
         raise Refused("MEMORY", what, "use smaller batches, or a smaller network") from error
     return Speed(
         device=parts.fabric.device.type,

@@ -106,7 +106,7 @@ class JobFolder:
         LibraryError
             DISK_FULL, or LIBRARY_WRITE.
         """
-        with storing(f"epoch {epoch.epoch + 1}"):
+        with storing(f"Epoch {epoch.epoch + 1}"):
             if logits is not None:
                 self._validation.mkdir(exist_ok=True)
                 contiguous = np.ascontiguousarray(logits, dtype=np.float32)
@@ -138,7 +138,7 @@ class JobFolder:
         except BlockingIOError as error:
             file.close()
             raise UsageError(
-                "RUNNING", f"job {self.path.name} is running", "wait until it has ended"
+                "RUNNING", f"Job {self.path.name} is running", "wait until it has ended"
             ) from error
         return file
 

@@ -241,7 +241,7 @@ def _record(parts: TrainingSetup, sums: Sums, update: GammaUpdate | None, logits
     if not np.isfinite(scores).all():
         raise Refused(
             "NONFINITE",
-            f"validation logits of epoch {parts.epoch + 1} are not all numbers",
+            f"Validation logits of epoch {parts.epoch + 1} are not all numbers",
             "training diverged: lower the learning rate, or clip gradients",
         )
     norm, last_norm, n_steps = sums.norms.tolist()

@@ -133,7 +133,7 @@ class TrainingSetup:
             if state.get(key) != now[key]:
                 raise Refused(
                     "CHANGED",
-                    f"the checkpoint belongs to {what}",
+                    f"The checkpoint belongs to {what}",
                     "resume with what it was started with, or start anew",
                 )
         self.net.load_state_dict(state["net"])
@@ -234,7 +234,7 @@ def connect(config: TrainConfig) -> Fabric:
             "set device to cpu or auto, or ask for fewer devices",
         )
     if accelerator == "cpu" and config.precision == "16":
-        raise UsageError("SETTING", "precision is 16 on a CPU", "use 32 or bf16 there")
+        raise UsageError("SETTING", "Precision is 16 on a CPU", "use 32 or bf16 there")
     if threads.CHOSEN not in os.environ:
         torch.set_num_threads(threads.usual(config.devices))
     torch.backends.cudnn.allow_tf32 = config.precision != "32"

@@ -148,7 +148,7 @@ def build(
         LIBRARY_WRITE or DISK_FULL.
     """
     if only is not None and only not in NAMES:
-        raise UsageError("SAMPLE", f"no sample {only!r}", f"use one of {', '.join(NAMES)}")
+        raise UsageError("SAMPLE", f"No sample {only!r}", f"use one of {', '.join(NAMES)}")
     ends = None if minutes is None else time.monotonic() + 60 * minutes
     outcomes = []
     for sample_id in [only] if only else NAMES:

@@ -36,7 +36,7 @@ def seeds(text: str) -> tuple[int, ...]:
     words = [word for part in parts for word in part]
     if not all(parts) or not all(_is_seed(word) for word in words):
         raise UsageError(
-            "SEEDS", f"seeds are {text.strip()[:60]!r}", "give whole numbers such as 0, 1, 2"
+            "SEEDS", f"Seeds are {text.strip()[:60]!r}", "give whole numbers such as 0, 1, 2"
         )
     return tuple(dict.fromkeys(int(word) for word in words))
 

@@ -105,7 +105,7 @@ def layers(model: nn.Module, film: Tensor) -> tuple[str, ...]:
     if not order or called.index(order[-1]) < len(called) / 2:
         raise Refused(
             "NO_MAPS",
-            "this network does not keep the plane of the film to its end",
+            "This network does not keep the plane of the film to its end",
             "use a convolutional network, such as DenseNet-121",
         )
     chosen: dict[tuple[int, int], str] = {}
@@ -165,7 +165,7 @@ def film_saliency(
     """
     if method not in METHODS:
         use = f"use one of {', '.join(METHODS)}"
-        raise UsageError("SETTING", f"no method is called {method!r:.60}", use)
+        raise UsageError("SETTING", f"No method is called {method!r:.60}", use)
     logits, layer_maps = _forward(model, films, layer)
     outputs, activations = logits.detach().cpu().numpy(), layer_maps.detach().cpu().numpy()
     for values in (outputs, activations):
@@ -205,7 +205,7 @@ def _keeping(model: nn.Module, layer: str) -> Iterator[list[Tensor]]:
     modules = dict(model.named_modules())
     if layer not in modules:
         use = "choose one of those that are offered"
-        raise UsageError("SETTING", f"no layer is called {layer!r:.60}", use)
+        raise UsageError("SETTING", f"No layer is called {layer!r:.60}", use)
     outputs: list[Tensor] = []
 
     def hook(_module: nn.Module, _inputs: object, output: Tensor) -> Tensor:
@@ -265,6 +265,6 @@ def _check(values: npt.NDArray[np.floating]) -> None:
     if not np.isfinite(values).all():
         raise Refused(
             "NONFINITE",
-            "the network gives NaN or infinity for a film",
+            "The network gives NaN or infinity for a film",
             "check mean, std and the weights; no map was drawn",
         )

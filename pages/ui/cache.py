@@ -137,7 +137,7 @@ def predictions(run: Run, split: str) -> Predictions:
     if run.draft:
         draft = session.drafts().get(run.id)
         if draft is None:
-            raise LibraryError("RUN_UNKNOWN", "the draft is gone", "upload the file again")
+            raise LibraryError("RUN_UNKNOWN", "The draft is gone", "upload the file again")
         return draft.result.splits[split]
     return _library_split(run, split, checked=True)
 

@@ -291,7 +291,7 @@ def server_paths(slot: str, *others: str) -> list[str]:
 
 def no_room(error: OSError) -> LostWorker:
     """Return the refusal of a file where the temporary folder is full, gone or not ours."""
-    what = f"the file could not be stored or read ({error.strerror})"
+    what = f"The file could not be stored or read ({error.strerror})"
     return LostWorker("LOST_WORKER", what, "free disk space and try again")
 
 

@@ -406,13 +406,13 @@ def _answer(
     except OSError as error:
         raise LostWorker(
             "LOST_WORKER",
-            f"the computing process could not be started ({error.strerror})",
+            f"The computing process could not be started ({error.strerror})",
             "free memory or disk space, then try again",
         ) from error
     if answer is None:
         raise LostWorker(
             "LOST_WORKER",
-            f"the computing process ended with code {code}",
+            f"The computing process ended with code {code}",
             "memory may have run out: free some and try again, or take fewer rows",
         )
     value, raised = answer

@@ -212,7 +212,7 @@ def test_every_option_that_settles_a_question_reaches_the_reader(run, npz, tmp_p
     code, out, _ = run(path, "--classes", "c,a,b", "--json", "-", *FEW)
     assert (code, json.loads(out)["metrics"]["accuracy"]["value"] > 0.5) == (0, True)
     code, _, err = run(path, "--classes", "c,,b")
-    assert (code, err.startswith("SETTING: classes is 'c,,b'")) == (3, True)
+    assert (code, err.startswith("SETTING: Classes is 'c,,b'")) == (3, True)
 
 
 def test_labels_that_are_the_answers_are_doubted_in_the_headline(run, npz, tmp_path):
@@ -394,7 +394,7 @@ def test_every_command_that_reads_takes_groups_from_a_table(verb, films, monkeyp
 
 def test_a_table_of_groups_that_is_missing_is_refused(run, films):
     code, _, err = run(films / "films.csv", "--group", f"{films}/none.csv:patient")
-    assert (code, err[:34]) == (3, "FILE: there is no file none.csv; c")
+    assert (code, err[:34]) == (3, "FILE: There is no file none.csv; c")
     code, _, err = run(films / "films.csv", "--group", "a:b")
     assert code == 2
     assert "--group names 'a:b', which is not there; use one of image" in err

@@ -97,8 +97,8 @@ def test_labels_may_lie_in_a_file_of_their_own(tmp_path, capsys):
     [
         (["a.npz"], "USAGE: 1 files are given"),
         (["a.npz"] * 51, "USAGE: 51 files are given"),
-        (["a.npz", "a.npz", "--metric", "mce"], "SETTING: metric 'mce' cannot be compared"),
-        (["nowhere.npz", "a.npz"], "FILE: there is no file nowhere.npz"),
+        (["a.npz", "a.npz", "--metric", "mce"], "SETTING: Metric 'mce' cannot be compared"),
+        (["nowhere.npz", "a.npz"], "FILE: There is no file nowhere.npz"),
     ],
 )
 def test_wrong_usage_is_refused_with_code_3(capsys, arguments, said):

@@ -129,7 +129,7 @@ def test_what_says_nothing_is_refused(files, capsys):
     assert "no validation part to fit a temperature on" in capsys.readouterr().err
     assert main(["ood", "--in", own, *out, "--split", "val"]) == 3  # would be fitted on itself
     said = capsys.readouterr().err
-    assert said.startswith("SPLIT: the part val is reported, and a temperature would be fitted on")
+    assert said.startswith("SPLIT: The part val is reported, and a temperature would be fitted on")
     assert "no validation part" not in said
 
 
@@ -139,7 +139,7 @@ def test_a_remedy_names_no_option_that_the_verb_lacks(files, capsys):
     arguments = ["ood", "--in", svhn, "--out", f"near={files / 'near.npz'}"]
     assert main([*arguments, "--temperature", "fit"]) == 2
     said = capsys.readouterr().err
-    assert said.startswith("AMBIGUOUS_KEYS: no labels were found")
+    assert said.startswith("AMBIGUOUS_KEYS: No labels were found")
     assert "--labels" not in said
     assert "--temperature" in said
     np.savez(files / "two.npz", a=STRANGE, b=STRANGE)
@@ -194,10 +194,10 @@ def test_a_corruption_that_changes_nothing_is_told_by_its_name(files, capsys):
     ("arguments", "said"),
     [
         (["--out", "svhn.npz"], "USAGE: 'svhn.npz' is not NAME=FILE"),
-        (["--out", "a=x", "a=y"], "USAGE: two files are called a"),
-        (["--out", "a=x", "--score", "odin"], "SETTING: there is no score 'odin'"),
-        (["--out", "a=x", "--temperature", "warm"], "SETTING: the temperature is 'warm'"),
-        (["--out", "a=x"], "FILE: there is no file nowhere.npz"),
+        (["--out", "a=x", "a=y"], "USAGE: Two files are called a"),
+        (["--out", "a=x", "--score", "odin"], "SETTING: There is no score 'odin'"),
+        (["--out", "a=x", "--temperature", "warm"], "SETTING: The temperature is 'warm'"),
+        (["--out", "a=x"], "FILE: There is no file nowhere.npz"),
     ],
 )
 def test_wrong_usage_is_refused_with_code_3(capsys, arguments, said):

@@ -249,7 +249,7 @@ def test_a_lost_table_is_restored(run, waiting, home):
 
 def test_a_time_limit_that_is_none_is_refused(run, config, home):
     code, what = refused(run, home, "train", config(), "--time-limit", "0")
-    assert (code, what) == ("SETTING", "the time limit is 0 s")
+    assert (code, what) == ("SETTING", "The time limit is 0 s")
 
 
 # Refused before anything is trained -------------------------------------------------------------
@@ -318,7 +318,7 @@ def test_json_that_is_no_object_is_refused(content, run, home, tmp_path):
 
 
 def test_a_file_that_is_not_there_is_refused(run, home, tmp_path):
-    assert refused(run, home, "train", tmp_path / "no.json") == ("FILE", "there is no file no.json")
+    assert refused(run, home, "train", tmp_path / "no.json") == ("FILE", "There is no file no.json")
     assert refused(run, home, "train", tmp_path)[0] == "FILE"
 
 
@@ -328,7 +328,7 @@ def test_an_unknown_job_is_refused(act, name, run, waiting):
     waiting()
     code, out, err = run("jobs", act, name)
     assert (code, out) == (2, "")
-    assert err == f"JOB_UNKNOWN: there is no job {name[:60]!r}; see python -m core jobs list\n"
+    assert err == f"JOB_UNKNOWN: There is no job {name[:60]!r}; see python -m core jobs list\n"
 
 
 @pytest.mark.parametrize("act", ["retry", "resume"])

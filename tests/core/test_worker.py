@@ -52,7 +52,7 @@ def test_refusal_comes_back_with_code_what_where_and_remedy():
     assert isinstance(error, UsageError)
     assert error.to_json() == {
         "code": "SETTING",
-        "what": "the share is 5",
+        "what": "The share is 5",
         "where": "",
         "remedy": "use 0.1 to 0.9",
     }

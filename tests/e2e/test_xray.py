@@ -105,7 +105,7 @@ def test_a_film_is_looked_at_checked_and_saved(visit, film, file):
     check_axe(page)
     page.get_by_role("button", name="Sanity check of this map").click()
     expect(page.get_by_text("as trained: 1.00")).to_be_visible()
-    expect(page.get_by_text(re.compile("drawn anew its similarity"))).to_be_visible()
+    expect(page.get_by_text(re.compile("randomised, its similarity"))).to_be_visible()
     check_axe(page)
     check_saved(page)
 

@@ -219,11 +219,11 @@ def test_a_running_evaluation_says_how_far_it_is(page, home):
 
 @pytest.mark.parametrize("code", ["MEMORY", "HANG", "SIGNAL"])
 def test_what_may_be_too_large_is_retried_with_half_the_batch(page, home, code):
-    failure = Failure(code, "a batch of 64 does not fit", "halve the batch size")
+    failure = Failure(code, "A batch of 64 does not fit", "halve the batch size")
     keep_job(home, "hurt", JobState.FAILED, failure=failure)
     test = page(job="hurt")
     assert not test.exception
-    assert "a batch of 64 does not fit" in said(test)
+    assert "A batch of 64 does not fit" in said(test)
     assert "failed after 52 s" in said(test)
     test.button(key="job.half").click().run()
     job = open_jobs().list()[0]

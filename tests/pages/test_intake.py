@@ -40,7 +40,7 @@ def endless(monkeypatch):
     def read(path, *, name, cancel: Event, **_):
         begun.append((path, name, cancel))
         cancel.wait()
-        raise Refused("CANCELLED", "reading was cancelled", "read it again")
+        raise Refused("CANCELLED", "Reading was cancelled", "read it again")
 
     for reader in ("read", "read_bin_history", "read_weights", "read_film", "read_boxes"):
         monkeypatch.setattr(sandbox, reader, read)
@@ -175,7 +175,7 @@ def test_a_refusal_names_file_place_reason_and_remedy_until_it_is_closed():
     test = drop(opened("gamma"), "wrong.csv", b"epoch,bin\n1,2\n")
     until(test, lambda: test.error)
     text = error(test)
-    for words in ("wrong.csv", "no column lower", "give columns epoch", "HISTORY_COLUMNS"):
+    for words in ("wrong.csv", "No column lower", "give columns epoch", "HISTORY_COLUMNS"):
         assert words in text
     assert not button(test, "Close").click().run().error
     drop(test, "wrong.csv", b"epoch,bin\n1,2\n")

@@ -105,9 +105,9 @@ def test_progress_is_drawn_while_it_runs_and_not_before(kind, keep, home, monkey
 
 @pytest.mark.parametrize("words", ["false", "true"])
 def test_the_log_of_a_job_that_failed_is_open(kind, keep, home, words):
-    keep(kind, "bad", JobState.FAILED, failure=Failure("DISK_FULL", "the disk is full", "free it"))
+    keep(kind, "bad", JobState.FAILED, failure=Failure("DISK_FULL", "The disk is full", "free it"))
     (home / "jobs" / "bad" / "log.txt").write_text("first\nlast line\n")
     test = opened(kind, job="bad", plain=words)
-    assert "the disk is full" in said(test)
+    assert "The disk is full" in said(test)
     (expander,) = [entry for entry in test.expander if entry.label.startswith("Log")]
     assert "last line" in expander.code[0].value

@@ -95,7 +95,7 @@ def test_a_page_without_a_run_opens_a_sample_and_says_so(home, script, link, nam
 def test_an_unknown_run_is_refused_in_words(home):
     test = opened("reliability", run="nosuchrun")
     assert not test.exception
-    assert "there is no run nosuchrun" in test.error[0].value.replace("&#45;", "-")
+    assert "There is no run nosuchrun" in test.error[0].value.replace("&#45;", "-")
 
 
 def test_a_link_restores_run_split_bins_and_rule(home):
@@ -146,7 +146,7 @@ def test_a_run_that_vanished_is_said_and_another_can_be_opened(home, hostile_run
     assert "Fair digits" in html(test)
     gone = opened("reliability", run=hostile_run)
     assert not gone.exception
-    assert "there is no run" in gone.error[0].value
+    assert "There is no run" in gone.error[0].value
     assert any(button.key == "sample.digits-fair" for button in gone.button)
 
 
@@ -233,7 +233,7 @@ def test_a_damaged_run_is_named_and_the_rest_still_listed(home, hostile_run):
     (home / "runs" / hostile_run / "manifest.json").write_text("{")
     test = opened()
     assert not test.exception
-    assert f"run {hostile_run} is damaged: the manifest is not JSON" in unescape(
+    assert f"Run {hostile_run} is damaged: The manifest is not JSON" in unescape(
         test.error[0].value
     )
     samples = sum(path.is_dir() for path in SAMPLES.iterdir())

@@ -215,7 +215,7 @@ def test_a_recipe_fills_what_it_speaks_of(page):
         ("text_input", "train.data_root", "/etc", "FOLDER"),
         ("selectbox", "train.data", "folder", "name the folder"),
         ("number_input", "train.lr", 0.0, "optimizer.lr"),
-        ("selectbox", "train.model", "by_name", "no network is picked"),
+        ("selectbox", "train.model", "by_name", "No network is picked"),
     ],
 )
 def test_what_cannot_be_trained_is_refused_beside_the_form_and_nothing_is_lost(
@@ -534,12 +534,12 @@ def test_a_running_job_shows_numbers_and_curves(page, keep):
 
 
 def test_a_failed_job_says_why_and_is_tried_again(page, keep):
-    failure = Failure("DISK_FULL", "the disk is full", "free some space, then resume")
+    failure = Failure("DISK_FULL", "The disk is full", "free some space, then resume")
     keep("bad", JobState.FAILED, n_epochs=2, failure=failure)
     (open_jobs().folder("bad").path / "log.txt").write_text("first\nlast line\n")
     test = page(job="bad")
     said = unescape(test.error[0].value)
-    for word in ("the disk is full", "free some space", "DISK_FULL"):
+    for word in ("The disk is full", "free some space", "DISK_FULL"):
         assert word in said
     assert "failed after epoch 2 of 150" in html(test)
     assert "last line" in test.code[0].value

@@ -233,7 +233,7 @@ def check_one_of_three(test: AppTest) -> None:
     assert "FCL: does this map depend" in said(test)
     assert "Cross-entropy: does this map depend" not in said(test)
     button(test, "Sanity check of this map").click()
-    until(test.run(), lambda: "all weights drawn anew" in said(test))
+    until(test.run(), lambda: "all weights randomised" in said(test))
     (question,) = [key for slot, key in test.session_state[task.WORKS] if slot == "xray.sanity"]
     assert "phantom-fcl/weights" in question
 

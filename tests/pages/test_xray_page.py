@@ -130,7 +130,7 @@ class Silent:
 
     def call(self, name, question, *, timeout_s, cancel):
         cancel.wait()
-        raise Refused("CANCELLED", "it was stopped", "-")
+        raise Refused("CANCELLED", "It was stopped", "-")
 
 
 def test_a_look_is_stopped_and_goes_on_when_told(xray, monkeypatch):
@@ -176,7 +176,7 @@ def test_bad_films_are_refused_in_words_and_good_ones_kept(xray):
 
 def test_one_bad_film_needs_no_number(xray):
     text = said(drop(xray(), ("list.csv", b"image,finding,x,y,w,h\n0.png,Mass,1,1,2,2\n")))
-    assert "no film: a film is a PNG" in text
+    assert "No film: a film is a PNG" in text
     assert "a list of boxes goes into the second field of Add films" in text
     assert "film 1" not in text.lower().replace("synthetic film 1", "")
 
@@ -188,7 +188,7 @@ def test_a_full_disk_is_said_of_films(xray, monkeypatch):
     test = xray()
     monkeypatch.setattr(session, "store", full)
     text = said(drop(test, ("a.png", film(1)), ("b.png", film(2))))
-    assert "the file could not be stored or read (No space left on device)" in text
+    assert "The file could not be stored or read (No space left on device)" in text
 
 
 @pytest.mark.parametrize(("film", "told"), [("s2", False), ("s6", True)])
@@ -411,7 +411,7 @@ def test_a_sanity_check_shows_how_the_map_changes(xray, weights):
     box.set_value(0.0)
     test.run()
     button(test, "Sanity check of this map").click()
-    until(test.run(), lambda: "all weights drawn anew" in said(test))
+    until(test.run(), lambda: "all weights randomised" in said(test))
     fine(test)
     assert "as trained: 1.00" in said(test)
 

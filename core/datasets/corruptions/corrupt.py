@@ -74,14 +74,14 @@ def corrupt(images: Pixels, name: str, severity: int, *, seed: int, rows: Int) -
         IMAGE_SIZE: images smaller than 8 x 8 pixels, or with other channels.
     """
     if name not in OWN:
-        raise UsageError("SETTING", f"no corruption is called {name!r}", f"use {', '.join(OWN)}")
+        raise UsageError("SETTING", f"No corruption is called {name!r}", f"use {', '.join(OWN)}")
     if severity not in SEVERITIES:
-        raise UsageError("SETTING", f"severity is {severity!r}", "use 1, 2, 3, 4 or 5")
+        raise UsageError("SETTING", f"Severity is {severity!r}", "use 1, 2, 3, 4 or 5")
     n, channels, height, width = images.shape
     if channels not in (1, 3) or min(height, width) < MIN_SIDE:
         raise Refused(
             "IMAGE_SIZE",
-            f"images of {channels} channels and {height} x {width} pixels cannot be corrupted",
+            f"Images of {channels} channels and {height} x {width} pixels cannot be corrupted",
             f"use images of 1 or 3 channels and at least {MIN_SIDE} x {MIN_SIDE} pixels",
         )
     if n and name in ON_BYTES:

@@ -88,7 +88,7 @@ def net_benefit(
     """
     at = np.asarray(thresholds, dtype=np.float64)
     if at.size == 0 or not (np.all((at > 0.0) & (at < 1.0)) and np.all(np.diff(at) > 0.0)):
-        what = "thresholds must ascend between 0 and 1, both excluded"
+        what = "Thresholds must ascend between 0 and 1, both excluded"
         raise UsageError(RefusalCode.SETTING, what, "give for example 0.01 to 0.5")
     rows = np.ones(p.size) if extents.weights is None else extents.weights
     n, odds = float(rows.sum()), at / (1.0 - at)
@@ -257,7 +257,7 @@ def shifted(p: Float, from_prevalence: float, to_prevalence: float) -> Float:
 
 def _odds(prevalence: float) -> float:
     if not 0.0 < prevalence < 1.0:
-        what = f"prevalence is {prevalence:g}"
+        what = f"Prevalence is {prevalence:g}"
         raise UsageError(RefusalCode.SETTING, what, "give a share between 0 and 1, both excluded")
     return prevalence / (1.0 - prevalence)
 

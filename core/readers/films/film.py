@@ -46,7 +46,7 @@ class Film:
 def check_claim(width: int, height: int) -> None:
     """Refuse, by what a header claims, a film that is too large to decode: IMAGE_PIXELS."""
     if width * height > MAX_PIXELS:
-        what = f"a picture of {width:,} x {height:,} pixels; at most {MAX_PIXELS:,} are read"
+        what = f"A picture of {width:,} x {height:,} pixels; at most {MAX_PIXELS:,} are read"
         raise Refused("IMAGE_PIXELS", what, "save it smaller")
 
 
@@ -54,17 +54,17 @@ def check_sides(pixels: Pixels) -> None:
     """Refuse a film that is too small to show anything: IMAGE_SIZE."""
     height, width = pixels.shape
     if min(width, height) < MIN_SIDE:
-        what = f"a picture of {width} x {height} pixels; {MIN_SIDE} a side are the least"
+        what = f"A picture of {width} x {height} pixels; {MIN_SIDE} a side are the least"
         raise Refused("IMAGE_SIZE", what, "give the film at its original size")
 
 
 def damaged() -> Refused:
     """Return the refusal of a film whose bytes are not whole; it repeats nothing of them."""
-    what = "the film is cut short or damaged"
+    what = "The film is cut short or damaged"
     return Refused("IMAGE_TRUNCATED", what, "copy or export it again")
 
 
 def trailing() -> Refused:
     """Return the refusal of a film that something follows: a second file may hide there."""
-    what = "bytes follow the picture's end: another file may hide there"
+    what = "Bytes follow the picture's end: another file may hide there"
     return Refused("TRAILING", what, SAVE_AGAIN)

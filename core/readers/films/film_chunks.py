@@ -76,7 +76,7 @@ def png_skeleton(data: memoryview) -> Skeleton:
         if kind == b"IHDR":
             depth, colour = _png_header(body)
         elif kind == b"acTL":
-            raise _frames("an animated PNG")
+            raise _frames("An animated PNG")
         elif kind == b"eXIf":
             orientation = _orientation(bytes(body))
         elif kind in PNG_TEXTS:
@@ -196,7 +196,7 @@ def _jpeg_header(body: bytes, *, has_frame: bool) -> tuple[int, int]:
     depth, height, width, colours = struct.unpack_from(">BHHB", body)
     check_claim(width, height)
     if depth != 8:
-        what = f"a JPEG of {depth} bits a sample, which is not read"
+        what = f"A JPEG of {depth} bits a sample, which is not read"
         raise Refused(
             "IMAGE_KIND", what, "save it as PNG of 16 bits, or as DICOM without compression"
         )

@@ -94,15 +94,15 @@ def read_dicom(data: memoryview) -> Film:
     """
     marked = bytes(data[128:132]) == DICOM
     if marked and bytes(data[:16]).startswith(OTHER_KINDS):
-        what = "the file is DICOM and a file of another kind at once"
+        what = "The file is DICOM and a file of another kind at once"
         raise Refused("FORMAT_MISMATCH", what, SAVE_AGAIN)
     tags = _tags(data, marked=marked)
     check_claim(int(tags.Columns), int(tags.Rows))
     if int(tags.get("NumberOfFrames") or 1) > 1:
-        raise Refused("IMAGE_FRAMES", "a DICOM file of several frames", "export one frame")
+        raise Refused("IMAGE_FRAMES", "A DICOM file of several frames", "export one frame")
     kind = str(tags.PhotometricInterpretation)
     if kind not in GREYS | COLOURS:
-        what = "a DICOM file of palette colours" if "PALETTE" in kind else "colours of a rare kind"
+        what = "A DICOM file of palette colours" if "PALETTE" in kind else "Colours of a rare kind"
         raise Refused("IMAGE_KIND", f"{what}, which are not read", "export it as greys or RGB")
     notices: list[Notice] = []
     stored = _stored(tags, grey=kind in GREYS)
@@ -124,7 +124,7 @@ def _plain(data: memoryview, start: int) -> memoryview:
     reader = zlib.decompressobj(-zlib.MAX_WBITS)
     body = reader.decompress(data[begin:], MAX_UNPACKED + 1)
     if len(body) > MAX_UNPACKED:
-        what = f"a deflated DICOM file that unpacks to more than {MAX_UNPACKED:,} bytes"
+        what = f"A deflated DICOM file that unpacks to more than {MAX_UNPACKED:,} bytes"
         raise Refused("ARCHIVE_SIZE", what, NATIVE)
     if not reader.eof:
         raise damaged()
@@ -151,14 +151,14 @@ def _tags(data: memoryview, *, marked: bool) -> FileDataset:
     if not AFTER.issuperset(passed[1:]):
         raise trailing()
     if "FloatPixelData" in tags or "DoubleFloatPixelData" in tags:
-        raise Refused("IMAGE_KIND", "pixels that are fractions", "export it with whole numbers")
+        raise Refused("IMAGE_KIND", "Pixels that are fractions", "export it with whole numbers")
     if "Rows" not in tags or "PixelData" not in tags:
         if marked and "Rows" not in tags:
-            what = "a DICOM file without a picture: a report, an index, or a damaged one"
+            what = "A DICOM file without a picture: a report, an index, or a damaged one"
             raise Refused("FORMAT_UNKNOWN", what, f"give the image itself: {EXPECTED}")
         if marked:
             raise damaged()
-        raise Refused("FORMAT_UNKNOWN", f"no film: {EXPECTED}", SAVE_AGAIN)
+        raise Refused("FORMAT_UNKNOWN", f"No film: {EXPECTED}", SAVE_AGAIN)
     return tags
 
 
@@ -167,7 +167,7 @@ def _stored(tags: FileDataset, *, grey: bool) -> Stored:
     bits, allocated = int(tags.BitsStored), int(tags.BitsAllocated)
     plain = allocated in ((8, 16) if grey else (8,)) and int(tags.HighBit) == bits - 1
     if not plain or not 1 <= bits <= allocated or int(tags.SamplesPerPixel) != (1 if grey else 3):
-        what = f"pixels of {allocated} bits, {bits} of them used, which are not read in this form"
+        what = f"Pixels of {allocated} bits, {bits} of them used, which are not read in this form"
         raise Refused("IMAGE_KIND", what, "export it with 8 or 16 bits, colours with 8")
     syntax = _syntax(tags)
     try:
@@ -199,7 +199,7 @@ def _syntax(tags: FileDataset) -> UID:
 
 def _compressed(syntax: UID) -> Refused:
     name = syntax.name if syntax in AllTransferSyntaxes else "an unknown transfer syntax"
-    return Refused("IMAGE_KIND", f"pixels stored as {name}, which is not read", NATIVE)
+    return Refused("IMAGE_KIND", f"Pixels stored as {name}, which is not read", NATIVE)
 
 
 def _coloured(pixels: Stored, notices: list[Notice]) -> Pixels:

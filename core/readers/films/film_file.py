@@ -41,7 +41,7 @@ def read_film_file(source: FileBytes) -> Film:
         the file.
     """
     if source.size == 0:
-        raise Refused("EMPTY_FILE", "the file is empty (0 bytes)", SAVE_AGAIN)
+        raise Refused("EMPTY_FILE", "The file is empty (0 bytes)", SAVE_AGAIN)
     head = bytes(source.data[:512])
     try:
         with warnings.catch_warnings():
@@ -69,11 +69,11 @@ def _read(source: FileBytes, head: bytes) -> Film:
     if head.startswith(SEVERAL):
         _refuse_frames(source)
     name = next((name for magic, name in KINDS.items() if head.startswith(magic)), "no film")
-    raise Refused("FORMAT_UNKNOWN", f"{name}: {EXPECTED}", SAVE_AGAIN)
+    raise Refused("FORMAT_UNKNOWN", f"{name[0].upper()}{name[1:]}: {EXPECTED}", SAVE_AGAIN)
 
 
 def _refuse_frames(source: FileBytes) -> None:
     """Refuse a GIF or TIFF of several frames as such; one of a single frame is not read either."""
     with Image.open(io.BytesIO(source.data), formats=("GIF", "TIFF")) as picture:
         if getattr(picture, "is_animated", False):
-            raise Refused("IMAGE_FRAMES", "a picture of several frames", "export one, as PNG")
+            raise Refused("IMAGE_FRAMES", "A picture of several frames", "export one, as PNG")

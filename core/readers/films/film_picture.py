@@ -123,7 +123,7 @@ def _rows(picture: Image.Image) -> Iterator[Pixels]:
 def _upper_bits(greys: Pixels) -> Notice:
     """Return the notice of colours of 16 bits, of which a decoder keeps the upper 8."""
     if int(np.ptp(greys)) < FINE:
-        what = "a PNG of 16 bits a colour whose upper 8 bits hold too few steps of grey"
+        what = "A PNG of 16 bits a colour whose upper 8 bits hold too few steps of grey"
         raise Refused(
             "IMAGE_KIND", what, "save it as grey PNG of 16 bits, or stretch its greys first"
         )

@@ -67,7 +67,7 @@ class Archive:
         try:
             return self._stored(name) if self.is_stored(name) else self._inflated(name)
         except UNREADABLE as error:
-            what = "the member does not hold what it claims (length or checksum is wrong)"
+            what = "The member does not hold what it claims (length or checksum is wrong)"
             raise Refused("ARCHIVE_SIZE", what, "save or pack the file again", name) from error
 
     def _stored(self, name: str) -> memoryview:
@@ -101,7 +101,7 @@ class Archive:
 
 def _damaged(what: str, location: str = "") -> Refused:
     return Refused(
-        "FORMAT_UNKNOWN", f"zip archive: {what}", "save or pack the file again", location
+        "FORMAT_UNKNOWN", f"Zip archive: {what}", "save or pack the file again", location
     )
 
 
@@ -109,12 +109,12 @@ def _check_end(source: FileBytes, comment: int) -> None:
     """Refuse what follows the last record, which ends with its comment and the comment's length."""
     last = bytes(source.data[max(0, source.size - END_RECORD - comment) :])
     if not (last.startswith(b"PK\5\6") and last[20:22] == comment.to_bytes(2, "little")):
-        raise Refused("TRAILING", "bytes follow the end of the zip archive", "pack the file again")
+        raise Refused("TRAILING", "Bytes follow the end of the zip archive", "pack the file again")
 
 
 def _check_names(members: list[zipfile.ZipInfo], most: int) -> None:
     if not members:
-        raise Refused("EMPTY", "the archive holds no files", "pack the prediction file again")
+        raise Refused("EMPTY", "The archive holds no files", "pack the prediction file again")
     if len(members) > most:
         what = f"{len(members)} members, at most {most} are read"
         raise Refused("ARCHIVE_COUNT", what, "pack only the prediction file")
@@ -122,7 +122,7 @@ def _check_names(members: list[zipfile.ZipInfo], most: int) -> None:
     for member in members:
         name = member.filename
         if name in seen:
-            what = "two members have the same name, so it is not said which one counts"
+            what = "Two members have the same name, so it is not said which one counts"
             raise Refused("ARCHIVE_DUPLICATE", what, "write the archive again", name)
         seen.add(name)
 
@@ -131,10 +131,10 @@ def _check_member(member: zipfile.ZipInfo) -> None:
     name = member.filename
     escapes = name.startswith("/") or "\\" in name or re.match(r"[A-Za-z]:", name)
     if escapes or ".." in name.split("/") or member.orig_filename != name:
-        what = "the member's name leaves the archive"
+        what = "The member's name leaves the archive"
         raise Refused("ARCHIVE_PATH", what, "pack the file under a plain name", name)
     if stat.S_ISLNK(member.external_attr >> 16):
-        raise Refused("ARCHIVE_LINK", "the member is a link", "pack the file itself", name)
+        raise Refused("ARCHIVE_LINK", "The member is a link", "pack the file itself", name)
     if member.flag_bits & 0x1:
         raise _damaged("the member is encrypted", name)
     if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
@@ -161,5 +161,5 @@ def _check_overlap(members: list[zipfile.ZipInfo], directory: int) -> None:
     for member, limit in zip(ordered, ends, strict=True):
         least = LOCAL_HEADER + len(member.filename)
         if member.header_offset < 0 or member.header_offset + least + member.compress_size > limit:
-            what = "two entries share the same stored bytes"
+            what = "Two entries share the same stored bytes"
             raise Refused("ARCHIVE_OVERLAP", what, "write the archive again", member.filename)

@@ -37,7 +37,7 @@ def array_of_column(column: pa.ChunkedArray, name: str, *, gaps: bool = False) -
     if column.null_count and not pa.types.is_null(kind) and not (gaps and numeric):
         row = int(np.flatnonzero(pc.is_null(column).to_numpy())[0])
         raise Refused(
-            "NONFINITE", "a missing value", "fill or remove the row", f"row {row}, {name}"
+            "NONFINITE", "A missing value", "fill or remove the row", f"row {row}, {name}"
         )
     if pa.types.is_dictionary(kind):
         return array_of_column(pc.cast(column, kind.value_type), name)
@@ -54,7 +54,7 @@ def array_of_column(column: pa.ChunkedArray, name: str, *, gaps: bool = False) -
     if pa.types.is_temporal(kind):
         return text_array(pc.cast(column, pa.string()).to_pylist())
     raise Refused(
-        "DTYPE", f"values of type {kind}", "save plain numbers and text", f"column {name}"
+        "DTYPE", f"Values have the type {kind}", "save plain numbers and text", f"column {name}"
     )
 
 
@@ -75,7 +75,7 @@ def _matrix(column: pa.ChunkedArray, name: str) -> Entry:
     width = int(lengths[0]) if len(lengths) else 0
     if np.any(lengths != width):
         row = int(np.flatnonzero(lengths != width)[0])
-        what = f"a list of {counted(int(lengths[row]), 'value')} where row 0 has {width}"
+        what = f"A list of {counted(int(lengths[row]), 'value')} where row 0 has {width}"
         raise Refused(
             "CSV_RAGGED",
             what,
@@ -86,7 +86,7 @@ def _matrix(column: pa.ChunkedArray, name: str) -> Entry:
     if values.null_count:
         row = int(np.flatnonzero(pc.is_null(values).to_numpy())[0]) // max(1, width)
         raise Refused(
-            "NONFINITE", "a missing value", "fill or remove the row", f"row {row}, {name}"
+            "NONFINITE", "A missing value", "fill or remove the row", f"row {row}, {name}"
         )
     return np.asarray(values.to_numpy()).reshape(len(lengths), width)
 
@@ -134,10 +134,10 @@ def parquet_rows(source: FileBytes) -> int:
 def _opened(source: FileBytes) -> pq.ParquetFile:
     """Return a Parquet file whose footer was judged."""
     if source.size < 12 or bytes(source.data[-4:]) != b"PAR1":
-        raise Refused("FORMAT_UNKNOWN", "a Parquet file without its end", "write it again")
+        raise Refused("FORMAT_UNKNOWN", "A Parquet file without its end", "write it again")
     footer = int.from_bytes(source.data[-8:-4], "little")
     if footer > min(MAX_FOOTER, source.size - 12):
-        raise Refused("HEADER_LEN", f"the footer claims {footer} bytes", "write it again")
+        raise Refused("HEADER_LEN", f"The footer claims {footer} bytes", "write it again")
     file = pq.ParquetFile(pa.BufferReader(pa.py_buffer(source.data)))
     _check_footer(file)
     return file
@@ -150,7 +150,7 @@ def _undamaged() -> Iterator[None]:
     except MemoryError:  # Arrow's own is also an ArrowException
         raise
     except (pa.ArrowException, OSError, UnicodeDecodeError, OverflowError) as error:
-        raise Refused("FORMAT_UNKNOWN", "the Parquet file is damaged", "write it again") from error
+        raise Refused("FORMAT_UNKNOWN", "The Parquet file is damaged", "write it again") from error
 
 
 def _check_footer(file: pq.ParquetFile) -> None:
@@ -159,10 +159,10 @@ def _check_footer(file: pq.ParquetFile) -> None:
         what = f"{meta.num_columns} columns, at most {defaults.MAX_COLUMNS} are read"
         raise Refused("CSV_COLUMNS", what, "save one row for each sample")
     if len(set(schema.names)) < len(schema.names):
-        raise Refused("CSV_HEADER", "two columns have the same name", "give each its own name")
+        raise Refused("CSV_HEADER", "Two columns have the same name", "give each its own name")
     for field in schema:
         if pa.types.is_nested(field.type) and not _is_list(field.type):
-            what = f"values of type {field.type}"
+            what = f"Values have the type {field.type}"
             raise Refused("DTYPE", what, "save one column for each class", f"column {field.name}")
     # Encodings may make gigabytes of a few bytes, so cells count and not the sizes it states.
     groups = [meta.row_group(i) for i in range(meta.num_row_groups)]

@@ -54,7 +54,7 @@ def joined(arrays: Sequence[Entry]) -> Entry | None:
         return None
     size = sum(a.nbytes for a in arrays)
     if size > defaults.MAX_BYTES:
-        raise Refused("PICKLE_LIMIT", f"batches of {size} bytes together", "save fewer rows")
+        raise Refused("PICKLE_LIMIT", f"Batches of {size} bytes together", "save fewer rows")
     return first if len(arrays) == 1 else np.concatenate(arrays)
 
 

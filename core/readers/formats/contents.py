@@ -195,7 +195,7 @@ def check_dtype(dtype: np.dtype[np.generic], location: str) -> None:
     if dtype.hasobject:
         raise Refused(
             "OBJECT_DTYPE",
-            "the array holds Python objects, which only an unsafe reader can load",
+            "The array holds Python objects, which only an unsafe reader can load",
             "save it as numbers or text, for example with astype(float) or astype(str)",
             location,
         )

@@ -45,7 +45,7 @@ def read_csv(source: FileBytes, *, history: bool = False, text: bool = False) ->
     notices += name_notices
     table = _parse(data, dialect, names, skip=dialect.skip + headed)
     if table.num_rows == 0:
-        raise Refused("EMPTY", "a header and no rows", "give at least one row of scores")
+        raise Refused("EMPTY", "A header and no rows", "give at least one row of scores")
     columns = {name: array_of_column(table.column(i), name) for i, name in enumerate(names)}
     columns, dropped = _without_trailing(columns)
     contents = Contents(
@@ -109,11 +109,11 @@ def _is_header(first: list[str], rest: tuple[tuple[str, ...], ...], decimal: str
 def _check_header(names: list[str], line: int) -> None:
     twice = [name for name, count in Counter(names).items() if count > 1]
     if twice:
-        what = f"column name {twice[0]!r} occurs {names.count(twice[0])} times"
+        what = f"Column name {twice[0]!r} occurs {names.count(twice[0])} times"
         raise Refused("CSV_HEADER", what, "give every column its own name", f"line {line}")
     empty = [i for i, name in enumerate(names) if not name]
     if empty and empty[0] not in (0, len(names) - 1):
-        what = f"column {empty[0] + 1} has no name"
+        what = f"Column {empty[0] + 1} has no name"
         raise Refused("CSV_HEADER", what, "give every column its own name", f"line {line}")
 
 
@@ -185,7 +185,7 @@ def _refusal(ragged: list[tuple[int, int]], names: list[str]) -> Refused:
         what = f"{counted(n_columns, 'column')} where the first line has {len(names)}"
         location = f"line {line}" if line else ""
         return Refused("CSV_RAGGED", what, "give every row the same number of columns", location)
-    return Refused("CSV_RAGGED", "the rows cannot be told apart", "check quotes and line ends")
+    return Refused("CSV_RAGGED", "The rows cannot be told apart", "check quotes and line ends")
 
 
 def _with_matrices(contents: Contents) -> Contents:
@@ -201,7 +201,7 @@ def _refuse_overflow(columns: Mapping[str, Entry], data: memoryview) -> None:
         return
     name = next(n for n, flags in infinite.items() if flags.any())
     row = int(np.argwhere(infinite[name])[0, 0])
-    what = "a number overflows to infinity (more than 1.8e308)"
+    what = "A number overflows to infinity (more than 1.8e308)"
     raise Refused("NONFINITE", what, "write it smaller, or as -inf", f"row {row}, column {name}")
 
 

@@ -61,7 +61,7 @@ def _recoded(data: memoryview, encoding: str) -> memoryview:
         text = str(data, encoding)
     except UnicodeDecodeError:
         if encoding != "cp1252":
-            raise Refused("CSV_ENCODING", f"bytes that are no {encoding}", REMEDY) from None
+            raise Refused("CSV_ENCODING", f"Bytes that are no {encoding}", REMEDY) from None
         text = str(data, "latin-1")  # the five bytes that cp1252 leaves undefined
     if "\0" in text:
         raise Refused("CSV_ENCODING", "NUL characters inside the text", REMEDY)
@@ -105,7 +105,7 @@ def sniff_dialect(data: memoryview) -> Dialect:
     rows = (i for i, line in enumerate(lines) if i >= above and line.strip() and line[0] != "#")
     skip = next(rows, None)
     if skip is None:
-        raise Refused("EMPTY", "the text holds no rows", "give at least one row of scores")
+        raise Refused("EMPTY", "The text holds no rows", "give at least one row of scores")
     body = [line for line in lines[skip:] if line.strip()][:SAMPLE_LINES]
     delimiter = stated[1] if stated else _delimiter(body)
     cells = tuple(tuple(row) for row in csv.reader(body, delimiter=delimiter))

@@ -81,7 +81,7 @@ def refuse_ragged(value: object) -> None:
         return
     for index, row in enumerate(rows):
         if row.size != first:
-            what = f"rows differ in length: {counted(row.size, 'value')} where row 0 has {first}"
+            what = f"Rows differ in length: {counted(row.size, 'value')} where row 0 has {first}"
             raise Refused("PICKLE_SHAPE", what, REMEDY, f"row {index}")
 
 
@@ -156,7 +156,7 @@ def _with_metrics(items: Sequence[object]) -> FlatTree:
 
 
 def _no_pair() -> Refused:
-    what = "a sequence that is no pair of scores and labels"
+    what = "A sequence that is no pair of scores and labels"
     return Refused("PICKLE_SHAPE", what, REMEDY)
 
 
@@ -189,7 +189,7 @@ def _of_mappings(rows: list[Row], *, several: bool) -> FlatTree:
     """Read up to three mappings of arrays as parts, and more as batches, as with pairs."""
     batches = join_mappings(rows)
     if batches is None:
-        raise Refused("PICKLE_SHAPE", "mappings that are no batches of one part", REMEDY)
+        raise Refused("PICKLE_SHAPE", "Mappings that are no batches of one part", REMEDY)
     count, entries = len(rows), dict(batches.entries)
     if count == 1 or count not in PARTS:
         return FlatTree(entries, list(batches.aside), joined=[count])

@@ -40,7 +40,7 @@ def _member(packed: bytes, out: bytearray, size: int) -> bytes:
         block = stream.decompress(packed, BLOCK)
         out += block
         if len(out) > defaults.MAX_BYTES:
-            what = f"more than {defaults.MAX_BYTES} bytes when unpacked"
+            what = f"More than {defaults.MAX_BYTES} bytes when unpacked"
             raise Refused("ARCHIVE_SIZE", what, "give a smaller table")
         if len(out) > max(RATIO_FLOOR, defaults.MAX_RATIO * size):
             what = f"{size} bytes become more than {defaults.MAX_RATIO} times as many"
@@ -52,4 +52,4 @@ def _member(packed: bytes, out: bytearray, size: int) -> bytes:
 
 
 def _damaged() -> Refused:
-    return Refused("FORMAT_UNKNOWN", "a gzip file that is damaged or cut short", "pack it again")
+    return Refused("FORMAT_UNKNOWN", "A gzip file that is damaged or cut short", "pack it again")

@@ -103,7 +103,7 @@ def _lines(text: str) -> _Document:
         rows.append(_line(line, number))
         numbers.append(number)
         if type(rows[-1]) is not type(rows[0]):
-            what = f"a line of another kind than line {numbers[0]}"
+            what = f"A line of another kind than line {numbers[0]}"
             raise Refused("HEADER_PARSE", what, "write one object a line", f"line {number}")
     steady = numbers[-1] - numbers[0] == len(numbers) - 1
     return _Document(rows, numbers[0] if steady else 0)
@@ -118,13 +118,13 @@ def _line(line: str, number: int) -> object:
     except (ValueError, RecursionError) as error:
         raise _invalid(location) from error
     if not isinstance(value, dict | list):
-        what = "neither an object nor a list"
+        what = "Neither an object nor a list"
         raise Refused("HEADER_PARSE", what, "write one object a line", location)
     return value
 
 
 def _invalid(location: str = "") -> Refused:
-    return Refused("HEADER_PARSE", "not valid JSON, or nested too deeply", REMEDY, location)
+    return Refused("HEADER_PARSE", "Not valid JSON, or nested too deeply", REMEDY, location)
 
 
 def _as_is(node: object) -> object:
@@ -136,5 +136,5 @@ def _pairs(pairs: list[tuple[str, object]]) -> dict[str, object]:
     if len(out) < len(pairs):
         counts = Counter(name for name, _ in pairs)
         twice = next(name for name, count in counts.items() if count > 1)
-        raise Refused("CSV_HEADER", f"key {twice[:60]!r} occurs twice", "give each key once")
+        raise Refused("CSV_HEADER", f"Key {twice[:60]!r} occurs twice", "give each key once")
     return out

@@ -66,13 +66,13 @@ def _split(names: list[str], data: list[object], index: object) -> JsonTable | N
         return None
     twice = [name for name, count in Counter(names).items() if count > 1]
     if twice:
-        what = f"column name {twice[0][:60]!r} occurs twice"
+        what = f"Column name {twice[0][:60]!r} occurs twice"
         raise Refused("CSV_HEADER", what, "give every column its own name")
     if len(names) > defaults.MAX_COLUMNS:
         what = f"{len(names)} columns, at most {defaults.MAX_COLUMNS} are read"
         raise Refused("CSV_COLUMNS", what, "save one row for each sample")
     if not rows:
-        raise Refused("EMPTY", "a header and no rows", "give at least one row of scores")
+        raise Refused("EMPTY", "A header and no rows", "give at least one row of scores")
     for at, row in enumerate(rows):
         if len(row) != len(names):
             what = f"{counted(len(row), 'cell')} for {counted(len(names), 'column')}"
@@ -95,7 +95,7 @@ def _indexed(cells: Cells, index: Sequence[object]) -> Cells:
 
 def _of_rows(rows: list[dict[str, object]]) -> JsonTable:
     if not rows:
-        raise Refused("EMPTY", "a schema and no rows", "give at least one row of scores")
+        raise Refused("EMPTY", "A schema and no rows", "give at least one row of scores")
     cells, lacking = columns_of(rows)
     index = cells.pop(INDEX, [])
     return JsonTable(_indexed(cells, index), lacking)

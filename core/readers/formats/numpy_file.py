@@ -59,7 +59,7 @@ def _text(data: memoryview, shape: tuple[int, ...], location: str) -> Entry:
 def _header(data: memoryview, location: str) -> tuple[int, str]:
     if data.nbytes < 10 or bytes(data[:6]) != MAGIC:
         raise Refused(
-            "HEADER_PARSE", "no .npy header", "save the array again with np.save", location
+            "HEADER_PARSE", "No .npy header", "save the array again with np.save", location
         )
     major = data[6]
     if major not in (1, 2, 3):
@@ -72,7 +72,7 @@ def _header(data: memoryview, location: str) -> tuple[int, str]:
     if length > MAX_HEADER or start + length > data.nbytes:
         raise Refused(
             "HEADER_LEN",
-            f"the header claims {length} bytes; at most {MAX_HEADER} and the file's own are read",
+            f"The header claims {length} bytes; at most {MAX_HEADER} and the file's own are read",
             "save the array again with np.save",
             location,
         )
@@ -87,7 +87,7 @@ def _fields(text: str, location: str) -> tuple[np.dtype[np.generic], bool, tuple
         dtype = _dtype(descr, location)
     except (ValueError, SyntaxError, TypeError, KeyError, MemoryError, RecursionError) as error:
         raise Refused(
-            "HEADER_PARSE", "the header is not valid", "save it again with np.save", location
+            "HEADER_PARSE", "The header is not valid", "save it again with np.save", location
         ) from error
     return dtype, bool(fortran), _shape(shape, location)
 
@@ -95,7 +95,7 @@ def _fields(text: str, location: str) -> tuple[np.dtype[np.generic], bool, tuple
 def _dtype(descr: object, location: str) -> np.dtype[np.generic]:
     if isinstance(descr, list):
         raise Refused(
-            "DTYPE", "a structured array", "save scores and labels as two plain arrays", location
+            "DTYPE", "A structured array", "save scores and labels as two plain arrays", location
         )
     if not isinstance(descr, str) or not re.fullmatch(
         r"[<>|=]?[a-zA-Z]\d{0,6}(\[\w{1,6}\])?", descr
@@ -109,18 +109,18 @@ def _shape(shape: object, location: str) -> tuple[int, ...]:
     if len(sizes) > MAX_DIMENSIONS or any(type(n) is not int or n < 0 for n in sizes):
         raise Refused(
             "HEADER_SHAPE",
-            f"shape {str(shape)[:80]}: expected at most {MAX_DIMENSIONS} sizes, none negative",
+            f"Shape {str(shape)[:80]}: expected at most {MAX_DIMENSIONS} sizes, none negative",
             "save the array again with np.save",
             location,
         )
     if math.prod(max(n, 1) for n in sizes) > defaults.MAX_BYTES:  # also (0, 2**62)
-        what = "a shape that no memory holds"
+        what = "A shape that no memory holds"
         raise Refused("HEADER_SHAPE", what, "save the array again with np.save", location)
     return sizes
 
 
 def _check_size(expected: int, present: int, location: str, shape: tuple[int, ...]) -> None:
-    what = f"shape {shape} needs {expected} bytes, the file holds {present}"
+    what = f"Shape {shape} needs {expected} bytes, the file holds {present}"
     if expected > min(present, defaults.MAX_BYTES):
         raise Refused(
             "HEADER_SHAPE", what, "the file is cut short or altered: save it again", location

@@ -67,9 +67,9 @@ def _check_names(names: list[str]) -> None:
     remedy = f"use names of at most {MAX_NAME} letters"
     for name in names:
         if len(name) > MAX_NAME:
-            raise Refused("CSV_HEADER", f"a name of {len(name)} letters", remedy)
+            raise Refused("CSV_HEADER", f"A name of {len(name)} letters", remedy)
         if HARMFUL.search(name) or any("\ud800" <= letter <= "\udfff" for letter in name):
-            what = f"the name {ascii(name)[:60]} holds characters that control a screen"
+            what = f"The name {ascii(name)[:60]} holds characters that control a screen"
             raise Refused("CSV_HEADER", what, remedy)
 
 
@@ -116,7 +116,7 @@ def _archived(archive: Archive) -> Contents | None:
     if is_torch(names):
         return read_torch(archive)
     if "[Content_Types].xml" in names:
-        what = "a spreadsheet or Office document, which is not read"
+        what = "A spreadsheet or Office document, which is not read"
         raise Refused("FORMAT_UNKNOWN", what, "save the sheet as CSV")
     model = packed_model(names)
     if model:
@@ -126,7 +126,7 @@ def _archived(archive: Archive) -> Contents | None:
         return Contents("npz", {n.removesuffix(".npy"): array for n, array in arrays.items()})
     foreign = [name for name in names if not name.endswith(".npy")]
     if len(foreign) < len(names):
-        what = "a member beside the arrays that is no array"
+        what = "A member beside the arrays that is no array"
         raise Refused("FORMAT_UNKNOWN", what, "save the arrays alone, with np.savez", foreign[0])
     return None
 
@@ -137,7 +137,7 @@ def _read_member(archive: Archive) -> Contents:
         n for n in archive.names if not n.startswith("__MACOSX/") and not n.endswith(".DS_Store")
     ]
     if len(names) != 1:
-        what = f"the archive holds {len(names)} files, expected one"
+        what = f"The archive holds {len(names)} files, expected one"
         shown = ", ".join(names[:4])
         raise Refused("AMBIGUOUS_KEYS", what, "give one file, and labels with --labels", shown)
     name = names[0]
@@ -145,7 +145,7 @@ def _read_member(archive: Archive) -> Contents:
     if bytes(inner.data[:2]) == b"PK":
         contents = _archived(Archive(inner))
         if contents is None:
-            what = "an archive inside an archive"
+            what = "An archive inside an archive"
             raise Refused("ARCHIVE_NESTED", what, "pack the prediction file only once", name)
         return contents
     return read_contents(inner)

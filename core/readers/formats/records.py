@@ -36,7 +36,7 @@ def _flat(row: Row, index: int) -> Row:
     out: dict[str, object] = {}
     for name, value in _leaves(row, "", 0):
         if name in out:
-            what = f"field {name[:60]!r} occurs twice"
+            what = f"Field {name[:60]!r} occurs twice"
             raise Refused("CSV_HEADER", what, "give each field its own name", f"row {index}")
         out[name] = value
     return out
@@ -44,7 +44,7 @@ def _flat(row: Row, index: int) -> Row:
 
 def _leaves(row: Row, prefix: str, depth: int) -> Iterator[tuple[str, object]]:
     if depth > MAX_DEPTH:
-        what = f"a row nested deeper than {MAX_DEPTH}"
+        what = f"A row nested deeper than {MAX_DEPTH}"
         raise Refused("PICKLE_SHAPE", what, "write one flat object for each row")
     for name, value in row.items():
         if isinstance(value, dict):

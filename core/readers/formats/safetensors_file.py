@@ -109,15 +109,15 @@ def _bad(code: str, what: str, location: str = "header") -> Refused:
 def _header(source: FileBytes) -> tuple[int, dict[str, dict[str, object]]]:
     length = int.from_bytes(source.data[:8], "little")
     if source.size < 8 or length > min(MAX_HEADER, source.size - 8):
-        raise _bad("HEADER_LEN", f"the header claims {length} bytes of {source.size}")
+        raise _bad("HEADER_LEN", f"The header claims {length} bytes of {source.size}")
     try:
         header = json.loads(
             bytes(source.data[8 : 8 + length]).decode("utf-8"), object_pairs_hook=_no_duplicates
         )
     except (ValueError, RecursionError) as error:
-        raise _bad("HEADER_PARSE", "the header is not valid JSON") from error
+        raise _bad("HEADER_PARSE", "The header is not valid JSON") from error
     if not isinstance(header, dict):
-        raise _bad("HEADER_PARSE", "the header is not a JSON object")
+        raise _bad("HEADER_PARSE", "The header is not a JSON object")
     header.pop("__metadata__", None)
     return 8 + length, header
 
@@ -125,28 +125,28 @@ def _header(source: FileBytes) -> tuple[int, dict[str, dict[str, object]]]:
 def _no_duplicates(pairs: list[tuple[str, object]]) -> dict[str, object]:
     out = dict(pairs)
     if len(out) < len(pairs):
-        raise _bad("HEADER_PARSE", "a key occurs twice")
+        raise _bad("HEADER_PARSE", "A key occurs twice")
     return out
 
 
 def _span(name: str, entry: object, available: int) -> tuple[int, int, str]:
     """Return start, end and name of one tensor, with its size proved."""
     if not isinstance(entry, dict) or set(entry) != {"dtype", "shape", "data_offsets"}:
-        raise _bad("HEADER_PARSE", "a tensor needs dtype, shape and data_offsets", name)
+        raise _bad("HEADER_PARSE", "A tensor needs dtype, shape and data_offsets", name)
     dtype, shape, offsets = entry["dtype"], entry["shape"], entry["data_offsets"]
     for numbers in (shape, offsets):
         if not isinstance(numbers, list) or any(type(n) is not int or n < 0 for n in numbers):
-            raise _bad("HEADER_SHAPE", "shape or offsets are not whole numbers from 0", name)
+            raise _bad("HEADER_SHAPE", "Shape or offsets are not whole numbers from 0", name)
     if dtype not in DTYPES:
-        raise Refused("DTYPE", f"tensor type {dtype}", "save float16, float32 or float64", name)
+        raise Refused("DTYPE", f"Tensor type {dtype}", "save float16, float32 or float64", name)
     if len(offsets) != 2 or len(shape) > 8 or not offsets[0] <= offsets[1] <= available:
-        raise _bad("HEADER_SHAPE", f"offsets {offsets} outside the {available} data bytes", name)
+        raise _bad("HEADER_SHAPE", f"Offsets {offsets} outside the {available} data bytes", name)
     if math.prod(max(n, 1) for n in shape) > defaults.MAX_BYTES:  # also (0, 2**62)
-        raise _bad("HEADER_SHAPE", "a shape that no memory holds", name)
+        raise _bad("HEADER_SHAPE", "A shape that no memory holds", name)
     expected = math.prod(shape) * np.dtype(DTYPES[dtype]).itemsize
     if expected != offsets[1] - offsets[0] or expected > defaults.MAX_BYTES:
         stated = offsets[1] - offsets[0]
-        raise _bad("HEADER_SHAPE", f"shape needs {expected} bytes, offsets hold {stated}", name)
+        raise _bad("HEADER_SHAPE", f"Shape needs {expected} bytes, offsets hold {stated}", name)
     return offsets[0], offsets[1], name
 
 
@@ -154,7 +154,7 @@ def _check_layout(spans: list[tuple[int, int, str]], available: int) -> None:
     end = 0
     for low, high, name in sorted(spans):
         if low < end:
-            raise _bad("HEADER_SHAPE", "overlap: two tensors share bytes", name)
+            raise _bad("HEADER_SHAPE", "Overlap: two tensors share bytes", name)
         if low > end:
             raise _bad("HEADER_SHAPE", f"{low - end} bytes before the tensor belong to none", name)
         end = high

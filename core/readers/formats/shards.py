@@ -95,11 +95,11 @@ def shard_files(folder: Path) -> tuple[list[Path], list[str]]:
     shards = sorted((p for p in paths if p.suffix.lower() in SUFFIXES), key=_natural)
     kinds = {path.suffix.lower() for path in shards}
     if not shards:
-        what = f"the folder {folder.name} holds neither .npy nor .parquet files"
+        what = f"The folder {folder.name} holds neither .npy nor .parquet files"
         remedy = "name a folder of shards, such as logits-00000.npy and labels-00000.npy"
         raise Refused("EMPTY", what, remedy)
     if len(kinds) > 1:
-        what = f"the folder {folder.name} holds .npy and .parquet files"
+        what = f"The folder {folder.name} holds .npy and .parquet files"
         raise Refused("AMBIGUOUS_KEYS", what, "put those of one kind into a folder of their own")
     if len(shards) > MOST_SHARDS:
         what = f"{len(shards)} shards; at most {MOST_SHARDS} are read"
@@ -126,7 +126,7 @@ def read_shards(shards: Shards) -> Contents:
     pieces = _tables(shards.files) if tables else _arrays(shards.files)
     pieces = [piece for piece in pieces if piece.n_rows]
     if not pieces:
-        raise Refused("EMPTY", "the shards hold no rows", "give at least one row of scores")
+        raise Refused("EMPTY", "The shards hold no rows", "give at least one row of scores")
     first = next(pieces[0].parts(), None)
     if first is None:
         raise _miscounted(pieces[0])
@@ -156,7 +156,7 @@ def _room(entries: Mapping[str, Entry], n_rows: int) -> dict[str, Entry]:
     numbers = {key: entry for key, entry in entries.items() if not is_text(entry)}
     n_bytes = n_rows * sum(e.itemsize * math.prod(e.shape[1:]) for e in numbers.values())
     if n_bytes > defaults.MAX_BYTES:
-        what = f"the shards together need {n_bytes} bytes; at most {defaults.MAX_BYTES} are read"
+        what = f"The shards together need {n_bytes} bytes; at most {defaults.MAX_BYTES} are read"
         raise Refused("TABLE_SIZE", what, "audit some of the shards, or save float32 or float16")
     texts = {key: entry for key, entry in entries.items() if is_text(entry)}
     out = {key: np.empty((n_rows, *entry.shape[1:]), object) for key, entry in texts.items()}
@@ -174,11 +174,11 @@ def _check_alike(
     odd = sorted(first.keys() ^ entries.keys())
     if odd:
         has = "has" if odd[0] in entries else "lacks"
-        what = f"this shard {has} the column {odd[0]}, unlike the first"
+        what = f"This shard {has} the column {odd[0]}, unlike the first"
         raise Refused("CLASSES", what, ALIKE, piece.file_of(odd[0]))
     for key, entry in entries.items():
         if entry.shape[1:] != first[key].shape[1:]:
-            what = f"rows of {_width(entry)}, those of the first shard have {_width(first[key])}"
+            what = f"Rows of {_width(entry)}, those of the first shard have {_width(first[key])}"
             raise Refused("CLASSES", what, ALIKE, piece.file_of(key))
         if entry.dtype != first[key].dtype:
             what = f"{_kind(entry)} in {key}, {_kind(first[key])} in the first shard"
@@ -190,7 +190,7 @@ def _check_alike(
 
 
 def _miscounted(piece: _Piece) -> Refused:
-    what = f"it does not hold the {piece.n_rows} rows its header states"
+    what = f"The shard does not hold the {piece.n_rows} rows its header states"
     return Refused("FORMAT_UNKNOWN", what, "save this shard again", piece.file_of(""))
 
 
@@ -275,7 +275,7 @@ def _check_numbers(name: str, numbered: Mapping[int, FileBytes]) -> None:
     start = first if totals or first == 1 else 0
     missing = next(number for number in count(start) if number not in numbered)
     if missing < max(numbered):
-        what = f"no shard of {name} has the number {missing}"
+        what = f"No shard of {name} has the number {missing}"
         raise Refused("LENGTH_MISMATCH", what, AGAIN)
 
 
@@ -287,12 +287,12 @@ def _pieces(by_name: Mapping[str, Mapping[int, FileBytes]]) -> list[_Piece]:
         some = next(iter(files.values())).name
         missing = by_name.keys() - files.keys()
         if missing:
-            what = f"there is no shard of {min(missing)} to go with {some}"
+            what = f"There is no shard of {min(missing)} to go with {some}"
             raise Refused("LENGTH_MISMATCH", what, AGAIN)
         lengths = {file.name: _length(file) for file in files.values()}
         if len(set(lengths.values())) > 1:
             rows = ", ".join(f"{n} in {name}" for name, n in lengths.items())
-            what = f"shards with the same number differ in their number of rows: {rows}"
+            what = f"Shards with the same number differ in their number of rows: {rows}"
             raise Refused("LENGTH_MISMATCH", what, "give one label for each row")
         pieces.append(_Piece(lengths[some], files))
     return pieces
@@ -301,6 +301,6 @@ def _pieces(by_name: Mapping[str, Mapping[int, FileBytes]]) -> list[_Piece]:
 def _length(file: FileBytes) -> int:
     (entry,) = _read(file).entries.values()
     if entry.ndim == 0:
-        what = "a single number, where rows were expected"
+        what = "A single number, where rows were expected"
         raise Refused("HEADER_SHAPE", what, "save the array again with np.save", file.name)
     return len(entry)

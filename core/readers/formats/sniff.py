@@ -80,23 +80,23 @@ def sniff(source: FileBytes) -> FileFormat:
         EMPTY_FILE, PHI, IMAGE, FORMAT_MISMATCH or FORMAT_UNKNOWN.
     """
     if source.size == 0:
-        raise Refused("EMPTY_FILE", "the file is empty (0 bytes)", "save or download it again")
+        raise Refused("EMPTY_FILE", "The file is empty (0 bytes)", "save or download it again")
     head = bytes(source.data[:512])
     if is_dicom(head):
-        what = "a DICOM file, which may name a patient, where scores were expected"
+        what = "A DICOM file, which may name a patient, where scores were expected"
         raise Refused("PHI", what, FILMS)
     _refuse_pictures(source, head)
     _refuse_others(head)
     form = _form(source, head)
     claimed = SUFFIXES.get(source.suffix)
     if form is None:
-        what = "the content is none of the formats that are read"
+        what = "The content is none of the formats that are read"
         if claimed:
-            what = f"the content is not what the suffix .{source.suffix} says"
+            what = f"The content is not what the suffix .{source.suffix} says"
             raise Refused("FORMAT_MISMATCH", what, SAVE_AS)
         raise Refused("FORMAT_UNKNOWN", what, SAVE_AS)
     if claimed is not None and form not in claimed:
-        what = f"the suffix .{source.suffix} says otherwise: the content is {form}"
+        what = f"The suffix .{source.suffix} says otherwise: the content is {form}"
         raise Refused("FORMAT_MISMATCH", what, "give the file its right suffix")
     return form
 
@@ -116,24 +116,24 @@ def is_dicom(head: bytes) -> bool:
 def _refuse_pictures(source: FileBytes, head: bytes) -> None:
     picture = next((name for magic, name in PICTURES.items() if head.startswith(magic)), None)
     if head[:4] == b"RIFF" and head[8:12] == b"WEBP":
-        picture = "a WebP picture"
+        picture = "A WebP picture"
     if picture == "a BMP picture" and head[6:10] != b"\0\0\0\0":
         picture = None  # text may begin with BM too
     if picture is None:
         return
     if source.suffix not in PICTURE_SUFFIXES:
-        what = f"the suffix .{source.suffix} says otherwise: the content is {picture}"
+        what = f"The suffix .{source.suffix} says otherwise: the content is {picture}"
         raise Refused("FORMAT_MISMATCH", what, FILMS)
     raise Refused("IMAGE", f"{picture} where scores were expected", FILMS)
 
 
 def _refuse_others(head: bytes) -> None:
     if head.startswith(b"version https://git-lfs"):
-        what = "a Git LFS pointer: the file's content was never downloaded"
+        what = "A Git LFS pointer: the file's content was never downloaded"
         raise Refused("FORMAT_MISMATCH", what, "run git lfs pull and give the file itself")
     start = head.lstrip().lower()
     if start.startswith((b"<!doctype", b"<html", b"<?xml", b"<head")):
-        what = "a web page, not a table: probably a download that asked for a login"
+        what = "A web page, not a table: probably a download that asked for a login"
         raise Refused("FORMAT_MISMATCH", what, "download the file itself")
     model = model_of(head)
     if model:

@@ -31,7 +31,7 @@ class _Walk:
         if self.left < 0 or depth > MAX_DEPTH:
             raise Refused(
                 "PICKLE_SHAPE",
-                f"more than {MAX_NODES} values, or nested deeper than {MAX_DEPTH}",
+                f"More than {MAX_NODES} values, or nested deeper than {MAX_DEPTH}",
                 REMEDY,
             )
 
@@ -65,7 +65,7 @@ def contents_of(form: str, tree: object, settle: Settle, *, printed: bool = Fals
         return Contents(form, columns, table=True, printed=printed, notices=notices, batches=other)
     flat = flatten(node)
     if not flat.entries:
-        raise Refused("PICKLE_SHAPE", "no array of numbers was found", REMEDY)
+        raise Refused("PICKLE_SHAPE", "No array of numbers was found", REMEDY)
     counts = dict.fromkeys([*walk.joined, *flat.joined])
     texts = [f"{count} batches were joined" for count in counts if count > 1]
     texts += [f"not arrays, left aside: {', '.join(flat.aside[:8])}"] if flat.aside else []
@@ -115,7 +115,7 @@ def _columns(
     arrays = {name: _column(name, values) for name, values in cells.items()}
     columns = {name: column for name, column in arrays.items() if column is not None}
     if not columns:
-        what = "no field holds a number or a text in every row"
+        what = "No field holds a number or a text in every row"
         raise Refused("PICKLE_SHAPE", what, "give every row the same fields")
     odd = [name for name in arrays if name not in columns]
     texts = [f"some rows lack {listed(lacking)}: left aside"] if lacking else []
@@ -153,7 +153,7 @@ def _settled(node: object, walk: _Walk, depth: int) -> object:
 
 def _key(key: object) -> str:
     if not isinstance(key, str | int) or len(str(key)[: MAX_KEY + 1]) > MAX_KEY:
-        raise Refused("PICKLE_SHAPE", "a key that is neither a short text nor a number", REMEDY)
+        raise Refused("PICKLE_SHAPE", "A key that is neither a short text nor a number", REMEDY)
     return str(key)
 
 
@@ -180,4 +180,4 @@ def _numbers(items: list[object]) -> Entry:
     try:
         return np.array(items, dtype=np.int64 if whole else np.float64)
     except OverflowError as error:
-        raise Refused("DTYPE", "a whole number beyond 64 bits", REMEDY) from error
+        raise Refused("DTYPE", "A whole number beyond 64 bits", REMEDY) from error

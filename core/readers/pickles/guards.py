@@ -19,7 +19,7 @@ class SealedValue:
 
     def __setstate__(self, state: object) -> NoReturn:
         """Refuse BUILD."""
-        raise Refused("PICKLE_SHAPE", "state given to an object that takes none", REMEDY)
+        raise Refused("PICKLE_SHAPE", "State given to an object that takes none", REMEDY)
 
 
 class Guard(SealedValue):
@@ -95,10 +95,10 @@ def mapping(*pairs: object) -> OrderedMapping:
     out = OrderedMapping()
     items = pairs[0] if pairs else []
     if not isinstance(items, list) or any(not isinstance(i, list | tuple) for i in items):
-        raise Refused("PICKLE_SHAPE", "a mapping made from an unknown form", REMEDY)
+        raise Refused("PICKLE_SHAPE", "A mapping made from an unknown form", REMEDY)
     for key, value in items:
         if not isinstance(key, str):  # its hash is not salted, and may take for ever
-            raise Refused("PICKLE_SHAPE", "a mapping whose keys are no text", REMEDY)
+            raise Refused("PICKLE_SHAPE", "A mapping whose keys are no text", REMEDY)
         out[key] = value
     return out
 

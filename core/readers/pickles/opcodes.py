@@ -61,7 +61,7 @@ class _Memo:
         """Check an index, and remember there what kind of value is on the stack."""
         if index > self.filled + MAX_MEMO_GAP:
             raise Refused(
-                "PICKLE_LIMIT", f"memo index {index} far beyond its entries", "save as .npz"
+                "PICKLE_LIMIT", f"Memo index {index} far beyond its entries", "save as .npz"
             )
         self.filled += 1
         self.keys.put(index)
@@ -90,19 +90,19 @@ def scan(data: memoryview, start: int = 0, *, persistent: bool = False) -> int:
     memo = _Memo(keys)
     for _ in range(MAX_OPCODES):
         if at >= size:
-            raise _broken("the pickle ends before its STOP")
+            raise _broken("The pickle ends before its STOP")
         code = data[at]
         at += 1
         if code == STOP:
             return at
         if _forbidden(code, persistent=persistent):
             name = FORBIDDEN.get(code, "BINPERSID")
-            raise _broken(f"operation {name}, which arrays never need")
+            raise _broken(f"Operation {name}, which arrays never need")
         after = _skip(data, at, code)
         if after > size:
             raise Refused(
                 "PICKLE_LIMIT",
-                f"a value claims {after - at} bytes, {size - at} follow",
+                f"A value claims {after - at} bytes, {size - at} follow",
                 "save as .npz",
             )
         if code in MEMO:
@@ -110,7 +110,7 @@ def scan(data: memoryview, start: int = 0, *, persistent: bool = False) -> int:
         else:
             keys.step(code, after - at)
         at = after
-    raise Refused("PICKLE_LIMIT", f"more than {MAX_OPCODES} operations", "save arrays, as .npz")
+    raise Refused("PICKLE_LIMIT", f"More than {MAX_OPCODES} operations", "save arrays, as .npz")
 
 
 def _forbidden(code: int, *, persistent: bool) -> bool:
@@ -134,14 +134,14 @@ def _skip(data: memoryview, at: int, code: int) -> int:
     for _ in range(LINES.get(code, 0)):
         at = _after_line(data, at)
     if code not in LINES:
-        raise _broken(f"byte {code} is no operation of a pickle")
+        raise _broken(f"Byte {code} is no operation of a pickle")
     return at
 
 
 def _after_line(data: memoryview, at: int) -> int:
     end = bytes(data[at : at + MAX_LINE]).find(b"\n")
     if end < 0:
-        raise Refused("PICKLE_LIMIT", f"a line of more than {MAX_LINE} bytes", "save as .npz")
+        raise Refused("PICKLE_LIMIT", f"A line of more than {MAX_LINE} bytes", "save as .npz")
     return at + end + 1
 
 
@@ -164,5 +164,5 @@ def _index(data: memoryview, at: int, code: int) -> int:
         return int(struct.unpack_from("<I", data, at)[0])
     line = bytes(data[at : _after_line(data, at) - 1]).strip()
     if not line.isdigit() or len(line) > 9:
-        raise _broken("a memo index that is no number")
+        raise _broken("A memo index that is no number")
     return int(line)

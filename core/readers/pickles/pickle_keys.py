@@ -125,9 +125,9 @@ class Keys:
         many = self._numbers > MAX_NUMBERS or self._others > MAX_OTHERS
         if many or keys.count(NESTED):
             what = (
-                f"more than {MAX_NUMBERS} numbers, or {MAX_OTHERS} other values, as keys"
+                f"More than {MAX_NUMBERS} numbers, or {MAX_OTHERS} other values, as keys"
                 if many
-                else "a tuple of tuples, or a number of any length, as a key"
+                else "A tuple of tuples, or a number of any length, as a key"
             )
             raise Refused("PICKLE_LIMIT", what, "give every key as text")
 
@@ -137,5 +137,5 @@ def _tuple(kinds: bytearray) -> int:
 
 
 def _short() -> Refused:
-    what = "the pickle takes more from its stack than it put there"
+    what = "The pickle takes more from its stack than it put there"
     return Refused("PICKLE_SHAPE", what, "save plain NumPy arrays, best as .npz")

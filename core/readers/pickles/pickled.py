@@ -44,16 +44,16 @@ class StoredType:
     def __init__(self, code: object, *flags: object) -> None:
         odd = any(flag not in (0, 1) for flag in flags)  # compared: a hash may take for ever
         if not isinstance(code, str) or len(code) > 12 or odd:
-            raise Refused("DTYPE", f"dtype {str(code)[:40]!r}", REMEDY)
+            raise Refused("DTYPE", f"Dtype {str(code)[:40]!r}", REMEDY)
         self.code = code
         self.order = "="
 
     def __setstate__(self, state: tuple[object, ...]) -> None:
         """Take the byte order; fields and sub-arrays are refused."""
         if not isinstance(state, tuple) or len(state) < 5 or state[1] not in ("<", ">", "=", "|"):
-            raise Refused("DTYPE", "a dtype in an unknown form", REMEDY)
+            raise Refused("DTYPE", "A dtype in an unknown form", REMEDY)
         if any(part is not None for part in state[2:5]):
-            raise Refused("DTYPE", "a structured array", REMEDY)
+            raise Refused("DTYPE", "A structured array", REMEDY)
         self.order = str(state[1])
 
     @property
@@ -75,13 +75,13 @@ class StoredArray:
 
     def __init__(self, kind: object, shape: object, code: object) -> None:
         if kind is not NDARRAY or shape not in ((0,), [0]) or code not in (b"b", "b", b""):
-            raise Refused("PICKLE_SHAPE", "an array in an unknown form", REMEDY)
+            raise Refused("PICKLE_SHAPE", "An array in an unknown form", REMEDY)
         self.array: Entry | None = None
 
     def __setstate__(self, state: object) -> None:
         """Take (version, shape, dtype, order, bytes) and check that the sizes agree."""
         if not isinstance(state, tuple) or len(state) != 5:
-            raise Refused("PICKLE_SHAPE", "an array in an unknown form", REMEDY)
+            raise Refused("PICKLE_SHAPE", "An array in an unknown form", REMEDY)
         _, shape, dtype, fortran, raw = state
         self.array = build_array(raw, dtype, shape, "F" if fortran else "C")
 
@@ -98,23 +98,23 @@ NDARRAY = NumpyArrayType()
 def build_array(raw: object, dtype: object, shape: object, order: object) -> Entry:
     """Return an array of exactly the bytes stored; the shape cannot ask for more."""
     if not isinstance(dtype, StoredType) or not isinstance(shape, tuple) or order not in ("C", "F"):
-        raise Refused("PICKLE_SHAPE", "an array in an unknown form", REMEDY)
+        raise Refused("PICKLE_SHAPE", "An array in an unknown form", REMEDY)
     if dtype.holds_objects:
         return _text(raw, shape)
     resolved = dtype.resolve()
     if not isinstance(raw, bytes | bytearray):
-        raise Refused("PICKLE_SHAPE", "an array in an unknown form", REMEDY)
+        raise Refused("PICKLE_SHAPE", "An array in an unknown form", REMEDY)
     _check_shape(shape)
     expected = math.prod(shape) * resolved.itemsize
     if expected != len(raw) or expected > defaults.MAX_BYTES:
-        what = f"shape {shape} needs {expected} bytes, {len(raw)} are stored"
+        what = f"Shape {shape} needs {expected} bytes, {len(raw)} are stored"
         raise Refused("PICKLE_SHAPE", what, REMEDY)
     return native(np.frombuffer(raw, resolved).reshape(shape, order=order))
 
 
 def _check_shape(shape: tuple[object, ...]) -> None:
     if len(shape) > MAX_DIMENSIONS or any(type(n) is not int or n < 0 for n in shape):
-        raise Refused("PICKLE_SHAPE", f"array shape {str(shape)[:60]}", REMEDY)
+        raise Refused("PICKLE_SHAPE", f"Array shape {str(shape)[:60]}", REMEDY)
 
 
 def _text(cells: object, shape: tuple[int, ...]) -> Entry:
@@ -124,7 +124,7 @@ def _text(cells: object, shape: tuple[int, ...]) -> Entry:
         check_dtype(np.dtype(object), "pickle")
     _check_shape(shape)
     if math.prod(shape) != len(texts):
-        what = f"shape {shape} for {len(texts)} texts"
+        what = f"Shape {shape} for {len(texts)} texts"
         raise Refused("PICKLE_SHAPE", what, REMEDY)
     return text_array(texts).reshape(shape)
 
@@ -140,7 +140,7 @@ def _from_buffer(raw: object, dtype: object, shape: object, order: object) -> En
 def _encode(text: object, encoding: object) -> bytes:
     """Protocol 2 stores bytes as text in Latin-1."""
     if not isinstance(text, str) or encoding != "latin1":
-        raise Refused("PICKLE_SHAPE", "bytes in an unknown form", REMEDY)
+        raise Refused("PICKLE_SHAPE", "Bytes in an unknown form", REMEDY)
     return text.encode("latin-1")
 
 
@@ -191,7 +191,7 @@ class _Unpickler(pickle.Unpickler):
         if stand_in is None:
             raise Refused(
                 "PICKLE_GLOBAL",
-                f"the pickle asks for {module}.{name}, which is none of the array types allowed",
+                f"The pickle asks for {module}.{name}, which is none of the array types allowed",
                 REMEDY,
                 location=f"{module}.{name}",
             )
@@ -200,7 +200,7 @@ class _Unpickler(pickle.Unpickler):
     def persistent_load(self, reference: object) -> object:
         """Hand a storage reference of a torch file to its reader."""
         if self._storage is None:
-            raise Refused("PICKLE_SHAPE", "a reference outside the pickle", REMEDY)
+            raise Refused("PICKLE_SHAPE", "A reference outside the pickle", REMEDY)
         return self._storage(reference)
 
 
@@ -223,7 +223,7 @@ def load(
         return _Unpickler(file, names, storage).load(), end
     except BROKEN as error:
         raise Refused(
-            "PICKLE_SHAPE", "the pickle is damaged or not one of arrays", REMEDY
+            "PICKLE_SHAPE", "The pickle is damaged or not one of arrays", REMEDY
         ) from error
 
 

@@ -36,14 +36,14 @@ class _Storages:
             or len(reference) not in (5, 6)
             or reference[0] != "storage"
         ):
-            raise Refused("PICKLE_SHAPE", "an unknown reference", REMEDY)
+            raise Refused("PICKLE_SHAPE", "An unknown reference", REMEDY)
         _, kind, key, _, size = reference[:5]
         if len(reference) == 6 and reference[5] is not None:
-            raise Refused("PICKLE_SHAPE", "a view of a storage, as torch before 0.4 wrote", REMEDY)
+            raise Refused("PICKLE_SHAPE", "A view of a storage, as torch before 0.4 wrote", REMEDY)
         if not isinstance(kind, StorageType) or not is_size(size):
-            raise Refused("PICKLE_SHAPE", "an unknown storage", REMEDY)
+            raise Refused("PICKLE_SHAPE", "An unknown storage", REMEDY)
         if not isinstance(key, str) or len(self.by_key) > MAX_TENSORS:
-            raise Refused("PICKLE_LIMIT", "too many storages", REMEDY)
+            raise Refused("PICKLE_LIMIT", "Too many storages", REMEDY)
         return self.by_key.setdefault(key, Storage(key, kind, size))
 
 
@@ -51,7 +51,7 @@ def _fill(storage: Storage, raw: memoryview) -> None:
     check_dtype(storage.dtype, f"storage {storage.key}")
     expected = storage.size * storage.dtype.itemsize
     if raw.nbytes != expected or expected > defaults.MAX_BYTES:
-        what = f"storage {storage.key} claims {expected} bytes, {raw.nbytes} are stored"
+        what = f"Storage {storage.key} claims {expected} bytes, {raw.nbytes} are stored"
         raise Refused("TENSOR_SIZE", what, "save the file again")
     storage.array = np.frombuffer(raw, storage.dtype)
 
@@ -91,11 +91,11 @@ def open_torch(archive: Archive) -> SavedTensors:
     names = dict.fromkeys(archive.names)
     root = next(n for n in names if n.endswith("data.pkl")).removesuffix("data.pkl")
     if f"{root}constants.pkl" in names or any(n.startswith(f"{root}code/") for n in names):
-        what = "a TorchScript file is a program, and programs are not run"
+        what = "A TorchScript file is a program, and programs are not run"
         raise Refused("TORCHSCRIPT", what, "save the predictions of the model as arrays")
     packed = [n for n in names if not archive.is_stored(n)]
     if packed:
-        what = "a compressed member; torch.save never compresses"
+        what = "A compressed member; torch.save never compresses"
         raise Refused("ARCHIVE_RATIO", what, "save the file again with torch.save", packed[0])
     _check_byte_order(archive, f"{root}byteorder")
     storages = _Storages()
@@ -104,7 +104,7 @@ def open_torch(archive: Archive) -> SavedTensors:
     def fill(storage: Storage) -> None:
         member = f"{root}data/{storage.key}"
         if member not in names:
-            raise Refused("TENSOR_SIZE", f"storage {storage.key} is missing", "save the file again")
+            raise Refused("TENSOR_SIZE", f"Storage {storage.key} is missing", "save the file again")
         _fill(storage, archive.read(member))
 
     return SavedTensors(tree, tuple(storages.by_key.values()), fill)
@@ -121,7 +121,7 @@ def read_torch(archive: Archive) -> Contents:
 
 def _check_byte_order(archive: Archive, member: str) -> None:
     if member in archive.names and bytes(archive.read(member)) != b"little":
-        raise Refused("DTYPE", "big-endian tensors", "save on a little-endian machine, or as .npz")
+        raise Refused("DTYPE", "Big-endian tensors", "save on a little-endian machine, or as .npz")
 
 
 def is_legacy(source: FileBytes) -> bool:
@@ -139,7 +139,7 @@ def open_legacy(source: FileBytes) -> SavedTensors:
     tree, at = load(source.data, NAMES, storages.meet, start=at)
     keys, at = load(source.data, {}, start=at)
     if not isinstance(keys, list) or set(map(str, keys)) != set(storages.by_key):
-        raise Refused("PICKLE_SHAPE", "the list of storages does not fit", REMEDY)
+        raise Refused("PICKLE_SHAPE", "The list of storages does not fit", REMEDY)
     raws: dict[str, memoryview] = {}
     for key in map(str, keys):
         raws[key], at = _legacy_bytes(storages.by_key[key], source.data, at)
@@ -162,7 +162,7 @@ def _legacy_bytes(storage: Storage, data: memoryview, at: int) -> tuple[memoryvi
     size = int.from_bytes(data[at : at + 8], "little")
     end = at + 8 + storage.size * storage.dtype.itemsize
     if size != storage.size or end > data.nbytes:
-        what = f"storage {storage.key} claims {storage.size} values, the file holds {size}"
+        what = f"Storage {storage.key} claims {storage.size} values, the file holds {size}"
         raise Refused("TENSOR_SIZE", what, "save the file again")
     return data[at + 8 : end], end
 
@@ -190,7 +190,7 @@ def _refuse_weights(tree: object) -> None:
 
 def weights_refusal(names: list[str]) -> Refused:
     """Return the refusal of a checkpoint."""
-    what = f"the weights of a model ({len(names)} tensors, first {names[0][:60]}), not predictions"
+    what = f"The weights of a model ({len(names)} tensors, first {names[0][:60]}), not predictions"
     remedy = (
         "open them under Evaluate, which runs the model; "
         "or give its logits or probabilities, with the labels"

@@ -70,11 +70,11 @@ class Tensor(SealedValue):
 
     def __init__(self, storage: object, offset: object, shape: object, stride: object) -> None:
         if not isinstance(storage, Storage) or type(offset) is not int or offset < 0:
-            raise Refused("PICKLE_SHAPE", "a tensor in an unknown form", REMEDY)
+            raise Refused("PICKLE_SHAPE", "A tensor in an unknown form", REMEDY)
         self.storage, self.offset = storage, offset
         self.shape, self.stride = _sizes(shape), _sizes(stride)
         if len(self.shape) != len(self.stride):
-            raise Refused("PICKLE_SHAPE", "a tensor in an unknown form", REMEDY)
+            raise Refused("PICKLE_SHAPE", "A tensor in an unknown form", REMEDY)
         self._check(storage.size)
 
     def _check(self, size: int) -> None:
@@ -83,7 +83,7 @@ class Tensor(SealedValue):
         sides = math.prod(max(n, 1) for n in self.shape)  # no memory holds (0, 2**40, 2**40)
         reach = self.offset + sum((n - 1) * s for n, s in zip(self.shape, self.stride, strict=True))
         if count > size or (count and reach >= size) or sides > defaults.MAX_BYTES:
-            what = f"a tensor of shape {self.shape} over {size} stored values"
+            what = f"A tensor of shape {self.shape} over {size} stored values"
             raise Refused("TENSOR_SIZE", what, "save it with .contiguous() or .clone()")
 
     @property
@@ -96,7 +96,7 @@ class Tensor(SealedValue):
         """The numbers as they are stored: bfloat16 as uint16."""
         stored = self.storage.array
         if stored is None:
-            raise Refused("PICKLE_SHAPE", "a tensor whose bytes are missing", REMEDY)
+            raise Refused("PICKLE_SHAPE", "A tensor whose bytes are missing", REMEDY)
         self._check(stored.size)
         if math.prod(self.shape) == 0:
             return np.empty(self.shape, stored.dtype)
@@ -108,7 +108,7 @@ class Tensor(SealedValue):
 def _sizes(values: object) -> tuple[int, ...]:
     plain = isinstance(values, tuple | list) and len(values) <= 8
     if not plain or any(not is_size(n) for n in values):  # type: ignore[attr-defined]
-        raise Refused("PICKLE_SHAPE", "a tensor with odd sizes", REMEDY)
+        raise Refused("PICKLE_SHAPE", "A tensor with odd sizes", REMEDY)
     return tuple(values)  # type: ignore[arg-type]
 
 
@@ -130,7 +130,7 @@ def _parameter(data: object, *_rest: object) -> object:
 def _rebuilt(rebuild: object, _kind: object, args: object, *_state: object) -> object:
     """Make a tensor that had attributes of its own; they are forgotten."""
     if not isinstance(rebuild, Guard) or not isinstance(args, tuple):
-        raise Refused("PICKLE_SHAPE", "a tensor in an unknown form", REMEDY)
+        raise Refused("PICKLE_SHAPE", "A tensor in an unknown form", REMEDY)
     return rebuild(*args)
 
 

@@ -146,7 +146,7 @@ def _guess_scores(
         matrices = [m for m in matrices if not is_binary(entries[m])] or matrices
     if len(matrices) != 1:
         what = (
-            "no array of scores was found" if not matrices else f"scores may be {listed(matrices)}"
+            "No array of scores was found" if not matrices else f"Scores may be {listed(matrices)}"
         )
         keys = listed(list(entries))
         raise ambiguous(f"{what}; keys: {keys}", "name the scores with --scores-key")
@@ -255,7 +255,7 @@ def _scores_of(
     kinds = {c.name: c.kind for c in candidates if c.kind is not None}
     pair = set(kinds.values()) in ({LOGITS, ScoreKind.PROBABILITIES}, {LOGITS, ScoreKind.SIGMOID})
     if len(candidates) != 2 or not pair:
-        raise ambiguous(f"scores may be {listed(names)}", "name one with --scores-key")
+        raise ambiguous(f"Scores may be {listed(names)}", "name one with --scores-key")
     values = {name: contents.entries[name] for name in names}
     chosen = logits_of_two(kinds, values, {name: name for name in names})
     other = next(name for name in names if name != chosen)
@@ -286,7 +286,7 @@ def _labels_name(
         own = [item for s in others for item in by_split[s][Role.LABELS]]
     elif split is None and len(scored) > 1:
         raise ambiguous(
-            f"several arrays of scores and no split named for {scores}",
+            f"Several arrays of scores and no split named for {scores}",
             "name one with --scores-key, and its labels with --labels-key",
         )
     own = _fitting(contents, own, scores)
@@ -294,10 +294,10 @@ def _labels_name(
         return own[0].name
     if len(own) > 1:
         raise ambiguous(
-            f"labels may be {listed([o.name for o in own])}", "name one with --labels-key"
+            f"Labels may be {listed([o.name for o in own])}", "name one with --labels-key"
         )
     if len(scored) > 1:
-        what = f"no labels for the {split} part ({scores})"
+        what = f"No labels for the {split} part ({scores})"
         raise ambiguous(what, "name one part with --scores-key and --labels-key")
     return _guess_labels(contents, by_split, scores, guessed)
 
@@ -339,7 +339,7 @@ def _guess_labels(
         else:
             guessed.texts.append(f"labels from {like[0]}")
         return like[0]
-    what = "no labels were found" if not like else f"labels may be {listed(like)}"
+    what = "No labels were found" if not like else f"Labels may be {listed(like)}"
     raise ambiguous(f"{what}; keys: {listed(list(contents.entries))}", NO_LABELS)
 
 

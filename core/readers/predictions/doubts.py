@@ -156,7 +156,7 @@ def ask_one_hot(ready: JudgedSplit, options: ReadOptions) -> None:
     if named or not (ready.prepared.part.contents.table or abs(separately - 1.0) < ABOUT_ONE):
         return
     raise undecided(
-        "each row of labels holds one 1: one class out of several, or findings that happen alone",
+        "Each row of labels holds one 1: one class out of several, or findings that happen alone",
         ReadChoice("one class is true in each row (softmax)", {"answers": AnswersPerRow.ONE}),
         ReadChoice("any number of findings may be true (sigmoid)", {"answers": AnswersPerRow.MANY}),
     )
@@ -184,7 +184,7 @@ def mapping_question(ready: JudgedSplit) -> Question | None:
         return None
     first, second = labels.texts
     return undecided(
-        f"scores of {second} are lower where rows are labelled {second}",
+        f"Scores of {second} are lower where rows are labelled {second}",
         ReadChoice(
             f"{first}, then {second}: mostly wrong", {"classes": classes_text((first, second))}
         ),
@@ -205,7 +205,7 @@ def _permuted(ready: JudgedSplit) -> Question | None:
     names = _names_for(table, columns, texts)
     taken, better = classes_text(texts), classes_text(names)
     what = (
-        f"labels in the order of the columns are right in {100 * own.value:.0f} % of rows,"
+        f"Labels in the order of the columns are right in {100 * own.value:.0f} % of rows,"
         f" in another order in {100 * other.value:.0f} %"
     )
     return undecided(
@@ -267,7 +267,7 @@ def _renumbered(ready: JudgedSplit) -> Question | None:
         return None
     own, other, _, _ = rival
     what = (
-        f"answers and labels are the same in {100 * own.value:.0f} % of rows, and would be in"
+        f"Answers and labels are the same in {100 * own.value:.0f} % of rows, and would be in"
         f" {100 * other.value:.0f} % if classes were numbered or named alike"
     )
     location = ready.prepared.part.labels_name
@@ -356,7 +356,7 @@ def crossed_question(ready: JudgedSplit) -> Question | None:
     if best - own <= FAR + FAR:
         return None
     what = (
-        f"scores agree with other columns of labels (AUROC {best:.2f}) than their own ({own:.2f})"
+        f"Scores agree with other columns of labels (AUROC {best:.2f}) than their own ({own:.2f})"
     )
     remedy = "bring the columns of labels into the order of the scores"
     return Question(Refused("CLASSES", what, remedy, ready.prepared.part.labels_name), ())
@@ -385,7 +385,7 @@ def twice_question(ready: JudgedSplit) -> Question | None:
     name = prepared.part.scores_name
     surest = f"{100 * float(stated.confidence.max()):.0f} %"
     return undecided(
-        f"no row of {name} is surer than {surest}, as where softmax was taken twice",
+        f"No row of {name} is surer than {surest}, as where softmax was taken twice",
         ReadChoice("softmax taken twice", {"units": Units.SOFTMAX_TWICE}),
         ReadChoice("probabilities as given", {"scores": ScoreKind.PROBABILITIES}),
     )

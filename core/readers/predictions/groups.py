@@ -145,7 +145,7 @@ def _refuse_single(groups: Groups, weights: Weights) -> None:
     """Refuse rows of which only one group counts: nothing tells how far it may be off."""
     counted_rows = weights.of_row > 0.0
     if np.unique(groups.of_row[counted_rows]).size < 2:
-        what = f"every row with a {weights.name} above 0 is of one {groups.name}"
+        what = f"Every row with a {weights.name} above 0 is of one {groups.name}"
         raise Refused("GROUPS", what, "weigh rows of at least two groups, or choose no groups")
 
 

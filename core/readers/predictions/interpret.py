@@ -218,13 +218,13 @@ def _of_pairs(contents: Contents, options: ReadOptions) -> Contents:
     """Return the parts of a list of pairs, or its batches as one part, as the user says."""
     records = contents.table and contents.printed  # of JSON: each is a row, whatever it holds
     if contents.batches is None and options.pairs is not None:
-        what = "the file holds no list that could be batches as well as parts"
+        what = "The file holds no list that could be batches as well as parts"
         raise Refused("AMBIGUOUS_KEYS", what, "drop --pairs")
     if contents.batches is None or options.pairs is PairMeaning.PARTS or records:
         return contents
     if options.pairs is None:
         raise undecided(
-            f"a list of {_list_of(contents)}: batches of one part, or {_as_it_stands(contents)}",
+            f"A list of {_list_of(contents)}: batches of one part, or {_as_it_stands(contents)}",
             ReadChoice("batches, joined one after the other", {"pairs": PairMeaning.BATCHES}),
             ReadChoice(_as_it_stands(contents), {"pairs": PairMeaning.PARTS}),
         )
@@ -446,7 +446,7 @@ def _refuse_mixed(splits: dict[str, JudgedSplit]) -> None:
     """Parts of one file have one kind of scores, one task and the same classes."""
     kinds = sorted({str(ready.verdict.kind) for ready in splits.values()})
     if len(kinds) > 1:
-        what = f"the parts look like different kinds of scores: {', '.join(kinds)}"
+        what = f"The parts look like different kinds of scores: {', '.join(kinds)}"
         raise Refused("AMBIGUOUS_KEYS", what, "say what they are with --scores")
     first, *others = splits
     for other in others:
@@ -454,7 +454,7 @@ def _refuse_mixed(splits: dict[str, JudgedSplit]) -> None:
         structure = reference.task, reference.class_names
         if structure != (compared.task, compared.class_names):
             own, theirs = _described(reference), _described(compared)
-            what = f"the {first} part is {own}, the {other} part {theirs}"
+            what = f"The {first} part is {own}, the {other} part {theirs}"
             remedy = "give all parts the same classes, or name one with --scores-key, --labels-key"
             raise Refused("CLASSES", what, remedy, compared.prepared.part.scores_name)
 

@@ -377,7 +377,7 @@ def _unnamed_labels(
         if not part.class_names or counts_up(part.class_names):
             return numbers, []
         if other.headed and not counts_up(numbers):
-            what = f"columns of labels do not pair with those of scores by name: {listed(numbers)}"
+            what = f"Columns of labels do not pair with those of scores by name: {listed(numbers)}"
             remedy = "name them alike, or list them in the order of the scores with --labels-key"
             shown = listed(part.class_names)
             raise Refused("CLASSES", f"{what}; scores are {shown}", remedy, "label file")
@@ -385,7 +385,7 @@ def _unnamed_labels(
         return numbers, [Notice(NoticeCode.KEYS_GUESSED, f"{text}: {listed(part.class_names)}")]
     if len(numbers) == 1 and width >= 1:
         return numbers, [Notice(NoticeCode.KEYS_GUESSED, f"labels from {numbers[0]}")]
-    what = f"labels may be {listed(names)}" if names else "no column of labels was found"
+    what = f"Labels may be {listed(names)}" if names else "No column of labels was found"
     raise ambiguous(what, "name the column with --labels-key", "label file")
 
 
@@ -402,7 +402,7 @@ def _from_arrays(part: SplitArrays, other: Contents, options: ReadOptions) -> La
     )
     if len(choices) != 1 or choices[0] is None:
         names = listed(list(entries))
-        raise ambiguous(f"labels may be any of {names}", "name one with --labels-key", "label file")
+        raise ambiguous(f"Labels may be any of {names}", "name one with --labels-key", "label file")
     id_column = next(iter(ids), None)
     column = None if id_column is None else id_text(entries[id_column])
     return LabelList(labels=entries[choices[0]], name=choices[0], ids=column, id_column=id_column)

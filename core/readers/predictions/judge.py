@@ -67,7 +67,7 @@ class SettledSplit:
             separate = self.shape.multilabel or self.shape.columns == 1
             possible = kinds_in(self.units, separate=separate)
             if declared is not None and declared not in possible:
-                what = f"scores in these units ({self.units}) are no {declared}"
+                what = f"Scores in these units ({self.units}) are no {declared}"
                 remedy = "drop --units or --scores"
                 raise Refused("PROB_RANGE", what, remedy, self.part.scores_name)
             # A name that says logits speaks of something else, where these are none.
@@ -173,7 +173,7 @@ def _classes(part: SplitArrays, columns: int, options: ReadOptions) -> Classes:
 
 def _refuse_classes(options: ReadOptions, part: SplitArrays) -> None:
     if options.classes is not None:
-        what = "classes were named for columns, and the file holds one confidence a row"
+        what = "Classes were named for columns, and the file holds one confidence a row"
         remedy = "drop --classes, or give the scores of all classes"
         raise Refused("CLASSES", what, remedy, part.scores_name)
 
@@ -193,12 +193,12 @@ def _answers_chosen(labels: Labels, entry: Entry, options: ReadOptions) -> Label
     if options.answers is AnswersPerRow.MANY and labels.one_hot:
         return Labels(np.asarray(entry, dtype=np.int64))
     if options.answers is AnswersPerRow.ONE and labels.values.ndim == 2:
-        what = "rows of labels hold none or several classes, and one was said to be true"
+        what = "Rows of labels hold none or several classes, and one was said to be true"
         raise Refused("CLASSES", what, "say --answers many, or give one class for each row")
     if options.answers is AnswersPerRow.ONE:
         return replace(labels, one_hot=False)
     if options.answers is AnswersPerRow.MANY and labels.values.ndim == 1:
-        what = "any number of classes was said to be true, and each row has one label"
+        what = "Any number of classes was said to be true, and each row has one label"
         raise Refused("CLASSES", what, "give 0/1 labels for each column")
     return labels
 
@@ -216,7 +216,7 @@ def _refuse_undeclared(scores: npt.NDArray[np.floating], part: SplitArrays) -> N
         return
     chunks = list(row_chunks(len(scores), max(1, scores[0].size)))
     if all(_decided(scores[rows]) for rows in chunks) and scores.min() < scores.max():
-        what = f"every score is {scores.min():g} or 1: decisions, which state no confidence"
+        what = f"Every score is {scores.min():g} or 1: decisions, which state no confidence"
         choice = ReadChoice(
             "probabilities, all of them 0 or 1", {"scores": ScoreKind.PROBABILITIES}
         )
@@ -228,7 +228,7 @@ def _refuse_undeclared(scores: npt.NDArray[np.floating], part: SplitArrays) -> N
     falls = all(bool(np.all(np.diff(scores[rows], axis=1) <= 0)) for rows in chunks)
     rises = all(bool(np.all(np.diff(scores[rows], axis=1) >= 0)) for rows in chunks)
     if falls != rises:  # both where every column has the same score, which is told elsewhere
-        what = "the scores of every row are sorted, so columns are ranks and not classes"
+        what = "The scores of every row are sorted, so columns are ranks and not classes"
         remedy = "give all classes in one order that is the same for every row"
         kind = ScoreKind.LOGITS if scores.min() < 0 else ScoreKind.PROBABILITIES
         choice = ReadChoice(
@@ -315,19 +315,19 @@ def _one_hot_columns(labels: Entry) -> bool:
 def _check_shape(scores: Entry, options: ReadOptions, part: SplitArrays) -> None:
     location = part.scores_name
     if is_text(scores) or scores.dtype.kind == "b":
-        what = f"{'text' if is_text(scores) else 'truth values'} where scores were expected"
+        what = f"{'Text' if is_text(scores) else 'Truth values'} where scores were expected"
         raise Refused("DTYPE", what, "give logits or probabilities, not decisions", location)
     if scores.ndim not in (1, 2):
-        what = f"scores of shape {scores.shape}, expected (rows, classes)"
+        what = f"Scores of shape {scores.shape}, expected (rows, classes)"
         raise Refused("CLASSES", what, "give one row of scores for each sample", location)
     if scores.size == 0:
-        what = f"no scores: shape {scores.shape}"
+        what = f"No scores: shape {scores.shape}"
         raise Refused("EMPTY", what, "give at least one row of scores", location)
     undeclared = options.scores is None and options.units is None
     if scores.ndim == 2 and scores.shape[1] == 1 and undeclared:
         if part.kind is not ScoreKind.LOGITS and scores.min() >= 0 and scores.max() <= 1:
             return  # what a network with one output and a sigmoid gives
-        what = f"one column of scores (shape {scores.shape}), expected at least 2"
+        what = f"One column of scores (shape {scores.shape}), expected at least 2"
         remedy = "give all classes, or declare a binary score with --scores"
         choices = [ReadChoice("log-odds of class 1", {"scores": ScoreKind.LOGITS})]
         if scores.max() <= 0:
@@ -343,7 +343,7 @@ def _check_lengths(scores: Entry, labels: Int, part: SplitArrays) -> None:
         location = f"{part.scores_name} and {part.labels_name}"
         raise Refused("LENGTH_MISMATCH", what, "give one label for each row", location)
     if labels.ndim == 2 and labels.shape != scores.shape:
-        what = f"scores are {scores.shape} and labels {labels.shape}"
+        what = f"Scores are {scores.shape} and labels {labels.shape}"
         location = f"{part.scores_name} and {part.labels_name}"
         raise Refused("LENGTH_MISMATCH", what, "give one 0/1 label for each score", location)
 
@@ -383,7 +383,7 @@ def _named_answers(
     for column in cells:
         blank = next((i for i, cell in enumerate(column) if not cell), None)
         if blank is not None:
-            what = "an empty answer or label"
+            what = "An empty answer or label"
             raise Refused("LABEL_NOT_INTEGER", what, "fill in or remove the row", part.row(blank))
     spelled = {folded(cell): cell for column in cells[::-1] for cell in dict.fromkeys(column)}
     keys = aligned(*cells)
@@ -398,7 +398,7 @@ def _refuse_strangers(cells: Sequence[list[str]], part: SplitArrays) -> None:
     """Refuse answers and labels that share no name: they would all count as wrong."""
     answers, labels = (set(column) for column in cells)
     if len(cells[0]) >= MANY_ROWS and not answers & labels:
-        what = f"answers ({listed(sorted(answers))}) and labels ({listed(sorted(labels))})"
+        what = f"Answers ({listed(sorted(answers))}) and labels ({listed(sorted(labels))})"
         remedy = "write both alike"
         raise Refused("CLASSES", f"{what} have no name in common", remedy, part.labels_name)
 

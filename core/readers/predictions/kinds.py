@@ -88,7 +88,7 @@ def decide(
         )
     if hint is LOGITS and shape.log_of_one and survey.high <= 0.0:
         raise undecided(
-            f"no value of {name} is above 0: logarithms of one probability, or log-odds",
+            f"No value of {name} is above 0: logarithms of one probability, or log-odds",
             ReadChoice("natural logarithms of the probability", {"units": Units.LN}),
             ReadChoice("log-odds", {"scores": LOGITS}),
         )
@@ -133,7 +133,7 @@ def _shares(survey: Survey, shape: KindEvidence, name: str) -> Question:
     if survey.percent:
         choices.append(ReadChoice("percent", {"units": Units.PERCENT}))
     choices.append(ReadChoice("shares of their sum", {"units": Units.SUM}))
-    what = f"every row of {name} sums to about {survey.high_sum:.5g}, none below 0"
+    what = f"Every row of {name} sums to about {survey.high_sum:.5g}, none below 0"
     logits = ReadChoice("logits", {"scores": LOGITS})
     return undecided(f"{what}: counts or shares rather than logits", *choices, logits)
 
@@ -143,7 +143,7 @@ def _outside(survey: Survey, shape: KindEvidence, name: str) -> KindVerdict:
     reason = f"values lie outside 0 to 1 ({survey.low:.4g} to {survey.high:.4g})"
     as_logits = ReadChoice("logits", {"scores": LOGITS})
     if survey.low < 0:
-        what = f"nothing but their range says that {name} are logits"
+        what = f"Nothing but their range says that {name} are logits"
         return KindVerdict(kind=LOGITS, reason=reason, guesses=(Guess(what, (as_logits,)),))
     others = []
     if shape.bytes:
@@ -153,7 +153,7 @@ def _outside(survey: Survey, shape: KindEvidence, name: str) -> KindVerdict:
     if (separate or summed) and GRADES < survey.high <= 100.0 + 100.0 * survey.tolerance:
         others.append(ReadChoice("percent", {"units": Units.PERCENT}))
     if others or shape.columns == 1:
-        what = f"values of {name} run from {survey.low:.4g} to {survey.high:.4g}, none below 0"
+        what = f"Values in {name} run from {survey.low:.4g} to {survey.high:.4g}, none below 0"
         raise undecided(f"{what}: nothing says what they count", *others, as_logits)
     text = f"read as logits: {reason}, none below 0"
     guess = Guess(f"nothing says that {name} are logits", (as_logits,))
@@ -210,7 +210,7 @@ def _per_label(kind: ScoreKind, reason: str, survey: Survey, shape: KindEvidence
     if survey.high > 1.0:
         raise _range(survey.high, survey.high_at, "")
     if kind is SIGMOID and shape.columns > 1 and not (shape.multilabel or shape.one_hot):
-        what = "sigmoid scores need a 0/1 label for each column, and each row has one label"
+        what = "Sigmoid scores need a 0/1 label for each column, and each row has one label"
         raise Refused("CLASSES", what, "give 0/1 labels for each column, or choose another kind")
     return KindVerdict(kind=SIGMOID if shape.multilabel or shape.one_hot else kind, reason=reason)
 
@@ -234,10 +234,10 @@ def _confidence(
     declared: ScoreKind | None, survey: Survey, shape: KindEvidence, name: str
 ) -> KindVerdict:
     if not shape.top_label:
-        what = "confidences need the answer given beside them"
+        what = "Confidences need the answer given beside them"
         raise Refused("AMBIGUOUS_KEYS", what, "add a column with the predicted class", name)
     if declared not in (None, CONFIDENCE):
-        what = f"a list of confidences was declared as {declared}"
+        what = f"A list of confidences was declared as {declared}"
         raise Refused("CLASSES", what, "give scores for every class, or --scores confidence", name)
     if not shape.unlabelled and not (survey.low >= 0 and survey.high <= 1):
         if _like_percent(survey):
@@ -256,19 +256,19 @@ def _like_percent(survey: Survey) -> bool:
 
 def _percent(survey: Survey) -> Refused:
     sums = f"; rows sum to about {survey.high_sum:.5g}" if survey.percent else ""
-    what = f"values up to {survey.high:.5g} look like percent{sums}, expected 0 to 1"
+    what = f"Values up to {survey.high:.5g} look like percent{sums}, expected 0 to 1"
     remedy = "divide by 100, or say --units percent"
     refusal = Refused("PROB_RANGE", what, remedy, survey.high_at)
     return Question(refusal, (ReadChoice("percent", {"units": Units.PERCENT}),))
 
 
 def _range(value: float, location: str, more: str) -> Refused:
-    what = f"probability {value:.9g} outside 0 to 1{more}"
+    what = f"Probability {value:.9g} outside 0 to 1{more}"
     remedy = "find out how it arose, or say --scores logits if that is what they are"
     return Refused("PROB_RANGE", what, remedy, location)
 
 
 def _sum(survey: Survey, why: str) -> Refused:
     low, high = survey.low_sum, survey.high_sum
-    what = f"values lie in 0 to 1 but rows sum to {low:.6g} .. {high:.6g}, {why}"
+    what = f"Values lie in 0 to 1 but rows sum to {low:.6g} .. {high:.6g}, {why}"
     return Refused("PROB_SUM", what, TOLD, survey.worst_row)

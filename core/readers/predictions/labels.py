@@ -104,7 +104,7 @@ def read_labels(entry: Entry, classes: Classes, row_name: RowName) -> Labels:
             return _named(flat, classes, row_name)
         return _numbered(_whole(flat, row_name), classes, row_name)
     if flat.ndim != 2 or is_text(flat):
-        what = f"labels of shape {entry.shape}"
+        what = f"Labels of shape {entry.shape}"
         raise Refused("LABEL_NOT_INTEGER", what, "give one label, or one row of 0/1, for each row")
     return _matrix(flat, classes.columns, row_name)
 
@@ -116,11 +116,11 @@ def _whole(flat: Entry, row_name: RowName) -> Int:
         if bad.any():
             row = int(np.flatnonzero(bad)[0])
             shown = "NaN" if np.isnan(numbers[row]) else f"{numbers[row]:g}"
-            what = f"label {shown} is not a whole number"
+            what = f"Label {shown} is not a whole number"
             raise Refused("LABEL_NOT_INTEGER", what, "give class numbers from 0", row_name(row))
     if flat.dtype == np.uint64 and flat.size and int(flat.max()) >= 2**63:
         row = int(np.flatnonzero(flat >= np.uint64(2**63))[0])  # as int64 it would turn negative
-        what = f"label {flat[row]} is beyond every number of classes"
+        what = f"Label {flat[row]} is beyond every number of classes"
         raise Refused("LABEL_RANGE", what, "number the classes from 0", row_name(row))
     return flat.astype(np.int64)
 
@@ -160,7 +160,7 @@ def _numbered(values: Int, classes: Classes, row_name: RowName) -> Labels:
 
 def _outside(values: Int, numbers: list[int], names: tuple[str, ...], row_name: RowName) -> Refused:
     row = int(np.flatnonzero(~np.isin(values, numbers))[0])
-    what = f"label {values[row]} is none of the classes that were given ({listed(names)})"
+    what = f"Label {values[row]} is none of the classes that were given ({listed(names)})"
     return Refused("LABEL_RANGE", what, "give every class its name", row_name(row))
 
 
@@ -199,7 +199,7 @@ def _check_range(values: Int, n_classes: int, row_name: RowName) -> None:
         return
     row = int(np.flatnonzero((values < 0) | (values >= n_classes))[0])
     expected = f"0..{n_classes - 1}"
-    what = f"label {values[row]} where {expected} was expected (found {low}..{high})"
+    what = f"Label {values[row]} where {expected} was expected (found {low}..{high})"
     remedy = "number the classes from 0, in the order of the columns"
     distinct = tuple(str(value) for value in np.unique(values).tolist())
     names = classes_text(distinct)
@@ -238,11 +238,11 @@ def _matrix(entry: Entry, n_columns: int, row_name: RowName) -> Labels:
     soft = np.isfinite(numbers).all() and np.allclose(numbers.sum(axis=1), 1.0, atol=1e-3)
     if (soft and numbers.min() >= 0) or (0 < value < 1):
         remedy = "give the class each row belongs to, for example the largest"
-        raise Refused("LABEL_SOFT", f"soft labels ({value:g}) are not supported", remedy, location)
+        raise Refused("LABEL_SOFT", f"Soft labels ({value:g}) are not supported", remedy, location)
     if not np.isfinite(value) or value != np.floor(value):
-        what = f"label {value:g} is not 0 or 1"
+        what = f"Label {value:g} is not 0 or 1"
         raise Refused("LABEL_NOT_INTEGER", what, "give 0 or 1 for each label", location)
-    what = f"label {value:g} where 0 or 1 was expected"
+    what = f"Label {value:g} where 0 or 1 was expected"
     raise Refused("LABEL_RANGE", what, "decide uncertain labels (-1) before the audit", location)
 
 
@@ -252,7 +252,7 @@ def _named(flat: Entry, classes: Classes, row_name: RowName) -> Labels:
     blank = next((i for i, cell in enumerate(cells) if not cell), None)
     if blank is not None:
         raise Refused(
-            "LABEL_NOT_INTEGER", "an empty label", "fill in or remove the row", row_name(blank)
+            "LABEL_NOT_INTEGER", "An empty label", "fill in or remove the row", row_name(blank)
         )
     names, distinct = classes.names, sorted(set(cells))
     for key in (str, str.casefold, folded):
@@ -268,7 +268,7 @@ def _named(flat: Entry, classes: Classes, row_name: RowName) -> Labels:
         return _numbered(np.array([int(c) for c in cells], dtype=np.int64), classes, row_name)
     numeric = next((i for i, cell in enumerate(cells) if _is_float(cell)), None)
     if numeric is not None and all(_is_float(c) for c in distinct):
-        what = f"label {cells[numeric]!r} is not a whole number"
+        what = f"Label {cells[numeric]!r} is not a whole number"
         raise Refused("LABEL_NOT_INTEGER", what, "give class numbers from 0", row_name(numeric))
     if names and (classes.declared or not counts_up(names)):
         raise _unknown(cells, names, row_name)
@@ -284,9 +284,9 @@ def _unknown(cells: list[str], names: tuple[str, ...], row_name: RowName) -> Ref
     at = {folded(name) for name in names}
     row = next((i for i, cell in enumerate(cells) if folded(cell) not in at), 0)
     if any(folded(cell) in at for cell in cells):
-        what = f"label {cells[row][:60]!r} is none of the columns ({listed(names)})"
+        what = f"Label {cells[row][:60]!r} is none of the columns ({listed(names)})"
     else:
-        what = f"labels ({listed(sorted(set(cells)))}) are none of the columns ({listed(names)})"
+        what = f"Labels ({listed(sorted(set(cells)))}) are none of the columns ({listed(names)})"
     return Refused("LABEL_RANGE", what, "name columns and labels alike", row_name(row))
 
 
@@ -323,7 +323,7 @@ def _two_named(cells: list[str], distinct: list[str], classes: Classes) -> Label
         return Labels(np.asarray(turned, np.int64), False, names, texts=ordered, notices=notices)
     first, second = distinct
     raise undecided(
-        f"the scores are of one class, and nothing says whether of {first} or {second}",
+        f"The scores are of one class, and nothing says whether of {first} or {second}",
         ReadChoice(f"scores of {second}", {"classes": classes_text((first, second))}),
         ReadChoice(f"scores of {first}", {"classes": classes_text((second, first))}),
     )

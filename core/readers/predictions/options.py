@@ -131,12 +131,12 @@ class ReadOptions:
         first, dots, last = self.classes.partition("..")
         if dots and _is_number(first) and _is_number(last):
             if not 0 < int(last) - int(first) < MAX_RANGE:
-                what = f"classes is {self.classes!r}"
+                what = f"Classes is {self.classes!r}"
                 raise UsageError("SETTING", what, f"name 2 to {MAX_RANGE} classes")
             return tuple(str(k) for k in range(int(first), int(last) + 1))
         names = tuple(split_names(self.classes))
         if len(set(names)) < len(names) or len(names) < 2 or not all(names):
-            what = f"classes is {self.classes[:60]!r}"
+            what = f"Classes is {self.classes[:60]!r}"
             raise UsageError("SETTING", what, "give every class a name of its own")
         return names
 

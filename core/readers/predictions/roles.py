@@ -124,7 +124,7 @@ def refuse_bin_history(names: Iterable[str]) -> None:
         BIN_HISTORY.
     """
     if {"epoch", "bin", "gamma"} <= {name.strip().casefold() for name in names}:
-        what = "a history of bins (columns epoch, bin, gamma), not predictions"
+        what = "A history of bins (columns epoch, bin, gamma), not predictions"
         raise Refused("BIN_HISTORY", what, "keep it with python -m core runs import FILE")
 
 

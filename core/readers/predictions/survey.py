@@ -153,7 +153,7 @@ def _check_finite(
     if empty.size:
         location = row_name(start + int(empty[0]))
         raise Refused(
-            "NONFINITE", "a row holds -infinity only", "give each row one finite score", location
+            "NONFINITE", "A row holds -infinity only", "give each row one finite score", location
         )
 
 

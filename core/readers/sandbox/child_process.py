@@ -186,9 +186,9 @@ def _wait(
 ) -> None:
     while not _exited(child):
         if cancel is not None and cancel.is_set():
-            raise Refused("CANCELLED", "reading was cancelled", "start it again when you like")
+            raise Refused("CANCELLED", "Reading was cancelled", "start it again when you like")
         if time.monotonic() > deadline:
-            what = f"reading took longer than {timeout_s:g} seconds"
+            what = f"Reading took longer than {timeout_s:g} seconds"
             raise Refused("LIMIT_TIME", what, AGAIN)
         time.sleep(POLL_S)
 
@@ -214,20 +214,20 @@ def _judge_exit(code: int, folder: Path) -> None:
     if code == 0 and (folder / RESULT).exists():
         return
     if code == -getattr(signal, "SIGXCPU", 0):
-        raise Refused("LIMIT_TIME", "reading took too much processor time", AGAIN)
+        raise Refused("LIMIT_TIME", "Reading took too much processor time", AGAIN)
     if code == OUT_OF_MEMORY:
         raise Refused(
-            "LIMIT_MEMORY", "reading needs more memory than the file's size allows", AGAIN
+            "LIMIT_MEMORY", "Reading needs more memory than the file's size allows", AGAIN
         )
     if code == NO_ROOM:
         raise _no_room("there is no room in it")
     log.error("reading child ended with %d: %s", code, last_line(folder))
     died = f"signal {-code}" if code < 0 else f"code {code}"
-    raise LostWorker("LOST_WORKER", f"the reading process ended with {died}", "read the file again")
+    raise LostWorker("LOST_WORKER", f"The reading process ended with {died}", "read the file again")
 
 
 def _no_room(why: str) -> Refused:
-    what = f"the result of reading goes through the temporary folder, and {why}"
+    what = f"The result of reading goes through the temporary folder, and {why}"
     return Refused("QUOTA", what, "free space there, or set TMPDIR to another folder")
 
 

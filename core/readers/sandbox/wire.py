@@ -288,7 +288,7 @@ def _arriving() -> Iterator[None]:
         OverflowError,
     ) as error:
         raise LostWorker(
-            "LOST_WORKER", "the reading process left no valid result", "read the file again"
+            "LOST_WORKER", "The reading process left no valid result", "read the file again"
         ) from error
 
 

@@ -79,7 +79,7 @@ def read_boxes_file(source: FileBytes) -> BoxList:
     names = {_folded(name): name for name in table.columns}
     missing = [name for name in WANTED if name not in names]
     if missing:
-        what = f"no column {missing[0]}; columns: {listed(list(table.columns))}"
+        what = f"No column {missing[0]}; columns: {listed(list(table.columns))}"
         raise Refused("BOX_COLUMNS", what, LAYOUT)
     if len(table.ids) > MAX_BOXES:
         what = f"{len(table.ids):,} boxes, at most {MAX_BOXES:,} are read"
@@ -113,15 +113,15 @@ def _box(table: TextColumns, names: dict[str, str], row: int) -> Box:
         _number(cell(name), name, location) if name in names else SIDE for name in SIZES
     )
     if not (0 < width <= MAX_SIDE and 0 < height <= MAX_SIDE):
-        raise _outside(f"a film of {width:g} x {height:g} pixels", location)
+        raise _outside(f"A film of {width:g} x {height:g} pixels", location)
     if w <= 0 or h <= 0:
-        raise _outside(f"a box of {w:g} x {h:g} pixels", location)
+        raise _outside(f"A box of {w:g} x {h:g} pixels", location)
     across, down = SLACK * width, SLACK * height
     if x < -across or y < -down or x + w > width + across or y + h > height + down:
-        what = f"a box from {x:g}, {y:g} to {x + w:g}, {y + h:g} on {width:g} x {height:g} pixels"
+        what = f"A box from {x:g}, {y:g} to {x + w:g}, {y + h:g} on {width:g} x {height:g} pixels"
         raise _outside(what, location)
     if not cell("image") or not cell("finding"):
-        raise Refused("BOX_RANGE", "a box without a film or a finding", LAYOUT, location)
+        raise Refused("BOX_RANGE", "A box without a film or a finding", LAYOUT, location)
     return Box(
         image=cell("image"),
         finding=finding_name(cell("finding")),
@@ -136,7 +136,7 @@ def _box(table: TextColumns, names: dict[str, str], row: int) -> Box:
 
 def _number(cell: str, name: str, location: str) -> float:
     if not (cell.isascii() and is_number(cell)) or not math.isfinite(float(cell)):
-        what = f"no number in column {name}"  # the cell may be anything, also a name
+        what = f"No number in column {name}"  # the cell may be anything, also a name
         raise Refused("BOX_RANGE", what, LAYOUT, location)
     return float(cell)
 

@@ -72,7 +72,7 @@ def read_columns_file(source: FileBytes) -> TextColumns:
         raise Refused("FORMAT_UNKNOWN", f"{form}, where a text table was expected", GIVE)
     contents = read_csv(source, history=True, text=True)
     if not contents.headed:
-        raise Refused("CSV_HEADER", "no header line: the first line holds numbers", GIVE)
+        raise Refused("CSV_HEADER", "No header line: the first line holds numbers", GIVE)
     cells = sum(column.size for column in contents.entries.values())
     if cells > MAX_CELLS:
         what = f"{cells:,} cells, at most {MAX_CELLS:,} are read"
@@ -119,7 +119,7 @@ def match(
             name for name, key in zip(row_ids, best.cut_ids, strict=True) if key not in known
         ]
         what = f"{len(missing):,} of {n_rows:,} rows are not in column {best.name!r}"
-        what = what if best.n_matched else f"none of {n_rows:,} rows is named in any column"
+        what = what if best.n_matched else f"None of {n_rows:,} rows is named in any column"
         remedy = "add these rows, or say that both files have the same order"
         raise Refused("LENGTH_MISMATCH", f"{what}: {listed(missing)}", remedy)
     return _by_name(table, best)

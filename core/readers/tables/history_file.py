@@ -59,13 +59,13 @@ def read_history(source: FileBytes) -> HistoryFile:
         read_table = read_csv if form is FileFormat.CSV else read_parquet
         columns, notices = _from_table(read_table(source, history=True))
     else:
-        what = f"the content is {form}, a history of bins is CSV, JSON or Parquet"
+        what = f"The content is {form}, a history of bins is CSV, JSON or Parquet"
         raise Refused("FORMAT_UNKNOWN", what, "unpack it, or save it as one of these")
     return _history(columns, notices)
 
 
 def _too_large(what: str) -> Refused:
-    return Refused("TABLE_SIZE", f"a history of {what} are read", "leave out epochs")
+    return Refused("TABLE_SIZE", f"A history of {what} are read", "leave out epochs")
 
 
 def _from_table(contents: Contents) -> tuple[Columns, list[Notice]]:
@@ -87,7 +87,7 @@ def _from_json(source: FileBytes) -> tuple[Columns, list[Notice]]:
     known, name_notices = _known(table)
     if len({len(table[key]) for key in known.values()}) > 1:
         lengths = ", ".join(f"{name} {len(table[key])}" for name, key in known.items())
-        raise Refused("LENGTH_MISMATCH", f"columns differ in length: {lengths}", LAYOUT)
+        raise Refused("LENGTH_MISMATCH", f"Columns differ in length: {lengths}", LAYOUT)
     columns = {name: _plain_numbers(name, table[key]) for name, key in known.items()}
     return columns, [*notices, *name_notices]
 
@@ -98,13 +98,13 @@ def _known(names: Iterable[str]) -> tuple[dict[str, str], list[Notice]]:
     for name in names:
         folded_name = name.strip().casefold()
         if folded_name in folded:
-            what = f"two columns are called {folded_name[:60]!r}"
+            what = f"Two columns are called {folded_name[:60]!r}"
             raise Refused("CSV_HEADER", what, "give every column its own name")
         folded[folded_name] = name
     missing = [name for name in COLUMNS if name not in folded and name not in OPTIONAL]
     if missing:
         column_names = listed(list(folded.values())) or "none"
-        raise Refused("HISTORY_COLUMNS", f"no column {missing[0]}; columns: {column_names}", LAYOUT)
+        raise Refused("HISTORY_COLUMNS", f"No column {missing[0]}; columns: {column_names}", LAYOUT)
     aside = [own for name, own in folded.items() if name not in COLUMNS]
     notices = [Notice(NoticeCode.KEYS_GUESSED, f"not used: {listed(aside)}")] if aside else []
     return {name: folded[name] for name in COLUMNS if name in folded}, notices
@@ -137,7 +137,7 @@ def _plain_numbers(name: str, column: list[object]) -> Float:
     try:
         return np.array(column, np.float64)
     except OverflowError as error:
-        raise Refused("DTYPE", f"a number in {name} beyond 64 bits", LAYOUT) from error
+        raise Refused("DTYPE", f"A number in {name} beyond 64 bits", LAYOUT) from error
 
 
 def _no_number(name: str, cell: str, location: str) -> Refused:
@@ -177,7 +177,7 @@ def _check_whole(name: str, column: Float) -> None:
     lost = np.isnan(column)
     if lost.any():
         row = int(np.flatnonzero(lost)[0])
-        raise Refused("NONFINITE", f"a missing value in column {name}", LAYOUT, f"row {row}")
+        raise Refused("NONFINITE", f"A missing value in column {name}", LAYOUT, f"row {row}")
     broken = (np.abs(column) > MAX_WHOLE) | (column != np.floor(column))
     if broken.any():
         row = int(np.flatnonzero(broken)[0])

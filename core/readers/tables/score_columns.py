@@ -38,7 +38,7 @@ def pick_scores(columns: Mapping[str, Entry], classes: set[str]) -> tuple[list[s
         if counted == [family] or _rest_differs(columns, family, rest):
             return family, True
     if families:
-        what = f"scores may be {listed(families[0])}, or all of {listed(names)}"
+        what = f"Scores may be {listed(families[0])}, or all of {listed(names)}"
         raise ambiguous(what, REMEDY)
     if not any(is_text(e) or not np.isfinite(e).all() for e in columns.values()):
         _refuse_odd(columns)

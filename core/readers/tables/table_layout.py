@@ -74,7 +74,7 @@ def _refuse_model_table(columns: TableColumns) -> None:
     if {name.lower() for name in columns.entries} >= MODEL_TABLE:
         raise Refused(
             "FORMAT_UNKNOWN",
-            "one row for each model (model, top1, top5): results, not predictions",
+            "One row for each model (model, top1, top5): results, not predictions",
             "give the per-image predictions of one model, with a label for each row",
         )
 

@@ -161,7 +161,7 @@ def ask_parts(columns: TableColumns) -> None:
     parts = [split for split in scored if split in labels]
     if len(parts) > 1 and columns.options.scores_key is None:
         raise undecided(
-            f"columns hold several parts: {listed(parts)}",
+            f"Columns hold several parts: {listed(parts)}",
             *(
                 ReadChoice(
                     f"the {split} part",
@@ -210,11 +210,11 @@ def find_labels(columns: TableColumns) -> None:
         edges = [n for n in (numbers[-1], numbers[0]) if n in whole]
         candidates = edges[:1] if len(whole) == 1 or numbers[-1] in whole else candidates
     if len(candidates) != 1:
-        what = "no column of labels was found"
+        what = "No column of labels was found"
         if columns.of(Role.PREDICTED):
             what += f" ({columns.of(Role.PREDICTED)[0]} is the model's answer, not the truth)"
         if candidates:
-            what = f"labels may be {listed(candidates)}"
+            what = f"Labels may be {listed(candidates)}"
         raise ambiguous(f"{what}; columns: {listed(list(columns.entries))}", NO_LABELS)
     columns.set_role(candidates, Role.LABELS)
     columns.notices.append(Notice(NoticeCode.KEYS_GUESSED, f"labels from {candidates[0]}"))

@@ -126,7 +126,7 @@ def scored_part(columns: TableColumns, base: SplitArrays, labels: list[str]) -> 
     if not scores:
         names = listed(list(columns.entries))
         raise ambiguous(
-            f"no column of scores was found; columns: {names}", "name them with --scores-key"
+            f"No column of scores was found; columns: {names}", "name them with --scores-key"
         )
     for name in scores:
         refuse_text(name, columns.entries[name], columns.contents)
@@ -199,7 +199,7 @@ def _of_one_form(columns: TableColumns, scores: list[str]) -> list[str]:
     pair = by_kind.keys() in ({LOGITS, ScoreKind.PROBABILITIES}, {LOGITS, ScoreKind.SIGMOID})
     if not pair:
         remedy = "name a prefix with --scores-key"
-        raise ambiguous(f"columns of several kinds: {listed(scores)}", remedy)
+        raise ambiguous(f"Columns of several kinds: {listed(scores)}", remedy)
     groups = {listed(group): (kind, group) for kind, group in by_kind.items() if kind is not None}
     chosen = logits_of_two(
         {name: kind for name, (kind, _) in groups.items()},
@@ -262,7 +262,7 @@ def _ask_models(columns: TableColumns, scores: list[str]) -> None:
     keys = {name: key_of(group, list(columns.entries)) for name, group in groups.items()}
     _refuse_many(list(groups))
     raise undecided(
-        f"the columns look like those of {len(groups)} models: {listed(list(groups))}",
+        f"The columns look like those of {len(groups)} models: {listed(list(groups))}",
         *(ReadChoice(f"scores of {name}", {"scores_key": keys[name]}) for name in groups),
     )
 
@@ -270,7 +270,7 @@ def _ask_models(columns: TableColumns, scores: list[str]) -> None:
 def _refuse_many(models: list[str]) -> None:
     """Refuse to show more readings than anybody compares."""
     if len(models) > MOST_CANDIDATES:
-        what = f"the columns look like those of {len(models)} models: {listed(models)}"
+        what = f"The columns look like those of {len(models)} models: {listed(models)}"
         raise ambiguous(what, "name the columns of one with --scores-key")
 
 
@@ -285,7 +285,7 @@ def _ask_binary_models(columns: TableColumns, scores: list[str], labels: list[st
         return
     _refuse_many(scores)
     raise undecided(
-        f"labels have two classes, and {listed(scores)} do not sum to one: one model each",
+        f"Labels have two classes, and {listed(scores)} do not sum to one: one model each",
         *(ReadChoice(f"scores of {name}", {"scores_key": name}) for name in scores),
     )
 
@@ -377,6 +377,6 @@ def match_labels(
         choice = ReadChoice("labels in the order of the scores", {"labels_key": join_names(labels)})
         what = f"{listed(labels)} only count, and scores are named {listed(classes)}"
         raise undecided(what, choice)
-    what = f"columns of labels do not pair with those of scores by name: {listed(strange)}"
+    what = f"Columns of labels do not pair with those of scores by name: {listed(strange)}"
     remedy = "name them alike, or list them in the order of the scores with --labels-key"
     raise Refused("CLASSES", f"{what}; scores are {listed(scores)}", remedy)

@@ -88,7 +88,7 @@ def read_weights_file(source: FileBytes) -> StoredWeights:
         it. Any other code of torch files, archives and safetensors.
     """
     if bytes(source.data[TAR]) == b"ustar":
-        raise Refused("FORMAT_UNKNOWN", "a tar archive, as torch 0.1 wrote", CONVERT)
+        raise Refused("FORMAT_UNKNOWN", "A tar archive, as torch 0.1 wrote", CONVERT)
     model = model_of(bytes(source.data[:HEAD]))
     if model:
         raise _foreign(model)
@@ -102,7 +102,7 @@ def read_weights_file(source: FileBytes) -> StoredWeights:
             return _of_torch("torch-legacy", open_legacy(source), source.size)
     except Refused as refusal:
         raise _converted(refusal) from refusal
-    raise Refused("STATE_DICT", f"no weights of a network, but a {form} file", PREDICTIONS)
+    raise Refused("STATE_DICT", f"No weights of a network, but a {form} file", PREDICTIONS)
 
 
 def _opened(source: FileBytes) -> SavedTensors:
@@ -111,7 +111,7 @@ def _opened(source: FileBytes) -> SavedTensors:
     if model:
         raise _foreign(model)
     if not is_torch(archive.names):
-        raise Refused("STATE_DICT", "an archive that torch.save did not write", PREDICTIONS)
+        raise Refused("STATE_DICT", "An archive that torch.save did not write", PREDICTIONS)
     return open_torch(archive)
 
 
@@ -123,7 +123,7 @@ def _converted(refusal: Refused) -> Refused:
     """Return a refusal of a pickle or program with what helps a file of weights."""
     if refusal.code == RefusalCode.PICKLE_GLOBAL:
         what = (
-            f"the file asks for {refusal.location}: a whole network or another object of Python, "
+            f"The file asks for {refusal.location}: a whole network or another object of Python, "
             "which is code, beside or instead of plain weights"
         )
         return Refused(refusal.code, what, CONVERT, refusal.location)
@@ -229,14 +229,14 @@ def _filed(groups: list[StoredGroup]) -> tuple[StoredGroup, ...]:
 
 def _no_weights(names: list[str]) -> Refused:
     detail = f" ({len(names)} tensors, first {names[0][:60]!a})" if names else ""
-    return Refused("STATE_DICT", f"no weights of a network were found{detail}", PREDICTIONS)
+    return Refused("STATE_DICT", f"No weights of a network were found{detail}", PREDICTIONS)
 
 
 def _check_names(names: list[str]) -> None:
     for name in names:
         surrogates = any("\ud800" <= letter <= "\udfff" for letter in name)
         if len(name) > MAX_NAME or HARMFUL.search(name) or surrogates:
-            what = f"the name {ascii(name)[:60]} of a tensor cannot be shown"
+            what = f"The name {ascii(name)[:60]} of a tensor cannot be shown"
             raise Refused("PICKLE_SHAPE", what, CONVERT)
 
 
@@ -254,7 +254,7 @@ def _check_count(names: list[str]) -> None:
 def _check_size(tensors: list[Tensor], size: int) -> None:
     n_bytes = sum(math.prod(tensor.shape) * tensor.storage.dtype.itemsize for tensor in tensors)
     if n_bytes > SHARED * size + SLACK:
-        what = f"tensors of {n_bytes} bytes together in a file of {size}"
+        what = f"Tensors of {n_bytes} bytes together in a file of {size}"
         remedy = "save one state alone, with .clone() of each tensor"
         raise Refused("TENSOR_SIZE", what, remedy)
 

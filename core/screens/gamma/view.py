@@ -145,7 +145,7 @@ def _plain_caption(dynamics: GammaDynamics, at: int) -> str:
     grid = dynamics.grid
     return (
         f"checked on {count(int(grid.count[at].sum()))} answers to pictures it does not train on, "
-        f"{grid.n_bins} groups of equal size, from unsure to sure, formed anew every round"
+        f"{grid.n_bins} groups of equal size, from unsure to sure, formed again every round"
     )
 
 

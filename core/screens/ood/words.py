@@ -179,8 +179,8 @@ def worth_words(judged: ScoreSeparation) -> str:
 def alike_words(judged: ScoreSeparation) -> str:
     """Return in plain words what pictures that belong together tell; empty where none do."""
     texts = [
-        f"The {rows} ones come in {count(groups.n)} groups ({groups.column}) and tell as much as "
-        f"about {count(round(groups.effective_n))} unrelated ones."
+        f"The {rows} ones come in {count(groups.n)} groups ({groups.column}) and count for as much "
+        f"as about {count(round(groups.effective_n))} unrelated ones."
         for rows, groups in zip(("ordinary", "unfamiliar"), judged.groups, strict=True)
         if groups is not None
     ]

@@ -284,8 +284,8 @@ def _limits(audit: Audit) -> Advice:
     groups, alike = audit.main.groups, ""
     if groups is not None:
         alike = (
-            f" They come in {count(groups.n)} groups ({groups.column}) and tell as much as about "
-            f"{count(round(groups.effective_n))} unrelated ones."
+            f" They come in {count(groups.n)} groups ({groups.column}) and count for as much "
+            f"as about {count(round(groups.effective_n))} unrelated ones."
         )
     return Advice(
         "What this does not say",

@@ -338,7 +338,7 @@ def _belonging(source: ClinicSource, outcomes: Outcomes) -> tuple[str, ...]:
         return ()
     summary = summary_of("", Ranked.of(outcomes))
     return (
-        f"These are {source.counted}, which tell as much as about "
+        f"These are {source.counted}, which count for as much as about "
         f"{count(round(summary.effective_n))} unrelated ones.",
     )
 

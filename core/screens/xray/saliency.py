@@ -63,7 +63,7 @@ MORE: Final = (
     ),
     (
         "What helps",
-        "The sanity check below: a map that does not change when the weights are drawn anew says "
+        "The sanity check below: a map that does not change when the weights are randomised says "
         "nothing of what was learnt (Adebayo et al. 2018).",
     ),
 )

@@ -26,7 +26,7 @@ OTHER: Final = 0.5  # and below which as another one
 MODEL, SHUFFLED, CENTRE, LUNGS = "model", "shuffled", "centre", "lungs"
 KINDS: Final = {
     MODEL: "The model",
-    SHUFFLED: "Weights drawn anew",
+    SHUFFLED: "Randomised weights",
     CENTRE: "Always the centre",
     LUNGS: "Anywhere in the lungs",  # a point uniform over each film's own lungs
 }
@@ -38,7 +38,7 @@ SHOWN: Final = (
 FEWEST: Final = 20  # films below which no comparison is made in words
 MOST_SHOWN: Final = 8  # stages whose maps are drawn
 STAGE_COLUMNS: Final = (
-    Column("stage", "drawn anew down to"),
+    Column("stage", "randomised down to"),
     Column("ssim", "similarity with the trained map", "number"),
 )
 POINT_COLUMNS: Final = (
@@ -86,7 +86,7 @@ class Sanity:
     def text(self) -> str:
         """What came out, in words."""
         last = self.similarity[-1]
-        moved = f"With all weights drawn anew its similarity to the trained map is {two(last)}"
+        moved = f"With all weights randomised, its similarity to the trained map is {two(last)}"
         if last >= SAME:
             return (
                 f"The map hardly depends on what was learnt. {moved}, where 1 is the same map: it "
@@ -114,7 +114,7 @@ def similarity_card(sanity: Sanity, caption: str) -> FigureCard:
         title="Similarity to the trained map",
         explanation="1 is the same map",
         draw=partial(draw_similarity, sanity.stages, sanity.similarity),
-        alt=f"Similarity (SSIM) of the map as ever more weights are drawn anew: {listing}.",
+        alt=f"Similarity (SSIM) of the map as ever more weights are randomised: {listing}.",
         table=Table(STAGE_COLUMNS, tuple(zip(sanity.stages, sanity.similarity, strict=True))),
         caption=caption,
     )

@@ -27,7 +27,7 @@ def similarity(stages: Sequence[str], values: Sequence[float], theme: Theme) -> 
     settings["margin"] = {"l": 52, "r": 22, "t": 12, "b": 62}
     settings["xaxis"] = axis(
         theme,
-        "Drawn anew so far, from the last layer down",
+        "Randomised so far, from the last layer down",
         tickvals=[0, len(stages) - 1],
         ticktext=["nothing", "all weights"],
         range=[-0.3, len(stages) - 0.7],

@@ -48,14 +48,14 @@ def head(jobs: LocalJobs, listed: Sequence[Job]) -> None:
     widgets.title("Trainings and evaluations" if both else "Trainings", summary)
     if jobs.paused:
         with st.container(horizontal=True, vertical_alignment="center", key="queue.paused"):
-            st.markdown(":material/pause: The queue is paused: what runs goes on.")
+            st.markdown(":material/pause: The queue is paused; running jobs continue.")
             unpause(jobs)
     elif any(job.state is JobState.QUEUED for job in listed):
         st.button(
             "Pause the queue",
             key="queue.pause",
             on_click=jobs.pause,
-            help="What runs goes on; nothing more is started.",
+            help="Running jobs continue; no new ones start.",
         )
 
 

@@ -27,7 +27,7 @@ def task(run: cache.Run) -> Task:
     if run_task is Task.TOP_LABEL:
         raise Refused(
             "CLASSES",
-            "this run holds the confidence of the answer only; calibrators need every class",
+            "This run holds the confidence of the answer only; calibrators need every class",
             "upload a file with the scores of every class",
         )
     return run_task

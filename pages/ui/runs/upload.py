@@ -149,7 +149,7 @@ def _allowed(text: str) -> Path:
     except OSError:  # too long, or in a folder that is closed to us
         there = folder = False
     if not (there or folder):
-        what = f"there is no file {path.name[:100]} that can be read"
+        what = f"There is no file {path.name[:100]} that can be read"
         raise UsageError("FILE", what, "check the path and the permissions")
     for shard in shard_files(path)[0] if folder else ():
         check_folder(str(shard.resolve()))  # a shard may be a link

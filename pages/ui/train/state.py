@@ -134,7 +134,7 @@ def base() -> TrainConfig:
     """
     loss, own = value("loss"), value("model") != BY_NAME
     if not own and not value("network"):
-        raise UsageError("SETTING", "no network is picked", "search one of timm or torchvision")
+        raise UsageError("SETTING", "No network is picked", "search one of timm or torchvision")
     data = FORM.settings(TrainConfig) | {
         "model": value("model") if own else value("network"),
         "loss": {"name": loss, **loss_settings(loss)},

@@ -48,7 +48,7 @@ def draw(film: FilmEntry, result: FilmResult, index: int, *, model_name: str = "
     whose = f"{model_name}: does this map" if model_name else "Does this map"
     widgets.title(f"{whose} depend on what was learnt?", trust.NEEDED)
     if result.method in words.MINUTES:
-        widgets.caption(words.too_slow(result.method, "to draw it anew layer by layer"))
+        widgets.caption(words.too_slow(result.method, "to randomise the weights layer by layer"))
     else:
         _sanity(film, result, index)
     whose = f"{model_name}: do such maps" if model_name else "Do such maps"

@@ -85,7 +85,7 @@ def test_gamma_zero_changes_no_bit_and_minus_one_is_refused():
     log_q = log_softmax(np.array([[3.0, -1.0, 900.0], [0.0, 0.0, -np.inf]]))
     assert np.array_equal(log_focal_map(log_q, 0.0), log_q)
     for gamma in (-1.0, -1.5, np.nan, np.inf):
-        with pytest.raises(UsageError, match="gamma is"):
+        with pytest.raises(UsageError, match="Gamma is"):
             log_focal_map(log_q, gamma)
 
 

@@ -90,7 +90,7 @@ def test_many_rows_of_one_logit_or_many_labels_are_calibrated_part_by_part(monke
 
 
 def test_one_row_cannot_be_cut():
-    with pytest.raises(Refused, match="one row"):
+    with pytest.raises(Refused, match="One row"):
         cut(rows(1), 0.5, 0)
 
 

@@ -377,7 +377,7 @@ def test_settings_reach_the_methods_that_have_them():
     for name in ("ts", "focal_ts"):
         paper = make(name, Task.MULTILABEL, search="paper")
         assert paper.settings() == {"objective": "nll", "search": "komisarenko"}
-    with pytest.raises(UsageError, match="method"):
+    with pytest.raises(UsageError, match="Method"):
         make("platt", Task.BINARY)
     with pytest.raises(Refused, match="CALIBRATOR"):
         from_json({})

@@ -76,7 +76,7 @@ def test_fcl_refuses_what_has_no_minimiser(truth, weight):
 
 @pytest.mark.parametrize("gamma", [0.0, -1.0, 1001.0, np.nan])
 def test_crossing_refuses_gammas_without_one(gamma):
-    with pytest.raises(UsageError, match="gamma is"):
+    with pytest.raises(UsageError, match="Gamma is"):
         theory.unit_crossing(gamma)
 
 

@@ -116,7 +116,7 @@ def test_other_precisions_become_the_networks(torch, small, same, tmp_path):
 
 
 def test_networks_that_cannot_be_made_are_refused_as_such(small):
-    with pytest.raises(UsageError, match="SETTING: model 'timm:none' is unknown"):
+    with pytest.raises(UsageError, match="SETTING: Model 'timm:none' is unknown"):
         matched(small.state_dict(), "timm:none", size=(224, 224))
 
 

@@ -102,7 +102,7 @@ def test_the_official_test_list_is_kept(root: Path) -> None:
     assert who[2] == {name[:8] for name in FILMS[-6:]}
     assert [len(part) for part in who] == [8, 1, 3]
     (root / "test_list.txt").write_text(f"{FILMS[-1]}.png\n")
-    with pytest.raises(Refused, match="patient 00000011 has films inside and outside"):
+    with pytest.raises(Refused, match="Patient 00000011 has films inside and outside"):
         opened(root)
 
 
@@ -155,7 +155,7 @@ def test_what_is_missing_is_named(root: Path) -> None:
     nih_list(root)
     (root / "images").rename(root / "elsewhere")
     error = refusal(root)
-    assert (error.code, "no film of 24" in error.what) == ("DATA_ROOT", True)
+    assert (error.code, "No film of 24" in error.what) == ("DATA_ROOT", True)
     assert "images_001/images" in error.remedy
 
 
@@ -196,7 +196,7 @@ def test_a_film_must_tell_its_patient_and_have_one_picture(root: Path) -> None:
     path.write_text(path.read_text() + "lateral.png,No Finding,0,1\n")
     assert "does not tell the patient" in refusal(root).what
     (root / "images/00000000_000.png").with_suffix(".jpg").write_bytes(b"")
-    assert "two pictures are called 00000000_000" in refusal(root).what
+    assert "Two pictures are called 00000000_000" in refusal(root).what
 
 
 # The real thing ---------------------------------------------------------------------------------

@@ -268,7 +268,7 @@ def refusal(root: Path | None) -> Refused:
 
 
 def test_a_missing_folder_is_named_with_the_layout_expected(tmp_path: Path) -> None:
-    for root, what in ((None, "no folder was named"), (tmp_path / "x", f"{tmp_path / 'x'}")):
+    for root, what in ((None, "No folder was named"), (tmp_path / "x", f"{tmp_path / 'x'}")):
         error = refusal(root)
         assert error.code == "DATA_ROOT"
         assert what in error.what

@@ -220,7 +220,7 @@ def test_a_changed_file_is_not_opened(cifar: Path) -> None:
 
 
 def test_a_named_folder_that_is_missing_is_not_filled(tmp_path: Path) -> None:
-    with pytest.raises(Refused, match="there is no folder") as excinfo:
+    with pytest.raises(Refused, match="There is no folder") as excinfo:
         load("cifar10", root=tmp_path / "typo", split_seed=0)
     assert excinfo.value.code == "DATA_ROOT"
     assert not (tmp_path / "typo").exists()

@@ -95,13 +95,13 @@ def test_stratified_parts_hold_a_tenth_of_each_class_and_at_least_one() -> None:
 
 
 def test_a_class_of_two_cannot_be_cut_in_three() -> None:
-    with pytest.raises(Refused, match="class 'b' has 2 pictures") as excinfo:
+    with pytest.raises(Refused, match="Class 'b' has 2 pictures") as excinfo:
         splits.stratified(np.array([0, 0, 0, 1, 1]), ("a", "b"), 0)
     assert excinfo.value.code == "EMPTY"
 
 
 def test_a_part_without_rows_is_refused() -> None:
-    with pytest.raises(Refused, match="the val part would have no rows"):
+    with pytest.raises(Refused, match="The val part would have no rows"):
         splits.held_out(9, 3, 0)
 
 
@@ -140,7 +140,7 @@ def test_three_patients_are_one_for_each_part_and_two_are_too_few() -> None:
 
 
 def test_a_test_list_that_divides_a_patient_is_refused() -> None:
-    with pytest.raises(Refused, match="patient 00000001 has films inside and outside") as excinfo:
+    with pytest.raises(Refused, match="Patient 00000001 has films inside and outside") as excinfo:
         splits.by_patient(PATIENTS, np.arange(90) >= 4, 0)
     assert excinfo.value.code == "PATIENTS"
 

@@ -180,7 +180,7 @@ def test_what_cannot_be_asked_is_refused(tmp_path):
     about = model(tmp_path, 0)
     with pytest.raises(Refused, match="scorecam is of one finding"):
         films.film_saliency(question(about, {"phantom": [2, 1]}, method="scorecam"))
-    with pytest.raises(UsageError, match="mean has 0 numbers"):
+    with pytest.raises(UsageError, match="Mean has 0 numbers"):
         FilmModel(
             model="densenet_small",
             n_outputs=4,
@@ -209,7 +209,7 @@ def test_four_threads_get_their_own_maps(n_calls, tmp_path):
     try:
         with ThreadPoolExecutor(4) as threads:
             found = list(threads.map(lambda call: client.call("heat", asked(call)), range(n_calls)))
-        with pytest.raises(AuditError, match="no layer"):
+        with pytest.raises(AuditError, match="No layer"):
             client.call("heat", asked(0) | {"layer": "nowhere"})
     finally:
         client.close()

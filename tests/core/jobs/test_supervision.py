@@ -48,21 +48,21 @@ def marked(job: Job) -> list[int]:
     ("words", "code", "exit_code", "what"),
     [
         ("raise:exception", "EXCEPTION", 1, "ValueError: three is not two"),
-        ("exit:3", "EXIT_CODE", 3, "its process ended with exit code 3"),
-        ("kill:SIGSEGV", "SIGNAL", -11, "it crashed (SIGSEGV)"),
-        ("kill:SIGKILL", "SIGNAL", -9, "it was killed (SIGKILL); memory may have run out"),
-        ("kill:SIGTERM", "SIGNAL", -15, "it was ended from outside (SIGTERM)"),
-        ("raise:memory", "HOST_MEMORY", 1, "the machine's memory ran out (MemoryError)"),
-        ("raise:disk", "DISK_FULL", 1, "the disk is full (OSError: [Errno 28] No space left"),
-        ("raise:import", "IMPORT", 1, "a package that training needs cannot be loaded (Module"),
-        ("raise:cuda", "DEVICE", 1, "the GPU that it needs cannot be used (RuntimeError: CUDA"),
+        ("exit:3", "EXIT_CODE", 3, "Its process ended with exit code 3"),
+        ("kill:SIGSEGV", "SIGNAL", -11, "It crashed (SIGSEGV)"),
+        ("kill:SIGKILL", "SIGNAL", -9, "It was killed (SIGKILL); memory may have run out"),
+        ("kill:SIGTERM", "SIGNAL", -15, "It was ended from outside (SIGTERM)"),
+        ("raise:memory", "HOST_MEMORY", 1, "The machine's memory ran out (MemoryError)"),
+        ("raise:disk", "DISK_FULL", 1, "The disk is full (OSError: [Errno 28] No space left"),
+        ("raise:import", "IMPORT", 1, "A package that training needs cannot be loaded (Module"),
+        ("raise:cuda", "DEVICE", 1, "The GPU that it needs cannot be used (RuntimeError: CUDA"),
         (
             "oom",
             "DEVICE_MEMORY",
             1,
-            "the GPU's memory ran out (OutOfMemoryError: CUDA",
+            "The GPU's memory ran out (OutOfMemoryError: CUDA",
         ),
-        ("deep:20", "DEVICE_MEMORY", 1, "the GPU's memory ran out (OutOfMemoryError: CUDA"),
+        ("deep:20", "DEVICE_MEMORY", 1, "The GPU's memory ran out (OutOfMemoryError: CUDA"),
     ],
 )
 def test_every_way_to_fail_has_its_card(words, code, exit_code, what, jobs):
@@ -102,7 +102,7 @@ def test_only_a_training_is_resumed_from_a_checkpoint(code):
     for kind, advised in (("train", True), ("evaluate", False)):
         for explained in (
             explain(code, None, (), {}, 0, kind),
-            lost("its supervisor was killed", kind),
+            lost("Its supervisor was killed", kind),
             time_limit(60, kind),
         ):
             assert ("checkpoint" in explained.remedy) == advised
@@ -125,7 +125,7 @@ def test_a_traceback_long_before_the_end_does_not_hide_what_killed_the_process()
         ("RuntimeError: cuDNN error: CUDNN_STATUS_ALLOC_FAILED", "DEVICE_MEMORY"),
         ("RuntimeError: DataLoader worker (pid 7) is killed by signal: Killed.", "HOST_MEMORY"),
         ("AssertionError: Torch not compiled with CUDA enabled", "DEVICE"),
-        ("core.errors.LibraryError: DISK_FULL: epoch 1 cannot be written (No space left on device)",
+        ("core.errors.LibraryError: DISK_FULL: Epoch 1 cannot be written (No space left on device)",
          "DISK_FULL"),
         ("KeyError: 'a'", "EXCEPTION"),
     ],
@@ -156,7 +156,7 @@ def test_what_it_wrote_at_its_end_counts_more_than_how_its_process_went(jobs):
 def test_a_time_limit_ends_it(seconds, jobs):
     job = run(jobs, "sleep:60", time_limit=seconds)
     assert (job.state, job.failure.code) == (JobState.FAILED, "TIME_LIMIT")
-    assert job.failure.what == f"its time limit of {seconds:g} s was reached"
+    assert job.failure.what == f"Its time limit of {seconds:g} s was reached"
     assert job.ended - job.started >= seconds
     assert marked(job) == []
 

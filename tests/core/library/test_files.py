@@ -147,7 +147,7 @@ def test_damaged_run_is_reported_and_the_others_are_listed(damage, keep, library
     assert [row.id for row in library.rows()] == [other]
     (found,) = library.damaged()
     assert found.id == ("elsewhere" if damage == "another run's" else run_id)
-    assert found.what.startswith(f"run {found.id} is damaged: ")
+    assert found.what.startswith(f"Run {found.id} is damaged: ")
     assert found.name == ("bad" if damage in {"no arrays", "another run's"} else "")
     with pytest.raises(LibraryError):
         library.get(found.id)

@@ -134,7 +134,7 @@ def test_a_cut_keeps_groups_whole_and_numbers_them_anew():
 
 def test_one_group_cannot_be_cut():
     alone = rows(groups=Groups("patient", np.zeros(N, np.int64)))
-    with pytest.raises(Refused, match="one patient cannot be cut in two"):
+    with pytest.raises(Refused, match="One patient cannot be cut in two"):
         cut(alone, 0.5, 0)
 
 

@@ -227,7 +227,7 @@ def test_metrics_without_a_value_are_null_in_the_manifest(library):
 
 @pytest.mark.parametrize("shape", [(2, 5, 3), (3, 4, 3), (3, 5)])
 def test_logits_of_other_epochs_or_rows_are_not_kept(shape, library, home):
-    with pytest.raises(LibraryError, match="HISTORY: validation logits have shape"):
+    with pytest.raises(LibraryError, match="HISTORY: Validation logits have shape"):
         keep_trained(library, validation=np.zeros(shape, np.float32))
     assert not home.exists()
 

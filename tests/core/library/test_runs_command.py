@@ -163,4 +163,4 @@ def test_a_history_that_contradicts_itself_is_not_kept(run, library, tmp_path):
 def test_a_history_cannot_be_audited(tmp_path, capsys):
     (tmp_path / "h.csv").write_text(HISTORY)
     assert main(["audit", str(tmp_path / "h.csv")]) == 2
-    assert capsys.readouterr().err.startswith("BIN_HISTORY: a history of bins")
+    assert capsys.readouterr().err.startswith("BIN_HISTORY: A history of bins")

@@ -99,7 +99,7 @@ def test_rows_filter_by_tag_and_kind_sort_and_limit(keep, library):
     assert [row.name for row in library.rows(sort="ece")] == ["B", "c", "a"]
     assert [row.name for row in library.rows(sort="ece", descending=False)] == ["c", "B", "a"]
     assert [row.name for row in library.rows(sort="name", limit=2)] == ["c", "B"]
-    with pytest.raises(UsageError, match=r"sort is 'id; DROP'.*name, kind"):
+    with pytest.raises(UsageError, match=r"Sort is 'id; DROP'.*name, kind"):
         library.rows(sort="id; DROP")
 
 

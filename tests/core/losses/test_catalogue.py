@@ -109,8 +109,8 @@ def test_presets_are_the_published_ones():
 
 
 REFUSED = [
-    ({"name": "focl"}, "loss 'focl' is unknown; use one of ce, ls"),
-    ({}, "loss None is unknown"),
+    ({"name": "focl"}, "Loss 'focl' is unknown; use one of ce, ls"),
+    ({}, "Loss None is unknown"),
     ({"name": ["ce"]}, "is unknown"),
     ({"name": "ce", "gamma": 2.0}, "loss has unknown key 'gamma'; use name"),
     (

@@ -230,7 +230,7 @@ def test_rows_that_do_not_differ_are_worth_their_groups():
 
 @pytest.mark.parametrize("thresholds", [[], [0.0, 0.5], [0.5, 1.0], [0.5, 0.2], [float("nan")]])
 def test_thresholds_outside_0_and_1_or_out_of_order_are_refused(thresholds):
-    with pytest.raises(UsageError, match="thresholds must ascend"):
+    with pytest.raises(UsageError, match="Thresholds must ascend"):
         clinical.net_benefit(*rows(), thresholds)
 
 
@@ -369,9 +369,9 @@ def test_a_shift_is_right_when_only_the_prevalence_differs():
 
 @pytest.mark.parametrize("prevalence", [0.0, 1.0, -0.1, float("nan")])
 def test_a_prevalence_is_a_share(prevalence):
-    with pytest.raises(UsageError, match="prevalence is"):
+    with pytest.raises(UsageError, match="Prevalence is"):
         clinical.shifted(np.array([0.5]), 0.5, prevalence)
-    with pytest.raises(UsageError, match="prevalence is"):
+    with pytest.raises(UsageError, match="Prevalence is"):
         clinical.classified(*rows(), 0.5, prevalence=prevalence)
 
 

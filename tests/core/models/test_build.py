@@ -88,7 +88,7 @@ def test_sizes_are_taken_as_they_are_from_8_on(torch, made, name):
     from core.models.build import input_size
 
     assert input_size(name, (8, 21)) == (8, 21)
-    with pytest.raises(UsageError, match=rf"images of \(32, 7\); {name} takes 8 x 8 or larger"):
+    with pytest.raises(UsageError, match=rf"Images of \(32, 7\); {name} takes 8 x 8 or larger"):
         input_size(name, (32, 7))
     with pytest.raises(UsageError, match="SETTING"):
         made(name, size=(7, 32))
@@ -97,9 +97,9 @@ def test_sizes_are_taken_as_they_are_from_8_on(torch, made, name):
 def test_unknown_names_and_empty_shapes_are_refused(torch, made):
     from core.models.build import input_size
 
-    with pytest.raises(UsageError, match="SETTING: model 'small' is unknown"):
+    with pytest.raises(UsageError, match="SETTING: Model 'small' is unknown"):
         made("small")
-    with pytest.raises(UsageError, match="SETTING: model 'small' is unknown"):
+    with pytest.raises(UsageError, match="SETTING: Model 'small' is unknown"):
         input_size("small", (32, 32))
     with pytest.raises(UsageError, match="SETTING: 0 outputs; give at least 1"):
         made("small_cnn", n_outputs=0)

@@ -91,7 +91,7 @@ def test_sizes_are_the_networks_own(torch, name, size):
 
     assert input_size(name, (32, 32)) == size
     assert input_size(name, (1000, 4)) == size
-    with pytest.raises(UsageError, match=r"images of \(32, 32\) for .*; resize them to"):
+    with pytest.raises(UsageError, match=r"Images of \(32, 32\) for .*; resize them to"):
         build(name, n_outputs=7, channels=3, size=(32, 32))
 
 
@@ -123,7 +123,7 @@ def test_unknown_names_are_refused_with_near_ones(torch, name, remedy):
         lambda: input_size(name, (32, 32)),
         lambda: build(name, n_outputs=7, channels=3, size=(224, 224)),
     ):
-        with pytest.raises(UsageError, match=f"SETTING: model '{name}' is unknown; .*{remedy}"):
+        with pytest.raises(UsageError, match=f"SETTING: Model '{name}' is unknown; .*{remedy}"):
             act()
 
 

@@ -59,8 +59,8 @@ def test_names_of_timm_and_torchvision_are_checked_by_form(name):
     ],
 )
 def test_unknown_names_are_refused_with_the_known_ones(name):
-    with pytest.raises(UsageError, match="SETTING: model ") as caught:
+    with pytest.raises(UsageError, match="SETTING: Model ") as caught:
         checked_model(name)
-    assert caught.value.what == f"model {name!r} is unknown"
+    assert caught.value.what == f"Model {name!r} is unknown"
     known = ", ".join([*NAMES, "timm:NAME", "torchvision:NAME"])
     assert caught.value.remedy == f"use one of {known}"

@@ -208,10 +208,10 @@ def test_needed_rows_are_free_of_rounding():
 
 
 def test_empty_sides_and_nan_are_refused():
-    with pytest.raises(Refused, match="EMPTY: there are no out-of-distribution rows"):
+    with pytest.raises(Refused, match="EMPTY: There are no out-of-distribution rows"):
         both([1.0], [])
     for bad in (np.nan, np.inf, -np.inf):
-        with pytest.raises(Refused, match="NONFINITE: a score of the in-distribution rows"):
+        with pytest.raises(Refused, match="NONFINITE: A score of the in-distribution rows"):
             both([1.0, bad], [2.0])
 
 

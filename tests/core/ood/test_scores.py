@@ -135,7 +135,7 @@ def test_what_scores_need():
         ood_scores(shares, "energy")
     with pytest.raises(UsageError, match="confidences alone"):
         ood_scores(stated, "msp", 2.0)
-    with pytest.raises(UsageError, match="there is no score 'odin'"):
+    with pytest.raises(UsageError, match="There is no score 'odin'"):
         ood_scores(shares, "odin")
     for wrong in (0.0, -1.0, np.nan, np.inf):
         with pytest.raises(UsageError, match="use one above 0"):

@@ -232,7 +232,7 @@ def test_rows_of_weight_0_are_not_looked_at():
     assert [f(wild) for f in NUMBERS.values()] == [
         f(weighted(*sample(1))) for f in NUMBERS.values()
     ]
-    with pytest.raises(Refused, match="EMPTY: no out-of-distribution row has a weight above 0"):
+    with pytest.raises(Refused, match="EMPTY: No out-of-distribution row has a weight above 0"):
         Separation.of(inside, inside, NO_GROUPS, (None, np.zeros(inside.size)))
 
 

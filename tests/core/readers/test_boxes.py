@@ -89,7 +89,7 @@ def test_rounding_beyond_an_edge_is_allowed() -> None:
 
 def test_a_missing_column_is_named() -> None:
     found = refusal(PLAIN.replace(b"finding", b"what"))
-    assert (found.code, "no column finding" in found.what) == ("BOX_COLUMNS", True)
+    assert (found.code, "No column finding" in found.what) == ("BOX_COLUMNS", True)
 
 
 def test_boxes_cross_over(tmp_path: Path) -> None:

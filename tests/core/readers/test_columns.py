@@ -83,7 +83,7 @@ def test_names_fit_without_folders_and_suffixes(names: list[str]) -> None:
 
 def test_names_are_not_cut_where_that_makes_two_rows_one() -> None:
     source = table(film="a.png b.png", sex="F M")
-    with pytest.raises(Refused, match="none of 2 rows"):
+    with pytest.raises(Refused, match="None of 2 rows"):
         match(source, ["one/a.png", "two/a.png"], 2)
 
 

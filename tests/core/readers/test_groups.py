@@ -271,4 +271,4 @@ def test_weights_that_leave_one_group_are_refused():
         scores(patient=PATIENT, weight=first.astype(int)), group="patient", weight="weight"
     )
     assert found.code == "GROUPS"
-    assert found.what == "every row with a weight above 0 is of one patient"
+    assert found.what == "Every row with a weight above 0 is of one patient"

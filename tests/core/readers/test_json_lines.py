@@ -146,7 +146,7 @@ def test_a_key_that_occurs_twice_is_found_without_comparing_all() -> None:
     keys = [*range(200_000), 199_999]
     pairs = ",".join(f'"{key}":1' for key in keys)
     found = refusal("a.json", f"{{{pairs}}}")
-    assert (found.code, found.what) == ("CSV_HEADER", "key '199999' occurs twice")
+    assert (found.code, found.what) == ("CSV_HEADER", "Key '199999' occurs twice")
 
 
 def test_class_names_lie_beside_arrays() -> None:

@@ -377,9 +377,9 @@ def test_a_model_is_named_with_what_to_make_of_it(name: str) -> None:
 def test_a_refusal_names_the_value_the_row_and_the_remedy() -> None:
     """Messages that were once wrong or unclear, word by word."""
     huge = refusal("a.npz", made.npz(logits=z, labels=y.astype("u8") + np.uint64(2**63)))
-    assert f"label {2**63 + int(y[0])} " in huge.what
+    assert f"Label {2**63 + int(y[0])} " in huge.what
     ragged = refusal("a.json", CASES["ragged.json"][0])
-    assert ragged.what == "rows differ in length: 3 values where row 0 has 2"
+    assert ragged.what == "Rows differ in length: 3 values where row 0 has 2"
     missing = refusal("a.json", CASES["null.json"][0])
     assert "missing" in missing.what
     percent = refusal("a.csv", CASES["percent.csv"][0])

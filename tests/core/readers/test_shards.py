@@ -181,7 +181,7 @@ DAMAGE = {
         ("no number", "AMBIGUOUS_KEYS", "labels.npy has no number"),
         ("one number twice", "AMBIGUOUS_KEYS", "logits-02.npy and logits-2.npy have the same"),
         ("length", "LENGTH_MISMATCH", "9 in labels-1.npy, 13 in logits-1.npy"),
-        ("columns", "CLASSES", "rows of 3 values, those of the first shard have 4"),
+        ("columns", "CLASSES", "Rows of 3 values, those of the first shard have 4"),
         ("type", "DTYPE", "float64 in logits, float32 in the first shard"),
         ("text", "DTYPE", "text in labels, int64 in the first shard"),
         ("unreadable", "HEADER_SHAPE", "logits-1.npy"),
@@ -237,7 +237,7 @@ def test_footers_that_miscount_are_refused(tmp_path, monkeypatch):
         ({"label": Y}, "CLASSES", "lacks the column logit_0"),
         (COLUMNS | {"more": Y}, "CLASSES", "has the column more"),
         (COLUMNS | {"label": Z[:, 0]}, "DTYPE", "float32 in label, int64 in the first shard"),
-        (COLUMNS | {"label": Z}, "CLASSES", "rows of 4 values, those of the first shard have 1"),
+        (COLUMNS | {"label": Z}, "CLASSES", "Rows of 4 values, those of the first shard have 1"),
         (None, "FORMAT_UNKNOWN", "damaged"),
     ],
 )
@@ -255,7 +255,7 @@ def test_tables_that_do_not_go_together_are_refused(tmp_path, columns, code, wor
 
 
 def test_folders_without_shards_of_one_kind_are_refused(tmp_path, monkeypatch):
-    with pytest.raises(Refused, match=r"EMPTY: the folder .* holds neither \.npy"):
+    with pytest.raises(Refused, match=r"EMPTY: The folder .* holds neither \.npy"):
         shard_files(tmp_path)
     with pytest.raises(Refused, match="FORMAT_UNKNOWN: nowhere cannot be opened"):
         shard_files(tmp_path / "nowhere")
@@ -271,10 +271,10 @@ def test_folders_without_shards_of_one_kind_are_refused(tmp_path, monkeypatch):
 
 
 NUMBERS = [
-    ("-{}", (0, 2), "no shard of logits has the number 1"),
-    ("-{}", (2, 3), "no shard of logits has the number 0"),
-    ("-{}", (0, 100), "no shard of logits has the number 1"),
-    ("-{}-of-2", (0, 2), "no shard of logits has the number 1"),
+    ("-{}", (0, 2), "No shard of logits has the number 1"),
+    ("-{}", (2, 3), "No shard of logits has the number 0"),
+    ("-{}", (0, 100), "No shard of logits has the number 1"),
+    ("-{}-of-2", (0, 2), "No shard of logits has the number 1"),
     ("-{}-of-3", (0, 1), "2 shards of logits, but their names say 3"),
     ("-{}-of-{of}", (0, 1), "2 shards of logits, but their names say 2 and 5"),
     ("-{}", (1, 2), ""),

@@ -49,14 +49,14 @@ def test_every_stage_has_its_time_its_words_and_its_function():
 @pytest.mark.parametrize(
     ("code", "reason"),
     [
-        ("import sys; sys.exit(3)", "its process ended with exit code 3"),
-        ("import os, signal; os.kill(os.getpid(), signal.SIGSEGV)", "it crashed (SIGSEGV)"),
+        ("import sys; sys.exit(3)", "Its process ended with exit code 3"),
+        ("import os, signal; os.kill(os.getpid(), signal.SIGSEGV)", "It crashed (SIGSEGV)"),
         ("raise ValueError('two is not three')", "ValueError: two is not three"),
         (
             "class OutOfMemoryError(RuntimeError): pass\nraise OutOfMemoryError('CUDA')",
-            "the GPU's memory ran out (OutOfMemoryError: CUDA)",
+            "The GPU's memory ran out (OutOfMemoryError: CUDA)",
         ),
-        ("", "its process ended with exit code 0"),
+        ("", "Its process ended with exit code 0"),
     ],
 )
 def test_a_stage_that_fails_says_why(code, reason, tmp_path):
@@ -202,7 +202,7 @@ CONTENT: dict[str, Any] = {
             "nccl": StageResult("done", 9.0, "", {"backend": "nccl", "largest_difference": 0.0}),
             "memory": StageResult(
                 "done", 9.0, "", {"state": "failed", "code": "DEVICE_MEMORY",
-                                  "what": "the GPU's memory ran out", "remedy": "halve it"}),
+                                  "what": "The GPU's memory ran out", "remedy": "halve it"}),
         }
     ),
 }  # fmt: skip
@@ -224,7 +224,7 @@ def test_the_page_holds_what_was_measured_and_what_failed():
         "- `t.a`: a \\| b",
     ):
         assert f"{line}\n" in text
-    assert "`DEVICE_MEMORY`: “the GPU's memory ran out”" in text
+    assert "`DEVICE_MEMORY`: “The GPU's memory ran out”" in text
     assert failures(CONTENT) == ["tests: 1 failed", "compiled: it was not done after 105 s"]
 
 

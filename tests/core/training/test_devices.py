@@ -42,7 +42,7 @@ def test_deterministic_kernels_can_be_asked_for(trainer):
 
 
 def test_half_precision_is_for_gpus(trainer):
-    with pytest.raises(UsageError, match="precision is 16 on a CPU"):
+    with pytest.raises(UsageError, match="Precision is 16 on a CPU"):
         trainer(precision="16", device="cpu")
 
 

@@ -196,7 +196,7 @@ def test_an_epoch_that_does_not_fit_is_said_and_leaves_those_before(trained):
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     assert caught.value.code == "DISK_FULL"
-    assert caught.value.what.startswith("epoch 4 cannot be written")
+    assert caught.value.what.startswith("Epoch 4 cannot be written")
     assert epochs(trained) == [0, 1, 2]
     assert len(trained.validation()) == 3
     assert len(list((trained.path / "validation").iterdir())) == 3
@@ -233,7 +233,7 @@ def test_a_job_is_trained_by_one_process_at_a_time(tmp_path):
     folder = JobFolder.make(tmp_path / "home" / "jobs" / "one", CONFIG)
     assert (tmp_path / "home").stat().st_mode & 0o077 == 0
     held = folder.lock()
-    with pytest.raises(UsageError, match="job one is running"):
+    with pytest.raises(UsageError, match="Job one is running"):
         JobFolder(folder.path).lock()
     held.close()
     folder.lock().close()

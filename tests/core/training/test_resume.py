@@ -233,7 +233,7 @@ def test_damaged_checkpoints_are_said_and_not_trained_over(trainer):
     _, folder, _ = trainer("one", epochs=3)
     for path in (folder.path / "checkpoint").iterdir():
         path.write_bytes(path.read_bytes()[:-9])
-    with pytest.raises(LibraryError, match="no checkpoint of job one can be read"):
+    with pytest.raises(LibraryError, match="No checkpoint of job one can be read"):
         trainer("one", epochs=3)
     assert len(folder.events()) == 3
 

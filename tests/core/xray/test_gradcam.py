@@ -182,9 +182,9 @@ def test_channels_that_come_last_are_no_plane():
 
 
 def test_unknown_names_and_numbers_that_are_none_are_refused(small):
-    with pytest.raises(UsageError, match="no method is called 'lime'"):
+    with pytest.raises(UsageError, match="No method is called 'lime'"):
         film_saliency(small, films(1), [(0, 0)], method="lime", layer="relu")
-    with pytest.raises(UsageError, match="no layer is called 'nowhere'"):
+    with pytest.raises(UsageError, match="No layer is called 'nowhere'"):
         film_saliency(small, films(1), [(0, 0)], method="gradcam", layer="nowhere")
     with pytest.raises(Refused, match="NONFINITE"):
         film_saliency(small, films(1) * float("nan"), [(0, 0)], method="gradcam", layer="relu")

@@ -70,7 +70,7 @@ def test_plain_words_say_how_many_unrelated_pictures_they_are():
     ranked = Ranked.of(file.outcomes(None))
     view = plain_view(found, found.main, ranked, name="a run", split="test")
     worth = round(found.main.groups.effective_n)
-    assert f"30 groups (patient) and tell as much as about {worth} unrelated ones" in (
+    assert f"30 groups (patient) and count for as much as about {worth} unrelated ones" in (
         view.limits.text
     )
 
@@ -184,7 +184,7 @@ def test_one_finding_says_what_its_films_are_worth(clinic):
     assert rarer < 100
     assert f" with it are worth about {rarer} independent ones)" in view.sentence.second
     plain = plain_finding(source, "Mass", rows.outcomes(0), band=3)
-    assert plain.care[-1].endswith(f"tell as much as about {worth} unrelated ones.")
+    assert plain.care[-1].endswith(f"count for as much as about {worth} unrelated ones.")
     alone = findings(grouped=False)
     single = clinic_words.ClinicSource(
         run="a run", split="test", digest="a1b2c3d4", findings=alone.class_names, n=alone.n
@@ -259,7 +259,7 @@ def test_the_page_of_strange_inputs_says_what_films_of_patients_are_worth():
     assert "worth" not in strange_films(plain=True)[1].sentence.second
     limits = plain_ood(set_name("noise"), shown, 0.05).limits
     assert (
-        "The ordinary ones come in 30 groups (patient) and tell as much as about "
+        "The ordinary ones come in 30 groups (patient) and count for as much as about "
         f"{worth} unrelated ones." in limits
     )
 
