@@ -8,9 +8,8 @@ st.set_page_config(
     page_title="Candor", page_icon="assets/logo.svg", layout="wide", initial_sidebar_state="auto"
 )
 frame.enter()
-page = st.navigation([entry.page() for entry in site.entries()], position="hidden")
+page = site.navigation()
 selftest.guard()
-frame.resume()
 with frame.caught():
     sidebar.draw()
     tour.draw(page.url_path)

@@ -33,18 +33,14 @@ def enter() -> None:
 def begin(script: str) -> None:
     """Begin a page: name what was just done.
 
-    A page that was opened without app.py is sent through app.py, and back with its query.
-
     On a fresh server Streamlit serves a deep link from the `pages` folder directly, without the
-    router: the page would come without its frame. What the page imports is there by now.
+    router: the page would come without its frame. To name the pages tells Streamlit of the router,
+    which draws this one anew. What the page imports is there by now.
     """
     session.spare_modules(len(sys.modules))
     if not st.session_state.get("app.entered"):
-        st.session_state["app.goto"] = (
-            script,
-            {k: st.query_params.get_all(k) for k in st.query_params},
-        )
-        st.switch_page("app.py")
+        site.navigation()
+        st.rerun()
     st.session_state["app.script"] = script
     title()
     said = st.session_state.pop("app.said", None)
@@ -61,14 +57,6 @@ def title(run_name: str = "") -> None:
     entry = next(entry for entry in site.entries() if entry.script == script)
     parts = [entry.title, run_name, "Candor"]
     st.set_page_config(page_title=" · ".join(part for part in parts if part))
-
-
-def resume() -> None:
-    """Continue to the page that `begin` interrupted."""
-    goto = st.session_state.pop("app.goto", None)
-    if goto:
-        script, query = goto
-        st.switch_page(script, query_params=query)
 
 
 def refusal(error: AuditError, name: str = "", *, instead: str = "") -> None:

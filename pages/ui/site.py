@@ -49,3 +49,8 @@ SECTIONS: dict[str, tuple[Entry, ...]] = {
 def entries() -> tuple[Entry, ...]:
     """Return every page in the order of the sidebar."""
     return tuple(entry for section in SECTIONS.values() for entry in section)
+
+
+def navigation() -> Page:
+    """Name every page to Streamlit; return the one that is asked for."""
+    return st.navigation([entry.page() for entry in entries()], position="hidden")
