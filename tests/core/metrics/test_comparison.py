@@ -5,10 +5,18 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from core.metrics.comparison import Compared, ComparedRows, compare, compare_all, compared, why_not
+from core.metrics.comparison import (
+    Compared,
+    ComparedRows,
+    Leader,
+    compare,
+    compare_all,
+    compared,
+    why_not,
+)
 from core.metrics.joint import every_pair_level
-from core.metrics.paired import PAIRED, MetricDraws
-from core.predictions import Predictions, ScoreKind, Task
+from core.metrics.paired import PAIRED, Difference, MetricDraws
+from core.predictions import Predictions, ScoreKind, Task, Weights
 
 RNG = np.random.default_rng(0)
 LOGITS = RNG.normal(size=(150, 3))
@@ -203,3 +211,16 @@ def test_ties_with_the_leader_are_named_and_the_level_does_not_hang_on_the_refer
 def test_nothing_is_best_on_different_rows(three):
     other = replace(three[1], rows=replace(three[1].rows, labels="0"))
     assert compare([three[0], other], "ab", 0).best == {}
+
+
+def test_other_weights_are_not_compared_and_equal_ones_are():
+    weights = np.linspace(1.0, 2.0, 150)
+    weighted = run(weights=Weights.of("w", weights))
+    assert reason(weighted, run(2.0, weights=Weights.of("w", weights.copy()))) == ""
+    other = run(weights=Weights.of("w", weights[::-1].copy()))
+    assert "do not say the same of which rows belong together" in reason(weighted, other)
+
+
+def test_an_unknown_interval_is_a_tie():
+    unknown = Difference(metric="ece", value=0.1, low=None, high=None, level=0.95, n=1)
+    assert Leader(0, {1: unknown}).tied == (1,)

@@ -609,3 +609,9 @@ def test_rows_of_one_outcome_leave_reasons_not_errors(n, present):
             assert target.metrics[name].reason.startswith("only one outcome is present")
         assert target.metrics["ici"].value == pytest.approx(np.abs(p - present).mean())
     assert audit.main.metrics["brier_skill"].value is None
+
+
+@pytest.mark.parametrize("side", [OVER, UNDER])
+def test_bins_of_one_side_are_no_mixture(side):
+    bins = table(side, side)
+    assert mixed_ends(bins, bins, np.full(2, 0.01)) == ()

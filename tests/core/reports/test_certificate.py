@@ -1,17 +1,22 @@
 import json
+import os
+from dataclasses import replace
+from hashlib import sha256
+from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+import core
 from core.__main__ import main
 from core.configs import AuditConfig
 from core.errors import Refused
 from core.predictions import Predictions, ScoreKind, Task
 from core.reports import build, canonical, certificate
 from core.reports.document import Edition
-from core.reports.report_json import certified
+from core.reports.report_json import certified, code_digest
 from core.studies.report import ReportedRun
 
 QUICK = AuditConfig(n_resamples=20, metrics=("accuracy", "ece"))
@@ -160,3 +165,56 @@ def test_the_commands_write_a_report_and_hold_it_against_its_file(tmp_path, caps
     assert main(["verify", str(tmp_path / "none.json"), str(file)]) == 3
     out.write_bytes(report)
     assert main(["verify", str(out), str(file), str(file)]) == 3
+
+
+def test_rows_are_told_apart_though_the_file_says_the_same(data):
+    other = replace(made(seed=4), file_digest=made().file_digest)
+    lines = certificate.stated(data).runs[0].beside(other)
+    assert [line.split(" differs")[0] for line in lines] == ["a: the rows of test"]
+
+
+def test_a_list_of_another_length_differs_either_way():
+    def with_list(*values):
+        return {"software": {"code": "x"}, "n": list(values)}
+
+    for theirs, own in (((1, 2, 3), (1, 2)), ((1, 2), (1, 2, 3))):
+        assert certificate.differences(with_list(*theirs), with_list(*own)) == [
+            f"n: {len(theirs)} entries in the report, {len(own)} from the files"
+        ]
+
+
+def test_a_certificate_that_names_other_rows_is_refused_though_its_digest_agrees(report):
+    content = json.loads(json.dumps(report))
+    stated = content["certificate"]
+    stated["rows"] = ["0" * 32]
+    rest = {key: value for key, value in stated.items() if key != "digest"}
+    stated["digest"] = canonical.digest(content | {"certificate": rest})
+    with pytest.raises(Refused, match="names other rows"):
+        certificate.stated(canonical.canonical(content).encode())
+
+
+def test_the_code_is_every_module_wherever_it_lies():
+    """The digest once more, from what git would list: every Python file below core."""
+    state = sha256()
+    root = Path(core.__file__).parent
+    files = {
+        f"{Path(folder, name).relative_to(root)}": Path(folder, name)
+        for folder, _, names in os.walk(root)
+        for name in names
+        if name.endswith(".py")
+    }
+    for name, file in sorted(files.items(), key=lambda entry: entry[1]):
+        state.update(f"{name} {file.stat().st_size}\n".encode() + file.read_bytes())
+    assert code_digest() == state.hexdigest()
+
+
+def test_no_report_says_how_long_a_fit_took():
+    """It differs every time, so that no report could be verified."""
+    one = made()
+    both = replace(
+        one, splits=one.splits | {"val": one.splits["test"]}, sizes={"test": 60, "val": 60}
+    )
+    request = build.ReportRequest(runs=(both,), sections=("posthoc",), config=QUICK)
+    content, _ = build.report(request)
+    assert content["runs"][0]["posthoc"]["methods"]
+    assert "_seconds" not in json.dumps(content)

@@ -200,3 +200,10 @@ def test_own_numbers_follow_the_definition_of_the_papers():
         Task.MULTILABEL, ScoreKind.LOGITS, LOGITS, np.ones((4, 3), int), ("a", "b", "c")
     )
     assert own_numbers(labels, None, definition("ece_ew")).why == SEVERAL
+
+
+def test_own_temperature_is_fitted_on_validation_alone():
+    run = predictions()
+    halved = Predictions(run.task, run.kind, 0.5 * np.asarray(run.scores), run.labels)
+    one, other = (own_numbers(run, val, definition("ece_ew")) for val in (run, halved))
+    assert other.temperature == pytest.approx(one.temperature / 2, rel=1e-3)

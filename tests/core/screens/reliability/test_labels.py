@@ -2,7 +2,9 @@
 
 from dataclasses import replace
 
+from core.metrics.records import Gap
 from core.metrics.verdict_codes import VerdictCode
+from core.screens.kit.labels import label_verdicts
 from core.screens.reliability.labels import labels_view
 
 
@@ -33,3 +35,15 @@ def test_labels_are_counted_by_verdict_and_listed_the_worst_first(make_audit, ma
     assert [row[0] for row in view.table.rows] == [f"label {i}" for i in view.order]
     assert [row[-1] for row in view.table.rows][:2] == ["mixed", "over-confident"]
     assert "1 expected too often," in labels_view(audit, plain=True).sentence.text
+
+
+def test_an_interval_ascends_whichever_way_a_label_is_off(make_target):
+    over, under = (
+        replace(make_target(code, target=0), direction=gap)
+        for code, gap in (
+            (VerdictCode.OVER_CONFIDENT, Gap(0.1, 0.06, 0.13)),
+            (VerdictCode.UNDER_CONFIDENT, Gap(-0.1, -0.13, -0.06)),
+        )
+    )
+    sizes = [verdict.size for verdict in label_verdicts((over, under))]
+    assert sizes == ["10.0 points (6.0 to 13.0)"] * 2
