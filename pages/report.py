@@ -4,7 +4,7 @@ import streamlit as st
 
 from core.reports.build import ReportRequest
 from core.screens.kit.records import Phrase, Sentence
-from pages.ui import frame, opening, widgets
+from pages.ui import controls, frame, opening, widgets
 from pages.ui.report import choices, making
 
 frame.begin("pages/report.py")
@@ -18,7 +18,9 @@ with frame.caught():
     reported = choices.reported(runs, splits)
     sections = choices.sections(reported, edition)
     with top:
-        widgets.eyebrow("Report")
+        one = len(runs) == 1
+        reported_on = runs[0].name if one else f"{len(runs)} runs"
+        widgets.eyebrow(f"Report · {reported_on}", controls.chip(runs[0]) if one else "")
         widgets.sentence(Sentence((Phrase("Hand on what you found, in one file."),)))
         widgets.second("It opens without a network and prints on A4. Nothing is uploaded.")
     making.draw(making.task(ReportRequest(runs=reported, sections=sections, edition=edition)))

@@ -133,7 +133,7 @@ def test_a_wrong_number_of_classes_names_the_likely_one(here, refused):
         (("net.pth", "--data", "digits", "--group", "ema"), "SETTING", "state_dict_ema"),
         (("net.pth", "--data", "digits", "--set", "fog"), "SETTING", "fog"),
         (("net.pth", "--data", "nothing"), "SETTING", "nothing"),
-        (("net.pth", "--data", ""), "SETTING", "no data set"),
+        (("net.pth", "--data", ""), "SETTING", "No data set"),
         (("net.pth", "--data", "/tmp", "--data-root", "/var"), "SETTING", "--data-root"),
         (("net.pth", "--data", "x" * 300), "SETTING", "xxx"),
         (("x" * 300, "--data", "digits"), "FILE", "xxx"),

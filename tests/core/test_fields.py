@@ -112,7 +112,7 @@ def test_whole_numbers_of_a_list_of_numbers_become_floats():
         ({"root": "1"}, "root is '1'", "give letters, or null"),
         ({"on": 1}, "on is 1", "give true or false"),
         ({"loose": []}, "loose is []", "give an object"),
-        ({"m": 1}, "config has unknown key 'm'", f"use {', '.join(fields.fields_of(Record))}"),
+        ({"m": 1}, "Config has unknown key 'm'", f"use {', '.join(fields.fields_of(Record))}"),
     ],
     ids=str,
 )
@@ -130,7 +130,7 @@ def test_numbers_that_no_float_holds_are_refused():
 
 @pytest.mark.parametrize("data", [None, [], "n", 3])
 def test_what_is_no_object_is_refused(data: object) -> None:
-    assert refusal(data) == (f"the config is a {type(data).__name__}", "give a JSON object")
+    assert refusal(data) == (f"The config is a {type(data).__name__}", "give a JSON object")
 
 
 def test_what_is_missing_is_named():

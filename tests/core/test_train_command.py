@@ -117,7 +117,7 @@ def test_a_training_says_how_it_went_and_its_run_is_in_the_library(run, config, 
 
     code, _, err = run("jobs", "resume", done["job"])
     assert code == 3
-    assert err == f"JOB: job {done['job']} has ended, its run is {done['run']}; start another\n"
+    assert err == f"JOB: Job {done['job']} has ended, its run is {done['run']}; start another\n"
     assert len(library.rows(kind="train")) == 1
 
 
@@ -209,7 +209,7 @@ def test_waiting_for_a_training_that_is_killed_ends_as_a_lost_worker(config, hom
         assert going.result() == 4
     said = capfd.readouterr().err.splitlines()
     assert said[0] == f"job {folder.name}"
-    assert said[-1].startswith(("SIGNAL: it was killed", "HOST_MEMORY: "))
+    assert said[-1].startswith(("SIGNAL: It was killed", "HOST_MEMORY: "))
 
 
 def shown(run: Run, job: str) -> dict:
@@ -272,12 +272,12 @@ def refused(run: Run, home: Path, *words: object) -> tuple[str, str]:
 @pytest.mark.parametrize(
     ("changed", "what"),
     [
-        ({"epoch": 2}, "config has unknown key 'epoch'"),
+        ({"epoch": 2}, "Config has unknown key 'epoch'"),
         ({"optimizer": {"rate": 1}}, "optimizer has unknown key 'rate'"),
         ({"loss": {"name": "adafocal", "bins": 5}}, "loss has unknown key 'bins'"),
         ({"epochs": "3"}, "epochs is '3'"),
-        ({"model": "small\u202e\x1bcnn"}, "model 'small\\u202e\\x1bcnn' is unknown"),
-        ({"epoch\n": 2}, "config has unknown key 'epoch\\n'"),
+        ({"model": "small\u202e\x1bcnn"}, "Model 'small\\u202e\\x1bcnn' is unknown"),
+        ({"epoch\n": 2}, "Config has unknown key 'epoch\\n'"),
     ],
 )
 def test_a_wrong_config_is_refused_before_a_job_is_made(changed, what, run, config, home):
@@ -314,7 +314,7 @@ def test_json_that_is_no_object_is_refused(content, run, home, tmp_path):
     path.write_text(content)
     code, what = refused(run, home, "train", path)
     assert code == "SETTING"
-    assert what.startswith("the config is a ")
+    assert what.startswith("The config is a ")
 
 
 def test_a_file_that_is_not_there_is_refused(run, home, tmp_path):
@@ -335,14 +335,14 @@ def test_an_unknown_job_is_refused(act, name, run, waiting):
 def test_a_job_that_waits_is_not_started_again(act, run, waiting):
     job = waiting()
     code, _, err = run("jobs", act, job)
-    assert (code, err) == (3, f"JOB: job {job} is queued; wait, or cancel it first\n")
+    assert (code, err) == (3, f"JOB: Job {job} is queued; wait, or cancel it first\n")
 
 
 def test_a_job_without_a_checkpoint_is_not_resumed(run, waiting):
     job = waiting()
     run("jobs", "cancel", job)
     code, _, err = run("jobs", "resume", job)
-    assert (code, err) == (3, f"JOB: job {job} left no checkpoint; retry it from the start\n")
+    assert (code, err) == (3, f"JOB: Job {job} left no checkpoint; retry it from the start\n")
 
 
 def test_a_job_that_lost_its_config_is_not_retried(run, waiting, home):

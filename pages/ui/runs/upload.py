@@ -98,7 +98,7 @@ def drop_zone() -> None:
     )
     if demo.on():
         return
-    st.caption(
+    st.markdown(
         "NPZ, CSV, Parquet, safetensors, PT, JSON and more. Files are never run.",
         help=f"{readings.READ}. Candor tells you what it clips, drops or relabels. For files over "
         f"{defaults.UPLOAD_MB / 1024:.0f} GB use the command line.",

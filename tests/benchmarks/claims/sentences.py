@@ -333,7 +333,7 @@ CLAIMED = (
         "as the dots: a count of bins, each by its own band",
     ),
     Claimed(
-        "would be coloured by chance",
+        "chance alone would colour about",
         "Clinic, small diagrams",
         "core.screens.xray.findings:explanation",
         "each dot by its own interval; how many would be coloured by chance stands beside them",

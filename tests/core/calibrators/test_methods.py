@@ -136,7 +136,7 @@ def test_penalty_is_chosen_by_cross_validation_and_said():
     chosen = float(fitted.report_.message.removeprefix("penalty ").split(";")[0])
     same = Matrix(penalty=chosen).fit(z, y)
     assert np.array_equal(same.weights_, fitted.weights_)
-    with pytest.raises(UsageError, match="penalty"):
+    with pytest.raises(UsageError, match="Penalty"):
         Matrix(penalty=-1.0)
 
 

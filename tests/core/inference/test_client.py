@@ -98,7 +98,7 @@ def test_a_process_that_misbehaves_is_replaced(client, asked, error, code):
 def test_a_process_that_eats_memory_is_ended():
     client = Client(ECHO, memory_bytes=200 * 2**20)
     try:
-        with pytest.raises(Refused, match=r"More than 0\.2 GiB") as excinfo:
+        with pytest.raises(Refused, match=r"more than 0\.2 GiB") as excinfo:
             client.call("echo", {"eat": 400 * 2**20})
         assert excinfo.value.code == "LIMIT_MEMORY"
         assert client.call("echo", {"value": 5}).arrays["values"][0] == 5
