@@ -28,7 +28,7 @@ CHUNK_BYTES = 2**20  # of float64 scores worked on at a time: stays in cache, bo
 MAPPED_BYTES = 2**26  # arrays from here on stay in the file they came from
 PASS_BYTES = 2**25  # of what compiled loops are given at a time: a call costs nothing beside it
 
-SORTED_BY_DIGITS = 2**16  # numbers from here on; fewer are sorted before the loops are loaded
+SORTED_BY_DIGITS = 2**14  # numbers from here on; fewer are sorted before the loops are loaded
 
 
 def sorted_keys(keys: Keys) -> Keys:
