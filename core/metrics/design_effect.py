@@ -36,6 +36,8 @@ def design_effect(values: Float | Bool, extents: Extents) -> float:
     if of_group.size == 1 or np.all(values == values[0]):
         return float(of_group @ of_group / total)
     deviation = values - weights @ values / total
+    # By a power of two, which rounds nothing: squares of the smallest would be 0.
+    deviation = np.ldexp(deviation, -np.frexp(np.abs(deviation).max())[1])
     together = np.bincount(place, weights * deviation)
     alone = float(weights @ deviation**2) * values.size / (values.size - 1)
     factor = of_group.size / (of_group.size - 1)

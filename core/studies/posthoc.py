@@ -201,7 +201,7 @@ def cut(predictions: Predictions, share: float, seed: int) -> tuple[Predictions,
     UsageError
         SETTING: the share or the seed lies outside its range.
     Refused
-        FIT: there is one row only.
+        FIT: there is one row only, or one of the two parts holds no weight.
     """
     if not SHARES[0] <= share <= SHARES[1]:
         raise UsageError(RefusalCode.SETTING, f"The share is {share:g}", "use 0.1 to 0.9")
@@ -215,6 +215,10 @@ def cut(predictions: Predictions, share: float, seed: int) -> tuple[Predictions,
         raise Refused(RefusalCode.FIT, f"One {noun} cannot be cut in two", "give more rows")
     order = np.random.default_rng([seed, STREAM]).permutation(n)
     fitted = np.isin(of_row, order[: min(max(1, round(share * n)), n - 1)])
+    weights = predictions.extents.weights
+    if weights is not None and not (weights[fitted].any() and weights[~fitted].any()):
+        what = "Too few rows have a weight above 0 to be cut in two"
+        raise Refused(RefusalCode.FIT, what, "give more rows a weight, or another seed")
     return predictions.take(np.flatnonzero(fitted)), predictions.take(np.flatnonzero(~fitted))
 
 

@@ -94,6 +94,12 @@ def test_one_row_cannot_be_cut():
         cut(rows(1), 0.5, 0)
 
 
+def test_a_part_without_weight_is_no_part():
+    weights = Weights.of("w", np.eye(1, 40, 5).ravel())  # one row alone counts
+    with pytest.raises(Refused, match="Too few rows have a weight"):
+        cut(replace(rows(40), weights=weights), 0.5, 0)
+
+
 @pytest.mark.parametrize(
     ("splits", "test", "expected"),
     [

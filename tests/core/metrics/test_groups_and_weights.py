@@ -17,6 +17,7 @@ from core.metrics.clinical.fit import recalibration
 from core.metrics.clinical.groups import grouping, subgroups
 from core.metrics.clinical.scores import spiegelhalter_z
 from core.metrics.comparison import compare, compared
+from core.metrics.design_effect import design_effect
 from core.metrics.group_resamples import GroupResamples, centring_left, resamples_of
 from core.metrics.grouped import GroupCells, effective_mean, effective_rarer, row_draws, summary_of
 from core.metrics.intervals import Resamples
@@ -150,6 +151,21 @@ def test_rows_that_are_copies_in_a_group_are_worth_one(times):
     assert not isinstance(plain, GroupResamples)
     widths = [np.subtract(*one.gap_interval(0.95)) for one in (wide, plain)]
     assert widths[0] == pytest.approx(widths[1], rel=0.1)
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e-300])
+def test_the_design_effect_knows_no_scale(scale):
+    values = np.array([0.0, 0.0, 1.0, 1.0, 0.0, 1.0]) * scale
+    extents = Extents(np.array([0, 0, 1, 1, 2, 2]), None)
+    # mean 1/2; sums by group -1, 1, 0 times 1/2 each: (1 + 1) * 3/2 over 6 / 4 * 6/5
+    assert design_effect(values, extents) == pytest.approx(3.0 / 1.8)
+
+
+def test_scores_that_saturate_are_audited_with_weights():
+    p, y = np.array([0.0, 1e-200, 1e-180, 0.0]), np.zeros(4, dtype=bool)
+    weights = Weights.of("w", np.array([1.0, 2.0, 1.0, 3.0]))
+    found = audit(binary(p, y, weights=weights), AuditConfig(n_resamples=20))
+    assert found.main.metrics["ece"].value == pytest.approx(0.0, abs=1e-150)
 
 
 def test_a_floor_of_groups_of_one_row_is_that_of_rows():
