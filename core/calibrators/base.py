@@ -17,7 +17,7 @@ from core.predictions import Task
 
 Json = Any  # plain JSON: numbers, strings, booleans, lists and dicts of them
 MIN_ROWS = 10  # below it a fit says more about chance than about the model
-LARGEST = 1e100  # of stored numbers: what is multiplied by logits must stay finite
+LARGEST = 1e100  # of stored numbers and of logits: their products must stay finite
 LOG_OF_ZERO = -745.0  # just below log of the smallest float64: where a ruled-out class stands
 ALL_TASKS = (Task.MULTICLASS, Task.BINARY, Task.MULTILABEL)
 SINGLE_ANSWER = (Task.MULTICLASS, Task.BINARY)
@@ -296,11 +296,15 @@ def as_columns(logits: npt.NDArray[np.floating]) -> npt.NDArray[np.floating]:
     if logits.ndim == 2 and logits.shape[1] < 2:
         raise Refused("CLASSES", "One class only", "give at least two columns, or a binary score")
     z = np.column_stack([np.zeros_like(logits), logits]) if logits.ndim == 1 else logits
-    low, high = z.min(), z.max()
+    low, high = float(z.min()), float(z.max())
     if np.isnan(low) or high == np.inf:
         raise Refused("NONFINITE", "A logit is NaN or +inf", "remove these rows or mend the model")
     if low == -np.inf:
-        return _lifted(z)
+        z = _lifted(z)
+        low = float(z.min())
+    if max(-low, high) > LARGEST:
+        what = f"Logits reach {max(-low, high):.3g}, beyond {LARGEST:g}"
+        raise Refused("NONFINITE", what, "divide them, or give probabilities")
     return z
 
 

@@ -44,8 +44,9 @@ def add_to_nodes(
         p = confidence[cuts[g + 1] - 1]
         hits = sum_correct[cuts[g + 1]] - sum_correct[cuts[g]]
         gap = p * (ends[g + 1] - ends[g]) - hits
-        base = min(int(p * intervals), intervals - 1)
-        d = p * intervals - base
+        at = p * intervals if 0.0 <= p <= 1.0 else 0.0  # NaN must not write outside
+        base = min(int(at), intervals - 1)
+        d = at - base
         nodes[base] -= d * (d - 1.0) * (d - 2.0) / 6.0 * gap
         nodes[base + 1] += (d + 1.0) * (d - 1.0) * (d - 2.0) / 2.0 * gap
         nodes[base + 2] -= (d + 1.0) * d * (d - 2.0) / 2.0 * gap

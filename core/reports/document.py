@@ -27,12 +27,17 @@ EDITIONS = {
 
 @dataclass(frozen=True)
 class WrittenTable:
-    """A table as people read it; `numeric` are the columns whose cells are numbers."""
+    """A table as people read it.
+
+    `numeric` are the columns whose cells are numbers, `strong` the row and column of each cell in
+    bold.
+    """
 
     title: str
     heads: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     numeric: frozenset[int] = frozenset()
+    strong: frozenset[tuple[int, int]] = frozenset()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,11 +104,17 @@ def written(title: str, table: Table) -> WrittenTable:
 
 def written_scores(title: str, table: ScoreTable) -> WrittenTable:
     """Return a table of scores as people read it, each number with its interval."""
-    rows = [
-        (". ".join(filter(None, (row.name, *row.notes))), *map(cell_text, row.cells))
-        for row in table.written()
-    ]
-    return WrittenTable(title, table.heads, tuple(rows), frozenset(range(1, len(table.heads))))
+    scores = table.written()
+    return WrittenTable(
+        title,
+        table.heads,
+        tuple(
+            (". ".join(filter(None, (row.name, *row.notes))), *map(cell_text, row.cells))
+            for row in scores
+        ),
+        numeric=frozenset(range(1, len(table.heads))),
+        strong=frozenset((i, 1 + cell) for i, row in enumerate(scores) for cell in row.strong),
+    )
 
 
 def cell_text(cell: CellWords) -> str:

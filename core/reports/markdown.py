@@ -71,5 +71,12 @@ def _table(table: WrittenTable) -> Iterator[str]:
     if table.title:
         yield f"**{text(table.title)}**"
     marks = ["---:" if i in table.numeric else "---" for i in range(len(table.heads))]
-    rows = [list(map(text, table.heads)), marks, *(list(map(text, row)) for row in table.rows)]
+    cells = [
+        [
+            f"**{text(cell)}**" if (i, k) in table.strong else text(cell)
+            for k, cell in enumerate(row)
+        ]
+        for i, row in enumerate(table.rows)
+    ]
+    rows = [list(map(text, table.heads)), marks, *cells]
     yield "\n".join(f"| {' | '.join(row)} |" for row in rows)

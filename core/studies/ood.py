@@ -1,6 +1,6 @@
 """One run beside inputs it never saw: what is allowed, what is found, and runs compared."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,6 +10,7 @@ from core.arrays import Float, Int, digest, row_chunks
 from core.codes import NoticeCode, RefusalCode
 from core.defaults import LEVEL, N_RESAMPLES
 from core.errors import Notice, Refused, UsageError
+from core.library.manifest import role_of
 from core.metrics import METRICS
 from core.metrics.comparison import ComparedRows, why_not
 from core.metrics.estimates import proportion
@@ -27,6 +28,10 @@ NOTHING = 0  # in place of a row's number where it may repeat by nature
 OTHER_INPUTS = (
     "a set that is told from itself says nothing: choose scores of other inputs by the same model; "
     "call changed ones corrupted-NAME"
+)
+SHIFT_SHOWN = (  # most telling first; noise is the papers' choice, and leaves small networks sure
+    *("cifar10c-fog-5", "corrupted-fog-5"),
+    *("cifar10c-gaussian_noise-5", "corrupted-gaussian_noise-5"),
 )
 FEW_LABELS = 20  # rows that can be alike by chance
 UNSURE = 0.99  # above it, probabilities repeat by nature
@@ -107,6 +112,14 @@ def offered(inside: Predictions, *outside: Predictions) -> dict[str, str]:
     for part in (inside, *outside):
         why |= unavailable(part)
     return why
+
+
+def shown_shift(splits: Iterable[str]) -> str:
+    """Return the part of a run with changed images that is shown at first; "" where none is."""
+    shifted = [split for split in splits if role_of(split, labelled=True) == "shifted"]
+    return next(
+        (split for split in SHIFT_SHOWN if split in shifted), shifted[-1] if shifted else ""
+    )
 
 
 def check(

@@ -11,7 +11,7 @@ from core.errors import Notice, Refused
 from core.fields import JsonObject
 from core.library import StoredSplit
 from core.metrics import suite
-from core.metrics.comparison import Compared, Comparison, compare, compared
+from core.metrics.comparison import Compared, Comparison, compare_all, compared
 from core.metrics.records import Audit, ClassRow
 from core.ood.scores import DEFAULT, SCORES
 from core.predictions import Predictions, Task
@@ -24,7 +24,6 @@ from core.studies.posthoc import DEFAULT_METHODS, NONE, SHARE, Fit, MethodReport
 POSTHOC, OOD, CLINICAL, COMPARE, CLASSES = "posthoc", "ood", "clinical", "compare", "classes"
 OBJECTIVE, SEARCH = "nll", "exact"  # as the page's own
 RECALIBRATE = ("isotonic", "beta")  # in place of temperatures, for what are no probabilities
-SHIFT_SHOWN = ("cifar10c-gaussian_noise-5", "corrupted-gaussian_noise-5")  # as the page's own
 MOST_SETS = 6  # of other inputs beside a run
 Source = Predictions | StoredSplit
 
@@ -135,7 +134,7 @@ def report_numbers(
         return ReportNumbers(runs=numbers)
     with steps.next("Comparing the runs"):
         both = tuple(compared(of_run.rows) for of_run in numbers)
-        comparison = compare(both, [of_run.run.name for of_run in numbers], 0)
+        comparison = compare_all(both, [of_run.run.name for of_run in numbers], 0)
     return ReportNumbers(runs=numbers, compared=both, comparison=comparison)
 
 
@@ -213,11 +212,16 @@ def _posthoc(run: ReportedRun, audit: Audit) -> PosthocNumbers:
     return PosthocNumbers(rows=rows, fits=tuple(fits), judged=judged)
 
 
+def beside(run: ReportedRun) -> dict[str, Source]:
+    """Return what is told from a run's rows, as on the page at first: a shift, and other inputs."""
+    shift = ood.shown_shift(name for name in run.splits if name != run.split)
+    return ({shift: run.splits[shift]} if shift else {}) | dict(run.outside)
+
+
 def _ood(run: ReportedRun, rows: Predictions, left_out: dict[str, str]) -> OodNumbers | None:
-    shifted = [name for name in SHIFT_SHOWN if name in run.splits and name != run.split]
-    sources = {**run.outside, **{name: run.splits[name] for name in shifted}}
+    sources = beside(run)
     if not sources:
-        left_out[OOD] = "no unfamiliar images stand beside it"
+        left_out[OOD] = "there are no unfamiliar images to compare with"
         return None
     sets: dict[str, ScoreSeparation] = {}
     notices: list[Notice] = []
@@ -227,7 +231,7 @@ def _ood(run: ReportedRun, rows: Predictions, left_out: dict[str, str]) -> OodNu
         offered = [key for key, why in ood.offered(rows, outside).items() if not why]
         score = score or (DEFAULT if DEFAULT in offered else next(iter(offered), ""))
         try:
-            notices += ood.check(rows, outside, name, shifted=name in shifted)
+            notices += ood.check(rows, outside, name, shifted=name in run.splits)
         except Refused as refused:
             left_out[OOD] = refused.what
             continue

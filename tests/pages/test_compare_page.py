@@ -238,12 +238,12 @@ def test_a_hostile_name_stays_text(page, home, plain):
 NUMBER = re.compile(r"[−+]?\d+\.\d+")
 
 
-def printed(capsys, *arguments):
-    assert main(["compare", *arguments]) == 0
+def printed(capsys, *arguments, verb="compare"):
+    assert main([verb, *arguments]) == 0
     return capsys.readouterr().out
 
 
-def test_page_terminal_and_exports_print_the_same_numbers(page, home, tmp_path, capsys):
+def test_page_terminal_report_and_exports_print_the_same_numbers(page, home, tmp_path, capsys):
     rng = np.random.default_rng(0)
     logits = 2 * rng.normal(size=(200, 3))
     labels = np.array([rng.choice(3, p=row) for row in softmax(logits, axis=1)])
@@ -265,9 +265,16 @@ def test_page_terminal_and_exports_print_the_same_numbers(page, home, tmp_path, 
         return [NUMBER.findall(line) for line in lines if re.search(r"[abc]\S*npz.*\d", line)][-3:]
 
     assert told() == told("--format", "markdown") == told("--format", "latex") == numbers
+    reported = partial(printed, capsys, *files, "--sections", "compare", verb="report")
+    names = re.compile(r"\| (?:[ABC]  )?[abc]\S*npz(?: \(reference\)|\. reference)?")
+    tables = reported("--format", "markdown"), printed(capsys, *files, "--format", "markdown")
+    lines = [[names.split(line)[1] for line in t.splitlines() if names.match(line)] for t in tables]
+    assert lines[0] == lines[1]  # with what is in bold
     assert r"b\_\%.npz" in printed(capsys, *files, "--format", "latex")
     head, *raw = csv.reader(printed(capsys, *files, "--format", "csv").splitlines())
     found = json.loads(printed(capsys, *files, "--json", "-"))
+    certified = json.loads(reported("--format", "json"))["comparison"]
+    assert certified == {key: found[key] for key in certified}
     runs = {run["name"]: run["metrics"] for run in found["runs"]}
     for cells in raw:
         row = dict(zip(head, cells, strict=True))

@@ -209,7 +209,9 @@ def _named(file: FileBytes) -> Iterator[None]:
     try:
         yield
     except Refused as refusal:
-        raise refusal.with_location(f"{file.name} {refusal.location}".strip()) from refusal
+        named = refusal.location.startswith(file.name)  # by the reader of its format
+        location = refusal.location if named else f"{file.name} {refusal.location}".strip()
+        raise refusal.with_location(location) from refusal
 
 
 def _read(file: FileBytes) -> Contents:

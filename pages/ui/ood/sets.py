@@ -9,15 +9,12 @@ from core.errors import LibraryError
 from core.library.manifest import role_of
 from core.predictions import Task
 from core.screens.ood.words import SetName, set_name
+from core.studies.ood import shown_shift
 from pages.ui import cache, session, state
 from pages.ui.ood.cache import SplitSource, dropped, owner_of
 
 MOST = 6  # whose curves can still be told apart
 LISTED = 60  # other runs that are looked at
-SHIFT_SHOWN = (  # most telling first; noise is the papers' choice, and leaves small networks sure
-    *("cifar10c-fog-5", "corrupted-fog-5"),
-    *("cifar10c-gaussian_noise-5", "corrupted-gaussian_noise-5"),
-)
 Offer = dict[str, SplitSource]
 
 
@@ -98,9 +95,8 @@ def default(offers: Offer, run: cache.Run) -> list[str]:
         for reference, part in offers.items()
         if part.split in part.owner.outside and part.owner == run
     ]
-    heavy = [ref for ref in SHIFT_SHOWN if ref in offers][:1]
-    worst = [ref for ref in reversed(list(offers)) if ref in shifted(run)][:1]
-    return [*(heavy or worst), *own][:MOST]
+    shift = shown_shift(split for split in run.splits if split in offers)
+    return [*filter(None, [shift]), *own][:MOST]
 
 
 def chosen(offers: Offer, run: cache.Run) -> list[str]:

@@ -9,7 +9,7 @@ from core.library import open_library
 from core.reports.build import MOST_RUNS, default_sections, run_of_file, run_of_library
 from core.reports.document import EDITIONS, Edition
 from core.reports.sections import CHECKLIST, NUMBERS, SECTIONS
-from core.studies.report import CLASSES, CLINICAL, COMPARE, OOD, SHIFT_SHOWN, ReportedRun
+from core.studies.report import CLASSES, CLINICAL, COMPARE, OOD, ReportedRun, beside
 from pages.ui import cache, controls, frame, picked_runs, session, state
 
 PICKED, LINK = "set.report.runs", "reported"
@@ -98,7 +98,5 @@ def _fits(key: str, to_report: tuple[ReportedRun, ...], chosen: Edition) -> bool
     if key == COMPARE:
         return len(to_report) > 1
     if key == OOD:
-        return any(
-            run.outside or any(name in run.splits for name in SHIFT_SHOWN) for run in to_report
-        )
+        return any(map(beside, to_report))
     return key not in (CLINICAL, CHECKLIST) or chosen is not Edition.BOARD

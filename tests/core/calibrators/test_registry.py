@@ -242,9 +242,15 @@ def test_what_cannot_be_fitted_is_refused_with_a_reason(name):
     logits, labels = drawn(30, 3)
     spoiled, infinite = logits.copy(), logits.copy()
     spoiled[3, 1], infinite[3] = np.nan, -np.inf
+    huge = np.sign(logits) * 1e308  # twice as far apart as float64 goes
     codes = {
         "FIT": [(logits[:9], labels[:9]), (logits, labels * 0 + 1)],
-        "NONFINITE": [(spoiled, labels), (infinite, labels), (logits + np.inf, labels)],
+        "NONFINITE": [
+            (spoiled, labels),
+            (infinite, labels),
+            (logits + np.inf, labels),
+            (huge, labels),
+        ],
         "LENGTH_MISMATCH": [(logits, labels[:-1])],
         "LABEL_RANGE": [(logits, labels + 1), (logits, labels - 1)],
         "CLASSES": [(logits[:, :1], labels)],

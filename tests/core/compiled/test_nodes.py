@@ -44,6 +44,14 @@ def test_every_gap_is_spread_over_the_nearest_points(n, weighted):
     np.testing.assert_allclose(spread(ranked), expected, rtol=1e-12, atol=1e-12)
 
 
+def test_what_is_no_confidence_is_not_written_outside():
+    room = np.zeros(INTERVALS + 3 + 40)  # nodes, and guards on either side
+    confidence, cuts = np.array([np.nan, -9.0, 9.0]), np.arange(4)
+    add_to_nodes(confidence, cuts, cuts, np.zeros(4, dtype=np.int64), room[20:-20])
+    assert not room[:20].any()
+    assert not room[-20:].any()
+
+
 def test_spreading_keeps_three_moments():
     rng = np.random.default_rng(0)
     confidence, correct = rng.random(50), rng.random(50) < 0.5

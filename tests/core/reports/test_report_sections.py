@@ -1,6 +1,7 @@
 """Every section of a report is made and every figure of it drawn, for each kind of answers."""
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,7 +10,7 @@ from core.configs import AuditConfig
 from core.predictions import Predictions, ScoreKind, Task
 from core.reports import build
 from core.reports.document import Edition
-from core.studies.report import ReportedRun
+from core.studies.report import ReportedRun, beside
 
 N = 300
 
@@ -63,3 +64,22 @@ def test_every_section_is_written_and_every_figure_drawn(made, words, edition):
         assert re.search(word, files.markdown, re.IGNORECASE), word
     assert files.html.count("<svg") == files.html.count("<figure ") >= 3
     assert not re.search(r'="[^"]*\b(nan|inf)\b', files.html)
+
+
+def test_other_inputs_are_those_that_the_page_shows_at_first():
+    rows, outside = several()
+    names = ("test", "corrupted-fog-1", "corrupted-contrast-5")
+    noise, fog = "corrupted-gaussian_noise-5", "cifar10c-fog-5"
+    run = ReportedRun(
+        name="m",
+        file="m.npz",
+        file_digest="ab" * 16,
+        split="test",
+        splits=dict.fromkeys(names, rows),
+        sizes=dict.fromkeys(names, N),
+        outside=outside,
+    )
+    assert list(beside(run)) == ["corrupted-contrast-5", "svhn"]
+    run = replace(run, splits=dict.fromkeys((*names, noise, fog), rows))
+    assert list(beside(run)) == [fog, "svhn"]
+    assert list(beside(replace(run, split=fog))) == [noise, "svhn"]
