@@ -11,10 +11,11 @@ from core.predictions import Predictions, Task
 
 @dataclass(frozen=True)
 class Answers:
-    """What one run answers for every row, and how sure it is."""
+    """What one run answers for every row, how sure it is, and what it calls its classes."""
 
     predicted: Int
     confidence: Float
+    class_names: tuple[str, ...]
 
     @classmethod
     def of(cls, predictions: Predictions) -> "Answers | None":
@@ -22,7 +23,7 @@ class Answers:
         if predictions.task is Task.MULTILABEL:
             return None
         rows = predictions.rows
-        return cls(rows.predicted, rows.confidence)
+        return cls(rows.predicted, rows.confidence, predictions.class_names)
 
 
 @dataclass(frozen=True)

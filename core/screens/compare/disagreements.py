@@ -27,19 +27,17 @@ class DisagreementView:
     captions: tuple[str, ...]
 
 
-def view(
-    marks: Sequence[RunMark], class_names: Sequence[str], runs: Sequence[Answers], labels: Int
-) -> DisagreementView:
+def view(marks: Sequence[RunMark], runs: Sequence[Answers], labels: Int) -> DisagreementView:
     """Return the rows on which runs disagree, the surest contradictions first.
 
     Parameters
     ----------
     marks : sequence of RunMark
         Of the runs, in their order.
-    class_names : sequence of str
     runs : sequence of Answers
-        Of the same N rows.
+        Of the same N rows; they may know other classes than those that occur.
     labels : (N,) int64
+        Called as by the first run.
     """
     total, rows = disagreements(runs, labels, LISTED)
     columns = (
@@ -50,10 +48,10 @@ def view(
     cells: tuple[tuple[Cell, ...], ...] = tuple(
         (
             one.row,
-            class_names[one.label],
+            runs[0].class_names[one.label],
             *(
-                f"{class_names[k]}, {percent(p)}"
-                for k, p in zip(one.predicted, one.confidence, strict=True)
+                f"{run.class_names[k]}, {percent(p)}"
+                for run, k, p in zip(runs, one.predicted, one.confidence, strict=True)
             ),
         )
         for one in rows
@@ -65,13 +63,13 @@ def view(
         f"{share}; {shown}" if total else "",
         Table(columns, cells),
         tuple(one.row for one in rows),
-        tuple(_caption(one, marks, class_names) for one in rows),
+        tuple(_caption(one, marks, runs) for one in rows),
     )
 
 
-def _caption(one: Disagreement, marks: Sequence[RunMark], class_names: Sequence[str]) -> str:
+def _caption(one: Disagreement, marks: Sequence[RunMark], runs: Sequence[Answers]) -> str:
     answers = ", ".join(
-        f"{mark.letter}{NO_BREAK}{class_names[k]}"
-        for mark, k in zip(marks, one.predicted, strict=True)
+        f"{mark.letter}{NO_BREAK}{run.class_names[k]}"
+        for mark, run, k in zip(marks, runs, one.predicted, strict=True)
     )
-    return f"Row {one.row}, label {class_names[one.label]}: {answers}"
+    return f"Row {one.row}, label {runs[0].class_names[one.label]}: {answers}"

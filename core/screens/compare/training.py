@@ -35,7 +35,7 @@ TITLES = {
     "last_layer_grad_norm": "Gradient norm of the last layer",
     "lr": "Learning rate",
 }
-HIDDEN = {"seconds", "images_per_second"}
+HIDDEN = {"seconds", "images_per_second", "threads"}
 
 
 @dataclass(frozen=True)

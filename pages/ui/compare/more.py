@@ -166,7 +166,7 @@ def _rows(runs: Runs, splits: Sequence[str], marks: Sequence[tuple[str, RunMark]
         return
     run, split, _ = chosen[0]
     labels = cache.predictions(run, split).labels
-    found = rows_view.view([mark for *_, mark in chosen], run.class_names, known, labels)
+    found = rows_view.view([mark for *_, mark in chosen], known, labels)
     widgets.title(found.title, found.explanation)
     if found.table.rows:
         _pictures([(run, split) for run, split, _ in chosen], found)

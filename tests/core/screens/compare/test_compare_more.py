@@ -124,16 +124,26 @@ def test_gammas_by_epoch_are_means_over_answers_between_the_ends():
 
 def test_the_surest_contradictions_come_first():
     runs = [
-        Answers(np.array([0, 1, 0, 0]), np.array([0.9, 0.6, 0.5, 0.99])),
-        Answers(np.array([0, 0, 1, 1]), np.array([0.9, 0.7, 0.8, 0.55])),
+        Answers(np.array([0, 1, 0, 0]), np.array([0.9, 0.6, 0.5, 0.99]), ("cat", "dog")),
+        Answers(np.array([0, 0, 1, 1]), np.array([0.9, 0.7, 0.8, 0.55]), ("cat", "dog")),
     ]
     labels = np.array([0, 0, 1, 1])
     total, rows = disagreements(runs, labels, 2)
     assert total == 3
     assert [row.row for row in rows] == [1, 3]  # contradicted with 0.6 and 0.55; row 2 with 0.5
     assert (rows[1].label, rows[1].predicted) == (1, (0, 1))
-    found = rows_view.view(marks(["a", "b"]), ("cat", "dog"), runs, labels)
+    found = rows_view.view(marks(["a", "b"]), runs, labels)
     assert found.rows == (1, 3, 2)
     assert found.captions[0] == "Row 1, label cat: A\u00a0dog, B\u00a0cat"
     assert found.title == "3 of 4 rows get different answers"
     assert found.table.rows[0] == (1, "cat", "dog, 60.0\u202f%", "cat, 70.0\u202f%")
+
+
+def test_a_run_may_know_more_classes_than_another():
+    runs = [
+        Answers(np.array([0, 1]), np.array([0.9, 0.6]), ("cat", "dog")),
+        Answers(np.array([2, 1]), np.array([0.9, 0.7]), ("cat", "dog", "cow")),
+    ]
+    found = rows_view.view(marks(["a", "b"]), runs, np.array([0, 1]))
+    assert found.table.rows == ((0, "cat", "cat, 90.0\u202f%", "cow, 90.0\u202f%"),)
+    assert found.captions == ("Row 0, label cat: A\u00a0cat, B\u00a0cow",)
