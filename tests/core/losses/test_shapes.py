@@ -45,3 +45,10 @@ def test_the_linear_toy_decides_alike_and_is_less_sure_with_focal_loss():
     assert abs(cross.angle - focal.angle) < 2.0
     assert focal.norms[-1] < 0.7 * cross.norms[-1]
     assert focal.wrong_confidence.mean() < cross.wrong_confidence.mean() - 0.05
+
+
+@pytest.mark.parametrize("gamma", [0.5, 1.0, 3.0])
+def test_the_first_step_of_the_toy_is_down_the_slope_of_focal_loss(gamma):
+    """At w = 0, where p = 1/2: the derivative of -(1 - p)^gamma log p by the logit, by hand."""
+    slope = 0.5**gamma * (1.0 + gamma * math.log(2.0))  # times that of cross-entropy
+    assert linear_toy(gamma).norms[1] == pytest.approx(slope * linear_toy(0.0).norms[1])

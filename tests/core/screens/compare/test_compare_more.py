@@ -47,7 +47,10 @@ def named(n=5):
 def test_runs_that_differ_in_their_seed_alone_are_a_group():
     assert seed_groups(TRAINED) == ((0, 1), (2, 3), (4,))
     assert seed_groups([None, TRAINED[0], None]) == ((0,), (1,), (2,))
+    other_split = settings(config(*RECIPES[0]) | {"split_seed": 9})
+    assert seed_groups([TRAINED[0], other_split]) == ((0, 1),)
     assert varied(TRAINED) == ("loss.gamma",)
+    assert varied([TRAINED[0], settings(config(1.0, 0) | {"patience": 3})]) == ()
     assert settings({"model": "x"}) is None
     assert (summary([1.0, 2.0, 6.0]).mean, summary([1.0, 3.0]).spread) == (3.0, 2**0.5)
     assert summary([1.0]).spread is None
