@@ -171,7 +171,7 @@ def run_of_library(library: Library, run_id: str, split: str | None = None) -> R
         sizes={key: entry.n for key, entry in manifest.splits.items()},
         outside={key: part for key, part in stored.items() if key not in manifest.labelled},
         notices=manifest.notices,
-        reading=dict(manifest.source.recipe or {}),
+        reading={} if manifest.config else dict(manifest.source.recipe or {}),  # else of its data
         synthetic=(manifest.config or {}).get("data") == "phantom",
         task=Task(manifest.task),
         names=manifest.class_names,

@@ -4,12 +4,14 @@ There is no key: whoever changes a report can certify it anew. Held against its 
 """
 
 import math
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 from core import codec
+from core.codes import NoticeCode
 from core.configs import AuditConfig
 from core.errors import Refused, UsageError
 from core.readers.predictions.options import ReadOptions
@@ -22,6 +24,9 @@ MOST_BYTES: Final = 64 * 2**20
 SAME: Final = 1e-9  # of a number: other processors round its last digits otherwise
 RUN_TEXTS: Final = ("name", "file", "file_digest", "rows_digest", "split")
 ABOUT: Final = ("software", CERTIFICATE)  # of the program that wrote it
+NOTICES: Final = re.compile(r"runs\[\d+\]\.audit\.notices")
+# What was guessed stands in `reading`: read again with it, it is no guess.
+GUESSED: Final = (NoticeCode.SCORES_GUESSED, NoticeCode.KEYS_GUESSED, NoticeCode.UNITS)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -122,7 +127,8 @@ def differences(stated_content: Mapping[str, Any], again: Mapping[str, Any]) -> 
 
     Where another version of Candor wrote it, the first line says so, if there are others.
     """
-    kept = {key: value for key, value in again.items() if key not in ABOUT}
+    plain = canonical.parsed(canonical.canonical(again).encode())
+    kept = {key: value for key, value in plain.items() if key not in ABOUT}
     theirs = {key: value for key, value in stated_content.items() if key not in ABOUT}
     lines = list(_differing("", theirs, kept))
     code = stated_content["software"]["code"]
@@ -139,13 +145,20 @@ def _differing(place: str, theirs: Any, own: Any) -> Iterator[str]:  # noqa: ANN
             else:
                 where = "the report alone" if key in theirs else "the files alone"
                 yield f"{place}.{key}".lstrip(".") + f": in {where}"
-    elif isinstance(theirs, list | tuple) and isinstance(own, list | tuple):
+    elif isinstance(theirs, list) and isinstance(own, list):
+        if NOTICES.fullmatch(place):
+            theirs, own = _unguessed(theirs), _unguessed(own)
         if len(theirs) != len(own):
             yield f"{place}: {len(theirs)} entries in the report, {len(own)} from the files"
         for i, pair in enumerate(zip(theirs, own, strict=False)):
             yield from _differing(f"{place}[{i}]", *pair)
     elif not _same(theirs, own):
         yield f"{place}: {theirs!r} in the report, {own!r} from the files"
+
+
+def _unguessed(notices: list[Any]) -> list[Any]:
+    """Return notices less those of choices with which the file is read again."""
+    return [n for n in notices if not (isinstance(n, Mapping) and n.get("code") in GUESSED)]
 
 
 def _same(theirs: object, own: object) -> bool:

@@ -167,6 +167,41 @@ def test_the_commands_write_a_report_and_hold_it_against_its_file(tmp_path, caps
     assert main(["verify", str(out), str(file), str(file)]) == 3
 
 
+def test_a_file_whose_form_was_guessed_agrees_with_its_report(tmp_path, capsys):
+    rng = np.random.default_rng(5)
+    file, out = tmp_path / "scores.csv", tmp_path / "report.json"
+    lines = [",".join([*map(str, rng.dirichlet(np.ones(3))), str(i % 3)]) for i in range(40)]
+    file.write_text("\n".join(["p_cat,p_dog,p_cow,label", *lines]))
+    few = ["--resamples", "20", "--sections", "verdict"]
+    assert main(["report", str(file), "--out", str(out), *few]) == 0
+    noted = {
+        notice["code"] for notice in json.loads(out.read_text())["runs"][0]["audit"]["notices"]
+    }
+    assert "SCORES_GUESSED" in noted
+    assert main(["verify", str(out), str(file)]) == 0
+    # any other notice that is taken away shows
+    content = json.loads(out.read_text())
+    audit = content["runs"][0]["audit"]
+    kept = [notice for notice in audit["notices"] if notice["code"] in certificate.GUESSED]
+    assert len(kept) < len(audit["notices"])
+    audit["notices"] = kept
+    del content["certificate"]
+    out.write_text(canonical.canonical(certified(content)))
+    capsys.readouterr()
+    assert main(["verify", str(out), str(file)]) == 1
+    assert "audit.notices: 0 entries in the report" in capsys.readouterr().out
+
+
+def test_a_run_that_was_trained_here_agrees_with_its_report(tmp_path, capsys):
+    out = tmp_path / "report.json"
+    few = ["--resamples", "20", "--sections", "verdict"]
+    assert main(["report", "digits-ce", "digits-fair", "--out", str(out), *few]) == 0
+    assert main(["verify", str(out), "digits-ce", "digits-fair"]) == 0
+    capsys.readouterr()
+    assert main(["verify", str(out), "digits-fair", "digits-ce"]) == 1
+    assert "differs, digest" in capsys.readouterr().out
+
+
 def test_rows_are_told_apart_though_the_file_says_the_same(data):
     other = replace(made(seed=4), file_digest=made().file_digest)
     lines = certificate.stated(data).runs[0].beside(other)
