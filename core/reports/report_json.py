@@ -171,7 +171,8 @@ def _ood(numbers: RunNumbers, beside: OodNumbers) -> Json:
         notices=beside.notices,
     )
     sets = [SetReport(name, judged, None, ()) for name, judged in beside.sets.items()]
-    return ood_json(inside, beside.score, None, "", sets)
+    effects = {name: asdict(shifted) for name, (shifted, _) in beside.effects.items()}
+    return ood_json(inside, beside.score, None, "", sets) | {"shifts": effects}
 
 
 def _clinical(numbers: RunNumbers, clinical: Findings | OneFinding) -> Json:

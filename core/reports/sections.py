@@ -262,6 +262,7 @@ def _ood(views: RunViews) -> tuple[Section, ...]:
             list(curves.values()),
             ALARMS,
             AS_READ,
+            effects=beside.effects.get(split),
             plain=views.plain,
         )
         paragraphs = [view.reading]

@@ -18,7 +18,7 @@ from core.predictions import Predictions, Task
 from core.progress import part
 from core.studies import clinic, ood, posthoc
 from core.studies.clinic import Findings, OneFinding
-from core.studies.ood import ScoreSeparation
+from core.studies.ood import ScoreSeparation, ShiftEffect
 from core.studies.posthoc import DEFAULT_METHODS, NONE, SHARE, Fit, MethodReport, PosthocRows
 
 POSTHOC, OOD, CLINICAL, COMPARE, CLASSES = "posthoc", "ood", "clinical", "compare", "classes"
@@ -79,10 +79,14 @@ class PosthocNumbers:
 
 @dataclass(frozen=True, kw_only=True)
 class OodNumbers:
-    """Sets of other inputs beside a run, by their split: what was found, and what must be said."""
+    """Sets of other inputs beside a run, by their split: what was found, and what must be said.
+
+    `effects` holds, of the run's own images shifted, what that does, and the same of intact ones.
+    """
 
     score: str
     sets: Mapping[str, ScoreSeparation]
+    effects: Mapping[str, tuple[ShiftEffect, ShiftEffect]]
     notices: tuple[Notice, ...]
 
 
@@ -224,6 +228,7 @@ def _ood(run: ReportedRun, rows: Predictions, left_out: dict[str, str]) -> OodNu
         left_out[OOD] = "there are no unfamiliar images to compare with"
         return None
     sets: dict[str, ScoreSeparation] = {}
+    effects: dict[str, tuple[ShiftEffect, ShiftEffect]] = {}
     notices: list[Notice] = []
     score = ""
     for name, source in list(sources.items())[:MOST_SETS]:
@@ -239,8 +244,12 @@ def _ood(run: ReportedRun, rows: Predictions, left_out: dict[str, str]) -> OodNu
             left_out[OOD] = f"{name} has no {SCORES[score].label}" if score else "no score fits"
             continue
         sets[name] = ood.judge(rows, outside, score)
+        if name in run.splits:
+            effects[name] = ood.shift(rows, outside, score), ood.shift(rows, rows, score)
         notices += ood.extent_notices(sets[name], name)
-    return OodNumbers(score=score, sets=sets, notices=tuple(notices)) if sets else None
+    if not sets:
+        return None
+    return OodNumbers(score=score, sets=sets, effects=effects, notices=tuple(notices))
 
 
 def _clinical(rows: Predictions) -> Findings | OneFinding | None:

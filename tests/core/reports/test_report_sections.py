@@ -66,6 +66,28 @@ def test_every_section_is_written_and_every_figure_drawn(made, words, edition):
     assert not re.search(r'="[^"]*\b(nan|inf)\b', files.html)
 
 
+def test_a_shift_is_told_by_its_accuracy_as_on_the_page():
+    rows, _ = several()
+    run = ReportedRun(
+        name="m",
+        file="m.npz",
+        file_digest="ab" * 16,
+        split="test",
+        splits={"test": rows, "corrupted-fog-5": replace(rows, scores=rows.scores[::-1])},
+        sizes={"test": N, "corrupted-fog-5": N},
+    )
+    request = build.ReportRequest(
+        runs=(run,), sections=("ood",), config=AuditConfig(n_resamples=20)
+    )
+    content, document = build.report(request)
+    right = 100 * float((rows.scores[::-1].argmax(axis=1) == rows.labels).mean())
+    ((_, shift),) = content["runs"][0]["ood"]["shifts"].items()
+    assert 100 * shift["accuracy"] == pytest.approx(right)
+    (section,) = document.chapters[0].sections
+    assert section.sentence.text.startswith("On pictures with fog of severity 5, accuracy is")
+    assert f"{right:.1f}" in section.sentence.text
+
+
 def test_other_inputs_are_those_that_the_page_shows_at_first():
     rows, outside = several()
     names = ("test", "corrupted-fog-1", "corrupted-contrast-5")
