@@ -49,7 +49,7 @@ def steps() -> list[Step]:
             found.append(_damaged_step(owner, split))
             break
     if FILMS in samples:
-        found.append(Step(site.XRAY, {}, lambda: _film(cache.find(FILMS))))
+        found.append(Step(site.XRAY, {"run": FILMS}, lambda: _film(cache.find(FILMS))))
     return found
 
 

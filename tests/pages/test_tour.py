@@ -1,5 +1,6 @@
 """The tour: its steps in the link, its buttons, and its numbers from the samples' own arrays."""
 
+import re
 from html import unescape
 from pathlib import Path
 
@@ -37,6 +38,13 @@ def test_the_first_steps_tell_what_the_sample_holds(home):
     second = card(step(2))
     assert f"sure answers, {round(100 * (1 - right[sure].mean()))} in 100 are wrong" in second
     assert f"These are {sure.sum()} answers" in second
+
+
+def test_a_step_and_its_page_speak_of_the_same_correction(home):
+    test = step(3)
+    told = re.search(r"from (\d+\.\d) to (\d+\.\d) points", card(test)).groups()
+    headline = re.sub(r"<.*?>", "", card(test).partition("<h1")[2].partition("</h1>")[0])
+    assert tuple(re.findall(r"\d+\.\d", headline)[:2]) == told
 
 
 def test_a_reload_keeps_the_step_and_another_page_has_left_the_tour(home):

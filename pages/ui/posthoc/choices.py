@@ -93,14 +93,14 @@ def _fit_settings() -> tuple[str, str]:
 def methods(task: Task, *, rescaled: bool) -> list[str]:
     """Return the methods, of those that have a form for the task.
 
-    Plain words take few, chosen for the reader. `rescaled` are scores that are no probabilities.
+    Plain words take those of the link, else few, chosen for the reader. `rescaled` are scores that
+    are no probabilities.
     """
-    if state.plain():
-        return list(RECALIBRATE if rescaled else DEFAULT_METHODS)
     offered = [name for name, kind in CALIBRATORS.items() if task in kind.tasks]
-    default = ",".join(DEFAULT_METHODS)
-    text = st.query_params.get("methods") or st.session_state.get("set.methods", default)
-    chosen = [name for name in dict.fromkeys(text.split(",")) if name in offered]
+    linked = _of(offered, st.query_params.get("methods", ""))
+    if state.plain():
+        return linked or list(RECALIBRATE if rescaled else DEFAULT_METHODS)
+    chosen = linked or _of(offered, st.session_state.get("set.methods", ""))
     chosen = chosen or list(DEFAULT_METHODS)
     _keep_methods(chosen)
     st.session_state["widget.methods"] = chosen
@@ -114,6 +114,11 @@ def methods(task: Task, *, rescaled: bool) -> list[str]:
         help="Compared with none, the scores as they were read.",
     )
     return chosen
+
+
+def _of(offered: Sequence[str], text: str) -> list[str]:
+    """Return the methods that a text names, of those on offer."""
+    return [name for name in dict.fromkeys(text.split(",")) if name in offered]
 
 
 def rescaled(none: MethodReport | None) -> bool:
