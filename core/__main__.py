@@ -28,7 +28,7 @@ from core.commands.shared import (
     write,
 )
 from core.configs import AuditConfig
-from core.errors import AuditError, UsageError
+from core.errors import AuditError, UsageError, sentence
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before numpy, which commands import late
 
@@ -88,7 +88,8 @@ def _json_to_stdout(argv: Sequence[str]) -> bool:
 
 def _fail(error: AuditError, *, as_json: bool) -> int:
     location = f" ({error.location})" if error.location else ""
-    print(printable(f"{error.code}: {error.what}{location}; {error.remedy}"), file=sys.stderr)
+    line = f"{error.code}: {error.named()}{location}; {error.remedy}"
+    print(printable(line), file=sys.stderr)
     for candidate in error.to_json().get("candidates", ()):
         print(printable(f"  {candidate['option']}: {candidate['means']}"), file=sys.stderr)
     if as_json:
@@ -183,7 +184,7 @@ def _print_audit(report: Json) -> None:
     for name, reason in report["unavailable"].items():
         print(f"  {name:<14} {'-':>10}  {reason}")
     for notice in report["notices"]:
-        print(printable(f"{notice['code']}: {notice['text']}"))
+        print(printable(f"{notice['code']}: {sentence(notice['text'])}"))
 
 
 def _add_compare(verb: Parser) -> None:

@@ -85,7 +85,7 @@ def _train(arguments: argparse.Namespace) -> int:
 
     config = from_json(_read(arguments.config))
     for notice in advice(config):
-        print(printable(f"{notice.code}: {notice.text}"), file=sys.stderr)
+        print(printable(f"{notice.code}: {notice.sentence}"), file=sys.stderr)
     if config.data_root:  # the trainer runs in another folder
         config = replace(config, data_root=str(Path(config.data_root).expanduser().absolute()))
     jobs = open_jobs()

@@ -237,7 +237,7 @@ def _posthoc(views: RunViews) -> tuple[Section, ...]:
             sentence=view.sentence,
             cards=tuple(card for _, _, card in view.diagrams),
             tables=(written_scores("", view.table),),
-            paragraphs=tuple(notice.text for notice in after.rows.notices),
+            paragraphs=tuple(notice.sentence for notice in after.rows.notices),
             caption=view.caption,
         ),
     )
@@ -269,7 +269,7 @@ def _ood(views: RunViews) -> tuple[Section, ...]:
             words = plain_ood.plain_view(names[split], curve, ALARMS)
             paragraphs = [*(f"{hundred.text}." for hundred in words.hundreds), words.limits]
         elif not made:  # once: they speak of all sets
-            paragraphs += [notice.text for notice in beside.notices]
+            paragraphs += [notice.sentence for notice in beside.notices]
         made.append(
             Section(
                 key=f"{OOD}.{split}",

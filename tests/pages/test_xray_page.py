@@ -167,7 +167,7 @@ def test_bad_films_are_refused_in_words_and_good_ones_kept(xray):
     text = said(test)
     assert "IMAGE_TRUNCATED" in text
     assert "FORMAT_UNKNOWN" in text
-    assert "the 2nd of those dropped" in text
+    assert "**Film 2 of 3: " in text
     assert [one.label for one in test.expander if "refused" in one.label] == ["2 of 3 were refused"]
     assert not test.exception
     button(test, "Close").click()

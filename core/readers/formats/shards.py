@@ -8,7 +8,6 @@ time, in files that are mapped.
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import count
 from pathlib import Path
@@ -17,7 +16,7 @@ import numpy as np
 
 from core import defaults
 from core.arrays import empty
-from core.errors import Notice, Refused
+from core.errors import Notice, Refused, about
 from core.readers.formats.arrow import parquet_rows
 from core.readers.formats.contents import Contents, Entry, FileBytes, is_text
 from core.readers.formats.parse import read_batches, read_contents
@@ -63,7 +62,7 @@ class _Piece:
     def parts(self) -> Iterator[Contents]:
         """Yield what these shards hold: all rows, or of a table some at a time."""
         if "" in self.files:
-            with _named(self.files[""]):
+            with about(self.files[""].name):
                 yield from read_batches(self.files[""])
             return
         each = {name: _read(file) for name, file in self.files.items()}
@@ -175,14 +174,14 @@ def _check_alike(
     if odd:
         has = "has" if odd[0] in entries else "lacks"
         what = f"This shard {has} the column {odd[0]}, unlike the first"
-        raise Refused("CLASSES", what, ALIKE, piece.file_of(odd[0]))
+        raise Refused("CLASSES", what, ALIKE, file=piece.file_of(odd[0]))
     for key, entry in entries.items():
         if entry.shape[1:] != first[key].shape[1:]:
             what = f"Rows of {_width(entry)}, those of the first shard have {_width(first[key])}"
-            raise Refused("CLASSES", what, ALIKE, piece.file_of(key))
+            raise Refused("CLASSES", what, ALIKE, file=piece.file_of(key))
         if entry.dtype != first[key].dtype:
             what = f"{_kind(entry)} in {key}, {_kind(first[key])} in the first shard"
-            raise Refused("DTYPE", what, ALIKE, piece.file_of(key))
+            raise Refused("DTYPE", what, ALIKE, file=piece.file_of(key))
     n_rows = len(next(iter(entries.values()), ()))
     if n_rows > most:
         raise _miscounted(piece)
@@ -191,7 +190,7 @@ def _check_alike(
 
 def _miscounted(piece: _Piece) -> Refused:
     what = f"The shard does not hold the {piece.n_rows} rows its header states"
-    return Refused("FORMAT_UNKNOWN", what, "save this shard again", piece.file_of(""))
+    return Refused("FORMAT_UNKNOWN", what, "save this shard again", file=piece.file_of(""))
 
 
 def _width(entry: Entry) -> str:
@@ -203,17 +202,8 @@ def _kind(entry: Entry) -> str:
     return "text" if is_text(entry) else str(entry.dtype)
 
 
-@contextmanager
-def _named(file: FileBytes) -> Iterator[None]:
-    """Name the shard in a refusal."""
-    try:
-        yield
-    except Refused as refusal:
-        raise refusal.with_location(f"{file.name} {refusal.location}".strip()) from refusal
-
-
 def _read(file: FileBytes) -> Contents:
-    with _named(file):
+    with about(file.name):
         return read_contents(file)
 
 
@@ -224,7 +214,7 @@ def _tables(files: Sequence[FileBytes]) -> list[_Piece]:
             _check_numbers(name, numbered)
     pieces = []
     for file in files:
-        with _named(file):
+        with about(file.name):
             sniff(file)
             pieces.append(_Piece(parquet_rows(file), {"": file}))
     return pieces
@@ -302,5 +292,5 @@ def _length(file: FileBytes) -> int:
     (entry,) = _read(file).entries.values()
     if entry.ndim == 0:
         what = "A single number, where rows were expected"
-        raise Refused("HEADER_SHAPE", what, "save the array again with np.save", file.name)
+        raise Refused("HEADER_SHAPE", what, "save the array again with np.save", file=file.name)
     return len(entry)

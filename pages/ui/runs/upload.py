@@ -235,7 +235,7 @@ def _recall(reading: ImportReading, inspection: Inspection) -> None:
 def _refused(reading: ImportReading, refusal: AuditError) -> None:
     with st.container(border=True, key="import"):
         widgets.title(reading.name)
-        frame.refusal(refusal)
+        frame.refusal(refusal, titled=reading.name)
         if isinstance(refusal, LostWorker):
             st.markdown("Nothing of yours was kept or changed.")
         with st.container(horizontal=True):
@@ -274,7 +274,7 @@ def _choose_after_refusal(reading: ImportReading, refusal: NeedsChoice) -> None:
         if refusal.code == RefusalCode.UNDECIDED:
             readings.question(refusal)
         else:
-            frame.refusal(refusal, instead=_remedy(inspection))
+            frame.refusal(refusal, titled=reading.name, instead=_remedy(inspection))
         picked = readings.pick(inspection, _this("pick")) if inspection.candidates else None
         if picked is not None:
             _read(reading.upload, picked, form=form)

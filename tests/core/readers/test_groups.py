@@ -174,6 +174,7 @@ def test_an_unknown_column_is_refused_with_those_there_are():
     assert found.remedy == "use one of image, probability, label, patient"
     found = refused(scores(), tables={"weight": ("t.csv", csv(film=IDS, w=WEIGHT))}, weight="v")
     assert (found.remedy, found.location) == ("use one of film, w", "table of weights")
+    assert found.file == "t.csv"
 
 
 def test_one_column_cannot_be_two_things():
@@ -229,7 +230,7 @@ def test_rows_for_each_annotator_may_belong_to_their_image():
 )
 def test_a_damaged_gzip_file_is_refused(data):
     found = refused(scores(), tables={"group": ("t.csv.gz", data)}, group="b")
-    assert (found.code, found.location) == ("FORMAT_UNKNOWN", "table of groups")
+    assert (found.code, found.file) == ("FORMAT_UNKNOWN", "t.csv.gz")
 
 
 def test_a_gzip_file_that_grows_too_much_is_refused():
