@@ -186,7 +186,7 @@ def test_a_column_that_cannot_be_a_weight_is_offered_and_refused_with_its_row(pa
     select(test, "Rows count as").set_value("w").run()
     (button,) = [one for one in test.button if one.label == "Read it this way"]
     test = until(button.click().run(), lambda: "row 7" in said(test))
-    assert "without a weight in w: '-1.5'" in said(test)
+    assert "has no weight in w: '-1.5'" in said(test)
     test = press(test, "Read each row as one of its own")
     until(test, lambda: "Read as" in said(test))
 

@@ -281,7 +281,7 @@ def test_a_table_is_read_with_the_groups_of_a_run_without_weights(page, keep):
     ("column", "said"),
     [
         ("other", "odd.csv has no patient of its own: each of its rows counts as one."),
-        ("patient", "odd.csv: 1 row of 150 without a patient: each of its rows counts as one."),
+        ("patient", "odd.csv: 1 of 150 rows has no patient: each of its rows counts as one."),
     ],
 )
 def test_a_table_without_the_runs_groups_is_read_and_says_so(page, keep, column, said):

@@ -159,7 +159,7 @@ def _check_layout(spans: list[tuple[int, int, str]], available: int) -> None:
             raise _bad("HEADER_SHAPE", f"{low - end} bytes before the tensor belong to none", name)
         end = high
     if end < available:
-        raise _bad("TRAILING", f"{available - end} bytes after the last tensor")
+        raise _bad("TRAILING", f"{available - end} bytes follow the last tensor")
 
 
 def _tensor(source: FileBytes, start: int, entry: dict[str, object]) -> Entry:

@@ -101,7 +101,7 @@ def shard_files(folder: Path) -> tuple[list[Path], list[str]]:
         what = f"The folder {folder.name} holds .npy and .parquet files"
         raise Refused("AMBIGUOUS_KEYS", what, "put those of one kind into a folder of their own")
     if len(shards) > MOST_SHARDS:
-        what = f"{len(shards)} shards; at most {MOST_SHARDS} are read"
+        what = f"The folder holds {len(shards)} shards; at most {MOST_SHARDS} are read"
         raise Refused("ARCHIVE_COUNT", what, "save fewer and larger shards")
     return shards, sorted(path.name for path in paths if path not in shards)
 
@@ -177,10 +177,10 @@ def _check_alike(
         raise Refused("CLASSES", what, ALIKE, file=piece.file_of(odd[0]))
     for key, entry in entries.items():
         if entry.shape[1:] != first[key].shape[1:]:
-            what = f"Rows of {_width(entry)}, those of the first shard have {_width(first[key])}"
+            what = f"Rows have {_width(entry)}, those of the first shard {_width(first[key])}"
             raise Refused("CLASSES", what, ALIKE, file=piece.file_of(key))
         if entry.dtype != first[key].dtype:
-            what = f"{_kind(entry)} in {key}, {_kind(first[key])} in the first shard"
+            what = f"{key} holds {_kind(entry)}, in the first shard {_kind(first[key])}"
             raise Refused("DTYPE", what, ALIKE, file=piece.file_of(key))
     n_rows = len(next(iter(entries.values()), ()))
     if n_rows > most:
@@ -260,7 +260,7 @@ def _check_numbers(name: str, numbered: Mapping[int, FileBytes]) -> None:
     totals, first = _totals(numbered), min(numbered)
     if totals - {len(numbered)}:
         stated = " and ".join(map(str, sorted(totals)))
-        what = f"{len(numbered)} shards of {name}, but their names say {stated}"
+        what = f"There are {len(numbered)} shards of {name}, but their names say {stated}"
         raise Refused("LENGTH_MISMATCH", what, AGAIN)
     start = first if totals or first == 1 else 0
     missing = next(number for number in count(start) if number not in numbered)

@@ -372,7 +372,7 @@ def _percentages(contents: Contents) -> Refused | None:
         cells = entry.reshape(-1)[:HEAD].tolist() if is_text(entry) and entry.ndim else []
         marked = [i for i, cell in enumerate(cells) if cell.rstrip().endswith("%")]
         if marked and all(_is_percentage(cell) for cell in cells):
-            what = f"{cells[marked[0]][:40]!r} is a percentage, where a number was expected"
+            what = f"{cells[marked[0]][:40]!r} is a percentage, not a plain number"
             remedy = "remove the percent signs, divide by 100 and read the file again"
             row = marked[0] // max(1, entry.size // len(entry))
             return Refused("PROB_RANGE", what, remedy, f"{contents.row(row)}, {name}")

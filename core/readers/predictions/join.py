@@ -109,7 +109,7 @@ def _check_counts(part: SplitArrays, labels: Entry) -> None:
     n = _row_count(part, labels)
     if len(labels) != n:
         what = (
-            f"{counted(n, 'row')} of scores and {counted(len(labels), 'label')} in the label file"
+            f"The scores have {counted(n, 'row')}, the label file {counted(len(labels), 'label')}"
         )
         remedy = "give one label for each row, or an id column in both files (--id-column)"
         raise Refused("LENGTH_MISMATCH", what, remedy)

@@ -389,7 +389,7 @@ def test_a_refusal_names_the_value_the_row_and_the_remedy() -> None:
     assert "'20%'" in percent.what
     assert "divide by 100" in percent.remedy
     single = refusal("a.npz", made.npz(logits=z[:1], labels=y[:2]))
-    assert single.what == "1 row of scores and 2 labels"
+    assert single.what == "The scores have 1 row, the labels 2"
     weights = refusal("a.safetensors", CASES["weights.safetensors"][0])
     assert "logits or probabilities" in weights.remedy
     assert "page" not in weights.remedy

@@ -181,9 +181,9 @@ DAMAGE = {
         ("no number", "AMBIGUOUS_KEYS", "labels.npy has no number"),
         ("one number twice", "AMBIGUOUS_KEYS", "logits-02.npy and logits-2.npy have the same"),
         ("length", "LENGTH_MISMATCH", "9 in labels-1.npy, 13 in logits-1.npy"),
-        ("columns", "CLASSES", "Rows of 3 values, those of the first shard have 4"),
-        ("type", "DTYPE", "float64 in logits, float32 in the first shard"),
-        ("text", "DTYPE", "text in labels, int64 in the first shard"),
+        ("columns", "CLASSES", "Rows have 3 values, those of the first shard 4"),
+        ("type", "DTYPE", "logits holds float64, in the first shard float32"),
+        ("text", "DTYPE", "labels holds text, in the first shard int64"),
         ("unreadable", "HEADER_SHAPE", "logits-1.npy"),
         ("other format", "FORMAT_MISMATCH", "logits-1.npy"),
         ("empty file", "EMPTY_FILE", "logits-1.npy"),
@@ -237,8 +237,8 @@ def test_footers_that_miscount_are_refused(tmp_path, monkeypatch):
     [
         ({"label": Y}, "CLASSES", "lacks the column logit_0"),
         (COLUMNS | {"more": Y}, "CLASSES", "has the column more"),
-        (COLUMNS | {"label": Z[:, 0]}, "DTYPE", "float32 in label, int64 in the first shard"),
-        (COLUMNS | {"label": Z}, "CLASSES", "Rows of 4 values, those of the first shard have 1"),
+        (COLUMNS | {"label": Z[:, 0]}, "DTYPE", "label holds float32, in the first shard int64"),
+        (COLUMNS | {"label": Z}, "CLASSES", "Rows have 4 values, those of the first shard 1"),
         (None, "FORMAT_UNKNOWN", "damaged"),
     ],
 )
@@ -264,7 +264,7 @@ def test_folders_without_shards_of_one_kind_are_refused(tmp_path, monkeypatch):
     np.save(tmp_path / "logits-1.npy", Z)
     with monkeypatch.context() as patch:
         patch.setattr(module, "MOST_SHARDS", 1)
-        with pytest.raises(Refused, match="ARCHIVE_COUNT: 2 shards; at most 1"):
+        with pytest.raises(Refused, match="ARCHIVE_COUNT: The folder holds 2 shards; at most 1"):
             shard_files(tmp_path)
     (tmp_path / "part-0.parquet").write_bytes(b"PAR1")
     with pytest.raises(Refused, match="AMBIGUOUS_KEYS"):
@@ -276,8 +276,8 @@ NUMBERS = [
     ("-{}", (2, 3), "No shard of logits has the number 0"),
     ("-{}", (0, 100), "No shard of logits has the number 1"),
     ("-{}-of-2", (0, 2), "No shard of logits has the number 1"),
-    ("-{}-of-3", (0, 1), "2 shards of logits, but their names say 3"),
-    ("-{}-of-{of}", (0, 1), "2 shards of logits, but their names say 2 and 5"),
+    ("-{}-of-3", (0, 1), "There are 2 shards of logits, but their names say 3"),
+    ("-{}-of-{of}", (0, 1), "There are 2 shards of logits, but their names say 2 and 5"),
     ("-{}", (1, 2), ""),
     ("-{}-of-2", (7, 8), ""),
 ]
