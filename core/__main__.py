@@ -75,7 +75,7 @@ def _run(argv: Sequence[str] | None) -> int:
     except Exception as error:  # the command's outermost door: one line, the log has the rest
         logging.getLogger("candor").debug("internal error", exc_info=True)
         lost = AuditError(
-            "INTERNAL", f"{type(error).__name__}: {error}", "report this with the file's kind"
+            "INTERNAL", f"{type(error).__name__}: {error}", "report this with the kind of file"
         )
         lost.exit_code = 4
         return _fail(lost, as_json=as_json)
@@ -98,7 +98,7 @@ def _fail(error: AuditError, *, as_json: bool) -> int:
 
 
 def _parser() -> Parser:
-    parser = Parser(prog="python -m core", description="Audit how honest a classifier is.")
+    parser = Parser(prog="python -m core", description="Audit the calibration of a classifier.")
     verbs = parser.add_subparsers(required=True, metavar="COMMAND", parser_class=Parser)
     _add_audit(verbs.add_parser("audit", help="audit a file of scores and labels"))
     _add_compare(verbs.add_parser("compare", help="compare files on the same labelled rows"))

@@ -112,7 +112,7 @@ def caught() -> Iterator[None]:
             AuditError(
                 "INTERNAL",
                 f"Something went wrong on our side (id {ticket})",
-                "nothing of yours is lost: go back and try again; the server log has the details",
+                "nothing is lost: go back and try again. The server log has the details",
             )
         )
         st.stop()

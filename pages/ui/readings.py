@@ -28,7 +28,7 @@ def question(refusal: AuditError) -> None:
         st.info(
             f"**This file can be read in more than one way.** {esc(sentence(refusal.what))}"
             f"{location}  \nPick the reading that is right. Nothing is computed until you do, and "
-            f"files of this form are read that way from now on.  \n`{refusal.code}`",
+            f"files like this are read that way from now on.  \n`{refusal.code}`",
             icon=":material/help:",
         )
 

@@ -83,7 +83,7 @@ def test_a_choice_is_read_audited_and_kept_for_such_files(page, home):
     assert load_recipe(home, reading.form)["group"] == "patient"
     test = drop(page(), films())
     assert select(test, "Rows that belong together").value == "patient"
-    assert "as it was chosen before" in said(test)
+    assert "as chosen before" in said(test)
     test = press(test, "Forget that choice")
     until(test, lambda: "20 groups by patient" not in said(test) and "Read as" in said(test))
     assert select(test, "Rows that belong together").value == ""

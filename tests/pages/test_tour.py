@@ -1,5 +1,6 @@
 """The tour: its steps in the link, its buttons, and its numbers from the samples' own arrays."""
 
+import re
 from html import unescape
 from pathlib import Path
 
@@ -37,6 +38,14 @@ def test_the_first_steps_tell_what_the_sample_holds(home):
     second = card(step(2))
     assert f"sure answers, {round(100 * (1 - right[sure].mean()))} in 100 are wrong" in second
     assert f"These are {sure.sum()} answers" in second
+
+
+def test_the_third_step_and_its_page_speak_of_the_same_correction(home):
+    test = step(3)
+    before, after = re.search(
+        r"brings its error from ([\d.]+) to ([\d.]+) points", card(test)
+    ).groups()
+    assert f"off by {before} points on average. A correction brings that to {after} " in card(test)
 
 
 def test_a_reload_keeps_the_step_and_another_page_has_left_the_tour(home):

@@ -561,7 +561,7 @@ def test_a_stopped_job_is_resumed_as_a_new_one(page, keep):
     fine(test)
     again = open_jobs().list()[0]
     assert (again.parent, again.relation) == ("cut", "resume")
-    assert any("Goes on from job cut" in label for label in links(test))
+    assert any("Continues job cut" in label for label in links(test))
     back = page(job="cut")
     assert any(f"Resumed as job {again.id}" in label for label in links(back))
 

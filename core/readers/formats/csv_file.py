@@ -185,7 +185,7 @@ def _refusal(ragged: list[tuple[int, int]], names: list[str]) -> Refused:
         what = f"This line has {counted(n_columns, 'column')}, the first line {len(names)}"
         location = f"line {line}" if line else ""
         return Refused("CSV_RAGGED", what, "give every row the same number of columns", location)
-    return Refused("CSV_RAGGED", "The rows cannot be told apart", "check quotes and line ends")
+    return Refused("CSV_RAGGED", "The rows cannot be separated", "check quotes and line ends")
 
 
 def _with_matrices(contents: Contents) -> Contents:

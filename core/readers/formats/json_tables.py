@@ -143,7 +143,7 @@ def _by_column(
         return columns_plain, ()
     outside = len(tree) <= len(inner)
     names = list(tree if outside else inner)
-    text = f"columns were told from rows by their number: {counted(len(names), 'column')}"
+    text = f"columns were recognised by their number: {counted(len(names), 'column')}"
     return outside, (Notice(NoticeCode.KEYS_GUESSED, text),)
 
 

@@ -146,7 +146,9 @@ def _refuse_single(groups: Groups, weights: Weights) -> None:
     counted_rows = weights.of_row > 0.0
     if np.unique(groups.of_row[counted_rows]).size < 2:
         what = f"Every row with a {weights.name} above 0 is of one {groups.name}"
-        raise Refused("GROUPS", what, "weigh rows of at least two groups, or choose no groups")
+        raise Refused(
+            "GROUPS", what, "give rows of at least two groups a weight above 0, or choose no groups"
+        )
 
 
 def _have(items: Sized) -> str:

@@ -303,7 +303,7 @@ def _refuse_lost_ids(part: SplitArrays, other: Contents) -> None:
         unique = len(_key_values(own, None)) == own.size
         if np.unique(entry).size < entry.size and unique and np.abs(entry).max() > LARGE:
             what = f"{name} of the label file repeats {entry.size - np.unique(entry).size} values"
-            what += ": it was rounded, and no longer tells the rows apart"
+            what += ": it was rounded and no longer identifies the rows"
             remedy = "save the names of the rows as text, or say --in-order"
             raise Refused("LENGTH_MISMATCH", what, remedy, "label file")
 

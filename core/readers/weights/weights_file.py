@@ -303,7 +303,9 @@ def _notices(tree: object) -> tuple[Notice, ...]:
     )
     if not keys:
         return ()
-    text = f"an argparse.Namespace lies beside the weights ({', '.join(keys[:8])[:200]}): its plain"
+    text = (
+        f"an argparse.Namespace is stored with the weights ({', '.join(keys[:8])[:200]}): its plain"
+    )
     return (
-        Notice(NoticeCode.NAMESPACE, f"{text} values are shown, and nothing else is made of it"),
+        Notice(NoticeCode.NAMESPACE, f"{text} values are shown, and nothing else of it is used"),
     )
