@@ -28,7 +28,7 @@ from core.commands.shared import (
     write,
 )
 from core.configs import AuditConfig
-from core.errors import AuditError, UsageError
+from core.errors import AuditError, UsageError, sentence
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before numpy, which commands import late
 
@@ -75,7 +75,7 @@ def _run(argv: Sequence[str] | None) -> int:
     except Exception as error:  # the command's outermost door: one line, the log has the rest
         logging.getLogger("candor").debug("internal error", exc_info=True)
         lost = AuditError(
-            "INTERNAL", f"{type(error).__name__}: {error}", "report this with the file's kind"
+            "INTERNAL", f"{type(error).__name__}: {error}", "report this with the kind of file"
         )
         lost.exit_code = 4
         return _fail(lost, as_json=as_json)
@@ -88,7 +88,8 @@ def _json_to_stdout(argv: Sequence[str]) -> bool:
 
 def _fail(error: AuditError, *, as_json: bool) -> int:
     location = f" ({error.location})" if error.location else ""
-    print(printable(f"{error.code}: {error.what}{location}; {error.remedy}"), file=sys.stderr)
+    line = f"{error.code}: {error.named()}{location}; {error.remedy}"
+    print(printable(line), file=sys.stderr)
     for candidate in error.to_json().get("candidates", ()):
         print(printable(f"  {candidate['option']}: {candidate['means']}"), file=sys.stderr)
     if as_json:
@@ -97,7 +98,7 @@ def _fail(error: AuditError, *, as_json: bool) -> int:
 
 
 def _parser() -> Parser:
-    parser = Parser(prog="python -m core", description="Audit how honest a classifier is.")
+    parser = Parser(prog="python -m core", description="Audit the calibration of a classifier.")
     verbs = parser.add_subparsers(required=True, metavar="COMMAND", parser_class=Parser)
     _add_audit(verbs.add_parser("audit", help="audit a file of scores and labels"))
     _add_compare(verbs.add_parser("compare", help="compare files on the same labelled rows"))
@@ -183,7 +184,7 @@ def _print_audit(report: Json) -> None:
     for name, reason in report["unavailable"].items():
         print(f"  {name:<14} {'-':>10}  {reason}")
     for notice in report["notices"]:
-        print(printable(f"{notice['code']}: {notice['text']}"))
+        print(printable(f"{notice['code']}: {sentence(notice['text'])}"))
 
 
 def _add_compare(verb: Parser) -> None:

@@ -8,10 +8,20 @@ AuditError            code, what, location, remedy; pages and the command line s
 """
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final, Self
 
 OPTION: Final = re.compile(r"(?<![\w-])--[a-z][a-z-]*")
+WORD: Final = re.compile(r"[a-z][a-z'-]*[,:;.]?(?=\s|$)")  # no file name, option, key or symbol
+ENDS: Final = (".", "?", "!")
+
+
+def sentence(text: str) -> str:
+    """Return a clause as a sentence: with a capital, unless a name opens it, and a full stop."""
+    opened = text[:1].upper() + text[1:] if WORD.match(text) else text
+    return opened if not opened or opened.endswith(ENDS) else f"{opened}."
 
 
 class AuditError(Exception):
@@ -27,37 +37,68 @@ class AuditError(Exception):
         What the user can do about it.
     location : str
         Row, column, key or member; empty when the whole input is meant.
+    file : str
+        Name of the file that was refused; empty where none was. `about` gives it.
     """
 
     exit_code = 2
 
-    def __init__(self, code: str, what: str, remedy: str, location: str = "") -> None:
+    def __init__(
+        self, code: str, what: str, remedy: str, location: str = "", file: str = ""
+    ) -> None:
         super().__init__(f"{code}: {what}; {remedy}")
         self.code = code
         self.what = what
         self.remedy = remedy
         self.location = location
+        self.file = file
 
     @property
     def options(self) -> tuple[str, ...]:
         """Options of the command line in the remedy; a page has controls of its own instead."""
         return tuple(OPTION.findall(self.remedy))
 
-    def __reduce__(self) -> tuple[type[Self], tuple[str, str, str, str]]:
+    def __reduce__(self) -> tuple[type[Self], tuple[str, str, str, str, str]]:
         """Come out of another process as what went in."""
-        return type(self), (self.code, self.what, self.remedy, self.location)
+        return type(self), self.fields
+
+    @property
+    def fields(self) -> tuple[str, str, str, str, str]:
+        """Code, what, remedy, location and file, in the order in which they are given."""
+        return self.code, self.what, self.remedy, self.location, self.file
+
+    def named(self, file: str = "", *, titled: str = "") -> str:
+        """Return what was found behind the name of the file, unless the reader has seen it there.
+
+        Parameters
+        ----------
+        file : str
+            What the page calls it, where that is another name.
+        titled : str
+            A name that is in the title above.
+        """
+        name = file or self.file
+        said = re.search(rf"(?<!\w){re.escape(name)}(?!\w)", f"{self.what} {self.location}")
+        return self.what if said or name in ("", titled) else f"{name}: {self.what}"
 
     def with_location(self, location: str) -> "Refused":
         """Return a refusal that says the same of another place."""
-        return Refused(self.code, self.what, self.remedy, location)
+        return Refused(self.code, self.what, self.remedy, location, self.file)
 
     def with_remedy(self, remedy: str) -> "Refused":
         """Return a refusal that says the same with another remedy."""
-        return Refused(self.code, self.what, remedy, self.location)
+        return Refused(self.code, self.what, remedy, self.location, self.file)
 
     def to_json(self) -> dict[str, Any]:  # Any: plain JSON values of several types
-        """Return the four fields as plain JSON."""
-        return {"code": self.code, "what": self.what, "where": self.location, "remedy": self.remedy}
+        """Return the fields as plain JSON, the file only where there is one."""
+        file = {"file": self.file} if self.file else {}
+        return {
+            "code": self.code,
+            "what": self.what,
+            "where": self.location,
+            "remedy": self.remedy,
+            **file,
+        }
 
 
 class Refused(AuditError):
@@ -80,12 +121,27 @@ class LostWorker(AuditError):
     exit_code = 4
 
 
+@contextmanager
+def about(file: str) -> Iterator[None]:
+    """Name the file in an error that names none: the one that was being read when it arose."""
+    try:
+        yield
+    except AuditError as error:
+        error.file = error.file or file
+        raise
+
+
 @dataclass(frozen=True)
 class Notice:
     """Something accepted, but said: a stable code and one sentence."""
 
     code: str
     text: str
+
+    @property
+    def sentence(self) -> str:
+        """The text as a sentence."""
+        return sentence(self.text)
 
     def to_json(self) -> dict[str, str]:
         """Return the two fields as plain JSON."""

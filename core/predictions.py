@@ -481,14 +481,16 @@ def _check(predictions: Predictions) -> None:
     if labels.shape[0] != scores.shape[0]:
         raise Refused(
             "LENGTH_MISMATCH",
-            f"{scores.shape[0]} rows of scores and {labels.shape[0]} labels",
+            f"The scores have {scores.shape[0]} rows, the labels {labels.shape[0]}",
             "give one label for each row",
         )
     if predictions.n_classes < (1 if task is Task.MULTILABEL else 2):
         raise Refused("CLASSES", "One class only", "give at least two columns, or a binary score")
     columns, exact = predictions._column_count(), task is not Task.TOP_LABEL
     if predictions.n_classes < columns or (exact and predictions.n_classes != columns):
-        what = f"{predictions.n_classes} names of classes for {columns} columns or answers"
+        what = (
+            f"There are {predictions.n_classes} names of classes for {columns} columns or answers"
+        )
         raise Refused("CLASSES", what, "name every class, and no others")
     if task is Task.MULTILABEL and labels.shape != scores.shape:
         raise Refused(
@@ -498,7 +500,8 @@ def _check(predictions: Predictions) -> None:
         )
     for column in (predictions.groups, predictions.weights):
         if column is not None and column.of_row.shape != (scores.shape[0],):
-            what = f"{scores.shape[0]} rows of scores and {column.of_row.size} of {column.name}"
+            rows = column.of_row.size
+            what = f"The scores have {scores.shape[0]} rows, {column.name} has {rows}"
             raise Refused("LENGTH_MISMATCH", what, f"give one {column.name} for each row")
     low = 0 if predictions.labelled else -1
     top = (2 if task is Task.MULTILABEL else predictions.n_classes) if predictions.labelled else 0

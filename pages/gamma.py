@@ -25,7 +25,7 @@ def draw(source: cache.HistorySource, offered: list[cache.HistorySource]) -> Non
     history, second = beside.shown(source, look, against, offered)
     if history is None:
         with top:
-            widgets.sentence(Sentence((Phrase("The replay is not there yet."),)))
+            widgets.sentence(Sentence((Phrase("The replay is still being computed."),)))
         return
     at, bin_index = gamma_state.place(history.grid)
     words = gamma_state.words()

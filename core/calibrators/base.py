@@ -274,7 +274,7 @@ class Calibrator(ABC):
         worse = after > before + 1e-12
         parts = [details.message] if details.message else []
         if details.at_bound:
-            parts.append("a parameter stands at the end of its range")
+            parts.append("a parameter is at the end of its range")
         if worse:
             parts.append(f"the fit made {details.objective} on its own rows worse")
         return FitReport(

@@ -15,7 +15,7 @@ from core.errors import UsageError
 
 PENALTIES = (1e4, 1e3, 100.0, 10.0, 1.0, 0.1, 0.01)  # the first is nearly vector scaling
 SEPARATED_NLL = 1e-3
-SEPARATED = "the fitting rows are told apart perfectly: answers on new rows will be far too sure"
+SEPARATED = "the fitting rows are separated perfectly: answers on new rows will be far too sure"
 FOLDS = 3
 FOLD_SEED = 0
 FOLD_STEPS = 100

@@ -112,7 +112,7 @@ def _apply(arguments: argparse.Namespace) -> int:
     _check_scores(stored, str(result.splits[result.chosen_split].kind))
     write_splits(arguments.out, calibrated_splits(calibrator, result.splits))
     for notice in result.notices:
-        print(printable(f"{notice.code}: {notice.text}"))
+        print(printable(f"{notice.code}: {notice.sentence}"))
     print(printable(arguments.out.name))
     return 0
 

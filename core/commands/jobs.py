@@ -38,7 +38,7 @@ def add_jobs(verb: Parser) -> None:
     cancelled.add_argument("--json", metavar="OUT|-")
     for act, what in (
         ("retry", "queue an ended job again, from the start"),
-        ("resume", "queue a job that goes on from the last checkpoint of an ended one"),
+        ("resume", "queue a job that continues from the last checkpoint of an ended one"),
     ):
         again = acts.add_parser(act, help=what)
         again.set_defaults(run=_again, act=act)
@@ -80,7 +80,7 @@ def waited(jobs: "LocalJobs", job: "Job") -> "Job":
 
     print(f"job {job.id}", file=sys.stderr)
     if jobs.paused:
-        print("the queue is paused; python -m core jobs unpause lets it go on", file=sys.stderr)
+        print("the queue is paused; python -m core jobs unpause resumes it", file=sys.stderr)
     follower, ticked = Follower(jobs.folder(job.id).path), 0.0
     try:
         while not job.state.ended:
@@ -121,8 +121,8 @@ def _succeeded(jobs: "LocalJobs", job: "Job", target: str | None) -> int:
 
 def _resume(job: "Job") -> str:
     if job.kind != "train":
-        return f"python -m core jobs retry {job.id} does it again"
-    return f"python -m core jobs resume {job.id} goes on from the last checkpoint"
+        return f"python -m core jobs retry {job.id} runs it again"
+    return f"python -m core jobs resume {job.id} continues from the last checkpoint"
 
 
 def _jobs() -> "LocalJobs":
@@ -139,7 +139,7 @@ def _list(arguments: argparse.Namespace) -> int:
         emit(arguments.json, [codec.to_json(job) for job in listed])
         return 0
     if jobs.paused:
-        print("the queue is paused; python -m core jobs unpause lets it go on")
+        print("the queue is paused; python -m core jobs unpause resumes it")
     for job in listed:
         slots = ",".join(job.slots) or job.wants
         print(printable(f"{job.id}  {job.state:<9}  {slots:<8}  {job.name}"))

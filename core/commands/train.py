@@ -29,8 +29,10 @@ def add_samples(verb: Parser) -> None:
     build.set_defaults(run=_samples_build)
     build.add_argument("--only", metavar="NAME")
     build.add_argument("--images", type=Path, metavar="DIR", help="CIFAR-10 as JPEGs in folders")
-    build.add_argument("--minutes", type=float, metavar="M", help="stop then; build again to go on")
-    study = acts.add_parser("study", help="compute again what pages show of them at first")
+    build.add_argument(
+        "--minutes", type=float, metavar="M", help="stop then; build again to continue"
+    )
+    study = acts.add_parser("study", help="compute again what pages show first")
     study.set_defaults(run=_samples_study)
     for act in (build, study):
         act.add_argument("--out", type=Path, help="default: the folder of the shipped samples")
@@ -85,7 +87,7 @@ def _train(arguments: argparse.Namespace) -> int:
 
     config = from_json(_read(arguments.config))
     for notice in advice(config):
-        print(printable(f"{notice.code}: {notice.text}"), file=sys.stderr)
+        print(printable(f"{notice.code}: {notice.sentence}"), file=sys.stderr)
     if config.data_root:  # the trainer runs in another folder
         config = replace(config, data_root=str(Path(config.data_root).expanduser().absolute()))
     jobs = open_jobs()

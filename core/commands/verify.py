@@ -27,7 +27,7 @@ def _verify(arguments: argparse.Namespace) -> int:
     try:
         lines = _differences(arguments)
     except Refused as refused:
-        lines = [f"{refused.code}: {refused.what}; {refused.remedy}"]
+        lines = [f"{refused.code}: {refused.named()}; {refused.remedy}"]
     if not lines:
         print("The report agrees with its files: digests, settings and every number.")
         return 0

@@ -138,7 +138,7 @@ def _patient(film: str) -> str:
     match = FILM.fullmatch(film)
     if match is None:
         raise _list_refused(
-            f"the name {film} does not tell the patient, as 00000013_005 does", film
+            f"the name {film} does not contain the patient, as 00000013_005 does", film
         )
     return match[1]
 

@@ -97,7 +97,7 @@ def _words(label: str, help_: str, *words: str) -> Field:
 
 
 def _gamma(default: float) -> Field:
-    help_ = "0 is cross-entropy; more holds certainty back more."
+    help_ = "0 is cross-entropy. A larger γ makes the model less confident."
     return _number("γ", help_, default, 0, 100)
 
 
@@ -244,7 +244,9 @@ LOSSES: Final[dict[str, LossEntry]] = {
         ),
         source=f"{_GHOSH}, equation 1",
         parameters={
-            "gamma": _number("γ", "0 is cross-entropy; more pushes more.", 2.0, 0, 20),
+            "gamma": _number(
+                "γ", "0 is cross-entropy. A larger γ makes the model more confident.", 2.0, 0, 20
+            ),
         },
     ),
     "calfocal_1": LossEntry(

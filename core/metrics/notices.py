@@ -74,13 +74,13 @@ def _ties(predictions: Predictions) -> Notice | None:
         return Notice(
             NoticeCode.TIES,
             "Every row has the same answer and the same confidence: such a model can look "
-            "calibrated and still be useless, because it tells no row from another.",
+            "calibrated and still be useless, because it does not distinguish rows.",
         )
     if stats.tied:
         return Notice(
             NoticeCode.TIES,
-            f"{_rows(stats.tied, 'shares its', 'share their')} largest score between classes; "
-            "the class with the lowest index counts as the answer.",
+            f"{_rows(stats.tied, 'shares its', 'share their')} largest score between classes. "
+            "The class with the lowest index counts as the answer.",
         )
     return None
 
@@ -93,7 +93,7 @@ def _constant_labels(predictions: Predictions) -> Notice | None:
     return Notice(
         NoticeCode.TIES,
         f"Every row has the same score for {names}: such a score can look calibrated and still "
-        "be useless, because it tells no row from another.",
+        "be useless, because it does not distinguish rows.",
     )
 
 
@@ -111,8 +111,8 @@ def _zero(predictions: Predictions) -> Notice | None:
         return None
     return Notice(
         NoticeCode.ZERO_PROBABILITY,
-        f"{_rows(rows, 'gives', 'give')} some class a probability of exactly 0;"
-        " nothing was clipped.",
+        f"{_rows(rows, 'gives', 'give')} some class a probability of exactly 0. Nothing was "
+        "clipped.",
     )
 
 
@@ -223,8 +223,8 @@ def extent_notices(groups: GroupSummary | None, predictions: Predictions) -> tup
     if groups is not None:
         worth = f"worth about {round(groups.effective_n):,} independent ones for the signed gap"
         text = (
-            f"{n:,} rows of {groups.n:,} groups by {groups.column}, {worth}; "
-            "intervals, noise floors and verdicts allow for it."
+            f"{n:,} rows of {groups.n:,} groups by {groups.column}, {worth}. Intervals, noise "
+            f"floors and verdicts allow for it."
         )
         out.append(Notice(NoticeCode.GROUPED, text))
         if groups.n < FEW_GROUPS:
@@ -238,6 +238,6 @@ def extent_notices(groups: GroupSummary | None, predictions: Predictions) -> tup
         )
         out.append(Notice(NoticeCode.WEIGHTED, text))
         if rule_of_few(predictions.weights) > RULED:
-            ruled = f"a few rows hold much of the weight by {summary.column}"
+            ruled = f"a few rows carry much of the weight by {summary.column}"
             out.append(Notice(NoticeCode.FEW_WEIGH, f"{ruled}: intervals and verdicts are rough."))
     return tuple(out)

@@ -123,7 +123,7 @@ def calibrate_lines(report: Json) -> list[str]:
 
 def _same(report: Json) -> str:
     same = any(notice["code"] == NoticeCode.SAME_ROWS for notice in report["notices"])
-    return ", the same rows: better than on new ones" if same else ""
+    return ", the same rows, so better than on new ones" if same else ""
 
 
 def _scores(method: Json) -> str:

@@ -29,7 +29,7 @@ def _chapter(chapter: Chapter) -> Iterator[str]:
     if chapter.title:
         yield f"## {text(chapter.title)}"
     if chapter.notices:
-        yield "\n".join(f"- {text(note.text)} `{note.code}`" for note in chapter.notices)
+        yield "\n".join(f"- {text(note.sentence)} `{note.code}`" for note in chapter.notices)
     for section in chapter.sections:
         yield from _section(section)
 

@@ -59,7 +59,7 @@ THRESHOLDS = (0.01, 0.5)  # of the decision curve, as on the page at first
 LIMITS: Final = (
     "These numbers hold for rows like the ones audited. Another hospital, camera or year can give "
     "others.",
-    "Labels were taken as true. Wrong labels make a model look worse, or better, than it is.",
+    "Labels were taken as true. Wrong labels can make a model look better or worse than it is.",
     "Calibration is an average. It does not say that a single answer is right.",
     "The model was not run. Candor read its stored scores and compared them with the labels.",
 )
@@ -237,7 +237,7 @@ def _posthoc(views: RunViews) -> tuple[Section, ...]:
             sentence=view.sentence,
             cards=tuple(card for _, _, card in view.diagrams),
             tables=(written_scores("", view.table),),
-            paragraphs=tuple(notice.text for notice in after.rows.notices),
+            paragraphs=tuple(notice.sentence for notice in after.rows.notices),
             caption=view.caption,
         ),
     )
@@ -270,7 +270,7 @@ def _ood(views: RunViews) -> tuple[Section, ...]:
             words = plain_ood.plain_view(names[split], curve, ALARMS)
             paragraphs = [*(f"{hundred.text}." for hundred in words.hundreds), words.limits]
         elif not made:  # once: they speak of all sets
-            paragraphs += [notice.text for notice in beside.notices]
+            paragraphs += [notice.sentence for notice in beside.notices]
         made.append(
             Section(
                 key=f"{OOD}.{split}",

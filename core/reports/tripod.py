@@ -81,7 +81,7 @@ def _intervals(audit: Audit) -> str:
 def _clusters(numbers: RunNumbers) -> str:
     groups = numbers.rows.groups
     if groups is None:
-        return "Rows were taken as independent; name a column of groups if they are not"
+        return "Rows were taken as independent. Name a column of groups if they are not"
     return f"Intervals draw whole groups by {groups.name}"
 
 

@@ -247,7 +247,7 @@ def _of_classes(inside: Predictions, outside: Predictions, name: str) -> tuple[N
         return ()
     stranger = sorted(other - own)[0][:60]
     text = (
-        f"{name} has a class {stranger}, which the run has not: scores of another model say "
+        f"“{name}” has a class {stranger}, which the run lacks: scores of another model say "
         "nothing of this one"
     )
     return (Notice(NoticeCode.OTHER_MODEL, text),)
@@ -267,7 +267,7 @@ def _of_answers(inside: Predictions, outside: Predictions, name: str) -> tuple[N
     if here - beside <= CHANCE_Z * error:
         return ()
     text = (
-        f"{name} looks like the in-distribution inputs again: its answers agree in "
+        f"“{name}” looks like the in-distribution inputs again: its answers agree in "
         f"{100 * here:.0f} of 100 rows, in {100 * beside:.0f} with the next row. Another model's "
         "scores of the same inputs say nothing of out-of-distribution ones"
     )

@@ -1,4 +1,4 @@
-"""What the tour tells of the samples: what they claim, what came true, what a correction does."""
+"""What the tour says of the samples: what they claim, what came true, what a correction does."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,6 +15,7 @@ from core.studies import posthoc
 
 EDGES: Final = (0.60, 0.80, 0.95)  # between the groups of certainty of Plain words
 MATERIAL: Final = 0.05  # a gap that is worth a stop
+CORRECTION: Final = "focal_ts"  # the one that the page of step 3 names
 ENOUGH: Final = 50  # rows behind a number out of 100
 
 
@@ -41,9 +42,17 @@ class Claimed:
 
 @dataclass(frozen=True, kw_only=True)
 class Mended:
-    """The calibration error (ECE) of the same rows, before and after a temperature."""
+    """The calibration error (ECE) of the same rows before and after a correction.
 
-    temperature: float
+    Attributes
+    ----------
+    surer : bool
+        Whether the correction raises the mean confidence.
+    before, after : float
+        ECE, fractions.
+    """
+
+    surer: bool
     before: float
     after: float
 
@@ -86,19 +95,20 @@ def _groups(rows: Predictions, edges: Sequence[float]) -> list[Claimed]:
 
 
 def mended(fit_rows: Predictions, test_rows: Predictions) -> Mended:
-    """Return the ECE of rows before and after the temperature that fits other rows best.
+    """Return the ECE of rows before and after a correction that was fitted on other rows.
 
     Raises
     ------
     Refused
         As of `core.studies.posthoc.fit`.
     """
-    calibrator = posthoc.fit("ts", fit_rows).calibrator
+    calibrator = posthoc.fit(CORRECTION, fit_rows).calibrator
     assert calibrator is not None
+    corrected = posthoc.calibrated(calibrator, test_rows)
     return Mended(
-        temperature=posthoc.fitted_temperature(fit_rows),
+        surer=overall(corrected).says > overall(test_rows).says,
         before=_ece(test_rows),
-        after=_ece(posthoc.calibrated(calibrator, test_rows)),
+        after=_ece(corrected),
     )
 
 

@@ -147,7 +147,7 @@ class JobFolder:
         kept = self.events()[:n_epochs]
         if [line["epoch"] for line in kept] != list(range(n_epochs)):
             raise UsageError(
-                "JOB", f"{self.path.name} has lost events of its epochs", "start the job anew"
+                "JOB", f"{self.path.name} has lost events of its epochs", "start the job again"
             )
         with writing():
             text = "".join(json.dumps(line, allow_nan=False) + "\n" for line in kept)

@@ -142,7 +142,7 @@ def _say_threads(parts: TrainingSetup, folder: JobFolder) -> None:
         return
     before = len(threads.notices(counts))  # of earlier resumes
     for notice in threads.notices([*counts, torch.get_num_threads()])[before:]:
-        LOG.warning(notice.text)
+        LOG.warning(notice.sentence)
 
 
 def _epoch(

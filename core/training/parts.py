@@ -134,7 +134,7 @@ class TrainingSetup:
                 raise Refused(
                     "CHANGED",
                     f"The checkpoint belongs to {what}",
-                    "resume with what it was started with, or start anew",
+                    "resume with the same settings, or start again",
                 )
         self.net.load_state_dict(state["net"])
         self.optimizer.load_state_dict(state["optimizer"])

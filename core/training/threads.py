@@ -52,8 +52,8 @@ def notices(counts: Sequence[int | None]) -> tuple[Notice, ...]:
     return tuple(
         Notice(
             NoticeCode.THREADS,
-            f"resumed after epoch {done} with {words(now)}, until then with {before}: from here on "
-            "the numbers may differ in the last bits",
+            f"resumed after epoch {done} with {words(now)}, until then with {before}: from "
+            "there on the numbers may differ in the last bits",
         )
         for done, (before, now) in enumerate(pairwise(counts), start=1)
         if before is not None and now is not None and before != now

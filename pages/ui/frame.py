@@ -13,7 +13,7 @@ import streamlit as st
 from streamlit.errors import StreamlitDuplicateElementKey
 from streamlit.runtime.scriptrunner import RerunException, StopException
 
-from core.errors import AuditError, Notice
+from core.errors import AuditError, Notice, sentence
 from pages.ui import demo, pieces, session, site
 from pages.ui.escape import esc
 
@@ -59,7 +59,7 @@ def title(run_name: str = "") -> None:
     st.set_page_config(page_title=" · ".join(part for part in parts if part))
 
 
-def refusal(error: AuditError, name: str = "", *, instead: str = "") -> None:
+def refusal(error: AuditError, name: str = "", *, titled: str = "", instead: str = "") -> None:
     """Show what was refused, where, why, and what to do.
 
     Parameters
@@ -67,7 +67,9 @@ def refusal(error: AuditError, name: str = "", *, instead: str = "") -> None:
     error : AuditError
         What to show.
     name : str
-        Of the file, as the page calls it.
+        Of the file, where the page calls it otherwise than the error.
+    titled : str
+        The name that is in the title above, which is not said again.
     instead : str
         What to do on this page where the remedy names options of the command line.
     """
@@ -77,10 +79,10 @@ def refusal(error: AuditError, name: str = "", *, instead: str = "") -> None:
     except StreamlitDuplicateElementKey:  # the second on this page
         place = st.container()
     remedy = instead if instead and error.options else error.remedy
-    file = f" · {esc(name)}" if name else ""
     with place:
         st.error(
-            f"**{esc(error.what)}**{location}  \n{esc(remedy)}  \n`{error.code}`{file}",
+            f"**{esc(error.named(name, titled=titled))}**{location}  \n{esc(sentence(remedy))}  \n"
+            f"`{error.code}`",
             icon=":material/block:",
         )
 
@@ -110,7 +112,7 @@ def caught() -> Iterator[None]:
             AuditError(
                 "INTERNAL",
                 f"Something went wrong on our side (id {ticket})",
-                "nothing of yours is lost: go back and try again; the server log has the details",
+                "nothing is lost: go back and try again. The server log has the details",
             )
         )
         st.stop()

@@ -24,9 +24,7 @@ def draw() -> None:
     INTAKE.progress()
     if not state.plain():
         INTAKE.zone("A history of bins and gammas by epoch", take, label_visibility="collapsed")
-        widgets.caption(
-            f"CSV, JSON or Parquet with the columns {COLUMNS}. Read in a sealed process."
-        )
+        widgets.caption(f"CSV, JSON or Parquet with the columns {COLUMNS}. The file is never run.")
 
 
 def take(file: SealedFile) -> None:

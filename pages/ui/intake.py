@@ -277,8 +277,8 @@ def server_paths(slot: str, *others: str) -> list[str]:
             "Or a path on this server",
             key=f"{slot}.path",
             max_chars=MOST_LETTERS,
-            help=f"Below the folders that {IMPORT} names. It may be larger than an upload. On the "
-            "Runs page, a folder of shards is read as one file.",
+            help=f"Below the folders that {IMPORT} names. A file there may be larger than "
+            "an upload. On the Runs page, a folder of shards is read as one file.",
         )
         rest = [
             st.text_input(label, key=f"{slot}.path.{n}", max_chars=MOST_LETTERS)

@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from core.errors import AuditError
+from core.errors import AuditError, sentence
 from core.predictions import ScoreKind
 from core.readers.predictions.options import ReadOptions
 from core.readers.predictions.result import Inspection, ReadingCandidate
@@ -26,15 +26,11 @@ def question(refusal: AuditError) -> None:
     location = f" ({esc(refusal.location)})" if refusal.location else ""
     with st.container(key="question"):
         st.info(
-            f"**This file can be read in more than one way.** {esc(_sentence(refusal.what))}"
+            f"**This file can be read in more than one way.** {esc(sentence(refusal.what))}"
             f"{location}  \nPick the reading that is right. Nothing is computed until you do, and "
-            f"files of this form are read that way from now on.  \n`{refusal.code}`",
+            f"files like this are read that way from now on.  \n`{refusal.code}`",
             icon=":material/help:",
         )
-
-
-def _sentence(text: str) -> str:
-    return f"{text[:1].upper()}{text[1:]}."
 
 
 def pick(inspection: Inspection, key: str) -> ReadOptions | None:

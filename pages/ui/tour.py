@@ -25,7 +25,7 @@ SHIFTED: Final = ("cifar10-ce", "cifar10-adafocal")  # samples that may hold dam
 
 @dataclass(frozen=True)
 class Step:
-    """A step: its page, what is opened there, and how to read what it tells."""
+    """A step: its page, what is opened there, and how to read what it says."""
 
     entry: site.Entry
     query: Mapping[str, str]
@@ -41,7 +41,9 @@ def steps() -> list[Step]:
         found = [
             Step(site.RELIABILITY, of_sure, lambda: _averages(cache.find(SURE))),
             Step(site.RELIABILITY, of_sure, lambda: _sure(cache.find(SURE))),
-            Step(site.POSTHOC, of_sure | {"methods": "ts"}, lambda: _mended(cache.find(SURE))),
+            Step(
+                site.POSTHOC, of_sure | {"methods": "focal_ts"}, lambda: _mended(cache.find(SURE))
+            ),
         ]
     for owner in SHIFTED:
         split = damaged(cache.find(owner).splits) if owner in samples else ""

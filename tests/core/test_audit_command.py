@@ -179,8 +179,10 @@ def test_a_refused_file_ends_with_2_and_says_it_twice_when_json_is_asked(run, tm
     error = json.loads(out)["error"]
     assert code == 2
     assert error["code"] == "NONFINITE"
-    assert set(error) == {"code", "what", "where", "remedy"}
-    assert err.startswith("NONFINITE: ")
+    assert set(error) == {"code", "what", "where", "remedy", "file"}
+    assert error["file"] == "bad.npz"
+    assert err.startswith(f"NONFINITE: bad.npz: {error['what']}")
+    assert err.count("bad.npz") == 1
     assert error["remedy"] in err
 
 

@@ -378,4 +378,4 @@ def test_two_parts_with_the_same_rows_are_told_as_one(tmp_path, capsys):
     words = ("calibrate", path, "--methods", "ts", "--fit", "val")
     assert "SAME_ROWS" in codes(call(capsys, *words, "--json", "-"))
     assert main([str(word) for word in words]) == 0
-    assert "the same rows: better than on new ones" in capsys.readouterr().out
+    assert "the same rows, so better than on new ones" in capsys.readouterr().out

@@ -1,13 +1,16 @@
 """Refusals: what they say elsewhere, and with another remedy."""
 
+import pickle
+
 import pytest
 
-from core.errors import LostWorker, Refused
+from core.errors import LostWorker, Notice, Refused, about, sentence
 from core.readers.predictions.questions import undecided
 
 
 @pytest.mark.parametrize(
-    "error", [Refused("A", "what", "do", "row 1"), LostWorker("A", "what", "do", "row 1")]
+    "error",
+    [Refused("A", "what", "do", "row 1"), LostWorker("A", "what", "do", "row 1", "a.csv")],
 )
 def test_a_refusal_says_the_same_of_another_place_or_with_another_remedy(error):
     before = error.to_json()
@@ -21,6 +24,36 @@ def test_a_question_that_is_moved_asks_nothing_any_more():
     moved = question.with_location("column b")
     assert type(moved) is Refused
     assert (moved.code, moved.location) == ("UNDECIDED", "column b")
+
+
+def test_the_file_being_read_is_named_once_and_the_inner_one_wins():
+    with pytest.raises(Refused) as caught, about("scores.csv"), about("labels.csv"):
+        raise Refused("A", "Row 2 is empty", "fill it")
+    error = pickle.loads(pickle.dumps(caught.value))
+    assert error.named() == "labels.csv: Row 2 is empty"
+    assert error.named(titled="labels.csv") == "Row 2 is empty"
+    assert error.named("film 3") == "film 3: Row 2 is empty"
+    assert error.to_json()["file"] == error.with_remedy("do").file == "labels.csv"
+    assert Refused("A", "a.csv cannot be opened", "", "", "a.csv").named() == (
+        "a.csv cannot be opened"
+    )
+    assert Refused("A", "Any row", "", "", "a").named() == "a: Any row"
+
+
+@pytest.mark.parametrize(
+    ("clause", "whole"),
+    [
+        ("choose another file", "Choose another file."),
+        ("not used: a, b", "Not used: a, b."),
+        ("is it 3?", "Is it 3?"),
+        ("Save it again.", "Save it again."),
+        ("labels.npy was taken for the labels", "labels.npy was taken for the labels."),
+        ("n_train is 3", "n_train is 3."),
+        ("", ""),
+    ],
+)
+def test_remedies_and_notices_are_shown_as_sentences(clause, whole):
+    assert sentence(clause) == Notice("A", clause).sentence == whole
 
 
 @pytest.mark.parametrize(

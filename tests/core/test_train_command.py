@@ -226,7 +226,7 @@ def test_a_job_is_queued_listed_cancelled_and_retried(run, waiting, home):
     code, out, err = run("jobs")
     assert (code, err) == (0, "")
     paused, line = out.splitlines()
-    assert paused == "the queue is paused; python -m core jobs unpause lets it go on"
+    assert paused == "the queue is paused; python -m core jobs unpause resumes it"
     assert line.split() == [job, "queued", "cpu", "tiny"]
     assert json.loads(run("jobs", "cancel", job, "--json", "-")[1]) == {
         "job": job, "state": "cancelled",

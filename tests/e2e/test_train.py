@@ -190,7 +190,7 @@ def test_stop_ends_a_training_and_resume_goes_on(open_page, submit):
     before = epochs(page)
     assert before > 2
     page.get_by_role("button", name="Resume").click()
-    expect(page.get_by_role("link", name=f"Goes on from job {job.id}")).to_be_visible()
+    expect(page.get_by_role("link", name=f"Continues job {job.id}")).to_be_visible()
     expect(page.locator(HEADING)).to_contain_text("Training “long one”")
     beyond(page, before)
     stop(page)

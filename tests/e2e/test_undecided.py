@@ -53,7 +53,7 @@ def test_an_undecided_file_is_asked_about_once(visit, tmp_path):
     page.goto(page.url.split("/reliability")[0] + "/")
     settled(page)
     drop(page, percent_risks(tmp_path, 2, "more risks.csv"))
-    expect(page.locator(".st-key-import")).to_contain_text("as it was chosen before")
+    expect(page.locator(".st-key-import")).to_contain_text("as chosen before")
     expect(page.get_by_role("button", name="Audit this file")).to_be_visible()
     page.get_by_role("button", name="Forget that choice").click()
     expect(page.locator(".st-key-question")).to_be_visible()

@@ -158,7 +158,7 @@ def test_a_bad_film_is_refused_in_words_and_the_good_one_stays(visit, file, tmp_
     drop(page, file, bad)
     refusal = page.locator(".st-key-refusal")
     expect(refusal).to_contain_text("cut short or damaged")
-    expect(refusal).to_contain_text("the 2nd of those dropped")
+    expect(refusal).to_contain_text("Film 2 of 2: ")
     expect(page.get_by_role("button", name="Film 1, shown", exact=True)).to_be_visible()
     nameless(page)
 

@@ -114,7 +114,7 @@ def test_plain_words_have_no_terms(library):
 def test_a_run_without_gammas_says_so_and_offers_those_with(library):
     test = opened("gamma", run="digits-ce")
     assert not test.exception
-    assert "“Digits, Cross-entropy” keeps no gammas by bin" in html(test)
+    assert "“Digits, Cross-entropy” has no gammas by bin" in html(test)
     test.button(key="gamma.open.cifar10-adafocal").click().run()
     assert "Over 30 epochs gamma" in html(test)
 
@@ -339,7 +339,7 @@ def test_a_long_replay_is_made_in_a_process_of_its_own(library, monkeypatch):
     monkeypatch.setattr("pages.ui.gamma.cache.HEAVY_CELLS", 0)
     test = opened("gamma", run=SAMPLE, look="replay", **{"lambda": "2.75"})
     assert not test.exception
-    assert "The replay is not there yet" in html(test)
+    assert "The replay is still being computed" in html(test)
     until = time.monotonic() + PATIENCE_S
     while "Over 40 epochs" not in html(test) and time.monotonic() < until:
         time.sleep(0.2)

@@ -83,7 +83,7 @@ def test_a_choice_is_read_audited_and_kept_for_such_files(page, home):
     assert load_recipe(home, reading.form)["group"] == "patient"
     test = drop(page(), films())
     assert select(test, "Rows that belong together").value == "patient"
-    assert "as it was chosen before" in said(test)
+    assert "as chosen before" in said(test)
     test = press(test, "Forget that choice")
     until(test, lambda: "20 groups by patient" not in said(test) and "Read as" in said(test))
     assert select(test, "Rows that belong together").value == ""
@@ -186,7 +186,7 @@ def test_a_column_that_cannot_be_a_weight_is_offered_and_refused_with_its_row(pa
     select(test, "Rows count as").set_value("w").run()
     (button,) = [one for one in test.button if one.label == "Read it this way"]
     test = until(button.click().run(), lambda: "row 7" in said(test))
-    assert "without a weight in w: '-1.5'" in said(test)
+    assert "has no weight in w: '-1.5'" in said(test)
     test = press(test, "Read each row as one of its own")
     until(test, lambda: "Read as" in said(test))
 

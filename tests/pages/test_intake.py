@@ -116,8 +116,8 @@ def test_what_is_read_shows_its_name_and_can_be_cancelled(endless):
         ("ood", "", "mine.csv"),
         ("evaluate", "", "mine.csv"),
         ("xray", "Weights of", "mine.csv"),
-        ("xray", "Films:", "the film"),
-        ("xray", "Boxes of", "the list of boxes"),
+        ("xray", "Films:", "Film"),
+        ("xray", "Boxes of", "List of boxes"),
     ],
 )
 def test_every_place_shows_what_it_reads_and_can_be_cancelled(endless, page, label, name):
@@ -137,8 +137,8 @@ def test_every_place_shows_what_it_reads_and_can_be_cancelled(endless, page, lab
 @pytest.mark.parametrize(
     ("page", "remedy"),
     [
-        ("library", "choose below how it is to be read, or add a label file"),
-        ("ood", "choose below how it is to be read"),
+        ("library", "Choose below how it is to be read, or add a label file."),
+        ("ood", "Choose below how it is to be read."),
     ],
 )
 def test_a_page_names_its_own_controls_and_not_options(page, remedy):
@@ -158,6 +158,22 @@ def test_a_file_that_leaves_a_choice_waits_with_its_bytes_until_it_is_discarded(
     assert not path.exists()
 
 
+def test_of_two_files_the_box_names_the_one_that_was_refused():
+    test = opened("library")
+    (zone,) = test.file_uploader
+    zone.set_value([("*mine*.npz", two_arrays(), ""), ("its_labels.csv", b"", "")]).run()
+    until(test, lambda: test.error)
+    assert "its_labels.csv: " in error(test)
+    assert "mine" not in error(test)
+
+
+def test_a_file_in_the_title_is_not_named_again():
+    test = drop(opened("library"), "mine.npz", two_arrays())
+    until(test, lambda: test.error)
+    assert "mine.npz" in said(test)
+    assert "mine.npz" not in error(test)
+
+
 def test_the_next_file_takes_the_place_of_the_one_before(endless):
     test = drop(opened("gamma"), "first.csv", HISTORY)
     drop(test, "second.csv", HISTORY)
@@ -175,7 +191,8 @@ def test_a_refusal_names_file_place_reason_and_remedy_until_it_is_closed():
     test = drop(opened("gamma"), "wrong.csv", b"epoch,bin\n1,2\n")
     until(test, lambda: test.error)
     text = error(test)
-    for words in ("wrong.csv", "No column lower", "give columns epoch", "HISTORY_COLUMNS"):
+    assert text.count("wrong.csv") == 1
+    for words in ("**wrong.csv: No column lower", "Give columns epoch", "HISTORY_COLUMNS"):
         assert words in text
     assert not button(test, "Close").click().run().error
     drop(test, "wrong.csv", b"epoch,bin\n1,2\n")

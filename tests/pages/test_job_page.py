@@ -77,7 +77,7 @@ def test_from_a_job_back_to_the_form_and_the_list(kind, keep):
 
 @pytest.mark.parametrize(
     ("relation", "before", "after"),
-    [("resume", "Goes on from", "Resumed as"), ("retry", "Repeats", "Repeated as")],
+    [("resume", "Continues", "Resumed as"), ("retry", "Repeats", "Repeated as")],
 )
 def test_jobs_that_follow_each_other_are_linked(kind, keep, relation, before, after):
     keep(kind, "mine", JobState.CANCELLED)
@@ -89,7 +89,7 @@ def test_jobs_that_follow_each_other_are_linked(kind, keep, relation, before, af
 def test_what_says_nothing_is_said_to_be_silent(kind, keep, monkeypatch):
     keep(kind, "mine")
     monkeypatch.setattr(LocalJobs, "silent", lambda self, job_id: 90.0)
-    assert "Nothing was heard from it for" in said(fine(opened(kind, job="mine")))
+    assert "It has not reported for" in said(fine(opened(kind, job="mine")))
 
 
 def test_progress_is_drawn_while_it_runs_and_not_before(kind, keep, home, monkeypatch):

@@ -197,7 +197,7 @@ def test_sets_of_other_runs_stand_beside_it_only_when_they_are_picked(page, keep
     assert "in 100 street numbers" in html(picked)
     assert "SVHN · elsewhere" in html(picked)
     (notice,) = noticed(picked, "OTHER_MODEL")
-    assert notice.startswith("SVHN · elsewhere comes from another run. If that is another model")
+    assert notice.startswith("“SVHN · elsewhere” comes from another run. If that is another model")
 
 
 @pytest.mark.slow
@@ -214,7 +214,7 @@ def test_another_models_file_of_the_same_inputs_is_said(page, keep):
     other = PARTS["test"].scores + rng.normal(size=(300, K))
     upload(test, "other.npz", logits=other, labels=PARTS["test"].labels)
     (notice,) = noticed(test, "OVERLAP")
-    assert notice.startswith("other looks like the in-distribution inputs again")
+    assert notice.startswith("“other” looks like the in-distribution inputs again")
 
 
 @pytest.mark.slow
@@ -280,8 +280,8 @@ def test_a_table_is_read_with_the_groups_of_a_run_without_weights(page, keep):
 @pytest.mark.parametrize(
     ("column", "said"),
     [
-        ("other", "odd.csv has no patient of its own: each of its rows counts as one"),
-        ("patient", "odd.csv: 1 row of 150 without a patient: each of its rows counts as one"),
+        ("other", "odd.csv has no patient of its own: each of its rows counts as one."),
+        ("patient", "odd.csv: 1 of 150 rows has no patient: each of its rows counts as one."),
     ],
 )
 def test_a_table_without_the_runs_groups_is_read_and_says_so(page, keep, column, said):

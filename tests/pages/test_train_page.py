@@ -213,7 +213,7 @@ def test_a_recipe_fills_what_it_speaks_of(page):
         ("text_input", "train.drops", "0.9, 0.1", "ascending"),
         ("text_input", "train.drops", "a", "ascending"),
         ("text_input", "train.data_root", "/etc", "FOLDER"),
-        ("selectbox", "train.data", "folder", "name the folder"),
+        ("selectbox", "train.data", "folder", "Name the folder"),
         ("number_input", "train.lr", 0.0, "optimizer.lr"),
         ("selectbox", "train.model", "by_name", "No network is picked"),
     ],
@@ -313,7 +313,7 @@ def test_a_config_is_loaded_whole(page):
         (b"\xff", "is not JSON"),
         (b'{"data": NaN}', "is not JSON"),
         (b'{"data": "digits", "data": "cifar10"}', "gives the key 'data' twice"),
-        (json.dumps(FIRST | {"devices": 999}).encode(), "give 1 to 64"),
+        (json.dumps(FIRST | {"devices": 999}).encode(), "Give 1 to 64"),
         (b"[]", "JSON object"),
         (b'{"data": "digits"}', "is missing"),
         (json.dumps(FIRST | {"epoch": 3}).encode(), "unknown key"),
@@ -539,7 +539,7 @@ def test_a_failed_job_says_why_and_is_tried_again(page, keep):
     (open_jobs().folder("bad").path / "log.txt").write_text("first\nlast line\n")
     test = page(job="bad")
     said = unescape(test.error[0].value)
-    for word in ("The disk is full", "free some space", "DISK_FULL"):
+    for word in ("The disk is full", "Free some space", "DISK_FULL"):
         assert word in said
     assert "failed after epoch 2 of 150" in html(test)
     assert "last line" in test.code[0].value
@@ -561,7 +561,7 @@ def test_a_stopped_job_is_resumed_as_a_new_one(page, keep):
     fine(test)
     again = open_jobs().list()[0]
     assert (again.parent, again.relation) == ("cut", "resume")
-    assert any("Goes on from job cut" in label for label in links(test))
+    assert any("Continues job cut" in label for label in links(test))
     back = page(job="cut")
     assert any(f"Resumed as job {again.id}" in label for label in links(back))
 

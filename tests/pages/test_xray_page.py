@@ -167,7 +167,7 @@ def test_bad_films_are_refused_in_words_and_good_ones_kept(xray):
     text = said(test)
     assert "IMAGE_TRUNCATED" in text
     assert "FORMAT_UNKNOWN" in text
-    assert "the 2nd of those dropped" in text
+    assert "**Film 2 of 3: " in text
     assert [one.label for one in test.expander if "refused" in one.label] == ["2 of 3 were refused"]
     assert not test.exception
     button(test, "Close").click()
@@ -176,7 +176,7 @@ def test_bad_films_are_refused_in_words_and_good_ones_kept(xray):
 
 def test_one_bad_film_needs_no_number(xray):
     text = said(drop(xray(), ("list.csv", b"image,finding,x,y,w,h\n0.png,Mass,1,1,2,2\n")))
-    assert "No film: a film is a PNG" in text
+    assert "This is not a film: a film is a PNG" in text
     assert "a list of boxes goes into the second field of Add films" in text
     assert "film 1" not in text.lower().replace("synthetic film 1", "")
 
@@ -435,7 +435,7 @@ def test_boxes_go_to_the_films_of_their_names_and_maps_are_compared_with_them(xr
     assert effusion.startswith("Film 1. 1 box where Effusion is.")
     assert "of it lies in the box" in effusion
     button(test, "Compare on 1 film").click()
-    until(test.run(), lambda: "On so few films" in said(test))
+    until(test.run(), lambda: "These films are too few" in said(test))
     fine(test)
 
 

@@ -76,7 +76,7 @@ def png_skeleton(data: memoryview) -> Skeleton:
         if kind == b"IHDR":
             depth, colour = _png_header(body)
         elif kind == b"acTL":
-            raise _frames("An animated PNG")
+            raise _frames("This is an animated PNG")
         elif kind == b"eXIf":
             orientation = _orientation(bytes(body))
         elif kind in PNG_TEXTS:

@@ -99,11 +99,19 @@ def read_dicom(data: memoryview) -> Film:
     tags = _tags(data, marked=marked)
     check_claim(int(tags.Columns), int(tags.Rows))
     if int(tags.get("NumberOfFrames") or 1) > 1:
-        raise Refused("IMAGE_FRAMES", "A DICOM file of several frames", "export one frame")
+        raise Refused("IMAGE_FRAMES", "This is a DICOM file of several frames", "export one frame")
     kind = str(tags.PhotometricInterpretation)
     if kind not in GREYS | COLOURS:
-        what = "A DICOM file of palette colours" if "PALETTE" in kind else "Colours of a rare kind"
-        raise Refused("IMAGE_KIND", f"{what}, which are not read", "export it as greys or RGB")
+        what = (
+            "The DICOM file has palette colours"
+            if "PALETTE" in kind
+            else "The DICOM file has rare colours"
+        )
+        raise Refused(
+            "IMAGE_KIND",
+            f"{what}, which Candor does not read",
+            "export it as greys or RGB",
+        )
     notices: list[Notice] = []
     stored = _stored(tags, grey=kind in GREYS)
     greys = _grey(stored, tags, notices) if kind in GREYS else _coloured(stored, notices)

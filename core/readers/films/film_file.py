@@ -68,12 +68,14 @@ def _read(source: FileBytes, head: bytes) -> Film:
         return film_dicom.read_dicom(source.data)
     if head.startswith(SEVERAL):
         _refuse_frames(source)
-    name = next((name for magic, name in KINDS.items() if head.startswith(magic)), "no film")
-    raise Refused("FORMAT_UNKNOWN", f"{name[0].upper()}{name[1:]}: {EXPECTED}", SAVE_AGAIN)
+    name = next((name for magic, name in KINDS.items() if head.startswith(magic)), "not a film")
+    raise Refused("FORMAT_UNKNOWN", f"This is {name}: {EXPECTED}", SAVE_AGAIN)
 
 
 def _refuse_frames(source: FileBytes) -> None:
     """Refuse a GIF or TIFF of several frames as such; one of a single frame is not read either."""
     with Image.open(io.BytesIO(source.data), formats=("GIF", "TIFF")) as picture:
         if getattr(picture, "is_animated", False):
-            raise Refused("IMAGE_FRAMES", "A picture of several frames", "export one, as PNG")
+            raise Refused(
+                "IMAGE_FRAMES", "This is a picture of several frames", "export one, as PNG"
+            )

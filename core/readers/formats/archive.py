@@ -94,7 +94,10 @@ class Archive:
                     break
         if len(out) != claimed:
             raise Refused(
-                "ARCHIVE_SIZE", f"{claimed} bytes claimed, {len(out)} found", "pack it again", name
+                "ARCHIVE_SIZE",
+                f"It claims {claimed} bytes and holds {len(out)}",
+                "pack it again",
+                name,
             )
         return memoryview(out).toreadonly()
 
@@ -116,7 +119,7 @@ def _check_names(members: list[zipfile.ZipInfo], most: int) -> None:
     if not members:
         raise Refused("EMPTY", "The archive holds no files", "pack the prediction file again")
     if len(members) > most:
-        what = f"{len(members)} members, at most {most} are read"
+        what = f"The archive has {len(members)} members; at most {most} are read"
         raise Refused("ARCHIVE_COUNT", what, "pack only the prediction file")
     seen: set[str] = set()
     for member in members:
@@ -150,7 +153,7 @@ def _check_sizes(members: list[zipfile.ZipInfo]) -> None:
         )
         raise Refused("ARCHIVE_RATIO", what, "save it uncompressed")
     if inflated > defaults.MAX_BYTES:
-        what = f"{inflated} bytes when unpacked, at most {defaults.MAX_BYTES} are read"
+        what = f"Unpacked it has {inflated} bytes; at most {defaults.MAX_BYTES} are read"
         raise Refused("ARCHIVE_SIZE", what, "save fewer rows or a smaller dtype")
 
 

@@ -156,7 +156,7 @@ def _undamaged() -> Iterator[None]:
 def _check_footer(file: pq.ParquetFile) -> None:
     meta, schema = file.metadata, file.schema_arrow
     if meta.num_columns > defaults.MAX_COLUMNS:
-        what = f"{meta.num_columns} columns, at most {defaults.MAX_COLUMNS} are read"
+        what = f"The table has {meta.num_columns} columns; at most {defaults.MAX_COLUMNS} are read"
         raise Refused("CSV_COLUMNS", what, "save one row for each sample")
     if len(set(schema.names)) < len(schema.names):
         raise Refused("CSV_HEADER", "Two columns have the same name", "give each its own name")

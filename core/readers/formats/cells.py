@@ -56,5 +56,5 @@ def refuse_text(name: str, entry: Entry, contents: Contents) -> None:
     location = f"{contents.row(row)}, column {name}"
     cell = str(entry[row])
     code = "NONFINITE" if not cell.strip() or cell.strip().lower() in MISSING else "DTYPE"
-    what = f"{cell[:40]!r} where a number was expected"
+    what = f"{cell[:40]!r} is not a number"
     raise Refused(code, what, "fill in or remove the row, or name the columns of scores", location)

@@ -208,7 +208,7 @@ def check_dtype(dtype: np.dtype[np.generic], location: str) -> None:
         what = named.get(dtype.kind, str(dtype))
         raise Refused(
             "DTYPE",
-            f"{what} values ({dtype}) where real numbers were expected",
+            f"The values are {what} ({dtype}), not real numbers",
             "save scores as float16, float32 or float64 and labels as integers",
             location,
         )

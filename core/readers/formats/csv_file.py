@@ -68,8 +68,8 @@ def _check_first_line(data: memoryview) -> None:
     line = re.split(rb"[\r\n]", bytes(data[:limit]), maxsplit=1)[0]
     count = max(line.count(mark) for mark in (b",", b"\t", b";", b"|")) + 1
     if count > defaults.MAX_COLUMNS or (len(line) == limit and limit < data.nbytes):
-        at_least = f"{count} columns" if len(line) < limit else f"a line of more than {limit} bytes"
-        what = f"{at_least}, at most {defaults.MAX_COLUMNS} columns are read"
+        at_least = f"{count} columns" if len(line) < limit else f"more than {limit} bytes"
+        what = f"The first line has {at_least}; at most {defaults.MAX_COLUMNS} columns are read"
         raise Refused("CSV_COLUMNS", what, "save one row for each sample", "line 1")
 
 
@@ -119,7 +119,7 @@ def _check_header(names: list[str], line: int) -> None:
 
 def _parse(data: memoryview, dialect: Dialect, names: list[str], *, skip: int) -> pa.Table:
     if data.nbytes > min(MAX_BLOCK, defaults.MAX_BYTES):
-        what = f"{data.nbytes} bytes of text, at most {MAX_BLOCK} are read"
+        what = f"The file has {data.nbytes} bytes of text; at most {MAX_BLOCK} are read"
         raise Refused("TABLE_SIZE", what, "save the arrays as .npz, .npy or .safetensors")
     for block_size in (BLOCK, max(1, data.nbytes)):
         ragged: list[tuple[int, int]] = []
@@ -182,10 +182,10 @@ def _text_columns(dialect: Dialect) -> dict[str, pa.DataType]:
 def _refusal(ragged: list[tuple[int, int]], names: list[str]) -> Refused:
     if ragged:
         line, n_columns = ragged[0]
-        what = f"{counted(n_columns, 'column')} where the first line has {len(names)}"
+        what = f"This line has {counted(n_columns, 'column')}, the first line {len(names)}"
         location = f"line {line}" if line else ""
         return Refused("CSV_RAGGED", what, "give every row the same number of columns", location)
-    return Refused("CSV_RAGGED", "The rows cannot be told apart", "check quotes and line ends")
+    return Refused("CSV_RAGGED", "The rows cannot be separated", "check quotes and line ends")
 
 
 def _with_matrices(contents: Contents) -> Contents:

@@ -166,7 +166,7 @@ def _of_pairs(pairs: list[Pair], *, several: bool) -> FlatTree:
     whole = join_pairs(pairs)
     if count not in PARTS:
         if whole is None:
-            what = f"{count} pairs of arrays that are no batches: their rows or columns differ"
+            what = f"The {count} pairs of arrays are no batches: their rows or columns differ"
             raise Refused("PICKLE_SHAPE", what, REMEDY, f"pair {_odd(pairs)}")
         return FlatTree(named_pair(whole), joined=[count], named=False)
     entries = {

@@ -62,7 +62,11 @@ def parsed(source: FileBytes) -> tuple[object, list[Notice]]:
 
 def _document(source: FileBytes) -> tuple[_Document, list[Notice]]:
     if source.size > MAX_BYTES:
-        raise Refused("TABLE_SIZE", f"{source.size} bytes of JSON", "save arrays as .npz")
+        raise Refused(
+            "TABLE_SIZE",
+            f"The file has {source.size} bytes of JSON; at most {MAX_BYTES} are read",
+            "save arrays as .npz",
+        )
     data, notices = decode(source.data)
     text = str(data, "utf-8")
     by_line = source.suffix in LINES

@@ -69,13 +69,13 @@ def _split(names: list[str], data: list[object], index: object) -> JsonTable | N
         what = f"Column name {twice[0][:60]!r} occurs twice"
         raise Refused("CSV_HEADER", what, "give every column its own name")
     if len(names) > defaults.MAX_COLUMNS:
-        what = f"{len(names)} columns, at most {defaults.MAX_COLUMNS} are read"
+        what = f"The table has {len(names)} columns; at most {defaults.MAX_COLUMNS} are read"
         raise Refused("CSV_COLUMNS", what, "save one row for each sample")
     if not rows:
         raise Refused("EMPTY", "A header and no rows", "give at least one row of scores")
     for at, row in enumerate(rows):
         if len(row) != len(names):
-            what = f"{counted(len(row), 'cell')} for {counted(len(names), 'column')}"
+            what = f"This row has {counted(len(row), 'cell')} for {counted(len(names), 'column')}"
             raise Refused(
                 "CSV_RAGGED", what, "give every row the same number of cells", f"row {at}"
             )
@@ -143,7 +143,7 @@ def _by_column(
         return columns_plain, ()
     outside = len(tree) <= len(inner)
     names = list(tree if outside else inner)
-    text = f"columns were told from rows by their number: {counted(len(names), 'column')}"
+    text = f"columns were recognised by their number: {counted(len(names), 'column')}"
     return outside, (Notice(NoticeCode.KEYS_GUESSED, text),)
 
 

@@ -114,7 +114,7 @@ def _shape(shape: object, location: str) -> tuple[int, ...]:
             location,
         )
     if math.prod(max(n, 1) for n in sizes) > defaults.MAX_BYTES:  # also (0, 2**62)
-        what = "A shape that no memory holds"
+        what = "The shape is larger than any memory"
         raise Refused("HEADER_SHAPE", what, "save the array again with np.save", location)
     return sizes
 

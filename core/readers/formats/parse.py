@@ -116,17 +116,17 @@ def _archived(archive: Archive) -> Contents | None:
     if is_torch(names):
         return read_torch(archive)
     if "[Content_Types].xml" in names:
-        what = "A spreadsheet or Office document, which is not read"
+        what = "This is a spreadsheet or Office document, which Candor does not read"
         raise Refused("FORMAT_UNKNOWN", what, "save the sheet as CSV")
     model = packed_model(names)
     if model:
-        raise Refused("FORMAT_UNKNOWN", f"{model}, which is not read", RUN_IT)
+        raise Refused("FORMAT_UNKNOWN", f"This is {model}, which Candor does not read", RUN_IT)
     if names and all(name.endswith(".npy") for name in names):
         arrays = {n: array_of(archive.read(n), n, text=True) for n in names}
         return Contents("npz", {n.removesuffix(".npy"): array for n, array in arrays.items()})
     foreign = [name for name in names if not name.endswith(".npy")]
     if len(foreign) < len(names):
-        what = "A member beside the arrays that is no array"
+        what = "A member beside the arrays is not an array"
         raise Refused("FORMAT_UNKNOWN", what, "save the arrays alone, with np.savez", foreign[0])
     return None
 

@@ -24,7 +24,7 @@ def columns_of(rows: Sequence[Row]) -> tuple[dict[str, list[object]], list[str]]
     counts = Counter(name for row in flat for name in row)
     whole = [name for name, count in counts.items() if count == len(flat)]
     if len(whole) > defaults.MAX_COLUMNS:
-        what = f"{len(whole)} fields in a row, at most {defaults.MAX_COLUMNS} are read"
+        what = f"A row has {len(whole)} fields; at most {defaults.MAX_COLUMNS} are read"
         raise Refused("CSV_COLUMNS", what, "save one row for each sample", "row 0")
     lacking = [name for name, count in counts.items() if count < len(flat)]
     return {name: [row[name] for row in flat] for name in whole}, lacking

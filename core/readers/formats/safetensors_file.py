@@ -142,7 +142,7 @@ def _span(name: str, entry: object, available: int) -> tuple[int, int, str]:
     if len(offsets) != 2 or len(shape) > 8 or not offsets[0] <= offsets[1] <= available:
         raise _bad("HEADER_SHAPE", f"Offsets {offsets} outside the {available} data bytes", name)
     if math.prod(max(n, 1) for n in shape) > defaults.MAX_BYTES:  # also (0, 2**62)
-        raise _bad("HEADER_SHAPE", "A shape that no memory holds", name)
+        raise _bad("HEADER_SHAPE", "The shape is larger than any memory", name)
     expected = math.prod(shape) * np.dtype(DTYPES[dtype]).itemsize
     if expected != offsets[1] - offsets[0] or expected > defaults.MAX_BYTES:
         stated = offsets[1] - offsets[0]
@@ -159,7 +159,7 @@ def _check_layout(spans: list[tuple[int, int, str]], available: int) -> None:
             raise _bad("HEADER_SHAPE", f"{low - end} bytes before the tensor belong to none", name)
         end = high
     if end < available:
-        raise _bad("TRAILING", f"{available - end} bytes after the last tensor")
+        raise _bad("TRAILING", f"{available - end} bytes follow the last tensor")
 
 
 def _tensor(source: FileBytes, start: int, entry: dict[str, object]) -> Entry:

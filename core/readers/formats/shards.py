@@ -8,7 +8,6 @@ time, in files that are mapped.
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import count
 from pathlib import Path
@@ -17,7 +16,7 @@ import numpy as np
 
 from core import defaults
 from core.arrays import empty
-from core.errors import Notice, Refused
+from core.errors import Notice, Refused, about
 from core.readers.formats.arrow import parquet_rows
 from core.readers.formats.contents import Contents, Entry, FileBytes, is_text
 from core.readers.formats.parse import read_batches, read_contents
@@ -63,7 +62,7 @@ class _Piece:
     def parts(self) -> Iterator[Contents]:
         """Yield what these shards hold: all rows, or of a table some at a time."""
         if "" in self.files:
-            with _named(self.files[""]):
+            with about(self.files[""].name):
                 yield from read_batches(self.files[""])
             return
         each = {name: _read(file) for name, file in self.files.items()}
@@ -102,7 +101,7 @@ def shard_files(folder: Path) -> tuple[list[Path], list[str]]:
         what = f"The folder {folder.name} holds .npy and .parquet files"
         raise Refused("AMBIGUOUS_KEYS", what, "put those of one kind into a folder of their own")
     if len(shards) > MOST_SHARDS:
-        what = f"{len(shards)} shards; at most {MOST_SHARDS} are read"
+        what = f"The folder holds {len(shards)} shards; at most {MOST_SHARDS} are read"
         raise Refused("ARCHIVE_COUNT", what, "save fewer and larger shards")
     return shards, sorted(path.name for path in paths if path not in shards)
 
@@ -175,14 +174,14 @@ def _check_alike(
     if odd:
         has = "has" if odd[0] in entries else "lacks"
         what = f"This shard {has} the column {odd[0]}, unlike the first"
-        raise Refused("CLASSES", what, ALIKE, piece.file_of(odd[0]))
+        raise Refused("CLASSES", what, ALIKE, file=piece.file_of(odd[0]))
     for key, entry in entries.items():
         if entry.shape[1:] != first[key].shape[1:]:
-            what = f"Rows of {_width(entry)}, those of the first shard have {_width(first[key])}"
-            raise Refused("CLASSES", what, ALIKE, piece.file_of(key))
+            what = f"Rows have {_width(entry)}, those of the first shard {_width(first[key])}"
+            raise Refused("CLASSES", what, ALIKE, file=piece.file_of(key))
         if entry.dtype != first[key].dtype:
-            what = f"{_kind(entry)} in {key}, {_kind(first[key])} in the first shard"
-            raise Refused("DTYPE", what, ALIKE, piece.file_of(key))
+            what = f"{key} holds {_kind(entry)}, in the first shard {_kind(first[key])}"
+            raise Refused("DTYPE", what, ALIKE, file=piece.file_of(key))
     n_rows = len(next(iter(entries.values()), ()))
     if n_rows > most:
         raise _miscounted(piece)
@@ -191,7 +190,7 @@ def _check_alike(
 
 def _miscounted(piece: _Piece) -> Refused:
     what = f"The shard does not hold the {piece.n_rows} rows its header states"
-    return Refused("FORMAT_UNKNOWN", what, "save this shard again", piece.file_of(""))
+    return Refused("FORMAT_UNKNOWN", what, "save this shard again", file=piece.file_of(""))
 
 
 def _width(entry: Entry) -> str:
@@ -203,19 +202,8 @@ def _kind(entry: Entry) -> str:
     return "text" if is_text(entry) else str(entry.dtype)
 
 
-@contextmanager
-def _named(file: FileBytes) -> Iterator[None]:
-    """Name the shard in a refusal."""
-    try:
-        yield
-    except Refused as refusal:
-        named = refusal.location.startswith(file.name)  # by the reader of its format
-        location = refusal.location if named else f"{file.name} {refusal.location}".strip()
-        raise refusal.with_location(location) from refusal
-
-
 def _read(file: FileBytes) -> Contents:
-    with _named(file):
+    with about(file.name):
         return read_contents(file)
 
 
@@ -226,7 +214,7 @@ def _tables(files: Sequence[FileBytes]) -> list[_Piece]:
             _check_numbers(name, numbered)
     pieces = []
     for file in files:
-        with _named(file):
+        with about(file.name):
             sniff(file)
             pieces.append(_Piece(parquet_rows(file), {"": file}))
     return pieces
@@ -272,7 +260,7 @@ def _check_numbers(name: str, numbered: Mapping[int, FileBytes]) -> None:
     totals, first = _totals(numbered), min(numbered)
     if totals - {len(numbered)}:
         stated = " and ".join(map(str, sorted(totals)))
-        what = f"{len(numbered)} shards of {name}, but their names say {stated}"
+        what = f"There are {len(numbered)} shards of {name}, but their names say {stated}"
         raise Refused("LENGTH_MISMATCH", what, AGAIN)
     start = first if totals or first == 1 else 0
     missing = next(number for number in count(start) if number not in numbered)
@@ -304,5 +292,5 @@ def _length(file: FileBytes) -> int:
     (entry,) = _read(file).entries.values()
     if entry.ndim == 0:
         what = "A single number, where rows were expected"
-        raise Refused("HEADER_SHAPE", what, "save the array again with np.save", file.name)
+        raise Refused("HEADER_SHAPE", what, "save the array again with np.save", file=file.name)
     return len(entry)

@@ -83,7 +83,7 @@ def sniff(source: FileBytes) -> FileFormat:
         raise Refused("EMPTY_FILE", "The file is empty (0 bytes)", "save or download it again")
     head = bytes(source.data[:512])
     if is_dicom(head):
-        what = "A DICOM file, which may name a patient, where scores were expected"
+        what = "This is a DICOM file, which may name a patient, and not a file of scores"
         raise Refused("PHI", what, FILMS)
     _refuse_pictures(source, head)
     _refuse_others(head)
@@ -116,7 +116,7 @@ def is_dicom(head: bytes) -> bool:
 def _refuse_pictures(source: FileBytes, head: bytes) -> None:
     picture = next((name for magic, name in PICTURES.items() if head.startswith(magic)), None)
     if head[:4] == b"RIFF" and head[8:12] == b"WEBP":
-        picture = "A WebP picture"
+        picture = "a WebP picture"
     if picture == "a BMP picture" and head[6:10] != b"\0\0\0\0":
         picture = None  # text may begin with BM too
     if picture is None:
@@ -124,23 +124,23 @@ def _refuse_pictures(source: FileBytes, head: bytes) -> None:
     if source.suffix not in PICTURE_SUFFIXES:
         what = f"The suffix .{source.suffix} says otherwise: the content is {picture}"
         raise Refused("FORMAT_MISMATCH", what, FILMS)
-    raise Refused("IMAGE", f"{picture} where scores were expected", FILMS)
+    raise Refused("IMAGE", f"This is {picture}, not a file of scores", FILMS)
 
 
 def _refuse_others(head: bytes) -> None:
     if head.startswith(b"version https://git-lfs"):
-        what = "A Git LFS pointer: the file's content was never downloaded"
+        what = "This is a Git LFS pointer: the content was never downloaded"
         raise Refused("FORMAT_MISMATCH", what, "run git lfs pull and give the file itself")
     start = head.lstrip().lower()
     if start.startswith((b"<!doctype", b"<html", b"<?xml", b"<head")):
-        what = "A web page, not a table: probably a download that asked for a login"
+        what = "This is a web page, not a table: the download may have asked for a login"
         raise Refused("FORMAT_MISMATCH", what, "download the file itself")
     model = model_of(head)
     if model:
-        raise Refused("FORMAT_UNKNOWN", f"{model}, which is not read", RUN_IT)
+        raise Refused("FORMAT_UNKNOWN", f"This is {model}, which Candor does not read", RUN_IT)
     for magic, (name, remedy) in OTHERS.items():
         if head.startswith(magic):
-            raise Refused("FORMAT_UNKNOWN", f"{name}, which is not read", remedy)
+            raise Refused("FORMAT_UNKNOWN", f"This is {name}, which Candor does not read", remedy)
 
 
 def _form(source: FileBytes, head: bytes) -> FileFormat | None:

@@ -125,9 +125,9 @@ class Keys:
         many = self._numbers > MAX_NUMBERS or self._others > MAX_OTHERS
         if many or keys.count(NESTED):
             what = (
-                f"More than {MAX_NUMBERS} numbers, or {MAX_OTHERS} other values, as keys"
+                f"The file has more than {MAX_NUMBERS} numbers or {MAX_OTHERS} other keys"
                 if many
-                else "A tuple of tuples, or a number of any length, as a key"
+                else "A key is a tuple of tuples, or a number of any length"
             )
             raise Refused("PICKLE_LIMIT", what, "give every key as text")
 

@@ -144,7 +144,7 @@ def open_legacy(source: FileBytes) -> SavedTensors:
     for key in map(str, keys):
         raws[key], at = _legacy_bytes(storages.by_key[key], source.data, at)
     if at != source.size:
-        raise Refused("TRAILING", f"{source.size - at} bytes after the last storage", REMEDY)
+        raise Refused("TRAILING", f"{source.size - at} bytes follow the last storage", REMEDY)
     all_storages = tuple(storages.by_key.values())
     return SavedTensors(tree, all_storages, lambda storage: _fill(storage, raws[storage.key]))
 

@@ -5,7 +5,7 @@ names of the rows, or these names themselves.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sized
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -146,14 +146,20 @@ def _refuse_single(groups: Groups, weights: Weights) -> None:
     counted_rows = weights.of_row > 0.0
     if np.unique(groups.of_row[counted_rows]).size < 2:
         what = f"Every row with a {weights.name} above 0 is of one {groups.name}"
-        raise Refused("GROUPS", what, "weigh rows of at least two groups, or choose no groups")
+        raise Refused(
+            "GROUPS", what, "give rows of at least two groups a weight above 0, or choose no groups"
+        )
+
+
+def _have(items: Sized) -> str:
+    return "has" if len(items) == 1 else "have"
 
 
 def _groups(cells: _ColumnCells, part: SplitArrays) -> Groups:
     values = [str(value).strip() for value in id_text(cells.values).tolist()]
     missing = [row for row, value in enumerate(values) if value.casefold() in EMPTY]
     if missing:
-        what = f"{counted(len(missing), 'row')} of {len(values)} without a {cells.name}"
+        what = f"{len(missing)} of {counted(len(values), 'row')} {_have(missing)} no {cells.name}"
         raise Refused("GROUPS", what, "give every row a group", part.row(missing[0]))
     return Groups.of(cells.name, values)
 
@@ -164,7 +170,7 @@ def _numbers(cells: _ColumnCells, part: SplitArrays) -> Float:
     if bad.size:
         row = int(bad[0])
         cell = str(cells.values[row])[:60]
-        what = f"{counted(bad.size, 'row')} without a weight in {cells.name}: {cell!r}"
+        what = f"{counted(bad.size, 'row')} {_have(bad)} no weight in {cells.name}: {cell!r}"
         remedy = "give every row a number that is not negative"
         raise Refused("WEIGHTS", what, remedy, part.row(row))
     return numbers
@@ -267,7 +273,7 @@ def _of_table(
     """Return a column of a table of its own, joined to the rows by their names."""
     location = f"table of {option}s"
     if not table.table:
-        what = f"{table.format}, where a table was expected"
+        what = f"The content is {table.format}, not a table"
         raise _refusal(option, what, "give a CSV, TSV or Parquet file", location)
     if key not in table.entries:
         what = f"--{option} names {key!r}, which is not in the table"
@@ -291,7 +297,7 @@ def _in_order(part: SplitArrays, column: Entry) -> Entry:
     if part.rows is not None and len(column) == len(next(iter(part.contents.entries.values()))):
         taken: Entry = column[part.rows]
         return taken
-    what = f"{counted(n, 'row')} of scores and {len(column)} in the table"
+    what = f"The scores have {counted(n, 'row')}, the table {len(column)}"
     remedy = "name the rows in both files, or give one line for each row in the same order"
     raise Refused("LENGTH_MISMATCH", what, remedy)
 
@@ -308,7 +314,10 @@ def _partners(option: str, own: Entry, ids: Entry, column: Entry) -> Entry:
             clashes.append(str(name))
     if clashes:
         names = list(dict.fromkeys(clashes))
-        what = f"{counted(len(names), 'name')} with different values in the table: {listed(names)}"
+        what = (
+            f"{counted(len(names), 'name')} {_have(names)} different values in the table: "
+            f"{listed(names)}"
+        )
         raise _refusal(option, what, "give every name one value")
     missing = [str(name) for name in row_ids if name not in at]
     if missing:

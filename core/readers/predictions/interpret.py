@@ -1,13 +1,14 @@
 """Contents as predictions: layout, join, judgement and inspection, in that order."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 
 import numpy as np
 
 from core.codes import NoticeCode, RefusalCode
-from core.errors import Notice, Refused
+from core.errors import Notice, Refused, about
 from core.predictions import ScoreKind, Task
 from core.readers.formats.cells import words_in
 from core.readers.formats.contents import Contents, Entry, FileBytes, is_binary, is_text, is_whole
@@ -93,26 +94,35 @@ def read_source(
         Any refusal; NeedsChoice, with an inspection, once the file could be opened.
     """
     contents = read_shards(source) if isinstance(source, Shards) else read_contents(source)
-    try:
+    with about("" if labels is None else labels.name):
         others = None if labels is None else read_contents(labels)
-    except Refused as refusal:
-        location = f"label file {refusal.location}".strip()
-        raise refusal.with_location(location) from refusal
-    lists = {key: _read_table(key, table) for key, table in (tables or {}).items()}
+    lists = {key: _read_table(table) for key, table in (tables or {}).items()}
+    names = {f"table of {option}s": table.name for option, table in (tables or {}).items()}
     if labels is None or others is None or not _turned(contents, others, options):
-        return interpret(contents, Companions(others, lists), options)
-    reading = interpret(others, Companions(contents, lists), options)
+        names["label file"] = "" if labels is None else labels.name
+        with _about_companions(names):
+            return interpret(contents, Companions(others, lists), options)
+    names["label file"] = source.name
+    with about(labels.name), _about_companions(names):
+        reading = interpret(others, Companions(contents, lists), options)
     text = f"{source.name} was taken for the labels, {labels.name} for the scores"
     return replace(reading, notices=(Notice(NoticeCode.KEYS_GUESSED, text), *reading.notices))
 
 
-def _read_table(option: str, source: FileBytes) -> Contents:
-    """Return a table of groups or weights, which may be packed with gzip."""
+@contextmanager
+def _about_companions(names: Mapping[str, str]) -> Iterator[None]:
+    """Name the file of labels, groups or weights in a refusal that lies in it."""
     try:
-        return read_contents(unpacked(source))
+        yield
     except Refused as refusal:
-        location = f"table of {option}s {refusal.location}".strip()
-        raise refusal.with_location(location) from refusal
+        refusal.file = refusal.file or names.get(refusal.location, "")
+        raise
+
+
+def _read_table(source: FileBytes) -> Contents:
+    """Return a table of groups or weights, which may be packed with gzip."""
+    with about(source.name):
+        return read_contents(unpacked(source))
 
 
 def _turned(contents: Contents, others: Contents, options: ReadOptions) -> bool:
@@ -362,7 +372,7 @@ def _percentages(contents: Contents) -> Refused | None:
         cells = entry.reshape(-1)[:HEAD].tolist() if is_text(entry) and entry.ndim else []
         marked = [i for i, cell in enumerate(cells) if cell.rstrip().endswith("%")]
         if marked and all(_is_percentage(cell) for cell in cells):
-            what = f"{cells[marked[0]][:40]!r} is a percentage, where a number was expected"
+            what = f"{cells[marked[0]][:40]!r} is a percentage, not a plain number"
             remedy = "remove the percent signs, divide by 100 and read the file again"
             row = marked[0] // max(1, entry.size // len(entry))
             return Refused("PROB_RANGE", what, remedy, f"{contents.row(row)}, {name}")

@@ -109,7 +109,7 @@ def _check_counts(part: SplitArrays, labels: Entry) -> None:
     n = _row_count(part, labels)
     if len(labels) != n:
         what = (
-            f"{counted(n, 'row')} of scores and {counted(len(labels), 'label')} in the label file"
+            f"The scores have {counted(n, 'row')}, the label file {counted(len(labels), 'label')}"
         )
         remedy = "give one label for each row, or an id column in both files (--id-column)"
         raise Refused("LENGTH_MISMATCH", what, remedy)
@@ -303,7 +303,7 @@ def _refuse_lost_ids(part: SplitArrays, other: Contents) -> None:
         unique = len(_key_values(own, None)) == own.size
         if np.unique(entry).size < entry.size and unique and np.abs(entry).max() > LARGE:
             what = f"{name} of the label file repeats {entry.size - np.unique(entry).size} values"
-            what += ": it was rounded, and no longer tells the rows apart"
+            what += ": it was rounded and no longer identifies the rows"
             remedy = "save the names of the rows as text, or say --in-order"
             raise Refused("LENGTH_MISMATCH", what, remedy, "label file")
 

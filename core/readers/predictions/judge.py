@@ -315,7 +315,7 @@ def _one_hot_columns(labels: Entry) -> bool:
 def _check_shape(scores: Entry, options: ReadOptions, part: SplitArrays) -> None:
     location = part.scores_name
     if is_text(scores) or scores.dtype.kind == "b":
-        what = f"{'Text' if is_text(scores) else 'Truth values'} where scores were expected"
+        what = f"The scores are {'text' if is_text(scores) else 'truth values'}, not numbers"
         raise Refused("DTYPE", what, "give logits or probabilities, not decisions", location)
     if scores.ndim not in (1, 2):
         what = f"Scores of shape {scores.shape}, expected (rows, classes)"
@@ -339,7 +339,7 @@ def _check_shape(scores: Entry, options: ReadOptions, part: SplitArrays) -> None
 
 def _check_lengths(scores: Entry, labels: Int, part: SplitArrays) -> None:
     if len(scores) != len(labels):
-        what = f"{counted(len(scores), 'row')} of scores and {counted(len(labels), 'label')}"
+        what = f"The scores have {counted(len(scores), 'row')}, the labels {len(labels)}"
         location = f"{part.scores_name} and {part.labels_name}"
         raise Refused("LENGTH_MISMATCH", what, "give one label for each row", location)
     if labels.ndim == 2 and labels.shape != scores.shape:
@@ -351,7 +351,7 @@ def _check_lengths(scores: Entry, labels: Int, part: SplitArrays) -> None:
 def _check_groups(n: int, part: SplitArrays) -> None:
     for column in (part.groups, part.weights):
         if column is not None and column.of_row.size != n:
-            what = f"{counted(n, 'row')} of scores and {column.of_row.size} of {column.name}"
+            what = f"The scores have {counted(n, 'row')}, {column.name} has {column.of_row.size}"
             raise Refused("LENGTH_MISMATCH", what, f"give one {column.name} for each row")
 
 
@@ -366,7 +366,7 @@ def _top_label(part: SplitArrays, labels: Entry) -> tuple[Int, Labels, tuple[str
     """Answers and labels share one set of classes: numbers, or names in alphabetical order."""
     assert part.predicted is not None
     if part.predicted.size != labels.size:
-        what = f"{counted(part.predicted.size, 'answer')} and {counted(labels.size, 'label')}"
+        what = f"The answers have {counted(part.predicted.size, 'row')}, the labels {labels.size}"
         raise Refused("LENGTH_MISMATCH", what, "give one label for each row", part.labels_name)
     both = [part.predicted.reshape(-1), labels.reshape(-1)]
     if any(is_text(column) for column in both):

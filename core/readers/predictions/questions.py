@@ -42,7 +42,7 @@ class Question(Refused):
     """A refusal that a choice may lift: what the file leaves open, and the ways to read it."""
 
     def __init__(self, refusal: Refused, choices: tuple[ReadChoice, ...]) -> None:
-        super().__init__(refusal.code, refusal.what, refusal.remedy, refusal.location)
+        super().__init__(*refusal.fields)
         self.choices = choices
 
 

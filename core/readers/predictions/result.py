@@ -136,7 +136,7 @@ class NeedsChoice(Refused):
     """A refusal after the file was opened: `inspection` shows what may be chosen instead."""
 
     def __init__(self, refusal: Refused, inspection: Inspection) -> None:
-        super().__init__(refusal.code, refusal.what, refusal.remedy, refusal.location)
+        super().__init__(*refusal.fields)
         self.inspection = inspection
 
     def to_json(self) -> dict[str, Any]:  # Any: plain JSON values of several types

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Generic
 
 from core.codes import NoticeCode
-from core.errors import Notice
+from core.errors import Notice, about
 from core.readers.films.film import Film
 from core.readers.formats.shards import shard_files
 from core.readers.predictions.options import ReadOptions
@@ -88,6 +88,7 @@ def read_sealed(
 ) -> Iterator[Response[Result]]:
     """Have files read by a child of their own, and yield what it left until the body ends."""
     with ExitStack() as stack:
+        stack.enter_context(about(_called(files)))
         inputs = {role: opened(stack, path, name) for role, (path, name) in files.items()}
         opened_files = list(inputs.values())
         memory_bytes = limits.memory_bytes or memory_for(reader, inputs)
@@ -99,6 +100,12 @@ def read_sealed(
         mapped = {role: item.bytes for role, item in whole.items()} if in_place else NOTHING
         result = reader.load(Exchange(folder, mapped))
         yield Response(folder, result, digest_of(opened_files))
+
+
+def _called(files: Mapping[str, tuple[Path, str | None]]) -> str:
+    """Return the name of what is read: a file, or the folder of shards."""
+    path, name = next(iter(files.values()))
+    return name or path.name if FILE in files else path.parent.name
 
 
 def read(  # noqa: PLR0913  each is a separate wish of a page or the command line

@@ -331,6 +331,7 @@ def open_left(path: Path) -> BinaryIO:
 def _refusal(data: Json) -> Refused:
     refused = data["refused"]
     refusal = Refused(*(str(refused[key]) for key in ("code", "what", "remedy", "where")))
+    refusal.file = str(refused.get("file", ""))
     if data.get("inspection") is None:
         return refusal
     return NeedsChoice(refusal, _inspection(data))

@@ -82,7 +82,7 @@ def read_boxes_file(source: FileBytes) -> BoxList:
         what = f"No column {missing[0]}; columns: {listed(list(table.columns))}"
         raise Refused("BOX_COLUMNS", what, LAYOUT)
     if len(table.ids) > MAX_BOXES:
-        what = f"{len(table.ids):,} boxes, at most {MAX_BOXES:,} are read"
+        what = f"The list has {len(table.ids):,} boxes; at most {MAX_BOXES:,} are read"
         raise Refused("TABLE_SIZE", what, "keep the boxes of these films")
     boxes = tuple(_box(table, names, row) for row in range(len(table.ids)))
     return BoxList(boxes, table.notices)

@@ -69,13 +69,13 @@ def read_columns_file(source: FileBytes) -> TextColumns:
     """
     form = sniff(source)
     if form is not FileFormat.CSV:
-        raise Refused("FORMAT_UNKNOWN", f"{form}, where a text table was expected", GIVE)
+        raise Refused("FORMAT_UNKNOWN", f"The content is {form}, not a text table", GIVE)
     contents = read_csv(source, history=True, text=True)
     if not contents.headed:
         raise Refused("CSV_HEADER", "No header line: the first line holds numbers", GIVE)
     cells = sum(column.size for column in contents.entries.values())
     if cells > MAX_CELLS:
-        what = f"{cells:,} cells, at most {MAX_CELLS:,} are read"
+        what = f"The table has {cells:,} cells; at most {MAX_CELLS:,} are read"
         raise Refused("TABLE_SIZE", what, "keep the columns that matter, and the rows of the run")
     assert all(is_text(column) for column in contents.entries.values())
     columns = {
@@ -184,7 +184,7 @@ def _by_name(table: TextColumns, trial: _NameTrial) -> MatchedTable:
 
 def _by_order(table: TextColumns, n_rows: int) -> MatchedTable:
     if len(table.ids) != n_rows:
-        what = f"{len(table.ids):,} rows in the table and {n_rows:,} in the run"
+        what = f"The table has {len(table.ids):,} rows, the run {n_rows:,}"
         remedy = "name the rows in both, or give one line for each row in the same order"
         raise Refused("LENGTH_MISMATCH", what, remedy)
     return MatchedTable(table.columns, None, f"all {n_rows:,} rows were taken in the table's order")

@@ -141,7 +141,7 @@ def _plain_numbers(name: str, column: list[object]) -> Float:
 
 
 def _no_number(name: str, cell: str, location: str) -> Refused:
-    what = f"{cell[:40]!r} in column {name}, where a number was expected"
+    what = f"{cell[:40]!r} in column {name} is not a number"
     return Refused("DTYPE", what, "correct the cell", location)
 
 
@@ -181,5 +181,5 @@ def _check_whole(name: str, column: Float) -> None:
     broken = (np.abs(column) > MAX_WHOLE) | (column != np.floor(column))
     if broken.any():
         row = int(np.flatnonzero(broken)[0])
-        what = f"{column[row]:g} in column {name}, where a whole number was expected"
+        what = f"{column[row]:g} in column {name} is not a whole number"
         raise Refused("DTYPE", what, LAYOUT, f"row {row}")

@@ -75,7 +75,7 @@ def refuse_long(columns: TableColumns) -> None:
         if min(counts) < 2 or counts[0] * counts[1] != len(rows):
             continue
         if len(set(zip(rows, values, strict=True))) == len(rows):
-            what = f"{counts[1]} rows for each {name}, one for each {by}"
+            what = f"There are {counts[1]} rows for each {name}, one for each {by}"
             remedy = f"keep the rows of one {by}, or give each a column of its own"
             raise Refused("AMBIGUOUS_KEYS", what, remedy)
 

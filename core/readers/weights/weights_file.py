@@ -111,12 +111,12 @@ def _opened(source: FileBytes) -> SavedTensors:
     if model:
         raise _foreign(model)
     if not is_torch(archive.names):
-        raise Refused("STATE_DICT", "An archive that torch.save did not write", PREDICTIONS)
+        raise Refused("STATE_DICT", "This is an archive that torch.save did not write", PREDICTIONS)
     return open_torch(archive)
 
 
 def _foreign(model: str) -> Refused:
-    return Refused("FORMAT_UNKNOWN", f"{model}, where weights of PyTorch were expected", EXPORT)
+    return Refused("FORMAT_UNKNOWN", f"This is {model}, not weights of PyTorch", EXPORT)
 
 
 def _converted(refusal: Refused) -> Refused:
@@ -149,7 +149,11 @@ def _of_torch(form: str, saved: SavedTensors, size: int) -> StoredWeights:
     if not states:
         raise _no_weights([name for _, state in _states("", saved.tree, 0) for name in state])
     if len(states) > MAX_GROUPS:
-        raise Refused("PICKLE_LIMIT", f"{len(states)} states of networks", "save fewer in one file")
+        raise Refused(
+            "PICKLE_LIMIT",
+            f"The file holds {len(states)} states of networks; at most {MAX_GROUPS} are read",
+            "save fewer in one file",
+        )
     _check_count([name for _, tensors in states for name in tensors])
     _check_size([tensor for _, tensors in states for tensor in tensors.values()], size)
     numbers = _Numbers(saved)
@@ -245,7 +249,7 @@ def _check_count(names: list[str]) -> None:
     letters = sum(map(len, names))
     if len(names) > MAX_NAMES or letters > MAX_LETTERS:
         what = (
-            f"{len(names)} tensors with names of {letters} letters together: more than "
+            f"The file has {len(names)} tensors with {letters} letters in their names: more than "
             f"{MAX_NAMES} tensors or {MAX_LETTERS} letters are not read"
         )
         raise Refused("TENSOR_COUNT", what, "save the weights of one network alone")
@@ -299,7 +303,9 @@ def _notices(tree: object) -> tuple[Notice, ...]:
     )
     if not keys:
         return ()
-    text = f"an argparse.Namespace lies beside the weights ({', '.join(keys[:8])[:200]}): its plain"
+    text = (
+        f"an argparse.Namespace is stored with the weights ({', '.join(keys[:8])[:200]}): its plain"
+    )
     return (
-        Notice(NoticeCode.NAMESPACE, f"{text} values are shown, and nothing else is made of it"),
+        Notice(NoticeCode.NAMESPACE, f"{text} values are shown, and nothing else of it is used"),
     )

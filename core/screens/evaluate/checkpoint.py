@@ -18,7 +18,7 @@ FORMATS: Final = {
 TITLES: Final = {
     "missing": ("Missing", "the network has them, the file does not"),
     "unexpected": ("Unexpected", "the file has them, the network does not"),
-    "mismatched": ("Of another shape", "both have them, and they differ"),
+    "mismatched": ("Of another shape", "both have them, with different shapes"),
     "left": ("Left aside", "in the file, and no part of the network"),
 }
 

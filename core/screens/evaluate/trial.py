@@ -18,8 +18,8 @@ PURE: Final = 0.6  # share of images whose answer goes with their class, whateve
 ENOUGH: Final = 4  # images for each answer before that says something
 STUCK: Final = "The mean and standard deviation or the size of the images may be wrong."
 ORDER: Final = (
-    "Images of one class mostly get one answer, but that of another class: the order of the "
-    "classes may be another than that of the data."
+    "Images of one class mostly get one answer, but the wrong one. The classes may be in "
+    "another order than in the data."
 )
 UNKNOWN: Final = (
     "Mean and standard deviation, the size of the images, the order of the classes, the data or "

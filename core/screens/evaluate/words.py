@@ -20,10 +20,10 @@ SMALLER = frozenset(
 )
 HELP = {
     "parts": "Splits of the data and sets beside them.",
-    "left": "From the speed so far.",
+    "left": "Estimated from the speed so far.",
     "rate": "Images a second so far, reading them included.",
-    "memory": "Most that the process held; beside it a GPU has memory of its own.",
-    "took": "From start to end, reading data included.",
+    "memory": "The most that the process used. GPU memory is not included.",
+    "took": "From start to end, with reading the data.",
 }
 
 

@@ -17,10 +17,10 @@ CLOSE = 1e-9  # of a kept gamma to what the rule gives, relative; both are float
 EXACT = 1e-6  # likewise for a history from elsewhere, whose numbers were written as text
 NO_BOUND = 1e6
 TELLING = 1e-3  # a gap smaller than this tells nothing of lambda
-FOUND = "λ is not in the file: it was found from the numbers, and every γ follows from it."
+FOUND = "λ is not in the file. The value inferred from the numbers reproduces every γ."
 OWN_GAMMA = (
-    "In this loss every training row has a γ of its own; this is that of a row whose probability "
-    "of the true class is the bin's validation confidence."
+    "In this loss every training row has its own γ. This is the γ of a row whose probability of "
+    "the true class is the bin's validation confidence."
 )
 EVIDENCE = 3  # updates that must agree before a lambda is believed
 START = 1.0  # gamma before the first update
@@ -195,9 +195,9 @@ def update(grid: HistoryGrid, history_rule: HistoryRule, at: int, bin_index: int
         return Update("", (f"{what}, so the γ that the update began with is not known.",))
     if not follows(grid, rule, history_rule.tolerance)[at, bin_index]:
         expected = amount(float(given_by(grid, rule)[at, bin_index]))
-        what = f"With λ = {amount(rule.rate)} the rule gives {expected}, but γ is kept as"
+        what = f"With λ = {amount(rule.rate)} the rule gives {expected}, but the history has"
         recorded = amount(float(grid.gamma[at, bin_index]))
-        return Update("", (f"{what} {recorded}: this history does not follow it here.",))
+        return Update("", (f"{what} {recorded}: it does not follow the rule here.",))
     empty, gap = bool(grid.frozen[at, bin_index]), float(grid.gap[at, bin_index])
     if isinstance(rule, CalFocalRule):
         return _calfocal_words(rule, gap, empty=empty)
@@ -210,7 +210,7 @@ def _calfocal_words(rule: CalFocalRule, gap: float, *, empty: bool) -> Update:
     exponent = rule.rate * gap
     if exponent > LARGEST_EXPONENT:
         most = f"{LARGEST_EXPONENT:g}"
-        what = f"λ · gap = {amount(rule.rate)} · {amount(gap)} counts as {most}, the most there is."
+        what = f"λ · gap = {amount(rule.rate)} · {amount(gap)} is limited to {most}."
         result = amount(math.exp(LARGEST_EXPONENT))
         return Update(f"γ ← exp(λ · gap) = exp({most}) = {result}", (what,))
     rate, difference, result = _printed(
@@ -230,7 +230,7 @@ def _adafocal_words(rule: AdaFocalRule, before: float, gap: float, *, empty: boo
     if abs(moved) < rule.s_th:
         turned = -rule.s_th if moved > 0 else rule.s_th
         near = f"{result} is nearer to 0 than S_th = {amount(rule.s_th)}"
-        steps.append(f"{near}, so γ changes sides: {amount(turned)}.")
+        steps.append(f"{near}, so γ changes sign: {amount(turned)}.")
         moved = turned
     if moved > rule.gamma_max:
         steps.append(f"That is above γ max, so γ is {amount(rule.gamma_max)}.")

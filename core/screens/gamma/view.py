@@ -136,8 +136,8 @@ def _caption(dynamics: GammaDynamics, at: int) -> str:
     trains = "" if dynamics.replayed else "; the next epoch trains with it"
     digest = f", digest {dynamics.digest[:8]}" if dynamics.digest else ""
     return (
-        f"n = {count(int(grid.count[at].sum()))} validation answers, {grid.n_bins} bins, edges cut "
-        f"anew after every epoch, γ is that after the epoch's update{trains}{digest}"
+        f"n = {count(int(grid.count[at].sum()))} validation answers, {grid.n_bins} bins, edges "
+        f"set again after every epoch, γ is that after the epoch's update{trains}{digest}"
     )
 
 
@@ -177,7 +177,8 @@ def _plain_map_alt(dynamics: GammaDynamics) -> str:
     return (
         f"Two coloured maps of {count(grid.n_epochs)} rounds by {grid.n_bins} groups: how hard "
         f"training {was} pushed, and how far what the model says is from how often it was right. "
-        f"In the last round group {high + 1} {was} kept most modest, group {low + 1} least."
+        f"In the last round group {high + 1} {was} pushed hardest to be "
+        f"less sure, group {low + 1} least."
     )
 
 
@@ -209,13 +210,13 @@ TECHNICAL = GammaWords(
 PLAIN = GammaWords(
     page="Training, round by round",
     eyebrow="{} · {}",
-    about="While it learns, the model is checked after every round on pictures it does not train "
-    "on. Its answers are put into groups of similar certainty. Where it says more than it should, "
-    "the next round pushes it to stay modest; where it says less, to be surer.",
+    about="After every round the model is checked on pictures it does not train on. Its answers "
+    "are grouped by how sure it was. Where it says more than it should, the next round pushes it "
+    "to be less sure. Where it says less, to be surer.",
     terms=PLAIN_TERMS,
     answers=ClaimWords("says", "right", "Right, times in 100", "Model says, times in 100"),
     key=(
-        Swatch("kept modest, or says more than it should", "over", "dot"),
+        Swatch("pushed to be less sure, or says more than it should", "over", "dot"),
         Swatch("pushed to be surer, or says less", "under", "dot"),
         Swatch("the push changed its direction", "few", "ring"),
         Swatch("nothing to learn from", "quiet", "block"),

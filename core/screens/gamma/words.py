@@ -238,8 +238,8 @@ def frozen_words(grid: HistoryGrid, rule: Rule | None, at: int) -> str:
     if empty[-1] == grid.n_bins - 1 and tied.size and tied[-1] == empty[-1]:
         last = amount(float(grid.gamma[at, -1]))
         texts.append(
-            f"Training rows with a probability of {percent(float(grid.upper[at, -1]))} belong to "
-            f"the last bin all the same; its γ of {last} holds for them."
+            f"Training rows with a probability of {percent(float(grid.upper[at, -1]))} still "
+            f"belong to the last bin, with its γ of {last}."
         )
     return " ".join(texts)
 
@@ -250,7 +250,7 @@ def _rests(grid: HistoryGrid, rule: Rule | None, at: int) -> str:
         return "γ is 1 there"
     stays = (grid.gamma == before_each(grid))[at, grid.frozen[at]].all()
     if stays and known_before(grid)[at]:
-        return "γ stays what it was there"
+        return "γ stays as it was there"
     return "the gap counts as 0 there"
 
 
@@ -262,8 +262,8 @@ def missing_words(grid: HistoryGrid) -> str:
     lost = int(steps.sum()) - len(steps)
     return (
         f"This history has {count(grid.n_epochs)} epochs from {grid.epoch[0]} to "
-        f"{grid.epoch[-1]}; {count(lost)} between them are missing. The maps show what there is, "
-        "column by column."
+        f"{grid.epoch[-1]}: {count(lost)} between them are missing. The maps show only those it "
+        "has."
     )
 
 
@@ -280,15 +280,15 @@ def plain_sentence(grid: HistoryGrid, at: int, *, replayed: bool = False) -> Sen
     bin_index = int(filled[np.abs(gamma).argmax()] if gamma.max() < 0 else filled[gamma.argmax()])
     says = in_hundred(float(grid.confidence[at, bin_index]))
     right = in_hundred(float(grid.accuracy[at, bin_index]))
-    pushed = "pushed to be surer" if gamma.max() < 0 else "pushed hardest to stay modest"
+    pushed = "pushed to be surer" if gamma.max() < 0 else "pushed hardest to be less sure"
     words = gap_words(grid, at, bin_index)
     parts = [Phrase(f"{head}the model {was} {pushed} where it says {says} in 100")]
     if words.tone == "quiet":
         n = count(int(grid.count[at, bin_index]))
-        parts.append(Phrase(f"; there it was right {right} times in 100, but {n} answers are too "))
+        parts.append(Phrase(f". There it was right {right} times in 100, but {n} answers are too "))
         parts.append(Phrase("few to tell the two apart."))
     else:
-        parts.append(Phrase("; there it was right "))
+        parts.append(Phrase(". There it was right "))
         parts.append(Phrase(f"{right} times in 100", words.tone))
         parts.append(Phrase("."))
     return Sentence(tuple(parts))
@@ -314,6 +314,6 @@ def plain_tiles(grid: HistoryGrid, at: int) -> tuple[Tile, ...]:
             "Groups pushed to be surer",
             str(low),
             note=f"of {grid.n_bins} groups of similar certainty",
-            help="In all others training is pushed to stay modest.",
+            help="All others are pushed to be less sure.",
         ),
     )

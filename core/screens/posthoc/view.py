@@ -70,7 +70,7 @@ PLAIN_CAPTION = (
     "Chance: how far off a perfect model could look on as many images."
 )
 ELSEWHERE = "The corrections were fitted on other images. The best of them was picked on these."
-SAME_ROWS = "Fitted and judged on the same rows, which flatters every correction. "
+SAME_ROWS = "Fitted and judged on the same rows, so every correction looks better than it is. "
 SAME = (
     "The corrections were fitted on the same images that are counted here: on new ones they would "
     "do less well."
@@ -292,8 +292,8 @@ def _caption(parts: PosthocRows, none: Comparison, judged: Mapping[str, MethodRe
     if floor is not None:
         texts.append(
             f"Noise floor of ECE at n = {count(parts.test.n)}: {points(floor.mean)} on average, "
-            f"up to {points(floor.q95)}. Beside each error stands how much chance explains of it, "
-            "up to the 95th percentile of the method's own floor."
+            f"up to {points(floor.q95)}. Next to each error: how much of it chance explains, up "
+            "to the 95th percentile of the method's own floor."
         )
     moved = [NAMES[name].lower() for name, report in judged.items() if report.changed]
     if moved:

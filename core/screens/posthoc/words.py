@@ -31,15 +31,15 @@ NAMES = {
 MEANINGS = {
     "ts": "One number makes the model more or less sure of everything. It never changes the "
     "answers.",
-    "focal_map": "Undoes what focal loss does to confidence, by one number γ. Nothing at 0. It "
-    "never changes the answers.",
+    "focal_map": "With one number γ it undoes what focal loss does to confidence. At 0 nothing "
+    "changes. It never changes the answers.",
     "focal_ts": "Temperature first, then the focal map: two numbers. It never changes the answers.",
     "ets": "A mixture of the scaled scores, the scores as read, and equal shares. It never changes "
     "the answers.",
     "vector": "Each class has a scale and a shift of its own. Answers can change.",
-    "matrix": "Every class's score may draw on all others; held small off the diagonal. Needs many "
-    "rows; answers can change.",
-    "dirichlet": "As matrix scaling, on log-probabilities. Needs many rows; answers can change.",
+    "matrix": "Every class's score is computed from all scores; weights off the diagonal are "
+    "kept small. Needs many rows. Answers can change.",
+    "dirichlet": "As matrix scaling, on log-probabilities. Needs many rows. Answers can change.",
     "isotonic": "A rising staircase for each class against the rest. Answers can change.",
     "isotonic_ordered": "One rising staircase for all classes together. It never changes the "
     "answers.",
@@ -215,7 +215,7 @@ def plain_sentence(judged: Mapping[str, MethodReport], comparison: Comparison) -
     difference = comparison.differences[list(judged).index(best)]["ece"]
     return Sentence(
         (
-            Phrase(f"The stated certainty of this model is {now}; a correction brings that to "),
+            Phrase(f"The stated certainty of this model is {now}. A correction brings that to "),
             Phrase(points(_ece(judged[best]))),
             Phrase(explained(judged[best], " (chance alone explains up to {})")),
             Phrase(", without changing any answer."),

@@ -24,8 +24,8 @@ def averages_stop(name: str, all_rows: "Claimed") -> Stop:
     return Stop(
         f"It says {says} in 100 and is right {right} times.",
         f"“{name}” was tested on {count(all_rows.n)} pictures that it had not seen. "
-        f"It is surer than it should be.",
-        "How often it is right, beside how sure it says it is.",
+        "It is too sure of itself.",
+        "How often it is right, next to how sure it says it is.",
     )
 
 
@@ -35,19 +35,19 @@ def sure_stop(group: "Claimed") -> Stop:
     low, high = (round(100.0 * edge) for edge in (group.low, group.high))
     return Stop(
         f"Of its sure answers, {wrong} in 100 are wrong.",
-        f"It leads you to expect {promised}. These are {count(group.n)} answers of which it was "
-        f"{low} to {high} in 100 sure.",
+        f"By what it says, {promised} in 100 should be. These are {count(group.n)} answers of "
+        f"which it was {low} to {high} in 100 sure.",
         f"The row “{low} to {high}”: the bar is what it says, the dot how often it was right.",
     )
 
 
 def mended_stop(fixed: "Mended") -> Stop:
-    """Return what one temperature does."""
+    """Return what one correction does."""
     before, after = points(fixed.before), points(fixed.after)
-    surer = "less sure" if fixed.temperature > 1.0 else "surer"
+    surer = "surer" if fixed.surer else "less sure"
     return Stop(
-        f"One setting brings its certainty from {before} to {after} points off.",
-        f"It makes the model {surer} of everything by the same rule, found on other pictures. "
+        f"One correction brings its error from {before} to {after} points.",
+        f"It makes the model {surer} of its answers, by a rule found on other pictures. "
         "No answer changes.",
         "The two diagrams, before and after: closer to the line is better.",
     )
@@ -61,7 +61,7 @@ def shifted_stop(kind: str, ordinary: "Claimed", shifted: "Claimed") -> Stop:
         f"On clean pictures it says {in_hundred(ordinary.says)} and is right "
         f"{in_hundred(ordinary.right)} times. A correction holds only for pictures like those it "
         "was found on.",
-        "For how many of 100 such pictures the alarm rings.",
+        "How many of 100 such pictures the alarm flags.",
     )
 
 
@@ -71,8 +71,8 @@ def film_stop(band: "FilmBand", finding: str) -> Stop:
     return Stop(
         f"Of 100 films that score {in_hundred(claimed.says)} for {finding}, "
         f"{in_hundred(claimed.right)} show it.",
-        f"Counted on {count(claimed.n)} synthetic films, drawn by a program. A score is not a "
-        "risk: ask what films with that score turned out to show.",
+        f"Counted on {count(claimed.n)} synthetic films, drawn by a program. A score is not the "
+        "patient’s risk. Ask what films with that score turned out to show.",
         "On this film: its score, what films like it showed, and where in the film the score "
         "comes from.",
     )

@@ -77,7 +77,7 @@ def run_table(
 def _counted(first: int, listed: int, total: int) -> str:
     if listed == total:
         return f"{total:,} run" if total == 1 else f"{total:,} runs"
-    return f"Runs {first + 1:,} to {first + listed:,} of {total:,}; ticks hold for the page shown"
+    return f"Runs {first + 1:,} to {first + listed:,} of {total:,}. Ticks apply to this page"
 
 
 def damaged_words(run: DamagedRun) -> tuple[str, str]:

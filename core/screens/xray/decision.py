@@ -15,14 +15,14 @@ from core.screens.xray.words import TOO_FEW, ClinicSource, finding, sourced
 from core.studies.clinic import THRESHOLDS, OneFinding
 
 BENEFIT = (
-    "Benefit: true alarms minus false ones, of 100 films, false ones weighed by the preference: at "
-    "a threshold of 20 % a true alarm is worth four false ones. The threshold comes from the "
-    "clinic, not from the data. The model beats treating none where the share labelled with it "
-    "among the flagged exceeds the threshold."
+    "Net benefit: true alarms minus false alarms per 100 films, with false alarms weighted by "
+    "the threshold. At 20 % one true alarm is worth four false ones. The clinic chooses the "
+    "threshold, not the data. Following the model beats treating none where the share labelled "
+    "with it among the flagged exceeds the threshold."
 )
 BAND = (
-    "The simultaneous {level} band holds the whole curve, at every threshold from 0.1 to 99 %, in "
-    "that share of samples."
+    "The simultaneous {level} band contains the whole curve, at every threshold from 0.1 to 99 "
+    "%, in that share of samples."
 )
 
 

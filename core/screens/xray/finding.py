@@ -148,8 +148,8 @@ def _tiles(source: ClinicSource, analysis: OneFinding) -> tuple[Tile, ...]:
         _fit_tile(
             fit.intercept,
             _noted("fitted with the slope; ideal 0", remark),
-            "The intercept of the regression that fits the slope as well: another number than "
-            "calibration in the large.",
+            "The intercept of the regression that also fits the slope. It is not calibration in "
+            "the large.",
             signed=True,
         ),
         Tile(
@@ -165,8 +165,8 @@ def _tiles(source: ClinicSource, analysis: OneFinding) -> tuple[Tile, ...]:
             three(brier),
             interval=gained,
             note=_noted(f"over always saying {percent(share)}", why),
-            help="Mean squared distance between score and outcome. Its skill is the part that is "
-            "saved over saying the prevalence of this set for every film.",
+            help="Mean squared distance between score and outcome. Its skill is the part saved "
+            "compared with giving every film the prevalence of this set.",
         ),
         Tile(
             "Labelled with it",
@@ -228,7 +228,7 @@ def _outcomes_card(source: ClinicSource, label: str, analysis: OneFinding) -> Fi
         *(histogram.with_it, histogram.without),
         strict=True,
     )
-    beyond = "; the end bars hold what lies beyond" if histogram.below or histogram.above else ""
+    beyond = "; the end bars include all beyond" if histogram.below or histogram.above else ""
     return FigureCard(
         key="clinic_outcomes",
         title="Scores by outcome",

@@ -45,7 +45,7 @@ KEY = (
     Swatch("too few to tell", "few", "ring"),
 )
 EDGE = "After each name: films labelled with it, and AUROC. A triangle on the edge: 0.1 % or less."
-WORTH = "Worth: how many independent films those with it, or those without it, stand for."
+WORTH = "Worth: how many independent films those with it, or those without it, count for."
 UNDECIDED = "Could be chance: too few films to tell."
 TITLE = "Labelled with the finding (up) against the model’s score (across), %"
 BIN_COLUMNS = (
@@ -203,7 +203,7 @@ def _auroc_tile(score: Score, n: int) -> Tile:
         interval=three_span(score.value, score.low, score.high),
         note=score.reason,
         help=f"{GLOSSARY['auroc']} Its interval is the mean of the findings' bounds, which is "
-        "wide enough however the findings move together.",
+        "wide enough however the findings are correlated.",
     )
 
 

@@ -99,7 +99,7 @@ class Sanity:
             )
         return (
             f"The map depends on what was learnt. {moved}, where 1 is the same map. That is "
-            "needed, and not enough: it does not show that the map is right."
+            "necessary, not sufficient: the map can still be wrong."
         )
 
 
@@ -138,7 +138,7 @@ def pointing_text(localisations: Mapping[str, Localisation], name: str) -> str:
         f"({in_hundred(share.low)} to {in_hundred(share.high)}; {count(own.n)} films)."
     )
     if own.n < FEWEST:
-        return f"{start} On so few films no map can be told from another."
+        return f"{start} These films are too few to tell one map from another."
     others = {
         key: localisation.pointing for key, localisation in localisations.items() if key != MODEL
     }
@@ -146,9 +146,7 @@ def pointing_text(localisations: Mapping[str, Localisation], name: str) -> str:
     if len(beaten) == len(others):
         return f"{start} That is beyond what every map beside it reaches by chance."
     tied = [KINDS[key].lower() for key in others if key not in beaten]
-    return (
-        f"{start} Maps that know nothing of the finding do as well, or nearly: {', '.join(tied)}."
-    )
+    return f"{start} Maps that ignore the finding do as well, or nearly: {', '.join(tied)}."
 
 
 def pointing_table(localisations: Mapping[str, Localisation]) -> ScoreTable:

@@ -59,9 +59,9 @@ GROUP_COLUMNS = (
     Column("source", "source"),
 )
 CAUTION = (
-    "The Hosmer-Lemeshow test depends on how films are grouped, says nothing of how far or in "
-    "which direction scores are off, and rejects every model on enough films. Guidelines advise "
-    "against it (Van Calster et al. 2019); read the curve instead."
+    "The Hosmer-Lemeshow test depends on how films are grouped, does not say how far or in "
+    "which direction scores are off, and rejects every model on enough films. Guidelines "
+    "advise against it (Van Calster et al. 2019). Read the curve instead."
 )
 
 
@@ -187,8 +187,8 @@ def hosmer_words(test: HosmerLemeshow, extents: Extents) -> str:
     """Return the Hosmer-Lemeshow test in words; why there is none for grouped or weighted rows."""
     if not extents.independent:
         return (
-            "The Hosmer-Lemeshow test assumes independent, unweighted rows; these are grouped or "
-            "weighted, so no p-value is shown."
+            "The Hosmer-Lemeshow test assumes independent, unweighted rows. These are grouped "
+            "or weighted, so no p-value is shown."
         )
     chance = "under 0.001" if test.p_value < 0.001 else f"{test.p_value:.3f}"
     return (

@@ -55,7 +55,7 @@ def extremes(source: ClinicSource, analysis: OneFinding) -> str:
 
 def hanging(source: ClinicSource, analysis: OneFinding) -> str:
     """Return that films with scores next to 0 or 1 decide the slope; empty where they do not."""
-    return f"much of the slope hangs on {extremes(source, analysis)}" if analysis.fit.swayed else ""
+    return f"the slope depends much on {extremes(source, analysis)}" if analysis.fit.swayed else ""
 
 
 def _unjudged(source: ClinicSource, analysis: OneFinding) -> str:
@@ -89,8 +89,8 @@ def _spread(source: ClinicSource, analysis: OneFinding) -> str:
         return f"No verdict on the spread of its scores {interval}: {unjudged}."
     if outside(slope, 1.0) and not _detected(analysis):
         return (
-            f"The spread of its scores could be chance {interval}: its interval leaves 1 out by "
-            "itself, but not with mean and bins looked at as well."
+            f"The spread of its scores could be chance {interval}: taken alone its interval "
+            "excludes 1, but not when mean and bins are tested too."
         )
     if slope.high < 1:
         return f"Its scores are too extreme {interval}."
@@ -181,9 +181,9 @@ def _recalibrated(source: ClinicSource, analysis: OneFinding) -> Badge:
     }[method]
     return Badge(
         f"Recalibrated by {IN_SENTENCE[method]}",
-        f"{method_words.capitalize()}; fitted on {count(changed.rows)} other {source.films}. Every "
-        f"number and picture here speaks of the {count(source.n)} that were not fitted on. There "
-        f"ECE goes from {_with_floor(changed.before)} to {_with_floor(after(analysis))}: "
+        f"{method_words.capitalize()}; fitted on {count(changed.rows)} other {source.films}. "
+        f"Every number and figure here is of the {count(source.n)} that were not fitted on. "
+        f"Their ECE goes from {_with_floor(changed.before)} to {_with_floor(after(analysis))}: "
         f"{points(difference.value, signed=True)} points "
         f"({span(difference.low, difference.high, signed=True)}), {verdict}.",
         recalibrated=True,

@@ -71,7 +71,7 @@ def training(trained: Sequence[Job]) -> None:
         if trained:
             _trained(trained)
         else:
-            widgets.title("No training has finished here yet", "one takes about a minute")
+            widgets.title("No training has finished here yet", "a small one takes about a minute")
             st.page_link(site.TRAIN.script, label="Train AdaFocal on digits", icon=site.TRAIN.icon)
 
 
@@ -86,7 +86,7 @@ def file() -> None:
             "in the file is run. Convert pickled models and TorchScript first."
         )
     if not session.sealed():
-        st.markdown("On this system files are read under a time limit only.")
+        st.markdown("On this system files are read with a time limit only.")
 
 
 def _trained(trained: Sequence[Job]) -> None:

@@ -45,7 +45,7 @@ FORM: Final = Form(
         "folder_root": replace(
             SET_ROOT,
             label="Folder of pictures",
-            help="Pictures of none of the classes; folders in it count too.",
+            help="Pictures of none of the classes, also in its subfolders.",
         ),
     },
 )

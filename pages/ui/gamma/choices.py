@@ -52,8 +52,8 @@ def look(source: HistorySource) -> str:
         list(LOOKS),
         TRAINED,
         LOOKS,
-        "Replay: what a rule of your own settings would have asked for, epoch by epoch, given "
-        "the validation answers of this run.",
+        "Replay: the γ that a rule with your settings would have given, epoch by epoch, for "
+        "this run's validation answers.",
     )
 
 

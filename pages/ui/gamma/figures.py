@@ -106,5 +106,5 @@ def download(grid: HistoryGrid) -> None:
         "text/csv",
         key="gamma.whole",
         on_click="ignore",
-        help="Epochs and bins are numbered as they are kept; this page reads the file again.",
+        help="Epochs and bins are numbered as in the run. This page can read the file again.",
     )

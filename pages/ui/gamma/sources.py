@@ -87,7 +87,7 @@ def nothing(source_id: str | None, offered: list[HistorySource]) -> None:
     text = "No run with gammas is open yet."
     if source_id:
         try:
-            text = f"“{cache.find(source_id).name}” keeps no gammas by bin."
+            text = f"“{cache.find(source_id).name}” has no gammas by bin."
         except LibraryError as gone:
             frame.refusal(gone)
     words = gamma_state.words()

@@ -142,7 +142,7 @@ def _buttons(jobs: LocalJobs, job: Job, before: int | None) -> None:
             f"First {name}",
             key=f"queue.front.{job.id}",
             type="tertiary",
-            help="Let it start before the others that wait",
+            help="Start it before the others in the queue",
             on_click=act,
             args=(jobs.to_front, job.id),
         )

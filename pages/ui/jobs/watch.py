@@ -18,7 +18,7 @@ from pages.ui.jobs import queue
 
 LOOK_S: Final = 2.0
 LOG_LINES: Final = 50
-BEFORE: Final = {"resume": "Goes on from", "retry": "Repeats"}
+BEFORE: Final = {"resume": "Continues", "retry": "Repeats"}
 AFTER: Final = {"resume": "Resumed as", "retry": "Repeated as"}
 Draw = Callable[[LocalJobs, Job], None]
 
@@ -208,7 +208,7 @@ def progress(jobs: LocalJobs, job: Job, current: Progress | None, text: str) -> 
         if text and job.state is JobState.RUNNING:
             st.progress(words.share_done(current) if current else 0.0, text=text)
         if quiet is not None:
-            warning = f"Nothing was heard from it for {duration(quiet)}; it may be gone."
+            warning = f"It has not reported for {duration(quiet)} and may have ended."
             widgets.caveat("No sign of life", warning)
 
 
@@ -252,7 +252,7 @@ def _rows(kind: str, stood: str) -> None:
         if queue.stand(own) != stood:
             st.rerun()
         if not own:
-            st.markdown("None yet. They stay listed here, also while nobody looks.")
+            st.markdown("None yet. They are listed here even after you close the page.")
         queue.rows(jobs, listed, kind)
 
 

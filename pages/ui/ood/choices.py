@@ -61,7 +61,7 @@ def sets(inside: SplitSource, offers: Offer) -> tuple[Sets, list[Notice]]:
         sound.append(reference)
         notices += pair_notices
         if ood_sets.foreign(offers[reference], inside.owner):
-            notices.append(Notice(NoticeCode.OTHER_MODEL, f"{names[reference].label} {FOREIGN}"))
+            notices.append(Notice(NoticeCode.OTHER_MODEL, f"“{names[reference].label}” {FOREIGN}"))
     return Sets(offers, names, sound), notices
 
 

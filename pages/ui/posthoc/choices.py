@@ -27,7 +27,7 @@ def task(run: cache.Run) -> Task:
     if run_task is Task.TOP_LABEL:
         raise Refused(
             "CLASSES",
-            "This run holds the confidence of the answer only; calibrators need every class",
+            "This run has only the confidence of each answer; calibrators need every class",
             "upload a file with the scores of every class",
         )
     return run_task
@@ -47,8 +47,8 @@ def rows(run: cache.Run) -> RowChoice:
         options,
         default,
         words,
-        "Calibrators must be fitted on rows that are not reported. Part of it: rows drawn at "
-        "random; the others are reported.",
+        "Calibrators must be fitted on rows that are not reported. “Part of it” draws rows at "
+        "random and reports the others.",
     )
     if fit_on != CUT:
         return RowChoice(fit_on, test, SHARE, defaults.SEED)
@@ -72,8 +72,8 @@ def _fit_settings() -> tuple[str, str]:
         list(OBJECTIVES),
         "nll",
         OBJECTIVES,
-        "What the fit makes small on its own rows; temperature, the focal map and both together "
-        "can be fitted by any of them, the other methods have one of their own.",
+        "What the fit minimises on its own rows. Temperature, the focal map and focal "
+        "temperature can use any of these. Every other method has its own.",
     )
     linked = st.query_params.get("search", "")
     if linked in OTHER_NAMES:

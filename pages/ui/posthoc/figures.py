@@ -7,7 +7,7 @@ import streamlit as st
 
 from core import defaults
 from core.calibrators.landscape import GAMMAS
-from core.errors import Refused
+from core.errors import Refused, sentence
 from core.predictions import Task
 from core.screens.kit.differences import NamedRun
 from core.screens.kit.records import FigureCard
@@ -40,7 +40,7 @@ def temperatures(run: cache.Run, row_choice: RowChoice, objective: str, task: Ta
     try:
         _temperatures(run, row_choice, objective, task)
     except Refused as refusal:
-        widgets.caption(f"No picture of T and γ: {refusal.what}; {refusal.remedy}.")
+        widgets.caption(f"No picture of T and γ: {refusal.what}. {sentence(refusal.remedy)}")
 
 
 def _temperatures(run: cache.Run, row_choice: RowChoice, objective: str, task: Task) -> None:

@@ -44,8 +44,8 @@ TABLES = {
 }
 ID_STEM_WORDS = "From the names of the rows, before their last number"
 GROUP_HELP = (
-    "Films of one patient are not independent. Chosen here, every interval and verdict allows "
-    "for it."
+    "Films of one patient are not independent. Choose their column, and every interval and "
+    "verdict allows for it."
 )
 WEIGHT_HELP = "A row of weight 2 counts as if it were there twice."
 
@@ -105,8 +105,8 @@ def drop_zone() -> None:
     )
     if not session.sealed():
         st.markdown(
-            "On this system files are read under a time limit only; memory and CPU limits "
-            "need Linux. Training is not offered here."
+            "On this system files are read with a time limit only. Memory and CPU limits, and "
+            "training, need Linux."
         )
 
 
@@ -235,7 +235,7 @@ def _recall(reading: ImportReading, inspection: Inspection) -> None:
 def _refused(reading: ImportReading, refusal: AuditError) -> None:
     with st.container(border=True, key="import"):
         widgets.title(reading.name)
-        frame.refusal(refusal)
+        frame.refusal(refusal, titled=reading.name)
         if isinstance(refusal, LostWorker):
             st.markdown("Nothing of yours was kept or changed.")
         with st.container(horizontal=True):
@@ -274,7 +274,7 @@ def _choose_after_refusal(reading: ImportReading, refusal: NeedsChoice) -> None:
         if refusal.code == RefusalCode.UNDECIDED:
             readings.question(refusal)
         else:
-            frame.refusal(refusal, instead=_remedy(inspection))
+            frame.refusal(refusal, titled=reading.name, instead=_remedy(inspection))
         picked = readings.pick(inspection, _this("pick")) if inspection.candidates else None
         if picked is not None:
             _read(reading.upload, picked, form=form)
@@ -327,7 +327,7 @@ def _choosable(inspection: Inspection) -> bool:
 def _remedy(inspection: Inspection) -> str:
     """Return what can be done on this page about a file that leaves a choice open."""
     if inspection.candidates:
-        return "if the reading below is right, pick it; else correct the file and drop it again"
+        return "pick the reading below if it is right, or correct the file and drop it again"
     if _choosable(inspection):
         return "choose below how it is to be read, or add a label file"
     return "add a label file below"
@@ -368,7 +368,7 @@ def _check(reading: ImportReading, result: ReadResult) -> None:
 def _recalled(reading: ImportReading) -> None:
     """Say that a kept recipe decided, with the way out of it."""
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.markdown("Read as it was chosen before for files of this form.")
+        st.markdown("Read as chosen before for files like this.")
         if st.button("Forget that choice", key="import.forget"):
             forget_recipe(home(), reading.form)
             _clear_choices()
@@ -378,7 +378,7 @@ def _recalled(reading: ImportReading) -> None:
 def _preview(inspection: Inspection) -> None:
     rows = [dict(zip(_unique(inspection.header), row, strict=True)) for row in inspection.rows]
     if rows:
-        widgets.caption("The first rows, as the file has them")
+        widgets.caption("The first rows of the file")
         st.dataframe(rows, hide_index=True, key="import.preview", width="stretch")
 
 
@@ -524,7 +524,7 @@ def _add_tables(reading: ImportReading, chosen: ReadOptions, form: str) -> None:
     What is chosen on the page holds on, also where it was not read that way yet.
     """
     with st.popover("Add groups or weights", key=_this("tables")):  # closes once one was taken
-        widgets.caption("CSV, TSV or Parquet, also packed with gzip; a column names the rows.")
+        widgets.caption("CSV, TSV or Parquet, also packed with gzip. One column names the rows.")
         for name, label in TABLES.items():
             INTAKE.zone(label, partial(_add_table, reading.upload, chosen, form, name), name=name)
 

@@ -46,7 +46,7 @@ def _advice() -> None:
     except UsageError:
         return  # said where it is submitted
     for notice in notices:
-        widgets.caveat("May hardly learn", f"{notice.text}.")
+        widgets.caveat("May hardly learn", notice.sentence)
 
 
 def _data() -> None:

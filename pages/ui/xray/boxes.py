@@ -19,7 +19,7 @@ from pages.ui.intake import FileReading, Intake, SealedFile
 SECRET: Final = "xray.secret"  # noqa: S105  a key of the session's state
 LIST: Final = "xray.boxes"
 INTAKE: Final = Intake[FileReading[BoxList]](LIST)
-NAME: Final = "the list of boxes"
+NAME: Final = "List of boxes"
 Boxes = Mapping[str, tuple[Frame, ...]]  # by finding, in fractions of the film
 
 

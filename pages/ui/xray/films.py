@@ -146,8 +146,8 @@ def take(*files: SealedFile) -> None:
 
 def _reading(file: SealedFile, place: int) -> FilmReading:
     number = st.session_state[COUNT] = st.session_state.get(COUNT, 0) + 1
-    alone = st.session_state[DROPPED] == 1
-    position = "the film" if alone else f"the {nth(place)} of those dropped"
+    dropped = st.session_state[DROPPED]
+    position = "Film" if dropped == 1 else f"Film {place} of {dropped}"
     return FilmReading(
         name=position,
         read=partial(_read, file.path, position),
@@ -156,12 +156,6 @@ def _reading(file: SealedFile, place: int) -> FilmReading:
         number=number,
         disguised_name=xray_boxes.disguised(file.name),
     )
-
-
-def nth(place: int) -> str:
-    """Return a place in words: 2nd, 11th."""
-    ending = {1: "st", 2: "nd", 3: "rd"}.get(place % 10, "th")
-    return f"{place}{'th' if place % 100 in {11, 12, 13} else ending}"
 
 
 def _read(path: Path, name: str, cancel: Event) -> ReadFilm:

@@ -19,7 +19,7 @@ from pages.ui.xray.finding_cache import AS_READ, ClinicQuery
 
 INTAKE: Final = Intake[FileReading[TextColumns]]("clinic")
 TABLE, IN_ORDER = "clinic.table", "clinic.in_order"
-NAME = "the table"  # what a file is called may name a person
+NAME = "Table"  # what a file is called may name a person
 
 
 @dataclass(frozen=True)

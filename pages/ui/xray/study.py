@@ -119,7 +119,7 @@ class FilmStudy:
     @property
     def notes(self) -> tuple[str, ...]:
         """What must be said of the film itself, in every copy."""
-        return (*(notice.text for notice in self.film.notices), *filter(None, (self.unusual,)))
+        return (*(notice.sentence for notice in self.film.notices), *filter(None, (self.unusual,)))
 
     @property
     def unusual(self) -> str:

@@ -222,10 +222,10 @@ CLAIMED = (
         "core.screens.gamma.words:gap_words",
         "the binomial band, divided among the bins",
         TRAINING,
-        "the bin held back hardest is off",
+        "the bin with the largest γ is off",
     ),
     Claimed(
-        "there it was right ",
+        "There it was right ",
         "Training dynamics, plain words",
         "core.screens.gamma.words:plain_sentence",
         "the binomial band, divided among the bins",

@@ -53,6 +53,6 @@ def rows(sets: int, seed: int) -> Iterator[Row]:
             names = [str(k) for k in range(CLASSES)]
             better += not trial(rng.normal(size=(n, CLASSES)), labels, names).guessed
         design = "calibrated, 15 bins"
-        yield claim("the bin held back hardest is off", design, n, full / sets, sets)
+        yield claim("the bin with the largest γ is off", design, n, full / sets, sets)
         yield claim("… in plain words", design, n, plain / sets, sets)
         yield claim("better than guessing", "guesses among ten classes", n, better / sets, sets)

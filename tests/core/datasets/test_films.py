@@ -194,7 +194,7 @@ def test_a_film_must_tell_its_patient_and_have_one_picture(root: Path) -> None:
     write_films(root, "images", ["lateral"])
     path = root / "Data_Entry_2017.csv"
     path.write_text(path.read_text() + "lateral.png,No Finding,0,1\n")
-    assert "does not tell the patient" in refusal(root).what
+    assert "does not contain the patient" in refusal(root).what
     (root / "images/00000000_000.png").with_suffix(".jpg").write_bytes(b"")
     assert "Two pictures are called 00000000_000" in refusal(root).what
 

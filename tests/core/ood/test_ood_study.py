@@ -186,7 +186,7 @@ def another_model(logits, seed=3):
 def test_another_models_scores_of_the_same_inputs_are_said_without_labels_or_names():
     (notice,) = study.check(inside(), outside(another_model(LOGITS)), "other")
     assert notice.code == "OVERLAP"
-    assert "other looks like the in-distribution inputs again" in notice.text
+    assert "“other” looks like the in-distribution inputs again" in notice.text
     agree = (LOGITS.argmax(axis=1) == another_model(LOGITS).argmax(axis=1)).mean()
     assert f"agree in {100 * agree:.0f} of 100 rows" in notice.text
 
@@ -213,7 +213,7 @@ def test_classes_of_other_names_are_of_another_model():
     pets, cars = ("cat", "dog", "hen", "cow", "pig"), ("audi", "bmw", "fiat", "kia", "seat")
     (notice,) = study.check(inside(class_names=pets), outside(class_names=cars), "cars")
     assert notice.code == "OTHER_MODEL"
-    assert "cars has a class audi" in notice.text
+    assert "“cars” has a class audi" in notice.text
     assert study.check(inside(class_names=pets), outside(class_names=pets[::-1]), "pets") == ()
     assert study.check(inside(class_names=pets), outside(), "unnamed") == ()
 

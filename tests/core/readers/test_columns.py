@@ -101,7 +101,7 @@ def test_rows_without_names_are_taken_in_order_and_must_be_as_many() -> None:
     source = table(age="30 40", sex="F M")
     assert match(source, [], 2).columns == source.columns
     assert match(source, ["a", "b"], 2, in_order=True).id_column is None
-    with pytest.raises(Refused, match="2 rows in the table and 3 in the run"):
+    with pytest.raises(Refused, match="The table has 2 rows, the run 3"):
         match(source, [], 3)
 
 

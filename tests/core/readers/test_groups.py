@@ -139,7 +139,7 @@ def test_a_name_may_come_again_with_the_same_value_but_not_with_another():
     clash = csv(film=IDS + IDS[:1], patient=[*PATIENT, 7])
     found = refused(scores(), tables={"group": ("t.csv", clash)}, group="patient")
     assert found.code == "GROUPS"
-    assert "1 name with different values in the table: 00000000_000.png" in found.what
+    assert "1 name has different values in the table: 00000000_000.png" in found.what
 
 
 def test_rows_without_an_entry_are_named():
@@ -150,7 +150,7 @@ def test_rows_without_an_entry_are_named():
     gaps = [*map(str, PATIENT[:-1]), ""]
     found = refused(scores(patient=gaps), group="patient")
     assert (found.code, found.location) == ("GROUPS", "row 59 (line 61)")
-    assert "1 row of 60 without a patient" in found.what
+    assert "1 of 60 rows has no patient" in found.what
 
 
 def test_a_table_without_names_is_taken_in_order_and_that_is_said():
@@ -165,7 +165,7 @@ def test_a_table_without_names_is_taken_in_order_and_that_is_said():
 def test_what_is_no_weight_is_refused_by_its_row(value):
     found = refused(scores(w=[*WEIGHT[:-1], value]), weight="w")
     assert (found.code, found.location) == ("WEIGHTS", "row 59 (line 61)")
-    assert "without a weight in w" in found.what
+    assert "1 row has no weight in w" in found.what
 
 
 def test_an_unknown_column_is_refused_with_those_there_are():
@@ -174,6 +174,7 @@ def test_an_unknown_column_is_refused_with_those_there_are():
     assert found.remedy == "use one of image, probability, label, patient"
     found = refused(scores(), tables={"weight": ("t.csv", csv(film=IDS, w=WEIGHT))}, weight="v")
     assert (found.remedy, found.location) == ("use one of film, w", "table of weights")
+    assert found.file == "t.csv"
 
 
 def test_one_column_cannot_be_two_things():
@@ -212,7 +213,10 @@ def test_one_name_stands_for_the_arrays_of_all_parts():
 def test_groups_of_another_length_are_refused():
     arrays = npz(probs=np.column_stack([1 - P, P]), labels=LABELS, patient=PATIENT[1:])
     found = refused(arrays, name="x.npz", group="patient")
-    assert (found.code, found.what) == ("LENGTH_MISMATCH", "60 rows of scores and 59 of patient")
+    assert (found.code, found.what) == (
+        "LENGTH_MISMATCH",
+        "The scores have 60 rows, patient has 59",
+    )
 
 
 def test_rows_for_each_annotator_may_belong_to_their_image():
@@ -229,7 +233,7 @@ def test_rows_for_each_annotator_may_belong_to_their_image():
 )
 def test_a_damaged_gzip_file_is_refused(data):
     found = refused(scores(), tables={"group": ("t.csv.gz", data)}, group="b")
-    assert (found.code, found.location) == ("FORMAT_UNKNOWN", "table of groups")
+    assert (found.code, found.file) == ("FORMAT_UNKNOWN", "t.csv.gz")
 
 
 def test_a_gzip_file_that_grows_too_much_is_refused():

@@ -299,9 +299,12 @@ def test_rows_without_a_label_or_with_two_are_named(rows: list[list[object]], sh
     assert shown in found.what
 
 
-def test_a_bad_label_file_is_named_as_the_label_file() -> None:
+def test_a_bad_label_file_is_named() -> None:
     found = refusal("x.csv", SCORES, ("y.csv", b""))
-    assert (found.code, found.location) == ("EMPTY_FILE", "label file")
+    assert (found.code, found.file) == ("EMPTY_FILE", "y.csv")
+    unnamed = made.table(("image", "left", "right"), [[i, 0, 1] for i in range(12)])
+    found = refusal("x.csv", SCORES, ("y.csv", unnamed))
+    assert (found.location, found.file) == ("label file", "y.csv")
 
 
 def test_a_refusal_for_want_of_a_choice_carries_what_may_be_chosen() -> None:
@@ -386,7 +389,7 @@ def test_a_refusal_names_the_value_the_row_and_the_remedy() -> None:
     assert "'20%'" in percent.what
     assert "divide by 100" in percent.remedy
     single = refusal("a.npz", made.npz(logits=z[:1], labels=y[:2]))
-    assert single.what == "1 row of scores and 2 labels"
+    assert single.what == "The scores have 1 row, the labels 2"
     weights = refusal("a.safetensors", CASES["weights.safetensors"][0])
     assert "logits or probabilities" in weights.remedy
     assert "page" not in weights.remedy

@@ -181,9 +181,9 @@ DAMAGE = {
         ("no number", "AMBIGUOUS_KEYS", "labels.npy has no number"),
         ("one number twice", "AMBIGUOUS_KEYS", "logits-02.npy and logits-2.npy have the same"),
         ("length", "LENGTH_MISMATCH", "9 in labels-1.npy, 13 in logits-1.npy"),
-        ("columns", "CLASSES", "Rows of 3 values, those of the first shard have 4"),
-        ("type", "DTYPE", "float64 in logits, float32 in the first shard"),
-        ("text", "DTYPE", "text in labels, int64 in the first shard"),
+        ("columns", "CLASSES", "Rows have 3 values, those of the first shard 4"),
+        ("type", "DTYPE", "logits holds float64, in the first shard float32"),
+        ("text", "DTYPE", "labels holds text, in the first shard int64"),
         ("unreadable", "HEADER_SHAPE", "logits-1.npy"),
         ("other format", "FORMAT_MISMATCH", "logits-1.npy"),
         ("empty file", "EMPTY_FILE", "logits-1.npy"),
@@ -195,7 +195,7 @@ def test_arrays_that_do_not_go_together_are_refused(tmp_path, case, code, words)
     DAMAGE[case](folder)
     refused = refusal(folder)
     assert refused.code == code
-    assert words in f"{refused.what} ({refused.location})"
+    assert words in f"{refused.named()} ({refused.location})"
 
 
 def test_tables_are_read_some_rows_at_a_time(tmp_path, monkeypatch):
@@ -208,7 +208,8 @@ def test_tables_are_read_some_rows_at_a_time(tmp_path, monkeypatch):
     path = folder / "part-3.parquet"
     pq.write_table(pq.read_table(path).set_column(0, "logit_0", column), path)
     refused = refusal(folder)
-    assert (refused.code, refused.location) == ("NONFINITE", "part-3.parquet row 30, logit_0")
+    assert refused.code == "NONFINITE"
+    assert (refused.file, refused.location) == ("part-3.parquet", "row 30, logit_0")
 
 
 def test_shards_without_rows_are_refused(tmp_path):
@@ -224,11 +225,11 @@ def test_footers_that_miscount_are_refused(tmp_path, monkeypatch):
     for claimed in (6, 50):
         monkeypatch.setattr(module, "parquet_rows", lambda _, n=claimed: n)
         refused = refusal(folder)
-        assert (refused.code, refused.location) == ("FORMAT_UNKNOWN", "part-0.parquet")
+        assert (refused.code, refused.file) == ("FORMAT_UNKNOWN", "part-0.parquet")
         assert f"does not hold the {claimed} rows" in refused.what
     pq.write_table(pa.table({"label": Y[:0]}), folder / "part-0.parquet")
     refused = refusal(folder)
-    assert (refused.code, refused.location) == ("FORMAT_UNKNOWN", "part-0.parquet")
+    assert (refused.code, refused.file) == ("FORMAT_UNKNOWN", "part-0.parquet")
 
 
 @pytest.mark.parametrize(
@@ -236,8 +237,8 @@ def test_footers_that_miscount_are_refused(tmp_path, monkeypatch):
     [
         ({"label": Y}, "CLASSES", "lacks the column logit_0"),
         (COLUMNS | {"more": Y}, "CLASSES", "has the column more"),
-        (COLUMNS | {"label": Z[:, 0]}, "DTYPE", "float32 in label, int64 in the first shard"),
-        (COLUMNS | {"label": Z}, "CLASSES", "Rows of 4 values, those of the first shard have 1"),
+        (COLUMNS | {"label": Z[:, 0]}, "DTYPE", "label holds float32, in the first shard int64"),
+        (COLUMNS | {"label": Z}, "CLASSES", "Rows have 4 values, those of the first shard 1"),
         (None, "FORMAT_UNKNOWN", "damaged"),
     ],
 )
@@ -250,7 +251,7 @@ def test_tables_that_do_not_go_together_are_refused(tmp_path, columns, code, wor
     else:
         pq.write_table(pa.table({name: list(column) for name, column in columns.items()}), path)
     refused = refusal(folder)
-    assert (refused.code, refused.location.split()[0]) == (code, "part-2.parquet")
+    assert (refused.code, refused.file) == (code, "part-2.parquet")
     assert words in refused.what
 
 
@@ -263,7 +264,7 @@ def test_folders_without_shards_of_one_kind_are_refused(tmp_path, monkeypatch):
     np.save(tmp_path / "logits-1.npy", Z)
     with monkeypatch.context() as patch:
         patch.setattr(module, "MOST_SHARDS", 1)
-        with pytest.raises(Refused, match="ARCHIVE_COUNT: 2 shards; at most 1"):
+        with pytest.raises(Refused, match="ARCHIVE_COUNT: The folder holds 2 shards; at most 1"):
             shard_files(tmp_path)
     (tmp_path / "part-0.parquet").write_bytes(b"PAR1")
     with pytest.raises(Refused, match="AMBIGUOUS_KEYS"):
@@ -275,8 +276,8 @@ NUMBERS = [
     ("-{}", (2, 3), "No shard of logits has the number 0"),
     ("-{}", (0, 100), "No shard of logits has the number 1"),
     ("-{}-of-2", (0, 2), "No shard of logits has the number 1"),
-    ("-{}-of-3", (0, 1), "2 shards of logits, but their names say 3"),
-    ("-{}-of-{of}", (0, 1), "2 shards of logits, but their names say 2 and 5"),
+    ("-{}-of-3", (0, 1), "There are 2 shards of logits, but their names say 3"),
+    ("-{}-of-{of}", (0, 1), "There are 2 shards of logits, but their names say 2 and 5"),
     ("-{}", (1, 2), ""),
     ("-{}-of-2", (7, 8), ""),
 ]

@@ -55,7 +55,7 @@ def test_a_switch_and_then_a_bound_are_told():
     found = update(grid([[0.22], [-0.4]], [[0.0], [-0.3]]), HistoryRule(rule, SET), 1, 0)
     assert found.equation.endswith("0.22 · exp(1 · (−0.3)) = 0.163")
     assert found.steps == (
-        "0.163 is nearer to 0 than S_th = 0.500, so γ changes sides: −0.500.",
+        "0.163 is nearer to 0 than S_th = 0.500, so γ changes sign: −0.500.",
         "That is below γ min, so γ is −0.400.",
     )
 
@@ -83,7 +83,7 @@ def test_an_empty_bin_is_moved_by_a_bound_or_a_switch_all_the_same():
     table = grid([[-1.5]], [[0.0]], count=[[0]])
     steps = update(table, HistoryRule(AdaFocalRule(s_th=1.5), SET), 0, 0).steps
     assert "stays" not in " ".join(steps)
-    assert "changes sides" in steps[1]
+    assert "changes sign" in steps[1]
     rests = update(grid([[1.0]], [[0.0]], count=[[0]]), HistoryRule(ADA, SET), 0, 0).steps
     assert rests[0].endswith("the gap counts as 0 and γ stays.")
 
@@ -111,7 +111,7 @@ def test_an_exponent_beyond_the_most_is_told():
     table = grid([[math.exp(69)]], [[0.4]])
     found = update(table, HistoryRule(CalFocalRule(200.0), SET), 0, 0)
     assert found.equation == "γ ← exp(λ · gap) = exp(69) = 9.25e+29"
-    assert found.steps == ("λ · gap = 200 · 0.400 counts as 69, the most there is.",)
+    assert found.steps == ("λ · gap = 200 · 0.400 is limited to 69.",)
 
 
 def test_the_first_epoch_begins_at_one():
@@ -122,7 +122,7 @@ def test_the_first_epoch_begins_at_one():
 def test_a_gamma_that_does_not_follow_gets_no_equation():
     found = update(grid([[1.0], [1.3]], [[0.0], [0.1]]), HistoryRule(ADA, SET), 1, 0)
     assert found.equation == ""
-    assert "the rule gives 1.11, but γ is kept as 1.30" in found.steps[0]
+    assert "the rule gives 1.11, but the history has 1.30" in found.steps[0]
 
 
 def test_after_a_missing_epoch_nothing_is_claimed():
@@ -186,7 +186,7 @@ def test_what_is_written_gives_the_gamma_that_is_kept(course, rule):
             value, result = evaluated(found.equation)
             steps = " ".join(found.steps)
             assert number(result) == pytest.approx(value, rel=1e-2, abs=1e-9)
-            if "changes sides" in steps:
+            if "changes sign" in steps:
                 value = -rule.s_th if value > 0 else rule.s_th
             if "γ max" in steps:
                 value = rule.gamma_max
@@ -225,7 +225,7 @@ def test_lambda_switch_and_bounds_are_found_again():
 def test_what_was_found_says_so():
     assert "not in the file" in learned(None, wandering(CalFocalRule(7.25))).note
     own = learned({"name": "calfocal_1", "lambda": 1.0}, wandering(CalFocalRule(1.0)))
-    assert "every training row has a γ of its own" in own.note
+    assert "every training row has its own γ" in own.note
 
 
 def test_calfocal_is_found_again():

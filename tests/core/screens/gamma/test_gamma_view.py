@@ -153,7 +153,7 @@ def test_empty_bins_at_a_tie_are_explained():
     )
     text = frozen_words(table, RULE.rule, 0)
     assert "Bin 3 is empty: so many validation answers state exactly 100.0\u202f%" in text
-    assert "its γ of 0.750 holds for them" in text
+    assert "with its γ of 0.750" in text
 
 
 def test_an_empty_bin_between_other_edges_is_not_called_a_tie():
@@ -161,7 +161,7 @@ def test_an_empty_bin_between_other_edges_is_not_called_a_tie():
     text = frozen_words(table, RULE.rule, 0)
     assert "Bin 2 holds no validation answer." in text
     assert "exactly" not in text
-    assert "γ stays what it was there" in text
+    assert "γ stays as it was there" in text
     assert "γ is 1 there" in frozen_words(table, CalFocalRule(), 0)
     assert frozen_words(grid([[1.0]], [[0.0]]), None, 0) == ""
 
@@ -177,7 +177,7 @@ def test_only_a_gamma_that_stays_is_said_to_stay():
 
 def test_missing_epochs_are_counted():
     table = grid(np.ones((3, 1)), np.zeros((3, 1)), epoch=[1, 2, 9])
-    assert "has 3 epochs from 1 to 9; 6 between them are missing" in missing_words(table)
+    assert "has 3 epochs from 1 to 9: 6 between them are missing" in missing_words(table)
     assert missing_words(grid([[1.0]], [[0.0]])) == ""
 
 
@@ -218,8 +218,8 @@ def test_both_editions_say_the_same_of_one_history():
 def test_plain_words_say_times_in_100():
     table = grid([[1.0, 2.3]], [[0.0, 0.2]])
     assert plain_sentence(table, 0).text == (
-        "In round 1 of training, the model was pushed hardest to stay modest where it says 70 in "
-        "100; there it was right 50 times in 100."
+        "In round 1 of training, the model was pushed hardest to be less sure where it says 70 in "
+        "100. There it was right 50 times in 100."
     )
     few = grid([[1.0, 2.3]], [[0.0, 0.1]], count=[[10, 10]])
     assert "10 answers are too few to tell" in plain_sentence(few, 0).text

@@ -59,7 +59,7 @@ def test_columns_hold_percent_interval_floor_and_date():
 
 def test_a_page_of_many_runs_says_which_it_shows():
     rows = [row()] * 250
-    assert run_table(rows, first=250, total=2000).caption.startswith("Runs 251 to 500 of 2,000; ")
+    assert run_table(rows, first=250, total=2000).caption.startswith("Runs 251 to 500 of 2,000. ")
     assert run_table(rows[:3], first=1750, total=1753).caption.startswith("Runs 1,751 to 1,753 of")
     assert run_table(rows, first=0, total=250).caption.startswith("250 runs.")
 

@@ -44,7 +44,7 @@ def test_a_map_is_better_only_where_no_interval_reaches_it():
 
 def test_few_films_tell_nothing():
     text = trust.pointing_text(found(5, model=(1.0, 0.6, 1.0), centre=(0.0, 0.0, 0.4)), "mass")
-    assert text.endswith("On so few films no map can be told from another.")
+    assert text.endswith("These films are too few to tell one map from another.")
 
 
 def test_tables_and_figures_hold_every_map():
