@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Final
+from typing import Final
 
 from core.screens.kit.numbers import count
 from core.screens.kit.records import Column, Table
@@ -70,7 +70,12 @@ class ClinicSource:
     rest: str = ""
     groups: str = ""
     weights: str = ""
-    films: ClassVar[str] = "films"
+
+    @property
+    def films(self) -> str:
+        """What the rows are: films where any finding is one of the chest, else images."""
+        known = self.synthetic or any(_key(name) in EVERYDAY for name in self.findings)
+        return "films" if known else "images"
 
     @property
     def reference_class(self) -> str:
