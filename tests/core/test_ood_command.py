@@ -139,7 +139,7 @@ def test_a_remedy_names_no_option_that_the_verb_lacks(files, capsys):
     arguments = ["ood", "--in", svhn, "--out", f"near={files / 'near.npz'}"]
     assert main([*arguments, "--temperature", "fit"]) == 2
     said = capsys.readouterr().err
-    assert said.startswith("AMBIGUOUS_KEYS: No labels were found")
+    assert said.startswith("AMBIGUOUS_KEYS: svhn.npy: No labels were found")
     assert "--labels" not in said
     assert "--temperature" in said
     np.savez(files / "two.npz", a=STRANGE, b=STRANGE)

@@ -156,11 +156,13 @@ def test_a_history_that_contradicts_itself_is_not_kept(run, library, tmp_path):
     (tmp_path / "bad.csv").write_text(HISTORY.replace("0,1,0.5", "0,1,0.125"))
     code, out, error = run("import", str(tmp_path / "bad.csv"))
     assert (code, out) == (2, "")
-    assert error.startswith("HISTORY_BINS: lower is below that of the bin before (epoch 0, bin 1)")
+    assert error.startswith(
+        "HISTORY_BINS: bad.csv: lower is below that of the bin before (epoch 0, bin 1)"
+    )
     assert library.rows(kind="history") == []
 
 
 def test_a_history_cannot_be_audited(tmp_path, capsys):
     (tmp_path / "h.csv").write_text(HISTORY)
     assert main(["audit", str(tmp_path / "h.csv")]) == 2
-    assert capsys.readouterr().err.startswith("BIN_HISTORY: A history of bins")
+    assert capsys.readouterr().err.startswith("BIN_HISTORY: h.csv: A history of bins")

@@ -17,7 +17,7 @@ from core.training.job import run
 from core.training.threads import by_epoch, expected, notices, usual
 from tests.core.training.conftest import SMALL
 
-CHANGED = "until then with 1: from here on the numbers may differ in the last bits"
+CHANGED = "until then with 1: from there on the numbers may differ in the last bits"
 
 
 @pytest.fixture
@@ -44,7 +44,7 @@ def test_threads_are_recorded_each_epoch_and_a_change_is_in_the_log(trainer, com
     assert warned(caplog) == []
     computing(2)
     trainer(seconds=0.0)
-    assert warned(caplog) == [f"resumed after epoch 2 with 2 threads, {CHANGED}"]
+    assert warned(caplog) == [f"Resumed after epoch 2 with 2 threads, {CHANGED}."]
     _, folder, trained = trainer()
     assert trained.finished  # never refused
     assert len(warned(caplog)) == 1
