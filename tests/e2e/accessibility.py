@@ -7,26 +7,28 @@ from playwright.sync_api import Page
 
 from tests.e2e.conftest import settled
 
+STREAMLITS = {"presentation-role-conflict"}  # its drop zone can take the focus
+
 
 def check_axe(page: Page) -> None:
-    """Assert that axe calls nothing on the page serious or critical, light or dark.
+    """Assert that axe finds nothing on the page, light or dark.
 
     The schemes differ in colours alone, so the second is asked about nothing else.
     """
     colours = {"runOnly": ["color-contrast", "link-in-text-block"]}
     for scheme, options in (("light", {}), ("dark", colours)):
         page.emulate_media(color_scheme=scheme)
-        violations = _serious(page, options)
+        violations = _found(page, options)
         assert not violations, f"{scheme}: {json.dumps(violations, indent=1)}"
 
 
-def _serious(page: Page, options: dict) -> list:
-    """Return what is serious, unless it passes with a redraw."""
+def _found(page: Page, options: dict) -> list:
+    """Return what axe finds, unless it passes with a redraw."""
     for _ in range(5):
         settled(page)
         response = Axe().run(page, options=options).response["violations"]
-        serious = [v for v in response if v["impact"] in {"serious", "critical"}]
-        if not serious:
+        found = [v for v in response if v["id"] not in STREAMLITS]
+        if not found:
             break
         page.wait_for_timeout(1000)
-    return [(v["id"], [node["html"][:200] for node in v["nodes"]]) for v in serious]
+    return [(v["id"], [node["html"][:200] for node in v["nodes"]]) for v in found]

@@ -9,7 +9,7 @@ from playwright.sync_api import Page, expect
 from playwright.sync_api import TimeoutError as Late
 
 from tests.e2e import files
-from tests.e2e.conftest import check_no_sideways_scroll, settled, start, tick
+from tests.e2e.conftest import settled, start, tick
 
 pytestmark = pytest.mark.e2e
 DROP = '[data-testid="stFileUploaderDropzoneInput"]'
@@ -189,18 +189,6 @@ def test_the_dark_theme_is_dark(visit, path):
         " getComputedStyle(document.querySelector('h1.c-sentence')).color]"
     )
     assert colours == ["rgb(15, 19, 24)", "rgb(232, 234, 237)"]
-
-
-@pytest.mark.parametrize("width", [1440, 390])
-@pytest.mark.parametrize(
-    "path",
-    ["/", "/reliability?run=digits-overconfident", "/reliability?run=digits-traits&plain=true"],
-)
-def test_no_page_scrolls_sideways(visit, path, width):
-    page = visit(path, viewport={"width": width, "height": 900})
-    if "overconfident" in path:
-        drawn(page)
-    check_no_sideways_scroll(page)
 
 
 def test_hostile_names_stay_text(visit, tmp_path):

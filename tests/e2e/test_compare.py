@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.e2e import files
-from tests.e2e.conftest import check_no_sideways_scroll, settled, start, tick
+from tests.e2e.conftest import settled, start, tick
 from tests.e2e.test_audit import audit, drawn, drop
 
 pytestmark = pytest.mark.e2e
@@ -69,10 +69,3 @@ def test_a_draft_is_compared_and_stays_out_of_the_link(visit, tmp_path):
     expect(page.locator("h1.c-sentence")).to_contain_text("cannot be ranked")
     expect(page.locator(".c-chip")).to_contain_text("draft")
     assert "draft" not in parse_qs(urlsplit(page.url).query)["runs"][0]
-
-
-@pytest.mark.parametrize("width", [1440, 390])
-def test_the_page_never_scrolls_sideways(visit, width):
-    page = visit(PAIR, viewport={"width": width, "height": 900})
-    drawn(page)
-    check_no_sideways_scroll(page)

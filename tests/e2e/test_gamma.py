@@ -12,7 +12,7 @@ from core.jobs.local import LocalJobs
 from core.losses.bins import AdaFocalRule, ValidationBins
 from core.readers.sandbox.read import read_bin_history
 from core.training.config import from_json
-from tests.e2e.conftest import check_no_sideways_scroll, settled
+from tests.e2e.conftest import settled
 from tests.e2e.test_audit import DROP
 
 pytestmark = pytest.mark.e2e
@@ -151,12 +151,6 @@ def test_plain_words(visit):
     expect(page.locator("h1.c-sentence")).to_contain_text("In round 40 of training")
     settled(page)
     assert "γ" not in page.locator("[data-testid=stMain]").inner_text()
-
-
-def test_a_phone_shows_the_page_without_scrolling_sideways(visit):
-    page = visit(SAMPLE, viewport={"width": 390, "height": 844})
-    maps_drawn(page)
-    check_no_sideways_scroll(page)
 
 
 @pytest.mark.slow

@@ -103,14 +103,3 @@ def test_fitting_on_the_reported_rows_is_warned_of(visit):
     page = visit(OVER + "&fit=test")
     drawn(page)
     expect(page.locator(".st-key-notices")).to_contain_text("the same rows that are reported")
-
-
-@pytest.mark.parametrize("width", [1440, 390])
-def test_the_page_never_scrolls_sideways(visit, width):
-    page = visit(OVER, viewport={"width": width, "height": 900})
-    drawn(page)
-    over = page.evaluate(
-        "() => { const m = document.querySelector('[data-testid=stMain]');"
-        " return m.scrollWidth - m.clientWidth }"
-    )
-    assert over <= 1

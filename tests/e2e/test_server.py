@@ -1,5 +1,6 @@
 """What must hold of the server as a whole, and of every page."""
 
+import re
 import urllib.request
 from pathlib import Path
 
@@ -9,7 +10,7 @@ from playwright.sync_api import expect
 
 from tests.e2e import files
 from tests.e2e.accessibility import check_axe
-from tests.e2e.conftest import go
+from tests.e2e.conftest import check_no_sideways_scroll, go, settled
 from tests.e2e.test_audit import audit, drawn, drop
 
 pytestmark = pytest.mark.e2e
@@ -28,6 +29,11 @@ PAGES = {
     "gamma": "/gamma?run=digits-adafocal",
     "gamma beside": "/gamma?run=digits-adafocal&against=replay&lambda=3",
     "gamma plain": "/gamma?run=digits-adafocal&plain=true",
+    "ood": "/ood",
+    "ood plain": "/ood?plain=true",
+    "evaluate": "/evaluate",
+    "report": "/report?run=digits-overconfident",
+    "a film": "/xray",
     "all findings": "/xray?run=digits-traits&show=findings",
     "one finding": "/xray?run=digits-traits&show=finding",
     "one finding in plain words": "/xray?run=digits-traits&show=finding&plain=true",
@@ -39,6 +45,8 @@ PAGES = {
     "theory in three classes": "/theory?part=classes",
     "where print is wrong": "/theory?part=print",
     "one knob": "/theory?plain=true",
+    "a step of the tour": "/ood?run=cifar10-ce&plain=true&tour=4",
+    "a link to nothing": "/reliability?run=nothing",
 }
 # What these draw is drawn by a page above as well, only more of it or less.
 SIBLINGS = {
@@ -48,28 +56,56 @@ SIBLINGS = {
     "published with doubts",
     "theory in three classes",
 }
-# Every page once with something to show, and those that show films or ask for a checkpoint.
-FULL = {path.split("?")[0]: path for path in reversed(PAGES.values())}
-ONE_EACH = [*FULL.values(), "/xray", "/evaluate", "/ood"]
+TABS = 60  # more than lie before any link of the sidebar
+# Every page once with something to show.
+ONE_EACH = {path.split("?")[0]: path for path in reversed(PAGES.values())}
+# A telephone, and a window of 1280 x 720 with the browser's zoom at 200 %.
+NARROW = ({"width": 390, "height": 844}, {"width": 640, "height": 360})
+FOCUSED = """() => {
+  const e = document.activeElement, style = getComputedStyle(e), box = e.getBoundingClientRect();
+  const ringed = style.outlineStyle !== 'none' || style.boxShadow !== 'none';
+  return [e.innerText.split('\\n').at(-1), ringed && box.top >= 0 && box.bottom <= innerHeight];
+}"""
 
 
 @pytest.mark.parametrize(
     "name",
     [pytest.param(name, marks=[pytest.mark.soak] * (name in SIBLINGS)) for name in PAGES],
 )
-def test_axe_finds_nothing_serious(visit, name):
-    check_axe(visit(PAGES[name]))
+def test_axe_finds_nothing_and_a_narrow_page_does_not_scroll_sideways(visit, name):
+    page = visit(PAGES[name])
+    check_axe(page)
+    for narrow in NARROW:
+        page.set_viewport_size(narrow)
+        check_no_sideways_scroll(page)
+
+
+def test_every_page_is_reached_with_the_keyboard_alone(visit):
+    page = visit("/")
+    links = page.get_by_test_id("stSidebar").get_by_role("link").all_inner_texts()
+    names = [text.split("\n")[-1] for text in links]
+    assert len(names) == len(ONE_EACH)
+    for name in [*names[1:], names[0]]:
+        for _ in range(TABS):
+            page.keyboard.press("Tab")
+            told, seen = page.evaluate(FOCUSED)
+            if told == name:
+                break
+        assert (told, seen) == (name, True)
+        page.keyboard.press("Enter")
+        expect(page).to_have_title(re.compile(f"^{name}|^Candor"))
+        settled(page)
 
 
 @pytest.mark.parametrize("make", [files.npz_multilabel, files.ambiguous, files.nan_logit])
-def test_axe_finds_nothing_serious_in_the_import_step(visit, tmp_path, make):
+def test_axe_finds_nothing_in_the_import_step(visit, tmp_path, make):
     page = visit("/")
     drop(page, make(tmp_path))
     expect(page.locator(".st-key-import")).to_be_visible()
     check_axe(page)
 
 
-def test_axe_finds_nothing_serious_in_what_unfolds(visit):
+def test_axe_finds_nothing_in_what_unfolds(visit):
     page = visit(PAGES["reliability"])
     drawn(page)
     page.get_by_text("Every metric, with interval").click()
@@ -82,7 +118,7 @@ def test_torch_is_not_in_the_server_after_all_pages(visit, server, tmp_path):
     page = visit("/")
     drop(page, files.npz_logits(tmp_path))
     audit(page)
-    for path in ONE_EACH:
+    for path in ONE_EACH.values():
         if path not in server.visited:
             go(page, server.url + path)
     maps = Path(f"/proc/{server.process.pid}/maps").read_text()

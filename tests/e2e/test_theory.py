@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import expect
 
-from tests.e2e.conftest import check_no_sideways_scroll, go
 from tests.e2e.test_audit import drawn
 
 pytestmark = pytest.mark.e2e
@@ -41,11 +40,3 @@ def test_a_figure_is_saved_as_a_table(visit):
     lines = Path(saved.value.path()).read_text(encoding="utf-8-sig").splitlines()
     assert lines[0] == "curve,p,factor"
     assert len(lines) > 200
-
-
-def test_a_phone_shows_every_part_without_scrolling_sideways(visit, server):
-    page = visit("/theory?part=map", viewport={"width": 390, "height": 844})
-    for part in ("map", "classes", "print"):
-        go(page, f"{server.url}/theory?part={part}")
-        drawn(page)
-        check_no_sideways_scroll(page)

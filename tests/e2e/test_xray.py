@@ -163,13 +163,6 @@ def test_a_bad_film_is_refused_in_words_and_the_good_one_stays(visit, file, tmp_
     nameless(page)
 
 
-@pytest.mark.parametrize("width", [1440, 390])
-def test_the_page_never_scrolls_sideways(visit, width):
-    page = visit("/xray?film=s4", viewport={"width": width, "height": 900})
-    looked_at(page)
-    check_no_sideways_scroll(page)
-
-
 def test_three_models_look_at_one_film(visit):
     page = visit("/xray?film=s4&models=phantom-ce,phantom-focal-3,phantom-fcl")
     table = page.get_by_role("region", name="Cardiomegaly, model by model")
