@@ -55,7 +55,7 @@ def threshold(
         widgets.figure(view.density)
     with right:
         if state.plain():
-            _plain(plain_view(name, curves[focus], alarms))
+            _plain(plain_view(name, curves[focus].judged, view.tally))
         widgets.scores("What the threshold does", view.counts.heads, view.counts.written())
         widgets.caption(view.reading)
         widgets.save(view.counts.file, "threshold", "Counts, CSV")
