@@ -60,8 +60,8 @@ class AtThreshold:
         Of the layout of the figure of densities, by path.
     spot : mapping
         Of the ring on the ROC curve, by property.
-    said : str
-        The threshold in a few words, for a screen reader.
+    written, said : str
+        The share of false alarms, and what a screen reader says of the threshold.
     """
 
     alarms: float
@@ -70,6 +70,7 @@ class AtThreshold:
     counts: ScoreTable
     line: Mapping[str, Cell]
     spot: Mapping[str, Cell | list[float]]
+    written: str
     said: str
 
 
@@ -96,6 +97,7 @@ def at_thresholds(
             counts=_count_table(named, name, tally, judged, heads, extents),
             line=line_at(edges, tally.threshold, log=log),
             spot=spot_at(point := OperatingPoint(tally.false_alarms, 1.0 - tally.missed)),
+            written=percent(share),
             said=f"{percent(share)}; {spot_words(point)}",
         )
         for share, tally in zip(alarms, tallies, strict=True)
