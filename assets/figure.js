@@ -41,6 +41,7 @@ export default async function ({ data, parentElement, setStateValue }) {
   box.drawn = { layout, least: data.least };
   box.pick = (points) =>
     data.select && setStateValue("picked", { generation: data.generation, points });
+  box.dataset.figure = data.name;
   box.setAttribute("aria-label", data.alt);
   box.style.minHeight = `${heightOf(box, layout, data.least)}px`;
   const Plotly = await plotly(data.bundle);

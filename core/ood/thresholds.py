@@ -1,11 +1,12 @@
 """What a threshold on a score does to both sets, and the curve over all of them; numpy only."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from core import arrays
-from core.arrays import Float
+from core.arrays import Float, Int
 from core.ood.separation import Separation, as_number, cells
 from core.ood.values import needed
 
@@ -36,29 +37,45 @@ class Counts:
 
 def threshold_at(separation: Separation, false_alarms: float) -> float:
     """Return the lowest score above which at most that share of in-distribution rows lies."""
-    if false_alarms >= 1.0:
-        return float(np.nextafter(separation.values[0], -np.inf))
-    keep = needed(np.asarray(separation.total_in), 1.0 - false_alarms)
-    return float(separation.values[np.searchsorted(np.cumsum(separation.inside), keep)])
+    return thresholds_at(separation, [false_alarms])[0]
+
+
+def thresholds_at(separation: Separation, false_alarms: Sequence[float]) -> list[float]:
+    """Return for each share the lowest score above which at most so many rows lie."""
+    total = np.asarray(separation.total_in)
+    keep = np.array([needed(total, 1.0 - share) for share in false_alarms])
+    lowest = separation.values[np.searchsorted(np.cumsum(separation.inside), keep)]
+    below_all = np.nextafter(separation.values[0], -np.inf)
+    thresholds: list[float] = np.where(np.asarray(false_alarms) < 1.0, lowest, below_all).tolist()
+    return thresholds
 
 
 def counts_at(separation: Separation, threshold: float) -> Counts:
     """Return what is flagged, above the threshold, and what is not."""
-    at = int(np.searchsorted(separation.values, threshold, side="right"))
-    passed_in, passed_out = (_reached(side, at) for side in (separation.inside, separation.outside))
-    flagged_in, flagged_out = separation.total_in - passed_in, separation.total_out - passed_out
-    return Counts(
-        threshold=threshold,
-        flagged_in=flagged_in,
-        passed_in=passed_in,
-        flagged_out=flagged_out,
-        passed_out=passed_out,
-    )
+    return counts_of(separation, [threshold])[0]
 
 
-def _reached(side: arrays.Counts, at: int) -> float:
-    """Return the rows or the weight of the first values."""
-    return as_number(np.cumsum(side)[at - 1]) if at else 0
+def counts_of(separation: Separation, thresholds: Sequence[float]) -> list[Counts]:
+    """Return for each threshold what is flagged, above it, and what is not."""
+    places = np.searchsorted(separation.values, thresholds, side="right")
+    passed = (_reached(side, places) for side in (separation.inside, separation.outside))
+    total_in, total_out = separation.total_in, separation.total_out
+    return [
+        Counts(
+            threshold=threshold,
+            flagged_in=total_in - passed_in,
+            passed_in=passed_in,
+            flagged_out=total_out - passed_out,
+            passed_out=passed_out,
+        )
+        for threshold, passed_in, passed_out in zip(thresholds, *passed, strict=True)
+    ]
+
+
+def _reached(side: arrays.Counts, places: Int) -> list[float]:
+    """Return the rows or the weight of so many first values."""
+    sums = np.cumsum(side)
+    return [as_number(sums[place - 1]) if place else 0 for place in places.tolist()]
 
 
 def roc_points(separation: Separation, most: int = 400) -> tuple[Float, Float]:

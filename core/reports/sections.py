@@ -267,7 +267,7 @@ def _ood(views: RunViews) -> tuple[Section, ...]:
         )
         paragraphs = [view.reading]
         if views.plain:
-            words = plain_ood.plain_view(names[split], curve, ALARMS)
+            words = plain_ood.plain_view(names[split], curve.judged, view.tally)
             paragraphs = [*(f"{hundred.text}." for hundred in words.hundreds), words.limits]
         elif not made:  # once: they speak of all sets
             paragraphs += [notice.sentence for notice in beside.notices]

@@ -59,6 +59,7 @@ def draw(
         data={
             "spec": plotly.io.to_json(card.figure(side), validate=False),
             "config": config,
+            "name": card.key,
             "alt": card.alt,
             "bundle": BUNDLE,
             "select": select,

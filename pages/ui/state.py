@@ -105,7 +105,7 @@ def choice(name: str, options: Sequence[str], default: str) -> str:
     value = next(
         (str(candidate) for candidate in (linked, before) if candidate in options), default
     )
-    _remember(name, value, default)
+    remember(name, value, default)
     st.session_state[f"widget.{name}"] = value
     return value
 
@@ -117,11 +117,12 @@ def _just_entered(name: str) -> bool:
 
 def pick(name: str, default: str) -> None:
     """Take over what a widget was set to."""
-    _remember(name, str(st.session_state[f"widget.{name}"]), default)
+    remember(name, str(st.session_state[f"widget.{name}"]), default)
     next_generation()
 
 
-def _remember(name: str, value: str, default: str) -> None:
+def remember(name: str, value: str, default: str) -> None:
+    """Keep a choice for the session, and in the link where it is not the default."""
     st.session_state[f"set.{name}"] = value
     if value == default:
         st.query_params.pop(name, None)

@@ -10,6 +10,7 @@ import plotly.graph_objects as go
 from core.arrays import Counts, Float
 from core.screens.kit.curves import legend
 from core.screens.kit.numbers import percent, three, weight
+from core.screens.kit.records import Cell
 from core.screens.kit.text import safe
 from core.screens.kit.theme import Theme, axis, faded, layout
 
@@ -93,17 +94,28 @@ def _line(line: RocLine, theme: Theme) -> go.Scatter:
 
 
 def _spot(spot: OperatingPoint, theme: Theme) -> go.Scatter:
-    words = f"threshold: {percent(spot.flagged)} flagged, {percent(spot.alarms)} false alarms"
     return go.Scatter(
-        x=[spot.alarms],
-        y=[spot.flagged],
+        **spot_at(spot),
         name="threshold",
         mode="markers",
         marker={"size": 12, "color": theme.paper, "line": {"color": theme.ink, "width": 2.4}},
-        hovertemplate=f"{words}<extra></extra>",
         showlegend=False,
         cliponaxis=False,
     )
+
+
+def spot_at(spot: OperatingPoint) -> dict[str, Any]:
+    """Return what moves of the ring with the threshold; it is the last trace."""
+    return {
+        "x": [spot.alarms],
+        "y": [spot.flagged],
+        "hovertemplate": f"threshold: {spot_words(spot)}<extra></extra>",
+    }
+
+
+def spot_words(spot: OperatingPoint) -> str:
+    """Return the shares of both sets that are flagged, in words."""
+    return f"{percent(spot.flagged)} flagged, {percent(spot.alarms)} false alarms"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -142,10 +154,7 @@ def density(shown: Density, theme: Theme) -> go.Figure:
     """Draw both sets as outlines in percent of each, and tint what is flagged."""
     settings = layout(theme, DENSITY_PX)
     settings["margin"] = {"l": 44, "r": 26, "t": 52, "b": 46}
-    low, high = float(shown.edges[0]), float(shown.edges[-1])
-    at = float(np.clip(shown.threshold, low, high))
-    place = float(np.log10(at)) if shown.log else at
-    ends = [float(np.log10(low)), float(np.log10(high))] if shown.log else [low, high]
+    ends = _ends(shown.edges, log=shown.log)
     across: dict[str, Any] = {"range": ends, "showgrid": False}
     if shown.log:
         powers = np.arange(np.ceil(ends[0] - 1e-9), np.floor(ends[1]) + 1)
@@ -154,32 +163,52 @@ def density(shown: Density, theme: Theme) -> go.Figure:
         across |= {"type": "log", "tickvals": (10.0**powers).tolist(), "ticktext": texts}
     settings["xaxis"] = axis(theme, shown.axis, **across)
     settings["yaxis"] = axis(theme, "% of the set", rangemode="tozero")
-    right = (place - ends[0]) > 0.5 * (ends[1] - ends[0])
     settings["showlegend"] = True
     settings["legend"] = legend(theme) | {"y": 1.1}
     settings["annotations"] = [
         {
-            "text": f"<b>flagged above {three(shown.threshold)}</b>",
-            "x": place,
             "y": 1.0,
             "yref": "paper",
             "yanchor": "bottom",
-            "xanchor": "right" if right else "left",
             "showarrow": False,
             "font": {"size": 12.5, "color": theme.ink},
         }
     ]
     figure = go.Figure(layout=settings)
+    high = float(shown.edges[-1])
     figure.add_vrect(
-        x0=at, x1=high, fillcolor=faded(theme.quiet, 0.12), line_width=0, layer="below"
+        x0=high, x1=high, fillcolor=faded(theme.quiet, 0.12), line_width=0, layer="below"
     )
     for values, name, colour in (
         (shown.inside, shown.names[0], theme.quiet),
         (shown.outside, shown.names[1], theme.runs[shown.colour % len(theme.runs)]),
     ):
         figure.add_trace(_outline(shown, values, name, colour))
-    figure.add_vline(x=at, line={"color": theme.ink, "width": 2})
+    figure.add_vline(x=high, line={"color": theme.ink, "width": 2})
+    for path, value in line_at(shown.edges, shown.threshold, log=shown.log).items():
+        figure.layout[path] = value
     return figure
+
+
+def line_at(edges: Float, threshold: float, *, log: bool) -> dict[str, Cell]:
+    """Return what moves with the threshold: tint, line and words, by their paths in the layout."""
+    at = float(np.clip(threshold, edges[0], edges[-1]))
+    place = float(np.log10(at)) if log else at
+    left, right = _ends(edges, log=log)
+    return {
+        "shapes[0].x0": at,
+        "shapes[1].x0": at,
+        "shapes[1].x1": at,
+        "annotations[0].x": place,
+        "annotations[0].text": f"<b>flagged above {three(threshold)}</b>",
+        "annotations[0].xanchor": "right" if place - left > 0.5 * (right - left) else "left",
+    }
+
+
+def _ends(edges: Float, *, log: bool) -> list[float]:
+    """Return where the axis ends, as Plotly takes it."""
+    ends: list[float] = (np.log10(edges[[0, -1]]) if log else edges[[0, -1]]).tolist()
+    return ends
 
 
 def _outline(shown: Density, rows: Counts, name: str, colour: str) -> go.Scatter:

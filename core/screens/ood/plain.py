@@ -2,10 +2,10 @@
 
 from dataclasses import dataclass
 
-from core.ood.thresholds import counts_at, threshold_at
+from core.ood.thresholds import Counts
 from core.screens.kit.numbers import count, in_hundred
-from core.screens.ood.view import ShownCurve
 from core.screens.ood.words import SetName, alike_words
+from core.studies.ood import ScoreSeparation
 
 
 @dataclass(frozen=True)
@@ -25,25 +25,28 @@ class PlainOod:
     helps: str
 
 
-def plain_view(name: SetName, curve: ShownCurve, alarms: float) -> PlainOod:
+def plain_view(name: SetName, judged: ScoreSeparation, counts: Counts) -> PlainOod:
     """Return what the threshold does to 100 of either kind, what that does not say, what helps."""
-    separation = curve.judged.separation
-    counts = counts_at(separation, threshold_at(separation, alarms))
-    flagged, false = in_hundred(1.0 - counts.missed), in_hundred(counts.false_alarms)
+    separation = judged.separation
     return PlainOod(
-        (
-            HundredRows(
-                f"The alarm flags {flagged} in 100 {name.things}",
-                round(100 * (1.0 - counts.missed)),
-            ),
-            HundredRows(
-                f"It flags {false} in 100 ordinary pictures by mistake",
-                round(100 * counts.false_alarms),
-            ),
-        ),
+        hundreds(name, counts),
         f"The model always answers with one of its own classes. Other unfamiliar pictures may pass "
         f"more often. Counted on {count(separation.n_out)} of them and "
         f"{count(separation.n_in)} ordinary ones. "
-        f"{alike_words(curve.judged)}".strip(),
+        f"{alike_words(judged)}".strip(),
         "Move the line: fewer false alarms mean more misses.",
+    )
+
+
+def hundreds(name: SetName, counts: Counts) -> tuple[HundredRows, HundredRows]:
+    """Return what the threshold does to 100 of either kind."""
+    flagged, false = in_hundred(1.0 - counts.missed), in_hundred(counts.false_alarms)
+    return (
+        HundredRows(
+            f"The alarm flags {flagged} in 100 {name.things}", round(100 * (1.0 - counts.missed))
+        ),
+        HundredRows(
+            f"It flags {false} in 100 ordinary pictures by mistake",
+            round(100 * counts.false_alarms),
+        ),
     )

@@ -6,16 +6,12 @@ from functools import partial
 
 import numpy as np
 
-from core.arrays import Float
 from core.metrics.records import Score
 from core.ood.scores import SCORES
-from core.ood.separation import Separation
-from core.ood.thresholds import Counts, counts_at, roc_points, threshold_at
-from core.ood.values import worth
+from core.ood.thresholds import Counts, roc_points
 from core.screens.kit.differences import NamedRun
 from core.screens.kit.numbers import count, percent, three, weight
 from core.screens.kit.records import (
-    Cell,
     Column,
     FigureCard,
     Sentence,
@@ -23,9 +19,10 @@ from core.screens.kit.records import (
     Tile,
 )
 from core.screens.kit.run_marks import RunMark
-from core.screens.kit.tables import Estimate, PageColumn, ScoreTable, TableRow
+from core.screens.kit.tables import ScoreTable
 from core.screens.kit.text import short
 from core.screens.ood.figures import Density, OperatingPoint, RocLine, density, roc
+from core.screens.ood.threshold import BINS, at_thresholds, edges_of
 from core.screens.ood.words import (
     HELP,
     LABELS,
@@ -34,35 +31,11 @@ from core.screens.ood.words import (
     ShiftPair,
     reading_words,
     rows_words,
-    sentence,
     share_span,
     weight_words,
 )
 from core.studies.ood import ScoreSeparation
 
-BINS = 50
-LOWEST = 1e-9  # where a logarithmic axis may begin; what lies below stands in its first bin
-LOG_SCORES = ("entropy", "msp")
-TAIL = 0.001  # of either set, beyond the ends of a linear axis
-COUNT_HEADS = ("At this threshold", "Flagged", "Passed", "All")
-PLAIN_HEADS = ("Of these pictures", "Alarm", "No alarm", "All")
-COUNT_COLUMNS = (
-    Column("set", "set"),
-    Column("side", "side"),
-    Column("positive", "positive class"),
-    Column("score", "score"),
-    Column("temperature", "temperature", "number"),
-    Column("threshold", "threshold", "number"),
-    Column("flagged", "flagged", "weight"),
-    Column("passed", "passed", "weight"),
-)
-EXTENT_COLUMNS = (
-    Column("rows", "rows", "count"),
-    Column("group_column", "groups by"),
-    Column("groups", "groups", "count"),
-    Column("effective_n", "independent rows, for the AUROC", "number"),
-    Column("weight_column", "rows count by"),
-)
 SUMS = " Counts are sums of weights, not of rows."
 PLAIN_TITLE, PLAIN_AXIS = "How unsure it is", "Sure on the left, unsure on the right"
 ROC_COLUMNS = (
@@ -101,6 +74,7 @@ class OodView:
     numbers: tuple[Tile, ...]
     roc: FigureCard
     density: FigureCard
+    tally: Counts
     counts: ScoreTable
     reading: str
     caption: str
@@ -138,8 +112,7 @@ def ood_view(  # noqa: PLR0913  each is a separate part of the page
     plain : bool
         In plain words.
     """
-    separation = curve.judged.separation
-    counts = counts_at(separation, threshold_at(separation, alarms))
+    (at,) = at_thresholds(named, name, curve.judged, [alarms], effects=effects, plain=plain)
     auroc = curve.judged.numbers["auroc"]
     scoring = f"{SCORES[curve.judged.score].label.lower()}, {temperature}"
     by_weight = weight_words(curve.judged)
@@ -153,13 +126,12 @@ def ood_view(  # noqa: PLR0913  each is a separate part of the page
         eyebrow=f"Unfamiliar images · {pair}"
         if plain
         else f"Out of distribution · {pair} · {POSITIVE}",
-        sentence=sentence(name, curve.judged, counts, None if plain else auroc, effects),
+        sentence=at.sentence,
         numbers=tuple(_tile(curve.judged.numbers[key]) for key in curve.judged.numbers),
-        roc=_roc_card(curves, counts, scoring, caption),
-        density=_density_card(named, name, curve, counts, caption, plain=plain),
-        counts=_count_table(
-            named, name, counts, curve.judged, PLAIN_HEADS if plain else COUNT_HEADS
-        ),
+        roc=_roc_card(curves, at.tally, scoring, caption),
+        density=_density_card(named, name, curve, at.tally, caption, plain=plain),
+        tally=at.tally,
+        counts=at.counts,
         reading=f"{reading_words(auroc, plain=plain)}{SUMS if by_weight else ''}",
         caption=caption,
     )
@@ -211,20 +183,6 @@ def _roc_card(
         table=Table(ROC_COLUMNS, tuple(rows)),
         caption=caption,
     )
-
-
-def edges_of(separation: Separation, score: str) -> tuple[Float, bool]:
-    """Return the bins that both sets are counted in, and whether their axis is logarithmic."""
-    passed = [np.cumsum(side) / side.sum() for side in (separation.inside, separation.outside)]
-    low = min(float(separation.values[np.searchsorted(side, TAIL)]) for side in passed)
-    top = float(separation.values[-1])
-    if score in LOG_SCORES and separation.values[0] >= 0.0 and top > LOWEST:
-        start = 10.0 ** np.floor(np.log10(max(low, LOWEST)))
-        return np.geomspace(start, max(top, 10.0 * start), BINS + 1), True
-    at = [min(int(np.searchsorted(side, 1.0 - TAIL)), side.size - 1) for side in passed]
-    high = max(float(separation.values[i]) for i in at)
-    wide = max(high - low, 1e-9 * max(1.0, abs(low)))
-    return np.linspace(low, low + wide, BINS + 1), False
 
 
 def _density_card(
@@ -281,71 +239,3 @@ def _density_card(
         table=table,
         caption=caption,
     )
-
-
-def _count_table(
-    named: NamedRun,
-    name: SetName,
-    counts: Counts,
-    judged: ScoreSeparation,
-    heads: tuple[str, str, str, str],
-) -> ScoreTable:
-    """Return what the threshold does to either set; the file says what their rows are worth."""
-    corner, flagged, passed, every = heads
-    grouped = judged.separation.members is not None
-    same: dict[str, Estimate | Cell] = {
-        "positive": "out-of-distribution",
-        "score": judged.score,
-        "temperature": judged.temperature,
-        "threshold": counts.threshold,
-    }
-    sides = (
-        (named.split, "in-distribution"),
-        (name.label, "out-of-distribution"),
-    )
-    numbers = (
-        (counts.flagged_in, counts.passed_in),
-        (counts.flagged_out, counts.passed_out),
-    )
-    rows = tuple(
-        TableRow(
-            name=set_name,
-            cells={
-                **same,
-                "set": set_name,
-                "side": side,
-                **_shares(*numbers[i]),
-                **(_extent(judged, i) if grouped else {}),
-            },
-            shaded=i == 1,
-        )
-        for i, (set_name, side) in enumerate(sides)
-    )
-    shown = (
-        PageColumn("flagged", flagged, "weight"),
-        PageColumn("passed", passed, "weight"),
-        PageColumn("all", every, "weight"),
-    )
-    columns = (*COUNT_COLUMNS, *EXTENT_COLUMNS) if grouped else COUNT_COLUMNS
-    return ScoreTable(corner, shown, columns, rows)
-
-
-def _shares(flagged: float, passed: float) -> dict[str, Estimate]:
-    total = flagged + passed
-    return {
-        "flagged": Estimate(flagged, note=percent(flagged / total)),
-        "passed": Estimate(passed, note=percent(passed / total)),
-        "all": Estimate(total),
-    }
-
-
-def _extent(judged: ScoreSeparation, side: int) -> dict[str, Cell]:
-    """Return what the rows of one set are worth."""
-    separation, groups, weights = judged.separation, judged.groups[side], judged.weights[side]
-    return {
-        "rows": (separation.n_in, separation.n_out)[side],
-        "group_column": groups.column if groups else "",
-        "groups": groups.n if groups else None,
-        "effective_n": worth(separation)[side],
-        "weight_column": weights.column if weights else "",
-    }

@@ -8,7 +8,8 @@ from core.ood.scores import DEFAULT, SCORES, unavailable
 from core.predictions import Task
 from core.screens.kit.text import short
 from core.studies import ood as study
-from pages.ui import cache, controls, frame, state
+from pages.ui import cache, controls, dragged, frame, state
+from pages.ui.dragged import Dragged
 from pages.ui.escape import esc
 from pages.ui.ood import cache as cache_ood
 from pages.ui.ood import drop
@@ -17,7 +18,7 @@ from pages.ui.ood.cache import SplitSource
 from pages.ui.ood.sets import Offer, Sets
 
 ALARMS = 5.0  # percent of ordinary pictures stopped, at first
-MOST_ALARMS = 50.0
+STEPS = [0.5 * step for step in range(101)]
 AS_READ, FITTED = "read", "fitted"
 SCALINGS = {AS_READ: "As read", FITTED: "After temperature"}
 NONE_YET = {  # in the full view, in plain words
@@ -134,18 +135,18 @@ def scaling(temperature: float | None) -> str:
 
 
 def alarms() -> float:
-    """Return the threshold, in false alarms."""
-    with st.container(key="ood.threshold"):
-        percent = st.slider(
-            "False alarms, at most, %",
-            0.0,
-            MOST_ALARMS,
-            ALARMS,
-            step=0.5,
-            format="%.1f",
-            key="alarms",
-            bind="query-params",
-            persist_state="session",
-            help="Moves the threshold. Rows that score above it are flagged.",
-        )
-    return float(percent) / 100.0
+    """Return the threshold, in percent of false alarms."""
+    return dragged.chosen("alarms", STEPS, ALARMS)
+
+
+def threshold(alarms: float, moved: Dragged) -> None:
+    """Draw the slider of the threshold, and what it moves."""
+    dragged.slider(
+        "False alarms, at most",
+        "alarms",
+        STEPS,
+        alarms,
+        ALARMS,
+        moved,
+        "Moves the threshold. Rows that score above it are flagged.",
+    )

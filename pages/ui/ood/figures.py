@@ -12,12 +12,13 @@ from core.screens.kit.run_marks import DASHES, marks
 from core.screens.ood import view as views
 from core.screens.ood.plain import PlainOod, plain_view
 from core.screens.ood.shifts import shift_view
+from core.screens.ood.threshold import at_thresholds
 from core.screens.ood.view import OodView, ShownCurve
 from core.screens.ood.words import SetName, ShiftPair
 from core.studies.ood import ShiftEffect
 from pages.ui import cache, pieces, state, widgets
 from pages.ui.ood import cache as cache_ood
-from pages.ui.ood import choices, sets
+from pages.ui.ood import choices, moving, sets
 from pages.ui.ood.cache import OodQuestion, SplitSource
 from pages.ui.ood.sets import Sets
 
@@ -38,28 +39,31 @@ def threshold(
     with st.container(horizontal=True, gap="medium", key="figures"):
         left = st.container(width=HALF_WIDTH, key="ood.left")
         right = st.container(key="beside")
-    with left if state.plain() else right:
-        densities = st.container()
-        alarms = choices.alarms()
+    alarms, effects = choices.alarms(), _effects_of(questions[focus])
+    named, plain = _named(questions[focus].inside.owner), state.plain()
+    judged = curves[focus].judged
     view = views.ood_view(
-        _named(questions[focus].inside.owner),
+        named,
         name,
         curves[focus],
         list(curves.values()),
-        alarms,
+        alarms / 100.0,
         scaling,
-        effects=_effects_of(questions[focus]),
-        plain=state.plain(),
+        effects=effects,
+        plain=plain,
     )
-    with densities:
+    shares = [step / 100.0 for step in choices.STEPS]
+    steps = at_thresholds(named, name, judged, shares, effects=effects, plain=plain)
+    with left if plain else right:
         widgets.figure(view.density)
+        choices.threshold(alarms, moving.moved(name, steps))
     with right:
-        if state.plain():
-            _plain(plain_view(name, curves[focus], alarms))
-        widgets.scores("What the threshold does", view.counts.heads, view.counts.written())
+        if plain:
+            _plain(plain_view(name, judged, view.tally))
+        widgets.scores(moving.COUNTS, view.counts.heads, view.counts.written())
         widgets.caption(view.reading)
         widgets.save(view.counts.file, "threshold", "Counts, CSV")
-    if not state.plain():
+    if not plain:
         with strip:
             widgets.strip(view.numbers)
         with left:
@@ -79,8 +83,9 @@ def _effects_of(question: OodQuestion) -> ShiftPair | None:
 def _plain(view: PlainOod) -> None:
     """Draw the pictures of 100, and the words beside them."""
     widgets.title("What the alarm flags", "each mark is 1 of 100 pictures")
-    for hundred in view.hundreds:
-        pieces.draw("hundred", hundred.text, hundred.crossed, "found-quiet", True)
+    for key, hundred in zip(moving.HUNDREDS, view.hundreds, strict=True):
+        with st.container(key=key):
+            pieces.draw("hundred", hundred.text, hundred.crossed, moving.CROSSED, True)
     widgets.caveat("What this does not say", view.limits)
     widgets.caveat("What helps", view.helps, helpful=True)
 

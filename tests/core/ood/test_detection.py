@@ -427,3 +427,15 @@ def test_a_perfect_precision_is_as_sure_as_its_own_positives_are_many():
     scores = numbers(found, n_resamples=20)
     for key, n in (("aupr_out", 12), ("aupr_in", 300)):  # Wilson's lower end for n of n
         assert scores[key].low == pytest.approx(n / (n + quantile(0.95) ** 2)), key
+
+
+@given(SIDES, SIDES)
+def test_thresholds_of_many_shares_are_those_of_each(inside, outside):
+    found, shares = both(inside, outside), [k / 200 for k in range(101)]
+    levels = thresholds.thresholds_at(found, shares)
+    for share, level, counts in zip(
+        shares, levels, thresholds.counts_of(found, levels), strict=True
+    ):
+        assert counts == counts_at(found, threshold_at(found, share))
+        assert counts.threshold == level
+        assert counts.flagged_out == sum(v > level for v in outside)

@@ -240,7 +240,7 @@ def strange_films(weights=None, *, plain=False):
 
 
 def test_the_page_of_strange_inputs_says_what_films_of_patients_are_worth():
-    judged, view, shown = strange_films()
+    judged, view, _ = strange_films()
     worth = round(judged.groups[0].effective_n)
     assert 1 < worth <= 120
     assert view.sentence.second.endswith(
@@ -257,7 +257,7 @@ def test_the_page_of_strange_inputs_says_what_films_of_patients_are_worth():
     assert float(first["effective_n"]) == judged.groups[0].effective_n
     assert (second["groups"], second["effective_n"]) == ("", "120.0")
     assert "worth" not in strange_films(plain=True)[1].sentence.second
-    limits = plain_ood(set_name("noise"), shown, 0.05).limits
+    limits = plain_ood(set_name("noise"), judged, view.tally).limits
     assert (
         "The ordinary ones come in 30 groups (patient) and count for as much as about "
         f"{worth} unrelated ones." in limits
@@ -266,7 +266,7 @@ def test_the_page_of_strange_inputs_says_what_films_of_patients_are_worth():
 
 def test_the_page_of_strange_inputs_counts_by_weight_and_says_so():
     weights = Weights.of("films", 0.5 + np.arange(120) % 3)
-    judged, view, shown = strange_films(weights)
+    judged, view, _ = strange_films(weights)
     counts = counts_at(judged.separation, threshold_at(judged.separation, 0.05))
     flagged = weights.of_row[ood_scores(films(1, labelled=False), "entropy") > counts.threshold]
     assert counts.flagged_out == pytest.approx(flagged.sum(), rel=1e-12)
@@ -288,7 +288,10 @@ def test_the_page_of_strange_inputs_counts_by_weight_and_says_so():
     first, second = csv.DictReader(io.StringIO(csv_text(view.counts.file)))
     assert (first["flagged"], first["weight_column"]) == (str(counts.flagged_in), "")
     assert (float(second["flagged"]), second["weight_column"]) == (counts.flagged_out, "films")
-    assert "Each picture counts by its weight." in plain_ood(set_name("noise"), shown, 0.05).limits
+    assert (
+        "Each picture counts by its weight."
+        in plain_ood(set_name("noise"), judged, view.tally).limits
+    )
 
 
 def test_a_column_by_which_both_sets_count_is_named_once():

@@ -6,6 +6,7 @@ import pytest
 from core.datasets.shifts import OutsideSet
 from core.metrics.records import Score
 from core.ood.separation import Separation
+from core.ood.thresholds import counts_at, threshold_at
 from core.predictions import Predictions, ScoreKind, Task
 from core.published import auroc_rows, subject
 from core.reports.table import csv_text
@@ -17,7 +18,8 @@ from core.screens.ood.plain import plain_view
 from core.screens.ood.rows import certain_table
 from core.screens.ood.shifts import shift_view
 from core.screens.ood.table import SetRow
-from core.screens.ood.view import ShownCurve, edges_of, ood_view
+from core.screens.ood.threshold import at_thresholds, edges_of
+from core.screens.ood.view import ShownCurve, ood_view
 from core.screens.ood.words import SetName, set_name
 from core.studies import ood as study
 from core.studies.ood import ConfidentRows, ScoreSeparation, ShiftEffect
@@ -183,6 +185,32 @@ def test_entropy_has_a_log_axis_where_all_scores_are_positive():
     assert (np.diff(edges) > 0).all()
 
 
+SLIDER = [k / 200 for k in range(101)]  # the steps of the page's slider
+
+
+@pytest.mark.parametrize(
+    ("score", "plain"), [("entropy", False), ("energy", True)]
+)  # on a logarithmic axis, and on a linear one
+def test_each_step_of_the_slider_is_what_the_page_says_there(score, plain):
+    rng = np.random.default_rng(4)
+    shown = separated(rng.beta(1, 4, 731), rng.beta(3, 2, 217), score)
+    first = view(shown, alarms=SLIDER[0], plain=plain)
+    density, curve = first.density.figure("light"), first.roc.figure("light")
+    steps = at_thresholds(NAMED, STREETS, shown.judged, SLIDER, plain=plain)
+    for k, (share, step) in enumerate(zip(SLIDER, steps, strict=True)):
+        page = view(shown, alarms=share, plain=plain)
+        found = shown.judged.separation
+        assert step.tally == page.tally == counts_at(found, threshold_at(found, share))
+        assert (step.sentence, step.counts.written()) == (page.sentence, page.counts.written())
+        assert step.said.startswith(f"{100 * share:.1f}\u202f%; ")
+        if k % 20 == 10:  # a figure takes much longer than its numbers
+            for path, value in step.line.items():
+                density.layout[path] = value
+            curve.data[-1].update(step.spot)
+            assert density.to_json() == page.density.figure("light").to_json()
+            assert curve.to_json() == page.roc.figure("light").to_json()
+
+
 def test_plain_words_speak_of_hundreds_and_name_no_auroc():
     found = view(plain=True)
     assert "AUROC" not in found.sentence.text
@@ -190,7 +218,7 @@ def test_plain_words_speak_of_hundreds_and_name_no_auroc():
     assert found.eyebrow == "Unfamiliar images · my run · test against SVHN"
     assert "in-distribution" not in str(found.density.draw(LIGHT).data)
     assert found.counts.heads == ("Of these pictures", "Alarm", "No alarm", "All")
-    said = plain_view(STREETS, HAND, 0.05)
+    said = plain_view(STREETS, HAND.judged, found.tally)
     assert [one.crossed for one in said.hundreds] == [90, 5]
     assert said.hundreds[0].text == "The alarm flags 90 in 100 street numbers"
 

@@ -1,0 +1,70 @@
+// A slider that moves texts and figures of the page while it is dragged. All that it shows was
+// written in Python, a value a step; the server hears of the step at which it is let go.
+
+// The text stands first in its element; what follows it there stays.
+function write(selector, text) {
+  const first = document.querySelector(selector)?.firstChild;
+  if (first) first.nodeValue = text;
+}
+
+function cross(selector, n, kind) {
+  document.querySelectorAll(`${selector} > i`).forEach((box, i) => {
+    box.className = i < n ? kind : "";
+    box.textContent = i < n ? "×" : "";
+  });
+}
+
+function at(columns, step, wrapped) {
+  return Object.fromEntries(
+    Object.entries(columns).map(([name, values]) => [name, wrapped ? [values[step]] : values[step]])
+  );
+}
+
+function move({ figure, layout, last }, step) {
+  const plot = document.querySelector(`.c-plot[data-figure="${figure}"]`)?.firstElementChild;
+  if (!plot?.data) return; // not drawn yet: the server draws it at its own step
+  window.Plotly.update(plot, at(last, step, true), at(layout, step), [plot.data.length - 1]);
+}
+
+function show(box, step) {
+  const { written, said, texts, crossed, figures } = box.data;
+  box.querySelector("output").textContent = written[step];
+  box.querySelector("input").setAttribute("aria-valuetext", said[step]);
+  for (const [selector, values] of Object.entries(texts)) write(selector, values[step]);
+  for (const [selector, { kind, values }] of Object.entries(crossed)) {
+    cross(selector, values[step], kind);
+  }
+  cancelAnimationFrame(box.frame); // figures are drawn once a frame, at the latest step
+  box.frame = requestAnimationFrame(() => figures.forEach((figure) => move(figure, step)));
+}
+
+function listen(box, input) {
+  const tell = () => {
+    box.held = false;
+    if (input.valueAsNumber !== box.told) box.tell((box.told = input.valueAsNumber));
+  };
+  const hold = () => (box.held = true);
+  input.addEventListener("pointerdown", hold);
+  input.addEventListener("keydown", hold); // a key that is held down repeats: its release counts
+  input.addEventListener("input", () => show(box, input.valueAsNumber));
+  for (const end of ["pointerup", "pointercancel", "keyup", "blur"]) {
+    input.addEventListener(end, tell);
+  }
+  input.addEventListener("change", () => box.held || tell()); // by a screen reader
+}
+
+export default function ({ data, parentElement, setTriggerValue }) {
+  const box = parentElement.querySelector(".c-dragged");
+  const input = box.querySelector("input");
+  box.data = data;
+  box.tell = (step) => setTriggerValue("moved", step);
+  box.querySelector("span").textContent = data.label;
+  box.title = data.help;
+  input.setAttribute("aria-label", data.label);
+  input.setAttribute("aria-description", data.help);
+  input.max = data.written.length - 1;
+  if (!box.frame) listen(box, input);
+  if (box.held) return;
+  if (box.at !== data.at) input.value = box.told = box.at = data.at;
+  show(box, input.valueAsNumber);
+}

@@ -1,0 +1,118 @@
+"""A slider that the browser answers while it is dragged.
+
+What it moves is written in Python and sent ahead, a value a step. The server hears of the step at
+which it is let go, once; then the page is drawn anew and the link follows.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import streamlit as st
+
+from pages.ui import state
+
+Columns = Mapping[str, Sequence[Any]]  # Any: a value a step, as Plotly takes it
+_MOUNT = st.components.v2.component(
+    "candor_dragged",
+    html='<label class="c-dragged"><span></span><output aria-live="off"></output>'
+    '<input type="range" min="0" step="1"></label>',
+    js=(Path(__file__).parents[2] / "assets" / "dragged.js").read_text("utf-8"),
+    isolate_styles=False,
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class MovedFigure:
+    """What moves in a figure: its card's key, and values a step of its layout and last trace."""
+
+    figure: str
+    layout: Columns = field(default_factory=dict)
+    last: Columns = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Crossed:
+    """A picture of 100: how many boxes are crossed at each step, and their kind."""
+
+    values: Sequence[int]
+    kind: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Dragged:
+    """What a slider moves, a value for each of its steps.
+
+    Attributes
+    ----------
+    written, said : sequences of str
+        The value beside the slider's name, and what a screen reader says.
+    texts : mapping
+        By CSS selector: the text that stands first in that element.
+    crossed : mapping
+        By CSS selector: a picture of 100.
+    figures : sequence of MovedFigure
+    """
+
+    written: Sequence[str]
+    said: Sequence[str]
+    texts: Mapping[str, Sequence[str]]
+    crossed: Mapping[str, Crossed] = field(default_factory=dict)
+    figures: Sequence[MovedFigure] = ()
+
+
+def columns(steps: Sequence[Mapping[str, Any]]) -> Columns:
+    """Return the same values by name, each in the order of the steps."""
+    return {name: [step[name] for step in steps] for name in steps[0]}
+
+
+def chosen(name: str, steps: Sequence[float], default: float) -> float:
+    """Return the step that the link names, else the one that was chosen before.
+
+    As `state.choice`: on a page that was just entered the session speaks where the link is silent.
+    """
+    linked = st.query_params.get(name)
+    before = None if _key(name) in st.session_state else st.session_state.get(f"set.{name}")
+    known = {_linked(step): step for step in steps}
+    value = next((known[text] for text in (_plain(linked), before) if text in known), default)
+    state.remember(name, _linked(value), _linked(default))
+    return value
+
+
+def _plain(linked: str | None) -> str | None:
+    """Return a number of a link as it is written now: 20.0 is 20."""
+    try:
+        return None if linked is None else _linked(float(linked))
+    except ValueError:
+        return None
+
+
+def _linked(step: float) -> str:
+    return f"{step:g}"
+
+
+def _key(name: str) -> str:
+    return f"dragged.{name}"
+
+
+def slider(  # noqa: PLR0913  each is a separate part of the slider
+    label: str,
+    name: str,
+    steps: Sequence[float],
+    value: float,
+    default: float,
+    moved: Dragged,
+    help_text: str,
+) -> None:
+    """Draw the slider at one of its steps; `chosen` returns where it was let go."""
+
+    def keep() -> None:
+        step = steps[int(st.session_state[_key(name)]["moved"])]
+        state.remember(name, _linked(step), _linked(default))
+
+    _MOUNT(
+        key=_key(name),
+        data={"label": label, "help": help_text, "at": steps.index(value), **asdict(moved)},
+        on_moved_change=keep,
+    )
