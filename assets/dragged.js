@@ -39,18 +39,27 @@ function show(box, step) {
 }
 
 function listen(box, input) {
+  const hold = () => {
+    box.held = true;
+    clearTimeout(box.soon);
+  };
   const tell = () => {
     box.held = false;
-    if (input.valueAsNumber !== box.told) box.tell((box.told = input.valueAsNumber));
+    if (input.valueAsNumber !== box.at) box.tell((box.at = box.told = input.valueAsNumber));
   };
-  const hold = () => (box.held = true);
   input.addEventListener("pointerdown", hold);
-  input.addEventListener("keydown", hold); // a key that is held down repeats: its release counts
+  input.addEventListener("keydown", hold);
   input.addEventListener("input", () => show(box, input.valueAsNumber));
-  for (const end of ["pointerup", "pointercancel", "keyup", "blur"]) {
-    input.addEventListener(end, tell);
-  }
+  for (const end of ["pointerup", "pointercancel", "blur"]) input.addEventListener(end, tell);
+  input.addEventListener("keyup", () => (box.soon = setTimeout(tell, 200))); // more may follow
   input.addEventListener("change", () => box.held || tell()); // by a screen reader
+}
+
+// What the server draws at a step that was left meanwhile is passed over.
+function take(box, input, step) {
+  if (box.told === step) box.told = undefined;
+  if (box.held || box.told !== undefined || box.at === step) return;
+  input.value = box.at = step;
 }
 
 export default function ({ data, parentElement, setTriggerValue }) {
@@ -63,8 +72,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
   input.setAttribute("aria-label", data.label);
   input.setAttribute("aria-description", data.help);
   input.max = data.written.length - 1;
-  if (!box.frame) listen(box, input);
-  if (box.held) return;
-  if (box.at !== data.at) input.value = box.told = box.at = data.at;
+  if (box.at === undefined) listen(box, input);
+  take(box, input, data.at);
   show(box, input.valueAsNumber);
 }

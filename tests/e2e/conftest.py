@@ -14,7 +14,7 @@ from typing import Literal
 import pytest
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
-PATIENCE_S = 40  # no test may depend on speed
+PATIENCE_S = 600  # no test may depend on speed
 expect.set_options(timeout=1000 * PATIENCE_S)
 ROOT = Path(__file__).parents[2]
 VIEWPORT = {"width": 1440, "height": 1000}
