@@ -12,7 +12,10 @@ pytestmark = pytest.mark.e2e
 COUNT_SENT = """() => {
   const send = WebSocket.prototype.send;
   window.sent = 0;
-  WebSocket.prototype.send = function (...given) { window.sent += 1; return send.apply(this, given); };
+  WebSocket.prototype.send = function (...given) {
+    window.sent += 1;
+    return send.apply(this, given);
+  };
 }"""
 
 
