@@ -82,9 +82,9 @@ def test_axe_finds_nothing_and_a_narrow_page_does_not_scroll_sideways(visit, nam
 
 def test_every_page_is_reached_with_the_keyboard_alone(visit):
     page = visit("/")
-    links = page.get_by_test_id("stSidebar").get_by_role("link").all_inner_texts()
-    names = [text.split("\n")[-1] for text in links]
-    assert len(names) == len(ONE_EACH)
+    links = page.get_by_test_id("stSidebar").get_by_role("link")
+    expect(links).to_have_count(len(ONE_EACH))
+    names = [text.split("\n")[-1] for text in links.all_inner_texts()]
     for name in [*names[1:], names[0]]:
         for _ in range(TABS):
             page.keyboard.press("Tab")
