@@ -106,7 +106,7 @@ def test_the_sentence_and_the_counts_are_those_of_the_run(page, keep):
     counts = missed(found)
     text = html(test)
     assert f"as sure of {round(100 * counts.missed)} in 100 street numbers as of" in text
-    assert f"AUROC {auroc(found):.3f} (" in text
+    assert f">{auroc(found):.3f}</span>" in text
     assert "positive class: out-of-distribution" in text
     rows = table(test, "What the threshold does")
     assert f">{counts.flagged_out}<" in rows
@@ -134,7 +134,7 @@ def test_score_and_temperature_live_in_the_link(page, keep):
     best = nll_temperature(PARTS["val"].scores, PARTS["val"].labels)[0]
     found = separated(PARTS["test"], PARTS["corrupted-fog-5"], "energy", best)
     text = html(test)
-    assert f"AUROC {auroc(found):.3f} (" in text
+    assert f">{auroc(found):.3f}</span>" in text
     assert "pictures with fog of severity 5" in text
     assert f"after T = {best:.3g}, fitted on val" in text
     rows = table(test, "AUROC of runs, sets and scores")
@@ -175,7 +175,7 @@ def test_a_file_becomes_a_set_of_this_session_and_then_a_run(page, keep, home):
     assert not test.exception
     assert not test.error
     found = separated(PARTS["test"], part)
-    assert f"AUROC {auroc(found):.3f} (" in html(test)
+    assert f">{auroc(found):.3f}</span>" in html(test)
     assert "inputs of “odd ones”" in html(test)
     assert "draft-" not in str(dict(test.query_params))
     (keeper,) = [one for one in test.button if one.label == "Keep"]
@@ -185,7 +185,7 @@ def test_a_file_becomes_a_set_of_this_session_and_then_a_run(page, keep, home):
     assert len(rows) == 1
     kept = Library(home, SAMPLES).get(rows[0].id)
     assert [entry.role for entry in kept.splits.values()] == ["ood"]
-    assert f"AUROC {auroc(found):.3f} (" in html(test)  # still shown, now from the library
+    assert f">{auroc(found):.3f}</span>" in html(test)  # still shown, now from the library
 
 
 @pytest.mark.slow
@@ -249,7 +249,7 @@ def test_a_table_is_read_with_the_columns_of_the_runs_groups_and_weights(page, k
     scores = (ood_scores(one, "entropy") for one in (own, part))
     found = Separation.of(*scores, (patients, who), (own.weights.of_row, films))
     counts = counts_at(found, threshold_at(found, 0.05))
-    assert f"AUROC {auroc(found):.3f} (" in html(test)
+    assert f">{auroc(found):.3f}</span>" in html(test)
     rows = table(test, "What the threshold does")
     assert f">{counts.flagged_out:.0f}<" in rows
     assert f">{films.sum():.0f}<" in rows

@@ -13,7 +13,7 @@ BADGE = marks(["a"])[0]
 EVIL = "\"'><b onclick=x>\u202e&amp;"
 SHOWN = unescape(EVIL.replace("&amp;", "&amp;amp;")).replace("\u202e", " ")
 STRIP = Strip(floor=0.01, low=0.03, value=0.04, high=0.2, scale=0.1, tone="over")
-HEADING = Sentence((Phrase(EVIL), Phrase(EVIL, "quiet"), Phrase(EVIL, "over")), EVIL)
+HEADING = Sentence((Phrase(EVIL), Phrase(EVIL, unbroken=True), Phrase(EVIL, "over")), EVIL)
 ROW = ScoreRow(
     name=EVIL,
     cells=(CellWords(EVIL, EVIL, EVIL), CellWords("1"), CellWords("2")),

@@ -300,7 +300,7 @@ def _printed(row: ForestRow, at: float, theme: Theme) -> dict[str, Any]:
         "y": at,
         "xanchor": "left",
         "showarrow": False,
-        "font": {"size": 12.5, "color": theme.quiet if row.tie else theme.ink},
+        "font": {"size": 12.5, "color": theme.ink},
     }
 
 

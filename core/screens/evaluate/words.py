@@ -91,7 +91,7 @@ def _result(name: str, judged: Plausibility, words: EvaluationWords) -> Sentence
     write, among = words.result
     parts = (
         Phrase(f"{name} is right {write(line.score.value)}"),
-        Phrase(f" ({ends})", "quiet"),
+        Phrase(f" ({ends})", unbroken=True),
         Phrase(f" {among} {count(line.n)} {line.images}."),
     )
     return Sentence(parts, judged.text)

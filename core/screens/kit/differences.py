@@ -119,7 +119,7 @@ def _two(names: Sequence[str], leader: Leader, metric: str) -> tuple[Phrase, ...
         _, interval = difference_words(difference)
         return (
             Phrase(f"“{best}” and “{other}” are tied by {name(metric)}: could be chance"),
-            Phrase(f" ({interval})" if interval else "", "quiet"),
+            Phrase(f" ({interval})" if interval else "", unbroken=True),
             Phrase("."),
         )
     size, interval = size_words(difference)
@@ -127,7 +127,7 @@ def _two(names: Sequence[str], leader: Leader, metric: str) -> tuple[Phrase, ...
     side = "above" if metric in HIGHER else "below"
     return (
         Phrase(f"“{best}” has the {more} {name(metric)}, {size} {side} “{other}”"),
-        Phrase(interval, "quiet"),
+        Phrase(interval, unbroken=True),
         Phrase("."),
     )
 
@@ -148,7 +148,7 @@ def _many(names: Sequence[str], leader: Leader, metric: str) -> tuple[Phrase, ..
         joint = "" if k == 0 else ", "
         phrases += [
             Phrase(f"{joint}“{names[i]}” is worse by {size}"),
-            Phrase(interval, "quiet"),
+            Phrase(interval, unbroken=True),
         ]
     more = len(behind) - NAMED
     rest = f", and {number(more)} more {'is' if more == 1 else 'are'} worse" if more > 0 else ""

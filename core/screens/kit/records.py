@@ -17,10 +17,11 @@ Draw = Callable[[Theme], "go.Figure"]  # in quotes: to name it would load all of
 
 @dataclass(frozen=True)
 class Phrase:
-    """A run of words of one tone."""
+    """A run of words of one tone; an interval is `unbroken`, it stays on one line."""
 
     text: str
     tone: Tone = "ink"
+    unbroken: bool = False
 
 
 @dataclass(frozen=True)

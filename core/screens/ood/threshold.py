@@ -87,13 +87,12 @@ def at_thresholds(
     separation = judged.separation
     edges, log = edges_of(separation, judged.score)
     tallies = counts_of(separation, thresholds_at(separation, alarms))
-    auroc = None if plain else judged.numbers["auroc"]
     heads, extents = PLAIN_HEADS if plain else COUNT_HEADS, _extents(judged)
     return [
         AtThreshold(
             alarms=share,
             tally=tally,
-            sentence=sentence(name, judged, tally, auroc, effects),
+            sentence=sentence(name, judged, tally, effects, plain=plain),
             counts=_count_table(named, name, tally, judged, heads, extents),
             line=line_at(edges, tally.threshold, log=log),
             spot=spot_at(point := OperatingPoint(tally.false_alarms, 1.0 - tally.missed)),

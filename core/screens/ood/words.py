@@ -77,33 +77,31 @@ def sentence(
     name: SetName,
     judged: ScoreSeparation,
     counts: Counts,
-    auroc: Score | None,
     effects: ShiftPair | None = None,
+    *,
+    plain: bool,
 ) -> Sentence:
-    """Return what a set does to the model; in plain words without AUROC.
+    """Return what a set does to the model; its AUROC stands in the tiles.
 
     Of shifted images, how often the answers are right and how sure they are, `effects` beside
     those of the intact ones; of others, how many of a hundred the model is as sure of.
     """
-    plain = auroc is None
     threshold = threshold_words(counts, weighted=judged.separation.weighted, plain=plain)
     if effects is None:
         first, before = _alike(name, judged, counts), ""
     else:
         first = _right_and_sure(name, effects[0], plain=plain)
         before = _intact(effects[1], plain=plain)
-    if auroc is None:
-        return Sentence((Phrase(first),), f"{before}{threshold}")
-    parts = Phrase(first), Phrase(auroc_words(auroc), "quiet")
-    return Sentence(parts, f"{before}{threshold} {worth_words(judged)}".strip())
+    second = (before, threshold, "" if plain else worth_words(judged))
+    return Sentence((Phrase(first),), " ".join(filter(None, second)))
 
 
 def _alike(name: SetName, judged: ScoreSeparation, counts: Counts) -> str:
     times = in_hundred(counts.missed)
     if judged.score in FAMILIAR:
         look = "looks" if times == "1" else "look"
-        return f"{times} in 100 {name.things} {look} as familiar as ordinary pictures. "
-    return f"The model is as sure of {times} in 100 {name.things} as of ordinary pictures. "
+        return f"{times} in 100 {name.things} {look} as familiar as ordinary pictures."
+    return f"The model is as sure of {times} in 100 {name.things} as of ordinary pictures."
 
 
 def _right_and_sure(name: SetName, effect: ShiftEffect, *, plain: bool) -> str:
@@ -113,20 +111,15 @@ def _right_and_sure(name: SetName, effect: ShiftEffect, *, plain: bool) -> str:
     span = points_span(effect.accuracy, effect.low, effect.high)
     return (
         f"On {name.things}, accuracy is {percent(effect.accuracy)} ({span}) and mean confidence "
-        f"{percent(effect.confidence)}. "
+        f"{percent(effect.confidence)}."
     )
 
 
 def _intact(effect: ShiftEffect, *, plain: bool) -> str:
     if plain:
         right, says = in_hundred(effect.accuracy), in_hundred(effect.confidence)
-        return f"On ordinary pictures: {right} and {says}. "
-    return f"On intact images: {percent(effect.accuracy)} and {percent(effect.confidence)}. "
-
-
-def auroc_words(auroc: Score) -> str:
-    """Return "AUROC 0.915 (0.909 to 0.921)"."""
-    return f"AUROC {auroc.value:.3f} ({share_span(auroc)})"
+        return f"On ordinary pictures: {right} and {says}."
+    return f"On intact images: {percent(effect.accuracy)} and {percent(effect.confidence)}."
 
 
 def share_span(score: Score) -> str:

@@ -77,8 +77,8 @@ TECHNICAL: Final = RunsWords(
         VerdictCode.OVER_CONFIDENT: ("▲ says more by {by}", "over"),
         VerdictCode.UNDER_CONFIDENT: ("▼ says less by {by}", "under"),
         VerdictCode.MIXED: ("◆ mixed", "ink"),
-        VerdictCode.SOUND: ("● within chance", "sound"),
-        VerdictCode.COULD_BE_CHANCE: ("○ could be chance", "quiet"),
+        VerdictCode.SOUND: ("● sound", "sound"),
+        VerdictCode.COULD_BE_CHANCE: ("○ could be chance", "ink"),
     },
     by_label="by label",
 )
@@ -106,7 +106,7 @@ PLAIN: Final = RunsWords(
         VerdictCode.UNDER_CONFIDENT: ("▼ not sure enough by {by} in 100", "under"),
         VerdictCode.MIXED: ("◆ too sure here, too unsure there", "ink"),
         VerdictCode.SOUND: ("● well calibrated", "sound"),
-        VerdictCode.COULD_BE_CHANCE: ("○ could be chance", "quiet"),
+        VerdictCode.COULD_BE_CHANCE: ("○ could be chance", "ink"),
     },
     by_label="differs by finding",
 )

@@ -148,7 +148,7 @@ def _verdict(opinions: Sequence[Opinion], name: str) -> list[Phrase]:
     own = "its own threshold" if len(loud or mute) == 1 else "their own thresholds"
     threshold = [Phrase(own)]
     if common is not None:
-        threshold = [Phrase("the threshold"), Phrase(f" ({percent(common)})", "quiet")]
+        threshold = [Phrase("the threshold"), Phrase(f" ({percent(common)})")]
     phrases = []
     if loud:
         who = _who(loud, opinions)

@@ -195,7 +195,7 @@ def sentence(
             Phrase(
                 f"{first} Of 100 films that it scores between {between}, {about_hundred(times)} "
             ),
-            Phrase(f"({low} to {high})", "quiet"),
+            Phrase(f"({low} to {high})", unbroken=True),
             Phrase(f" {was} labelled with {label}."),
         )
     )

@@ -240,7 +240,7 @@ def band_sentence(
     return Sentence(
         (
             Phrase(f"{lead}{about_hundred(times)}"),
-            Phrase(f" ({at_least} to {at_most})", "quiet"),
+            Phrase(f" ({at_least} to {at_most})", unbroken=True),
             Phrase(rest),
         ),
         verdict_words(bands, i),

@@ -1,6 +1,6 @@
 """What is said of one finding: its sentence, and the badge over its numbers."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
 
 from core.codes import NoticeCode
@@ -70,9 +70,8 @@ def _unjudged(source: ClinicSource, analysis: OneFinding) -> str:
 def sentence(source: ClinicSource, analysis: OneFinding) -> Sentence:
     """Return the verdict on one finding, in the words of every page, and how its scores spread."""
     first, *rest = verdict_sentence(analysis.audit).parts
-    opening = replace(first, tone="ink") if first.tone == "quiet" else first
     second = f"{_spread(source, analysis)} {worth(analysis.audit, source.films)}".strip()
-    return Sentence((opening, *rest), second)
+    return Sentence((first, *rest), second)
 
 
 def _spread(source: ClinicSource, analysis: OneFinding) -> str:

@@ -57,13 +57,12 @@ def view(shown=HAND, name=STREETS, alarms=0.05, **other):
 
 def test_the_sentence_counts_what_passes_in_hundreds():
     found = view()
-    assert found.sentence.text.startswith(
-        "The model is as sure of 10 in 100 street numbers as of ordinary pictures. AUROC 0.900 "
+    assert found.sentence.text == (
+        "The model is as sure of 10 in 100 street numbers as of ordinary pictures."
     )
     assert found.sentence.second == (
         "The threshold passes 95 in 100 in-distribution rows and 5 of 50 rows of the set."
     )
-    assert found.sentence.parts[1].tone == "quiet"
 
 
 def test_the_sentence_of_a_shift_says_how_often_it_is_right_and_how_sure_it_is():
@@ -73,9 +72,9 @@ def test_the_sentence_of_a_shift_says_how_often_it_is_right_and_how_sure_it_is()
         for right, says in ((0.60, 0.82), (0.68, 0.724))
     )
     found = view(name=set_name("corrupted-fog-5"), effects=(fog, intact))
-    assert found.sentence.text.replace("\u202f", " ").startswith(
+    assert found.sentence.text.replace("\u202f", " ") == (
         "On pictures with fog of severity 5, accuracy is 60.0 % (50.2 to 69.1) and mean "
-        "confidence 82.0 %. AUROC 0.900"
+        "confidence 82.0 %."
     )
     assert found.sentence.second.replace("\u202f", " ").startswith(
         "On intact images: 68.0 % and 72.4 %. The threshold passes"

@@ -37,8 +37,8 @@ def row(verdict="over_confident", gap=0.0398, task="multiclass", **fields):
         ("over_confident", 0.0398, "▲ says more by 4.0", "over"),
         ("under_confident", -0.153, "▼ says less by 15.3", "under"),
         ("mixed", 0.001, "◆ mixed", "ink"),
-        ("sound", 0.001, "● within chance", "sound"),
-        ("could_be_chance", 0.02, "○ could be chance", "quiet"),
+        ("sound", 0.001, "● sound", "sound"),
+        ("could_be_chance", 0.02, "○ could be chance", "ink"),
     ],
 )
 def test_direction_is_said_with_a_glyph(verdict, gap, words, tone):
