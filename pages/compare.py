@@ -21,6 +21,8 @@ with frame.caught():
         picked_runs.picker(runs)
         choices.other_ways()
     else:
+        names = [run.name for run in runs]
+        frame.title(" and ".join(names) if len(names) == 2 else f"{len(names)} runs")
         top = st.container()
         folded = len(runs) > FEW
         with st.expander("Add or remove runs", key="picked") if folded else st.container():
@@ -36,7 +38,7 @@ with frame.caught():
         with controls:
             metric, reference = choices.ranking(runs, audited)
             search = choices.search(runs)
-        comparison = compare_all(audited, [run.name for run in runs], reference)
+        comparison = compare_all(audited, names, reference)
         named = [
             NamedRun(run.id, run.name, split, run.file_digest)
             for run, split in zip(runs, splits, strict=True)

@@ -30,7 +30,7 @@ with frame.caught():
             elif opened is None:
                 trained = weights_source.trainings(jobs, listed)
                 sources.training(trained)
-                widgets.title("A file of your own" if trained else "Or a file of your own")
+                widgets.title("A file of your own")
                 sources.file()
                 sources.path()
             else:

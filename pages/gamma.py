@@ -56,5 +56,6 @@ with frame.caught():
     if source is None:
         sources.nothing(source_id, offered)
     else:
+        frame.title(source.label)
         watch.follow(draw, source, offered)
     history_import.draw()

@@ -13,13 +13,14 @@ with frame.caught():
     upload.INTAKE.refused()
     reading = upload.INTAKE.reading
     if reading is None:
-        left, right = st.columns([5, 3], gap="medium")
+        left, right = st.columns(2, gap="medium")
         with left:
             upload.drop_zone()
             upload.by_path()
         with right:
-            widgets.title("No file yet?")
-            tour.offer()
+            with st.container(horizontal=True, vertical_alignment="center", key="tour_offer"):
+                widgets.title("No file yet?")
+                tour.offer()
             opening.samples()
     elif not reading.done:
         upload.INTAKE.progress()

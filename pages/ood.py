@@ -28,8 +28,7 @@ with frame.caught():
     else:
         with st.container(horizontal=True, vertical_alignment="bottom", key="controls"):
             focus = choices.focus(sets)
-            score = choices.score(inside, offers[focus])
-            temperature = choices.temperature(inside, score)
+            score, temperature = choices.score_settings(inside, offers[focus])
         questions = {
             reference: OodQuestion(inside, offers[reference], score, temperature or 1.0)
             for reference in sets.shown

@@ -13,16 +13,17 @@ frame.begin("pages/theory.py")
 with frame.caught():
     top = st.container()
     with st.container(horizontal=True, vertical_alignment="bottom", key="controls"):
-        gamma = choices.knob()
+        gamma = choices.gamma()
         truth = choices.share()
         part = choices.part()
     view = (views.plain_top if state.plain() else views.theory_top)(gamma, truth)
     with top:
         widgets.eyebrow(view.eyebrow)
         widgets.sentence(view.sentence)
-        widgets.second(view.plain)
-        if view.numbers:
-            widgets.strip(view.numbers)
+        if part != "print":  # has numbers of its own
+            widgets.second(view.plain)
+            if view.numbers:
+                widgets.strip(view.numbers)
     match part:
         case "map":
             figures.draw(views.map_cards(gamma, truth, choices.also()))

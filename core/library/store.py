@@ -403,4 +403,4 @@ class Library:
 
 
 def _unknown(run_id: str) -> LibraryError:
-    return LibraryError("RUN_UNKNOWN", f"There is no run {run_id}", "pick a run from the list")
+    return LibraryError("RUN_UNKNOWN", f"There is no run “{run_id}”", "pick a run from the list")

@@ -207,8 +207,7 @@ def _rescaled(predictions: Predictions) -> Notice | None:
     return Notice(
         NoticeCode.NOT_PROBABILITY,
         f"{name}{more}: the score says {100 * says:.1f} % on average, but {100 * share:.1f} % of "
-        "rows have it. It ranks them well, but looks rescaled to an operating point: recalibrate "
-        "it on labelled rows.",
+        "rows have it. It looks rescaled to an operating point: recalibrate it.",
     )
 
 

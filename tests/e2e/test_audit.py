@@ -100,6 +100,11 @@ def check_a_step_draws_nothing_else(page: Page):
     assert "bins=16" in page.url
     expect(page.locator(".js-plotly-plot:not([data-stays=yes])")).to_have_count(0)
     expect(downloads).to_have_count(before)
+    page.go_back()
+    expect(page.get_by_text(re.compile("15 equal-width bins"))).to_be_visible()
+    expect(page.get_by_role("slider").first).to_have_attribute("aria-valuetext", "15 bins")
+    settled(page)
+    assert "bins=" not in page.url
 
 
 def test_a_bad_file_is_refused_with_what_where_and_remedy(visit, tmp_path):
@@ -164,6 +169,9 @@ def test_a_draft_is_seen_by_nobody_else(visit, tmp_path):
     drop(mine, files.csv_probabilities(tmp_path))
     audit(mine)
     expect(mine.get_by_role("combobox", name="Run")).to_have_value("probs (draft)")
+    mine.reload()
+    drawn(mine)
+    expect(mine.locator(".c-eyebrow").first).to_contain_text("probs")
     theirs = visit("/")
     assert "probs" not in theirs.content()
     theirs.goto(mine.url)
@@ -206,7 +214,7 @@ def test_hostile_names_stay_text(visit, tmp_path):
     assert page.locator('img[src="x"]').count() == 0
 
 
-def test_delete_can_be_undone(visit, tmp_path):
+def test_a_name_opens_its_run_and_rename_and_delete_can_be_undone(visit, tmp_path):
     page = visit("/")
     drop(page, files.json_binary(tmp_path))
     audit(page)
@@ -216,9 +224,22 @@ def test_delete_can_be_undone(visit, tmp_path):
     page.get_by_role("searchbox", name="Search").fill("short-lived")
     expect(page.locator(".c-caption", has_text="1 run.")).to_be_visible()
     tick(page, 0, of=1)
+    page.get_by_role("button", name="Rename").click()
+    page.get_by_label("New name").fill("other")
+    page.get_by_role("button", name="Rename").last.click()
+    expect(page.locator(".st-key-said")).to_contain_text("Renamed short-lived to other")
+    expect(page.get_by_label("New name")).to_have_count(0)  # its popover is closed
+    page.get_by_role("button", name="Undo").click()
+    expect(page.locator(".st-key-said")).to_contain_text("Undone")
+    expect(page.locator(".c-caption", has_text="1 run.")).to_be_visible()
+    tick(page, 0, of=1)
     page.get_by_role("button", name="Delete").click()
     expect(page.locator(".st-key-said")).to_contain_text("Deleted short-lived")
     page.get_by_role("button", name="Undo").click()
     expect(page.locator(".st-key-said")).to_contain_text("Undone")
-    back = visit(link[link.index("/reliability") :])
-    drawn(back)
+    expect(page.locator(".c-caption", has_text="1 run.")).to_be_visible()
+    tick(page, of=1)
+    box = page.locator('[data-testid="stDataFrame"]').first.bounding_box()
+    page.mouse.click(box["x"] + 80, box["y"] + 35 + 17)
+    page.wait_for_url(link)
+    drawn(page)

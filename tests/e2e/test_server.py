@@ -11,6 +11,7 @@ from playwright.sync_api import expect
 from tests.e2e import files
 from tests.e2e.accessibility import check_axe
 from tests.e2e.conftest import check_no_sideways_scroll, go, settled
+from tests.e2e.first_screen import EMPTY, OPEN, words_in_sight
 from tests.e2e.test_audit import audit, drawn, drop
 
 pytestmark = pytest.mark.e2e
@@ -44,7 +45,7 @@ PAGES = {
     "theory": "/theory",
     "theory in three classes": "/theory?part=classes",
     "where print is wrong": "/theory?part=print",
-    "one knob": "/theory?plain=true",
+    "theory plain": "/theory?plain=true",
     "a step of the tour": "/ood?run=cifar10-ce&plain=true&tour=4",
     "a link to nothing": "/reliability?run=nothing",
 }
@@ -56,6 +57,12 @@ SIBLINGS = {
     "published with doubts",
     "theory in three classes",
 }
+# Nothing is open on these; their tabs name no run.
+NOTHING_OPEN = {"runs", "evaluate", "nothing published", "a link to nothing"}
+# More than OPEN: a clinic's caveats stand by its numbers, a step is a card over a whole page, and
+# a replay has the settings of its rule.
+WORDIER = {"one finding in plain words": 150, "a step of the tour": 145, "gamma beside": 130}
+NO_RUN = NOTHING_OPEN | {name for name in PAGES if re.match("train|published|theory|where", name)}
 TABS = 60  # more than lie before any link of the sidebar
 # Every page once with something to show.
 ONE_EACH = {path.split("?")[0]: path for path in reversed(PAGES.values())}
@@ -72,9 +79,14 @@ FOCUSED = """() => {
     "name",
     [pytest.param(name, marks=[pytest.mark.soak] * (name in SIBLINGS)) for name in PAGES],
 )
-def test_axe_finds_nothing_and_a_narrow_page_does_not_scroll_sideways(visit, name):
+def test_axe_finds_nothing_and_a_page_fits_its_window_in_width_and_in_words(visit, name):
     page = visit(PAGES[name])
+    expect(page).to_have_title(
+        re.compile(r"^.+ · Candor$" if name in NO_RUN else r" · .+ · Candor$")
+    )
     check_axe(page)
+    words = words_in_sight(page)
+    assert len(words) <= WORDIER.get(name, EMPTY if name in NOTHING_OPEN else OPEN), words
     for narrow in NARROW:
         page.set_viewport_size(narrow)
         check_no_sideways_scroll(page)

@@ -11,7 +11,7 @@ from tests.e2e.test_audit import drawn
 pytestmark = pytest.mark.e2e
 
 
-def test_the_knob_moves_sentence_and_link_and_the_link_restores_it(visit):
+def test_gamma_moves_sentence_and_link_and_the_link_restores_it(visit):
     page = visit("/theory")
     drawn(page)
     expect(page.locator("h1.c-sentence")).to_contain_text("62.7")

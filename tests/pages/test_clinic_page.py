@@ -82,7 +82,7 @@ def test_a_first_visit_shows_films_drawn_by_a_program(page, view):
 
 def test_all_findings_and_from_there_to_one(page, keep):
     test = fine(page(run=keep(), show=clinic.ALL))
-    assert "Corrected for looking at 3 findings (Holm)." in html(test)
+    assert "Corrected for 3 findings (Holm)." in html(test)
     assert table(test, "Every finding").count('<th scope="row">') == 4
     assert "Research use, not a medical device." in html(test)
     fine(test.button(key="clinic.open.1").click().run())
@@ -291,7 +291,7 @@ def test_a_saved_view_holds_its_badge_and_all_its_tables(page, keep, saved):
     assert saved[-1].icons is None
     fine(page(run=run, show=clinic.ONE, of="0", plain="true"))
     drawn = saved[-1].icons
-    assert drawn[0].startswith("100 films like these, by the model’s score: ")
+    assert drawn[0].startswith("100 films like these: ")
     assert drawn[1].key[0].startswith("labelled with the finding: ")
     assert any("This score is not a probability" in text for text in saved[-1].paragraphs)
     test = fine(page(run=run, show=clinic.ALL))

@@ -177,7 +177,7 @@ def test_other_labels_are_not_ranked_and_the_page_says_why(page):
 @pytest.mark.parametrize(
     ("runs", "said"),
     [
-        ("digits-fair,nosuchrun", "There is no run nosuchrun"),
+        ("digits-fair,nosuchrun", "There is no run “nosuchrun”"),
         (",".join(f"r{i}" for i in range(51)), "51 runs are too many"),
     ],
 )

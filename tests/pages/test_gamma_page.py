@@ -122,7 +122,7 @@ def test_a_run_without_gammas_says_so_and_offers_those_with(library):
 def test_an_unknown_run_is_refused_in_words(library):
     test = opened("gamma", run="nosuchrun")
     assert not test.exception
-    assert "There is no run nosuchrun" in test.error[0].value.replace("&#45;", "-")
+    assert "There is no run “nosuchrun”" in test.error[0].value.replace("&#45;", "-")
     assert any(button.key == f"gamma.open.{SAMPLE}" for button in test.button)
 
 

@@ -95,7 +95,7 @@ def test_a_page_without_a_run_opens_a_sample_and_says_so(home, script, link, nam
 def test_an_unknown_run_is_refused_in_words(home):
     test = opened("reliability", run="nosuchrun")
     assert not test.exception
-    assert "There is no run nosuchrun" in test.error[0].value.replace("&#45;", "-")
+    assert "There is no run “nosuchrun”" in test.error[0].value.replace("&#45;", "-")
 
 
 def test_a_link_restores_run_split_bins_and_rule(home):

@@ -35,11 +35,11 @@ def test_every_part_draws_its_figures_with_their_source(page, part):
     assert text.count("Source: ") >= 2
 
 
-def test_a_link_restores_knob_example_and_part(page):
+def test_a_link_restores_gamma_example_and_part(page):
     test = page(knob="4", share="0.9", part="gradient", p0="0.25")
     assert not test.exception
     text = html(test)
-    assert "With the knob γ at 4" in text
+    assert "With γ at 4" in text
     assert "the truth is 90.0\u202f%" in text
     assert "proved: 0.200 to 0.238" in text  # Komisarenko and Kull 2024, section 3.2
     assert test.slider(key="p0").value == 0.25
@@ -51,7 +51,7 @@ def test_a_link_out_of_range_shows_the_page_all_the_same(page, knob):
     test = page(knob=knob, part="nosuch", also="99")
     assert not test.exception
     assert not test.error
-    assert "With the knob γ at" in html(test)
+    assert "With γ at" in html(test)
 
 
 def test_a_slider_changes_the_sentence_and_the_figures(page):
@@ -59,7 +59,7 @@ def test_a_slider_changes_the_sentence_and_the_figures(page):
     assert "saying 62.7\u202f%" in html(test)  # 0.6266 in Komisarenko and Kull's example
     test.slider(key="knob").set_value(3.0).run()
     text = html(test)
-    assert "With the knob γ at 3" in text
+    assert "With γ at 3" in text
     assert "γ = 3 between two temperatures" in text
 
 
@@ -69,9 +69,9 @@ def test_lambda_moves_the_counter_example(page):
     assert "smallest at 76.2\u202f% where the truth is 80.0\u202f%" in html(test)
 
 
-def test_plain_words_keep_to_one_knob(page):
+def test_plain_words_keep_to_one_setting(page):
     test = page(plain="true")
     text = html(test)
     assert "say 63 in 100 where it is right 80 times in 100" in text
-    assert "What the knob does" in text
+    assert "What the strength does" in text
     assert "γ" not in text

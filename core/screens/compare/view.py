@@ -42,6 +42,7 @@ from core.screens.kit.tables import (
     estimate,
     with_ends,
 )
+from core.screens.kit.text import without_shared_start
 
 PLAIN_CAPTION = (
     "In brackets and small type: where the number would lie on other images of the same kind, 95 "
@@ -96,9 +97,13 @@ class CompareView:
 
 @dataclass(frozen=True)
 class _Pictured:
-    """What figures share: names, the runs best first, and the marks of those that stand out."""
+    """What figures share: names, the runs best first, and the marks of those that stand out.
+
+    `short_names` are `names` without the words that all of them begin with.
+    """
 
     names: tuple[str, ...]
+    short_names: tuple[str, ...]
     order: tuple[int, ...]
     marks: Mapping[int, RunMark]
     reference: int
@@ -115,7 +120,6 @@ def plain_view(
     """Return the view in plain words: how often right, how far off, and what could be chance."""
     full = compare_view(names, runs, comparison, "ece", search)
     pictured = _pictured(names, runs, comparison, "ece", search)
-    run_names = pictured.names
     plain_table = replace(full.table, names_head="Model", shown=_plain_columns(comparison))
     plain_words = replace(
         PLAIN_FOREST, explanation=PLAIN_FOREST.explanation + _others_words(pictured)
@@ -124,7 +128,7 @@ def plain_view(
     errors = [None if score is None else score.value for score in scores]
     return replace(
         full,
-        sentence=plain_sentence(run_names, errors, comparison),
+        sentence=plain_sentence(pictured.short_names, errors, comparison),
         forest=_forest(pictured, comparison, "ece", plain_words),
         curves=None,
         diagrams=(),
@@ -180,7 +184,7 @@ def compare_view(
     ]
     return CompareView(
         eyebrow=_eyebrow(names, runs, comparison),
-        sentence=sentence(pictured.names, comparison, metric),
+        sentence=sentence(pictured.short_names, comparison, metric),
         forest=_forest(pictured, comparison, metric, forest_words),
         curves=None if comparison.reason else _curves(pictured, runs, caption),
         diagrams=() if comparison.reason else _diagrams(names, pictured, runs),
@@ -217,6 +221,7 @@ def _pictured(
     badges = marks([names[i].id for i in lettered])
     return _Pictured(
         tuple(named.name for named in names),
+        without_shared_start([named.name for named in names]),
         tuple(order),
         dict(zip(lettered, badges, strict=True)),
         comparison.reference,
@@ -376,8 +381,10 @@ def _forest(
     pairs = [(i, difference) for i, difference in pairs if difference.low is not None]
     if not pairs:
         return None
-    base = names[comparison.reference]
-    rows = tuple(_forest_row(names[i], pictured.marks.get(i), each) for i, each in pairs)
+    base = pictured.short_names[comparison.reference]
+    rows = tuple(
+        _forest_row(pictured.short_names[i], pictured.marks.get(i), each) for i, each in pairs
+    )
     return FigureCard(
         key="differences",
         title=f"{words.lead} “{base}”",
@@ -465,11 +472,13 @@ def _curves(pictured: _Pictured, runs: Sequence[Compared], caption: str) -> Figu
     return FigureCard(
         key="curves",
         title=f"Gap by {claim}",
-        explanation="says minus what came true, points; bins of 20 images or more"
-        + _others_words(pictured),
+        explanation="says minus right, points; bins of 20 images or more" + _others_words(pictured),
         draw=partial(
             figures.gap_curves,
-            tuple(figures.Curve(names[i], pictured.marks.get(i), bins[i]) for i in order),
+            tuple(
+                figures.Curve(pictured.short_names[i], pictured.marks.get(i), bins[i])
+                for i in order
+            ),
             target=runs[0].audit.main.target,
             height=_curves_px(pictured),
         ),

@@ -50,6 +50,6 @@ def _gammas(grid: HistoryGrid, other: HistoryGrid, at: int, other_at: int) -> st
 
 def _gaps(grid: HistoryGrid, other: HistoryGrid, at: int, other_at: int) -> str:
     if grid.gap.shape == other.gap.shape and np.abs(grid.gap - other.gap).max() <= SAME:
-        return "the gaps are the same because they come from the same answers."
+        return "the gaps are the same."
     mine, theirs = mean_gap(grid, at), mean_gap(other, other_at)
     return f"a mean gap of {points(theirs, mine)} points instead of {points(mine, theirs)}."

@@ -210,9 +210,9 @@ TECHNICAL = GammaWords(
 PLAIN = GammaWords(
     page="Training, round by round",
     eyebrow="{} · {}",
-    about="After every round the model is checked on pictures it does not train on. Its answers "
-    "are grouped by how sure it was. Where it says more than it should, the next round pushes it "
-    "to be less sure. Where it says less, to be surer.",
+    about="Every round is checked on pictures that the model does not train on. Where it says "
+    "more than it should, the next round pushes it to be less sure. Where it says less, to be "
+    "surer.",
     terms=PLAIN_TERMS,
     answers=ClaimWords("says", "right", "Right, times in 100", "Model says, times in 100"),
     key=(
@@ -221,8 +221,8 @@ PLAIN = GammaWords(
         Swatch("the push changed its direction", "few", "ring"),
         Swatch("nothing to learn from", "quiet", "block"),
     ),
-    map_title="How hard it is pushed (top), and how far off it is (below)",
-    map_note="groups from unsure to sure, round by round",
+    map_title="How hard it is pushed, and how far off it is",
+    map_note="from unsure to sure, round by round",
     map_alt=_plain_map_alt,
     diagram_note="square: the chosen group",
     ringed=lambda _number, says, right: (

@@ -24,9 +24,7 @@ MOVES = {
     "fall": ("fell to", "fallen to"),
     "stay": ("stayed at", "stayed at"),
 }
-REPLAY = (
-    "A replay shows what the rule would have done with these answers. Nothing was trained with it."
-)
+REPLAY = "A replay shows what the rule would have done. Nothing was trained with it."
 
 
 @dataclass(frozen=True)
@@ -286,7 +284,7 @@ def plain_sentence(grid: HistoryGrid, at: int, *, replayed: bool = False) -> Sen
     if words.tone == "quiet":
         n = count(int(grid.count[at, bin_index]))
         parts.append(Phrase(f". There it was right {right} times in 100, but {n} answers are too "))
-        parts.append(Phrase("few to tell the two apart."))
+        parts.append(Phrase("few to tell."))
     else:
         parts.append(Phrase(". There it was right "))
         parts.append(Phrase(f"{right} times in 100", words.tone))
@@ -301,7 +299,7 @@ def plain_tiles(grid: HistoryGrid, at: int) -> tuple[Tile, ...]:
         Tile(
             "Round of training",
             str(grid.epoch[at]),
-            note=f"of {grid.epoch[0]} to {grid.epoch[-1]}",
+            note=f"of {grid.epoch[-1]}",
             help="In one round the model sees every training picture once.",
         ),
         Tile(
@@ -313,7 +311,7 @@ def plain_tiles(grid: HistoryGrid, at: int) -> tuple[Tile, ...]:
         Tile(
             "Groups pushed to be surer",
             str(low),
-            note=f"of {grid.n_bins} groups of similar certainty",
+            note=f"of {grid.n_bins}",
             help="All others are pushed to be less sure.",
         ),
     )

@@ -145,9 +145,9 @@ def _many(names: Sequence[str], leader: Leader, metric: str) -> tuple[Phrase, ..
     phrases = [Phrase(opening)]
     for k, i in enumerate(behind[:NAMED]):
         size, interval = size_words(leader.others[i])
-        joint = "" if k == 0 else ", "
+        worse_by = f"“{names[i]}” is worse by {size}" if k == 0 else f", “{names[i]}” by {size}"
         phrases += [
-            Phrase(f"{joint}“{names[i]}” is worse by {size}"),
+            Phrase(worse_by),
             Phrase(interval, unbroken=True),
         ]
     more = len(behind) - NAMED

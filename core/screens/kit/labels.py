@@ -116,7 +116,7 @@ def labels_sentence(
     """
     n, counts = len(verdicts), Counter(verdict.code for verdict in verdicts)
     codes = [code for code in VerdictCode if counts[code]]
-    second = f"Corrected for looking at {n} {noun} (Holm)." if n > 1 else ""
+    second = f"Corrected for {n} {noun} (Holm)." if n > 1 else ""
     if len(codes) == 1:
         whose = f"All {n} {noun} " if n > 1 else f"The only one of the {noun} "
         said = Phrase(verbs[codes[0]][n > 1], LABEL_TONES[codes[0]])

@@ -147,8 +147,7 @@ def plain_sentence(target: TargetAudit) -> Sentence:
     else:
         first = PLAIN_PRESENCE[reading].format(name=name)
     rest = (
-        f"Over all its answers it claims to be right {_times(says)} in 100; "
-        f"it is right {_times(right)}."
+        f"It claims to be right {_times(says)} in 100 and is right {_times(right)}."
         if target.target is None
         else f"Over all pictures it expects {name} {_times(says)} in 100; "
         f"it was there {_times(right)}."

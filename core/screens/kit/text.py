@@ -1,7 +1,10 @@
 """Text that users and files control, made harmless before it is drawn; standard library only."""
 
 import re
+from collections.abc import Sequence
+from itertools import takewhile
 
+ENDS = (", ", " · ")  # of words that several names may begin with
 _CONTROL = re.compile(r"[\x00-\x1f\x7f\u200e\u200f\u202a-\u202e\u2066-\u2069]+")
 
 
@@ -13,6 +16,18 @@ def clean(text: str) -> str:
 def safe(text: str) -> str:
     """Return text so that plotly shows it letter by letter instead of as markup."""
     return clean(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+def without_shared_start(names: Sequence[str]) -> tuple[str, ...]:
+    """Return names without the words that all begin with: "CIFAR-10, FCL" is "FCL" beside others.
+
+    Words end at a comma or a middle dot; a name that would be empty keeps all names as they are.
+    """
+    shared = takewhile(lambda letters: len(set(letters)) == 1, zip(*names, strict=False))
+    start = "".join(letters[0] for letters in shared)
+    cut = max((start.rfind(end) + len(end) for end in ENDS if end in start), default=0)
+    shorter = tuple(name[cut:] for name in names)
+    return shorter if len(names) > 1 and all(shorter) else tuple(names)
 
 
 def short(text: str, limit: int = 22) -> str:

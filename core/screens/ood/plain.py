@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from core.ood.thresholds import Counts
-from core.screens.kit.numbers import count, in_hundred
+from core.screens.kit.numbers import in_hundred
 from core.screens.ood.words import SetName, alike_words
 from core.studies.ood import ScoreSeparation
 
@@ -27,13 +27,10 @@ class PlainOod:
 
 def plain_view(name: SetName, judged: ScoreSeparation, counts: Counts) -> PlainOod:
     """Return what the threshold does to 100 of either kind, what that does not say, what helps."""
-    separation = judged.separation
     return PlainOod(
         hundreds(name, counts),
         f"The model always answers with one of its own classes. Other unfamiliar pictures may pass "
-        f"more often. Counted on {count(separation.n_out)} of them and "
-        f"{count(separation.n_in)} ordinary ones. "
-        f"{alike_words(judged)}".strip(),
+        f"more often. {alike_words(judged)}".strip(),
         "Move the line: fewer false alarms mean more misses.",
     )
 

@@ -123,9 +123,7 @@ def ood_view(  # noqa: PLR0913  each is a separate part of the page
     )
     pair = f"{named.name} · {named.split} against {name.label}"
     return OodView(
-        eyebrow=f"Unfamiliar images · {pair}"
-        if plain
-        else f"Out of distribution · {pair} · {POSITIVE}",
+        eyebrow=f"Unfamiliar images · {pair}" if plain else f"Out of distribution · {pair}",
         sentence=at.sentence,
         numbers=tuple(_tile(curve.judged.numbers[key]) for key in curve.judged.numbers),
         roc=_roc_card(curves, at.tally, scoring, caption),
@@ -175,7 +173,7 @@ def _roc_card(
     return FigureCard(
         key="roc",
         title="ROC",
-        explanation="rows of the set flagged against false alarms; the ring is the threshold",
+        explanation="the ring is the threshold",
         draw=partial(roc, lines, spot),
         alt=f"ROC curves by {scoring}, {POSITIVE}. Area under the curve: {areas}. At the threshold "
         f"{percent(spot.flagged)} of the set and {percent(spot.alarms)} of the in-distribution "
@@ -230,7 +228,7 @@ def _density_card(
     return FigureCard(
         key="density",
         title=title,
-        explanation="share of each set" + (", log scale" if log else "") + "; flagged is tinted",
+        explanation=("log scale; " if log else "") + "flagged is tinted",
         draw=partial(density, histogram),
         alt=f"{score.axis} of {count(separation.n_in)} in-distribution rows and "
         f"{count(separation.n_out)} rows of {name.label}. Above {three(counts.threshold)} are "

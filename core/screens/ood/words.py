@@ -70,7 +70,9 @@ def set_name(split: str, owner: str = "") -> SetName:
         things = f"pictures with {kind} of severity {outside_set.severity}"
         return SetName(f"{outside_set.label}{suffix}", things, outside_set)
     images = (outside_set.root or "").replace("-", " ")
-    return SetName(f"Images of {images}{suffix}", f"pictures of “{images}”", outside_set)
+    return SetName(
+        f"{images[:1].upper()}{images[1:]}{suffix}", f"pictures of “{images}”", outside_set
+    )
 
 
 def sentence(

@@ -284,16 +284,14 @@ def _caption(parts: PosthocRows, none: Comparison, judged: Mapping[str, MethodRe
     )
     if resamples is not None:
         texts.append(
-            f"Differences are paired: the same {count(int(str(resamples)))} resamples of the same "
-            f"{drawn_words(differences)}, at {level_words(none.level)}; tie: the interval holds "
-            "zero. They are taken before rounding."
+            f"Differences are paired: the same {count(int(str(resamples)))} resamples of "
+            f"{drawn_words(differences)}, at {level_words(none.level)}; tie: it holds zero."
         )
     floor = judged[NONE].compared.audit.main.noise_floor.get("ece")
     if floor is not None:
         texts.append(
-            f"Noise floor of ECE at n = {count(parts.test.n)}: {points(floor.mean)} on average, "
-            f"up to {points(floor.q95)}. Next to each error: how much of it chance explains, up "
-            "to the 95th percentile of the method's own floor."
+            f"Chance: up to the 95th percentile of each method's own noise floor; of ECE as read, "
+            f"{points(floor.mean)} on average."
         )
     moved = [NAMES[name].lower() for name, report in judged.items() if report.changed]
     if moved:

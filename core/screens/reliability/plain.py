@@ -107,7 +107,7 @@ def plain_view(
     groups = certainty_groups(ranked, target)
     came_true = "right" if target.target is None else "present"
     return PlainView(
-        eyebrow=f"Reliability, in plain words · {name} · {count(audit.n)} {split} pictures",
+        eyebrow=f"Reliability · {name} · {count(audit.n)} {split} pictures",
         sentence=doubted(replace(plain_sentence(target), second=_second(groups)), audit.notices),
         numbers=_tiles(audit, target),
         dumbbells=_card(groups, came_true),
@@ -170,20 +170,18 @@ def _tiles(audit: Audit, target: TargetAudit) -> tuple[Tile, ...]:
     between = ""
     if score is not None and known(score.low) and known(score.high):
         between = f"between {in_hundred(score.low)} and {in_hundred(score.high)}"
-        between += " on this many pictures"
     off = MISSING if error is None or error.value is None else points(error.value)
-    perfect = "" if floor is None else f"a perfect model: up to {points(floor.q95)}"
-    kinds = "findings" if audit.task == "multilabel" else "kinds of answer"
+    perfect = "" if floor is None else f"chance: up to {points(floor.q95)}"
     return (
         Tile(
-            "How often it is right" if answers else "How often it is there",
+            "Right" if answers else "There",
             in_hundred(came_true),
             "in 100",
             between,
         ),
-        Tile("How sure it says it is", in_hundred(says), "in 100", "on average over all pictures"),
-        Tile("How far off that certainty is", off, "points", perfect),
-        Tile("Pictures looked at", count(audit.n), note=f"{count(audit.n_classes)} {kinds}"),
+        Tile("It says", in_hundred(says), "in 100", "on average"),
+        Tile("Off by", off, "points", perfect),
+        Tile("Pictures", count(audit.n)),
     )
 
 
@@ -246,7 +244,7 @@ def _answer_icons(group: Group) -> Icons:
     low, high = _wrong(group.high), _wrong(group.low)
     return Icons(
         title=f"100 answers given as “{group.name.lower()}” ({group.range})",
-        note=f"{count(group.n)} such answers",
+        note=f"{count(group.n)} answers",
         promised=promised,
         observed=observed,
         low=low,
@@ -264,7 +262,7 @@ def _presence_icons(group: Group) -> Icons:
     )
     return Icons(
         title=f"100 pictures called “{group.name.lower()}” ({group.range})",
-        note=f"{count(group.n)} such pictures",
+        note=f"{count(group.n)} pictures",
         promised=promised,
         observed=observed,
         low=low,
@@ -289,20 +287,18 @@ def _limits(audit: Audit) -> Advice:
         )
     return Advice(
         "What this does not say",
-        f"It holds for pictures like {n}.{alike} Other kinds, other sources and damaged pictures "
-        "were not tested. It is an average, not the chance that one answer is right.",
+        f"It holds for pictures like {n}; no others were tested.{alike} It is an average, not the "
+        "chance that one answer is right.",
     )
 
 
 def _helps(target: TargetAudit) -> Advice:
     advice = {
         VerdictCode.OVER_CONFIDENT: (
-            "One correction, fitted on other pictures, makes the model less sure and changes none "
-            "of its answers."
+            "One correction makes the model less sure and changes none of its answers."
         ),
         VerdictCode.UNDER_CONFIDENT: (
-            "One correction, fitted on other pictures, makes the model surer and changes none of "
-            "its answers."
+            "One correction makes the model surer and changes none of its answers."
         ),
         VerdictCode.MIXED: (
             "One correction for everything may not be enough. Compare several on other pictures."

@@ -25,7 +25,7 @@ def averages_stop(name: str, all_rows: "Claimed") -> Stop:
         f"It says {says} in 100 and is right {right} times.",
         f"“{name}” was tested on {count(all_rows.n)} pictures that it had not seen. "
         "It is too sure of itself.",
-        "How often it is right, next to how sure it says it is.",
+        "The numbers “Right” and “It says”.",
     )
 
 

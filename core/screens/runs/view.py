@@ -15,7 +15,7 @@ from core.screens.runs.words import TECHNICAL, RunsWords
 class RunTable:
     """Columns of equal length; accuracy, ECE and floor in percent, None where there is none.
 
-    A gamma history has no rows and no classes.
+    A gamma history has no rows.
 
     `tones` colours the words of `direction`, which carry a glyph as well.
     """
@@ -24,7 +24,6 @@ class RunTable:
     name: tuple[str, ...]
     task: tuple[str, ...]
     n: tuple[int | None, ...]
-    classes: tuple[int | None, ...]
     accuracy: tuple[float | None, ...]
     ece: tuple[float | None, ...]
     interval: tuple[str, ...]
@@ -61,7 +60,6 @@ def run_table(
         name=tuple(row.name for row in rows),
         task=tuple(task_words(row.task, row.n_classes, words) for row in rows),
         n=tuple(row.n or None for row in rows),
-        classes=tuple(row.n_classes or None for row in rows),
         accuracy=tuple(accuracy for accuracy, _, _ in numbers),
         ece=tuple(ece for _, ece, _ in numbers),
         interval=tuple(_interval(row) for row in rows),
@@ -91,7 +89,7 @@ def task_words(task: str, n_classes: int, words: RunsWords = TECHNICAL) -> str:
     """Return what kind of answer a run holds."""
     if task == "multilabel":
         return words.labels.format(n=n_classes)
-    return words.tasks.get(task, task)
+    return words.tasks.get(task, task).format(n=n_classes)
 
 
 def direction(row: RunRow, words: RunsWords = TECHNICAL) -> tuple[str, Tone]:

@@ -26,7 +26,7 @@ class RunsWords:
     caption : str
         Below the table, behind the number of runs.
     tasks : mapping
-        Kinds of answers, by task; "" for a history of gammas.
+        Kinds of answers, by task; "" for a history of gammas, ``{n}`` the number of classes.
     labels : str
         What a run of many labels answers with.
     verdicts : mapping
@@ -51,7 +51,6 @@ TECHNICAL: Final = RunsWords(
         "name": "Run",
         "task": "Task",
         "n": "n",
-        "classes": "Classes",
         "accuracy": "Accuracy, %",
         "ece": "ECE, %",
         "interval": "95 % interval",
@@ -67,7 +66,7 @@ TECHNICAL: Final = RunsWords(
     },
     caption="Click a name to open the run.",
     tasks={
-        "multiclass": "classes",
+        "multiclass": "{n} classes",
         "binary": "yes or no",
         "top_label": "top answer",
         "": "gammas",
@@ -83,7 +82,7 @@ TECHNICAL: Final = RunsWords(
     by_label="by label",
 )
 PLAIN: Final = RunsWords(
-    headline="Drop a file of your model’s answers to see how far you can trust its certainty.",
+    headline="Drop your model’s answers to see whether its certainty can be trusted.",
     heads={
         "name": "Run",
         "n": "Pictures",

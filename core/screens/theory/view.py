@@ -21,9 +21,13 @@ from core.screens.kit.records import Column, FigureCard, Phrase, Sentence, Table
 
 MAP_PAPER = "Komisarenko and Kull 2024"
 LOGITS = np.linspace(-9.0, 9.0, 181)
+UNDONE = (
+    "A higher γ makes the model less sure. For a perfectly trained model the map undoes this "
+    "exactly; an audit shows whether yours is."
+)
 PLAIN = (
-    "The higher gamma is, the less sure the model says it is. For a perfectly trained model a "
-    "known map undoes this exactly; an audit shows whether yours is."
+    "The stronger focal training is, the less sure the model says it is. For a perfectly trained "
+    "model an exact correction is known; an audit shows whether yours is."
 )
 
 
@@ -68,7 +72,7 @@ def theory_top(gamma: float, truth: float) -> TheoryTop:
     says = stated(truth, gamma)
     sentence = Sentence(
         (
-            Phrase(f"With the knob γ at {written(gamma)}, focal training ends up "),
+            Phrase(f"With γ at {written(gamma)}, focal training ends up "),
             Phrase(f"saying {percent(says)} where the truth is {percent(truth)}", "under"),
             Phrase(f". The focal calibration map returns {percent(truth)}."),
         )
@@ -76,7 +80,7 @@ def theory_top(gamma: float, truth: float) -> TheoryTop:
     return TheoryTop(
         "Theory · the focal calibration map",
         sentence,
-        PLAIN,
+        UNDONE,
         _tiles(gamma, truth, says),
     )
 
@@ -120,11 +124,11 @@ def plain_top(gamma: float, truth: float) -> TheoryTop:
     says = in_hundred(stated(truth, gamma))
     right = in_hundred(truth)
     parts = (
-        Phrase(f"With the knob at {written(gamma)}, focal training makes a model "),
+        Phrase(f"At strength {written(gamma)}, focal training makes a model "),
         Phrase(f"say {says} in 100 where it is right {right} times in 100", "under"),
-        Phrase(". One exact map undoes it."),
+        Phrase("."),
     )
-    return TheoryTop("Theory · one knob", Sentence(parts), PLAIN, ())
+    return TheoryTop("Theory · one setting", Sentence(parts), PLAIN, ())
 
 
 def map_cards(gamma: float, truth: float, also: tuple[float, ...]) -> tuple[FigureCard, ...]:
@@ -212,7 +216,7 @@ def plain_card(gamma: float, truth: float) -> FigureCard:
     q = stated(truth, gamma)
     read = f"says {in_hundred(q)} in 100, right {in_hundred(truth)} times in 100"
     curve = TheoryCurve(
-        name=f"knob at {written(gamma)}", x=sigmoid(LOGITS), y=mapped(gamma), width=3.0
+        name=f"strength {written(gamma)}", x=sigmoid(LOGITS), y=mapped(gamma), width=3.0
     )
     plot = Plot(
         curves=(_diagonal(), curve),
@@ -226,12 +230,12 @@ def plain_card(gamma: float, truth: float) -> FigureCard:
     )
     return FigureCard(
         key="knob",
-        title="What the knob does",
+        title="What the strength does",
         explanation="above the dashed line: right more often than it says",
         draw=partial(chart, plot),
         alt=(
-            f"Curve of how often a model is right against what it says, two possible answers, knob "
-            f"at {written(gamma)}. Example: {read}."
+            "Curve of how often a model is right against what it says, two possible answers, "
+            f"strength {written(gamma)}. Example: {read}."
         ),
         table=curve_table(
             (curve,), Column("says", "says", "share"), Column("right", "right", "share")

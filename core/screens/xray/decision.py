@@ -54,9 +54,8 @@ def decision_card(
     benefit = benefit_words(analysis, ends)
     return FigureCard(
         key="clinic_decision",
-        title="Is it better to follow the model?",
-        explanation=f"net benefit, {percent(ends[0])} to {percent(ends[1])}, with a simultaneous "
-        f"{_level(analysis)} band",
+        title="Decision curve",
+        explanation=f"net benefit with a simultaneous {_level(analysis)} band",
         draw=partial(finding_curves.decision, net, spoken, ends),
         alt=f"{finding(name)}: net benefit of following the model against treating all and none. "
         f"{benefit}",

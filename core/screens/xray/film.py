@@ -22,7 +22,7 @@ LONG: Final = 2.5  # a film's longer side against its shorter one
 UNJUDGED: Final = "cannot be told"
 NO_LABELS: Final = "No labels were used here."
 TOO_FEW: Final = "too few films for a picture of 100"
-ICONS: Final = "100 films like this one, by the model’s score"
+ICONS: Final = "100 films like this one"
 UNKNOWN: Final = "nothing is known of what this model was trained on"
 BLANK: Final = NoticeCode.IMAGE_BLANK  # of the reading
 
@@ -228,7 +228,7 @@ def care(scored: FilmScores, index: int, known: Reference | None) -> tuple[str, 
         _, low, high = place.hundred
         paragraphs.append(
             f"Only {films_words(place.n)} {'lies' if place.n == 1 else 'lie'} in this band, so the "
-            f"count is known only to within {low} to {high}."
+            f"count may be {low} to {high}."
         )
     return tuple(paragraphs)
 
@@ -244,11 +244,11 @@ def _counts(source: ClinicSource, prevalence: float) -> str:
     carried = f"{in_hundred(prevalence)} in 100 carried the label"
     if source.synthetic:
         return (
-            f"This counts {source.reference_class}, drawn by a program, where {carried}. Of films "
-            "of people it says nothing."
+            f"Counted in {source.reference_class}, drawn by a program, where {carried}. It says "
+            "nothing about films of people."
         )
     return (
-        f"This counts {source.reference_class}, where {carried}. Another clinic will see other "
+        f"Counted in {source.reference_class}, where {carried}. Another clinic will see other "
         "counts."
     )
 

@@ -52,6 +52,7 @@ MEANINGS = {
     "e50": "the distance that half of the films stay under",
     "e90": "the distance that 90 of 100 films stay under",
     "emax": "the largest distance",
+    "intercept": "of the regression that also fits the slope; ideal 0",
     "observed_expected": "events over the sum of scores; ideal 1",
     "spiegelhalter_z": "a test of the Brier score; calibrated scores lie within ±1.96",
     "auroc": "how often a film with it scores higher than one without",
@@ -134,7 +135,7 @@ def _tiles(source: ClinicSource, analysis: OneFinding) -> tuple[Tile, ...]:
     return (
         _fit_tile(
             fit.in_the_large,
-            _noted("slope held at 1; ideal 0", remark),
+            "ideal 0",
             "The intercept of a logistic regression whose slope is held at 1: above 0 there are "
             "more events than stated.",
             signed=True,
@@ -144,13 +145,6 @@ def _tiles(source: ClinicSource, analysis: OneFinding) -> tuple[Tile, ...]:
             _noted("ideal 1", remark),
             "Below 1 the scores are too extreme, above 1 they are not spread enough.",
             signed=False,
-        ),
-        _fit_tile(
-            fit.intercept,
-            _noted("fitted with the slope; ideal 0", remark),
-            "The intercept of the regression that also fits the slope. It is not calibration in "
-            "the large.",
-            signed=True,
         ),
         Tile(
             "ECE",
@@ -164,7 +158,7 @@ def _tiles(source: ClinicSource, analysis: OneFinding) -> tuple[Tile, ...]:
             "Brier score",
             three(brier),
             interval=gained,
-            note=_noted(f"over always saying {percent(share)}", why),
+            note=why,
             help="Mean squared distance between score and outcome. Its skill is the part saved "
             "compared with giving every film the prevalence of this set.",
         ),
@@ -196,10 +190,8 @@ def _curve_card(source: ClinicSource, label: str, analysis: OneFinding) -> Figur
     )
     return FigureCard(
         key="clinic_curve",
-        title="Labelled with it against the score",
-        explanation=f"{TOO_FEW}: {FEW_TEXT}"
-        if scarce
-        else "flexible curve over binned dots, log-odds axes",
+        title="Labelled, against the score",
+        explanation=f"{TOO_FEW}: {FEW_TEXT}" if scarce else "",
         draw=partial(finding_curves.flexible, analysis.curve, analysis.bins, few=scarce),
         alt=(
             f"{label}: flexible calibration curve with its band over {len(filled(analysis.bins))} "
@@ -249,7 +241,7 @@ def _outcomes_card(source: ClinicSource, label: str, analysis: OneFinding) -> Fi
 def _rows(analysis: OneFinding) -> tuple[ScoreRow, ...]:
     scarce = few(analysis)
     rows = []
-    for metric in (*CURVE, "auroc", "auprc", "observed_expected", "spiegelhalter_z"):
+    for metric in (*CURVE, "intercept", "auroc", "auprc", "observed_expected", "spiegelhalter_z"):
         score = _score(analysis, metric)
         floor = analysis.audit.noise_floor.get(metric)
         value = _value_cell(score)
@@ -260,6 +252,8 @@ def _rows(analysis: OneFinding) -> tuple[ScoreRow, ...]:
 
 
 def _score(analysis: OneFinding, metric: str) -> Score:
+    if metric == "intercept":
+        return analysis.fit.intercept
     if metric == "observed_expected":
         return analysis.fit.observed_expected
     return analysis.audit.metrics[metric]

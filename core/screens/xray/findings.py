@@ -10,7 +10,7 @@ from core.metrics.verdict_codes import VerdictCode
 from core.published import PublishedNumber
 from core.screens.kit.bin_marks import filled
 from core.screens.kit.labels import PLAIN_VERBS, label_verdicts, labels_sentence
-from core.screens.kit.numbers import THIN, count, percent, points, span, three, three_span
+from core.screens.kit.numbers import count, percent, points, span, three, three_span
 from core.screens.kit.records import (
     Cell,
     Column,
@@ -47,7 +47,7 @@ KEY = (
 EDGE = "After each name: films labelled with it, and AUROC. A triangle on the edge: 0.1 % or less."
 WORTH = "Worth: how many independent films those with it, or those without it, count for."
 UNDECIDED = "Could be chance: too few films to tell."
-TITLE = "Labelled with the finding (up) against the model’s score (across), %"
+TITLE = "Labelled with the finding against the score, %"
 BIN_COLUMNS = (
     Column("finding", "finding"),
     Column("events", "labelled with it", "count"),
@@ -146,7 +146,7 @@ def _size_tiles(source: ClinicSource, findings: Findings) -> tuple[Tile, Tile]:
     rarest = order(findings)[-1]
     few = f"below {FEW_EVENTS}, no verdict" if findings.few(rarest) else ""
     return (
-        Tile(source.films.capitalize(), count(source.n), note=source.split + " split"),
+        Tile(source.films.capitalize(), count(source.n)),
         Tile(
             "Rarest finding",
             count(findings.events[rarest]),
@@ -156,11 +156,10 @@ def _size_tiles(source: ClinicSource, findings: Findings) -> tuple[Tile, Tile]:
     )
 
 
-def _plain_tiles(findings: Findings) -> tuple[Tile, Tile]:
+def _plain_tiles(findings: Findings) -> tuple[Tile, ...]:
     n, main = len(findings.events), findings.audit.main
     ece, floor = main.metrics["ece"], main.noise_floor["ece"]
     return (
-        Tile("Findings", str(n), note="each by itself"),
         Tile(
             "How far off its scores are",
             points(ece.value),
@@ -181,15 +180,14 @@ def _tiles(findings: Findings) -> tuple[Tile, Tile, Tile]:
             points(ece.value, ece.low, ece.high),
             "%",
             interval=span(ece.low, ece.high),
-            note="each by itself, never pooled",
             help=GLOSSARY["ece"],
             strip=strip(ece, floor, "ink"),
         ),
         Tile(
-            "Noise floor of that ECE",
+            "Noise floor of ECE",
             points(floor.mean),
             "%",
-            note=f"a perfect model: up to {points(floor.q95)}",
+            note=f"chance: up to {points(floor.q95)}",
             help=GLOSSARY["noise_floor"],
             floor_mark=True,
         ),
@@ -282,4 +280,4 @@ def explanation(findings: Findings) -> str:
             f"; chance alone would colour about {FALSE_ALARMS * sum(judged):.0f} of "
             f"{count(sum(judged))} dots"
         )
-    return f"{MASS_BINS} equal-mass bins, Wilson 95{THIN}%, log-odds axes{chance}"
+    return f"{MASS_BINS} equal-mass bins{chance}"

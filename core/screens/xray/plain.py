@@ -143,9 +143,8 @@ def plain_view(
     return PlainFinding(
         eyebrow=f"{PLAIN.page} · {source.run} · {PLAIN.label(name)}",
         sentence=sentence,
-        title=f"100 {source.films} like these, by the model’s score",
-        note=f"{count(dots[band].n)} scored {scored} in a {source.split} set of {count(source.n)}"
-        + _to(prevalence, "; "),
+        title=f"100 {source.films} like these",
+        note=f"{count(dots[band].n)} scored {scored}" + _to(prevalence, "; "),
         icons=hundred(moved, band, counted=prevalence is None),
         card=replace(
             _card(source, name, moved, dots, band, _carried(source, share, prevalence)),
@@ -347,8 +346,8 @@ def _care(
     source: ClinicSource, share: float, bands: Bands, i: int, prevalence: float | None
 ) -> tuple[str, ...]:
     counts = (
-        f"These counts are of {source.reference_class}, where {in_hundred(share)} in 100 carried "
-        "the label. Another clinic will see other counts."
+        f"In {source.reference_class} {in_hundred(share)} in 100 carried the label. Another clinic "
+        "will see other counts."
     )
     if prevalence is not None:
         counts = (
@@ -361,7 +360,6 @@ def _care(
     few = ""
     if n and bands.ci_high[i] - bands.ci_low[i] > NARROW:
         few = (
-            f"Only {count(n)} {source.films} lie in this band, so the count is known only to "
-            f"within {low} to {high}."
+            f"Only {count(n)} {source.films} lie in this band, so the count may be {low} to {high}."
         )
     return tuple(text for text in (counts, few, source.noise) if text)

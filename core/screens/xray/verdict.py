@@ -9,7 +9,7 @@ from core.metrics.clinical.groups import too_few
 from core.metrics.intervals import quantile
 from core.metrics.records import Floor, Score
 from core.screens.kit.methods import IN_SENTENCE
-from core.screens.kit.numbers import THIN, count, percent, points, span, two, two_span
+from core.screens.kit.numbers import THIN, count, points, span, two, two_span
 from core.screens.kit.records import Sentence
 from core.screens.kit.sentences import verdict_sentence, worth
 from core.screens.xray.words import TOO_FEW, ClinicSource
@@ -151,20 +151,16 @@ def badge(source: ClinicSource, analysis: OneFinding) -> Badge | None:
     one_sided = analysis.fit.events in (0, analysis.fit.n)  # nothing is ranked, or can be fitted
     if one_sided or not (_detected(analysis) and _off(analysis) and _beyond(error, floor)):
         return None
-    stated, observed = analysis.fit.mean, analysis.fit.rate
     if NoticeCode.NOT_PROBABILITY in {note.code for note in analysis.notices}:
         return Badge(
             "This score is not a probability",
-            f"It says {percent(stated)} on average, but {percent(observed)} of "
-            f"{source.reference_class} are labelled with it. It ranks them well, but looks "
-            "rescaled to an operating point: 50 % is not an even chance. Recalibrate it first.",
+            f"It looks rescaled to an operating point: 50{THIN}% is not an even chance.",
             alarm=True,
         )
     return Badge(
         "This score is not a probability",
-        f"It is off by {points(error.value)} points on average (ECE); a perfect model would look "
-        f"off by up to {points(floor.q95)} on as many {source.films}. It ranks "
-        "films; recalibrate it before you read it as a probability.",
+        f"It is off by {points(error.value)} points (ECE); chance alone explains up to "
+        f"{points(floor.q95)}.",
     )
 
 

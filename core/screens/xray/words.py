@@ -11,8 +11,8 @@ from core.screens.xray.finding_figures import RESEARCH
 
 BANNER: Final = RESEARCH
 MINED: Final = "Its reference labels were mined from reports by a program and are often wrong."
-LABELS_MAY_ERR: Final = "Reference labels can be wrong, too, and then these numbers are."
-SYNTHETIC: Final = "Films, findings and labels are synthetic."
+LABELS_MAY_ERR: Final = "Reference labels can be wrong."
+SYNTHETIC: Final = "Synthetic films and labels."
 TOO_FEW: Final = "too few events"
 EVERYDAY: Final[dict[str, str]] = {
     "atelectasis": "a collapsed part of the lung",
@@ -154,7 +154,7 @@ class FindingWords:
 
 
 TECHNICAL: Final = FindingWords("Chest X-ray", finding, labelled_with)
-PLAIN: Final = FindingWords("Chest X-ray, in plain words", _plain_label, _plainly)
+PLAIN: Final = FindingWords("Chest X-ray", _plain_label, _plainly)
 
 
 def listed(names: Sequence[str]) -> str:

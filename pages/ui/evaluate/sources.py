@@ -71,7 +71,7 @@ def training(trained: Sequence[Job]) -> None:
         if trained:
             _trained(trained)
         else:
-            widgets.title("No training has finished here yet", "a small one takes about a minute")
+            widgets.title("No training has finished here yet")
             st.page_link(site.TRAIN.script, label="Train AdaFocal on digits", icon=site.TRAIN.icon)
 
 
@@ -81,10 +81,7 @@ def file() -> None:
         "A file of weights", weights_source.take, label_visibility="collapsed"
     )
     if not state.plain():
-        widgets.caption(
-            f"{READ}: state dicts, also inside checkpoints of Lightning, timm and others. Nothing "
-            "in the file is run. Convert pickled models and TorchScript first."
-        )
+        widgets.caption(f"{READ}.")
     if not session.sealed():
         st.markdown("On this system files are read with a time limit only.")
 

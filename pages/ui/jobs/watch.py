@@ -252,7 +252,7 @@ def _rows(kind: str, stood: str) -> None:
         if queue.stand(own) != stood:
             st.rerun()
         if not own:
-            st.markdown("None yet. They are listed here even after you close the page.")
+            st.markdown("None yet.")
         queue.rows(jobs, listed, kind)
 
 

@@ -1,5 +1,7 @@
 """What is chosen on the page Out of distribution: sets, score, temperature, threshold."""
 
+from collections.abc import Mapping
+
 import streamlit as st
 
 from core.codes import NoticeCode
@@ -94,13 +96,20 @@ def _keep_focus(reference: str, sets: Sets) -> None:
         st.query_params["set"] = reference
 
 
-def score(inside: SplitSource, outside: SplitSource) -> str:
-    """Return the score, of those that both parts support."""
+def score_settings(inside: SplitSource, outside: SplitSource) -> tuple[str, float | None]:
+    """Return the score and the temperature; plain words take the defaults."""
     why = study.offered(inside.rows, outside.rows)
     offered = [key for key in SCORES if not why[key]]
     default = DEFAULT if DEFAULT in offered else offered[0]
     if state.plain():
-        return default
+        return default, None
+    with st.popover("Score settings", key="ood.score"):
+        score = _score(offered, default, why)
+        return score, _temperature(inside, score)
+
+
+def _score(offered: list[str], default: str, why: Mapping[str, str]) -> str:
+    """Return the score, of those that both parts support."""
     missing = "; ".join(f"{SCORES[key].label}: {text}" for key, text in why.items() if text)
     return controls.segments(
         "Score",
@@ -112,10 +121,10 @@ def score(inside: SplitSource, outside: SplitSource) -> str:
     )
 
 
-def temperature(inside: SplitSource, score: str) -> float | None:
+def _temperature(inside: SplitSource, score: str) -> float | None:
     """Return the temperature, where one can be fitted and is chosen."""
     fitted, why = cache_ood.temperature(inside.owner)
-    if state.plain() or "entropy" in unavailable(inside.rows):
+    if "entropy" in unavailable(inside.rows):
         return None
     if fitted is None:
         st.caption(f"No temperature: {esc(why)}.", width=200)

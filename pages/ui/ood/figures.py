@@ -82,7 +82,7 @@ def _effects_of(question: OodQuestion) -> ShiftPair | None:
 
 def _plain(view: PlainOod) -> None:
     """Draw the pictures of 100, and the words beside them."""
-    widgets.title("What the alarm flags", "each mark is 1 of 100 pictures")
+    widgets.title("What the alarm flags", "of 100 pictures")
     for key, hundred in zip(moving.HUNDREDS, view.hundreds, strict=True):
         with st.container(key=key):
             pieces.draw("hundred", hundred.text, hundred.crossed, moving.CROSSED, True)

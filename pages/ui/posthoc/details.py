@@ -11,6 +11,7 @@ from core.calibrators.export import code
 from core.calibrators.stored import to_json
 from core.library.export import npz_bytes
 from core.screens.kit.methods import parameters
+from core.screens.kit.numbers import count
 from core.screens.posthoc.words import MEANINGS, NAMES
 from core.studies.posthoc import Fit, calibrated_splits
 from pages.ui import cache, widgets
@@ -60,7 +61,7 @@ def take_away(run: cache.Run, fits: Sequence[Fit], fitted_on: dict[str, Json]) -
         )
     chosen = next(fit for fit in fits if fit.method == method)
     by = f", which count by {fitted_on['weights']}" if "weights" in fitted_on else ""
-    summary = f"{parameters(chosen)}; fitted on {fitted_on['rows']} rows{by}."
+    summary = f"{parameters(chosen)}; fitted on {count(int(str(fitted_on['rows'])))} rows{by}."
     widgets.caption(f"{NAMES[method]}: {summary}")
 
 

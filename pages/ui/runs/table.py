@@ -27,26 +27,23 @@ KINDS_OF_COLUMN: Final[Mapping[str, Callable[..., Any]]] = {
         st.column_config.ButtonColumn, type="tertiary", alignment="left", key=OPENED, pinned=True
     ),
     "n": partial(st.column_config.NumberColumn, format="localized"),
-    "classes": partial(st.column_config.NumberColumn, format="%d"),
     "accuracy": partial(st.column_config.NumberColumn, format="%.1f"),
     "ece": partial(st.column_config.NumberColumn, format="%.1f"),
     "interval": partial(st.column_config.TextColumn, alignment="right"),
     "floor": partial(st.column_config.NumberColumn, format="%.1f"),
-    "tags": partial(st.column_config.MultiselectColumn, color="gray"),
-    "added": partial(st.column_config.DatetimeColumn, format="D MMM, HH:mm"),
+    "added": partial(st.column_config.DatetimeColumn, format="D MMM"),
 }
-WIDTHS: Final = {
+WIDTHS: Final = {  # with the boxes to tick they fill a window of 1280 px
     "name": 190,
-    "task": 78,
-    "n": 62,
-    "classes": 62,
-    "accuracy": 86,
-    "ece": 60,
-    "interval": 95,
-    "floor": 54,
-    "direction": 136,
-    "tags": 170,
-    "added": 94,
+    "task": 84,
+    "n": 58,
+    "accuracy": 82,
+    "ece": 56,
+    "interval": 92,
+    "floor": 50,
+    "direction": 134,
+    "tags": 126,
+    "added": 58,
 }
 PLAIN_WIDTHS: Final = WIDTHS | {"n": 80, "accuracy": 100, "ece": 110, "direction": 220}
 KINDS = {
@@ -131,7 +128,9 @@ def _columns() -> dict[str, Any]:  # Any: configurations of columns
 def _styled(listing: RunTable) -> Styler:
     """Return the table with the direction in the colour of its tone; the words carry it too."""
     heads = words().heads
-    frame_ = pd.DataFrame({head: getattr(listing, name) for name, head in heads.items()})
+    shown = {head: getattr(listing, name) for name, head in heads.items()}
+    shown[heads["tags"]] = [", ".join(tags) for tags in listing.tags]
+    frame_ = pd.DataFrame(shown)
     theme = THEMES[widgets.side()]
     colours = [f"color: {theme.word(tone)}" for tone in listing.tones]
     styler = frame_.style.set_uuid("runs")  # else a random one, and an equal table is sent again

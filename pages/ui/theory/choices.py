@@ -1,4 +1,4 @@
-"""What is chosen on the Theory page: the knob, the example, the part and what it asks for."""
+"""What is chosen on the Theory page: gamma, the example, the part and what it asks for."""
 
 from typing import NamedTuple
 
@@ -33,9 +33,9 @@ class SliderRange(NamedTuple):
     step: float
 
 
-def knob() -> float:
+def gamma() -> float:
     """Return gamma."""
-    label = "The knob" if state.plain() else "γ, the knob"
+    label = "Strength" if state.plain() else "γ"
     return _slider(label, "knob", SliderRange(0.05, 10.0, 2.0, 0.05))
 
 

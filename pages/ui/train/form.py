@@ -106,8 +106,7 @@ def _parameters(loss: str) -> None:
         for parameter in entry.parameters:
             _parameter(loss, parameter)
     preset = entry.presets.get(form.preset_of(loss))
-    source = f" Values: {preset.source}." if preset else ""
-    widgets.caption(f"Loss: {entry.source}.{source}")
+    widgets.caption(f"{preset.source if preset else entry.source}.")
 
 
 def _range(field: Field) -> str:

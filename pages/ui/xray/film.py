@@ -53,6 +53,7 @@ def draw() -> str:
     films, models = xray_films.offered(), xray_models.offered()
     top = st.container()
     film = sources.films(films)
+    frame.title(film.title)
     if not models:
         _no_model(top)
         return views.NO_LABELS

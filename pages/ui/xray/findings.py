@@ -58,8 +58,8 @@ def draw(run: cache.Run) -> None:
         widgets.strip(view.numbers)
         frame.notices(statistics.audit.notices)
     _small(view)
-    hint = "choose one here" if state.plain() else "click a name above, or choose one here,"
-    widgets.title("Every finding", f"{hint} to see it alone")
+    hint = "" if state.plain() else "click a name above, or choose one here, to see it alone"
+    widgets.title("Every finding", hint)
     _chooser(source.findings)
     widgets.scores("Every finding", view.table.heads, view.table.written())
     widgets.save(view.table.file, "findings", "Findings, CSV")

@@ -16,6 +16,7 @@ from core.screens.kit.labels import (
 )
 from core.screens.kit.sentences import verdict_sentence
 from core.screens.reliability.classes import label_table
+from core.screens.reliability.labels import labels_view
 from core.screens.xray.finding import finding_view
 from core.screens.xray.findings import findings_view
 from core.screens.xray.words import ClinicSource
@@ -46,6 +47,8 @@ def test_every_page_says_the_same_of_a_label(rows, tmp_path):
     findings = clinic.findings(rows)
     view = findings_view(source, findings, ())
     by_name = {row.name: row for row in view.table.rows}
+    opening = labels_view(audit, plain=False).sentence.text
+    assert opening.replace(" labels", " findings") == view.sentence.text
     config = AuditConfig()
     for k, (label, line) in enumerate(
         zip(audit.labels, label_table(audit.labels).rows, strict=True)
@@ -76,7 +79,7 @@ def test_the_sample_has_findings_of_both_directions(tmp_path):
         "Of 4 findings, 1 is over-confident, 1 is under-confident and 2 could be chance."
     )
     assert {part.tone for part in sentence.parts} == {"ink", "over", "under"}
-    assert sentence.second == "Corrected for looking at 4 findings (Holm)."
+    assert sentence.second == "Corrected for 4 findings (Holm)."
     assert "1 is expected too often" in labels_sentence(verdicts, "findings", PLAIN_VERBS).text
     assert [verdict.audit.name for verdict in furthest_first(verdicts)][:2] == [
         "Nodule",

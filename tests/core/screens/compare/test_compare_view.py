@@ -65,7 +65,7 @@ def test_of_several_runs_ties_are_ties_and_the_others_worse_by_so_much():
     found = told("ece", 2, (1, worse), (0, apart("ece", 0.05, 0.04, 0.06)))
     assert found.text == (
         "“soft” has the smallest ECE; “sharp” is worse by 3.0 points (2.0 to 5.3), "
-        "“plain” is worse by 5.0 points (4.0 to 6.0)."
+        "“plain” by 5.0 points (4.0 to 6.0)."
     )
     many = [(i, worse) for i in range(1, 6)]
     names = [f"r{i}" for i in range(7)]

@@ -29,12 +29,14 @@ def test_labels_are_counted_by_verdict_and_listed_the_worst_first(make_audit, ma
     audit = replace(audit, labels=(*labels[:3], worse, labels[4]))
     view = labels_view(audit, plain=False)
     assert view.sentence.text == (
-        "Of 5 labels: 1 over-confident, 1 mixed, 1 sound, 2 could be chance."
+        "Of 5 labels, 1 is over-confident, 1 is mixed, 1 is well calibrated and 2 could be chance."
     )
     assert view.order == (3, 1, 0, 2, 4)
     assert [row[0] for row in view.table.rows] == [f"label {i}" for i in view.order]
     assert [row[-1] for row in view.table.rows][:2] == ["mixed", "over-confident"]
-    assert "1 expected too often," in labels_view(audit, plain=True).sentence.text
+    plain = labels_view(audit, plain=True).sentence
+    assert "1 is expected too often," in plain.text
+    assert (view.sentence.second, plain.second) == ("Corrected for 5 labels (Holm).", "")
 
 
 def test_an_interval_ascends_whichever_way_a_label_is_off(make_target):

@@ -53,7 +53,7 @@ def test_columns_hold_percent_interval_floor_and_date():
     assert table.interval == ("3.6 to 4.4",)
     assert table.floor == (pytest.approx(0.46),)
     assert table.added == (datetime(2026, 11, 20, 18, 52, tzinfo=UTC),)
-    assert table.task == ("classes",)
+    assert table.task == ("10 classes",)
     assert table.caption.startswith("1 run.")
 
 
@@ -81,5 +81,5 @@ def test_a_run_without_numbers_has_dashes():
 def test_a_gamma_history_has_neither_rows_nor_classes_nor_numbers():
     bare = {"task": "", "n": 0, "n_classes": 0, "split": "", "splits": (), "metrics": None}
     table = run_table([row(**bare, kind="history")])
-    assert (table.task, table.n, table.classes) == (("gammas",), (None,), (None,))
+    assert (table.task, table.n) == (("gammas",), (None,))
     assert (table.accuracy, table.interval, table.direction) == ((None,), ("–",), ("–",))

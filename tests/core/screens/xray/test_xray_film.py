@@ -136,9 +136,9 @@ def test_what_must_be_read_beside_a_score():
     text = " ".join(views.care(film(0.74), 0, known()))
     assert "In this band the model says 75 on average and 60 were found: it may be well" in text
     assert "this test set of 100 films, where 29 in 100 carried the label" in text
-    assert "Only 48 films lie in this band, so the count is known only to within 46 to 73." in text
+    assert "Only 48 films lie in this band, so the count may be 46 to 73." in text
     drawn = reference([0.75] * 100, [1] * 100, synthetic=True)
-    assert "Of films of people it says nothing" in " ".join(views.care(film(0.74), 0, drawn))
+    assert "It says nothing about films of people" in " ".join(views.care(film(0.74), 0, drawn))
 
 
 def test_rows_are_sorted_by_score_and_the_chosen_one_is_shaded():
