@@ -126,7 +126,6 @@ def test_the_threshold_moves_the_counts():
 
 def test_the_positive_class_is_on_every_card_table_and_line():
     found = view()
-    assert "positive class: out-of-distribution" in found.eyebrow
     assert "positive class: out-of-distribution" in found.caption
     for card in (found.roc, found.density):
         assert "positive" in csv_text(card.table).splitlines()[0]

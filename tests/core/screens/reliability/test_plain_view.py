@@ -57,7 +57,7 @@ def test_plain_tiles_say_the_numbers_of_the_technical_page(make_audit, make_targ
     view = plain_view(make_audit(), make_target(), ranked([(0.9, 1)] * 30), name="m", split="test")
     right, says, off, seen = view.numbers
     assert (right.value, right.unit) == ("87", "in 100")
-    assert right.interval == "between 85 and 89 on this many pictures"
+    assert right.interval == "between 85 and 89"
     assert says.value == "92"
     assert (off.value, off.interval) == ("4.1", "chance: up to 2.0")
     assert seen.value == "1,000"

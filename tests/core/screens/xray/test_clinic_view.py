@@ -459,7 +459,7 @@ def test_a_handful_of_films_next_to_zero_is_counted_and_gives_no_verdict_on_the_
     assert shown.sentence.text.startswith("Could be chance: ")
     assert shown.sentence.second.startswith("No verdict on the spread of its scores")
     said = "6 films scored within a millionth of 0 or 1"
-    assert all(said in tile.note for tile in shown.numbers[:3])
+    assert said in shown.numbers[1].note
     assert said in shown.caption
     assert f"depends much on {said}" in shown.sentence.second
     lines = {line["number"]: line["reason"] for line in numbers_of(shown.table)}
@@ -539,17 +539,19 @@ def test_isotonic_regression_gets_no_verdict_on_the_spread(stretched):
 
 def test_the_view_of_one_finding_labels_both_intercepts(stretched, rare):
     shown = finding_view(source(), "Effusion", stretched)
-    labels = [tile.label for tile in shown.numbers[:3]]
-    assert labels == ["Calibration in the large", "Calibration slope", "Intercept, with slope"]
-    assert shown.numbers[0].note == "slope held at 1; ideal 0"
-    assert shown.numbers[2].note == "fitted with the slope; ideal 0"
+    in_the_large, slope = shown.numbers[:2]
+    assert (in_the_large.label, in_the_large.note) == ("Calibration in the large", "ideal 0")
+    assert (slope.label, slope.note) == ("Calibration slope", "ideal 1")
+    (intercept,) = (row for row in shown.rows if row.name == "Intercept, with slope")
+    assert intercept.notes[0] == "of the regression that also fits the slope; ideal 0"
+    assert intercept.cells[0].value not in ("", "–")
     assert "too extreme" in shown.sentence.second
     lines = {line["number"]: line for line in numbers_of(shown.table)}
     fit = clinical.recalibration(stretched.p, stretched.y)
     assert lines["slope"]["value"] == fit.slope.value
     assert lines["citl"]["value"] == fit.in_the_large.value != lines["intercept"]["value"]
     mean = float(np.mean((stretched.p - stretched.y) ** 2))
-    assert float(shown.numbers[4].value) == pytest.approx(mean, rel=0.005)
+    assert float(shown.numbers[3].value) == pytest.approx(mean, rel=0.005)
     few = finding_view(source(), "Hernia", rare)
     assert "Too few events to judge its curve" in few.sentence.second
     assert few.numbers[1].value != "–"  # weak calibration is still shown
