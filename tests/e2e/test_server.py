@@ -68,6 +68,14 @@ TABS = 60  # more than lie before any link of the sidebar
 ONE_EACH = {path.split("?")[0]: path for path in reversed(PAGES.values())}
 # A telephone, and a window of 1280 x 720 with the browser's zoom at 200 %.
 NARROW = ({"width": 390, "height": 844}, {"width": 640, "height": 360})
+# Whether every interval of the headline has the headline's size and a caveat below it its colour.
+AS_ITS_NUMBER = """() => {
+  const look = e => getComputedStyle(e), first = look(document.querySelector('h1.c-sentence'));
+  const same = (e, what) => look(e)[what] === first[what];
+  return [...document.querySelectorAll('h1.c-sentence .c-range')].every(
+    e => same(e, 'fontSize') && same(e, 'color')
+  ) && [...document.querySelectorAll('h1.c-sentence ~ .c-second')].every(e => same(e, 'color'));
+}"""
 FOCUSED = """() => {
   const e = document.activeElement, style = getComputedStyle(e), box = e.getBoundingClientRect();
   const ringed = style.outlineStyle !== 'none' || style.boxShadow !== 'none';
@@ -87,6 +95,7 @@ def test_axe_finds_nothing_and_a_page_fits_its_window_in_width_and_in_words(visi
     check_axe(page)
     words = words_in_sight(page)
     assert len(words) <= WORDIER.get(name, EMPTY if name in NOTHING_OPEN else OPEN), words
+    assert page.evaluate(AS_ITS_NUMBER)
     for narrow in NARROW:
         page.set_viewport_size(narrow)
         check_no_sideways_scroll(page)

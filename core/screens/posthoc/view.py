@@ -285,14 +285,11 @@ def _caption(parts: PosthocRows, none: Comparison, judged: Mapping[str, MethodRe
     if resamples is not None:
         texts.append(
             f"Differences are paired: the same {count(int(str(resamples)))} resamples of "
-            f"{drawn_words(differences)}, at {level_words(none.level)}; tie: it holds zero."
+            f"{drawn_words(differences)}, at {level_words(none.level)}; tie: the interval "
+            "holds zero."
         )
-    floor = judged[NONE].compared.audit.main.noise_floor.get("ece")
-    if floor is not None:
-        texts.append(
-            f"Chance: up to the 95th percentile of each method's own noise floor; of ECE as read, "
-            f"{points(floor.mean)} on average."
-        )
+    if "ece" in judged[NONE].compared.audit.main.noise_floor:
+        texts.append("Chance: up to the 95th percentile of each method's own noise floor.")
     moved = [NAMES[name].lower() for name, report in judged.items() if report.changed]
     if moved:
         texts.append(f"Answers change with {', '.join(moved)}.")
