@@ -24,7 +24,7 @@ from core.datasets.shifts import OWN, SEVERITIES
 from core.jobs.local import LocalJobs
 from core.training.config import from_json
 from core.training.submission import FIRST
-from tests.e2e.conftest import FLAGS, ROOT, Server, chromium, settled, start
+from tests.e2e.conftest import FLAGS, PATIENCE_S, ROOT, Server, chromium, settled, start
 
 LOSSES = [f"cifar10-{loss}" for loss in ("ce", "focal-3", "flsd-53", "adafocal", "fcl", "brier")]
 SHOTS = {
@@ -68,6 +68,7 @@ def take(
     """Take a page in light and dark, as seen with a deficiency of VISIONS."""
     for scheme in ("light", "dark"):
         page = browser.new_page(viewport={"width": 1360, "height": height}, color_scheme=scheme)
+        page.set_default_timeout(1000 * PATIENCE_S)
         page.context.new_cdp_session(page).send(
             "Emulation.setEmulatedVisionDeficiency", {"type": vision}
         )
