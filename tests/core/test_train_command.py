@@ -4,6 +4,7 @@ import json
 import os
 import signal
 import time
+from collections import defaultdict
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -14,6 +15,7 @@ import pytest
 from core.__main__ import main
 from core.library import open_library
 from core.training.config import from_json
+from core.training.distributions import DOT, NORMS, RELIABILITY
 from core.training.folder import JobFolder
 
 TINY = {
@@ -191,9 +193,19 @@ def test_after_kill_9_a_training_is_resumed_and_each_epoch_is_there_once(run, co
     assert shown(run, job)["state"] == "failed"  # as it was: an end never changes
     assert [row.id for row in open_library().rows(kind="train")] == [done["run"]]
     history = open_library().history(done["run"])
-    for metric in set(history.metric):
-        at = [e for e, m in zip(history.epoch, history.metric, strict=True) if m == metric]
-        assert at == list(range(n_epochs))
+    at: dict[str, list[int]] = defaultdict(list)
+    for epoch, metric in zip(history.epoch.tolist(), history.metric, strict=True):
+        at[metric.split(DOT)[0] if DOT in metric else metric].append(epoch)
+    assert {RELIABILITY, NORMS, "val_ece"} <= set(at)
+    for name, epochs in at.items():
+        # of a distribution, the bins that are empty in an epoch are left out of it
+        in_order = sorted(set(epochs)) if name in {RELIABILITY, NORMS} else epochs
+        assert in_order == list(range(n_epochs)), name
+    pairs = list(zip(history.epoch.tolist(), history.metric, strict=True))
+    assert len(pairs) == len(set(pairs))
+    shares = np.array([metric.startswith(NORMS + DOT) for metric in history.metric])
+    whole = np.bincount(history.epoch[shares], history.value[shares])
+    assert whole == pytest.approx(np.ones(n_epochs))
     bins = open_library().bins(done["run"])
     assert bins.epoch.tolist() == np.repeat(np.arange(n_epochs), 5).tolist()
     assert len(open_library().validation_logits(done["run"])) == n_epochs

@@ -1,5 +1,11 @@
-"""Take the pictures of the README and the docs from the running app on the sample runs."""
+"""Take the pictures of the README and the docs from the running app on the sample runs.
 
+`--only compare --only theory` takes some of the pages that need no training. `--vision
+deuteranopia` takes them as someone would see them who cannot tell green from red; give it another
+folder with `--to`.
+"""
+
+import argparse
 import json
 import os
 import subprocess
@@ -18,7 +24,7 @@ from core.datasets.shifts import OWN, SEVERITIES
 from core.jobs.local import LocalJobs
 from core.training.config import from_json
 from core.training.submission import FIRST
-from tests.e2e.conftest import FLAGS, ROOT, Server, chromium, settled, start
+from tests.e2e.conftest import FLAGS, PATIENCE_S, ROOT, Server, chromium, settled, start
 
 LOSSES = [f"cifar10-{loss}" for loss in ("ce", "focal-3", "flsd-53", "adafocal", "fcl", "brier")]
 SHOTS = {
@@ -29,6 +35,8 @@ SHOTS = {
     "plain": ("/reliability?run=digits-overconfident&plain=true", 960),
     "gamma": ("/gamma?run=cifar10-adafocal", 1420),
     "gamma_plain": ("/gamma?run=cifar10-adafocal&plain=true", 1080),
+    "published": ("/published", 1240),
+    "report": ("/report?run=digits-overconfident", 720),
 }
 # Other processes look at a film or resample runs, and the numbers of the clinic take a while.
 SLOW = {
@@ -40,19 +48,33 @@ SLOW = {
     "xray_finding": ("/xray?show=finding&run=phantom-ce", 1900),
 }
 SLOW_S = 30
+FIRST_S = 2.5  # figures fade in
+VISIONS = ("none", "deuteranopia", "protanopia", "tritanopia", "achromatopsia")
 # A training while it runs and once it has ended; jobs go on while the pictures are taken.
 TRAINING = FIRST | {"device": "cpu"}
 DURING_EPOCHS = 40
 TEXTURES = "textures"
 
 
-def take(browser: Browser, url: str, height: int, target: Path, wait_s: float = 2.5) -> None:
-    """Take a page in light and dark."""
+def take(
+    browser: Browser,
+    url: str,
+    height: int,
+    target: Path,
+    *,
+    wait_s: float = FIRST_S,
+    vision: str = "none",
+) -> None:
+    """Take a page in light and dark, as seen with a deficiency of VISIONS."""
     for scheme in ("light", "dark"):
         page = browser.new_page(viewport={"width": 1360, "height": height}, color_scheme=scheme)
+        page.set_default_timeout(1000 * PATIENCE_S)
+        page.context.new_cdp_session(page).send(
+            "Emulation.setEmulatedVisionDeficiency", {"type": vision}
+        )
         page.goto(url)
         settled(page)
-        page.wait_for_timeout(1000 * wait_s)  # figures fade in
+        page.wait_for_timeout(1000 * wait_s)
         page.screenshot(path=target.with_name(f"{target.name}_{scheme}.png"))
         page.close()
 
@@ -130,20 +152,27 @@ def wait_for(there: Callable[[], bool]) -> None:
 
 
 def main() -> None:
-    """Write docs/screenshots/<name>_<light|dark>.png."""
-    target = ROOT / "docs" / "screenshots"
-    target.mkdir(parents=True, exist_ok=True)
+    """Write <name>_<light|dark>.png into docs/screenshots or another folder."""
+    pages = SHOTS | SLOW
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--only", choices=pages, action="append")
+    parser.add_argument("--vision", choices=VISIONS, default="none")
+    parser.add_argument("--to", type=Path, default=ROOT / "docs" / "screenshots")
+    given = parser.parse_args()
+    given.to.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
         os.environ["CANDOR_IMPORT"] = folder  # the page may open the pictures again
         server = start(Path(folder) / "home", Path(folder) / "log.txt")
         browser = playwright.chromium.launch(executable_path=chromium(), args=FLAGS)
         try:
-            for name, (path, height) in SHOTS.items():
-                take(browser, server.url + path, height, target / name)
-            for name, (path, height) in SLOW.items():
-                take(browser, server.url + path, height, target / name, wait_s=SLOW_S)
-            training = take_training(browser, server, target)
-            take_evaluation(browser, server, training, target)
+            for name in given.only or pages:
+                path, height = pages[name]
+                wait_s = SLOW_S if name in SLOW else FIRST_S
+                url, target = server.url + path, given.to / name
+                take(browser, url, height, target, wait_s=wait_s, vision=given.vision)
+            if not given.only:
+                training = take_training(browser, server, given.to)
+                take_evaluation(browser, server, training, given.to)
         finally:
             browser.close()
             server.stop()

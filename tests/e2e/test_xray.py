@@ -89,6 +89,7 @@ def test_a_film_is_looked_at_checked_and_saved(visit, film, file):
     expect(page.locator(".c-banner")).to_contain_text("Research use, not a medical device.")
     drop(page, file)
     expect(page.get_by_role("button", name="Film 1, shown", exact=True)).to_be_visible()
+    expect(page.get_by_test_id("stPopoverBody")).to_be_hidden()  # it would hide the answer
     looked_at(page)
     nameless(page)
     pick(

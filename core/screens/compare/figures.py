@@ -164,11 +164,7 @@ def gap_curves(
     marked = [(run.bins, run.mark, at, y) for run, at, y in curves if run.mark]
     for bins, mark, at, _ in marked:
         figure.add_trace(_curve(mark, bins, at, theme, speech(target)))
-    last = [float(y[-1]) for *_, y in marked]
-    plot_px = height - MARGINS["t"] - MARGINS["b"]
-    ends = _spread_heights(last, LETTER_PX / plot_px * (high - low))
-    for (_, mark, _, _), end in zip(marked, ends, strict=True):
-        figure.add_annotation(**badge(mark, end, theme), x=1, xshift=24)
+    add_letters(figure, [(mark, float(y[-1])) for _, mark, _, y in marked], theme)
     for text, y, anchor in (("▲ says more", 1, "bottom"), ("▼ says less", 0, "bottom")):
         figure.add_annotation(
             text=text,
@@ -182,6 +178,25 @@ def gap_curves(
             font={"size": 12, "color": theme.quiet},
         )
     return figure
+
+
+def add_letters(figure: go.Figure, ends: Sequence[tuple[RunMark, float]], theme: Theme) -> None:
+    """Put the letters of curves right of the plot, at their last heights where there is room.
+
+    Parameters
+    ----------
+    figure : Figure
+        With the range of its y axis, its height and its margins set.
+    ends : sequence of (RunMark, float)
+        Of each curve, and where it ends.
+    theme : Theme
+    """
+    low, high = figure.layout.yaxis.range
+    margin = figure.layout.margin
+    plot_px = figure.layout.height - margin.t - margin.b
+    heights = _spread_heights([end for _, end in ends], LETTER_PX / plot_px * (high - low))
+    for (mark, _), height in zip(ends, heights, strict=True):
+        figure.add_annotation(**badge(mark, height, theme), x=1, xshift=24)
 
 
 def _gaps(bins: BinTable, at: Int) -> Float:

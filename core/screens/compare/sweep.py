@@ -7,10 +7,12 @@ from functools import partial
 import plotly.graph_objects as go
 
 from core.metrics.comparison import Compared
+from core.screens.kit.curves import legend
 from core.screens.kit.differences import COLUMNS, HEADS, HIGHER, IN_POINTS, NamedRun, value_kind
 from core.screens.kit.forms import FORMS
 from core.screens.kit.numbers import MISSING, three
 from core.screens.kit.records import Cell, Column, FigureCard, Table
+from core.screens.kit.run_marks import DASHES
 from core.screens.kit.tables import Estimate, PageColumn, ScoreTable, TableRow
 from core.screens.kit.text import safe
 from core.screens.kit.theme import Theme, axis, faded, layout
@@ -19,6 +21,7 @@ from core.studies.settings import SeedSummary, Setting, Trained, seed_groups, su
 
 HEIGHT = 340
 LINES = 6  # recipes that differ in more than the setting drawn; more are grey
+SYMBOLS = ("circle", "square", "diamond", "triangle-up", "x", "star")
 NAMES = {
     "loss.name": "Loss",
     "loss.gamma": "Gamma",
@@ -176,9 +179,12 @@ def _sweep(lines: Sequence[RecipeLine], across: str, up: str, theme: Theme) -> g
     settings["xaxis"], settings["yaxis"] = axis(theme, across), axis(theme, up)
     figure = go.Figure(layout=settings)
     several = [line for line in lines if len(line.points) > 1]
+    if len(several) > 1:
+        figure.update_layout(showlegend=True, legend=legend(theme), margin={"t": 40})
     for line in lines:
         place = several.index(line) if line in several else LINES
         colour = theme.runs[place] if place < LINES else theme.bars
+        dash, symbol = (DASHES[place], SYMBOLS[place]) if place < LINES else ("solid", "circle")
         x = [point.x for point in line.points]
         if all(point.spread is not None for point in line.points) and len(x) > 1:
             ends = [(p.mean - (p.spread or 0.0), p.mean + (p.spread or 0.0)) for p in line.points]
@@ -190,6 +196,7 @@ def _sweep(lines: Sequence[RecipeLine], across: str, up: str, theme: Theme) -> g
                 line={"width": 0},
                 hoverinfo="skip",
                 mode="lines",
+                showlegend=False,
             )
         figure.add_scatter(
             x=x,
@@ -201,8 +208,10 @@ def _sweep(lines: Sequence[RecipeLine], across: str, up: str, theme: Theme) -> g
                 "width": 0,
             },
             mode="lines+markers",
-            line={"color": colour, "width": 1.6},
-            marker={"size": 8, "color": colour},
+            line={"color": colour, "width": 1.6, "dash": dash},
+            marker={"size": 8, "color": colour, "symbol": symbol},
+            name=safe(line.name),
+            showlegend=place < LINES,
             hovertext=[
                 f"<b>{safe(point.name)}</b><br>{safe(str(point.x))}: {_said(point)}"
                 for point in line.points

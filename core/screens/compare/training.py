@@ -9,14 +9,17 @@ import plotly.graph_objects as go
 
 from core.arrays import Float
 from core.histories import BinHistory, History
+from core.screens.compare.figures import add_letters
 from core.screens.kit.numbers import three
 from core.screens.kit.records import Column, FigureCard, Table
 from core.screens.kit.run_marks import RunMark
 from core.screens.kit.text import safe
 from core.screens.kit.theme import Theme, axis, faded, layout
+from core.training.distributions import DOT
 
 MOST = 6  # runs whose curves are told apart
 HEIGHT = 300
+LETTERS_PX = 44  # right of the plot
 BAND = 0.14  # how opaque the span of gammas is
 BANDS = 3  # runs whose spans are drawn; more would hide each other
 PARTS = {"val": "validation", "train": "training"}
@@ -28,6 +31,7 @@ TITLES = {
     "error": "Error",
     "ece": "ECE",
     "ece_em": "Equal-mass ECE",
+    "entropy_correct": "Entropy of right answers",
     "entropy_wrong": "Entropy of wrong answers",
     "p_true": "Probability of the true class",
     "last_layer_norm": "Weight norm of the last layer",
@@ -58,9 +62,10 @@ class _Line:
 
 def measures(runs: Sequence[TrainedCurve]) -> dict[str, str]:
     """Return the measures that any run has, without their part, and their titles."""
-    found = {_split(metric)[1] for run in runs for metric in set(run.history.metric)} - HIDDEN
-    known = {measure: title for measure, title in TITLES.items() if measure in found}
-    others = sorted(found - known.keys())
+    scores = {m for run in runs for m in set(run.history.metric) if DOT not in m}
+    recorded = {_split(metric)[1] for metric in scores} - HIDDEN
+    known = {measure: title for measure, title in TITLES.items() if measure in recorded}
+    others = sorted(recorded - known.keys())
     return known | {measure: measure.replace("_", " ").capitalize() for measure in others}
 
 
@@ -120,10 +125,7 @@ def _lines(run: TrainedCurve, measure: str) -> list[_Line]:
 
 
 def _by_epoch(lines: Sequence[_Line], title: str, theme: Theme) -> go.Figure:
-    settings = layout(theme, HEIGHT)
-    settings["xaxis"] = axis(theme, "epoch")
-    settings["yaxis"] = axis(theme, title, rangemode="tozero")
-    figure = go.Figure(layout=settings)
+    figure = _frame(("epoch", title), [line.value for line in lines], theme)
     for line in lines:
         quiet = line.part == "train"
         mark = line.run.mark
@@ -140,7 +142,28 @@ def _by_epoch(lines: Sequence[_Line], title: str, theme: Theme) -> go.Figure:
             hovertemplate=f"<b>{mark.letter}</b> {safe(line.run.name)}<br>"
             "epoch %{x}: %{y:.3g}<extra></extra>",
         )
+    shown = [line for line in lines if line.part != "train"] or lines
+    _add_letters(figure, [(line.run.mark, line.value) for line in shown], theme)
     return figure
+
+
+def _frame(titles: tuple[str, str], heights: Sequence[Float], theme: Theme) -> go.Figure:
+    """Return an empty figure whose y axis holds 0 and all finite heights."""
+    finite = [height[np.isfinite(height)] for height in heights]
+    low = min([0.0, *(float(height.min()) for height in finite if height.size)])
+    high = max([0.0, *(float(height.max()) for height in finite if height.size)])
+    pad = 0.05 * (high - low or 1.0)
+    settings = layout(theme, HEIGHT)
+    settings["margin"] |= {"r": LETTERS_PX}
+    settings["xaxis"] = axis(theme, titles[0])
+    settings["yaxis"] = axis(theme, titles[1], range=[low - pad * (low < 0), high + pad])
+    return go.Figure(layout=settings)
+
+
+def _add_letters(figure: go.Figure, curves: Sequence[tuple[RunMark, Float]], theme: Theme) -> None:
+    """Put the letter of each curve beside its last finite value."""
+    ends = [(mark, heights[np.isfinite(heights)]) for mark, heights in curves]
+    add_letters(figure, [(mark, float(end[-1])) for mark, end in ends if end.size], theme)
 
 
 def gammas_by_epoch_card(runs: Sequence[TrainedCurve]) -> FigureCard | None:
@@ -207,12 +230,12 @@ def _course(run: TrainedCurve, bins: BinHistory) -> _Course:
 
 
 def _gammas_by_epoch(courses: Sequence[_Course], theme: Theme) -> go.Figure:
-    settings = layout(theme, HEIGHT)
-    settings["xaxis"] = axis(theme, "epoch")
-    settings["yaxis"] = axis(theme, "gamma")
-    figure = go.Figure(layout=settings)
+    banded = courses if len(courses) <= BANDS else ()
+    heights = [course.mean for course in courses]
+    heights += [end for course in banded for end in (course.low, course.high)]
+    figure = _frame(("epoch", "gamma"), heights, theme)
     figure.add_hline(y=0, line={"color": theme.quiet, "width": 1.2})
-    for course in courses if len(courses) <= BANDS else ():
+    for course in banded:
         figure.add_scatter(
             x=np.concatenate([course.epoch, course.epoch[::-1]]),
             y=np.concatenate([course.low, course.high[::-1]]),
@@ -229,12 +252,13 @@ def _gammas_by_epoch(courses: Sequence[_Course], theme: Theme) -> go.Figure:
             x=course.epoch,
             y=course.mean,
             mode="lines",
-            line={"color": theme.runs[mark.colour], "width": 2},
+            line={"color": theme.runs[mark.colour], "width": 2, "dash": mark.dash},
             name=mark.letter,
             customdata=np.stack([course.low, course.high], axis=1),
             hovertemplate=f"<b>{mark.letter}</b> {safe(course.run.name)}<br>epoch %{{x}}: "
             "%{y:.2f} (%{customdata[0]:.2f} to %{customdata[1]:.2f})<extra></extra>",
         )
+    _add_letters(figure, [(course.run.mark, course.mean) for course in courses], theme)
     return figure
 
 
@@ -274,20 +298,20 @@ def gammas_card(runs: Sequence[TrainedCurve]) -> FigureCard | None:
 
 
 def _by_confidence(curves: Sequence[tuple[TrainedCurve, Float, Float]], theme: Theme) -> go.Figure:
-    settings = layout(theme, HEIGHT)
-    settings["xaxis"] = axis(theme, "confidence", range=[0, 1.04], tickformat=".0%")
-    settings["yaxis"] = axis(theme, "gamma")
-    figure = go.Figure(layout=settings)
+    figure = _frame(("confidence", "gamma"), [gamma for *_, gamma in curves], theme)
+    figure.update_xaxes(range=[0, 1.04], tickformat=".0%")
     figure.add_hline(y=0, line={"color": theme.quiet, "width": 1.2})
     for run, middle, gamma in curves:
+        line = {"color": theme.runs[run.mark.colour], "width": 2, "dash": run.mark.dash}
         figure.add_scatter(
             x=middle,
             y=gamma,
             mode="lines+markers",
-            line={"color": theme.runs[run.mark.colour], "width": 2, "shape": "hvh"},
+            line=line | {"shape": "hvh"},
             marker={"size": 5},
             name=run.mark.letter,
             hovertemplate=f"<b>{run.mark.letter}</b> {safe(run.name)}<br>"
             "%{x:.0%}: %{y:.2f}<extra></extra>",
         )
+    _add_letters(figure, [(run.mark, gamma) for run, _, gamma in curves], theme)
     return figure

@@ -179,11 +179,12 @@ def density(shown: Density, theme: Theme) -> go.Figure:
     figure.add_vrect(
         x0=high, x1=high, fillcolor=faded(theme.quiet, 0.12), line_width=0, layer="below"
     )
-    for values, name, colour in (
-        (shown.inside, shown.names[0], theme.quiet),
-        (shown.outside, shown.names[1], theme.runs[shown.colour % len(theme.runs)]),
-    ):
-        figure.add_trace(_outline(shown, values, name, colour))
+    sets: tuple[tuple[Counts, str, dict[str, Any]], ...] = (
+        (shown.inside, shown.names[0], {"color": theme.quiet, "dash": "dot"}),
+        (shown.outside, shown.names[1], {"color": theme.runs[shown.colour % len(theme.runs)]}),
+    )
+    for values, name, line in sets:
+        figure.add_trace(_outline(shown, values, name, line))
     figure.add_vline(x=high, line={"color": theme.ink, "width": 2})
     for path, value in line_at(shown.edges, shown.threshold, log=shown.log).items():
         figure.layout[path] = value
@@ -211,7 +212,7 @@ def _ends(edges: Float, *, log: bool) -> list[float]:
     return ends
 
 
-def _outline(shown: Density, rows: Counts, name: str, colour: str) -> go.Scatter:
+def _outline(shown: Density, rows: Counts, name: str, line: dict[str, Any]) -> go.Scatter:
     """Return one set as steps; every step says its bin, its share and its rows."""
     share = 100.0 * rows / rows.sum()
     unit = "rows" if rows.dtype == np.int64 else "rows by weight"
@@ -224,9 +225,9 @@ def _outline(shown: Density, rows: Counts, name: str, colour: str) -> go.Scatter
         y=np.append(share, share[-1]),
         name=safe(name),
         mode="lines",
-        line={"color": colour, "width": 1.8, "shape": "hv"},
+        line=line | {"width": 1.8, "shape": "hv"},
         fill="tozeroy",
-        fillcolor=faded(colour, 0.18),
+        fillcolor=faded(line["color"], 0.18),
         customdata=[*words, words[-1]],
         hovertemplate=f"<b>{safe(name)}</b><br>%{{customdata}}<extra></extra>",
     )

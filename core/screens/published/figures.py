@@ -17,10 +17,10 @@ CHARACTER_PX: Final = 6.6
 PAD: Final = 0.04  # of the axis, beside the outermost numbers
 SYMBOLS: Final = {
     "none": "circle",
-    "ts": "circle",
-    "focal_ts": "diamond",
-    "ets": "square",
-    "spline": "triangle-up",
+    "ts": "diamond",
+    "focal_ts": "square",
+    "ets": "triangle-up",
+    "spline": "x",
 }
 APART: Final = 0.2  # of a row, between the two intervals of a run
 
@@ -47,7 +47,7 @@ class DotRow:
 
 
 def dot_plot(rows: Sequence[DotRow], theme: Theme, *, title: str, from_zero: bool) -> go.Figure:
-    """Draw a row for each training: grey as trained, coloured after a calibrator.
+    """Draw a row for each training: as trained and after calibrators, by shape and colour.
 
     Parameters
     ----------

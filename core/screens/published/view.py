@@ -225,11 +225,9 @@ def _figure(
     rows += [row for row in (_own_row(run, filters, words) for run in own) if row.dots]
     label = words.label(filters.metric)
     unit = ", %" if in_percent(filters.metric) else ", nats"
-    scaled = any(dot.posthoc != "none" for row in rows for dot in row.dots)
-    after = f", blue after a {words.correction}" if scaled else ""
+    shown_keys = {dot.posthoc for row in rows for dot in row.dots}
     parts = [
-        f"grey as trained{after}",
-        *(text for key, text in SHAPES.items() if any(key in line.numbers for line in drawn)),
+        *(f"{shape}: {words.posthoc[k].lower()}" for k, shape in SHAPES.items() if k in shown_keys),
         "hollow: in doubt" if any(line.doubts for line in drawn) else "",
         f"the first {len(drawn)} of {len(shown)}" if len(drawn) < len(shown) else "",
     ]

@@ -81,9 +81,11 @@ SHORT_PAPERS: Final[Mapping[str, str]] = {
     "mukhoti2020iclr": "Mukhoti 2020",
 }
 SHAPES: Final[Mapping[str, str]] = {
-    "focal_ts": "diamond: after focal temperature",
-    "ets": "square: after ensemble temperature",
-    "spline": "triangle: after spline",
+    "none": "circle",
+    "ts": "diamond",
+    "focal_ts": "square",
+    "ets": "triangle",
+    "spline": "cross",
 }
 SETS: Final[Mapping[str, str]] = {"svhn": "SVHN", "cifar10c": "CIFAR-10-C"}
 
@@ -143,8 +145,6 @@ class PublishedWords:
         Heads of the columns, by calibrator; others are left out.
     after : str
         How a sentence goes on to the numbers after a temperature.
-    correction : str
-        What a calibrator is called.
     variants : str
         What the methods are, in the plural.
     network, metric, method, moment : str
@@ -157,7 +157,6 @@ class PublishedWords:
     measures: Mapping[str, tuple[str, str]]
     posthoc: Mapping[str, str]
     after: str
-    correction: str
     variants: str
     network: str
     metric: str
@@ -179,7 +178,6 @@ TECHNICAL: Final = PublishedWords(
     measures={},
     posthoc=POSTHOC,
     after="After temperature scaling",
-    correction="calibrator",
     variants="losses",
     network="Network",
     metric="Metric",
@@ -203,7 +201,6 @@ PLAIN: Final = PublishedWords(
     },
     posthoc={"none": "As trained", "ts": "After one correction"},
     after="After one correction",
-    correction="correction",
     variants="ways of training",
     network="Model",
     metric="Measured",

@@ -15,7 +15,7 @@ from core.calibrators.focal_theory import (
     temperature_bounds,
 )
 from core.calibrators.theory import GRIDS, unit_crossing
-from core.screens.kit.curves import DASHES, SHARES, Highlight, Plot, TheoryCurve, chart
+from core.screens.kit.curves import SHARES, Highlight, Plot, TheoryCurve, chart
 from core.screens.kit.numbers import MINUS, in_hundred, percent, points, three
 from core.screens.kit.records import Column, FigureCard, Phrase, Sentence, Table, Tile
 
@@ -24,6 +24,15 @@ LOGITS = np.linspace(-9.0, 9.0, 181)
 UNDONE = (
     "A higher γ makes the model less sure. For a perfectly trained model the map undoes this "
     "exactly; an audit shows whether yours is."
+)
+# Of other gammas beside the map: none of them the dash of a bound or of the diagonal.
+MAP_DASHES = (
+    "longdash",
+    "longdashdot",
+    "2px,6px",
+    "10px,3px,2px,3px,2px,3px",
+    "18px,3px",
+    "5px,2px",
 )
 PLAIN = (
     "The stronger focal training is, the less sure the model says it is. For a perfectly trained "
@@ -173,7 +182,7 @@ def _map_card(gamma: float, truth: float, also: tuple[float, ...]) -> FigureCard
             x=says,
             y=mapped(g),
             colour=i,
-            dash=DASHES[i % len(DASHES)],
+            dash=MAP_DASHES[i % len(MAP_DASHES)],
             width=1.6,
         )
         for i, g in enumerate(also)

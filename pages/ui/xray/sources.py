@@ -83,7 +83,8 @@ def _thumb(film: FilmEntry, *, chosen: bool) -> None:
 
 
 def _add() -> None:
-    with st.popover("Add films", icon=":material/add_photo_alternate:", key="xray.add"):
+    key = f"xray.add.{xray_films.INTAKE.drops}"
+    with st.popover("Add films", icon=":material/add_photo_alternate:", key=key):
         xray_films.INTAKE.zone(
             "Films: PNG, JPEG or DICOM, several at once",
             xray_films.take,

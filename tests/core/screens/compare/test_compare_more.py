@@ -19,6 +19,7 @@ from core.screens.kit.run_marks import marks
 from core.studies.disagreements import Answers, disagreements
 from core.studies.settings import seed_groups, settings, summary, varied
 
+PAIRS = ((1.0, 32), (2.0, 32), (1.0, 64), (2.0, 64))  # gamma and batch size
 RECIPES = ((1.0, 0), (1.0, 1), (2.0, 0), (2.0, 1), (3.0, 0))  # gamma and seed
 
 
@@ -74,6 +75,14 @@ def test_a_sweep_draws_means_over_seeds_and_their_spread(runs):
     assert sweep_card(named(), runs, [None] * 5, "loss.gamma", "ece") is None
 
 
+def test_recipes_of_a_sweep_are_told_apart_without_colour(runs):
+    batches = [settings(config(gamma, 0) | {"batch_size": size}) for gamma, size in PAIRS]
+    figure = sweep_card(named(4), runs[:4], batches, "loss.gamma", "ece").figure("light")
+    looks = [(trace.line.dash, trace.marker.symbol, trace.name) for trace in figure.data]
+    assert looks == [("solid", "circle", "&lt;b&gt;0"), ("dash", "square", "&lt;b&gt;2")]
+    assert figure.layout.showlegend
+
+
 def test_seeds_are_a_table_and_two_metrics_a_dot_a_run(runs):
     table = seeds_table(named(), runs, TRAINED)
     assert [row.cells["seeds"] for row in table.rows] == [2, 2]
@@ -88,13 +97,15 @@ def test_seeds_are_a_table_and_two_metrics_a_dot_a_run(runs):
 
 
 def test_training_stands_beside_validation():
-    metric = ("val_ece", "train_ece", "lr") * 2
-    history = History(np.repeat([0, 1], 3), metric, np.arange(6) / 10)
+    metric = ("val_ece", "train_ece", "lr", "train_bins.3.count") * 2
+    history = History(np.repeat([0, 1], 4), metric, np.arange(8) / 10)
     curves = [TrainedCurve("one", mark, history, None) for mark in marks(["a", "b"])]
     assert measures(curves) == {"ece": "ECE", "lr": "Learning rate"}
     card = training_card(curves, "ece")
     found = [(trace.line.dash, tuple(trace.y)) for trace in card.figure("light").data]
-    assert found == [("solid", (0.0, 0.3)), ("dot", (0.1, 0.4))] * 2
+    assert found == [("solid", (0.0, 0.4)), ("dot", (0.1, 0.5))] * 2
+    letters = [(note.text, note.y >= 0.4) for note in card.figure("light").layout.annotations]
+    assert letters == [("<b>A</b>", True), ("<b>B</b>", True)]
     assert training_card(curves, "nll") is None
 
 
@@ -122,6 +133,7 @@ def test_gammas_by_epoch_are_means_over_answers_between_the_ends():
     band, line = card.figure("dark").data
     assert list(band.y) == [1.0, -0.5, 3.0, 1.0]
     assert list(line.y) == [1.0, 2.125]
+    assert line.line.dash == one.dash
     assert gammas_by_epoch_card(curves[1:]) is None
 
 

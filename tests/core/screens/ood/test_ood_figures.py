@@ -47,6 +47,7 @@ def drawn(log, threshold=0.5):
 def test_densities_are_percent_of_each_set(log):
     figure = density(drawn(log), LIGHT)
     inside, outside = figure.data
+    assert (inside.line.dash, outside.line.dash) == ("dot", None)  # told apart without colour
     np.testing.assert_allclose(inside.y, [10, 20, 30, 40, 40])
     np.testing.assert_allclose(outside.y, [25, 0, 0, 75, 75])
     assert "15 rows" in outside.customdata[3]

@@ -12,6 +12,7 @@ from core.published import PAPERS, PaperSetting, definition, rows
 from core.reports.table import csv_text
 from core.screens.kit.run_marks import RunMark
 from core.screens.kit.theme import THEMES
+from core.screens.published.figures import SYMBOLS
 from core.screens.published.lines import Filters, metrics, networks
 from core.screens.published.own import UNKNOWN, OwnRun, RunFacts, TrainedRun
 from core.screens.published.view import published_view
@@ -21,6 +22,7 @@ from core.screens.published.words import (
     NETWORKS,
     PLAIN,
     POSTHOC,
+    SHAPES,
     SHORT_PAPERS,
     TECHNICAL,
     metric_label,
@@ -67,6 +69,15 @@ def test_the_story_is_what_table_1_and_4_print():
     ]
     assert row["After temperature"].interval == "T 1.10"
     assert row["Trained here"].value == "no"
+
+
+def test_calibrators_are_told_apart_without_colour():
+    card = shown().figure
+    assert card.explanation == "circle: as trained; diamond: after temperature"
+    (symbols,) = {t.marker.symbol for t in card.figure("light").data if t.mode == "markers"}
+    assert symbols == ("circle", "diamond")
+    assert list(SHAPES) == list(SYMBOLS) == list(POSTHOC)
+    assert len(set(SHAPES.values())) == len(set(SYMBOLS.values())) == len(SYMBOLS)
 
 
 def test_plain_words_have_no_terms_of_the_field():

@@ -111,6 +111,12 @@ def test_chosen_gammas_are_drawn_beside_it():
         assert read == pytest.approx(float(row["p"]), abs=1e-3)
 
 
+def test_no_two_curves_of_the_map_share_a_dash():
+    drawn = theory.map_cards(2.0, 0.8, (-0.5, 0.5, 1.0, 3.0, 5.0, 7.0))[0].figure("light").data
+    dashes = [trace.line.dash for trace in drawn if trace.mode == "lines" and not trace.fill]
+    assert len(dashes) == len(set(dashes)) == 10
+
+
 def test_sharpness_stays_between_the_corrected_bounds():
     drawn = curves(theory.map_cards(4.0, 0.8, ())[1])
     factor = np.array(drawn["the map, γ = 4"].y)
