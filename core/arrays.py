@@ -31,15 +31,6 @@ PASS_BYTES = 2**25  # of what compiled loops are given at a time: a call costs n
 SORTED_BY_DIGITS = 2**14  # numbers from here on; fewer are sorted before the loops are loaded
 
 
-def sorted_keys(keys: Keys) -> Keys:
-    """Return whole numbers in ascending order, (N,) uint64."""
-    if keys.size < SORTED_BY_DIGITS:
-        return np.sort(keys)
-    from core.compiled.sorting import sort_keys
-
-    return sort_keys(keys.copy(), np.empty_like(keys))
-
-
 def ascending(values: Float) -> Float:
     """Return numbers in ascending order, (N,) float64; NaN comes at either end."""
     if values.size < SORTED_BY_DIGITS:
@@ -50,6 +41,15 @@ def ascending(values: Float) -> Float:
     write_keys(np.ascontiguousarray(values), keys)
     write_values(sort_keys(keys, ordered.view(np.uint64)), ordered)
     return ordered
+
+
+def total(values: Float) -> float:
+    """Return the sum of numbers, (N,) float64, bit-equal under any order of them."""
+    if values.size < SORTED_BY_DIGITS:
+        return float(np.sort(values).sum())
+    from core.compiled import sums
+
+    return sums.total(np.ascontiguousarray(values))
 
 
 def row_chunks(n_rows: int, n_columns: int, n_bytes: int = CHUNK_BYTES) -> Iterator[slice]:

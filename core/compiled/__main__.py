@@ -6,4 +6,5 @@ import core.compiled.nodes
 import core.compiled.others
 import core.compiled.resamples
 import core.compiled.rows
-import core.compiled.sorting  # noqa: F401  compiles for the types that it names
+import core.compiled.sorting
+import core.compiled.sums  # noqa: F401  compiles for the types that it names

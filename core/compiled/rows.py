@@ -48,6 +48,8 @@ _LABELS = "Array(int64, 1, 'C', readonly=True)"
 _NUMBERS = "float64[::1], float64[::1], float64[::1]"
 _SUMMED = 4096  # rows summed one after another; rounding grows with it, not with the rows
 _SCANNED = 64  # columns looked through at a time for what few of them are
+_NARROW = 32  # columns up to which rows are read side by side: a row alone would not fill a vector
+_SIDE_BY_SIDE = 64  # of such rows at a time, which stay in the nearest cache
 _HELD = 4096  # probabilities held at a time where they are formed to be added up
 
 
@@ -113,6 +115,63 @@ def _power_sums(row: Row, top: float) -> tuple[float, float]:
     return total, squares
 
 
+@compiled(numbers=True)
+def _turn(rows: Logits, wide: Float, tops: Float) -> None:
+    """Write rows as columns of float64, and the largest entry of each."""
+    for j in range(len(rows)):
+        top = rows[j, 0]
+        for k in range(rows.shape[1]):
+            wide[k, j] = rows[j, k]
+            top = max(top, rows[j, k])
+        tops[j] = top
+
+
+@compiled()
+def _note_sharing(line: Float, tops: Float, number: float, first: Float, sharing: Float) -> None:
+    for j in range(_SIDE_BY_SIDE):
+        largest = line[j] == tops[j]
+        first[j] = number if largest else first[j]
+        sharing[j] += 1.0 if largest else 0.0
+
+
+@compiled()
+def _add_powers(line: Float, tops: Float, total: Float, squares: Float) -> None:
+    for j in range(_SIDE_BY_SIDE):
+        power = exp_below(line[j] - tops[j])
+        total[j] += power
+        squares[j] += power * power
+
+
+@compiled()
+def _write_brier(gap: Float, total: Float, squares: Float, brier: Float) -> None:
+    for j in range(brier.size):
+        of_true = exp_below(gap[j]) / total[j]
+        brier[j] = max(squares[j] / (total[j] * total[j]) - 2.0 * of_true + 1.0, 0.0)
+
+
+@compiled()
+def _read_narrow_rows(
+    logits: Logits, labels: Int, total: Float, gap: Float, brier: Float, predicted: Int
+) -> int:
+    """Do what `read_rows` does, some rows side by side, class after class."""
+    n_columns, tied = logits.shape[1], 0
+    wide, lines = np.zeros((n_columns, _SIDE_BY_SIDE)), np.zeros((5, _SIDE_BY_SIDE))
+    tops, first, sharing, totals, squares = lines[0], lines[1], lines[2], lines[3], lines[4]
+    for start in range(0, labels.size, _SIDE_BY_SIDE):
+        rows = slice(start, min(start + _SIDE_BY_SIDE, labels.size))
+        lines[1:] = 0.0
+        _turn(logits[rows], wide, tops)
+        for k in range(n_columns - 1, -1, -1):  # the lowest of the largest is noted last
+            _note_sharing(wide[k], tops, float(k), first, sharing)
+            _add_powers(wide[k], tops, totals, squares)
+        for j in range(rows.stop - start):
+            total[start + j], predicted[start + j] = totals[j], int(first[j])
+            gap[start + j] = wide[labels[start + j], j] - tops[j]
+            tied += int(sharing[j] > 1.0)
+        _write_brier(gap[rows], total[rows], squares, brier[rows])
+    return tied
+
+
 @compiled(*(f"int64({logits}, {_LABELS}, {_NUMBERS}, int64[::1])" for logits in _LOGITS))
 def read_rows(
     logits: Logits, labels: Int, total: Float, gap: Float, brier: Float, predicted: Int
@@ -130,6 +189,8 @@ def read_rows(
     predicted : (N,) int64
         Written: the lowest class of the largest logit.
     """
+    if logits.shape[1] <= _NARROW:
+        return _read_narrow_rows(logits, labels, total, gap, brier, predicted)
     tied = 0
     for i in range(labels.size):
         row = logits[i]

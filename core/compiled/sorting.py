@@ -7,7 +7,9 @@ import numpy.typing as npt
 
 from core.compiled.jit import compiled
 
+Bool = npt.NDArray[np.bool_]
 Float = npt.NDArray[np.float64]
+Int = npt.NDArray[np.int64]
 Keys: TypeAlias = npt.NDArray[np.uint64]
 
 _BITS = 8  # of a digit: 256 places to write to stay in the cache
@@ -68,3 +70,62 @@ def write_values(keys: Keys, values: Float) -> None:
     bits = values.view(np.uint64)
     for i in range(bits.size):
         bits[i] = keys[i] ^ _SIGN if keys[i] >= _SIGN else ~keys[i]
+
+
+_FLOATS = "Array(float64, 1, 'C', readonly=True)"
+_BOOLS = "Array(boolean, 1, 'C', readonly=True)"
+
+
+@compiled(f"void({_FLOATS}, {_BOOLS}, uint64[::1])")
+def write_claim_keys(confidence: Float, correct: Bool, keys: Keys) -> None:
+    """Write whole numbers, (N,), that ascend with a confidence, then with what came of it.
+
+    Parameters
+    ----------
+    confidence : (N,) float64
+        In [0, 1], whose bits ascend with it and leave the first two free; -0 counts as 0.
+    correct : (N,) bool
+        The last bit of a key.
+    keys : (N,) uint64
+        Written.
+    """
+    bits = confidence.view(np.uint64)
+    for i in range(bits.size):
+        keys[i] = (bits[i] << np.uint64(1)) | np.uint64(correct[i])
+
+
+@compiled(
+    "void(uint64[::1], int64, float64[::1], boolean[::1], float64[::1], int64[::1])",
+    as_written=True,
+)
+def read_claim_keys(
+    keys: Keys,
+    block: int,
+    confidence: Float,
+    correct: Bool,
+    sum_confidence: Float,
+    sum_correct: Int,
+) -> None:
+    """Write what such keys were made of, and the sums of the first rows.
+
+    Parameters
+    ----------
+    keys : (N,) uint64
+        Of `write_claim_keys`.
+    block : int
+        Rows summed one after another.
+    confidence, correct : (N,) float64 and bool
+        Written.
+    sum_confidence, sum_correct : (N + 1,) float64 and int64
+        Written: of the first 0 to N rows.
+    """
+    values = confidence.view(np.uint64)
+    below, within, hits = 0.0, 0.0, 0
+    sum_confidence[0], sum_correct[0] = 0.0, 0
+    for i in range(keys.size):
+        values[i], correct[i] = keys[i] >> np.uint64(1), (keys[i] & np.uint64(1)) == 1
+        within += confidence[i]
+        hits += int(correct[i])
+        sum_confidence[i + 1], sum_correct[i + 1] = below + within, hits
+        if (i + 1) % block == 0:
+            below, within = below + within, 0.0

@@ -2,17 +2,16 @@
 
 import numpy as np
 
-from core.arrays import Float, ascending
+from core.arrays import Float, total
 from core.predictions import Predictions, Weights
 
 
 def mean(values: Float, weights: Weights | None = None) -> float:
     """Return the mean, bit-equal under any order of the rows."""
     if weights is None:
-        return float(ascending(values).sum() / values.size)
+        return total(values) / values.size
     counted = weights.of_row > 0.0  # a row of weight 0 adds nothing, were its value infinite
-    products = ascending(values[counted] * weights.of_row[counted])
-    return float(products.sum() / ascending(weights.of_row).sum())
+    return total(values[counted] * weights.of_row[counted]) / total(weights.of_row)
 
 
 def nll_rows(predictions: Predictions, *, clip: float | None = None) -> Float:

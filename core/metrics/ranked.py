@@ -6,7 +6,7 @@ from typing import Self
 
 import numpy as np
 
-from core.arrays import Bool, Counts, Float, Int, Keys, frozen, sorted_keys
+from core.arrays import SORTED_BY_DIGITS, Bool, Counts, Float, Int, Keys, frozen, shared
 from core.predictions import Outcomes
 
 BLOCK = 4096  # rows summed one after another; rounding grows with it, not with the rows
@@ -43,6 +43,20 @@ def interpolated(values: Float, running: Float, at: Float) -> Float:
 
     lower = value(below)
     return lower + (at - below) * (value(below + 1.0) - lower)
+
+
+def _rank(confidence: Float, correct: Bool) -> tuple[Float, Bool, Float, Int]:
+    """Sort many rows by digits; return both columns and their running sums, read-only."""
+    from core.compiled.sorting import read_claim_keys, sort_keys, write_claim_keys
+
+    n = confidence.size
+    keys = np.empty(n, dtype=np.uint64)
+    write_claim_keys(np.ascontiguousarray(confidence), np.ascontiguousarray(correct), keys)
+    keys = sort_keys(keys, np.empty_like(keys))
+    out = np.empty(n), np.empty(n, np.bool_), np.empty(n + 1), np.empty(n + 1, np.int64)
+    read_claim_keys(keys, BLOCK, *out)
+    ranked, hits, sum_confidence, sum_correct = out
+    return shared(ranked), shared(hits), shared(sum_confidence), shared(sum_correct)
 
 
 @dataclass(frozen=True)
@@ -98,10 +112,10 @@ class Ranked:
         """
         if outcomes.groups is not None or outcomes.weights is not None:
             return cls._with_extents(outcomes)
+        if outcomes.n >= SORTED_BY_DIGITS:
+            return cls(*_rank(outcomes.confidence, outcomes.correct))
         bits: Keys = np.ascontiguousarray(outcomes.confidence).view(np.uint64)
-        unsorted = bits << np.uint64(1)  # drops the sign of -0.0
-        unsorted |= outcomes.correct
-        keys = sorted_keys(unsorted)
+        keys = np.sort(bits << np.uint64(1) | outcomes.correct)  # drops the sign of -0.0
         confidence, correct = (keys >> np.uint64(1)).view(np.float64), (keys & 1).astype(np.bool_)
         sum_confidence = np.concatenate([[0.0], running_sum(confidence)])
         sum_correct = np.concatenate([[0], np.cumsum(correct, dtype=np.int64)])

@@ -25,8 +25,9 @@ def ece(rows: Predictions) -> Values:
 
 
 def proper(rows: Predictions) -> Values:
-    accuracy = top_label.accuracy(Ranked.of(rows.outcomes(None)))
-    return {"accuracy": accuracy, "nll": nll(rows), "brier": brier(rows), **ece(rows)}
+    ranked = Ranked.of(rows.outcomes(None))
+    values = {"accuracy": top_label.accuracy(ranked), "nll": nll(rows), "brier": brier(rows)}
+    return {**values, "ece": top_label.ece(ranked, n_bins=N_BINS)}
 
 
 def equal_mass(rows: Predictions) -> Values:

@@ -156,6 +156,24 @@ def test_error_near_its_bound_is_searched_like_trying_all(seed):
     assert best_on_grid(margins, "ece", (0.0,), FINE_GRID).value == values.min()
 
 
+@pytest.mark.parametrize("objective", ["ece", "ece_em"])
+def test_only_temperatures_that_the_bound_allows_are_tried(objective, monkeypatch):
+    margins, tried = Margins.of(*drawn(3_000, 10, scale=4.0, seed=5)), []
+    values = scan(margins, objective, (0.0,), FINE_GRID)[0]
+    means = np.array([margins.confidences(t, [0.0]).mean() for t in FINE_GRID])
+    allowed = np.count_nonzero(np.abs(means - margins.accuracy) <= values.min())
+    confidences = Margins.confidences
+
+    def noted(margins, temperature, gammas):
+        tried.append(temperature)
+        return confidences(margins, temperature, gammas)
+
+    monkeypatch.setattr(Margins, "confidences", noted)
+    best = best_on_grid(margins, objective, (0.0,), FINE_GRID)
+    assert (best.value, best.temperature) == (values.min(), FINE_GRID[values.argmin()])
+    assert len(tried) <= allowed + 2 * np.log2(len(FINE_GRID))  # those that close in on both ends
+
+
 def test_paper_grid_lacks_zero_and_can_be_worse_than_temperature_scaling():
     logits, labels = drawn(3000, 4, sharpness=1.5, seed=3)
     plain = Temperature("nll", "grid").fit(logits, labels).report_.after

@@ -5,8 +5,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.arrays import SORTED_BY_DIGITS, Float, Keys, ascending, sorted_keys
+from core.arrays import SORTED_BY_DIGITS, Float, ascending
 from core.compiled.sorting import sort_keys, write_keys, write_values
+from core.metrics.ranked import Ranked
+from core.predictions import Outcomes
 
 WHOLE = st.integers(0, 2**64 - 1)
 NEAR = st.sampled_from((0, 1, 255, 256, 2**63 - 1, 2**63, 2**64 - 1))
@@ -54,11 +56,23 @@ def test_many_numbers_are_sorted_as_few_are(kind: str) -> None:
     assert values.tobytes() == kept.tobytes()
 
 
-def test_many_keys_are_sorted_as_few_are_and_left_alone() -> None:
-    keys: Keys = many("confidences").view(np.uint64)
-    kept = keys.copy()
-    assert np.array_equal(sorted_keys(keys), np.sort(keys))
-    assert np.array_equal(keys, kept)
+@pytest.mark.parametrize("kind", ["confidences", "equal", "ties"])
+def test_many_claims_are_ranked_as_few_are(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    confidence = many(kind)
+    confidence[:9] = -0.0, 0.0, 1.0, 5e-324, 0.5, 0.5, 0.5, 1.0, -0.0
+    correct = np.random.default_rng(3).random(MANY) < 0.5
+    kept = confidence.copy(), correct.copy()
+    claims = Outcomes(confidence, correct)
+    many_ranked = Ranked.of(claims)
+    monkeypatch.setattr("core.metrics.ranked.SORTED_BY_DIGITS", MANY + 1)
+    few_ranked = Ranked.of(claims)
+    for column in ("confidence", "correct", "sum_confidence", "sum_correct"):
+        ours, plain = getattr(many_ranked, column), getattr(few_ranked, column)
+        assert ours.dtype == plain.dtype
+        assert ours.tobytes() == plain.tobytes()
+        assert not ours.flags.writeable
+    assert confidence.tobytes() == kept[0].tobytes()
+    assert correct.tobytes() == kept[1].tobytes()
 
 
 def test_numbers_that_cannot_be_ordered_come_at_the_ends() -> None:
