@@ -14,23 +14,12 @@ from core.errors import UsageError
 from core.jobs import processes
 from core.jobs.local import LocalJobs
 from core.jobs.records import LOCAL, SLURM, Job, JobState, Promise
-from core.jobs.slurm import commands
 from core.jobs.slurm.request import SlurmRequest
 from core.jobs.store import JobStore
-from tests.core.jobs import cluster
 from tests.core.jobs.conftest import config, ended, let, told, truth, until
 
 pytestmark = pytest.mark.slow
 SMALL = SlurmRequest(cpus=1, memory=0.25, minutes=10)
-
-
-@pytest.fixture(scope="module")
-def slurm():
-    """A cluster for all tests of this file; skipped, with what is missing, where there is none."""
-    if cluster.missing():
-        pytest.skip(cluster.missing())
-    with cluster.running() as folder:
-        yield folder
 
 
 class Submitter:
@@ -61,11 +50,9 @@ class Submitter:
 
 
 @pytest.fixture(params=[LOCAL, SLURM])
-def there(request, jobs, monkeypatch) -> Submitter:
+def there(request, jobs) -> Submitter:
     if request.param == SLURM:
-        request.getfixturevalue("slurm")
-        monkeypatch.setattr(commands, "SUPERVISOR", "tests.core.jobs.supervise_on_node")
-        monkeypatch.setattr(commands, "FRESH_S", 0.2)
+        request.getfixturevalue("on_nodes")
     return Submitter(jobs, request.param)
 
 
