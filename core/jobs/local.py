@@ -11,7 +11,7 @@ import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Final, Protocol
+from typing import ClassVar, Final, Protocol
 
 from core.disk import writing
 from core.errors import LibraryError, UsageError
@@ -54,7 +54,7 @@ class Launcher(Protocol):
         What it cannot promise, in a sentence each.
     """
 
-    cannot: Final[Mapping[Promise, str]]
+    cannot: ClassVar[Mapping[Promise, str]]
 
     def check(self, job: Job) -> None:
         """Refuse a job that wants what is not there, before it waits for it in vain."""
@@ -77,7 +77,7 @@ class LocalLauncher:
     store : JobStore
     """
 
-    cannot: Final[Mapping[Promise, str]] = {}
+    cannot: ClassVar[Mapping[Promise, str]] = {}
 
     def __init__(self, store: JobStore) -> None:
         self._store = store

@@ -11,11 +11,9 @@ from typing import Any
 import numpy as np
 import torch
 from lightning_fabric import Fabric
-from lightning_fabric.plugins.environments import (
-    ClusterEnvironment,
-    LightningEnvironment,
-    SLURMEnvironment,
-)
+from lightning_fabric.plugins.environments.cluster_environment import ClusterEnvironment
+from lightning_fabric.plugins.environments.lightning import LightningEnvironment
+from lightning_fabric.plugins.environments.slurm import SLURMEnvironment
 from torch import Tensor, nn
 
 from core.datasets.base import DatasetSplit, SplitDataset

@@ -1,10 +1,10 @@
 """Jobs of a SLURM cluster behind the calls of the local launcher; no torch."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import Final
+from typing import ClassVar
 
 from core.errors import LibraryError, UsageError
 from core.inference.config import EvaluationConfig
@@ -26,7 +26,7 @@ class SlurmLauncher:
     store : JobStore
     """
 
-    cannot: Final = {
+    cannot: ClassVar[Mapping[Promise, str]] = {
         Promise.ORDER: "The cluster decides the order. Priorities do not reach it.",
         Promise.PAUSE: "A paused queue holds back no job of the cluster.",
         Promise.ONE_START: (

@@ -32,11 +32,11 @@ class SlurmRequest:
 
     partition: Annotated[
         str | None,
-        Field("Partition", "Null for the cluster's default.", allows=_is_name, remedy=_REMEDY),
+        Field("Partition", "The cluster's default where empty.", allows=_is_name, remedy=_REMEDY),
     ] = None
     account: Annotated[
         str | None,
-        Field("Account", "Null for your default account.", allows=_is_name, remedy=_REMEDY),
+        Field("Account", "Your default account where empty.", allows=_is_name, remedy=_REMEDY),
     ] = None
     nodes: Annotated[int, Field("Nodes", "Machines that train together.", low=1, high=64)] = 1
     gpus: Annotated[
@@ -46,8 +46,8 @@ class SlurmRequest:
     memory: Annotated[
         float | None,
         Field(
-            "Memory per node, GiB",
-            "Null for the cluster's default.",
+            "Memory, GiB",
+            "Of each node; the cluster's default where empty.",
             low=0,
             high=16_384,
             open_low=True,

@@ -37,7 +37,7 @@ def choose() -> None:
             key=CHOICE,
             persist_state=SESSION,
             format_func=LAUNCHERS.__getitem__,
-            width=NARROW,
+            width=170,
         )
 
 

@@ -22,7 +22,7 @@ from tests.core.jobs.conftest import config, ended, let, told, until
 ROOT = Path(__file__).parents[3]
 SMALL = SlurmRequest(cpus=1, memory=0.25, minutes=10)
 ADAFOCAL = {
-    "loss": {"name": "adafocal", "n_bins": 5}, "n_train": 128, "batch_size": 32, "epochs": 40
+    "loss": {"name": "adafocal", "n_bins": 5}, "n_train": 64, "batch_size": 32, "epochs": 20
 }  # fmt: skip
 CLOCK = {"seconds", "images_per_second"}
 
