@@ -62,7 +62,7 @@ def assert_same_bits(one: JobFolder, other: JobFolder) -> None:
 @pytest.mark.parametrize("how", ["warned", "preempted"])
 def test_a_training_that_is_stopped_continues_to_the_same_bits(how, slurm, jobs, tmp_path):
     """Warned as before its time is up, it stops after an epoch; preempted, anywhere."""
-    whole = SlurmRequest(cpus=8, memory=7, minutes=10) if how == "preempted" else SMALL
+    whole = SlurmRequest(cpus=1, memory=7, minutes=10) if how == "preempted" else SMALL
     settings = config("real", **ADAFOCAL)
     first, *filling = jobs.submit([settings], request=whole)
     if how == "preempted":  # the other node is taken, so that the urgent job needs this one
@@ -71,8 +71,10 @@ def test_a_training_that_is_stopped_continues_to_the_same_bits(how, slurm, jobs,
     if how == "warned":
         subprocess.run(["scancel", "--batch", "--signal=USR1", first.cluster], check=True)
     else:
-        urgent = SlurmRequest(partition="urgent", cpus=8, memory=7, minutes=10, nodes=2)
-        (other,) = jobs.submit([config("urgent", **ADAFOCAL, devices=2)], request=urgent)
+        urgent = SlurmRequest(partition="urgent", cpus=1, memory=7, minutes=10, nodes=2)
+        (other,) = jobs.submit(
+            [config("urgent", **ADAFOCAL | {"epochs": 1}, devices=2)], request=urgent
+        )
         until(lambda: commands.ask("--me")[first.cluster][0] == "PENDING")
         jobs.cancel(filling[0].id)
         assert ended(jobs, other.id).state is JobState.SUCCEEDED
