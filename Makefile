@@ -6,7 +6,7 @@ PY := .venv/bin/python
 # Tests are compiled once and not at every start, whatever the shell asks for.
 test check check-numbers soak: export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: app test check check-static check-all check-numbers bench bench-loops gpu soak samples shots chromium clean
+.PHONY: app test check check-static check-all check-numbers bench bench-loops gpu soak samples shots chromium slurm clean
 .DEFAULT_GOAL := app
 
 .venv/.app: requirements.txt
@@ -27,8 +27,11 @@ app: .venv/.app
 chromium:
 	@sh tests/e2e/chromium.sh
 
+slurm:
+	@sh tests/core/jobs/slurm.sh
+
 # Everything: format, lint, types, layers, then every test including the browser.
-test: .venv/.test chromium
+test: .venv/.test chromium slurm
 	$(MAKE) --no-print-directory -j 2 check-static check-all
 
 check-all: .venv/.test

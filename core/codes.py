@@ -169,6 +169,7 @@ class RefusalCode(_Code):
     DEVICE = auto()
     JOB = auto()
     PLATFORM = auto()
+    CLUSTER = auto()
     SEEDS = auto()
     FOLDER = auto()
     MEMORY = auto()

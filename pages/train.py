@@ -32,7 +32,7 @@ with frame.caught():
             left, place = st.columns([5, 3], gap="large")
             with left:
                 widgets.title("A training of your own")
-                form.draw()
+                form.draw(jobs)
                 with st.container():
                     configs = submit.configs()
                     submit.earlier(jobs, configs, listed)

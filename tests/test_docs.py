@@ -18,6 +18,8 @@ from core.codes import NoticeCode, RefusalCode
 from core.datasets.catalogue import DATASETS
 from core.fields import REQUIRED, declared
 from core.inference.config import EvaluationConfig
+from core.jobs.slurm.launcher import SlurmLauncher
+from core.jobs.slurm.request import SlurmRequest
 from core.losses.catalogue import LOSSES
 from core.metrics import METRICS
 from core.models.catalogue import MODELS
@@ -113,13 +115,18 @@ def test_every_loss_network_data_set_and_recipe_has_its_row() -> None:
 
 
 @pytest.mark.parametrize(
-    ("path", "config"),
-    [("docs/training.md", TrainConfig), ("docs/evaluation.md", EvaluationConfig)],
+    ("path", "title", "config"),
+    [
+        ("docs/training.md", "The config", TrainConfig),
+        ("docs/training.md", "Cluster", SlurmRequest),
+        ("docs/evaluation.md", "The config", EvaluationConfig),
+    ],
 )
-def test_every_field_of_a_config_has_its_row_as_it_is_declared(path: str, config: type) -> None:
-    rows = {
-        cells[0].strip("`"): cells[1:3] for cells in table_rows(section(page(path), "The config"))
-    }
+def test_every_field_of_a_config_has_its_row_as_it_is_declared(
+    path: str, title: str, config: type
+) -> None:
+    rows = {cells[0].strip("`"): cells[1:] for cells in table_rows(section(page(path), title))}
+    rows = {key: cells[:2] for key, cells in rows.items() if len(cells) == 3}
     assert rows == {
         key: [
             field.allowed,
@@ -127,6 +134,12 @@ def test_every_field_of_a_config_has_its_row_as_it_is_declared(path: str, config
         ]
         for key, field in declared(config).items()
     }
+
+
+def test_what_a_cluster_cannot_promise_is_listed() -> None:
+    rows = table_rows(section(page("docs/training.md"), "Cluster"))
+    listed = {cells[0].strip("`"): cells[1] for cells in rows if len(cells) == 2}
+    assert listed == SlurmLauncher.cannot
 
 
 # Codes ------------------------------------------------------------------------------------------

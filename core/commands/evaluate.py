@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from core.commands import checkpoint
+from core.commands import checkpoint, launcher
 from core.commands.shared import Json, Parser, emit, number, printable
 from core.errors import UsageError
 
@@ -44,6 +44,7 @@ def add_evaluate(verb: Parser) -> None:
     verb.add_argument("--name", default="", help="what the run is called")
     verb.add_argument("--out", type=Path, metavar="FILE", help="also write the run as .npz")
     verb.add_argument("--json", metavar="OUT|-")
+    launcher.add_options(verb)
 
 
 def _evaluate(arguments: argparse.Namespace) -> int:
@@ -52,7 +53,7 @@ def _evaluate(arguments: argparse.Namespace) -> int:
     from core.library import open_library
     from core.readers.sandbox import scratch
 
-    jobs = open_jobs()
+    jobs, request = open_jobs(), launcher.request_of(arguments)
     _check(arguments)
     path, run = checkpoint.source(arguments.checkpoint)
     with scratch.folder("evaluate") as folder:
@@ -65,7 +66,7 @@ def _evaluate(arguments: argparse.Namespace) -> int:
             matched = _match(group, config)
         if not matched.ok:
             raise matched.refusal()
-        (job,) = jobs.submit([config], weights=folder / group.file)
+        (job,) = jobs.submit([config], weights=folder / group.file, request=request)
     manifest = open_library().get(waited(jobs, job).run)
     report = _report(manifest, config, matched)
     if arguments.out:

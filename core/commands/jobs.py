@@ -141,7 +141,7 @@ def _list(arguments: argparse.Namespace) -> int:
     if jobs.paused:
         print("the queue is paused; python -m core jobs unpause resumes it")
     for job in listed:
-        slots = ",".join(job.slots) or job.wants
+        slots = ",".join(job.slots) or (job.wants if job.launcher == "local" else job.launcher)
         print(printable(f"{job.id}  {job.state:<9}  {slots:<8}  {job.name}"))
     return 0
 

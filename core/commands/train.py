@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from core.commands import launcher
 from core.commands.shared import Parser, printable
 from core.errors import UsageError
 
@@ -20,6 +21,7 @@ def add_train(verb: Parser) -> None:
     verb.add_argument("--wait", action="store_true", help="return when training has ended")
     verb.add_argument("--time-limit", type=float, metavar="SECONDS", help="stop it after so long")
     verb.add_argument("--json", metavar="OUT|-")
+    launcher.add_options(verb)
 
 
 def add_samples(verb: Parser) -> None:
@@ -85,13 +87,13 @@ def _train(arguments: argparse.Namespace) -> int:
     from core.training.advice import advice
     from core.training.config import from_json
 
-    config = from_json(_read(arguments.config))
+    request, config = launcher.request_of(arguments), from_json(_read(arguments.config))
     for notice in advice(config):
         print(printable(f"{notice.code}: {notice.sentence}"), file=sys.stderr)
     if config.data_root:  # the trainer runs in another folder
         config = replace(config, data_root=str(Path(config.data_root).expanduser().absolute()))
     jobs = open_jobs()
-    (job,) = jobs.submit([config], time_limit=arguments.time_limit)
+    (job,) = jobs.submit([config], time_limit=arguments.time_limit, request=request)
     if arguments.wait:
         return wait_for(jobs, job, arguments.json)
     return report(job, arguments.json)

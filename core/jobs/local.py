@@ -1,13 +1,17 @@
-"""Jobs of this machine: submit, status, cancel, logs, list, reconcile; no torch."""
+"""Jobs submitted from this machine: submit, status, cancel, logs, list, reconcile; no torch.
+
+Each has a launcher, which starts it, ends it, and brings to an end what nobody watches any more:
+that of this machine, or that of a cluster. The table, the folders and the logs are the same.
+"""
 
 import os
 import secrets
 import shutil
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Final
+from typing import ClassVar, Final, Protocol
 
 from core.disk import writing
 from core.errors import LibraryError, UsageError
@@ -17,7 +21,18 @@ from core.jobs import failures, processes
 from core.jobs.devices import CPU, fit, slots
 from core.jobs.launch import start_what_can
 from core.jobs.log import tail
-from core.jobs.records import LATE_S, Job, JobState, silence, watched
+from core.jobs.records import (
+    LATE_S,
+    LOCAL,
+    SLURM,
+    Job,
+    JobState,
+    Promise,
+    silence,
+    watched,
+)
+from core.jobs.slurm.launcher import SlurmLauncher, fitted
+from core.jobs.slurm.request import SlurmRequest
 from core.jobs.store import ALPHABET, LIVE, JobStore
 from core.library import home
 from core.process_identity import this_boot
@@ -28,6 +43,81 @@ from core.training.progress import read as read_progress
 
 MOST: Final = 1_000  # jobs of one submission, and jobs that wait
 MAX_SECONDS: Final = 366 * 86_400.0
+
+
+class Launcher(Protocol):
+    """Starts jobs and ends them.
+
+    Attributes
+    ----------
+    cannot : mapping of Promise to str
+        What it cannot promise, in a sentence each.
+    """
+
+    cannot: ClassVar[Mapping[Promise, str]]
+
+    def check(self, job: Job) -> None:
+        """Refuse a job that wants what is not there, before it waits for it in vain."""
+
+    def submit(self, jobs: Sequence[Job]) -> list[Job]:
+        """Take jobs into the table, all or none, and start what can start."""
+
+    def cancel(self, job: Job) -> None:
+        """End a job that has not ended."""
+
+    def reconcile(self, job: Job) -> None:
+        """Write where a job stands that has not ended, if nobody else does."""
+
+
+class LocalLauncher:
+    """Starts a supervisor on this machine for each job.
+
+    Parameters
+    ----------
+    store : JobStore
+    """
+
+    cannot: ClassVar[Mapping[Promise, str]] = {}
+
+    def __init__(self, store: JobStore) -> None:
+        self._store = store
+
+    def check(self, job: Job) -> None:
+        """Refuse devices that this machine does not have; UsageError DEVICE."""
+        _check_devices(job)
+
+    def submit(self, jobs: Sequence[Job]) -> list[Job]:
+        """Take jobs into the table, all or none, and start what can start."""
+        added = self._store.add(jobs)
+        start_what_can(self._store.home)
+        return added
+
+    def cancel(self, job: Job) -> None:
+        """Leave it to the supervisor, which looks into the table."""
+
+    def reconcile(self, job: Job) -> None:
+        """End what is left of a job whose supervisor is gone, and say how the job ended."""
+        if job.state not in LIVE or watched(job, self._store.folder(job.id)):
+            return
+        if not processes.end(lambda: processes.marked(job.id), 0.0):
+            return  # looked at again at the next tick
+        with suppress(LibraryError):  # as of a full disk: likewise
+            self._end(job)
+
+    def _end(self, job: Job) -> None:
+        """Say how a job ended of which no process is left."""
+        result = JobFolder(self._store.folder(job.id)).result()
+        refusal = failures.refused(result)
+        if result is not None and result.get("state") == "succeeded":
+            self._store.end(job, JobState.SUCCEEDED, run=str(result.get("run", "")))
+        elif job.asked:
+            self._store.end(job, JobState.CANCELLED)
+        elif refusal is not None:
+            self._store.end(job, JobState.FAILED, failure=refusal)
+        else:
+            again = job.supervisor is not None and job.supervisor.boot != this_boot()
+            what = "The machine was started again" if again else "Its supervisor was killed"
+            self._store.end(job, JobState.LOST, failure=failures.lost(what, job.kind))
 
 
 class LocalJobs:
@@ -41,6 +131,14 @@ class LocalJobs:
     def __init__(self, home: Path) -> None:
         self.home = home
         self._store = JobStore(home)
+        self._launchers: dict[str, Launcher] = {
+            LOCAL: LocalLauncher(self._store),
+            SLURM: SlurmLauncher(self._store),
+        }
+
+    def cannot(self, launcher: str) -> Mapping[Promise, str]:
+        """Return what a launcher, ``local`` or ``slurm``, cannot promise."""
+        return self._launchers[launcher].cannot
 
     # Submit -------------------------------------------------------------------------------------
 
@@ -52,6 +150,7 @@ class LocalJobs:
         wants: str = "auto",
         priority: int = 0,
         time_limit: float | None = None,
+        request: SlurmRequest | None = None,
     ) -> list[Job]:
         """Queue trainings or evaluations, all or none, and start what can start.
 
@@ -66,17 +165,23 @@ class LocalJobs:
         priority : int
             Higher ones start first.
         time_limit : float, optional
-            Seconds after which a job is stopped.
+            Seconds after which a job is stopped, counted from each start.
+        request : SlurmRequest, optional
+            What each asks of the cluster that is to run them; this machine runs them without.
 
         Raises
         ------
         UsageError
             SETTING: too many, or a time limit out of range. DEVICE: this machine does not have
-            what they want. PLATFORM: it does not run Linux.
+            what they want, or they do not fit the request. PLATFORM: it does not run Linux.
+            CLUSTER: there is none here.
         LibraryError
-            LIBRARY_WRITE, or JOBS.
+            LIBRARY_WRITE, or JOBS. CLUSTER: it refuses them.
         """
         self._check(len(configs), time_limit)
+        if request is not None:
+            configs = [fitted(request, config) for config in configs]
+        launcher = self._launchers[LOCAL if request is None else SLURM]
         group = _new_id()
         jobs: list[Job] = []
         try:
@@ -92,19 +197,19 @@ class LocalJobs:
                     n_devices=config.devices,
                     priority=priority,
                     time_limit=time_limit,
+                    launcher=LOCAL if request is None else SLURM,
+                    request=request,
                 )
-                _check_devices(job)
+                launcher.check(job)
                 jobs.append(job)
                 folder = JobFolder.make(self._store.folder(job.id), config)
                 if weights is not None:
                     _share(weights, folder.path / WEIGHTS)
-            added = self._store.add(jobs)
+            return launcher.submit(jobs)
         except BaseException:
             for job in jobs:
                 shutil.rmtree(self._store.folder(job.id), ignore_errors=True)
             raise
-        start_what_can(self.home)
-        return added
 
     def retry(self, job_id: str) -> Job:
         """Queue an ended job again, from the start, as a new job."""
@@ -175,7 +280,9 @@ class LocalJobs:
 
     def cancel(self, job_id: str) -> Job:
         """Cancel a queued job, ask a running one to end; an ended one stays as it is."""
-        self._store.cancel(job_id)
+        job = self._store.cancel(job_id)
+        if not job.state.ended:
+            self._launchers[job.launcher].cancel(job)
         self.tick()  # of one whose supervisor is gone nobody else would hear
         return self.get(job_id)
 
@@ -206,33 +313,11 @@ class LocalJobs:
     # Reconcile ----------------------------------------------------------------------------------
 
     def tick(self) -> None:
-        """Bring jobs to an end that nobody watches any more, and start what can start."""
+        """Write where jobs stand that nobody else brings to an end, and start what can start."""
         for job in self._store.all():
-            if job.state in LIVE and not watched(job, self._store.folder(job.id)):
-                self._reconcile(job)
+            if not job.state.ended:
+                self._launchers[job.launcher].reconcile(job)
         start_what_can(self.home)
-
-    def _reconcile(self, job: Job) -> None:
-        """End what is left of a job whose supervisor is gone, and say how the job ended."""
-        if not processes.end(lambda: processes.marked(job.id), 0.0):
-            return  # looked at again at the next tick
-        with suppress(LibraryError):  # as of a full disk: likewise
-            self._end(job)
-
-    def _end(self, job: Job) -> None:
-        """Say how a job ended of which no process is left."""
-        result = JobFolder(self._store.folder(job.id)).result()
-        refusal = failures.refused(result)
-        if result is not None and result.get("state") == "succeeded":
-            self._store.end(job, JobState.SUCCEEDED, run=str(result.get("run", "")))
-        elif job.asked:
-            self._store.end(job, JobState.CANCELLED)
-        elif refusal is not None:
-            self._store.end(job, JobState.FAILED, failure=refusal)
-        else:
-            again = job.supervisor is not None and job.supervisor.boot != this_boot()
-            what = "The machine was started again" if again else "Its supervisor was killed"
-            self._store.end(job, JobState.LOST, failure=failures.lost(what, job.kind))
 
     # How ----------------------------------------------------------------------------------------
 
@@ -268,6 +353,8 @@ class LocalJobs:
             time_limit=job.time_limit,
             parent=job.id,
             relation=relation,
+            launcher=job.launcher,
+            request=job.request,
         )
         folder = JobFolder.make(self._store.folder(new.id), config)
         try:
@@ -276,11 +363,10 @@ class LocalJobs:
                 _take_over(old, folder.path)
             if (old / WEIGHTS).exists():
                 _share(old / WEIGHTS, folder.path / WEIGHTS)
-            (added,) = self._store.add([new])
+            (added,) = self._launchers[new.launcher].submit([new])
         except BaseException:
             shutil.rmtree(folder.path, ignore_errors=True)
             raise
-        start_what_can(self.home)
         return added
 
 

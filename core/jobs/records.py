@@ -1,4 +1,4 @@
-"""What is known of a job; standard library only."""
+"""What is known of a job; no package but psutil."""
 
 import time
 from contextlib import suppress
@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from core.disk import PART
+from core.jobs.slurm.request import SlurmRequest
 from core.process_identity import ProcessIdentity, alive, this_boot, this_host
 
 BEAT: Final = "beat"  # file of a job's folder that its supervisor renews
@@ -15,6 +16,8 @@ BEAT_S: Final = 2.0
 LATE_S: Final = 3 * BEAT_S
 GONE_S: Final = 60.0  # without a beat, in another container of this machine
 FAR_S: Final = 600.0  # without a beat, on another machine, whose date may differ
+LOCAL: Final = "local"
+SLURM: Final = "slurm"
 Json = dict[str, Any]  # Any: plain JSON values
 
 
@@ -82,6 +85,12 @@ class Job:
     failure : Failure or None
     run : str
         Its run in the library once it has succeeded.
+    launcher : str
+        ``local``, or ``slurm``.
+    cluster : str
+        Its id in the cluster; empty for a local one.
+    request : SlurmRequest or None
+        What it asks of the cluster.
     """
 
     id: str
@@ -108,6 +117,9 @@ class Job:
     exit_code: int | None = None
     failure: Failure | None = None
     run: str = ""
+    launcher: str = LOCAL
+    cluster: str = ""
+    request: SlurmRequest | None = None
 
 
 def beat(folder: Path) -> None:
@@ -150,3 +162,14 @@ def watched(job: Job, folder: Path) -> bool:
         return time.time() - (folder / BEAT).stat().st_mtime < FAR_S
     except OSError:
         return False
+
+
+class Promise(StrEnum):
+    """What one launcher keeps and another may not."""
+
+    ORDER = "order"  # the queue's: priorities, and a job put to its front
+    PAUSE = "pause"  # a paused queue starts nothing
+    ONE_START = "one_start"  # never started again without being asked to
+    TREE = "tree"  # a cancelled job is over when none of its processes is left, wherever they are
+    AT_ONCE = "at_once"  # its state is what it is now
+    ENDINGS = "endings"  # how a job ended is known however late somebody looks

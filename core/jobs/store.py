@@ -23,7 +23,7 @@ from core.disk import make_private, parse_json, replace_text, writing
 from core.errors import LibraryError, UsageError
 from core.jobs.devices import fit
 from core.jobs.log import NAME as LOG
-from core.jobs.records import BEAT, Failure, Job, JobState
+from core.jobs.records import BEAT, LOCAL, Failure, Job, JobState
 from core.process_identity import ProcessIdentity
 
 VERSION: Final = 1  # of the table; another one is made anew from the folders
@@ -40,6 +40,8 @@ CREATE TABLE IF NOT EXISTS jobs (
 ) WITHOUT ROWID
 """
 LIVE: Final = (JobState.STARTING, JobState.RUNNING)
+# Fields that came later, with what they are in rows written before.
+LATER: Final[dict[str, object]] = {"launcher": LOCAL, "cluster": "", "request": None}
 NO_ROOM: Final = frozenset({sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR})  # said of a full disk
 
 
@@ -67,7 +69,7 @@ class JobStore:
         """Return every job, the newest first."""
         if not self.jobs.is_dir():
             return []
-        jobs = [self._latest(_job(row)) for (row,) in self._ask("SELECT row FROM jobs")]
+        jobs = [self._latest(read_job(row)) for (row,) in self._ask("SELECT row FROM jobs")]
         return sorted(jobs, key=lambda job: job.place, reverse=True)
 
     def get(self, job_id: str) -> Job:
@@ -82,7 +84,7 @@ class JobStore:
         rows = sound and self._ask("SELECT row FROM jobs WHERE id = ?", job_id)
         if not rows:
             raise _unknown(job_id)
-        return self._latest(_job(rows[0][0]))
+        return self._latest(read_job(rows[0][0]))
 
     @property
     def paused(self) -> bool:
@@ -160,11 +162,22 @@ class JobStore:
                 self._keep_copy(replace(now, **after, **last))  # type: ignore[arg-type]
             raise
 
+    def follow(self, job: Job, **changes: object) -> Job | None:
+        """Write what a cluster says of a job; None where its row has changed since it was read."""
+        with self._writing() as connection:
+            now = _stored_job(connection, job.id)
+            if now.generation != job.generation or now.state.ended:
+                return None
+            return self._write(connection, now, **changes)
+
     def cancel(self, job_id: str) -> Job:
-        """Cancel a queued job, ask for it where it has started, leave it where it has ended."""
+        """Cancel a queued job, ask for it where it has started, leave it where it has ended.
+
+        One that waits in a cluster may be starting this very moment: there it is asked for, too.
+        """
 
         def change(now: Job) -> dict[str, object]:
-            if now.state is JobState.QUEUED:
+            if now.state is JobState.QUEUED and now.launcher == LOCAL:
                 return {"state": JobState.CANCELLED, "ended": time.time(), "asked": "cancel"}
             return {} if now.state.ended or now.asked else {"asked": "cancel"}
 
@@ -230,7 +243,7 @@ class JobStore:
     def _copy(self, job_id: str) -> Job | None:
         """Return a job as its folder says; None where that cannot be read."""
         with suppress(OSError, ValueError, UsageError):
-            job = _job((self.folder(job_id) / STATE).read_text("utf-8"))
+            job = read_job((self.folder(job_id) / STATE).read_text("utf-8"))
             return job if job.id == job_id else None
         return None
 
@@ -243,7 +256,7 @@ class JobStore:
     def _take_in_ends(self, connection: sqlite3.Connection) -> None:
         """Take in the ends that the table could not be told."""
         live = connection.execute("SELECT row FROM jobs WHERE state IN (?, ?)", LIVE).fetchall()
-        for job in (_job(row) for (row,) in live):
+        for job in (read_job(row) for (row,) in live):
             latest = self._latest(job)
             if latest is not job:
                 self._write(connection, job, **_changes(latest))
@@ -369,7 +382,7 @@ def _not_again(job: Job, folder: Path) -> Job:
     same is not begun again.
     """
     begun = any((folder / name).exists() for name in (BEAT, LOG, "result.json"))
-    if job.state is JobState.QUEUED and begun:
+    if job.state is JobState.QUEUED and begun and job.launcher == LOCAL:
         return replace(job, state=JobState.STARTING)
     return job
 
@@ -382,7 +395,7 @@ def assigned(jobs: Sequence[Job], slots: Sequence[str]) -> list[tuple[Job, tuple
     """
     busy = {slot for job in jobs if job.state in LIVE for slot in job.slots}
     free = [slot for slot in slots if slot not in busy]
-    queued = [job for job in jobs if job.state is JobState.QUEUED]
+    queued = [job for job in jobs if job.state is JobState.QUEUED and job.launcher == LOCAL]
     assignments: list[tuple[Job, tuple[str, ...]]] = []
     for job in sorted(queued, key=lambda job: (-job.priority, job.place)):
         fitting, n_slots = fit(job, slots)
@@ -421,18 +434,20 @@ def _version(connection: sqlite3.Connection) -> int:
 
 
 def _listed(connection: sqlite3.Connection) -> list[Job]:
-    return [_job(row) for (row,) in connection.execute("SELECT row FROM jobs").fetchall()]
+    return [read_job(row) for (row,) in connection.execute("SELECT row FROM jobs").fetchall()]
 
 
 def _stored_job(connection: sqlite3.Connection, job_id: str) -> Job:
     row = connection.execute("SELECT row FROM jobs WHERE id = ?", (job_id,)).fetchone()
     if row is None:
         raise _unknown(job_id)
-    return _job(row[0])
+    return read_job(row[0])
 
 
-def _job(text: str) -> Job:
-    return codec.read(Job, parse_json(text), "job", stored=True)
+def read_job(text: str) -> Job:
+    """Return a job from its row or the copy of it; ValueError or UsageError where it is torn."""
+    row = parse_json(text)
+    return codec.read(Job, LATER | row if isinstance(row, dict) else row, "job", stored=True)
 
 
 def _unknown(job_id: str) -> LibraryError:

@@ -14,7 +14,7 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 from threading import Thread
-from typing import Final
+from typing import Final, Protocol
 
 from core.codes import RefusalCode
 from core.disk import parse_json
@@ -51,19 +51,45 @@ def main(home: Path, programs: Mapping[str, str] = PROGRAMS) -> int:
     return 0
 
 
+class JobTable(Protocol):
+    """What a supervisor reads of its job, and writes."""
+
+    home: Path
+
+    def folder(self, job_id: str) -> Path:
+        """Return the folder of a job."""
+
+    def get(self, job_id: str) -> Job:
+        """Return a job as it stands."""
+
+    def running(self, job: Job) -> Job | None:
+        """Say that a job's process has started."""
+
+    def end(
+        self,
+        job: Job,
+        state: JobState,
+        *,
+        exit_code: int | None = None,
+        failure: Failure | None = None,
+        run: str = "",
+    ) -> Job | None:
+        """Bring a job to an end."""
+
+
 class Supervisor:
     """Watches one job that this process has claimed.
 
     Parameters
     ----------
-    store : JobStore
+    store : JobTable
     job : Job
         As it was claimed.
     programs : mapping
         Module by kind of job.
     """
 
-    def __init__(self, store: JobStore, job: Job, programs: Mapping[str, str]) -> None:
+    def __init__(self, store: JobTable, job: Job, programs: Mapping[str, str]) -> None:
         self.store = store
         self.job = job
         self.folder = store.folder(job.id)
@@ -73,7 +99,7 @@ class Supervisor:
 
     def run(self) -> None:
         """Run the job's process and write how it ended."""
-        signal.signal(signal.SIGTERM, self._stop)
+        signal.signal(signal.SIGTERM, self.stop)
         processes.become_reaper()
         beat(self.folder)
         kills = failures.out_of_memory_kills()
@@ -81,7 +107,7 @@ class Supervisor:
             process = self._start()
         except OSError as error:
             remedy = failures.remedy(self.job.kind)
-            self._end(JobState.FAILED, failure=Failure("EXCEPTION", str(error), remedy))
+            self.end(JobState.FAILED, failure=Failure("EXCEPTION", str(error), remedy))
             return
         assert process.stdout is not None
         reader = Thread(target=self._log.follow, args=(process.stdout.fileno(),), daemon=True)
@@ -89,16 +115,16 @@ class Supervisor:
         reason = self._watch(process)
         self._end_all(process)
         reader.join(GRACE_S)  # the last writer is gone, so it has read all
-        self._conclude(process.returncode, reason, failures.out_of_memory_kills() - kills)
+        self.conclude(process.returncode, reason, failures.out_of_memory_kills() - kills)
 
     def _start(self) -> "subprocess.Popen[bytes]":
         # The run belongs where the job does, whatever the environment of who started this says.
         home = {"CANDOR_HOME": str(self.store.home)}
         marks = {processes.MARK: self.job.id, "PYTHONUNBUFFERED": "1"}
         process = subprocess.Popen(
-            [sys.executable, "-m", self._module, str(self.folder)],
+            self.command(),
             cwd=ROOT,
-            env=os.environ | environment(self.job.slots) | home | marks,
+            env=os.environ | self.devices() | home | marks,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -106,6 +132,18 @@ class Supervisor:
         )
         processes.step_back(process.pid)
         return process
+
+    def command(self) -> list[str]:
+        """Return what starts the job's program."""
+        return [sys.executable, "-m", self._module, str(self.folder)]
+
+    def devices(self) -> dict[str, str]:
+        """Return the variables that say on which devices it computes."""
+        return environment(self.job.slots)
+
+    def time_is_up(self, elapsed: float) -> bool:
+        """Whether a job must end that has run for so many seconds."""
+        return self.job.time_limit is not None and elapsed >= self.job.time_limit
 
     def _watch(self, process: "subprocess.Popen[bytes]") -> str:
         """Wait until the process ends, or there is a reason to end it; return that, or ""."""
@@ -123,7 +161,7 @@ class Supervisor:
                     return reason
             if self.stopped:
                 return "stopped"
-            if self.job.time_limit is not None and now - began >= self.job.time_limit:
+            if self.time_is_up(now - began):
                 return "time"
             with contextlib.suppress(subprocess.TimeoutExpired):
                 process.wait(LOOK_S)
@@ -156,27 +194,38 @@ class Supervisor:
         processes.end(left, GRACE_S)
         process.poll()
 
-    def _conclude(self, code: int | None, reason: str, kills: int) -> None:
+    def conclude(self, code: int | None, reason: str, kills: int) -> None:
+        """Write how the job ended.
+
+        Parameters
+        ----------
+        code : int or None
+            The exit code of its process.
+        reason : str
+            Why it was ended, as of `_watch`.
+        kills : int
+            As of `failures.explain`.
+        """
         result = _json(self.folder / "result.json")
         if result is not None and result.get("state") == "succeeded":
-            self._end(JobState.SUCCEEDED, exit_code=code, run=str(result.get("run", "")))
+            self.end(JobState.SUCCEEDED, exit_code=code, run=str(result.get("run", "")))
         elif reason == "cancel" or self._end_reason() == "cancel":
-            self._end(JobState.CANCELLED, exit_code=code)
+            self.end(JobState.CANCELLED, exit_code=code)
         elif reason == "time":
             assert self.job.time_limit is not None
             failure = failures.time_limit(self.job.time_limit, self.job.kind)
-            self._end(JobState.FAILED, exit_code=code, failure=failure)
+            self.end(JobState.FAILED, exit_code=code, failure=failure)
         elif reason == "stopped" or code is None:
             what = "It was stopped with its supervisor, by a shutdown for example"
             failure = failures.lost(what, self.job.kind)
-            self._end(JobState.LOST, exit_code=code, failure=failure)
+            self.end(JobState.LOST, exit_code=code, failure=failure)
         else:
             config = _json(self.folder / "spec.json") or {}
             lines = self._log.last(LINES)
             failure = failures.explain(code, result, lines, config, kills, self.job.kind)
-            self._end(JobState.FAILED, exit_code=code, failure=failure)
+            self.end(JobState.FAILED, exit_code=code, failure=failure)
 
-    def _end(
+    def end(
         self,
         state: JobState,
         *,
@@ -196,7 +245,8 @@ class Supervisor:
             else:
                 return
 
-    def _stop(self, *_: object) -> None:
+    def stop(self, *_: object) -> None:
+        """End the job because this process is asked to end; a handler of signals."""
         self.stopped = True
 
 

@@ -5,15 +5,13 @@ Exit codes as of ``python -m core``; 75 when time was up before the end.
 
 import argparse
 import logging
-import os
 import sys
 from pathlib import Path
 
 from core.codes import RefusalCode
 from core.errors import AuditError, LibraryError
+from core.training import ranks, stopping
 from core.training.folder import JobFolder
-
-TIME_IS_UP = 75
 
 
 def main() -> int:
@@ -27,9 +25,10 @@ def main() -> int:
     try:
         from core.training.job import run
 
-        if os.environ.get("LOCAL_RANK", "0") == "0":  # other ranks share the first one's lock
+        if ranks.leads():  # the others share its lock
             lock = folder.lock()
             folder.begin()
+            stopping.forget(folder.path)
         result = run(folder, seconds=arguments.seconds)
     except AuditError as error:
         # Of ranks the first that failed.
@@ -45,7 +44,7 @@ def main() -> int:
     finally:
         if lock is not None:
             lock.close()
-    return TIME_IS_UP if result is None else 0
+    return stopping.TIME_IS_UP if result is None else 0
 
 
 if __name__ == "__main__":

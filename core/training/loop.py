@@ -19,7 +19,7 @@ from core.errors import Refused
 from core.library.history import from_events
 from core.losses.adafocal import BinFocal
 from core.losses.bins import GammaUpdate
-from core.training import checkpoint, distributions, threads
+from core.training import checkpoint, distributions, stopping, threads
 from core.training.folder import Epoch, JobFolder
 from core.training.images import Augmentation
 from core.training.measures import answers, measure
@@ -95,7 +95,7 @@ def train(
     folder : JobFolder
         Takes events, validation logits and checkpoints as they come.
     seconds : float, optional
-        Stop at the end of the first epoch after so long.
+        Stop at the end of the first epoch after so long, as where `stopping` is asked for.
 
     Raises
     ------
@@ -129,6 +129,7 @@ def train(
             checkpoint.save(folder.checkpoints, parts.epoch, parts.state())
             LOG.info(_line(parts.epoch, config.epochs, epoch.metrics))
         late = seconds is not None and time.monotonic() - began >= seconds
+        late = late or stopping.is_asked(folder.path)
         if parts.fabric.broadcast(late):  # ranks end together; each waits here for the first
             break
     rate = images / training if training else None

@@ -11,6 +11,9 @@ from typing import Any
 import numpy as np
 import torch
 from lightning_fabric import Fabric
+from lightning_fabric.plugins.environments.cluster_environment import ClusterEnvironment
+from lightning_fabric.plugins.environments.lightning import LightningEnvironment
+from lightning_fabric.plugins.environments.slurm import SLURMEnvironment
 from torch import Tensor, nn
 
 from core.datasets.base import DatasetSplit, SplitDataset
@@ -20,7 +23,7 @@ from core.losses.base import Loss
 from core.losses.build import build as build_loss
 from core.models.build import build as build_model
 from core.models.build import input_size, last_layer
-from core.training import threads
+from core.training import ranks, threads
 from core.training.config import TrainConfig
 from core.training.images import Normalise
 from core.training.plateau import Plateau
@@ -227,16 +230,17 @@ def connect(config: TrainConfig) -> Fabric:
     """
     n_gpus = torch.cuda.device_count()
     accelerator = config.device if config.device != "auto" else ("cuda" if n_gpus else "cpu")
-    if accelerator == "cuda" and n_gpus < config.devices:
+    per_node = config.devices // ranks.n_nodes()
+    if accelerator == "cuda" and n_gpus < per_node:
         raise UsageError(
             "DEVICE",
-            f"{config.devices} CUDA devices are asked for, this machine has {n_gpus}",
+            f"{per_node} CUDA devices are asked for, this machine has {n_gpus}",
             "set device to cpu or auto, or ask for fewer devices",
         )
     if accelerator == "cpu" and config.precision == "16":
         raise UsageError("SETTING", "Precision is 16 on a CPU", "use 32 or bf16 there")
     if threads.CHOSEN not in os.environ:
-        torch.set_num_threads(threads.usual(config.devices))
+        torch.set_num_threads(threads.usual(per_node))
     torch.backends.cudnn.allow_tf32 = config.precision != "32"
     if config.deterministic:
         os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # before CUDA starts
@@ -247,12 +251,23 @@ def connect(config: TrainConfig) -> Fabric:
     precision = {"32": "32-true", "bf16": "bf16-mixed", "16": "16-mixed"}[config.precision]
     fabric = Fabric(
         accelerator=accelerator,
-        devices=config.devices,
+        devices=per_node,
+        num_nodes=ranks.n_nodes(),
         strategy="ddp" if config.devices > 1 else "auto",
         precision=precision,  # type: ignore[arg-type]  # one of its literals
+        plugins=_processes(),
     )
     fabric.launch()
     return fabric
+
+
+def _processes() -> ClusterEnvironment:
+    """Return who starts the processes; Fabric left alone takes any shell of a cluster for srun."""
+    if not ranks.by_srun():
+        return LightningEnvironment()
+    # The batch script, which calls srun, runs on the first node; its name may not be resolvable.
+    os.environ.setdefault("MASTER_ADDR", os.environ["SLURM_LAUNCH_NODE_IPADDR"])
+    return SLURMEnvironment(auto_requeue=False)
 
 
 def seed_all(seed: int, epoch: int, rank: int) -> torch.Generator:

@@ -6,12 +6,13 @@ from typing import Final
 
 from core.histories import History
 from core.jobs.devices import CPU, Device
-from core.jobs.records import Job, JobState
+from core.jobs.records import LOCAL, SLURM, Job, JobState
 from core.screens.kit.numbers import MISSING, about, count, duration, memory, percent, points
 from core.screens.kit.records import Phrase, Sentence, Tile
 from core.training import threads
 from core.training.progress import Progress
 
+LAUNCHERS: Final = {LOCAL: "This machine", SLURM: "Cluster (SLURM)"}
 EVALUATE: Final = "evaluate"  # kind of a job; others train
 STATES: Final[dict[JobState, str]] = {
     JobState.QUEUED: "waiting",
@@ -60,6 +61,8 @@ def state_words(job: Job, before: int | None = None, *, paused: bool = False) ->
     """Return where a job stands; `before` jobs are ahead of a queued one."""
     if job.asked and not job.state.ended:
         return "stopping"
+    if job.state is JobState.QUEUED and job.launcher == SLURM:
+        return "waiting in the cluster"
     if job.state is JobState.QUEUED and paused:
         return "waiting, the queue is paused"
     if job.state is JobState.QUEUED and before is not None:
@@ -68,9 +71,15 @@ def state_words(job: Job, before: int | None = None, *, paused: bool = False) ->
 
 
 def before(job: Job, jobs: Sequence[Job]) -> int:
-    """Return how many queued jobs come before this one."""
+    """Return how many queued jobs of this machine come before this one."""
     key = (-job.priority, job.place)
-    return sum(j.state is JobState.QUEUED and (-j.priority, j.place) < key for j in jobs)
+    queue = (j for j in jobs if waits_here(j))
+    return sum((-j.priority, j.place) < key for j in queue)
+
+
+def waits_here(job: Job) -> bool:
+    """Whether a job stands in this machine's queue; that of a cluster is the cluster's own."""
+    return job.state is JobState.QUEUED and job.launcher == LOCAL
 
 
 def grouped(jobs: Sequence[Job]) -> list[list[Job]]:
@@ -128,7 +137,8 @@ def sentence(
         took = f" in {duration((job.ended or 0) - (job.started or 0))}" if job.started else ""
         return Sentence((Phrase(f"Trained {name}{took}."),), _result(course, words))
     if job.state is JobState.QUEUED:
-        starts = "It starts when the queue resumes." if paused else "It starts by itself."
+        held = paused and job.launcher == LOCAL
+        starts = "It starts when the queue resumes." if held else "It starts by itself."
         return Sentence((Phrase(f"{name} is {waiting}."),), starts * (not job.asked))
     if not job.state.ended:
         verb = "Stopping" if job.asked else "Training"

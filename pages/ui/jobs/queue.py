@@ -50,7 +50,7 @@ def head(jobs: LocalJobs, listed: Sequence[Job]) -> None:
         with st.container(horizontal=True, vertical_alignment="center", key="queue.paused"):
             st.markdown(":material/pause: The queue is paused; running jobs continue.")
             unpause(jobs)
-    elif any(job.state is JobState.QUEUED for job in listed):
+    elif any(words.waits_here(job) for job in listed):
         st.button(
             "Pause the queue",
             key="queue.pause",
@@ -103,7 +103,7 @@ def _row(jobs: LocalJobs, job: Job, listed: Sequence[Job]) -> None:
             query_params={"job": job.id},
             width="stretch",
         )
-        before = words.before(job, listed) if job.state is JobState.QUEUED else None
+        before = words.before(job, listed) if words.waits_here(job) else None
         if not job.state.ended and not job.asked:
             _buttons(jobs, job, before)
     status = words.state_words(job, before, paused=jobs.paused)

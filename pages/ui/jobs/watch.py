@@ -9,6 +9,7 @@ import streamlit as st
 from core.errors import AuditError, LibraryError
 from core.jobs.local import LocalJobs, open_jobs
 from core.jobs.records import Job, JobState
+from core.jobs.slurm.launcher import waiting_for
 from core.screens.kit.numbers import duration
 from core.screens.kit.records import Phrase, Sentence
 from core.screens.train import words
@@ -130,7 +131,15 @@ def _eyebrow(title: str, about: str, job: Job) -> str:
         return f"{title} · {words.standing(job)}"
     if job.slots:
         parts.append(", ".join(job.slots))
+    if job.cluster:
+        parts.append(_in_cluster(job))
     return " · ".join([*parts, f"job {job.id}", f"config {job.digest[:8]}"])
+
+
+def _in_cluster(job: Job) -> str:
+    """Return its number in the cluster, and why it waits there, in the cluster's own words."""
+    why = waiting_for(job)
+    return f"SLURM {job.cluster}" + (f" ({why})" if why else "")
 
 
 def _relatives(entry: site.Entry, watched: WatchedJob) -> None:
@@ -152,7 +161,7 @@ def stop(watched: WatchedJob) -> None:
     jobs, job = watched.jobs, watched.job
     if job.state.ended:
         return
-    if job.state is JobState.QUEUED:
+    if words.waits_here(job):
         button("To the front", "front", jobs.to_front, job)
         if jobs.paused:
             queue.unpause(jobs)

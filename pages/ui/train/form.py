@@ -6,6 +6,7 @@ from core.datasets.catalogue import DATASETS
 from core.errors import UsageError
 from core.fields import Field
 from core.jobs.devices import CPU
+from core.jobs.local import LocalJobs
 from core.losses.catalogue import LOSSES
 from core.models.catalogue import MODELS
 from core.screens.kit.numbers import MINUS, count, three
@@ -15,11 +16,12 @@ from core.training.recipes import RECIPES
 from pages.ui import widgets
 from pages.ui.form import NARROW, SESSION, WIDE
 from pages.ui.jobs import cache as cache_train
+from pages.ui.jobs import launcher
 from pages.ui.train import state as form
 from pages.ui.train.state import BY_NAME, FORM, NUMBER, OWN, key
 
 
-def draw() -> None:
+def draw(jobs: LocalJobs) -> None:
     """Draw the choices."""
     for place, draw_section in zip(st.columns(3, gap="small"), (_data, _model, _loss), strict=True):
         with place:
@@ -28,8 +30,11 @@ def draw() -> None:
     place = st.container()
     with st.container(horizontal=True, vertical_alignment="top", key="train.second"):
         FORM.draw("epochs")
-        _device()
+        launcher.choose()
+        if not launcher.in_cluster():
+            _device()
         FORM.draw("seeds", width=NARROW)
+    launcher.ask(jobs)
     with st.expander("More settings", key="train.more"):
         _recipe()
         _steps()

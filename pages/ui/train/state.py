@@ -15,6 +15,7 @@ from core.models.catalogue import MODELS
 from core.training.config import TrainConfig, from_json
 from core.training.submission import FIRST, check_folder, seeds, trainings
 from pages.ui.form import Form
+from pages.ui.jobs import launcher
 
 BY_NAME: Final = "by_name"  # of timm or torchvision
 OWN: Final = "own"
@@ -140,7 +141,7 @@ def base() -> TrainConfig:
         "loss": {"name": loss, **loss_settings(loss)},
         "name": "",
         "seed": seeds(value("seeds") or "")[0],
-        "device": str(value("device")).split(":")[0],
+        "device": "auto" if launcher.in_cluster() else str(value("device")).split(":")[0],
         "preset": None if value("preset") == OWN else value("preset"),
     }
     config = from_json(data)

@@ -22,6 +22,7 @@ from core.training.submission import FIRST
 from pages.ui import cache, frame, site, state, widgets
 from pages.ui.escape import esc
 from pages.ui.jobs import cache as cache_train
+from pages.ui.jobs import launcher
 from pages.ui.jobs import watch as job_watch
 from pages.ui.task import Task, in_process
 from pages.ui.train import state as form
@@ -68,6 +69,7 @@ def one_click(jobs: LocalJobs) -> None:
 def configs() -> tuple[TrainConfig, ...]:
     """Return what the form asks for; none, and why, where it is refused."""
     try:
+        launcher.request()
         return form.submitted()
     except UsageError as refused:
         frame.refusal(refused)
@@ -78,6 +80,7 @@ def buttons(jobs: LocalJobs, configs: Sequence[TrainConfig], listed: Sequence[Jo
     """Draw the buttons that train, and those that save and load a config."""
     with st.container(horizontal=True, vertical_alignment="bottom", key="train.actions"):
         device, minutes = str(form.value("device")), form.value("minutes")
+        request = launcher.request() if configs else None
         st.button(
             f"Train {len(configs)}" if len(configs) > 1 else "Train",
             type="primary" if listed else "secondary",
@@ -86,9 +89,10 @@ def buttons(jobs: LocalJobs, configs: Sequence[TrainConfig], listed: Sequence[Jo
             on_click=job_watch.submit,
             args=(jobs, configs),
             kwargs={
-                "wants": device if ":" in device else "auto",
+                "wants": device if ":" in device and request is None else "auto",
                 "priority": form.value("priority") or 0,
                 "time_limit": None if minutes is None else 60 * minutes,
+                "request": request,
             },
         )
         if configs:

@@ -12,7 +12,9 @@ from core import process_identity
 from core.jobs import launch, processes
 from core.jobs.local import LocalJobs
 from core.jobs.records import Job
+from core.jobs.slurm import commands
 from core.training.config import TrainConfig, from_json
+from tests.core.jobs import cluster
 
 PATIENCE_S = 600  # no test may depend on speed
 
@@ -77,3 +79,19 @@ def jobs(tmp_path: Path, monkeypatch) -> LocalJobs:
         who = job.supervisor
         if who is not None and who.pid != os.getpid() and process_identity.alive(who):
             os.kill(who.pid, signal.SIGKILL)
+
+
+@pytest.fixture(scope="session")
+def slurm():
+    """A cluster for all tests; they are skipped, with what is missing, where there is none."""
+    if cluster.missing():
+        pytest.skip(cluster.missing())
+    with cluster.running() as folder:
+        yield folder
+
+
+@pytest.fixture
+def on_nodes(slurm, monkeypatch) -> None:
+    """Jobs of the cluster run the trainer of the tests, and the controller is asked often."""
+    monkeypatch.setattr(commands, "SUPERVISOR", "tests.core.jobs.supervise_on_node")
+    monkeypatch.setattr(commands, "FRESH_S", 0.2)

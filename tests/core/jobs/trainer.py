@@ -16,7 +16,7 @@ from pathlib import Path
 
 def main() -> int:
     folder = Path(sys.argv[1])
-    slot = os.environ["CUDA_VISIBLE_DEVICES"] or "cpu"
+    slot = os.environ.get("CUDA_VISIBLE_DEVICES") or os.environ.get("SLURM_JOB_ID") or "cpu"
     alone = (folder.parent / f".slot-{slot}").open("w")
     fcntl.flock(alone, fcntl.LOCK_EX | fcntl.LOCK_NB)  # a slot taken twice ends here
     tell(folder, "began", slot)

@@ -1,0 +1,1 @@
+"""The second launcher: jobs of a SLURM cluster, submitted through submitit."""

@@ -1,0 +1,160 @@
+"""The cluster's own commands: submit, ask, cancel, requeue; with and without its accounting."""
+
+import shlex
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Final
+
+from core.errors import LibraryError, UsageError
+from core.jobs.launch import ROOT
+from core.jobs.records import Job
+from core.jobs.slurm.request import WARNING_S
+
+COMMANDS: Final = ("sbatch", "srun", "squeue", "scancel", "scontrol")
+PATIENCE_S: Final = 30.0
+FRESH_S: Final = 5.0  # for which an answer of the controller holds, which all users share
+SUPERVISOR: Final = "core.jobs.slurm.supervisor"
+WARNING: Final = "USR1"
+WAITING: Final = frozenset({"PENDING", "CONFIGURING", "REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED",
+                            "SPECIAL_EXIT", "RESV_DEL_HOLD"})  # fmt: skip
+OVER: Final = frozenset({"COMPLETED", "FAILED", "CANCELLED", "TIMEOUT", "DEADLINE", "PREEMPTED",
+                         "OUT_OF_MEMORY", "NODE_FAIL", "BOOT_FAIL", "REVOKED"})  # fmt: skip
+
+
+def missing() -> str:
+    """Return what keeps this machine from submitting to a cluster; empty where nothing does."""
+    absent = [command for command in COMMANDS if shutil.which(command) is None]
+    if absent:
+        return f"{', '.join(absent)} of SLURM cannot be found on the PATH"
+    return "" if find_spec("submitit") else "the package submitit is not installed"
+
+
+def check() -> None:
+    """Refuse where this machine cannot submit to a cluster; UsageError CLUSTER."""
+    what = missing()
+    if what:
+        raise UsageError(
+            "CLUSTER",
+            f"SLURM cannot be used here: {what}",
+            "submit from a login node with SLURM's commands, pip install submitit there, or leave "
+            "out --launcher",
+        )
+
+
+def submit(home: Path, jobs: Sequence[Job]) -> list[str]:
+    """Submit jobs with one request, several as one array, and return their ids in the cluster.
+
+    Of submitit this uses the executor's parameters, its batch file and its call of sbatch, with a
+    command in the place of a pickled function: `submit` itself pickles closures, which nobody
+    could read, check or run with another version. Without srun in front the command is the batch
+    script itself, so that it gets the cluster's signals.
+
+    Raises
+    ------
+    LibraryError
+        CLUSTER: the cluster refuses them.
+    """
+    from submitit import SlurmExecutor
+    from submitit.core.utils import FailedJobError, FailedSubmissionError
+
+    request = jobs[0].request
+    assert request is not None
+    folder = home / "jobs" / jobs[0].id / "slurm"
+    folder.mkdir(mode=0o700)
+    executor = SlurmExecutor(folder)
+    optional = {
+        "partition": request.partition,
+        "account": request.account,
+        "mem": None if request.memory is None else f"{round(request.memory * 1024)}M",
+        "gpus_per_node": request.gpus or None,
+    }
+    executor.update_parameters(
+        job_name=f"candor-{jobs[0].group}",
+        time=request.minutes,
+        nodes=request.nodes,
+        ntasks_per_node=jobs[0].n_devices // request.nodes,
+        cpus_per_task=request.cpus,
+        use_srun=False,
+        stderr_to_stdout=True,
+        additional_parameters={
+            "chdir": str(ROOT),
+            "requeue": True,
+            "signal": f"B:{WARNING}@{WARNING_S}",
+        },
+        **{key: value for key, value in optional.items() if value is not None},
+    )
+    if len(jobs) > 1:
+        executor.parameters["map_count"] = len(jobs)
+    words = [sys.executable, "-m", SUPERVISOR, str(home), *(job.id for job in jobs)]
+    try:
+        number = executor._submit_command(f"exec {shlex.join(words)}").job_id
+    except (OSError, FailedJobError, FailedSubmissionError) as error:
+        raise LibraryError(
+            "CLUSTER",
+            f"SLURM did not take the job ({_reason(str(error))}); nothing was queued",
+            "correct partition, GPUs, nodes, memory or time, or try again",
+        ) from error
+    return [f"{number}_{n}" for n in range(len(jobs))] if len(jobs) > 1 else [number]
+
+
+def _reason(text: str) -> str:
+    """Return what sbatch said, of all that submitit says of it."""
+    lines = [line.partition("error: ")[2] for line in text.splitlines() if "error: " in line]
+    return "; ".join(lines)[:300] or text.strip().rpartition("\n")[2][:300]
+
+
+def states() -> Mapping[str, tuple[str, str]] | None:
+    """Return state and reason of this user's jobs by their id; None where nobody answers.
+
+    Those that ended some minutes ago are no longer among them.
+    """
+    return _ask_controller(int(time.monotonic() / FRESH_S))
+
+
+@lru_cache(maxsize=1)
+def _ask_controller(_: int) -> Mapping[str, tuple[str, str]] | None:
+    return ask("--me", "--array")
+
+
+def ask(*options: str) -> Mapping[str, tuple[str, str]] | None:
+    """Return what squeue says now of the jobs that its options name."""
+    output = _run("squeue", *options, "--noheader", "--states=all", "--format=%i|%T|%r")
+    if output is None:
+        return None
+    rows = [line.split("|") for line in output.splitlines()]
+    return {row[0]: (row[1], row[2]) for row in rows if len(row) == 3}
+
+
+def accounted(cluster_id: str) -> str | None:
+    """Return how a job ended by the cluster's accounting; None where it keeps none."""
+    output = _run("sacct", "-X", "-n", "-P", "-o", "State", "-j", cluster_id)
+    words = output.split() if output else []
+    return words[0] if words else None
+
+
+def cancel(cluster_ids: Sequence[str]) -> None:
+    """Cancel jobs; LibraryError CLUSTER where the cluster does not answer."""
+    if _run("scancel", *cluster_ids) is None and ask("--me") is None:  # else it is over
+        raise LibraryError(
+            "CLUSTER", "SLURM does not answer; the job was not cancelled", "try again later"
+        )
+
+
+def requeue(cluster_id: str) -> bool:
+    """Let a running job end and wait again; whether the cluster agreed."""
+    return _run("scontrol", "requeue", cluster_id) is not None
+
+
+def _run(*words: str) -> str | None:
+    """Return what a command prints; None where it is missing, fails or takes too long."""
+    try:
+        done = subprocess.run(words, capture_output=True, timeout=PATIENCE_S, check=True)
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return done.stdout.decode("utf-8", "replace")

@@ -1,0 +1,115 @@
+"""What launcher and supervisor of a cluster's job tell each other: small files of its folder.
+
+The table of jobs is SQLite, whose locks a shared disk may not keep, so nodes never open it. They
+write into the job's own folder, each file whole or not there; whoever looks at the job on the
+machine it was submitted from takes it into the table.
+"""
+
+import json
+import os
+import secrets
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, TypeVar
+
+from core import codec
+from core.disk import PART, parse_json, replace_text, writing
+from core.errors import UsageError
+from core.jobs.records import Failure, Job, JobState
+from core.jobs.store import STATE, read_job
+from core.process_identity import ProcessIdentity
+
+BEGUN: Final = "begun.json"
+ENDED: Final = "ended.json"
+CANCEL: Final = "cancel"
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Begun:
+    """Which job of the cluster has begun this one: the first that came, and nobody after it.
+
+    Attributes
+    ----------
+    cluster : str
+        Its id there; a job that is requeued keeps it.
+    supervisor : ProcessIdentity
+    at : float
+        Seconds since 1970.
+    restarts : int
+        How often the cluster has started it again.
+    """
+
+    cluster: str
+    supervisor: ProcessIdentity
+    at: float
+    restarts: int
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a job ended, as its supervisor saw it."""
+
+    state: JobState
+    at: float
+    exit_code: int | None
+    failure: Failure | None
+    run: str
+
+
+def begin(folder: Path, begun: Begun) -> bool:
+    """Begin a job, or begin it again; whether this job of the cluster may."""
+    text = json.dumps(codec.to_json(begun))
+    part = folder / f".{BEGUN}.{secrets.token_hex(4)}{PART}"
+    with writing():
+        try:
+            part.write_text(text)
+            os.link(part, folder / BEGUN)  # one of any number of nodes makes it
+        except FileExistsError:
+            before = begun_of(folder)
+            if before is None or before.cluster != begun.cluster:
+                return False
+            replace_text(folder / BEGUN, text)
+        finally:
+            part.unlink(missing_ok=True)
+    return True
+
+
+def begun_of(folder: Path) -> Begun | None:
+    """Return who has begun a job; None where nobody has."""
+    return _read(Begun, folder / BEGUN)
+
+
+def end(folder: Path, ended: Ended) -> None:
+    """Say how a job ended; OSError on a full disk."""
+    replace_text(folder / ENDED, json.dumps(codec.to_json(ended)))
+
+
+def ended_of(folder: Path) -> Ended | None:
+    """Return how a job ended; None where its supervisor has not said so."""
+    return _read(Ended, folder / ENDED)
+
+
+def ask_to_cancel(folder: Path) -> None:
+    """Let the supervisor know that the end to come is wanted."""
+    with writing():
+        (folder / CANCEL).touch()
+
+
+def cancel_is_asked(folder: Path) -> bool:
+    """Whether the job is to be cancelled."""
+    return (folder / CANCEL).exists()
+
+
+def job_of(folder: Path) -> Job | None:
+    """Return a job as its folder says; None where it was never taken into the table."""
+    with suppress(OSError, ValueError, UsageError):
+        return read_job((folder / STATE).read_text("utf-8"))
+    return None
+
+
+def _read(record: type[T], path: Path) -> T | None:
+    with suppress(OSError, ValueError, UsageError):
+        return codec.read(record, parse_json(path.read_text("utf-8")), path.name, stored=True)
+    return None

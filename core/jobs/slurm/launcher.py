@@ -1,0 +1,163 @@
+"""Jobs of a SLURM cluster behind the calls of the local launcher; no torch."""
+
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from typing import ClassVar
+
+from core.errors import LibraryError, UsageError
+from core.inference.config import EvaluationConfig
+from core.jobs import failures
+from core.jobs.records import Job, JobState, Promise
+from core.jobs.slurm import commands, folder
+from core.jobs.slurm.request import SlurmRequest
+from core.jobs.slurm.supervisor import over
+from core.jobs.store import LIVE, JobStore
+from core.training.config import TrainConfig
+from core.training.folder import JobFolder
+
+
+class SlurmLauncher:
+    """Submits jobs to the cluster of this machine, and follows them there.
+
+    Parameters
+    ----------
+    store : JobStore
+    """
+
+    cannot: ClassVar[Mapping[Promise, str]] = {
+        Promise.ORDER: "The cluster decides the order. Priorities do not reach it.",
+        Promise.PAUSE: "A paused queue holds back no job of the cluster.",
+        Promise.ONE_START: (
+            "A training that the cluster stops, for its time or for other jobs, is queued again. "
+            "It continues from its last checkpoint, so up to one epoch is trained twice."
+        ),
+        Promise.TREE: (
+            "Processes on other nodes than the first may outlive a cancelled job by some seconds. "
+            "Where the cluster does not confine jobs (ProctrackType), those of a killed supervisor "
+            "stay."
+        ),
+        Promise.AT_ONCE: "What the cluster does is seen up to five seconds later.",
+        Promise.ENDINGS: (
+            "Of a job whose supervisor was killed the end is known for some minutes, or as long as "
+            "the cluster keeps accounts (sacct). After that it counts as lost."
+        ),
+    }
+
+    def __init__(self, store: JobStore) -> None:
+        self._store = store
+
+    def check(self, job: Job) -> None:
+        """Refuse where there is no cluster; UsageError CLUSTER. What it has, the cluster says."""
+        del job
+        commands.check()
+
+    def submit(self, jobs: Sequence[Job]) -> list[Job]:
+        """Submit jobs, several as one array, and take them into the table; all or none.
+
+        What is submitted and never taken in does nothing: its supervisor waits for the row in vain.
+        """
+        commands.check()
+        cluster_ids = commands.submit(self._store.home, jobs)
+        pairs = zip(jobs, cluster_ids, strict=True)
+        try:
+            return self._store.add([replace(job, cluster=number) for job, number in pairs])
+        except BaseException:
+            with suppress(LibraryError):
+                commands.cancel(cluster_ids)
+            raise
+
+    def cancel(self, job: Job) -> None:
+        """Cancel a job in the cluster; its supervisor ends the whole tree."""
+        folder.ask_to_cancel(self._store.folder(job.id))
+        commands.cancel([job.cluster])
+
+    def reconcile(self, job: Job) -> None:
+        """Take into the table what the job's supervisor and the cluster say of it."""
+        states = commands.states()
+        seen = states.get(job.cluster) if states is not None else None
+        changed = seen is None or seen[0] in commands.OVER or (_waits(seen) and job.state in LIVE)
+        if states is not None and changed:  # the answer may be of before it was submitted
+            states = commands.ask("--me", "--array")
+            seen = states.get(job.cluster) if states is not None else None
+        path = self._store.folder(job.id)
+        begun, ended = folder.begun_of(path), folder.ended_of(path)  # later than the answer
+        new = begun is not None and job.supervisor != begun.supervisor
+        again = job.state is JobState.QUEUED and seen is not None and seen[0] == "RUNNING"
+        if begun is not None and (new or again) and not _waits(seen):
+            job = self._follow(
+                job, state=JobState.RUNNING, supervisor=begun.supervisor, started=begun.at
+            )
+        if ended is not None:
+            self._follow(
+                job,
+                state=ended.state,
+                ended=ended.at,
+                exit_code=ended.exit_code,
+                failure=ended.failure,
+                run=ended.run,
+            )
+        elif states is not None and (seen is None or seen[0] in commands.OVER):
+            self._end(job, seen[0] if seen is not None else commands.accounted(job.cluster) or "")
+        elif _waits(seen) and job.state in LIVE:  # it was queued again
+            self._follow(job, state=JobState.QUEUED)
+
+    def _end(self, job: Job, state: str) -> None:
+        """Say how a job ended whose supervisor has said nothing."""
+        result = JobFolder(self._store.folder(job.id)).result()
+        refusal = failures.refused(result)
+        if result is not None and result.get("state") == "succeeded":
+            self._ended(job, state=JobState.SUCCEEDED, run=str(result.get("run", "")))
+        elif job.asked or state.startswith("CANCELLED"):
+            self._ended(job, state=JobState.CANCELLED)
+        else:
+            failure = refusal or over(job, state)
+            lost = failure.code == "LOST"
+            self._ended(job, state=JobState.LOST if lost else JobState.FAILED, failure=failure)
+
+    def _ended(self, job: Job, **changes: object) -> None:
+        self._follow(job, ended=time.time(), **changes)
+
+    def _follow(self, job: Job, **changes: object) -> Job:
+        """Write a transition; where another process was first, the next look goes on from there."""
+        return self._store.follow(job, **changes) or job
+
+
+def _waits(seen: tuple[str, str] | None) -> bool:
+    return seen is not None and seen[0] in commands.WAITING
+
+
+def fitted(
+    request: SlurmRequest, config: TrainConfig | EvaluationConfig
+) -> TrainConfig | EvaluationConfig:
+    """Return a config for the devices of a request: one process a GPU, or as it says on a CPU.
+
+    Raises
+    ------
+    UsageError
+        DEVICE: the two ask for different things.
+    """
+    if config.device == ("cpu" if request.gpus else "cuda"):
+        raise UsageError(
+            "DEVICE",
+            f"device is {config.device}, and {request.gpus} GPUs per node are requested",
+            "set device to auto, or request GPUs to match",
+        )
+    n_processes = request.nodes * request.gpus or config.devices
+    if n_processes % request.nodes or (n_processes > 1 and not isinstance(config, TrainConfig)):
+        raise UsageError(
+            "DEVICE",
+            f"{n_processes} processes cannot share {request.nodes} nodes",
+            "make devices a multiple of the nodes; an evaluation uses one process",
+        )
+    device = "cuda" if request.gpus else "cpu"
+    if isinstance(config, TrainConfig):
+        return replace(config, device=device, devices=n_processes)
+    return replace(config, device=device)
+
+
+def waiting_for(job: Job) -> str:
+    """Return why a job waits, in the cluster's words; empty where nobody says."""
+    seen = (commands.states() or {}).get(job.cluster)
+    return seen[1] if seen is not None and _waits(seen) and seen[1] != "None" else ""

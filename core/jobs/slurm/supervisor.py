@@ -1,0 +1,245 @@
+"""``python -m core.jobs.slurm.supervisor HOME JOB...``: the batch script's one process.
+
+It runs on the first node that the cluster gave, takes the job (of an array, the one of its place),
+and watches it as the local supervisor does: bounded log, whole tree ended, an end explained. Above
+that it listens to the cluster: at the warning before the time is up it lets the training stop after
+its epoch, and has the job queued again, to continue from the checkpoint.
+"""
+
+import os
+import re
+import signal
+import sys
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+from core.errors import AuditError, LibraryError
+from core.jobs import failures
+from core.jobs.records import Failure, Job, JobState
+from core.jobs.slurm import commands, folder
+from core.jobs.slurm.folder import Begun, Ended
+from core.jobs.slurm.request import WARNING_S, SlurmRequest
+from core.jobs.supervisor import PROGRAMS, Supervisor
+from core.process_identity import identity
+from core.training import ranks, stopping
+
+RECORDED_S: Final = 60.0  # in which a submission that was acknowledged has written its row
+LOOK_S: Final = 0.2
+STOP_S: Final = 2 / 3 * WARNING_S  # for the epoch under way; the rest is for ending what is left
+OWN_OUTPUT: Final = Path("/proc/self/fd/2")
+# What slurmstepd says of a job that the cluster ends, before the job gets any signal.
+ENDS: Final = re.compile(r"\*\*\* JOB \d+ ON \S+ CANCELLED AT \S+(?: DUE TO ([A-Z ]+?))? \*\*\*")
+CANCELLED, TIME_LIMIT = "", "TIME LIMIT"
+
+
+def main(home: Path, job_ids: list[str], programs: Mapping[str, str] = PROGRAMS) -> int:
+    """Run one job of a submission, unless another job of the cluster has begun it."""
+    job_id = job_ids[int(os.environ.get("SLURM_ARRAY_TASK_ID", "0"))]
+    table, own = NodeTable(home), identity(os.getpid())
+    job = _recorded(table.folder(job_id))
+    if job is None or job.state.ended or own is None:
+        return 0
+    restarts = int(os.environ.get("SLURM_RESTART_COUNT", "0"))
+    if not folder.begin(table.folder(job_id), Begun(own_id(), own, time.time(), restarts)):
+        return 0
+    job = replace(job, state=JobState.RUNNING, supervisor=own)
+    ClusterSupervisor(table, job, programs).run()
+    return 0
+
+
+def own_id() -> str:
+    """Return the id of this job in the cluster."""
+    array = os.environ.get("SLURM_ARRAY_JOB_ID")
+    return f"{array}_{os.environ['SLURM_ARRAY_TASK_ID']}" if array else os.environ["SLURM_JOB_ID"]
+
+
+def _recorded(path: Path) -> Job | None:
+    """Return a job once it is in the table; None where its submission came to nothing."""
+    deadline = time.monotonic() + RECORDED_S
+    while (job := folder.job_of(path)) is None and time.monotonic() < deadline:
+        time.sleep(LOOK_S)
+    return job
+
+
+class NodeTable:
+    """The table of jobs as a node sees it: each job's own folder.
+
+    Parameters
+    ----------
+    home : Path
+    """
+
+    def __init__(self, home: Path) -> None:
+        self.home = home
+
+    def folder(self, job_id: str) -> Path:
+        """Return the folder of a job."""
+        return self.home / "jobs" / job_id
+
+    def get(self, job_id: str) -> Job:
+        """Return a job as this node runs it."""
+        path = self.folder(job_id)
+        job, begun = folder.job_of(path), folder.begun_of(path)
+        if job is None or begun is None:
+            raise LibraryError("JOBS", f"The folder of job {job_id} cannot be read", "restore it")
+        asked = "cancel" if folder.cancel_is_asked(path) else ""
+        return replace(job, state=JobState.RUNNING, supervisor=begun.supervisor, asked=asked)
+
+    def running(self, job: Job) -> Job:
+        """Return the job: that it runs is known since it began."""
+        return job
+
+    def end(
+        self,
+        job: Job,
+        state: JobState,
+        *,
+        exit_code: int | None = None,
+        failure: Failure | None = None,
+        run: str = "",
+    ) -> Job:
+        """Say how a job ended; LibraryError JOBS where the disk does not take it."""
+        ended = Ended(state, time.time(), exit_code, failure, run)
+        try:
+            folder.end(self.folder(job.id), ended)
+        except OSError as error:
+            what = f"The end of job {job.id} cannot be written ({error.strerror})"
+            raise LibraryError("JOBS", what, "free some space") from error
+        return job
+
+
+class ClusterSupervisor(Supervisor):
+    """Watches one job on the nodes that a cluster gave it; parameters as of `Supervisor`."""
+
+    def __init__(self, table: NodeTable, job: Job, programs: Mapping[str, str]) -> None:
+        super().__init__(table, job, programs)
+        self._warned: float | None = None
+        self._checkpoints = self._newest_checkpoint()
+        self._said_before = _size(OWN_OUTPUT)  # by earlier starts
+        signal.signal(getattr(signal, f"SIG{commands.WARNING}"), self._warn)
+
+    @property
+    def _request(self) -> SlurmRequest:
+        assert self.job.request is not None
+        return self.job.request
+
+    def command(self) -> list[str]:
+        """Return what starts the program, on every node where it has several processes."""
+        command, nodes = super().command(), self._request.nodes
+        if self.job.n_devices == 1:
+            return command
+        return [
+            "srun",
+            f"--nodes={nodes}",
+            f"--ntasks={self.job.n_devices}",
+            f"--ntasks-per-node={self.job.n_devices // nodes}",
+            f"--cpus-per-task={self._request.cpus}",
+            "--kill-on-bad-exit=1",
+            *command,
+        ]
+
+    def devices(self) -> dict[str, str]:
+        """Return the cores of each process; the cluster itself names the GPUs."""
+        several = {ranks.NODES: str(self._request.nodes)} if self.job.n_devices > 1 else {}
+        return {"OMP_NUM_THREADS": str(self._request.cpus)} | several
+
+    def time_is_up(self, elapsed: float) -> bool:
+        """Whether the job's own time is up, or that which is left after the cluster's warning."""
+        late = self._warned is not None and time.monotonic() - self._warned >= STOP_S
+        return late or super().time_is_up(elapsed)
+
+    def conclude(self, code: int | None, reason: str, kills: int) -> None:
+        """Write how the job ended, unless the cluster starts it again."""
+        if folder.cancel_is_asked(self.folder):
+            self.end(JobState.CANCELLED, exit_code=code)
+        elif reason == "stopped":
+            self._follow_cluster(code)
+        elif self._warned is not None and (reason == "time" or code == stopping.TIME_IS_UP):
+            self._continue_later(code)
+        else:
+            super().conclude(code, reason, kills)
+
+    def _follow_cluster(self, code: int | None) -> None:
+        """Say how the job ended where the cluster says that it is over.
+
+        A cluster that needs the nodes for others, or in which one failed, starts it again by
+        itself; where it has only sent a signal, ahead of preemption for example, it is asked to.
+        """
+        why = self._cluster_words()
+        if why == CANCELLED:
+            self.end(JobState.CANCELLED, exit_code=code)
+        elif why == TIME_LIMIT:
+            self.end(JobState.FAILED, exit_code=code, failure=over(self.job, "TIMEOUT"))
+        elif why is None and not commands.requeue(own_id()):
+            what = "It was stopped with its supervisor, by a shutdown for example"
+            self.end(JobState.LOST, exit_code=code, failure=failures.lost(what, self.job.kind))
+
+    def _continue_later(self, code: int | None) -> None:
+        """Have the job queued again, if it came further this time; else it never would end."""
+        if self._newest_checkpoint() <= self._checkpoints:
+            self.end(JobState.FAILED, exit_code=code, failure=over(self.job, "TIMEOUT"))
+            return
+        self._log.write(b"time is up: queued again, to continue from the last checkpoint\n")
+        if not commands.requeue(own_id()):
+            self.end(JobState.FAILED, exit_code=code, failure=over(self.job, "TIMEOUT"))
+
+    def _cluster_words(self) -> str | None:
+        """Return why the cluster ends this job, empty where it was cancelled; None if it does not.
+
+        Its controller would say for some minutes only.
+        """
+        with suppress(OSError), OWN_OUTPUT.open("rb") as file:
+            file.seek(self._said_before)
+            said = ENDS.findall(file.read().decode("utf-8", "replace"))
+            return str(said[-1]) if said else None
+        return None
+
+    def _newest_checkpoint(self) -> str:
+        return max((path.name for path in (self.folder / "checkpoint").glob("*.pt")), default="")
+
+    def _warn(self, *_: object) -> None:
+        """Let a training stop after its epoch; what keeps no checkpoints uses the time left."""
+        if self.job.kind == "train" and self._warned is None:
+            self._warned = time.monotonic()
+            with suppress(OSError):  # a full disk: it is stopped when the time is up
+                stopping.ask(self.folder)
+
+
+def over(job: Job, state: str) -> Failure:
+    """Return why a job did not succeed that ended in some state of the cluster."""
+    assert job.request is not None
+    minutes = job.request.minutes
+    if state in {"TIMEOUT", "DEADLINE"}:
+        what = f"Its {minutes} minutes in the cluster were over"
+        if job.kind == "train":
+            what += " before an epoch was"
+        remedy = f"request more than {minutes} minutes, then {failures.remedy(job.kind)}"
+        return Failure("TIME_LIMIT", what, remedy)
+    if state == "OUT_OF_MEMORY":
+        what = "The memory that it requested in the cluster ran out"
+        return Failure(
+            "HOST_MEMORY", what, f"request more memory, then {failures.remedy(job.kind)}"
+        )
+    what = {
+        "NODE_FAIL": "Its node in the cluster failed",
+        "BOOT_FAIL": "Its node in the cluster did not start",
+        "PREEMPTED": "The cluster gave its nodes to others",
+    }.get(state, "The cluster ended it without a word of its supervisor")
+    return failures.lost(what, job.kind)
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0
+
+
+if __name__ == "__main__":
+    with suppress(AuditError):
+        sys.exit(main(Path(sys.argv[1]), sys.argv[2:]))
+    sys.exit(1)

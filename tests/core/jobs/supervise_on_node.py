@@ -1,0 +1,12 @@
+"""``python -m tests.core.jobs.supervise_on_node HOME JOB...``: the tests' trainer on a node."""
+
+import sys
+from pathlib import Path
+
+from core.jobs.slurm import supervisor
+
+supervisor.STOP_S = 1.0  # after the cluster's warning
+
+if __name__ == "__main__":
+    programs = {"train": "tests.core.jobs.trainer"}
+    sys.exit(supervisor.main(Path(sys.argv[1]), sys.argv[2:], programs))

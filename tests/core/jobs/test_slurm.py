@@ -1,0 +1,244 @@
+"""What only a cluster does: warn, preempt, refuse, run over nodes, start again."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from core.errors import LibraryError, UsageError
+from core.jobs.records import JobState
+from core.jobs.slurm import commands, folder
+from core.jobs.slurm.request import SETTINGS, SlurmRequest, defaults
+from core.library import open_library
+from core.training import checkpoint
+from core.training.config import TrainConfig
+from core.training.folder import JobFolder
+from core.training.submission import trainings
+from tests.core.jobs.conftest import config, ended, let, told, until
+
+ROOT = Path(__file__).parents[3]
+SMALL = SlurmRequest(cpus=1, memory=0.25, minutes=10)
+ADAFOCAL = {
+    "loss": {"name": "adafocal", "n_bins": 5}, "n_train": 64, "batch_size": 32, "epochs": 20
+}  # fmt: skip
+CLOCK = {"seconds", "images_per_second"}
+
+
+def here(path: Path, config: TrainConfig) -> JobFolder:
+    """Train a config on this machine, without any launcher."""
+    done = subprocess.run(
+        [sys.executable, "-m", "core.training", JobFolder.make(path, config).path],
+        cwd=ROOT,
+        env={**os.environ, "CANDOR_HOME": str(path.parent), "OMP_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    return JobFolder(path)
+
+
+def numbers(job: JobFolder) -> list[tuple]:
+    """What is recorded of each epoch, without what the clock says."""
+    return [
+        ({k: v for k, v in line["metrics"].items() if k not in CLOCK}, line["bins"])
+        for line in job.events()
+    ]
+
+
+def assert_same_bits(one: JobFolder, other: JobFolder) -> None:
+    assert numbers(one) == numbers(other)
+    sums = [checkpoint.checksum(checkpoint.of_job(job)) for job in (one, other)]
+    assert sums[0] == sums[1]
+
+
+# A real training --------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("how", ["warned", "preempted"])
+def test_a_training_that_is_stopped_continues_to_the_same_bits(how, slurm, jobs, tmp_path):
+    """Warned as before its time is up, it stops after an epoch; preempted, anywhere."""
+    whole = SlurmRequest(cpus=1, memory=7, minutes=10) if how == "preempted" else SMALL
+    settings = config("real", **ADAFOCAL)
+    first, *filling = jobs.submit([settings], request=whole)
+    if how == "preempted":  # the other node is taken, so that the urgent job needs this one
+        filling = jobs.submit([config("filling", **ADAFOCAL | {"epochs": 10_000})], request=whole)
+    until(lambda: list(jobs.folder(first.id).checkpoints.glob("*.pt")))
+    if how == "warned":
+        subprocess.run(["scancel", "--batch", "--signal=USR1", first.cluster], check=True)
+    else:
+        urgent = SlurmRequest(partition="urgent", cpus=1, memory=7, minutes=10, nodes=2)
+        (other,) = jobs.submit(
+            [config("urgent", **ADAFOCAL | {"epochs": 1}, devices=2)], request=urgent
+        )
+        until(lambda: commands.ask("--me")[first.cluster][0] == "PENDING")
+        jobs.cancel(filling[0].id)
+        assert ended(jobs, other.id).state is JobState.SUCCEEDED
+    done = ended(jobs, first.id)
+    assert (done.state, done.run) == (JobState.SUCCEEDED, first.id)
+    assert folder.begun_of(jobs.folder(first.id).path).restarts == 1
+    said = any("queued again" in line for line in jobs.log(first.id, 500))
+    assert said == (how == "warned")
+    assert_same_bits(jobs.folder(first.id), here(tmp_path / "through", settings))
+
+
+@pytest.mark.slow
+def test_two_nodes_train_as_two_processes_here(slurm, jobs, tmp_path):
+    """One process on each node, joined by srun and Fabric; two here against one: test_ranks."""
+    settings = config("real", **ADAFOCAL | {"epochs": 3}, devices=2)
+    (job,) = jobs.submit([settings], request=SlurmRequest(cpus=1, memory=0.25, nodes=2))
+    done = ended(jobs, job.id)
+    assert (done.state, done.failure) == (JobState.SUCCEEDED, None)
+    assert open_library().get(done.run).environment["devices"] == 2
+    assert_same_bits(jobs.folder(job.id), here(tmp_path / "two", settings))
+
+
+@pytest.mark.slow
+def test_a_sweep_is_one_array_and_the_library_fills(slurm, jobs):
+    sweep = trainings(config("", **ADAFOCAL | {"epochs": 1}), "", ["ce"], [0])
+    one, other = jobs.submit(sweep, request=SMALL)
+    assert [job.cluster.split("_")[1] for job in (one, other)] == ["0", "1"]
+    assert one.cluster.split("_")[0] == other.cluster.split("_")[0]
+    for job in (one, other):
+        assert ended(jobs, job.id).state is JobState.SUCCEEDED
+        assert np.isfinite(open_library().load(job.id, "test").scores).all()
+    assert {row.id for row in open_library().rows(kind="train")} == {one.id, other.id}
+
+
+# Ends that the cluster makes --------------------------------------------------------------------
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("on_nodes")
+def test_a_start_without_progress_is_not_repeated(jobs):
+    """Else a training whose epoch takes longer than its time would be queued for ever."""
+    (job,) = jobs.submit([config("wait:go")], request=SMALL)
+    until(lambda: told(jobs, job, "began"))
+    subprocess.run(["scancel", "--batch", "--signal=USR1", job.cluster], check=True)
+    done = ended(jobs, job.id)
+    assert (done.state, done.failure.code) == (JobState.FAILED, "TIME_LIMIT")
+    assert done.failure.what == "Its 10 minutes in the cluster were over before an epoch was"
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("on_nodes")
+def test_a_cancel_typed_on_a_shell_is_a_cancel(jobs):
+    (job,) = jobs.submit([config("stubborn wait:go")], request=SMALL)
+    until(lambda: told(jobs, job, "began"))
+    subprocess.run(["scancel", job.cluster], check=True)
+    assert ended(jobs, job.id).state is JobState.CANCELLED
+    assert folder.ended_of(jobs.folder(job.id).path).state is JobState.CANCELLED
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("on_nodes")
+def test_a_cluster_that_does_not_answer_ends_nothing(jobs, monkeypatch, tmp_path):
+    (job,) = jobs.submit([config("wait:go")], request=SMALL)
+    until(lambda: told(jobs, job, "began"))
+    with monkeypatch.context() as away:
+        for name in ("squeue", "scancel"):
+            (tmp_path / name).write_text("#!/bin/sh\nexit 1\n")
+            (tmp_path / name).chmod(0o755)
+        away.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+        commands._ask_controller.cache_clear()
+        jobs.tick()
+        assert jobs.get(job.id).state is JobState.RUNNING  # its supervisor said so
+        with pytest.raises(LibraryError, match="does not answer"):
+            jobs.cancel(job.id)
+    assert ended(jobs, job.id).state is JobState.CANCELLED  # wanted, and found by its supervisor
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("on_nodes")
+def test_what_the_cluster_refuses_is_said_and_leaves_nothing(jobs):
+    with pytest.raises(LibraryError) as caught:
+        jobs.submit([config("a")], request=SlurmRequest(partition="nowhere"))
+    assert caught.value.code == "CLUSTER"
+    assert "invalid partition specified: nowhere" in caught.value.what
+    assert jobs.list() == []
+    assert list((jobs.home / "jobs").iterdir()) == []
+
+
+@pytest.mark.usefixtures("on_nodes")
+@pytest.mark.slow
+def test_another_job_of_the_cluster_does_not_begin_what_has_begun(jobs):
+    """As one would whose submission was thought to have failed."""
+    (job,) = jobs.submit([config("wait:go step:1")], request=SMALL)
+    until(lambda: told(jobs, job, "began"))
+    text = f"exec {sys.executable} -m {commands.SUPERVISOR} {jobs.home} {job.id}"
+    again = subprocess.run(
+        ["sbatch", "--wait", f"--chdir={ROOT}", "--output=/dev/null", f"--wrap={text}"], check=True
+    )
+    assert again.returncode == 0
+    let(jobs, "go")
+    assert ended(jobs, job.id).state is JobState.SUCCEEDED
+    began = (jobs.home / "jobs" / ".truth.txt").read_text().count("began")
+    assert began == 1
+
+
+# Without a cluster ------------------------------------------------------------------------------
+
+
+def test_a_machine_without_slurm_says_what_is_missing(jobs, monkeypatch):
+    monkeypatch.setenv("PATH", "/nowhere")
+    with pytest.raises(UsageError) as caught:
+        jobs.submit([config("a")], request=SMALL)
+    assert caught.value.code == "CLUSTER"
+    assert "sbatch, srun, squeue, scancel, scontrol of SLURM cannot be found" in caught.value.what
+    assert jobs.list() == []
+
+
+def test_accounts_say_how_a_job_ended_that_the_controller_forgot(jobs, monkeypatch, tmp_path):
+    """A cluster with accounting, played by two programs of the same names."""
+    for name, says in {"squeue": "", "sacct": "OUT_OF_MEMORY"}.items():
+        (tmp_path / name).write_text(f"#!/bin/sh\nprintf '{says}\\n'\n")
+        (tmp_path / name).chmod(0o755)
+    for name in ("sbatch", "srun", "scancel", "scontrol"):
+        (tmp_path / name).write_text("#!/bin/sh\necho Submitted batch job 7\n")
+        (tmp_path / name).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    commands._ask_controller.cache_clear()
+    (job,) = jobs.submit([config("a")], request=SMALL)
+    assert job.cluster == "7"
+    done = ended(jobs, job.id)
+    assert (done.state, done.failure.code) == (JobState.FAILED, "HOST_MEMORY")
+    assert done.failure.remedy.startswith("request more memory")
+
+
+@pytest.mark.parametrize(
+    ("changes", "device", "devices"),
+    [({}, "cpu", 1), ({"gpus": 2}, "cuda", 2), ({"gpus": 2, "nodes": 3}, "cuda", 6)],
+)
+def test_gpus_and_nodes_decide_the_processes(changes, device, devices):
+    from core.jobs.slurm.launcher import fitted
+
+    settings = fitted(SlurmRequest(**changes), config("a", device="auto"))
+    assert (settings.device, settings.devices) == (device, devices)
+
+
+def test_a_request_that_does_not_fit_is_refused():
+    from core.jobs.slurm.launcher import fitted
+
+    with pytest.raises(UsageError, match="device is cpu, and 1 GPUs"):
+        fitted(SlurmRequest(gpus=1), config("a"))
+    with pytest.raises(UsageError, match="3 processes cannot share 2 nodes"):
+        fitted(SlurmRequest(nodes=2), config("a", devices=3))
+
+
+def test_defaults_come_from_the_settings_file(tmp_path):
+    assert defaults(tmp_path) == SlurmRequest()
+    (tmp_path / SETTINGS).write_text('{"partition": "gpu", "gpus": 1}')
+    assert defaults(tmp_path) == SlurmRequest(partition="gpu", gpus=1)
+    for text, what in (
+        ("{", "is not JSON"),
+        ('{"gpu": 1}', "unknown key 'gpu'"),
+        ('{"minutes": 0}', "minutes is 0"),
+        ('{"partition": "a\\nb"}', "partition is"),
+    ):
+        (tmp_path / SETTINGS).write_text(text)
+        with pytest.raises(UsageError, match=what):
+            defaults(tmp_path)
