@@ -9,6 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
+from core.access import LOCAL, Act, Quotas, Visitor, of_process
 from core.disk import writing
 from core.errors import LibraryError, UsageError
 from core.inference.config import EvaluationConfig
@@ -18,8 +19,8 @@ from core.jobs.devices import CPU, fit, slots
 from core.jobs.launch import start_what_can
 from core.jobs.log import tail
 from core.jobs.records import LATE_S, Job, JobState, silence, watched
-from core.jobs.store import ALPHABET, LIVE, JobStore
-from core.library import home
+from core.jobs.store import ALPHABET, LIVE, JobStore, unknown
+from core.library import home, trail
 from core.process_identity import this_boot
 from core.training.config import TrainConfig
 from core.training.folder import JobFolder
@@ -31,15 +32,21 @@ MAX_SECONDS: Final = 366 * 86_400.0
 
 
 class LocalJobs:
-    """Jobs below a home; each call opens the table anew, so any number of processes may.
+    """Jobs below a home, as a visitor sees them; each call opens the table anew.
+
+    So any number of processes may. A job of somebody else is refused in the words of an id that
+    does not exist.
 
     Parameters
     ----------
     home : Path
+    visitor : Visitor
+        Who asks; `LOCAL`, who sees and may do everything, without login.
     """
 
-    def __init__(self, home: Path) -> None:
+    def __init__(self, home: Path, visitor: Visitor = LOCAL) -> None:
         self.home = home
+        self.visitor = visitor
         self._store = JobStore(home)
 
     # Submit -------------------------------------------------------------------------------------
@@ -74,7 +81,7 @@ class LocalJobs:
             SETTING: too many, or a time limit out of range. DEVICE: this machine does not have
             what they want. PLATFORM: it does not run Linux.
         LibraryError
-            LIBRARY_WRITE, or JOBS.
+            ROLE, OVER_QUOTA, LIBRARY_WRITE, or JOBS.
         """
         self._check(len(configs), time_limit)
         group = _new_id()
@@ -88,6 +95,7 @@ class LocalJobs:
                     group=group,
                     digest=config.digest,
                     created=time.time(),
+                    owner=self.visitor.owner,
                     wants=config.device if wants == "auto" else wants,
                     n_devices=config.devices,
                     priority=priority,
@@ -98,7 +106,7 @@ class LocalJobs:
                 folder = JobFolder.make(self._store.folder(job.id), config)
                 if weights is not None:
                     _share(weights, folder.path / WEIGHTS)
-            added = self._store.add(jobs)
+            added = [*self._add(jobs)]
         except BaseException:
             for job in jobs:
                 shutil.rmtree(self._store.folder(job.id), ignore_errors=True)
@@ -134,11 +142,14 @@ class LocalJobs:
 
     def get(self, job_id: str) -> Job:
         """Return a job; LibraryError JOB_UNKNOWN."""
-        return self._store.get(job_id)
+        job = self._store.get(job_id)
+        if not self.visitor.sees(job.owner):
+            raise unknown(job_id)
+        return job
 
     def list(self) -> list[Job]:
-        """Return every job, the newest first."""
-        return self._store.all()
+        """Return every job that the visitor may see, the newest first."""
+        return [job for job in self._store.all() if self.visitor.sees(job.owner)]
 
     def folder(self, job_id: str) -> JobFolder:
         """Return what its process writes."""
@@ -175,13 +186,15 @@ class LocalJobs:
 
     def cancel(self, job_id: str) -> Job:
         """Cancel a queued job, ask a running one to end; an ended one stays as it is."""
+        self._record(Act.STOP, self.get(job_id).id)
         self._store.cancel(job_id)
         self.tick()  # of one whose supervisor is gone nobody else would hear
         return self.get(job_id)
 
     def to_front(self, job_id: str) -> Job:
         """Let a queued job be the next to start."""
-        return self._store.to_front(job_id)
+        self.visitor.require(Act.QUEUE)
+        return self._store.to_front(self.get(job_id).id)
 
     @property
     def paused(self) -> bool:
@@ -190,10 +203,12 @@ class LocalJobs:
 
     def pause(self) -> None:
         """Start nothing more; what runs goes on."""
+        self.visitor.require(Act.QUEUE)
         self._store.pause(paused=True)
 
     def unpause(self) -> None:
         """Let queued jobs start again."""
+        self.visitor.require(Act.QUEUE)
         self._store.pause(paused=False)
         start_what_can(self.home)
 
@@ -236,7 +251,19 @@ class LocalJobs:
 
     # How ----------------------------------------------------------------------------------------
 
+    def _record(self, act: Act, job_id: str) -> None:
+        """Refuse an act that the role does not allow, and write down another."""
+        self.visitor.require(act)
+        trail.record(self.home, self.visitor, act, job_id)
+
+    def _add(self, jobs: Sequence[Job]) -> tuple[Job, ...]:
+        """Take in new jobs, once the audit trail has them; all or none."""
+        for job in jobs:
+            self._record(Act.TRAIN, job.id)
+        return tuple(self._store.add(jobs, most=Quotas.of_environment().jobs))
+
     def _check(self, n_jobs: int, time_limit: float | None) -> None:
+        self.visitor.require(Act.TRAIN)
         if not this_boot():
             what = "Training in the background needs Linux"
             raise UsageError("PLATFORM", what, "train there, and import the predictions here")
@@ -262,6 +289,7 @@ class LocalJobs:
             group=job.group,
             digest=job.digest,
             created=time.time(),
+            owner=job.owner,
             wants=job.wants,
             n_devices=job.n_devices,
             priority=job.priority,
@@ -276,7 +304,7 @@ class LocalJobs:
                 _take_over(old, folder.path)
             if (old / WEIGHTS).exists():
                 _share(old / WEIGHTS, folder.path / WEIGHTS)
-            (added,) = self._store.add([new])
+            (added,) = self._add([new])
         except BaseException:
             shutil.rmtree(folder.path, ignore_errors=True)
             raise
@@ -285,8 +313,8 @@ class LocalJobs:
 
 
 def open_jobs() -> LocalJobs:
-    """Return the jobs of this user."""
-    return LocalJobs(home())
+    """Return the jobs of this machine, none of them hidden; see `pages.ui.visitor` for pages."""
+    return LocalJobs(home(), of_process())
 
 
 def _check_devices(job: Job) -> None:

@@ -14,7 +14,7 @@ from streamlit.errors import StreamlitDuplicateElementKey
 from streamlit.runtime.scriptrunner import RerunException, StopException
 
 from core.errors import AuditError, Notice, sentence
-from pages.ui import demo, pieces, session, site
+from pages.ui import pieces, session, site, visitor
 from pages.ui.escape import esc
 
 STYLE = Path(__file__).parents[2] / "assets" / "style.css"
@@ -26,8 +26,8 @@ def enter() -> None:
     """Note that app.py runs in this session; only then may a page draw itself."""
     session.start_up()
     st.session_state["app.entered"] = True
+    visitor.forget()
     st.html(STYLE)
-    session.remember()
 
 
 def begin(script: str) -> None:
@@ -46,8 +46,9 @@ def begin(script: str) -> None:
     said = st.session_state.pop("app.said", None)
     if said:
         st.toast(esc(said), icon=":material/check:")
-    if demo.on() and script in demo.OFF:
-        st.html(f'<h1 class="c-sentence">{demo.OFF[script]}</h1>')
+    off = visitor.off(script)
+    if off:
+        st.html(f'<h1 class="c-sentence">{off}</h1>')
         st.stop()
 
 
@@ -128,6 +129,7 @@ def fragment(draw: Callable[Given, None]) -> Callable[Given, None]:
     @wraps(draw)
     def drawn(*args: Given.args, **named: Given.kwargs) -> None:
         with caught():
+            visitor.check()
             draw(*args, **named)
 
     return drawn

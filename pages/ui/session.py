@@ -25,10 +25,11 @@ from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileMan
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 from streamlit.runtime.uploaded_file_manager import UploadedFile
 
+from core.access import LOCAL_OWNER
 from core.jobs.local import open_jobs
 from core.readers.predictions.result import ReadResult
 from core.readers.sandbox import scratch
-from pages.ui import demo
+from pages.ui import demo, visitor
 
 JOBS_S: Final = 5.0  # how often jobs are looked after
 LINGER_S: Final = 60.0  # how long drafts wait for their browser to come back
@@ -98,7 +99,9 @@ class BrowserRoom:
     Attributes
     ----------
     secret : str
-        In the browser's cookie: who has it sees the drafts.
+        In the browser's cookie: who has it sees the drafts, if they are the same user.
+    user : str
+        Whose they are; the browser may be shared.
     folder : Path
     drafts : dict
         By id.
@@ -107,6 +110,7 @@ class BrowserRoom:
     """
 
     secret: str
+    user: str
     folder: Path
     drafts: dict[str, Draft] = field(default_factory=dict)
     n_sessions: int = 0
@@ -160,15 +164,15 @@ _ROOMS_LOCK: Final = Lock()
 @st.cache_resource(scope="session", show_spinner=False, on_release=SessionResources.close)
 def room() -> SessionResources:
     """Return what the session holds; Streamlit closes it at the end."""
-    return entered(st.context.cookies.get(_cookie(), ""))
+    return entered(st.context.cookies.get(_cookie(), ""), visitor.current().user)
 
 
-def entered(secret: str) -> SessionResources:
-    """Return what a new session holds, of a browser whose cookie is that secret."""
+def entered(secret: str, user: str = LOCAL_OWNER) -> SessionResources:
+    """Return what a new session of a user holds, of a browser whose cookie is that secret."""
     with _ROOMS_LOCK:
         browser = _ROOMS.get(secret)
-        if browser is None:  # a secret that is not ours is never taken over
-            browser = BrowserRoom(secrets.token_urlsafe(32), scratch.make("session"))
+        if browser is None or browser.user != user:  # what is not ours is never taken over
+            browser = BrowserRoom(secrets.token_urlsafe(32), user, scratch.make("session"))
             _ROOMS[browser.secret] = browser
         browser.n_sessions += 1
     return SessionResources(browser, set())

@@ -7,7 +7,7 @@ from pathlib import Path
 import streamlit as st
 
 from core.errors import LibraryError
-from pages.ui import cache, session, site, state
+from pages.ui import cache, login, session, site, state
 
 LOGO = Path(__file__).parents[2] / "assets" / "logo.svg"
 LISTED = 200  # runs in the picker; the Runs page lists and searches all
@@ -31,6 +31,7 @@ def draw() -> None:
             persist_state="session",
             help="The same numbers without technical terms, out of 100.",
         )
+        login.panel()
 
 
 @cache_once
