@@ -17,7 +17,9 @@ from core.errors import LibraryError, UsageError
 LOCAL_OWNER: Final = "local"
 OWNER: Final = "CANDOR_OWNER"  # of what a process keeps: set by whoever starts a job
 DISK, JOBS, DRAFTS = "CANDOR_QUOTA_DISK_GB", "CANDOR_QUOTA_JOBS", "CANDOR_QUOTA_DRAFTS_GB"
+RETENTION: Final = "CANDOR_RETENTION_DAYS"
 GB: Final = 10**9
+MB: Final = 10**6
 
 
 class Role(IntEnum):
@@ -127,6 +129,7 @@ class Visitor:
 
 
 LOCAL: Final = Visitor(LOCAL_OWNER, Role.ADMIN)
+RETAINER: Final = Visitor("retention", Role.ADMIN)  # who removes what is too old
 
 
 def of_process() -> Visitor:
@@ -171,13 +174,18 @@ class Quotas:
         return cls(_bytes(DISK), None if jobs is None else int(jobs), _bytes(DRAFTS))
 
 
+def retention() -> float | None:
+    """Return after how many days uploads are removed; None for never, UsageError SETTING."""
+    return _number(RETENTION)
+
+
 def refuse_over(quota: int | None, used: int, more: int, what: str, remedy: str) -> None:
     """Refuse bytes that would exceed a quota: LibraryError OVER_QUOTA."""
     if quota is not None and used + more > quota:
         raise LibraryError(
             "OVER_QUOTA",
-            f"{what} take {used / GB:.1f} GB and this adds {more / GB:.1f} GB; "
-            f"the quota is {quota / GB:.1f} GB",
+            f"{what} take {used / MB:,.0f} MB and this adds {more / MB:,.0f} MB; "
+            f"the quota is {quota / MB:,.0f} MB",
             remedy,
         )
 

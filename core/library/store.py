@@ -1,15 +1,17 @@
 """The library: keep, list, load, change, delete and restore runs; imports our files and index."""
 
 import os
+import shutil
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 from core.access import LOCAL, Act, Quotas, Visitor, of_process, refuse_over
 from core.arrays import Scores
-from core.disk import writing
+from core.disk import PART, writing
 from core.errors import LibraryError, Notice
 from core.fields import JsonObject
 from core.histories import BinHistory, History
@@ -348,6 +350,32 @@ class Library:
     def purge(self) -> int:
         """Remove for good what was deleted over TRASH_DAYS ago, and return how many runs."""
         return trash.purge(self._trash, self._runs)
+
+    def expire(self, days: float) -> int:
+        """Remove for good every upload kept more than so many days ago, and return how many.
+
+        Deleted ones go too, and the index, which held their names, is made anew. Runs that were
+        trained or evaluated here stay. The bytes are unlinked, not overwritten.
+
+        Raises
+        ------
+        LibraryError
+            ROLE or LIBRARY_WRITE.
+        """
+        self.visitor.require(Act.PURGE)
+        oldest = datetime.now(UTC) - timedelta(days=days)
+        folders = (*self._runs.glob("[!.]*"), *self._trash.glob("*@*"))
+        old = [run for run in folders if self.visitor.owns(sharing.owner_of(run))]
+        old = [run for run in old if files.is_upload_before(run, oldest)]
+        for run in old:
+            trail.record(self.home, self.visitor, Act.PURGE, run.name.split("@")[0])
+            with self._index.locked(), writing():
+                gone = self._runs / f".{run.name}{PART}"  # whole, or not there: what stays is swept
+                run.rename(gone)
+                shutil.rmtree(gone)
+        if old:
+            self.rebuild_index()
+        return len(old)
 
     def rebuild_index(self) -> int:
         """Read every folder again and return how many runs are listed."""

@@ -171,6 +171,9 @@ class Intake(Generic[Reading]):
         except OSError as error:
             remove(file.path for file in files)
             self.refuse(no_room(error))
+        except AuditError as error:
+            remove(file.path for file in files)
+            self.refuse(error)
         else:
             take(*files)
         st.rerun()

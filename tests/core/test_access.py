@@ -72,7 +72,7 @@ def test_a_quota_is_a_number_and_refuses_what_is_over_it(monkeypatch):
     quota = Quotas.of_environment().disk
     assert quota == GB // 2
     refuse_over(quota, GB // 4, GB // 4, "Your runs", "delete some")
-    with pytest.raises(LibraryError, match=r"take 0\.3 GB and this adds 0\.3 GB"):
+    with pytest.raises(LibraryError, match="take 300 MB and this adds 300 MB; the quota is 500 MB"):
         refuse_over(quota, GB // 4 + 10**8 // 2, GB // 4 + 10**8 // 2, "Your runs", "delete some")
     monkeypatch.setenv(DISK, "a lot")
     with pytest.raises(UsageError, match="CANDOR_QUOTA_DISK_GB is 'a lot'"):

@@ -14,6 +14,8 @@ ANNA = Visitor(user_id(ISSUER, "anna"), Role.AUDITOR, (WARD,))
 BERT = Visitor(user_id(ISSUER, "bert"), Role.AUDITOR)
 CARL = Visitor(user_id(ISSUER, "carl"), Role.VIEWER, (WARD,))
 BOSS = Visitor(user_id(ISSUER, "boss"), Role.ADMIN)
+READS = ["get", "folder", "config", "progress", "log", "silent", "resumable", "spec", "evaluation"]
+ACTS = [*READS, "cancel", "to_front", "retry", "resume"]
 
 
 @pytest.fixture
@@ -29,11 +31,7 @@ def refusal(act) -> LibraryError:
     return caught.value
 
 
-@pytest.mark.parametrize(
-    "act",
-    "get folder config progress log silent cancel to_front retry resume resumable spec "
-    "evaluation".split(),
-)
+@pytest.mark.parametrize("act", ACTS)
 def test_a_job_of_somebody_else_is_refused_as_one_that_does_not_exist(of, act):
     (job,) = of(ANNA).submit([config("work")])
     # Only an administrator lets a job go first, whoever's it is.
