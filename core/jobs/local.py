@@ -289,11 +289,11 @@ class LocalJobs:
             group=job.group,
             digest=job.digest,
             created=time.time(),
-            owner=job.owner,
             wants=job.wants,
             n_devices=job.n_devices,
             priority=job.priority,
             time_limit=job.time_limit,
+            owner=job.owner,
             parent=job.id,
             relation=relation,
         )
