@@ -336,11 +336,11 @@ class Library:
         checked_id(run_id)
         self.visitor.require(Act.RESTORE)
         self._make_home()
-        trail.record(self.home, self.visitor, Act.RESTORE, run_id)
         with self._index.locked(), writing():
             folder = trash.newest(self._trash, run_id)
             if folder is None or not self.visitor.owns(sharing.owner_of(folder)):
                 raise _unknown(run_id)
+            trail.record(self.home, self.visitor, Act.RESTORE, run_id)
             folder.rename(self._runs / run_id)
 
     def trash(self) -> list[TrashedRun]:

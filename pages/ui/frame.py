@@ -3,9 +3,10 @@
 import logging
 import secrets
 import sys
+from base64 import b64encode
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import wraps
+from functools import cache, wraps
 from pathlib import Path
 from typing import ParamSpec
 
@@ -17,6 +18,7 @@ from core.errors import AuditError, Notice, sentence
 from pages.ui import pieces, session, site, visitor
 from pages.ui.escape import esc
 
+LOGO = Path(__file__).parents[2] / "assets" / "logo.svg"
 STYLE = Path(__file__).parents[2] / "assets" / "style.css"
 LOG = logging.getLogger("candor")
 Given = ParamSpec("Given")
@@ -28,6 +30,14 @@ def enter() -> None:
     st.session_state["app.entered"] = True
     visitor.forget()
     st.html(STYLE)
+
+
+@cache
+def brand() -> str:
+    """Return the mark and the name, for the top of the sidebar and of the login."""
+    mark = b64encode(LOGO.read_bytes()).decode()
+    image = f'<img alt="" width="26" height="26" src="data:image/svg+xml;base64,{mark}">'
+    return f'<p class="c-brand">{image}Candor</p>'
 
 
 def begin(script: str) -> None:

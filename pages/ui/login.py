@@ -5,7 +5,7 @@ from urllib.parse import urlparse
 import streamlit as st
 from streamlit.auth_util import is_authlib_installed
 
-from pages.ui import pieces, state, visitor
+from pages.ui import frame, pieces, state, visitor
 from pages.ui.escape import esc
 
 LOOPBACK = {"127.0.0.1", "localhost", "::1"}
@@ -35,12 +35,14 @@ def guard() -> None:
         return
     user = visitor.account()
     if user is None:
+        st.html(frame.brand())
         pieces.draw("headline", "Log in to see your runs.")
         if st.button("Log in", type="primary", key="login.in"):
             st.login()
         st.stop()
     visitor.remember(user)
     if user.visitor is None:
+        st.html(frame.brand())
         pieces.draw("headline", "Your account has no role here.")
         st.markdown(
             "Ask an administrator for the role viewer, auditor or admin, then log in again."

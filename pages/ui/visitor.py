@@ -7,6 +7,7 @@ cache entry passes one check. Without login there is one visitor, who may do eve
 import os
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from functools import wraps
@@ -16,7 +17,7 @@ from typing import Any, Final, ParamSpec, TypeVar
 import streamlit as st
 
 from core.access import LOCAL, Act, Role, Visitor, group_id, user_id
-from core.errors import UsageError
+from core.errors import LibraryError, UsageError
 from core.jobs.local import LocalJobs
 from core.library import SAMPLES, Library, home, people, trail
 from pages.ui import demo
@@ -249,7 +250,9 @@ def exported(make: Callable[[], Answer], name: str) -> Callable[[], Answer]:
 
 def remember(user: Account) -> None:
     """Keep what a user and their groups are called, once a session."""
-    if user.visitor is not None and not st.session_state.get("visitor.known"):
+    if user.visitor is None or st.session_state.get("visitor.known"):
+        return
+    with suppress(LibraryError):  # a full disk keeps nobody out
         for person, name in {user.visitor.user: user.name, **user.groups}.items():
             people.remember(home(), person, name)
         st.session_state["visitor.known"] = True
