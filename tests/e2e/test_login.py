@@ -145,6 +145,10 @@ def test_two_users_do_not_see_what_is_the_others_unless_it_is_shared(site, tmp_p
     settled(anna)
     run = re.search("run=([a-z0-9]+)", anna.url)[1]
     assert Library(site.home, tmp_path).get(run).owner == site.user("anna")
+    anna.get_by_role("button", name="As table, downloads").first.click()
+    with anna.expect_download() as download:  # made outside the session, as its visitor
+        anna.get_by_role("button", name="CSV", exact=True).first.click()
+    exported = re.fullmatch(r"candor_(\w+)\.csv", download.value.suggested_filename)[1]
     for page in ("reliability?run=", "compare?runs="):  # tests/pages has the others
         site.go(bert, f"/{page}{run}")
         expect(bert.get_by_text(f"There is no run {run}").first).to_be_visible()
@@ -181,12 +185,13 @@ def test_two_users_do_not_see_what_is_the_others_unless_it_is_shared(site, tmp_p
     assert [entry[1:] for entry in entries] == [
         ("import", ""),
         ("open", ""),
+        ("export", f"csv.{exported}"),
         ("share", site.user("bert")),
         ("open", ""),
         ("revoke", site.user("bert")),
     ]
     assert [entry[0] for entry in entries] == [
-        site.user(name) for name in ("anna", "anna", "anna", "bert", "anna")
+        site.user(name) for name in ("anna", "anna", "anna", "anna", "bert", "anna")
     ]
     expect(dora.get_by_text(f"The last {len(all_entries(site))} entries.")).to_be_visible()
     # Another user of the same browser has none of Anna's drafts.
