@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from pages.ui import frame, inference, selftest, sidebar, site, tour
+from pages.ui import frame, inference, login, selftest, session, sidebar, site, tour
 
 st.set_page_config(
     page_title="Candor", page_icon="assets/logo.svg", layout="wide", initial_sidebar_state="auto"
@@ -11,6 +11,8 @@ frame.enter()
 page = site.navigation()
 selftest.guard()
 with frame.caught():
+    login.guard()
+    session.remember()
     sidebar.draw()
     tour.draw(page.url_path)
 try:

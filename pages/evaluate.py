@@ -2,11 +2,11 @@
 
 import streamlit as st
 
-from core.jobs.local import open_jobs
 from core.screens.train.words import EVALUATE
 from pages.ui import frame, site, state, weights_source, widgets
 from pages.ui.evaluate import form, match, sources, submit, watch
 from pages.ui.jobs.watch import JobPage, follow, rows, stop
+from pages.ui.visitor import open_jobs
 
 PAGE = JobPage(site.EVALUATE, "evaluation")
 

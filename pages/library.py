@@ -2,9 +2,9 @@
 
 import streamlit as st
 
-from core.library import open_library
 from pages.ui import cache, frame, opening, pieces, tour, widgets
-from pages.ui.runs import table, upload
+from pages.ui.runs import sharing, table, upload
+from pages.ui.visitor import open_library
 
 frame.begin("pages/library.py")
 with frame.caught():
@@ -39,3 +39,4 @@ with frame.caught():
         table.message()
     table.damaged(library)
     table.trash(library)
+    sharing.audit_trail(library)

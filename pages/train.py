@@ -4,12 +4,12 @@ from functools import partial
 
 import streamlit as st
 
-from core.jobs.local import open_jobs
 from pages.ui import frame, site, state, widgets
 from pages.ui.jobs import queue
 from pages.ui.jobs.watch import JobPage, follow, rows, stop
 from pages.ui.train import form, submit, watch
 from pages.ui.train.state import begin
+from pages.ui.visitor import open_jobs
 
 PAGE = JobPage(site.TRAIN, "training")
 

@@ -45,6 +45,9 @@ def add_runs(verb: Parser) -> None:
         moved = acts.add_parser(act)
         moved.set_defaults(run=_move, act=act)
         moved.add_argument("id")
+    purged = acts.add_parser("purge", help="remove uploads for good that are older than some days")
+    purged.set_defaults(run=_purge)
+    purged.add_argument("--older-than", type=float, required=True, metavar="DAYS")
     rebuilt = acts.add_parser("rebuild-index", help="restore the index from the run folders")
     rebuilt.set_defaults(run=_rebuild)
 
@@ -116,6 +119,11 @@ def _move(arguments: argparse.Namespace) -> int:
     else:
         library.restore(arguments.id)
         print("restored")
+    return 0
+
+
+def _purge(arguments: argparse.Namespace) -> int:
+    print(f"{_library().expire(arguments.older_than)} uploads removed for good")
     return 0
 
 

@@ -13,6 +13,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import ClassVar, Final, Protocol
 
+from core.access import LOCAL as EVERYBODY
+from core.access import Act, Quotas, Visitor, of_process
 from core.disk import writing
 from core.errors import LibraryError, UsageError
 from core.inference.config import EvaluationConfig
@@ -33,8 +35,8 @@ from core.jobs.records import (
 )
 from core.jobs.slurm.launcher import SlurmLauncher, fitted
 from core.jobs.slurm.request import SlurmRequest
-from core.jobs.store import ALPHABET, LIVE, JobStore
-from core.library import home
+from core.jobs.store import ALPHABET, LIVE, JobStore, unknown
+from core.library import home, trail
 from core.process_identity import this_boot
 from core.training.config import TrainConfig
 from core.training.folder import JobFolder
@@ -59,8 +61,8 @@ class Launcher(Protocol):
     def check(self, job: Job) -> None:
         """Refuse a job that wants what is not there, before it waits for it in vain."""
 
-    def submit(self, jobs: Sequence[Job]) -> list[Job]:
-        """Take jobs into the table, all or none, and start what can start."""
+    def submit(self, jobs: Sequence[Job], most: int | None) -> list[Job]:
+        """Take jobs into the table, all or none, up to `most` of an owner, and start what can."""
 
     def cancel(self, job: Job) -> None:
         """End a job that has not ended."""
@@ -86,9 +88,9 @@ class LocalLauncher:
         """Refuse devices that this machine does not have; UsageError DEVICE."""
         _check_devices(job)
 
-    def submit(self, jobs: Sequence[Job]) -> list[Job]:
-        """Take jobs into the table, all or none, and start what can start."""
-        added = self._store.add(jobs)
+    def submit(self, jobs: Sequence[Job], most: int | None) -> list[Job]:
+        """Take jobs into the table, all or none, up to `most` of an owner, and start what can."""
+        added = self._store.add(jobs, most=most)
         start_what_can(self._store.home)
         return added
 
@@ -121,15 +123,21 @@ class LocalLauncher:
 
 
 class LocalJobs:
-    """Jobs below a home; each call opens the table anew, so any number of processes may.
+    """Jobs below a home, as a visitor sees them; each call opens the table anew.
+
+    So any number of processes may. A job of somebody else is refused in the words of an id that
+    does not exist.
 
     Parameters
     ----------
     home : Path
+    visitor : Visitor
+        Who asks; by default one who sees and may do everything, without login.
     """
 
-    def __init__(self, home: Path) -> None:
+    def __init__(self, home: Path, visitor: Visitor = EVERYBODY) -> None:
         self.home = home
+        self.visitor = visitor
         self._store = JobStore(home)
         self._launchers: dict[str, Launcher] = {
             LOCAL: LocalLauncher(self._store),
@@ -141,6 +149,12 @@ class LocalJobs:
         return self._launchers[launcher].cannot
 
     # Submit -------------------------------------------------------------------------------------
+
+    def _add(self, launcher: Launcher, jobs: Sequence[Job]) -> list[Job]:
+        """Take in new jobs, once the audit trail has them; all or none."""
+        for job in jobs:
+            self._record(Act.TRAIN, job.id)
+        return launcher.submit(jobs, Quotas.of_environment().jobs)
 
     def submit(
         self,
@@ -176,7 +190,7 @@ class LocalJobs:
             what they want, or they do not fit the request. PLATFORM: it does not run Linux.
             CLUSTER: there is none here.
         LibraryError
-            LIBRARY_WRITE, or JOBS. CLUSTER: it refuses them.
+            ROLE, OVER_QUOTA, LIBRARY_WRITE, or JOBS. CLUSTER: it refuses them.
         """
         self._check(len(configs), time_limit)
         if request is not None:
@@ -193,6 +207,7 @@ class LocalJobs:
                     group=group,
                     digest=config.digest,
                     created=time.time(),
+                    owner=self.visitor.owner,
                     wants=config.device if wants == "auto" else wants,
                     n_devices=config.devices,
                     priority=priority,
@@ -205,7 +220,7 @@ class LocalJobs:
                 folder = JobFolder.make(self._store.folder(job.id), config)
                 if weights is not None:
                     _share(weights, folder.path / WEIGHTS)
-            return launcher.submit(jobs)
+            return self._add(launcher, jobs)
         except BaseException:
             for job in jobs:
                 shutil.rmtree(self._store.folder(job.id), ignore_errors=True)
@@ -239,11 +254,14 @@ class LocalJobs:
 
     def get(self, job_id: str) -> Job:
         """Return a job; LibraryError JOB_UNKNOWN."""
-        return self._store.get(job_id)
+        job = self._store.get(job_id)
+        if not self.visitor.sees(job.owner):
+            raise unknown(job_id)
+        return job
 
     def list(self) -> list[Job]:
-        """Return every job, the newest first."""
-        return self._store.all()
+        """Return every job that the visitor may see, the newest first."""
+        return [job for job in self._store.all() if self.visitor.sees(job.owner)]
 
     def folder(self, job_id: str) -> JobFolder:
         """Return what its process writes."""
@@ -280,6 +298,7 @@ class LocalJobs:
 
     def cancel(self, job_id: str) -> Job:
         """Cancel a queued job, ask a running one to end; an ended one stays as it is."""
+        self._record(Act.STOP, self.get(job_id).id)
         job = self._store.cancel(job_id)
         if not job.state.ended:
             self._launchers[job.launcher].cancel(job)
@@ -288,7 +307,8 @@ class LocalJobs:
 
     def to_front(self, job_id: str) -> Job:
         """Let a queued job be the next to start."""
-        return self._store.to_front(job_id)
+        self.visitor.require(Act.QUEUE)
+        return self._store.to_front(self.get(job_id).id)
 
     @property
     def paused(self) -> bool:
@@ -297,10 +317,12 @@ class LocalJobs:
 
     def pause(self) -> None:
         """Start nothing more; what runs goes on."""
+        self.visitor.require(Act.QUEUE)
         self._store.pause(paused=True)
 
     def unpause(self) -> None:
         """Let queued jobs start again."""
+        self.visitor.require(Act.QUEUE)
         self._store.pause(paused=False)
         start_what_can(self.home)
 
@@ -321,7 +343,13 @@ class LocalJobs:
 
     # How ----------------------------------------------------------------------------------------
 
+    def _record(self, act: Act, job_id: str) -> None:
+        """Refuse an act that the role does not allow, and write down another."""
+        self.visitor.require(act)
+        trail.record(self.home, self.visitor, act, job_id)
+
     def _check(self, n_jobs: int, time_limit: float | None) -> None:
+        self.visitor.require(Act.TRAIN)
         if not this_boot():
             what = "Training in the background needs Linux"
             raise UsageError("PLATFORM", what, "train there, and import the predictions here")
@@ -351,6 +379,7 @@ class LocalJobs:
             n_devices=job.n_devices,
             priority=job.priority,
             time_limit=job.time_limit,
+            owner=job.owner,
             parent=job.id,
             relation=relation,
             launcher=job.launcher,
@@ -363,7 +392,7 @@ class LocalJobs:
                 _take_over(old, folder.path)
             if (old / WEIGHTS).exists():
                 _share(old / WEIGHTS, folder.path / WEIGHTS)
-            (added,) = self._launchers[new.launcher].submit([new])
+            (added,) = self._add(self._launchers[new.launcher], [new])
         except BaseException:
             shutil.rmtree(folder.path, ignore_errors=True)
             raise
@@ -371,8 +400,8 @@ class LocalJobs:
 
 
 def open_jobs() -> LocalJobs:
-    """Return the jobs of this user."""
-    return LocalJobs(home())
+    """Return the jobs of this machine, none of them hidden; see `pages.ui.visitor` for pages."""
+    return LocalJobs(home(), of_process())
 
 
 def _check_devices(job: Job) -> None:

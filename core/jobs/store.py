@@ -83,7 +83,7 @@ class JobStore:
         sound = is_id(job_id) and self.jobs.is_dir()
         rows = sound and self._ask("SELECT row FROM jobs WHERE id = ?", job_id)
         if not rows:
-            raise _unknown(job_id)
+            raise unknown(job_id)
         return self._latest(read_job(rows[0][0]))
 
     @property
@@ -93,10 +93,18 @@ class JobStore:
 
     # What changes -------------------------------------------------------------------------------
 
-    def add(self, jobs: Sequence[Job]) -> list[Job]:
-        """Take in new jobs, all or none; their folders are there already."""
+    def add(self, jobs: Sequence[Job], *, most: int | None = None) -> list[Job]:
+        """Take in new jobs, all or none; their folders are there already.
+
+        Raises
+        ------
+        LibraryError
+            OVER_QUOTA: their owner would have more than `most` that have not ended.
+        """
         with self._writing() as connection:
-            last = max((job.place for job in _listed(connection)), default=0)
+            listed = _listed(connection)
+            _check_quota(listed, jobs, most)
+            last = max((job.place for job in listed), default=0)
             added = [replace(job, place=last + i) for i, job in enumerate(jobs, start=1)]
             for job in added:
                 self._insert(connection, job)
@@ -440,7 +448,7 @@ def _listed(connection: sqlite3.Connection) -> list[Job]:
 def _stored_job(connection: sqlite3.Connection, job_id: str) -> Job:
     row = connection.execute("SELECT row FROM jobs WHERE id = ?", (job_id,)).fetchone()
     if row is None:
-        raise _unknown(job_id)
+        raise unknown(job_id)
     return read_job(row[0])
 
 
@@ -450,7 +458,19 @@ def read_job(text: str) -> Job:
     return codec.read(Job, LATER | row if isinstance(row, dict) else row, "job", stored=True)
 
 
-def _unknown(job_id: str) -> LibraryError:
+def _check_quota(listed: Sequence[Job], jobs: Sequence[Job], most: int | None) -> None:
+    """Refuse jobs of an owner who would have too many that have not ended."""
+    open_jobs = sum(job.owner == jobs[0].owner and not job.state.ended for job in listed)
+    if most is not None and open_jobs + len(jobs) > most:
+        raise LibraryError(
+            "OVER_QUOTA",
+            f"{open_jobs} of your jobs wait or run and this adds {len(jobs)}; the quota is {most}",
+            "wait until some have ended, or stop some",
+        )
+
+
+def unknown(job_id: str) -> LibraryError:
+    """Return the refusal of an id that no job has, or that of somebody else's."""
     return LibraryError(
         "JOB_UNKNOWN", f"There is no job {job_id[:60]!r}", "see python -m core jobs list"
     )

@@ -16,6 +16,7 @@ from pathlib import Path
 from threading import Thread
 from typing import Final, Protocol
 
+from core.access import OWNER
 from core.codes import RefusalCode
 from core.disk import parse_json
 from core.errors import AuditError
@@ -119,7 +120,7 @@ class Supervisor:
 
     def _start(self) -> "subprocess.Popen[bytes]":
         # The run belongs where the job does, whatever the environment of who started this says.
-        home = {"CANDOR_HOME": str(self.store.home)}
+        home = {"CANDOR_HOME": str(self.store.home), OWNER: self.job.owner}
         marks = {processes.MARK: self.job.id, "PYTHONUNBUFFERED": "1"}
         process = subprocess.Popen(
             self.command(),

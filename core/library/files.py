@@ -10,6 +10,7 @@ import shutil
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
+from datetime import datetime
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, TypeVar
@@ -26,6 +27,7 @@ from core.library.history import Tables, write_bins, write_history
 from core.library.manifest import (
     BINS,
     HISTORY,
+    HISTORY_KIND,
     VALIDATION,
     Manifest,
     SplitEntry,
@@ -184,6 +186,16 @@ def name_of(run: Path) -> str:
         return parse_manifest((run / MANIFEST).read_text("utf-8")).name
     except (OSError, ValueError, LibraryError):
         return ""
+
+
+def is_upload_before(run: Path, moment: datetime) -> bool:
+    """Whether a folder holds an upload that was kept before a moment; not where nobody can tell."""
+    try:
+        manifest = parse_manifest((run / MANIFEST).read_text("utf-8"))
+    except (OSError, ValueError, LibraryError):
+        return False
+    uploaded = manifest.kind in ("upload", HISTORY_KIND)
+    return uploaded and datetime.fromisoformat(manifest.created) < moment
 
 
 def read_predictions(

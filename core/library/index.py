@@ -10,7 +10,7 @@ import json
 import os
 import sqlite3
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, fields
 from functools import lru_cache
@@ -21,10 +21,11 @@ from core import codec
 from core.codes import RefusalCode
 from core.disk import writing
 from core.errors import LibraryError, UsageError
+from core.library import sharing
 from core.library.files import ARRAYS, MANIFEST, name_of, read_manifest
 from core.library.manifest import Manifest, Summary
 
-VERSION: Final = 2  # of the table; another one is thrown away and built anew
+VERSION: Final = 3  # of the table; another one is thrown away and built anew
 BUSY_S: Final = 20.0
 RETRY_S: Final = 0.01
 KEPT: Final = 4096  # states of runs, what is listed of them
@@ -32,19 +33,21 @@ _TABLE: Final = """
 CREATE TABLE IF NOT EXISTS runs (
     id TEXT PRIMARY KEY, stamp TEXT NOT NULL, damage TEXT NOT NULL, row TEXT NOT NULL,
     name TEXT, kind TEXT, task TEXT, created TEXT, n INTEGER, n_classes INTEGER,
-    accuracy REAL, ece REAL, gap REAL, tags TEXT, needle TEXT
+    accuracy REAL, ece REAL, gap REAL, tags TEXT, needle TEXT, owners TEXT
 ) WITHOUT ROWID
 """
 _INSERT: Final = """
 INSERT OR REPLACE INTO runs VALUES (
     :id, :stamp, :damage, :row, :name, :kind, :task, :created, :n, :n_classes,
-    :accuracy, :ece, :gap, :tags, :needle
+    :accuracy, :ece, :gap, :tags, :needle, :owners
 )
 """
 _SELECT: Final = """
 SELECT row FROM runs
 WHERE damage = '' AND instr(needle, :search) > 0 AND (:kind IS NULL OR kind = :kind)
     AND (:tag IS NULL OR EXISTS (SELECT 1 FROM json_each(tags) WHERE value = :tag))
+    AND (:names IS NULL OR stamp LIKE '0:%' OR EXISTS (
+        SELECT 1 FROM json_each(owners) AS o JOIN json_each(:names) AS n ON o.value = n.value))
 ORDER BY {column} {direction} NULLS LAST, created DESC, id LIMIT :limit
 """
 SORTS: Final = {
@@ -94,6 +97,8 @@ class Query:
         Largest or newest first.
     limit : int or None
         At most this many.
+    names : collection of str, or None
+        Only samples, and runs that one of these users and groups owns or was given to see.
     """
 
     search: str = ""
@@ -102,6 +107,7 @@ class Query:
     sort: str = "created"
     descending: bool = True
     limit: int | None = None
+    names: Collection[str] | None = None
 
 
 @dataclass(frozen=True)
@@ -160,6 +166,7 @@ class Index:
             "kind": query.kind,
             "tag": query.tag,
             "limit": -1 if query.limit is None else query.limit,
+            "names": None if query.names is None else json.dumps(sorted(query.names)),
         }
         direction = "DESC" if query.descending else "ASC"
         text = _SELECT.format(column=SORTS[query.sort], direction=direction)
@@ -305,6 +312,7 @@ _COLUMNS: Final = (
     "gap",
     "tags",
     "needle",
+    "owners",
 )
 
 
@@ -337,7 +345,7 @@ def _has_begun(connection: sqlite3.Connection) -> bool:
 def _values(run: Path, stamp: str) -> Mapping[str, object]:
     """Return what is listed of a run in one state."""
     try:
-        return _columns(read_manifest(run), stamp)
+        return _columns(read_manifest(run), stamp, sharing.read(run))
     except LibraryError as error:
         damaged = error.code == RefusalCode.DAMAGED  # then it names the run
         what = error.what if damaged else f"Run {run.name} is damaged: {error.what}"
@@ -345,7 +353,7 @@ def _values(run: Path, stamp: str) -> Mapping[str, object]:
         return dict.fromkeys(_COLUMNS) | known | {"name": name_of(run)}
 
 
-def _columns(manifest: Manifest, stamp: str) -> dict[str, object]:
+def _columns(manifest: Manifest, stamp: str, shared_with: Sequence[str]) -> dict[str, object]:
     row = row_of(manifest)
     metrics = row.metrics
     return {
@@ -364,6 +372,7 @@ def _columns(manifest: Manifest, stamp: str) -> dict[str, object]:
         "gap": metrics and metrics["gap"]["gap"],
         "tags": json.dumps(row.tags),
         "needle": "\n".join((row.name, *row.tags)).casefold(),
+        "owners": json.dumps([row.owner, *shared_with]),
     }
 
 

@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from core.disk import parse_json, replace_text, writing
+from core.disk import make_private, parse_json, replace_text, writing
 from core.errors import UsageError
 
 FINGERPRINT = re.compile(r"[0-9a-f]{8,64}", re.ASCII)
@@ -31,8 +31,7 @@ def save_recipe(home: Path, fingerprint: str, recipe: dict[str, Any]) -> None:
     """
     path = _path(home, fingerprint)
     with writing():
-        home.mkdir(parents=True, exist_ok=True, mode=0o700)
-        path.parent.mkdir(exist_ok=True, mode=0o700)
+        make_private(path.parent, exist_ok=True)
         replace_text(path, json.dumps(recipe))
 
 

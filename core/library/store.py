@@ -1,17 +1,21 @@
 """The library: keep, list, load, change, delete and restore runs; imports our files and index."""
 
 import os
-from collections.abc import Mapping, Sequence
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from core.access import LOCAL, Act, Quotas, Visitor, of_process, refuse_over
 from core.arrays import Scores
-from core.disk import writing
+from core.disk import PART, writing
 from core.errors import LibraryError, Notice
 from core.fields import JsonObject
 from core.histories import BinHistory, History
-from core.library import files, recipes, trash
+from core.library import files, recipes, sharing, trail, trash
 from core.library.checks import check_tables
 from core.library.describe import describe
 from core.library.export import write_npz, write_parquet
@@ -42,8 +46,11 @@ def home() -> Path:
 
 
 def open_library() -> "Library":
-    """Return the library of this user with the sample runs that come with the program."""
-    return Library(home(), SAMPLES)
+    """Return the library of this process with the sample runs that come with the program.
+
+    It hides nothing: pages open that of their visitor (`pages.ui.visitor`).
+    """
+    return Library(home(), SAMPLES, of_process())
 
 
 @dataclass(frozen=True)
@@ -68,7 +75,10 @@ class StoredSplit:
 
 
 class Library:
-    """Runs below `home/runs`, and sample runs that are only ever read.
+    """Runs below `home/runs`, and sample runs that are only ever read, as a visitor sees them.
+
+    What a visitor may not see is not there: an unknown id and that of somebody else's run are
+    refused in the same words.
 
     Parameters
     ----------
@@ -76,14 +86,14 @@ class Library:
         Made when something is first kept; see `home()`.
     samples : Path
         Folder of sample runs; may be missing.
-    owner : str
-        Who keeps runs from now on; ``local`` without login.
+    visitor : Visitor
+        Who asks; `LOCAL`, who sees and may do everything, without login.
     """
 
-    def __init__(self, home: Path, samples: Path, owner: str = "local") -> None:
+    def __init__(self, home: Path, samples: Path, visitor: Visitor = LOCAL) -> None:
         self.home = home
         self.samples = samples
-        self.owner = owner
+        self.visitor = visitor
         self._runs = home / "runs"
         self._trash = home / "trash"
         self._index = Index(home / "index.sqlite", (samples, self._runs))
@@ -100,7 +110,15 @@ class Library:
     ) -> list[RunRow]:
         """Return the runs that match, in order; see `Query` for the parameters."""
         return self._index.rows(
-            Query(search=search, kind=kind, tag=tag, sort=sort, descending=descending, limit=limit)
+            Query(
+                search=search,
+                kind=kind,
+                tag=tag,
+                sort=sort,
+                descending=descending,
+                limit=limit,
+                names=None if self.visitor.sees_all else self.visitor.names,
+            )
         )
 
     def damaged(self) -> list[DamagedRun]:
@@ -108,6 +126,7 @@ class Library:
         return [
             replace(run, own=RUN_ID.fullmatch(run.id) is not None and self._is_own(run.id))
             for run in self._index.damaged()
+            if not self._is_own(run.id) or self._sees(self._runs / run.id)
         ]
 
     def get(self, run_id: str) -> Manifest:
@@ -191,10 +210,11 @@ class Library:
         Raises
         ------
         LibraryError
-            NAME, TAGS, SPLIT_NAME, CLASSES when the splits do not go together, or LIBRARY_WRITE
-            when nothing could be written.
+            NAME, TAGS, SPLIT_NAME, CLASSES when the splits do not go together, ROLE, OVER_QUOTA, or
+            LIBRARY_WRITE when nothing could be written.
         """
         manifest = describe(name, splits, source=source, summary=summary, notices=notices)
+        self.check_room(sum(part.scores.nbytes + part.labels.nbytes for part in splits.values()))
         return self._write(replace(manifest, tags=checked_tags(tags)), splits, Tables())
 
     def keep_trained(  # noqa: PLR0913  each is a separate part of a training
@@ -283,6 +303,7 @@ class Library:
             NAME, or LIBRARY_WRITE when nothing could be written.
         """
         manifest = describe(name, {}, source=source, summary={}, notices=notices)
+        self.check_room(0)
         return self._write(replace(manifest, kind=HISTORY_KIND), {}, Tables(bins=bins))
 
     def rename(self, run_id: str, name: str) -> Manifest:
@@ -295,7 +316,7 @@ class Library:
 
     def delete(self, run_id: str) -> None:
         """Move a run to the trash, where it stays `defaults.TRASH_DAYS` days."""
-        run = self._own(run_id)
+        run = self._own(run_id, Act.DELETE)
         with self._index.locked(), writing():
             self._trash.mkdir(exist_ok=True, mode=0o700)
             try:
@@ -310,23 +331,51 @@ class Library:
         Raises
         ------
         LibraryError
-            RUN_UNKNOWN when the trash does not hold it.
+            RUN_UNKNOWN when the trash does not hold it, ROLE.
         """
         checked_id(run_id)
+        self.visitor.require(Act.RESTORE)
         self._make_home()
         with self._index.locked(), writing():
             folder = trash.newest(self._trash, run_id)
-            if folder is None:
+            if folder is None or not self.visitor.owns(sharing.owner_of(folder)):
                 raise _unknown(run_id)
+            trail.record(self.home, self.visitor, Act.RESTORE, run_id)
             folder.rename(self._runs / run_id)
 
     def trash(self) -> list[TrashedRun]:
         """Return the deleted runs, the last deleted first."""
-        return trash.listed(self._trash)
+        return trash.listed(self._trash, lambda run: self.visitor.owns(sharing.owner_of(run)))
 
     def purge(self) -> int:
         """Remove for good what was deleted over TRASH_DAYS ago, and return how many runs."""
         return trash.purge(self._trash, self._runs)
+
+    def expire(self, days: float) -> int:
+        """Remove for good every upload kept more than so many days ago, and return how many.
+
+        Deleted ones go too, and the index, which held their names, is made anew. Runs that were
+        trained or evaluated here stay. The bytes are unlinked, not overwritten.
+
+        Raises
+        ------
+        LibraryError
+            ROLE or LIBRARY_WRITE.
+        """
+        self.visitor.require(Act.PURGE)
+        oldest = datetime.now(UTC) - timedelta(days=days)
+        folders = (*self._runs.glob("[!.]*"), *self._trash.glob("*@*"))
+        old = [run for run in folders if self.visitor.owns(sharing.owner_of(run))]
+        old = [run for run in old if files.is_upload_before(run, oldest)]
+        for run in old:
+            trail.record(self.home, self.visitor, Act.PURGE, run.name.split("@")[0])
+            with self._index.locked(), writing():
+                gone = self._runs / f".{run.name}{PART}"  # whole, or not there: what stays is swept
+                run.rename(gone)
+                shutil.rmtree(gone)
+        if old:
+            self.rebuild_index()
+        return len(old)
 
     def rebuild_index(self) -> int:
         """Read every folder again and return how many runs are listed."""
@@ -345,10 +394,46 @@ class Library:
             RUN_UNKNOWN, DAMAGED, or EXPORT when `out` cannot be written.
         """
         manifest = self.get(run_id)
+        trail.record(self.home, self.visitor, Act.EXPORT, run_id)
         if manifest.splits:
             write_npz(out, manifest, {split: self.load(run_id, split) for split in manifest.splits})
         else:
             write_parquet(out, files.read_table(self._folder(run_id), BINS, Path.read_bytes))
+
+    def share(self, run_id: str, person: str) -> None:
+        """Let a user or group see a run that one owns; they may not change it.
+
+        Raises
+        ------
+        LibraryError
+            RUN_UNKNOWN, SAMPLE, ROLE, PERSON_UNKNOWN or LIBRARY_WRITE.
+        """
+        self._share(run_id, Act.SHARE, lambda names: {*names, sharing.checked(person)}, person)
+
+    def revoke(self, run_id: str, person: str) -> None:
+        """Take back what `share` gave; raises the same."""
+        self._share(run_id, Act.REVOKE, lambda names: names - {sharing.checked(person)}, person)
+
+    def shared_with(self, run_id: str) -> tuple[str, ...]:
+        """Return the users and groups that a run is shared with."""
+        return sharing.read(self._folder(run_id))
+
+    def owns(self, run_id: str) -> bool:
+        """Whether the visitor may change a run, as far as the role goes; no sample."""
+        run = self._folder(run_id)
+        return self._is_own(run_id) and self.visitor.owns(sharing.owner_of(run))
+
+    def used(self) -> int:
+        """Return the bytes on the disk of all runs of the visitor's owner, deleted ones too."""
+        folders = (*self._runs.glob("*"), *self._trash.glob("*@*"))
+        owner = self.visitor.owner
+        return sum(_bytes(run) for run in folders if sharing.owner_of(run) == owner)
+
+    def check_room(self, more: int) -> None:
+        """Refuse bytes over the quota of the visitor's owner: LibraryError OVER_QUOTA."""
+        quota = Quotas.of_environment().disk
+        if quota is not None:
+            refuse_over(quota, self.used(), more, "Your runs", "delete runs for good first")
 
     def save_recipe(self, fingerprint: str, recipe: dict[str, Any]) -> None:
         """Remember how files of one layout are read; see `core.library.recipes`."""
@@ -361,17 +446,23 @@ class Library:
     def _folder(self, run_id: str) -> Path:
         """Return where a run lies; the id is checked before it touches a path."""
         checked_id(run_id)
-        for root in (self.samples, self._runs):
-            if (root / run_id).is_dir():
-                return root / run_id
-        raise _unknown(run_id)
+        if (self.samples / run_id).is_dir():
+            return self.samples / run_id
+        run = self._runs / run_id
+        if not run.is_dir() or not self._sees(run):
+            raise _unknown(run_id)
+        return run
+
+    def _sees(self, run: Path) -> bool:
+        """Whether the visitor may see a run."""
+        return self.visitor.sees_all or self.visitor.sees(sharing.owner_of(run), sharing.read(run))
 
     def _is_own(self, run_id: str) -> bool:
         """Whether a run may be changed: samples may not."""
         return not (self.samples / run_id).is_dir()
 
-    def _own(self, run_id: str) -> Path:
-        """Return the folder of a run that may be changed."""
+    def _own(self, run_id: str, act: Act, detail: str = "") -> Path:
+        """Return the folder of a run that may be changed, once the audit trail has the act."""
         run = self._folder(run_id)
         if not self._is_own(run_id):
             raise LibraryError(
@@ -379,10 +470,30 @@ class Library:
                 f"{run_id} is a sample run, which cannot be changed or deleted",
                 "keep a run of your own instead",
             )
+        self.visitor.require(act)
+        if not self.visitor.owns(sharing.owner_of(run)):
+            raise LibraryError(
+                "ROLE",
+                f"Run {run_id} was shared with you and belongs to somebody else",
+                "ask its owner to change it",
+            )
+        trail.record(self.home, self.visitor, act, run_id, detail)
         return run
 
+    def _share(
+        self,
+        run_id: str,
+        act: Act,
+        change: Callable[[set[str]], set[str]],
+        person: str,
+    ) -> None:
+        sharing.checked(person)
+        run = self._own(run_id, act, person)
+        with self._index.locked(), writing():
+            sharing.write(run, change(set(sharing.read(run))))
+
     def _change(self, run_id: str, **fields: object) -> Manifest:
-        run = self._own(run_id)
+        run = self._own(run_id, Act.CHANGE)
         with self._index.locked(), writing():
             manifest = replace(files.read_manifest(run), **fields)  # type: ignore[arg-type]
             files.write_manifest(run, manifest)
@@ -391,8 +502,10 @@ class Library:
     def _write(
         self, manifest: Manifest, splits: Mapping[str, Predictions], tables: Tables
     ) -> Manifest:
-        kept = replace(manifest, owner=self.owner, history=tables.entry())
+        kept = replace(manifest, owner=self.visitor.owner, history=tables.entry())
+        self.visitor.require(Act.IMPORT)
         self._make_home()
+        trail.record(self.home, self.visitor, Act.IMPORT, kept.id)
         files.write_run(self._runs, kept, splits, tables)
         return kept
 
@@ -400,6 +513,15 @@ class Library:
         with writing():
             self.home.mkdir(parents=True, exist_ok=True, mode=0o700)
             self._runs.mkdir(exist_ok=True, mode=0o700)
+
+
+def _bytes(run: Path) -> int:
+    """Return how much a folder holds; a file that goes meanwhile holds nothing."""
+    n_bytes = 0
+    for path in run.rglob("*"):
+        with suppress(OSError):
+            n_bytes += path.lstat().st_size
+    return n_bytes
 
 
 def _unknown(run_id: str) -> LibraryError:

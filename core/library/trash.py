@@ -2,6 +2,7 @@
 
 import re
 import shutil
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -34,11 +35,12 @@ def newest(trash: Path, run_id: str) -> Path | None:
     return folders[-1] if folders else None
 
 
-def listed(trash: Path) -> list[TrashedRun]:
-    """Return the deleted runs, the last deleted first."""
+def listed(trash: Path, visible: Callable[[Path], bool]) -> list[TrashedRun]:
+    """Return the deleted runs whose folders are visible, the last deleted first."""
     return [
         TrashedRun(run_id, files.name_of(path) or "(damaged)", when.isoformat())
         for path, run_id, when in reversed(_entries(trash))
+        if visible(path)
     ]
 
 

@@ -11,14 +11,14 @@ import streamlit as st
 
 from core.configs import AuditConfig
 from core.errors import LibraryError, Notice
-from core.library import open_library
 from core.library.index import RunRow
 from core.metrics import suite
 from core.metrics.estimates import PreparedTarget
 from core.metrics.records import Audit, ClassRow
 from core.predictions import Predictions, RowStats, Task
-from pages.ui import session
+from pages.ui import session, visitor
 from pages.ui.scoped import Keys, cached
+from pages.ui.visitor import open_library
 
 INTERVALS = "Computing intervals and the noise floor"
 HEADLINES = ("accuracy", "nll", "brier", "ece", "aurc", "auroc", "auprc")
@@ -74,6 +74,8 @@ def find(run_id: str) -> Run:
         gamma history; NO_LABELS when nothing in it can be audited.
     """
     run = look_up(run_id)
+    if not run.draft:
+        visitor.note(run_id)
     if not run.splits:
         raise LibraryError(
             "NO_LABELS",

@@ -5,11 +5,12 @@ from typing import Final, NoReturn
 
 import streamlit as st
 
-from core.library import Manifest, open_library
+from core.library import Manifest
 from core.library.importing import keep_result
 from pages.ui import audits, cache, frame, session, state
 from pages.ui.escape import esc
 from pages.ui.task import Task, in_process
+from pages.ui.visitor import open_library
 
 KEEPING: Final = "draft.keeping"  # and the draft's id: the task of a large one
 

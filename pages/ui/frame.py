@@ -3,9 +3,10 @@
 import logging
 import secrets
 import sys
+from base64 import b64encode
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import wraps
+from functools import cache, wraps
 from pathlib import Path
 from typing import ParamSpec
 
@@ -14,9 +15,10 @@ from streamlit.errors import StreamlitDuplicateElementKey
 from streamlit.runtime.scriptrunner import RerunException, StopException
 
 from core.errors import AuditError, Notice, sentence
-from pages.ui import demo, pieces, session, site
+from pages.ui import pieces, session, site, visitor
 from pages.ui.escape import esc
 
+LOGO = Path(__file__).parents[2] / "assets" / "logo.svg"
 STYLE = Path(__file__).parents[2] / "assets" / "style.css"
 LOG = logging.getLogger("candor")
 Given = ParamSpec("Given")
@@ -26,8 +28,16 @@ def enter() -> None:
     """Note that app.py runs in this session; only then may a page draw itself."""
     session.start_up()
     st.session_state["app.entered"] = True
+    visitor.forget()
     st.html(STYLE)
-    session.remember()
+
+
+@cache
+def brand() -> str:
+    """Return the mark and the name, for the top of the sidebar and of the login."""
+    mark = b64encode(LOGO.read_bytes()).decode()
+    image = f'<img alt="" width="26" height="26" src="data:image/svg+xml;base64,{mark}">'
+    return f'<p class="c-brand">{image}Candor</p>'
 
 
 def begin(script: str) -> None:
@@ -46,8 +56,9 @@ def begin(script: str) -> None:
     said = st.session_state.pop("app.said", None)
     if said:
         st.toast(esc(said), icon=":material/check:")
-    if demo.on() and script in demo.OFF:
-        st.html(f'<h1 class="c-sentence">{demo.OFF[script]}</h1>')
+    off = visitor.off(script)
+    if off:
+        st.html(f'<h1 class="c-sentence">{off}</h1>')
         st.stop()
 
 
@@ -128,6 +139,7 @@ def fragment(draw: Callable[Given, None]) -> Callable[Given, None]:
     @wraps(draw)
     def drawn(*args: Given.args, **named: Given.kwargs) -> None:
         with caught():
+            visitor.check()
             draw(*args, **named)
 
     return drawn

@@ -5,9 +5,9 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from core.library import open_library
 from pages.ui import state, widgets
 from pages.ui.intake import FileReading, Intake, SealedFile
+from pages.ui.visitor import open_library
 
 if TYPE_CHECKING:
     from core.readers.tables.history_file import HistoryFile

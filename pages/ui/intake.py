@@ -20,7 +20,7 @@ import streamlit as st
 from core import defaults
 from core.errors import AuditError, LostWorker
 from core.training.submission import IMPORT
-from pages.ui import demo, frame, session
+from pages.ui import frame, session, visitor
 from pages.ui.escape import esc
 
 FIRST_WAIT_S: Final = 1.5  # most files are read within this time: no flicker of a progress line
@@ -153,8 +153,9 @@ class Intake(Generic[Reading]):
         **look: Any,  # noqa: ANN401  options of st.file_uploader
     ) -> None:
         """Draw a drop zone; what is dropped is sealed and given to `take`, file by file."""
-        if demo.on():
-            st.markdown(demo.OFF["upload"])
+        off = visitor.off("upload")
+        if off:
+            st.markdown(off)
             return
         dropped: Any = st.file_uploader(label, key=f"{self.slot}.{name}.{self.drops}", **look)
         if not dropped:
@@ -170,6 +171,9 @@ class Intake(Generic[Reading]):
         except OSError as error:
             remove(file.path for file in files)
             self.refuse(no_room(error))
+        except AuditError as error:
+            remove(file.path for file in files)
+            self.refuse(error)
         else:
             take(*files)
         st.rerun()
@@ -267,7 +271,7 @@ def server_paths(slot: str, *others: str) -> list[str]:
     list of str
         What stands in the fields once it is to be read; the first file comes first.
     """
-    if demo.on() or not os.environ.get(IMPORT):
+    if visitor.off("upload") or visitor.login_on() or not os.environ.get(IMPORT):
         return []
     with (
         st.form(f"{slot}.path_form", border=False),

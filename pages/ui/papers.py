@@ -1,9 +1,9 @@
 """What a run corresponds to in the papers, by the config it was made with."""
 
 from core.errors import LibraryError
-from core.library import open_library
 from core.published import PaperSetting, subject
 from pages.ui import cache
+from pages.ui.visitor import open_library
 
 
 def setting(run: cache.Run) -> PaperSetting | None:

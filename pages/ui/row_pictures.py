@@ -11,12 +11,12 @@ from core.datasets.splits import SPLIT_NAMES
 from core.errors import LibraryError, UsageError
 from core.fields import JsonObject
 from core.inference import config as evaluation
-from core.library import open_library
 from core.predictions import Predictions
 from core.training import config as training
 from core.training.submission import check_folder
 from pages.ui import inference, widgets
 from pages.ui.escape import esc
+from pages.ui.visitor import open_library
 
 SHOWN: Final = 12
 SIDE: Final = 112  # pixels on the screen

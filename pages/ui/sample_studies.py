@@ -2,11 +2,11 @@
 
 import streamlit as st
 
-from core.library import open_library
 from core.metrics.comparison import Compared
 from core.studies.posthoc import NONE, EvaluatedMethod
 from core.studies.precomputed import SampleStudies, methods_of, studies_of
 from pages.ui import cache
+from pages.ui.visitor import open_library
 
 
 def compared(run: cache.Run, split: str) -> Compared | None:

@@ -8,7 +8,8 @@ import streamlit as st
 
 from core import defaults
 from core.errors import AuditError
-from pages.ui import frame
+from pages.ui import frame, login, visitor
+from pages.ui.login import LOOPBACK
 
 EXPECTED: dict[str, object] = {
     "server.enableCORS": True,
@@ -23,7 +24,6 @@ EXPECTED: dict[str, object] = {
     "server.fileWatcherType": "none",
     "server.maxUploadSize": defaults.UPLOAD_MB,
 }
-LOOPBACK = {"127.0.0.1", "localhost", "::1"}
 LOG = logging.getLogger("candor")
 
 
@@ -31,13 +31,14 @@ LOG = logging.getLogger("candor")
 def problems() -> tuple[str, ...]:
     """Return what makes this server unsafe to use; printed once a process.
 
-    A public address is accepted only with ``--i-know`` after ``--`` on the command line, for
-    servers that stand behind a proxy with its own login.
+    A public address is accepted only with a login, or with ``--i-know`` after ``--`` on the command
+    line, for servers that stand behind a proxy with its own.
     """
     reasons = []
     address = st.get_option("server.address")
     print(f"self-test: server.address = {address}")  # noqa: T201  the operator reads the console
-    if address not in LOOPBACK and "--i-know" not in sys.argv:
+    public = address not in LOOPBACK and "--i-know" not in sys.argv
+    if public and not visitor.login_on():
         reasons.append(f"server.address is {address or 'every interface'}, and there is no login")
     for name, expected in EXPECTED.items():
         value = st.get_option(name)
@@ -48,7 +49,7 @@ def problems() -> tuple[str, ...]:
     print(f"self-test: server.allowedHosts = {hosts}")  # noqa: T201
     if not hosts or "*" in hosts:
         reasons.append("server.allowedHosts lets every host name in")
-    return tuple(reasons)
+    return (*reasons, *login.problems())
 
 
 def guard() -> None:

@@ -25,11 +25,14 @@ from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileMan
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 from streamlit.runtime.uploaded_file_manager import UploadedFile
 
+from core.access import LOCAL_OWNER, RETAINER, Quotas, refuse_over, retention
 from core.jobs.local import open_jobs
+from core.library import SAMPLES, Library, home
 from core.readers.predictions.result import ReadResult
 from core.readers.sandbox import scratch
-from pages.ui import demo
+from pages.ui import demo, visitor
 
+EXPIRE_S: Final = 3_600.0  # how often old uploads are looked for
 JOBS_S: Final = 5.0  # how often jobs are looked after
 LINGER_S: Final = 60.0  # how long drafts wait for their browser to come back
 DRAFT: Final = "draft-"  # how ids of drafts begin
@@ -83,12 +86,23 @@ def _set_aside(n_hundreds: int) -> None:
 
 def _look_after_jobs() -> None:
     """Find jobs whose supervisor is gone and start what can start, also when no page is open."""
+    expired = -EXPIRE_S
     while True:
         try:
             open_jobs().tick()
+            if time.monotonic() - expired >= EXPIRE_S:
+                expired = time.monotonic()
+                expire_uploads()
         except Exception:  # whatever it is, jobs are looked after again
             LOG.exception("jobs could not be looked after")
         time.sleep(JOBS_S)
+
+
+def expire_uploads() -> None:
+    """Remove the uploads of the library that are older than the administrator allows."""
+    days = retention()
+    if days is not None:
+        Library(home(), SAMPLES, RETAINER).expire(days)
 
 
 @dataclass(eq=False)
@@ -98,7 +112,9 @@ class BrowserRoom:
     Attributes
     ----------
     secret : str
-        In the browser's cookie: who has it sees the drafts.
+        In the browser's cookie: who has it sees the drafts, if they are the same user.
+    user : str
+        Whose they are; the browser may be shared.
     folder : Path
     drafts : dict
         By id.
@@ -107,6 +123,7 @@ class BrowserRoom:
     """
 
     secret: str
+    user: str
     folder: Path
     drafts: dict[str, Draft] = field(default_factory=dict)
     n_sessions: int = 0
@@ -160,15 +177,15 @@ _ROOMS_LOCK: Final = Lock()
 @st.cache_resource(scope="session", show_spinner=False, on_release=SessionResources.close)
 def room() -> SessionResources:
     """Return what the session holds; Streamlit closes it at the end."""
-    return entered(st.context.cookies.get(_cookie(), ""))
+    return entered(st.context.cookies.get(_cookie(), ""), visitor.current().user)
 
 
-def entered(secret: str) -> SessionResources:
-    """Return what a new session holds, of a browser whose cookie is that secret."""
+def entered(secret: str, user: str = LOCAL_OWNER) -> SessionResources:
+    """Return what a new session of a user holds, of a browser whose cookie is that secret."""
     with _ROOMS_LOCK:
         browser = _ROOMS.get(secret)
-        if browser is None:  # a secret that is not ours is never taken over
-            browser = BrowserRoom(secrets.token_urlsafe(32), scratch.make("session"))
+        if browser is None or browser.user != user:  # what is not ours is never taken over
+            browser = BrowserRoom(secrets.token_urlsafe(32), user, scratch.make("session"))
             _ROOMS[browser.secret] = browser
         browser.n_sessions += 1
     return SessionResources(browser, set())
@@ -197,6 +214,7 @@ def store(file: UploadedFile) -> Path:
     Streamlit keeps them in memory until the session ends, whatever becomes of the widget. So they
     are taken from its store, and from the file, which has nothing to read after that.
     """
+    check_room(room().browser.user, file.size)
     path = room().folder / secrets.token_hex(8)
     path.touch(mode=0o600)
     path.write_bytes(file.getvalue())  # a buffer would copy them
@@ -207,6 +225,18 @@ def store(file: UploadedFile) -> Path:
             files.remove_file(context.session_id, file.file_id)
     file.close()
     return path
+
+
+def check_room(user: str, more: int) -> None:
+    """Refuse bytes over the quota of a user's uploads, in whichever browser: OVER_QUOTA."""
+    quota = Quotas.of_environment().drafts
+    if quota is not None:
+        with _ROOMS_LOCK:
+            folders = [browser.folder for browser in _ROOMS.values() if browser.user == user]
+        used = sum(p.stat().st_size for f in folders for p in f.rglob("*") if p.is_file())
+        refuse_over(
+            quota, used, more, "Your uploads", "keep or discard one first, or close its page"
+        )
 
 
 def link(path: Path) -> Path:

@@ -1,22 +1,17 @@
 """The sidebar: brand, sections of pages, the run picker and the Plain-words switch."""
 
-from base64 import b64encode
-from functools import cache as cache_once
-from pathlib import Path
-
 import streamlit as st
 
 from core.errors import LibraryError
-from pages.ui import cache, session, site, state
+from pages.ui import cache, frame, login, session, site, state
 
-LOGO = Path(__file__).parents[2] / "assets" / "logo.svg"
 LISTED = 200  # runs in the picker; the Runs page lists and searches all
 
 
 def draw() -> None:
     """Draw the sidebar of every page."""
     with st.sidebar:
-        st.html(_brand())
+        st.html(frame.brand())
         query = _query()
         for section, entries in site.SECTIONS.items():
             st.html(f'<p class="c-section">{section}</p>')
@@ -31,13 +26,7 @@ def draw() -> None:
             persist_state="session",
             help="The same numbers without technical terms, out of 100.",
         )
-
-
-@cache_once
-def _brand() -> str:
-    mark = b64encode(LOGO.read_bytes()).decode()
-    image = f'<img alt="" width="26" height="26" src="data:image/svg+xml;base64,{mark}">'
-    return f'<p class="c-brand">{image}Candor</p>'
+        login.panel()
 
 
 def _query() -> dict[str, str]:

@@ -21,7 +21,7 @@ import streamlit as st
 from core.arrays import sent
 from core.errors import AuditError, LostWorker
 from core.worker import LINE
-from pages.ui import frame, session, widgets
+from pages.ui import frame, session, visitor, widgets
 
 ROOT: Final = Path(__file__).parents[2]
 WORKS: Final = "app.works"  # by slot and key
@@ -239,7 +239,7 @@ def in_thread(
     work: Work[Result] = Work()
     works = session.room().works
     works.add(work.cancel)
-    work.future = (pool or _threads()).submit(call, work)
+    work.future = (pool or _threads()).submit(visitor.carried(call), work)
     work.future.add_done_callback(lambda _: works.discard(work.cancel))
     return work
 

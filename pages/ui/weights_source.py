@@ -18,7 +18,7 @@ from core.checkpoints.guess import NetworkCandidate, guess
 from core.errors import AuditError, UsageError
 from core.inference.config import EvaluationConfig, WeightsSource
 from core.inference.folder import WEIGHTS
-from core.jobs.local import LocalJobs, open_jobs
+from core.jobs.local import LocalJobs
 from core.jobs.records import Job
 from core.readers.sandbox import scratch
 from core.readers.weights.named_tensors import WeightGroup, WeightsFile
@@ -27,6 +27,7 @@ from core.training.config import TrainConfig
 from core.training.submission import check_folder
 from pages.ui import session
 from pages.ui.intake import FileReading, Intake, SealedFile
+from pages.ui.visitor import open_jobs
 
 EVALUATE_SLOT: Final = "evaluate"
 LINK: Final = "weights"

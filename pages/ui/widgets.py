@@ -1,6 +1,7 @@
 """Drawing the pieces of a view: sentence, number strip, figures with their table and downloads."""
 
 from collections.abc import Callable, Iterable, Sequence
+from typing import Literal
 
 import pandas  # noqa: F401  whole before a figure is drawn: Plotly takes it half loaded, and fails
 import streamlit as st
@@ -16,7 +17,7 @@ from core.screens.kit.records import (
 )
 from core.screens.kit.run_marks import RunMark
 from core.screens.kit.theme import Side
-from pages.ui import frame, plot
+from pages.ui import frame, plot, visitor
 from pages.ui.pieces import draw
 
 
@@ -163,13 +164,35 @@ def save(contents: Table | Callable[[], Table], name: str, label: str = "CSV") -
 
     A large table is given as a function, called once somebody wants the file.
     """
-    st.download_button(
+    download(
         label,
         lambda: csv_text(contents() if callable(contents) else contents),
         f"candor_{name}.csv",
         "text/csv",
         key=f"csv.{name}",
+    )
+
+
+def download(  # noqa: PLR0913  as of `st.download_button`
+    label: str,
+    make: Callable[[], str | bytes],
+    file_name: str,
+    mime: str,
+    *,
+    key: str,
+    kind: Literal["primary", "secondary"] = "secondary",
+    explanation: str | None = None,
+) -> None:
+    """Offer a file, made once somebody wants it; the audit trail hears of it."""
+    st.download_button(
+        label,
+        visitor.exported(make, key),
+        file_name,
+        mime,
+        type=kind,
+        key=key,
         on_click="ignore",
+        help=explanation,
     )
 
 

@@ -24,6 +24,7 @@ KEYED = {
     "slider",
     "toggle",
 }
+OPENINGS = {"open_library", "open_jobs", "JobStore"}
 DATED = ("use_container_width", "components.v1", "threading.Thread", "experimental_")
 
 
@@ -144,3 +145,16 @@ def named(node: ast.expr, path: Path, fixed: dict[Path, dict[str, str]]) -> str 
         room = PAGES / "ui" / path.stem if path.parent == PAGES else path.parent
         return fixed.get(room / f"{ast.unparse(node.value)}.py", {}).get(node.attr)
     return fixed[path].get(ast.unparse(node))
+
+
+@pytest.mark.parametrize("path", FILES, ids=id_of)
+def test_pages_open_library_and_jobs_as_their_visitor(path):
+    """The thread that looks after jobs is nobody's."""
+    if id_of(path) in {"ui/visitor.py", "ui/session.py"}:
+        return
+    tree = parsed(path)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("core"):
+            assert not OPENINGS & {alias.name for alias in node.names}, node.module
+        if isinstance(node, ast.Call):
+            assert ast.unparse(node.func) not in {"Library", "LocalJobs"}

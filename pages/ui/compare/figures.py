@@ -56,11 +56,10 @@ def exports(view: CompareView) -> None:
     """Offer the table as a file: with all digits, or as it is printed."""
     with st.popover("Download table", type="tertiary", key="compare.exports"):
         for kind, (label, ending, mime) in FILES.items():
-            st.download_button(
+            widgets.download(
                 label,
                 partial(compare_text.FORMATS[kind], view),
                 f"candor_compare.{ending}",
                 mime,
                 key=f"compare.export.{kind}",
-                on_click="ignore",
             )

@@ -6,7 +6,6 @@ from contextlib import suppress
 import streamlit as st
 
 from core.errors import LibraryError
-from core.library import open_library
 from core.metrics.comparison import Compared
 from core.screens.compare import disagreements as rows_view
 from core.screens.compare import sweep, training
@@ -17,6 +16,7 @@ from core.studies import settings
 from core.studies.disagreements import Answers
 from pages.ui import cache, frame, pieces, row_pictures, widgets
 from pages.ui.scoped import cached
+from pages.ui.visitor import open_library
 
 AT_MOST = 20_000_000  # scores that a page reads to list rows
 Runs = Sequence[cache.Run]

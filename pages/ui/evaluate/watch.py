@@ -10,7 +10,6 @@ from core.inference.config import EvaluationConfig
 from core.inference.folder import WEIGHTS
 from core.jobs.local import LocalJobs
 from core.jobs.records import Job, JobState
-from core.library import open_library
 from core.screens.evaluate import checkpoint, words
 from core.screens.evaluate import results as evaluation
 from core.screens.evaluate.results import EvaluationWords, SplitResult
@@ -24,6 +23,7 @@ from pages.ui import (
 )
 from pages.ui.jobs import watch as job_watch
 from pages.ui.jobs.watch import WatchedJob
+from pages.ui.visitor import open_library
 
 
 def submit(jobs: LocalJobs, config: EvaluationConfig, weights: Path) -> None:

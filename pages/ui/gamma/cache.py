@@ -8,8 +8,6 @@ import streamlit as st
 
 from core.errors import LibraryError
 from core.histories import BinHistory
-from core.jobs.local import open_jobs
-from core.library import open_library
 from core.library.history import from_events
 from core.library.index import RunRow, row_of
 from core.screens.gamma.heatmaps import HistoryGrid
@@ -18,6 +16,7 @@ from core.screens.gamma.rule import BY_BIN, HistoryRule, Rule, learned
 from core.screens.gamma.view import GammaDynamics
 from pages.ui import cache
 from pages.ui.scoped import Results
+from pages.ui.visitor import open_jobs, open_library
 
 LISTED = 500  # newest runs that are looked through; a link reaches all
 HEAVY_CELLS = 3_000_000  # logits; fewer are replayed in a fraction of a second

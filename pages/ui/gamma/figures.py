@@ -99,12 +99,12 @@ def panels(view: GammaView) -> None:
 
 def download(grid: HistoryGrid) -> None:
     """Offer the whole history as a file."""
-    st.download_button(
+    widgets.download(
         "Whole history, CSV",
         lambda: csv_text(views.whole_table(grid)),
         "candor_gammas.csv",
         "text/csv",
         key="gamma.whole",
-        on_click="ignore",
-        help="Epochs and bins are numbered as in the run. This page can read the file again.",
+        explanation="Epochs and bins are numbered as in the run. "
+        "This page can read the file again.",
     )

@@ -3,7 +3,6 @@
 import streamlit as st
 
 from core.errors import AuditError, LibraryError
-from core.jobs.local import open_jobs
 from core.jobs.records import Job, JobState
 from core.jobs.store import LIVE
 from core.screens.kit.records import Phrase, Sentence
@@ -13,6 +12,7 @@ from pages.ui.escape import esc
 from pages.ui.gamma import cache as cache_gamma
 from pages.ui.gamma import state as gamma_state
 from pages.ui.gamma.cache import HistorySource, Kind
+from pages.ui.visitor import open_jobs
 
 SAMPLE = "digits-adafocal"
 OFFERED = 4  # of the user's own, where nothing is open

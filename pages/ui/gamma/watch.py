@@ -4,11 +4,11 @@ from collections.abc import Callable
 
 import streamlit as st
 
-from core.jobs.local import open_jobs
 from pages.ui import frame
 from pages.ui.gamma import sources
 from pages.ui.gamma import state as gamma_state
 from pages.ui.gamma.cache import HistorySource
+from pages.ui.visitor import open_jobs
 
 EVERY_S = 2.0
 Draw = Callable[[HistorySource, list[HistorySource]], None]

@@ -10,13 +10,12 @@ from core.errors import LibraryError
 from core.histories import History
 from core.jobs.devices import Device
 from core.jobs.devices import devices as find_devices
-from core.jobs.local import open_jobs
-from core.library import open_library
 from core.library.history import from_events
 from core.models import names
 from core.training.config import TrainConfig
 from core.training.estimate import Speed, basis
 from pages.ui.task import Task, in_process
+from pages.ui.visitor import open_jobs, open_library
 
 MOST_SPEEDS = 256
 NETWORKS: Final = Task(
@@ -52,6 +51,7 @@ def _history_of_job(job_id: str, size: int, changed_ns: int) -> History:
 def history_of_run(run_id: str) -> History | None:
     """Return the history of a run in the library, or None where there is none (yet)."""
     try:
+        open_library().get(run_id)  # what is cached is for those who may see the run
         return _history_of_run(run_id)
     except LibraryError:
         return None
@@ -62,7 +62,6 @@ def _history_of_run(run_id: str) -> History:
     return open_library().history(run_id)
 
 
-@st.cache_data(max_entries=512, show_spinner=False)
 def parts_of_history(run_id: str) -> tuple[str, ...]:
     """Return the files of the history of a run in the library; none where it has none."""
     history = open_library().get(run_id).history

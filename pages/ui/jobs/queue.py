@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 
 import streamlit as st
 
+from core.access import Act
 from core.errors import AuditError
 from core.jobs.local import LocalJobs
 from core.jobs.records import Job, JobState
@@ -15,7 +16,7 @@ from core.training.progress import Progress
 from pages.ui import frame, pieces, site, state, widgets
 from pages.ui.escape import esc
 
-Act = Callable[[str], Job]
+JobAct = Callable[[str], Job]
 SHOWN = 12  # submissions; more are unfolded
 UNFOLDED = "train.unfolded"
 REFUSED = "train.refused"
@@ -50,7 +51,7 @@ def head(jobs: LocalJobs, listed: Sequence[Job]) -> None:
         with st.container(horizontal=True, vertical_alignment="center", key="queue.paused"):
             st.markdown(":material/pause: The queue is paused; running jobs continue.")
             unpause(jobs)
-    elif any(words.waits_here(job) for job in listed):
+    elif jobs.visitor.may(Act.QUEUE) and any(words.waits_here(job) for job in listed):
         st.button(
             "Pause the queue",
             key="queue.pause",
@@ -60,7 +61,9 @@ def head(jobs: LocalJobs, listed: Sequence[Job]) -> None:
 
 
 def unpause(jobs: LocalJobs) -> None:
-    """Draw the button that lets the queue go on."""
+    """Draw the button that lets the queue go on, for whoever may let it."""
+    if not jobs.visitor.may(Act.QUEUE):
+        return
     st.button("Resume queue", key="queue.unpause", on_click=jobs.unpause)
 
 
@@ -104,7 +107,7 @@ def _row(jobs: LocalJobs, job: Job, listed: Sequence[Job]) -> None:
             width="stretch",
         )
         before = words.before(job, listed) if words.waits_here(job) else None
-        if not job.state.ended and not job.asked:
+        if not job.state.ended and not job.asked and jobs.visitor.may(Act.STOP):
             _buttons(jobs, job, before)
     status = words.state_words(job, before, paused=jobs.paused)
     if progress is not None:
@@ -137,7 +140,7 @@ def edition() -> words.TrainingWords:
 
 def _buttons(jobs: LocalJobs, job: Job, before: int | None) -> None:
     name = f"*{esc(job.name.strip())}*"  # heard, not seen: the name stands beside it
-    if before:
+    if before and jobs.visitor.may(Act.QUEUE):
         st.button(
             f"First {name}",
             key=f"queue.front.{job.id}",
@@ -155,7 +158,7 @@ def _buttons(jobs: LocalJobs, job: Job, before: int | None) -> None:
     )
 
 
-def act(action: Act, job_id: str) -> None:
+def act(action: JobAct, job_id: str) -> None:
     """Do something with a job; what is refused is said on the page that follows."""
     try:
         done = action(job_id)

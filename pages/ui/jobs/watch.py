@@ -6,8 +6,9 @@ from typing import Any, Final
 
 import streamlit as st
 
+from core.access import Act
 from core.errors import AuditError, LibraryError
-from core.jobs.local import LocalJobs, open_jobs
+from core.jobs.local import LocalJobs
 from core.jobs.records import Job, JobState
 from core.jobs.slurm.launcher import waiting_for
 from core.screens.kit.numbers import duration
@@ -16,6 +17,7 @@ from core.screens.train import words
 from core.training.progress import Progress
 from pages.ui import cache, frame, site, state, widgets
 from pages.ui.jobs import queue
+from pages.ui.visitor import open_jobs
 
 LOOK_S: Final = 2.0
 LOG_LINES: Final = 50
@@ -162,16 +164,18 @@ def stop(watched: WatchedJob) -> None:
     if job.state.ended:
         return
     if words.waits_here(job):
-        button("To the front", "front", jobs.to_front, job)
+        if jobs.visitor.may(Act.QUEUE):
+            button("To the front", "front", jobs.to_front, job)
         if jobs.paused:
             queue.unpause(jobs)
-    button("Stop", "stop", jobs.cancel, job, disabled=bool(job.asked))
+    if jobs.visitor.may(Act.STOP):
+        button("Stop", "stop", jobs.cancel, job, disabled=bool(job.asked))
 
 
 def button(
     label: str,
     name: str,
-    action: queue.Act,
+    action: queue.JobAct,
     job: Job,
     *,
     primary: bool = False,

@@ -11,7 +11,6 @@ import streamlit as st
 
 from core.codes import NoticeCode, RefusalCode
 from core.errors import Notice, Refused
-from core.library import open_library
 from core.library.importing import keep_result
 from core.predictions import Predictions, ScoreKind
 from core.readers.predictions.options import ReadOptions
@@ -22,6 +21,7 @@ from pages.ui.escape import esc
 from pages.ui.intake import FileReading, Intake, SealedFile
 from pages.ui.ood import sets as ood_sets
 from pages.ui.ood.cache import dropped
+from pages.ui.visitor import open_library
 
 AUTO = "(by its name)"
 CHOOSE = "choose below how it is to be read"

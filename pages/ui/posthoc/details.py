@@ -35,29 +35,26 @@ def take_away(run: cache.Run, fits: Sequence[Fit], fitted_on: dict[str, Json]) -
         calibrator = fitted[method]
         # Read here: a download is made outside the session, which alone can read its drafts.
         splits = {name: cache.predictions(run, name) for name in run.splits}
-        st.download_button(
+        widgets.download(
             "Parameters, JSON",
             lambda: json.dumps(to_json(calibrator, fitted_on), allow_nan=False),
             f"candor_{method}.json",
             "application/json",
             key="take.json",
-            on_click="ignore",
         )
-        st.download_button(
+        widgets.download(
             "Code, Python",
             lambda: code(calibrator),
             f"candor_{method}.py",
             "text/x-python",
             key="take.code",
-            on_click="ignore",
         )
-        st.download_button(
+        widgets.download(
             "Calibrated predictions, NPZ",
             lambda: npz_bytes(calibrated_splits(calibrator, splits)),
             f"candor_{method}.npz",
             "application/octet-stream",
             key="take.npz",
-            on_click="ignore",
         )
     chosen = next(fit for fit in fits if fit.method == method)
     by = f", which count by {fitted_on['weights']}" if "weights" in fitted_on else ""

@@ -1,12 +1,13 @@
 """Runs beside the papers' numbers: what they are, and one metric of each, computed once."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 import streamlit as st
 
 from core.errors import LibraryError
-from core.library import StoredSplit, open_library
+from core.library import StoredSplit
 from core.published import definition
 from core.screens.kit.run_marks import marks
 from core.screens.published.own import OwnRun, RunFacts, TrainedRun
@@ -15,6 +16,7 @@ from core.studies.reliability import Source
 from pages.ui import cache, papers, steps
 from pages.ui.escape import esc
 from pages.ui.scoped import Results, cached
+from pages.ui.visitor import open_library
 
 LISTED = 200  # runs that are looked at; the Runs page lists all
 HEAVY_CELLS = 400_000  # scores; fewer are read and resampled in a second or two
@@ -89,7 +91,6 @@ def _steps(runs: Sequence[cache.Run], metric: str) -> list[OwnStep]:
     return [OwnStep(run, metric) for run in runs]
 
 
-@cached(library=256, draft=32, keys=cache.KEYS)
 def _facts(run: cache.Run) -> RunFacts:
     n = run.n(run.split)
     if run.draft:
@@ -107,18 +108,17 @@ def _facts(run: cache.Run) -> RunFacts:
 
 def trained() -> tuple[TrainedRun, ...]:
     """Return the runs of the library that trained what papers print numbers of."""
-    runs = (_trained(row.id) for row in cache.openable(LISTED))
+    runs = []
+    for row in cache.openable(LISTED):
+        with suppress(LibraryError):  # deleted meanwhile
+            runs.append(_trained(cache.look_up(row.id)))
     return tuple(run for run in runs if run is not None)
 
 
-@st.cache_resource(max_entries=1024, show_spinner=False)
-def _trained(run_id: str) -> TrainedRun | None:
-    try:
-        run = cache.look_up(run_id)
-    except LibraryError:  # deleted meanwhile
-        return None
+@cached(library=1024, draft=1, keys=cache.KEYS)
+def _trained(run: cache.Run) -> TrainedRun | None:
     setting = papers.setting(run)
     if setting is None:
         return None
-    summary = open_library().get(run_id).metrics.get(run.split)
+    summary = open_library().get(run.id).metrics.get(run.split)
     return TrainedRun(name=run.name, setting=setting, summary=summary)

@@ -5,12 +5,12 @@ from collections.abc import Sequence
 import streamlit as st
 
 from core.errors import LibraryError
-from core.library import open_library
 from core.reports.build import MOST_RUNS, default_sections, run_of_file, run_of_library
 from core.reports.document import EDITIONS, Edition
 from core.reports.sections import CHECKLIST, NUMBERS, SECTIONS
 from core.studies.report import CLASSES, CLINICAL, COMPARE, OOD, ReportedRun, beside
 from pages.ui import cache, controls, frame, picked_runs, session, state
+from pages.ui.visitor import open_library
 
 PICKED, LINK = "set.report.runs", "reported"
 LEFT_OUT = "set.report.left_out"  # sections that were switched off

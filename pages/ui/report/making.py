@@ -1,5 +1,7 @@
 """Making a report in a process of its own, and offering its files."""
 
+from functools import partial
+
 import streamlit as st
 
 from core.reports.build import ReportFiles, ReportRequest, report_files
@@ -40,14 +42,13 @@ def _downloads(files: ReportFiles) -> None:
     with st.container(horizontal=True, key="report.files"):
         for i, (label, form, suffix, mime) in enumerate(FORMS):
             text: str = getattr(files, form)
-            st.download_button(
+            widgets.download(
                 f"{label}, {size(len(text.encode()))}",
-                text,
+                partial(str, text),
                 f"candor_report.{suffix}",
                 mime,
-                type="primary" if i == 0 else "secondary",
+                kind="primary" if i == 0 else "secondary",
                 key=f"report.save.{suffix}",
-                on_click="ignore",
             )
     widgets.caption(
         f"Certificate {files.digest[:16]}. To check the JSON against its file: "

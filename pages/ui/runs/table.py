@@ -9,15 +9,18 @@ import streamlit as st
 from pandas.io.formats.style import Styler
 from streamlit.elements.arrow import DataframeState
 
+from core.access import Act
 from core.arrays import digest
 from core.errors import AuditError, LibraryError
-from core.library import Library, RunRow, open_library
+from core.library import Library, RunRow
 from core.metrics.comparison import MOST_RUNS
 from core.screens.kit.theme import THEMES
 from core.screens.runs.view import RunTable, damaged_words, run_table
 from core.screens.runs.words import PLAIN, TECHNICAL, RunsWords
-from pages.ui import demo, frame, opening, picked_runs, site, state, widgets
+from pages.ui import demo, frame, opening, picked_runs, site, state, visitor, widgets
 from pages.ui.escape import esc
+from pages.ui.runs import sharing
+from pages.ui.visitor import open_library
 
 LISTED = 250  # runs at a time
 DONE = "library.done"  # what was done last, and what takes it back
@@ -152,7 +155,7 @@ def open_run(row: RunRow | None) -> None:
 def actions(library: Library, chosen: list[RunRow]) -> RunRow | None:
     """Draw what can be done with the chosen runs; return the one that is to be opened."""
     only_row = chosen[0] if len(chosen) == 1 else None
-    own = [row for row in chosen if row.kind != "sample"]
+    own = [row for row in chosen if row.kind != "sample" and library.visitor.owns(row.owner)]
     opens = st.button(
         "Open",
         type="primary",
@@ -161,7 +164,7 @@ def actions(library: Library, chosen: list[RunRow]) -> RunRow | None:
         help="Tick one run first",
     )
     _compare(chosen)
-    if not demo.on():
+    if not demo.on() and library.visitor.may(Act.CHANGE):
         _changes(library, chosen, own)
     return only_row if opens else None
 
@@ -175,6 +178,10 @@ def _changes(library: Library, chosen: list[RunRow], own: list[RunRow]) -> None:
     with st.popover("Tag", disabled=not own or len(own) < len(chosen), key=_closing("tag")):
         if own:
             _tag(library, own)
+    if visitor.login_on():
+        with st.popover("Share", disabled=only_row is None or not own, key="library.share"):
+            if only_row and own:
+                sharing.draw(library, only_row)
     if st.button("Delete", disabled=not own or len(own) < len(chosen), key="library.delete"):
         for row in own:
             library.delete(row.id)
@@ -271,7 +278,11 @@ def damaged(library: Library) -> None:
     for run in library.damaged():
         title = run.name or run.id
         frame.refusal(AuditError("DAMAGED", *damaged_words(run)))
-        if run.own and st.button(f"Delete {esc(title)}", key=f"damaged.{run.id}"):
+        if (
+            run.own
+            and library.visitor.may(Act.DELETE)
+            and st.button(f"Delete {esc(title)}", key=f"damaged.{run.id}")
+        ):
             with frame.caught():
                 library.delete(run.id)
                 _forget(run.id)
@@ -281,7 +292,7 @@ def damaged(library: Library) -> None:
 def trash(library: Library) -> None:
     """List the deleted runs, with the way back."""
     deleted = library.trash()
-    if not deleted:
+    if not deleted or not library.visitor.may(Act.RESTORE):
         return
     with st.expander(f"Deleted runs ({len(deleted)})", key="library.trash"):
         st.caption("They are removed for good 30 days after they were deleted.")

@@ -11,7 +11,6 @@ import streamlit as st
 from core import defaults
 from core.codes import NoticeCode, RefusalCode
 from core.errors import AuditError, LostWorker, Notice, Refused, UsageError
-from core.library import home
 from core.library.recipes import forget_recipe, load_recipe, save_recipe
 from core.predictions import ScoreKind
 from core.readers.formats.shards import shard_files
@@ -20,13 +19,13 @@ from core.readers.predictions.result import Inspection, NeedsChoice, ReadResult
 from core.readers.predictions.result import Reading as KindReading
 from core.training.submission import check_folder
 from pages.ui import (
-    demo,
     frame,
     history_import,
     opening,
     readings,
     session,
     site,
+    visitor,
     weights_source,
     widgets,
 )
@@ -96,7 +95,7 @@ def drop_zone() -> None:
         accept_multiple_files=True,
         label_visibility="collapsed",
     )
-    if demo.on():
+    if visitor.off("upload"):
         return
     st.markdown(
         "NPZ, CSV, Parquet, safetensors, PT, JSON and more. Files are never run.",
@@ -226,7 +225,7 @@ def _recall(reading: ImportReading, inspection: Inspection) -> None:
     """Read again by the recipe that was saved for files of this form, once."""
     if reading.form:
         return
-    recipe = load_recipe(home(), inspection.fingerprint)
+    recipe = load_recipe(visitor.recipes_home(), inspection.fingerprint)
     if recipe:
         options = ReadOptions.from_json(recipe)
         _read(reading.upload, options, form=inspection.fingerprint, recalled=True)
@@ -370,7 +369,7 @@ def _recalled(reading: ImportReading) -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown("Read as chosen before for files like this.")
         if st.button("Forget that choice", key="import.forget"):
-            forget_recipe(home(), reading.form)
+            forget_recipe(visitor.recipes_home(), reading.form)
             _clear_choices()
             _read(reading.upload, form=reading.form)
 
@@ -497,7 +496,7 @@ def _accept(reading: ImportReading, result: ReadResult) -> None:
     # a column of a table of its own is not there in the next file
     chosen = replace(chosen, **dict.fromkeys(reading.upload.tables))  # type: ignore[arg-type]
     if chosen != ReadOptions() and not reading.recalled:
-        save_recipe(home(), reading.form, chosen.to_json())
+        save_recipe(visitor.recipes_home(), reading.form, chosen.to_json())
     draft = session.add_draft(reading.upload.title, reading.name, result)
     INTAKE.stop()
     opening.open_in_reliability(draft.id)

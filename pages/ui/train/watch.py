@@ -8,9 +8,8 @@ import streamlit as st
 from core.errors import AuditError, UsageError
 from core.histories import History
 from core.jobs.devices import CPU
-from core.jobs.local import LocalJobs, open_jobs
+from core.jobs.local import LocalJobs
 from core.jobs.records import Job, JobState
-from core.library import open_library
 from core.library.manifest import BINS, HISTORY
 from core.screens.kit.records import FigureCard, Sentence
 from core.screens.kit.text import short
@@ -27,6 +26,7 @@ from pages.ui.jobs import queue
 from pages.ui.jobs import watch as job_watch
 from pages.ui.jobs.watch import WatchedJob
 from pages.ui.train import state as form
+from pages.ui.visitor import open_jobs, open_library
 
 PANEL_WIDTH = 332  # three abreast on a wide screen
 PLAIN_WIDTH = 500

@@ -8,12 +8,13 @@ import streamlit as st
 from core.datasets.catalogue import DATASETS
 from core.errors import AuditError
 from core.inference.preprocessing import MOMENTS
-from core.jobs.local import LocalJobs, open_jobs
+from core.jobs.local import LocalJobs
 from core.jobs.records import Job
 from core.predictions import Task
 from core.screens.train.words import EVALUATE
 from pages.ui import state, weights_source, widgets
 from pages.ui.escape import esc
+from pages.ui.visitor import open_jobs
 from pages.ui.xray import models as xray_models
 from pages.ui.xray.film_cache import Model
 

@@ -12,7 +12,7 @@ import streamlit as st
 from core import codec
 from core.inference.film_examples import MODELS, WEIGHTS, film_model
 from core.inference.film_model import FilmModel
-from core.library import SAMPLES, open_library
+from core.library import SAMPLES
 from core.library.manifest import Manifest
 from core.screens.xray.film import Reference
 from core.screens.xray.words import ClinicSource
@@ -22,6 +22,7 @@ from core.xray.phantom import Phantom
 from core.xray.picture import DrawnBox, Saliency, SaliencyStyle
 from pages.ui import cache
 from pages.ui.scoped import Results, cached
+from pages.ui.visitor import open_library
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -21,13 +21,12 @@ from pages.ui.xray.study import FilmStudy
 def draw(study: FilmStudy, pictures: list[PagePicture]) -> None:
     """Draw the downloads; no name of a film’s file is part of any."""
     with st.container(horizontal=True, key="xray.save"):
-        st.download_button(
+        widgets.download(
             "Picture, PNG",
             lambda: picture.sheet(sheet(study, pictures)),
             "candor_film.png",
             "image/png",
             key="xray.save.png",
-            on_click="ignore",
         )
         if study.several:
             opinions = _opinions(study, pictures)
@@ -37,13 +36,12 @@ def draw(study: FilmStudy, pictures: list[PagePicture]) -> None:
             widgets.save(models.file, "film_models", "Models, CSV")
         else:
             widgets.save(_film_table(study), "film", "Table, CSV")
-        st.download_button(
+        widgets.download(
             "All of it, one HTML file",
             lambda: sheet_html(page(study, pictures)),
             "candor_film.html",
             "text/html",
             key="xray.save.html",
-            on_click="ignore",
         )
     if not study.film.synthetic:
         widgets.caption(saliency.BURNT_IN)

@@ -117,13 +117,12 @@ def _open(run_id: str) -> None:
 
 def export(sheet: PageView) -> None:
     """Offer a view as one HTML file, with what must be read first in it."""
-    st.download_button(
+    widgets.download(
         "This view, one HTML file",
         lambda: sheet_html(sheet),
         "candor_clinic.html",
         "text/html",
         key="clinic.html",
-        on_click="ignore",
     )
 
 

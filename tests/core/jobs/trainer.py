@@ -13,6 +13,8 @@ import sys
 import time
 from pathlib import Path
 
+from core.access import of_process
+
 
 def main() -> int:
     folder = Path(sys.argv[1])
@@ -50,6 +52,11 @@ def step(folder: Path, value: str) -> None:
     for n in range(int(value)):
         print(f"epoch {n + 1}", flush=True)
         time.sleep(0.05)
+
+
+def owner(folder: Path, value: str) -> None:
+    """Say who owns what is kept."""
+    print(of_process().owner, flush=True)
 
 
 def wait(folder: Path, value: str) -> None:
@@ -126,6 +133,7 @@ def kill(folder: Path, value: str) -> None:
 ACTS = {
     "sleep": sleep,
     "step": step,
+    "owner": owner,
     "wait": wait,
     "stubborn": stubborn,
     "polite": polite,

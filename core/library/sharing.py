@@ -1,0 +1,68 @@
+"""Whom a run is shared with: a small file in its folder, beside the manifest.
+
+It lies there so that the index can be rebuilt from folders, and apart from the manifest so that
+runs that earlier versions kept stay as they are. Imports the standard library and our errors.
+"""
+
+import json
+import re
+from collections.abc import Iterable
+from functools import lru_cache
+from pathlib import Path
+from typing import Final
+
+from core.disk import parse_json, replace_text
+from core.errors import LibraryError
+from core.library.files import MANIFEST, parse_manifest
+
+SHARING: Final = "sharing.json"
+MAX_BYTES: Final = 64 * 1024
+KEPT: Final = 4_096  # owners of runs
+NAME: Final = re.compile(r"[ug]-[0-9a-f]{32}", re.ASCII)
+
+
+def read(run: Path) -> tuple[str, ...]:
+    """Return the users and groups that a run is shared with; nobody where that is unreadable."""
+    try:
+        if (run / SHARING).stat().st_size > MAX_BYTES:
+            return ()
+        data = parse_json((run / SHARING).read_text("utf-8"))
+    except (OSError, ValueError):
+        return ()
+    names = data.get("shared_with") if isinstance(data, dict) else None
+    if not isinstance(names, list):
+        return ()
+    return tuple(name for name in names if isinstance(name, str) and NAME.fullmatch(name))
+
+
+def write(run: Path, names: Iterable[str]) -> None:
+    """Say whom a run is shared with from now on."""
+    data = {"schema_version": 1, "shared_with": sorted(set(names))}
+    replace_text(run / SHARING, json.dumps(data, indent=1))
+
+
+def checked(name: str) -> str:
+    """Return the id of a user or group, or refuse any other text."""
+    if not NAME.fullmatch(name):
+        raise LibraryError(
+            "PERSON_UNKNOWN", f"{name[:60]!r} is no user and no group", "pick one from the list"
+        )
+    return name
+
+
+def owner_of(run: Path) -> str:
+    """Return who owns a run; "" where its manifest cannot be read."""
+    try:
+        state = (run / MANIFEST).stat()
+    except OSError:
+        return ""
+    return _owner(run, state.st_mtime_ns, state.st_size, state.st_ino)
+
+
+@lru_cache(KEPT)
+def _owner(run: Path, changed_ns: int, size: int, inode: int) -> str:
+    del changed_ns, size, inode  # part of the key only
+    try:
+        return parse_manifest((run / MANIFEST).read_text("utf-8")).owner
+    except (OSError, ValueError, LibraryError):
+        return ""

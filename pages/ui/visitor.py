@@ -1,0 +1,258 @@
+"""Who looks at the pages: the user of the session's login, and what they may see and do.
+
+Pages open the library and the jobs here and nowhere else, so that every list, link, download and
+cache entry passes one check. Without login there is one visitor, who may do everything.
+"""
+
+import os
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from contextvars import ContextVar
+from dataclasses import dataclass, replace
+from functools import wraps
+from pathlib import Path
+from typing import Any, Final, ParamSpec, TypeVar
+
+import streamlit as st
+
+from core.access import LOCAL, Act, Role, Visitor, group_id, user_id
+from core.errors import LibraryError, UsageError
+from core.jobs.local import LocalJobs
+from core.library import SAMPLES, Library, home, people, trail
+from pages.ui import demo
+
+ROLE_CLAIM, GROUP_CLAIM = "CANDOR_ROLE_CLAIM", "CANDOR_GROUP_CLAIM"  # dots lead into objects
+HOURS: Final = "CANDOR_LOGIN_HOURS"
+DEFAULT_HOURS: Final = 12.0
+GROUP: Final = "visitor.group"  # in the session: the group that owns what is kept from now on
+RUNS: Final = "visitor.runs"  # in the session: those that the page drawn last was made of
+PREFIX: Final = "candor-"  # may stand before the name of a role
+MAX_GROUPS: Final = 200
+OFF: Final = {
+    "upload": (Act.IMPORT, "Your role takes no files. Ask an administrator for the role auditor."),
+    "pages/train.py": (
+        Act.TRAIN,
+        "Your role trains nothing. Ask an administrator for the role auditor.",
+    ),
+    "pages/evaluate.py": (
+        Act.TRAIN,
+        "Your role evaluates nothing. Ask an administrator for the role auditor.",
+    ),
+}
+_BOUND: Final[ContextVar[Visitor | None]] = ContextVar("visitor", default=None)
+Answer = TypeVar("Answer")
+Given = ParamSpec("Given")
+Claims = Mapping[str, Any]  # Any: whatever the provider says
+
+
+@dataclass(frozen=True)
+class Account:
+    """A user who is logged in.
+
+    Attributes
+    ----------
+    visitor : Visitor or None
+        None for a user without a role, who sees nothing.
+    name : str
+        What pages call them: never an address.
+    groups : dict of str to str
+        What their groups are called, by id.
+    """
+
+    visitor: Visitor | None
+    name: str
+    groups: Mapping[str, str]
+
+
+def settings() -> Claims:
+    """Return the settings of the login; empty where there is none."""
+    if not st.secrets.load_if_toml_exists():
+        return {}
+    section: Claims = st.secrets.get("auth", {})
+    return section
+
+
+def login_on() -> bool:
+    """Whether this server asks for a login."""
+    return bool(settings())
+
+
+def account() -> Account | None:
+    """Return who is logged in; None where nobody is, or the login is too old."""
+    claims = st.user.to_dict()
+    if not claims.get("is_logged_in") or not claims.get("sub"):
+        return None
+    return None if expired(claims) else of_claims(claims)
+
+
+def expired(claims: Claims) -> bool:
+    """Whether a login is older than the administrator allows: roles may have changed since."""
+    issued = claims.get("iat")
+    if not isinstance(issued, int | float):
+        return True
+    try:
+        hours = float(os.environ.get(HOURS) or DEFAULT_HOURS)
+    except ValueError as error:
+        text = f"{HOURS} is {os.environ[HOURS][:40]!r}"
+        raise UsageError("SETTING", text, "set it to a number of hours") from error
+    return time.time() - issued > hours * 3600
+
+
+def of_claims(claims: Claims) -> Account:
+    """Return the account that a provider's claims describe."""
+    issuer, subject = str(claims.get("iss", "")), str(claims["sub"])
+    user = user_id(issuer, subject)
+    names = _texts(_claim(claims, os.environ.get(GROUP_CLAIM) or "groups"))[:MAX_GROUPS]
+    groups = {group_id(issuer, name): name for name in names}
+    roles = _texts(_claim(claims, os.environ.get(ROLE_CLAIM) or "roles"))
+    known = {role.name.lower(): role for role in Role}
+    role = max((known[name] for name in map(_bare, roles) if name in known), default=None)
+    return Account(
+        None if role is None else Visitor(user, role, tuple(groups)), _name(claims, user), groups
+    )
+
+
+def _claim(claims: Claims, path: str) -> object:
+    """Return a claim; a dot leads into an object, unless the claim's own name has it."""
+    if path in claims:
+        return claims[path]
+    value: object = claims
+    for part in path.split("."):
+        value = value.get(part) if isinstance(value, Mapping) else None
+    return value
+
+
+def _texts(value: object) -> list[str]:
+    values = value if isinstance(value, list | tuple) else [value]
+    return [text for text in values if isinstance(text, str) and text]
+
+
+def _bare(role: str) -> str:
+    return role.lower().removeprefix(PREFIX)
+
+
+def _name(claims: Claims, user: str) -> str:
+    """Return what a user is called on pages; addresses are not names."""
+    names = (claims.get(key) for key in ("name", "preferred_username", "nickname"))
+    fit = [name for name in names if isinstance(name, str) and name.strip() and "@" not in name]
+    return fit[0].strip() if fit else f"User {user[2:8]}"
+
+
+def current() -> Visitor:
+    """Return who looks at this page.
+
+    Where a login is needed and nobody is logged in, the page ends here.
+    """
+    bound = _BOUND.get()
+    if bound is not None:
+        return bound
+    if not login_on():
+        return LOCAL
+    user = account()
+    if user is None or user.visitor is None:
+        st.stop()
+    group = st.session_state.get(GROUP) or ""
+    return replace(user.visitor, group=group if group in user.visitor.groups else "")
+
+
+def may(act: Act) -> bool:
+    """Whether the visitor's role allows an act; what a role may not do is not drawn."""
+    return current().may(act)
+
+
+def off(what: str) -> str:
+    """Return why a page or part of it is not drawn, in a demo or for a role; "" where it is."""
+    if demo.on():
+        return demo.OFF.get(what, "")
+    act, text = OFF.get(what, (None, ""))
+    return "" if act is None or may(act) else text
+
+
+def open_library() -> Library:
+    """Return the library as the visitor sees it."""
+    return Library(home(), SAMPLES, current())
+
+
+def open_jobs() -> LocalJobs:
+    """Return the jobs that the visitor sees."""
+    return LocalJobs(home(), current())
+
+
+def recipes_home() -> Path:
+    """Return the folder below which the visitor's ways of reading files are remembered."""
+    user = current()
+    return home() / "users" / user.user if user.recorded else home()
+
+
+def carried(call: Callable[Given, Answer]) -> Callable[Given, Answer]:
+    """Return a function that acts as the visitor in whichever thread it is called."""
+    if not login_on():
+        return call
+    visitor = current()
+
+    @wraps(call)
+    def called(*args: Given.args, **named: Given.kwargs) -> Answer:
+        token = _BOUND.set(visitor)
+        try:
+            return call(*args, **named)
+        finally:
+            _BOUND.reset(token)
+
+    return called
+
+
+def note(run_id: str) -> None:
+    """Note that this page is made of a run of the library; the audit trail has it once a page."""
+    visitor = current()
+    runs: set[str] = st.session_state.setdefault(RUNS, set())
+    if visitor.recorded and run_id not in runs and not (SAMPLES / run_id).is_dir():
+        opened: set[str] = st.session_state.setdefault("visitor.opened", set())
+        if run_id not in opened:
+            trail.record(home(), visitor, Act.OPEN, run_id)
+            opened.add(run_id)
+    runs.add(run_id)
+
+
+def forget() -> None:
+    """Begin a page: it is made of no run yet."""
+    st.session_state[RUNS] = set()
+
+
+def check() -> None:
+    """Refuse to redraw a part of a page made of a run that the visitor may no longer see.
+
+    Raises
+    ------
+    LibraryError
+        RUN_UNKNOWN: it was deleted, or is no longer shared.
+    """
+    if not current().sees_all:
+        library = open_library()
+        for run_id in st.session_state.get(RUNS, ()):
+            library.get(run_id)
+
+
+def exported(make: Callable[[], Answer], name: str) -> Callable[[], Answer]:
+    """Return what makes a file to download, as the visitor, and tells the audit trail of it.
+
+    Streamlit calls it outside the session.
+    """
+    visitor = current()
+    subject = str(st.session_state.get("app.run") or "")
+
+    def made() -> Answer:
+        trail.record(home(), visitor, Act.EXPORT, subject, name)
+        return make()
+
+    return carried(made)
+
+
+def remember(user: Account) -> None:
+    """Keep what a user and their groups are called, once a session."""
+    if user.visitor is None or st.session_state.get("visitor.known"):
+        return
+    with suppress(LibraryError):  # a full disk keeps nobody out
+        for person, name in {user.visitor.user: user.name, **user.groups}.items():
+            people.remember(home(), person, name)
+        st.session_state["visitor.known"] = True

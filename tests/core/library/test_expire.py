@@ -1,0 +1,82 @@
+"""Uploads that are too old are removed for good: no byte of them is left below the home."""
+
+import json
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from core.access import RETAINER, Role, Visitor, user_id
+from core.library import Library, RunSource, trail
+from core.library.files import MANIFEST
+from tests.core.library.builders import headline, small, small_bins
+
+CANARY = "DOE^JANE-ID-12345"
+ANNA = Visitor(user_id("https://login.example", "anna"), Role.AUDITOR)
+BOSS = Visitor(user_id("https://login.example", "boss"), Role.ADMIN)
+
+
+@pytest.fixture
+def of(home, tmp_path):
+    return lambda visitor: Library(home, tmp_path / "samples", visitor)
+
+
+def holding(home: Path) -> list[str]:
+    """Return the files below a home that hold the canary in their bytes or names."""
+    files = [path for path in home.rglob("*") if path.is_file()]
+    return [str(path) for path in files if CANARY.encode() in path.read_bytes() + bytes(path)]
+
+
+def kept(library: Library) -> str:
+    part = small()
+    part = replace(part, row_ids=tuple(f"{CANARY}-{i}" for i in range(part.n)))
+    source = RunSource(f"{CANARY}.csv", "0f" * 16, {"column": CANARY})
+    summary = {"test": headline()}
+    kept = library.keep(CANARY, {"test": part}, source=source, summary=summary, tags=[CANARY])
+    return kept.id
+
+
+def age(home: Path, run: str, days: float) -> None:
+    """Let a run have been kept so many days ago."""
+    path = home / "runs" / run / MANIFEST
+    created = (datetime.now(UTC) - timedelta(days=days)).isoformat()
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"created": created}))
+
+
+def test_no_byte_of_an_old_upload_is_left(of, home):
+    run, deleted = kept(of(ANNA)), kept(of(ANNA))
+    of(ANNA).rename(run, f"{CANARY} again")
+    assert len(of(ANNA).rows()) == 2  # its name is in the index
+    for name in (run, deleted):
+        age(home, name, 31)
+    of(ANNA).delete(deleted)
+    assert {Path(path).name for path in holding(home)} >= {MANIFEST, "test.safetensors"}
+    assert of(RETAINER).expire(30) == 2
+    assert not holding(home)
+    assert not of(ANNA).rows()
+    assert not of(ANNA).trash()
+    entries = trail.entries(home, BOSS)[:2]
+    assert {(entry.user, entry.act, entry.subject) for entry in entries} == {
+        ("retention", "purge", run),
+        ("retention", "purge", deleted),
+    }
+
+
+def test_what_is_young_or_was_trained_here_or_is_somebody_elses_stays(of, home, library):
+    young, theirs = kept(of(ANNA)), kept(of(BOSS))
+    history = of(ANNA).keep_history("h", small_bins(), source=RunSource("h.csv", "0f" * 16)).id
+    trained = library.keep_evaluated(
+        "trained",
+        {"test": small()},
+        source=RunSource("net.pt", "0f" * 16),
+        summary={},
+        config={},
+        environment={},
+        run_id="trained1",
+    ).id
+    for run in (theirs, history, trained):
+        age(home, run, 31)
+    age(home, young, 29)
+    assert of(ANNA).expire(30) == 1
+    assert {row.id for row in of(BOSS).rows()} == {young, theirs, trained}

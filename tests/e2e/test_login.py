@@ -1,0 +1,263 @@
+"""Login at a certified provider, and that nobody sees what is somebody else's.
+
+The provider is npm's oidc-provider, installed below build/ when npm can.
+"""
+
+import json
+import re
+import shutil
+import subprocess
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from core.access import user_id
+from core.jobs.local import LocalJobs
+from core.library import Library, people
+from tests.e2e.conftest import PATIENCE_S, ROOT, Server, free_port, new_page, settled, start, tick
+from tests.e2e.files import npz_logits
+
+pytestmark = [pytest.mark.e2e, pytest.mark.slow]
+FOLDER = ROOT / "build" / "oidc"
+LIBRARY = FOLDER / "node_modules" / "oidc-provider" / "lib" / "index.js"
+PACKAGE = "oidc-provider@9.13.3"
+INSTALL = ("install", "--no-audit", "--no-fund", "--ignore-scripts", "--prefix", str(FOLDER))
+ACCOUNTS: dict[str, dict[str, Any]] = {  # Any: claims of several types
+    "anna": {"name": "Anna Bergmann", "roles": ["auditor"], "groups": ["ward 3"]},
+    "bert": {"name": "Bert Ostwald", "roles": ["auditor"], "groups": []},
+    "carl": {"name": "Carl Lindner", "roles": ["viewer"], "groups": []},
+    "dora": {"name": "Dora Neumann", "roles": ["admin"], "groups": []},
+    "egon": {"name": "Egon Albers", "roles": [], "groups": []},
+}
+EMAILS = {name: f"{name}.of@clinic.example" for name in ACCOUNTS}
+
+
+@dataclass(frozen=True)
+class Site:
+    """The app and the provider that it sends people to."""
+
+    server: Server
+    issuer: str
+    browser: Browser
+    home: Path
+
+    def enter(self, name: str, path: str = "/") -> Page:
+        """Log somebody in, in a browser of their own, and open a link."""
+        page = new_page(self.browser)
+        page.goto(self.server.url)
+        page.get_by_role("button", name="Log in", exact=True).click()
+        page.locator("input[name=login]").fill(name)
+        page.locator("input[name=password]").fill("any")
+        page.get_by_role("button", name="Sign-in").click()
+        page.get_by_role("button", name="Continue").click()
+        page.wait_for_url(f"{self.server.url}/")
+        expect(page.get_by_role("button", name="Log out")).to_be_visible()
+        if path != "/":
+            self.go(page, path)
+        return page
+
+    def go(self, page: Page, path: str) -> None:
+        page.goto(self.server.url + path)
+        settled(page)
+
+    def user(self, name: str) -> str:
+        return user_id(self.issuer, name)
+
+
+def provider_library() -> Path:
+    """Install the provider where it is not yet, or skip with the reason."""
+    npm, node = shutil.which("npm"), shutil.which("node")
+    if npm is None or node is None:
+        pytest.skip("npm and node are not installed")
+    if not LIBRARY.exists():
+        FOLDER.mkdir(parents=True, exist_ok=True)
+        done = subprocess.run([npm, *INSTALL, PACKAGE], capture_output=True, text=True)
+        if done.returncode:
+            pytest.skip(f"npm cannot install {PACKAGE}: {done.stderr.strip()[-300:]}")
+    return LIBRARY
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory, browser):
+    library, folder, port = provider_library(), tmp_path_factory.mktemp("login"), free_port()
+    issuer, home = f"http://127.0.0.1:{port}", folder / "home"
+    secrets = folder / "secrets.toml"
+    secrets.write_text(
+        "[auth]\n"
+        'redirect_uri = "http://127.0.0.1:{port}/oauth2callback"\n'
+        f'cookie_secret = "{"0123456789abcdef" * 4}"\n'
+        'client_id = "candor"\n'
+        'client_secret = "only-on-loopback"\n'
+        f'server_metadata_url = "{issuer}/.well-known/openid-configuration"\n'
+        'client_kwargs = { prompt = "login" }\n'
+    )
+    LocalJobs(home).pause()
+    server = start(home, folder / "log.txt", "--secrets.files", str(secrets))
+    accounts = {name: {**rest, "email": EMAILS[name]} for name, rest in ACCOUNTS.items()}
+    callback = f"{server.url}/oauth2callback"
+    program = ("node", str(Path(__file__).parent / "provider.mjs"))
+    with (folder / "provider.txt").open("w") as log:
+        provider = subprocess.Popen(
+            [*program, library.as_uri(), str(port), callback, json.dumps(accounts)],
+            stdout=log,
+            stderr=subprocess.STDOUT,
+        )
+    until = time.monotonic() + PATIENCE_S
+    while "listening" not in (folder / "provider.txt").read_text():
+        assert provider.poll() is None, (folder / "provider.txt").read_text()
+        assert time.monotonic() < until
+        time.sleep(0.1)
+    yield Site(server, issuer, browser, home)
+    provider.terminate()
+    provider.wait(PATIENCE_S)
+    server.stop()
+
+
+def test_without_a_login_nothing_is_served(site):
+    page = new_page(site.browser)
+    for path in ("/", "/reliability?run=digits-fair", "/train"):
+        site.go(page, path)
+        expect(page.get_by_text("Log in to see your runs.")).to_be_visible()
+        expect(page.get_by_test_id("stFileUploaderDropzoneInput")).to_have_count(0)
+        expect(page.get_by_test_id("stDataFrame")).to_have_count(0)
+    page.context.close()
+
+
+def test_two_users_do_not_see_what_is_the_others_unless_it_is_shared(site, tmp_path):
+    anna, bert = site.enter("anna"), site.enter("bert")
+    # A draft of Anna's.
+    anna.get_by_test_id("stFileUploaderDropzoneInput").set_input_files(npz_logits(tmp_path))
+    anna.get_by_role("button", name="Audit this file").click()
+    anna.wait_for_url(re.compile("draft="))
+    settled(anna)
+    draft = anna.url.removeprefix(site.server.url)
+    site.go(bert, draft)
+    expect(bert.get_by_text("This draft is not here")).to_be_visible()
+    # Kept as a run.
+    anna.get_by_role("button", name="Keep in the library").click()
+    anna.get_by_role("textbox", name="Name").fill("Night shift")
+    anna.get_by_role("button", name="Keep", exact=True).click()
+    anna.wait_for_url(re.compile("run="))
+    settled(anna)
+    run = re.search("run=([a-z0-9]+)", anna.url)[1]
+    assert Library(site.home, tmp_path).get(run).owner == site.user("anna")
+    anna.get_by_role("button", name="As table, downloads").first.click()
+    with anna.expect_download() as download:  # made outside the session, as its visitor
+        anna.get_by_role("button", name="CSV", exact=True).first.click()
+    exported = re.fullmatch(r"candor_(\w+)\.csv", download.value.suggested_filename)[1]
+    for page in ("reliability?run=", "compare?runs="):  # tests/pages has the others
+        site.go(bert, f"/{page}{run}")
+        expect(bert.get_by_text(f"There is no run {run}").first).to_be_visible()
+        expect(bert.locator("body")).not_to_contain_text("Night shift")
+    site.go(bert, "/")
+    expect(bert.locator("body")).not_to_contain_text("Night shift")
+    # A job of Anna's waits.
+    site.go(anna, "/train")
+    anna.get_by_role("button", name="Train AdaFocal on digits").click()
+    anna.wait_for_url(re.compile("job="))
+    settled(anna)
+    job = re.search("job=([a-z0-9]+)", anna.url)[1]
+    site.go(bert, f"/train?job={job}")
+    expect(bert.get_by_text(f"There is no job '{job}'")).to_be_visible()
+    site.go(bert, "/train")
+    expect(bert.get_by_text("None yet.")).to_be_visible()
+    # Shared with Bert, and taken back.
+    site.go(anna, "/")
+    share(anna, "Bert Ostwald")
+    site.go(bert, f"/reliability?run={run}")
+    expect(bert.get_by_text("Night shift").first).to_be_visible()
+    site.go(anna, "/")
+    choose_first(anna)
+    anna.get_by_role("button", name="Share").click()
+    anna.get_by_role("button", name="Revoke Bert Ostwald").click()
+    expect(anna.get_by_role("button", name="Revoke Bert Ostwald")).to_have_count(0)
+    site.go(bert, f"/reliability?run={run}")
+    expect(bert.get_by_text(f"There is no run {run}").first).to_be_visible()
+    # An administrator reads what was done.
+    dora = site.enter("dora")
+    dora.get_by_text("Audit trail").click()
+    settled(dora)
+    entries = trail_of(site, run)
+    assert [entry[1:] for entry in entries] == [
+        ("import", ""),
+        ("open", ""),
+        ("export", f"csv.{exported}"),
+        ("share", site.user("bert")),
+        ("open", ""),
+        ("revoke", site.user("bert")),
+    ]
+    assert [entry[0] for entry in entries] == [
+        site.user(name) for name in ("anna", "anna", "anna", "anna", "bert", "anna")
+    ]
+    expect(dora.get_by_text(f"The last {len(all_entries(site))} entries.")).to_be_visible()
+    # Another user of the same browser has none of Anna's drafts.
+    anna.get_by_role("button", name="Log out").click()
+    for page in (anna, bert, dora):
+        page.context.close()
+    no_names_outside_people(site)
+
+
+def share(page: Page, name: str) -> None:
+    choose_first(page)
+    page.get_by_role("button", name="Share").click()
+    page.get_by_role("combobox", name="Share with").click()
+    page.get_by_role("option", name=name).click()
+    page.get_by_test_id("stFormSubmitButton").get_by_role("button", name="Share").click()
+    expect(page.get_by_text(re.compile(f"Shared .* with {name}")).first).to_be_visible()
+
+
+def choose_first(page: Page) -> None:
+    """Tick the newest run."""
+    table = page.locator('[data-testid="stDataFrame"]').first.locator("canvas table")
+    expect(table).to_have_attribute("aria-rowcount", re.compile(r"\d+"))
+    tick(page, 0, of=int(table.get_attribute("aria-rowcount")) - 1)
+
+
+def all_entries(site: Site):
+    from core.access import LOCAL
+    from core.library import trail
+
+    return trail.entries(site.home, LOCAL)[::-1]
+
+
+def trail_of(site: Site, run: str) -> list[tuple[str, str, str]]:
+    return [(e.user, e.act, e.detail) for e in all_entries(site) if e.subject == run]
+
+
+def no_names_outside_people(site: Site) -> None:
+    """No address is stored or logged, and names stand in the list of people alone."""
+    addresses = [address.encode() for address in EMAILS.values()]
+    names = [account["name"].encode() for account in ACCOUNTS.values()]
+    assert site.user("anna") in people.known(site.home)
+    for path in [site.server.log, *filter(Path.is_file, site.home.rglob("*"))]:
+        data, place = path.read_bytes(), str(path)
+        assert not [address for address in addresses if address in data], place
+        if path.parent.name != people.FOLDER:
+            assert not [name for name in names if name in data], place
+        assert not [n for n in ACCOUNTS if n in str(path.relative_to(site.home.parent))], place
+
+
+def test_a_viewer_reads_and_is_offered_nothing_else(site):
+    carl = site.enter("carl")
+    expect(carl.get_by_text("Your role takes no files.")).to_be_visible()
+    expect(carl.get_by_test_id("stFileUploaderDropzoneInput")).to_have_count(0)
+    for name in ("Rename", "Tag", "Delete", "Share"):
+        expect(carl.get_by_role("button", name=name, exact=True)).to_have_count(0)
+    expect(carl.get_by_text("Audit trail")).to_have_count(0)
+    site.go(carl, "/train")
+    expect(carl.get_by_text("Your role trains nothing.")).to_be_visible()
+    site.go(carl, "/reliability?run=digits-fair")
+    expect(carl.get_by_test_id("stFileUploaderDropzoneInput")).to_have_count(0)
+    carl.context.close()
+
+
+def test_an_account_without_a_role_sees_nothing(site):
+    egon = site.enter("egon")
+    expect(egon.get_by_text("Your account has no role here.")).to_be_visible()
+    site.go(egon, "/reliability?run=digits-fair")
+    expect(egon.get_by_text("Your account has no role here.")).to_be_visible()
+    egon.context.close()

@@ -1,0 +1,195 @@
+"""Login: what its settings must be, what claims mean, and what a role is offered."""
+
+import time
+
+import pytest
+import streamlit as st
+from streamlit.runtime.secrets import Secrets
+from streamlit.testing.v1 import AppTest
+
+from core.access import DRAFTS, LOCAL, Act, Role, Visitor, group_id, user_id
+from core.errors import LibraryError, UsageError
+from core.library import SAMPLES, Library, people, trail
+from core.library import home as library_home
+from pages.ui import login, selftest, session, visitor
+from tests.core.library.builders import SOURCE, headline, small
+from tests.pages.seen import APP, PATIENCE_S, fine, html, said
+
+ISSUER = "https://login.example"
+AUTH = {
+    "redirect_uri": "https://candor.example/oauth2callback",
+    "cookie_secret": "0123456789abcdef" * 2,
+    "client_id": "candor",
+    "client_secret": "any",
+    "server_metadata_url": f"{ISSUER}/.well-known/openid-configuration",
+}
+
+
+def claims(name: str, *roles: str, **more: object) -> dict[str, object]:
+    base = {"is_logged_in": True, "iss": ISSUER, "sub": name, "iat": time.time()}
+    return base | {"name": name.title(), "email": f"{name}@clinic.example", "roles": roles} | more
+
+
+def entered(user: dict[str, object], script: str = "", **query: str) -> AppTest:
+    """Open a page on a server with a login, as a user."""
+    test = AppTest.from_file(str(APP), default_timeout=PATIENCE_S)
+    test.secrets["auth"] = AUTH
+    test.user = user
+    for name, value in query.items():
+        test.query_params[name] = value
+    if script:
+        test.switch_page(f"pages/{script}.py")
+    return test.run()
+
+
+def kept(name: str, user: str) -> str:
+    library = Library(library_home(), SAMPLES, Visitor(user_id(ISSUER, user), Role.AUDITOR))
+    summary = {"test": headline()}
+    return library.keep(name, {"test": small()}, source=SOURCE, summary=summary).id
+
+
+def problems_of(monkeypatch, **changed: str) -> list[str]:
+    secrets = Secrets()
+    secrets._secrets = {"auth": AUTH | changed}
+    monkeypatch.setattr(st, "secrets", secrets)
+    return login.problems()
+
+
+# Settings ----------------------------------------------------------------------------------------
+
+
+def test_sound_settings_have_no_problems_and_no_settings_none_either(monkeypatch):
+    assert login.problems() == []
+    assert problems_of(monkeypatch) == []
+    assert problems_of(monkeypatch, redirect_uri="http://127.0.0.1:{port}/oauth2callback") == []
+
+
+@pytest.mark.parametrize(
+    ("changed", "problem"),
+    [
+        ({"cookie_secret": "short"}, "auth.cookie_secret has fewer than 32 characters"),
+        ({"redirect_uri": "http://candor.example/oauth2callback"}, "auth.redirect_uri does not"),
+        ({"server_metadata_url": "http://login.example"}, "auth.server_metadata_url does not"),
+    ],
+)
+def test_unsafe_settings_are_named(monkeypatch, changed, problem):
+    (found,) = problems_of(monkeypatch, **changed)
+    assert found.startswith(problem)
+
+
+def test_a_public_address_needs_a_login(monkeypatch):
+    option = st.get_option
+    public = {"server.address": "0.0.0.0"}
+    monkeypatch.setattr(st, "get_option", lambda name: public.get(name) or option(name))
+    monkeypatch.setattr("sys.argv", ["app.py"])
+    selftest.problems.cache_clear()
+    assert any("there is no login" in problem for problem in selftest.problems())
+    problems_of(monkeypatch)
+    selftest.problems.cache_clear()
+    assert not any("there is no login" in problem for problem in selftest.problems())
+    selftest.problems.cache_clear()
+
+
+# Claims ------------------------------------------------------------------------------------------
+
+
+def test_claims_give_role_groups_and_a_name_that_is_no_address(monkeypatch):
+    account = visitor.of_claims(claims("anna", "staff", "candor-auditor", "Viewer", groups=["w"]))
+    ward = group_id(ISSUER, "w")
+    assert account.visitor == Visitor(user_id(ISSUER, "anna"), Role.AUDITOR, (ward,))
+    assert account.name == "Anna"
+    assert account.groups == {ward: "w"}
+    nameless = visitor.of_claims(claims("bert", "admin") | {"name": "bert@clinic.example"})
+    assert nameless.name == f"User {user_id(ISSUER, 'bert')[2:8]}"
+    assert visitor.of_claims(claims("carl", "staff")).visitor is None
+    assert visitor.of_claims(claims("carl") | {"roles": {"admin": True}}).visitor is None
+    monkeypatch.setenv(visitor.ROLE_CLAIM, "realm_access.roles")
+    nested = claims("dora", realm_access={"roles": ["admin"]})
+    assert visitor.of_claims(nested).visitor.role is Role.ADMIN
+
+
+def test_a_login_ends_after_the_hours_that_are_set(monkeypatch):
+    at = time.time() - 3 * 3600
+    assert not visitor.expired({"iat": at})
+    monkeypatch.setenv(visitor.HOURS, "2")
+    assert visitor.expired({"iat": at})
+    assert visitor.expired({})
+    monkeypatch.setenv(visitor.HOURS, "soon")
+    with pytest.raises(UsageError, match="CANDOR_LOGIN_HOURS is 'soon'"):
+        visitor.expired({"iat": at})
+
+
+# Pages -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("home")
+@pytest.mark.parametrize("script", ["", "reliability", "train"])
+def test_nobody_is_served_before_the_login(script):
+    for user in ({}, claims("anna", "admin", iat=time.time() - 10**6)):
+        test = fine(entered(user, script))
+        assert "Log in to see your runs." in html(test)
+        assert [button.key for button in test.button] == ["login.in"]
+        assert not test.file_uploader
+
+
+@pytest.mark.usefixtures("home")
+def test_a_user_without_a_role_is_told_so():
+    test = fine(entered(claims("egon")))
+    assert "Your account has no role here." in html(test)
+    assert [button.key for button in test.button] == ["login.out"]
+
+
+@pytest.mark.usefixtures("home")
+@pytest.mark.parametrize("script", ["reliability", "posthoc", "ood", "gamma"])
+def test_a_link_to_a_run_of_somebody_else_opens_nothing(script):
+    run = kept("Night shift", "anna")
+    for name in (run, "zzzzzzzzzzzz"):
+        test = entered(claims("bert", "auditor"), script, run=name)
+        assert not test.exception
+        assert "Night shift" not in html(test) + said(test)
+        assert f"There is no run {name}" in test.error[0].value
+
+
+@pytest.mark.usefixtures("home")
+def test_what_was_opened_is_in_the_trail_once():
+    run = kept("Night shift", "anna")
+    test = fine(entered(claims("anna", "auditor"), "reliability", run=run))
+    fine(test.run())
+    entries = trail.entries(library_home(), LOCAL)
+    assert [entry.act for entry in entries if entry.subject == run] == [Act.OPEN, Act.IMPORT]
+    assert people.known(library_home()) == {user_id(ISSUER, "anna"): "Anna"}
+
+
+@pytest.mark.usefixtures("home")
+def test_a_viewer_is_offered_no_act_that_is_refused():
+    test = fine(entered(claims("carl", "viewer")))
+    assert "Your role takes no files" in said(test)
+    assert not test.file_uploader
+    keys = {button.key for button in test.button}
+    assert not keys & {"library.delete", "library.share"}
+    assert "library.compare" in keys
+    for script in ("train", "evaluate"):
+        assert "Your role" in html(fine(entered(claims("carl", "viewer"), script)))
+
+
+@pytest.mark.usefixtures("home")
+def test_drafts_of_a_browser_are_not_the_next_users():
+    anna, bert = user_id(ISSUER, "anna"), user_id(ISSUER, "bert")
+    first = session.entered("", anna)
+    assert session.entered(first.browser.secret, anna).browser is first.browser
+    other = session.entered(first.browser.secret, bert).browser
+    assert other is not first.browser
+    assert other.secret != first.browser.secret
+
+
+def test_uploads_over_the_quota_of_all_browsers_of_a_user_are_refused(monkeypatch):
+    anna = user_id(ISSUER, "anna")
+    for _ in range(2):
+        resources = session.entered("", anna)
+        (resources.folder / "file").write_bytes(bytes(400_000))
+    session.check_room(anna, 10**12)
+    monkeypatch.setenv(DRAFTS, "0.001")
+    session.check_room(anna, 200_000)
+    session.check_room(user_id(ISSUER, "bert"), 1_000_000)
+    with pytest.raises(LibraryError, match="take 1 MB and this adds 0 MB; the quota is 1 MB"):
+        session.check_room(anna, 200_001)
