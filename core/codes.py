@@ -164,6 +164,7 @@ class RefusalCode(_Code):
     SCHEMA_VERSION = auto()
     LIBRARY_WRITE = auto()
     EXPORT = auto()
+    BACKUP = auto()
     FIT = auto()
     PATIENTS = auto()
     DEVICE = auto()
