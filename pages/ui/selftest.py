@@ -8,7 +8,7 @@ import streamlit as st
 
 from core import defaults
 from core.errors import AuditError
-from pages.ui import frame
+from pages.ui import frame, server
 
 EXPECTED: dict[str, object] = {
     "server.enableCORS": True,
@@ -48,6 +48,8 @@ def problems() -> tuple[str, ...]:
     print(f"self-test: server.allowedHosts = {hosts}")  # noqa: T201
     if not hosts or "*" in hosts:
         reasons.append("server.allowedHosts lets every host name in")
+    if not server.guarded():
+        reasons.append("uploads are not limited, because app.py was started without serve.py")
     return tuple(reasons)
 
 
@@ -59,7 +61,7 @@ def guard() -> None:
             AuditError(
                 "PUBLIC_ADDRESS",
                 "This server refuses to run: " + "; ".join(reasons),
-                "start it from the project folder, so that .streamlit/config.toml holds, "
+                "start serve.py from the project folder, so that .streamlit/config.toml holds, "
                 "or add -- --i-know when a proxy with a login stands before it",
             )
         )

@@ -5,7 +5,6 @@ a cookie with a secret tells that browser when its page is loaded anew, and no l
 holds the secret. The bytes go with the browser's last session.
 """
 
-import atexit
 import gc
 import logging
 import secrets
@@ -21,14 +20,12 @@ from typing import Final, TypeVar
 
 import streamlit as st
 from streamlit.runtime import Runtime, get_instance
-from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
-from streamlit.runtime.scriptrunner import get_script_run_ctx
 from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 from core.jobs.local import open_jobs
 from core.readers.predictions.result import ReadResult
 from core.readers.sandbox import scratch
-from pages.ui import demo
+from pages.ui import demo, server
 
 JOBS_S: Final = 5.0  # how often jobs are looked after
 LINGER_S: Final = 60.0  # how long drafts wait for their browser to come back
@@ -58,6 +55,7 @@ def start_up() -> None:
     """Once a process: remove what crashed servers left behind, and look after jobs from now on."""
     scratch.sweep()
     demo.enter()
+    server.at_end(_vacate_all)
     if isinstance(get_instance(), Runtime):  # a server, not a test of a page
         Thread(target=_look_after_jobs, name="jobs", daemon=True).start()
 
@@ -146,7 +144,6 @@ def _vacate(browser: BrowserRoom) -> None:
         scratch.remove(browser.folder)
 
 
-@atexit.register
 def _vacate_all() -> None:
     """Remove the bytes of browsers that are waited for when the server ends."""
     for browser in tuple(_ROOMS.values()):
@@ -200,12 +197,7 @@ def store(file: UploadedFile) -> Path:
     path = room().folder / secrets.token_hex(8)
     path.touch(mode=0o600)
     path.write_bytes(file.getvalue())  # a buffer would copy them
-    context = get_script_run_ctx()
-    if context is not None:
-        files = context.uploaded_file_mgr
-        if isinstance(files, MemoryUploadedFileManager):
-            files.remove_file(context.session_id, file.file_id)
-    file.close()
+    server.drop_bytes(file)
     return path
 
 
