@@ -92,6 +92,7 @@ soak: .venv/.test chromium
 	$(PY) -m pytest -n 2 --dist loadfile -m soak
 	$(PY) -m tests.mutants.run
 	$(PY) -m tests.core.jobs.rounds 500 $$$$
+	$(PY) -m tests.core.readers.fuzz 100000
 
 samples: .venv/.app
 	$(PY) -m core samples build

@@ -19,8 +19,8 @@ HEAD: Final = """# Licences
 
 What `requirements.txt` installs, with all that it needs, on Linux with the CUDA build of \
 PyTorch. `python -m deploy.licences` writes this page from the metadata of the packages; what a \
-package does not state is "see its files". The texts lie in each package's `dist-info` folder. This is a list, \
-not legal advice: read the texts of the packages that you hand on.
+package does not state is "see its files". The texts lie in each package's `dist-info` folder. \
+This is a list, not legal advice: read the texts of the packages that you hand on.
 
 | package | version | licence |
 |---|---|---|

@@ -64,12 +64,12 @@ _LAST: Final[list[Callable[[], object]]] = []
 # For pages ----------------------------------------------------------------------------------------
 
 
-def drop_zone(label: str, **look: Any) -> Any:  # noqa: ANN401  as st.file_uploader
+def drop_zone(label: str, *, key: str, **look: Any) -> Any:  # noqa: ANN401  as st.file_uploader
     """Draw `st.file_uploader`; from now on its session may upload."""
     context = get_script_run_ctx()
     if context is not None:
         _ASKING.add(context.session_id)
-    return st.file_uploader(label, **look)
+    return st.file_uploader(label, key=key, **look)
 
 
 def drop_bytes(file: "UploadedFile") -> None:
@@ -82,7 +82,7 @@ def drop_bytes(file: "UploadedFile") -> None:
 
 def guarded() -> bool:
     """Whether uploads are limited; always where nothing is served, as in a test of a page."""
-    return bool(_GUARDS) or not isinstance(_running(), runtime.Runtime)
+    return bool(_GUARDS) or type(_running()) is not runtime.Runtime  # a mock has its class
 
 
 def at_end(function: Callable[[], object]) -> None:

@@ -196,8 +196,13 @@ def store(file: UploadedFile) -> Path:
     """
     path = room().folder / secrets.token_hex(8)
     path.touch(mode=0o600)
-    path.write_bytes(file.getvalue())  # a buffer would copy them
-    server.drop_bytes(file)
+    try:
+        path.write_bytes(file.getvalue())  # a buffer would copy them
+    except OSError:  # a full disk keeps what it took
+        path.unlink()
+        raise
+    finally:
+        server.drop_bytes(file)
     return path
 
 
