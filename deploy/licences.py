@@ -67,8 +67,8 @@ def licence_of(package: Distribution) -> str:
         for text in metadata.get_all("Classifier") or ()
         if text.startswith("License :: ") and text.count(" :: ") > 1
     ]
-    stated = (metadata.get("License-Expression"), ", ".join(classifiers), metadata.get("License"))
-    for text in stated:
+    expression, free = (metadata.get_all(key) or [""] for key in ("License-Expression", "License"))
+    for text in (expression[0], ", ".join(classifiers), free[0]):
         if text and len(text) <= LONGEST and "\n" not in text:
             return str(text)
     return "see its files"
