@@ -6,7 +6,7 @@ PY := .venv/bin/python
 # Tests are compiled once and not at every start, whatever the shell asks for.
 test check check-numbers soak: export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: app test check check-static check-all check-numbers bench bench-loops gpu soak samples shots chromium slurm clean
+.PHONY: app test check check-static check-all check-numbers bench bench-loops gpu soak samples shots chromium nginx slurm lock licences sbom clean
 .DEFAULT_GOAL := app
 
 .venv/.app: requirements.txt
@@ -22,16 +22,22 @@ test check check-numbers soak: export PYTHONDONTWRITEBYTECODE =
 
 app: .venv/.app
 	@$(PY) -m pages.ui.selftest
-	$(PY) -m streamlit run app.py --server.port $(PORT)
+	$(PY) -m streamlit run serve.py --server.port $(PORT)
 
 chromium:
 	@sh tests/e2e/chromium.sh
+
+# For the test of the recipe in deploy/, which is skipped where this does not succeed.
+nginx:
+	@command -v nginx >/dev/null || test -x /usr/sbin/nginx || { test "$$(id -u)" -eq 0 \
+		&& DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends nginx-light \
+		>/dev/null 2>&1; } || echo "nginx is not installed: its recipe is not tested" >&2
 
 slurm:
 	@sh tests/core/jobs/slurm.sh
 
 # Everything: format, lint, types, layers, then every test including the browser.
-test: .venv/.test chromium slurm
+test: .venv/.test chromium slurm nginx
 	$(MAKE) --no-print-directory -j 2 check-static check-all
 
 check-all: .venv/.test
@@ -89,12 +95,24 @@ soak: .venv/.test chromium
 	$(PY) -m pytest -n 2 --dist loadfile -m soak
 	$(PY) -m tests.mutants.run
 	$(PY) -m tests.core.jobs.rounds 500 $$$$
+	$(PY) -m tests.core.readers.fuzz 100000
 
 samples: .venv/.app
 	$(PY) -m core samples build
 
 shots: .venv/.test chromium
 	$(PY) -m tests.e2e.shots
+
+# What is installed: versions with hashes, licences, and a bill of materials in build/sbom.json.
+lock: .venv/.test
+	sh deploy/lock.sh
+
+licences: .venv/.app
+	$(PY) -m deploy.licences
+
+sbom: .venv/.test
+	@mkdir -p build
+	$(PY) -m cyclonedx_py requirements deploy/lock-cuda.txt --output-format JSON --output-file build/sbom.json
 
 clean:
 	rm -rf .venv build .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -15,7 +15,18 @@ from pathlib import Path
 from typing import Final
 
 from core import defaults
-from core.commands import calibrate, evaluate, gradcam, jobs, ood, report, runs, train, verify
+from core.commands import (
+    backup,
+    calibrate,
+    evaluate,
+    gradcam,
+    jobs,
+    ood,
+    report,
+    runs,
+    train,
+    verify,
+)
 from core.commands.shared import (
     Json,
     Parser,
@@ -112,6 +123,8 @@ def _parser() -> Parser:
     evaluate.add_evaluate(verbs.add_parser("evaluate", help="run a checkpoint on images"))
     gradcam.add_gradcam(verbs.add_parser("gradcam", help="draw where on a film a score comes from"))
     jobs.add_jobs(verbs.add_parser("jobs", help="list, stop and resume trainings"))
+    backup.add_backup(verbs.add_parser("backup", help="write all that is kept to one file"))
+    backup.add_restore(verbs.add_parser("restore", help="fill an empty CANDOR_HOME from a backup"))
     train.add_samples(verbs.add_parser("samples", help="build the sample runs"))
     return parser
 

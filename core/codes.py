@@ -168,6 +168,7 @@ class RefusalCode(_Code):
     PERSON_UNKNOWN = auto()
     TRAIL = auto()
     EXPORT = auto()
+    BACKUP = auto()
     FIT = auto()
     PATIENTS = auto()
     DEVICE = auto()

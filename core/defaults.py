@@ -31,7 +31,9 @@ MAX_COLUMNS: Final = 20_000
 MAX_MEMBERS: Final = 2_000  # entries of an archive
 MAX_RATIO: Final = 200  # inflated bytes for one stored byte in an archive
 MAX_BYTES: Final = 8 * 2**30  # largest array a reader will hand over
-UPLOAD_MB: Final = 1_024
+UPLOAD_MB: Final = 1_024  # of a file
+UPLOADS_SESSION_MB: Final = 2_048  # of a session's files that are in memory
+UPLOADS_MB: Final = 4_096  # of all sessions' together
 READ_TIMEOUT_S: Final = 300.0
 TRASH_DAYS: Final = 30
 

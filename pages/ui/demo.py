@@ -1,11 +1,12 @@
 """The demonstration: samples to look at, and nothing that anybody could leave behind."""
 
-import atexit
 import os
 import shutil
 import tempfile
-from functools import cache
+from functools import cache, partial
 from typing import Final
+
+from pages.ui import server
 
 DEMO: Final = "CANDOR_DEMO"
 OFF: Final = {
@@ -27,4 +28,4 @@ def enter() -> None:
     if on():
         home = tempfile.mkdtemp(prefix="candor-demo-")
         os.environ["CANDOR_HOME"] = home
-        atexit.register(shutil.rmtree, home, ignore_errors=True)
+        server.at_end(partial(shutil.rmtree, home, ignore_errors=True))

@@ -20,7 +20,7 @@ import streamlit as st
 from core import defaults
 from core.errors import AuditError, LostWorker
 from core.training.submission import IMPORT
-from pages.ui import frame, session, visitor
+from pages.ui import frame, server, session, visitor
 from pages.ui.escape import esc
 
 FIRST_WAIT_S: Final = 1.5  # most files are read within this time: no flicker of a progress line
@@ -157,7 +157,7 @@ class Intake(Generic[Reading]):
         if off:
             st.markdown(off)
             return
-        dropped: Any = st.file_uploader(label, key=f"{self.slot}.{name}.{self.drops}", **look)
+        dropped = server.drop_zone(label, key=f"{self.slot}.{name}.{self.drops}", **look)
         if not dropped:
             return
         st.session_state[f"{self.slot}.drops"] = self.drops + 1  # the widget starts afresh

@@ -8,7 +8,7 @@ import streamlit as st
 
 from core import defaults
 from core.errors import AuditError
-from pages.ui import frame, login, visitor
+from pages.ui import frame, login, server, visitor
 from pages.ui.login import LOOPBACK
 
 EXPECTED: dict[str, object] = {
@@ -49,6 +49,8 @@ def problems() -> tuple[str, ...]:
     print(f"self-test: server.allowedHosts = {hosts}")  # noqa: T201
     if not hosts or "*" in hosts:
         reasons.append("server.allowedHosts lets every host name in")
+    if not server.guarded():
+        reasons.append("uploads are not limited, because app.py was started without serve.py")
     return (*reasons, *login.problems())
 
 
@@ -60,7 +62,7 @@ def guard() -> None:
             AuditError(
                 "PUBLIC_ADDRESS",
                 "This server refuses to run: " + "; ".join(reasons),
-                "start it from the project folder, so that .streamlit/config.toml holds, "
+                "start serve.py from the project folder, so that .streamlit/config.toml holds, "
                 "or add -- --i-know when a proxy with a login stands before it",
             )
         )

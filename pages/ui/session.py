@@ -5,7 +5,6 @@ a cookie with a secret tells that browser when its page is loaded anew, and no l
 holds the secret. The bytes go with the browser's last session.
 """
 
-import atexit
 import gc
 import logging
 import secrets
@@ -21,8 +20,6 @@ from typing import Final, TypeVar
 
 import streamlit as st
 from streamlit.runtime import Runtime, get_instance
-from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
-from streamlit.runtime.scriptrunner import get_script_run_ctx
 from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 from core.access import LOCAL_OWNER, RETAINER, Quotas, refuse_over, retention
@@ -30,7 +27,7 @@ from core.jobs.local import open_jobs
 from core.library import SAMPLES, Library, home
 from core.readers.predictions.result import ReadResult
 from core.readers.sandbox import scratch
-from pages.ui import demo, visitor
+from pages.ui import demo, server, visitor
 
 EXPIRE_S: Final = 3_600.0  # how often old uploads are looked for
 JOBS_S: Final = 5.0  # how often jobs are looked after
@@ -61,6 +58,7 @@ def start_up() -> None:
     """Once a process: remove what crashed servers left behind, and look after jobs from now on."""
     scratch.sweep()
     demo.enter()
+    server.at_end(_vacate_all)
     if isinstance(get_instance(), Runtime):  # a server, not a test of a page
         Thread(target=_look_after_jobs, name="jobs", daemon=True).start()
 
@@ -163,7 +161,6 @@ def _vacate(browser: BrowserRoom) -> None:
         scratch.remove(browser.folder)
 
 
-@atexit.register
 def _vacate_all() -> None:
     """Remove the bytes of browsers that are waited for when the server ends."""
     for browser in tuple(_ROOMS.values()):
@@ -217,13 +214,13 @@ def store(file: UploadedFile) -> Path:
     check_room(room().browser.user, file.size)
     path = room().folder / secrets.token_hex(8)
     path.touch(mode=0o600)
-    path.write_bytes(file.getvalue())  # a buffer would copy them
-    context = get_script_run_ctx()
-    if context is not None:
-        files = context.uploaded_file_mgr
-        if isinstance(files, MemoryUploadedFileManager):
-            files.remove_file(context.session_id, file.file_id)
-    file.close()
+    try:
+        path.write_bytes(file.getvalue())  # a buffer would copy them
+    except OSError:  # a full disk keeps what it took
+        path.unlink()
+        raise
+    finally:
+        server.drop_bytes(file)
     return path
 
 

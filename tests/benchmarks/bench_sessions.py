@@ -8,12 +8,16 @@ of its own, with a library of their own.
 
 import argparse
 import asyncio
+import re
 import statistics
 import tempfile
+import time
+import urllib.request
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
+import numpy as np
 import psutil
 from playwright.sync_api import sync_playwright
 
@@ -68,7 +72,7 @@ def resident_mib(server: Server) -> float:
 
 
 @asynccontextmanager
-async def serving(*options: str, app: str = "app.py") -> AsyncIterator[Server]:
+async def serving(*options: str, app: str = "serve.py") -> AsyncIterator[Server]:
     """Start an app with a library of its own; stop it in the end."""
     with tempfile.TemporaryDirectory() as folder:
         server = start(Path(folder) / "home", Path(folder) / "log.txt", *options, app=app)
@@ -103,7 +107,7 @@ async def cold(n_rounds: int) -> None:
     with tempfile.TemporaryDirectory() as folder:
         empty = Path(folder) / "empty.py"
         empty.write_text(EMPTY)
-        apps, took = {"Candor": "app.py", "an empty app": str(empty)}, {}
+        apps, took = {"Candor": "serve.py", "an empty app": str(empty)}, {}
         for _ in range(n_rounds):
             for name, app in apps.items():
                 async with serving(app=app) as server:
@@ -118,6 +122,51 @@ async def cold(n_rounds: int) -> None:
     for name, rounds in took.items():
         cells = [f"{statistics.median(column):.2f} s" for column in zip(*rounds, strict=True)]
         print(f"| {name} | {' | '.join(cells)} |", flush=True)
+
+
+# Uploads ------------------------------------------------------------------------------------------
+
+
+def held_mib(server: Server) -> float:
+    """Return the uploads that Streamlit says it holds; its word is up to seconds old."""
+    time.sleep(6)
+    with urllib.request.urlopen(f"{server.url}/_stcore/metrics", timeout=60) as answer:
+        sizes = re.findall(r'cache_type="UploadedFileManager".*} (\d+)', answer.read().decode())
+    return sum(map(int, sizes)) / 2**20
+
+
+def memory_cells(server: Server) -> str:
+    """Return the server's anonymous memory, and all that is resident with the files it maps."""
+    status = Path(f"/proc/{server.process.pid}/status").read_text()
+    sizes = dict(re.findall(r"(RssAnon|VmRSS):\s+(\d+) kB", status))
+    return f"{int(sizes['RssAnon']) / 1024:.0f} MiB | {int(sizes['VmRSS']) / 1024:.0f} MiB"
+
+
+def drop_often(server: Server, file: Path, n_rounds: int) -> None:
+    """Drop a file in one browser, again and again, and print what stays of it in the server."""
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium(), args=FLAGS)
+        page = new_page(browser)
+        for number in range(1, n_rounds + 1):
+            page.goto(server.url)
+            settled(page)
+            page.locator("input[type=file]").first.set_input_files(file)
+            page.get_by_role("button", name="Audit this file").wait_for()
+            settled(page)
+            print(f"| {number} | {held_mib(server):.0f} MiB | {memory_cells(server)} |", flush=True)
+        browser.close()
+
+
+async def uploads(n_rounds: int) -> None:
+    """Print what rounds of an upload of 150 MB leave in the server's memory."""
+    with tempfile.TemporaryDirectory() as folder:
+        file, rng = Path(folder) / "large.npz", np.random.default_rng(0)
+        logits = rng.normal(size=(187_500, 200)).astype(np.float32)
+        np.savez(file, logits=logits, labels=rng.integers(0, 200, len(logits)))
+        async with serving("--server.disconnectedSessionTTL", str(TTL_S)) as server:
+            print("| round | uploads in memory | anonymous | resident |\n|---|---|---|---|")
+            print(f"| before | 0 MiB | {memory_cells(server)} |", flush=True)
+            await asyncio.to_thread(drop_often, server, file, n_rounds)
 
 
 # Many at once -------------------------------------------------------------------------------------
@@ -277,6 +326,7 @@ def main() -> None:
     """Run the parts that are named, or all."""
     parts: dict[str, Callable[[argparse.Namespace], object]] = {
         "cold": lambda a: cold(a.rounds),
+        "uploads": lambda a: uploads(a.rounds),
         "crowd": lambda a: crowd(a.sessions),
         "sent": lambda a: sent({k: v for k, v in LINKS.items() if a.only in k}),
         "memory": lambda a: memory(a.sessions, a.rounds, list(LINKS.values())),

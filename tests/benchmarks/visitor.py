@@ -55,12 +55,15 @@ class Visitor:
         The sentence of the page, as HTML.
     sent : Counter
         Kinds of elements that came with the last step, and were not known before.
+    session : str
+        Its id.
     """
 
     socket: ClientConnection
     widgets: dict[str, str] = field(default_factory=dict)
     headline: str = ""
     sent: Counter[str] = field(default_factory=Counter)
+    session: str = ""
     _pages: dict[str, str] = field(default_factory=dict)  # hashes of scripts by path
     _page: str = ""
     _query: str = ""
@@ -178,6 +181,7 @@ class Visitor:
 
     def _begin(self, message: ForwardMsg) -> None:
         """Forget what belongs to the page that is drawn anew."""
+        self.session = message.new_session.initialize.session_id or self.session
         if not message.metadata.run.fragment_ids:
             self._repeats.clear()
             self._n_runs += 1

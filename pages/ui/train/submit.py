@@ -19,7 +19,7 @@ from core.screens.train import words
 from core.training.config import TrainConfig, from_json
 from core.training.estimate import Speed, basis, measure, seconds
 from core.training.submission import FIRST
-from pages.ui import cache, frame, site, state, widgets
+from pages.ui import cache, frame, server, site, state, widgets
 from pages.ui.escape import esc
 from pages.ui.jobs import cache as cache_train
 from pages.ui.jobs import launcher
@@ -101,7 +101,7 @@ def buttons(jobs: LocalJobs, configs: Sequence[TrainConfig], listed: Sequence[Jo
             not_loaded: AuditError | None = st.session_state.pop(NOT_LOADED, None)
             if not_loaded is not None:  # the popover would hide it elsewhere
                 frame.refusal(not_loaded)
-            st.file_uploader(
+            server.drop_zone(
                 "A config as `python -m core train` takes it",
                 type="json",
                 key=f"train.file.{st.session_state.get(LOADS, 0)}",
@@ -130,8 +130,10 @@ def _load() -> None:
     if file is None:
         return
     st.session_state[LOADS] = count + 1
+    data = file.getvalue()
+    server.drop_bytes(file)
     try:
-        form.fill(from_json(_parsed(file.name, file.getvalue())))
+        form.fill(from_json(_parsed(file.name, data)))
     except UsageError as error:
         st.session_state[NOT_LOADED] = error
 

@@ -1,0 +1,364 @@
+"""A home as one file, and back: what a moment holds, with a digest of every file.
+
+A backup is a tar of `home/...` and, last, `backup.json` with the size and SHA-256 of each file: a
+backup that was cut short has no list, and one that changed disagrees with it. It may be made while
+the app runs. For a moment all tables are locked; meanwhile they are copied by SQLite and every
+other file is linked, which copies nothing. What is replaced in one step later keeps its link, and
+of what grows only what was there by then is read. Standard library and our files only.
+"""
+
+import hashlib
+import json
+import os
+import secrets
+import shutil
+import sqlite3
+import tarfile
+from collections.abc import Iterator
+from contextlib import ExitStack, closing, contextmanager, suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from io import BytesIO
+from pathlib import Path
+from typing import IO, Final
+
+from core import codec, defaults
+from core.disk import PART, JsonError, make_private, parse_json, sync, writing
+from core.errors import LibraryError, Refused, UsageError
+
+FORMAT: Final = 1
+LIST: Final = "backup.json"
+ROOT: Final = "home"  # folder of the archive
+TABLE: Final = ".sqlite"
+BESIDE_TABLES: Final = ("-wal", "-shm", "-journal")
+CACHE: Final = "cache"  # computed again when needed
+BUSY_S: Final = 30.0
+MAX_LIST_BYTES: Final = 2**30
+CHUNK: Final = 2**20
+
+
+@dataclass(frozen=True)
+class StoredFile:
+    """Size in bytes and SHA-256 of a file."""
+
+    size: int
+    sha256: str
+
+
+@dataclass(frozen=True)
+class BackupList:
+    """What a backup says of itself.
+
+    Attributes
+    ----------
+    format : int
+    version : str
+        Of the program that wrote it.
+    created : str
+        UTC, ISO 8601.
+    files : dict
+        By path below the home, with `/`.
+    """
+
+    format: int
+    version: str
+    created: str
+    files: dict[str, StoredFile]
+
+    @property
+    def size(self) -> int:
+        """Bytes of all files."""
+        return sum(file.size for file in self.files.values())
+
+
+@dataclass(frozen=True)
+class BackedUp:
+    """A backup that was written, and the links that it leaves out."""
+
+    contents: BackupList
+    links: tuple[str, ...]
+
+
+class _Hashed:
+    """A file that is read to a size and hashed as it is."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+        self.digest = hashlib.sha256()
+
+    def read(self, size: int) -> bytes:
+        data = self._file.read(size)
+        self.digest.update(data)
+        return data
+
+
+# Backup -----------------------------------------------------------------------------------------
+
+
+def backup(home: Path, out: Path) -> BackedUp:
+    """Write a home to a file that does not exist yet; other processes may go on meanwhile.
+
+    Parameters
+    ----------
+    home : Path
+    out : Path
+        Appears whole or not at all, readable by this user alone.
+
+    Raises
+    ------
+    UsageError
+        FILE: there is no home. OUTPUT: the file exists, or cannot be written.
+    LibraryError
+        DAMAGED: a table is no SQLite database. LIBRARY_WRITE: the home cannot be written.
+    """
+    if not home.is_dir():
+        raise UsageError("FILE", f"There is no folder {home.name}", "set CANDOR_HOME to the home")
+    if out.exists():
+        raise UsageError("OUTPUT", f"{out.name} exists", "name a file that does not exist yet")
+    with _snapshot(home) as (snapshot, sizes, links):
+        part = out.with_name(f".{out.name}.{secrets.token_hex(4)}{PART}")
+        try:
+            with part.open("xb") as file:
+                part.chmod(0o600)
+                contents = _write_archive(file, snapshot, sizes)
+                file.flush()
+                os.fsync(file.fileno())
+            part.rename(out)
+            sync(out.parent)
+        except OSError as error:
+            what = f"{out.name} cannot be written ({error.strerror or error})"
+            raise UsageError("OUTPUT", what, "free some space, or name another file") from error
+        finally:
+            part.unlink(missing_ok=True)
+    return BackedUp(contents, links)
+
+
+@contextmanager
+def _snapshot(home: Path) -> Iterator[tuple[Path, dict[str, int], tuple[str, ...]]]:
+    """Yield a folder of links to what a home holds at one moment, sizes by path, and links."""
+    folder = home / f".backup.{secrets.token_hex(4)}{PART}"
+    try:
+        with writing():
+            for left in home.glob(f".backup.*{PART}"):
+                shutil.rmtree(left, ignore_errors=True)
+            folder.mkdir(mode=0o700)
+            taken = _take(home, folder)
+        yield folder, *taken
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _take(home: Path, folder: Path) -> tuple[dict[str, int], tuple[str, ...]]:
+    """Link every file and copy every table while nobody may change a table."""
+    sizes: dict[str, int] = {}
+    links: list[str] = []
+    with ExitStack() as locks:
+        for table in sorted(home.glob(f"*{TABLE}")):
+            locks.enter_context(_locked(table))
+        for path in _files(home):
+            name = path.relative_to(home).as_posix()
+            target = folder / name
+            if path.is_symlink():
+                links.append(name)
+                continue
+            target.parent.mkdir(parents=True, exist_ok=True)
+            with suppress(FileNotFoundError):  # a training removes its older checkpoints
+                if path.suffix == TABLE:
+                    _copy_table(path, target)
+                else:
+                    target.hardlink_to(path)
+                sizes[name] = target.stat().st_size
+    return sizes, tuple(links)
+
+
+def _files(home: Path) -> list[Path]:
+    """Return what is kept, sorted: checkpoints of a job come before the events they go on from."""
+    paths: list[Path] = []
+    for folder, folders, names in os.walk(home):
+        here = Path(folder)
+        folders[:] = [name for name in folders if not _unfinished(name)]
+        if here == home and CACHE in folders:
+            folders.remove(CACHE)
+        linked = [name for name in folders if (here / name).is_symlink()]
+        paths.extend(here / name for name in (*names, *linked) if not _unfinished(name))
+    return sorted(path for path in paths if not path.name.endswith(BESIDE_TABLES))
+
+
+def _unfinished(name: str) -> bool:
+    return name.startswith(".") and name.endswith(PART)
+
+
+@contextmanager
+def _locked(table: Path) -> Iterator[None]:
+    """Keep other processes from changing a table."""
+    with _database(table), closing(sqlite3.connect(table, timeout=BUSY_S)) as connection:
+        connection.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+        finally:
+            connection.rollback()
+
+
+def _copy_table(table: Path, target: Path) -> None:
+    with (
+        _database(table),
+        closing(sqlite3.connect(f"{table.as_uri()}?mode=ro", uri=True)) as source,
+        closing(sqlite3.connect(target)) as copy,
+    ):
+        source.backup(copy)
+
+
+@contextmanager
+def _database(table: Path) -> Iterator[None]:
+    """Say which table it is that SQLite cannot read or lock."""
+    try:
+        yield
+    except sqlite3.OperationalError as error:
+        what = f"{table.name} cannot be locked ({error}); no backup was made"
+        raise LibraryError("LIBRARY_WRITE", what, "free some space, or try again") from error
+    except sqlite3.DatabaseError as error:
+        remedy = "run python -m core runs list, which makes a list of runs anew, and try again"
+        raise LibraryError("DAMAGED", f"{table.name} is damaged ({error})", remedy) from error
+
+
+def _write_archive(file: IO[bytes], snapshot: Path, sizes: dict[str, int]) -> BackupList:
+    files: dict[str, StoredFile] = {}
+    with tarfile.open(fileobj=file, mode="w", format=tarfile.PAX_FORMAT) as archive:
+        for name, size in sizes.items():
+            member = tarfile.TarInfo(f"{ROOT}/{name}")
+            member.size, member.mode = size, 0o600
+            with (snapshot / name).open("rb") as source:
+                member.mtime = os.fstat(source.fileno()).st_mtime
+                hashed = _Hashed(source)
+                archive.addfile(member, hashed)  # type: ignore[arg-type]  # reads are all it does
+            files[name] = StoredFile(size, hashed.digest.hexdigest())
+        now = datetime.now(UTC).isoformat(timespec="seconds")
+        contents = BackupList(FORMAT, defaults.VERSION, now, files)
+        text = json.dumps(codec.to_json(contents), indent=1).encode()
+        last = tarfile.TarInfo(LIST)
+        last.size, last.mode = len(text), 0o600
+        archive.addfile(last, BytesIO(text))
+    return contents
+
+
+# Restore ----------------------------------------------------------------------------------------
+
+
+def restore(file: Path, home: Path) -> BackupList:
+    """Fill a home that holds nothing from a backup; all of it is checked before any of it is there.
+
+    Parameters
+    ----------
+    file : Path
+        What `backup` wrote.
+    home : Path
+        Missing, or an empty folder.
+
+    Raises
+    ------
+    UsageError
+        OUTPUT: the home holds something.
+    Refused
+        BACKUP: the file is no backup, is cut short, or differs from its own list.
+    LibraryError
+        LIBRARY_WRITE: the home cannot be written.
+    """
+    part = home / f".restore.{secrets.token_hex(4)}{PART}"
+    if home.exists() and not (home.is_dir() and all(_unfinished(p.name) for p in home.iterdir())):
+        what = f"{home.name} is not empty, and nothing in it is overwritten"
+        raise UsageError("OUTPUT", what, "set CANDOR_HOME to a folder that is empty or missing")
+    existed = home.exists()
+    try:
+        with _archive(file) as archive:
+            members = _members(archive)
+            contents = _contents(archive, members, file.name)
+            with writing():
+                make_private(home, exist_ok=True)
+                for left in home.glob(f".restore.*{PART}"):
+                    shutil.rmtree(left)
+                part.mkdir(mode=0o700)
+                for name, stored in contents.files.items():
+                    _extract(archive, members[f"{ROOT}/{name}"], part / name, stored)
+                _move_in(part, home)
+    except BaseException:
+        shutil.rmtree(part, ignore_errors=True)
+        if not existed:
+            with suppress(OSError):
+                home.rmdir()
+        raise
+    return contents
+
+
+@contextmanager
+def _archive(file: Path) -> Iterator[tarfile.TarFile]:
+    try:
+        with tarfile.open(file, "r:") as archive:
+            yield archive
+    except (tarfile.TarError, EOFError) as error:
+        raise _no_backup(f"{file.name} is no whole backup") from error
+
+
+def _members(archive: tarfile.TarFile) -> dict[str, tarfile.TarInfo]:
+    """Return the files of an archive by name, of which each comes once."""
+    members: dict[str, tarfile.TarInfo] = {}
+    for member in archive:
+        if not member.isreg() or member.name in members:
+            raise _no_backup(f"A backup holds files, each once, and not {member.name[:60]!r}")
+        members[member.name] = member
+    return members
+
+
+def _contents(
+    archive: tarfile.TarFile, members: dict[str, tarfile.TarInfo], name: str
+) -> BackupList:
+    """Return the list of a backup, which names exactly the files that are there."""
+    last = members.get(LIST)
+    if last is None or last.size > MAX_LIST_BYTES:
+        raise _no_backup(f"{name} is cut short or no backup: it has no {LIST}")
+    source = archive.extractfile(last)
+    assert source is not None  # a regular file
+    try:
+        contents = codec.read(BackupList, parse_json(source.read()), "backup", stored=True)
+    except (JsonError, UsageError) as error:
+        raise _no_backup(f"{LIST} of {name} cannot be read") from error
+    if contents.format != FORMAT:
+        what = f"{name} has format {contents.format}, and this Candor reads {FORMAT}"
+        raise Refused("BACKUP", what, "restore it with the Candor that wrote it, or a newer one")
+    if {f"{ROOT}/{path}" for path in contents.files} | {LIST} != members.keys():
+        raise _no_backup(f"{name} does not hold the files that it lists")
+    for path in contents.files:
+        if {"", ".", ".."} & set(path.split("/")) or {"\\", "\0"} & set(path):
+            raise _no_backup(f"{name} lists {path[:60]!r}, which leads out of the home")
+    return contents
+
+
+def _extract(
+    archive: tarfile.TarFile, member: tarfile.TarInfo, path: Path, stored: StoredFile
+) -> None:
+    source = archive.extractfile(member)
+    assert source is not None  # a regular file
+    make_private(path.parent, exist_ok=True)
+    digest = hashlib.sha256()
+    with path.open("xb") as file:
+        path.chmod(0o600)
+        while data := source.read(CHUNK):
+            digest.update(data)
+            file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+        size = file.tell()
+    if StoredFile(size, digest.hexdigest()) != stored:
+        raise _no_backup(f"{path.name} differs from what was backed up")
+    os.utime(path, (member.mtime, member.mtime))
+
+
+def _move_in(part: Path, home: Path) -> None:
+    """Move what is whole to its place, the runs last: a home without them shows none of them."""
+    for path in sorted(part.iterdir(), key=lambda path: path.name == "runs"):
+        path.rename(home / path.name)
+    part.rmdir()
+    sync(home)
+
+
+def _no_backup(what: str) -> Refused:
+    return Refused("BACKUP", what, "name a file that python -m core backup wrote")

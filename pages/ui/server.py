@@ -1,0 +1,228 @@
+"""What stands between the network and Streamlit: limits of uploads, headers, and the end.
+
+Streamlit takes a file into memory from whoever has a session, whether a page asks for files or not.
+Here an upload passes only to a session that was shown a drop zone, and only while what is in memory
+stays below a limit for each session and one for all. All that is known of Streamlit's inside, of
+uploads and of sessions, is in this module.
+"""
+
+import asyncio
+import atexit
+import re
+from collections import Counter
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, cast
+
+import streamlit as st
+from starlette.exceptions import HTTPException
+from starlette.responses import PlainTextResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from streamlit import runtime
+from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
+from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
+from streamlit.runtime.scriptrunner import get_script_run_ctx
+
+from core import defaults
+
+if TYPE_CHECKING:
+    from streamlit.runtime.uploaded_file_manager import UploadedFile
+
+MIB: Final = 2**20
+EXPIRE_S: Final = 5.0  # how often sessions that were left are looked for
+ROOT: Final = str(Path(__file__).parents[2])
+UPLOAD: Final = re.compile(r"/_stcore/upload_file/(?P<session>[^/]+)/[^/]+/?\Z")
+# Streamlit's page needs inline styles and scripts, code from strings for its components, and blobs
+# for downloads. Nothing comes from another server or goes to one, and nobody may frame the page.
+POLICY: Final = "; ".join(
+    (
+        "default-src 'self'",
+        "script-src 'self' 'unsafe-inline' 'unsafe-eval' blob:",
+        "style-src 'self' 'unsafe-inline'",
+        "img-src 'self' data: blob:",
+        "font-src 'self' data:",
+        "connect-src 'self'",
+        "worker-src 'self' blob:",
+        "object-src 'none'",
+        "base-uri 'self'",
+        "form-action 'self'",
+        "frame-ancestors 'none'",
+    )
+)
+HEADERS: Final = (
+    (b"content-security-policy", POLICY.encode()),
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"same-origin"),
+)
+_ASKING: Final[set[str]] = set()  # sessions that were shown a drop zone
+_ARRIVING: Final[Counter[str]] = Counter()  # bytes of uploads under way, by session
+_GUARDS: Final[list["Guard"]] = []
+_LAST: Final[list[Callable[[], object]]] = []
+
+
+# For pages ----------------------------------------------------------------------------------------
+
+
+def drop_zone(label: str, *, key: str, **look: Any) -> Any:  # noqa: ANN401  as st.file_uploader
+    """Draw `st.file_uploader`; from now on its session may upload."""
+    context = get_script_run_ctx()
+    if context is not None:
+        _ASKING.add(context.session_id)
+    return st.file_uploader(label, key=key, **look)
+
+
+def drop_bytes(file: "UploadedFile") -> None:
+    """Take an upload's bytes out of Streamlit's memory, where they stay as long as the session."""
+    context = get_script_run_ctx()
+    if context is not None and isinstance(context.uploaded_file_mgr, MemoryUploadedFileManager):
+        context.uploaded_file_mgr.remove_file(context.session_id, file.file_id)
+    file.close()
+
+
+def guarded() -> bool:
+    """Whether uploads are limited; always where nothing is served, as in a test of a page."""
+    return bool(_GUARDS) or type(_running()) is not runtime.Runtime  # a mock has its class
+
+
+def at_end(function: Callable[[], object]) -> None:
+    """Call a function when the server ends, by a signal or otherwise; it may be called twice."""
+    _LAST.append(function)
+    atexit.register(function)  # uvicorn ends itself by the signal again, and nothing at exit runs
+
+
+# For serve.py -------------------------------------------------------------------------------------
+
+
+class Guard:
+    """ASGI middleware around Streamlit.
+
+    Parameters
+    ----------
+    app : callable
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+        _GUARDS.append(self)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request or connection."""
+        if scope["type"] == "websocket":
+            await self._app(scope, receive, _without_paths(send))
+            return
+        upload = UPLOAD.search(scope["path"]) if scope["type"] == "http" else None
+        if scope["type"] == "http":
+            send = _with_headers(send)
+        if upload and scope["method"] == "PUT":
+            await self._upload(upload["session"], scope, receive, send)
+        else:
+            await self._app(scope, receive, send)
+
+    async def _upload(self, session: str, scope: Scope, receive: Receive, send: Send) -> None:
+        """Let an upload through that has a drop zone and room; its bytes are counted as they come.
+
+        Its length is held against the limits before the first of them is read.
+        """
+        length = dict(scope["headers"]).get(b"content-length", b"0")
+        try:
+            _check(session, int(length) if length.isdigit() else 0)
+        except HTTPException as refusal:
+            response = PlainTextResponse(
+                refusal.detail, refusal.status_code, headers={"connection": "close"}
+            )
+            await response(scope, receive, send)
+            return
+        arrived = 0
+
+        async def counted() -> Message:
+            nonlocal arrived
+            message = await receive()
+            size = len(message.get("body", b""))
+            _check(session, size)
+            _ARRIVING[session] += size
+            arrived += size
+            return message
+
+        try:
+            await self._app(scope, counted, send)
+        finally:
+            _ARRIVING[session] -= arrived
+            if not _ARRIVING[session]:
+                del _ARRIVING[session]
+
+
+@asynccontextmanager
+async def lifespan(_: st.App) -> AsyncIterator[None]:
+    """Let sessions expire while the server runs, and tidy up when it ends."""
+    task = asyncio.create_task(_expire_for_ever())
+    try:
+        yield
+    finally:
+        task.cancel()
+        for function in _LAST:
+            function()
+
+
+async def _expire_for_ever() -> None:
+    while True:
+        await asyncio.sleep(EXPIRE_S)
+        expire()
+
+
+def expire() -> None:
+    """Close sessions that were left longer ago than `server.disconnectedSessionTTL`.
+
+    Streamlit does it when the next session is left, which may be never.
+    """
+    server = _running()
+    storage = server._session_mgr._session_storage._cache
+    for _, left in storage.expire():
+        left.session.shutdown()
+        _ASKING.discard(left.session.id)
+
+
+def held_bytes(session: str | None = None) -> int:
+    """Return the bytes of uploads in memory, of one session or of all."""
+    files = cast(MemoryUploadedFileManager, _running().uploaded_file_mgr).file_storage
+    sessions = [files.get(session, {})] if session is not None else list(files.values())
+    held = sum(len(file.data) for names in sessions for file in list(names.values()))
+    return held + (_ARRIVING.total() if session is None else _ARRIVING[session])
+
+
+def _check(session: str, size: int) -> None:
+    """Refuse bytes that nobody asked for, or that have no room."""
+    if session not in _ASKING:
+        raise HTTPException(403, "This page takes no files.")
+    if held_bytes(session) + size > defaults.UPLOADS_SESSION_MB * MIB:
+        raise HTTPException(413, "These files are too large together. Upload one after the other.")
+    if held_bytes() + size > defaults.UPLOADS_MB * MIB:
+        raise HTTPException(503, "The server is taking other files. Try again in a minute.")
+
+
+def _running() -> Any:  # noqa: ANN401  Runtime, or what stands for it in a test of a page
+    return runtime.get_instance() if runtime.exists() else None
+
+
+def _with_headers(send: Send) -> Send:
+    async def sent(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            message = {**message, "headers": [*message.get("headers", ()), *HEADERS]}
+        await send(message)
+
+    return sent
+
+
+def _without_paths(send: Send) -> Send:
+    """Keep from the browser in which folder the program lies; it tells apps apart by it."""
+
+    async def sent(message: Message) -> None:
+        data = message.get("bytes") or b""
+        if ROOT.encode() in data:
+            forward = ForwardMsg.FromString(data)
+            if forward.WhichOneof("type") == "new_session":
+                forward.new_session.main_script_path = "app.py"
+                message = {**message, "bytes": forward.SerializeToString()}
+        await send(message)
+
+    return sent

@@ -1,0 +1,276 @@
+"""A home as one file and back: whole, checked, while others write, and over nothing."""
+
+import io
+import json
+import shutil
+import subprocess
+import sys
+import tarfile
+from pathlib import Path
+
+import pytest
+
+from core.__main__ import main
+from core.errors import AuditError, LibraryError
+from core.jobs.local import LocalJobs
+from core.library import SAMPLES, Library
+from core.library.backup import backup, restore
+
+ROOT = Path(__file__).parents[3]
+STORED = ROOT / "tests/stored/dde34cf/home"
+
+
+def files(home):
+    """Return what a home holds, but for tables."""
+    return {
+        path.relative_to(home).as_posix(): path.read_bytes()
+        for path in home.rglob("*")
+        if path.is_file() and path.suffix != ".sqlite"
+    }
+
+
+def runs(library):
+    rows = [row for row in library.rows() if row.kind != "sample"]
+    return {row.id: {split: library.load(row.id, split).digest for split in row.splits}
+            for row in rows}  # fmt: skip
+
+
+def refused(act, *arguments):
+    with pytest.raises(AuditError) as caught:
+        act(*arguments)
+    return caught.value.code
+
+
+@pytest.fixture
+def old(tmp_path):
+    """Return a copy of a home that an earlier version wrote."""
+    shutil.copytree(STORED, tmp_path / "old")
+    return tmp_path / "old"
+
+
+@pytest.fixture
+def new(tmp_path):
+    return tmp_path / "new" / "home"
+
+
+@pytest.fixture
+def archive(old, tmp_path):
+    backup(old, tmp_path / "kept.tar")
+    return tmp_path / "kept.tar"
+
+
+def test_an_older_home_is_backed_up_restored_and_opened(old, new, tmp_path, monkeypatch, capsys):
+    for home, verb in ((old, "backup"), (new, "restore")):
+        monkeypatch.setenv("CANDOR_HOME", str(home))
+        assert main([verb, str(tmp_path / "kept.tar")]) == 0
+    written, restored = capsys.readouterr().out.splitlines()
+    n_files = len(files(old)) + 2  # and two tables
+    assert written.startswith(f"kept.tar: {n_files} files, ")
+    assert restored.startswith(f"restored {n_files} files, ")
+    assert files(new) == files(old)
+    assert runs(Library(new, SAMPLES)) == runs(Library(old, SAMPLES))
+    assert len(runs(Library(new, SAMPLES))) == 9
+    assert Library(new, SAMPLES).trash() == Library(old, SAMPLES).trash()
+    assert LocalJobs(new).list() == LocalJobs(old).list()
+    assert len(LocalJobs(new).list()) == 4
+
+
+def test_a_backup_and_what_is_restored_are_private(archive, new):
+    restore(archive, new)
+    modes = {path.stat().st_mode & 0o777 for path in new.rglob("*")}
+    assert (archive.stat().st_mode & 0o777, modes) == (0o600, {0o600, 0o700})
+
+
+def test_caches_unfinished_folders_and_links_are_left_out(old, new, tmp_path, monkeypatch, capsys):
+    for name in ("cache/a.npy", "runs/.half.part/manifest.json", "runs/.b.part"):
+        (old / name).parent.mkdir(exist_ok=True)
+        (old / name).write_text("")
+    (old / "data").symlink_to(tmp_path)
+    monkeypatch.setenv("CANDOR_HOME", str(old))
+    assert main(["backup", str(tmp_path / "kept.tar")]) == 0
+    assert "left out: data is a link" in capsys.readouterr().out
+    restore(tmp_path / "kept.tar", new)
+    assert files(new) == files(STORED)
+    assert not (new / "data").exists()
+    assert not list(old.glob(".backup*"))
+
+
+BUSY = """
+import sys
+from pathlib import Path
+from core.library import Library
+from tests.core.library.builders import SOURCE, headline, small
+library = Library(Path(sys.argv[1]), Path("none"))
+for seed in range(10_000):
+    kept = library.keep(
+        f"run {seed}", {"test": small(seed)}, source=SOURCE, summary={"test": headline(0.05)}
+    )
+    print(kept.id, flush=True)
+    library.rename(kept.id, f"again {seed}")
+    if seed % 3:
+        library.delete(kept.id)
+    if seed % 3 == 1:
+        library.restore(kept.id)
+"""
+
+
+@pytest.mark.slow
+def test_each_backup_made_while_another_process_writes_is_whole(home, tmp_path):
+    child = subprocess.Popen(
+        [sys.executable, "-c", BUSY, str(home)], cwd=ROOT, stdout=subprocess.PIPE, text=True
+    )
+    try:
+        acknowledged = []
+        for number in range(4):
+            acknowledged += [child.stdout.readline().strip() for _ in range(5)]
+            backup(home, tmp_path / f"{number}.tar")
+            restore(tmp_path / f"{number}.tar", tmp_path / f"{number}")
+            library = Library(tmp_path / f"{number}", tmp_path / "none")
+            assert library.damaged() == []
+            there = [*runs(library), *(run.id for run in library.trash())]
+            assert len(there) == len(set(there))
+            assert set(acknowledged) <= set(there)
+    finally:
+        child.kill()
+        child.communicate()
+
+
+def test_nothing_is_overwritten(old, archive, new):
+    assert refused(backup, old, archive) == "OUTPUT"
+    (new / "runs").mkdir(parents=True)
+    assert refused(restore, archive, new) == "OUTPUT"
+    assert [path.name for path in new.rglob("*")] == ["runs"]
+    (new / "runs").rmdir()
+    (new / ".restore.dead.part").mkdir()  # what a killed one left
+    restore(archive, new)
+    assert files(new) == files(STORED)
+
+
+def test_there_is_no_backup_of_nothing(tmp_path):
+    assert refused(backup, tmp_path / "none", tmp_path / "kept.tar") == "FILE"
+
+
+def test_a_table_that_is_none_is_named_and_no_file_is_left(old, tmp_path):
+    (old / "jobs.sqlite").write_bytes(b"no table" * 1000)
+    with pytest.raises(LibraryError, match=r"jobs\.sqlite") as caught:
+        backup(old, tmp_path / "kept.tar")
+    assert caught.value.code == "DAMAGED"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["old"]
+    assert not list(old.glob(".*"))
+
+
+@pytest.mark.parametrize("share", [0.0, 0.1, 0.5, 0.9, 0.98])
+def test_a_backup_that_was_cut_short_restores_nothing(share, archive, new):
+    data = archive.read_bytes()
+    archive.write_bytes(data[: int(share * len(data))])
+    assert refused(restore, archive, new) == "BACKUP"
+    assert not new.exists()
+
+
+def test_one_flipped_bit_in_any_file_is_noticed(archive, new):
+    data = bytearray(archive.read_bytes())
+    with tarfile.open(archive) as tar:
+        members = [member for member in tar if member.size]
+    for member in members[:: len(members) // 8]:
+        data[member.offset_data] ^= 1
+        archive.write_bytes(data)
+        assert refused(restore, archive, new) == "BACKUP", member.name
+        data[member.offset_data] ^= 1
+        assert not new.exists()
+
+
+def rewritten(archive, change):
+    """Write a backup again, with other members."""
+    with tarfile.open(archive) as tar:
+        members = [(member, tar.extractfile(member).read()) for member in tar]
+    with tarfile.open(archive, "w") as tar:
+        for member, data in change(members):
+            member.size = len(data)
+            tar.addfile(member, io.BytesIO(data))
+
+
+def one_more(members):
+    return [*members, (tarfile.TarInfo("home/more"), b"")]
+
+
+def one_less(members):
+    return members[1:]
+
+
+def one_twice(members):
+    return [members[0], *members]
+
+
+def a_link(members):
+    link = tarfile.TarInfo("home/runs/link")
+    link.type, link.linkname = tarfile.SYMTYPE, "/etc/passwd"
+    return [*members, (link, b"")]
+
+
+def placed_at(path):
+    def change(members):
+        (first, data), *others, (last, text) = members
+        contents = json.loads(text)
+        contents["files"][path] = contents["files"].pop(first.name.removeprefix("home/"))
+        first.name = f"home/{path}"
+        return [(first, data), *others, (last, json.dumps(contents).encode())]
+
+    return change
+
+
+def of_format_2(members):
+    *others, (last, text) = members
+    return [*others, (last, json.dumps(json.loads(text) | {"format": 2}).encode())]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        one_more,
+        one_less,
+        one_twice,
+        a_link,
+        placed_at("../out"),
+        placed_at("runs/../../out"),
+        placed_at("/tmp/out"),
+        placed_at("a\\b"),
+        of_format_2,
+    ],
+)
+def test_a_file_that_is_not_what_backup_writes_restores_nothing(change, archive, new):
+    rewritten(archive, lambda members: members)
+    restore(archive, new.with_name("sound"))  # so it is the change that is refused
+    rewritten(archive, change)
+    assert refused(restore, archive, new) == "BACKUP"
+    assert not new.exists()
+    assert [path.name for path in new.parent.iterdir()] == ["sound"]
+
+
+FULL_DISK = """
+import resource, signal, sys
+from pathlib import Path
+from core.errors import AuditError
+from core.library.backup import backup, restore
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[4]),) * 2)
+act = {"backup": backup, "restore": restore}[sys.argv[1]]
+try:
+    act(Path(sys.argv[2]), Path(sys.argv[3]))
+except AuditError as error:
+    print(error.code, error.remedy)
+"""
+
+
+@pytest.mark.parametrize(
+    ("act", "room", "code"), [("backup", 65_536, "OUTPUT"), ("restore", 16_384, "LIBRARY_WRITE")]
+)
+def test_a_full_disk_leaves_nothing_behind(act, room, code, old, archive, new, tmp_path):
+    out = tmp_path / "more.tar" if act == "backup" else new
+    words = [act, str(old if act == "backup" else archive), str(out), str(room)]
+    ended = subprocess.run(
+        [sys.executable, "-c", FULL_DISK, *words], cwd=ROOT, capture_output=True, text=True
+    )
+    assert ended.stdout.startswith(f"{code} free some space"), ended.stderr
+    assert sorted(p.name for p in tmp_path.iterdir() if p != new.parent) == ["kept.tar", "old"]
+    assert not list(new.parent.glob("*"))
+    assert not list(old.glob(".*"))

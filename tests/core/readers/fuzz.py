@@ -1,0 +1,210 @@
+"""``python -m tests.core.readers.fuzz COUNT [SEED]``: changed files for every reader.
+
+Each outcome must be a result that the parent takes, or a refusal. Files are read many to a process,
+which has the memory of the sealed child and says the number of each before it reads it; so one
+that crashes or takes more than `CPU_S` seconds of the processor is known, and the next process goes
+on behind it. What fails is written to build/fuzz; its bytes belong into a test.
+"""
+
+import argparse
+import io
+import json
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import zipfile
+from collections import Counter
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+
+from core.errors import AuditError
+from core.readers.formats.contents import FileBytes
+from core.readers.predictions.options import ReadOptions
+from core.readers.sandbox.readers import FILE, READERS
+from core.readers.sandbox.wire import Exchange
+from tests import hostile_cases as made
+from tests.core.readers.test_boxes import NIH, PLAIN
+from tests.core.readers.test_mutations import VALID, changed
+
+ROOT = Path(__file__).parents[3]
+KEPT = ROOT / "build" / "fuzz"
+CPU_S = 20  # of one file of a few kilobytes
+HANG_S = 900  # by the clock, on however busy a machine
+MEMORY = 6 * 2**30
+HISTORY = "epoch,bin,lower,upper,count,confidence,accuracy,gamma\n" + "".join(
+    f"{epoch},{k},{k / 4},{(k + 1) / 4},{10 + k},{(k + 0.5) / 4},{(k + 0.4) / 4},{1 + k}\n"
+    for epoch in range(3)
+    for k in range(4)
+)
+ROWS = b"\n".join(made.CSV.splitlines()[:13])
+
+
+def _weights() -> dict[str, bytes]:
+    import torch
+    from safetensors.torch import save
+
+    net = torch.nn.Sequential(torch.nn.Conv2d(1, 2, 3), torch.nn.BatchNorm2d(2))
+    files = {"net.safetensors": save(net.state_dict())}
+    for name, zipped in (("new.pt", True), ("old.pth", False)):
+        torch.save(net.state_dict(), out := io.BytesIO(), _use_new_zipfile_serialization=zipped)
+        files[name] = out.getvalue()
+    return files
+
+
+def _films() -> dict[str, bytes]:
+    from PIL import Image
+
+    from tests.film_files import dataset, written
+
+    grey = np.arange(24 * 20, dtype=np.uint16).reshape(24, 20)
+    files = {
+        "film.dcm": written(dataset(grey, bits=12)),
+        "bare.dcm": written(dataset(grey), bare=True),
+    }
+    for ending, options in (("png", {}), ("jpg", {"quality": 80})):
+        picture = Image.fromarray((grey % 251).astype(np.uint8))
+        picture.save(out := io.BytesIO(), {"jpg": "jpeg"}.get(ending, ending), **options)
+        files[f"film.{ending}"] = out.getvalue()
+    return files
+
+
+SEEDS: dict[str, Callable[[], dict[str, bytes]]] = {
+    "predictions": lambda: {name: data for name, data in VALID.items() if name != "file.npy"},
+    "history": lambda: {"gammas.csv": HISTORY.encode()},
+    "columns": lambda: {"groups.csv": ROWS, "g.tsv": b"a\tb\n1\t2\n"},
+    "boxes": lambda: {"nih.csv": NIH, "plain.csv": PLAIN},
+    "weights": _weights,
+    "film": _films,
+}  # fmt: skip
+
+
+@cache
+def seeds(reader: str) -> dict[str, bytes]:
+    """Return the sound files of a reader by name."""
+    return SEEDS[reader]()
+
+
+def mutated(reader: str, number: int, seed: int) -> tuple[str, bytes]:
+    """Return one changed file; of an archive half the time a member, packed again."""
+    rng = np.random.default_rng([seed, number, *reader.encode()])
+    names = list(seeds(reader))
+    name = names[number % len(names)]
+    data = seeds(reader)[name]
+    if zipfile.is_zipfile(io.BytesIO(data)) and rng.random() < 0.5:
+        with zipfile.ZipFile(io.BytesIO(data)) as packed:
+            parts = {member: packed.read(member) for member in packed.namelist()}
+        member = list(parts)[int(rng.integers(len(parts)))]
+        return name, made.archive(parts | {member: changed(parts[member] or b"0", rng)})
+    return name, changed(data, rng)
+
+
+def outcome(reader: str, name: str, data: bytes) -> str:
+    """Return "result", the code of a refusal, or what else came out, behind an exclamation mark."""
+    kind = READERS[reader]
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            content = kind.read({FILE: FileBytes.of_bytes(name, data)}, ReadOptions())
+            kind.write(Exchange(Path(folder)), content)
+            kind.load(Exchange(Path(folder)))
+        except AuditError as error:
+            return error.code if error.exit_code != 4 else f"!{error}"
+        except MemoryError:
+            return "LIMIT_MEMORY"
+        except Exception as error:  # noqa: BLE001  whatever it is, it is the finding
+            return f"!{type(error).__name__}: {error}"
+    return "result"
+
+
+def child(reader: str, seed: int, first: int, count: int) -> None:
+    """Read files, each behind a line with its number, and say how each ended."""
+    import resource
+
+    from core.readers.sandbox.child import import_early
+
+    seeds(reader)
+    import_early(reader)
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    for number in range(first, first + count):
+        print(json.dumps([number, None]), flush=True)
+        name, data = mutated(reader, number, seed)
+        signal.setitimer(signal.ITIMER_PROF, CPU_S)  # either signal ends the process
+        signal.alarm(HANG_S)
+        ended = outcome(reader, name, data)
+        signal.alarm(0)
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        print(json.dumps([number, ended]), flush=True)
+
+
+def fuzz(reader: str, count: int, seed: int) -> tuple[Counter[str], dict[int, str]]:
+    """Return how the changed files of a reader ended, and what failed by its number."""
+    outcomes: Counter[str] = Counter()
+    failures: dict[int, str] = {}
+    first = 0
+    while first < count:
+        words = ["--child", reader, str(seed), str(first), str(count - first)]
+        process = subprocess.Popen(
+            [sys.executable, "-m", "tests.core.readers.fuzz", *words],
+            cwd=ROOT,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        last = first
+        with process:
+            for line in process.stdout:
+                last, ended = json.loads(line)
+                if ended is None:
+                    continue
+                first = last + 1
+                outcomes["failed" if ended.startswith("!") else ended] += 1
+                if ended.startswith("!"):
+                    failures[last] = ended
+            code = process.wait()
+        if first < count:
+            assert code, f"{reader}: the process ended without a word at {last}"
+            failures[last] = f"!ended by {signal.Signals(-code).name if code < 0 else code}"
+            outcomes["failed"] += 1
+            first = last + 1
+    return outcomes, failures
+
+
+def main(count: int, seed: int) -> int:
+    """Share the count among the readers, print how each ended; return how many failed."""
+    n_failed = 0
+    for reader in SEEDS:
+        began = time.monotonic()
+        share = count // len(SEEDS)
+        outcomes, failures = fuzz(reader, share, seed)
+        seconds = time.monotonic() - began
+        read = outcomes.pop("result", 0)
+        print(
+            f"| {reader} | {share:,} | {read:,} | {share - read - len(failures):,} "
+            f"| {len(failures)} | {seconds:.0f} s |",
+            flush=True,
+        )
+        for number, words in failures.items():
+            KEPT.mkdir(parents=True, exist_ok=True)
+            name, data = mutated(reader, number, seed)
+            (KEPT / f"{reader}--{seed}-{number}-{name}").write_bytes(data)
+            print(f"{reader} {number} ({name}): {words}", file=sys.stderr)
+        n_failed += len(failures)
+    return n_failed
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser()
+    parser.add_argument("count", type=int, nargs="?", default=100_000)
+    parser.add_argument("seed", type=int, nargs="?", default=int(time.time()))
+
+    if "--child" in sys.argv:
+        reader, *numbers = sys.argv[2:]
+        child(reader, *map(int, numbers))
+        sys.exit(0)
+    given = parser.parse_args()
+    print("| reader | changed files | read | refused | failed | time |\n|---|---|---|---|---|---|")
+    sys.exit(min(1, main(given.count, given.seed)))

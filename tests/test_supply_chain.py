@@ -1,0 +1,91 @@
+"""What is installed is locked by hashes, listed with its licence, and in the bill of materials."""
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+from deploy import licences
+
+ROOT = Path(__file__).parents[1]
+PINS = dict(line.split("==") for line in (ROOT / "requirements.txt").read_text().split())
+HASH = re.compile(r"--hash=sha256:([0-9a-f]{64})")
+ROW = re.compile(r"^\| ([\w.-]+) \| ([\w.+-]+) \| (.+) \|$", re.MULTILINE)
+LINUX = {"sys_platform": "linux", "platform_machine": "x86_64", "platform_system": "Linux"}
+
+
+def locked(name):
+    """Return the requirements of a lock file, each with its hashes."""
+    text = (ROOT / "deploy" / name).read_text().replace("\\\n", " ")
+    entries = {}
+    for line in text.splitlines():
+        requirement = Requirement(line.split(" --hash=", 1)[0].strip())
+        entries.setdefault(canonicalize_name(requirement.name), []).append(
+            (requirement, HASH.findall(line))
+        )
+    return entries
+
+
+def listed():
+    """Return the packages of docs/licences.md with version and licence."""
+    page = (ROOT / "docs" / "licences.md").read_text()
+    rows = ROW.findall(page.split("\n## ")[0])
+    return {canonicalize_name(name): (version, licence) for name, version, licence in rows[1:]}
+
+
+def versions(entries):
+    """Return the versions of a lock file on Linux."""
+    return {
+        name: str(requirement.specifier).removeprefix("==")
+        for name, choices in entries.items()
+        for requirement, _ in choices
+        if requirement.marker is None or requirement.marker.evaluate(LINUX)
+    }
+
+
+@pytest.mark.parametrize("name", ["lock-cuda.txt", "lock-cpu.txt"])
+def test_every_file_is_locked_by_a_hash(name):
+    for choices in locked(name).values():
+        for requirement, hashes in choices:
+            assert re.fullmatch(r"==[\w.]+", str(requirement.specifier)), requirement
+            assert hashes, requirement
+
+
+def test_the_locks_hold_the_pins_and_all_that_they_need():
+    cuda, cpu = versions(locked("lock-cuda.txt")), versions(locked("lock-cpu.txt"))
+    assert {name: cuda[canonicalize_name(name)] for name in PINS} == PINS
+    missing = cuda.keys() - cpu.keys()
+    assert cpu.items() <= cuda.items()
+    assert {"torch", "torchvision"} <= missing
+    assert all(re.match(r"torch|torchvision|triton|nvidia-|cuda-", name) for name in missing)
+    needed = {canonicalize_name(package.metadata["Name"]) for package in licences.installed()}
+    assert needed <= cuda.keys()
+
+
+def test_the_list_of_licences_names_every_locked_package():
+    rows, cuda = listed(), versions(locked("lock-cuda.txt"))
+    assert {name: rows[canonicalize_name(name)][0] for name in PINS} == PINS
+    assert rows.keys() == cuda.keys()
+    assert all(licence.strip() for _, licence in rows.values())
+
+
+def test_the_list_of_licences_names_what_imagecodecs_brings():
+    page = (ROOT / "docs" / "licences.md").read_text()
+    libraries = dict(licences.bundled())
+    assert len(libraries) > 50
+    assert all(f"| {name} | {line} |" in page for name, line in libraries.items())
+
+
+def test_the_bill_of_materials_holds_every_locked_package(tmp_path):
+    command = ["-m", "cyclonedx_py", "requirements", str(ROOT / "deploy" / "lock-cuda.txt")]
+    out = ["--output-format", "JSON", "--output-file", str(tmp_path / "sbom.json")]
+    subprocess.run([sys.executable, *command, *out], check=True, capture_output=True)
+    bill = json.loads((tmp_path / "sbom.json").read_text())
+    assert bill["bomFormat"] == "CycloneDX"
+    names = {canonicalize_name(component["name"]) for component in bill["components"]}
+    assert names == locked("lock-cuda.txt").keys()
