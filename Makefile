@@ -22,7 +22,7 @@ test check check-numbers soak: export PYTHONDONTWRITEBYTECODE =
 
 app: .venv/.app
 	@$(PY) -m pages.ui.selftest
-	$(PY) -m streamlit run serve.py --server.port $(PORT)
+	$(PY) -m streamlit run app.py --server.port $(PORT)
 
 chromium:
 	@sh tests/e2e/chromium.sh

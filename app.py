@@ -1,21 +1,34 @@
-"""Router: page settings, start-up self-test, navigation and the sidebar."""
+"""What `streamlit run app.py` serves: as a module the server, as a script of a session the router.
+
+The router sets up the page, tests the server's settings, and draws navigation, sidebar and page.
+"""
 
 import streamlit as st
 
-from pages.ui import frame, inference, login, selftest, session, sidebar, site, tour
+if __name__ == "__main__":
+    from pages.ui import frame, inference, login, selftest, session, sidebar, site, tour
 
-st.set_page_config(
-    page_title="Candor", page_icon="assets/logo.svg", layout="wide", initial_sidebar_state="auto"
-)
-frame.enter()
-page = site.navigation()
-selftest.guard()
-with frame.caught():
-    login.guard()
-    session.remember()
-    sidebar.draw()
-    tour.draw(page.url_path)
-try:
-    page.run()
-finally:  # a page that stops half-way has been drawn too
-    inference.warm_up()
+    st.set_page_config(
+        page_title="Candor",
+        page_icon="assets/logo.svg",
+        layout="wide",
+        initial_sidebar_state="auto",
+    )
+    frame.enter()
+    page = site.navigation()
+    selftest.guard()
+    with frame.caught():
+        login.guard()
+        session.remember()
+        sidebar.draw()
+        tour.draw(page.url_path)
+    try:
+        page.run()
+    finally:  # a page that stops half-way has been drawn too
+        inference.warm_up()
+else:  # imported by the server: Streamlit takes what it wraps around this script
+    from starlette.middleware import Middleware
+
+    from pages.ui import server
+
+    app = st.App(__file__, middleware=[Middleware(server.Guard)], lifespan=server.lifespan)

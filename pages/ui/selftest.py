@@ -50,7 +50,7 @@ def problems() -> tuple[str, ...]:
     if not hosts or "*" in hosts:
         reasons.append("server.allowedHosts lets every host name in")
     if not server.guarded():
-        reasons.append("uploads are not limited, because app.py was started without serve.py")
+        reasons.append("uploads are not limited, because app.py was not started by itself")
     return (*reasons, *login.problems())
 
 
@@ -62,7 +62,7 @@ def guard() -> None:
             AuditError(
                 "PUBLIC_ADDRESS",
                 "This server refuses to run: " + "; ".join(reasons),
-                "start serve.py from the project folder, so that .streamlit/config.toml holds, "
+                "start app.py from the project folder, so that .streamlit/config.toml holds, "
                 "or add -- --i-know when a proxy with a login stands before it",
             )
         )

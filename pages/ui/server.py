@@ -91,7 +91,7 @@ def at_end(function: Callable[[], object]) -> None:
     atexit.register(function)  # uvicorn ends itself by the signal again, and nothing at exit runs
 
 
-# For serve.py -------------------------------------------------------------------------------------
+# For app.py ---------------------------------------------------------------------------------------
 
 
 class Guard:

@@ -72,7 +72,7 @@ def resident_mib(server: Server) -> float:
 
 
 @asynccontextmanager
-async def serving(*options: str, app: str = "serve.py") -> AsyncIterator[Server]:
+async def serving(*options: str, app: str = "app.py") -> AsyncIterator[Server]:
     """Start an app with a library of its own; stop it in the end."""
     with tempfile.TemporaryDirectory() as folder:
         server = start(Path(folder) / "home", Path(folder) / "log.txt", *options, app=app)
@@ -107,7 +107,7 @@ async def cold(n_rounds: int) -> None:
     with tempfile.TemporaryDirectory() as folder:
         empty = Path(folder) / "empty.py"
         empty.write_text(EMPTY)
-        apps, took = {"Candor": "serve.py", "an empty app": str(empty)}, {}
+        apps, took = {"Candor": "app.py", "an empty app": str(empty)}, {}
         for _ in range(n_rounds):
             for name, app in apps.items():
                 async with serving(app=app) as server:

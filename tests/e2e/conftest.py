@@ -68,7 +68,7 @@ def free_port() -> int:
         return probe.getsockname()[1]
 
 
-def start(home: Path, log: Path, *options: str, app: str = "serve.py") -> Server:
+def start(home: Path, log: Path, *options: str, app: str = "app.py") -> Server:
     """Start the app with its own library and wait until it answers."""
     for _ in range(3):
         port = free_port()

@@ -1,4 +1,4 @@
-"""serve.py with limits of uploads that a test can reach."""
+"""app.py with limits of uploads that a test can reach."""
 
 import streamlit as st
 from starlette.middleware import Middleware
