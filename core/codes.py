@@ -110,6 +110,7 @@ class RefusalCode(_Code):
     LENGTH_MISMATCH = auto()
     GROUPS = auto()
     WEIGHTS = auto()
+    VOTES = auto()
     CLASSES = auto()
     NONFINITE = auto()
     PROB_SUM = auto()
