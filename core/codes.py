@@ -34,6 +34,7 @@ class NoticeCode(_Code):
     EMPTY_BINS = auto()
     SMALL_N = auto()
     GROUPED = auto()
+    VOTES_PARTLY = auto()
     FEW_GROUPS = auto()
     WEIGHTED = auto()
     TIES = auto()

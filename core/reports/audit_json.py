@@ -6,6 +6,7 @@ from dataclasses import asdict
 from typing import Any
 
 from core.errors import Notice
+from core.metrics.human import HumanAudit, VoteBin
 from core.metrics.macro import corrected_codes
 from core.metrics.records import Audit, BinTable, Floor, Gap, Score, TargetAudit, Verdict
 
@@ -70,6 +71,51 @@ def audit_json(
             for label, code in zip(audit.labels, corrected_codes(audit.labels), strict=True)
         ]
     return out
+
+
+def human_json(audit: HumanAudit) -> Json:
+    """Return what an audit against votes found as plain JSON; see docs/metrics.md.
+
+    `votes_per_row` is the mean, null for shares. `floor` is what a model that knew the true shares
+    would show, and `bound` what it passes in one case of twenty; null with a reason where nothing
+    tells.
+    """
+    out: Json = {
+        "votes": audit.name,
+        "n": audit.n,
+        "n_rows": audit.n_rows,
+        "votes_per_row": _number(audit.mean),
+        "least_votes": _number(audit.least),
+        "most_votes": _number(audit.most),
+        "tied": audit.tied,
+        "confidence": float(audit.confidence),
+        "agreement": float(audit.agreement),
+        "direction": _gap(audit.direction),
+        "text": agreement_text(audit.fullest),
+    }
+    for name, score in audit.scores.items():
+        numbers = {
+            key: _number(getattr(score, key)) for key in ("value", "low", "high", "floor", "bound")
+        }
+        more = {"known": _number(audit.known_nll)} if name == "soft_nll" else {}
+        reason = {"reason": score.reason} if score.reason else {}
+        out[name] = {**numbers, **more, "level": float(audit.level), "n": audit.n, **reason}
+    kinds = audit.disagreement
+    names = ("entropy", "confidence", "agreement", "gap", "low", "high", "known")
+    out["disagreement"] = [
+        {"count": count} | {name: _number(float(getattr(kinds, name)[k])) for name in names}
+        for k, count in enumerate(kinds.count.tolist())
+    ]
+    return out
+
+
+def agreement_text(vote_bin: VoteBin) -> str:
+    """Return what people say of the answers that most rows give, out of 100."""
+    low, high = 100 * vote_bin.low, 100 * vote_bin.high
+    return (
+        f"Of 100 people asked, {100 * vote_bin.agreement:.0f} ({low:.0f} to {high:.0f}) would agree"
+        f" with an answer that the model gives {100 * vote_bin.confidence:.0f}."
+    )
 
 
 def _target(target: TargetAudit) -> Json:
