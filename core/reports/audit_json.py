@@ -6,9 +6,10 @@ from dataclasses import asdict
 from typing import Any
 
 from core.errors import Notice
-from core.metrics.human import HumanAudit, VoteBin
+from core.metrics.human import HumanAudit
 from core.metrics.macro import corrected_codes
 from core.metrics.records import Audit, BinTable, Floor, Gap, Score, TargetAudit, Verdict
+from core.screens.reliability.human_words import agreement_words
 
 Json = dict[str, Any]  # Any: plain JSON values
 NO_INTERVAL = "no interval is defined for it"
@@ -91,7 +92,7 @@ def human_json(audit: HumanAudit) -> Json:
         "confidence": float(audit.confidence),
         "agreement": float(audit.agreement),
         "direction": _gap(audit.direction),
-        "text": agreement_text(audit.fullest),
+        "text": agreement_words(audit.fullest),
     }
     for name, score in audit.scores.items():
         numbers = {
@@ -107,15 +108,6 @@ def human_json(audit: HumanAudit) -> Json:
         for k, count in enumerate(kinds.count.tolist())
     ]
     return out
-
-
-def agreement_text(vote_bin: VoteBin) -> str:
-    """Return what people say of the answers that most rows give, out of 100."""
-    low, high = 100 * vote_bin.low, 100 * vote_bin.high
-    return (
-        f"Of 100 people asked, {100 * vote_bin.agreement:.0f} ({low:.0f} to {high:.0f}) would agree"
-        f" with an answer that the model gives {100 * vote_bin.confidence:.0f}."
-    )
 
 
 def _target(target: TargetAudit) -> Json:

@@ -133,6 +133,11 @@ def human_study(sources: Mapping[str, Source], split: str) -> HumanStudy:
     return HumanStudy(human_audit(shown), human_fits(splits, split), far_rows(shown))
 
 
+def split_study(source: Source, split: str) -> HumanStudy:
+    """Return the study of one split alone, for a process of its own."""
+    return human_study({split: source}, split)
+
+
 def far_rows(predictions: Predictions) -> FarRows:
     """Return the rows where model and people differ most; ties in the order of the file."""
     judged = judged_rows(predictions)
