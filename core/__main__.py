@@ -31,11 +31,13 @@ from core.commands.shared import (
     Json,
     Parser,
     add_reading,
+    add_votes,
     emit,
     number,
     printable,
     read,
     split_of,
+    with_votes,
     write,
 )
 from core.configs import AuditConfig
@@ -44,6 +46,7 @@ from core.errors import AuditError, UsageError, sentence
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before numpy, which commands import late
 
 
+HUMAN: Final = ("tvd", "entropy_gap", "entropy_gap_signed", "rank", "ece_votes", "soft_nll")
 UNREAD: Final = 141  # 128 + SIGPIPE, which ends other programs then
 
 
@@ -133,6 +136,7 @@ def _add_audit(verb: Parser) -> None:
     verb.set_defaults(run=_audit)
     verb.add_argument("file", type=Path)
     add_reading(verb)
+    add_votes(verb)
     verb.add_argument("--split", metavar="NAME")
     verb.add_argument("--smece", default="exact", choices=["exact", "relplot"])
     verb.add_argument("--smoother", default=defaults.SMOOTHER, choices=defaults.SMOOTHERS)
@@ -148,8 +152,9 @@ def _add_audit(verb: Parser) -> None:
 
 
 def _audit(arguments: argparse.Namespace) -> int:
+    from core.metrics.human import human_audit
     from core.metrics.suite import audit
-    from core.reports.audit_json import audit_json
+    from core.reports.audit_json import audit_json, human_json
     from core.reports.gates import failures, gate
 
     config = AuditConfig(
@@ -165,6 +170,7 @@ def _audit(arguments: argparse.Namespace) -> int:
     gates = [gate(text) for text in arguments.fail_if]
     result = read(arguments)
     split = split_of(arguments.split, result)
+    result = with_votes(arguments, result, split)
     audit_result = audit(result.splits[split], config)
     report = audit_json(
         arguments.file.name,
@@ -174,6 +180,8 @@ def _audit(arguments: argparse.Namespace) -> int:
         result.notices,
         audit_result,
     )
+    if result.splits[split].votes is not None:
+        report["human"] = human_json(human_audit(result.splits[split], config))
     if arguments.html:
         from core.reports.html import audit_html
 
@@ -196,8 +204,21 @@ def _print_audit(report: Json) -> None:
         print(f"  {name:<14} {number(score['value']):>10}  {_interval(score)}")
     for name, reason in report["unavailable"].items():
         print(f"  {name:<14} {'-':>10}  {reason}")
+    if "human" in report:
+        _print_human(report["human"])
     for notice in report["notices"]:
         print(printable(f"{notice['code']}: {sentence(notice['text'])}"))
+
+
+def _print_human(human: Json) -> None:
+    rows, asked = human["n"], human["votes_per_row"]
+    by = "shares of votes" if asked is None else f"{asked:g} votes a row"
+    print(printable(f"Held against people on {rows} rows, {by}: {human['text']}"))
+    for name in HUMAN:
+        score = human[name]
+        floor = score["floor"]
+        beside = "" if floor is None else f", floor {floor:.4f}"
+        print(f"  {name:<18} {number(score['value']):>10}  {_interval(score)}{beside}")
 
 
 def _add_compare(verb: Parser) -> None:

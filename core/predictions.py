@@ -29,6 +29,7 @@ from core.arrays import (
 from core.errors import Refused
 
 MOST_ROWS = 1e12  # that whole weights may stand for
+SHARES_OFF = 0.02  # from 1, that shares of votes written with few digits may sum to
 GRAINS = 2.0**30  # parts of a row that weights are kept to; 8,000,000 rows sum exactly
 
 
@@ -166,6 +167,81 @@ class Weights:
         return self.of(self.name, taken) if taken.any() else type(self)(self.name, taken)
 
 
+@dataclass(frozen=True)
+class Votes:
+    """What people said of each row.
+
+    Attributes
+    ----------
+    name : str
+        Column or file that says so.
+    of_row : (N, K) float64
+        Votes for each class: whole numbers, or shares that sum to 1 in each row. A row of zeros
+        was put to nobody.
+    """
+
+    name: str
+    of_row: Float
+
+    @classmethod
+    def of(cls, name: str, values: Float) -> Self:
+        """Check the votes of a file; shares are brought to sum to 1.
+
+        Parameters
+        ----------
+        name : str
+            Column or file, for messages.
+        values : (N, K) float64
+            As they were read; a row of NaN was put to nobody.
+
+        Raises
+        ------
+        Refused
+            VOTES: some are negative, infinite or missing, there are none at all, or they are
+            neither whole numbers nor shares of 1.
+        """
+        votes = np.array(values, dtype=np.float64)
+        votes[np.isnan(votes).all(axis=1)] = 0.0
+        bad = np.argwhere(~(np.isfinite(votes) & (votes >= 0.0)))
+        if bad.size:
+            row, column = bad[0].tolist()
+            what = f"{votes[row, column]:g} votes for class {column} in {name}"
+            remedy = "give every class a number of votes that is not negative"
+            raise Refused("VOTES", what, remedy, f"row {row}")
+        total = votes.sum(axis=1)
+        if not total.any():
+            what = f"Every row of {name} is without votes"
+            raise Refused("VOTES", what, "give at least one row that people voted on")
+        if np.array_equal(votes, np.round(votes)):
+            return cls(name, votes)
+        odd = np.flatnonzero((total > 0.0) & (np.abs(total - 1.0) > SHARES_OFF))
+        if odd.size:
+            row = int(odd[0])
+            what = f"Votes in {name} are fractions that sum to {total[row]:g}"
+            remedy = "give whole numbers of votes, or shares that sum to 1 in each row"
+            raise Refused("VOTES", what, remedy, f"row {row}")
+        return cls(name, votes / np.where(total > 0.0, total, 1.0)[:, None])
+
+    @property
+    def counted(self) -> bool:
+        """Whether these are numbers of votes; shares do not tell how many people were asked."""
+        return bool(np.array_equal(self.of_row, np.round(self.of_row)))
+
+    @property
+    def totals(self) -> Float:
+        """Votes of each row, or the sum of its shares, (N,)."""
+        return np.asarray(self.of_row.sum(axis=1))
+
+    @property
+    def voted(self) -> Int:
+        """Numbers of the rows that people voted on."""
+        return np.flatnonzero(self.totals > 0.0)
+
+    def take(self, rows: Int) -> Self:
+        """Return the votes of some rows."""
+        return type(self)(self.name, self.of_row[rows])
+
+
 class Extents(NamedTuple):
     """How far rows reach: which belong together, and how many each stands for; (N,) or None."""
 
@@ -272,11 +348,13 @@ class Predictions:
         Which rows belong together; intervals and verdicts honour it.
     weights : Weights, optional
         How many rows each stands for; every number honours it.
+    votes : Votes, optional
+        What people said of each row, for each class; of one answer a row with every class's score.
 
     Raises
     ------
     Refused
-        LENGTH_MISMATCH, CLASSES, LABEL_RANGE, EMPTY: the invariants that all readers share.
+        LENGTH_MISMATCH, CLASSES, LABEL_RANGE, EMPTY, VOTES: the invariants that all readers share.
 
     Notes
     -----
@@ -295,6 +373,7 @@ class Predictions:
     labelled: bool = True
     groups: Groups | None = None
     weights: Weights | None = None
+    votes: Votes | None = None
 
     def __post_init__(self) -> None:
         """Check, and see to it that nobody writes into the arrays through this."""
@@ -310,6 +389,8 @@ class Predictions:
             put(self, "groups", Groups(self.groups.name, shared(self.groups.of_row)))
         if self.weights is not None:
             put(self, "weights", Weights(self.weights.name, shared(self.weights.of_row)))
+        if self.votes is not None:
+            put(self, "votes", Votes(self.votes.name, shared(self.votes.of_row)))
         _check(self)
 
     @cached_property
@@ -319,7 +400,8 @@ class Predictions:
         flags = f"{self.task}|{self.kind}|{self.renormalise}|{'|'.join(self.class_names)}"
         if self.predicted is not None:
             arrays.append(self.predicted)
-        for name, column in (("groups", self.groups), ("weights", self.weights)):
+        columns = (("groups", self.groups), ("weights", self.weights), ("votes", self.votes))
+        for name, column in columns:
             if column is not None:
                 arrays.append(column.of_row)
                 flags = f"{flags}|{name}"
@@ -377,6 +459,7 @@ class Predictions:
             row_ids=tuple(self.row_ids[row] for row in rows.tolist()) if self.row_ids else (),
             groups=None if self.groups is None else self.groups.take(rows),
             weights=None if self.weights is None else self.weights.take(rows),
+            votes=None if self.votes is None else self.votes.take(rows),
         )
 
     def column(self, index: int) -> Float:
@@ -503,6 +586,8 @@ def _check(predictions: Predictions) -> None:
             rows = column.of_row.size
             what = f"The scores have {scores.shape[0]} rows, {column.name} has {rows}"
             raise Refused("LENGTH_MISMATCH", what, f"give one {column.name} for each row")
+    if predictions.votes is not None:
+        _check_votes(predictions, predictions.votes)
     low = 0 if predictions.labelled else -1
     top = (2 if task is Task.MULTILABEL else predictions.n_classes) if predictions.labelled else 0
     bad = np.argwhere((labels < low) | (labels >= top))
@@ -514,6 +599,19 @@ def _check(predictions: Predictions) -> None:
             "number labels from 0",
             location=f"row {row}",
         )
+
+
+def _check_votes(predictions: Predictions, votes: Votes) -> None:
+    """Refuse votes for other classes or rows than there are scores."""
+    if predictions.task not in {Task.MULTICLASS, Task.BINARY}:
+        what = f"Votes are for classes, and the file holds {predictions.task.value} scores"
+        raise Refused("VOTES", what, "give scores of every class, of which one is the answer")
+    shape = predictions.n, predictions.n_classes
+    if votes.of_row.shape != shape:
+        rows, classes = votes.of_row.shape
+        what = f"The scores have {shape[0]} rows of {shape[1]} classes, {votes.name} has"
+        what += f" {rows} rows of {classes}"
+        raise Refused("VOTES", what, "give one number of votes for each class of each row")
 
 
 def _softmax(logits: npt.NDArray[np.floating]) -> Float:

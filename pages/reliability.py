@@ -1,4 +1,4 @@
-"""Reliability: the audit of one run, in full or in plain words."""
+"""Reliability: the audit of one run, in full or in plain words, or beside what people said."""
 
 import streamlit as st
 
@@ -7,13 +7,18 @@ from core.configs import BinRule
 from core.screens.reliability.plain import plain_view
 from core.screens.reliability.view import Subject, parts_table, unbinned_cards
 from pages.ui import audits, controls, drafts, frame, opening, state, widgets
-from pages.ui.reliability import binned, choices, figures, labels, plain, waiting
+from pages.ui.reliability import binned, choices, figures, human, labels, plain, waiting
 
 frame.begin("pages/reliability.py")
 with frame.caught():
     run = opening.open_run()
     split = controls.split_of(run)
     top = st.container()
+    with st.container(key="bare.against"):
+        against = choices.against(run)
+    if against == choices.PEOPLE:
+        human.draw(run, split, top)
+        st.stop()
     audit = audits.audit(run, split) or waiting.end(top, run, split)
     settings = st.container(horizontal=True, vertical_alignment="center", key="bare.choices")
     with settings:

@@ -10,6 +10,7 @@ from core.errors import UsageError
 
 Json = dict[str, Any]  # Any: plain JSON values
 TABLES = {".csv", ".tsv", ".txt", ".parquet", ".gz"}
+VOTE_FILES = {*TABLES, ".npz", ".npy", ".json", ".jsonl", ".safetensors", ".pt", ".zip"}
 UNITS = ["percent", "byte", "sum", "ln", "log2", "log10", "softmax_twice"]
 READING = (
     "scores", "units", "answers", "pairs", "classes", "scores_key", "labels_key", "correct_key",
@@ -99,6 +100,57 @@ def tables_of(arguments: argparse.Namespace) -> tuple[Json, dict[str, tuple[Path
                 need_file(path)
                 columns[option], tables[option] = column, (path, path.name)
     return columns, tables
+
+
+def add_votes(verb: Parser) -> None:
+    """Add the options that say where the votes of people are."""
+    verb.add_argument(
+        "--votes",
+        metavar="[FILE][:COLUMNS]",
+        help="votes of people for each class: a file, or columns of this one or of another",
+    )
+    verb.add_argument("--votes-classes", metavar="A,B,..", help="classes of the votes, in order")
+
+
+def with_votes(arguments: argparse.Namespace, result: Any, split: str) -> Any:  # noqa: ANN401
+    """Return what was read with the votes that were named; itself where none were.
+
+    Raises
+    ------
+    UsageError
+        FILE: there is no such file, or it cannot be opened.
+    """
+    from dataclasses import replace
+
+    from core.errors import about
+    from core.readers.predictions.parts import listed
+    from core.readers.sandbox import read as sandbox
+    from core.readers.tables.votes import VoteChoice, attach_votes
+
+    if arguments.votes is None:
+        return result
+    path, columns = _votes_place(arguments.votes, arguments.file)
+    need_file(path)
+    choice = VoteChoice(columns, arguments.votes_classes, arguments.in_order)
+    with about(path.name):
+        file = sandbox.read_votes(path, name=path.name)
+        matched = attach_votes(result.splits, split, file, choice)
+    unused = f"not used: {listed(list(matched.used))}"
+    kept = tuple(notice for notice in result.notices if notice.text != unused)
+    notices = tuple(dict.fromkeys((*kept, *matched.notices)))
+    return replace(result, splits=matched.splits, notices=notices)
+
+
+def _votes_place(text: str, scores: Path) -> tuple[Path, str | None]:
+    """Return the file of votes and their columns: those of the scores where no file is named."""
+    cuts = [i for i, letter in enumerate(text) if letter == ":"]
+    for i in (len(text), *cuts):
+        if i and _is_file(Path(text[:i])):
+            return Path(text[:i]), text[i + 1 :] or None
+    named = next((Path(text[:i]) for i in (*cuts, len(text)) if i), None)
+    if named is not None and named.suffix.lower() in VOTE_FILES:
+        return named, None
+    return scores, text.lstrip(":")
 
 
 def _is_file(path: Path) -> bool:

@@ -3,9 +3,10 @@
 NumPy opens the .npz without anything else.
 
 Keys: `<split>_<kind of scores>`, `<split>_labels`, and where there are any `<split>_predicted`,
-`<split>_ids`, `<split>_groups` and `<split>_weights`, the columns of which `group_name` and
-`weight_name` name; `class_names`; `manifest`, the run's JSON as text. Splits other than train, val
-and test stand below `sets/`, which the reader passes over unless told. Imports numpy and our files.
+`<split>_ids`, `<split>_groups`, `<split>_weights` and `<split>_votes`, the columns of which
+`group_name`, `weight_name` and `votes_name` name; `class_names`; `manifest`, the run's JSON as
+text. Splits other than train, val and test stand below `sets/`, which the reader passes over unless
+told. Imports numpy and our files.
 """
 
 import io
@@ -24,7 +25,7 @@ from core.disk import PART
 from core.errors import LibraryError
 from core.library.manifest import Manifest
 from core.predictions import Predictions
-from core.readers.predictions.roles import GROUP_NAME, SETS, WEIGHT_NAME
+from core.readers.predictions.roles import GROUP_NAME, SETS, VOTES_NAME, WEIGHT_NAME
 
 PARTS = ("train", "val", "test")
 
@@ -121,4 +122,7 @@ def _split_arrays(
         if predictions.weights is not None:
             arrays[f"{key}_weights"] = predictions.weights.of_row
             arrays[WEIGHT_NAME] = np.array(predictions.weights.name)
+        if predictions.votes is not None:
+            arrays[f"{key}_votes"] = predictions.votes.of_row
+            arrays[VOTES_NAME] = np.array(predictions.votes.name)
     return arrays

@@ -35,7 +35,7 @@ from core.library.manifest import (
     role_of,
     split_file,
 )
-from core.predictions import Groups, Predictions, ScoreKind, Task, Weights
+from core.predictions import Groups, Predictions, ScoreKind, Task, Votes, Weights
 from core.readers.formats.safetensors_file import named, write_safetensors
 from core.readers.weights.named_tensors import TensorInfo
 
@@ -61,6 +61,7 @@ def entry_of(split: str, predictions: Predictions) -> SplitEntry:
         role=role_of(split, labelled=predictions.labelled),
         groups="" if predictions.groups is None else predictions.groups.name,
         weights="" if predictions.weights is None else predictions.weights.name,
+        votes="" if predictions.votes is None else predictions.votes.name,
     )
 
 
@@ -118,9 +119,12 @@ def write_predictions(path: Path, predictions: Predictions) -> None:
         arrays["predicted"] = predictions.predicted
     if predictions.row_ids:
         arrays |= _id_arrays(predictions.row_ids)
-    for key, column in (("groups", predictions.groups), ("weights", predictions.weights)):
-        if column is not None:
-            arrays[key] = column.of_row
+    columns = {
+        "groups": predictions.groups,
+        "weights": predictions.weights,
+        "votes": predictions.votes,
+    }
+    arrays |= {key: column.of_row for key, column in columns.items() if column is not None}
     wide_first = sorted(arrays, key=lambda name: -arrays[name].itemsize)  # so all begin aligned
     infos = [
         TensorInfo(name, arrays[name].shape, named(arrays[name].dtype, bfloat=False))
@@ -284,6 +288,7 @@ def _predictions(arrays: Arrays, manifest: Manifest, entry: SplitEntry) -> Predi
         labelled=entry.role != "ood",
         groups=Groups(entry.groups, arrays["groups"]) if entry.groups else None,
         weights=Weights(entry.weights, arrays["weights"]) if entry.weights else None,
+        votes=Votes(entry.votes, arrays["votes"]) if entry.votes else None,
     )
 
 

@@ -14,7 +14,8 @@ from core.metrics.records import Audit
 from core.metrics.verdict_codes import VerdictCode
 from core.predictions import ScoreKind, Task
 
-SCHEMA_VERSION = 4
+SCHEMA_VERSION = 5
+SINCE_5 = ("votes",)  # of a split
 SINCE_4 = ("groups", "weights")  # of a split
 SINCE_2 = ("config", "environment", "history")
 SHIFTED = ("corrupted-", "cifar10c-")  # beginnings of the names of splits of corrupted images
@@ -85,6 +86,8 @@ class SplitEntry:
     groups, weights : str
         Columns that say which rows belong together, and how many each stands for; empty where
         none was chosen.
+    votes : str
+        Where the votes of people come from; empty where there are none.
     """
 
     n: Count
@@ -95,6 +98,7 @@ class SplitEntry:
     role: Annotated[str, Field(allows=ROLES.__contains__)]
     groups: Text = ""
     weights: Text = ""
+    votes: Text = ""
 
 
 @dataclass(frozen=True)
@@ -292,7 +296,8 @@ def _upgraded(data: JsonObject, version: int) -> JsonObject:
 
 def _split_since(split: str, version: int) -> JsonObject:
     role = {"role": role_of(split, labelled=True)} if version < 3 else {}
-    return role | (dict.fromkeys(SINCE_4, "") if version < 4 else {})
+    columns = dict.fromkeys(SINCE_4, "") if version < 4 else {}
+    return role | columns | (dict.fromkeys(SINCE_5, "") if version < 5 else {})
 
 
 def role_of(split: str, *, labelled: bool) -> str:

@@ -6,8 +6,10 @@ from dataclasses import asdict
 from typing import Any
 
 from core.errors import Notice
+from core.metrics.human import HumanAudit
 from core.metrics.macro import corrected_codes
 from core.metrics.records import Audit, BinTable, Floor, Gap, Score, TargetAudit, Verdict
+from core.screens.reliability.human_words import agreement_words
 
 Json = dict[str, Any]  # Any: plain JSON values
 NO_INTERVAL = "no interval is defined for it"
@@ -69,6 +71,42 @@ def audit_json(
             {"name": label.name, "corrected_verdict": code} | _target(label)
             for label, code in zip(audit.labels, corrected_codes(audit.labels), strict=True)
         ]
+    return out
+
+
+def human_json(audit: HumanAudit) -> Json:
+    """Return what an audit against votes found as plain JSON; see docs/metrics.md.
+
+    `votes_per_row` is the mean, null for shares. `floor` is what a model that knew the true shares
+    would show, and `bound` what it passes in one case of twenty; null with a reason where nothing
+    tells.
+    """
+    out: Json = {
+        "votes": audit.name,
+        "n": audit.n,
+        "n_rows": audit.n_rows,
+        "votes_per_row": _number(audit.mean),
+        "least_votes": _number(audit.least),
+        "most_votes": _number(audit.most),
+        "tied": audit.tied,
+        "confidence": float(audit.confidence),
+        "agreement": float(audit.agreement),
+        "direction": _gap(audit.direction),
+        "text": agreement_words(audit.fullest),
+    }
+    for name, score in audit.scores.items():
+        numbers = {
+            key: _number(getattr(score, key)) for key in ("value", "low", "high", "floor", "bound")
+        }
+        more = {"known": _number(audit.known_nll)} if name == "soft_nll" else {}
+        reason = {"reason": score.reason} if score.reason else {}
+        out[name] = {**numbers, **more, "level": float(audit.level), "n": audit.n, **reason}
+    kinds = audit.disagreement
+    names = ("entropy", "confidence", "agreement", "gap", "low", "high", "known")
+    out["disagreement"] = [
+        {"count": count} | {name: _number(float(getattr(kinds, name)[k])) for name in names}
+        for k, count in enumerate(kinds.count.tolist())
+    ]
     return out
 
 

@@ -18,6 +18,7 @@ from core.metrics.records import Audit, ClassRow, TargetAudit
 from core.predictions import Outcomes
 from core.predictions import Task as Kind
 from core.screens.kit.numbers import count
+from core.studies.human import HumanStudy, human_study, split_study
 from core.studies.reliability import (
     Source,
     SplitAudit,
@@ -28,10 +29,11 @@ from core.studies.reliability import (
 )
 from pages.ui import cache
 from pages.ui.escape import esc
-from pages.ui.scoped import Results
+from pages.ui.scoped import Results, cached
 from pages.ui.task import Shared, Task, Work, in_process, stop_works
 
 LARGE_CELLS: Final = 20_000_000  # scores; fewer are read in a tenth of a second
+LARGE_VOTES: Final = 30_000  # scores with votes; fewer are held against people in two seconds
 LARGE_CLAIMS: Final = 200_000  # rows, of each label; fewer are resampled in a second
 KEPT: Final = 4  # of each kind; that of a million rows holds 130 MB
 Result = TypeVar("Result")
@@ -148,6 +150,20 @@ def every_metric(run: cache.Run, split: str) -> Audit | None:
     return _Step.of(run, split, audit_every_metric, words="Computing every metric of").computed()
 
 
+def human(run: cache.Run, split: str) -> HumanStudy | None:
+    """Return a split held against the votes of people."""
+    if run.n(split) * len(run.class_names) > LARGE_VOTES:
+        return _Step.of(run, split, split_study, split, words="Comparing with people").computed()
+    return _human(run, split)
+
+
+@cached(library=16, draft=16, spinner="Comparing with people", keys=cache.KEYS)
+def _human(run: cache.Run, split: str) -> HumanStudy:
+    splits = {name: cache.predictions(run, name) for name in run.splits}
+    voted = {name: rows for name, rows in splits.items() if rows.votes is not None}
+    return human_study(voted, split)
+
+
 def outcomes(run: cache.Run, split: str, target: int | None) -> Outcomes:
     """Return what a diagram that is drawn says of each row, in the file's order."""
     rows = _target(run, split, target).known if large(run, split) else None
@@ -177,7 +193,7 @@ def discard(draft_id: str) -> None:
         return isinstance(key, _Step) and key.run_id == draft_id
 
     stop_works(is_of)
-    for function in (audit_split, prepare_target, audit_every_metric):
+    for function in (audit_split, prepare_target, audit_every_metric, split_study):
         _draft_results(function.__name__).drop(is_of)
 
 

@@ -415,3 +415,75 @@ def test_the_patients_of_the_chest_films_are_joined_by_name(run):
     ).splits["test"]
     assert (found.n, found.groups.count) == (22433, 6187)
     assert np.bincount(found.groups.of_row).max() > 1
+
+
+@pytest.fixture
+def asked(tmp_path):
+    """Scores of eighty rows that twenty people each voted on, beside them and in another file."""
+    rng = np.random.default_rng(8)
+    logits = 2.0 * rng.normal(size=(80, 3))
+    p = np.exp(logits / 2.0) / np.exp(logits / 2.0).sum(axis=1, keepdims=True)
+    votes = np.array([rng.multinomial(20, row) for row in p])
+    rows = zip(logits.tolist(), votes.tolist(), strict=True)
+    lines = ["id,logit_a,logit_b,logit_c,votes_a,votes_b,votes_c,label"]
+    records = []
+    for k, (z, n) in enumerate(rows):
+        lines.append(",".join(map(str, [f"r{k}", *z, *n, "abc"[int(np.argmax(n))]])))
+        records.append(json.dumps({"uid": f"r{k}", "label_count": n}))
+    (tmp_path / "scores.csv").write_text("\n".join(lines) + "\n")
+    (tmp_path / "votes.jsonl").write_text("\n".join(records[::-1]) + "\n")
+    turned = [json.loads(line)["label_count"][::-1] for line in records]
+    np.savez(tmp_path / "turned.npz", votes=turned)
+    return tmp_path
+
+
+def test_votes_add_what_people_say_and_change_nothing_else(run, asked):
+    few = (*FEW, "--metrics", "ece", "--json", "-")
+    code, out, err = run(asked / "scores.csv", *few)
+    plain = json.loads(out)
+    assert (code, err, "human" in plain) == (0, "", False)
+    reports = [
+        json.loads(run(asked / "scores.csv", "--votes", votes, *few)[1])
+        for votes in ("votes_", ":votes_a,votes_b,votes_c", asked / "votes.jsonl")
+    ]
+    named = json.loads(run(asked / "scores.csv", "--votes", f"{asked}/scores.csv:votes_", *few)[1])
+    for report in (*reports, named):
+        human = report.pop("human")
+        for key in plain.keys() - {"notices"}:
+            assert report[key] == plain[key]
+        assert (human["n"], human["votes_per_row"], human["least_votes"]) == (80, 20.0, 20.0)
+        assert 0.0 < human["tvd"]["floor"] < human["tvd"]["low"] < human["tvd"]["value"]
+        assert human["soft_nll"]["floor"] < human["soft_nll"]["known"] < human["soft_nll"]["value"]
+        assert human["entropy_gap_signed"]["high"] < 0.0
+        assert {"rank", "ece_votes", "entropy_gap", "direction"} <= human.keys()
+        assert sum(item["count"] for item in human["disagreement"]) == 80
+        assert human["text"].startswith("Of 100 people asked, ")
+    assert not any("votes_a" in n["text"] for n in reports[0]["notices"])
+
+
+def test_votes_are_printed_below_the_metrics(run, asked):
+    code, out, _ = run(asked / "scores.csv", "--votes", asked / "votes.jsonl", *FEW)
+    assert code == 0
+    assert "Held against people on 80 rows, 20 votes a row: Of 100 people asked, " in out
+    assert "  tvd " in out
+    assert "floor 0." in out
+
+
+def test_the_order_of_the_classes_of_votes_is_asked(run, asked):
+    words = (asked / "scores.csv", "--votes", asked / "turned.npz", *FEW, "--json", "-")
+    code, out, err = run(*words)
+    error = json.loads(out)["error"]
+    assert (code, error["code"], error["file"]) == (2, "UNDECIDED", "turned.npz")
+    assert error["candidates"][0]["option"] == "--votes-classes c,b,a"
+    assert "--votes-classes c,b,a: most people chose the label" in err
+    code, out, _ = run(*words, "--votes-classes", "c,b,a")
+    assert code == 0
+    assert json.loads(out)["human"]["n"] == 80
+
+
+def test_a_file_of_votes_that_is_missing_is_refused(run, asked):
+    code, _, err = run(asked / "scores.csv", "--votes", asked / "none.jsonl")
+    assert (code, "There is no file none.jsonl" in err) == (3, True)
+    code, _, err = run(asked / "scores.csv", "--votes", "annotators")
+    assert code == 2
+    assert "--votes names 'annotators', which is 0 columns for 3 classes" in err

@@ -14,14 +14,22 @@ import numpy as np
 from core.arrays import Float
 from core.codes import NoticeCode
 from core.errors import Notice, Refused
-from core.predictions import Groups, Weights
+from core.predictions import Groups, Votes, Weights
 from core.readers.formats.contents import Contents, Entry, id_text, is_text, text_array
 from core.readers.predictions.join import cut_alike, row_names
 from core.readers.predictions.options import ID_STEM, ReadOptions, split_names
 from core.readers.predictions.parts import SplitArrays, ambiguous, counted, listed
-from core.readers.predictions.roles import GROUP_NAME, SETS, SPLITS, WEIGHT_NAME, Role, words_of
+from core.readers.predictions.roles import (
+    GROUP_NAME,
+    SETS,
+    SPLITS,
+    VOTES_NAME,
+    WEIGHT_NAME,
+    Role,
+    words_of,
+)
 
-GROUP, WEIGHT = "group", "weight"
+GROUP, WEIGHT, VOTES = "group", "weight", "votes"
 ROLES: Final = {GROUP: Role.GROUP, WEIGHT: Role.WEIGHT}
 EXPORTED: Final = {GROUP: ("groups", GROUP_NAME), WEIGHT: ("weights", WEIGHT_NAME)}
 EMPTY: Final = {"", "nan", "na", "n/a", "<na>", "null", "none"}
@@ -73,6 +81,8 @@ def chosen_roles(contents: Contents, options: ReadOptions) -> dict[str, Role]:
             roles |= dict.fromkeys(_named(contents, key), role)
             if getattr(options, option) is None:
                 roles[EXPORTED[option][1]] = role
+    if VOTES_NAME in contents.entries and not contents.table:
+        roles |= dict.fromkeys((VOTES_NAME, *_named(contents, VOTES)), Role.VOTES)
     return roles
 
 
@@ -138,7 +148,17 @@ def attach_groups(
         notices += cells.notices
     if part.groups is not None and part.weights is not None:
         _refuse_single(part.groups, part.weights)
-    return part, notices
+    return replace(part, votes=_exported_votes(part)), notices
+
+
+def _exported_votes(part: SplitArrays) -> Votes | None:
+    """Return the votes of an exported run; those of any other file are chosen for themselves."""
+    contents = part.contents
+    values = _own(part, VOTES) if VOTES_NAME in contents.entries and not contents.table else None
+    if values is None or values.ndim != 2 or is_text(values):
+        return None
+    name = str(contents.entries[VOTES_NAME].reshape(-1)[0])
+    return Votes.of(name, values.astype(np.float64))
 
 
 def _refuse_single(groups: Groups, weights: Weights) -> None:

@@ -495,6 +495,7 @@ class JudgedSplit:
             labelled=self.labelled,
             groups=self.prepared.part.groups,
             weights=self.prepared.part.weights,
+            votes=self.prepared.part.votes,
         )
 
 

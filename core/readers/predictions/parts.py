@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from core.errors import Notice, Refused
-from core.predictions import Groups, ScoreKind, Weights
+from core.predictions import Groups, ScoreKind, Votes, Weights
 from core.readers.formats.contents import Contents, Entry
 from core.readers.predictions.questions import Guess
 
@@ -56,6 +56,7 @@ class SplitArrays:
     label_rows: Entry | None = None  # rows of the label file, when they come in another order
     groups: Groups | None = None
     weights: Weights | None = None
+    votes: Votes | None = None
 
     def row(self, index: int) -> str:
         """Return how a message names a row of this part."""

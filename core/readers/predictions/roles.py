@@ -106,7 +106,8 @@ CLASS_NAMES = {
 ROW_FOR_EACH = {"class", "category", "model", "method", "seed", "run", "annotator"}
 SPLIT_COLUMNS = {"split", "fold", "set", "subset", "partition", "phase"}
 INDEX_NAMES = {"", "unnamed: 0", "index", "level_0", "__index_level_0__"}  # of pandas
-GROUP_NAME, WEIGHT_NAME = "group_name", "weight_name"  # where they came from, in an exported run
+# Where groups, weights and votes came from, in an exported run.
+GROUP_NAME, WEIGHT_NAME, VOTES_NAME = "group_name", "weight_name", "votes_name"
 SETS = "sets/"  # what an exported run holds beside its train, val and test parts
 JOINED = {
     "ytest": ("y", "test"), "yval": ("y", "val"), "ytrain": ("y", "train"), "ytrue": ("y", "true"),
@@ -140,6 +141,7 @@ class Role(StrEnum):
     CLASS_NAMES = "class names"
     GROUP = "rows that belong together"
     WEIGHT = "what rows count as"
+    VOTES = "what people said"
     SPLIT = "split"
     INDEX = "row number"
     ASIDE = "no score"

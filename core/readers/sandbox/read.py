@@ -36,6 +36,7 @@ from core.readers.sandbox.readers import (
     HISTORY,
     PREDICTIONS,
     SHARD,
+    VOTES,
     WEIGHTS,
     Reader,
     Result,
@@ -44,6 +45,7 @@ from core.readers.sandbox.wire import NOTHING, Exchange, copy_tensors
 from core.readers.tables.boxes import BoxList
 from core.readers.tables.columns import TextColumns
 from core.readers.tables.history_file import HistoryFile
+from core.readers.tables.votes_file import VoteFile
 from core.readers.weights.named_tensors import WeightsFile
 
 Table = tuple[Path, str]  # a file, and the name the user knows it by
@@ -265,3 +267,16 @@ def read_boxes(path: Path, *, name: str, cancel: threading.Event | None = None) 
     """Read a list of boxes around lesions; see `core.readers.tables.boxes`."""
     with read_sealed(BOXES, {FILE: (path, name)}, Limits(cancel=cancel)) as response:
         return replace(response.result, digest=response.digest)
+
+
+def read_votes(path: Path, *, name: str, cancel: threading.Event | None = None) -> VoteFile:
+    """Read a file of votes; see `core.readers.tables.votes_file`.
+
+    Returns
+    -------
+    VoteFile
+        Numbers that may be votes, and names of rows; `core.readers.tables.votes.attach_votes`
+        brings them to the rows of a run.
+    """
+    with read_sealed(VOTES, {FILE: (path, name)}, Limits(cancel=cancel)) as response:
+        return replace(response.result, name=name, digest=response.digest)

@@ -19,6 +19,7 @@ from core.readers.sandbox import wire
 from core.readers.tables.boxes import BoxList, read_boxes_file
 from core.readers.tables.columns import TextColumns, read_columns_file
 from core.readers.tables.history_file import HistoryFile, read_history
+from core.readers.tables.votes_file import VoteFile
 from core.readers.weights.named_tensors import WeightsFile
 
 if TYPE_CHECKING:
@@ -85,6 +86,12 @@ def _import_interpreter() -> None:
     importlib.import_module("core.readers.predictions.interpret")
 
 
+def _read_votes(sources: Sources, _: ReadOptions) -> VoteFile:
+    from core.readers.tables.votes_file import read_votes_file
+
+    return read_votes_file(sources[FILE])
+
+
 def _read_weights(sources: Sources, _: ReadOptions) -> "StoredWeights":
     from core.readers.weights.weights_file import read_weights_file
 
@@ -126,6 +133,13 @@ COLUMNS: Final = Reader[TextColumns, TextColumns](
     lambda exchange, columns: wire.write_columns(exchange.folder, columns),
     lambda exchange: wire.load_columns(exchange.folder),
 )
+VOTES: Final = Reader[VoteFile, VoteFile](
+    "votes",
+    _read_votes,
+    lambda exchange, file: wire.write_votes(exchange.folder, file),
+    lambda exchange: wire.load_votes(exchange.folder),
+    import_early=_import_interpreter,
+)
 BOXES: Final = Reader[BoxList, BoxList](
     "boxes",
     lambda sources, _: read_boxes_file(sources[FILE]),
@@ -151,5 +165,5 @@ FILM: Final = Reader[Film, Film](
     timeout_s=60.0,
 )
 READERS: Final[Mapping[str, Reader[Any, Any]]] = {  # Any: each has its own content
-    reader.name: reader for reader in (PREDICTIONS, HISTORY, COLUMNS, BOXES, WEIGHTS, FILM)
+    reader.name: reader for reader in (PREDICTIONS, HISTORY, COLUMNS, VOTES, BOXES, WEIGHTS, FILM)
 }

@@ -23,7 +23,7 @@ from core.arrays import MAPPED_BYTES, PASS_BYTES, Float, Int, copied_unless_larg
 from core.disk import parse_json, writing
 from core.errors import LostWorker, Notice, Refused, UsageError
 from core.histories import COLUMNS, BinHistory
-from core.predictions import Groups, Predictions, ScoreKind, Task, Weights
+from core.predictions import Groups, Predictions, ScoreKind, Task, Votes, Weights
 from core.readers.films.film import MAX_PIXELS, MIN_SIDE, Film, Pixels
 from core.readers.formats.contents import Entry, FileBytes
 from core.readers.formats.numpy_file import array_of
@@ -33,6 +33,7 @@ from core.readers.predictions.result import SPLIT_NAME, Inspection, NeedsChoice,
 from core.readers.tables.boxes import Box, BoxList
 from core.readers.tables.columns import TextColumns
 from core.readers.tables.history_file import HistoryFile
+from core.readers.tables.votes_file import VoteFile
 from core.readers.weights.named_tensors import WeightsFile
 
 if TYPE_CHECKING:  # the child's own
@@ -98,6 +99,14 @@ def write_columns(folder: Path, table: TextColumns) -> None:
     _write_json(folder, {"columns": {**table.columns}, "notices": notices})
 
 
+def write_votes(folder: Path, file: VoteFile) -> None:
+    """Write the numbers of a file of votes, and the JSON last."""
+    for k, numbers in enumerate(file.numbers.values()):
+        _save(folder / f"{k}.npy", numbers)
+    names = {"numbers": list(file.numbers), "names": dict(file.names)}
+    _write_json(folder, names | {"notices": [notice.to_json() for notice in file.notices]})
+
+
 def write_boxes(folder: Path, box_list: BoxList) -> None:
     """Write a list of boxes."""
     notices = [notice.to_json() for notice in box_list.notices]
@@ -141,7 +150,8 @@ def _write_split(exchange: Exchange, name: str, ready: "JudgedSplit") -> Json:
     arrays = {"labels": ready.labels} | ({} if place else {"scores": prepared.scores})
     if prepared.predicted is not None:
         arrays["predicted"] = prepared.predicted
-    columns = {"groups": prepared.part.groups, "weights": prepared.part.weights}
+    part = prepared.part
+    columns = {"groups": part.groups, "weights": part.weights, "votes": part.votes}
     arrays |= {key: column.of_row for key, column in columns.items() if column is not None}
     for key, array in arrays.items():
         _save(exchange.folder / f"{name}.{key}.npy", array)
@@ -232,6 +242,20 @@ def load_columns(folder: Path) -> TextColumns:
         if len({len(cells) for cells in columns.values()}) != 1:
             raise ValueError("columns")
         return TextColumns(columns, _notices(data))
+
+
+def load_votes(folder: Path) -> VoteFile:
+    """Return the file of votes that the child read; raises as `load_predictions` does."""
+    with _arriving():
+        data = _left(folder)
+        numbers = {
+            str(name): cast("Float", _array(folder / f"{k}.npy", {"float64"}))
+            for k, name in enumerate(data["numbers"])
+        }
+        names = {str(name): tuple(map(str, cells)) for name, cells in data["names"].items()}
+        if {entry.ndim for entry in numbers.values()} - {1, 2}:
+            raise ValueError("numbers")
+        return VoteFile(numbers, names, _notices(data))
 
 
 def load_boxes(folder: Path) -> BoxList:
@@ -365,6 +389,7 @@ def _split(exchange: Exchange, name: str, item: Mapping[str, Any]) -> Prediction
         labelled=bool(item["labelled"]),
         groups=_groups(folder / f"{name}.groups.npy", item["groups"]),
         weights=_row_weights(folder / f"{name}.weights.npy", item["weights"]),
+        votes=_row_votes(folder / f"{name}.votes.npy", item["votes"]),
     )
 
 
@@ -391,6 +416,15 @@ def _row_weights(path: Path, name: object) -> Weights | None:
     if not np.all(np.isfinite(of_row) & (of_row >= 0.0)):
         raise ValueError(path.name)
     return Weights(str(name), of_row)
+
+
+def _row_votes(path: Path, name: object) -> Votes | None:
+    if name is None:
+        return None
+    of_row = cast("Float", _array(path, {"float64"}))
+    if of_row.ndim != 2 or not np.all(np.isfinite(of_row) & (of_row >= 0.0)):
+        raise ValueError(path.name)
+    return Votes(str(name), of_row)
 
 
 def _array(path: Path, dtypes: set[str]) -> Entry:

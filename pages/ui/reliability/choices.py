@@ -10,7 +10,16 @@ from pages.ui import cache, controls, state
 
 RULES = {BinRule.EQUAL_WIDTH.value: "Equal width", BinRule.EQUAL_MASS.value: "Equal mass"}
 SCALES = {"auto": "Auto scale", "linear": "Linear", "log": "Log"}
+LABELS, PEOPLE = "labels", "people"
+AGAINST = {LABELS: "Labels", PEOPLE: "Human truth"}
 ANSWERS, ALL = "answers", "all"
+
+
+def against(run: cache.Run) -> str:
+    """Return what answers are held against: their labels, or what people said."""
+    if run.task in {Task.TOP_LABEL, Task.MULTILABEL}:
+        return LABELS
+    return controls.segments("Held against", "votes", list(AGAINST), LABELS, AGAINST)
 
 
 def target(run: cache.Run, audit: Audit) -> int | None:

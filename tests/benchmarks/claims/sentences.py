@@ -345,6 +345,25 @@ CLAIMED = (
         "T is within a tenth of 1: a tolerance, not a test",
     ),
     Claimed(
+        "Surer than people by",
+        "Reliability, human truth",
+        "core.screens.reliability.human_words:_second",
+        "the interval of confidence minus the share of people who agree leaves 0 out; a percentile "
+        "of row means",
+    ),
+    Claimed(
+        "falls by",
+        "Reliability, human truth",
+        "core.screens.reliability.human:_change",
+        f"{PAIRED}; rows of ECE under {DIFFERENCES}",
+    ),
+    Claimed(
+        "intervals leave 0 ",
+        "Reliability, human truth, in words",
+        "core.screens.reliability.human:_card",
+        "a count of groups of rows, each by its own interval",
+    ),
+    Claimed(
         "rises",
         "Post-hoc",
         "core.screens.posthoc.words:_cost",

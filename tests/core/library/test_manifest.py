@@ -165,8 +165,8 @@ def test_only_the_first_schema_may_lack_what_came_with_the_second(key):
 
 
 def test_newer_schema_says_what_to_do():
-    with pytest.raises(LibraryError, match="schema 5, this program reads 4") as excinfo:
-        from_json(_manifest().to_json() | {"schema_version": 5})
+    with pytest.raises(LibraryError, match="schema 6, this program reads 5") as excinfo:
+        from_json(_manifest().to_json() | {"schema_version": 6})
     assert excinfo.value.code == "SCHEMA_VERSION"
 
 

@@ -1,0 +1,37 @@
+"""How far a model's probabilities are from what people said of the same rows; numpy and scipy.
+
+Rows carry votes n_ik; h_ik = n_ik / sum_k n_ik are the shares of people. Definitions, with their
+floors and sources: docs/metrics.md, section Human truth.
+"""
+
+from core.metrics.human.audit import human_audit, judged_rows
+from core.metrics.human.distances import (
+    agreement_rows,
+    alike_rows,
+    entropy_rows,
+    majority_shares,
+    soft_nll_rows,
+    tvd_rows,
+    vote_shares,
+)
+from core.metrics.human.errors import share_ece
+from core.metrics.human.floor import Knowing, knowing
+from core.metrics.human.records import HumanAudit, HumanScore, VoteBin
+
+__all__ = [
+    "HumanAudit",
+    "HumanScore",
+    "Knowing",
+    "VoteBin",
+    "agreement_rows",
+    "alike_rows",
+    "entropy_rows",
+    "human_audit",
+    "judged_rows",
+    "knowing",
+    "majority_shares",
+    "share_ece",
+    "soft_nll_rows",
+    "tvd_rows",
+    "vote_shares",
+]

@@ -1,0 +1,354 @@
+"""The audit of one split against votes: every number with its interval and its floor."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from core.arrays import Bool, Float, Int
+from core.configs import AuditConfig
+from core.defaults import N_BINS, N_RESAMPLES_HEAVY
+from core.errors import Refused
+from core.metrics.binning import bin_index, equal_width_edges
+from core.metrics.human.distances import (
+    agreement_rows,
+    alike_rows,
+    entropy_rows,
+    soft_nll_rows,
+    tvd_rows,
+    vote_shares,
+)
+from core.metrics.human.errors import drawn_ece, ece_floor, share_ece
+from core.metrics.human.floor import Knowing, knowing
+from core.metrics.human.records import (
+    NOT_COUNTED,
+    ONE_VOTE,
+    Disagreement,
+    HumanAudit,
+    HumanScore,
+    VoteBin,
+)
+from core.metrics.intervals import basic, percentile
+from core.metrics.records import Gap
+from core.metrics.resampled import resampled_counts
+from core.predictions import Extents, Predictions, Votes
+
+GROUPS = 10  # of rows, by how much people disagree
+HEAVY_ROWS = 100_000  # from which fewer resamples are drawn
+SAME_ENTROPY = 12  # decimals to which entropies count as equal
+MEANS = ("tvd", "entropy_gap", "entropy_gap_signed", "rank", "soft_nll")
+INFINITE = "infinite: a class that people voted for has probability 0"
+TAIL = 0.05  # share of draws beyond a bound
+
+
+@dataclass(frozen=True)
+class JudgedRows:
+    """What model and people say of each row that people voted on, (N,) float64 each.
+
+    Attributes
+    ----------
+    rows : (N,) int64
+        Their numbers in the split.
+    confidence, agreement : float64
+        Of the answer, and the share of people who agree with it.
+    entropy, votes_entropy : float64
+        Of the probabilities and of the votes, in nats.
+    tvd, soft_nll : float64
+        Distance and likelihood; the latter may be infinite.
+    alike : bool
+        Whether the classes are ranked alike.
+    """
+
+    rows: Int
+    confidence: Float
+    agreement: Float
+    entropy: Float
+    votes_entropy: Float
+    tvd: Float
+    soft_nll: Float
+    alike: Bool
+
+
+def voted_rows(predictions: Predictions) -> tuple[Int, Predictions, Votes]:
+    """Return the rows that people voted on: their numbers, themselves and their votes.
+
+    Raises
+    ------
+    Refused
+        VOTES: the split has none.
+    """
+    votes = predictions.votes
+    if votes is None or not votes.voted.size:
+        raise Refused("VOTES", "The split has no votes", "give votes for its rows")
+    rows = votes.voted
+    some = predictions if rows.size == predictions.n else predictions.take(rows)
+    assert some.votes is not None
+    return rows, some, some.votes
+
+
+def judged_rows(predictions: Predictions) -> JudgedRows:
+    """Return what model and people say of each row that people voted on; raises `voted_rows`'."""
+    rows, some, votes = voted_rows(predictions)
+    shares, log_p = vote_shares(votes.of_row), some.log_probabilities()
+    p = np.exp(log_p)
+    return JudgedRows(
+        rows=rows,
+        confidence=some.rows.confidence,
+        agreement=agreement_rows(some.rows.predicted, shares),
+        entropy=entropy_rows(p),
+        votes_entropy=entropy_rows(shares),
+        tvd=tvd_rows(p, shares),
+        soft_nll=soft_nll_rows(log_p, shares),
+        alike=alike_rows(some.scores if some.softmax_of_logits else p, votes.of_row),
+    )
+
+
+def human_audit(predictions: Predictions, config: AuditConfig | None = None) -> HumanAudit:
+    """Return the audit of a split against its votes.
+
+    Parameters
+    ----------
+    predictions : Predictions
+        With votes.
+    config : AuditConfig, optional
+        Level, resamples and seed of intervals.
+
+    Raises
+    ------
+    Refused
+        VOTES: the split has no votes.
+    """
+    config = config or AuditConfig()
+    _, some, votes = voted_rows(predictions)
+    judged = judged_rows(predictions)
+    weights = np.ones(some.n) if some.weights is None else some.weights.of_row
+    if not weights.any():
+        what = "Every row with votes has weight 0"
+        raise Refused("VOTES", what, "give votes for rows that count")
+    known, unknown = None, _unknown(votes)
+    if not unknown:
+        known = knowing(votes.of_row, some.log_probabilities(), weights, config.seed)
+    means = _Means.of(judged, weights)
+    draws = means.draws(some.extents, config)
+    totals = votes.totals if votes.counted else None
+    most = votes.of_row == votes.of_row.max(axis=1, keepdims=True)
+    gap = means.value("gap")
+    return HumanAudit(
+        name=votes.name,
+        n=some.n,
+        n_rows=predictions.n,
+        n_classes=predictions.n_classes,
+        level=config.level,
+        least=None if totals is None else float(totals.min()),
+        mean=None if totals is None else float(totals.mean()),
+        most=None if totals is None else float(totals.max()),
+        tied=int(np.count_nonzero(most.sum(axis=1) > 1)),
+        confidence=means.value("confidence"),
+        agreement=means.value("agreement"),
+        direction=Gap(gap, *percentile(draws.of("gap"), config.level)),
+        scores=_scores(judged, means, draws, known or unknown, some.extents, config),
+        known_nll=None if known is None else float(known.soft_nll.mean()),
+        bins=_bins(means, draws, config.level),
+        disagreement=_disagreement(means, draws, known, config.level),
+    )
+
+
+@dataclass(frozen=True)
+class _Draws:
+    """Sums in resamples, as named columns (R, C) of values times how often rows are drawn."""
+
+    names: tuple[str, ...]
+    sums: Float
+
+    def of(self, name: str) -> Float:
+        """Return the mean of a column in each resample."""
+        return self.sum(name) / self.sum("one")
+
+    def sum(self, name: str) -> Float:
+        """Return a column."""
+        return np.asarray(self.sums[:, self.names.index(name)])
+
+
+@dataclass(frozen=True)
+class _Means:
+    """Row values as columns (N, C): one, what is averaged, and one and gap by bin and by group."""
+
+    names: tuple[str, ...]
+    columns: Float
+    weights: Float
+    bins: Int
+    groups: Int
+
+    @classmethod
+    def of(cls, judged: JudgedRows, weights: Float) -> "_Means":
+        off = judged.entropy - judged.votes_entropy
+        gap = judged.confidence - judged.agreement
+        columns = {
+            "one": np.ones(weights.size),
+            "confidence": judged.confidence,
+            "agreement": judged.agreement,
+            "gap": gap,
+            "tvd": judged.tvd,
+            "entropy_gap": np.abs(off),
+            "entropy_gap_signed": off,
+            "rank": judged.alike.astype(np.float64),
+            "soft_nll": judged.soft_nll,
+            "entropy": judged.votes_entropy,
+        }
+        bins = bin_index(judged.confidence, equal_width_edges(N_BINS))
+        groups = disagreement_groups(judged.votes_entropy, weights)
+        for word, index in (("bin", bins), ("group", groups)):
+            for k in np.unique(index).tolist():
+                inside = index == k
+                columns[f"{word} {k}"] = inside.astype(np.float64)
+                columns[f"{word} {k} gap"] = np.where(inside, gap, 0.0)
+                columns[f"{word} {k} agreement"] = np.where(inside, judged.agreement, 0.0)
+        counted = weights > 0.0  # an infinite value of weight 0 counts nothing
+        table = np.where(counted[:, None], np.column_stack(list(columns.values())), 0.0)
+        return cls(tuple(columns), table, weights, bins, groups)
+
+    def column(self, name: str) -> Float:
+        """Return a column."""
+        return np.asarray(self.columns[:, self.names.index(name)])
+
+    def value(self, name: str) -> float:
+        """Return the weighted mean of a column."""
+        return float(self.weights @ self.column(name) / self.weights.sum())
+
+    def within(self, part: str, values: Float) -> float:
+        """Return the weighted mean of values over a bin or a group."""
+        w = self.weights * self.column(part)
+        return float(w @ values / w.sum()) if w.any() else float("nan")
+
+    def draws(self, extents: Extents, config: AuditConfig) -> _Draws:
+        """Return the sums of all columns in resamples of rows or groups, votes of a row kept."""
+        n = self.weights.size
+        rounds = (
+            config.n_resamples if n < HEAVY_ROWS else min(config.n_resamples, N_RESAMPLES_HEAVY)
+        )
+        finite = np.where(np.isfinite(self.columns), self.columns, 0.0)
+        blocks = resampled_counts(n, rounds, config.seed, extents)
+        return _Draws(self.names, np.concatenate([block @ finite for block in blocks]))
+
+
+def disagreement_groups(entropy: Float, weights: Float) -> Int:
+    """Return the group of each row by how much people disagree, 0 upwards without gaps, (N,).
+
+    Ten groups of equal weight; rows of equal entropy stay together, in the group in which the
+    middle of them lies, so that there may be fewer.
+    """
+    level, place = np.unique(np.round(entropy, SAME_ENTROPY), return_inverse=True)
+    weight = np.bincount(place, weights, level.size)
+    middle = (np.cumsum(weight) - weight / 2.0) / weight.sum()
+    group = np.minimum((middle * GROUPS).astype(np.int64), GROUPS - 1)
+    return np.unique(group, return_inverse=True)[1][place].astype(np.int64)
+
+
+def _scores(
+    judged: JudgedRows,
+    means: _Means,
+    draws: _Draws,
+    known: Knowing | str,
+    extents: Extents,
+    config: AuditConfig,
+) -> dict[str, HumanScore]:
+    scores = {name: _mean_score(name, means, draws, known, config.level) for name in MEANS}
+    scores["soft_nll"] = replace(scores["soft_nll"], floor=means.value("entropy"))
+    scores["ece_votes"] = _ece_score(judged, means, draws, extents, config)
+    return scores
+
+
+def _unknown(votes: Votes) -> str:
+    """Return why there are no floors; empty where there are."""
+    if not votes.counted:
+        return NOT_COUNTED
+    return ONE_VOTE if votes.totals.max() < 2.0 else ""
+
+
+def _mean_score(
+    name: str, means: _Means, draws: _Draws, known: Knowing | str, level: float
+) -> HumanScore:
+    value = means.value(name)
+    reason = known if isinstance(known, str) else ""
+    floor = bound = None
+    if isinstance(known, Knowing):
+        of_draws = getattr(known, name)
+        floor = float(of_draws.mean())
+        tail = TAIL if name == "rank" else 1.0 - TAIL
+        bound = float(np.quantile(of_draws, tail))
+    if not np.isfinite(value):
+        return HumanScore(
+            value=None, low=None, high=None, floor=floor, bound=bound, reason=INFINITE
+        )
+    low, high = percentile(draws.of(name), level)
+    return HumanScore(value=value, low=low, high=high, floor=floor, bound=bound, reason=reason)
+
+
+def _ece_score(
+    judged: JudgedRows, means: _Means, draws: _Draws, extents: Extents, config: AuditConfig
+) -> HumanScore:
+    value = share_ece(judged.confidence, judged.agreement, means.weights)
+    gaps = [draws.sum(name) for name in means.names if name.startswith("bin ") and "gap" in name]
+    drawn = drawn_ece(np.stack(gaps, axis=1), draws.sum("one"))
+    rng = np.random.default_rng([config.seed, 8])
+    residual = judged.confidence - judged.agreement
+    chance = ece_floor(residual, means.bins, extents, len(drawn), rng)
+    bound = float(np.quantile(chance, 1.0 - TAIL))
+    low, high = basic(value, drawn, config.level, centre=value, floor_q95=bound)
+    return HumanScore(value=value, low=low, high=high, floor=float(chance.mean()), bound=bound)
+
+
+def _parts(means: _Means, word: str) -> list[str]:
+    return [name for name in means.names if name.startswith(word) and name.count(" ") == 1]
+
+
+def _ratio(draws: _Draws, part: str, what: str) -> Float:
+    """Return the mean of a part in the resamples that drew any of it."""
+    rows = draws.sum(part)
+    return draws.sum(f"{part} {what}")[rows > 0.0] / rows[rows > 0.0]
+
+
+def _bins(means: _Means, draws: _Draws, level: float) -> tuple[VoteBin, ...]:
+    bins = []
+    for part in _parts(means, "bin"):
+        inside = means.column(part)
+        if not (means.weights * inside).any():
+            continue
+        low, high = percentile(_ratio(draws, part, "agreement"), level)
+        bins.append(
+            VoteBin(
+                count=int(inside.sum()),
+                confidence=means.within(part, means.column("confidence")),
+                agreement=means.within(part, means.column("agreement")),
+                low=low,
+                high=high,
+            )
+        )
+    return tuple(bins)
+
+
+def _disagreement(
+    means: _Means, draws: _Draws, known: Knowing | None, level: float
+) -> Disagreement:
+    parts = [part for part in _parts(means, "group") if (means.weights * means.column(part)).any()]
+    ends = [percentile(_ratio(draws, part, "gap"), level) for part in parts]
+
+    def of(name: str) -> Float:
+        return np.array([means.within(part, means.column(name)) for part in parts])
+
+    return Disagreement(
+        entropy=of("entropy"),
+        count=np.array([means.column(part).sum() for part in parts]).astype(np.int64),
+        confidence=of("confidence"),
+        agreement=of("agreement"),
+        gap=of("gap"),
+        low=np.array([low for low, _ in ends]),
+        high=np.array([high for _, high in ends]),
+        known=np.array([_known_gap(means, part, known) for part in parts]),
+    )
+
+
+def _known_gap(means: _Means, part: str, known: Knowing | None) -> float:
+    if known is None:
+        return float("nan")
+    weights = (means.weights * means.column(part))[known.rows]
+    return float(weights @ known.row_gap / weights.sum()) if weights.any() else float("nan")

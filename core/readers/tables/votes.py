@@ -1,0 +1,313 @@
+"""Votes brought to the rows and classes of a run: by name where both are named, else in order."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from core.arrays import Bool, Float, Int
+from core.codes import NoticeCode
+from core.errors import Notice, Refused
+from core.predictions import Predictions, Votes
+from core.readers.predictions.join import cut_alike
+from core.readers.predictions.names import bare_name, counts_up, folded, paired
+from core.readers.predictions.options import join_names, split_names
+from core.readers.predictions.parts import ambiguous, counted, listed
+from core.readers.tables.votes_file import VoteFile
+
+# What a matrix of votes is called, those first that say it most plainly.
+MATRICES = ("label_count", "votes", "vote_count", "counts", "label_dist", "shares")
+WORDS = {"votes", "vote", "count", "counts", "annotators", "annotations", "humans", "human", "n"}
+FAR = 0.1  # more rows right, by which another order of classes puts the assumed one in doubt
+
+
+@dataclass(frozen=True)
+class VoteChoice:
+    """What the user says of a file of votes.
+
+    Parameters
+    ----------
+    columns : str or None
+        Key of an array, a comma-separated list of columns, or what their names begin with.
+    classes : str or None
+        What the columns of votes stand for, in their order, as a line of CSV.
+    in_order : bool
+        The rows of both come in the same order, whatever names them.
+    """
+
+    columns: str | None = None
+    classes: str | None = None
+    in_order: bool = False
+
+
+class UndecidedVotes(Refused):
+    """The refusal of votes whose classes may come in two orders; `orders` is what may be said."""
+
+    def __init__(self, refusal: Refused, orders: Mapping[str, float]) -> None:
+        super().__init__(*refusal.fields)
+        self.orders = orders
+
+    def to_json(self) -> dict[str, Any]:  # Any: plain JSON values of several types
+        """Return the refusal as plain JSON, with the orders to choose from."""
+        candidates = [
+            {
+                "option": f"--votes-classes {order}",
+                "means": f"most people chose the label in {100 * share:.0f} of 100 rows",
+            }
+            for order, share in self.orders.items()
+        ]
+        return super().to_json() | {"candidates": candidates}
+
+
+@dataclass(frozen=True)
+class _Matrix:
+    """Votes by row and column: what they are called, and the names of the columns, if any."""
+
+    key: str
+    columns: tuple[str, ...]
+    values: Float
+    classes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class MatchedVotes:
+    """The splits with their votes, and what was assumed; `used` are the columns of votes."""
+
+    splits: Mapping[str, Predictions]
+    notices: tuple[Notice, ...]
+    used: tuple[str, ...]
+
+
+def attach_votes(
+    splits: Mapping[str, Predictions], split: str, file: VoteFile, choice: VoteChoice | None = None
+) -> MatchedVotes:
+    """Return splits with the votes of a file.
+
+    Parameters
+    ----------
+    splits : mapping of str to Predictions
+        Those of a run.
+    split : str
+        Which must have votes; others get theirs where the file names their rows.
+    file : VoteFile
+    choice : VoteChoice, optional
+
+    Raises
+    ------
+    Refused
+        VOTES: no row has votes, or one has several; scores without classes; numbers that are no
+        votes. AMBIGUOUS_KEYS: which columns are votes. CLASSES: they are for other classes.
+        LENGTH_MISMATCH. UNDECIDED: another order of the classes fits the labels far better.
+    """
+    choice = choice or VoteChoice()
+    shown = splits[split]
+    if shown.task not in {"multiclass", "binary"}:
+        what = f"Votes are for classes, and the run holds {shown.task.value} scores"
+        raise Refused("VOTES", what, "open a run with scores of every class, one of them true")
+    matrix = _matrix(file, shown, choice)
+    values, notices = _in_class_order(matrix, shown, choice)
+    votes, more = _joined(values, matrix, file, shown, choice)
+    with_votes = dict(splits) | {split: replace(shown, votes=votes)}
+    doubt = _doubt(with_votes[split], matrix, choice)
+    if doubt is not None:
+        raise doubt
+    for name, other in splits.items():
+        partners = None if name == split else _partners(other, file, choice)
+        if partners is not None and (partners >= 0).any():
+            own = Votes.of(file.name, _taken(values, partners))
+            with_votes[name] = replace(other, votes=own)
+    return MatchedVotes(with_votes, (*file.notices, *notices, *more), matrix.columns)
+
+
+def _matrix(file: VoteFile, run: Predictions, choice: VoteChoice) -> _Matrix:
+    """Return the votes: as chosen, by the names of the classes, or by what they are called."""
+    k = run.n_classes
+    flat = [name for name, entry in file.numbers.items() if entry.ndim == 1]
+    wide = [name for name, entry in file.numbers.items() if entry.ndim == 2 and entry.shape[1] == k]
+    if choice.columns is not None:
+        return _chosen(file, run, choice.columns)
+    named = _named(flat, run.class_names)
+    if named:
+        return _stacked(file, named, run.class_names)
+    called = [name for name in wide if _last(name) in MATRICES]
+    if called:
+        key = min(called, key=lambda name: MATRICES.index(_last(name)))
+        return _Matrix(key, (key,), file.numbers[key])
+    if len(wide) == 1:
+        return _Matrix(wide[0], (wide[0],), file.numbers[wide[0]])
+    speaking = [name for name in flat if set(_words(name)) & WORDS]
+    for columns in (speaking, [name for name in flat if name not in file.names]):
+        if len(columns) == k and not wide:
+            return _stacked(file, columns, ())
+    names = listed(list(file.numbers))
+    what = f"Votes for {k} classes ({listed(run.class_names)}) may be in any of {names}"
+    raise ambiguous(what, "name their columns with --votes FILE:COLUMNS", "file of votes")
+
+
+def _last(name: str) -> str:
+    """Return a key without the names of records around it, in small letters."""
+    return name.rpartition(".")[2].strip().casefold()
+
+
+def _words(name: str) -> list[str]:
+    return name.casefold().replace("-", "_").replace(" ", "_").replace(".", "_").split("_")
+
+
+def _class_word(name: str) -> str:
+    """Return the name of a column without the words that say votes."""
+    words = _words(name)
+    while len(words) > 1 and words[0] in WORDS:
+        words = words[1:]
+    while len(words) > 1 and words[-1] in WORDS:
+        words = words[:-1]
+    return "_".join(words)
+
+
+def _named(columns: list[str], classes: tuple[str, ...]) -> list[str]:
+    """Return the columns that are called like the classes, in their order; nothing where not."""
+    for cut in (str, _last, _class_word, bare_name):
+        at: dict[str, str] = {}
+        for name in columns:
+            at.setdefault(folded(cut(name)), name)
+        keys = [folded(name) for name in classes]
+        speaking = not counts_up(classes) or all(
+            set(_words(at[key])) & WORDS for key in keys if key in at
+        )
+        if speaking and set(keys) <= set(at):
+            return [at[key] for key in keys]
+    return []
+
+
+def _stacked(file: VoteFile, columns: list[str], classes: tuple[str, ...]) -> _Matrix:
+    lengths = {file.numbers[name].size for name in columns}
+    if len(lengths) > 1:
+        what = f"{listed(columns)} have {', '.join(map(str, sorted(lengths)))} rows"
+        raise Refused("LENGTH_MISMATCH", what, "give every class as many rows", "file of votes")
+    values = np.column_stack([file.numbers[name] for name in columns])
+    return _Matrix(listed(columns), tuple(columns), values, classes)
+
+
+def _chosen(file: VoteFile, run: Predictions, text: str) -> _Matrix:
+    """Return the votes of columns that were chosen: one array, a list of names, or a beginning."""
+    k = run.n_classes
+    entry = file.numbers.get(text)
+    if entry is not None and entry.ndim == 2:
+        if entry.shape[1] == k:
+            return _Matrix(text, (text,), entry)
+        what = f"{text} has {entry.shape[1]} columns for {k} classes ({listed(run.class_names)})"
+        raise Refused("CLASSES", what, "give a number of votes for every class", "file of votes")
+    flat = [name for name, entry in file.numbers.items() if entry.ndim == 1]
+    columns = split_names(text)
+    if not set(columns) <= set(flat):
+        columns = [name for name in flat if name.startswith(text)]
+    if len(columns) != k:
+        what = f"--votes names {text!r}, which is {counted(len(columns), 'column')} for {k} classes"
+        remedy = f"name one array, or one column for each class, of {listed(list(file.numbers))}"
+        raise ambiguous(what, remedy, "file of votes")
+    endings = [name.removeprefix(text).strip("_-. ") for name in columns]
+    words = [_class_word(_last(name)) for name in columns]
+    for names in (columns, endings, words):
+        places = None if counts_up(run.class_names) else paired(run.class_names, names)
+        if places is not None:
+            return _stacked(file, [columns[place] for place in places], run.class_names)
+    return _stacked(file, columns, ())
+
+
+def _in_class_order(
+    matrix: _Matrix, run: Predictions, choice: VoteChoice
+) -> tuple[Float, tuple[Notice, ...]]:
+    """Return the votes with the classes of the run, in their order."""
+    if choice.classes is not None:
+        names = split_names(choice.classes)
+        places = paired(run.class_names, names)
+        if places is None:
+            what = (
+                f"--votes-classes names {listed(names)}; the scores are {listed(run.class_names)}"
+            )
+            raise Refused("CLASSES", what, "name the same classes, in the order of the votes")
+        return np.asarray(matrix.values[:, places]), ()
+    if matrix.classes:
+        return matrix.values, ()
+    text = f"votes of {matrix.key} were taken in the order of the scores: "
+    return matrix.values, (Notice(NoticeCode.KEYS_GUESSED, text + listed(run.class_names)),)
+
+
+def _joined(
+    values: Float, matrix: _Matrix, file: VoteFile, run: Predictions, choice: VoteChoice
+) -> tuple[Votes, tuple[Notice, ...]]:
+    """Return the votes of each row of the run, and how many were matched."""
+    partners = _partners(run, file, choice)
+    if partners is None:
+        if len(values) != run.n:
+            what = f"The scores have {counted(run.n, 'row')}, the votes {len(values)}"
+            remedy = "name the rows in both files, or give votes for each row in the same order"
+            raise Refused("LENGTH_MISMATCH", what, remedy, "file of votes")
+        votes = Votes.of(file.name, values)
+        if choice.in_order or not (file.names and run.row_ids):
+            text = f"votes of {matrix.key} were matched by row order"
+            notices = () if choice.in_order else (Notice(NoticeCode.KEYS_GUESSED, text),)
+            return votes, notices
+        text = "nothing names the rows in both files: votes were matched by row order"
+        return votes, (Notice(NoticeCode.KEYS_GUESSED, text),)
+    n_found, extra = int((partners >= 0).sum()), len(values) - int((partners >= 0).sum())
+    votes = Votes.of(file.name, _taken(values, partners))
+    text = f"{n_found:,} of {counted(run.n, 'row')} have votes"
+    text += f"; {counted(extra, 'row')} of votes are not in this part" if extra else ""
+    whole = n_found == run.n and not extra
+    return votes, () if whole else (Notice(NoticeCode.VOTES_PARTLY, text),)
+
+
+def _partners(run: Predictions, file: VoteFile, choice: VoteChoice) -> Int | None:
+    """Return the row of votes of each row, -1 where there is none; None where nothing names rows.
+
+    The column is taken in which most rows are found.
+    """
+    if choice.in_order or not run.row_ids:
+        return None
+    best: tuple[int, Int] = 0, np.empty(0, dtype=np.int64)
+    for names in file.names.values():
+        try:
+            own, known = cut_alike(list(run.row_ids), list(names))
+        except Refused:  # cut until some are alike, two rows would have one name
+            continue
+        at = {name: row for row, name in enumerate(known)}
+        rows = np.array([at.get(name, -1) for name in own], dtype=np.int64)
+        n_found = int((rows >= 0).sum())
+        if n_found > best[0] and len(at) == len(known):
+            best = n_found, rows
+    return best[1] if best[0] else None
+
+
+def _taken(values: Float, partners: Int) -> Float:
+    """Return the votes of each row, NaN where it has none."""
+    return np.where((partners >= 0)[:, None], values[partners], np.nan)
+
+
+def _doubt(run: Predictions, matrix: _Matrix, choice: VoteChoice) -> Refused | None:
+    """Return the question that is left where labels fit another order of the classes far better."""
+    if matrix.classes or choice.classes is not None or not run.labelled:
+        return None
+    from scipy.optimize import linear_sum_assignment
+
+    assert run.votes is not None
+    rows = run.votes.voted
+    votes, labels = run.votes.of_row[rows], run.labels[rows]
+    most: Bool = votes == votes.max(axis=1, keepdims=True)
+    agreed = np.stack([most[labels == k].sum(axis=0) for k in range(run.n_classes)])
+    assumed = np.trace(agreed) / rows.size
+    _, order = linear_sum_assignment(-agreed)
+    better = agreed[np.arange(run.n_classes), order].sum() / rows.size
+    if better - assumed <= max(FAR, 2.0 / rows.size**0.5):
+        return None
+    names = [""] * run.n_classes
+    for k, place in enumerate(order.tolist()):
+        names[place] = run.class_names[k]
+    same, other = join_names(run.class_names), join_names(names)
+    what = (
+        f"Most people chose the label in {100 * assumed:.0f} of 100 rows if the votes are for"
+        f" {same}, and in {100 * better:.0f} if they are for {other}"
+    )
+    remedy = f"say which with --votes-classes {other} or --votes-classes {same}"
+    refusal = Refused("UNDECIDED", what, remedy, "file of votes")
+    return UndecidedVotes(refusal, {other: better, same: assumed})

@@ -1,0 +1,71 @@
+"""A file of votes as it lies there: numbers that may be votes, and what may name the rows."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from core.arrays import Float
+from core.errors import Notice, Refused
+from core.readers.formats.contents import Contents, Entry, FileBytes, id_text, is_text, is_whole
+
+MAX_ENTRIES = 2_000  # columns that are looked at
+
+
+@dataclass(frozen=True)
+class VoteFile:
+    """What a file of votes holds.
+
+    Attributes
+    ----------
+    numbers : mapping of str to (M,) or (M, K) float64
+        Columns and arrays of numbers, in the order of the file.
+    names : mapping of str to tuple of M str
+        Columns of different values, each of which may name the rows.
+    notices : tuple of Notice
+        What was assumed in reading.
+    name, digest : str
+        The file's name and the digest of its bytes.
+    """
+
+    numbers: Mapping[str, Float]
+    names: Mapping[str, tuple[str, ...]]
+    notices: tuple[Notice, ...] = ()
+    name: str = ""
+    digest: str = ""
+
+
+def read_votes_file(source: FileBytes) -> VoteFile:
+    """Return the numbers and names of rows in a file of any format that scores may have.
+
+    Raises
+    ------
+    Refused
+        VOTES: it holds no numbers. Any code of a reader of `core.readers.formats`.
+    """
+    from core.readers.formats.gunzip import unpacked
+    from core.readers.formats.parse import read_contents  # the child's own
+
+    contents = read_contents(unpacked(source))
+    entries = dict(list(contents.entries.items())[:MAX_ENTRIES])
+    numbers = {name: entry.astype(np.float64) for name, entry in entries.items() if _counts(entry)}
+    if not numbers:
+        what = f"No numbers in the file (it holds {', '.join(entries) or 'nothing'})"
+        raise Refused("VOTES", what[:300], "give a number of votes for each class of each row")
+    return VoteFile(numbers, _row_names(contents), contents.notices)
+
+
+def _counts(entry: Entry) -> bool:
+    return not is_text(entry) and entry.ndim in (1, 2) and entry.dtype.kind in "fiu"
+
+
+def _row_names(contents: Contents) -> dict[str, tuple[str, ...]]:
+    """Return the columns of which every value is another one."""
+    names = {}
+    for name, entry in contents.entries.items():
+        if entry.ndim != 1 or not (is_text(entry) or is_whole(entry)):
+            continue
+        values = [str(value).strip() for value in id_text(entry).tolist()]
+        if len(set(values)) == len(values) > 1:
+            names[name] = tuple(values)
+    return names

@@ -1,0 +1,362 @@
+"""What the page of human truth says and draws: records in, sentence, tiles, figure, tables out."""
+
+from dataclasses import dataclass
+from functools import partial
+
+from core.calibrators import CALIBRATORS
+from core.metrics.human import HumanAudit, HumanScore
+from core.predictions import Predictions
+from core.screens.kit.numbers import (
+    MISSING,
+    THIN,
+    count,
+    in_hundred,
+    known,
+    points,
+    points_span,
+    three,
+    three_span,
+    with_span,
+)
+from core.screens.kit.records import (
+    CellWords,
+    Column,
+    FigureCard,
+    ScoreRow,
+    Sentence,
+    Swatch,
+    Table,
+    Tile,
+)
+from core.screens.kit.text import short
+from core.screens.reliability.human_figure import disagreement_gaps, tones_of
+from core.screens.reliability.human_words import (
+    PLAIN,
+    TECHNICAL,
+    HumanWords,
+    human_sentence,
+)
+from core.studies.human import LABELS, SHOWN, VOTES, FarRows, FittedOn, HumanFits, HumanStudy
+
+ID_LETTERS, NAME_LETTERS = 60, 30
+HEADS = {
+    "ece": ("Error against labels", "points"),
+    "ece_votes": ("Error against people", "points"),
+    "tvd": ("TVD", "number"),
+    "soft_nll": ("Soft NLL", "number"),
+}
+GROUP_COLUMNS = (
+    Column("entropy", "entropy of votes", "number"),
+    Column("count", "n", "count"),
+    Column("confidence", "says", "share"),
+    Column("agreement", "agree", "share"),
+    Column("gap", "gap, points", "points"),
+    Column("low", "low", "points"),
+    Column("high", "high", "points"),
+    Column("known", "knowing model", "points"),
+)
+FAR_COLUMNS = (
+    Column("id", "id"),
+    Column("answer", "model"),
+    Column("confidence", "says", "share"),
+    Column("agreement", "agree", "share"),
+    Column("choice", "most people"),
+    Column("share", "of them", "share"),
+)
+
+
+@dataclass(frozen=True)
+class HumanView:
+    """Everything the page draws, in its order.
+
+    `fits` are the rows of a table with `heads`, and no rows where nothing could be fitted;
+    `fits_words` says what temperatures do, or why there are none.
+    """
+
+    eyebrow: str
+    sentence: Sentence
+    numbers: tuple[Tile, ...]
+    figure: FigureCard
+    key: tuple[Swatch, ...]
+    fits_title: str
+    fits_words: str
+    heads: tuple[str, ...]
+    fits: tuple[ScoreRow, ...]
+    fits_file: Table
+    far_title: str
+    far_rows: Table
+    caption: str
+
+
+def human_view(
+    study: HumanStudy, predictions: Predictions, *, name: str, split: str, plain: bool
+) -> HumanView:
+    """Return the view of a split beside people.
+
+    Parameters
+    ----------
+    study : HumanStudy
+        What was computed of it.
+    predictions : Predictions
+        The split, for the names of rows and classes.
+    name, split : str
+        The run's name and the split, as the user knows them.
+    plain : bool
+        Which edition.
+    """
+    words, audit = PLAIN if plain else TECHNICAL, study.audit
+    caption = _caption(audit, split)
+    eyebrow = "Human truth, in plain words" if plain else "Reliability · Human truth"
+    return HumanView(
+        eyebrow=f"{eyebrow} · {name} · {split} split",
+        sentence=human_sentence(audit, plain=plain),
+        numbers=_tiles(audit, words, plain=plain),
+        figure=_card(audit, words, caption),
+        key=_key(audit, words),
+        fits_title=words.fits,
+        fits_words=fits_words(study.fits, words),
+        heads=("Method", *(head for head, _ in HEADS.values())),
+        fits=tuple(_fit_row(method, words) for method in study.fits.methods),
+        fits_file=_fits_file(study.fits),
+        far_title=words.far,
+        far_rows=_far_table(study.far, predictions, words.far_distance),
+        caption=caption,
+    )
+
+
+def _caption(audit: HumanAudit, split: str) -> str:
+    rows = f"n = {count(audit.n)}"
+    if audit.n < audit.n_rows:
+        rows += f" of {count(audit.n_rows)} rows, the others without votes"
+    votes = "shares of votes"
+    if audit.mean is not None:
+        ends = f"{audit.least:.0f} to {audit.most:.0f}"
+        votes = f"{audit.mean:.0f}" if audit.least == audit.most else ends
+        votes += " votes a row"
+    tied = f", {count(audit.tied)} with a tie for the most votes" if audit.tied else ""
+    level = f"{100 * audit.level:g}{THIN}% intervals"
+    return f"{rows}, {votes}{tied}, {level}, {split} split, votes of {short(audit.name, 60)}"
+
+
+def _tiles(audit: HumanAudit, words: HumanWords, *, plain: bool) -> tuple[Tile, ...]:
+    scores = audit.scores
+    entropy = scores["entropy_gap_signed"]
+    tiles = (
+        _points_tile(words.distance, words.distance_help, scores["tvd"], words.floor),
+        _points_tile(words.error, words.error_help, scores["ece_votes"], words.floor),
+        Tile(
+            words.entropy,
+            three(entropy.value),
+            "" if plain else "nats",
+            three_span(entropy.value, entropy.low, entropy.high),
+            _floor_note(entropy, three(entropy.floor), words.floor),
+            words.entropy_help,
+        ),
+        Tile(
+            words.rank,
+            in_hundred(scores["rank"].value, scores["rank"].low, scores["rank"].high),
+            "in 100",
+            points_span(scores["rank"].value, scores["rank"].low, scores["rank"].high),
+            _floor_note(scores["rank"], in_hundred(scores["rank"].floor), words.best),
+            words.rank_help,
+        ),
+    )
+    if plain:
+        return tiles[:2] + tiles[3:]
+    nll = scores["soft_nll"]
+    note = f"at least {three(nll.floor)}, the entropy of the votes"
+    if audit.known_nll is not None:
+        note += f"; knowing model {three(audit.known_nll)}"
+    interval = three_span(nll.value, nll.low, nll.high)
+    return (
+        *tiles,
+        Tile(words.likelihood, three(nll.value), "nats", interval, note, words.likelihood_help),
+    )
+
+
+def _points_tile(label: str, meaning: str, score: HumanScore, floor: str) -> Tile:
+    return Tile(
+        label,
+        points(score.value, score.low, score.high),
+        "points",
+        points_span(score.value, score.low, score.high),
+        _floor_note(score, points(score.floor), floor),
+        meaning,
+    )
+
+
+def _floor_note(score: HumanScore, floor: str, template: str) -> str:
+    return template.format(floor) if score.floor is not None else f"no floor: {score.reason}"
+
+
+def _card(audit: HumanAudit, words: HumanWords, caption: str) -> FigureCard:
+    groups = audit.disagreement
+    rows = tuple(
+        zip(
+            groups.entropy.tolist(),
+            groups.count.tolist(),
+            groups.confidence.tolist(),
+            groups.agreement.tolist(),
+            groups.gap.tolist(),
+            groups.low.tolist(),
+            groups.high.tolist(),
+            [value if known(value) else None for value in groups.known.tolist()],
+            strict=True,
+        )
+    )
+    beyond = sum(tone != "few" for tone in tones_of(groups))
+    ends = [
+        f"{with_span(*(float(part[k]) for part in (groups.gap, groups.low, groups.high)))} points"
+        for k in (0, -1)
+    ]
+    alt = (
+        f"Gap in {len(rows)} groups of rows, from those that people agree about ({ends[0]}) to "
+        f"those that they disagree about ({ends[1]}); {beyond} of {len(rows)} intervals leave 0 "
+        "out."
+    )
+    return FigureCard(
+        key="human_gap",
+        title=words.figure,
+        explanation=words.figure_note,
+        draw=partial(disagreement_gaps, groups, words.axis, words.tick),
+        alt=alt,
+        table=Table(GROUP_COLUMNS, rows),
+        caption=caption,
+    )
+
+
+def _key(audit: HumanAudit, words: HumanWords) -> tuple[Swatch, ...]:
+    key = (
+        Swatch("surer than people", "over", "dot"),
+        Swatch("less sure", "under", "dot"),
+        Swatch("within chance", "few", "ring"),
+    )
+    if audit.mean is None:
+        return key
+    return (*key, Swatch(words.known, "quiet", "block"))
+
+
+def fits_words(fits: HumanFits, words: HumanWords) -> str:
+    """Return what temperatures do that were fitted on labels, and on votes; a sentence each."""
+    if fits.refusal:
+        return f"No temperature was fitted: {fits.refusal[:1].lower()}{fits.refusal[1:]}."
+    by = {(method.method, method.target): method for method in fits.methods}
+    told = [
+        _fit_sentence(by["ts", target], words)
+        for target in (LABELS, VOTES)
+        if ("ts", target) in by and not by["ts", target].refusal
+    ]
+    others = "others" if fits.fit_name == fits.test_name else f"of {fits.fit_name}"
+    judged = f"Judged on {count(fits.test_rows)} rows, fitted on {count(fits.fit_rows)} {others}."
+    return " ".join((*told, judged))
+
+
+def _fit_sentence(method: FittedOn, words: HumanWords) -> str:
+    target = words.labels if method.target == LABELS else words.votes
+    start = words.fitted.format(target, three(method.parameters["temperature"]))
+    people, labels = (_change(method, error) for error in ("ece_votes", "ece"))
+    return f"{start} the error against people {people}, and that against labels {labels}."
+
+
+def _change(method: FittedOn, error: str) -> str:
+    """Return whether an error falls or rises beyond chance, with its interval."""
+    change = method.differences[error]
+    if change.value is None or change.low is None or change.high is None:
+        return "is unknown"
+    if change.high < 0.0:
+        return f"falls by {with_span(-change.value, -change.high, -change.low)} points"
+    if change.low > 0.0:
+        return f"rises by {with_span(change.value, change.low, change.high)} points"
+    size = with_span(change.value, change.low, change.high)
+    return f"changes by {size} points, which could be chance"
+
+
+def _fit_row(method: FittedOn, words: HumanWords) -> ScoreRow:
+    if not method.method:
+        return ScoreRow(name="As read", cells=_cells(method), shaded=True)
+    target = words.labels if method.target == LABELS else words.votes
+    parameters = ", ".join(
+        f"{'T' if key == 'temperature' else 'γ'} = {three(value)}"
+        for key, value in method.parameters.items()
+    )
+    if method.refusal:
+        cells = tuple(CellWords(MISSING, reason=method.refusal) for _ in SHOWN)
+        return ScoreRow(name=CALIBRATORS[method.method].label, notes=(f"on {target}",), cells=cells)
+    beyond = frozenset(
+        k
+        for k, name in enumerate(SHOWN)
+        if method.differences[name].low is not None and not method.differences[name].tie
+    )
+    return ScoreRow(
+        name=CALIBRATORS[method.method].label,
+        notes=(f"on {target}", parameters),
+        cells=_cells(method),
+        strong=beyond,
+    )
+
+
+def _cells(method: FittedOn) -> tuple[CellWords, ...]:
+    cells = []
+    for name in SHOWN:
+        value, change = method.values[name], method.differences.get(name)
+        write, between = (
+            (points, points_span) if HEADS[name][1] == "points" else (three, three_span)
+        )
+        interval = ""
+        if change is not None and change.value is not None:
+            sign = "+" if change.value > 0 else ""
+            interval = (
+                f"{sign}{write(change.value)} ({between(change.value, change.low, change.high)})"
+            )
+        cells.append(CellWords(write(value), interval, "" if value is not None else "infinite"))
+    return tuple(cells)
+
+
+def _fits_file(fits: HumanFits) -> Table:
+    columns = [Column("method", "method"), Column("fitted_on", "fitted on")]
+    columns += [Column(key, key, "number") for key in ("temperature", "gamma")]
+    for name in SHOWN:
+        columns += [
+            Column(name + ending, name + ending, "number")
+            for ending in ("", "_difference", "_low", "_high")
+        ]
+    rows = []
+    for method in fits.methods:
+        cells: list[str | float | None] = [method.method or "none", method.target]
+        cells += [method.parameters.get(key) for key in ("temperature", "gamma")]
+        for name in SHOWN:
+            change = method.differences.get(name)
+            ends = (None,) * 3 if change is None else (change.value, change.low, change.high)
+            cells += [method.values.get(name), *ends]
+        rows.append(tuple(cells))
+    return Table(tuple(columns), tuple(rows))
+
+
+def _far_table(far: FarRows, predictions: Predictions, distance: str) -> Table:
+    assert predictions.votes is not None
+    ids = predictions.row_ids
+    names = [short(name, NAME_LETTERS) for name in predictions.class_names]
+    totals = predictions.votes.totals[far.rows]
+    most = predictions.votes.of_row[far.rows, far.choice] / totals
+    rows = tuple(
+        (
+            short(ids[row], ID_LETTERS) if ids else str(row),
+            names[answer],
+            confidence,
+            agreement,
+            names[choice],
+            share,
+            tvd,
+        )
+        for row, answer, confidence, agreement, choice, share, tvd in zip(
+            far.rows.tolist(),
+            far.answer.tolist(),
+            far.confidence.tolist(),
+            far.agreement.tolist(),
+            far.choice.tolist(),
+            most.tolist(),
+            far.tvd.tolist(),
+            strict=True,
+        )
+    )
+    return Table((*FAR_COLUMNS, Column("tvd", distance, "number")), rows)

@@ -1,0 +1,144 @@
+"""What is said of a model beside people: the first sentence, its second line, two editions."""
+
+from dataclasses import dataclass
+
+from core.metrics.human import HumanAudit, VoteBin
+from core.metrics.records import Gap
+from core.screens.kit.numbers import count, in_hundred, with_span
+from core.screens.kit.records import Phrase, Sentence
+from core.screens.kit.theme import Tone
+
+
+@dataclass(frozen=True)
+class HumanWords:
+    """Words of one edition: heads of numbers and tables, and what they mean."""
+
+    distance: str
+    distance_help: str
+    entropy: str
+    entropy_help: str
+    rank: str
+    rank_help: str
+    error: str
+    error_help: str
+    likelihood: str
+    likelihood_help: str
+    figure: str
+    figure_note: str
+    axis: str
+    tick: str
+    floor: str
+    best: str
+    far_distance: str
+    fits: str
+    fitted: str
+    labels: str
+    votes: str
+    far: str
+    known: str
+
+
+TECHNICAL = HumanWords(
+    distance="TVD",
+    distance_help="Total variation distance between probabilities and shares of votes, 0 to 1.",
+    entropy="Entropy gap",
+    entropy_help="Entropy of the probabilities minus that of the votes, in nats; below 0 the model "
+    "is surer than people.",
+    rank="Ranked alike",
+    rank_help="Share of rows whose classes model and people rank alike; people's ties may come in "
+    "either order.",
+    error="ECE against votes",
+    error_help="ECE with the share of people who agree in place of right and wrong, 15 bins.",
+    likelihood="Soft NLL",
+    likelihood_help="Negative log-likelihood of the votes; it cannot lie below their entropy.",
+    figure="Gap by disagreement",
+    figure_note="confidence minus share of people who agree; rows by entropy of their votes",
+    axis="◂ people agree · entropy of their votes, nats · people disagree ▸",
+    tick="{:.2f}",
+    floor="floor {}",
+    best="at best {}",
+    far_distance="TVD",
+    fits="Temperature on votes and on majority labels",
+    fitted="Fitted on {} (T = {}),",
+    labels="majority labels",
+    votes="votes",
+    far="Rows where model and people differ most",
+    known="a model that knew the true shares",
+)
+PLAIN = HumanWords(
+    distance="Apart from people",
+    distance_help="Of 100 parts of certainty, how many the model gives to other answers than "
+    "people do.",
+    entropy="Surer than people",
+    entropy_help="How much less the model doubts than people do; 0 is as sure as they are.",
+    rank="Same order",
+    rank_help="How often model and people put the answers in the same order.",
+    error="Off what people say",
+    error_help="How far its certainty is from how many people agree, on average.",
+    likelihood="Surprise at people",
+    likelihood_help="How unexpected people's answers are to the model; lower is better.",
+    figure="Where people disagree",
+    figure_note="how much surer the model is than people, from clear cases to disputed ones",
+    axis="◂ people agree · people disagree ▸",
+    tick="",
+    floor="{} for one that knew what people think",
+    best="{} for one that knew what people think",
+    far_distance="apart",
+    fits="Could it be made less sure?",
+    fitted="With one number learnt from {}, which makes it more or less sure,",
+    labels="what most people chose",
+    votes="how many people chose it",
+    far="Where model and people differ most",
+    known="a model that knew what people think",
+)
+
+
+def agreement_words(vote_bin: VoteBin) -> str:
+    """Return how many people agree with the answers that most rows give, out of 100."""
+    share, low, high = vote_bin.agreement, vote_bin.low, vote_bin.high
+    agreed = in_hundred(share, low, high)
+    interval = f"{100 * low:.0f} to {100 * high:.0f}"
+    given = in_hundred(vote_bin.confidence)
+    return (
+        f"Of 100 people asked, {agreed} ({interval}) would agree with an answer that the model "
+        f"gives {given}."
+    )
+
+
+def human_sentence(audit: HumanAudit, *, plain: bool) -> Sentence:
+    """Return what is said first: the fullest bin, then whether the model is surer than people."""
+    gap, vote_bin = audit.direction, audit.fullest
+    tone = tone_of(gap)
+    first, _, rest = agreement_words(vote_bin).partition(" would agree")
+    start, _, agreed = first.partition("asked, ")
+    parts = (
+        Phrase(f"{start}asked, "),
+        Phrase(agreed, tone),
+        Phrase(f" would agree{rest}"),
+    )
+    return Sentence(parts, _second(audit, plain=plain))
+
+
+def tone_of(gap: Gap) -> Tone:
+    """Return over or under where the interval of the gap leaves 0 out, else few."""
+    if gap.low > 0.0:
+        return "over"
+    return "under" if gap.high < 0.0 else "few"
+
+
+def _second(audit: HumanAudit, *, plain: bool) -> str:
+    """Return whether the model is surer than people over all rows, and how many were asked."""
+    gap = audit.direction
+    size = with_span(abs(gap.gap), *sorted((abs(gap.low), abs(gap.high))))
+    surer = {
+        "over": f"Surer than people by {size} points",
+        "under": f"Less sure than people by {size} points",
+        "few": "As sure as people, or a difference that could be chance: "
+        f"{with_span(gap.gap, gap.low, gap.high)} points",
+    }[tone_of(gap)]
+    rows = "pictures or texts" if plain else "rows"
+    if audit.mean is None:
+        return f"{surer}, on {count(audit.n)} {rows}."
+    asked = f"{audit.mean:.0f}" if audit.least == audit.most else f"about {audit.mean:.0f}"
+    votes = f"{asked} people each" if plain else f"{asked} votes each"
+    return f"{surer}, on {count(audit.n)} {rows} of {votes}."

@@ -1,0 +1,63 @@
+"""The Reliability page held against people: what the votes of a run say, or where to give some."""
+
+from dataclasses import replace
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from core.screens.kit.records import Phrase, Sentence
+from core.screens.reliability.human import HumanView, human_view
+from pages.ui import audits, cache, controls, drafts, frame, state, widgets
+from pages.ui.reliability import votes
+
+ROWS_SHOWN = 20
+EMPTY = "No votes yet. Upload what people said of these rows."
+
+
+def draw(run: cache.Run, split: str, top: DeltaGenerator) -> None:
+    """Draw a split beside its votes; where it has none, say what to give."""
+    votes.settle(run, split)
+    with st.container(horizontal=True, key="bare.human"):
+        controls.splits(run)
+    rows = cache.predictions(run, split)
+    if rows.votes is None or not rows.votes.voted.size:
+        with top:
+            widgets.eyebrow(f"Reliability · Human truth · {run.name}", controls.chip(run))
+            widgets.sentence(Sentence((Phrase(EMPTY),)))
+            drafts.bar(run)
+        votes.draw(run, split)
+        return
+    study = audits.human(run, split)
+    if study is None:
+        with top:
+            widgets.eyebrow(f"Reliability · Human truth · {run.name}", controls.chip(run))
+            widgets.sentence(Sentence((Phrase(f"Comparing “{run.name}” with people."),)))
+            drafts.bar(run)
+        return
+    view = human_view(study, rows, name=run.name, split=split, plain=state.plain())
+    with top:
+        widgets.eyebrow(view.eyebrow, controls.chip(run))
+        widgets.sentence(view.sentence)
+        drafts.bar(run)
+        widgets.strip(view.numbers)
+        frame.notices(run.notices)
+    _below(view)
+    with st.expander("Use other votes", key="votes.other"):
+        votes.draw(run, split)
+
+
+def _below(view: HumanView) -> None:
+    widgets.figure(view.figure)
+    widgets.key(view.key)
+    widgets.title(view.fits_title)
+    widgets.caption(view.fits_words)
+    if view.fits and not state.plain():
+        widgets.scores("Temperatures on votes and on labels", view.heads, view.fits)
+        widgets.save(view.fits_file, "human_fits", "All numbers, CSV")
+    widgets.title(view.far_title, f"the first {min(ROWS_SHOWN, len(view.far_rows.rows))}")
+    shown = replace(view.far_rows, rows=view.far_rows.rows[:ROWS_SHOWN])
+    widgets.table(shown, key="table.human_rows")
+    widgets.save(view.far_rows, "human_rows", "More rows, CSV")
+    widgets.caption(view.caption)
+    with st.expander("What these numbers mean", key="human.words"):
+        widgets.meanings((tile.label, tile.help) for tile in view.numbers if tile.help)

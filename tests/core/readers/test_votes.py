@@ -1,0 +1,221 @@
+"""Votes brought to a run: where they lie, which class and row they are for, what is refused."""
+
+import gzip
+import io
+import json
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+
+from core.errors import LostWorker, Refused
+from core.predictions import Predictions, ScoreKind, Task
+from core.readers.formats.contents import FileBytes
+from core.readers.sandbox import read as sandbox
+from core.readers.sandbox import wire
+from core.readers.tables.votes import UndecidedVotes, VoteChoice, attach_votes
+from core.readers.tables.votes_file import VoteFile, read_votes_file
+
+RNG = np.random.default_rng(4)
+N, NAMES = 40, ("cat", "dog", "fox")
+VOTES = RNG.multinomial(12, [0.6, 0.3, 0.1], N)[:, RNG.permuted(np.arange(3))]
+for at, shift in enumerate(RNG.integers(0, 3, N)):
+    VOTES[at] = np.roll(VOTES[at], shift)
+LABELS = VOTES.argmax(axis=1)
+LOGITS = RNG.normal(size=(N, 3)) + 2.0 * np.eye(3)[LABELS]
+IDS = tuple(f"pictures/{k:03d}.png" for k in range(N))
+
+
+def run(**changes) -> Predictions:
+    given = {
+        "task": Task.MULTICLASS,
+        "kind": ScoreKind.LOGITS,
+        "scores": LOGITS,
+        "labels": LABELS,
+        "class_names": NAMES,
+        "row_ids": IDS,
+    }
+    return Predictions(**given | changes)
+
+
+def csv(**columns) -> bytes:
+    lines = [",".join(columns)]
+    lines += [",".join(map(str, row)) for row in zip(*columns.values(), strict=True)]
+    return ("\n".join(lines) + "\n").encode()
+
+
+def npz(**arrays) -> bytes:
+    file = io.BytesIO()
+    np.savez(file, **arrays)
+    return file.getvalue()
+
+
+def parquet(**columns) -> bytes:
+    file = io.BytesIO()
+    pyarrow.parquet.write_table(pa.table(columns), file)
+    return file.getvalue()
+
+
+def columns(order=(0, 1, 2), before="", rows=slice(None), **more):
+    return more | {f"{before}{NAMES[k]}": VOTES[rows, k].tolist() for k in order}
+
+
+def attached(name: str, data: bytes, predictions: Predictions | None = None, **choice):
+    file = read_votes_file(FileBytes.of_bytes(name, data))
+    file = VoteFile(file.numbers, file.names, file.notices, name)
+    splits = {"test": predictions or run()}
+    return attach_votes(splits, "test", file, VoteChoice(**choice))
+
+
+def votes_of(matched) -> list[list[float]]:
+    return matched.splits["test"].votes.of_row.tolist()
+
+
+def lines(rows=range(N), key="label_count", order=(0, 1, 2)) -> bytes:
+    return "\n".join(
+        json.dumps({"uid": IDS[k], key: VOTES[k, list(order)].tolist(), "entropy": 0.5 + k})
+        for k in rows
+    ).encode()
+
+
+@pytest.mark.parametrize(
+    ("name", "data"),
+    [
+        ("v.csv", csv(**columns(image=IDS))),
+        ("v.csv", csv(**columns((2, 0, 1), "votes_", image=IDS))),
+        ("v.tsv", csv(**columns((1, 0, 2), "n_", image=IDS)).replace(b",", b"\t")),
+        ("v.csv.gz", gzip.compress(csv(**columns(image=IDS)))),
+        ("v.parquet", parquet(**columns((2, 1, 0), image=list(IDS)))),
+        ("v.jsonl", lines()),
+        ("v.json", lines()),
+        ("v.npz", npz(votes=VOTES, ids=np.array(IDS))),
+        ("v.npy", npz(votes=VOTES)),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_votes_are_read_from_any_format(name, data):
+    if name == "v.npy":
+        file = io.BytesIO()
+        np.save(file, VOTES)
+        data = file.getvalue()
+    assert votes_of(attached(name, data)) == VOTES.tolist()
+
+
+def test_rows_are_joined_by_name_in_any_order_and_folders_aside():
+    order = RNG.permutation(N)
+    ids = [IDS[k].rpartition("/")[2] for k in order]
+    matched = attached("v.csv", csv(**columns(rows=order, image=ids)))
+    assert votes_of(matched) == VOTES.tolist()
+    assert not matched.notices
+
+
+def test_rows_without_votes_and_votes_without_rows_are_counted():
+    matched = attached("v.jsonl", lines(range(10, N)), run().take(np.arange(30)))
+    votes = matched.splits["test"].votes
+    assert votes.voted.tolist() == list(range(10, 30))
+    (notice,) = (n for n in matched.notices if n.code == "VOTES_PARTLY")
+    assert notice.text == "20 of 30 rows have votes; 10 rows of votes are not in this part"
+
+
+def test_shares_are_votes_of_unknown_number():
+    shares = (VOTES / 12).round(3)
+    votes = attached("v.npz", npz(shares=shares, ids=np.array(IDS))).splits["test"].votes
+    assert not votes.counted
+    assert votes.of_row == pytest.approx(VOTES / 12, abs=0.002)
+
+
+def test_rows_without_names_are_taken_in_order():
+    matched = attached("v.npz", npz(votes=VOTES), run(row_ids=()))
+    assert votes_of(matched) == VOTES.tolist()
+    assert any("row order" in notice.text for notice in matched.notices)
+    with pytest.raises(Refused, match="40 rows, the votes 39") as refusal:
+        attached("v.npz", npz(votes=VOTES[1:]), run(row_ids=()))
+    assert refusal.value.code == "LENGTH_MISMATCH"
+
+
+def test_an_order_that_the_labels_do_not_bear_out_is_asked():
+    turned = npz(votes=VOTES[:, [0, 2, 1]], ids=np.array(IDS))
+    with pytest.raises(UndecidedVotes, match="of 100 rows") as refusal:
+        attached("v.npz", turned)
+    assert refusal.value.code == "UNDECIDED"
+    assert list(refusal.value.orders) == ["cat,fox,dog", "cat,dog,fox"]
+    options = [item["option"] for item in refusal.value.to_json()["candidates"]]
+    assert options[0] == "--votes-classes cat,fox,dog"
+    assert votes_of(attached("v.npz", turned, classes="cat,fox,dog")) == VOTES.tolist()
+    kept = attached("v.npz", turned, classes="cat,dog,fox")
+    assert votes_of(kept) == VOTES[:, [0, 2, 1]].tolist()
+
+
+def test_the_columns_can_be_chosen():
+    data = csv(**columns(before="a.", image=IDS) | columns((1, 2, 0), "b.") | {"more": [1] * N})
+    for text in ("b.", "b.dog,b.fox,b.cat"):
+        assert votes_of(attached("v.csv", data, columns=text)) == VOTES.tolist()
+    both = npz(first=VOTES + 1, second=VOTES, ids=np.array(IDS))
+    assert votes_of(attached("v.npz", both, columns="second")) == VOTES.tolist()
+
+
+REFUSED = {
+    "AMBIGUOUS_KEYS": ("v.npz", npz(first=VOTES, second=VOTES), {}),
+    "CLASSES": ("v.npz", npz(votes=VOTES[:, :2]), {"columns": "votes"}),
+    "LENGTH_MISMATCH": ("v.npz", npz(votes=VOTES[:7]), {}),
+    "VOTES": ("v.csv", csv(**columns(image=IDS)).replace(b",0\n", b",-1\n", 1), {}),
+    "FORMAT_MISMATCH": ("v.npz", b"no archive", {}),
+}
+
+
+@pytest.mark.parametrize("code", REFUSED)
+def test_what_is_no_file_of_votes_is_refused(code):
+    name, data, choice = REFUSED[code]
+    with pytest.raises(Refused) as refusal:
+        attached(name, data, **choice)
+    assert refusal.value.code == code
+    assert refusal.value.remedy
+
+
+def test_other_refusals_say_what_to_do():
+    with pytest.raises(Refused, match="No numbers"):
+        attached("v.csv", b"image,who\na,b\nc,d\n")
+    with pytest.raises(Refused, match="are cat, dog, fox") as refusal:
+        attached("v.npz", npz(votes=VOTES), classes="cat,dog,cow")
+    assert refusal.value.code == "CLASSES"
+    many = run(task=Task.MULTILABEL, kind=ScoreKind.SIGMOID, labels=np.eye(3, dtype=int)[LABELS])
+    with pytest.raises(Refused, match="multilabel scores"):
+        attached("v.npz", npz(votes=VOTES), many)
+    with pytest.raises(Refused, match="may be in any of first, second"):
+        attached("v.npz", npz(first=VOTES, second=VOTES))
+
+
+def test_two_classes_and_one_score_a_row():
+    two = run(task=Task.BINARY, scores=LOGITS[:, 0], labels=LABELS % 2, class_names=("no", "yes"))
+    data = csv(image=IDS, yes=(LABELS % 2).tolist(), no=(1 - LABELS % 2).tolist())
+    assert votes_of(attached("v.csv", data, two)) == np.eye(2)[LABELS % 2].tolist()
+
+
+def test_other_splits_get_their_votes_by_name():
+    file = read_votes_file(FileBytes.of_bytes("v.jsonl", lines()))
+    splits = {"val": run().take(np.arange(15)), "test": run().take(np.arange(15, N))}
+    matched = attach_votes(splits, "test", file)
+    assert matched.splits["val"].votes.of_row.tolist() == VOTES[:15].tolist()
+    nameless = splits | {"val": run(row_ids=())}
+    assert attach_votes(nameless, "test", file).splits["val"].votes is None
+
+
+def test_the_sealed_process_reads_them(tmp_path):
+    path = tmp_path / "upload"
+    path.write_bytes(lines())
+    file = sandbox.read_votes(path, name="v.jsonl")
+    assert file.name == "v.jsonl"
+    assert file.digest
+    assert file.numbers["label_count"].tolist() == VOTES.tolist()
+    assert file.names["uid"] == IDS
+    path.write_bytes(b"\x80\x04cos\nsystem\n(S'true'\ntR.")
+    with pytest.raises(Refused) as refusal:
+        sandbox.read_votes(path, name="v.pkl")
+    assert refusal.value.code == "PICKLE_GLOBAL"
+
+
+def test_what_no_reader_writes_is_not_taken_over(tmp_path):
+    wire.write_votes(tmp_path, VoteFile({"a": np.zeros((2, 3, 4))}, {}))
+    with pytest.raises(LostWorker):
+        wire.load_votes(tmp_path)

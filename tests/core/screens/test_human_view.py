@@ -1,0 +1,120 @@
+"""What is said of a model beside people: out of 100, chance named, names cut."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from core.configs import AuditConfig
+from core.metrics.human import human_audit
+from core.predictions import Predictions, ScoreKind, Task, Votes
+from core.screens.kit.theme import LIGHT
+from core.screens.reliability.human import fits_words, human_view
+from core.screens.reliability.human_words import PLAIN, TECHNICAL, agreement_words
+from core.studies.human import HumanFits, human_study
+
+JARGON = ("TVD", "ECE", "NLL", "entropy", "temperature", "confidence", "logit", "nats", "T =")
+
+
+def run(by=2.5, n=400, people=25, k=3, **changes):
+    rng = np.random.default_rng(6)
+    true = 1.3 * rng.normal(size=(n, k))
+    p = np.exp(true) / np.exp(true).sum(axis=1, keepdims=True)
+    votes = np.array([rng.multinomial(people, row) for row in p]).astype(float)
+    given = {"scores": by * true, "labels": votes.argmax(axis=1)}
+    given["votes"] = Votes.of("v.csv", votes)
+    return Predictions(Task.MULTICLASS, ScoreKind.LOGITS, **given | changes)
+
+
+def view_of(predictions, *, plain=False, name="a run"):
+    study = human_study({"test": predictions}, "test")
+    return human_view(study, predictions, name=name, split="test", plain=plain)
+
+
+def test_the_first_sentence_is_the_fullest_bin():
+    predictions = run()
+    audit = human_audit(predictions, AuditConfig(n_resamples=100))
+    fullest = audit.fullest
+    assert fullest.count == max(vote_bin.count for vote_bin in audit.bins)
+    asked = replace(fullest, agreement=0.62, low=0.598, high=0.641, confidence=0.9)
+    assert agreement_words(asked) == (
+        "Of 100 people asked, 62 (60 to 64) would agree with an answer that the model gives 90."
+    )
+    view = view_of(predictions)
+    assert view.sentence.text == agreement_words(human_audit(predictions).fullest)
+    assert view.sentence.parts[1].tone == "over"
+    assert view.sentence.second.startswith("Surer than people by ")
+    assert view.sentence.second.endswith("points, on 400 rows of 25 votes each.")
+
+
+@pytest.mark.parametrize(("by", "start"), [(1.0, "As sure as people, or"), (0.4, "Less sure than")])
+def test_a_gap_that_could_be_chance_is_called_so(by, start):
+    view = view_of(run(by))
+    assert view.sentence.second.startswith(start)
+    assert ("could be chance" in view.sentence.second) == (by == 1.0)
+
+
+def test_every_number_has_an_interval_and_a_floor():
+    view = view_of(run())
+    assert [tile.label for tile in view.numbers] == [
+        "TVD", "ECE against votes", "Entropy gap", "Ranked alike", "Soft NLL",
+    ]  # fmt: skip
+    assert all(" to " in tile.interval and tile.help for tile in view.numbers)
+    notes = [tile.note for tile in view.numbers]
+    assert all(note.startswith(("floor ", "at best ", "at least ")) for note in notes)
+    assert "knowing model" in notes[-1]
+    shares = run()
+    shares = replace(shares, votes=Votes.of("v.csv", shares.votes.of_row / 25))
+    notes = [tile.note for tile in view_of(shares).numbers]
+    assert notes[0] == "no floor: shares do not tell how many people were asked"
+
+
+def test_what_each_fit_does_to_both_errors_is_said():
+    words = view_of(run()).fits_words
+    labels, votes, judged = words.split(". ")[0], words.split("Fitted on votes")[1], words[-60:]
+    assert labels.startswith("Fitted on majority labels (T = ")
+    assert "the error against people rises by" in labels
+    assert "that against labels changes by −" in labels
+    assert labels.endswith("points, which could be chance")
+    assert "the error against people falls by" in votes
+    assert judged.endswith("Judged on 200 rows, fitted on 200 others.")
+    refused = HumanFits(
+        fit_rows=0, test_rows=0, fit_name="", test_name="test", refusal="12 rows are too few"
+    )
+    assert fits_words(refused, PLAIN) == "No temperature was fitted: 12 rows are too few."
+    table = view_of(run()).fits
+    assert [row.name for row in table][:2] == ["As read", "Temperature scaling"]
+    assert table[1].notes[0] == "on majority labels"
+
+
+def test_plain_words_have_no_jargon():
+    view = view_of(run(), plain=True)
+    texts = [view.eyebrow, view.sentence.text, view.sentence.second, view.fits_words]
+    texts += [view.fits_title, view.far_title, view.figure.title, view.figure.explanation]
+    texts += [text for tile in view.numbers for text in (tile.label, tile.note, tile.help)]
+    texts += [column.label for column in view.far_rows.columns]
+    for text in texts:
+        assert not any(word in text for word in JARGON), text
+
+
+def test_names_are_cut_and_shown_letter_by_letter():
+    odd = "<b>x</b>" + "y" * 200
+    predictions = run(
+        row_ids=tuple(f"{odd}{k}" for k in range(400)), class_names=("<i>a</i>" * 9, "b", "c")
+    )
+    view = view_of(predictions)
+    assert max(len(str(row[0])) for row in view.far_rows.rows) == 60
+    assert max(len(str(row[1])) for row in view.far_rows.rows) <= 30
+    assert len(view.far_rows.rows) == 200
+    figure = view.figure.figure("light")
+    assert "<i>" not in figure.to_json()
+
+
+def test_the_figure_draws_every_group_and_says_so():
+    card = view_of(run()).figure
+    figure = card.draw(LIGHT)
+    known = next(trace for trace in figure.data if trace.name == "known")
+    marks = [trace for trace in figure.data if trace.name != "known"]
+    assert sum(len(trace.x) for trace in marks) == len(card.table.rows) == len(known.x)
+    assert card.alt.startswith(f"Gap in {len(card.table.rows)} groups of rows")
+    assert TECHNICAL.axis in figure.layout.xaxis.title.text
