@@ -53,7 +53,7 @@ class SlurmLauncher:
         del job
         commands.check()
 
-    def submit(self, jobs: Sequence[Job]) -> list[Job]:
+    def submit(self, jobs: Sequence[Job], most: int | None) -> list[Job]:
         """Submit jobs, several as one array, and take them into the table; all or none.
 
         What is submitted and never taken in does nothing: its supervisor waits for the row in vain.
@@ -62,7 +62,9 @@ class SlurmLauncher:
         cluster_ids = commands.submit(self._store.home, jobs)
         pairs = zip(jobs, cluster_ids, strict=True)
         try:
-            return self._store.add([replace(job, cluster=number) for job, number in pairs])
+            return self._store.add(
+                [replace(job, cluster=number) for job, number in pairs], most=most
+            )
         except BaseException:
             with suppress(LibraryError):
                 commands.cancel(cluster_ids)
