@@ -19,7 +19,7 @@ from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from io import BytesIO
-from pathlib import Path
+from pathlib import Path, PureWindowsPath
 from typing import IO, Final
 
 from core import codec, defaults
@@ -294,7 +294,12 @@ def _archive(file: Path) -> Iterator[tarfile.TarFile]:
     try:
         with tarfile.open(file, "r:") as archive:
             yield archive
-    except (tarfile.TarError, EOFError) as error:
+    except (
+        tarfile.TarError,
+        EOFError,
+        ValueError,
+        OverflowError,
+    ) as error:  # numbers that are none
         raise _no_backup(f"{file.name} is no whole backup") from error
 
 
@@ -327,7 +332,8 @@ def _contents(
     if {f"{ROOT}/{path}" for path in contents.files} | {LIST} != members.keys():
         raise _no_backup(f"{name} does not hold the files that it lists")
     for path in contents.files:
-        if {"", ".", ".."} & set(path.split("/")) or {"\\", "\0"} & set(path):
+        steps = {"", ".", ".."} & set(path.split("/")) or {"\\", "\0"} & set(path)
+        if steps or PureWindowsPath(path).drive:
             raise _no_backup(f"{name} lists {path[:60]!r}, which leads out of the home")
     return contents
 

@@ -218,6 +218,17 @@ def placed_at(path):
     return change
 
 
+def headed(**headers):
+    """Give a file headers that take precedence over those of its block."""
+
+    def change(members):
+        (first, data), *others = members
+        first.pax_headers = headers
+        return [(first, data), *others]
+
+    return change
+
+
 def of_format_2(members):
     *others, (last, text) = members
     return [*others, (last, json.dumps(json.loads(text) | {"format": 2}).encode())]
@@ -234,6 +245,10 @@ def of_format_2(members):
         placed_at("runs/../../out"),
         placed_at("/tmp/out"),
         placed_at("a\\b"),
+        placed_at("C:/out"),
+        headed(mtime="nan"),
+        headed(mtime="inf"),
+        headed(**{"GNU.sparse.map": "0,a", "GNU.sparse.size": "5"}),
         of_format_2,
     ],
 )
