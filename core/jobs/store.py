@@ -103,7 +103,7 @@ class JobStore:
         """
         with self._writing() as connection:
             listed = _listed(connection)
-            _check_quota(listed, jobs, most)
+            check_quota(listed, jobs, most)
             last = max((job.place for job in listed), default=0)
             added = [replace(job, place=last + i) for i, job in enumerate(jobs, start=1)]
             for job in added:
@@ -458,8 +458,8 @@ def read_job(text: str) -> Job:
     return codec.read(Job, LATER | row if isinstance(row, dict) else row, "job", stored=True)
 
 
-def _check_quota(listed: Sequence[Job], jobs: Sequence[Job], most: int | None) -> None:
-    """Refuse jobs of an owner who would have too many that have not ended."""
+def check_quota(listed: Sequence[Job], jobs: Sequence[Job], most: int | None) -> None:
+    """Refuse jobs of an owner who would have too many that have not ended: OVER_QUOTA."""
     open_jobs = sum(job.owner == jobs[0].owner and not job.state.ended for job in listed)
     if most is not None and open_jobs + len(jobs) > most:
         raise LibraryError(

@@ -13,7 +13,7 @@ from core.jobs.records import Job, JobState, Promise
 from core.jobs.slurm import commands, folder
 from core.jobs.slurm.request import SlurmRequest
 from core.jobs.slurm.supervisor import over
-from core.jobs.store import LIVE, JobStore
+from core.jobs.store import LIVE, JobStore, check_quota
 from core.training.config import TrainConfig
 from core.training.folder import JobFolder
 
@@ -59,6 +59,7 @@ class SlurmLauncher:
         What is submitted and never taken in does nothing: its supervisor waits for the row in vain.
         """
         commands.check()
+        check_quota(self._store.all(), jobs, most)  # again where the table takes them in
         cluster_ids = commands.submit(self._store.home, jobs)
         pairs = zip(jobs, cluster_ids, strict=True)
         try:

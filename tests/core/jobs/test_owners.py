@@ -5,6 +5,8 @@ import pytest
 from core.access import JOBS, Role, Visitor, group_id, user_id
 from core.errors import LibraryError
 from core.jobs.local import LocalJobs
+from core.jobs.slurm import commands
+from core.jobs.slurm.request import SlurmRequest
 from core.library import trail
 from tests.core.jobs.conftest import config, ended
 
@@ -85,3 +87,17 @@ def test_the_process_of_a_job_acts_for_its_owner(jobs):
     (job,) = LocalJobs(jobs.home, ANNA).submit([config("owner")])
     ended(jobs, job.id)
     assert any(ANNA.user in line for line in jobs.log(job.id))
+
+
+def test_a_job_over_the_quota_never_reaches_the_cluster(of, monkeypatch, tmp_path):
+    asked = tmp_path / "asked"
+    for name in commands.COMMANDS:
+        (tmp_path / name).write_text(f"#!/bin/sh\necho {name} >> {asked}\n")
+        (tmp_path / name).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    monkeypatch.setenv(JOBS, "0")
+    request = SlurmRequest()
+    refused = refusal(lambda: of(ANNA).submit([config("work", device="auto")], request=request))
+    assert refused.code == "OVER_QUOTA"
+    assert not asked.exists()
+    assert not list((of(ANNA).home / "jobs").glob("*/"))
