@@ -505,7 +505,8 @@ class Library:
         kept = replace(manifest, owner=self.visitor.owner, history=tables.entry())
         self.visitor.require(Act.IMPORT)
         self._make_home()
-        trail.record(self.home, self.visitor, Act.IMPORT, kept.id)
+        if kept.kind not in ("train", "evaluate"):  # the trail has the job, whose id it is
+            trail.record(self.home, self.visitor, Act.IMPORT, kept.id)
         files.write_run(self._runs, kept, splits, tables)
         return kept
 

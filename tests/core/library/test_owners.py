@@ -8,7 +8,7 @@ from contextlib import closing
 
 import pytest
 
-from core.access import DISK, Role, Visitor, group_id, user_id
+from core.access import DISK, OWNER, Role, Visitor, group_id, of_process, user_id
 from core.errors import LibraryError
 from core.library import Library, people, trail
 from core.library.sharing import SHARING
@@ -213,3 +213,19 @@ def test_names_of_people_are_remembered_by_id(home):
     assert people.known(home) == {ANNA.user: "Anna B.", WARD: "Ward 3"}
     with pytest.raises(LibraryError):
         people.remember(home, "../x", "evil")
+
+
+def test_what_a_job_keeps_is_its_owners_and_in_the_trail_as_the_job_alone(of, home, monkeypatch):
+    """A node of a cluster opens no table, whose locks the disk that it shares may not keep."""
+    monkeypatch.setenv(OWNER, WARD)
+    manifest = of(of_process()).keep_evaluated(
+        "kept",
+        {"test": small()},
+        source=SOURCE,
+        summary={"test": headline()},
+        config={},
+        environment={},
+        run_id="abcdefghijkm",
+    )
+    assert manifest.owner == WARD
+    assert not list(home.glob("*.sqlite"))
