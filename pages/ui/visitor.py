@@ -6,7 +6,7 @@ cache entry passes one check. Without login there is one visitor, who may do eve
 
 import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
@@ -227,21 +227,28 @@ def check() -> None:
     LibraryError
         RUN_UNKNOWN: it was deleted, or is no longer shared.
     """
-    if not current().sees_all:
-        library = open_library()
-        for run_id in st.session_state.get(RUNS, ()):
+    _refuse_lost(current(), st.session_state.get(RUNS, ()))
+
+
+def _refuse_lost(visitor: Visitor, runs: Iterable[str]) -> None:
+    if not visitor.sees_all:
+        library = Library(home(), SAMPLES, visitor)
+        for run_id in tuple(runs):
             library.get(run_id)
 
 
 def exported(make: Callable[[], Answer], name: str) -> Callable[[], Answer]:
     """Return what makes a file to download, as the visitor, and tells the audit trail of it.
 
-    Streamlit calls it outside the session.
+    Streamlit calls it outside the session, perhaps long after the page was drawn: runs that the
+    visitor may no longer see are refused, as by `check`.
     """
     visitor = current()
+    runs: set[str] = st.session_state.setdefault(RUNS, set())
     subject = str(st.session_state.get("app.run") or "")
 
     def made() -> Answer:
+        _refuse_lost(visitor, runs)
         trail.record(home(), visitor, Act.EXPORT, subject, name)
         return make()
 

@@ -161,6 +161,25 @@ def test_what_was_opened_is_in_the_trail_once():
 
 
 @pytest.mark.usefixtures("home")
+def test_a_page_that_stays_open_exports_no_run_that_was_revoked():
+    run = kept("Night shift", "anna")
+    anna = Visitor(user_id(ISSUER, "anna"), Role.AUDITOR)
+    bert = Visitor(user_id(ISSUER, "bert"), Role.VIEWER)
+    library = Library(library_home(), SAMPLES, anna)
+    library.share(run, bert.user)
+    token = visitor._BOUND.set(bert)
+    visitor.forget()
+    make = visitor.exported(lambda: "rows", "csv")
+    visitor.note(run)  # a page may draw a download before the last run that it is made of
+    visitor._BOUND.reset(token)
+    assert make() == "rows"
+    library.revoke(run, bert.user)
+    with pytest.raises(LibraryError, match="RUN_UNKNOWN"):
+        make()
+    assert [entry.act for entry in trail.entries(library_home(), LOCAL)].count(Act.EXPORT) == 1
+
+
+@pytest.mark.usefixtures("home")
 def test_a_viewer_is_offered_no_act_that_is_refused():
     test = fine(entered(claims("carl", "viewer")))
     assert "Your role takes no files" in said(test)
