@@ -89,3 +89,10 @@ def test_the_bill_of_materials_holds_every_locked_package(tmp_path):
     assert bill["bomFormat"] == "CycloneDX"
     names = {canonicalize_name(component["name"]) for component in bill["components"]}
     assert names == locked("lock-cuda.txt").keys()
+
+
+def test_the_image_takes_settings_and_no_secrets():
+    lines = (ROOT / "deploy/Containerfile").read_text().splitlines()
+    copied = [word for line in lines if line.startswith("COPY ") for word in line.split()[1:-1]]
+    settings = [path for path in copied if path.startswith(".streamlit")]
+    assert settings == [".streamlit/config.toml"]
