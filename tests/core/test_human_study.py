@@ -9,7 +9,7 @@ from scipy.optimize import minimize_scalar
 from core.arrays import log_softmax
 from core.calibrators.temperature import nll_temperature
 from core.metrics import human
-from core.predictions import Groups, Predictions, ScoreKind, Task, Votes
+from core.predictions import Groups, Predictions, ScoreKind, Task, Votes, Weights
 from core.studies import human as study
 
 
@@ -75,6 +75,19 @@ def test_votes_mend_what_majority_labels_leave(k):
     assert votes.differences["ece"].value == votes.values["ece"] - none.values["ece"]
     focal = by["focal_ts", "votes"]
     assert focal.values["soft_nll"] == pytest.approx(votes.values["soft_nll"], abs=0.02)
+
+
+def test_an_infinite_value_of_weight_0_adds_nothing():
+    run = too_sure(n=120)
+    p = np.exp(log_softmax(run.scores))
+    weights = np.ones(run.n)
+    for row in range(40):
+        p[row], weights[row] = np.eye(3)[int(run.votes.of_row[row].argmin())], 0.0
+    run = replace(run, kind=ScoreKind.PROBABILITIES, scores=p)
+    run = replace(run, weights=Weights("w", weights))
+    none, *others = study.human_fits({"test": run}, "test").methods
+    assert none.values["soft_nll"] is not None
+    assert all(other.differences["soft_nll"].value is not None for other in others)
 
 
 def test_a_validation_part_with_votes_is_fitted_on():

@@ -201,6 +201,22 @@ def test_other_splits_get_their_votes_by_name():
     assert attach_votes(nameless, "test", file).splits["val"].votes is None
 
 
+def test_a_split_of_rows_that_nobody_voted_on_has_no_votes():
+    votes = np.where(np.arange(N)[:, None] < 15, 0, VOTES)
+    file = read_votes_file(FileBytes.of_bytes("v.npz", npz(votes=votes, ids=np.array(IDS))))
+    splits = {"val": run().take(np.arange(15)), "test": run().take(np.arange(15, N))}
+    matched = attach_votes(splits, "test", file)
+    assert matched.splits["val"].votes is None
+    assert votes_of(matched) == VOTES[15:].tolist()
+
+
+def test_names_of_more_rows_than_have_votes_name_none_of_them():
+    data = npz(votes=VOTES[:7], ids=np.array(IDS))
+    with pytest.raises(Refused) as refusal:
+        attached("v.npz", data)
+    assert refusal.value.code == "LENGTH_MISMATCH"
+
+
 def test_the_sealed_process_reads_them(tmp_path):
     path = tmp_path / "upload"
     path.write_bytes(lines())
