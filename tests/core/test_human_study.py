@@ -116,3 +116,10 @@ def test_rows_furthest_apart_come_first():
     assert np.all(np.diff(far.tvd) <= 0.0)
     assert np.array_equal(judged.tvd[far.rows], far.tvd)
     assert np.array_equal(far.choice, run.votes.of_row[far.rows].argmax(axis=1))
+
+
+def test_a_row_of_weight_3_is_fitted_as_three_rows():
+    run = replace(too_sure(4), weights=Weights("w", np.array([3.0, 1.0, 1.0, 0.0])))
+    rows = study.soft_rows(run, study.VOTES)
+    of_row = [rows.weights.of_row[(rows.scores == z).all(axis=1)].sum() for z in run.scores]
+    assert np.array(of_row) / of_row[1] == pytest.approx([3.0, 1.0, 1.0, 0.0], abs=1e-6)

@@ -235,3 +235,8 @@ def test_what_no_reader_writes_is_not_taken_over(tmp_path):
     wire.write_votes(tmp_path, VoteFile({"a": np.zeros((2, 3, 4))}, {}))
     with pytest.raises(LostWorker):
         wire.load_votes(tmp_path)
+
+
+def test_classes_that_go_round_come_back_in_their_order():
+    data = npz(votes=VOTES[:, [1, 2, 0]], ids=np.array(IDS))
+    assert votes_of(attached("v.npz", data, classes="dog,fox,cat")) == VOTES.tolist()
