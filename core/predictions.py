@@ -28,7 +28,7 @@ from core.arrays import (
 )
 from core.errors import Refused
 
-MOST_ROWS = 1e12  # that whole weights may stand for
+MOST_ROWS = 1e12  # that whole weights may stand for, and votes for a class of a row
 SHARES_OFF = 0.02  # from 1, that shares of votes written with few digits may sum to
 GRAINS = 2.0**30  # parts of a row that weights are kept to; 8,000,000 rows sum exactly
 
@@ -208,6 +208,11 @@ class Votes:
             what = f"{votes[row, column]:g} votes for class {column} in {name}"
             remedy = "give every class a number of votes that is not negative"
             raise Refused("VOTES", what, remedy, f"row {row}")
+        many = np.flatnonzero(votes.max(axis=1, initial=0.0) > MOST_ROWS)
+        if many.size:
+            row = int(many[0])
+            what = f"{votes[row].max():g} votes for a class in {name}"
+            raise Refused("VOTES", what, f"give at most {MOST_ROWS:g} votes a class", f"row {row}")
         total = votes.sum(axis=1)
         if not total.any():
             what = f"Every row of {name} is without votes"

@@ -313,7 +313,8 @@ def _metric_draws(
         value = share_ece(own.confidence, own.agreement[target], weights)
         numbers[name] = value, drawn_ece(gaps[target], total), float(np.quantile(chance, 0.95))
     for k, name in enumerate(("tvd", "soft_nll")):
-        mean = float(np.average(getattr(own, name), weights=weights))
+        counted = np.where(weights > 0.0, getattr(own, name), 0.0)  # inf of weight 0 adds nothing
+        mean = float(np.average(counted, weights=weights))
         numbers[name] = (
             (mean, sums[:, 2 * N_BINS + k] / total, 0.0)
             if np.isfinite(mean)

@@ -9,7 +9,7 @@ from scipy.optimize import minimize_scalar
 from core.arrays import log_softmax
 from core.calibrators.temperature import nll_temperature
 from core.metrics import human
-from core.predictions import Groups, Predictions, ScoreKind, Task, Votes
+from core.predictions import Groups, Predictions, ScoreKind, Task, Votes, Weights
 from core.studies import human as study
 
 
@@ -77,6 +77,19 @@ def test_votes_mend_what_majority_labels_leave(k):
     assert focal.values["soft_nll"] == pytest.approx(votes.values["soft_nll"], abs=0.02)
 
 
+def test_an_infinite_value_of_weight_0_adds_nothing():
+    run = too_sure(n=120)
+    p = np.exp(log_softmax(run.scores))
+    weights = np.ones(run.n)
+    for row in range(40):
+        p[row], weights[row] = np.eye(3)[int(run.votes.of_row[row].argmin())], 0.0
+    run = replace(run, kind=ScoreKind.PROBABILITIES, scores=p)
+    run = replace(run, weights=Weights("w", weights))
+    none, *others = study.human_fits({"test": run}, "test").methods
+    assert none.values["soft_nll"] is not None
+    assert all(other.differences["soft_nll"].value is not None for other in others)
+
+
 def test_a_validation_part_with_votes_is_fitted_on():
     fits = study.human_fits({"val": too_sure(80, seed=1), "test": too_sure(50)}, "test")
     assert (fits.fit_name, fits.fit_rows, fits.test_rows) == ("val", 80, 50)
@@ -103,3 +116,10 @@ def test_rows_furthest_apart_come_first():
     assert np.all(np.diff(far.tvd) <= 0.0)
     assert np.array_equal(judged.tvd[far.rows], far.tvd)
     assert np.array_equal(far.choice, run.votes.of_row[far.rows].argmax(axis=1))
+
+
+def test_a_row_of_weight_3_is_fitted_as_three_rows():
+    run = replace(too_sure(4), weights=Weights("w", np.array([3.0, 1.0, 1.0, 0.0])))
+    rows = study.soft_rows(run, study.VOTES)
+    of_row = [rows.weights.of_row[(rows.scores == z).all(axis=1)].sum() for z in run.scores]
+    assert np.array(of_row) / of_row[1] == pytest.approx([3.0, 1.0, 1.0, 0.0], abs=1e-6)

@@ -27,13 +27,14 @@ from core.metrics.human.records import (
     HumanScore,
     VoteBin,
 )
-from core.metrics.intervals import basic, percentile
+from core.metrics.intervals import basic, percentile, wilson
 from core.metrics.records import Gap
 from core.metrics.resampled import resampled_counts
 from core.predictions import Extents, Predictions, Votes
 
 GROUPS = 10  # of rows, by how much people disagree
 HEAVY_ROWS = 100_000  # from which fewer resamples are drawn
+SAME_AGREEMENT = 1e-12  # by which resamples differ from rounding alone
 SAME_ENTROPY = 12  # decimals to which entropies count as equal
 MEANS = ("tvd", "entropy_gap", "entropy_gap_signed", "rank", "soft_nll")
 INFINITE = "infinite: a class that people voted for has probability 0"
@@ -144,7 +145,7 @@ def human_audit(predictions: Predictions, config: AuditConfig | None = None) -> 
         tied=int(np.count_nonzero(most.sum(axis=1) > 1)),
         confidence=means.value("confidence"),
         agreement=means.value("agreement"),
-        direction=Gap(gap, *percentile(draws.of("gap"), config.level)),
+        direction=Gap(gap, *_gap_ends(means, draws, "", config.level)),
         scores=_scores(judged, means, draws, known or unknown, some.extents, config),
         known_nll=None if known is None else float(known.soft_nll.mean()),
         bins=_bins(means, draws, config.level),
@@ -302,9 +303,38 @@ def _parts(means: _Means, word: str) -> list[str]:
 
 
 def _ratio(draws: _Draws, part: str, what: str) -> Float:
-    """Return the mean of a part in the resamples that drew any of it."""
-    rows = draws.sum(part)
-    return draws.sum(f"{part} {what}")[rows > 0.0] / rows[rows > 0.0]
+    """Return the mean of a part, or of all rows, in the resamples that drew any of it."""
+    rows = draws.sum(part or "one")
+    return draws.sum(f"{part} {what}".strip())[rows > 0.0] / rows[rows > 0.0]
+
+
+def _alike(means: _Means, draws: _Draws, part: str, level: float) -> tuple[float, float] | None:
+    """Return Wilson's interval where people agree alike with every answer; None where not.
+
+    Resamples of equal rows do not differ, however few: their interval would have no width. No
+    share varies more from row to row than right and wrong do, so that Wilson's is wide enough.
+    """
+    if np.ptp(_ratio(draws, part, "agreement")) > SAME_AGREEMENT:
+        return None
+    inside = means.column(part or "one")
+    rows = np.count_nonzero(inside)
+    share = np.clip(means.within(part or "one", means.column("agreement")), 0.0, 1.0)
+    low, high = wilson(np.array(share * rows), np.array(rows), level)
+    return float(low), float(high)
+
+
+def _agreement_ends(means: _Means, draws: _Draws, part: str, level: float) -> tuple[float, float]:
+    alike = _alike(means, draws, part, level)
+    return alike or percentile(_ratio(draws, part, "agreement"), level)
+
+
+def _gap_ends(means: _Means, draws: _Draws, part: str, level: float) -> tuple[float, float]:
+    low, high = percentile(_ratio(draws, part, "gap"), level)
+    alike = _alike(means, draws, part, level)
+    if alike is None:
+        return low, high
+    confidence = means.within(part or "one", means.column("confidence"))
+    return min(low, confidence - alike[1]), max(high, confidence - alike[0])
 
 
 def _bins(means: _Means, draws: _Draws, level: float) -> tuple[VoteBin, ...]:
@@ -313,7 +343,7 @@ def _bins(means: _Means, draws: _Draws, level: float) -> tuple[VoteBin, ...]:
         inside = means.column(part)
         if not (means.weights * inside).any():
             continue
-        low, high = percentile(_ratio(draws, part, "agreement"), level)
+        low, high = _agreement_ends(means, draws, part, level)
         bins.append(
             VoteBin(
                 count=int(inside.sum()),
@@ -330,7 +360,7 @@ def _disagreement(
     means: _Means, draws: _Draws, known: Knowing | None, level: float
 ) -> Disagreement:
     parts = [part for part in _parts(means, "group") if (means.weights * means.column(part)).any()]
-    ends = [percentile(_ratio(draws, part, "gap"), level) for part in parts]
+    ends = [_gap_ends(means, draws, part, level) for part in parts]
 
     def of(name: str) -> Float:
         return np.array([means.within(part, means.column(name)) for part in parts])

@@ -113,10 +113,9 @@ def attach_votes(
     if doubt is not None:
         raise doubt
     for name, other in splits.items():
-        partners = None if name == split else _partners(other, file, choice)
-        if partners is not None and (partners >= 0).any():
-            own = Votes.of(file.name, _taken(values, partners))
-            with_votes[name] = replace(other, votes=own)
+        partners = None if name == split else _partners(other, file, choice, len(values))
+        if partners is not None and np.nan_to_num(own := _taken(values, partners)).any():
+            with_votes[name] = replace(other, votes=Votes.of(file.name, own))
     return MatchedVotes(with_votes, (*file.notices, *notices, *more), matrix.columns)
 
 
@@ -237,7 +236,7 @@ def _joined(
     values: Float, matrix: _Matrix, file: VoteFile, run: Predictions, choice: VoteChoice
 ) -> tuple[Votes, tuple[Notice, ...]]:
     """Return the votes of each row of the run, and how many were matched."""
-    partners = _partners(run, file, choice)
+    partners = _partners(run, file, choice, len(values))
     if partners is None:
         if len(values) != run.n:
             what = f"The scores have {counted(run.n, 'row')}, the votes {len(values)}"
@@ -258,15 +257,17 @@ def _joined(
     return votes, () if whole else (Notice(NoticeCode.VOTES_PARTLY, text),)
 
 
-def _partners(run: Predictions, file: VoteFile, choice: VoteChoice) -> Int | None:
+def _partners(run: Predictions, file: VoteFile, choice: VoteChoice, n: int) -> Int | None:
     """Return the row of votes of each row, -1 where there is none; None where nothing names rows.
 
-    The column is taken in which most rows are found.
+    Of the columns as long as the votes, the one is taken in which most rows are found.
     """
     if choice.in_order or not run.row_ids:
         return None
     best: tuple[int, Int] = 0, np.empty(0, dtype=np.int64)
     for names in file.names.values():
+        if len(names) != n:
+            continue
         try:
             own, known = cut_alike(list(run.row_ids), list(names))
         except Refused:  # cut until some are alike, two rows would have one name

@@ -132,7 +132,7 @@ def _caption(audit: HumanAudit, split: str) -> str:
     if audit.mean is not None:
         ends = f"{audit.least:.0f} to {audit.most:.0f}"
         votes = f"{audit.mean:.0f}" if audit.least == audit.most else ends
-        votes += " votes a row"
+        votes += " vote a row" if votes == "1" else " votes a row"
     tied = f", {count(audit.tied)} with a tie for the most votes" if audit.tied else ""
     level = f"{100 * audit.level:g}{THIN}% intervals"
     return f"{rows}, {votes}{tied}, {level}, {split} split, votes of {short(audit.name, 60)}"

@@ -136,9 +136,11 @@ def _second(audit: HumanAudit, *, plain: bool) -> str:
         "few": "As sure as people, or a difference that could be chance: "
         f"{with_span(gap.gap, gap.low, gap.high)} points",
     }[tone_of(gap)]
-    rows = "pictures or texts" if plain else "rows"
+    row, rows = ("picture or text", "pictures or texts") if plain else ("row", "rows")
+    rows = f"{count(audit.n)} {row if audit.n == 1 else rows}"
     if audit.mean is None:
-        return f"{surer}, on {count(audit.n)} {rows}."
-    asked = f"{audit.mean:.0f}" if audit.least == audit.most else f"about {audit.mean:.0f}"
-    votes = f"{asked} people each" if plain else f"{asked} votes each"
-    return f"{surer}, on {count(audit.n)} {rows} of {votes}."
+        return f"{surer}, on {rows}."
+    mean = f"{audit.mean:.0f}"
+    vote, votes = ("person", "people") if plain else ("vote", "votes")
+    about = "" if audit.least == audit.most else "about "
+    return f"{surer}, on {rows} of {about}{mean} {vote if mean == '1' else votes} each."

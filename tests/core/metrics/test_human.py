@@ -16,6 +16,7 @@ from core.errors import Refused
 from core.metrics import human
 from core.metrics.human.audit import disagreement_groups
 from core.metrics.human.errors import ece_floor
+from core.metrics.intervals import wilson
 from core.metrics.ranked import Ranked
 from core.metrics.top_label import ece
 from core.predictions import Extents, Groups, Predictions, ScoreKind, Task, Votes, Weights
@@ -179,6 +180,19 @@ def test_a_class_that_people_chose_and_the_model_ruled_out():
     assert np.isfinite(score.floor)
 
 
+def test_rows_that_people_agree_with_alike_have_an_interval_all_the_same():
+    rows = run_of(np.tile([1.0, 0.0], (10, 1)), np.tile([3.0, 1.0], (10, 1)))
+    audit = human.human_audit(rows, FEW)
+    low, high = (float(end) for end in wilson(np.array(7.5), np.array(10), 0.95))
+    assert (audit.fullest.low, audit.fullest.high) == pytest.approx((low, high))
+    assert 0.4 < low < 0.5
+    confidence = 1.0 / (1.0 + np.exp(-1.0))
+    ends = confidence - high, confidence - low
+    assert (audit.direction.low, audit.direction.high) == pytest.approx(ends)
+    groups = audit.disagreement
+    assert (groups.low[0], groups.high[0]) == pytest.approx(ends)
+
+
 def test_equal_disagreement_stays_together():
     entropy = np.array([0.0] * 70 + [0.1] * 10 + [0.5] * 20)
     assert disagreement_groups(entropy, np.ones(100)).tolist() == [0] * 70 + [1] * 10 + [2] * 20
@@ -248,6 +262,9 @@ def test_votes_are_refused_with_their_place():
     assert (refusal.value.code, refusal.value.location) == ("VOTES", "row 1")
     with pytest.raises(Refused, match="without votes"):
         Votes.of("v.csv", np.zeros((2, 2)))
+    with pytest.raises(Refused, match=r"1e\+308 votes for a class") as refusal:
+        Votes.of("v.csv", np.array([[1.0, 2.0], [1e308, 1e308]]))
+    assert refusal.value.location == "row 1"
     with pytest.raises(Refused, match=r"sum to 1\.5"):
         Votes.of("v.csv", np.array([[0.5, 1.0], [0.5, 0.5]]))
     with pytest.raises(Refused, match=r"v\.csv has 2 rows of 3"):

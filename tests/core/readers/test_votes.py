@@ -201,6 +201,22 @@ def test_other_splits_get_their_votes_by_name():
     assert attach_votes(nameless, "test", file).splits["val"].votes is None
 
 
+def test_a_split_of_rows_that_nobody_voted_on_has_no_votes():
+    votes = np.where(np.arange(N)[:, None] < 15, 0, VOTES)
+    file = read_votes_file(FileBytes.of_bytes("v.npz", npz(votes=votes, ids=np.array(IDS))))
+    splits = {"val": run().take(np.arange(15)), "test": run().take(np.arange(15, N))}
+    matched = attach_votes(splits, "test", file)
+    assert matched.splits["val"].votes is None
+    assert votes_of(matched) == VOTES[15:].tolist()
+
+
+def test_names_of_more_rows_than_have_votes_name_none_of_them():
+    data = npz(votes=VOTES[:7], ids=np.array(IDS))
+    with pytest.raises(Refused) as refusal:
+        attached("v.npz", data)
+    assert refusal.value.code == "LENGTH_MISMATCH"
+
+
 def test_the_sealed_process_reads_them(tmp_path):
     path = tmp_path / "upload"
     path.write_bytes(lines())
@@ -219,3 +235,8 @@ def test_what_no_reader_writes_is_not_taken_over(tmp_path):
     wire.write_votes(tmp_path, VoteFile({"a": np.zeros((2, 3, 4))}, {}))
     with pytest.raises(LostWorker):
         wire.load_votes(tmp_path)
+
+
+def test_classes_that_go_round_come_back_in_their_order():
+    data = npz(votes=VOTES[:, [1, 2, 0]], ids=np.array(IDS))
+    assert votes_of(attached("v.npz", data, classes="dog,fox,cat")) == VOTES.tolist()

@@ -10,7 +10,12 @@ from core.metrics.human import human_audit
 from core.predictions import Predictions, ScoreKind, Task, Votes
 from core.screens.kit.theme import LIGHT
 from core.screens.reliability.human import fits_words, human_view
-from core.screens.reliability.human_words import PLAIN, TECHNICAL, agreement_words
+from core.screens.reliability.human_words import (
+    PLAIN,
+    TECHNICAL,
+    agreement_words,
+    human_sentence,
+)
 from core.studies.human import HumanFits, human_study
 
 JARGON = ("TVD", "ECE", "NLL", "entropy", "temperature", "confidence", "logit", "nats", "T =")
@@ -52,6 +57,14 @@ def test_a_gap_that_could_be_chance_is_called_so(by, start):
     view = view_of(run(by))
     assert view.sentence.second.startswith(start)
     assert ("could be chance" in view.sentence.second) == (by == 1.0)
+
+
+def test_a_lone_row_and_a_lone_vote_are_named_in_the_singular():
+    audit = human_audit(run(n=40, people=1), AuditConfig(n_resamples=50))
+    assert human_sentence(audit, plain=False).second.endswith(", on 40 rows of 1 vote each.")
+    lone = human_sentence(replace(audit, n=1, mean=1.2, most=2.0), plain=True).second
+    assert lone.endswith(", on 1 picture or text of about 1 person each.")
+    assert ", 1 vote a row, " in view_of(run(n=40, people=1)).caption
 
 
 def test_every_number_has_an_interval_and_a_floor():
