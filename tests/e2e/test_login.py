@@ -151,7 +151,7 @@ def test_two_users_do_not_see_what_is_the_others_unless_it_is_shared(site, tmp_p
     exported = re.fullmatch(r"candor_(\w+)\.csv", download.value.suggested_filename)[1]
     for page in ("reliability?run=", "compare?runs="):  # tests/pages has the others
         site.go(bert, f"/{page}{run}")
-        expect(bert.get_by_text(f"There is no run {run}").first).to_be_visible()
+        expect(bert.get_by_text(f"There is no run “{run}”").first).to_be_visible()
         expect(bert.locator("body")).not_to_contain_text("Night shift")
     site.go(bert, "/")
     expect(bert.locator("body")).not_to_contain_text("Night shift")
@@ -176,7 +176,7 @@ def test_two_users_do_not_see_what_is_the_others_unless_it_is_shared(site, tmp_p
     anna.get_by_role("button", name="Revoke Bert Ostwald").click()
     expect(anna.get_by_role("button", name="Revoke Bert Ostwald")).to_have_count(0)
     site.go(bert, f"/reliability?run={run}")
-    expect(bert.get_by_text(f"There is no run {run}").first).to_be_visible()
+    expect(bert.get_by_text(f"There is no run “{run}”").first).to_be_visible()
     # An administrator reads what was done.
     dora = site.enter("dora")
     dora.get_by_text("Audit trail").click()

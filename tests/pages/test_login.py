@@ -147,7 +147,7 @@ def test_a_link_to_a_run_of_somebody_else_opens_nothing(script):
         test = entered(claims("bert", "auditor"), script, run=name)
         assert not test.exception
         assert "Night shift" not in html(test) + said(test)
-        assert f"There is no run {name}" in test.error[0].value
+        assert f"There is no run “{name}”" in test.error[0].value
 
 
 @pytest.mark.usefixtures("home")
