@@ -91,6 +91,7 @@ def test_hyperparameters_follow_the_filters(page):
     assert "Focal, any γ" in set(rows["Loss"])
     assert not {"FCL", "AdaFocal", "FLSD-53"} & set(rows["Loss"])
     drops = rows[rows["Setting"] == "LR drops at epochs"]
+    assert set(rows[rows["Setting"] == "Training rows"]["Value"]) == {"45,000"}
     assert set(drops["Value"]) == {"150; 250"}
     assert "Mukhoti et al. 2020, app C, D" in set(drops["Source"])
     assert not [f for f in page(plain="true").expander if f.label.startswith("Hyper")]

@@ -123,7 +123,7 @@ def _settings(filters: Filters) -> Table:
     rows = tuple(
         (
             setting_label(row.setting),
-            VALUES.get(row.value, row.value.replace(";", "; ").replace(";  ", "; ")),
+            _value(row.value),
             settings_names(row.dataset, DATA),
             settings_names(row.model, NETWORKS),
             settings_names(row.method, METHODS),
@@ -133,6 +133,13 @@ def _settings(filters: Filters) -> Table:
         for row in hyperparameters(filters)
     )
     return Table(SETTING_COLUMNS, rows)
+
+
+def _value(value: str) -> str:
+    """Return what a setting is set to, as people read it."""
+    if value.isdigit():
+        return count(int(value))
+    return VALUES.get(value, value.replace(";", "; ").replace(";  ", "; "))
 
 
 def _sentence(shown: Sequence[Line], filters: Filters, words: PublishedWords) -> Sentence:
