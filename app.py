@@ -31,4 +31,9 @@ else:  # imported by the server: Streamlit takes what it wraps around this scrip
 
     from pages.ui import server
 
-    app = st.App(__file__, middleware=[Middleware(server.Guard)], lifespan=server.lifespan)
+    app = st.App(
+        __file__,
+        routes=server.links(),
+        middleware=[Middleware(server.Guard)],
+        lifespan=server.lifespan,
+    )

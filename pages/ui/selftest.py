@@ -50,7 +50,7 @@ def problems() -> tuple[str, ...]:
     if not hosts or "*" in hosts:
         reasons.append("server.allowedHosts lets every host name in")
     if not server.guarded():
-        reasons.append("uploads are not limited, because app.py was not started by itself")
+        reasons.append("uploads are not limited, because app.py runs inside another program")
     return (*reasons, *login.problems())
 
 

@@ -17,7 +17,9 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 import streamlit as st
 from starlette.exceptions import HTTPException
-from starlette.responses import PlainTextResponse
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, PlainTextResponse
+from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from streamlit import runtime
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
@@ -25,6 +27,7 @@ from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileMan
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from core import defaults
+from pages.ui import site
 
 if TYPE_CHECKING:
     from streamlit.runtime.uploaded_file_manager import UploadedFile
@@ -54,6 +57,11 @@ HEADERS: Final = (
     (b"content-security-policy", POLICY.encode()),
     (b"x-content-type-options", b"nosniff"),
     (b"referrer-policy", b"same-origin"),
+)
+INDEX: Final = Path(st.__file__).parent / "static" / "index.html"
+# Else the browser looks for the server below a page's own path first, and is answered 404 twice.
+SERVER_IS_HERE: Final = (
+    "<script>window.__streamlit = {BACKEND_BASE_URL: new URL('.', location).href}</script>"
 )
 _ASKING: Final[set[str]] = set()  # sessions that were shown a drop zone
 _ARRIVING: Final[Counter[str]] = Counter()  # bytes of uploads under way, by session
@@ -150,6 +158,16 @@ class Guard:
             _ARRIVING[session] -= arrived
             if not _ARRIVING[session]:
                 del _ARRIVING[session]
+
+
+def links() -> list[Route]:
+    """Return a route for each page but the first: its document, told where the server is."""
+    document = INDEX.read_text("utf-8").replace("<head>", f"<head>{SERVER_IS_HERE}", 1)
+
+    async def opened(_: Request) -> HTMLResponse:
+        return HTMLResponse(document, headers={"cache-control": "no-cache"})
+
+    return [Route(f"/{entry.name}", opened) for entry in site.entries() if entry is not site.HOME]
 
 
 @asynccontextmanager

@@ -147,7 +147,7 @@ def test_other_origins_and_hosts_do_not_get_a_connection(limited):
 
 
 def test_a_server_that_skips_the_limits_refuses_to_serve(tmp_path):
-    running = start(tmp_path / "home", tmp_path / "log.txt", app="app.py")
+    running = start(tmp_path / "home", tmp_path / "log.txt", app="tests/e2e/unguarded.py")
     try:
 
         async def tried():

@@ -118,6 +118,15 @@ def test_every_page_is_reached_with_the_keyboard_alone(visit):
         settled(page)
 
 
+def test_a_link_to_a_page_asks_for_nothing_that_is_not_there(visit, server):
+    page = visit("/")
+    failed = []
+    page.on("response", lambda response: response.status < 400 or failed.append(response.url))
+    go(page, f"{server.url}{PAGES['reliability']}")
+    expect(page).to_have_title(re.compile("^Reliability"))
+    assert failed == []
+
+
 @pytest.mark.parametrize("make", [files.npz_multilabel, files.ambiguous, files.nan_logit])
 def test_axe_finds_nothing_in_the_import_step(visit, tmp_path, make):
     page = visit("/")

@@ -1,0 +1,5 @@
+"""app.py without its guard."""
+
+import streamlit as st
+
+app = st.App("../../app.py")
