@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any, Final, Literal, get_args
 
 FILE: Final = Path(__file__).parents[1] / "assets" / "published" / "results.csv"
+SETTINGS_FILE: Final = FILE.with_name("settings.csv")
+ALL: Final = "all"  # data sets, networks or losses
 Unit = Literal["percent", "fraction", "nats", "nats_x100"]
 Doubt = Literal["none", "uncertain", "suspect"]
 UNITS: Final[tuple[str, ...]] = get_args(Unit)
@@ -170,6 +172,40 @@ class PaperSetting:
     dataset: str
     model: str
     methods: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class PublishedSetting:
+    """One hyper-parameter of a paper.
+
+    Attributes
+    ----------
+    paper, source : str
+        A key of `PAPERS`, and the section, appendix or table that states it.
+    dataset, model, method : str
+        What it holds for: `ALL`, or keys as of `PublishedNumber`, split by semicolons. A method
+        may be a family (``focal``) or a calibrator (``ts``).
+    setting, value : str
+        What is set, and to what; lists are split by semicolons.
+    note : str
+        What the paper leaves open.
+    """
+
+    paper: str
+    source: str
+    dataset: str
+    model: str
+    method: str
+    setting: str
+    value: str
+    note: str
+
+
+@cache
+def settings() -> tuple[PublishedSetting, ...]:
+    """Return every hyper-parameter of the file that comes with the program."""
+    with SETTINGS_FILE.open(encoding="utf-8", newline="") as lines:
+        return tuple(PublishedSetting(**line) for line in csv.DictReader(lines))
 
 
 @cache

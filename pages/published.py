@@ -32,3 +32,4 @@ with frame.caught():
         with beside:
             figures.beside(view)
         figures.table(view)
+        figures.settings(view)

@@ -6,15 +6,17 @@ from core import defaults
 from core.configs import AuditConfig
 from core.errors import LibraryError, UsageError
 from core.library import Library, StoredSplit
+from core.metrics.comparison import MOST_RUNS
 from core.predictions import Task
 from core.readers.predictions.result import ReadResult
 from core.reports import canonical, html, markdown, sections
 from core.reports.document import Document, Edition
 from core.reports.report_json import CERTIFICATE, DIGEST, Json, report_json, software
 from core.screens.xray.words import ClinicSource
-from core.studies.report import CLINICAL, ReportedRun, report_numbers
+from core.studies.report import CLINICAL, COMPARE, ReportedRun, report_numbers
 
-MOST_RUNS = 20  # of a report
+FULL_RUNS = 10  # with more, what is said of each alone is left to those who choose it
+WITH_MANY = (sections.VERDICT, COMPARE, sections.SETTINGS)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,7 +113,12 @@ def report(request: ReportRequest) -> tuple[Json, Document]:
 
 
 def default_sections(runs: tuple[ReportedRun, ...]) -> tuple[str, ...]:
-    """Return the sections of a report where nobody says: clinical ones for findings only."""
+    """Return the sections of a report where nobody says; of many runs, what speaks of them all."""
+    return offered_sections(runs) if len(runs) <= FULL_RUNS else WITH_MANY
+
+
+def offered_sections(runs: tuple[ReportedRun, ...]) -> tuple[str, ...]:
+    """Return the sections that fit the runs: clinical ones for findings only."""
     clinical = all(map(_clinical, runs))
     left_out = () if clinical else (CLINICAL, sections.CHECKLIST)
     return tuple(key for key in sections.SECTIONS if key not in left_out)

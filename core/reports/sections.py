@@ -1,6 +1,7 @@
 """The sections of a report, each from the view of its screen: nothing is computed here."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Final
 
 from core.metrics.clinical import bands
@@ -20,7 +21,9 @@ from core.reports.tripod import checklist
 from core.screens.compare.view import compare_view
 from core.screens.compare.view import plain_view as plain_compare
 from core.screens.kit.differences import NamedRun
+from core.screens.kit.labels import PLAIN_VERBS, label_verdicts, labels_sentence
 from core.screens.kit.numbers import count
+from core.screens.kit.records import Sentence
 from core.screens.kit.run_marks import marks
 from core.screens.kit.sentences import groups_words
 from core.screens.ood import plain as plain_ood
@@ -180,13 +183,30 @@ def _verdict(views: RunViews) -> tuple[Section, ...]:
         Section(
             key=VERDICT,
             title=SECTIONS[VERDICT],
-            sentence=words.sentence,
+            sentence=_of_all_labels(views, words.sentence),
             numbers=words.numbers,
             icons=words.icons,
             paragraphs=(f"{limits.title}: {limits.text}", f"{helps.title}: {helps.text}"),
             caption=words.caption,
         ),
     )
+
+
+def _of_all_labels(views: RunViews, sentence: Sentence) -> Sentence:
+    """Return a sentence of one label with what is said of all of them, as on All findings."""
+    labels = views.numbers.audit.labels
+    if len(labels) < 2:
+        return sentence
+    noun = "findings" if views.source.films == "films" else "labels"
+    every = labels_sentence(label_verdicts(labels), noun, PLAIN_VERBS)
+    drawn = pictured(views.numbers.audit).name
+    said = (
+        every.text,
+        f"The count allows for looking at {len(labels)} at once.",
+        f"The rest of this page is about “{drawn}”, the one furthest off on average.",
+        sentence.second,
+    )
+    return replace(sentence, second=" ".join(filter(None, said)))
 
 
 def _reliability(views: RunViews) -> tuple[Section, ...]:

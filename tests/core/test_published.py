@@ -3,6 +3,7 @@
 import csv
 import os
 from collections import Counter
+from dataclasses import astuple
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,7 @@ from core.published import (
     definition,
     published,
     rows,
+    settings,
     subject,
 )
 from core.published import MODELS as PAPER_MODELS
@@ -227,3 +229,16 @@ def test_printed_averages_of_chest_findings_are_not_those_of_the_columns(method)
     assert (stated.doubt == "suspect") == (method != "fcl")
     if method != "fcl":
         assert stated.why.endswith(f"{mean:.4f}")
+
+
+@pytest.mark.skipif(not (SHARED / "published").exists(), reason="needs the shared folder")
+def test_every_hyperparameter_is_that_of_the_transcription():
+    with (SHARED / "published" / "hyperparameters.csv").open(newline="") as lines:
+        truth = [tuple(line.values()) for line in csv.DictReader(lines)]
+    assert [astuple(row) for row in settings()] == truth
+
+
+def test_there_are_254_hyperparameters_of_known_papers():
+    papers = Counter(row.paper for row in settings())
+    assert sum(papers.values()) == 254
+    assert set(papers) == set(PAPERS)

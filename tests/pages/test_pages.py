@@ -248,8 +248,10 @@ def test_a_damaged_run_is_deleted_and_comes_back_by_undo(home, hostile_run):
     test.button(key=f"damaged.{hostile_run}").click().run()
     assert not test.exception
     assert not test.error
+    assert [toast.value.startswith("Deleted") for toast in test.toast] == [True]
     test.button(key="library.undo").click().run()
     assert not test.exception
+    assert [unescape(toast.value) for toast in test.toast] == ["Undone."]
     assert "test.safetensors is missing" in unescape(test.error[0].value)
 
 

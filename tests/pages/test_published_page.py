@@ -81,6 +81,22 @@ def test_plain_words(page):
     ]
 
 
+def test_hyperparameters_follow_the_filters(page):
+    test = fine(page(paper="all", loss="focal_3"))
+    (fold,) = [fold for fold in test.expander if fold.label.startswith("Hyper-parameters")]
+    rows = fold.dataframe[0].value
+    assert fold.label == f"Hyper-parameters in the papers: {len(rows)}"
+    assert set(rows["Data"]) <= {"CIFAR-10", "All"} | {d for d in rows["Data"] if "," in d}
+    assert set(rows["Network"]) == {"ResNet-50", "All"}
+    assert "Focal, any γ" in set(rows["Loss"])
+    assert not {"FCL", "AdaFocal", "FLSD-53"} & set(rows["Loss"])
+    drops = rows[rows["Setting"] == "LR drops at epochs"]
+    assert set(rows[rows["Setting"] == "Training rows"]["Value"]) == {"45,000"}
+    assert set(drops["Value"]) == {"150; 250"}
+    assert "Mukhoti et al. 2020, app C, D" in set(drops["Source"])
+    assert not [f for f in page(plain="true").expander if f.label.startswith("Hyper")]
+
+
 def test_a_training_of_ones_own_is_named_in_its_row(page, home):
     library = Library(home, SAMPLES)
     rows = library.load(FIRST_RUN, "test")

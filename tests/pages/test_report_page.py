@@ -6,7 +6,7 @@ from html import unescape
 
 from core.__main__ import main
 from core.reports import certificate
-from core.reports.build import MOST_RUNS, ReportFiles
+from core.reports.build import ReportFiles
 from pages.ui.task import WORKS
 from tests.pages.seen import fine, html, opened, said, until
 
@@ -74,4 +74,4 @@ def test_a_run_that_is_gone_is_said_and_the_open_one_is_offered(home):
     test = opened("report", run=FAIR, reported="nothing-here")
     assert "RUN_UNKNOWN" in test.error[0].value
     assert test.multiselect(key="widget.report.runs").value == [FAIR]
-    assert test.multiselect(key="widget.report.runs").proto.max_selections == MOST_RUNS
+    assert test.multiselect(key="widget.report.runs").proto.max_selections == 50

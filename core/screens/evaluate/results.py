@@ -325,7 +325,7 @@ def table(results: Sequence[SplitResult], words: EvaluationWords) -> ScoreTable:
     split, images, score, ece, confidence = heads(results, words)
     shown = (
         PageColumn("n", images, "count"),
-        PageColumn("auroc", score, "three")
+        PageColumn("auroc", score, "decimals")
         if _multilabel(results)
         else PageColumn("accuracy", score, "share"),
         PageColumn("ece", ece, "share"),

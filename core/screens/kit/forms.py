@@ -30,8 +30,7 @@ Kind = Literal[
     "points",  # +4.0
     "number",  # 0.257, three digits of the largest of value and ends
     "change",  # +0.257
-    "three",  # 0.257, three digits of each
-    "three_alone",
+    "three_alone",  # 0.257, three digits of the largest value of the column
     "decimals",  # 0.900, three decimals
     "two",  # 0.99; a fit without an interval is not shown
     "signed_two",  # +0.02
@@ -46,6 +45,11 @@ def _two(value: float, low: Ends, high: Ends, *, signed: bool = False) -> tuple[
     if low is None or high is None:
         return MISSING, ""
     return two(value, signed=signed), two_span(low, high, signed=signed)
+
+
+def _decimals(value: float, low: Ends, high: Ends) -> tuple[str, str]:
+    ends = f"{low:.3f} to {high:.3f}" if known(low) and known(high) else ""
+    return f"{value:.3f}", ends
 
 
 def _change(value: float, low: Ends, high: Ends) -> tuple[str, str]:
@@ -72,9 +76,8 @@ FORMS: dict[Kind, Form] = {
     ),
     "number": lambda value, low, high: (three(value, low, high), three_span(value, low, high)),
     "change": _change,
-    "three": lambda value, low, high: (three(value), three_span(value, low, high)),
     "three_alone": lambda value, *_: (three(value), ""),
-    "decimals": lambda value, low, high: (f"{value:.3f}", three_span(value, low, high)),
+    "decimals": _decimals,
     "two": _two,
     "signed_two": lambda value, low, high: _two(value, low, high, signed=True),
     "hundred": lambda value, low, high: (
@@ -89,14 +92,18 @@ def alike(rows: Sequence[tuple[float, Ends, Ends]], kind: Kind) -> list[tuple[st
     """Return values and intervals of a column as `FORMS` writes them, with equal decimals."""
     every = [number for row in rows for number in row]
     signed = kind in {"points", "change"}
-    if kind in {"points", "unsigned_points"}:
+    if kind == "three_alone":
+        values = [value for value, *_ in rows]
+        return [(three(value, *values), "") for value in values]
+    if kind in {"points", "unsigned_points", "percent"}:
         texts = [points(number, *every, signed=signed) for number in every]
     elif kind in {"number", "change"}:
         write = _signed if signed else three
         texts = [write(number, *every) for number in every]
     else:
         return [FORMS[kind](*row) for row in rows]
+    unit = f"{THIN}%" if kind == "percent" else ""
     return [
-        (texts[i], f"{texts[i + 1]} to {texts[i + 2]}" if known(every[i + 1]) else "")
+        (f"{texts[i]}{unit}", f"{texts[i + 1]} to {texts[i + 2]}" if known(every[i + 1]) else "")
         for i in range(0, len(texts), 3)
     ]

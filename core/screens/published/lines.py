@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Final, Literal
 
-from core.published import PAPERS, PublishedNumber, rows
+from core.published import ALL, PAPERS, PublishedNumber, PublishedSetting, rows, settings
 from core.screens.published.words import DATA, METHODS, NETWORKS, POSTHOC, metric_label
 
 Moment = Literal["both", "before", "after"]
@@ -40,6 +40,23 @@ class Filters:
             all(not key or key == value for key, value in zip(asked, of_row, strict=True))
             and (not self.methods or row.method in self.methods)
             and self.asks_for(row.posthoc)
+        )
+
+    def keeps_setting(self, row: PublishedSetting) -> bool:
+        """Whether a hyper-parameter holds for some of the trainings that were asked for."""
+        of_row = (row.dataset, row.model, row.paper)
+        asked = (self.data, self.network, self.paper)
+        return all(
+            not key or key in names.split(";") or names == ALL
+            for key, names in zip(asked, of_row, strict=True)
+        ) and (not self.methods or any(self._concerns(name) for name in row.method.split(";")))
+
+    def _concerns(self, name: str) -> bool:
+        """Whether all losses, a calibrator, or a family of losses is one of those asked for."""
+        return (
+            name in (ALL, *POSTHOC)
+            or name in self.methods
+            or any(method.startswith(f"{name}_") for method in self.methods)
         )
 
     def asks_for(self, posthoc: str) -> bool:
@@ -77,6 +94,11 @@ class Line:
 def numbers(filters: Filters) -> tuple[PublishedNumber, ...]:
     """Return what was asked for, in the order of the file."""
     return tuple(row for row in rows() if filters.keeps(row))
+
+
+def hyperparameters(filters: Filters) -> tuple[PublishedSetting, ...]:
+    """Return what the papers state of the trainings that were asked for; any metric, any moment."""
+    return tuple(row for row in settings() if filters.keeps_setting(row))
 
 
 def lines(kept: Sequence[PublishedNumber]) -> tuple[Line, ...]:

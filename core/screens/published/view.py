@@ -12,7 +12,7 @@ from core.screens.kit.records import Cell, Column, FigureCard, Phrase, Sentence,
 from core.screens.kit.run_marks import RunMark
 from core.screens.kit.tables import Estimate, PageColumn, ScoreTable, TableRow
 from core.screens.published import figures
-from core.screens.published.lines import Filters, Line, lines, numbers
+from core.screens.published.lines import Filters, Line, hyperparameters, lines, numbers
 from core.screens.published.own import OwnRun, TrainedRun, with_interval
 from core.screens.published.words import (
     BASELINES,
@@ -22,11 +22,14 @@ from core.screens.published.words import (
     SETS,
     SHAPES,
     SHORT_PAPERS,
+    VALUES,
     PublishedWords,
     amount,
     higher_is_better,
     in_percent,
     in_sentence,
+    setting_label,
+    settings_names,
     unit_after,
 )
 
@@ -45,11 +48,24 @@ FILE_COLUMNS: Final = (
     *(Column(key, key) for key in ("std", "temperature", "gamma_ev", "ood_dataset")),
     *(Column(key, key) for key in ("doubt", "why", "note", "trained_here")),
 )
+SETTING_COLUMNS: Final = (
+    Column("setting", "Setting"),
+    Column("value", "Value"),
+    Column("data", "Data"),
+    Column("network", "Network"),
+    Column("loss", "Loss"),
+    Column("note", "Note"),
+    Column("source", "Source"),
+)
 
 
 @dataclass(frozen=True, kw_only=True)
 class PublishedView:
-    """Everything the page draws, in its order; `beside` is of runs, each with what differs."""
+    """Everything the page draws, in its order.
+
+    `beside` is of runs, each with what differs; `settings` are the papers' hyper-parameters,
+    none in plain words.
+    """
 
     eyebrow: str
     sentence: Sentence
@@ -59,6 +75,7 @@ class PublishedView:
     table: ScoreTable
     caption: str
     file: Callable[[], Table]
+    settings: Table
 
 
 def published_view(
@@ -97,7 +114,32 @@ def published_view(
         table=_table(shown, filters, words, trained),
         caption=_caption(shown),
         file=partial(_file, kept, trained),
+        settings=_settings(filters) if words.details else Table(SETTING_COLUMNS, ()),
     )
+
+
+def _settings(filters: Filters) -> Table:
+    """Return the hyper-parameters that the papers state for what was asked for."""
+    rows = tuple(
+        (
+            setting_label(row.setting),
+            _value(row.value),
+            settings_names(row.dataset, DATA),
+            settings_names(row.model, NETWORKS),
+            settings_names(row.method, METHODS),
+            row.note,
+            f"{PAPERS[row.paper]}, {row.source}",
+        )
+        for row in hyperparameters(filters)
+    )
+    return Table(SETTING_COLUMNS, rows)
+
+
+def _value(value: str) -> str:
+    """Return what a setting is set to, as people read it."""
+    if value.isdigit():
+        return count(int(value))
+    return VALUES.get(value, value.replace(";", "; ").replace(";  ", "; "))
 
 
 def _sentence(shown: Sequence[Line], filters: Filters, words: PublishedWords) -> Sentence:

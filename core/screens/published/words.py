@@ -74,6 +74,45 @@ OTHER_METRICS: Final[Mapping[str, str]] = {
     "ece_unspecified": "ECE, kind not stated",
     "auroc": "AUROC, out-of-distribution",
 }
+NAMES_IN_SETTINGS: Final[Mapping[str, str]] = {
+    "all": "All",
+    "focal": "Focal, any γ",
+    "ts": "Temperature scaling",
+    "focal_ts": "Focal temperature scaling",
+}
+SETTINGS: Final[Mapping[str, str]] = {
+    "lr": "Learning rate",
+    "lr_schedule": "LR schedule",
+    "lr_drop_epochs": "LR drops at epochs",
+    "n_train": "Training rows",
+    "n_val": "Validation rows",
+    "n_test": "Test rows",
+    "ece_bins": "ECE bins",
+    "ece_binning": "ECE binning",
+    "fcl_lambda": "FCL λ",
+    "mmce_lambda": "MMCE λ",
+    "adafocal_lambda": "AdaFocal λ",
+    "adafocal_parameters": "AdaFocal parameters",
+    "ood_sets": "Out-of-distribution sets",
+    "ood_score": "Out-of-distribution score",
+    "S_th": "S_th",
+    "adam_betas": "Adam β",
+    "gamma_ev_grid": "Grid of focal temperature’s γ",
+    "gamma_train": "γ in training",
+    "max_length_train": "Longest text in training",
+    "max_length_test": "Longest text in testing",
+    "train_bins": "Training bins",
+    "train_bins_tried": "Training bins tried",
+    "train_binning": "Training binning",
+}
+VALUES: Final[Mapping[str, str]] = {
+    "sgd": "SGD",
+    "adam": "Adam",
+    "adamw": "AdamW",
+    "adagrad": "Adagrad",
+    "glove": "GloVe",
+    "glove, tuned": "GloVe, tuned",
+}
 SHORT_PAPERS: Final[Mapping[str, str]] = {
     "adafocal2022": "Ghosh 2022",
     "fcl2024": "FCL 2024",
@@ -106,6 +145,19 @@ def in_sentence(method: str) -> str:
     """Return the name of a loss inside a sentence; what is printed as Weight Decay is one too."""
     name = METHODS["ce" if method == "ce_wd" else method]
     return name[0].lower() + name[1:] if method in LOWER else name
+
+
+def setting_label(setting: str) -> str:
+    """Return the name of a hyper-parameter of the papers."""
+    words = setting.replace("gamma", "γ").replace("_", " ")
+    start = words[0] if words[0] == "γ" else words[0].upper()
+    return SETTINGS.get(setting) or start + words[1:]
+
+
+def settings_names(keys: str, names: Mapping[str, str]) -> str:
+    """Return the names of data sets, networks or losses that a hyper-parameter holds for."""
+    every = {**NAMES_IN_SETTINGS, **names}
+    return ", ".join(every[key] for key in keys.split(";"))
 
 
 def higher_is_better(metric: str) -> bool:

@@ -28,3 +28,13 @@ def table(view: PublishedView) -> None:
     widgets.scores("Published numbers", view.table.heads, view.table.written())
     widgets.save(view.file, "published", "All numbers, CSV")
     widgets.caption(view.caption)
+
+
+def settings(view: PublishedView) -> None:
+    """Draw, folded, the hyper-parameters that the papers state for what was asked for."""
+    rows = view.settings.rows
+    if not rows:
+        return
+    with st.expander(f"Hyper-parameters in the papers: {len(rows)}", key="published.settings"):
+        widgets.table(view.settings, key="table.settings")
+        widgets.save(view.settings, "published_settings")

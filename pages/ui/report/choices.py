@@ -5,7 +5,8 @@ from collections.abc import Sequence
 import streamlit as st
 
 from core.errors import LibraryError
-from core.reports.build import MOST_RUNS, default_sections, run_of_file, run_of_library
+from core.metrics.comparison import MOST_RUNS
+from core.reports.build import default_sections, offered_sections, run_of_file, run_of_library
 from core.reports.document import EDITIONS, Edition
 from core.reports.sections import CHECKLIST, NUMBERS, SECTIONS
 from core.studies.report import CLASSES, CLINICAL, COMPARE, OOD, ReportedRun, beside
@@ -13,7 +14,7 @@ from pages.ui import cache, controls, frame, picked_runs, session, state
 from pages.ui.visitor import open_library
 
 PICKED, LINK = "set.report.runs", "reported"
-LEFT_OUT = "set.report.left_out"  # sections that were switched off
+LEFT_OUT = "set.report.left_out"  # sections that were switched off, once any was
 TECHNICAL_ONLY = (CLASSES, NUMBERS)
 
 
@@ -68,8 +69,10 @@ def sections(to_report: tuple[ReportedRun, ...], chosen: Edition) -> tuple[str, 
     """Draw the choice of sections that can be filled, and return it; a board gets one page."""
     if chosen is Edition.BOARD:
         return ("verdict", "settings")
-    offered = [key for key in default_sections(to_report) if _fits(key, to_report, chosen)]
-    left_out = st.session_state.get(LEFT_OUT, ())
+    offered = [key for key in offered_sections(to_report) if _fits(key, to_report, chosen)]
+    by_default = default_sections(to_report)
+    usual = tuple(key for key in offered if key not in by_default)
+    left_out = st.session_state.get(LEFT_OUT, usual)
     kept = [key for key in offered if key not in left_out] or offered
     st.session_state["widget.report.sections"] = kept
     st.pills(

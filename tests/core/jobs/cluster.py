@@ -39,16 +39,13 @@ SelectType=select/cons_tres
 SelectTypeParameters=CR_Core_Memory
 AccountingStorageType=accounting_storage/none
 JobAcctGatherType=jobacct_gather/none
-PreemptType=preempt/partition_prio
-PreemptMode=REQUEUE
 KillWait=20
 ReturnToService=2
 SchedulerParameters=batch_sched_delay=0,sched_interval=1,sched_min_interval=0,bf_interval=1
 SlurmdParameters=config_overrides
 NodeName=n1 NodeHostname=localhost NodeAddr=127.0.0.1 Port={ports[1]} CPUs=8 RealMemory=8000
 NodeName=n2 NodeHostname=localhost NodeAddr=127.0.0.1 Port={ports[2]} CPUs=8 RealMemory=8000
-PartitionName=main Nodes=ALL Default=YES MaxTime=600 State=UP PriorityTier=1
-PartitionName=urgent Nodes=ALL MaxTime=600 State=UP PriorityTier=2
+PartitionName=main Nodes=ALL Default=YES MaxTime=600 State=UP
 """
 
 

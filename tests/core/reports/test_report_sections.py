@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from core.configs import AuditConfig
+from core.errors import UsageError
 from core.predictions import Predictions, ScoreKind, Task
 from core.reports import build
 from core.reports.document import Edition
@@ -105,3 +106,57 @@ def test_other_inputs_are_those_that_the_page_shows_at_first():
     run = replace(run, splits=dict.fromkeys((*names, noise, fog), rows))
     assert list(beside(run)) == [fog, "svhn"]
     assert list(beside(replace(run, split=fog))) == [noise, "svhn"]
+
+
+def test_many_runs_are_compared_and_what_is_said_of_each_is_left_to_choose():
+    rows, _ = several()
+    runs = tuple(
+        ReportedRun(
+            name=f"run {i}",
+            file="m.npz",
+            file_digest="ab" * 16,
+            split="test",
+            splits={"test": rows},
+            sizes={"test": N},
+        )
+        for i in range(51)
+    )
+    assert build.default_sections(runs[:50]) == ("verdict", "compare", "settings")
+    assert build.default_sections(runs[:11]) == ("verdict", "compare", "settings")
+    assert "posthoc" in build.default_sections(runs[:10])
+    assert len(build.ReportRequest(runs=runs[:50]).runs) == 50
+    with pytest.raises(UsageError, match="51 runs were named"):
+        build.ReportRequest(runs=runs)
+
+
+def test_a_board_is_told_how_many_findings_are_off_and_which_it_reads_of():
+    rng = np.random.default_rng(2)
+    p = rng.uniform(0.2, 0.8, (4000, 3))
+    true = p - np.array([0.2, 0.0, 0.1])  # the first and the last are expected too often
+    rows = Predictions(
+        Task.MULTILABEL,
+        ScoreKind.SIGMOID,
+        p,
+        (rng.random(p.shape) < true).astype(np.int64),
+        class_names=("Effusion", "Mass", "Nodule"),
+    )
+    run = ReportedRun(
+        name="m",
+        file="m.npz",
+        file_digest="ab" * 16,
+        split="test",
+        splits={"test": rows},
+        sizes={"test": 4000},
+        task=rows.task,
+        names=rows.class_names,
+    )
+    request = build.ReportRequest(
+        runs=(run,),
+        sections=("verdict",),
+        edition=Edition.BOARD,
+        config=AuditConfig(n_resamples=20),
+    )
+    text = build.report_files(request).html
+    assert "Of 3 findings, 2 are expected too often and 1 could be chance." in text
+    assert "The count allows for looking at 3 at once." in text
+    assert "is about “Effusion”, the one furthest off on average." in text
