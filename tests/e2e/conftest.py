@@ -1,5 +1,6 @@
 """A real server and a real Chromium for the browser tests."""
 
+import asyncio
 import os
 import shutil
 import socket
@@ -7,9 +8,11 @@ import subprocess
 import sys
 import time
 import urllib.request
+from collections.abc import Coroutine
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypeVar
 
 import pytest
 from playwright.sync_api import Browser, Page, expect, sync_playwright
@@ -17,6 +20,7 @@ from playwright.sync_api import Browser, Page, expect, sync_playwright
 PATIENCE_S = 600  # no test may depend on speed
 expect.set_options(timeout=1000 * PATIENCE_S)
 ROOT = Path(__file__).parents[2]
+Result = TypeVar("Result")
 VIEWPORT = {"width": 1440, "height": 1000}
 FLAGS = [
     *("--no-sandbox", "--disable-gpu", "--disable-background-networking", "--no-first-run"),
@@ -85,6 +89,12 @@ def start(home: Path, log: Path, *options: str, app: str = "app.py") -> Server:
         if server.comes_up():
             return server
     raise AssertionError(f"the server did not come up:\n{log.read_text()}")
+
+
+def awaited(coroutine: Coroutine[None, None, Result]) -> Result:
+    """Run it in a thread of its own: Playwright has a loop that runs in this one."""
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(asyncio.run, coroutine).result()
 
 
 @pytest.fixture(scope="session")

@@ -14,7 +14,7 @@ from websockets.asyncio.client import connect
 from websockets.exceptions import InvalidStatus
 
 from tests.benchmarks.visitor import visiting
-from tests.e2e.conftest import PATIENCE_S, ROOT, start
+from tests.e2e.conftest import PATIENCE_S, ROOT, awaited, start
 
 pytestmark = pytest.mark.e2e
 MIB = 2**20
@@ -90,7 +90,7 @@ def test_nothing_is_taken_where_no_page_asks_for_a_file(limited):
             after = await asyncio.to_thread(upload, limited, visitor.session, MIB)
             return before, after, await asyncio.to_thread(holds, limited, MIB)
 
-    assert asyncio.run(tried()) == (403, 204, True)
+    assert awaited(tried()) == (403, 204, True)
     assert holds(limited, 0)
 
 
@@ -114,7 +114,7 @@ def test_a_session_has_its_limit_and_all_have_theirs(limited, chunked):
                     statuses.append(status)
             return statuses, await asyncio.to_thread(holds, limited, 4.5 * MIB)
 
-    statuses, exact = asyncio.run(tried())
+    statuses, exact = awaited(tried())
     assert statuses == [204, 413, 204, 503, 204]
     assert exact
     assert holds(limited, 0)
@@ -130,7 +130,7 @@ def test_other_origins_and_hosts_do_not_get_a_connection(limited):
             return error.response.status_code
 
     def tried(**changed):
-        return asyncio.run(opened(**changed))
+        return awaited(opened(**changed))
 
     assert tried(origin=limited.url) is True
     assert tried(origin="https://evil.example") == 403
@@ -155,7 +155,7 @@ def test_a_server_that_skips_the_limits_refuses_to_serve(tmp_path):
                 await visitor.go("/")
                 return visitor.sent
 
-        sent = asyncio.run(tried())
+        sent = awaited(tried())
         assert (sent["alert"], sent["file_uploader"]) == (1, 0)
     finally:
         running.stop()
@@ -173,7 +173,7 @@ def test_a_server_that_is_stopped_leaves_no_folder_of_a_session(tmp_path, monkey
             running.process.send_signal(signal.SIGTERM)
             return len(sessions)
 
-    assert asyncio.run(visited()) == 1
+    assert awaited(visited()) == 1
     running.process.wait(PATIENCE_S)
     assert not list((tmp_path / "tmp").glob("candor-*-session-*"))
 
@@ -196,4 +196,4 @@ def test_no_message_says_where_the_program_lies(limited):
             await visitor.go("/reliability?run=digits-overconfident")
             return len(sizes)
 
-    assert asyncio.run(first()) > 5
+    assert awaited(first()) > 5

@@ -1,9 +1,6 @@
 """What sessions cost, in small: the benchmark's visitor on the server of the browser tests."""
 
 import asyncio
-from collections.abc import Coroutine
-from concurrent.futures import ThreadPoolExecutor
-from typing import TypeVar
 
 import pytest
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
@@ -11,17 +8,11 @@ from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from pages.ui.xray.film import LOOKING
 from tests.benchmarks import bench_sessions as bench
 from tests.benchmarks.visitor import Failed, Step, Visitor, visiting
+from tests.e2e.conftest import awaited
 
 pytestmark = pytest.mark.e2e
-Result = TypeVar("Result")
 DRAWN = {"bidi_component", "dataframe"}  # figures and tables
 LINKS = ("/", "/reliability?run=digits-overconfident", "/gamma?run=digits-adafocal")
-
-
-def awaited(coroutine: Coroutine[None, None, Result]) -> Result:
-    """Run it in a thread of its own: Playwright has a loop that runs in this one."""
-    with ThreadPoolExecutor(1) as pool:
-        return pool.submit(asyncio.run, coroutine).result()
 
 
 def test_two_sessions_at_once_get_the_first_page(server):
