@@ -19,7 +19,7 @@ def against(run: cache.Run) -> str:
     """Return what answers are held against: their labels, or what people said."""
     if run.task in {Task.TOP_LABEL, Task.MULTILABEL}:
         return LABELS
-    return controls.segments("Truth", "votes", list(AGAINST), LABELS, AGAINST)
+    return controls.segments("Held against", "votes", list(AGAINST), LABELS, AGAINST)
 
 
 def target(run: cache.Run, audit: Audit) -> int | None:
