@@ -53,7 +53,7 @@ def endless(monkeypatch):
 def room(monkeypatch, tmp_path):
     """Return what the session of this test has outside its state."""
     (tmp_path / "room").mkdir()
-    browser = session.BrowserRoom("secret", tmp_path / "room", n_sessions=1)
+    browser = session.BrowserRoom("secret", "local", tmp_path / "room", n_sessions=1)
     monkeypatch.setitem(session._ROOMS, browser.secret, browser)
     room = session.SessionResources(browser, set())
     monkeypatch.setattr(session, "room", lambda: room)

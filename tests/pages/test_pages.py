@@ -257,7 +257,7 @@ def test_a_damaged_run_is_deleted_and_comes_back_by_undo(home, hostile_run):
 
 def test_a_damaged_sample_has_no_button_that_would_be_refused(home, monkeypatch, tmp_path):
     (tmp_path / "samples" / "broken").mkdir(parents=True)
-    monkeypatch.setattr("core.library.store.SAMPLES", tmp_path / "samples")
+    monkeypatch.setattr("pages.ui.visitor.SAMPLES", tmp_path / "samples")
     test = opened()
     assert "remove it by hand" in unescape(test.error[0].value)
     assert not [button for button in test.button if (button.key or "").startswith("damaged.")]
@@ -283,7 +283,7 @@ def test_a_manifest_that_lies_about_its_date_does_not_take_the_page_along(home, 
 def test_without_samples_the_first_screen_still_works(home, monkeypatch, tmp_path):
     empty = tmp_path / "none"
     shutil.rmtree(empty, ignore_errors=True)
-    monkeypatch.setattr("core.library.store.SAMPLES", empty)
+    monkeypatch.setattr("pages.ui.visitor.SAMPLES", empty)
     test = opened()
     assert not test.exception
     assert any("No run" in element.value for element in test.markdown)
