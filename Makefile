@@ -33,11 +33,12 @@ nginx:
 		&& DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends nginx-light \
 		>/dev/null 2>&1; } || echo "nginx is not installed: its recipe is not tested" >&2
 
+# Installs SLURM; with it the tests also run every job in a cluster on loopback, without it they say so.
 slurm:
 	@sh tests/core/jobs/slurm.sh
 
 # Everything: format, lint, types, layers, then every test including the browser.
-test: .venv/.test chromium slurm nginx
+test: .venv/.test chromium nginx
 	$(MAKE) --no-print-directory -j 2 check-static check-all
 
 check-all: .venv/.test
