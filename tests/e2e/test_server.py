@@ -121,7 +121,7 @@ def test_every_page_is_reached_with_the_keyboard_alone(visit):
 def test_a_link_to_a_page_asks_for_nothing_that_is_not_there(visit, server):
     page = visit("/")
     answers = []
-    page.on("response", answers.append)
+    page.on("response", lambda answer: answers.append(answer))
     go(page, f"{server.url}{PAGES['reliability']}")
     expect(page).to_have_title(re.compile("^Reliability"))
     assert answers

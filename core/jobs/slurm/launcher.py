@@ -144,7 +144,7 @@ def fitted(
     if config.device == ("cpu" if request.gpus else "cuda"):
         raise UsageError(
             "DEVICE",
-            f"device is {config.device}, and {request.gpus} GPUs per node are requested",
+            f"Device {config.device} does not fit {request.gpus} GPUs per node",
             "set device to auto, or request GPUs to match",
         )
     n_processes = request.nodes * request.gpus or config.devices

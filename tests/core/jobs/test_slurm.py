@@ -209,7 +209,7 @@ def test_gpus_and_nodes_decide_the_processes(changes, device, devices):
 def test_a_request_that_does_not_fit_is_refused():
     from core.jobs.slurm.launcher import fitted
 
-    with pytest.raises(UsageError, match="device is cpu, and 1 GPUs"):
+    with pytest.raises(UsageError, match="Device cpu does not fit 1 GPUs"):
         fitted(SlurmRequest(gpus=1), config("a"))
     with pytest.raises(UsageError, match="3 processes cannot share 2 nodes"):
         fitted(SlurmRequest(nodes=2), config("a", devices=3))
