@@ -4,7 +4,7 @@ import streamlit as st
 
 from core.screens.published.view import published_view
 from core.screens.published.words import PLAIN, TECHNICAL
-from pages.ui import frame, state, widgets
+from pages.ui import frame, state, visitor, widgets
 from pages.ui.published import cache, choices, figures
 
 frame.begin("pages/published.py")
@@ -23,6 +23,8 @@ with frame.caught():
         with top:
             figures.empty()
     else:
+        for run_id in view.trained:
+            visitor.note(run_id)
         with top:
             widgets.eyebrow(view.eyebrow)
             widgets.sentence(view.sentence)

@@ -74,8 +74,7 @@ def find(run_id: str) -> Run:
         gamma history; NO_LABELS when nothing in it can be audited.
     """
     run = look_up(run_id)
-    if not run.draft:
-        visitor.note(run_id)
+    note(run)
     if not run.splits:
         raise LibraryError(
             "NO_LABELS",
@@ -83,6 +82,11 @@ def find(run_id: str) -> Run:
             "open it on the page Out of distribution, or pick a run with labels",
         )
     return run
+
+
+def note(run: Run) -> None:
+    """Note that this page is made of a draft or run, for the audit trail and `visitor.check`."""
+    (visitor.note_draft if run.draft else visitor.note)(run.id)
 
 
 def look_up(run_id: str) -> Run:

@@ -5,11 +5,12 @@ from urllib.parse import urlparse
 import streamlit as st
 from streamlit.auth_util import is_authlib_installed
 
-from pages.ui import frame, pieces, state, visitor
+from pages.ui import frame, pieces, server, state, visitor
 from pages.ui.escape import esc
 
 LOOPBACK = {"127.0.0.1", "localhost", "::1"}
 MIN_SECRET = 32  # characters
+KEPT_S = 900  # in which a link that was opened waits for the login
 
 
 def problems() -> list[str]:
@@ -37,6 +38,7 @@ def guard() -> None:
     if user is None:
         st.html(frame.brand())
         pieces.draw("headline", "Log in to see your runs.")
+        _keep_link()
         if st.button("Log in", type="primary", key="login.in"):
             st.login()
         st.stop()
@@ -49,6 +51,21 @@ def guard() -> None:
         )
         st.button("Log out", key="login.out", on_click=_leave)
         st.stop()
+
+
+def _keep_link() -> None:
+    """Let the browser keep the link that was opened, for a quarter of an hour.
+
+    The server leads back to it after the login (`server.Guard`). The provider's page is another
+    site, so that a strict cookie would not come back from there.
+    """
+    link = "encodeURIComponent(location.pathname + location.search)"
+    st.html(
+        f"<script>document.cookie = '{server.link_cookie()}=' + {link}"
+        f" + '; path=/; max-age={KEPT_S}; SameSite=Lax'"
+        " + (location.protocol === 'https:' ? '; Secure' : '')</script>",
+        unsafe_allow_javascript=True,
+    )
 
 
 def panel() -> None:

@@ -14,6 +14,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
+from urllib.parse import unquote
 
 import streamlit as st
 from starlette.exceptions import HTTPException
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 MIB: Final = 2**20
 EXPIRE_S: Final = 5.0  # how often sessions that were left are looked for
 ROOT: Final = str(Path(__file__).parents[2])
+CALLBACK: Final = "/oauth2callback"  # of Streamlit, where the provider leads back to
 UPLOAD: Final = re.compile(r"/_stcore/upload_file/(?P<session>[^/]+)/[^/]+/?\Z")
 # Streamlit's page needs inline styles and scripts, code from strings for its components, and blobs
 # for downloads. Nothing comes from another server or goes to one, and nobody may frame the page.
@@ -103,7 +105,7 @@ def at_end(function: Callable[[], object]) -> None:
 
 
 class Guard:
-    """ASGI middleware around Streamlit.
+    """ASGI middleware around Streamlit: limits, headers, and the link that a login began at.
 
     Parameters
     ----------
@@ -122,6 +124,8 @@ class Guard:
         upload = UPLOAD.search(scope["path"]) if scope["type"] == "http" else None
         if scope["type"] == "http":
             send = _with_headers(send)
+            if scope["path"].endswith(CALLBACK):
+                send = _to_link(scope, send)
         if upload and scope["method"] == "PUT":
             await self._upload(upload["session"], scope, receive, send)
         else:
@@ -229,6 +233,36 @@ def _with_headers(send: Send) -> Send:
         await send(message)
 
     return sent
+
+
+def link_cookie() -> str:
+    """Return the name of the cookie that holds the link a login began at, of this port."""
+    return f"candor_link_{st.get_option('server.port')}"
+
+
+def _to_link(scope: Scope, send: Send) -> Send:
+    """Lead the browser from the login to the link that it began at; Streamlit leads to the root."""
+    kept = unquote(Request(scope).cookies.get(link_cookie(), ""))
+
+    async def sent(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            headers = dict(message.get("headers", ()))
+            root = headers.get(b"location", b"").decode("latin-1")
+            if root.endswith("/") and _is_page(kept, root):
+                others = [pair for pair in message["headers"] if pair[0] != b"location"]
+                used = f"{link_cookie()}=; path=/; max-age=0"  # the next login has its own
+                leading = ((b"location", kept.encode()), (b"set-cookie", used.encode()))
+                message = {**message, "headers": [*others, *leading]}
+        await send(message)
+
+    return sent
+
+
+def _is_page(link: str, root: str) -> bool:
+    """Whether a link names a page of this site below its root, and nothing beyond it."""
+    path, _, query = link.partition("?")
+    pages = {root, *(root + entry.name for entry in site.entries())}
+    return path in pages and all("!" <= letter <= "~" for letter in query)
 
 
 def _without_paths(send: Send) -> Send:

@@ -4,6 +4,7 @@ Pages open the library and the jobs here and nowhere else, so that every list, l
 cache entry passes one check. Without login there is one visitor, who may do everything.
 """
 
+import math
 import os
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -27,6 +28,7 @@ HOURS: Final = "CANDOR_LOGIN_HOURS"
 DEFAULT_HOURS: Final = 12.0
 GROUP: Final = "visitor.group"  # in the session: the group that owns what is kept from now on
 RUNS: Final = "visitor.runs"  # in the session: those that the page drawn last was made of
+MADE_OF_DRAFTS: Final = "visitor.drafts"  # likewise, those that are not in the library
 PREFIX: Final = "candor-"  # may stand before the name of a role
 MAX_GROUPS: Final = 200
 OFF: Final = {
@@ -91,12 +93,20 @@ def expired(claims: Claims) -> bool:
     issued = claims.get("iat")
     if not isinstance(issued, int | float):
         return True
+    return time.time() - issued > _hours() * 3600
+
+
+def _hours() -> float:
+    """Return how long a login is good for; what is no number above 0 would let in all or nobody."""
+    text = os.environ.get(HOURS) or str(DEFAULT_HOURS)
     try:
-        hours = float(os.environ.get(HOURS) or DEFAULT_HOURS)
-    except ValueError as error:
-        text = f"{HOURS} is {os.environ[HOURS][:40]!r}"
-        raise UsageError("SETTING", text, "set it to a number of hours") from error
-    return time.time() - issued > hours * 3600
+        hours = float(text)
+    except ValueError:
+        hours = math.nan
+    if not (hours > 0.0 and math.isfinite(hours)):
+        remedy = "set it to a number of hours above 0"
+        raise UsageError("SETTING", f"{HOURS} is {text[:40]!r}", remedy)
+    return hours
 
 
 def of_claims(claims: Claims) -> Account:
@@ -214,9 +224,15 @@ def note(run_id: str) -> None:
     runs.add(run_id)
 
 
+def note_draft(draft_id: str) -> None:
+    """Note that this page is made of a draft, which nobody else can see: its exports name it."""
+    st.session_state.setdefault(MADE_OF_DRAFTS, set()).add(draft_id)
+
+
 def forget() -> None:
-    """Begin a page: it is made of no run yet."""
+    """Begin a page: it is made of no run and no draft yet."""
     st.session_state[RUNS] = set()
+    st.session_state[MADE_OF_DRAFTS] = set()
 
 
 def check() -> None:
@@ -237,19 +253,22 @@ def _refuse_lost(visitor: Visitor, runs: Iterable[str]) -> None:
             library.get(run_id)
 
 
-def exported(make: Callable[[], Answer], name: str) -> Callable[[], Answer]:
+def exported(make: Callable[[], Answer], name: str, *, job: str = "") -> Callable[[], Answer]:
     """Return what makes a file to download, as the visitor, and tells the audit trail of it.
 
-    Streamlit calls it outside the session, perhaps long after the page was drawn: runs that the
-    visitor may no longer see are refused, as by `check`.
+    The trail gets an entry for every run and draft that the page is made of, or one for the job
+    that the file is of; one without a subject where there is none. Streamlit calls it outside the
+    session, perhaps long after the page was drawn: runs that the visitor may no longer see are
+    refused, as by `check`.
     """
     visitor = current()
     runs: set[str] = st.session_state.setdefault(RUNS, set())
-    subject = str(st.session_state.get("app.run") or "")
+    drafts: set[str] = st.session_state.setdefault(MADE_OF_DRAFTS, set())
 
     def made() -> Answer:
         _refuse_lost(visitor, runs)
-        trail.record(home(), visitor, Act.EXPORT, subject, name)
+        for subject in [job] if job else sorted(runs | drafts) or [""]:
+            trail.record(home(), visitor, Act.EXPORT, subject, name)
         return make()
 
     return carried(made)

@@ -182,11 +182,15 @@ def download(  # noqa: PLR0913  as of `st.download_button`
     key: str,
     kind: Literal["primary", "secondary"] = "secondary",
     explanation: str | None = None,
+    job: str = "",
 ) -> None:
-    """Offer a file, made once somebody wants it; the audit trail hears of it."""
+    """Offer a file, made once somebody wants it; the audit trail hears of it.
+
+    `job` is the one that the file is of, where it is of no run.
+    """
     st.download_button(
         label,
-        visitor.exported(make, key),
+        visitor.exported(make, key, job=job),
         file_name,
         mime,
         type=kind,

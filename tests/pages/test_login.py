@@ -1,6 +1,10 @@
 """Login: what its settings must be, what claims mean, and what a role is offered."""
 
+import asyncio
 import time
+from collections.abc import Callable
+from typing import Any
+from urllib.parse import quote
 
 import pytest
 import streamlit as st
@@ -11,8 +15,8 @@ from core.access import DRAFTS, LOCAL, Act, Role, Visitor, group_id, user_id
 from core.errors import LibraryError, UsageError
 from core.library import SAMPLES, Library, people, trail
 from core.library import home as library_home
-from pages.ui import login, selftest, session, visitor
-from tests.core.library.builders import SOURCE, headline, small
+from pages.ui import login, selftest, server, session, visitor
+from tests.core.library.builders import SOURCE, headline, small, small_bins, unlabelled
 from tests.pages.seen import APP, PATIENCE_S, fine, html, said
 
 ISSUER = "https://login.example"
@@ -114,9 +118,55 @@ def test_a_login_ends_after_the_hours_that_are_set(monkeypatch):
     monkeypatch.setenv(visitor.HOURS, "2")
     assert visitor.expired({"iat": at})
     assert visitor.expired({})
-    monkeypatch.setenv(visitor.HOURS, "soon")
-    with pytest.raises(UsageError, match="CANDOR_LOGIN_HOURS is 'soon'"):
-        visitor.expired({"iat": at})
+
+
+@pytest.mark.parametrize("hours", ["soon", "nan", "inf", "0", "-1"])
+def test_hours_that_would_let_in_all_or_nobody_are_refused(monkeypatch, hours):
+    monkeypatch.setenv(visitor.HOURS, hours)
+    with pytest.raises(UsageError, match=f"CANDOR_LOGIN_HOURS is '{hours}'"):
+        visitor.expired({"iat": time.time()})
+
+
+# The link that a login began at -------------------------------------------------------------------
+
+
+def led_to(link: str, *, root: str = "/", path: str = "/oauth2callback") -> dict[bytes, bytes]:
+    """Return where a browser with that cookie is led, and the cookie that it is given."""
+
+    async def streamlit(scope, receive, send):
+        location = (b"location", root.encode())
+        await send({"type": "http.response.start", "status": 302, "headers": [location]})
+
+    sent: list[dict[str, Any]] = []
+
+    async def send(message):
+        sent.append(message)
+
+    cookie = f"other=1; {server.link_cookie()}={quote(link, safe='')}".encode()
+    scope = {"type": "http", "method": "GET", "path": path, "headers": [(b"cookie", cookie)]}
+    guard = server.Guard(streamlit)
+    server._GUARDS.remove(guard)  # a page that is tested elsewhere is served by nobody
+    asyncio.run(guard(scope, None, send))
+    headers = dict(sent[0]["headers"])
+    return {name: headers[name] for name in (b"location", b"set-cookie") if name in headers}
+
+
+def test_a_login_leads_back_to_the_link_that_was_opened():
+    link = "/compare?runs=a1,b2&metric=nll&search=%C3%BC%20x"
+    headers = led_to(link)
+    assert headers[b"location"] == link.encode()
+    assert headers[b"set-cookie"].endswith(b"=; path=/; max-age=0")  # once
+    assert led_to("/candor/train?job=a", root="/candor/")[b"location"] == b"/candor/train?job=a"
+    assert led_to("/train", path="/other") == {b"location": b"/"}
+
+
+@pytest.mark.parametrize(
+    "link",
+    ["", "//evil.example/train", "https://evil.example/", "/nothing", "/train\\evil",
+     "/train?a=\r\nset-cookie: b=1", "/train?a=\u00fc", "/../train", "train"],
+)  # fmt: skip
+def test_a_login_leads_nowhere_but_to_a_page_of_this_site(link):
+    assert led_to(link) == {b"location": b"/"}
 
 
 # Pages -------------------------------------------------------------------------------------------
@@ -128,6 +178,7 @@ def test_nobody_is_served_before_the_login(script):
     for user in ({}, claims("anna", "admin", iat=time.time() - 10**6)):
         test = fine(entered(user, script))
         assert "Log in to see your runs." in html(test)
+        assert f"'{server.link_cookie()}=' + encodeURIComponent(location.pathname" in html(test)
         assert [button.key for button in test.button] == ["login.in"]
         assert not test.file_uploader
 
@@ -158,6 +209,110 @@ def test_what_was_opened_is_in_the_trail_once():
     entries = trail.entries(library_home(), LOCAL)
     assert [entry.act for entry in entries if entry.subject == run] == [Act.OPEN, Act.IMPORT]
     assert people.known(library_home()) == {user_id(ISSUER, "anna"): "Anna"}
+
+
+def history(user: str) -> str:
+    library = Library(library_home(), SAMPLES, Visitor(user_id(ISSUER, user), Role.AUDITOR))
+    return library.keep_history("Night shift", small_bins(), source=SOURCE).id
+
+
+def outside(user: str) -> str:
+    library = Library(library_home(), SAMPLES, Visitor(user_id(ISSUER, user), Role.AUDITOR))
+    return library.keep("Night shift", {"svhn": unlabelled(9)}, source=SOURCE, summary={}).id
+
+
+def scores(user: str) -> str:
+    return kept("Night shift", user)
+
+
+def with_set(user: str, name: str = "Night shift") -> str:
+    library = Library(library_home(), SAMPLES, Visitor(user_id(ISSUER, user), Role.AUDITOR))
+    splits = {"test": small(), "svhn": unlabelled(9)}
+    return library.keep(name, splits, source=SOURCE, summary={"test": headline()}).id
+
+
+OPENED = {  # what is kept, the page, and its link for a user
+    "a gamma history": (history, "gamma", lambda user, run: {"run": run}),
+    "a history beside": (history, "gamma", lambda user, run: {"run": GAMMAS, "against": run}),
+    "a set of another run": (
+        outside,
+        "ood",
+        lambda user, run: {"run": kept("Day", user), "sets": f"{run}.svhn"},
+    ),
+    "a run beside": (
+        with_set,
+        "ood",
+        lambda user, run: {"run": with_set(user, "Day"), "beside": run},
+    ),
+    "a run beside the papers": (scores, "published", lambda user, run: {"own": run}),
+}
+GAMMAS = "digits-adafocal"
+
+
+@pytest.mark.usefixtures("home")
+@pytest.mark.parametrize("what", OPENED)
+def test_a_run_that_a_page_is_made_of_is_in_the_trail_and_checked_again(what):
+    keep, script, link = OPENED[what]
+    run = keep("anna")
+    test = entered(claims("anna", "auditor"), script, **link("anna", run))
+    assert not test.exception
+    entries = trail.entries(library_home(), LOCAL)
+    assert [entry.act for entry in entries if entry.subject == run] == [Act.OPEN, Act.IMPORT]
+    # taken away while the page stays open: no part of it is drawn again
+    runs = test.session_state[visitor.RUNS]
+    assert run in runs
+    bert = Visitor(user_id(ISSUER, "bert"), Role.VIEWER)
+    with pytest.raises(LibraryError, match="RUN_UNKNOWN"):
+        visitor._refuse_lost(bert, runs)
+
+
+@pytest.mark.usefixtures("home")
+@pytest.mark.parametrize("what", OPENED)
+def test_what_is_somebody_elses_is_not_drawn_by_any_link(what):
+    keep, script, link = OPENED[what]
+    run = keep("anna")
+    test = entered(claims("bert", "auditor"), script, **link("bert", run))
+    assert not test.exception
+    assert "Night shift" not in html(test) + said(test)
+    assert run not in test.session_state[visitor.RUNS]
+    entries = trail.entries(library_home(), LOCAL)
+    assert [entry.act for entry in entries if entry.subject == run] == [Act.IMPORT]
+
+
+@pytest.mark.usefixtures("home")
+def test_an_export_names_every_run_that_is_in_the_file(monkeypatch):
+    """A comparison names its runs, a job's config the job, and each file goes through the trail."""
+    makes: dict[str, Callable[[], object]] = {}
+
+    def download_button(label, data, *rest, key, **look):
+        makes[key] = data
+
+    monkeypatch.setattr(st, "download_button", download_button)
+    first, second = kept("One", "anna"), kept("Two", "anna")
+    fine(entered(claims("anna", "auditor"), "compare", runs=f"{first},{second}"))
+    (name,) = [key for key in makes if key.endswith("csv")][:1]
+    makes[name]()
+    entries = trail.entries(library_home(), LOCAL)
+    exported = [entry for entry in entries if entry.act == Act.EXPORT]
+    assert {entry.subject for entry in exported} == {first, second}
+    assert {entry.detail for entry in exported} == {name}
+
+
+@pytest.mark.usefixtures("home")
+def test_an_export_of_no_run_names_the_job_the_draft_or_nothing():
+    token = visitor._BOUND.set(Visitor(user_id(ISSUER, "anna"), Role.AUDITOR))
+    visitor.forget()
+    visitor.exported(lambda: "", "nothing")()
+    visitor.exported(lambda: "", "config", job="a1b2")()
+    visitor.note_draft("draft-1")
+    visitor.exported(lambda: "", "rows")()
+    visitor._BOUND.reset(token)
+    entries = trail.entries(library_home(), LOCAL)[::-1]
+    assert [(entry.subject, entry.detail) for entry in entries] == [
+        ("", "nothing"),
+        ("a1b2", "config"),
+        ("draft-1", "rows"),
+    ]
 
 
 @pytest.mark.usefixtures("home")

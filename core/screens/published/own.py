@@ -126,6 +126,7 @@ def with_interval(score: Score, metric: str, unit: str) -> str:
 class TrainedRun:
     """A run of the library that trained what papers print numbers of."""
 
+    id: str
     name: str
     setting: PaperSetting
     summary: Summary | None

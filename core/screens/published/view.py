@@ -64,7 +64,7 @@ class PublishedView:
     """Everything the page draws, in its order.
 
     `beside` is of runs, each with what differs; `settings` are the papers' hyper-parameters,
-    none in plain words.
+    none in plain words. `trained` are the ids of the library's runs that table or file name.
     """
 
     eyebrow: str
@@ -76,6 +76,7 @@ class PublishedView:
     caption: str
     file: Callable[[], Table]
     settings: Table
+    trained: tuple[str, ...]
 
 
 def published_view(
@@ -115,6 +116,7 @@ def published_view(
         caption=_caption(shown),
         file=partial(_file, kept, trained),
         settings=_settings(filters) if words.details else Table(SETTING_COLUMNS, ()),
+        trained=tuple(dict.fromkeys(run.id for run in _all_trained(kept, trained))),
     )
 
 
@@ -417,6 +419,12 @@ def _trained(number: Line | PublishedNumber, trained: Sequence[TrainedRun]) -> T
         ),
         None,
     )
+
+
+def _all_trained(
+    kept: Sequence[PublishedNumber], trained: Sequence[TrainedRun]
+) -> list[TrainedRun]:
+    return [run for number in kept if (run := _trained(number, trained)) is not None]
 
 
 def _trained_cell(line: Line, trained: Sequence[TrainedRun]) -> Estimate:

@@ -54,14 +54,13 @@ def refused() -> None:
         intake = weights_source.intake()
         intake.refused()
         if any(refusal.error.code in CONVERTED for refusal in intake.refusals):
-            st.download_button(
+            widgets.download(
                 "Download the converter",
                 lambda: CONVERTER.read_text("utf-8"),
                 CONVERTER.name,
                 "text/x-python",
                 key="evaluate.converter",
-                on_click="ignore",
-                help="Run it only where you trust the file: it executes the code inside.",
+                explanation="Run it only where you trust the file: it executes the code inside.",
             )
 
 

@@ -18,6 +18,7 @@ from pages.ui import (
     frame,
     site,
     state,
+    visitor,
     weights_source,
     widgets,
 )
@@ -48,6 +49,7 @@ def _lines(job: Job) -> tuple[SplitResult, ...]:
         return ()
     try:
         splits = open_library().get(job.run).splits
+        visitor.note(job.run)
         return tuple(
             _line(job.run, split, entry.role, entry.digest) for split, entry in splits.items()
         )

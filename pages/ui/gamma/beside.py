@@ -7,7 +7,7 @@ from core.screens.gamma.panels import SecondHistory
 from core.screens.gamma.replay import replay_run
 from core.screens.gamma.view import GammaDynamics
 from core.screens.kit.run_marks import RunMark, marks
-from pages.ui import frame
+from pages.ui import frame, visitor
 from pages.ui.escape import esc
 from pages.ui.gamma import cache as cache_gamma
 from pages.ui.gamma import choices
@@ -29,6 +29,8 @@ def shown(
     if against is None or history is None:
         return history, None
     others = {other.id: other for other in offered} | {TRAINED: source}
+    if against != REPLAY and not others[against].job:
+        visitor.note(others[against].id)
     second = replay if against == REPLAY else cache_gamma.recorded(others[against])
     mark = marks([source.id, f"{source.id} {against}"])[1]
     return history, None if second is None else (second, mark)

@@ -7,7 +7,7 @@ from core.jobs.records import Job, JobState
 from core.jobs.store import LIVE
 from core.screens.kit.records import Phrase, Sentence
 from core.screens.train.words import EVALUATE
-from pages.ui import cache, frame, opening, widgets
+from pages.ui import cache, frame, opening, visitor, widgets
 from pages.ui.escape import esc
 from pages.ui.gamma import cache as cache_gamma
 from pages.ui.gamma import state as gamma_state
@@ -34,12 +34,14 @@ def opened() -> tuple[str | None, HistorySource | None]:
     source = cache_gamma.find(source_id) if source_id else None
     if source is not None:
         gamma_state.keep("job", None)
+        visitor.note(source.id)
         return source_id, source
     job = _job_of(source_id or gamma_state.chosen("job"))
     if job is None:
         return source_id, None if source_id else _sample()
     if job.state is JobState.SUCCEEDED:
         gamma_state.give_way(job.run)
+        visitor.note(job.run)
         return job.run, cache_gamma.find(job.run)
     if source_id:  # a link that calls a job a run
         gamma_state.open_source(job.id, job=True)
@@ -50,6 +52,7 @@ def opened() -> tuple[str | None, HistorySource | None]:
 def _sample() -> HistorySource | None:
     source = cache_gamma.find(SAMPLE)
     if source is not None:
+        visitor.note(source.id)
         opening.your_own()
     return source
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import streamlit as st
 
-from pages.ui import frame
+from pages.ui import frame, visitor
 from pages.ui.gamma import sources
 from pages.ui.gamma import state as gamma_state
 from pages.ui.gamma.cache import HistorySource
@@ -37,4 +37,5 @@ def _still(draw: Draw, source: HistorySource, offered: list[HistorySource]) -> N
 def _draw(draw: Draw, source: HistorySource, offered: list[HistorySource]) -> None:
     if st.session_state.pop(gamma_state.MOVED, False):
         st.rerun()  # the whole page: another history was picked inside the fragment
+    visitor.check()
     draw(source, offered)

@@ -143,7 +143,10 @@ def picker(run: cache.Run) -> list[cache.Run]:
         on_change=lambda: _keep(st.session_state["widget.ood_beside"]),
         help="Differences are paired by row (DeLong).",
     )
-    return [candidates[run_id] for run_id in chosen]
+    others = [candidates[run_id] for run_id in chosen]
+    for other in others:
+        cache.note(other)
+    return others
 
 
 def _keep(ids: Sequence[str]) -> None:

@@ -62,6 +62,8 @@ def sets(inside: SplitSource, offers: Offer) -> tuple[Sets, list[Notice]]:
             frame.refusal(refusal)
             continue
         sound.append(reference)
+        if offers[reference].owner.id not in cache_ood.dropped():
+            cache.note(offers[reference].owner)
         notices += pair_notices
         if ood_sets.foreign(offers[reference], inside.owner):
             notices.append(Notice(NoticeCode.OTHER_MODEL, f"“{names[reference].label}” {FOREIGN}"))

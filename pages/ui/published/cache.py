@@ -121,4 +121,4 @@ def _trained(run: cache.Run) -> TrainedRun | None:
     if setting is None:
         return None
     summary = open_library().get(run.id).metrics.get(run.split)
-    return TrainedRun(name=run.name, setting=setting, summary=summary)
+    return TrainedRun(id=run.id, name=run.name, setting=setting, summary=summary)

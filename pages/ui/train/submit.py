@@ -112,14 +112,13 @@ def buttons(jobs: LocalJobs, configs: Sequence[TrainConfig], listed: Sequence[Jo
 
 def _save(configs: Sequence[TrainConfig]) -> None:
     config = configs[0]
-    st.download_button(
+    widgets.download(
         "Save config" if len(configs) == 1 else f"Save the first of {len(configs)} configs",
         lambda: json.dumps(config.to_json(), indent=1, allow_nan=False),
         "candor_train.json",
         "application/json",
         key="train.save",
-        on_click="ignore",
-        help="python -m core train takes the file as it is.",
+        explanation="python -m core train takes the file as it is.",
     )
 
 

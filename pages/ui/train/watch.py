@@ -20,7 +20,7 @@ from core.screens.train.view import TrainedRun
 from core.screens.train.words import JobProgress
 from core.training import threads
 from core.training.config import TrainConfig
-from pages.ui import cache, pieces, site, state, widgets
+from pages.ui import cache, pieces, site, state, visitor, widgets
 from pages.ui.jobs import cache as cache_train
 from pages.ui.jobs import queue
 from pages.ui.jobs import watch as job_watch
@@ -96,13 +96,13 @@ def _take_config(job: Job, config: TrainConfig) -> None:
         else:
             st.query_params.pop("job", None)
         st.rerun()
-    st.download_button(
+    widgets.download(
         "Save config",
         lambda: json.dumps(config.to_json(), indent=1, allow_nan=False),
         f"candor_{job.id}.json",
         "application/json",
         key="job.config",
-        on_click="ignore",
+        job=job.id,
     )
 
 
@@ -164,6 +164,7 @@ def _other(beside: str | None) -> TrainedRun | None:
     try:
         history = cache_train.history_of_run(beside)
         if history is not None:
+            visitor.note(beside)
             return TrainedRun(beside, open_library().get(beside).name, history, history.n_epochs)
         config = open_jobs().config(beside)
         return TrainedRun(beside, config.name, cache_train.history_of_job(beside), config.epochs)

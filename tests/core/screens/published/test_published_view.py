@@ -177,10 +177,11 @@ def test_a_run_stands_beside_with_interval_and_what_differs():
 
 def test_a_run_that_trained_a_row_is_named_with_its_result():
     summary = {"accuracy": 0.95, "ece": {"value": 0.03, "low": 0.02, "high": 0.04}}
-    run = TrainedRun(
-        name="Mine", setting=PaperSetting("cifar10", "resnet50", ("flsd_53",)), summary=summary
-    )
-    view = shown(trained=[run])
+    setting = PaperSetting("cifar10", "resnet50", ("flsd_53",))
+    run = TrainedRun(id="a1", name="Mine", setting=setting, summary=summary)
+    other = TrainedRun(id="b2", name="Other", setting=PaperSetting("x", "y", ()), summary=None)
+    view = shown(trained=[other, run])
+    assert view.trained == ("a1",)  # the trail names it, and no other
     cell = cells(view, "FLSD-53")["Trained here"]
     assert (cell.value, cell.interval) == ("yes: Mine", "ECE 3.0 (2.0 to 4.0), accuracy 95.0")
     assert cells(view, "MMCE")["Trained here"].value == "no"
