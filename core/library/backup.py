@@ -4,9 +4,12 @@ A backup is a tar of `home/...` and, last, `backup.json` with the size and SHA-2
 backup that was cut short has no list, and one that changed disagrees with it. It may be made while
 the app runs. For a moment all tables are locked; meanwhile they are copied by SQLite and every
 other file is linked, which copies nothing. What is replaced in one step later keeps its link, and
-of what grows only what was there by then is read. Standard library and our files only.
+of what grows only what was there by then is read. Where a file system has no hard links files are
+copied instead, while the tables are locked. One backup of a home is made at a time. Standard
+library and our files only.
 """
 
+import errno
 import hashlib
 import json
 import os
@@ -32,6 +35,8 @@ ROOT: Final = "home"  # folder of the archive
 TABLE: Final = ".sqlite"
 BESIDE_TABLES: Final = ("-wal", "-shm", "-journal")
 CACHE: Final = "cache"  # computed again when needed
+LOCK: Final = f".backup.lock{PART}"
+NO_LINKS: Final = {errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK, errno.EXDEV}
 BUSY_S: Final = 30.0
 MAX_LIST_BYTES: Final = 2**30
 CHUNK: Final = 2**20
@@ -110,12 +115,13 @@ def backup(home: Path, out: Path) -> BackedUp:
         FILE: there is no home. OUTPUT: the file exists, or cannot be written.
     LibraryError
         DAMAGED: a table is no SQLite database. LIBRARY_WRITE: the home cannot be written.
+        RUNNING: another backup of it is being made.
     """
     if not home.is_dir():
         raise UsageError("FILE", f"There is no folder {home.name}", "set CANDOR_HOME to the home")
     if out.exists():
         raise UsageError("OUTPUT", f"{out.name} exists", "name a file that does not exist yet")
-    with _snapshot(home) as (snapshot, sizes, links):
+    with _alone(home), _snapshot(home) as (snapshot, sizes, links):
         part = out.with_name(f".{out.name}.{secrets.token_hex(4)}{PART}")
         try:
             with part.open("xb") as file:
@@ -131,6 +137,35 @@ def backup(home: Path, out: Path) -> BackedUp:
         finally:
             part.unlink(missing_ok=True)
     return BackedUp(contents, links)
+
+
+@contextmanager
+def _alone(home: Path) -> Iterator[None]:
+    """Keep a second backup out, whose first act would be to remove the snapshot of this one."""
+    path = home / LOCK
+    with ExitStack() as opened:
+        with writing():
+            file = opened.enter_context(path.open("ab"))
+        if not _locked_alone(file, path):
+            what = f"Another backup of {home.name} is being made"
+            raise LibraryError("RUNNING", what, "wait until it has ended")
+        try:
+            yield
+        finally:
+            path.unlink(missing_ok=True)
+
+
+def _locked_alone(file: IO[bytes], path: Path) -> bool:
+    """Whether the lock is ours, until the file is closed or the process ends."""
+    try:
+        import fcntl  # not on Windows, where nothing locks
+    except ImportError:
+        return True
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return os.path.samestat(os.fstat(file.fileno()), path.stat())
+    except (BlockingIOError, FileNotFoundError):  # whoever had it has just removed it
+        return False
 
 
 @contextmanager
@@ -166,9 +201,19 @@ def _take(home: Path, folder: Path) -> tuple[dict[str, int], tuple[str, ...]]:
                 if path.suffix == TABLE:
                     _copy_table(path, target)
                 else:
-                    target.hardlink_to(path)
+                    _link_or_copy(path, target)
                 sizes[name] = target.stat().st_size
     return sizes, tuple(links)
+
+
+def _link_or_copy(path: Path, target: Path) -> None:
+    """Link a file, or copy it where the file system or its limits allow no link."""
+    try:
+        target.hardlink_to(path)
+    except OSError as error:
+        if error.errno not in NO_LINKS:
+            raise
+        shutil.copy2(path, target)
 
 
 def _files(home: Path) -> list[Path]:

@@ -1,5 +1,6 @@
 """A home as one file and back: whole, checked, while others write, and over nothing."""
 
+import errno
 import io
 import json
 import shutil
@@ -14,6 +15,7 @@ from core.__main__ import main
 from core.errors import AuditError, LibraryError
 from core.jobs.local import LocalJobs
 from core.library import SAMPLES, Library
+from core.library import backup as library_backup
 from core.library.backup import backup, restore
 
 ROOT = Path(__file__).parents[3]
@@ -133,6 +135,58 @@ def test_each_backup_made_while_another_process_writes_is_whole(home, tmp_path):
     finally:
         child.kill()
         child.communicate()
+
+
+def test_a_second_backup_at_once_is_refused_and_leaves_the_first_alone(old, tmp_path, monkeypatch):
+    """Its first act would be to remove the snapshot that the first one is still reading."""
+    codes = []
+    write = library_backup._write_archive
+
+    def meanwhile(file, snapshot, sizes):
+        codes.append(refused(backup, old, tmp_path / "second.tar"))
+        assert snapshot.is_dir()
+        return write(file, snapshot, sizes)
+
+    monkeypatch.setattr(library_backup, "_write_archive", meanwhile)
+    backup(old, tmp_path / "first.tar")
+    assert codes == ["RUNNING"]
+    monkeypatch.undo()
+    restore(tmp_path / "first.tar", tmp_path / "copy")
+    assert files(tmp_path / "copy") == files(STORED)
+    backup(old, tmp_path / "second.tar")  # once the first has ended
+    assert not list(old.glob(".*"))
+    (old / library_backup.LOCK).touch()  # what a killed one left holds nobody up
+    backup(old, tmp_path / "third.tar")
+    assert not list(old.glob(".*"))
+
+
+def test_a_lock_that_was_removed_meanwhile_is_nobodys(tmp_path):
+    """Whoever opened the file before it was removed would else hold a lock beside the next."""
+    path = tmp_path / "lock"
+    with path.open("ab") as file:
+        path.unlink()
+        assert not library_backup._locked_alone(file, path)
+        path.touch()
+        assert not library_backup._locked_alone(file, path)
+    with path.open("ab") as file:
+        assert library_backup._locked_alone(file, path)
+
+
+@pytest.mark.parametrize("code", ["EPERM", "EOPNOTSUPP", "EMLINK"])
+def test_a_file_system_without_hard_links_is_backed_up_by_copies(code, old, tmp_path, monkeypatch):
+    def fails_with(number):
+        def hardlink_to(self, target):
+            raise OSError(number, "no link")
+
+        monkeypatch.setattr(Path, "hardlink_to", hardlink_to)
+
+    fails_with(getattr(errno, code))
+    backup(old, tmp_path / "kept.tar")
+    restore(tmp_path / "kept.tar", tmp_path / "copy")
+    assert files(tmp_path / "copy") == files(STORED)
+    fails_with(errno.EIO)
+    assert refused(backup, old, tmp_path / "more.tar") == "LIBRARY_WRITE"
+    assert not list(old.glob(".*"))
 
 
 def test_nothing_is_overwritten(old, archive, new):
