@@ -48,16 +48,14 @@ class Site:
     def enter(self, name: str, path: str = "/") -> Page:
         """Log somebody in, in a browser of their own, and open a link."""
         page = new_page(self.browser)
-        page.goto(self.server.url)
+        page.goto(self.server.url + path)
         page.get_by_role("button", name="Log in", exact=True).click()
         page.locator("input[name=login]").fill(name)
         page.locator("input[name=password]").fill("any")
         page.get_by_role("button", name="Sign-in").click()
         page.get_by_role("button", name="Continue").click()
-        page.wait_for_url(f"{self.server.url}/")
+        page.wait_for_url(self.server.url + path)
         expect(page.get_by_role("button", name="Log out")).to_be_visible()
-        if path != "/":
-            self.go(page, path)
         return page
 
     def go(self, page: Page, path: str) -> None:
@@ -124,6 +122,14 @@ def test_without_a_login_nothing_is_served(site):
         expect(page.get_by_text("Log in to see your runs.")).to_be_visible()
         expect(page.get_by_test_id("stFileUploaderDropzoneInput")).to_have_count(0)
         expect(page.get_by_test_id("stDataFrame")).to_have_count(0)
+    page.context.close()
+
+
+def test_a_login_leads_back_to_the_link_that_was_followed(site):
+    page = site.enter("carl", "/compare?runs=digits-fair,digits-overconfident&metric=nll")
+    expect(page.get_by_text("Fair digits").first).to_be_visible()
+    kept = [one for one in page.context.cookies() if one["name"].startswith("candor_link")]
+    assert kept == []  # it leads once
     page.context.close()
 
 
