@@ -41,7 +41,7 @@ def _section(section: Section) -> Iterator[str]:
     if section.numbers:
         yield "\n".join(map(_tile, section.numbers))
     if section.icons is not None:
-        yield f"{text(section.icons.promised_text)}. {text(section.icons.observed_text)}."
+        yield f"{text(section.icons.promised_text)} {text(section.icons.observed_text)}"
     yield from map(text, section.paragraphs)
     for card in section.cards:
         yield _figure(card)

@@ -55,6 +55,40 @@ def test_page_report_command_and_compare_print_the_same_numbers(home, tmp_path):
     assert words in shown(files.html).replace(" ", "")
 
 
+def test_a_board_reads_what_the_page_in_plain_words_says(home, tmp_path):
+    """One run in plain words: page, report page, command and the audit behind them."""
+    file = tmp_path / "over.npz"
+    assert main(["runs", "export", OVER, "--out", str(file)]) == 0
+    page = html(fine(opened("reliability", run=OVER, plain="true")))
+    sentence = shown(page.split("<h1")[1].split("</h1>")[0]).split(">", 1)[-1].strip()
+    strip = shown(page.split('class="c-strip')[1].split("</dl>")[0])
+    files = made(fine(opened("report", run=OVER, edition="board")))
+    out = {ending: tmp_path / f"board.{ending}" for ending in ("html", "markdown", "json")}
+    for ending, path in out.items():
+        wanted = ["--edition", "board", "--format", ending, "--out", str(path)]
+        assert main(["report", str(file), *wanted]) == 0
+    numbers = re.findall(r"\d+(?:\.\d+)?", f"{sentence} {strip}")
+    assert len(numbers) >= 6
+    commanded = out["html"].read_text(), out["markdown"].read_text()
+    for text in (files.html, files.markdown, *commanded):
+        board = shown(text.split("For the board")[0])
+        assert squeezed(sentence) in squeezed(board)
+        assert not [number for number in numbers if number not in board]
+        assert ".." not in board
+    assert main(["audit", str(file), "--json", str(tmp_path / "audit.json")]) == 0
+    audit = json.loads((tmp_path / "audit.json").read_text())
+    for text in (files.json, out["json"].read_text()):
+        own = json.loads(text)["runs"][0]["audit"]
+        assert own["metrics"] == audit["metrics"]
+        assert own["verdict"] == audit["verdict"]
+    # of 100 answers: what is read is what was counted
+    assert f"{100 * audit['metrics']['accuracy']['value']:.0f}" in numbers
+
+
+def squeezed(text: str) -> str:
+    return re.sub(r"[\s\u2060*\\]", "", text)
+
+
 def test_two_runs_in_plain_words_are_compared_and_sections_can_be_left_out(home):
     test = fine(opened("report", run=FAIR, reported=f"{FAIR},{OVER}", edition="plain"))
     files = made(test)

@@ -16,6 +16,7 @@ from scipy.stats import binom
 from core.arrays import Bool, Float, Int, sigmoid
 
 SIZES = (200, 500, 1_000, 2_000, 10_000)
+MANY_SETS = 1_000  # from which on a third digit means something
 COVERAGE, SIZE = (0.92, 0.98), (0.0, 0.06)  # what a rate should lie within
 LUCK = "As far off as so few data sets may be by chance."
 MANY = "Farther off than two standard errors, as some of so many cells are by chance."
@@ -154,7 +155,8 @@ def table(rows: Iterable[Row]) -> str:
 def _cell(row: Row | None) -> str:
     if row is None:
         return ""
-    return f"{row.rate:.2f}" if row.sets else "none"
+    digits = 3 if row.sets >= MANY_SETS else 2
+    return f"{row.rate:.{digits}f}" if row.sets else "none"
 
 
 def _chance(row: Row, off: float, cells: int) -> str:
@@ -177,7 +179,7 @@ def outside(rows: Iterable[Row]) -> str:
             continue
         reason = row.note or _chance(row, off, len(cells_of))
         cells = reasons.setdefault(reason, {}).setdefault(f"{row.claim}, {row.design}", [])
-        cells.append(f"{row.rate:.2f} at {row.rows:,} rows ({row.sets} sets)")
+        cells.append(f"{_cell(row)} at {row.rows:,} rows ({row.sets} sets)")
     lines = []
     for reason, places in reasons.items():
         lines.append(f"- {reason}")

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from importlib import import_module
 from typing import NamedTuple
 
-DIFFERENCES, CORRECTIONS = "Differences between runs", "Corrections"
+EQUAL_RUNS, CORRECTIONS = "Equal runs, called different", "Corrections"
 OOD, TRAINING, CLINICAL = "Out of distribution", "Training and guessing", "Clinical numbers"
 VERDICTS, DECISIONS = "Verdicts, and the cells that pages name", "The decision curve"
 PAIRED = "the paired interval, divided among the runs compared (Bonferroni), leaves 0 out"
@@ -125,7 +125,7 @@ CLAIMED = (
         "Compare",
         "core.screens.kit.differences:_two",
         SINGLE,
-        DIFFERENCES,
+        EQUAL_RUNS,
         "two runs are ranked by ece",
     ),
     Claimed(
@@ -140,8 +140,8 @@ CLAIMED = (
         "beyond chance",
         "Compare, table",
         "core.screens.compare.view:_difference_table",
-        PAIRED,
-        DIFFERENCES,
+        EVERY,
+        EQUAL_RUNS,
         "a difference of ece",
     ),
     Claimed(
@@ -355,7 +355,7 @@ CLAIMED = (
         "falls by",
         "Reliability, human truth",
         "core.screens.reliability.human:_change",
-        f"{PAIRED}; rows of ECE under {DIFFERENCES}",
+        f"{PAIRED}; rows of ECE under {EQUAL_RUNS}",
     ),
     Claimed(
         "intervals leave 0 ",
@@ -367,7 +367,7 @@ CLAIMED = (
         "rises",
         "Post-hoc",
         "core.screens.posthoc.words:_cost",
-        f"{PAIRED}; rows of NLL and Brier score under {DIFFERENCES}",
+        f"{PAIRED}; rows of NLL and Brier score under {EQUAL_RUNS}",
     ),
     Claimed(
         "at or below chance",

@@ -8,7 +8,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core.metrics import METRICS, paired, resampled
-from core.metrics.intervals import student
 from core.metrics.paired import PAIRABLE, PAIRED, MetricDraws, difference, draws
 from core.metrics.ranked import Ranked
 from core.metrics.records import Floor
@@ -208,6 +207,9 @@ def test_swapping_two_runs_swaps_the_signs(level):
         assert (there.low, there.high) == pytest.approx((-back.high, -back.low), abs=1e-15)
 
 
+MANY = 10**9  # rows, so that Student's quantile is the normal one
+
+
 def made(metric, value, found, *, gap=0.0, floor=0.0):
     found = np.asarray(found, dtype=float)
     return MetricDraws(
@@ -219,6 +221,7 @@ def made(metric, value, found, *, gap=0.0, floor=0.0):
         floor=floor,
         n=100,
         seed=0,
+        units=MANY,
     )
 
 
@@ -237,11 +240,15 @@ def test_means_span_percentiles_and_the_normal_interval():
     assert not found.tie
 
 
-def test_means_of_few_groups_take_students_quantile():
+@pytest.mark.parametrize("grouped", [True, False])
+@pytest.mark.parametrize(("metric", "value"), [("brier", 0.0), ("ece", 0.5)])
+def test_few_units_take_students_quantile_of_the_whole_standard_error(grouped, metric, value):
+    """Of ten, resamples scatter by the root of nine tenths of the standard error; nine degrees."""
     draw = np.linspace(-0.1, 0.1, 1001)
-    zero, other = made("brier", 0.0, np.zeros(1001)), made("brier", 0.0, draw)
-    few = [replace(one, grouped=True, units=10) for one in (other, zero)]
-    assert difference(*few, 0.9).high == pytest.approx(student(0.9, 9) * draw.std())
+    zero, other = made(metric, value, np.full(1001, value)), made(metric, value, value + draw)
+    few = [replace(one, grouped=grouped, units=10) for one in (other, zero)]
+    half = 1.8331129 * (10 / 9) ** 0.5 * draw.std()  # Student's, from a table
+    assert difference(*few, 0.9).high == pytest.approx(half, rel=1e-6)
 
 
 UP = np.arange(1001) / 10_000 - 0.05  # evenly from -0.05 to 0.05; 90 % within 0.045
