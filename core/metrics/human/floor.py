@@ -76,7 +76,7 @@ def tempered(log_p: Float, shares: Float, weights: Float) -> Float:
     return np.asarray((1.0 - MIXED) * p + MIXED / p.shape[1])
 
 
-def concentration(votes: Float, means: Float) -> float:
+def concentration(votes: Float, means: Float, weights: Float) -> float:
     """Return how many votes the model's probabilities are worth, by maximum likelihood.
 
     Parameters
@@ -85,6 +85,8 @@ def concentration(votes: Float, means: Float) -> float:
         Whole numbers.
     means : (N, K) float64
         Probabilities, none of them 0.
+    weights : (N,) float64
+        How many rows each stands for.
 
     Returns
     -------
@@ -106,7 +108,8 @@ def concentration(votes: Float, means: Float) -> float:
     def loss(log_a: float) -> float:
         a = np.exp(log_a)
         of_rows = gammaln(a) - gammaln(totals + a)
-        return -float(of_rows.sum() + (gammaln(n + a * m) - gammaln(a * m)).sum())
+        of_cells = gammaln(n + a * m) - gammaln(a * m)
+        return -float(weights @ of_rows + weights[row] @ of_cells)
 
     return float(np.exp(minimize_scalar(loss, bounds=(low, high), method="bounded").x))
 
@@ -128,7 +131,7 @@ def knowing(votes: Float, log_p: Float, weights: Float, seed: int) -> Knowing:
     rng = np.random.default_rng([seed, 7])
     shares = vote_shares(votes)
     means = tempered(log_p, shares, weights)
-    worth = concentration(votes, means)
+    worth = concentration(votes, means, weights)
     n_rows, n_classes = votes.shape
     most = max(1, CELLS_DRAWN // (DRAWS[0] * n_classes))
     rows = np.arange(n_rows)

@@ -155,7 +155,12 @@ def _exported_votes(part: SplitArrays) -> Votes | None:
     """Return the votes of an exported run; those of any other file are chosen for themselves."""
     contents = part.contents
     values = _own(part, VOTES) if VOTES_NAME in contents.entries and not contents.table else None
-    if values is None or values.ndim != 2 or is_text(values):
+    if (
+        values is None
+        or values.ndim != 2
+        or is_text(values)
+        or not contents.entries[VOTES_NAME].size
+    ):
         return None
     name = str(contents.entries[VOTES_NAME].reshape(-1)[0])
     return Votes.of(name, values.astype(np.float64))

@@ -238,23 +238,51 @@ def _joined(
     """Return the votes of each row of the run, and how many were matched."""
     partners = _partners(run, file, choice, len(values))
     if partners is None:
+        _refuse_other_names(run, file, choice, matrix)
         if len(values) != run.n:
             what = f"The scores have {counted(run.n, 'row')}, the votes {len(values)}"
             remedy = "name the rows in both files, or give votes for each row in the same order"
             raise Refused("LENGTH_MISMATCH", what, remedy, "file of votes")
-        votes = Votes.of(file.name, values)
-        if choice.in_order or not (file.names and run.row_ids):
-            text = f"votes of {matrix.key} were matched by row order"
-            notices = () if choice.in_order else (Notice(NoticeCode.KEYS_GUESSED, text),)
-            return votes, notices
-        text = "nothing names the rows in both files: votes were matched by row order"
-        return votes, (Notice(NoticeCode.KEYS_GUESSED, text),)
+        text = f"votes of {matrix.key} were matched by row order"
+        notices = () if choice.in_order else (Notice(NoticeCode.KEYS_GUESSED, text),)
+        return Votes.of(file.name, values), notices
     n_found, extra = int((partners >= 0).sum()), len(values) - int((partners >= 0).sum())
     votes = Votes.of(file.name, _taken(values, partners))
     text = f"{n_found:,} of {counted(run.n, 'row')} have votes"
     text += f"; {counted(extra, 'row')} of votes are not in this part" if extra else ""
     whole = n_found == run.n and not extra
     return votes, () if whole else (Notice(NoticeCode.VOTES_PARTLY, text),)
+
+
+def _refuse_other_names(
+    run: Predictions, file: VoteFile, choice: VoteChoice, matrix: _Matrix
+) -> None:
+    """Refuse votes whose rows have names, but not those of the run, or a name twice.
+
+    In the order of the rows they would be the votes of other rows, and nobody would notice.
+    """
+    n_rows = len(matrix.values)
+    columns = {
+        key: names
+        for key, names in file.names.items()
+        if key not in matrix.columns and len(names) == n_rows
+    }
+    if choice.in_order or not run.row_ids or not columns:
+        return
+    own = set(run.row_ids)
+    for key, names in columns.items():
+        first: dict[str, int] = {}
+        twice = next(
+            (row for row, name in enumerate(names) if first.setdefault(name, row) != row), None
+        )
+        if twice is not None and 2 * len(own & first.keys()) > len(own):
+            name = names[twice]
+            what = f"Rows {first[name]} and {twice} of {file.name} have the same {key}, {name}"
+            raise Refused("VOTES", what, "keep one row of votes for each name", "file of votes")
+    what = f"No column of {file.name} ({listed(list(columns))}) names rows of the scores, such as"
+    what += f" {run.row_ids[0]}"
+    remedy = "give votes that name the same rows, or --in-order if both have the same order"
+    raise Refused("VOTES", what, remedy, "file of votes")
 
 
 def _partners(run: Predictions, file: VoteFile, choice: VoteChoice, n: int) -> Int | None:

@@ -60,12 +60,12 @@ def _counts(entry: Entry) -> bool:
 
 
 def _row_names(contents: Contents) -> dict[str, tuple[str, ...]]:
-    """Return the columns of which every value is another one."""
+    """Return the columns that may name rows: texts or whole numbers, most of them distinct."""
     names = {}
     for name, entry in contents.entries.items():
         if entry.ndim != 1 or not (is_text(entry) or is_whole(entry)):
             continue
         values = [str(value).strip() for value in id_text(entry).tolist()]
-        if len(set(values)) == len(values) > 1:
+        if len(values) > 1 and len(set(values)) > len(values) / 2:
             names[name] = tuple(values)
     return names

@@ -16,6 +16,7 @@ from core.errors import Refused
 from core.metrics import human
 from core.metrics.human.audit import disagreement_groups
 from core.metrics.human.errors import ece_floor
+from core.metrics.human.floor import concentration
 from core.metrics.intervals import wilson
 from core.metrics.ranked import Ranked
 from core.metrics.top_label import ece
@@ -156,6 +157,18 @@ def test_weight_two_is_the_row_twice():
     ours, theirs = human.human_audit(weighted, FEW), human.human_audit(twice, FEW)
     assert values(ours) == pytest.approx(values(theirs), abs=1e-12)
     assert ours.agreement == pytest.approx(theirs.agreement, abs=1e-12)
+
+
+def test_the_concentration_counts_a_row_as_often_as_its_weight():
+    rng = np.random.default_rng(4)
+    means, weight = rng.dirichlet(np.ones(3), 60), np.arange(60) % 3 + 0.0
+    totals = rng.integers(2, 9, 60)
+    votes = rng.multinomial(totals, means).astype(float)
+    votes[::2] = totals[::2, None] * np.eye(3)[votes[::2].argmax(axis=1)]
+    twice = np.repeat(np.arange(60), weight.astype(int))
+    alone = concentration(votes[twice], means[twice], np.ones(twice.size))
+    assert concentration(votes, means, weight) == pytest.approx(alone, rel=1e-6)
+    assert concentration(votes, means, np.ones(60)) != pytest.approx(alone, rel=1e-2)
 
 
 def test_groups_widen_intervals_and_floors():

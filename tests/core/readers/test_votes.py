@@ -134,6 +134,20 @@ def test_rows_without_names_are_taken_in_order():
     assert refusal.value.code == "LENGTH_MISMATCH"
 
 
+def test_names_of_other_rows_are_not_taken_for_the_order():
+    other = npz(votes=VOTES, ids=np.array([f"z{k}" for k in range(N)]))
+    with pytest.raises(Refused, match=r"No column of v\.npz \(ids\) names rows") as refusal:
+        attached("v.npz", other)
+    assert (refusal.value.code, refusal.value.options) == ("VOTES", ("--in-order",))
+    assert votes_of(attached("v.npz", other, in_order=True)) == VOTES.tolist()
+
+
+def test_a_name_given_twice_is_refused():
+    twice = npz(votes=VOTES, ids=np.array([*IDS[:-1], IDS[3]]))
+    with pytest.raises(Refused, match=rf"Rows 3 and {N - 1} of v\.npz have the same ids, {IDS[3]}"):
+        attached("v.npz", twice)
+
+
 def test_an_order_that_the_labels_do_not_bear_out_is_asked():
     turned = npz(votes=VOTES[:, [0, 2, 1]], ids=np.array(IDS))
     with pytest.raises(UndecidedVotes, match="of 100 rows") as refusal:
