@@ -27,7 +27,8 @@ with frame.caught():
             drop.zone(run)
     else:
         with st.container(horizontal=True, vertical_alignment="bottom", key="controls"):
-            focus = choices.focus(sets)
+            with st.container(key="bare.set", width="content"):
+                focus = choices.focus(sets)
             score, temperature = choices.score_settings(inside, offers[focus])
         questions = {
             reference: OodQuestion(inside, offers[reference], score, temperature or 1.0)
@@ -44,10 +45,11 @@ with frame.caught():
             for draft in cache.dropped().values():
                 drop.bar(draft)
             frame.notices(tuple(dict.fromkeys(notices)))
-        widgets.caption(view.caption)
         if not state.plain():
             beside.draw(sets, question)
             figures.corruptions(question, scaling)
+        widgets.caption(view.caption)
+        if not state.plain():
             pictures.draw(question, name)
             with st.expander("What these scores and numbers mean", key="details.words"):
                 widgets.meanings((s.label, f"{s.plain} {s.source}.") for s in SCORES.values())

@@ -47,9 +47,9 @@ with frame.caught():
             choices.recalibration(methods, rescaled=rescaled)
         figures.diagrams(view.diagrams)
         widgets.scores("Scores of the methods", view.table.heads, view.table.written())
-        widgets.save(view.table.file, "posthoc", "All numbers, CSV")
-        widgets.caption(view.caption)
+        with widgets.noted(view.caption, view.table.file, "posthoc", "All numbers, CSV"):
+            if not state.plain() and len(results) == len(methods):
+                details.take_away(run, fits, provenance(rows))
         if not state.plain() and len(results) == len(methods):
             figures.temperatures(run, row_choice, objective, rows.fit.task)
-            details.take_away(run, fits, provenance(rows))
             details.meanings(fits)

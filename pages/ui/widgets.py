@@ -5,6 +5,7 @@ from typing import Literal
 
 import pandas  # noqa: F401  whole before a figure is drawn: Plotly takes it half loaded, and fails
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from core.reports.table import csv_text
 from core.screens.kit.records import (
@@ -171,6 +172,15 @@ def save(contents: Table | Callable[[], Table], name: str, label: str = "CSV") -
         "text/csv",
         key=f"csv.{name}",
     )
+
+
+def noted(text: str, contents: Table, name: str, label: str) -> DeltaGenerator:
+    """Draw the quiet line under a table, and beside it the table as a file; return their row."""
+    place = st.container(horizontal=True, gap="small", key=f"noted.{name}")
+    with place:
+        caption(text)
+        save(contents, name, label)
+    return place
 
 
 def download(  # noqa: PLR0913  as of `st.download_button`

@@ -12,6 +12,7 @@ from playwright.sync_api import Page, expect
 from core.__main__ import main
 from tests.e2e import files
 from tests.e2e.conftest import settled
+from tests.e2e.first_screen import WINDOW
 from tests.e2e.test_audit import audit, drawn, drop
 
 pytestmark = pytest.mark.e2e
@@ -45,10 +46,10 @@ def test_fitted_parameters_give_the_same_numbers_through_the_command_line(visit,
     page.keyboard.press("Escape")
     settled(page)
     expect(page.locator(ROWS)).to_have_count(5)
-    expect(page.locator(".st-key-take")).to_contain_text("Vector")
-    settled(page)
     with saved(page, "All numbers, CSV").open(encoding="utf-8-sig") as file:
         told = {row["method"]: row for row in csv.DictReader(file)}
+    page.get_by_role("button", name="Take it with you").click()
+    expect(page.locator(".st-key-take")).to_contain_text("Vector")
     page.locator(".st-key-take").get_by_text("Focal temperature", exact=True).click()
     expect(
         page.get_by_text(re.compile("Focal temperature: T = .* fitted on 400 rows"))
@@ -103,3 +104,25 @@ def test_fitting_on_the_reported_rows_is_warned_of(visit):
     page = visit(OVER + "&fit=test")
     drawn(page)
     expect(page.locator(".st-key-notices")).to_contain_text("the same rows that are reported")
+
+
+@pytest.mark.parametrize(
+    ("path", "last"),
+    [("/posthoc", ".st-key-figure-curves"), ("/ood", ".st-key-map-corrupted_auroc")],
+)
+def test_nothing_important_stands_below_two_screens(visit, path, last):
+    page = visit(path, viewport=WINDOW)
+    figure = page.locator(last).locator("svg.main-svg").first
+    expect(figure).to_be_visible()
+    settled(page)
+    below = page.wait_for_function(
+        """element => {
+          const main = document.querySelector('[data-testid=stMain]');
+          const bottom = element.getBoundingClientRect().bottom + main.scrollTop;
+          return bottom <= 2 * innerHeight && bottom;
+        }""",
+        arg=figure.element_handle(),
+    )
+    assert below.json_value() > WINDOW["height"]  # it was drawn in its place
+    folds = page.get_by_test_id("stMain").get_by_test_id("stExpander")
+    expect(folds.locator("details[open]")).to_have_count(0)

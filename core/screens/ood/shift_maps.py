@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 from core.arrays import Float
 from core.screens.kit.theme import Theme, axis, layout
 
-ROW_PX, FRAME_PX = 24, 62
+ROW_PX, FRAME_PX = 24, 54
 CIVIDIS = ("#00204C", "#31446B", "#666870", "#958F78", "#CAB969", "#FFE945")
 ROOM_FOR_NAMES = 108
 DARK = 0.45  # luminance below which words on a cell are white
@@ -41,7 +41,7 @@ class ValueGrid:
 def heatmap(grid: ValueGrid, theme: Theme) -> go.Figure:
     """Draw the values as percent in cells; words are black or white by the colour under them."""
     settings = layout(theme, ROW_PX * len(grid.rows) + FRAME_PX)
-    settings["margin"] = {"l": ROOM_FOR_NAMES, "r": 8, "t": 8, "b": 46}
+    settings["margin"] = {"l": ROOM_FOR_NAMES, "r": 8, "t": 6, "b": 42}
     across = list(range(len(grid.columns)))
     settings["xaxis"] = axis(
         theme, "Severity", tickvals=across, ticktext=[str(c) for c in grid.columns], showgrid=False

@@ -41,7 +41,7 @@ MAPS = (
     ShiftMap(
         key="accuracy",
         title="Accuracy",
-        explanation="%, as images get worse",
+        explanation="%",
         value=lambda effect: effect.accuracy,
         low=0.0,
         high=1.0,
@@ -49,7 +49,7 @@ MAPS = (
     ShiftMap(
         key="confidence",
         title="Confidence",
-        explanation="%, what it says",
+        explanation="%",
         value=lambda effect: effect.confidence,
         low=0.0,
         high=1.0,
@@ -57,15 +57,15 @@ MAPS = (
     ShiftMap(
         key="ece",
         title="ECE",
-        explanation="%, how far off that is",
+        explanation="%",
         value=lambda effect: effect.ece,
         low=0.5,
         high=0.0,
     ),
     ShiftMap(
         key="auroc",
-        title="AUROC of the alarm",
-        explanation="%, OOD positive",
+        title="AUROC",
+        explanation="%",
         value=lambda effect: effect.auroc,
         low=0.5,
         high=1.0,

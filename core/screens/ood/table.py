@@ -1,7 +1,7 @@
 """The table of runs, sets and scores, before and after temperature, beside the papers' numbers."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from core.metrics.records import Score
 from core.ood.scores import SCORES
@@ -84,9 +84,11 @@ def rows(lines: Sequence[SetRow], chosen: tuple[str, bool]) -> tuple[ScoreRow, .
     `chosen` is the score that the page shows, and whether after the temperature.
     """
     columns, compared = _columns(lines), _compared(lines)
+    several = len({line.run for line in lines}) > 1  # one is named over the page
     score_rows: list[ScoreRow] = []
     for line in lines:
-        score_rows += [_row(line, columns, chosen, compared=compared)]
+        row = _row(line, columns, chosen, compared=compared)
+        score_rows += [row if several else replace(row, notes=row.notes[1:])]
         score_rows += _paper_rows(line, columns, compared=compared)
     return tuple(score_rows)
 

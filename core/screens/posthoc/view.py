@@ -212,11 +212,14 @@ def _table(
 
 
 def _shown(metrics: Sequence[str], *, with_temperature: bool) -> tuple[PageColumn, ...]:
-    scores = (PageColumn(metric, HEADS[metric], value_kind(metric)) for metric in metrics)
-    differences = [PageColumn("ece_difference", "ECE from none, points", "points")]
+    """Return the columns of the page; those that decide come first, as a window cuts the last."""
+    scores = {metric: PageColumn(metric, HEADS[metric], value_kind(metric)) for metric in metrics}
+    first = [scores.pop("accuracy"), scores.pop("ece")]
+    first.append(PageColumn("ece_difference", "ECE from none, points", "points"))
     if with_temperature:
-        differences += [PageColumn(FROM_TS, "ECE from temperature, points", "points")]
-    return (*scores, *differences, PageColumn("answers_changed", "Answers changed", "count"))
+        first.append(PageColumn(FROM_TS, "ECE from temperature, points", "points"))
+    first.append(PageColumn("answers_changed", "Answers changed", "count"))
+    return (*first, *scores.values())
 
 
 def _columns(metrics: Sequence[str]) -> tuple[Column, ...]:

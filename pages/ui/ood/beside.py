@@ -24,9 +24,10 @@ LISTED = 200
 
 def draw(sets: Sets, question: OodQuestion) -> None:
     """Draw the table of the open run and of those beside it, on every chosen set."""
-    widgets.title("Runs, sets and scores", "AUROC, out-of-distribution positive")
-    inside, place = question.inside, st.container()
-    others = picker(inside.owner)
+    inside = question.inside
+    with st.container(horizontal=True, vertical_alignment="bottom", key="bare.ood_beside"):
+        widgets.title("Runs, sets and scores", "AUROC, out-of-distribution positive")
+        others = picker(inside.owner)
     badges = dict(
         zip(
             (inside.owner, *others),
@@ -43,11 +44,9 @@ def draw(sets: Sets, question: OodQuestion) -> None:
             if part is not None:
                 lines.append(_other(other, part, name, badges[other], base))
     chosen = question.score, question.temperature != 1.0
-    with place:
-        heads, rows = ood_table.heads(lines), ood_table.rows(lines, chosen)
-        widgets.scores("AUROC of runs, sets and scores", heads, rows)
-        widgets.save(ood_table.table(lines), "ood", "All numbers, CSV")
-        widgets.caption(ood_table.CAPTION)
+    heads, rows = ood_table.heads(lines), ood_table.rows(lines, chosen)
+    widgets.scores("AUROC of runs, sets and scores", heads, rows)
+    widgets.noted(ood_table.CAPTION, ood_table.table(lines), "ood", "All numbers, CSV")
 
 
 def _same_set(part: SplitSource, run: cache.Run, other: cache.Run) -> SplitSource | None:

@@ -23,7 +23,7 @@ from pages.ui.ood.cache import OodQuestion, SplitSource
 from pages.ui.ood.sets import Sets
 
 HALF_WIDTH = 470
-MAP_WIDTH = 248
+MAP_WIDTH = 229  # four stand beside each other at 1,280 px
 
 
 def threshold(
@@ -61,8 +61,7 @@ def threshold(
         if plain:
             _plain(plain_view(name, judged, view.tally))
         widgets.scores(moving.COUNTS, view.counts.heads, view.counts.written())
-        widgets.caption(view.reading)
-        widgets.save(view.counts.file, "threshold", "Counts, CSV")
+        widgets.noted(view.reading, view.counts.file, "threshold", "Counts, CSV")
     if not plain:
         with strip:
             widgets.strip(view.numbers)

@@ -3,36 +3,48 @@
 from typing import Final
 
 import numpy as np
+import streamlit as st
 
+from core.fields import JsonObject
 from core.screens.kit.numbers import percent
 from core.screens.ood.rows import certain_table
 from core.screens.ood.words import SetName
 from core.studies.ood import ConfidentRows
-from pages.ui import row_pictures, widgets
+from pages.ui import frame, row_pictures, widgets
+from pages.ui.escape import esc
 from pages.ui.ood import cache as cache_ood
 from pages.ui.ood.cache import OodQuestion
 
 ROWS_SHOWN: Final = 50
 
 
+@frame.fragment
 def draw(question: OodQuestion, name: SetName) -> None:
-    """Draw the rows of the set that look most like ordinary ones."""
-    confident_rows = cache_ood.certain(question, ROWS_SHOWN)
-    widgets.title("Most like in-distribution rows", f"rows of {name.label} with the lowest score")
-    _pictures(question, confident_rows)
-    table = certain_table(confident_rows, question.outside.rows.row_ids, question.score)
-    widgets.table(table, key="ood.certain")
-    widgets.save(table, "most_ordinary")
-    if np.isnan(confident_rows.confidence).any():
-        widgets.caption("These scores are not probabilities.")
-
-
-def _pictures(question: OodQuestion, confident_rows: ConfidentRows) -> None:
-    """Draw the first rows as pictures; nothing where the run was not evaluated here."""
+    """Draw the rows of the set that look most like ordinary ones; without pictures, folded."""
     outside = question.outside
     opened = row_pictures.source(outside.owner.id, outside.split)
-    if opened is None:
+    fold = st.expander(
+        f"Most like in-distribution rows: those of {esc(name.label)} with the lowest score",
+        key="ood.certain",
+        expanded=opened is not None,
+        on_change="rerun",
+    )
+    if not fold.open:
         return
+    with fold:
+        confident_rows = cache_ood.certain(question, ROWS_SHOWN)
+        if opened is not None:
+            _pictures(question, opened, confident_rows)
+        table = certain_table(confident_rows, outside.rows.row_ids, question.score)
+        widgets.table(table, key="ood.certain.rows")
+        widgets.save(table, "most_ordinary")
+        if np.isnan(confident_rows.confidence).any():
+            widgets.caption("These scores are not probabilities.")
+
+
+def _pictures(question: OodQuestion, opened: JsonObject, confident_rows: ConfidentRows) -> None:
+    """Draw the first rows as pictures."""
+    outside = question.outside
     captions = [
         answer + ("" if np.isnan(sure) else f", {percent(sure)}")
         for answer, sure in zip(confident_rows.answers, confident_rows.confidence, strict=True)

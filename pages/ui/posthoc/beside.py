@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 import streamlit as st
+from streamlit.elements.lib.mutable_expander_container import ExpanderContainer
 
 from core.errors import LibraryError
 from core.predictions import Task
@@ -18,8 +19,11 @@ MOST = 11  # beside the open one
 LISTED = 200
 
 
-def picker(run: cache.Run, task: Task) -> list[cache.Run]:
-    """Draw the choice of other runs of the same task; drafts stay out of the link."""
+def picker(run: cache.Run, task: Task) -> tuple[list[cache.Run], ExpanderContainer]:
+    """Draw the choice of other runs of the same task; return them, and where it is folded.
+
+    Drafts stay out of the link.
+    """
     drafts = session.drafts().values()
     names = {
         draft.id: f"{draft.name} (draft)"
@@ -35,7 +39,13 @@ def picker(run: cache.Run, task: Task) -> list[cache.Run]:
     chosen = remembered if same or not linked else linked
     _keep(chosen)
     st.session_state["widget.beside"] = chosen
-    st.multiselect(
+    more = st.expander(
+        "Trained for calibration, or calibrated afterwards: this run and others",
+        key="posthoc.beside",
+        expanded=bool(chosen),
+        on_change="rerun",
+    )
+    more.multiselect(
         "Other runs beside it",
         list(names),
         key="widget.beside",
@@ -45,7 +55,7 @@ def picker(run: cache.Run, task: Task) -> list[cache.Run]:
         on_change=lambda: _keep(st.session_state["widget.beside"]),
         help="Each is fitted on its own validation split, or on half of its only one.",
     )
-    return [other for other in map(_find_run, chosen) if other is not None]
+    return [other for other in map(_find_run, chosen) if other is not None], more
 
 
 def _keep(ids: Sequence[str]) -> None:
@@ -62,7 +72,6 @@ def _find_run(run_id: str) -> cache.Run | None:
 
 def draw(runs: Mapping[cache.Run, RowChoice]) -> None:
     """Draw the table of runs before and after their temperature."""
-    widgets.title("Trained for calibration, or calibrated afterwards", "each run with its own T")
     steps = [
         PosthocStep(run, row_choice, MethodChoice(method))
         for run, row_choice in runs.items()

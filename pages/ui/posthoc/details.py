@@ -1,13 +1,14 @@
 """What stands under the post-hoc figures: what can be taken along, and what the methods do."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import streamlit as st
 
 from core.calibrators import CALIBRATORS
-from core.calibrators.base import Json
+from core.calibrators.base import Calibrator, Json
 from core.calibrators.export import code
+from core.calibrators.per_label import PerLabel
 from core.calibrators.stored import to_json
 from core.library.export import npz_bytes
 from core.screens.kit.methods import parameters
@@ -22,7 +23,18 @@ def take_away(run: cache.Run, fits: Sequence[Fit], fitted_on: dict[str, Json]) -
     fitted = {fit.method: fit.calibrator for fit in fits if fit.calibrator is not None}
     if not fitted:
         return
-    widgets.title("Take it with you", "python -m core apply reads the parameters")
+    with st.popover("Take it with you", icon=":material/download:", key="posthoc.take"):
+        _take_away(run, fits, fitted, fitted_on)
+
+
+def _take_away(
+    run: cache.Run,
+    fits: Sequence[Fit],
+    fitted: Mapping[str, Calibrator | PerLabel],
+    fitted_on: dict[str, Json],
+) -> None:
+    """Draw the choice of a fitted method, and its files."""
+    widgets.caption("python -m core apply reads the parameters.")
     with st.container(horizontal=True, vertical_alignment="bottom", key="take"):
         method = st.segmented_control(
             "Method",

@@ -30,8 +30,10 @@ def diagrams(cards: Sequence[tuple[str, str, FigureCard]]) -> None:
     with st.container(horizontal=True, key="small"):
         for name, words, card in cards:
             with st.container(key=f"small.{card.key}", width=SMALL_WIDTH, gap="xsmall"):
-                pieces.draw("small_title", None, name, words)
-                widgets.figure(card, titled=False)
+                with st.container(horizontal=True, gap=None, key=f"head.{card.key}"):
+                    pieces.draw("small_title", None, name, words)
+                    widgets.downloads(card)
+                widgets.figure(card, titled=False, more=False)
     widgets.key(KEY)
 
 
@@ -48,7 +50,7 @@ def _temperatures(run: cache.Run, row_choice: RowChoice, objective: str, task: T
     many = task is Task.MULTILABEL
     label = choices.label(run) if many else 0
     place = st.container()
-    others = [] if many else beside.picker(run, task)
+    others, more = ([], None) if many else beside.picker(run, task)
     runs = {run: row_choice} | {curve_run: _own(curve_run) for curve_run in others}
     with place:
         left, right = st.columns(2, gap="medium")
@@ -67,8 +69,9 @@ def _temperatures(run: cache.Run, row_choice: RowChoice, objective: str, task: T
             )
         ]
         widgets.figure(views.curves_card(lines, np.array(GAMMAS), objective))
-    if not many:
-        beside.draw(runs)
+    if more is not None and more.open:
+        with more:
+            beside.draw(runs)
 
 
 def _own(run: cache.Run) -> RowChoice:

@@ -299,7 +299,7 @@ def test_maps_are_sorted_by_harm_and_leave_gaps_for_what_is_missing():
         "Accuracy",
         "Confidence",
         "ECE",
-        "AUROC of the alarm",
+        "AUROC",
     ]
     assert [row[:2] for row in found.table.rows] == [
         ("Snow", 1),
