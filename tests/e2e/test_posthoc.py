@@ -48,7 +48,7 @@ def test_fitted_parameters_give_the_same_numbers_through_the_command_line(visit,
     expect(page.locator(ROWS)).to_have_count(5)
     with saved(page, "All numbers, CSV").open(encoding="utf-8-sig") as file:
         told = {row["method"]: row for row in csv.DictReader(file)}
-    page.get_by_role("button", name="Take it with you").click()
+    page.get_by_role("button", name="Export a fit").click()
     expect(page.locator(".st-key-take")).to_contain_text("Vector")
     page.locator(".st-key-take").get_by_text("Focal temperature", exact=True).click()
     expect(

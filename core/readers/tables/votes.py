@@ -1,6 +1,6 @@
 """Votes brought to the rows and classes of a run: by name where both are named, else in order."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -136,7 +136,7 @@ def _matrix(file: VoteFile, run: Predictions, choice: VoteChoice) -> _Matrix:
     if len(wide) == 1:
         return _Matrix(wide[0], (wide[0],), file.numbers[wide[0]])
     speaking = [name for name in flat if set(_words(name)) & WORDS]
-    for columns in (speaking, [name for name in flat if name not in file.names]):
+    for columns in (speaking, [name for name in flat if name not in file.distinct]):
         if len(columns) == k and not wide:
             return _stacked(file, columns, ())
     names = listed(list(file.numbers))
@@ -267,22 +267,30 @@ def _refuse_other_names(
         for key, names in file.names.items()
         if key not in matrix.columns and len(names) == n_rows
     }
-    if choice.in_order or not run.row_ids or not columns:
+    if choice.in_order or not run.row_ids:
         return
     own = set(run.row_ids)
     for key, names in columns.items():
-        first: dict[str, int] = {}
-        twice = next(
-            (row for row, name in enumerate(names) if first.setdefault(name, row) != row), None
-        )
-        if twice is not None and 2 * len(own & first.keys()) > len(own):
-            name = names[twice]
-            what = f"Rows {first[name]} and {twice} of {file.name} have the same {key}, {name}"
+        twice = _repeated(names)
+        if twice is not None and 2 * len(own.intersection(names)) > len(own):
+            first, second = twice
+            what = f"Rows {first} and {second} of {file.name} have the same {key}, {names[first]}"
             raise Refused("VOTES", what, "keep one row of votes for each name", "file of votes")
-    what = f"No column of {file.name} ({listed(list(columns))}) names rows of the scores, such as"
-    what += f" {run.row_ids[0]}"
-    remedy = "give votes that name the same rows, or --in-order if both have the same order"
-    raise Refused("VOTES", what, remedy, "file of votes")
+    unmatched = [key for key in columns if key in file.distinct]
+    if unmatched:
+        what = f"No column of {file.name} ({listed(unmatched)}) names rows of the scores, such as"
+        what += f" {run.row_ids[0]}"
+        remedy = "give votes that name the same rows, or --in-order if both have the same order"
+        raise Refused("VOTES", what, remedy, "file of votes")
+
+
+def _repeated(names: Sequence[str]) -> tuple[int, int] | None:
+    """Return the first two rows of one name; None where every name is another one."""
+    first: dict[str, int] = {}
+    for row, name in enumerate(names):
+        if first.setdefault(name, row) != row:
+            return first[name], row
+    return None
 
 
 def _partners(run: Predictions, file: VoteFile, choice: VoteChoice, n: int) -> Int | None:

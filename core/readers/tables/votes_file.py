@@ -21,7 +21,7 @@ class VoteFile:
     numbers : mapping of str to (M,) or (M, K) float64
         Columns and arrays of numbers, in the order of the file.
     names : mapping of str to tuple of M str
-        Columns of different values, each of which may name the rows.
+        Columns that may name the rows: most of their values are distinct.
     notices : tuple of Notice
         What was assumed in reading.
     name, digest : str
@@ -33,6 +33,11 @@ class VoteFile:
     notices: tuple[Notice, ...] = ()
     name: str = ""
     digest: str = ""
+
+    @property
+    def distinct(self) -> frozenset[str]:
+        """Those of `names` that hold no value twice."""
+        return frozenset(key for key, names in self.names.items() if len(set(names)) == len(names))
 
 
 def read_votes_file(source: FileBytes) -> VoteFile:

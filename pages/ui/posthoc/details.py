@@ -23,7 +23,7 @@ def take_away(run: cache.Run, fits: Sequence[Fit], fitted_on: dict[str, Json]) -
     fitted = {fit.method: fit.calibrator for fit in fits if fit.calibrator is not None}
     if not fitted:
         return
-    with st.popover("Take it with you", icon=":material/download:", key="posthoc.take"):
+    with st.popover("Export a fit", icon=":material/download:", key="posthoc.take"):
         _take_away(run, fits, fitted, fitted_on)
 
 

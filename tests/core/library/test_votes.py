@@ -11,6 +11,7 @@ from core.predictions import Predictions, ScoreKind, Task, Votes
 from core.readers.formats.contents import FileBytes
 from core.readers.predictions.interpret import read_source
 from core.readers.predictions.options import ReadOptions
+from core.readers.predictions.roles import VOTES_NAME
 from core.readers.sandbox import read as sandbox
 from tests.core.library.builders import SOURCE
 
@@ -43,6 +44,18 @@ def test_a_run_keeps_its_votes_and_brings_them_back(library, home, tmp_path):
     path.write_text(path.read_text().replace('"v.csv"', '""'))
     with pytest.raises(LibraryError, match="differs from what was kept"):
         library.load(kept.id, "test")
+
+
+def test_an_export_whose_votes_have_no_name_is_read_without_them(library, tmp_path):
+    voted = run(votes=Votes.of("v.csv", VOTES.astype(float)))
+    kept = library.keep("a", {"test": voted}, source=SOURCE, summary={})
+    library.export(kept.id, tmp_path / "out.npz")
+    with np.load(tmp_path / "out.npz") as arrays:
+        changed = dict(arrays) | {VOTES_NAME: np.empty(0, "U1")}
+    np.savez(tmp_path / "nameless.npz", **changed)
+    source = FileBytes.of_bytes("nameless.npz", (tmp_path / "nameless.npz").read_bytes())
+    result = read_source(source, None, ReadOptions())
+    assert result.splits["test"].predictions().votes is None
 
 
 def test_a_run_of_schema_4_has_no_votes(library, home):

@@ -142,6 +142,12 @@ def test_names_of_other_rows_are_not_taken_for_the_order():
     assert votes_of(attached("v.npz", other, in_order=True)) == VOTES.tolist()
 
 
+def test_counts_of_few_rows_are_not_taken_for_names():
+    few, votes = run().take(np.arange(4)), np.array([[3, 0, 1], [1, 4, 0], [4, 1, 2], [3, 1, 1]])
+    data = csv(a=votes[:, 0], b=votes[:, 1], c=votes[:, 2])
+    assert votes_of(attached("v.csv", data, few)) == votes.tolist()
+
+
 def test_a_name_given_twice_is_refused():
     twice = npz(votes=VOTES, ids=np.array([*IDS[:-1], IDS[3]]))
     with pytest.raises(Refused, match=rf"Rows 3 and {N - 1} of v\.npz have the same ids, {IDS[3]}"):
