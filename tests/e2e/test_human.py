@@ -65,6 +65,12 @@ def test_votes_are_asked_about_shown_and_kept(visit, server, run_id, pictures, t
     expect(page.locator(".st-key-refusal")).to_contain_text("notes.csv: No numbers in the file")
     expect(page.locator(".st-key-refusal")).to_contain_text("VOTES")
 
+    foreign = tmp_path / "foreign.npz"
+    np.savez(foreign, votes=votes, ids=np.array([f"<b>{k}" for k in range(N)]))
+    drop(page, foreign)
+    expect(page.locator(".st-key-refusal")).to_contain_text("No column of foreign.npz (ids) names")
+    expect(page.locator(".st-key-refusal")).to_contain_text("or tick Rows in the same order")
+
     turned = tmp_path / "turned.npz"
     np.savez(turned, votes=votes[:, ::-1], ids=np.array(ids))
     drop(page, turned)

@@ -249,15 +249,25 @@ OPENED = {  # what is kept, the page, and its link for a user
 GAMMAS = "digits-adafocal"
 
 
+def of_anna_seen_by(user: str, what: str) -> tuple[str, AppTest]:
+    """Keep a run of Anna's and open its link as a user; return its id and the page."""
+    keep, script, link = OPENED[what]
+    run = keep("anna")
+    test = entered(claims(user, "auditor"), script, **link(user, run))
+    assert not test.exception
+    return run, test
+
+
+def acts_on(run: str) -> list[Act]:
+    """Return what the audit trail has of a run, the newest first."""
+    return [e.act for e in trail.entries(library_home(), LOCAL) if e.subject == run]
+
+
 @pytest.mark.usefixtures("home")
 @pytest.mark.parametrize("what", OPENED)
 def test_a_run_that_a_page_is_made_of_is_in_the_trail_and_checked_again(what):
-    keep, script, link = OPENED[what]
-    run = keep("anna")
-    test = entered(claims("anna", "auditor"), script, **link("anna", run))
-    assert not test.exception
-    entries = trail.entries(library_home(), LOCAL)
-    assert [entry.act for entry in entries if entry.subject == run] == [Act.OPEN, Act.IMPORT]
+    run, test = of_anna_seen_by("anna", what)
+    assert acts_on(run) == [Act.OPEN, Act.IMPORT]
     # taken away while the page stays open: no part of it is drawn again
     runs = test.session_state[visitor.RUNS]
     assert run in runs
@@ -269,14 +279,10 @@ def test_a_run_that_a_page_is_made_of_is_in_the_trail_and_checked_again(what):
 @pytest.mark.usefixtures("home")
 @pytest.mark.parametrize("what", OPENED)
 def test_what_is_somebody_elses_is_not_drawn_by_any_link(what):
-    keep, script, link = OPENED[what]
-    run = keep("anna")
-    test = entered(claims("bert", "auditor"), script, **link("bert", run))
-    assert not test.exception
+    run, test = of_anna_seen_by("bert", what)
     assert "Night shift" not in html(test) + said(test)
     assert run not in test.session_state[visitor.RUNS]
-    entries = trail.entries(library_home(), LOCAL)
-    assert [entry.act for entry in entries if entry.subject == run] == [Act.IMPORT]
+    assert acts_on(run) == [Act.IMPORT]
 
 
 @pytest.mark.usefixtures("home")

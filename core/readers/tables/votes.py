@@ -275,13 +275,13 @@ def _refuse_other_names(
         if twice is not None and 2 * len(own.intersection(names)) > len(own):
             first, second = twice
             what = f"Rows {first} and {second} of {file.name} have the same {key}, {names[first]}"
-            raise Refused("VOTES", what, "keep one row of votes for each name", "file of votes")
+            raise Refused("VOTES", what, "keep one row of votes for each name")
     unmatched = [key for key in columns if key in file.distinct]
     if unmatched:
         what = f"No column of {file.name} ({listed(unmatched)}) names rows of the scores, such as"
         what += f" {run.row_ids[0]}"
         remedy = "give votes that name the same rows, or --in-order if both have the same order"
-        raise Refused("VOTES", what, remedy, "file of votes")
+        raise Refused("VOTES", what, remedy)
 
 
 def _repeated(names: Sequence[str]) -> tuple[int, int] | None:

@@ -29,7 +29,7 @@ def plain_view(name: SetName, judged: ScoreSeparation, counts: Counts) -> PlainO
     """Return what the threshold does to 100 of either kind, what that does not say, what helps."""
     return PlainOod(
         hundreds(name, counts),
-        f"The model always answers with one of its own classes. Other unfamiliar pictures may pass "
+        f"It always answers with one of its own classes. Other unfamiliar pictures may pass "
         f"more often. {alike_words(judged)}".strip(),
         "Move the line: fewer false alarms mean more misses.",
     )

@@ -24,7 +24,7 @@ def draw(question: OodQuestion, name: SetName) -> None:
     outside = question.outside
     opened = row_pictures.source(outside.owner.id, outside.split)
     fold = st.expander(
-        f"Most like in-distribution rows: those of {esc(name.label)} with the lowest score",
+        f"Rows of {esc(name.label)} that look most in-distribution: lowest scores",
         key="ood.certain",
         expanded=opened is not None,
         on_change="rerun",

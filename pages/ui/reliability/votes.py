@@ -26,6 +26,10 @@ HELP = (
     "name. The file is never run."
 )
 INSTEAD = "say which under Columns and classes, then upload the file again"
+IN_ORDER = (
+    "upload votes that name these rows, or tick Rows in the same order under Columns and classes "
+    "and upload the file again"
+)
 
 
 @dataclass(frozen=True)
@@ -93,7 +97,10 @@ def _attach(run: cache.Run, split: str, file: "VoteFile", classes: str | None) -
         st.session_state[ASKED] = AskedOrder(run.id, file, question.orders)
         return
     except Refused as refusal:  # what names an option of the command line has a field here
-        raise (refusal.with_remedy(INSTEAD) if refusal.options else refusal) from None
+        if not refusal.options:
+            raise
+        instead = IN_ORDER if refusal.options == ("--in-order",) else INSTEAD
+        raise refusal.with_remedy(instead) from None
     result = ReadResult(
         matched.splits,
         tuple(dict.fromkeys((*run.notices, *matched.notices))),
