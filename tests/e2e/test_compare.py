@@ -59,13 +59,19 @@ def test_a_draft_is_compared_and_stays_out_of_the_link(visit, tmp_path):
     drop(page, files.npz_logits(tmp_path))
     audit(page)
     page.get_by_test_id("stSidebar").get_by_role("link", name="Compare").click()
-    for name in ("logits (draft)", "Fair digits"):
+    expect(page).to_have_title(re.compile("^Compare"))
+    expect(page.get_by_role("combobox", name="Runs")).to_have_count(
+        1
+    )  # not that of a script before
+    settled(page)
+    # Beside the three samples of a first visit.
+    for n_runs, name in ((3 + 1, "logits (draft)"), (3 + 2, "Fair digits")):
         page.get_by_role("combobox", name="Runs").click()
         page.keyboard.type(name)  # the list is longer than what is drawn of it
         page.get_by_role("option", name=name).click()
         page.keyboard.press("Escape")
+        expect(page.locator(ROWS)).to_have_count(n_runs)
         settled(page)
-    expect(page.locator(ROWS)).to_have_count(3 + 2)  # beside the samples of a first visit
     expect(page.locator("h1.c-sentence")).to_contain_text("cannot be ranked")
     expect(page.locator(".c-chip")).to_contain_text("draft")
     assert "draft" not in parse_qs(urlsplit(page.url).query)["runs"][0]

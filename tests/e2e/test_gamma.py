@@ -56,6 +56,7 @@ def test_the_first_visit_opens_the_sample_and_the_slider_scrubs(visit):
     expect(said).to_contain_text("Over 40 epochs gamma")
     slider(page).focus()
     for epoch in (39, 38, 37):
+        settled(page)  # the script of the step before would put the slider back
         slider(page).press("ArrowLeft")
         expect(said).to_contain_text(f"Over {epoch} epochs gamma")
     expect(page).to_have_url(re.compile("epoch=37"))
