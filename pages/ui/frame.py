@@ -123,7 +123,7 @@ def caught() -> Iterator[None]:
             AuditError(
                 "INTERNAL",
                 f"Something went wrong on our side (id {ticket})",
-                "nothing is lost: go back and try again. The server log has the details",
+                "nothing was lost: go back and try again. The server log has the details",
             )
         )
         st.stop()

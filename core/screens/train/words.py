@@ -24,13 +24,13 @@ STATES: Final[dict[JobState, str]] = {
     JobState.LOST: "lost",
 }
 HELP: Final = {
-    "epoch": "How often the training images have been gone through.",
-    "left": "From the speed of the last minute.",
-    "rate": ("Training images a second over the last minute, evaluations included."),
-    "memory": "What the training process holds; on a GPU its memory there.",
+    "epoch": "Passes over the training images.",
+    "left": "Estimated from the last minute.",
+    "rate": ("Training images per second over the last minute, including evaluations."),
+    "memory": "Memory of the training process; on a GPU, its GPU memory.",
     "val_error": "Share of wrong answers on the validation set.",
     "val_ece": "ECE on the validation set, 15 bins of equal width.",
-    "took": "From start to end, reading data and the last evaluation included.",
+    "took": "From start to finish, including reading data and the last evaluation.",
 }
 
 
@@ -199,7 +199,7 @@ def _time(job: Job, progress: Progress | None) -> Tile:
 def _rate(progress: Progress | None, course: JobProgress) -> Tile:
     rate = progress.images_per_second if progress else course.last.get("images_per_second")
     return Tile(
-        "Images a second", MISSING if rate is None else count(round(rate)), help=HELP["rate"]
+        "Images per second", MISSING if rate is None else count(round(rate)), help=HELP["rate"]
     )
 
 

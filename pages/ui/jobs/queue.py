@@ -44,7 +44,7 @@ def stand(jobs: Sequence[Job]) -> str:
 def head(jobs: LocalJobs, listed: Sequence[Job]) -> None:
     """Draw the title of the list and the switch of the queue."""
     live = sum(not job.state.ended for job in listed)
-    summary = f"{count(live)} waiting or running" if live else "nothing waits or runs"
+    summary = f"{count(live)} waiting or running" if live else "nothing waiting or running"
     both = any(job.kind == words.EVALUATE for job in listed)
     widgets.title("Trainings and evaluations" if both else "Trainings", summary)
     if jobs.paused:

@@ -78,7 +78,7 @@ def _open(job: Job) -> None:
     job_watch.open_in(site.RELIABILITY, run, primary=True)
     st.page_link(
         site.EVALUATE.script,
-        label="Show it other images" if state.plain() else "Evaluate on other images",
+        label="Try other images" if state.plain() else "Evaluate on other images",
         icon=site.EVALUATE.icon,
         query_params={"weights": job.id},
     )

@@ -22,7 +22,7 @@ FOLLOWED = "xray.followed"  # the run whose model was shown last
 MAX_WEIGHTS_MB = 1024
 LISTED = 50
 CHANGED = (
-    "Changing a setting drops the test set of this model: its scores were made with the earlier "
+    "Changing a setting removes this model’s test set: its scores were made with the earlier "
     "settings."
 )
 
@@ -166,7 +166,7 @@ def _settings(model: Model) -> None:
             "Mean and standard deviation",
             list(MOMENTS),
             index=None if current_moments is None else list(MOMENTS).index(current_moments),
-            placeholder="Its own",
+            placeholder="The model’s own",
             key=f"{model.id}.moments",
         )
         widgets.caption(CHANGED)
