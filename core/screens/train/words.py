@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from core.histories import History
+from core.jobs.audit import AUDIT
 from core.jobs.devices import CPU, Device
 from core.jobs.records import LOCAL, SLURM, Job, JobState
 from core.screens.kit.numbers import MISSING, about, count, duration, memory, percent, points
@@ -13,7 +14,8 @@ from core.training import threads
 from core.training.progress import Progress
 
 LAUNCHERS: Final = {LOCAL: "This machine", SLURM: "Cluster (SLURM)"}
-EVALUATE: Final = "evaluate"  # kind of a job; others train
+TRAIN, EVALUATE = "train", "evaluate"  # kinds of jobs, beside `AUDIT`
+RUNNING: Final = {EVALUATE: "evaluating", AUDIT: "auditing"}
 STATES: Final[dict[JobState, str]] = {
     JobState.QUEUED: "waiting",
     JobState.STARTING: "starting",
@@ -51,9 +53,9 @@ def share_done(progress: Progress) -> float:
 
 
 def standing(job: Job) -> str:
-    """Return the state of a training or an evaluation in a word."""
-    if job.kind == EVALUATE and job.state is JobState.RUNNING:
-        return "evaluating"
+    """Return the state of a job in a word."""
+    if job.state is JobState.RUNNING:
+        return RUNNING.get(job.kind, STATES[job.state])
     return STATES[job.state]
 
 

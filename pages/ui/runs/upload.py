@@ -30,7 +30,18 @@ from pages.ui import (
     widgets,
 )
 from pages.ui.escape import esc
-from pages.ui.intake import FileReading, Intake, SealedFile, no_room, remove, server_paths
+from pages.ui.intake import (
+    FileReading,
+    Intake,
+    SealedFile,
+    instead_of_reading,
+    no_room,
+    remove,
+    server_is_read,
+    server_paths,
+)
+from pages.ui.jobs import launcher
+from pages.ui.runs import audit_jobs
 
 AUTO = "(by its name)"
 NOTHING = ""
@@ -111,15 +122,21 @@ def drop_zone() -> None:
 
 def by_path() -> None:
     """Draw the way to files that lie on the server, where that is allowed."""
-    paths = server_paths("import", "Its labels, if separate")
+    instead = audit_jobs.offered()
+    paths = server_paths("import", "Its labels, if separate", instead=instead)
+    if instead and server_is_read():
+        launcher.choose()
     if paths:
         _take_paths(*paths)
 
 
 def _take_paths(*texts: str) -> None:
-    """Read files of the server, or say why the page may not."""
+    """Read files of the server or queue their audit, or say why the page may not."""
     try:
         paths = [_allowed(text) for text in texts]
+        if instead_of_reading("import"):
+            audit_jobs.submit(paths)
+            st.rerun()
         scores, *labels = [SealedFile(session.link(path), path.name) for path in paths]
     except (UsageError, Refused) as error:
         INTAKE.refuse(error)

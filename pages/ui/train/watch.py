@@ -119,7 +119,7 @@ def choose_other(watched: WatchedJob) -> str | None:
     names |= {
         other.id: f"{other.name} ({words.STATES[other.state]})"
         for other in watched.listed
-        if not other.run and other.kind != words.EVALUATE
+        if not other.run and other.kind == words.TRAIN
     }
     for own in (job.id, job.run):
         names.pop(own, None)

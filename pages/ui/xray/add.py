@@ -11,7 +11,7 @@ from core.inference.preprocessing import MOMENTS
 from core.jobs.local import LocalJobs
 from core.jobs.records import Job
 from core.predictions import Task
-from core.screens.train.words import EVALUATE
+from core.screens.train.words import TRAIN
 from pages.ui import state, weights_source, widgets
 from pages.ui.escape import esc
 from pages.ui.visitor import open_jobs
@@ -120,10 +120,11 @@ def _has_weights(run_id: str) -> bool:
 
 def _of_films(jobs: LocalJobs, job: Job) -> bool:
     try:
-        if job.kind != EVALUATE and not job.run:
+        spec = jobs.network(job.id)
+        if job.kind == TRAIN and not job.run:
             return False
         weights_source.weights_of(jobs, job)
-        return DATASETS[jobs.spec(job.id).data].task is Task.MULTILABEL
+        return DATASETS[spec.data].task is Task.MULTILABEL
     except AuditError:
         return False
 
