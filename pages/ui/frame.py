@@ -138,8 +138,11 @@ def fragment(draw: Callable[Given, None]) -> Callable[Given, None]:
     @st.fragment
     @wraps(draw)
     def drawn(*args: Given.args, **named: Given.kwargs) -> None:
-        with caught():
-            visitor.check()
-            draw(*args, **named)
+        try:
+            with caught():
+                visitor.check()
+                draw(*args, **named)
+        finally:
+            session.leave_garbage()
 
     return drawn
