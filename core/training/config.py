@@ -141,11 +141,13 @@ class TrainConfig:
             remedy="give the path of a folder, or null",
         ),
     ] = None
-    n_train: Annotated[int | None, Field("Images to train on", "Empty for all.", low=1)] = None
+    n_train: Annotated[int | None, Field("Rows to train on", "Empty for all.", low=1)] = None
     epochs: Annotated[
-        int, Field("Epochs", "How often it goes through the images.", low=1, high=10_000)
+        int, Field("Epochs", "How often it goes through the training part.", low=1, high=10_000)
     ] = 40
-    batch_size: Annotated[int, Field("Batch size", "Images a step.", low=1, high=MAX_BATCH)] = 128
+    batch_size: Annotated[
+        int, Field("Batch size", "Images or texts a step.", low=1, high=MAX_BATCH)
+    ] = 128
     optimizer: OptimizerConfig = field(default_factory=OptimizerConfig)
     schedule: ScheduleConfig = field(default_factory=ScheduleConfig)
     reduction: Annotated[

@@ -5,7 +5,7 @@ from functools import partial
 
 import streamlit as st
 
-from core.datasets.catalogue import DATASETS
+from core.datasets.catalogue import data_entry
 from core.errors import AuditError
 from core.inference.preprocessing import MOMENTS
 from core.jobs.local import LocalJobs
@@ -123,7 +123,7 @@ def _of_films(jobs: LocalJobs, job: Job) -> bool:
         if job.kind != EVALUATE and not job.run:
             return False
         weights_source.weights_of(jobs, job)
-        return DATASETS[jobs.spec(job.id).data].task is Task.MULTILABEL
+        return data_entry(jobs.spec(job.id).data).task is Task.MULTILABEL
     except AuditError:
         return False
 
