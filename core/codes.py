@@ -47,6 +47,8 @@ class NoticeCode(_Code):
     CUT = auto()
     SAME_ROWS = auto()
     FILES_SKIPPED = auto()
+    TEXT_EMPTY = auto()
+    WORDS_MISSING = auto()
     VAL_AS_TEST = auto()
     IMAGENET_MOMENTS = auto()
     FILMS_MISSING = auto()

@@ -165,6 +165,11 @@ def is_text(value: str) -> bool:
     return not any("\ud800" <= character <= "\udfff" for character in value)
 
 
+def is_path(value: str) -> bool:
+    """Whether a text can be a path."""
+    return is_text(value) and "\0" not in value
+
+
 def is_record(kind: object) -> bool:
     """Whether a type has fields: a dataclass or a typed dictionary."""
     return is_dataclass(kind) or is_typeddict(kind)

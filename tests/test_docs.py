@@ -15,14 +15,14 @@ import pytest
 from core.__main__ import _parser
 from core.calibrators import CALIBRATORS
 from core.codes import NoticeCode, RefusalCode
-from core.datasets.catalogue import DATASETS
+from core.datasets.catalogue import DATASETS, TEXT_DATA
 from core.fields import REQUIRED, declared
 from core.inference.config import EvaluationConfig
 from core.jobs.slurm.launcher import SlurmLauncher
 from core.jobs.slurm.request import SlurmRequest
 from core.losses.catalogue import LOSSES
 from core.metrics import METRICS
-from core.models.catalogue import MODELS
+from core.models.catalogue import MODELS, TEXT_MODELS
 from core.readers.formats.contents import FileBytes
 from core.readers.predictions.interpret import InterpretedFile, read_source
 from core.readers.predictions.options import ReadOptions
@@ -106,10 +106,11 @@ def test_every_loss_network_data_set_and_recipe_has_its_row() -> None:
         for key, loss in LOSSES.items()
     }
     assert rows("Networks") == {
-        key: [net.label, f"{net.millions:g}", net.source] for key, net in MODELS.items()
+        key: [net.label, f"{net.millions:g}", net.source]
+        for key, net in (MODELS | TEXT_MODELS).items()
     }
     assert rows("Data") == {
-        key: [data.label, data.plain, data.source] for key, data in DATASETS.items()
+        key: [data.label, data.plain, data.source] for key, data in (DATASETS | TEXT_DATA).items()
     }
     assert rows("Recipes") == {key: [one.label, one.source] for key, one in RECIPES.items()}
 

@@ -15,8 +15,8 @@ from core.predictions import Task
 
 
 @dataclass(frozen=True, eq=False)
-class DatasetSplit(ABC):
-    """The rows of one split.
+class LabelledRows(ABC):
+    """The rows of one split, images or texts.
 
     Attributes
     ----------
@@ -30,6 +30,19 @@ class DatasetSplit(ABC):
 
     def __len__(self) -> int:
         return len(self.row_ids)
+
+    @abstractmethod
+    def inputs(self, batches: Sequence[Tensor], device: torch.device) -> Iterator[Tensor]:
+        """Yield what is stored of each batch of rows, as `images` does of images."""
+
+
+@dataclass(frozen=True, eq=False)
+class DatasetSplit(LabelledRows):
+    """The images of one split."""
+
+    def inputs(self, batches: Sequence[Tensor], device: torch.device) -> Iterator[Tensor]:
+        """Yield the images of each batch of rows."""
+        return self.images(batches, device)
 
     @abstractmethod
     def images(self, batches: Sequence[Tensor], device: torch.device) -> Iterator[Tensor]:

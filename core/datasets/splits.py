@@ -90,8 +90,18 @@ def as_given(n_train: int, n_val: int, n_test: int, seed: int) -> SplitRecord:
     return _record(seed, "All three parts are the source's own.", train, val, test)
 
 
-def stratified(labels: Int, class_names: Sequence[str], seed: int) -> SplitRecord:
+def stratified(
+    labels: Int, class_names: Sequence[str], seed: int, *, rows_are: str = "pictures"
+) -> SplitRecord:
     """Cut each class into 80, 10 and 10 % (at least one row in each part).
+
+    Parameters
+    ----------
+    labels : (N,) int64
+    class_names : sequence of K str
+    seed : int
+    rows_are : str
+        What a refusal calls the rows.
 
     Raises
     ------
@@ -105,8 +115,8 @@ def stratified(labels: Int, class_names: Sequence[str], seed: int) -> SplitRecor
         if rows.size < 3:
             raise Refused(
                 "EMPTY",
-                f"Class {name!r} has {rows.size} pictures, which cannot be cut in three parts",
-                "give each class at least 3, or make the subfolders train, val and test yourself",
+                f"Class {name!r} has {rows.size} {rows_are}, which cannot be cut in three parts",
+                "give each class at least 3, or make train, val and test yourself",
             )
         n = max(1, rows.size // HELD_OUT)
         by_split["val"].append(rows[:n])

@@ -10,10 +10,10 @@ from core.datasets.shifts import OutsideSet
 from core.datasets.splits import SPLIT_NAMES
 from core.defaults import SEED_MAX
 from core.errors import UsageError
-from core.fields import Field, JsonObject
+from core.fields import Field, JsonObject, is_path
 from core.inference.preprocessing import Preprocessing
 from core.models.catalogue import checked_model
-from core.training.config import DEVICES, MAX_BATCH, MAX_NAME, is_path
+from core.training.config import DEVICES, MAX_BATCH, MAX_NAME
 from core.training.estimate import SHAPES
 
 MAX_SETS, MAX_OUTPUTS = 200, 100_000

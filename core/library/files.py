@@ -1,8 +1,9 @@
 """Run folders on disk: written beside, synced, renamed; read back bit by bit.
 
 A folder is `<id>/manifest.json` and `<id>/predictions/<split>.safetensors`, and for a training
-the tables of its history beside the manifest. Whatever starts with a dot is unfinished and is
-nobody's run. Imports numpy, safetensors, the manifest and the history.
+the tables of its history beside the manifest, and the vocabulary of one on texts. Whatever starts
+with a dot is unfinished and is nobody's run. Imports numpy, safetensors, the manifest and the
+history.
 """
 
 import json
@@ -43,6 +44,7 @@ MANIFEST = "manifest.json"
 ARRAYS = "predictions"  # the folder that holds them
 MAX_MANIFEST_BYTES = 16 * 2**20  # 20,000 class names of 800 characters
 _DTYPES = {"F16": "<f2", "F32": "<f4", "F64": "<f8", "I64": "<i8", "U8": "|u1"}
+VOCABULARY = "vocabulary.txt"  # a word a line; its digest stands in the source's recipe
 LOGITS = "logits"  # the one array of VALIDATION
 NO_TABLES = Tables()
 T = TypeVar("T")
@@ -143,6 +145,8 @@ def _write_tables(run: Path, tables: Tables) -> None:
         logits = np.ascontiguousarray(tables.validation)
         save_file({LOGITS: logits}, run / VALIDATION, metadata={"digest": digest(logits)})
         sync(run / VALIDATION)
+    if tables.vocabulary:
+        replace_text(run / VOCABULARY, "".join(f"{word}\n" for word in tables.vocabulary))
 
 
 def write_manifest(run: Path, manifest: Manifest) -> None:

@@ -40,11 +40,14 @@ class Tables:
     bins : BinHistory or None
     validation : (E, N, K) array of float, or None
         Logits of the validation part after each epoch.
+    vocabulary : tuple of str
+        Of a training on texts: a word's number is its place. Empty for images.
     """
 
     metrics: History | None = None
     bins: BinHistory | None = None
     validation: Scores | None = None
+    vocabulary: tuple[str, ...] = ()
 
     @property
     def n_epochs(self) -> int:

@@ -157,6 +157,8 @@ class Library:
         places = {split: entry.file for split, entry in manifest.splits.items()}
         if manifest.history:
             places |= {name: name for name in manifest.history.files}
+        if (folder / files.VOCABULARY).is_file():
+            places[files.VOCABULARY] = files.VOCABULARY
         return {key: str((folder / place).resolve()) for key, place in places.items()}
 
     def history(self, run_id: str) -> History:
@@ -239,6 +241,7 @@ class Library:
         history: History,
         bins: BinHistory | None = None,
         validation: Scores | None = None,
+        vocabulary: tuple[str, ...] = (),
         run_id: str,
     ) -> Manifest:
         """Put a finished training into the library and return its manifest.
@@ -257,6 +260,8 @@ class Library:
             Of losses that learn gammas by bin.
         validation : (E, N, K) or (E, N, L) array of float, or None
             Logits of the rows of the split val after each epoch of the history.
+        vocabulary : tuple of str
+            Of a training on texts: a word's number is its place.
         run_id : str
             The job's id, which becomes the run's.
 
@@ -267,7 +272,7 @@ class Library:
         """
         if (self._runs / checked_id(run_id)).is_dir():
             return self.get(run_id)
-        tables = Tables(history, bins, validation)
+        tables = Tables(history, bins, validation, vocabulary)
         check_tables(tables, splits)
         manifest = describe(name, splits, source=source, summary=summary, notices=notices)
         manifest = replace(

@@ -3,7 +3,7 @@
 from typing import Final
 
 from core.codes import NoticeCode
-from core.datasets.catalogue import DATASETS
+from core.datasets.catalogue import data_entry
 from core.errors import Notice
 from core.predictions import Task
 from core.training.config import TrainConfig
@@ -29,7 +29,7 @@ def advice(config: TrainConfig) -> tuple[Notice, ...]:
         and config.clip_norm is None
         and config.optimizer.name == "sgd"
         and rate > CALM
-        and DATASETS[config.data].task is not Task.MULTILABEL
+        and data_entry(config.data).task is not Task.MULTILABEL
     )
     if not overshoots:
         return ()

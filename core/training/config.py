@@ -8,12 +8,13 @@ from typing import Annotated, Any, ClassVar, Final
 
 from core import codec, fields
 from core.arrays import digest
-from core.datasets.catalogue import DATASETS, checked_data
+from core.datasets.catalogue import TEXT_DATA, data_entry
+from core.datasets.texts.settings import TextConfig
 from core.defaults import SEED_MAX
 from core.errors import UsageError
-from core.fields import Field, JsonObject
+from core.fields import Field, JsonObject, is_path
 from core.losses.catalogue import LOSSES, REDUCTIONS, checked
-from core.models.catalogue import MODELS, checked_model
+from core.models.catalogue import MODELS, TEXT_MODELS, checked_model, checked_text_model
 from core.training.recipes import RECIPES
 
 PRECISIONS: Final = {
@@ -37,11 +38,6 @@ MAX_NAME, MAX_BATCH = 300, 65_536
 
 def _rise(drops: tuple[float, ...]) -> bool:
     return all(a < b for a, b in pairwise((0.0, *drops, 1.0)))
-
-
-def is_path(root: str) -> bool:
-    """Whether a text can be a path."""
-    return fields.is_text(root) and "\0" not in root
 
 
 @dataclass(frozen=True)
@@ -140,16 +136,18 @@ class TrainConfig:
         str | None,
         Field(
             "Data folder",
-            "On the machine that trains. Embedded data need none.",
+            "On the machine that trains. Embedded data need none; texts may be one file.",
             allows=is_path,
             remedy="give the path of a folder, or null",
         ),
     ] = None
-    n_train: Annotated[int | None, Field("Images to train on", "Empty for all.", low=1)] = None
+    n_train: Annotated[int | None, Field("Rows to train on", "Empty for all.", low=1)] = None
     epochs: Annotated[
-        int, Field("Epochs", "How often it goes through the images.", low=1, high=10_000)
+        int, Field("Epochs", "How often it goes through the training part.", low=1, high=10_000)
     ] = 40
-    batch_size: Annotated[int, Field("Batch size", "Images a step.", low=1, high=MAX_BATCH)] = 128
+    batch_size: Annotated[
+        int, Field("Batch size", "Images or texts a step.", low=1, high=MAX_BATCH)
+    ] = 128
     optimizer: OptimizerConfig = field(default_factory=OptimizerConfig)
     schedule: ScheduleConfig = field(default_factory=ScheduleConfig)
     reduction: Annotated[
@@ -199,22 +197,41 @@ class TrainConfig:
         bool, Field("Pretrained weights", "ImageNet weights, for networks of timm or torchvision.")
     ] = False
     keep: Annotated[str, Field("Epoch kept", "Which weights the run has.", choices=KEEP)] = "last"
+    text: TextConfig = field(default_factory=TextConfig)
 
     def __post_init__(self) -> None:
         """Refuse settings outside their range, naming the value."""
-        checked_data(self.data)
-        checked_model(self.model)
+        task = data_entry(self.data).task
+        self._check_model()
         object.__setattr__(self, "loss", {"name": self.loss.get("name"), **checked(self.loss)})
-        if self.pretrained and self.model in MODELS:
+        if self.pretrained and (self.model in MODELS or self.of_texts):
             what = f"{self.model} has no pretrained weights"
             raise UsageError("SETTING", what, "use timm:NAME or torchvision:NAME, or new weights")
-        entry, task = LOSSES[str(self.loss["name"])], DATASETS[self.data].task
+        entry = LOSSES[str(self.loss["name"])]
         name = self.name or f"{entry.label}, {self.model} on {self.data}"
         object.__setattr__(self, "name", name)
         fields.check(self)
         if task not in entry.tasks:
             what = f"{entry.label} cannot train {task} data such as {self.data}"
             raise UsageError("SETTING", what, f"use a loss for {task}: {_fitting(task)}")
+
+    @property
+    def of_texts(self) -> bool:
+        """Whether the data are texts."""
+        return self.data in TEXT_DATA
+
+    def _check_model(self) -> None:
+        """Refuse a network that cannot read the data, and settings of texts for images."""
+        if self.of_texts:
+            checked_text_model(self.model)
+            return
+        if self.model in TEXT_MODELS:
+            what = f"{self.model} reads texts, and {self.data} holds images"
+            raise UsageError("SETTING", what, f"use one of {', '.join(MODELS)}")
+        checked_model(self.model)
+        if self.text != TextConfig():
+            what = f"Settings of texts are given, and {self.data} holds images"
+            raise UsageError("SETTING", what, f"leave text out, or use {', '.join(TEXT_DATA)}")
 
     def lr(self, epoch: int) -> float:
         """Return the learning rate of an epoch, 0..epochs-1."""
@@ -228,7 +245,7 @@ class TrainConfig:
     def digest(self) -> str:
         """Digest of all that decides the numbers; a name or a folder does not."""
         decides = {key: v for key, v in self.to_json().items() if key not in {"name", "data_root"}}
-        decides = _without(decides, LATER)
+        decides = _without(decides, LATER | {"text": codec.to_json(TextConfig())})
         decides["schedule"] = _without(decides["schedule"], LATER_SCHEDULE)
         return digest(repr(sorted(decides.items())))
 

@@ -1,4 +1,4 @@
-"""How long a training takes, from a few real steps on random images.
+"""How long a training takes, from a few real steps on random images or texts.
 
 `measure` imports torch, late: it runs in a worker process. The rest is for pages.
 """
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from core.datasets.catalogue import DATASETS
+from core.datasets.catalogue import DATASETS, data_entry
 from core.datasets.splits import by_counts
 from core.errors import Refused
 from core.predictions import Task
@@ -23,6 +23,7 @@ from core.training.config import OptimizerConfig, ScheduleConfig, TrainConfig
 
 if TYPE_CHECKING:  # both import torch
     from core.datasets.base import SplitDataset
+    from core.datasets.texts.dataset import TextDataset
     from core.training.parts import TrainingSetup
 
 # Channels, side in pixels and outputs of each data set; of folders what is usual.
@@ -36,6 +37,7 @@ SHAPES: Final = {
     "chestxray14": (3, 224, 14),
     "phantom": (1, 128, 4),
 }
+TEXT_OUTPUTS: Final = {"20newsgroups": 20, "sst2": 2, "ag_news": 4, "texts": 10}
 N_RANDOM: Final = (16, 8, 8)  # images to train, validate and test on, shown again and again
 FIRST_BATCH: Final = 2  # batch normalisation needs two
 SHORT_S: Final = 0.5  # batches grow while a step takes less: memory and patience are bounded
@@ -81,6 +83,7 @@ def basis(config: TrainConfig) -> TrainConfig:
         preset=None,
         pretrained=False,
         keep="last",
+        text=replace(config.text, embeddings=None, left_out=(), strip="all"),
     )
 
 
@@ -90,7 +93,7 @@ def seconds(speed: Speed, config: TrainConfig) -> float | None:
     Reading pictures from files and downloads are not in it; several devices are taken to be as
     many times as fast.
     """
-    sizes = DATASETS[config.data].sizes
+    sizes = data_entry(config.data).sizes
     if not sizes:
         return None
     n_train = min(config.n_train or sizes["train"], sizes["train"])
@@ -154,7 +157,8 @@ def _measured(config: TrainConfig) -> Speed:
         spent = float(np.median([_seconds(parts, n) for _ in range(steps)]))
         evaluated = _evaluated(parts, n)
     except torch.OutOfMemoryError as error:
-        what = f"A batch of {n} images does not fit into the memory of the GPU"
+        rows = "texts" if config.of_texts else "images"
+        what = f"A batch of {n} {rows} does not fit into the memory of the GPU"
         raise Refused("MEMORY", what, "use smaller batches, or a smaller network") from error
     return Speed(
         device=parts.fabric.device.type,
@@ -165,8 +169,10 @@ def _measured(config: TrainConfig) -> Speed:
     )
 
 
-def _random(config: TrainConfig) -> "SplitDataset":
-    """Return a few random images in the shape of the data."""
+def _random(config: TrainConfig) -> "SplitDataset | TextDataset":
+    """Return a few random images or texts in the shape of the data."""
+    if config.of_texts:
+        return _random_texts(config)
     from core.datasets.assemble import DatasetRows, in_memory
 
     channels, side, n_outputs = SHAPES[config.data]
@@ -181,19 +187,51 @@ def _random(config: TrainConfig) -> "SplitDataset":
     return in_memory(rows, pixels, [str(row) for row in range(n)])
 
 
-def _seconds(parts: "TrainingSetup", n: int) -> float:
-    """Return the seconds of one training step on n images."""
+def _random_texts(config: TrainConfig) -> "TextDataset":
+    """Return texts of random words, all of the greatest length."""
     import torch
 
-    from core.training.images import Augmentation
+    from core.datasets.texts.dataset import TextDataset, TextSplit
+    from core.datasets.texts.words import PADDING, UNKNOWN
+
+    known = (PADDING, UNKNOWN, *(str(k) for k in range(config.text.vocabulary)))
+    n_outputs, length = TEXT_OUTPUTS[config.data], config.text.length
+    generator = torch.Generator().manual_seed(0)
+
+    def part(n: int) -> TextSplit:
+        numbers = torch.randint(1, len(known), (n * length,), generator=generator)
+        ends = np.arange(n + 1, dtype=np.int64) * length
+        labels = torch.arange(n) % n_outputs
+        return TextSplit(labels, tuple(str(row) for row in range(n)), numbers, ends)
+
+    train, val, test = (part(n) for n in N_RANDOM)
+    return TextDataset(
+        name=config.data,
+        class_names=tuple(str(k) for k in range(n_outputs)),
+        train=train,
+        val=val,
+        test=test,
+        left_out=None,
+        vocabulary=known,
+        vectors=None,
+        digest="",
+        notices=(),
+        split=by_counts(sum(N_RANDOM), *N_RANDOM[1:], 0),
+    )
+
+
+def _seconds(parts: "TrainingSetup", n: int) -> float:
+    """Return the seconds of one training step on n images or texts."""
+    import torch
 
     data, device = parts.data, parts.fabric.device
     rows = torch.arange(n) % len(data.train)
-    (images,) = data.train.images([rows], device)
-    shared = torch.Generator().manual_seed(0)
-    draws = Augmentation.of(n, pad=data.pad, flip=data.flip, generator=shared).to(device)
+    (images,) = data.train.inputs([rows], device)
+    draws = parts.augmentation(torch.Generator().manual_seed(0))
+    if draws is not None:
+        draws = draws.take(rows.to(device))
     began = _now(parts)
-    if parts.config.augment:
+    if draws is not None:
         images = draws.apply(images)
     logits = parts.model(parts.normalise(images))
     targets = parts.targets["train"][rows.to(device)]
@@ -217,7 +255,7 @@ def _evaluated(parts: "TrainingSetup", n: int) -> float:
     import torch
 
     data = parts.data
-    (images,) = data.val.images([torch.arange(n) % len(data.val)], parts.fabric.device)
+    (images,) = data.val.inputs([torch.arange(n) % len(data.val)], parts.fabric.device)
     parts.net.eval()
     spent = []
     with torch.inference_mode():

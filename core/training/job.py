@@ -11,9 +11,13 @@ import numpy as np
 import torch
 
 from core import defaults
+from core.arrays import digest
 from core.configs import AuditConfig
-from core.datasets.base import DatasetSplit, SplitDataset
+from core.datasets.base import LabelledRows, SplitDataset
 from core.datasets.load import load
+from core.datasets.texts.corpus import LEFT_OUT
+from core.datasets.texts.dataset import TextDataset
+from core.datasets.texts.load import load_texts
 from core.errors import LibraryError, Notice
 from core.library import RunSource, open_library, summarise
 from core.library.history import from_events
@@ -79,11 +83,21 @@ def trained(
         parts.take_kept()
         if fabric.is_global_zero:  # what is evaluated later has the weights that are kept
             checkpoint.save(folder.checkpoints, parts.epoch, parts.state())
-    return parts, outcome, {name: _predictions(parts, name) for name in ("val", "test")}
+    splits = {name: _predictions(parts, getattr(data, name)) for name in ("val", "test")}
+    if isinstance(data, TextDataset) and data.left_out is not None:
+        splits[LEFT_OUT] = _predictions(parts, data.left_out, labelled=False)
+    return parts, outcome, splits
 
 
-def load_data(config: TrainConfig, *, download: bool = True) -> SplitDataset:
-    """Return the data of a config, streamed images in the size its network takes."""
+def load_data(config: TrainConfig, *, download: bool = True) -> SplitDataset | TextDataset:
+    """Return the data of a config: texts, or images in the size its network takes."""
+    if config.of_texts:
+        return load_texts(config.data, config.data_root, config.text, seed=config.split_seed)
+    return load_images(config, download=download)
+
+
+def load_images(config: TrainConfig, *, download: bool = True) -> SplitDataset:
+    """Return the images of a config, streamed ones in the size its network takes."""
     root = Path(config.data_root).expanduser() if config.data_root else None
     size = input_size(config.model, STREAMED)
     return load(
@@ -134,8 +148,9 @@ def environment(parts: TrainingSetup) -> Json:
     }
 
 
-def _predictions(parts: TrainingSetup, name: str) -> Predictions:
-    split: DatasetSplit = getattr(parts.data, name)
+def _predictions(
+    parts: TrainingSetup, split: LabelledRows, *, labelled: bool = True
+) -> Predictions:
     return Predictions(
         parts.data.task,
         ScoreKind.LOGITS,
@@ -143,17 +158,22 @@ def _predictions(parts: TrainingSetup, name: str) -> Predictions:
         split.targets.cpu().numpy().astype(np.int64),
         class_names=parts.data.class_names,
         row_ids=split.row_ids,
+        labelled=labelled,
     )
 
 
 def _keep(folder: JobFolder, parts: TrainingSetup, splits: dict[str, Predictions]) -> str:
     """Put the run into the library and return its id."""
     config, data = parts.config, parts.data
+    known = data.vocabulary if isinstance(data, TextDataset) else ()
+    recipe = data.split.to_json()
+    if known:
+        recipe["vocabulary"] = {"n": len(known), "digest": digest("\n".join(known))}
     history, bins = from_events(folder.lines())
     manifest = open_library().keep_trained(
         config.name,
         splits,
-        source=RunSource(data.name, data.digest, data.split.to_json()),
+        source=RunSource(data.name, data.digest, recipe),
         summary={"test": summarise(audit(splits["test"], AuditConfig()))},
         notices=_notices(folder, parts),
         config=config.to_json(),
@@ -161,6 +181,7 @@ def _keep(folder: JobFolder, parts: TrainingSetup, splits: dict[str, Predictions
         history=history,
         bins=bins,
         validation=folder.validation(),
+        vocabulary=known,
         run_id=folder.path.name,
     )
     return manifest.id

@@ -153,8 +153,7 @@ def _epoch(
     config, fabric, data = parts.config, parts.fabric, parts.data
     shared = seed_all(config.seed, parts.epoch + 1, fabric.global_rank)
     order = parts.rows[torch.randperm(len(parts.rows), generator=shared)]
-    draws = Augmentation.of(len(data.train), pad=data.pad, flip=data.flip, generator=shared)
-    draws = draws.to(fabric.device)
+    draws = parts.augmentation(shared)
     parts.loss.epoch_start(parts.epoch, config.epochs)
     for group in parts.optimizer.param_groups:
         group["lr"] = parts.lr
@@ -163,7 +162,7 @@ def _epoch(
     logits: Tensor | None = None
     batches = batched(order, config.batch_size)
     for rows, images in zip(batches, _stored(parts, batches), strict=True):
-        _step(parts, rows, images, draws if config.augment else None, sums)
+        _step(parts, rows, images, draws, sums)
         parts.n_batches += 1
         if pace is not None:
             pace.stepped(sums.n_steps, len(batches))
@@ -194,9 +193,9 @@ def _now(parts: TrainingSetup) -> float:
 
 
 def _stored(parts: TrainingSetup, batches: list[Tensor]) -> Iterator[Tensor]:
-    """Yield this rank's stored images of each batch, on the device."""
+    """Yield this rank's stored images or texts of each batch, on the device."""
     own = [share(parts.fabric, rows) for rows in batches]
-    return iter(parts.data.train.images(own, parts.fabric.device))
+    return iter(parts.data.train.inputs(own, parts.fabric.device))
 
 
 def _step(

@@ -36,7 +36,7 @@ def row_gradient_norms(parts: TrainingSetup) -> Float:
     """
     every = torch.linspace(0, len(parts.rows) - 1, min(ROWS, len(parts.rows)))
     rows = parts.rows[every.long()]
-    (images,) = parts.data.train.images([rows], parts.fabric.device)
+    (images,) = parts.data.train.inputs([rows], parts.fabric.device)
     seen: list[Tensor] = []
     hook = parts.last_layer.register_forward_hook(lambda _layer, inputs, _out: seen.extend(inputs))
     was_training = parts.net.training

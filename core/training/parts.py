@@ -3,7 +3,7 @@
 import math
 import os
 import random
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,16 +16,18 @@ from lightning_fabric.plugins.environments.lightning import LightningEnvironment
 from lightning_fabric.plugins.environments.slurm import SLURMEnvironment
 from torch import Tensor, nn
 
-from core.datasets.base import DatasetSplit, SplitDataset
+from core.datasets.base import LabelledRows, SplitDataset
+from core.datasets.texts.dataset import TextDataset
 from core.defaults import VERSION
 from core.errors import Refused, UsageError
 from core.losses.base import Loss
 from core.losses.build import build as build_loss
 from core.models.build import build as build_model
 from core.models.build import input_size, last_layer
+from core.models.texts import build_text, take_vectors
 from core.training import ranks, threads
 from core.training.config import TrainConfig
-from core.training.images import Normalise
+from core.training.images import Augmentation, Normalise
 from core.training.plateau import Plateau
 
 EVALUATED_AT_ONCE = 512  # images; fixed, since other sizes give other last bits
@@ -48,8 +50,8 @@ class TrainingSetup:
         The network itself; evaluation and checkpoints use it.
     model, optimizer : any
         The same network and its optimiser, as Fabric wraps them for precision and ranks.
-    normalise : Normalise
-        From stored images to the network's input.
+    normalise : callable
+        From stored images to the network's input; numbers of words stay as they are.
     targets : dict of str to tensor
         Of the train, val and test part, on the device.
     rows : (n,) int64 tensor on the CPU
@@ -63,13 +65,13 @@ class TrainingSetup:
     """
 
     config: TrainConfig
-    data: SplitDataset
+    data: SplitDataset | TextDataset
     fabric: Fabric
     net: nn.Module
     model: Any  # Any: Fabric's wrappers forward every attribute
     optimizer: Any
     loss: Loss
-    normalise: Normalise
+    normalise: Callable[[Tensor], Tensor]
     targets: dict[str, Tensor]
     rows: Tensor
     epoch: int = 0
@@ -105,6 +107,15 @@ class TrainingSetup:
     def last_layer(self) -> nn.Module:
         """The layer that makes the logits."""
         return last_layer(self.net)
+
+    def augmentation(self, generator: torch.Generator) -> Augmentation | None:
+        """Return how each training image of an epoch is shifted and mirrored; None for texts."""
+        data = self.data
+        if isinstance(data, TextDataset):
+            return None
+        n = len(data.train)
+        draws = Augmentation.of(n, pad=data.pad, flip=data.flip, generator=generator)
+        return draws.to(self.fabric.device) if self.config.augment else None
 
     def state(self) -> dict[str, Any]:
         """Return all that resuming needs; random numbers are drawn anew from seed and epoch."""
@@ -147,7 +158,9 @@ class TrainingSetup:
         self.plateau, self.kept = Plateau.of(state.get("plateau", {})), state.get("kept", {})
 
 
-def assemble(config: TrainConfig, data: SplitDataset, fabric: Fabric) -> TrainingSetup:
+def assemble(
+    config: TrainConfig, data: SplitDataset | TextDataset, fabric: Fabric
+) -> TrainingSetup:
     """Build and place everything; weights are drawn from the config's seed.
 
     Raises
@@ -156,23 +169,16 @@ def assemble(config: TrainConfig, data: SplitDataset, fabric: Fabric) -> Trainin
         SETTING: an unknown network, or a loss that does not fit the data.
     """
     seed_all(config.seed, 0, 0)  # epochs count from 1 here
-    size = input_size(config.model, data.size)
-    n_outputs = len(data.class_names)
-    net = build_model(
-        config.model,
-        n_outputs=n_outputs,
-        channels=data.channels,
-        size=size,
-        pretrained=config.pretrained,
-    )
+    net, normalise = _network(config, data, fabric.device)
     net = net.to(fabric.device, memory_format=torch.channels_last)  # type: ignore[call-overload]
     optimizer = _optimizer(config, net)
     rows = training_rows(config, len(data.train))
     steps = config.epochs * -(-len(rows) // config.batch_size)
-    compiled = fabric.device.type == "cuda" and steps >= WORTH_COMPILING
+    # Batches of texts differ in length, and each would be compiled anew.
+    compiled = fabric.device.type == "cuda" and steps >= WORTH_COMPILING and not config.of_texts
     ready: nn.Module = torch.compile(net) if compiled else net  # type: ignore[assignment]
     model, wrapped = fabric.setup(ready, optimizer)
-    loss = build_loss(config.loss, n_outputs, data.task, reduction=config.reduction)
+    loss = build_loss(config.loss, len(data.class_names), data.task, reduction=config.reduction)
     return TrainingSetup(
         config=config,
         data=data,
@@ -181,13 +187,43 @@ def assemble(config: TrainConfig, data: SplitDataset, fabric: Fabric) -> Trainin
         model=model,
         optimizer=wrapped,
         loss=loss.to(fabric.device),
-        normalise=Normalise(data.mean, data.std, size, fabric.device),
+        normalise=normalise,
         targets={
             name: split.targets.to(fabric.device)
             for name, split in (("train", data.train), ("val", data.val), ("test", data.test))
         },
         rows=rows,
     )
+
+
+def _network(
+    config: TrainConfig, data: SplitDataset | TextDataset, device: torch.device
+) -> tuple[nn.Module, Callable[[Tensor], Tensor]]:
+    """Return the network, and what turns stored rows into its input."""
+    n_outputs = len(data.class_names)
+    if isinstance(data, TextDataset):
+        net = build_text(
+            config.model,
+            n_words=len(data.vocabulary),
+            dimension=config.text.dimension,
+            n_outputs=n_outputs,
+        )
+        if data.vectors is not None:
+            take_vectors(net, torch.from_numpy(data.vectors), fixed=config.text.fixed)
+        return net, _as_they_are
+    size = input_size(config.model, data.size)
+    net = build_model(
+        config.model,
+        n_outputs=n_outputs,
+        channels=data.channels,
+        size=size,
+        pretrained=config.pretrained,
+    )
+    return net, Normalise(data.mean, data.std, size, device)
+
+
+def _as_they_are(numbers: Tensor) -> Tensor:
+    return numbers
 
 
 def training_rows(config: TrainConfig, n: int) -> Tensor:
@@ -201,7 +237,8 @@ def training_rows(config: TrainConfig, n: int) -> Tensor:
     if config.n_train is None:
         return torch.arange(n)
     if config.n_train > n:
-        what = f"n_train is {config.n_train}, the training part has {n} images"
+        rows = "texts" if config.of_texts else "images"
+        what = f"n_train is {config.n_train}, the training part has {n} {rows}"
         raise UsageError("SETTING", what, "ask for fewer, or leave it out for all")
     generator = torch.Generator().manual_seed(config.split_seed)
     return torch.randperm(n, generator=generator)[: config.n_train]
@@ -328,7 +365,7 @@ def _exact_convolutions() -> Iterator[None]:
 
 
 @torch.inference_mode()
-def predict(parts: TrainingSetup, split: DatasetSplit, rows: Tensor | None = None) -> Tensor:
+def predict(parts: TrainingSetup, split: LabelledRows, rows: Tensor | None = None) -> Tensor:
     """Return the logits of a part, or of some of its rows, (N, K) float32 on the device.
 
     In evaluation mode, and in float32 whatever the precision of training, because confidence is
@@ -337,7 +374,7 @@ def predict(parts: TrainingSetup, split: DatasetSplit, rows: Tensor | None = Non
     fabric = parts.fabric
     asked = torch.arange(len(split)) if rows is None else rows
     batches = torch.split(asked, EVALUATED_AT_ONCE * fabric.world_size)
-    stored = split.images([share(fabric, batch) for batch in batches], fabric.device)
+    stored = split.inputs([share(fabric, batch) for batch in batches], fabric.device)
     was_training = parts.net.training
     parts.net.eval()
     _share_statistics(fabric, parts.net)

@@ -65,4 +65,17 @@ RECIPES: Final[dict[str, Recipe]] = {
         "Rajpurkar et al. 2017. Its betas are 0.9 and 0.999, its weights pretrained; 100 epochs "
         "and a patience of 5 are those of Focal calibration loss 2024, which begins at 0.0001",
     ),
+    "newsgroups": Recipe(
+        "The papers' 20 Newsgroups recipe: 50 epochs, Adam at 0.001, batches of 128, the epoch "
+        "with the lowest validation error kept",
+        {
+            "epochs": 50,
+            "batch_size": 128,
+            "optimizer": {"name": "adam", "lr": 0.001, "weight_decay": 0.0},
+            "schedule": {"name": "constant"},
+            "keep": "val_error",
+        },
+        "Mukhoti et al. 2020, appendix D; Focal calibration loss 2024, section 5, for the batch. "
+        "Ghosh et al. 2022 keep the last epoch",
+    ),
 }

@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 import torch
 
-from core.datasets.base import DatasetRequest, DatasetSplit
+from core.datasets.base import DatasetRequest, DatasetSplit, SplitDataset
 from core.datasets.embedded import SEED, digits
 from core.datasets.outside import OutsideDataset, fitted, open_outside, resident, unlabelled
 from core.datasets.pictures import Pixels
@@ -30,14 +30,15 @@ def outside_splits(parts: TrainingSetup) -> dict[str, Predictions]:
     Logits are kept in half precision: they are looked at beside those of the test part, and
     several dozen sets shall stay small.
     """
-    splits = {}
+    splits, data = {}, parts.data
+    assert isinstance(data, SplitDataset)
     for corruption in CORRUPTIONS:
         for severity in SEVERITIES:
             outside_set = OutsideSet("corrupted", corruption=corruption, severity=severity)
-            outside = open_outside(outside_set, parts.data, download=False)
+            outside = open_outside(outside_set, data, download=False)
             splits[outside_set.name] = _predictions(parts, outside.split, labelled=True)
     for name, pixels in ((DIGITS, _digits()), (FILMS, _films())):
-        splits[name] = _predictions(parts, _foreign(pixels, parts), labelled=False)
+        splits[name] = _predictions(parts, _foreign(pixels, data), labelled=False)
     return splits
 
 
@@ -54,7 +55,7 @@ def _predictions(parts: TrainingSetup, split: DatasetSplit, *, labelled: bool) -
     )
 
 
-def _foreign(pixels: Pixels, parts: TrainingSetup) -> DatasetSplit:
+def _foreign(pixels: Pixels, data: SplitDataset) -> DatasetSplit:
     """Return grey images (n, H, W) in the size and the channels of the training's data."""
     colours = np.repeat(pixels[:, None], 3, axis=1)
     outside = OutsideDataset(
@@ -64,7 +65,7 @@ def _foreign(pixels: Pixels, parts: TrainingSetup) -> DatasetSplit:
         notices=(),
         digest="",
     )
-    return fitted(outside, pixels.shape[1:], 3, parts.data).split
+    return fitted(outside, pixels.shape[1:], 3, data).split
 
 
 def _digits() -> Pixels:

@@ -156,7 +156,7 @@ class Form:
         key, field = self.widgets[name]
         entered = self.value(name)
         if field.is_list:
-            return _numbers(key, field, entered or "")
+            return _items(key, field, entered or "")
         if str in field.kinds and not field.choices:
             text = (entered or "").strip()
             return text or None if field.optional else text
@@ -179,7 +179,7 @@ def _ends(field: Field) -> JsonObject:
 
 def _held(field: Field, value: Any) -> Any:  # noqa: ANN401  what the field's widget holds
     if field.is_list:
-        return ", ".join(map(_short, value))
+        return ", ".join(item if isinstance(item, str) else _short(item) for item in value)
     if value is None:
         return "" if str in field.kinds and not field.choices else None
     return float(value) if float in field.kinds else value
@@ -190,8 +190,12 @@ def _short(number: float) -> str:
     return f"{number:g}" if float(f"{number:g}") == number else repr(number)
 
 
-def _numbers(key: str, field: Field, text: str) -> list[float]:
+def _items(key: str, field: Field, text: str) -> list[float] | list[str]:
+    """Return what is divided by commas: texts as they are, or numbers."""
+    parts = [part.strip() for part in text.replace(";", ",").split(",") if part.strip()]
+    if str in field.items:
+        return parts
     try:
-        return [float(part) for part in text.replace(";", ",").split(",") if part.strip()]
+        return [float(part) for part in parts]
     except ValueError:
         raise UsageError("SETTING", f"{key} is {text[:60]!r}", field.remedy) from None

@@ -153,8 +153,11 @@ def weights_of(jobs: LocalJobs, job: Job) -> tuple[Path, str]:
     Raises
     ------
     UsageError
-        JOB: its folder holds none.
+        JOB: its folder holds none, or they read texts.
     """
+    if job.kind != EVALUATE and jobs.config(job.id).of_texts:
+        what = f"Job {job.id} trained on texts, and only images can be evaluated"
+        raise UsageError("JOB", what, "Choose a training on images")
     folder = jobs.folder(job.id)
     if job.kind == EVALUATE:
         files, name = [folder.path / WEIGHTS], jobs.evaluation(job.id).weights.file or job.name
@@ -168,7 +171,8 @@ def weights_of(jobs: LocalJobs, job: Job) -> tuple[Path, str]:
 def trainings(jobs: LocalJobs, listed: list[Job]) -> list[Job]:
     """Return the finished trainings whose weights are still there, the newest first."""
     finished = [job for job in listed if job.kind == TRAIN and job.run]
-    return [job for job in finished if any(jobs.folder(job.id).checkpoints.glob("epoch-*.pt"))]
+    kept = [job for job in finished if any(jobs.folder(job.id).checkpoints.glob("epoch-*.pt"))]
+    return [job for job in kept if not jobs.config(job.id).of_texts]
 
 
 def settle(slot: str = EVALUATE_SLOT) -> None:

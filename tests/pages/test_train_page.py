@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from core.errors import LostWorker
+from core.errors import LostWorker, UsageError
 from core.jobs.local import open_jobs
 from core.jobs.records import Failure, Job, JobState
 from core.jobs.store import JobStore
@@ -31,6 +31,7 @@ from pages.ui import task
 from pages.ui.jobs import cache as cache_train
 from pages.ui.task import Work
 from pages.ui.train.state import FORM
+from pages.ui.weights_source import weights_of
 from tests.core.library.builders import small_bins, small_history
 from tests.pages.seen import fine, html, opened
 
@@ -158,6 +159,17 @@ def test_every_config_comes_back_from_the_form_as_it_went_in(home, monkeypatch):
         plain | ce | {"schedule": {"drops": [1 / 3, 2 / 3], "factor": 1}, "deterministic": True},
         plain | ce | {"schedule": {"drops": []}, "precision": "bf16", "split_seed": 4},
         plain | {"data": "digits", "loss": {"name": "fcl", "two_sided": True}, "augment": False},
+        ce | {"data": "sst2", "model": "text_mean", "data_root": "/data/sst2"},
+        ce
+        | {
+            "data": "20newsgroups",
+            "model": "text_cnn",
+            "data_root": "/data/n",
+            "preset": "newsgroups",
+        }
+        | {
+            "text": {"left_out": ["sci.med", "sci.space"], "embeddings": "/data/g.txt", "length": 9}
+        },
     ]
     test = AppTest.from_function(round_trip, default_timeout=600)
     test.session_state["configs"] = [json.dumps(from_json(one).to_json()) for one in configs]
@@ -234,12 +246,48 @@ def test_what_cannot_be_trained_is_refused_beside_the_form_and_nothing_is_lost(
 
 def test_every_declared_field_stands_in_the_form(page):
     test, drawn = page(), set()
-    for name, value in ((None, None), ("schedule", "plateau"), ("model", "by_name")):
+    steps = ((None, None), ("schedule", "plateau"), ("model", "by_name"), ("data", "20newsgroups"))
+    for name, value in steps:
         if name:
             test.selectbox(key=f"train.{name}").set_value(value).run()
+        if name == "data":
+            test.text_input(key="train.embeddings").set_value("/data/glove.txt").run()
         widgets = [*test.selectbox, *test.number_input, *test.text_input, *test.toggle]
         drawn |= {widget.key for widget in widgets}
     assert {FORM.key(name) for name in FORM.widgets} - drawn == set()
+
+
+def test_texts_get_a_network_and_a_recipe_and_images_theirs_again(page, monkeypatch):
+    monkeypatch.setenv("CANDOR_IMPORT", "/data")
+    test = page()
+    test.selectbox(key="train.data").set_value("20newsgroups").run()
+    assert test.selectbox(key="train.model").options == ["Global-pooling CNN", "Bag of words"]
+    assert test.selectbox(key="train.optimizer").value == "adam"
+    assert test.button(key="train.submit").disabled  # no folder yet
+    test.text_input(key="train.data_root").set_value("/data/20_newsgroups").run()
+    test.text_input(key="train.left_out").set_value("sci.med, sci.space").run()
+    test.number_input(key="train.length").set_value(200).run()
+    test.button(key="train.submit").click().run()
+    config = open_jobs().config(open_jobs().list()[0].id)
+    assert (config.data, config.model, config.preset) == ("20newsgroups", "text_cnn", "newsgroups")
+    assert (config.text.left_out, config.text.length) == (("sci.med", "sci.space"), 200)
+    test = page()
+    test.selectbox(key="train.data").set_value("20newsgroups").run()
+    test.selectbox(key="train.data").set_value("digits").run()
+    assert test.selectbox(key="train.model").value == "small_cnn"
+    assert test.selectbox(key="train.optimizer").value == "sgd"
+    assert not test.button(key="train.submit").disabled
+
+
+def test_word_vectors_are_read_from_allowed_folders_alone(page, monkeypatch):
+    monkeypatch.setenv("CANDOR_IMPORT", "/data")
+    test = page()
+    test.selectbox(key="train.data").set_value("sst2").run()
+    test.text_input(key="train.data_root").set_value("/data/sst2").run()
+    assert not test.button(key="train.submit").disabled
+    test.text_input(key="train.embeddings").set_value("/etc/passwd").run()
+    assert test.button(key="train.submit").disabled
+    assert "outside the folders" in test.error[0].value
 
 
 def test_seeds_and_other_losses_are_one_submission(page):
@@ -596,6 +644,17 @@ def test_a_finished_job_opens_its_run(page, keep, library):
     assert test.query_params["run"] in ("ended", ["ended"])
     assert "a run" in html(test)
     assert "file digest" in html(test)
+
+
+def test_a_model_of_texts_is_not_offered_images(page, keep, library):
+    keep_run(library, "ended")
+    texts = from_json({"data": "sst2", "model": "text_mean", "loss": {"name": "ce"}})
+    for config, offered in ((texts, False), (CONFIG, True)):
+        job_id = "texts" if config is texts else "images"
+        keep(job_id, JobState.SUCCEEDED, run="ended", config=config)
+        assert ("Evaluate on other images" in links(fine(page(job=job_id)))) is offered
+    with pytest.raises(UsageError, match="trained on texts"):
+        weights_of(open_jobs(), open_jobs().get("texts"))
 
 
 def test_a_finished_job_whose_run_was_deleted_says_so(page, keep, library):

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
-from core.datasets.catalogue import DATASETS
+from core.datasets.catalogue import DATASETS, data_entry
 from core.library.manifest import Summary
 from core.losses.catalogue import LOSSES
 from core.metrics.records import Score
@@ -56,7 +56,7 @@ class RunFacts:
         entry = MODELS.get(network)
         return cls(
             data=data,
-            data_label=folder if data == "folder" else DATASETS[data].label,
+            data_label=folder if data == "folder" else data_entry(data).label,
             network=PRINTED.get(network, ""),
             network_label=entry.label if entry else network,
             loss_label=LOSSES[name].label if name in LOSSES else "",

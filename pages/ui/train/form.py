@@ -2,13 +2,14 @@
 
 import streamlit as st
 
-from core.datasets.catalogue import DATASETS
+from core.datasets.catalogue import DATASETS, TEXT_DATA, data_entry
+from core.datasets.texts.corpus import NEWSGROUPS
 from core.errors import UsageError
 from core.fields import Field
 from core.jobs.devices import CPU
 from core.jobs.local import LocalJobs
 from core.losses.catalogue import LOSSES
-from core.models.catalogue import MODELS
+from core.models.catalogue import MODELS, TEXT_MODELS
 from core.screens.kit.numbers import MINUS, count, three
 from core.training.advice import advice
 from core.training.config import DEVICES
@@ -38,7 +39,7 @@ def draw(jobs: LocalJobs) -> None:
     with st.expander("More settings", key="train.more"):
         _recipe()
         _steps()
-        _images()
+        _rows()
         _submission()
     with place:
         _advice()
@@ -55,19 +56,20 @@ def _advice() -> None:
 
 
 def _data() -> None:
-    FORM.select("data", list(DATASETS), lambda name: DATASETS[name].label)
-    entry = DATASETS[str(form.value("data"))]
+    options = [*DATASETS, *TEXT_DATA]
+    FORM.select("data", options, lambda name: data_entry(name).label, changed=form.data_changed)
+    entry = data_entry(str(form.value("data")))
     widgets.caption(entry.plain)
     if entry.needs_root:
         FORM.draw("data_root")
 
 
 def _model() -> None:
-    options = [*MODELS, BY_NAME]
-    FORM.select("model", options, _model_name)
+    known = TEXT_MODELS if form.of_texts() else MODELS
+    FORM.select("model", [*known] if form.of_texts() else [*known, BY_NAME], _model_name)
     model = str(form.value("model"))
-    if model in MODELS:
-        widgets.caption(f"{MODELS[model].plain} {MODELS[model].millions:g} million weights.")
+    if model in known:
+        widgets.caption(f"{known[model].plain} {known[model].millions:g} million weights.")
         return
     network_names = cache_train.networks()
     chosen = form.value("network")
@@ -85,7 +87,9 @@ def _model() -> None:
 
 
 def _model_name(name: str) -> str:
-    return "Another, from timm or torchvision" if name == BY_NAME else MODELS[name].label
+    if name == BY_NAME:
+        return "Another, from timm or torchvision"
+    return (MODELS | TEXT_MODELS)[name].label
 
 
 def _loss() -> None:
@@ -230,18 +234,34 @@ def _steps() -> None:
             FORM.draw("factor")
         if form.value("schedule") == "plateau":
             FORM.draw("patience")
-        for name in ("keep", "reduction", "clip_norm", "precision", "augment"):
+        for name in ("keep", "reduction", "clip_norm", "precision"):
             FORM.draw(name)
+        if not form.of_texts():
+            FORM.draw("augment")
 
 
-def _images() -> None:
-    widgets.title("Images")
+def _rows() -> None:
+    widgets.title("Texts" if form.of_texts() else "Images")
     with st.container(horizontal=True, vertical_alignment="top", key="train.images"):
         FORM.draw("n_train")
         FORM.draw("split_seed")
-        if not DATASETS[str(form.value("data"))].needs_root:
+        if form.of_texts():
+            _texts()
+        elif not DATASETS[str(form.value("data"))].needs_root:
             with st.container(width=WIDE, key="train.box.folder"):
                 FORM.draw("data_root")
+
+
+def _texts() -> None:
+    for name in ("vocabulary", "length", "dimension"):
+        FORM.draw(name)
+    if form.value("data") == NEWSGROUPS:
+        FORM.draw("strip", width=WIDE)
+    for name in ("embeddings", "left_out"):
+        with st.container(width=WIDE, key=f"train.box.{name}"):
+            FORM.draw(name)
+    if form.value("embeddings"):
+        FORM.draw("fixed")
 
 
 def _submission() -> None:

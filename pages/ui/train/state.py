@@ -6,13 +6,14 @@ from typing import Any, Final
 
 import streamlit as st
 
-from core.datasets.catalogue import DATASETS
+from core.datasets.catalogue import TEXT_DATA, data_entry
 from core.errors import UsageError
 from core.fields import Field, declared
 from core.jobs.records import Job
 from core.losses.catalogue import LOSSES, Setting
-from core.models.catalogue import MODELS
+from core.models.catalogue import MODELS, TEXT_MODELS
 from core.training.config import TrainConfig, from_json
+from core.training.recipes import RECIPES
 from core.training.submission import FIRST, check_folder, seeds, trainings
 from pages.ui.form import Form
 from pages.ui.jobs import launcher
@@ -20,6 +21,8 @@ from pages.ui.jobs import launcher
 BY_NAME: Final = "by_name"  # of timm or torchvision
 OWN: Final = "own"
 NUMBER: Final = "number"
+TEXT_RECIPE: Final = "newsgroups"
+LEARNING: Final = ("epochs", "batch_size", "optimizer", "schedule", "keep")
 FORM: Final = Form(
     "train",
     {key: field for key, field in declared(TrainConfig).items() if key != "seed"}
@@ -53,7 +56,7 @@ def fill(config: TrainConfig, job: Job | None = None) -> None:
     UsageError
         SETTING: a widget cannot hold what is given as it is; the form stays as it was.
     """
-    own = config.model in MODELS
+    own = config.model in MODELS or config.of_texts
     pinned = job is not None and ":" in job.wants
     limit = job.time_limit if job else None
     values = FORM.of(config.to_json()) | {
@@ -144,13 +147,36 @@ def base() -> TrainConfig:
         "device": "auto" if launcher.in_cluster() else str(value("device")).split(":")[0],
         "preset": None if value("preset") == OWN else value("preset"),
     }
+    if of_texts():
+        data["pretrained"] = False
+    else:
+        del data["text"]  # what stands there waits for data of texts
     config = from_json(data)
-    if DATASETS[config.data].needs_root and config.data_root is None:
-        raise UsageError(
-            "FOLDER", f"{DATASETS[config.data].label} is read from a folder", "name the folder"
-        )
+    entry = data_entry(config.data)
+    if entry.needs_root and config.data_root is None:
+        raise UsageError("FOLDER", f"{entry.label} is read from a folder", "name the folder")
     check_folder(config.data_root)
+    check_folder(config.text.embeddings)
     return config
+
+
+def of_texts() -> bool:
+    """Whether the data in the form are texts."""
+    return value("data") in TEXT_DATA
+
+
+def data_changed() -> None:
+    """Give texts a network that reads them and the papers' recipe for them, images one of theirs.
+
+    Nothing changes between two sets of images, or of texts.
+    """
+    if of_texts() == (value("model") in TEXT_MODELS):
+        return
+    texts = of_texts()
+    put("model", next(iter(TEXT_MODELS)) if texts else FIRST["model"])
+    put("preset", TEXT_RECIPE if texts else OWN)
+    first = from_json(FIRST).to_json()
+    fill_recipe(RECIPES[TEXT_RECIPE].settings if texts else {key: first[key] for key in LEARNING})
 
 
 def submitted() -> tuple[TrainConfig, ...]:

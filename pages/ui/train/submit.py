@@ -7,7 +7,7 @@ from typing import Final
 
 import streamlit as st
 
-from core.datasets.catalogue import DATASETS
+from core.datasets.catalogue import data_entry
 from core.disk import JsonError, parse_json
 from core.errors import AuditError, UsageError
 from core.jobs.devices import CPU
@@ -173,7 +173,7 @@ def _stands(jobs: LocalJobs, job: Job, config: TrainConfig) -> bool:
         before = jobs.config(job.id)
     except AuditError:
         return False
-    return not DATASETS[config.data].needs_root or before.data_root == config.data_root
+    return not data_entry(config.data).needs_root or before.data_root == config.data_root
 
 
 def time(configs: Sequence[TrainConfig], listed: Sequence[Job]) -> None:

@@ -76,12 +76,13 @@ def _open(job: Job) -> None:
     if run is None:
         return
     job_watch.open_in(site.RELIABILITY, run, primary=True)
-    st.page_link(
-        site.EVALUATE.script,
-        label="Try other images" if state.plain() else "Evaluate on other images",
-        icon=site.EVALUATE.icon,
-        query_params={"weights": job.id},
-    )
+    if not open_jobs().config(job.id).of_texts:
+        st.page_link(
+            site.EVALUATE.script,
+            label="Try other images" if state.plain() else "Evaluate on other images",
+            icon=site.EVALUATE.icon,
+            query_params={"weights": job.id},
+        )
     if not state.plain() and BINS in cache_train.parts_of_history(run.id):
         job_watch.open_in(site.GAMMA, run)
 

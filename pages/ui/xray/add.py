@@ -5,7 +5,7 @@ from functools import partial
 
 import streamlit as st
 
-from core.datasets.catalogue import DATASETS
+from core.datasets.catalogue import data_entry
 from core.errors import AuditError
 from core.inference.preprocessing import MOMENTS
 from core.jobs.local import LocalJobs
@@ -124,7 +124,7 @@ def _of_films(jobs: LocalJobs, job: Job) -> bool:
         if job.kind == TRAIN and not job.run:
             return False
         weights_source.weights_of(jobs, job)
-        return DATASETS[spec.data].task is Task.MULTILABEL
+        return data_entry(spec.data).task is Task.MULTILABEL
     except AuditError:
         return False
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.datasets.catalogue import DATASETS
+from core.datasets.catalogue import DATASETS, checked_data
 from core.errors import UsageError
 from core.losses.catalogue import LOSSES
 from core.predictions import Task
@@ -50,7 +50,8 @@ def test_the_printed_example_is_read_and_comes_back():
     config = from_json(given_)
     back = config.to_json()
     assert {key: back[key] for key in given_} == given_
-    assert set(back) - set(given_) == {"n_train", "devices", "deterministic", "pretrained", "keep"}
+    later = {"n_train", "devices", "deterministic", "pretrained", "keep", "text"}
+    assert set(back) - set(given_) == later
     assert from_json(json.loads(json.dumps(back))) == config
 
 
@@ -249,7 +250,7 @@ WRONG = [
     ("schedule.drops", [None], "give ascending numbers between 0 and 1"),
     ("schedule.drops", [True], "give ascending numbers between 0 and 1"),
     ("schedule.drops", ["0.5"], "give ascending numbers between 0 and 1"),
-    ("preset", "imagenet", "use one of cifar, tiny_imagenet, chexnet, or null"),
+    ("preset", "imagenet", "use one of cifar, tiny_imagenet, chexnet, newsgroups, or null"),
     ("preset", [], "give text or null"),
     ("preset", {}, "give text or null"),
     ("loss.n_bins", True, "give a whole number"),
@@ -443,3 +444,52 @@ def test_a_config_is_checked_when_it_is_made_in_code_too():
 def test_configs_are_checked_without_torch():
     code = "import sys, core.training.config; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False).returncode == 0
+
+
+# Texts ------------------------------------------------------------------------------------------
+
+TEXT = {"data": "20newsgroups", "model": "text_cnn", "loss": {"name": "ce"}}
+
+
+def test_texts_at_their_defaults_leave_digests_as_they_were():
+    config = from_json(LEAST)
+    data = config.to_json()
+    del data["text"]
+    assert from_json(data).digest == config.digest
+    assert from_json(TEXT | {"text": {"length": 400}}).digest == from_json(TEXT).digest
+    assert from_json(TEXT | {"text": {"length": 300}}).digest != from_json(TEXT).digest
+
+
+def test_settings_of_texts_come_back():
+    text = {"length": 50, "left_out": ["sci.med", "sci.space"], "embeddings": "glove.txt"}
+    config = from_json(TEXT | {"text": text})
+    assert config.text.left_out == ("sci.med", "sci.space")
+    assert from_json(json.loads(json.dumps(config.to_json()))) == config
+
+
+@pytest.mark.parametrize(
+    ("changes", "what"),
+    [
+        ({"model": "small_cnn"}, "'small_cnn' reads no texts"),
+        ({"model": "timm:resnet18"}, "reads no texts"),
+        ({"data": "digits"}, "text_cnn reads texts, and digits holds images"),
+        (
+            {"data": "digits", "model": "small_cnn", "text": {"length": 9}},
+            "Settings of texts are given",
+        ),
+        ({"pretrained": True}, "text_cnn has no pretrained weights"),
+        ({"text": {"length": 0}}, "text.length is 0"),
+        ({"text": {"left_out": ["a", "a"]}}, "text.left_out is"),
+        ({"text": {"left_out": [1]}}, "text.left_out"),
+        ({"text": {"embeddings": "a\0b"}}, "text.embeddings is"),
+        ({"text": {"strip": "none"}}, "text.strip is 'none'"),
+        ({"data": "imagenet"}, "No data set is called 'imagenet'"),
+    ],
+)
+def test_what_texts_cannot_be_trained_with_is_refused(changes, what):
+    assert what in refusal(TEXT | changes).what
+
+
+def test_evaluations_refuse_texts():
+    with pytest.raises(UsageError, match="sst2 holds texts"):
+        checked_data("sst2")

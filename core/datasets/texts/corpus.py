@@ -1,0 +1,278 @@
+"""Texts by name: read, cleaned, labelled and split; no torch."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+
+from core.arrays import Int
+from core.codes import NoticeCode
+from core.datasets import splits
+from core.datasets.catalogue import TEXT_DATA
+from core.datasets.splits import SPLIT_NAMES, SplitRecord
+from core.datasets.texts.cleaning import without_headers, without_quotes_and_footer
+from core.datasets.texts.reading import (
+    DELIMITERS,
+    LAYOUT,
+    MAX_CLASSES,
+    Budget,
+    TextRow,
+    class_folders,
+    known_table,
+    labelled_table,
+)
+from core.errors import Notice, Refused, UsageError
+
+LEFT_OUT: Final = "left-out"  # the split of classes that are held out
+NEWSGROUPS: Final = "20newsgroups"
+SST2: Final = {"0": "negative", "1": "positive"}
+AG_NEWS: Final = {"1": "World", "2": "Sports", "3": "Business", "4": "Sci/Tech"}
+SHORTENED: Final[Mapping[str, Callable[[str], str]]] = {
+    "all": lambda message: without_quotes_and_footer(without_headers(message)),
+    "headers": without_headers,
+}
+Parts = Mapping[str, Sequence[TextRow]]  # by part; all of them under "" where none are given
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class TextCorpus:
+    """Labelled texts, split.
+
+    Attributes
+    ----------
+    name : str
+        Key of TEXT_DATA.
+    class_names : tuple of K str
+    texts, row_ids : tuples of N str
+    labels : (N,) int64
+        0 to K - 1.
+    split : SplitRecord
+        Of these N rows.
+    left_out : tuple of TextRow
+        Of classes that are held out; in no part.
+    notices : tuple of Notice
+    """
+
+    name: str
+    class_names: tuple[str, ...]
+    texts: tuple[str, ...]
+    row_ids: tuple[str, ...]
+    labels: Int
+    split: SplitRecord
+    left_out: tuple[TextRow, ...]
+    notices: tuple[Notice, ...]
+
+    def rows(self, split: str) -> list[tuple[str, str]]:
+        """Return name and text of each row of train, val, test or LEFT_OUT, in order."""
+        if split == LEFT_OUT:
+            return [(row.row_id, row.text) for row in self.left_out]
+        return [(self.row_ids[k], self.texts[k]) for k in self.split.rows[split].tolist()]
+
+
+def read_corpus(
+    name: str, root: Path | None, *, seed: int, left_out: Sequence[str] = (), strip: str = "all"
+) -> TextCorpus:
+    """Return the texts of a data set.
+
+    Parameters
+    ----------
+    name : str
+        Key of TEXT_DATA.
+    root : Path or None
+        Folder or file; nothing is downloaded.
+    seed : int
+        Of the split.
+    left_out : sequence of str
+        Classes that are held out.
+    strip : str
+        Of messages of 20 Newsgroups: ``all`` strips headers, quotes and footers, ``headers``
+        the headers alone.
+
+    Raises
+    ------
+    Refused
+        DATA_ROOT, CLASSES, EMPTY, and what the readers refuse.
+    UsageError
+        SETTING: a class to hold out that is not there, or fewer than two that stay.
+    """
+    if root is None:
+        what = f"No path was named for {TEXT_DATA[name].label}"
+        raise Refused("DATA_ROOT", what, "name a folder or file with data_root")
+    root, budget = root.expanduser(), Budget()
+    parts, notices = _READERS[name](root, budget, strip)
+    if budget.n_recoded:
+        text = f"{budget.n_recoded:,} files are not UTF-8 and were read as Latin-1."
+        notices = (*notices, Notice(NoticeCode.ENCODING_GUESSED, text))
+    names = _classes(parts, known=tuple(_ORDER.get(name, ())))
+    stays = _staying(names, left_out)
+    kept = {
+        part: [row for row in rows if row.label not in left_out] for part, rows in parts.items()
+    }
+    rows = [row for part in kept.values() for row in part]
+    number = {label: k for k, label in enumerate(stays)}
+    labels = np.array([number[row.label] for row in rows], np.int64)
+    split, split_notices = _split(name, kept, labels, stays, seed)
+    corpus = TextCorpus(
+        name=name,
+        class_names=stays,
+        texts=tuple(row.text for row in rows),
+        row_ids=tuple(row.row_id for row in rows),
+        labels=labels,
+        split=split,
+        left_out=tuple(row for part in parts.values() for row in part if row.label in left_out),
+        notices=(*notices, *split_notices),
+    )
+    return _with_oddities(corpus)
+
+
+def _classes(parts: Parts, known: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the names of all classes: in their known order, as numbers, or as words."""
+    names = {row.label for rows in parts.values() for row in rows}
+    if known:
+        return known
+    if not 2 <= len(names) <= MAX_CLASSES:
+        what = f"There are {len(names):,} classes; 2 to {MAX_CLASSES:,} can be told apart"
+        raise Refused("CLASSES", what, f"give {LAYOUT}")
+    digits = all(name.isascii() and name.isdecimal() and len(name) < 10 for name in names)
+    return tuple(sorted(names, key=int) if digits else sorted(names))
+
+
+def _staying(names: Sequence[str], left_out: Sequence[str]) -> tuple[str, ...]:
+    """Return the classes that are learnt."""
+    unknown = [name for name in left_out if name not in names]
+    if unknown:
+        what = f"There is no class {unknown[0][:60]!r} to leave out"
+        shown = ", ".join(names[:30])
+        raise UsageError("SETTING", what, f"use some of {shown}")
+    stays = tuple(name for name in names if name not in left_out)
+    if len(stays) < 2:
+        what = f"{len(left_out)} of {len(names)} classes are left out"
+        raise UsageError("SETTING", what, "leave at least two to learn")
+    return stays
+
+
+def _split(
+    name: str, parts: Parts, labels: Int, class_names: Sequence[str], seed: int
+) -> tuple[SplitRecord, tuple[Notice, ...]]:
+    """Return the split: the source's own parts, and what is missing of them by the seed."""
+    n = {part: len(rows) for part, rows in parts.items()}
+    if name == NEWSGROUPS:
+        sizes = TEXT_DATA[name].sizes
+        total, there = sum(sizes.values()), len(labels)
+        n_val, n_test = (round(sizes[part] * there / total) for part in ("val", "test"))
+        return splits.by_counts(there, n_val, n_test, seed), ()
+    if "" in n:
+        return splits.stratified(labels, class_names, seed, rows_are="texts"), ()
+    if len(n) == len(SPLIT_NAMES):
+        return splits.as_given(n["train"], n["val"], n["test"], seed), ()
+    if "test" in n:
+        return splits.held_out(n["train"], n["test"], seed), ()
+    text = "There is no part test, so val is the test part, and a tenth of train validates."
+    notice = Notice(NoticeCode.VAL_AS_TEST, text)
+    return splits.held_out(n["train"], n["val"], seed), (notice,)
+
+
+def _with_oddities(corpus: TextCorpus) -> TextCorpus:
+    """Return the corpus; say how many test texts are trained on, and how many texts are empty."""
+    alike = [" ".join(text.split()) for text in corpus.texts]
+    known = {alike[row] for row in corpus.split.rows["train"].tolist()} - {""}
+    tested = corpus.split.rows["test"].tolist()
+    n_same, n_empty = sum(alike[row] in known for row in tested), alike.count("")
+    notices = list(corpus.notices)
+    if n_same:
+        text = f"{n_same:,} of {len(tested):,} test texts also are in the training part."
+        notices.append(Notice(NoticeCode.OVERLAP, text))
+    if n_empty:
+        text = f"{n_empty:,} of {len(alike):,} texts are empty; they were kept."
+        notices.append(Notice(NoticeCode.TEXT_EMPTY, text))
+    return replace(corpus, notices=tuple(notices))
+
+
+# Readers ----------------------------------------------------------------------------------------
+
+
+def _newsgroups(root: Path, budget: Budget, strip: str) -> tuple[Parts, tuple[Notice, ...]]:
+    """Return the messages of a folder of groups."""
+    _check_folder(root, NEWSGROUPS, "one folder for each group, one file for each message")
+    rows, skipped = class_folders(root, "", budget, SHORTENED[strip])
+    return {"": rows}, _skipped(skipped)
+
+
+def _sst2(root: Path, budget: Budget, _strip: str) -> tuple[Parts, tuple[Notice, ...]]:
+    """Return the sentences of train.tsv, dev.tsv and test.tsv."""
+    files = {"train": "train.tsv", "val": "dev.tsv", "test": "test.tsv"}
+    _check_folder(root, "sst2", ", ".join(files.values()))
+    return {
+        part: known_table(root / file, "\t", budget, SST2, label=-1) for part, file in files.items()
+    }, ()
+
+
+def _ag_news(root: Path, budget: Budget, _strip: str) -> tuple[Parts, tuple[Notice, ...]]:
+    """Return the items of train.csv and test.csv, title and text together."""
+    _check_folder(root, "ag_news", "train.csv and test.csv, without or with a header line")
+    return {
+        part: known_table(root / f"{part}.csv", ",", budget, AG_NEWS, label=0)
+        for part in ("train", "test")
+    }, ()
+
+
+def _texts(root: Path, budget: Budget, _strip: str) -> tuple[Parts, tuple[Notice, ...]]:
+    """Return any folder or table of texts."""
+    if root.is_file():
+        return {"": labelled_table(root, budget)}, ()
+    _check_folder(root, "texts", LAYOUT)
+    tables = {
+        part: root / f"{part}{suffix}"
+        for part in SPLIT_NAMES
+        for suffix in DELIMITERS
+        if (root / f"{part}{suffix}").is_file()
+    }
+    if "train" in tables and len(tables) > 1:
+        read = {part: labelled_table(path, budget) for part, path in tables.items()}
+        return _same_classes(read), ()
+    present = [part for part in SPLIT_NAMES if (root / part).is_dir()]
+    if "train" not in present or len(present) < 2:
+        rows, skipped = class_folders(root, "", budget, str)
+        return {"": rows}, _skipped(skipped)
+    parts, skipped = {}, 0
+    for part in present:
+        parts[part], links = class_folders(root, part, budget, str)
+        skipped += links
+    return _same_classes(parts), _skipped(skipped)
+
+
+def _same_classes(parts: Parts) -> Parts:
+    """Return the parts; refuse a class that train has not."""
+    known = {row.label for row in parts["train"]}
+    for part, rows in parts.items():
+        if strange := {row.label for row in rows} - known:
+            what = f"The part {part} has the class {min(strange)[:60]!r} and train has not"
+            raise Refused("CLASSES", what, "give both the same classes")
+    return parts
+
+
+def _skipped(n: int) -> tuple[Notice, ...]:
+    if not n:
+        return ()
+    return (Notice(NoticeCode.FILES_SKIPPED, f"{n:,} links to other files were left out."),)
+
+
+def _check_folder(root: Path, name: str, layout: str) -> None:
+    if not root.is_dir():
+        what = f"There is no folder {root}"
+        remedy = f"name the folder of {TEXT_DATA[name].label} with data_root; it holds {layout}"
+        raise Refused("DATA_ROOT", what, remedy)
+
+
+_ORDER: Final[Mapping[str, tuple[str, ...]]] = {
+    "sst2": tuple(SST2.values()),
+    "ag_news": tuple(AG_NEWS.values()),
+}
+_READERS: Final[Mapping[str, Callable[[Path, Budget, str], tuple[Parts, tuple[Notice, ...]]]]] = {
+    NEWSGROUPS: _newsgroups,
+    "sst2": _sst2,
+    "ag_news": _ag_news,
+    "texts": _texts,
+}

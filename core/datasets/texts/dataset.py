@@ -1,0 +1,135 @@
+"""Texts as numbers of words, split, as a training takes them; imports torch."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn.utils.rnn import pad_sequence
+
+from core.arrays import Int, digest
+from core.datasets.base import LabelledRows
+from core.datasets.splits import SPLIT_NAMES, SplitRecord
+from core.datasets.texts.corpus import TextCorpus
+from core.datasets.texts.words import Vectors, numbers, vocabulary, words
+from core.errors import Notice
+from core.predictions import Task
+
+PADDING: Final = 0
+
+
+@dataclass(frozen=True, eq=False)
+class TextSplit(LabelledRows):
+    """The texts of one split, as numbers of their words.
+
+    Attributes
+    ----------
+    numbers : (M,) int64 tensor on the CPU
+        Of all texts, one after another.
+    ends : (N + 1,) int64 array
+        Text k is ``numbers[ends[k]:ends[k + 1]]``.
+    """
+
+    numbers: Tensor
+    ends: Int
+
+    def inputs(self, batches: Sequence[Tensor], device: torch.device) -> Iterator[Tensor]:
+        """Yield for each batch of rows (n, length) int64, as long as its longest text.
+
+        Shorter texts end in PADDING.
+        """
+        for batch in batches:
+            rows = batch.tolist()
+            texts = [self.numbers[self.ends[row] : self.ends[row + 1]] for row in rows]
+            yield pad_sequence(texts, batch_first=True, padding_value=PADDING).to(device)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class TextDataset:
+    """Texts, split.
+
+    Attributes
+    ----------
+    name : str
+        Key of TEXT_DATA.
+    class_names : tuple of K str
+    train, val, test : TextSplit
+    left_out : TextSplit or None
+        Texts of classes that are held out, unlabelled; None where none are.
+    vocabulary : tuple of V str
+        A word's number is its place; of the training part alone.
+    vectors : (V, dimension) float32 array, or None
+        Of a file of word vectors, NaN for words that it does not have.
+    digest : str
+        Of numbers, labels, vocabulary and vectors.
+    notices : tuple of Notice
+    split : SplitRecord
+    task : Task
+    """
+
+    name: str
+    class_names: tuple[str, ...]
+    train: TextSplit
+    val: TextSplit
+    test: TextSplit
+    left_out: TextSplit | None
+    vocabulary: tuple[str, ...]
+    vectors: Vectors | None
+    digest: str
+    notices: tuple[Notice, ...]
+    split: SplitRecord
+    task: Task = Task.MULTICLASS
+
+
+def to_numbers(corpus: TextCorpus, *, n_words: int, length: int) -> TextDataset:
+    """Return a corpus as numbers of words.
+
+    Parameters
+    ----------
+    corpus : TextCorpus
+    n_words : int
+        Most words of the vocabulary, which the training part alone decides.
+    length : int
+        First words of a text that are read.
+    """
+    tokens = [words(text) for text in corpus.texts]
+    known = vocabulary((tokens[row] for row in corpus.split.rows["train"].tolist()), n_words)
+    parts = {}
+    for part in SPLIT_NAMES:
+        rows = corpus.split.rows[part]
+        ids = tuple(corpus.row_ids[row] for row in rows.tolist())
+        texts = [tokens[row] for row in rows.tolist()]
+        parts[part] = _part(texts, corpus.labels[rows], ids, known, length)
+    left_out = None
+    if corpus.left_out:
+        texts = [words(row.text) for row in corpus.left_out]
+        ids = tuple(row.row_id for row in corpus.left_out)
+        left_out = _part(texts, np.full(len(ids), -1, np.int64), ids, known, length)
+    every = [*parts.values(), *([left_out] if left_out else [])]
+    arrays = [array for part in every for array in (part.numbers.numpy(), part.ends)]
+    return TextDataset(
+        name=corpus.name,
+        class_names=corpus.class_names,
+        train=parts["train"],
+        val=parts["val"],
+        test=parts["test"],
+        left_out=left_out,
+        vocabulary=known,
+        vectors=None,
+        digest=digest(*arrays, corpus.labels, "\n".join(known)),
+        notices=corpus.notices,
+        split=corpus.split,
+    )
+
+
+def _part(
+    texts: Sequence[Sequence[str]],
+    labels: Int,
+    row_ids: tuple[str, ...],
+    known: Sequence[str],
+    length: int,
+) -> TextSplit:
+    found, ends = numbers(texts, known, length)
+    return TextSplit(torch.from_numpy(labels), row_ids, torch.from_numpy(found), ends)

@@ -1,0 +1,157 @@
+"""Texts to words, words to numbers, and vectors of words from a file; no torch."""
+
+import math
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import BinaryIO, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from core.arrays import Int
+from core.datasets.texts.cleaning import MAIL
+from core.errors import Refused
+
+WORD: Final = re.compile(r"[^\W_]+(?:'[^\W_]+)*")
+LONGEST: Final = 40  # characters of a word; longer ones, of encoded files, are left out
+PADDING, UNKNOWN = "<padding>", "<unknown>"  # the numbers 0 and 1
+LINE_BYTES: Final = 100_000  # of a file of vectors
+MAX_DIMENSION: Final = 2_000
+Vectors = npt.NDArray[np.float32]
+
+
+def words(text: str) -> list[str]:
+    """Return the words of a text in lower case: runs of letters and digits, with apostrophes.
+
+    Mail addresses are no words, nor is what is longer than LONGEST characters.
+    """
+    plain = MAIL.sub(" ", text.lower())
+    return [word for word in WORD.findall(plain) if len(word) <= LONGEST]
+
+
+def vocabulary(texts: Iterable[Sequence[str]], size: int) -> tuple[str, ...]:
+    """Return the most frequent words of some texts, ties in alphabetical order.
+
+    Parameters
+    ----------
+    texts : iterable of sequences of str
+        The words of each text, of the training part alone.
+    size : int
+        Most words.
+
+    Returns
+    -------
+    tuple of str
+        PADDING and UNKNOWN, then the words. A word's number is its place.
+    """
+    counts: Counter[str] = Counter()
+    for text in texts:
+        counts.update(text)
+    ordered = sorted(counts, key=lambda word: (-counts[word], word))
+    return (PADDING, UNKNOWN, *ordered[:size])
+
+
+def numbers(texts: Iterable[Sequence[str]], known: Sequence[str], length: int) -> tuple[Int, Int]:
+    """Return the numbers of the first words of texts, one text after another.
+
+    Parameters
+    ----------
+    texts : iterable of N sequences of str
+    known : sequence of str
+        As `vocabulary` gives it.
+    length : int
+        Most words of a text; the rest is left out.
+
+    Returns
+    -------
+    numbers : (M,) int64
+        UNKNOWN's for a word that is not known, and for a text without words.
+    ends : (N + 1,) int64
+        Text k is ``numbers[ends[k]:ends[k + 1]]``, at least one number.
+    """
+    number = {word: k for k, word in enumerate(known)}
+    unknown = number[UNKNOWN]
+    out: list[int] = []
+    ends = [0]
+    for text in texts:
+        out += [number.get(word, unknown) for word in text[:length]] or [unknown]
+        ends.append(len(out))
+    return np.array(out, np.int64), np.array(ends, np.int64)
+
+
+def read_vectors(path: Path, known: Sequence[str], dimension: int) -> tuple[Vectors, int]:
+    """Return the vectors that a text file such as GloVe's gives some words.
+
+    Parameters
+    ----------
+    path : Path
+        A word and its numbers a line, divided by spaces. A first line of two whole numbers, as
+        word2vec writes it, is passed over.
+    known : sequence of V str
+    dimension : int
+        Numbers that each word should have.
+
+    Returns
+    -------
+    vectors : (V, dimension) float32
+        Rows of NaN for words that the file does not have.
+    n_found : int
+
+    Raises
+    ------
+    Refused
+        DATA_ROOT: no such file. TABLE_SIZE, DTYPE, NONFINITE: a line that is too long, has another
+        number of numbers, or something else. EMPTY: it has none of the words.
+    """
+    number = {word.encode(): k for k, word in enumerate(known)}
+    vectors = np.full((len(known), dimension), np.nan, np.float32)
+    seen: set[int] = set()
+    try:
+        with path.expanduser().open("rb") as file:
+            _fill(file, path.name, number, vectors, seen)
+    except OSError as error:
+        raise Refused(
+            "DATA_ROOT", f"There is no file of word vectors {path.name}", "check text.embeddings"
+        ) from error
+    if not seen:
+        what = f"{path.name} has none of the {len(known) - 2:,} words of the training part"
+        raise Refused("EMPTY", what, "use vectors of the texts' language, in lower case")
+    return vectors, len(seen)
+
+
+def _fill(
+    file: BinaryIO, name: str, number: Mapping[bytes, int], vectors: Vectors, seen: set[int]
+) -> None:
+    """Read the lines of a file into the rows of its words; the first line of a word counts."""
+    for n, line in enumerate(iter(lambda: file.readline(LINE_BYTES + 1), b""), 1):
+        if len(line) > LINE_BYTES:
+            raise _line_refused("TABLE_SIZE", f"{name} has more than {LINE_BYTES:,} bytes", n)
+        word, _, rest = line.rstrip(b"\r\n ").partition(b" ")
+        if n == 1 and word.isdigit() and rest.isdigit():
+            continue
+        row = number.get(word)
+        if row is None or row in seen:
+            continue
+        vectors[row] = _numbers(rest, name, n, vectors.shape[1])
+        seen.add(row)
+
+
+def _numbers(cells: bytes, name: str, line: int, dimension: int) -> list[float]:
+    values = cells.split()
+    if len(values) != dimension:
+        what = f"{name} gives this word {len(values)} numbers, text.dimension is {dimension}"
+        raise _line_refused("DTYPE", what, line)
+    try:
+        numbers_ = [float(value) for value in values]
+    except ValueError:
+        raise _line_refused("DTYPE", f"{name} holds a cell that is no number", line) from None
+    if not all(math.isfinite(value) and abs(value) < 1e6 for value in numbers_):
+        raise _line_refused("NONFINITE", f"{name} holds a number that is not finite", line)
+    return numbers_
+
+
+def _line_refused(code: str, what: str, line: int) -> Refused:
+    remedy = "give a text file of a word and its numbers a line, as GloVe's are"
+    return Refused(code, what, remedy, f"line {line}")

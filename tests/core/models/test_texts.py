@@ -1,0 +1,118 @@
+"""Networks for texts: logits of each text alone, whatever stands behind its end or beside it."""
+
+import numpy as np
+import pytest
+import torch
+from torch.nn import functional
+
+from core.errors import UsageError
+from core.models.build import last_layer
+from core.models.catalogue import MODELS, TEXT_MODELS, checked_model, checked_text_model
+from core.models.texts import build_text, take_vectors
+
+N_WORDS, DIMENSION, K = 30, 6, 4
+
+
+@pytest.fixture(params=list(TEXT_MODELS))
+def net(request):
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(3)
+        yield build_text(request.param, n_words=N_WORDS, dimension=DIMENSION, n_outputs=K)
+
+
+def texts(*lengths, padded=None):
+    """Texts of random words, padded with 0 to the longest or to a length."""
+    generator = torch.Generator().manual_seed(1)
+    out = torch.zeros(len(lengths), padded or max(lengths), dtype=torch.int64)
+    for row, length in enumerate(lengths):
+        out[row, :length] = torch.randint(1, N_WORDS, (length,), generator=generator)
+    return out
+
+
+@pytest.mark.parametrize("lengths", [(1,), (1, 2, 3), (4, 5, 6, 26), (60, 1)])
+def test_padding_changes_no_answer(net, lengths):
+    net.eval()
+    with torch.no_grad():
+        narrow, wide = net(texts(*lengths)), net(texts(*lengths, padded=203))
+        alone = torch.cat([net(texts(*lengths)[k : k + 1, :n]) for k, n in enumerate(lengths)])
+    assert narrow.shape == (len(lengths), K)
+    torch.testing.assert_close(narrow, wide)
+    torch.testing.assert_close(narrow, alone)
+
+
+def test_gradients_reach_every_word_that_was_read_and_no_padding(net):
+    net.eval()
+    numbers = texts(12, 5)
+    functional.cross_entropy(net(numbers), torch.tensor([0, 3])).backward()
+    assert all(part.grad.abs().sum() > 0 for part in net.parameters())
+    read = net.embedding.weight.grad.abs().sum(1)
+    assert read[0] == 0
+    assert set(torch.nonzero(read).flatten().tolist()) <= set(numbers.unique().tolist())
+
+
+def test_the_last_layer_makes_the_logits(net):
+    assert last_layer(net) is net.head
+    assert net.head.weight.shape[0] == K
+
+
+def test_the_bag_of_words_is_a_linear_layer_of_the_mean():
+    torch.manual_seed(0)
+    net = build_text("text_mean", n_words=N_WORDS, dimension=DIMENSION, n_outputs=K)
+    numbers = texts(7, 3)
+    words, weight, bias = (
+        part.detach().double().numpy()
+        for part in (net.embedding.weight, net.head.weight, net.head.bias)
+    )
+    expected = np.stack(
+        [words[numbers[k, :n].numpy()].mean(0) @ weight.T + bias for k, n in enumerate((7, 3))]
+    )
+    np.testing.assert_allclose(net(numbers).detach().numpy(), expected, rtol=1e-5, atol=1e-6)
+
+
+def test_the_convolutions_are_those_of_the_definition():
+    """By loops: five words each, ReLU, the largest of five places, and of the whole text."""
+    torch.manual_seed(0)
+    net = build_text("text_cnn", n_words=N_WORDS, dimension=DIMENSION, n_outputs=K).eval()
+    numbers = texts(13)
+    maps = net.embedding.weight.detach()[numbers[0]].double().numpy()
+    for place, layer in enumerate(net.convolutions):
+        weight = layer.weight.detach().double().numpy()
+        bias = layer.bias.detach().double().numpy()
+        framed = np.pad(maps, ((2, 2), (0, 0)))
+        maps = np.array(
+            [
+                np.maximum(0, np.einsum("oiw,wi->o", weight, framed[t : t + 5]) + bias)
+                for t in range(len(maps))
+            ]
+        )
+        if place < 2:
+            maps = np.array([maps[t : t + 5].max(0) for t in range(0, len(maps), 5)])
+    hidden = torch.from_numpy(maps.max(0)).float()
+    logits = net.head(functional.relu(net.hidden(hidden)))
+    torch.testing.assert_close(net(numbers)[0], logits, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("fixed", [True, False])
+def test_vectors_of_a_file_replace_those_that_were_drawn(net, fixed):
+    drawn = net.embedding.weight.detach().clone()
+    vectors = torch.full((N_WORDS, DIMENSION), torch.nan)
+    vectors[5] = torch.arange(DIMENSION)
+    take_vectors(net, vectors, fixed=fixed)
+    assert torch.equal(net.embedding.weight[5], vectors[5])
+    assert torch.equal(net.embedding.weight[6:], drawn[6:])
+    assert net.embedding.weight.requires_grad is not fixed
+
+
+@pytest.mark.parametrize("name", list(TEXT_MODELS))
+def test_millions_of_weights_are_as_stated(name):
+    net = build_text(name, n_words=20_002, dimension=100, n_outputs=20)
+    millions = sum(part.numel() for part in net.parameters()) / 1e6
+    assert round(millions, 1) == TEXT_MODELS[name].millions
+
+
+def test_names_of_texts_and_images_are_not_mixed():
+    assert not TEXT_MODELS.keys() & MODELS.keys()
+    with pytest.raises(UsageError, match="text_cnn reads texts"):
+        checked_model("text_cnn")
+    with pytest.raises(UsageError, match="'small_cnn' reads no texts"):
+        checked_text_model("small_cnn")

@@ -1,0 +1,140 @@
+"""Trainings on texts: they learn, resume bit by bit, and join the library with their words."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from core.datasets.texts.load import load_texts
+from core.datasets.texts.settings import TextConfig
+from core.library import Library
+from core.losses.catalogue import LOSSES
+from core.predictions import Task
+from core.training import estimate, job
+from core.training.config import from_json
+from core.training.folder import JobFolder
+from core.training.loop import train
+from core.training.parts import assemble, connect
+
+NAMES = ("cats", "dogs", "fish")
+SMALL = {
+    "data": "texts",
+    "model": "text_mean",
+    "loss": {"name": "ce"},
+    "epochs": 6,
+    "batch_size": 16,
+    "optimizer": {"name": "adam", "lr": 0.05, "weight_decay": 0.0},
+    "schedule": {"name": "constant"},
+    "device": "cpu",
+    "text": {"dimension": 8},
+}
+
+
+@pytest.fixture
+def root(tmp_path):
+    """Forty texts of each class: words of their own, of all, and of different lengths."""
+    rng = np.random.default_rng(0)
+    for name in NAMES:
+        folder = tmp_path / "texts" / name
+        folder.mkdir(parents=True)
+        for k in range(40):
+            own = [f"{name}{rng.integers(12)}" for _ in range(rng.integers(1, 9))]
+            shared = [f"word{rng.integers(30)}" for _ in range(rng.integers(1, 9))]
+            (folder / f"{k:02}.txt").write_text(" ".join(rng.permutation(own + shared)))
+    return tmp_path / "texts"
+
+
+@pytest.fixture
+def folder(tmp_path, root):
+    """Makes the folder of a training: folder("job", epochs=2)."""
+
+    def make(name="0123456789ab", **changes):
+        config = from_json({**SMALL, "data_root": str(root), **changes})
+        return JobFolder.make(tmp_path / name, config)
+
+    return make
+
+
+def trained(folder, *, seconds=None):
+    config = folder.config()
+    data = load_texts(config.data, config.data_root, config.text, seed=config.split_seed)
+    parts = assemble(config, data, connect(config))
+    train(parts, folder, seconds=seconds)
+    return parts
+
+
+@pytest.mark.parametrize("model", ["text_mean", "text_cnn"])
+def test_networks_learn_to_tell_the_classes(folder, model):
+    optimizer = {"name": "adam", "lr": 0.05 if model == "text_mean" else 0.005}
+    made = folder(model=model, optimizer=optimizer, epochs=12)
+    trained(made)
+    errors = [line["metrics"]["val_error"] for line in made.events()]
+    assert len(errors) == 12
+    assert errors[-1] <= 0.1  # two thirds by guessing
+
+
+@pytest.mark.parametrize("name", [k for k, e in LOSSES.items() if Task.MULTICLASS in e.tasks])
+def test_every_loss_trains_on_texts(folder, name):
+    made = folder(loss={"name": name}, epochs=2)
+    trained(made)
+    assert all(np.isfinite(line["metrics"]["train_loss"]) for line in made.events())
+
+
+def test_a_resumed_training_ends_with_the_same_bits(folder):
+    loss = {"name": "adafocal", "n_bins": 5}
+    straight = trained(folder("straight", model="text_cnn", loss=loss, epochs=4))
+    stopped = folder("stopped", model="text_cnn", loss=loss, epochs=4)
+    for _ in range(4):
+        resumed = trained(stopped, seconds=0)
+    assert resumed.epoch == 4
+    for name, value in straight.net.state_dict().items():
+        assert torch.equal(resumed.net.state_dict()[name], value), name
+
+
+def test_fixed_vectors_stay_as_they_were_read(folder, tmp_path):
+    path = tmp_path / "vectors.txt"
+    path.write_text("cats1 1 2 3\nword1 4 5 6\n")
+    for fixed in (True, False):
+        text = {"dimension": 3, "embeddings": str(path), "fixed": fixed}
+        parts = trained(folder(f"fixed{fixed}", text=text, epochs=1))
+        weight = parts.net.embedding.weight[parts.data.vocabulary.index("cats1")]
+        assert torch.equal(weight.detach(), torch.tensor([1.0, 2.0, 3.0])) is fixed
+
+
+def test_the_run_has_its_words_its_texts_names_and_the_classes_left_out(
+    folder, root, tmp_path, monkeypatch
+):
+    monkeypatch.setenv("CANDOR_HOME", str(tmp_path / "home"))
+    made = folder(text={"dimension": 8, "left_out": ["dogs"]}, epochs=2)
+    result = job.run(made)
+    library = Library(tmp_path / "home", tmp_path / "none")
+    manifest = library.get(result["run"])
+    data = load_texts("texts", str(root), TextConfig(left_out=("dogs",)), seed=0)
+
+    assert manifest.class_names == ("cats", "fish")
+    assert {name: entry.role for name, entry in manifest.splits.items()} == {
+        "val": "val",
+        "test": "test",
+        "left-out": "ood",
+    }
+    assert library.load(result["run"], "test").row_ids == data.test.row_ids
+    outside = library.load(result["run"], "left-out")
+    assert outside.row_ids == tuple(f"dogs/{k:02}.txt" for k in range(40))
+    assert not outside.labelled
+
+    files = library.files(result["run"])
+    words = Path(files["vocabulary.txt"]).read_text("utf-8").splitlines()
+    assert tuple(words) == data.vocabulary
+    stated = manifest.source.recipe["vocabulary"]
+    assert stated["n"] == len(words)
+    assert json.loads(json.dumps(manifest.config))["text"]["left_out"] == ["dogs"]
+
+
+def test_the_time_of_a_training_is_measured_on_random_texts():
+    config = from_json(SMALL | {"data": "sst2", "text": {"length": 20, "vocabulary": 50}})
+    speed = estimate.measure(config)
+    assert speed.trained > 0
+    assert estimate.seconds(speed, config) > 0
+    assert estimate.seconds(speed, from_json(SMALL)) is None
