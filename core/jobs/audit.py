@@ -14,10 +14,10 @@ from core.arrays import digest
 from core.configs import AuditConfig
 from core.disk import parse_json
 from core.errors import UsageError
-from core.fields import Field, JsonObject
+from core.fields import Field, JsonObject, is_path
 from core.jobs.slurm.request import SlurmRequest
 from core.readers.predictions.options import ReadOptions
-from core.training.config import MAX_NAME, is_path
+from core.training.config import MAX_NAME
 from core.training.folder import JobFolder
 
 AUDIT: Final = "audit"

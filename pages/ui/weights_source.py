@@ -155,7 +155,7 @@ def weights_of(jobs: LocalJobs, job: Job) -> tuple[Path, str]:
     UsageError
         JOB: its folder holds none, or they read texts.
     """
-    if job.kind != EVALUATE and jobs.config(job.id).of_texts:
+    if job.kind == TRAIN and jobs.config(job.id).of_texts:
         what = f"Job {job.id} trained on texts, and only images can be evaluated"
         raise UsageError("JOB", what, "Choose a training on images")
     folder = jobs.folder(job.id)
