@@ -124,7 +124,7 @@ class Visitor:
             raise LibraryError(
                 "ROLE",
                 f"Your role is {self.role.name.lower()}, and this needs {needed}",
-                "ask an administrator for another role",
+                "ask an administrator for that role",
             )
 
 

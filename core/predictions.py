@@ -89,7 +89,7 @@ class Groups:
         names, of_row = np.unique(np.asarray(values, dtype=np.str_), return_inverse=True)
         if names.size < 2:
             what = f"Every row has the same {name}"
-            remedy = "rows of one group say nothing of others; leave the column out"
+            remedy = "rows of one group say nothing about others; leave the column out"
             raise Refused("GROUPS", what, remedy)
         return cls(name, of_row.astype(np.int64))
 
@@ -557,7 +557,7 @@ class Predictions:
             raise Refused(
                 "NO_LABELS",
                 "These inputs belong to none of the classes, so no answer is right or wrong",
-                "audit a labelled part, or open them on the page Out of distribution",
+                "audit a labelled part, or open them on the Out of distribution page",
             )
 
 

@@ -155,9 +155,9 @@ DEFINITIONS: Final[Mapping[str, Definition]] = {
         metric="s99_accuracy",
         remark="The paper counts confidences above 0.99, Candor from 0.99 on.",
     ),
-    "auroc": Definition(remark="Runs have theirs on the page Out of distribution."),
+    "auroc": Definition(remark="Runs have theirs on the Out of distribution page."),
 }
-OF_A_FINDING: Final = Definition(remark="Runs have theirs on the page Chest X-ray.")
+OF_A_FINDING: Final = Definition(remark="Runs have theirs on the Chest X-ray page.")
 
 
 def definition(metric: str) -> Definition:

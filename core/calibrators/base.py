@@ -298,7 +298,7 @@ def as_columns(logits: npt.NDArray[np.floating]) -> npt.NDArray[np.floating]:
     z = np.column_stack([np.zeros_like(logits), logits]) if logits.ndim == 1 else logits
     low, high = float(z.min()), float(z.max())
     if np.isnan(low) or high == np.inf:
-        raise Refused("NONFINITE", "A logit is NaN or +inf", "remove these rows or mend the model")
+        raise Refused("NONFINITE", "A logit is NaN or +inf", "remove these rows or fix the model")
     if low == -np.inf:
         z = _lifted(z)
         low = float(z.min())
@@ -324,7 +324,7 @@ def checked_labels(labels: Int, z: npt.NDArray[np.floating]) -> Int:
     y = labels.astype(np.int64, copy=False)
     if y.shape != (n,):
         raise Refused(
-            "LENGTH_MISMATCH", f"{n} rows of logits, labels {y.shape}", "give one label a row"
+            "LENGTH_MISMATCH", f"{n} rows of logits, labels {y.shape}", "give one label per row"
         )
     if n < MIN_ROWS:
         raise cannot_fit(f"{n} rows are too few", f"give at least {MIN_ROWS} rows")
@@ -355,7 +355,7 @@ def _numbers(value: Json, name: str, n_axes: int) -> Float:
     try:
         array = np.asarray(value)
     except ValueError as error:
-        raise cannot_restore(f"{name} is no even table of numbers") from error
+        raise cannot_restore(f"{name} is not a rectangular table of numbers") from error
     if array.dtype.kind not in "iuf" or array.ndim != n_axes or array.size == 0:
         raise cannot_restore(f"{name} must be numbers with {n_axes} axes")
     if not (np.abs(array) <= LARGEST).all():

@@ -139,7 +139,7 @@ class PerLabel:
         if set(parameters) != {"labels"} or not isinstance(labels, list) or not any(labels):
             raise cannot_restore("A multi-label calibrator needs a list of labels")
         if not all(label is None or isinstance(label, dict) for label in labels):
-            raise cannot_restore("A label's parameters are no object")
+            raise cannot_restore("A label's parameters are not an object")
         self.members_ = tuple(None if label is None else self._restored(label) for label in labels)
         return self
 

@@ -39,7 +39,7 @@ def counted(logits: Logits, labels: Int, weights: Float | None) -> tuple[Logits,
         return logits, labels, None
     if not logits.shape[:1] == labels.shape[:1] == weights.shape:
         what = f"{logits.shape[:1]} rows of logits, weights {weights.shape}"
-        raise Refused("LENGTH_MISMATCH", what, "give one weight a row")
+        raise Refused("LENGTH_MISMATCH", what, "give one weight per row")
     own = Weights.of("weights", weights).of_row
     if not own.all():
         kept = np.flatnonzero(own)

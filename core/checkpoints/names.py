@@ -47,7 +47,7 @@ def renamings(names: Sequence[str]) -> tuple[Renaming, ...]:
     """Return the ways to read the names of a group, the most literal first."""
     distinct: dict[tuple[tuple[str, str], ...], Renaming] = {}
     left = tuple(name for name in names if name in COUNTERS)
-    steps = (f"{', '.join(left)} left aside",) if left else ()
+    steps = (f"{', '.join(left)} not used",) if left else ()
     first = Renaming(steps, {name: name for name in names if name not in COUNTERS}, left)
     for renaming in _without_prefixes(_unwrapped(first), 0):
         for other in _layouts(renaming):
@@ -73,7 +73,7 @@ def _stripped(renaming: Renaming, prefix: str) -> Renaming:
     outside = tuple(k for k in renaming.names if k not in inside)
     steps = (*renaming.steps, f"{prefix} taken off")
     if outside:
-        steps = (*steps, f"{_first_parts(renaming.names[k] for k in outside)} left aside")
+        steps = (*steps, f"{_first_parts(renaming.names[k] for k in outside)} not used")
     return Renaming(steps, inside, (*renaming.left, *outside))
 
 
@@ -141,5 +141,5 @@ def _without_auxiliary(renaming: Renaming) -> Renaming:
     if not left:
         return renaming
     names = {key: name for key, name in renaming.names.items() if key not in left}
-    steps = (*renaming.steps, "heads that only serve training (aux) left aside")
+    steps = (*renaming.steps, "heads that only serve training (aux) not used")
     return Renaming(steps, names, (*renaming.left, *left))

@@ -107,7 +107,9 @@ def _apply(arguments: argparse.Namespace) -> int:
     stored = _stored(arguments.calibrator)
     calibrator = from_json(stored)
     if arguments.out.suffix != ".npz":
-        raise UsageError("OUTPUT", f"{arguments.out.name} is no .npz", "name a file ending in .npz")
+        raise UsageError(
+            "OUTPUT", f"{arguments.out.name} is not an .npz file", "name a file ending in .npz"
+        )
     result = read(arguments)
     _check_scores(stored, str(result.splits[result.chosen_split].kind))
     write_splits(arguments.out, calibrated_splits(calibrator, result.splits))
@@ -145,7 +147,7 @@ def _stored(path: Path) -> Any:  # noqa: ANN401  plain JSON
         raise UsageError("FILE", f"There is no file {path.name}", "check the path")
     remedy = "give a .json that calibrate saved"
     if path.stat().st_size > LARGEST_CALIBRATOR:
-        raise Refused("CALIBRATOR", f"{path.name} is larger than any calibrator", remedy)
+        raise Refused("CALIBRATOR", f"{path.name} is too large to be a calibrator", remedy)
     try:
         return parse_json(path.read_bytes())
     except JsonError as error:

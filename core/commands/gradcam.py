@@ -95,7 +95,11 @@ def _model(
     channels = arguments.channels or candidate.channels or 3
     preprocessing = checkpoint.preprocessing_of(arguments, shown_to(spec, channels, candidate.size))
     if arguments.moments == checkpoint.MOMENTS_OF_DATA:
-        raise UsageError("SETTING", "A film brings no moments", "name others with --moments")
+        raise UsageError(
+            "SETTING",
+            "Films have no mean and standard deviation of their own",
+            "name them with --moments",
+        )
     if arguments.moments is not None:
         preprocessing = with_moments(preprocessing, arguments.moments, channels)
     n_outputs = arguments.classes or candidate.n_outputs
@@ -171,7 +175,7 @@ def _entries(
 def _save(path: Path, whole: "np.ndarray[Any, np.dtype[np.float32]]") -> None:
     if path.exists():
         what = f"{path.name} is there already"
-        raise UsageError("OUTPUT", what, "name an empty folder: nothing is written over")
+        raise UsageError("OUTPUT", what, "name an empty folder: nothing is overwritten")
     try:
         np.save(path, whole)
     except OSError as error:

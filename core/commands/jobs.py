@@ -28,7 +28,7 @@ def add_jobs(verb: Parser) -> None:
     shown.set_defaults(run=_show)
     shown.add_argument("id")
     shown.add_argument("--json", metavar="OUT|-")
-    logs = acts.add_parser("logs", help="the last lines that it printed")
+    logs = acts.add_parser("logs", help="its last lines of output")
     logs.set_defaults(run=_logs)
     logs.add_argument("id")
     logs.add_argument("--lines", type=int, default=50, metavar="50")

@@ -23,7 +23,7 @@ def add_options(verb: Parser, default: str | None = "local") -> None:
 
     verb.add_argument("--launcher", choices=[LOCAL, SLURM], default=default)
     group = verb.add_argument_group(
-        "with --launcher slurm", f"what is left out is as {SETTINGS} in CANDOR_HOME says"
+        "with --launcher slurm", f"options left out are taken from {SETTINGS} in CANDOR_HOME"
     )
     for name, field in fields_of(SlurmRequest).items():
         kind = next(kind for kind in field.kinds if kind is not NoneType)

@@ -149,7 +149,7 @@ def _fitted(result: Any, split: str) -> float:  # noqa: ANN401  ReadResult; impo
     from core.studies.posthoc import fitted_temperature
 
     if split == "val":
-        what = "The part val is reported, and a temperature would be fitted on it"
+        what = "The part val is reported, but a temperature would be fitted on it"
         remedy = "report a part test beside it, or give a number with --temperature"
         raise UsageError("SPLIT", what, remedy)
     if "val" not in result.splits:

@@ -45,7 +45,7 @@ def add_runs(verb: Parser) -> None:
         moved = acts.add_parser(act)
         moved.set_defaults(run=_move, act=act)
         moved.add_argument("id")
-    purged = acts.add_parser("purge", help="remove uploads for good that are older than some days")
+    purged = acts.add_parser("purge", help="remove uploads older than some days for good")
     purged.set_defaults(run=_purge)
     purged.add_argument("--older-than", type=float, required=True, metavar="DAYS")
     rebuilt = acts.add_parser("rebuild-index", help="restore the index from the run folders")

@@ -34,7 +34,7 @@ def add_samples(verb: Parser) -> None:
     build.add_argument(
         "--minutes", type=float, metavar="M", help="stop then; build again to continue"
     )
-    study = acts.add_parser("study", help="compute again what pages show first")
+    study = acts.add_parser("study", help="recompute what pages show first")
     study.set_defaults(run=_samples_study)
     for act in (build, study):
         act.add_argument("--out", type=Path, help="default: the folder of the shipped samples")

@@ -82,7 +82,7 @@ def _findings(root: Path) -> Findings:
                 raise _list_refused(f"film {film} is listed twice", location)
             findings[film] = read(row, location)
     except csv.Error as error:
-        raise _list_refused(f"it is no table ({error})", name) from error
+        raise _list_refused(f"it is not a table ({error})", name) from error
     return findings
 
 

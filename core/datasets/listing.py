@@ -121,7 +121,7 @@ def skipped_notice(skipped: int) -> tuple[Notice, ...]:
     """Say that files were left out, if any were."""
     if not skipped:
         return ()
-    text = f"{skipped:,} files that are no pictures were left out."
+    text = f"{skipped:,} files that are not pictures were left out."
     return (Notice(NoticeCode.FILES_SKIPPED, text),)
 
 

@@ -207,7 +207,7 @@ def _cifar10c(outside_set: OutsideSet, data: SplitDataset, _download: bool) -> O
     if data.name == "cifar10" and not np.array_equal(classes, data.test.targets.numpy()):
         raise Refused(
             "LABELS_DIFFER",
-            "labels.npy has not the labels of CIFAR-10's test part in their order",
+            "labels.npy does not hold the labels of CIFAR-10's test part in order",
             f"use the published files: {CIFAR10C}",
             location="labels.npy",
         )
@@ -268,7 +268,7 @@ def _svhn_file(root: Path) -> Pixels:
         arrays = loadmat(path, variable_names=["X", "y"]) if fits else {}
     except Exception as error:  # scipy throws a dozen kinds at damaged files
         raise Refused(
-            "ARRAY_FILE", f"{path.name} is no MATLAB file that can be read", "fetch it again"
+            "ARRAY_FILE", f"{path.name} is not a readable MATLAB file", "fetch it again"
         ) from error
     if not arrays:
         contents = ", ".join(f"{name} of {_shape(shape)} {kind}" for name, shape, kind in claimed)
@@ -343,7 +343,7 @@ def _array(root: Path, name: str) -> Array:
     except (OSError, ValueError, EOFError) as error:
         raise Refused(
             "ARRAY_FILE",
-            f"{name} is no array file that can be read, or holds Python objects",
+            f"{name} is not a readable array file, or holds Python objects",
             f"copy it again; the folder should hold {CIFAR10C}",
             location=name,
         ) from error

@@ -111,7 +111,7 @@ def decode(root: Path, name: str, size: Size | None = None, scaling: Scaling = S
     except UnidentifiedImageError as error:
         raise Refused(
             "FORMAT_UNKNOWN",
-            f"The file {name} is no picture that can be read",
+            f"The file {name} is not a readable picture",
             f"save it as {', '.join(FORMATS)}, or take it out of the folder",
             location=name,
         ) from error

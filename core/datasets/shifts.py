@@ -134,7 +134,7 @@ class OutsideSet:
     corruption: str = ""
     severity: int = 0
     seed: Annotated[
-        int, Field("Seed of corruptions", "Of those that are random.", low=0, high=SEED_MAX)
+        int, Field("Seed of corruptions", "For the random ones.", low=0, high=SEED_MAX)
     ] = 0
 
     def __post_init__(self) -> None:

@@ -77,7 +77,7 @@ def pictures(question: Json) -> Answer:
     """
     rows = question["rows"]
     if not 0 < len(rows) <= MOST_PICTURES:
-        raise Refused("EMPTY", f"{len(rows)} pictures are asked for", f"1 to {MOST_PICTURES}")
+        raise Refused("EMPTY", f"{len(rows)} pictures were requested", f"1 to {MOST_PICTURES}")
     split, places = _shown(question["config"], question["split"])
     chosen = [int(places[row]) for row in rows if 0 <= row < len(places)]
     ids = question["row_ids"]

@@ -67,13 +67,13 @@ class EvaluationConfig:
         str | None,
         Field(
             "Data folder",
-            "On the machine that evaluates. Embedded data need none.",
+            "On the evaluating machine. Built-in data need none.",
             allows=is_path,
             remedy="give the path of a folder, or null",
         ),
     ] = None
     split_seed: Annotated[
-        int, Field("Seed of the split", "Of the validation part.", low=0, high=SEED_MAX)
+        int, Field("Seed of the split", "For the validation part.", low=0, high=SEED_MAX)
     ] = 0
     splits: Annotated[
         tuple[str, ...],
@@ -85,12 +85,12 @@ class EvaluationConfig:
             remedy=f"give some of {', '.join(SPLIT_NAMES)}",
         ),
     ] = ("val", "test")
-    sets: Annotated[tuple[OutsideSet, ...], Field("Beside them")] = ()
+    sets: Annotated[tuple[OutsideSet, ...], Field("Additional sets")] = ()
     limit: Annotated[
-        int | None, Field("Images of each", "At even distances; empty for all.", low=1)
+        int | None, Field("Images of each", "Evenly spaced; empty for all.", low=1)
     ] = None
     batch_size: Annotated[
-        int, Field("Batch size", "Images at once: less needs less memory.", low=1, high=MAX_BATCH)
+        int, Field("Batch size", "Images per step; fewer need less memory.", low=1, high=MAX_BATCH)
     ] = 64
     device: Annotated[str, Field("Device", choices=DEVICES)] = "auto"
 
@@ -116,9 +116,9 @@ class EvaluationConfig:
                 f"{DATASETS[self.data].label} is read from a folder",
                 "name it with data_root",
             ),
-            (len(set(self.splits)) == len(self.splits), "a split is asked for twice", "ask once"),
-            (not twice, f"the set {twice[:1]} is asked for twice", "ask for each set once"),
-            (len(names) <= MAX_SETS, f"{len(names)} sets", f"ask for at most {MAX_SETS}"),
+            (len(set(self.splits)) == len(self.splits), "a split is listed twice", "list it once"),
+            (not twice, f"the set {twice[:1]} is listed twice", "list each set once"),
+            (len(names) <= MAX_SETS, f"{len(names)} sets", f"list at most {MAX_SETS}"),
             (
                 moments in (0, self.channels),
                 f"mean has {moments} numbers for {self.channels} channels",

@@ -42,7 +42,7 @@ def film_saliency(question: Json) -> Answer:
     layer = question["layer"] or offered[-1]
     findings = range(about.n_outputs) if question["findings"] is None else question["findings"]
     if not METHODS[question["method"]].at_once and len(findings) != 1:
-        raise Refused("EMPTY", f"{question['method']} is of one finding", "name one finding")
+        raise Refused("EMPTY", f"{question['method']} takes one finding", "name one finding")
     pairs = [(0, finding) for finding in findings]
     result = gradcam.film_saliency(
         model, _middle(crops), pairs, method=question["method"], layer=layer
@@ -70,7 +70,7 @@ def saliency_maps(question: Json) -> Answer:
         model = shuffled(model, question["shuffled"])
     films, pairs = question["films"], question["pairs"]
     if not 0 < len(films) <= MOST_FILMS:
-        raise Refused("EMPTY", f"{len(films)} films are asked for", f"give 1 to {MOST_FILMS}")
+        raise Refused("EMPTY", f"{len(films)} films were requested", f"give 1 to {MOST_FILMS}")
     frames: list[tuple[float, ...]] = []
     maps: dict[int, gradcam.Maps] = {}
     probabilities = []

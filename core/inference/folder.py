@@ -23,5 +23,5 @@ def config_of(folder: JobFolder) -> EvaluationConfig:
     try:
         return from_json(parse_json(path.read_text("utf-8")))
     except (OSError, ValueError) as error:
-        what = f"{folder.path.name} is no job's folder"
+        what = f"{folder.path.name} is not a job's folder"
         raise UsageError("JOB", what, "name one with a spec.json") from error

@@ -127,7 +127,7 @@ def check_classes(config: EvaluationConfig, data: SplitDataset) -> None:
     if config.n_outputs != n_classes:
         raise Refused(
             "CLASSES",
-            f"The model has {config.n_outputs} outputs, {data.name} {n_classes} classes",
+            f"The model has {config.n_outputs} outputs, {data.name} has {n_classes} classes",
             "choose the data that it was trained on",
         )
 

@@ -30,7 +30,7 @@ _MOMENT: Final = Field(
     "Mean",
     "Of each channel, in 0 to 1.",
     allows=lambda numbers: all(map(math.isfinite, numbers)),
-    remedy="give one for each channel, as 0.49, 0.48, 0.45",
+    remedy="give one for each channel, such as 0.49, 0.48, 0.45",
 )
 
 
@@ -80,14 +80,14 @@ class Preprocessing:
         bool,
         Field(
             "Keep proportions",
-            "Scale until the image covers, and cut off what lies beyond; else stretch it.",
+            "Scale until the image fills the frame and crop the rest; otherwise stretch it.",
         ),
     ] = False
     interpolation: Annotated[str, Field("Scaled by", choices=INTERPOLATIONS)] = "bilinear"
     crops: Annotated[
         int,
         Field(
-            "Parts of an image looked at",
+            "Crops per image",
             choices={n: f"{n}: {places}" for n, places in CROPS.items()},
             remedy="give 1, 5 or 10",
         ),
@@ -115,8 +115,8 @@ class Preprocessing:
             ),
             (
                 self.crops == 1 or self.crop < 1,
-                f"{self.crops} crops of an image that is looked at whole",
-                "set crop below 1, as 0.875, or look at 1",
+                f"{self.crops} crops, but the whole image is used",
+                "set the share kept below 1, such as 0.875, or use 1 crop",
             ),
         )
 

@@ -120,7 +120,7 @@ class LocalLauncher:
             self._store.end(job, JobState.FAILED, failure=refusal)
         else:
             again = job.supervisor is not None and job.supervisor.boot != this_boot()
-            what = "The machine was started again" if again else "Its supervisor was killed"
+            what = "The machine was restarted" if again else "Its supervisor was killed"
             self._store.end(job, JobState.LOST, failure=failures.lost(what, job.kind))
 
 
@@ -364,7 +364,7 @@ class LocalJobs:
     def _check(self, n_jobs: int, time_limit: float | None) -> None:
         self.visitor.require(Act.TRAIN)
         if not this_boot():
-            what = "Training in the background needs Linux"
+            what = "Background training needs Linux"
             raise UsageError("PLATFORM", what, "train there, and import the predictions here")
         waiting = sum(job.state is JobState.QUEUED for job in self._store.all())
         if not 1 <= n_jobs <= MOST - waiting:

@@ -345,7 +345,7 @@ def _archive(file: Path) -> Iterator[tarfile.TarFile]:
         ValueError,
         OverflowError,
     ) as error:  # numbers that are none
-        raise _no_backup(f"{file.name} is no whole backup") from error
+        raise _no_backup(f"{file.name} is not a complete backup") from error
 
 
 def _members(archive: tarfile.TarFile) -> dict[str, tarfile.TarInfo]:
@@ -364,7 +364,7 @@ def _contents(
     """Return the list of a backup, which names exactly the files that are there."""
     last = members.get(LIST)
     if last is None or last.size > MAX_LIST_BYTES:
-        raise _no_backup(f"{name} is cut short or no backup: it has no {LIST}")
+        raise _no_backup(f"{name} is cut short or not a backup: it has no {LIST}")
     source = archive.extractfile(last)
     assert source is not None  # a regular file
     try:

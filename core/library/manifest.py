@@ -332,7 +332,7 @@ def _check_places(manifest: Manifest) -> None:
             raise bad(f"split {split} lies in another place")
     odd = manifest.metrics.keys() - manifest.splits.keys()
     if odd:
-        raise bad(f"metrics name {min(odd)[:60]!r}, which is no split")
+        raise bad(f"metrics name {min(odd)[:60]!r}, which is not a split")
     if manifest.history is not None:
         for key, place in {"file": HISTORY, "bins": BINS, "validation": VALIDATION}.items():
             if getattr(manifest.history, key) not in (None, place):

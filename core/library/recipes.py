@@ -55,5 +55,7 @@ def forget_recipe(home: Path, fingerprint: str) -> None:
 
 def _path(home: Path, fingerprint: str) -> Path:
     if not FINGERPRINT.fullmatch(fingerprint):
-        raise UsageError("FINGERPRINT", f"{fingerprint[:60]!r} is none", "give 8 to 64 hex digits")
+        raise UsageError(
+            "FINGERPRINT", f"{fingerprint[:60]!r} is not a fingerprint", "give 8 to 64 hex digits"
+        )
     return home / "recipes" / f"{fingerprint}.json"

@@ -45,7 +45,9 @@ def checked(name: str) -> str:
     """Return the id of a user or group, or refuse any other text."""
     if not NAME.fullmatch(name):
         raise LibraryError(
-            "PERSON_UNKNOWN", f"{name[:60]!r} is no user and no group", "pick one from the list"
+            "PERSON_UNKNOWN",
+            f"{name[:60]!r} is neither a user nor a group",
+            "pick one from the list",
         )
     return name
 

@@ -114,7 +114,7 @@ _BINS: Final = {
     ),
     "update_every": Field(
         "Update",
-        "When the validation set is asked: each epoch, or after so many batches.",
+        "When γ is updated on the validation set: each epoch, or every so many batches.",
         choices={"epoch": "epoch"},
         low=1,
         high=1_000_000,
@@ -273,7 +273,7 @@ LOSSES: Final[dict[str, LossEntry]] = {
             "lambda": _number("λ", "How fast a gap moves γ.", 1.0, 0, 100, open_low=True),
             "gamma_max": _number(
                 "γ max",
-                "Upper bound of γ; 1,000,000 is none in practice.",
+                "Upper bound of γ; 1,000,000 means none in practice.",
                 20.0,
                 0,
                 1_000_000,

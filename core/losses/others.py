@@ -30,7 +30,7 @@ class OtherClasses(torch.autograd.Function):
         """Return the first two, or all three."""
         if targets.shape != logits.shape[:1]:  # the compiled loops would write out of bounds
             shapes = f"{tuple(targets.shape)} for logits {tuple(logits.shape)}"
-            raise ValueError(f"targets of shape {shapes}: one for each row is needed")
+            raise ValueError(f"targets of shape {shapes}: one per row is needed")
         logits, targets = logits.contiguous(), targets.contiguous()
         read = _compiled_read if _has_loops(logits) else _read
         share, rows = read(logits, targets, with_below=with_below)

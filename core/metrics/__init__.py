@@ -135,7 +135,7 @@ METRICS: dict[str, Metric] = {
     "ece_debiased": Metric(
         function=ece_debiased,
         label="Debiased ECE (l2)",
-        plain="The error left after the part that chance explains is taken off.",
+        plain="The error left after subtracting what chance explains.",
         range=UNIT,
         better="lower",
         needs="outcomes",
@@ -144,7 +144,7 @@ METRICS: dict[str, Metric] = {
     "ece_sweep": Metric(
         function=ece_sweep,
         label="ECE sweep",
-        plain="ECE over as many groups as keep its accuracy rising with its certainty.",
+        plain="ECE over as many groups as let accuracy rise with certainty.",
         range=UNIT,
         better="lower",
         needs="outcomes",
@@ -162,7 +162,7 @@ METRICS: dict[str, Metric] = {
     "smce": Metric(
         function=smce,
         label="smCE",
-        plain="The largest error that a smooth weighting of its certainty brings to light.",
+        plain="The largest error that a smooth weighting of its certainty reveals.",
         range=UNIT,
         better="lower",
         needs="outcomes",
@@ -207,7 +207,7 @@ METRICS: dict[str, Metric] = {
     "aurc": Metric(
         function=aurc,
         label="AURC",
-        plain="How often it errs when it may leave the rows it is least sure of unanswered.",
+        plain="How often it errs when it may skip the rows it is least sure of.",
         range=UNIT,
         better="lower",
         needs="outcomes",
@@ -301,7 +301,7 @@ METRICS: dict[str, Metric] = {
     "spiegelhalter_z": Metric(
         function=spiegelhalter_z,
         label="Spiegelhalter z",
-        plain="Beyond 1.96 either way, chance alone would hardly explain its squared errors.",
+        plain="Beyond ±1.96, chance alone is an unlikely explanation of its squared errors.",
         range=LINE,
         better="zero",
         needs="positive",

@@ -180,8 +180,8 @@ def _always_right(predictions: Predictions) -> Notice | None:
         return None
     return Notice(
         NoticeCode.ALWAYS_RIGHT,
-        f"All {predictions.n:,} answers are right: are the labels the truth, and not the model's "
-        "own answers?",
+        f"All {predictions.n:,} answers are right: are the labels the truth, or the model's own "
+        "answers?",
     )
 
 

@@ -232,7 +232,7 @@ def _sorted(scores: Float, name: str) -> Float:
         raise Refused(RefusalCode.EMPTY, f"There are no {name} rows", "give at least one")
     ordered = arrays.ascending(scores.astype(np.float64))
     if not np.isfinite(ordered[[0, -1]]).all():  # infinities and NaN stand there
-        what = f"A score of the {name} rows is no finite number"
+        what = f"A score of the {name} rows is not a finite number"
         raise Refused(RefusalCode.NONFINITE, what, "use another score, or leave such rows out")
     return ordered
 

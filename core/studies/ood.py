@@ -26,7 +26,7 @@ from core.predictions import Groups, Predictions, ScoreKind, Task
 
 NOTHING = 0  # in place of a row's number where it may repeat by nature
 OTHER_INPUTS = (
-    "a set that is told from itself says nothing: choose scores of other inputs by the same model; "
+    "a set compared with itself says nothing: choose scores of other inputs by the same model; "
     "call changed ones corrupted-NAME"
 )
 SHIFT_SHOWN = (  # most telling first; noise is the papers' choice, and leaves small networks sure
@@ -228,7 +228,7 @@ def _of_names(inside: Predictions, outside: Predictions, name: str) -> tuple[Not
     if not shared:
         return ()
     text = (
-        f"{shared} rows of {name} are named as in-distribution rows are: if they are the same "
+        f"{shared} rows of {name} have the names of in-distribution rows: if they are the same "
         "inputs, the alarm cannot tell them apart"
     )
     return (Notice(NoticeCode.OVERLAP, text),)
@@ -248,7 +248,7 @@ def _of_classes(inside: Predictions, outside: Predictions, name: str) -> tuple[N
     stranger = sorted(other - own)[0][:60]
     text = (
         f"“{name}” has a class {stranger}, which the run lacks: scores of another model say "
-        "nothing of this one"
+        "nothing about this one"
     )
     return (Notice(NoticeCode.OTHER_MODEL, text),)
 
@@ -269,7 +269,7 @@ def _of_answers(inside: Predictions, outside: Predictions, name: str) -> tuple[N
     text = (
         f"“{name}” looks like the in-distribution inputs again: its answers agree in "
         f"{100 * here:.0f} of 100 rows, in {100 * beside:.0f} with the next row. Another model's "
-        "scores of the same inputs say nothing of out-of-distribution ones"
+        "scores of the same inputs say nothing about out-of-distribution ones"
     )
     return (Notice(NoticeCode.OVERLAP, text),)
 

@@ -34,9 +34,9 @@ def advice(config: TrainConfig) -> tuple[Notice, ...]:
     if not overshoots:
         return ()
     text = (
-        f"FCL with λ = {weight:g} can overshoot in its first steps and then hardly learn: of ten "
+        f"FCL with λ = {weight:g} can overshoot in its first steps and then barely learn: of ten "
         "trainings on digits with γ = 4, λ = 1.5 and a rate of 0.05, four ended with 14 to 19 % "
         "of answers wrong, cross-entropy with 1 to 2 %. Clip gradients to norm 2, as the papers' "
-        f"recipe does, or begin at a rate of {CALM:g}"
+        f"recipe does, or start at a rate of {CALM:g}"
     )
     return (Notice(NoticeCode.OVERSHOOT, text),)

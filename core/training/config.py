@@ -92,7 +92,7 @@ class ScheduleConfig:
         float,
         Field(
             "Decay factor",
-            "The learning rate is multiplied by it at each drop.",
+            "The learning rate is multiplied by this at each drop.",
             low=0,
             high=1,
             open_low=True,
@@ -136,17 +136,17 @@ class TrainConfig:
         str | None,
         Field(
             "Data folder",
-            "On the machine that trains. Embedded data need none; texts may be one file.",
+            "On the training machine. Built-in data need none; texts may be one file.",
             allows=is_path,
             remedy="give the path of a folder, or null",
         ),
     ] = None
     n_train: Annotated[int | None, Field("Rows to train on", "Empty for all.", low=1)] = None
     epochs: Annotated[
-        int, Field("Epochs", "How often it goes through the training part.", low=1, high=10_000)
+        int, Field("Epochs", "Passes over the training part.", low=1, high=10_000)
     ] = 40
     batch_size: Annotated[
-        int, Field("Batch size", "Images or texts a step.", low=1, high=MAX_BATCH)
+        int, Field("Batch size", "Images or texts per step.", low=1, high=MAX_BATCH)
     ] = 128
     optimizer: OptimizerConfig = field(default_factory=OptimizerConfig)
     schedule: ScheduleConfig = field(default_factory=ScheduleConfig)
@@ -170,7 +170,7 @@ class TrainConfig:
             step=0.5,
         ),
     ] = None
-    augment: Annotated[bool, Field("Shift and mirror images", "Where the data allow it.")] = True
+    augment: Annotated[bool, Field("Shift and mirror images", "If the data allow it.")] = True
     precision: Annotated[
         str,
         Field(
@@ -181,14 +181,14 @@ class TrainConfig:
     ] = "32"
     seed: Annotated[int, Field("Seed", low=0, high=SEED_MAX)] = 0
     split_seed: Annotated[
-        int, Field("Seed of the split", "Of the validation part.", low=0, high=SEED_MAX)
+        int, Field("Seed of the split", "For the validation part.", low=0, high=SEED_MAX)
     ] = 0
     device: Annotated[str, Field("Device", choices=DEVICES)] = "auto"
     devices: Annotated[
         int, Field("Devices at once", "GPUs that share each batch.", low=1, high=64)
     ] = 1
     deterministic: Annotated[
-        bool, Field("Deterministic", "The same bits each time on a GPU, more slowly.")
+        bool, Field("Deterministic", "Bit-identical results on a GPU, but slower.")
     ] = False
     preset: Annotated[
         str | None, Field("Recipe", choices={name: r.label for name, r in RECIPES.items()})
@@ -196,7 +196,9 @@ class TrainConfig:
     pretrained: Annotated[
         bool, Field("Pretrained weights", "ImageNet weights, for networks of timm or torchvision.")
     ] = False
-    keep: Annotated[str, Field("Epoch kept", "Which weights the run has.", choices=KEEP)] = "last"
+    keep: Annotated[
+        str, Field("Epoch kept", "The epoch whose weights the run keeps.", choices=KEEP)
+    ] = "last"
     text: TextConfig = field(default_factory=TextConfig)
 
     def __post_init__(self) -> None:

@@ -95,7 +95,7 @@ class JobFolder:
             return from_json(parse_json((self.path / "spec.json").read_text("utf-8")))
         except (OSError, ValueError) as error:
             raise UsageError(
-                "JOB", f"{self.path.name} is no job's folder", "name one with a spec.json"
+                "JOB", f"{self.path.name} is not a job's folder", "name one with a spec.json"
             ) from error
 
     def record(self, epoch: Epoch, logits: npt.NDArray[np.floating] | None) -> None:

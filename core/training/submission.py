@@ -100,7 +100,7 @@ def check_folder(root: str | None) -> None:
         path = Path(root).expanduser().resolve()
     except (OSError, RuntimeError, ValueError) as error:
         what = f"{root[:200]!r} cannot be a folder"
-        raise UsageError("FOLDER", what, "name the whole path of a folder") from error
+        raise UsageError("FOLDER", what, "give the full path of a folder") from error
     if any(path.is_relative_to(folder) for folder in allowed):
         return
     folders = "none" if not allowed else ", ".join(str(folder) for folder in allowed)

@@ -105,7 +105,7 @@ def layers(model: nn.Module, film: Tensor) -> tuple[str, ...]:
     if not order or called.index(order[-1]) < len(called) / 2:
         raise Refused(
             "NO_MAPS",
-            "This network does not keep the plane of the film to its end",
+            "This network has no spatial maps at its end",
             "use a convolutional network, such as DenseNet-121",
         )
     chosen: dict[tuple[int, int], str] = {}
@@ -204,7 +204,7 @@ def _keeping(model: nn.Module, layer: str) -> Iterator[list[Tensor]]:
     """
     modules = dict(model.named_modules())
     if layer not in modules:
-        use = "choose one of those that are offered"
+        use = "choose one of those offered"
         raise UsageError("SETTING", f"No layer is called {layer!r:.60}", use)
     outputs: list[Tensor] = []
 
@@ -251,7 +251,7 @@ def _scored(model: nn.Module, films: Tensor, activations: Maps, pairs: Sequence[
     if n_maps > MOST_MAPS:
         raise Refused(
             "LIMIT_TIME",
-            f"ScoreCAM would look at the film {n_maps:,} times",
+            f"ScoreCAM would run the film {n_maps:,} times",
             f"choose a layer of at most {MOST_MAPS:,} maps, or another method",
         )
     cam: Any = ScoreCAM(model, [])

@@ -32,7 +32,7 @@ class Method:
 METHODS: Final[dict[str, Method]] = {
     "gradcam": Method(
         "Grad-CAM",
-        "Each map of the layer counts by its mean gradient on the finding's logit.",
+        "Each map of the layer is weighted by its mean gradient on the finding's logit.",
         "Selvaraju et al. 2017",
     ),
     "gradcam++": Method(
@@ -43,12 +43,12 @@ METHODS: Final[dict[str, Method]] = {
     ),
     "hirescam": Method(
         "HiResCAM",
-        "Each place of each map counts by its own gradient, which is not averaged over the film.",
+        "Each place in each map is weighted by its own gradient, not averaged over the film.",
         "Draelos and Carin 2020",
     ),
     "xgradcam": Method(
         "XGrad-CAM",
-        "As Grad-CAM, with gradients averaged by how active the map is.",
+        "As Grad-CAM, with gradients weighted by the map's activation.",
         "Fu et al. 2020",
     ),
     "eigencam": Method(
@@ -60,7 +60,7 @@ METHODS: Final[dict[str, Method]] = {
     ),
     "scorecam": Method(
         "ScoreCAM",
-        "Each map counts by the logit of the film seen through it: one pass for every map, slow.",
+        "Each map is weighted by the logit of the film masked with it: one pass per map, slow.",
         "Wang et al. 2020",
         at_once=False,
         unit="own",

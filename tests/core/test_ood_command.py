@@ -129,7 +129,7 @@ def test_what_says_nothing_is_refused(files, capsys):
     assert "no validation part to fit a temperature on" in capsys.readouterr().err
     assert main(["ood", "--in", own, *out, "--split", "val"]) == 3  # would be fitted on itself
     said = capsys.readouterr().err
-    assert said.startswith("SPLIT: The part val is reported, and a temperature would be fitted on")
+    assert said.startswith("SPLIT: The part val is reported, but a temperature would be fitted on")
     assert "no validation part" not in said
 
 

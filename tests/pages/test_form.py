@@ -77,7 +77,7 @@ def test_the_kind_of_widget_follows_from_the_field(drawn: AppTest) -> None:
 def test_a_widget_has_the_words_and_the_range_of_its_field(drawn: AppTest) -> None:
     epochs = drawn.number_input(key="made.epochs")
     assert (epochs.label, epochs.min, epochs.max, epochs.step) == ("Epochs", 1, 10_000, 1)
-    assert epochs.help == "How often it goes through the training part."
+    assert epochs.help == "Passes over the training part."
     assert drawn.number_input(key="made.n_train").max == EXACT  # no end of its own
     assert drawn.number_input(key="made.split_seed").max == EXACT  # beyond a browser's numbers
     clip_norm = drawn.number_input(key="made.clip_norm")

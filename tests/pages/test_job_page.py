@@ -43,7 +43,7 @@ def keep(home):
 def test_a_job_that_is_not_there_is_said(kind):
     test = opened(kind, job="nosuchjob")
     assert not test.exception
-    assert f"This {NOUNS[kind]} is not here." in said(test)
+    assert f"This {NOUNS[kind]} was not found." in said(test)
     assert f"All {NOUNS[kind]}s" in links(test)
 
 

@@ -466,10 +466,10 @@ def test_networks_that_could_not_be_listed_are_asked_for_again(page):
 def test_measuring_can_be_stopped(page):
     test = page()
     test.button(key="train.measure").click().run()
-    assert any("Measuring" in one.value for one in test.markdown)
+    assert any("Timing" in one.value for one in test.markdown)
     test.button(key="train.speed.stop").click().run()
     fine(test)
-    assert any("Stopped: Measuring" in one.value for one in test.markdown)
+    assert any("Stopped: Timing" in one.value for one in test.markdown)
     (work,) = test.session_state[task.WORKS].values()
     assert work.stopped
     test.number_input(key="train.epochs").set_value(3).run()
@@ -722,7 +722,7 @@ def test_an_unknown_job_is_refused_with_the_way_back(page):
     test = page(job="nosuchjob")
     assert not test.exception
     assert "JOB_UNKNOWN" in test.error[0].value
-    assert '<h1 class="c-sentence">This training is not here.</h1>' in html(test)
+    assert '<h1 class="c-sentence">This training was not found.</h1>' in html(test)
     assert "All trainings" in links(test)
 
 

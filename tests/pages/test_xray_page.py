@@ -178,7 +178,7 @@ def test_bad_films_are_refused_in_words_and_good_ones_kept(xray):
 def test_one_bad_film_needs_no_number(xray):
     text = said(drop(xray(), ("list.csv", b"image,finding,x,y,w,h\n0.png,Mass,1,1,2,2\n")))
     assert "This is not a film: a film is a PNG" in text
-    assert "a list of boxes goes into the second field of Add films" in text
+    assert "A list of boxes goes into the second field of Add films" in text
     assert "film 1" not in text.lower().replace("synthetic film 1", "")
 
 
@@ -499,7 +499,7 @@ def test_models_side_by_side_look_findings_up_by_name_each_on_its_own_scale(xray
 @pytest.mark.slow
 def test_other_settings_drop_what_scores_were_counted_on(xray, weights):
     test = with_model(drop(xray(), ("a.png", film())), weights)
-    assert said(test).count("Text in the picture stays") == 2  # at the film and at the downloads
+    assert said(test).count("Text in the picture is kept") == 2  # at the film and at the downloads
     (own,) = test.session_state["xray.models"]
     models = test.session_state["xray.models"]
     models[own] = replace(models[own], run="some-run")

@@ -28,21 +28,21 @@ class SlurmLauncher:
     """
 
     cannot: ClassVar[Mapping[Promise, str]] = {
-        Promise.ORDER: "The cluster decides the order. Priorities do not reach it.",
-        Promise.PAUSE: "A paused queue holds back no job of the cluster.",
+        Promise.ORDER: "The cluster decides the order. Priorities have no effect there.",
+        Promise.PAUSE: "Pausing the queue does not stop jobs on the cluster.",
         Promise.ONE_START: (
-            "A training that the cluster stops, for its time or for other jobs, is queued again. "
-            "It continues from its last checkpoint, so up to one epoch is trained twice."
+            "A training that the cluster stops, at its time limit or for other jobs, is queued "
+            "again. It continues from its last checkpoint, so up to one epoch is trained twice."
         ),
         Promise.TREE: (
-            "Processes on other nodes than the first may outlive a cancelled job by some seconds. "
-            "Where the cluster does not confine jobs (ProctrackType), those of a killed supervisor "
-            "stay."
+            "Processes on nodes other than the first may outlive a cancelled job by some seconds. "
+            "If the cluster does not confine jobs (ProctrackType), those of a killed supervisor "
+            "keep running."
         ),
-        Promise.AT_ONCE: "What the cluster does is seen up to five seconds later.",
+        Promise.AT_ONCE: "Changes on the cluster show up to five seconds late.",
         Promise.ENDINGS: (
-            "Of a job whose supervisor was killed the end is known for some minutes, or as long as "
-            "the cluster keeps accounts (sacct). After that it counts as lost."
+            "If a job’s supervisor was killed, its end is known for some minutes, or as long as "
+            "the cluster keeps accounts (sacct). After that the job counts as lost."
         ),
     }
 

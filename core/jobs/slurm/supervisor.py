@@ -214,21 +214,21 @@ def over(job: Job, state: str) -> Failure:
     assert job.request is not None
     minutes = job.request.minutes
     if state in {"TIMEOUT", "DEADLINE"}:
-        what = f"Its {minutes} minutes in the cluster were over"
+        what = f"Its {minutes} minutes on the cluster ran out"
         if job.kind == "train":
             what += " before an epoch was"
         remedy = f"request more than {minutes} minutes, then {failures.remedy(job.kind)}"
         return Failure("TIME_LIMIT", what, remedy)
     if state == "OUT_OF_MEMORY":
-        what = "The memory that it requested in the cluster ran out"
+        what = "The memory that it requested on the cluster ran out"
         return Failure(
             "HOST_MEMORY", what, f"request more memory, then {failures.remedy(job.kind)}"
         )
     what = {
-        "NODE_FAIL": "Its node in the cluster failed",
-        "BOOT_FAIL": "Its node in the cluster did not start",
+        "NODE_FAIL": "Its node on the cluster failed",
+        "BOOT_FAIL": "Its node on the cluster did not start",
         "PREEMPTED": "The cluster gave its nodes to others",
-    }.get(state, "The cluster ended it without a word of its supervisor")
+    }.get(state, "The cluster ended it before its supervisor could report")
     return failures.lost(what, job.kind)
 
 

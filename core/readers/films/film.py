@@ -54,7 +54,7 @@ def check_sides(pixels: Pixels) -> None:
     """Refuse a film that is too small to show anything: IMAGE_SIZE."""
     height, width = pixels.shape
     if min(width, height) < MIN_SIDE:
-        what = f"A picture of {width} x {height} pixels; {MIN_SIDE} a side are the least"
+        what = f"A picture of {width} x {height} pixels; at least {MIN_SIDE} per side are needed"
         raise Refused("IMAGE_SIZE", what, "give the film at its original size")
 
 

@@ -196,7 +196,7 @@ def _jpeg_header(body: bytes, *, has_frame: bool) -> tuple[int, int]:
     depth, height, width, colours = struct.unpack_from(">BHHB", body)
     check_claim(width, height)
     if depth != 8:
-        what = f"A JPEG of {depth} bits a sample, which is not read"
+        what = f"A JPEG with {depth} bits per sample, which is not read"
         raise Refused(
             "IMAGE_KIND", what, "save it as PNG of 16 bits, or as DICOM without compression"
         )
@@ -234,4 +234,4 @@ def _check_end(data: memoryview | bytes, at: int) -> None:
 
 
 def _frames(what: str) -> Refused:
-    return Refused("IMAGE_FRAMES", f"{what}: several frames", "save the frame that is meant")
+    return Refused("IMAGE_FRAMES", f"{what}: several frames", "save the one frame you need")

@@ -77,5 +77,5 @@ def _refuse_frames(source: FileBytes) -> None:
     with Image.open(io.BytesIO(source.data), formats=("GIF", "TIFF")) as picture:
         if getattr(picture, "is_animated", False):
             raise Refused(
-                "IMAGE_FRAMES", "This is a picture of several frames", "export one, as PNG"
+                "IMAGE_FRAMES", "This is a picture of several frames", "export one as PNG"
             )

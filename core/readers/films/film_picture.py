@@ -123,8 +123,8 @@ def _rows(picture: Image.Image) -> Iterator[Pixels]:
 def _upper_bits(greys: Pixels) -> Notice:
     """Return the notice of colours of 16 bits, of which a decoder keeps the upper 8."""
     if int(np.ptp(greys)) < FINE:
-        what = "A PNG of 16 bits a colour whose upper 8 bits hold too few steps of grey"
+        what = "A PNG with 16 bits per colour whose upper 8 bits hold too few steps of grey"
         raise Refused(
             "IMAGE_KIND", what, "save it as grey PNG of 16 bits, or stretch its greys first"
         )
-    return Notice(NoticeCode.WINDOW, "16 bits a colour: the upper 8 of them were taken")
+    return Notice(NoticeCode.WINDOW, "16 bits per colour: the upper 8 were used")

@@ -158,7 +158,7 @@ def _shares(
         there, with_notice = _there(values, stored, outside), True
     low, high = float(there.min()), float(there.max())
     shares = np.clip((values - low) / max(high - low, FLAT), 0, 1)
-    text = f"{display.bits} bits a pixel: its values, {low:g} to {high:g}, "
+    text = f"{display.bits} bits per pixel: values, {low:g} to {high:g}, "
     return shares, Notice(
         NoticeCode.WINDOW, text + "were spread over black to white"
     ) if with_notice else None

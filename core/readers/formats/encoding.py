@@ -61,7 +61,7 @@ def _recoded(data: memoryview, encoding: str) -> memoryview:
         text = str(data, encoding)
     except UnicodeDecodeError:
         if encoding != "cp1252":
-            raise Refused("CSV_ENCODING", f"Bytes that are no {encoding}", REMEDY) from None
+            raise Refused("CSV_ENCODING", f"Bytes that are not {encoding}", REMEDY) from None
         text = str(data, "latin-1")  # the five bytes that cp1252 leaves undefined
     if "\0" in text:
         raise Refused("CSV_ENCODING", "NUL characters inside the text", REMEDY)

@@ -156,7 +156,7 @@ def _with_metrics(items: Sequence[object]) -> FlatTree:
 
 
 def _no_pair() -> Refused:
-    what = "A sequence that is no pair of scores and labels"
+    what = "A sequence that is not a pair of scores and labels"
     return Refused("PICKLE_SHAPE", what, REMEDY)
 
 
@@ -166,7 +166,7 @@ def _of_pairs(pairs: list[Pair], *, several: bool) -> FlatTree:
     whole = join_pairs(pairs)
     if count not in PARTS:
         if whole is None:
-            what = f"The {count} pairs of arrays are no batches: their rows or columns differ"
+            what = f"The {count} pairs of arrays are not batches: their rows or columns differ"
             raise Refused("PICKLE_SHAPE", what, REMEDY, f"pair {_odd(pairs)}")
         return FlatTree(named_pair(whole), joined=[count], named=False)
     entries = {
@@ -189,7 +189,7 @@ def _of_mappings(rows: list[Row], *, several: bool) -> FlatTree:
     """Read up to three mappings of arrays as parts, and more as batches, as with pairs."""
     batches = join_mappings(rows)
     if batches is None:
-        raise Refused("PICKLE_SHAPE", "Mappings that are no batches of one part", REMEDY)
+        raise Refused("PICKLE_SHAPE", "Mappings that are not batches of one part", REMEDY)
     count, entries = len(rows), dict(batches.entries)
     if count == 1 or count not in PARTS:
         return FlatTree(entries, list(batches.aside), joined=[count])

@@ -48,7 +48,9 @@ def with_matrices(
         odd = next((row for row, cell in enumerate(cells) if _width(cell) != width), None)
         matrix = _matrix(cells, width) if odd is None else odd
         if isinstance(matrix, int):
-            text = f"{row_name(matrix)} of {name} is no list of {width} numbers as in the first row"
+            text = (
+                f"{row_name(matrix)} of {name} is not a list of {width} numbers like the first row"
+            )
             notices.append(Notice(NoticeCode.KEYS_GUESSED, f"{text}: kept as text"))
         else:
             out[name] = matrix

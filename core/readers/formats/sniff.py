@@ -10,7 +10,7 @@ from core.readers.formats.contents import FileBytes
 from core.readers.formats.foreign import RUN_IT, model_of
 
 FILMS = (
-    "open a film on the page Chest X-ray; here give a file of predictions: the logits or "
+    "open a film on the Chest X-ray page; here give a file of predictions: the logits or "
     "probabilities of a model, with the labels"
 )
 SAVE_AS = "save predictions as .npz, .csv, .parquet or .safetensors"
@@ -90,7 +90,7 @@ def sniff(source: FileBytes) -> FileFormat:
     form = _form(source, head)
     claimed = SUFFIXES.get(source.suffix)
     if form is None:
-        what = "The content is none of the formats that are read"
+        what = "The content is in none of the formats that Candor reads"
         if claimed:
             what = f"The content is not what the suffix .{source.suffix} says"
             raise Refused("FORMAT_MISMATCH", what, SAVE_AS)

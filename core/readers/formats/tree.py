@@ -68,7 +68,7 @@ def contents_of(form: str, tree: object, settle: Settle, *, printed: bool = Fals
         raise Refused("PICKLE_SHAPE", "No array of numbers was found", REMEDY)
     counts = dict.fromkeys([*walk.joined, *flat.joined])
     texts = [f"{count} batches were joined" for count in counts if count > 1]
-    texts += [f"not arrays, left aside: {', '.join(flat.aside[:8])}"] if flat.aside else []
+    texts += [f"not arrays, not used: {', '.join(flat.aside[:8])}"] if flat.aside else []
     return Contents(
         form,
         flat.entries,
@@ -118,7 +118,7 @@ def _columns(
         what = "No field holds a number or a text in every row"
         raise Refused("PICKLE_SHAPE", what, "give every row the same fields")
     odd = [name for name in arrays if name not in columns]
-    texts = [f"some rows lack {listed(lacking)}: left aside"] if lacking else []
+    texts = [f"some rows lack {listed(lacking)}: not used"] if lacking else []
     if odd:
         texts.append(f"not a number, a text or a list of numbers in every row: {listed(odd)}")
     return columns, (Notice(NoticeCode.KEYS_GUESSED, "; ".join(texts)),) if texts else ()

@@ -98,7 +98,7 @@ def mapping(*pairs: object) -> OrderedMapping:
         raise Refused("PICKLE_SHAPE", "A mapping made from an unknown form", REMEDY)
     for key, value in items:
         if not isinstance(key, str):  # its hash is not salted, and may take for ever
-            raise Refused("PICKLE_SHAPE", "A mapping whose keys are no text", REMEDY)
+            raise Refused("PICKLE_SHAPE", "A mapping whose keys are not text", REMEDY)
         out[key] = value
     return out
 

@@ -134,7 +134,7 @@ def _skip(data: memoryview, at: int, code: int) -> int:
     for _ in range(LINES.get(code, 0)):
         at = _after_line(data, at)
     if code not in LINES:
-        raise _broken(f"Byte {code} is no operation of a pickle")
+        raise _broken(f"Byte {code} is not an operation of a pickle")
     return at
 
 
@@ -164,5 +164,5 @@ def _index(data: memoryview, at: int, code: int) -> int:
         return int(struct.unpack_from("<I", data, at)[0])
     line = bytes(data[at : _after_line(data, at) - 1]).strip()
     if not line.isdigit() or len(line) > 9:
-        raise _broken("A memo index that is no number")
+        raise _broken("A memo index that is not a number")
     return int(line)

@@ -223,7 +223,7 @@ def load(
         return _Unpickler(file, names, storage).load(), end
     except BROKEN as error:
         raise Refused(
-            "PICKLE_SHAPE", "The pickle is damaged or not one of arrays", REMEDY
+            "PICKLE_SHAPE", "The pickle is damaged or does not hold arrays", REMEDY
         ) from error
 
 

@@ -328,7 +328,7 @@ def turned_question(ready: JudgedSplit) -> Question | None:
     negated = replace(own, value=float((_by_rows(np.argmin, scores) == labels).mean()))
     if negated.value > MOSTLY and own.far_below(negated):
         what = f"{name} is smallest, not largest, for the true class"
-        remedy = "negate it: energies, distances and losses are no logits"
+        remedy = "negate it: energies, distances and losses are not logits"
         return Question(Refused("CLASSES", what, remedy, name), ())
     return None
 
@@ -385,7 +385,7 @@ def twice_question(ready: JudgedSplit) -> Question | None:
     name = prepared.part.scores_name
     surest = f"{100 * float(stated.confidence.max()):.0f} %"
     return undecided(
-        f"No row of {name} is surer than {surest}, as where softmax was taken twice",
+        f"No row of {name} is more confident than {surest}, as after a softmax taken twice",
         ReadChoice("softmax taken twice", {"units": Units.SOFTMAX_TWICE}),
         ReadChoice("probabilities as given", {"scores": ScoreKind.PROBABILITIES}),
     )

@@ -67,7 +67,7 @@ class SettledSplit:
             separate = self.shape.multilabel or self.shape.columns == 1
             possible = kinds_in(self.units, separate=separate)
             if declared is not None and declared not in possible:
-                what = f"Scores in these units ({self.units}) are no {declared}"
+                what = f"Scores in these units ({self.units}) are not {declared}"
                 remedy = "drop --units or --scores"
                 raise Refused("PROB_RANGE", what, remedy, self.part.scores_name)
             # A name that says logits speaks of something else, where these are none.

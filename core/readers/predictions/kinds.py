@@ -201,7 +201,7 @@ def _checked(
     if kind is SIGMOID or shape.multilabel or shape.columns == 1:
         return _per_label(kind, reason, survey, shape)
     if not survey.sums_to_one:
-        exclusive = "so they are no probabilities of one class out of several"
+        exclusive = "so they are not probabilities of one class out of several"
         raise _sum(survey, exclusive if reason == SAID else f"although {reason}")
     return _rows(reason, survey, name)
 

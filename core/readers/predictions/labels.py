@@ -160,7 +160,7 @@ def _numbered(values: Int, classes: Classes, row_name: RowName) -> Labels:
 
 def _outside(values: Int, numbers: list[int], names: tuple[str, ...], row_name: RowName) -> Refused:
     row = int(np.flatnonzero(~np.isin(values, numbers))[0])
-    what = f"Label {values[row]} is none of the classes that were given ({listed(names)})"
+    what = f"Label {values[row]} is none of the classes given ({listed(names)})"
     return Refused("LABEL_RANGE", what, "give every class its name", row_name(row))
 
 
@@ -218,7 +218,7 @@ def _check_range(values: Int, n_classes: int, row_name: RowName) -> None:
         remedy = "write 0 for -1, or say --classes=-1,1"
     elif low < 0:
         what += "; -1 often marks rows that belong to no class"
-        remedy = "remove rows without a class; out-of-distribution sets belong to their own page"
+        remedy = "remove rows without a class; out-of-distribution sets belong on their own page"
     elif choices:
         remedy += f", or say {choices[0].command}"
     raise Question(Refused("LABEL_RANGE", what, remedy, row_name(row)), choices)

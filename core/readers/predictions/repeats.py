@@ -39,8 +39,8 @@ def repeated(splits: dict[str, JudgedSplit], offers: tuple[GroupOffer, ...] = ()
         first_split, second_split = splits[first], splits[second]
         same = np.array_equal(first_split.prepared.scores, second_split.prepared.scores)
         if same and np.array_equal(first_split.labels, second_split.labels):
-            text = f"the parts {first} and {second} hold the same rows: nothing that is fitted on "
-            notices.append(Notice(NoticeCode.SAME_ROWS, f"{text}one can be judged on the other"))
+            text = f"the parts {first} and {second} hold the same rows: what is fitted on "
+            notices.append(Notice(NoticeCode.SAME_ROWS, f"{text}one cannot be judged on the other"))
     return notices
 
 

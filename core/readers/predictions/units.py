@@ -47,7 +47,7 @@ def converted(scores: Scores, units: Units, location: str, *, separate: bool) ->
     """
     wide = scores.astype(np.float64)
     if not _possible(wide, units, separate=separate):
-        what = f"Values from {wide.min():.5g} to {wide.max():.5g} are no {NAMES[units]}"
+        what = f"Values from {wide.min():.5g} to {wide.max():.5g} are not {NAMES[units]}"
         raise Refused("PROB_RANGE", what, "drop --units, or say what they are", location)
     if units is Units.PERCENT:
         return wide / 100.0

@@ -214,7 +214,7 @@ def _judge_exit(code: int, folder: Path) -> None:
     if code == 0 and (folder / RESULT).exists():
         return
     if code == -getattr(signal, "SIGXCPU", 0):
-        raise Refused("LIMIT_TIME", "Reading took too much processor time", AGAIN)
+        raise Refused("LIMIT_TIME", "Reading took too much CPU time", AGAIN)
     if code == OUT_OF_MEMORY:
         raise Refused(
             "LIMIT_MEMORY", "Reading needs more memory than the file's size allows", AGAIN

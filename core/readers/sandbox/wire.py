@@ -348,7 +348,7 @@ def open_left(path: Path) -> BinaryIO:
     status = os.fstat(file.fileno())
     if not stat.S_ISREG(status.st_mode) or status.st_nlink != 1:
         file.close()
-        raise OSError(f"{path.name} is no plain file")
+        raise OSError(f"{path.name} is not a plain file")
     return file
 
 

@@ -12,7 +12,9 @@ from core.readers.formats.sniff import FileFormat, sniff
 from core.readers.predictions.parts import counted, listed
 
 MAX_CELLS: Final = 5_000_000
-GIVE: Final = "give a CSV or TSV file with a header line: names of rows, and what is known of them"
+GIVE: Final = (
+    "give a CSV or TSV file with a header line: row names, and what is known about the rows"
+)
 
 
 @dataclass(frozen=True)
@@ -120,7 +122,7 @@ def match(
         ]
         what = f"{len(missing):,} of {n_rows:,} rows are not in column {best.name!r}"
         what = what if best.n_matched else f"None of {n_rows:,} rows is named in any column"
-        remedy = "add these rows, or say that both files have the same order"
+        remedy = "add these rows, or say that both files are in the same order"
         raise Refused("LENGTH_MISMATCH", f"{what}: {listed(missing)}", remedy)
     return _by_name(table, best)
 

@@ -47,7 +47,7 @@ BESIDE: Final = frozenset(
     | {"loops", "callbacks", "amp_scaler", "scaler"}
 )
 CONVERT: Final = (
-    "where you trust the file, run `python assets/convert_checkpoint.py FILE` "
+    "if you trust the file, run `python assets/convert_checkpoint.py FILE` "
     "and give the .safetensors that it writes"
 )
 CONVERTIBLE: Final = (  # of refusals: what the converter makes plain weights of

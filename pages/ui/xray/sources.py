@@ -153,7 +153,7 @@ def count_on(model: Model) -> None:
     widgets.title("What is such a score worth?", "counted on films with labels")
     if not runs:
         st.markdown(
-            "Drop a file of this model’s scores on labelled films on the page Runs. Then this page "
+            "Drop a file of this model’s scores on labelled films on the Runs page. Then this page "
             "counts how many films of a score carried the label."
         )
         st.page_link(site.HOME.script, label="Drop scores on labelled films", icon=site.HOME.icon)

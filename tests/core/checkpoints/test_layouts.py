@@ -150,7 +150,7 @@ def test_lightning(torch, through, shuffle, namespace):
         "hyper_parameters": argparse.Namespace(**settings) if namespace else settings,
     }
     file, found, _ = through(value, shuffle, SHUFFLE, name="epoch=1-step=8.ckpt")
-    assert found.renamed == "model. taken off; criterion., val_acc. left aside"
+    assert found.renamed == "model. taken off; criterion., val_acc. not used"
     assert found.left == ("criterion.weight", "val_acc.tp")
     assert file.hints["hyper_parameters.num_classes"] == 6
     assert "/x" not in file.hints.values()
@@ -350,7 +350,7 @@ def test_heads_that_only_train_are_left_aside_and_said(torch, through, filled, n
     net = models.get_model(name, weights=None, num_classes=5, aux_logits=True, init_weights=False)
     net = filled(net, size=(299, 299))
     _, found, _ = through(net.state_dict(), net, f"torchvision:{name}", sides=(299, 299))
-    assert found.renamed == "heads that only serve training (aux) left aside"
+    assert found.renamed == "heads that only serve training (aux) not used"
     assert found.left
     assert all(one.startswith(parts) for one in found.left)
 

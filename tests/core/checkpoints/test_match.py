@@ -103,7 +103,7 @@ def test_the_refusal_is_of_the_reading_that_fits_best(torch, small):
     got = matched(state, n_outputs=9)
     assert (got.missing, got.unexpected, len(got.mismatched)) == ((), (), 2)
     assert (got.likely_outputs, got.left) == (5, ("criterion.weight",))
-    assert got.renamed == "net. taken off; criterion. left aside"
+    assert got.renamed == "net. taken off; criterion. not used"
 
 
 def test_other_precisions_become_the_networks(torch, small, same, tmp_path):

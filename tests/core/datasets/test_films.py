@@ -165,7 +165,7 @@ def test_what_is_missing_is_named(root: Path) -> None:
         ("Finding Labels", "Findings", "neither the columns"),
         ("No Finding", "Nothing", "no finding 'Nothing'"),
         ("00000003_001", "00000003_000", "film 00000003_000 is listed twice"),
-        ("No Finding", '"No Finding', "it is no table"),
+        ("No Finding", '"No Finding', "it is not a table"),
     ],
 )
 def test_a_list_that_cannot_be_understood_is_refused(

@@ -104,7 +104,7 @@ def test_other_files_are_left_out_and_counted_and_hidden_ones_are_not(tmp_path: 
     data = opened(tmp_path)
     assert_holds(data, pixels)
     assert [notice.text for notice in data.notices] == [
-        "2 files that are no pictures were left out."
+        "2 files that are not pictures were left out."
     ]
 
 

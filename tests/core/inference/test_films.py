@@ -178,7 +178,7 @@ def test_the_sanity_check_goes_from_trained_to_all_anew(tmp_path):
 
 def test_what_cannot_be_asked_is_refused(tmp_path):
     about = model(tmp_path, 0)
-    with pytest.raises(Refused, match="scorecam is of one finding"):
+    with pytest.raises(Refused, match="scorecam takes one finding"):
         films.film_saliency(question(about, {"phantom": [2, 1]}, method="scorecam"))
     with pytest.raises(UsageError, match="Mean has 0 numbers"):
         FilmModel(

@@ -107,7 +107,7 @@ def test_a_start_without_progress_is_not_repeated(jobs):
     subprocess.run(["scancel", "--batch", "--signal=USR1", job.cluster], check=True)
     done = ended(jobs, job.id)
     assert (done.state, done.failure.code) == (JobState.FAILED, "TIME_LIMIT")
-    assert done.failure.what == "Its 10 minutes in the cluster were over before an epoch was"
+    assert done.failure.what == "Its 10 minutes on the cluster ran out before an epoch was"
 
 
 @pytest.mark.slow

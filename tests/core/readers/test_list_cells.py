@@ -92,7 +92,7 @@ def test_a_column_with_another_cell_stays_text_and_says_where(values: list[str],
     assert got.entries["x"].tolist() == values
     ((code, text),) = said(got)
     assert code == "KEYS_GUESSED"
-    assert text.startswith(f"row {row} (line {row + 2}) of x is no list of 2 numbers")
+    assert text.startswith(f"row {row} (line {row + 2}) of x is not a list of 2 numbers")
 
 
 @pytest.mark.parametrize("value", ["[]", "[a, b]", "cat", "(left)", "[...]", "tensor(0.5)", "not"])

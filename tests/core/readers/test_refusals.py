@@ -396,4 +396,4 @@ def test_a_refusal_names_the_value_the_row_and_the_remedy() -> None:
     for name in ("picture.png", "film.dcm"):
         remedy = refusal(name, CASES[name][0]).remedy
         assert "logits or probabilities" in remedy
-        assert "on the page Chest X-ray" in remedy
+        assert "on the Chest X-ray page" in remedy

@@ -106,7 +106,7 @@ def test_an_unpacked_output_is_a_pair_and_its_metrics_lie_aside(kind: type) -> N
     got = read(pickle.dumps(kind((z, y, METRICS))))
     assert list(got.entries) == ["scores", "labels"]
     np.testing.assert_array_equal(got.entries["scores"], z)
-    assert "left aside: test_loss, test_runtime" in got.notices[0].text
+    assert "not used: test_loss, test_runtime" in got.notices[0].text
 
 
 @pytest.mark.parametrize("value", [(z, None, METRICS), (z, y, None), (z, {"a": 1}, METRICS)])
