@@ -26,6 +26,7 @@ if __name__ == "__main__":
         page.run()
     finally:  # a page that stops half-way has been drawn too
         inference.warm_up()
+        session.leave_garbage()
 else:  # imported by the server: Streamlit takes what it wraps around this script
     from starlette.middleware import Middleware
 

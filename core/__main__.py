@@ -16,11 +16,13 @@ from typing import Final
 
 from core import defaults
 from core.commands import (
+    audit_submit,
     backup,
     calibrate,
     evaluate,
     gradcam,
     jobs,
+    launcher,
     ood,
     report,
     runs,
@@ -149,12 +151,10 @@ def _add_audit(verb: Parser) -> None:
     verb.add_argument("--json", metavar="OUT|-")
     verb.add_argument("--html", metavar="OUT", type=Path)
     verb.add_argument("--fail-if", action="append", default=[], metavar='"ece>0.05"')
+    launcher.add_options(verb, default=None)
 
 
 def _audit(arguments: argparse.Namespace) -> int:
-    from core.metrics.human import human_audit
-    from core.metrics.suite import audit
-    from core.reports.audit_json import audit_json, human_json
     from core.reports.gates import failures, gate
 
     config = AuditConfig(
@@ -168,6 +168,26 @@ def _audit(arguments: argparse.Namespace) -> int:
         metrics=tuple(name for name in arguments.metrics.split(",") if name),
     )
     gates = [gate(text) for text in arguments.fail_if]
+    if arguments.launcher is not None:
+        report = audit_submit.audit_by_job(arguments, config)
+    else:
+        launcher.request_of(arguments)  # refuses options of a cluster
+        report = _audited(arguments, config)
+    emit(arguments.json, report)
+    if arguments.json != "-":
+        _print_audit(report)
+    failed = failures(gates, report)
+    for line in failed:
+        print(line, file=sys.stderr)
+    return int(bool(failed))
+
+
+def _audited(arguments: argparse.Namespace, config: AuditConfig) -> Json:
+    """Audit what was named in this process, and return the report."""
+    from core.metrics.human import human_audit
+    from core.metrics.suite import audit
+    from core.reports.audit_json import audit_json, human_json
+
     result = read(arguments)
     split = split_of(arguments.split, result)
     result = with_votes(arguments, result, split)
@@ -186,13 +206,7 @@ def _audit(arguments: argparse.Namespace) -> int:
         from core.reports.html import audit_html
 
         write(arguments.html, audit_html(arguments.file.name, result, split, audit_result))
-    emit(arguments.json, report)
-    if arguments.json != "-":
-        _print_audit(report)
-    failed = failures(gates, report)
-    for line in failed:
-        print(line, file=sys.stderr)
-    return int(bool(failed))
+    return report
 
 
 def _print_audit(report: Json) -> None:
@@ -208,6 +222,8 @@ def _print_audit(report: Json) -> None:
         _print_human(report["human"])
     for notice in report["notices"]:
         print(printable(f"{notice['code']}: {sentence(notice['text'])}"))
+    if "run" in report:
+        print(f"run {report['run']}")
 
 
 def _print_human(human: Json) -> None:

@@ -33,7 +33,7 @@ with frame.caught():
         audited = cache.compared(runs, splits)
         if audited is None:
             with top:
-                widgets.sentence(Sentence((Phrase(f"Looking at {len(runs)} runs."),)))
+                widgets.sentence(Sentence((Phrase(f"Analysing {len(runs)} runs."),)))
             st.stop()
         with controls:
             metric, reference = choices.ranking(runs, audited)

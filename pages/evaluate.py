@@ -30,7 +30,7 @@ with frame.caught():
             elif opened is None:
                 trained = weights_source.trainings(jobs, listed)
                 sources.training(trained)
-                widgets.title("A file of your own")
+                widgets.title("Your own file")
                 sources.file()
                 sources.path()
             else:

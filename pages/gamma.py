@@ -13,7 +13,7 @@ def draw(source: cache.HistorySource, offered: list[cache.HistorySource]) -> Non
     """Draw a history: a training under way, one that has ended, or a replay of one."""
     if source.job and cache.written(source) is None:
         widgets.eyebrow("Gamma dynamics · " + source.label)
-        widgets.sentence(Sentence((Phrase("No epoch is finished yet."),)))
+        widgets.sentence(Sentence((Phrase("No epoch has finished yet."),)))
         widgets.second("γ is 1 in every bin until the first epoch ends.")
         return
     top = st.container()

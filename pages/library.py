@@ -3,40 +3,50 @@
 import streamlit as st
 
 from pages.ui import cache, frame, opening, pieces, tour, widgets
-from pages.ui.runs import sharing, table, upload
-from pages.ui.visitor import open_library
+from pages.ui.jobs.queue import refused
+from pages.ui.runs import audit_jobs, sharing, table, upload
+from pages.ui.visitor import open_jobs, open_library
 
 frame.begin("pages/library.py")
 with frame.caught():
-    widgets.eyebrow("Runs")
-    pieces.draw("headline", table.words().headline)
-    upload.INTAKE.refused()
-    reading = upload.INTAKE.reading
-    if reading is None:
-        left, right = st.columns(2, gap="medium")
-        with left:
-            upload.drop_zone()
-            upload.by_path()
-        with right:
-            with st.container(horizontal=True, vertical_alignment="center", key="tour_offer"):
-                widgets.title("No file yet?")
-                tour.offer()
-            opening.samples()
-    elif not reading.done:
-        upload.INTAKE.progress()
-    else:
-        upload.finished(reading)
-    library = open_library()
-    with st.container(horizontal=True, vertical_alignment="bottom", key="toolbar"):
-        search, kind = table.search(), table.kind()
-        actions = st.container(horizontal=True, width="content", key="actions")
-    said = st.container()
-    ticked = table.draw(cache.rows(search=search, kind=kind))
-    with actions:
-        row = table.actions(library, ticked)
-    table.open_run(row)
-    with said:
-        table.message()
-    table.damaged(library)
-    table.trash(library)
-    sharing.audit_trail(library)
+    jobs = open_jobs()
+    jobs.tick()
+    listed = jobs.list()
+    job_id = audit_jobs.PAGE.linked()
+    if not job_id:
+        widgets.eyebrow("Runs")
+        pieces.draw("headline", table.words().headline)
+        upload.INTAKE.refused()
+        refused()
+        reading = upload.INTAKE.reading
+        if reading is None:
+            left, right = st.columns(2, gap="medium")
+            with left:
+                upload.drop_zone()
+                upload.by_path()
+            with right:
+                with st.container(horizontal=True, vertical_alignment="center", key="tour_offer"):
+                    widgets.title("No file yet?")
+                    tour.offer()
+                opening.samples()
+        elif not reading.done:
+            upload.INTAKE.progress()
+        else:
+            upload.finished(reading)
+        audit_jobs.rows(listed)
+        library = open_library()
+        with st.container(horizontal=True, vertical_alignment="bottom", key="toolbar"):
+            search, kind = table.search(), table.kind()
+            actions = st.container(horizontal=True, width="content", key="actions")
+        said = st.container()
+        ticked = table.draw(cache.rows(search=search, kind=kind))
+        with actions:
+            row = table.actions(library, ticked)
+        table.open_run(row)
+        with said:
+            table.message()
+        table.damaged(library)
+        table.trash(library)
+        sharing.audit_trail(library)
+    elif watched := audit_jobs.PAGE.find(jobs, job_id, listed):
+        audit_jobs.draw(watched)

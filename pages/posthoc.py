@@ -25,7 +25,7 @@ with frame.caught():
         methods = choices.methods(task, rescaled=rescaled)
     if none is None:
         with top:
-            widgets.sentence(Sentence((Phrase(f"Looking at “{run.name}”."),)))
+            widgets.sentence(Sentence((Phrase(f"Analysing “{run.name}”."),)))
     else:
         results = cache.evaluated(run, row_choice, methods, objective, search)
         fits = [result.fit for result in results.values() if result.fit]

@@ -21,6 +21,6 @@ with frame.caught():
         one = len(runs) == 1
         reported_on = runs[0].name if one else f"{len(runs)} runs"
         widgets.eyebrow(f"Report · {reported_on}", controls.chip(runs[0]) if one else "")
-        widgets.sentence(Sentence((Phrase("Hand on what you found, in one file."),)))
-        widgets.second("It opens without a network and prints on A4. Nothing is uploaded.")
+        widgets.sentence(Sentence((Phrase("Share your results in one file."),)))
+        widgets.second("It opens offline and prints on A4. Nothing is uploaded.")
     making.draw(making.task(ReportRequest(runs=reported, sections=sections, edition=edition)))

@@ -31,7 +31,7 @@ with frame.caught():
         if not state.plain():
             left, place = st.columns([5, 3], gap="large")
             with left:
-                widgets.title("A training of your own")
+                widgets.title("Your own training")
                 form.draw(jobs)
                 with st.container():
                     configs = submit.configs()

@@ -50,7 +50,7 @@ def _gradcam(arguments: argparse.Namespace) -> int:
     with scratch.folder("gradcam") as folder:
         file, group = checkpoint.read(path, folder, arguments.group)
         candidate = checkpoint.candidate_of(arguments.model, file, group)
-        spec = open_jobs().spec(job) if job else None
+        spec = open_jobs().network(job) if job else None
         model = _model(arguments, candidate, spec, folder / group.file)
         names = _names(arguments.names, model.n_outputs, "" if spec is None else spec.data)
         findings = _chosen_findings(arguments.finding or [], names)

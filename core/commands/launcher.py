@@ -12,13 +12,16 @@ if TYPE_CHECKING:
     from core.jobs.slurm.request import SlurmRequest
 
 
-def add_options(verb: Parser) -> None:
-    """Add ``--launcher`` and an option for each field of a request."""
+def add_options(verb: Parser, default: str | None = "local") -> None:
+    """Add ``--launcher`` and an option for each field of a request.
+
+    Without a `default` the verb itself works where no launcher is named.
+    """
     from core.fields import fields_of
     from core.jobs.records import LOCAL, SLURM
     from core.jobs.slurm.request import SETTINGS, SlurmRequest
 
-    verb.add_argument("--launcher", choices=[LOCAL, SLURM], default=LOCAL)
+    verb.add_argument("--launcher", choices=[LOCAL, SLURM], default=default)
     group = verb.add_argument_group(
         "with --launcher slurm", f"what is left out is as {SETTINGS} in CANDOR_HOME says"
     )
@@ -28,8 +31,10 @@ def add_options(verb: Parser) -> None:
         group.add_argument(f"--{name}", type=kind, metavar=kind.__name__.upper(), help=about)
 
 
-def request_of(arguments: argparse.Namespace) -> "SlurmRequest | None":
+def request_of(arguments: argparse.Namespace, **fixed: int) -> "SlurmRequest | None":
     """Return what is asked of a cluster; None for this machine.
+
+    What is `fixed` does not come from the settings file; options may still say otherwise.
 
     Raises
     ------
@@ -37,15 +42,15 @@ def request_of(arguments: argparse.Namespace) -> "SlurmRequest | None":
         SETTING: a value out of range, or one for a cluster without ``--launcher slurm``.
     """
     from core.fields import fields_of
-    from core.jobs.records import LOCAL
+    from core.jobs.records import SLURM
     from core.jobs.slurm.request import SlurmRequest, defaults
     from core.library import home
 
     names = fields_of(SlurmRequest)
     given = {name: value for name in names if (value := getattr(arguments, name)) is not None}
-    if arguments.launcher == LOCAL:
+    if arguments.launcher != SLURM:
         if given:
-            what = f"--{next(iter(given))} is for a cluster, and the launcher is local"
+            what = f"--{next(iter(given))} is for a cluster, and the launcher is not slurm"
             raise UsageError("SETTING", what, "add --launcher slurm, or leave it out")
         return None
-    return replace(defaults(home()), **given)
+    return replace(defaults(home()), **fixed | given)

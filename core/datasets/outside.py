@@ -194,7 +194,7 @@ def _cifar10c(outside_set: OutsideSet, data: SplitDataset, _download: bool) -> O
     if data.class_names != CIFAR10_CLASSES:
         raise Refused(
             "CLASSES",
-            f"CIFAR-10-C has the classes of CIFAR-10, and the model learnt {data.name}",
+            f"CIFAR-10-C has the classes of CIFAR-10, and the model learned {data.name}",
             "evaluate a model of CIFAR-10 on it, or let Candor corrupt the model's own test part",
         )
     root = existing_root(None if outside_set.root is None else Path(outside_set.root), CIFAR10C)

@@ -14,6 +14,7 @@ _RANK: Final = re.compile(r"^\[rank\d+\]: ?")
 _GROUPS: Final = Path("/sys/fs/cgroup")
 NEAR_END: Final = 50  # lines; what was raised before them did not get the process killed
 HALVE: Final = "halve the batch size{half}, or take a smaller model or lower precision"
+FEWER_ROWS: Final = "audit some of the shards, or run it where there is more memory"
 
 # What the line of an exception means; the first pattern that fits counts.
 KNOWN: Final = (
@@ -34,7 +35,7 @@ KNOWN: Final = (
         r"^(ModuleNotFoundError|ImportError)",
         Failure(
             "IMPORT",
-            "A package that training needs cannot be loaded",
+            "A package that it needs cannot be loaded",
             "install the requirements again, then retry",
         ),
     ),
@@ -99,7 +100,10 @@ def explain(
     for pattern, known in KNOWN:
         if re.search(pattern, raised):
             what = f"{known.what} ({raised[:200]})"
-            return replace(known, what=what, remedy=known.remedy.format(half=half))
+            less = known.remedy == HALVE
+            return replace(
+                known, what=what, remedy=_less_memory(half, kind) if less else known.remedy
+            )
     # Of several processes the first that fails takes the others with it, by a signal.
     if code < 0 and not (raised and -code in {signal.SIGKILL, signal.SIGTERM}):
         return _signalled(-code, half, kills, kind)
@@ -129,6 +133,11 @@ def out_of_memory_kills() -> int:
         return 0
 
 
+def _less_memory(half: str, kind: str) -> str:
+    """Return what makes a job of a kind need less memory."""
+    return FEWER_ROWS if kind == "audit" else HALVE.format(half=half)
+
+
 def _signalled(number: int, half: str, kills: int, kind: str) -> Failure:
     try:
         name = signal.Signals(number).name
@@ -136,10 +145,11 @@ def _signalled(number: int, half: str, kills: int, kind: str) -> Failure:
         name = f"signal {number}"
     if name == "SIGKILL" and kills:
         what = "The kernel killed it because the machine's memory ran out"
-        return Failure("HOST_MEMORY", what, HALVE.format(half=half))
+        return Failure("HOST_MEMORY", what, _less_memory(half, kind))
     if name == "SIGKILL":
         what = "It was killed (SIGKILL); memory may have run out"
-        return Failure("SIGNAL", what, f"halve the batch size{half}, or {remedy(kind)}")
+        less = "audit fewer rows" if kind == "audit" else f"halve the batch size{half}"
+        return Failure("SIGNAL", what, f"{less}, or {remedy(kind)}")
     crash = {"SIGSEGV", "SIGBUS", "SIGILL", "SIGFPE", "SIGABRT"}
     what = f"It crashed ({name})" if name in crash else f"It was ended from outside ({name})"
     return Failure("SIGNAL", what, f"see the log; {remedy(kind)}")

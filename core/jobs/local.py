@@ -20,6 +20,7 @@ from core.errors import LibraryError, UsageError
 from core.inference.config import EvaluationConfig
 from core.inference.folder import WEIGHTS, config_of
 from core.jobs import failures, processes
+from core.jobs.audit import AUDIT, AuditSpec, spec_of
 from core.jobs.devices import CPU, fit, slots
 from core.jobs.launch import start_what_can
 from core.jobs.log import tail
@@ -45,6 +46,7 @@ from core.training.progress import read as read_progress
 
 MOST: Final = 1_000  # jobs of one submission, and jobs that wait
 MAX_SECONDS: Final = 366 * 86_400.0
+Spec = TrainConfig | EvaluationConfig | AuditSpec
 
 
 class Launcher(Protocol):
@@ -153,12 +155,12 @@ class LocalJobs:
     def _add(self, launcher: Launcher, jobs: Sequence[Job]) -> list[Job]:
         """Take in new jobs, once the audit trail has them; all or none."""
         for job in jobs:
-            self._record(Act.TRAIN, job.id)
+            self._record(Act.IMPORT if job.kind == AUDIT else Act.TRAIN, job.id)
         return launcher.submit(jobs, Quotas.of_environment().jobs)
 
     def submit(
         self,
-        configs: Sequence[TrainConfig | EvaluationConfig],
+        configs: Sequence[Spec],
         *,
         weights: Path | None = None,
         wants: str = "auto",
@@ -166,11 +168,11 @@ class LocalJobs:
         time_limit: float | None = None,
         request: SlurmRequest | None = None,
     ) -> list[Job]:
-        """Queue trainings or evaluations, all or none, and start what can start.
+        """Queue trainings, evaluations or audits, all or none, and start what can start.
 
         Parameters
         ----------
-        configs : sequence of TrainConfig or EvaluationConfig
+        configs : sequence of TrainConfig, EvaluationConfig or AuditSpec
             One job each; they share a group.
         weights : Path, optional
             The safetensors file that evaluations load; each job keeps its own.
@@ -275,10 +277,21 @@ class LocalJobs:
         """Return what an evaluation looks at."""
         return config_of(self.folder(job_id))
 
-    def spec(self, job_id: str) -> TrainConfig | EvaluationConfig:
+    def audit(self, job_id: str) -> AuditSpec:
+        """Return what an audit is of."""
+        return spec_of(self.folder(job_id))
+
+    def spec(self, job_id: str) -> Spec:
         """Return what a job of any kind does."""
-        training = self.get(job_id).kind == "train"
-        return self.config(job_id) if training else self.evaluation(job_id)
+        return self.audit(job_id) if self.get(job_id).kind == AUDIT else self.network(job_id)
+
+    def network(self, job_id: str) -> TrainConfig | EvaluationConfig:
+        """Return what a training or an evaluation does; UsageError JOB for others."""
+        kind = self.get(job_id).kind
+        if kind == AUDIT:
+            what = f"Job {job_id} is an audit, which keeps no weights"
+            raise UsageError("JOB", what, "name a training or an evaluation")
+        return self.config(job_id) if kind == "train" else self.evaluation(job_id)
 
     def progress(self, job_id: str) -> Progress | None:
         """Return how far it is; None before its first step."""

@@ -29,7 +29,11 @@ from core.jobs.store import JobStore
 from core.process_identity import identity
 
 # By kind of job: a module that takes its folder.
-PROGRAMS: Final = {"train": "core.training", "evaluate": "core.inference"}
+PROGRAMS: Final = {
+    "train": "core.training",
+    "evaluate": "core.inference",
+    "audit": "core.commands.audit_job",
+}
 GRACE_S: Final = 5.0
 LOOK_S: Final = 0.1
 ASK_S: Final = 0.5  # how often the table is asked whether to stop

@@ -12,7 +12,7 @@ from core.readers.predictions.result import ReadResult
 from core.readers.tables.history_file import HistoryFile
 
 
-def keep_result(
+def keep_result(  # noqa: PLR0913  each is known by another caller
     library: Library,
     name: str,
     file_name: str,
@@ -20,6 +20,7 @@ def keep_result(
     *,
     tags: Sequence[str] = (),
     audited: Audit | None = None,
+    run_id: str | None = None,
 ) -> Manifest:
     """Put a file that was read into the library.
 
@@ -37,6 +38,8 @@ def keep_result(
         Free words.
     audited : Audit, optional
         The audit of the chosen split, when it is at hand; computed otherwise, if it has labels.
+    run_id : str, optional
+        As of `Library.keep`.
 
     Returns
     -------
@@ -56,6 +59,7 @@ def keep_result(
             summary=summary,
             notices=result.notices,
             tags=tags,
+            run_id=run_id,
         )
 
 

@@ -182,7 +182,7 @@ class Library:
         """
         return files.read_table(self._folder(run_id), VALIDATION, files.read_logits)
 
-    def keep(
+    def keep(  # noqa: PLR0913  each is a separate part of a run
         self,
         name: str,
         splits: Mapping[str, Predictions],
@@ -191,6 +191,7 @@ class Library:
         summary: Mapping[str, Summary],
         notices: Sequence[Notice] = (),
         tags: Sequence[str] = (),
+        run_id: str | None = None,
     ) -> Manifest:
         """Put a run into the library and return its manifest.
 
@@ -208,6 +209,9 @@ class Library:
             What was accepted, but said.
         tags : sequence of str
             Free words.
+        run_id : str, optional
+            The id of the job that read it, which becomes the run's. One that is there already stays
+            as it is: the end of a job may come twice.
 
         Raises
         ------
@@ -215,9 +219,13 @@ class Library:
             NAME, TAGS, SPLIT_NAME, CLASSES when the splits do not go together, ROLE, OVER_QUOTA, or
             LIBRARY_WRITE when nothing could be written.
         """
+        if run_id is not None and (self._runs / checked_id(run_id)).is_dir():
+            return self.get(run_id)
         manifest = describe(name, splits, source=source, summary=summary, notices=notices)
+        manifest = replace(manifest, id=run_id or manifest.id)
         self.check_room(sum(part.scores.nbytes + part.labels.nbytes for part in splits.values()))
-        return self._write(replace(manifest, tags=checked_tags(tags)), splits, Tables())
+        manifest = replace(manifest, tags=checked_tags(tags))
+        return self._write(manifest, splits, Tables(), of_job=run_id is not None)
 
     def keep_trained(  # noqa: PLR0913  each is a separate part of a training
         self,
@@ -270,7 +278,8 @@ class Library:
         manifest = replace(
             manifest, id=run_id, kind="train", config=config, environment=environment
         )
-        return self._write(replace(manifest, tags=checked_tags(tags)), splits, tables)
+        manifest = replace(manifest, tags=checked_tags(tags))
+        return self._write(manifest, splits, tables, of_job=True)
 
     def keep_evaluated(  # noqa: PLR0913  each is a separate part of an evaluation
         self,
@@ -295,7 +304,7 @@ class Library:
         manifest = replace(
             manifest, id=run_id, kind="evaluate", config=config, environment=environment
         )
-        return self._write(manifest, splits, Tables())
+        return self._write(manifest, splits, Tables(), of_job=True)
 
     def keep_history(
         self, name: str, bins: BinHistory, *, source: RunSource, notices: Sequence[Notice] = ()
@@ -505,12 +514,17 @@ class Library:
         return manifest
 
     def _write(
-        self, manifest: Manifest, splits: Mapping[str, Predictions], tables: Tables
+        self,
+        manifest: Manifest,
+        splits: Mapping[str, Predictions],
+        tables: Tables,
+        *,
+        of_job: bool = False,
     ) -> Manifest:
         kept = replace(manifest, owner=self.visitor.owner, history=tables.entry())
         self.visitor.require(Act.IMPORT)
         self._make_home()
-        if kept.kind not in ("train", "evaluate"):  # the trail has the job, whose id it is
+        if not of_job:  # else the trail has the job, whose id it is
             trail.record(self.home, self.visitor, Act.IMPORT, kept.id)
         files.write_run(self._runs, kept, splits, tables)
         return kept

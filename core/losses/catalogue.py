@@ -239,7 +239,7 @@ LOSSES: Final[dict[str, LossEntry]] = {
     "inverse_focal": LossEntry(
         label="Inverse focal",
         plain=(
-            "Cross-entropy weighted by (1 + p)^γ, which makes the model surer of what it gets "
+            "Cross-entropy weighted by (1 + p)^γ, which makes the model more sure of what it gets "
             "right."
         ),
         source=f"{_GHOSH}, equation 1",

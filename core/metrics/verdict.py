@@ -186,7 +186,7 @@ def _within_chance(gap: Gap, error: tuple[Score, Floor], test: NullTest) -> tupl
     if gap.low > 0 or gap.high < 0:
         often = f"{100 * (1.0 - error[0].level):.3g}"
         alone = (
-            f" The interval of the gap leaves 0 out by itself, as in {often} of 100 "
+            f" Taken alone, the interval of the gap excludes 0, as in {often} of 100 "
             "calibrated sets."
         )
     if test.power >= SOUND_POWER:

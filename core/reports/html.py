@@ -12,11 +12,12 @@ from core.readers.predictions.result import ReadResult
 from core.reports.document import Document, Edition
 from core.reports.drawing.figure import drawn
 from core.reports.drawing.marks import Drawing, short
+from core.screens.kit.labels import headline
 from core.screens.kit.markup import templates
 from core.screens.kit.records import FigureCard, Sentence, Table, Tile
 from core.screens.kit.theme import LIGHT
 from core.screens.reliability.plain import PlainView, plain_view
-from core.screens.reliability.view import ReliabilityView, Subject, audited_view, pictured
+from core.screens.reliability.view import ReliabilityView, Subject, audited_view
 from core.screens.xray.plain import HundredFilms
 
 POLICY: Final = (
@@ -107,7 +108,7 @@ def audit_html(name: str, result: ReadResult, split: str, audit: Audit) -> str:
     """
     predictions = result.splits[split]
     subject = Subject(name, split, result.digest, predictions.class_names, tuple(result.notices))
-    target = pictured(audit)
+    target = headline(audit)
     ranked = Ranked.of(predictions.outcomes(target.target))
     plain = plain_view(audit, target, ranked, name=name, split=split)
     settings = {

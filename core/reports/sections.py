@@ -7,6 +7,7 @@ from typing import Final
 from core.metrics.clinical import bands
 from core.metrics.ranked import Ranked
 from core.metrics.selective import risk_coverage
+from core.metrics.verdict_codes import DETECTED
 from core.predictions import Task
 from core.reports.document import (
     Chapter,
@@ -21,7 +22,7 @@ from core.reports.tripod import checklist
 from core.screens.compare.view import compare_view
 from core.screens.compare.view import plain_view as plain_compare
 from core.screens.kit.differences import NamedRun
-from core.screens.kit.labels import PLAIN_VERBS, label_verdicts, labels_sentence
+from core.screens.kit.labels import PLAIN_VERBS, headline, label_verdicts, labels_sentence
 from core.screens.kit.numbers import count
 from core.screens.kit.records import Sentence
 from core.screens.kit.run_marks import marks
@@ -32,7 +33,7 @@ from core.screens.ood.words import set_name
 from core.screens.posthoc.view import plain_view as plain_posthoc
 from core.screens.posthoc.view import posthoc_view
 from core.screens.reliability.plain import PlainView, plain_view
-from core.screens.reliability.view import ReliabilityView, Subject, pictured, reliability_view
+from core.screens.reliability.view import ReliabilityView, Subject, reliability_view
 from core.screens.xray import finding
 from core.screens.xray.decision import benefit_words, decision_card
 from core.screens.xray.findings import findings_view, plain_findings_view
@@ -98,7 +99,7 @@ class RunViews:
     def in_words(self) -> PlainView:
         """The Reliability page in plain words."""
         numbers = self.numbers
-        target = pictured(numbers.audit)
+        target = headline(numbers.audit)
         ranked = Ranked.of(numbers.rows.outcomes(target.target))
         return plain_view(
             numbers.audit, target, ranked, name=numbers.run.name, split=numbers.run.split
@@ -199,11 +200,14 @@ def _of_all_labels(views: RunViews, sentence: Sentence) -> Sentence:
         return sentence
     noun = "findings" if views.source.films == "films" else "labels"
     every = labels_sentence(label_verdicts(labels), noun, PLAIN_VERBS)
-    drawn = pictured(views.numbers.audit).name
+    one = headline(views.numbers.audit)
+    off = "is furthest off beyond chance"
+    if one.verdict.code not in DETECTED:
+        off = "looks furthest off"
     said = (
         every.text,
         f"The count allows for looking at {len(labels)} at once.",
-        f"The rest of this page is about “{drawn}”, the one furthest off on average.",
+        f"The rest of this page is about “{one.name}”, which {off}.",
         sentence.second,
     )
     return replace(sentence, second=" ".join(filter(None, said)))

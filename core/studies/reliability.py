@@ -71,13 +71,13 @@ def prepare_target(source: Source, target: int | None) -> TargetRows:
         return TargetRows(_prepared(predictions, target), predictions.outcomes(target))
 
 
-def audit_every_metric(source: Source) -> Audit:
-    """Return the audit of a split with all metrics."""
+def audit_every_metric(source: Source, config: AuditConfig | None = None) -> Audit:
+    """Return the audit of a split with all metrics, or with other settings."""
     predictions = loaded(source)
     # bins, cells, what chance would show, and once for each block of resamples
     blocks = -(-N_RESAMPLES_HEAVY * predictions.n // BLOCK_BYTES)
     with part(METRICS, 0.1, 1.0, (4 + blocks) * _cells(predictions)):
-        return suite.audit(predictions, AuditConfig())
+        return suite.audit(predictions, config or AuditConfig())
 
 
 def loaded(source: Source) -> Predictions:

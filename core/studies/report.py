@@ -173,10 +173,10 @@ def _run(
             except Refused as refused:
                 left_out[POSTHOC] = refused.what
     if OOD in sections:
-        with steps.next(f"Telling other inputs from those of {run.name}"):
+        with steps.next(f"Comparing other inputs with those of {run.name}"):
             beside = _ood(run, rows, left_out)
     if CLINICAL in sections:
-        with steps.next(f"Looking at the findings of {run.name}"):
+        with steps.next(f"Analysing the findings of {run.name}"):
             clinical = _clinical(rows)
         if clinical is None:
             left_out[CLINICAL] = "it needs two classes or many labels"

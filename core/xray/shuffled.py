@@ -1,6 +1,6 @@
 """Networks with weights drawn anew, all or from the last layer down; torch.
 
-A heatmap that does not change when the weights do tells nothing of what was learnt (Adebayo et
+A heatmap that does not change when the weights do tells nothing of what was learned (Adebayo et
 al. 2018).
 """
 

@@ -2,6 +2,6 @@
 
 import gc
 
-# Streamlit collects after every run of a script. To look for garbage while modules are imported
+# `session` collects once runs of scripts have ended. To look for garbage while modules are imported
 # and figures are built as well, each time 700 objects are more, takes a tenth of a start.
 gc.set_threshold(50_000, 20, 50)

@@ -210,7 +210,7 @@ def _opened(run: cache.Run, split: str) -> SplitAudit | None:
 
 def _target(run: cache.Run, split: str, target: int | None) -> _Step[TargetRows]:
     name = "the answers" if target is None else f"“{esc(run.class_names[target])}”"
-    return _Step.of(run, split, prepare_target, target, words=f"Looking at {name} in")
+    return _Step.of(run, split, prepare_target, target, words=f"Analysing {name} in")
 
 
 def _source(run: cache.Run, split: str) -> Source:

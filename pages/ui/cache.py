@@ -79,7 +79,7 @@ def find(run_id: str) -> Run:
         raise LibraryError(
             "NO_LABELS",
             f"{run.name} holds inputs that belong to none of the classes",
-            "open it on the page Out of distribution, or pick a run with labels",
+            "open it on the Out of distribution page, or pick a run with labels",
         )
     return run
 

@@ -123,7 +123,7 @@ def caught() -> Iterator[None]:
             AuditError(
                 "INTERNAL",
                 f"Something went wrong on our side (id {ticket})",
-                "nothing is lost: go back and try again. The server log has the details",
+                "nothing was lost: go back and try again. The server log has the details",
             )
         )
         st.stop()
@@ -138,8 +138,11 @@ def fragment(draw: Callable[Given, None]) -> Callable[Given, None]:
     @st.fragment
     @wraps(draw)
     def drawn(*args: Given.args, **named: Given.kwargs) -> None:
-        with caught():
-            visitor.check()
-            draw(*args, **named)
+        try:
+            with caught():
+                visitor.check()
+                draw(*args, **named)
+        finally:
+            session.leave_garbage()
 
     return drawn

@@ -19,7 +19,7 @@ COLUMNS = "epoch, bin, lower, upper, count, confidence, accuracy, gamma"
 def draw() -> None:
     """Draw the drop zone, what is being read, and why the last file was refused."""
     if not state.plain():
-        widgets.title("A history from elsewhere", "one row for each epoch and bin")
+        widgets.title("Import a history", "one row for each epoch and bin")
     INTAKE.refused()
     INTAKE.progress()
     if not state.plain():

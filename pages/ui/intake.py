@@ -256,7 +256,12 @@ def _progress(intake: Intake[Any], cancel: Callable[[], None]) -> None:
         st.button("Cancel", key=f"{intake.slot}.cancel", on_click=cancel)
 
 
-def server_paths(slot: str, *others: str) -> list[str]:
+def server_is_read() -> bool:
+    """Return whether pages may read files of the server."""
+    return not visitor.off("upload") and not visitor.login_on() and bool(os.environ.get(IMPORT))
+
+
+def server_paths(slot: str, *others: str, instead: str = "") -> list[str]:
     """Draw fields for files that lie on the server, where pages may read any.
 
     Parameters
@@ -265,13 +270,15 @@ def server_paths(slot: str, *others: str) -> list[str]:
         What the keys begin with.
     *others : str
         Labels of the fields after the first, which may stay empty.
+    instead : str
+        Label of a second button, if any; see `instead_of_reading`.
 
     Returns
     -------
     list of str
         What stands in the fields once it is to be read; the first file comes first.
     """
-    if visitor.off("upload") or visitor.login_on() or not os.environ.get(IMPORT):
+    if not server_is_read():
         return []
     with (
         st.form(f"{slot}.path_form", border=False),
@@ -289,8 +296,15 @@ def server_paths(slot: str, *others: str) -> list[str]:
             for n, label in enumerate(others, 1)
         ]
         submitted = st.form_submit_button("Read", key=f"{slot}.read")
+        if instead:
+            submitted |= st.form_submit_button(instead, key=f"{slot}.instead")
     texts = [text.strip() for text in (first, *rest) if text.strip()]
     return texts if submitted and first.strip() else []
+
+
+def instead_of_reading(slot: str) -> bool:
+    """Return whether the second button of `server_paths` was pressed."""
+    return bool(st.session_state.get(f"{slot}.instead"))
 
 
 def no_room(error: OSError) -> LostWorker:

@@ -5,6 +5,9 @@ a slider removes one chart and mounts another: the screen is white in between. H
 is the identity, and the browser redraws in place.
 """
 
+import pickle
+from dataclasses import dataclass
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any, Literal
 
@@ -13,7 +16,8 @@ import streamlit as st
 
 from core.screens.kit.records import FigureCard
 from core.screens.kit.theme import Side
-from pages.ui import state
+from pages.ui import state, visitor
+from pages.ui.scoped import cached
 
 _ROOT = Path(__file__).parents[2]
 _STATIC = Path(st.__file__).parent / "static" / "static" / "js"
@@ -57,7 +61,7 @@ def draw(
     _MOUNT(
         key=key,
         data={
-            "spec": plotly.io.to_json(card.figure(side), validate=False),
+            "spec": spec(card, side),
             "config": config,
             "name": card.key,
             "alt": card.alt,
@@ -70,6 +74,30 @@ def draw(
         on_picked_change=_noted,
     )
     return picked(key) if select else []
+
+
+def spec(card: FigureCard, side: Side) -> str:
+    """Return a figure as Plotly reads it, drawn once for all sessions that show the same.
+
+    All that it is drawn from is its key, by content. The figures of a draft belong to its session.
+    """
+    content = blake2b(pickle.dumps(card.draw), digest_size=16).hexdigest()
+    return _spec(content, side, _Asked(card, visitor.shows_draft()))
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """A figure, and whether the page that shows it is made of a draft."""
+
+    card: FigureCard
+    draft: bool
+
+
+@cached(library=64, draft=16)  # some 20 kB each
+def _spec(content: str, side: Side, _asked: _Asked) -> str:
+    del content  # part of the key only
+    text: str = plotly.io.to_json(_asked.card.figure(side), validate=False)
+    return text
 
 
 def picked(key: str) -> Points:

@@ -217,7 +217,7 @@ def _check(session: str, size: int) -> None:
     if session not in _ASKING:
         raise HTTPException(403, "This page takes no files.")
     if held_bytes(session) + size > defaults.UPLOADS_SESSION_MB * MIB:
-        raise HTTPException(413, "These files are too large together. Upload one after the other.")
+        raise HTTPException(413, "Together these files are too large. Upload them one by one.")
     if held_bytes() + size > defaults.UPLOADS_MB * MIB:
         raise HTTPException(503, "The server is taking other files. Try again in a minute.")
 

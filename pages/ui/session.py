@@ -31,9 +31,11 @@ from pages.ui import demo, server, visitor
 
 EXPIRE_S: Final = 3_600.0  # how often old uploads are looked for
 JOBS_S: Final = 5.0  # how often jobs are looked after
+COLLECT_S: Final = 1.0  # how often garbage is collected at most
 LINGER_S: Final = 60.0  # how long drafts wait for their browser to come back
 DRAFT: Final = "draft-"  # how ids of drafts begin
 LOG: Final = logging.getLogger("candor")
+_GARBAGE: Final = Event()  # set while there may be some
 Answer = TypeVar("Answer")
 
 
@@ -61,14 +63,15 @@ def start_up() -> None:
     server.at_end(_vacate_all)
     if isinstance(get_instance(), Runtime):  # a server, not a test of a page
         Thread(target=_look_after_jobs, name="jobs", daemon=True).start()
+        Thread(target=_collect_garbage, name="garbage", daemon=True).start()
 
 
 def spare_modules(n_modules: int) -> None:
     """Take what modules hold out of the garbage collector's rounds; once for each hundred of them.
 
-    Streamlit collects after every run of a script, and goes through all objects for it. Those of
-    imported modules live as long as the server; they are most of what there is. What sessions
-    held at that moment is set aside with them, until it happens the next time.
+    A collection goes through all objects. Those of imported modules live as long as the server;
+    they are most of what there is. What sessions held at that moment is set aside with them, until
+    it happens the next time.
     """
     _set_aside(n_modules // 100)
 
@@ -80,6 +83,23 @@ def _set_aside(n_hundreds: int) -> None:
         gc.collect()
     gc.freeze()
     LOG.debug("what %d hundred modules hold is not collected", n_hundreds)
+
+
+def leave_garbage() -> None:
+    """Note that a run of a script ends: what it leaves behind is collected a moment later.
+
+    Streamlit would collect after every run (`runner.postScriptGC`), which is half of what fifty
+    sessions at once take of the processor. One collection serves all that ended meanwhile.
+    """
+    _GARBAGE.set()
+
+
+def _collect_garbage() -> None:
+    while True:
+        _GARBAGE.wait()
+        time.sleep(COLLECT_S)
+        _GARBAGE.clear()
+        gc.collect()
 
 
 def _look_after_jobs() -> None:

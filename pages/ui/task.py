@@ -413,7 +413,7 @@ def _answer(
         raise LostWorker(
             "LOST_WORKER",
             f"The computing process ended with code {code}",
-            "memory may have run out: free some and try again, or take fewer rows",
+            "memory may have run out: free some and try again, or use fewer rows",
         )
     value, raised = answer
     if raised is not None:

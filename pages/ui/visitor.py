@@ -229,6 +229,11 @@ def note_draft(draft_id: str) -> None:
     st.session_state.setdefault(MADE_OF_DRAFTS, set()).add(draft_id)
 
 
+def shows_draft() -> bool:
+    """Whether this page is made of a draft."""
+    return bool(st.session_state.get(MADE_OF_DRAFTS))
+
+
 def forget() -> None:
     """Begin a page: it is made of no run and no draft yet."""
     st.session_state[RUNS] = set()

@@ -22,7 +22,7 @@ from core.jobs.local import LocalJobs
 from core.jobs.records import Job
 from core.readers.sandbox import scratch
 from core.readers.weights.named_tensors import WeightGroup, WeightsFile
-from core.screens.train.words import EVALUATE
+from core.screens.train.words import EVALUATE, TRAIN
 from core.training.config import TrainConfig
 from core.training.submission import check_folder
 from pages.ui import session
@@ -117,7 +117,7 @@ def take_job(job_id: str, slot: str) -> None:
     try:
         job = jobs.get(job_id)
         path, name = weights_of(jobs, job)
-        spec = jobs.spec(job_id)
+        spec = jobs.network(job_id)
     except AuditError as error:
         intake(slot).refuse(error)
         return
@@ -155,7 +155,7 @@ def weights_of(jobs: LocalJobs, job: Job) -> tuple[Path, str]:
     UsageError
         JOB: its folder holds none, or they read texts.
     """
-    if job.kind != EVALUATE and jobs.config(job.id).of_texts:
+    if job.kind == TRAIN and jobs.config(job.id).of_texts:
         what = f"Job {job.id} trained on texts, and only images can be evaluated"
         raise UsageError("JOB", what, "Choose a training on images")
     folder = jobs.folder(job.id)
@@ -170,7 +170,7 @@ def weights_of(jobs: LocalJobs, job: Job) -> tuple[Path, str]:
 
 def trainings(jobs: LocalJobs, listed: list[Job]) -> list[Job]:
     """Return the finished trainings whose weights are still there, the newest first."""
-    finished = [job for job in listed if job.kind != EVALUATE and job.run]
+    finished = [job for job in listed if job.kind == TRAIN and job.run]
     kept = [job for job in finished if any(jobs.folder(job.id).checkpoints.glob("epoch-*.pt"))]
     return [job for job in kept if not jobs.config(job.id).of_texts]
 

@@ -21,6 +21,7 @@ PATIENCE_S = 600  # no test may depend on speed
 expect.set_options(timeout=1000 * PATIENCE_S)
 ROOT = Path(__file__).parents[2]
 Result = TypeVar("Result")
+BUSY = '[data-testid="stApp"]:not([data-test-script-state="notRunning"])'
 VIEWPORT = {"width": 1440, "height": 1000}
 FLAGS = [
     *("--no-sandbox", "--disable-gpu", "--disable-background-networking", "--no-first-run"),
@@ -116,7 +117,10 @@ def browser():
 def new_page(browser: Browser) -> Page:
     context = browser.new_context(viewport=VIEWPORT, color_scheme="light")
     context.set_default_timeout(1000 * PATIENCE_S)
-    return context.new_page()
+    page = context.new_page()
+    # Nothing is clicked, typed or expected while a script runs: what it draws takes its place.
+    page.add_locator_handler(page.locator(BUSY), lambda: None)
+    return page
 
 
 @pytest.fixture(scope="session")

@@ -182,7 +182,7 @@ def test_a_draft_is_seen_by_nobody_else(visit, tmp_path):
 
 def test_plain_words_speak_of_times_in_100(visit):
     page = visit("/reliability?run=digits-overconfident&plain=true")
-    expect(page.locator("h1.c-sentence")).to_contain_text("surer of itself than it should be")
+    expect(page.locator("h1.c-sentence")).to_contain_text("more sure than it should be")
     expect(page.locator(".c-icons").first).to_have_attribute("role", "img")
     words = page.locator('[data-testid="stMain"]').inner_text()
     assert "in 100" in words

@@ -105,15 +105,15 @@ def test_a_checkpoint_becomes_a_run_and_is_told_from_what_it_never_saw(open_page
         settled(page)
     check_axe(page)
     page.get_by_role("button", name="Try on 64 images").click()
-    expect(page.get_by_text(re.compile(r"Right for 9\d\.\d"))).to_be_visible()
+    expect(page.get_by_text(re.compile(r"Right on 9\d\.\d"))).to_be_visible()
     settled(page)
     page.get_by_role("button", name="Evaluate", exact=True).click()
-    expect(page.locator(HEADING)).to_contain_text("is right for 9")
+    expect(page.locator(HEADING)).to_contain_text("is right on 9")
     settled(page)
     table = page.get_by_role("region", name="Splits and sets")
     for row in ("Test part", "Validation part", "Fog, severity 5", "JPEG compression, severity 5"):
         expect(table).to_contain_text(row)
-    expect(page.get_by_text("Guessing would be right for 10.0")).to_be_visible()
+    expect(page.get_by_text("Guessing would be right on 10.0")).to_be_visible()
     check_axe(page)
     here = page.url
     assert "job=" in here

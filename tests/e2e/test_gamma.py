@@ -170,7 +170,7 @@ def test_a_training_is_followed_until_it_ends_and_then_is_a_run(visit, server, m
     (job,) = LocalJobs(server.home).submit([config], wants="cpu")
     page = visit(f"/gamma?run={job.id}")
     expect(page.locator("h1.c-sentence")).to_contain_text(
-        re.compile("No epoch is finished|In the first epoch|Over")
+        re.compile("No epoch has finished|In the first epoch|Over")
     )
     expect(page.locator("h1.c-sentence")).to_contain_text("Over 8 epochs gamma")
     expect(page.locator(".c-eyebrow")).not_to_contain_text("Training now")

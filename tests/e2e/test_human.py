@@ -56,7 +56,7 @@ def test_votes_are_asked_about_shown_and_kept(visit, server, run_id, pictures, t
     ids, _, votes = pictures
     page = visit(f"/reliability?run={run_id}")
     page.get_by_role("radio", name="Human truth").click()
-    expect(page.locator("h1")).to_have_text("No votes yet. Upload what people said of these rows.")
+    expect(page.locator("h1")).to_have_text("No votes yet. Upload people’s answers for these rows.")
     check_axe(page)
 
     wrong = tmp_path / "notes.csv"
@@ -88,7 +88,7 @@ def test_votes_are_asked_about_shown_and_kept(visit, server, run_id, pictures, t
     expect(page.locator("h1")).to_have_text(sentence)
     settled(page)
     body = page.locator('[data-testid="stMain"]')
-    expect(body).to_contain_text("Surer than people by")
+    expect(body).to_contain_text("More sure than people by")
     expect(body).to_contain_text("on 200 rows of 50 votes each")
     expect(body).to_contain_text("Fitted on votes (T = ")
     expect(body).to_contain_text("Judged on 100 rows, fitted on 100 others.")

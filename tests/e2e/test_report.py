@@ -2,11 +2,14 @@
 
 import re
 
+import numpy as np
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 
-from core.library import open_library
+from core.datasets.catalogue import FINDINGS
+from core.library import SAMPLES, Library, RunSource, open_library
+from core.predictions import Predictions, ScoreKind, Task
 from core.reports import build
 from core.reports.document import Edition
 from tests.e2e.accessibility import check_axe
@@ -75,6 +78,33 @@ def test_a_report_from_its_page_opens_from_disk_and_prints(visit, offline, tmp_p
     check_file(own)
     assert 2 <= printed(own) <= 10
     assert path.stat().st_size < 5_000_000
+
+
+def test_a_clinical_board_says_in_its_headline_what_it_counts(visit, offline, server, tmp_path):
+    rng = np.random.default_rng(2)  # one of the twelve looks off when it is looked at alone
+    p = rng.uniform(0.05, 0.6, (400, 12))
+    labels = (rng.random(p.shape) < p).astype(np.int64)  # calibrated, all of them
+    names = FINDINGS[:12]
+    rows = Predictions(Task.MULTILABEL, ScoreKind.SIGMOID, p, labels, class_names=names)
+    library = Library(server.home, SAMPLES)
+    source = RunSource("ward.npz", "0" * 32)
+    run = library.keep("Ward", {"test": rows}, source=source, summary={}).id
+    page = visit(f"/report?run={run}&edition=board")
+    page.get_by_role("button", name="Make report").click()
+    expect(page.get_by_text("Your report")).to_be_visible()
+    with page.expect_download() as download:
+        page.get_by_role("button", name=re.compile("^HTML")).click()
+    path = tmp_path / "board.html"
+    download.value.save_as(path)
+    own, told = offline
+    own.goto(path.as_uri())
+    headline = "There are too few pictures to tell whether this model expects"
+    expect(own.locator(".sentence")).to_contain_text(headline)
+    expect(own.locator("article.board")).to_contain_text("All 12 findings could be chance.")
+    expect(own.locator("article.board")).to_contain_text("More pictures with known answers.")
+    assert told == [path.as_uri()]
+    check_file(own)
+    assert printed(own) == 1
 
 
 @pytest.mark.slow

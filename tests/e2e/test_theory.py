@@ -24,11 +24,11 @@ def test_gamma_moves_sentence_and_link_and_the_link_restores_it(visit):
     page.get_by_role("radio", name="Three classes").or_(
         page.get_by_role("button", name="Three classes")
     ).first.click()
-    expect(page.get_by_text("How far apart they are")).to_be_visible()
+    expect(page.get_by_text("Moves of both maps")).to_be_visible()
     expect(page).to_have_url(re.compile("part=classes"))
     again = visit("/theory" + page.url.partition("/theory")[2])
     expect(again.locator("h1.c-sentence")).to_contain_text("γ at 2.2")
-    expect(again.get_by_text("How far apart they are")).to_be_visible()
+    expect(again.get_by_text("Moves of both maps")).to_be_visible()
 
 
 def test_a_figure_is_saved_as_a_table(visit):

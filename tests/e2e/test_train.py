@@ -225,7 +225,7 @@ def test_two_submissions_on_one_slot_run_one_after_the_other(open_page, submit, 
 
 def test_how_long_it_takes_is_measured(open_page):
     page = open_page()
-    page.get_by_role("button", name="How long will it take?").click()
+    page.get_by_role("button", name="Estimate time").click()
     expect(page.get_by_text(re.compile("About .*images a second"))).to_be_visible()
 
 
@@ -239,7 +239,7 @@ def test_the_server_holds_no_torch(open_page, trainer):
 def test_networks_of_other_packages_are_found_by_search(open_page):
     page = open_page()
     page.get_by_role("combobox", name="Network").click()
-    page.get_by_role("option", name="Another, of timm or torchvision").click()
+    page.get_by_role("option", name="Another, from timm or torchvision").click()
     search = page.get_by_role("combobox", name="Search")
     settled(page)
     expect(page.get_by_text("No network is picked")).to_be_visible()

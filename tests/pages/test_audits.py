@@ -58,7 +58,7 @@ def test_a_large_split_is_audited_elsewhere_with_the_same_numbers(keep, monkeypa
     monkeypatch.setattr(audits, "LARGE_CLAIMS", 0)
     st.cache_resource.clear()
     test = page(run, **shown)
-    assert "Looking at “big one”." in said(test)
+    assert "Analysing “big one”." in said(test)
     assert f"big one”, {N} rows of {n_classes} classes." in said(test)
     assert test.button(key=STOP)
     assert words_of(test) == here
@@ -124,7 +124,7 @@ def draft(home, tmp_path, monkeypatch, calls):
     test.text_input(key="import.path").set_value(str(tmp_path / "big.npz"))
     test.button(key="import.read").click().run()
     test.button(key="import.audit").click().run()
-    assert "Looking at “big”." in said(test)
+    assert "Analysing “big”." in said(test)
     calls.go.set()
     words_of(test)
     return test
@@ -173,7 +173,7 @@ def test_what_is_stopped_ends_and_goes_on_when_told(keep, calls):
     until(test, lambda: calls.begun)
     test.button(key=STOP).click().run()
     assert "Stopped: Auditing “big one”" in said(test)
-    assert "Looking at “big one”." in said(test)
+    assert "Analysing “big one”." in said(test)
     until(test, lambda: calls.ended)
     until(test, lambda: not task._CALLS)
     calls.go.set()
@@ -213,5 +213,5 @@ def test_a_failure_is_said_and_can_be_tried_again(keep, calls, monkeypatch):
     test = page(keep())
     until(test, lambda: test.error)
     assert "ended with code -9" in said(test)
-    assert "Looking at “big one”." in said(test)
+    assert "Analysing “big one”." in said(test)
     assert test.button(key="audit_split.again")

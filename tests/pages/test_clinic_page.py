@@ -258,7 +258,7 @@ def test_long_work_is_done_elsewhere_and_said(page, keep, monkeypatch):
     monkeypatch.setattr(finding_cache, "HEAVY_CELLS", 0)
     st.cache_resource.clear()
     test = page(run=run, show=clinic.ONE, of="1")
-    assert "Looking at Mass." in html(test)
+    assert "Analysing Mass." in html(test)
     assert test.button(key="fitting.stop")
     until(test, lambda: "How far off" in html(test))
     assert table(fine(test), "How far off") == expected
@@ -270,7 +270,7 @@ def test_choices_outlast_long_work(page, keep, monkeypatch):
     fine(by(test).select("View").run())
     monkeypatch.setattr(finding_cache, "HEAVY_CELLS", 0)
     test.button(key="clinic.recalibrate").click().run()
-    assert "Looking at Effusion." in html(test)
+    assert "Analysing Effusion." in html(test)
     assert test.query_params["at"] == "50.0"
     assert test.query_params["range"] == ENDS
     until(test, lambda: 'aria-label="Subgroups"' in html(test))

@@ -77,7 +77,7 @@ def test_what_takes_long_is_computed_elsewhere_and_gives_the_same_page(
     st.cache_resource.clear()
     monkeypatch.setattr(compare_cache, "AT_ONCE", 0)
     waiting = page(**COMPUTED)
-    if "Looking at 2 runs." in html(waiting):  # not done yet
+    if "Analysing 2 runs." in html(waiting):  # not done yet
         assert waiting.button(key="compare.stop")
     until(waiting, lambda: names_in_table(waiting))
     assert table(waiting, "Scores of the runs") == table(at_once, "Scores of the runs")

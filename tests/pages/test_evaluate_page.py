@@ -141,7 +141,7 @@ def test_a_wrong_number_of_classes_is_mended_by_one_click(page, tmp_path):
     test.number_input(key="evaluate.n_outputs").set_value(10).run()
     matched(test)
     assert "9 of 11 tensors fit" in said(test)
-    assert "Of another shape: 2" in [one.label.split(",")[0] for one in test.expander]
+    assert "Different shape: 2" in [one.label.split(",")[0] for one in test.expander]
     assert "evaluate.submit" not in keys(test)
     test.button(key="evaluate.outputs").click().run()
     matched(test)
@@ -246,9 +246,9 @@ def test_a_finished_evaluation_says_how_good_it_is_and_opens(page, home, library
     keep_job(home, "ended", JobState.SUCCEEDED, run="ended")
     test = fine(page(job="ended"))
     text = said(test)
-    assert "is right for 9" in text
+    assert "is right on 9" in text
     assert "of the 300 test images" in text
-    assert "Guessing would be right for 10.0\u202f%." in text
+    assert "Guessing would be right on 10.0\u202f%." in text
     for name in ("Test part", "Fog, severity 3", "SVHN"):
         assert name in text
     assert "Splits and sets" in text

@@ -158,7 +158,7 @@ def test_a_replay_with_another_lambda_differs_and_can_be_looked_at(library):
 def test_another_number_of_bins_is_not_drawn_over(library):
     test = opened("gamma", run=SAMPLE, against="replay", n_bins="10")
     assert not test.exception
-    assert "has 10 bins where this history has 15" in html(test)
+    assert "has 10 bins, this history 15" in html(test)
 
 
 def test_another_run_is_laid_over_the_panels(library):
@@ -263,7 +263,7 @@ def test_a_queued_job_is_not_live(library, queued):
     label = open_jobs().get(job).name or job
     assert not any(label in option for option in listed)
     test = opened("gamma", job=job)
-    assert "No epoch is finished yet" in html(test)
+    assert "No epoch has finished yet" in html(test)
     assert "raining now" not in html(test)
 
 
@@ -295,7 +295,7 @@ def test_a_training_under_way_is_followed_and_stays_where_it_was_scrubbed_to(lib
     folder, job = running
     test = opened("gamma", run=job)
     assert not test.exception
-    assert "No epoch is finished yet" in html(test)
+    assert "No epoch has finished yet" in html(test)
     write_epochs(folder, 0, 3)
     test.run()
     assert "Over 3 epochs gamma" in html(test)

@@ -167,7 +167,7 @@ def test_a_table_that_lacks_rows_is_refused_with_a_way_back(page):
     select(test, "Rows that belong together").set_value("ward").run()
     (button,) = [one for one in test.button if one.label == "Read it this way"]
     test = until(button.click().run(), lambda: "are not in the table" in said(test))
-    test = press(test, "Read each row as one of its own")
+    test = press(test, "Read the rows as independent")
     until(test, lambda: "Read as" in said(test))
     assert select(test, "Rows that belong together").value == ""
 
@@ -187,7 +187,7 @@ def test_a_column_that_cannot_be_a_weight_is_offered_and_refused_with_its_row(pa
     (button,) = [one for one in test.button if one.label == "Read it this way"]
     test = until(button.click().run(), lambda: "row 7" in said(test))
     assert "has no weight in w: '-1.5'" in said(test)
-    test = press(test, "Read each row as one of its own")
+    test = press(test, "Read the rows as independent")
     until(test, lambda: "Read as" in said(test))
 
 

@@ -170,7 +170,7 @@ def test_the_numbers_on_the_page_are_the_audits(home):
 def test_plain_words_have_no_jargon(home):
     test = opened("reliability", run="digits-overconfident", plain="true")
     text = html(test)
-    assert "surer of itself than it should be" in text
+    assert "more sure than it should be" in text
     assert "in 100" in text
     assert "ECE" not in text
 

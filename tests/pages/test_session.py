@@ -2,11 +2,12 @@
 
 import gc
 import sys
+import time
 import weakref
 
 import pytest
 
-from pages.ui import session
+from pages.ui import session, visitor
 from tests.pages.seen import fine, opened
 
 
@@ -66,3 +67,38 @@ def test_the_first_freeze_collects_nothing_for_streamlit_has_just_begun(thawed):
 def test_a_page_that_is_drawn_has_its_modules_spared(thawed, home):
     fine(opened())
     assert gc.get_freeze_count() > 50_000
+
+
+class Ended(Exception):
+    """Of a loop without an end."""
+
+
+def test_runs_that_end_within_a_moment_leave_their_garbage_to_one_collection(monkeypatch):
+    collected = []
+
+    def pause(seconds):
+        assert seconds == session.COLLECT_S
+        session.leave_garbage()  # another run ends meanwhile
+
+    def collect():
+        collected.append(session._GARBAGE.is_set())
+        if len(collected) == 2:
+            raise Ended
+        session.leave_garbage()
+
+    monkeypatch.setattr(time, "sleep", pause)
+    monkeypatch.setattr(gc, "collect", collect)
+    session.leave_garbage()
+    with pytest.raises(Ended):
+        session._collect_garbage()
+    assert collected == [False, False]
+
+
+def test_a_page_and_each_part_of_it_leave_their_garbage(home, monkeypatch):
+    left = []
+    monkeypatch.setattr(session, "leave_garbage", lambda: left.append(1))
+    parts = []
+    monkeypatch.setattr(visitor, "check", lambda: parts.append(1))
+    fine(opened("theory"))
+    assert parts
+    assert len(left) == 1 + len(parts)

@@ -208,7 +208,7 @@ def test_three_models_are_compared_and_the_one_picked_is_checked(xray):  # noqa:
     head, *models = map(texts, table(test, "Cardiomegaly, model by model"))
     assert head[-2:] == ["Strongest place", "Heat in the box"]
     assert [row[0][1:] for row in models] == names  # behind their badges
-    assert all(row[2].endswith(("|reached", "|silent")) for row in models)
+    assert all(row[2].endswith(("|reached", "|not reached")) for row in models)
     badges = [
         re.findall("c-run-[0-9]", "".join(row)) for row in table(test, "The findings of this film")
     ]
@@ -239,7 +239,7 @@ def check_one_of_three(test: AppTest) -> None:
 
 
 @pytest.mark.slow
-def test_a_silent_model_has_no_heat_and_nothing_to_check(xray):  # noqa: F811
+def test_a_model_below_its_threshold_has_no_heat_and_nothing_to_check(xray):  # noqa: F811
     """The large heart of the film is no nodule, and the threshold is set beyond one model."""
     test = xray(film="s4", models="phantom-ce,phantom-fcl", finding="nodule")
     until(test, lambda: "FCL</span></th>" in said(test))
@@ -249,25 +249,25 @@ def test_a_silent_model_has_no_heat_and_nothing_to_check(xray):  # noqa: F811
     (box,) = [one for one in test.number_input if "Hide heat" in one.label]
     box.set_value(sum(scores) / 2)
     fine(test.run())
-    silent, loud = np.argsort(scores)
+    below, loud = np.argsort(scores)
     rows = [texts(row) for row in table(test, "Nodule, model by model")[1:]]
-    assert rows[silent][2].endswith("|silent")
+    assert rows[below][2].endswith("|not reached")
     assert rows[loud][2].endswith("|reached")
     assert said(test).count("No heatmap") == 1
     assert {"Findings, CSV", "Models, CSV", "All of it, one HTML file"} <= saved(test)
-    test.query_params["closer"] = ["phantom-ce", "phantom-fcl"][silent]
+    test.query_params["closer"] = ["phantom-ce", "phantom-fcl"][below]
     fine(test.run())
     assert "is shown, so there is none to check" in said(test)
     assert "Sanity check of this map" not in labels(test)
     test.session_state["plain"] = True
     assert "For a small spot this film scores" in said(fine(test.run()))
-    assert "The threshold is the one that was set." in said(test)
+    assert "The threshold is the one set here." in said(test)
     test.session_state["plain"] = False
     fine(test.run())
     button(test, "Back to each model’s own").click()
     fine(test.run())
     assert "the one that was set" not in said(test)
-    assert "The threshold is how frequent the finding is in" in said(test)
+    assert "The threshold is the finding’s frequency in" in said(test)
     assert "Back to each model’s own" not in labels(test)
     (box,) = [one for one in test.number_input if "Hide heat" in one.label]
     assert box.value < 50.0  # the finding's frequency in the first one's test set
@@ -290,9 +290,7 @@ def test_an_assumed_threshold_is_called_one_and_what_was_set_is_taken_back(xray,
     lowest, score = finding.options[-1].rsplit(", ", 1)
     assert int(score) < 50
     test.query_params["finding"] = lowest.lower()
-    assert "taken because no threshold of this model for such films is known" in said(
-        fine(test.run())
-    )
+    assert "used because this model has no known threshold for such films" in said(fine(test.run()))
     (box,) = [one for one in test.number_input if "Hide heat" in one.label]
     box.set_value(0.0)
     test.query_params["scale"] = "own"

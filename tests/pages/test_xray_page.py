@@ -205,7 +205,7 @@ def test_a_blank_film_gets_no_score(xray):
     Image.new("L", (300, 300), 90).save(out, "PNG")
     test = fine(drop(xray(), ("a.png", out.getvalue())))
     text = said(test)
-    assert "Nothing is on this film" in text
+    assert "This film is blank" in text
     assert "IMAGE_BLANK" in text
     assert "The findings of this film" not in text
     assert "strong influence" not in text
@@ -398,7 +398,7 @@ def test_slow_methods_are_computed_on_request_and_scaled_to_themselves(xray, wei
     fine(test.run())
     text = said(test)
     assert "takes minutes" in text
-    assert "waits until it is done" in text
+    assert "wait until it is done" in text
     button(test, "Compute ScoreCAM").click()
     until(test.run(), lambda: "ScoreCAM on the logit" in said(test))
     assert "strongest in this picture alone" in said(fine(test))
@@ -436,7 +436,7 @@ def test_boxes_go_to_the_films_of_their_names_and_maps_are_compared_with_them(xr
     assert effusion.startswith("Film 1. 1 box where Effusion is.")
     assert "of it lies in the box" in effusion
     button(test, "Compare on 1 film").click()
-    until(test.run(), lambda: "These films are too few" in said(test))
+    until(test.run(), lambda: "There are too few films" in said(test))
     fine(test)
 
 

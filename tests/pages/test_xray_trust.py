@@ -110,9 +110,7 @@ def test_every_row_of_a_table_says_where_scores_mean_nothing():
     fits = FilmStudy(film=film(), results=(looked(),), index=0, references=(None,))
     assert "means nothing" not in fits.note
     strange = replace(fits, film=replace(fits.film, synthetic=True))
-    assert (
-        "What it scores a synthetic film, and where the heat lies, means nothing." in strange.note
-    )
+    assert "Its score of a synthetic film, and where the heat lies, means nothing." in strange.note
     rows = film_tables.table(strange.main.scored, 0, None, TECHNICAL, strange.note).file.rows
     assert all("means nothing" in row[-1] for row in rows)
 

@@ -9,6 +9,7 @@ from typing import ClassVar
 from core.errors import LibraryError, UsageError
 from core.inference.config import EvaluationConfig
 from core.jobs import failures
+from core.jobs.audit import AuditSpec, check_request
 from core.jobs.records import Job, JobState, Promise
 from core.jobs.slurm import commands, folder
 from core.jobs.slurm.request import SlurmRequest
@@ -132,8 +133,8 @@ def _waits(seen: tuple[str, str] | None) -> bool:
 
 
 def fitted(
-    request: SlurmRequest, config: TrainConfig | EvaluationConfig
-) -> TrainConfig | EvaluationConfig:
+    request: SlurmRequest, config: TrainConfig | EvaluationConfig | AuditSpec
+) -> TrainConfig | EvaluationConfig | AuditSpec:
     """Return a config for the devices of a request: one process a GPU, or as it says on a CPU.
 
     Raises
@@ -141,6 +142,9 @@ def fitted(
     UsageError
         DEVICE: the two ask for different things.
     """
+    if isinstance(config, AuditSpec):
+        check_request(request)
+        return config
     if config.device == ("cpu" if request.gpus else "cuda"):
         raise UsageError(
             "DEVICE",

@@ -57,7 +57,7 @@ def view(marks: Sequence[RunMark], runs: Sequence[Answers], labels: Int) -> Disa
         for one in rows
     )
     share = percent(total / len(labels))
-    shown = f"the {len(rows)} of surest contradiction" if total > len(rows) else "surest first"
+    shown = f"the {len(rows)} most confident" if total > len(rows) else "most confident first"
     return DisagreementView(
         f"{count(total)} of {count(len(labels))} rows get different answers",
         f"{share}; {shown}" if total else "",

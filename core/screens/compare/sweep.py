@@ -104,7 +104,7 @@ def sweep_card(
     return FigureCard(
         key="sweep",
         title=f"{LABELS[metric]} by {_inside(setting)}",
-        explanation="mean over seeds ± standard deviation" if seeds else "a dot a run",
+        explanation="mean over seeds ± standard deviation" if seeds else "one dot per run",
         draw=partial(_sweep, tuple(lines), setting_name(setting), HEADS[metric]),
         alt=f"{LABELS[metric]} by {setting_name(setting)}: {told}.",
         table=Table(
@@ -117,8 +117,8 @@ def sweep_card(
             ),
             rows,
         ),
-        caption="Runs that differ in nothing but their seed are one point. A line joins recipes "
-        "that differ in nothing but this setting. Nothing here is tested for chance.",
+        caption="Runs that differ only in their seed are one point. A line joins recipes that "
+        "differ only in this setting. No difference here is tested.",
     )
 
 
@@ -241,7 +241,7 @@ def scatter_card(
     return FigureCard(
         key="scatter",
         title=f"{LABELS[up]} against {LABELS[across]}",
-        explanation="a dot a run",
+        explanation="one dot per run",
         draw=partial(_scatter, tuple(found), HEADS[across], HEADS[up]),
         alt=f"{LABELS[across]} and {LABELS[up]} of {len(found)} runs: {listed}.",
         table=Table(
@@ -252,7 +252,7 @@ def scatter_card(
             ),
             rows,
         ),
-        caption=f"{better}. Nothing here is tested for chance.",
+        caption=f"{better}. No difference here is tested.",
     )
 
 
@@ -312,7 +312,7 @@ def _means(runs: Sequence[Compared]) -> dict[str, Estimate | Cell]:
         scores = [run.audit.main.metrics.get(metric) for run in runs]
         values = [score.value for score in scores if score is not None and score.value is not None]
         if not values:
-            cells[metric] = Estimate(reason="no run of the group has a value")
+            cells[metric] = Estimate(reason="no run in the group has a value")
             continue
         found = summary(values)
         cells[metric] = Estimate(found.mean, note=_spread_note(found, metric))

@@ -89,7 +89,8 @@ def training_card(runs: Sequence[TrainedCurve], measure: str) -> FigureCard | No
     return FigureCard(
         key="training",
         title=title,
-        explanation="by epoch" + ("; thin and dotted: training, full: validation" if both else ""),
+        explanation="by epoch"
+        + ("; thin dotted lines: training; solid: validation" if both else ""),
         draw=partial(_by_epoch, tuple(lines), title),
         alt=f"{title} by epoch. After the last: {last}.",
         table=Table(
@@ -105,7 +106,7 @@ def training_card(runs: Sequence[TrainedCurve], measure: str) -> FigureCard | No
                 for epoch, value in zip(line.epoch, line.value, strict=True)
             ),
         ),
-        caption="As measured while the run trained.",
+        caption="Measured during training.",
     )
 
 
@@ -198,7 +199,7 @@ def gammas_by_epoch_card(runs: Sequence[TrainedCurve]) -> FigureCard | None:
                 )
             ),
         ),
-        caption="After each epoch's update, as kept while the run trained.",
+        caption="After each epoch's update, recorded during training.",
     )
 
 
@@ -278,13 +279,13 @@ def gammas_card(runs: Sequence[TrainedCurve]) -> FigureCard | None:
     return FigureCard(
         key="gammas",
         title="Gamma by confidence",
-        explanation="after the last epoch; below 0 inverse focal loss",
+        explanation="after the last epoch; below 0: inverse focal loss",
         draw=partial(_by_confidence, tuple(curves)),
         alt=f"Gamma by confidence after the last epoch: {ranges}.",
         table=Table(
             (
                 Column("run", "run"),
-                Column("confidence", "middle of the bin", "share"),
+                Column("confidence", "bin centre", "share"),
                 Column("gamma", "gamma", "three_alone"),
             ),
             tuple(

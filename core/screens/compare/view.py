@@ -55,7 +55,7 @@ LETTERED_BY = "ece"  # whatever ranks, so that a run keeps its letter
 CURVE_COLUMNS = {"bin_low", "bin_high", "count", "confidence", "accuracy", "gap"}
 BEST = "Better than every other run beyond chance"
 ERROR_SIDES = ("smaller error", "larger error")
-ANSWER_SIDES = ("less often right", "more often right")
+ANSWER_SIDES = ("right less often", "right more often")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -321,22 +321,24 @@ def _row(
 
 def _caption(runs: Sequence[Compared], comparison: Comparison, metric: str) -> str:
     if comparison.reason:
-        return "Each run by itself, with its own 95 % intervals; nothing is ranked."
+        return "Each run has its own 95 % intervals. Runs are not ranked."
     differences = [by_metric[metric] for by_metric in comparison.differences if metric in by_metric]
-    parts = ["Intervals in the table are each run's own, at 95 %."]
+    parts = ["In the table each run has its own 95 % intervals."]
     resamples = next(
         (difference.settings.get("resamples") for difference in differences if difference.settings),
         None,
     )
     if resamples is not None:
         parts.append(
-            f"Differences are taken on the same {count(int(str(resamples)))} resamples of the same "
+            f"Differences use the same {count(int(str(resamples)))} resamples of the same "
             f"{drawn_words(differences)} (seed {SEED})."
         )
     level = level_words(_level(comparison, metric))
     pairs = len(runs) * (len(runs) - 1) // 2
-    joint = f" so that all {number(pairs)} pairs hold together at 95{THIN}% (max-T)"
-    parts.append(f"They are at {level}{joint if pairs > 1 else ''}. Tie: the interval holds zero.")
+    joint = f" so that all {number(pairs)} pairs hold jointly at 95{THIN}% (max-T)"
+    parts.append(
+        f"They are at {level}{joint if pairs > 1 else ''}. Tie: the interval includes zero."
+    )
     if pairs > 1:
         parts.append("Bold: better than every other run at that level.")
     floors = [run.audit.main.noise_floor.get(metric) for run in runs]
@@ -482,7 +484,7 @@ def _curves(pictured: _Pictured, runs: Sequence[Compared], caption: str) -> Figu
             target=runs[0].audit.main.target,
             height=_curves_px(pictured),
         ),
-        alt=f"Gap over {len(bins[0].count)} common bins of {claim}, one line a run. "
+        alt=f"Gap over {len(bins[0].count)} common bins of {claim}, one line per run. "
         f"Mean gap in points: {listed}.",
         table=Table(columns, rows),
         caption=caption,

@@ -18,8 +18,8 @@ FORMATS: Final = {
 TITLES: Final = {
     "missing": ("Missing", "the network has them, the file does not"),
     "unexpected": ("Unexpected", "the file has them, the network does not"),
-    "mismatched": ("Of another shape", "both have them, with different shapes"),
-    "left": ("Left aside", "in the file, and no part of the network"),
+    "mismatched": ("Different shape", "both have them, in different shapes"),
+    "left": ("Not used", "in the file, but not part of the network"),
 }
 
 
@@ -54,7 +54,7 @@ def model_label(model: str) -> str:
     if model in MODELS:
         return MODELS[model].label
     library, _, name = model.partition(":")
-    return f"{name} of {library}"
+    return f"{name} from {library}"
 
 
 def plain_fit_words(fit: CheckpointFit) -> str:

@@ -65,15 +65,15 @@ class EvaluationWords:
 
 TECHNICAL: Final = EvaluationWords(
     showing="",
-    result=(lambda share: f"for {percent(share)}", "of the"),
+    result=(lambda share: f"on {percent(share)}", "of the"),
     share=percent,
-    right="right for",
+    right="right on",
     sure=percent,
     heads=("Split or set", "Images", "Right", "ECE", "Mean confidence"),
     details=True,
 )
 PLAIN: Final = EvaluationWords(
-    showing="The model is shown images and says of each what it is and how sure it is.",
+    showing="For each image the model says what it shows and how sure it is.",
     result=(lambda share: f"{points(share)} times in 100", "on the"),
     share=lambda share: f"{in_hundred(share)} times in 100",
     right="right",
@@ -253,8 +253,8 @@ def judged(
         against = f"On so few images that could be guessing ({chance_text})."
     elif guessed:
         against = (
-            f"That is no better than guessing ({chance_text}). Mean and standard deviation, the "
-            "size of the images, the order of the classes or the network may be wrong."
+            f"That is no better than guessing ({chance_text}). The mean and standard deviation, "
+            "the image size, the class order or the network may be wrong."
         )
     else:
         verb = "has" if judged_split.score.metric == "auroc" else f"would be {words.right}"
@@ -282,7 +282,7 @@ def _worst(results: Sequence[SplitResult], words: EvaluationWords) -> str:
         return ""
     right, says, name = min(shifted)
     share, sure = words.share(right), words.sure(says)
-    return f"Least on {name}: {words.right} {share}, while it says {sure} on average."
+    return f"Worst on {name}: {words.right} {share}, while it says {sure} on average."
 
 
 def _papers(
@@ -301,7 +301,7 @@ def _papers(
     assert result.score.value is not None
     loss = ", data and loss" if setting is not None else " and data, over all losses"
     return (
-        f"Its error is {percent(1 - result.score.value)}; papers print {_ends(rows)} for this "
+        f"Its error is {percent(1 - result.score.value)}; papers report {_ends(rows)} for this "
         f"network{loss} ({'; '.join(dict.fromkeys(PAPERS[row.paper] for row in rows))})."
     )
 
@@ -354,9 +354,9 @@ def caption(config: EvaluationConfig, results: Sequence[SplitResult], digest: st
     """Return what the numbers rest on."""
     preprocessing = config.preprocessing
     crops = f", {preprocessing.crops} crops" if preprocessing.crops > 1 else ""
-    first = f", {count(config.limit)} of each at most" if config.limit else ""
+    first = f", at most {count(config.limit)} of each" if config.limit else ""
     return (
-        f"{DATASETS[config.data].label}, seed of the split {config.split_seed}{first}; images of "
+        f"{DATASETS[config.data].label}, split seed {config.split_seed}{first}; images of "
         f"{preprocessing.size[0]} x {preprocessing.size[1]}{crops}. {len(results)} splits and "
         "sets; ECE of 15 bins of equal width; intervals at 95 %. Config "
         f"{digest[:8]}, weights {config.weights.digest[:8]}."

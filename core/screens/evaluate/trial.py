@@ -16,14 +16,14 @@ from core.screens.kit.numbers import count, percent, span
 SAME: Final = 0.9  # share of one answer from which a model looks stuck
 PURE: Final = 0.6  # share of images whose answer goes with their class, whatever its name
 ENOUGH: Final = 4  # images for each answer before that says something
-STUCK: Final = "The mean and standard deviation or the size of the images may be wrong."
+STUCK: Final = "The mean and standard deviation or the image size may be wrong."
 ORDER: Final = (
-    "Images of one class mostly get one answer, but the wrong one. The classes may be in "
-    "another order than in the data."
+    "Images of one class mostly get one answer, but the wrong one. The class order may differ "
+    "from that of the data."
 )
 UNKNOWN: Final = (
-    "Mean and standard deviation, the size of the images, the order of the classes, the data or "
-    "the network may be wrong."
+    "The mean and standard deviation, the image size, the class order, the data or the network "
+    "may be wrong."
 )
 
 
@@ -63,8 +63,8 @@ class ModelTrial:
         """The outcome in a line."""
         ends = span(self.low, self.high)
         return (
-            f"Right for {percent(self.right)} ({ends}) of {count(self.n)}; guessing would be right "
-            f"for {percent(self.chance)}."
+            f"Right on {percent(self.right)} ({ends}) of {count(self.n)}; guessing would be right "
+            f"on {percent(self.chance)}."
         )
 
 
@@ -92,7 +92,7 @@ def trial(
         return _trial(right.ravel(), chance, UNKNOWN, "")
     answers = scores.argmax(axis=1)
     n_seen = len(set(labels.tolist()))
-    few = "" if n_seen > len(names) / 2 else f"The images are of {n_seen} of {len(names)} classes."
+    few = "" if n_seen > len(names) / 2 else f"The images cover {n_seen} of {len(names)} classes."
     return _trial(answers == labels, 1 / len(names), _advice(answers, labels, names), few)
 
 

@@ -19,11 +19,11 @@ SMALLER = frozenset(
     }
 )
 HELP = {
-    "parts": "Splits of the data and sets beside them.",
+    "parts": "Splits of the data and additional sets.",
     "left": "Estimated from the speed so far.",
-    "rate": "Images a second so far, reading them included.",
-    "memory": "The most that the process used. GPU memory is not included.",
-    "took": "From start to end, with reading the data.",
+    "rate": "Images per second so far, including reading them.",
+    "memory": "Peak memory of the process, without GPU memory.",
+    "took": "From start to finish, including reading the data.",
 }
 
 
@@ -121,6 +121,6 @@ def tiles(
     return (
         done,
         Tile("Time left", left, help=HELP["left"]),
-        Tile("Images a second", count(round(progress.images_per_second)), help=HELP["rate"]),
+        Tile("Images per second", count(round(progress.images_per_second)), help=HELP["rate"]),
         Tile("Memory", memory(progress.memory), help=HELP["memory"]),
     )

@@ -16,8 +16,8 @@ def bin_mismatch(dynamics: GammaDynamics, other: GammaDynamics) -> str:
     if n_bins == n_other:
         return ""
     return (
-        f"{_name(other)} has {n_other} bins where this history has {n_bins}. Bins are compared by "
-        "their number, so it is not drawn."
+        f"{_name(other)} has {n_other} bins, this history {n_bins}. Bins are matched by "
+        "number, so it is not drawn."
     )
 
 

@@ -74,7 +74,7 @@ def learned(config: Mapping[str, object] | None, grid: HistoryGrid) -> HistoryRu
     if config is None or name not in BY_BIN:
         return inferred(grid)
     settings = checked(config)
-    every, source = settings["update_every"], "as the training was set"
+    every, source = settings["update_every"], "from the training settings"
     if name != "adafocal":
         note = OWN_GAMMA if name == "calfocal_1" else ""
         return HistoryRule(CalFocalRule(float(settings["lambda"])), source, note=note)
@@ -93,7 +93,7 @@ def inferred(grid: HistoryGrid) -> HistoryRule:
     tried = (_calfocal(grid), _adafocal(grid))
     fits = [rule for rule in tried if rule is not None and follows(grid, rule, EXACT).all()]
     if len(fits) == 1:
-        return HistoryRule(fits[0], "found from the numbers", EXACT, FOUND)
+        return HistoryRule(fits[0], "inferred from the numbers", EXACT, FOUND)
     both = "AdaFocal and CalFocal would both give these γ"  # as after a first epoch
     return HistoryRule(
         None, both if fits else "no setting of AdaFocal or CalFocal gives all of these γ"
@@ -192,7 +192,7 @@ def update(grid: HistoryGrid, history_rule: HistoryRule, at: int, bin_index: int
     if isinstance(rule, AdaFocalRule) and not known_before(grid)[at]:
         what = f"This history has no epoch before epoch {grid.epoch[at]}"
         what = what if at == 0 else f"Epoch {grid.epoch[at] - 1} is not in this history"
-        return Update("", (f"{what}, so the γ that the update began with is not known.",))
+        return Update("", (f"{what}, so the γ before the update is not known.",))
     if not follows(grid, rule, history_rule.tolerance)[at, bin_index]:
         expected = amount(float(given_by(grid, rule)[at, bin_index]))
         what = f"With λ = {amount(rule.rate)} the rule gives {expected}, but the history has"

@@ -137,7 +137,7 @@ def _caption(dynamics: GammaDynamics, at: int) -> str:
     digest = f", digest {dynamics.digest[:8]}" if dynamics.digest else ""
     return (
         f"n = {count(int(grid.count[at].sum()))} validation answers, {grid.n_bins} bins, edges "
-        f"set again after every epoch, γ is that after the epoch's update{trains}{digest}"
+        f"recomputed every epoch, γ after the epoch's update{trains}{digest}"
     )
 
 
@@ -211,13 +211,12 @@ PLAIN = GammaWords(
     page="Training, round by round",
     eyebrow="{} · {}",
     about="Every round is checked on pictures that the model does not train on. Where it says "
-    "more than it should, the next round pushes it to be less sure. Where it says less, to be "
-    "surer.",
+    "more than it should, the next round pushes it to be less sure; where it says less, more sure.",
     terms=PLAIN_TERMS,
     answers=ClaimWords("says", "right", "Right, times in 100", "Model says, times in 100"),
     key=(
         Swatch("pushed to be less sure, or says more than it should", "over", "dot"),
-        Swatch("pushed to be surer, or says less", "under", "dot"),
+        Swatch("pushed to be more sure, or says less", "under", "dot"),
         Swatch("the push changed its direction", "few", "ring"),
         Swatch("nothing to learn from", "quiet", "block"),
     ),
@@ -364,10 +363,10 @@ def panels_card(
         step = -(-grid.n_epochs // MOST_POINTS)
         thinned.insert(0, f"one epoch in {step} of {count(grid.n_epochs)}")
     thinning = f" The panels draw {' and '.join(thinned)}." if thinned else ""
-    beside = "" if other is None else " The coloured dashes are the history beside it."
+    beside = "" if other is None else " The coloured dashes are the other history."
     return FigureCard(
         key="gamma_bins",
-        title="Each bin by itself",
+        title="Bin by bin",
         explanation=f"gap, γ and edges over the epochs, one scale each; right: γ after epoch "
         f"{grid.epoch[place.at]}{subset}",
         draw=partial(small_multiples, grid, place, other),
@@ -419,7 +418,7 @@ def correspondence_card(dynamics: GammaDynamics, place: PanelChoice) -> FigureCa
     differences = np.abs(grid.train_confidence - grid.confidence)[both]
     middling = points(float(np.median(differences))) if differences.size else "–"
     none = int((~known).sum())
-    lost = f" In {count(none)} cells no training row fell into the bin: a gap in the line."
+    lost = f" The line has gaps where no training row fell into the bin: {count(none)} cells."
     return FigureCard(
         key="gamma_train",
         title="Training and validation confidence",

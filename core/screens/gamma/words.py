@@ -192,7 +192,7 @@ def tiles(grid: HistoryGrid, history_rule: HistoryRule, at: int) -> tuple[Tile, 
             points(mean_gap(grid, at)),
             "points",
             note="over the bins",
-            help="Confidence minus accuracy of each bin without its sign, weighted by its answers.",
+            help="Absolute confidence minus accuracy of each bin, weighted by its answers.",
         ),
         Tile(
             "Bins without answers",
@@ -208,7 +208,7 @@ def _rate_tile(history_rule: HistoryRule) -> Tile:
     rule = history_rule.rule
     if rule is None:
         return Tile("λ", "–", note="not known", help=text)
-    inferred = ", found from the numbers" if history_rule.inferred else ""
+    inferred = ", inferred from the numbers" if history_rule.inferred else ""
     return Tile("λ", f"{rule.rate:g}", note=f"{rule.label}{inferred}", help=text)
 
 
@@ -225,7 +225,7 @@ def frozen_words(grid: HistoryGrid, rule: Rule | None, at: int) -> str:
         single = tied.size == 1
         texts.append(
             f"{listed(tied.tolist()).capitalize()} {'is' if single else 'are'} empty: so many "
-            f"validation answers state exactly {' or '.join(values)} that both edges of "
+            f"validation answers are exactly {' or '.join(values)} that both edges of "
             f"{'this bin' if single else 'these bins'} fall on the same value."
         )
     rest = np.setdiff1d(empty, tied)
@@ -260,7 +260,7 @@ def missing_words(grid: HistoryGrid) -> str:
     lost = int(steps.sum()) - len(steps)
     return (
         f"This history has {count(grid.n_epochs)} epochs from {grid.epoch[0]} to "
-        f"{grid.epoch[-1]}: {count(lost)} between them are missing. The maps show only those it "
+        f"{grid.epoch[-1]}: {count(lost)} in between are missing. The maps show only those it "
         "has."
     )
 
@@ -278,7 +278,7 @@ def plain_sentence(grid: HistoryGrid, at: int, *, replayed: bool = False) -> Sen
     bin_index = int(filled[np.abs(gamma).argmax()] if gamma.max() < 0 else filled[gamma.argmax()])
     says = in_hundred(float(grid.confidence[at, bin_index]))
     right = in_hundred(float(grid.accuracy[at, bin_index]))
-    pushed = "pushed to be surer" if gamma.max() < 0 else "pushed hardest to be less sure"
+    pushed = "pushed to be more sure" if gamma.max() < 0 else "pushed hardest to be less sure"
     words = gap_words(grid, at, bin_index)
     parts = [Phrase(f"{head}the model {was} {pushed} where it says {says} in 100")]
     if words.tone == "quiet":
@@ -309,7 +309,7 @@ def plain_tiles(grid: HistoryGrid, at: int) -> tuple[Tile, ...]:
             help="How far what it says is from how often it was right.",
         ),
         Tile(
-            "Groups pushed to be surer",
+            "Groups pushed to be more sure",
             str(low),
             note=f"of {grid.n_bins}",
             help="All others are pushed to be less sure.",

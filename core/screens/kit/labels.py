@@ -2,11 +2,11 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from core.metrics.macro import corrected_codes
-from core.metrics.records import TargetAudit
+from core.metrics.records import Audit, TargetAudit, Verdict
 from core.metrics.verdict_codes import DETECTED, VerdictCode
 from core.screens.kit.numbers import points, span
 from core.screens.kit.records import Phrase, Sentence
@@ -66,6 +66,14 @@ class LabelVerdict:
         return "well calibrated" if self.code == VerdictCode.SOUND else self.code.words
 
     @property
+    def corrected(self) -> TargetAudit:
+        """The label with this verdict, where that of the label alone is another."""
+        alone = self.audit.verdict
+        if self.code == alone.code:
+            return self.audit
+        return replace(self.audit, verdict=Verdict(self.code, self.text, alone.p_value))
+
+    @property
     def error(self) -> float:
         """The calibration error; -1 where there is none."""
         score, _ = calibration_error(self.audit)
@@ -98,6 +106,16 @@ def furthest_first(verdicts: Sequence[LabelVerdict]) -> tuple[LabelVerdict, ...]
     return tuple(
         sorted(verdicts, key=lambda verdict: (verdict.code not in DETECTED, -verdict.error))
     )
+
+
+def headline(audit: Audit) -> TargetAudit:
+    """Return what one page about an audit speaks of: of many labels, the one furthest off.
+
+    Its verdict is the corrected one, so that it agrees with the count of all labels.
+    """
+    if not audit.labels:
+        return audit.main
+    return furthest_first(label_verdicts(audit.labels))[0].corrected
 
 
 def labels_sentence(

@@ -34,12 +34,12 @@ CODE_TONES: dict[str, Tone] = {
 }
 
 PLAIN_ANSWERS = {
-    "over_confident": "This model is surer of itself than it should be.",
-    "under_confident": "This model is less sure of itself than it could be.",
-    "too_extreme": "This model is too sure of its sure answers and too unsure of the others.",
-    "too_timid": "This model sets its sure answers too little apart from the others.",
-    "uneven": "How sure this model is fits on average, but not everywhere.",
-    "sound": "How sure this model is fits how often it is right.",
+    "over_confident": "This model is more sure than it should be.",
+    "under_confident": "This model is less sure than it could be.",
+    "too_extreme": "This model is too sure where it is sure, and not sure enough elsewhere.",
+    "too_timid": "This model is not sure enough where it is sure, and too sure elsewhere.",
+    "uneven": "This model is as sure as it should be on average, but not everywhere.",
+    "sound": "This model is right as often as it says.",
     "could_be_chance": (
         "There are too few pictures to tell whether this model is as sure as it should be."
     ),
@@ -48,9 +48,9 @@ PLAIN_PRESENCE = {
     "over_confident": "This model expects {name} more often than it is there.",
     "under_confident": "This model expects {name} less often than it is there.",
     "too_extreme": ("This model is too sure that {name} is there, and too sure that it is not."),
-    "too_timid": ("This model is not sure enough that {name} is there, nor that it is not."),
-    "uneven": "How often this model expects {name} fits on average, but not everywhere.",
-    "sound": "How often this model expects {name} fits how often it is there.",
+    "too_timid": ("This model is not sure enough that {name} is there, or that it is not."),
+    "uneven": "On average this model expects {name} as often as it is there, but not everywhere.",
+    "sound": "This model expects {name} as often as it is there.",
     "could_be_chance": (
         "There are too few pictures to tell whether this model expects {name} as often as it "
         "should."
@@ -249,7 +249,7 @@ def _alone(target: TargetAudit) -> str:
         return ""
     often = 100 * (1 - (score.level if score is not None else LEVEL))
     return (
-        f" Taken alone the gap’s interval leaves 0 out; with a perfect model that happens "
+        f" Taken alone, the gap’s interval excludes 0; with a perfect model that happens "
         f"{often:.3g} times in 100."
     )
 

@@ -50,9 +50,9 @@ COLUMNS = (
 CAPTION = (
     "A run that training has calibrated needs a T near 1, and temperature scaling changes little. "
     "Temperature gap: ECE after minus before, paired, on the same resamples; tie: the interval "
-    "holds zero. Chance: the 95th percentile of the ECE that a calibrated model would show. Sure "
-    "answers: those with a confidence of 99 % or more (|S99|), in small type how many of them are "
-    "right. T is fitted by NLL on each run's own fitting rows."
+    "includes zero. Chance: the 95th percentile of the ECE that a calibrated model would show. "
+    "Sure answers: those with a confidence of 99 % or more (|S99|), in small type how many of them "
+    "are right. T is fitted by NLL on each run's own fitting rows."
 )
 NEAR = 0.1  # of 1: a temperature that changes a confidence of 90 % by less than a point
 

@@ -289,7 +289,7 @@ def _caption(parts: PosthocRows, none: Comparison, judged: Mapping[str, MethodRe
         texts.append(
             f"Differences are paired: the same {count(int(str(resamples)))} resamples of "
             f"{drawn_words(differences)}, at {level_words(none.level)}; tie: the interval "
-            "holds zero."
+            "includes zero."
         )
     if "ece" in judged[NONE].compared.audit.main.noise_floor:
         texts.append("Chance: up to the 95th percentile of each method's own noise floor.")
@@ -361,7 +361,7 @@ def landscape_card(
     return FigureCard(
         key="landscape",
         title=f"{what} over T and γ",
-        explanation=f"on {some} fitting images; bright is good",
+        explanation=f"on {some} fitting images; brighter is better",
         draw=partial(landscape, criterion, line),
         alt=f"{what} of focal temperature scaling on a grid of {len(criterion.gammas)} gammas and "
         f"{len(criterion.temperatures)} temperatures. Lowest at T = {best.temperature:.2f}, gamma "

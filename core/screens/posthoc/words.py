@@ -134,11 +134,11 @@ def _none_helps(
     error: float, differences: Mapping[str, Difference], judged: Mapping[str, MethodReport]
 ) -> Sentence:
     chance = judged[NONE].compared.audit.main.noise_floor["ece"]
-    first = f"No method takes the calibration error below {points(error)} points beyond chance."
+    first = f"No method lowers the calibration error of {points(error)} points beyond chance."
     if len(differences) == 1:
         only = next(iter(differences))
         first = (
-            f"{_capital(IN_SENTENCE[only])} does not take the calibration error below "
+            f"{_capital(IN_SENTENCE[only])} does not lower the calibration error of "
             f"{points(error)} points beyond chance."
         )
     n = judged[NONE].compared.rows.n

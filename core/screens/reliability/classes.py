@@ -120,10 +120,11 @@ def risk_card(coverage: Float, risk: Float, aurc: Score | None, caption: str) ->
     columns = (Column("coverage", "answered", "share"), Column("risk", "wrong", "share"))
     return FigureCard(
         key="risk",
-        title="Wrong answers when only the surest are kept",
+        title="Wrong answers when only the most confident are kept",
         explanation="risk against coverage",
         draw=partial(risk_coverage, coverage[places], risk[places]),
-        alt=f"Share of wrong answers when only the surest are answered: {', '.join(named)}.{area}",
+        alt="Share of wrong answers when only the most confident are kept: "
+        f"{', '.join(named)}.{area}",
         table=Table(columns, tuple((float(coverage[i]), float(risk[i])) for i in places)),
         caption=caption,
     )

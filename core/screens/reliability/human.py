@@ -227,7 +227,7 @@ def _card(audit: HumanAudit, words: HumanWords, caption: str) -> FigureCard:
 
 def _key(audit: HumanAudit, words: HumanWords) -> tuple[Swatch, ...]:
     key = (
-        Swatch("surer than people", "over", "dot"),
+        Swatch("more sure than people", "over", "dot"),
         Swatch("less sure", "under", "dot"),
         Swatch("within chance", "few", "ring"),
     )

@@ -43,7 +43,7 @@ TECHNICAL = HumanWords(
     distance_help="Total variation distance between probabilities and shares of votes, 0 to 1.",
     entropy="Entropy gap",
     entropy_help="Entropy of the probabilities minus that of the votes, in nats; below 0 the model "
-    "is surer than people.",
+    "is more confident than people.",
     rank="Ranked alike",
     rank_help="Share of rows whose classes model and people rank alike; people's ties may come in "
     "either order.",
@@ -66,26 +66,26 @@ TECHNICAL = HumanWords(
     known="a model that knew the true shares",
 )
 PLAIN = HumanWords(
-    distance="Apart from people",
-    distance_help="Of 100 parts of certainty, how many the model gives to other answers than "
+    distance="Difference from people",
+    distance_help="Of 100 parts of certainty, how many the model places on other answers than "
     "people do.",
-    entropy="Surer than people",
-    entropy_help="How much less the model doubts than people do; 0 is as sure as they are.",
+    entropy="More sure than people",
+    entropy_help="How much less doubt the model has than people; 0 is as sure as they are.",
     rank="Same order",
     rank_help="How often model and people put the answers in the same order.",
-    error="Off what people say",
-    error_help="How far its certainty is from how many people agree, on average.",
-    likelihood="Surprise at people",
-    likelihood_help="How unexpected people's answers are to the model; lower is better.",
+    error="Error against people",
+    error_help="How far its certainty is from the share of people who agree, on average.",
+    likelihood="Surprise at people’s answers",
+    likelihood_help="How unexpected people’s answers are to the model; lower is better.",
     figure="Where people disagree",
-    figure_note="how much surer the model is than people, from clear cases to disputed ones",
+    figure_note="how much more sure the model is than people, from clear cases to disputed ones",
     axis="◂ people agree · people disagree ▸",
     tick="",
-    floor="{} for one that knew what people think",
-    best="{} for one that knew what people think",
-    far_distance="apart",
+    floor="{} for a model that knew what people think",
+    best="{} for a model that knew what people think",
+    far_distance="difference",
     fits="Could it be made less sure?",
-    fitted="With one number learnt from {}, which makes it more or less sure,",
+    fitted="With one number learned from {}, which makes it more or less sure,",
     labels="what most people chose",
     votes="how many people chose it",
     far="Where model and people differ most",
@@ -131,7 +131,7 @@ def _second(audit: HumanAudit, *, plain: bool) -> str:
     gap = audit.direction
     size = with_span(abs(gap.gap), *sorted((abs(gap.low), abs(gap.high))))
     surer = {
-        "over": f"Surer than people by {size} points",
+        "over": f"More sure than people by {size} points",
         "under": f"Less sure than people by {size} points",
         "few": "As sure as people, or a difference that could be chance: "
         f"{with_span(gap.gap, gap.low, gap.high)} points",

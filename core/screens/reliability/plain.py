@@ -29,7 +29,7 @@ ANSWER_GROUPS = (
     (1.00, "Almost certain", "95 or more"),
 )
 PRESENCE_GROUPS = (
-    (0.05, "Hardly", "under 5"),
+    (0.05, "Unlikely", "under 5"),
     (0.20, "Possible", "5 to 20"),
     (0.60, "Likely", "20 to 60"),
     (1.00, "Very likely", "60 or more"),
@@ -224,7 +224,7 @@ def _second(groups: tuple[Group, ...]) -> str:
     if group is None:
         return ""
     return (
-        "Least reliable is its certainty where it is "
+        "Its certainty is least reliable where it is "
         f"“{group.name.lower()}” ({group.range} in 100)."
     )
 
@@ -298,7 +298,7 @@ def _helps(target: TargetAudit) -> Advice:
             "One correction makes the model less sure and changes none of its answers."
         ),
         VerdictCode.UNDER_CONFIDENT: (
-            "One correction makes the model surer and changes none of its answers."
+            "One correction makes the model more sure and changes none of its answers."
         ),
         VerdictCode.MIXED: (
             "One correction for everything may not be enough. Compare several on other pictures."

@@ -30,7 +30,7 @@ def risk_coverage(coverage: Float, risk: Float, theme: Theme) -> go.Figure:
     settings = layout(theme, 270)
     settings["xaxis"] = axis(
         theme,
-        "Answered, surest first (share)",
+        "Answered, most confident first (share)",
         range=[0, 1],
         tickvals=[0, 0.2, 0.4, 0.6, 0.8, 1],
         ticktext=["0", "20", "40", "60", "80", "100 %"],
@@ -64,4 +64,4 @@ def risk_coverage(coverage: Float, risk: Float, theme: Theme) -> go.Figure:
 
 
 def _hover(coverage: float, risk: float) -> str:
-    return f"<b>Surest {percent(coverage)}</b>:<br>wrong {percent(risk)}"
+    return f"<b>Most confident {percent(coverage)}</b>:<br>wrong {percent(risk)}"

@@ -35,8 +35,8 @@ def sure_stop(group: "Claimed") -> Stop:
     low, high = (round(100.0 * edge) for edge in (group.low, group.high))
     return Stop(
         f"Of its sure answers, {wrong} in 100 are wrong.",
-        f"By what it says, {promised} in 100 should be. These are {count(group.n)} answers of "
-        f"which it was {low} to {high} in 100 sure.",
+        f"By its own account {promised} in 100 should be. These are the {count(group.n)} answers "
+        f"of which it was {low} to {high} in 100 sure.",
         f"The row “{low} to {high}”: the bar is what it says, the dot how often it was right.",
     )
 
@@ -44,7 +44,7 @@ def sure_stop(group: "Claimed") -> Stop:
 def mended_stop(fixed: "Mended") -> Stop:
     """Return what one correction does."""
     before, after = points(fixed.before), points(fixed.after)
-    surer = "surer" if fixed.surer else "less sure"
+    surer = "more sure" if fixed.surer else "less sure"
     return Stop(
         f"One correction brings its error from {before} to {after} points.",
         f"It makes the model {surer} of its answers, by a rule found on other pictures. "

@@ -61,7 +61,7 @@ TECHNICAL: Final = RunsWords(
     },
     helps={
         "ece": "Expected calibration error over 15 equal-width bins.",
-        "floor": "The ECE of a perfect model on as many rows: 95 times in 100 it is lower.",
+        "floor": "A perfect model’s ECE on as many rows stays below this 95 times in 100.",
         "direction": "Mean confidence minus accuracy, in points, where its interval excludes zero.",
     },
     caption="Click a name to open the run.",

@@ -15,7 +15,7 @@ from core.screens.kit.records import Column, FigureCard, Table
 from core.screens.theory.curves import GRADIENT_PAPER, fitted, line_card
 from core.screens.theory.view import LOGITS, MAP_PAPER, curve_table, mapped, written
 
-FCL_PAPER = "Focal calibration loss 2024"
+FCL_PAPER = "FCL 2024"
 FALLING = (  # rows whose top probability falls for some gamma above 0, and the gamma that is named
     ("8 × 12 %, 2 × 2 %", (0.12,) * 8 + (0.02,) * 2, 1.0),
     ("3 × 30 %, 1 × 10 %", (0.3,) * 3 + (0.1,), 0.05),
@@ -82,11 +82,11 @@ def _confidence() -> Claim:
         q = np.array(row)
         after = float(focal_map(q, gamma).max())
         fallen = f"{percent(q.max())} to {100 * after:.4f}{THIN}%"
-        examples.append(f"{name}: the top falls from {fallen} at γ = {written(gamma)}")
+        examples.append(f"{name}: {fallen} at γ = {written(gamma)}")
     return Claim(
-        "The map does not always raise the top probability",
+        "The map can lower the top probability",
         f"{MAP_PAPER}, proposition 5.",
-        f"With four classes or more it can fall. {'; '.join(examples)}.",
+        f"With four or more classes it can fall. {'; '.join(examples)}.",
         _confidence_card(),
     )
 
@@ -114,14 +114,14 @@ def _confidence_card() -> FigureCard:
     lowest = ", ".join(f"{c.name} {three(float(c.y.min()))}" for c in curves)
     return FigureCard(
         key="falling",
-        title="Rows whose top probability falls",
-        explanation="below the dashed line the published statement is false",
+        title="Change of the top probability",
+        explanation="",
         draw=partial(chart, plot),
         alt=f"Change of the top probability in points against gamma; the lowest values: {lowest}.",
         table=curve_table(
             curves, Column("gamma", "γ", "number"), Column("points", "points", "number")
         ),
-        caption=f"{MAP_PAPER}, proposition 4 applied to rows made for this purpose.",
+        caption=f"{MAP_PAPER}, proposition 4.",
     )
 
 
@@ -134,10 +134,10 @@ def _fcl(gamma: float, truth: float, weight: float) -> Claim:
     q = float(fcl_minimiser(truth, gamma, weight))
     return Claim(
         "Focal calibration loss is not strictly proper",
-        f"{FCL_PAPER}, section 4.3 and appendix A.8.",
+        f"{FCL_PAPER}, section 4.3, appendix A.8.",
         f"At γ = {written(gamma)} and λ = {weight:g} it is smallest at {percent(q)} where the "
-        f"truth is {percent(truth)}. The printed proof treats only truths of 0 and 1. A larger λ "
-        "brings it nearer; only γ = 0 makes it proper.",
+        f"truth is {percent(truth)}. The proof covers only truths of 0 and 1. Only γ = 0 makes it "
+        "proper.",
         _fcl_card(gamma, truth, weight, q),
     )
 
@@ -160,7 +160,7 @@ def _fcl_card(gamma: float, truth: float, weight: float, q: float) -> FigureCard
     plot = Plot(
         curves=curves,
         across="True share",
-        up="What the loss makes it say",
+        up="Minimiser of the loss",
         x=SHARES,
         y=SHARES,
         spots=(Highlight(truth, q, f"example: {percent(truth)} → {percent(q)}"),),
@@ -169,7 +169,7 @@ def _fcl_card(gamma: float, truth: float, weight: float, q: float) -> FigureCard
     )
     return FigureCard(
         key="fcl",
-        title="What focal calibration loss makes a model say",
+        title="Minimiser of the loss",
         explanation=f"γ = {written(gamma)}, two classes",
         draw=partial(chart, plot),
         alt=f"Minimiser of the expected focal calibration loss against the truth, gamma "
@@ -189,10 +189,11 @@ def _bounds(gamma: float) -> Claim:
     low, high = _printed(np.array(1.0), gamma)
     share = float(sigmoid(binary_focal_map(np.array(1.0), gamma)))
     return Claim(
-        "The printed temperature bounds are upside down",
-        f"{MAP_PAPER}, proposition 3, divides the logit by γ + 1 and by γ + 1 {MINUS} ½ ln(γ + 1).",
+        "The printed temperature bounds are inverted",
+        f"{MAP_PAPER}, proposition 3.",
         f"At logit 1 and γ = {written(gamma)} the map gives {percent(share)}, not "
-        f"{percent(float(low))} to {percent(float(high))}. The logit must be multiplied.",
+        f"{percent(float(low))} to {percent(float(high))}. The logit must be multiplied by γ + 1 "
+        f"and γ + 1 {MINUS} ½ ln(γ + 1), not divided.",
         _bounds_card(gamma),
     )
 
@@ -225,8 +226,8 @@ def _bounds_card(gamma: float) -> FigureCard:
     )
     return FigureCard(
         key="printed",
-        title="The map and the bounds as printed",
-        explanation="the map leaves the printed band on both sides",
+        title="Map and bounds as printed",
+        explanation=f"γ = {written(gamma)}",
         draw=partial(chart, plot),
         alt=(
             f"Map at gamma {written(gamma)} against the logit, with the two bounds as printed: the "
@@ -241,9 +242,9 @@ def _four(sweep: Sweep) -> Claim:
     slope, intercept = fitted(sweep)
     worst = int(sweep.residuals.argmax())
     return Claim(
-        "The line for four classes does not come out",
+        "The line for four classes differs",
         f"{MAP_PAPER}, section 3.3: 1/T ≈ 0.47 γ + 0.85, off by up to 8 points.",
-        f"Here 1/T ≈ {slope:.3f} γ + {intercept:.3f}, off by up to "
+        f"1/T ≈ {slope:.3f} γ + {intercept:.3f}, off by up to "
         f"{points(float(sweep.residuals[worst]))} points at "
         f"γ = {written(float(sweep.gammas[worst]))}.",
         line_card({4: sweep}),
@@ -253,8 +254,8 @@ def _four(sweep: Sweep) -> Claim:
 def _two(sweep: Sweep) -> Claim:
     worst = int(sweep.residuals.argmax())
     return Claim(
-        "Two classes: slightly more than one thousandth",
-        f"{MAP_PAPER}, section 3.2: the closest temperature is off by less than 0.001.",
+        "Two classes: slightly above 0.001",
+        f"{MAP_PAPER}, section 3.2: T is off by less than 0.001.",
         f"At γ = {written(float(sweep.gammas[worst]))} it is off by "
         f"{three(float(sweep.residuals[worst]))}.",
     )
@@ -266,7 +267,7 @@ def _captions(sweeps: Mapping[int, Sweep]) -> Claim:
         return f"{sweep.temperatures[int(np.argmin(np.abs(sweep.gammas - gamma)))]:.3f}"
 
     return Claim(
-        "Temperatures under two figures belong to other gammas",
+        "Temperatures under two figures fit other gammas",
         f"{MAP_PAPER}, figure 5: T = 0.81 and 0.46 for γ = 1 and 3; figure 2: T = 0.36 for γ = 3.",
         f"Three classes: {at(3, 1.0)} at γ = 1 and {at(3, 3.0)} at γ = 3; the printed ones fit "
         f"γ = 0.5 ({at(3, 0.5)}) and γ = 2 ({at(3, 2.0)}). Two classes: {at(2, 3.0)} at γ = 3; "
@@ -278,16 +279,16 @@ def _tightest() -> Claim:
     s = np.arange(0.001, 20.0005, 0.001)
     most = float((binary_focal_map(s, 4.0) / s).max())
     return Claim(
-        "The tightest bound is not tighter than the proved one",
+        "The tightest bound is the proved one",
         f"{MAP_PAPER}, section 3.2: at γ = 4 the tightest sharp side is T = 0.206, not 0.2.",
-        f"Over logits up to 20 it is {1.0 / most:.4f}, and it tends to 0.2.",
+        f"Over logits up to 20 it is {1.0 / most:.4f}, tending to 0.2.",
     )
 
 
 def _branch() -> Claim:
     root = abs(float(principal_root(0.25)))
     return Claim(
-        "The other branch gives 0, not a negative γ",
+        "The other branch gives 0",
         f"{GRADIENT_PAPER}, proposition 2: the principal branch of Lambert's W gives a negative γ.",
         f"At p0 = 0.25 it gives 0 to within {max(root, 1e-16):.0e}.",
     )

@@ -14,7 +14,7 @@ from core.screens.kit.numbers import percent, points, three
 from core.screens.kit.records import Column, FigureCard
 from core.screens.theory.view import LOGITS, MAP_PAPER, closest, curve_table, mapped, written
 
-GRADIENT_PAPER = "Mukhoti et al. 2020"
+GRADIENT_PAPER = "Mukhoti 2020"
 PRINTED_LINES = {2: (0.95, 0.85), 3: (0.64, 0.91), 4: (0.47, 0.85)}  # of MAP_PAPER, 3.2 and 3.3
 FITTED_UP_TO = 5.0
 
@@ -50,7 +50,7 @@ def _width_card(gamma: float) -> FigureCard:
     widest = int(width.argmax())
     return FigureCard(
         key="width",
-        title="Width of the temperature bounds",
+        title="Width of the bounds",
         explanation="two classes",
         draw=partial(chart, plot),
         alt=f"Width of the bounds against gamma: {three(now)} at {written(gamma)}, at most "
@@ -58,7 +58,7 @@ def _width_card(gamma: float) -> FigureCard:
         table=curve_table(
             (curve,), Column("gamma", "γ", "number"), Column("width", "width", "number")
         ),
-        caption=f"{MAP_PAPER}, proposition 3 as corrected.",
+        caption=f"{MAP_PAPER}, proposition 3 (corrected).",
     )
 
 
@@ -94,14 +94,14 @@ def line_card(sweeps: Mapping[int, Sweep]) -> FigureCard:
     )
     return FigureCard(
         key="line",
-        title="The temperature that stands in for γ",
-        explanation=f"almost a line; fitted for γ up to {FITTED_UP_TO:g}",
+        title="Closest temperature",
+        explanation=f"fitted up to γ = {FITTED_UP_TO:g}",
         draw=partial(chart, plot),
         alt=f"Inverse of the closest temperature against gamma. {fits}.",
         table=curve_table(
             tuple(curves), Column("gamma", "γ", "number"), Column("inverse", "1/T", "number")
         ),
-        caption=f"{MAP_PAPER}, sections 3.2 and 3.3; recomputed over the same ranges of logits.",
+        caption=f"{MAP_PAPER}, sections 3.2 and 3.3.",
     )
 
 
@@ -125,21 +125,21 @@ def residual_card(sweeps: Mapping[int, Sweep]) -> FigureCard:
     plot = Plot(
         curves=curves,
         across="γ",
-        up="Largest difference left, points",
+        up="Largest difference, points",
         x={"range": [0, 9.3]},
         y={"rangemode": "tozero"},
         hover="γ = %{x}: %{y:.2f} points",
     )
     return FigureCard(
         key="residual",
-        title="What no temperature can do",
-        explanation="largest difference of any probability at the best T",
+        title="What remains",
+        explanation="at the best T",
         draw=partial(chart, plot),
         alt=f"Largest difference between map and closest temperature, in points, up to: {worst}.",
         table=curve_table(
             curves, Column("gamma", "γ", "number"), Column("points", "points", "number")
         ),
-        caption=f"{MAP_PAPER}, sections 3.2 and 3.3; recomputed over the same ranges of logits.",
+        caption=f"{MAP_PAPER}, sections 3.2 and 3.3.",
     )
 
 
@@ -161,7 +161,7 @@ def _difference_card(gamma: float) -> FigureCard:
     )
     return FigureCard(
         key="difference",
-        title="Where two classes differ from one temperature",
+        title="Map minus temperature",
         explanation=f"γ = {written(gamma)}, T = {three(near.temperature)}",
         draw=partial(chart, plot),
         alt=f"Difference between the map and its closest temperature, at most "
@@ -169,7 +169,7 @@ def _difference_card(gamma: float) -> FigureCard:
         table=curve_table(
             (curve,), Column("says", "says", "share"), Column("points", "points", "number")
         ),
-        caption=f"{MAP_PAPER}, section 3.2; both maps computed here.",
+        caption=f"{MAP_PAPER}, section 3.2.",
     )
 
 
@@ -212,16 +212,16 @@ def _factor_card(gamma: float, also: tuple[float, ...]) -> FigureCard:
     plot = Plot(
         curves=curves,
         across="Probability of the true class",
-        up="g(p, γ)",
+        up="Gradient over that of cross-entropy",
         x=SHARES,
         y={"rangemode": "tozero"},
-        spots=(Highlight(cross, 1.0, f"pulls alike at {percent(cross)}"),),
+        spots=(Highlight(cross, 1.0, f"equal at {percent(cross)}"),),
         hover="p = %{x:.1%}: %{y:.3f}",
     )
     return FigureCard(
         key="factor",
-        title="How hard focal loss pulls",
-        explanation="its gradient over that of cross-entropy",
+        title="Gradient relative to cross-entropy",
+        explanation="g(p, γ)",
         draw=partial(chart, plot),
         alt=f"Factor on the gradient at gamma {written(gamma)}: 1 at probability 0, at most "
         f"{three(peak)}, 1 again at {percent(cross)}, 0 at 1.",
@@ -253,12 +253,12 @@ def _star_card(p0: float) -> FigureCard:
     )
     return FigureCard(
         key="star",
-        title="From which γ on it never pulls harder",
+        title="Smallest γ with no larger gradient",
         explanation="g(p, γ) ≤ 1 for every p ≥ p0",
         draw=partial(chart, plot),
         alt=f"Gamma star against p0: {three(star)} at {p0:g}, "
         f"{three(float(gamma_star(0.2)))} at 0.2 and {three(float(gamma_star(0.25)))} at 0.25, "
-        "which FLSD-53 rounds to 5 and 3; 0 from a half on.",
+        "which FLSD-53 rounds to 5 and 3; 0 from one half.",
         table=curve_table(curves, Column("p0", "p0", "number"), Column("gamma", "γ", "number")),
-        caption=f"{GRADIENT_PAPER}, proposition 2, branch −1 of Lambert's W; 0 from p0 = 0.5 on.",
+        caption=f"{GRADIENT_PAPER}, proposition 2.",
     )

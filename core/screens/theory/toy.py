@@ -8,12 +8,12 @@ import plotly.graph_objects as go
 from core.arrays import Float
 from core.losses.linear_toy import FLIPPED, POINTS, STEPS, LinearToy, linear_toy
 from core.screens.kit.curves import Colour, Plot, TheoryCurve, chart
-from core.screens.kit.numbers import percent, three
+from core.screens.kit.numbers import THIN, percent, three
 from core.screens.kit.records import Column, FigureCard
 from core.screens.kit.theme import Theme
 from core.screens.theory.view import curve_table, written
 
-SOURCE = "Mukhoti et al. 2020, appendix G"
+SOURCE = "Mukhoti 2020"
 REACH = 2.5  # of both axes
 COLOURS: tuple[Colour, Colour] = ("quiet", "ink")
 DASHED = ("dash", "solid")
@@ -56,14 +56,14 @@ def _boundary_card(runs: dict[str, LinearToy]) -> FigureCard:
     apart = abs(first.angle - second.angle)
     return FigureCard(
         key="boundary",
-        title="A linear classifier decides alike",
-        explanation="lines: where it says one half",
+        title="Linear classifier",
+        explanation=f"lines at 50{THIN}%",
         draw=partial(_draw, first, curves),
         alt=f"Points of two classes and two decision boundaries, {three(apart)} degrees apart."
         f" Mean confidence of wrong answers: {confidence}.",
         table=curve_table(curves, Column("x1", "x1", "number"), Column("x2", "x2", "number")),
-        caption=f"{SOURCE}, figure 6. Mean confidence of wrong answers: {confidence}. {POINTS:,} "
-        f"points, {percent(FLIPPED)} of the labels flipped.",
+        caption=f"{SOURCE}, figure 6; {percent(FLIPPED)} of {POINTS:,} labels flipped. Mean "
+        f"confidence when wrong: {confidence}.",
     )
 
 
@@ -104,12 +104,12 @@ def _norm_card(runs: dict[str, LinearToy]) -> FigureCard:
     )
     return FigureCard(
         key="toy_norm",
-        title="Its weights do not grow alike",
+        title="Weight norm",
         explanation="gradient descent from 0",
         draw=partial(chart, plot),
         alt=f"Norm of a linear classifier's weights by step. At the end: {ends}.",
         table=curve_table(
             curves, Column("step", "step", "number"), Column("norm", "norm", "number")
         ),
-        caption=f"{SOURCE}, figure 5. At the end: {ends}.",
+        caption=f"{SOURCE}, figure 5.",
     )

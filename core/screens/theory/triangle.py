@@ -10,7 +10,7 @@ from core.calibrators.focal_map import focal_map, gradient_factor
 from core.calibrators.theory import risk_isolines, temperature_scaled
 from core.losses.shapes import brier_isolines, calfocal, inverse_focal
 from core.screens.kit.curves import SHARES, Plot, TheoryCurve, chart
-from core.screens.kit.numbers import percent, points, three
+from core.screens.kit.numbers import THIN, percent, points, three
 from core.screens.kit.records import Column, FigureCard, Table
 from core.screens.theory import triangle_figure
 from core.screens.theory.toy import toy_cards
@@ -52,7 +52,7 @@ def _weight_card(gamma: float) -> FigureCard:
     half = float(np.interp(0.5, q, weight))
     plot = Plot(
         curves=curves,
-        across="q, what the model says of a class",
+        across="q, probability of a class",
         up="−1 / φ′(q)",
         x=SHARES,
         y={"range": [0, 3]},
@@ -60,13 +60,13 @@ def _weight_card(gamma: float) -> FigureCard:
     )
     return FigureCard(
         key="phi",
-        title="What φ(q) makes of a class",
-        explanation="the map divides each weight by their sum",
+        title="Weight of a class",
+        explanation="before normalisation",
         draw=partial(chart, plot),
         alt=f"Weight of a class in the focal map against its probability, gamma {name}: "
         f"{three(half)} at one half, where it is 0.5 without the map.",
         table=curve_table(curves, Column("q", "q", "share"), Column("weight", "weight", "number")),
-        caption=f"{MAP_PAPER}, proposition 4: φ(q) = −(1 − q)^γ ln q.",
+        caption=f"{MAP_PAPER}, proposition 4; φ(q) = −(1 − q)^γ ln q.",
     )
 
 
@@ -80,8 +80,8 @@ def _arrow_card(gamma: float, temperature: float, settings: str) -> FigureCard:
     middle = int(np.argmax(np.abs(by_map - by_temperature).max(axis=1)))
     return FigureCard(
         key="arrows",
-        title="Where both maps send a prediction",
-        explanation=f"away from the middle; {settings}",
+        title="Moves of both maps",
+        explanation=settings,
         draw=partial(triangle_figure.arrows, moves),
         alt=(
             f"Triangle of three probabilities with arrows of the focal map and of temperature "
@@ -90,10 +90,7 @@ def _arrow_card(gamma: float, temperature: float, settings: str) -> FigureCard:
             f"temperature {_written_row(by_temperature[middle])}."
         ),
         table=_moves_table(start, by_map, by_temperature),
-        caption=(
-            f"{MAP_PAPER}, proposition 4 and figure 5; temperature searched here over logits "
-            "within ±5, since those printed under figure 5 are of other gammas."
-        ),
+        caption=f"{MAP_PAPER}, figure 5; T for logits within ±5.",
     )
 
 
@@ -107,16 +104,15 @@ def _heatmap_card(gamma: float, temperature: float, settings: str) -> FigureCard
     start = triangle_figure.lattice(2 * STEPS)
     return FigureCard(
         key="simplex",
-        title="How far apart they are",
-        explanation=f"largest difference of a probability; {settings}",
+        title="Largest difference",
+        explanation=settings,
         draw=partial(triangle_figure.heatmap, values, "points"),
         alt=(
             f"Heatmap over the triangle of three probabilities, {settings}. Map and temperature "
             f"differ by up to {points(most)} points, near {_written_row(worst)}."
         ),
         table=_moves_table(start, *_both(start, gamma, temperature)),
-        caption=f"{MAP_PAPER}, section 3.3 and figure 7; both maps computed here. The table is "
-        "coarser.",
+        caption=f"{MAP_PAPER}, figure 7; coarser table.",
     )
 
 
@@ -202,11 +198,11 @@ def _shape_card(gamma: float) -> FigureCard:
     return FigureCard(
         key="shapes",
         title="Inverse focal and CalFocal",
-        explanation=f"CalFocal with accuracy {percent(ACCURACY)} in its bin",
+        explanation=f"bin accuracy {percent(ACCURACY)}",
         draw=partial(chart, plot),
         alt=f"Losses against the probability of the true class. At {percent(ACCURACY)}: {read}.",
         table=curve_table(curves, Column("p", "p", "share"), Column("loss", "loss", "number")),
-        caption="Ghosh et al. 2022, equations 1 and 2, figure 3(a).",
+        caption="Ghosh 2022, figure 3(a).",
     )
 
 
@@ -242,15 +238,14 @@ def _loss_card(gamma: float) -> FigureCard:
     )
     return FigureCard(
         key="losses",
-        title="Three losses, two classes",
-        explanation="properised: the focal loss of what the map would turn into p",
+        title="Three losses",
+        explanation="properised: at the inverse map of p",
         draw=partial(chart, plot),
         alt=(
             f"Losses against the probability of the true class. At {percent(float(p[at]))}: {read}."
         ),
         table=curve_table(curves, Column("p", "p", "share"), Column("loss", "loss", "number")),
-        caption=f"{MAP_PAPER}, section 3.2 and figure 1; the inverse of the map is solved for at "
-        "every point.",
+        caption=f"{MAP_PAPER}, figure 1, two classes.",
     )
 
 
@@ -282,18 +277,17 @@ def _risk_card(gamma: float, truth: Float) -> FigureCard:
     )
     return FigureCard(
         key="isolines",
-        title="Isolines of the risk, three classes",
-        explanation=f"expected loss when the truth is {_written_row(truth)}",
+        title="Isolines of the risk",
+        explanation=f"truth: {_written_row(truth)}",
         draw=partial(triangle_figure.isolines, kinds, marks),
         alt=(
             "Lines of equal expected loss in the triangle when the truth is "
-            f"{_written_row(truth)}, around 3, 12 and 20 in 100 of its area. Properised "
+            f"{_written_row(truth)}, around 3, 12 and 20{THIN}% of its area. Properised "
             "focal loss, cross-entropy and Brier score are lowest at the truth; focal loss at "
             f"{_written_row(focal)}."
         ),
         table=_lines_table({"Brier": brier, "cross-entropy": cross, name: proper}),
-        caption=f"{MAP_PAPER}, section 3.3 and figure 4; lines enclose 3, 12 and 20 in 100 of the "
-        "area.",
+        caption=f"{MAP_PAPER}, figure 4. Lines enclose 3, 12 and 20{THIN}% of the area.",
     )
 
 

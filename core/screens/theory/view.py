@@ -19,11 +19,11 @@ from core.screens.kit.curves import SHARES, Highlight, Plot, TheoryCurve, chart
 from core.screens.kit.numbers import MINUS, in_hundred, percent, points, three
 from core.screens.kit.records import Column, FigureCard, Phrase, Sentence, Table, Tile
 
-MAP_PAPER = "Komisarenko and Kull 2024"
+MAP_PAPER = "Komisarenko 2024"
 LOGITS = np.linspace(-9.0, 9.0, 181)
 UNDONE = (
-    "A higher γ makes the model less sure. For a perfectly trained model the map undoes this "
-    "exactly; an audit shows whether yours is."
+    "A higher γ makes the model less confident. The map undoes this exactly if training was "
+    "perfect; an audit shows whether yours was."
 )
 # Of other gammas beside the map: none of them the dash of a bound or of the diagonal.
 MAP_DASHES = (
@@ -35,8 +35,8 @@ MAP_DASHES = (
     "5px,2px",
 )
 PLAIN = (
-    "The stronger focal training is, the less sure the model says it is. For a perfectly trained "
-    "model an exact correction is known; an audit shows whether yours is."
+    "The stronger focal training is, the less sure the model says it is. If training was perfect, "
+    "an exact correction is known; an audit shows whether yours was."
 )
 
 
@@ -119,7 +119,7 @@ def _tiles(gamma: float, truth: float, says: float) -> tuple[Tile, ...]:
             help="The same for three classes: no temperature comes nearer than this.",
         ),
         Tile(
-            "Pulls less than cross-entropy above",
+            "Weaker gradient than cross-entropy above",
             points(unit_crossing(gamma)),
             "%",
             note="probability of the true class",
@@ -202,14 +202,14 @@ def _map_card(gamma: float, truth: float, also: tuple[float, ...]) -> FigureCard
     )
     return FigureCard(
         key="map",
-        title="The map for two classes",
+        title="Two classes",
         explanation=f"γ = {name} between two temperatures",
         draw=partial(chart, plot),
         alt=f"Focal calibration map for two classes. At gamma {name}, {percent(q)} becomes "
         f"{percent(truth)}. For every stated share above a half it lies between temperature "
         f"scaling with T = {three(soft)} and the sharper T = {three(sharp)}; below, the reverse.",
         table=curve_table(curves, Column("says", "says", "share"), Column("is", "is", "share")),
-        caption=f"{MAP_PAPER}, proposition 2; bounds as in the abstract, proposition 3 corrected.",
+        caption=f"{MAP_PAPER}, propositions 2 and 3 (corrected).",
     )
 
 
@@ -249,8 +249,7 @@ def plain_card(gamma: float, truth: float) -> FigureCard:
         table=curve_table(
             (curve,), Column("says", "says", "share"), Column("right", "right", "share")
         ),
-        caption=f"{MAP_PAPER}; computed for two possible answers and a model that learned "
-        "perfectly.",
+        caption=f"{MAP_PAPER}, for two possible answers and a model that learned perfectly.",
     )
 
 
@@ -291,8 +290,8 @@ def _sharpness_card(gamma: float) -> FigureCard:
     )
     return FigureCard(
         key="sharpness",
-        title="How much it sharpens",
-        explanation="logit after over logit before: a temperature would be a flat line",
+        title="Sharpening",
+        explanation="logit after / before",
         draw=partial(chart, plot),
         alt=f"Factor by which the map multiplies a positive logit. It starts at {three(ratio[0])}, "
         f"tends to gamma + 1 = {three(levels[0])} and stays above {three(levels[2])}. "
@@ -300,8 +299,7 @@ def _sharpness_card(gamma: float) -> FigureCard:
         table=curve_table(
             curves, Column("logit", "logit", "number"), Column("factor", "factor", "number")
         ),
-        caption=f"{MAP_PAPER}, proposition 3 as corrected: "
-        "σ((γ + 1 − ½ ln(γ + 1)) s) < map < σ((γ + 1) s) for s > 0.",
+        caption=f"{MAP_PAPER}, proposition 3 (corrected).",
     )
 
 

@@ -102,7 +102,7 @@ def _norms_card(parts: Parts) -> FigureCard:
         table=_table(curves, Column("norm", "norm", "number"), Column("share", "share", "share")),
         caption=(
             "As Mukhoti et al. 2020, figure 4, on up to 512 training images. Norms beyond "
-            f"1e{low} and 1e{high} count at the ends."
+            f"1e{low} and 1e{high} are counted at the ends."
         ),
     )
 
@@ -139,7 +139,7 @@ def _reliability_card(parts: Parts) -> FigureCard:
             Column("accuracy", "accuracy", "share"),
         ),
         caption=(
-            "As Mukhoti et al. 2020, figure 2, on images as they were trained on. ECE after epoch "
+            "As Mukhoti et al. 2020, figure 2, on images as seen in training. ECE after epoch "
             f"{gaps}."
         ),
     )

@@ -53,7 +53,7 @@ PANELS = (
         explanation="validation, nats",
         unit="nats",
         lines={"val_nll_wrong": ""},
-        source=f"As {_MUKHOTI} 3(c): it rises where certainty about mistakes grows",
+        source=f"As {_MUKHOTI} 3(c): it rises as the model grows more confident in its mistakes",
     ),
     Measure(
         key="nll_right",
@@ -69,7 +69,7 @@ PANELS = (
         explanation="validation, nats",
         unit="nats",
         lines={"val_entropy_wrong": ""},
-        source=f"As {_MUKHOTI} 3(d): it falls as mistakes are made with more certainty",
+        source=f"As {_MUKHOTI} 3(d): it falls as the model grows more confident in its mistakes",
     ),
     Measure(
         key="entropy_right",
@@ -108,10 +108,10 @@ MORE = (
     Measure(
         key="loss",
         title="Loss",
-        explanation="what is trained on, and the same on validation",
+        explanation="training loss, on training and validation images",
         unit="number",
         lines={"val_loss": VALIDATION, "train_loss": TRAINING},
-        source="Means over rows; training is measured while the weights still move",
+        source="Means over rows; on training images, while the weights still change",
     ),
     Measure(
         key="rate",
@@ -119,7 +119,7 @@ MORE = (
         explanation="",
         unit="rate",
         lines={"lr": ""},
-        source="As the schedule sets it",
+        source="As scheduled",
     ),
 )
 PLAIN = (

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from core.histories import History
+from core.jobs.audit import AUDIT
 from core.jobs.devices import CPU, Device
 from core.jobs.records import LOCAL, SLURM, Job, JobState
 from core.screens.kit.numbers import MISSING, about, count, duration, memory, percent, points
@@ -13,7 +14,8 @@ from core.training import threads
 from core.training.progress import Progress
 
 LAUNCHERS: Final = {LOCAL: "This machine", SLURM: "Cluster (SLURM)"}
-EVALUATE: Final = "evaluate"  # kind of a job; others train
+TRAIN, EVALUATE = "train", "evaluate"  # kinds of jobs, beside `AUDIT`
+RUNNING: Final = {EVALUATE: "evaluating", AUDIT: "auditing"}
 STATES: Final[dict[JobState, str]] = {
     JobState.QUEUED: "waiting",
     JobState.STARTING: "starting",
@@ -24,13 +26,13 @@ STATES: Final[dict[JobState, str]] = {
     JobState.LOST: "lost",
 }
 HELP: Final = {
-    "epoch": "How often the training images have been gone through.",
-    "left": "From the speed of the last minute.",
-    "rate": ("Training images a second over the last minute, evaluations included."),
-    "memory": "What the training process holds; on a GPU its memory there.",
+    "epoch": "Passes over the training images.",
+    "left": "Estimated from the last minute.",
+    "rate": ("Training images per second over the last minute, including evaluations."),
+    "memory": "Memory of the training process; on a GPU, its GPU memory.",
     "val_error": "Share of wrong answers on the validation set.",
     "val_ece": "ECE on the validation set, 15 bins of equal width.",
-    "took": "From start to end, reading data and the last evaluation included.",
+    "took": "From start to finish, including reading data and the last evaluation.",
 }
 
 
@@ -51,9 +53,9 @@ def share_done(progress: Progress) -> float:
 
 
 def standing(job: Job) -> str:
-    """Return the state of a training or an evaluation in a word."""
-    if job.kind == EVALUATE and job.state is JobState.RUNNING:
-        return "evaluating"
+    """Return the state of a job in a word."""
+    if job.state is JobState.RUNNING:
+        return RUNNING.get(job.kind, STATES[job.state])
     return STATES[job.state]
 
 
@@ -199,7 +201,7 @@ def _time(job: Job, progress: Progress | None) -> Tile:
 def _rate(progress: Progress | None, course: JobProgress) -> Tile:
     rate = progress.images_per_second if progress else course.last.get("images_per_second")
     return Tile(
-        "Images a second", MISSING if rate is None else count(round(rate)), help=HELP["rate"]
+        "Images per second", MISSING if rate is None else count(round(rate)), help=HELP["rate"]
     )
 
 

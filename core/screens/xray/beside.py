@@ -25,7 +25,7 @@ from core.screens.xray.words import FindingWords, listed
 NOTHING, DOUBTFUL = "means nothing here", "may mean nothing here"
 NO_FINDING: Final = "has no such finding"
 NO_SALIENCY: Final = "no heat is shown"
-REACHED, SILENT = "reached", "silent"
+REACHED, MISSED, BELOW = "reached", "not reached", "below its threshold"
 MARKS: Final[dict[bool | None, Mark]] = {True: "beyond", False: "tie", None: ""}
 IN, OUT = "in the box", "outside it"
 OWN: Final = "each its own"
@@ -33,17 +33,16 @@ MODEL_SHOWN: Final = (
     PageColumn("score", "Score"),
     PageColumn("threshold", "Threshold", "share"),
     PageColumn("share", "Labelled with it, of 100"),
-    PageColumn("films", "Films of such a score", "count"),
+    PageColumn("films", "Films with such a score", "count"),
     PageColumn("reading", "In this band the model"),
 )
 BOX_SHOWN: Final = (
     PageColumn("peak", "Strongest place"),
     PageColumn("energy", "Heat in the box", "share"),
 )
-FOUND: Final = "where a model is silent, its score is below the finding’s threshold"
 DIFFER: Final = (
-    "Equal scores of two models need not mean the same. The table counts, for each model by "
-    "itself, what films of such a score were labelled with."
+    "The same score from two models need not mean the same. For each model, the table counts how "
+    "films with such a score were labelled."
 )
 MODEL_COLUMNS: Final = (
     *COLUMNS[:3],
@@ -141,7 +140,7 @@ def sentence(opinions: Sequence[Opinion], name: str, words: FindingWords) -> Sen
 
 
 def _verdict(opinions: Sequence[Opinion], name: str) -> list[Phrase]:
-    """Say which models reach their thresholds, and which are silent."""
+    """Say which models reach their thresholds, and which stay below."""
     loud = [opinion.name for opinion in opinions if opinion.reaches(name) is True]
     mute = [opinion.name for opinion in opinions if opinion.reaches(name) is False]
     common = _common([opinion for opinion in opinions if opinion.reaches(name) is not None], name)
@@ -154,8 +153,9 @@ def _verdict(opinions: Sequence[Opinion], name: str) -> list[Phrase]:
         who = _who(loud, opinions)
         phrases = [Phrase(f" {who} {'reaches' if len(loud) == 1 else 'reach'} "), *threshold]
     if mute:
-        stays = f"{_who(mute, opinions)} {'stays' if len(mute) == 1 else 'stay'} silent"
-        phrases += [Phrase(f", {stays}")] if loud else [Phrase(f" {stays}, below "), *threshold]
+        stays = f"{_who(mute, opinions)} {'stays' if len(mute) == 1 else 'stay'} below"
+        theirs = "it" if common is not None else "its own" if len(mute) == 1 else "their own"
+        phrases += [Phrase(f", {stays} {theirs}")] if loud else [Phrase(f" {stays} "), *threshold]
     return [*phrases, Phrase(".")] if phrases else []
 
 
@@ -182,7 +182,7 @@ def _rest(opinions: Sequence[Opinion], name: str) -> list[str]:
         strange = [opinion.name for opinion in scored if opinion.worth == worth]
         texts += [f"The score of {listed(strange)} {worth}."] if strange else []
     if unknown:
-        texts.append(f"No threshold of {listed(unknown)} is known.")
+        texts.append(f"No threshold is known for {listed(unknown)}.")
     return texts
 
 
@@ -205,13 +205,13 @@ def _threshold_from(opinions: Sequence[Opinion], name: str) -> str:
     if not judged:
         return ""
     if any(spelled(name) in opinion.chosen for opinion in judged):
-        return "The threshold is the one that was set."
+        return "The threshold is the one set here."
     set_names = {
         opinion.known.source.reference_class for opinion in judged if opinion.known is not None
     }
     if len(set_names) == 1 and _common(judged, name) is not None:
-        return f"The threshold is how frequent the finding is in {set_names.pop()}."
-    return "The threshold of each model is how frequent the finding is in its own test set."
+        return f"The threshold is the finding’s frequency in {set_names.pop()}."
+    return "Each model’s threshold is the finding’s frequency in its own test set."
 
 
 def sources(opinions: Iterable[Opinion]) -> tuple[str, ...]:
@@ -270,7 +270,7 @@ def _counts(opinion: Opinion, name: str) -> dict[str, Estimate | Cell]:
 
 
 def _score(opinion: Opinion, name: str, note: str = "") -> Estimate:
-    """Return a score as people read it, marked where it reaches its threshold or is silent."""
+    """Return a score as people read it, marked where it reaches its threshold or stays below."""
     score, mark = opinion.score(name), MARKS[opinion.reaches(name)]
     return Estimate(score, text=None if score is None else score_words(score), note=note, mark=mark)
 
@@ -282,8 +282,8 @@ def _threshold(opinion: Opinion, name: str) -> dict[str, Estimate | Cell]:
     if reaches is None:
         return {"threshold": Estimate(note=opinion.worth or "not known")}
     return {
-        "threshold": Estimate(threshold, note=REACHED if reaches else SILENT),
-        "verdict": REACHED if reaches else f"not reached: {SILENT}",
+        "threshold": Estimate(threshold, note=REACHED if reaches else MISSED),
+        "verdict": REACHED if reaches else MISSED,
     }
 
 
@@ -334,7 +334,7 @@ def finding_table(
 def _finding(opinions: Sequence[Opinion], name: str) -> dict[str, Estimate | Cell]:
     """Return each model's score of a finding, and the threshold where they have it in common.
 
-    Under a score stands that it is silent, and its threshold where each model has its own.
+    Under a score stands that it is below, and its threshold where each model has its own.
     """
     common = _common(opinions, name)
     own = common is None and any(
@@ -346,10 +346,12 @@ def _finding(opinions: Sequence[Opinion], name: str) -> dict[str, Estimate | Cel
         if opinion.score(name) is None:
             row_cells |= {score: Estimate(reason=NO_FINDING), threshold: None}
             continue
-        under = [SILENT if opinion.reaches(name) is False else opinion.worth]
+        below = opinion.reaches(name) is False
+        under = [BELOW if below else opinion.worth]
         if own and not opinion.strange:
             limit = opinion.threshold(name)
-            under.append(f"threshold {'not known' if limit is None else percent(limit)}")
+            words = "not known" if limit is None else percent(limit)
+            under = [f"{BELOW} of {words}" if below else f"threshold {words}"]
         row_cells |= {
             score: _score(opinion, name, ", ".join(filter(None, under))),
             threshold: opinion.threshold(name),

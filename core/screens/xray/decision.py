@@ -104,7 +104,7 @@ def benefit_words(analysis: OneFinding, ends: tuple[float, float]) -> str:
     spans = _spans(inside & (net.gain_low > 0.0), inside)
     if not spans:
         return (
-            "At no threshold of this range is following the model better, beyond chance, than both "
+            "Following the model is at no threshold in this range better, beyond chance, than both "
             "treating all and treating none."
         )
     ranges = " and ".join(

@@ -171,14 +171,12 @@ def sentence(
     scores = f"The model scores this film {score_words(score)}"
     first = f"{scores} of 100 for {label}."
     if known is None:
-        rest = " What such a score is worth is not known: no test set of this model is loaded."
+        rest = " What such a score means is not known: no test set of this model is loaded."
         return Sentence((Phrase(first), Phrase(rest)))
     place, test_set = known.at(index, score), known.source.reference_class
     between = place.range("and")
     if place.n == 0:
-        rest = (
-            f" No film of {test_set} scored between {between}, so what that is worth is not known."
-        )
+        rest = f" No film of {test_set} scored between {between}, so what that means is not known."
         return Sentence((Phrase(first), Phrase(rest)))
     if place.few:
         labelled = int(place.bands.events[place.i])
@@ -210,8 +208,8 @@ def care(scored: FilmScores, index: int, known: Reference | None) -> tuple[str, 
     """Return what must be read beside a score, a paragraph each."""
     if known is None:
         return (
-            "A score is the model’s own number, not a frequency: how often films of such a score "
-            "carry the finding has to be counted on films with known labels.",
+            "A score is the model’s own number, not a frequency. Only films with known labels show "
+            "how often films with such a score carry the finding.",
         )
     place, source = known.at(index, scored.scores[index]), known.source
     paragraphs = []
@@ -244,12 +242,12 @@ def _counts(source: ClinicSource, prevalence: float) -> str:
     carried = f"{in_hundred(prevalence)} in 100 carried the label"
     if source.synthetic:
         return (
-            f"Counted in {source.reference_class}, drawn by a program, where {carried}. It says "
+            f"Counted in {source.reference_class}, drawn by a program, where {carried}. They say "
             "nothing about films of people."
         )
     return (
-        f"Counted in {source.reference_class}, where {carried}. Another clinic will see other "
-        "counts."
+        f"Counted in {source.reference_class}, where {carried}. Counts will differ at another "
+        "clinic."
     )
 
 
@@ -273,7 +271,7 @@ def threshold_words(known: Reference | None, name: str) -> str:
     """Say where that threshold comes from."""
     share = frequency(known, name)
     if known is None or share is None:
-        return f"50{THIN}%: how frequent the finding is among such films is not known."
+        return f"50{THIN}%: the finding’s frequency among such films is not known."
     return f"{percent(share)}: its frequency in {known.source.reference_class}."
 
 
@@ -315,7 +313,7 @@ def strange(model: str, *, model_synthetic: bool | None, film_synthetic: bool) -
     )
 
 
-_MEANS: Final = "What it scores a {} film, and where the heat lies, {} nothing."
+_MEANS: Final = "Its score of a {} film, and where the heat lies, {} nothing."
 
 
 def strange_sentence(
@@ -342,8 +340,8 @@ def strange_sentence(
 def blank_sentence() -> Sentence:
     """Return the sentence over a film that shows nothing."""
     return Sentence(
-        (Phrase("Nothing is on this film."),),
-        "Every pixel has the same grey, so no model is asked about it.",
+        (Phrase("This film is blank."),),
+        "Every pixel has the same grey, so no model reads it.",
     )
 
 

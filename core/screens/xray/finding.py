@@ -307,4 +307,4 @@ def _note(score: Score) -> str:
 
 def waiting(name: str) -> Sentence:
     """Return what stands over the page while a finding is computed."""
-    return Sentence((Phrase(f"Looking at {name}."),))
+    return Sentence((Phrase(f"Analysing {name}."),))

@@ -45,7 +45,7 @@ KEY = (
     Swatch("too few to tell", "few", "ring"),
 )
 EDGE = "After each name: films labelled with it, and AUROC. A triangle on the edge: 0.1 % or less."
-WORTH = "Worth: how many independent films those with it, or those without it, count for."
+WORTH = "Worth: how many independent films those with it, or without it, count for."
 UNDECIDED = "Could be chance: too few films to tell."
 TITLE = "Labelled with the finding against the score, %"
 BIN_COLUMNS = (

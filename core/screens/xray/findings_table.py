@@ -138,7 +138,7 @@ def _scores(label: TargetAudit, prevalence: float) -> dict[str, Estimate | Cell]
     metrics, chance = label.metrics, f"chance: up to {points(label.noise_floor['ece'].q95)}"
     return {
         **with_ends("auroc", estimate(metrics["auroc"])),
-        **with_ends("auprc", estimate(metrics["auprc"], note=f"a guess: {three(prevalence)}")),
+        **with_ends("auprc", estimate(metrics["auprc"], note=f"guessing: {three(prevalence)}")),
         **with_ends("ece", estimate(metrics["ece"], note=chance)),
     }
 
@@ -158,7 +158,7 @@ PLAIN_SHOWN = (
     PageColumn("plain_says", "The model says, of 100", "hundred_alone"),
     PageColumn("plain_labelled", "Labelled with it, of 100", "hundred_alone"),
     PageColumn("events", "Films labelled with it", "count"),
-    PageColumn("auroc", "Told apart, of 100 pairs", "hundred_alone"),
+    PageColumn("auroc", "Ranked correctly, of 100 pairs", "hundred_alone"),
 )
 
 

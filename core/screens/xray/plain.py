@@ -346,8 +346,8 @@ def _care(
     source: ClinicSource, share: float, bands: Bands, i: int, prevalence: float | None
 ) -> tuple[str, ...]:
     counts = (
-        f"In {source.reference_class} {in_hundred(share)} in 100 carried the label. Another clinic "
-        "will see other counts."
+        f"In {source.reference_class} {in_hundred(share)} in 100 carried the label. Counts will "
+        "differ at another clinic."
     )
     if prevalence is not None:
         counts = (

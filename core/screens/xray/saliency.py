@@ -32,10 +32,10 @@ ALONE: Final = (
 )
 BESIDE: Final = "Each model has its own scale: compare where the heat lies, not how strong it is."
 EACH_ITS_OWN: Final = (
-    "At first each model’s own: how frequent the finding is in its test set, 50\u202f% where that "
-    "is not known. A number that is set here is the threshold of all models."
+    "By default each model’s own: the finding’s frequency in its test set, or 50\u202f% where that "
+    "is not known. A number set here is the threshold of all models."
 )
-BURNT_IN: Final = "Text in the picture stays, and may name a patient."
+BURNT_IN: Final = "Text in the picture is kept and may name a patient."
 CAPTION: Final = (
     "The colours show where the picture influenced the score. They are not the outline of a "
     "disease, miss small and multiple findings, and can follow drains, text or the device that "
@@ -44,10 +44,10 @@ CAPTION: Final = (
 MORE: Final = (
     (
         "What it is",
-        "How much each place of the last maps of the network speaks for the finding: with "
-        "Grad-CAM, HiResCAM and XGrad-CAM in units of the logit, with other methods in arbitrary "
-        "units. It is coarse: one cell of the map covers many pixels, and what is drawn between "
-        "the cells is interpolated.",
+        "How much each place in the network’s last maps supports the finding: in units of the "
+        "logit with Grad-CAM, HiResCAM and XGrad-CAM, in arbitrary units with other methods. It is "
+        "coarse: one cell of the map covers many pixels, and values between the cells are "
+        "interpolated.",
     ),
     (
         "What it is not",
@@ -59,19 +59,19 @@ MORE: Final = (
     (
         "What it can follow instead",
         "A chest drain for pneumothorax, a pacemaker, text or markers, the edge of the film, or "
-        "what tells one hospital or device from another (Zech et al. 2018, DeGrave et al. 2021).",
+        "signs of the hospital or device (Zech et al. 2018, DeGrave et al. 2021).",
     ),
     (
         "What helps",
         "The sanity check below: a map that does not change when the weights are randomised says "
-        "nothing of what was learnt (Adebayo et al. 2018).",
+        "nothing about what was learned (Adebayo et al. 2018).",
     ),
 )
 MINUTES: Final = frozenset({"scorecam"})  # methods with a pass for every map of the layer
 BLANK: Final = (
-    "No place of the film speaks for this finding in this layer: the map is empty. That happens "
-    "where the score is near 0, or so near 1 that nothing more would raise it. Another finding, "
-    "layer or method may show something."
+    "No part of the film supports this finding in this layer: the map is empty. That happens "
+    "when the score is near 0, or so near 1 that nothing could raise it. Another finding, layer "
+    "or method may show something."
 )
 
 
@@ -79,16 +79,16 @@ def slow(method: str) -> str:
     """Say before a map is asked for how long it takes, and whom that keeps waiting."""
     if method in MINUTES:
         return (
-            f"{METHODS[method].label} shows the film to the network once for every map of the "
-            "layer. On a large network that takes minutes, about four on DenseNet-121, and what "
-            "others ask of models here waits until it is done."
+            f"{METHODS[method].label} runs the film through the network once for each map of the "
+            "layer. On a large network that takes minutes, about four on DenseNet-121. Other "
+            "requests to models here wait until it is done."
         )
-    return "This method looks at one finding at a time, so it is computed when it is asked for."
+    return "This method handles one finding at a time, so it is computed on request."
 
 
 def too_slow(method: str, what: str) -> str:
     """Say that a method is not offered for what needs many maps."""
-    return f"{METHODS[method].label} looks at one map at a time and is too slow {what}."
+    return f"{METHODS[method].label} takes one map at a time and is too slow {what}."
 
 
 def legend_end(method: str, top: float) -> str:
@@ -101,7 +101,7 @@ def provenance(method: str, layer: str, top: float | None, frame: Frame = heat.W
     """Return how a map came about, and what of the film the network saw."""
     end = "" if top is None else f", {legend_end(method, top)}"
     frame_text = (
-        "" if frame == heat.WHOLE else " The network was shown the part within the map’s edges."
+        "" if frame == heat.WHOLE else " The network saw only the part within the map’s edges."
     )
     return f"{METHODS[method].label} on the logit, layer {layer}{end}.{frame_text}"
 
@@ -114,7 +114,7 @@ def no_lesion(name: str, drawn: Sequence[str]) -> str:
 
 def hidden(score: float, threshold: float | None) -> str:
     """Say why saliency is not shown at first; where no threshold is known, a half stands for it."""
-    limit = f"{percent(HALF)}, taken because no threshold of this model for such films is known"
+    limit = f"{percent(HALF)}, used because this model has no known threshold for such films"
     if threshold is not None:
         limit = f"{percent(threshold)}, the threshold of this finding"
     return (

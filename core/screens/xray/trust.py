@@ -55,7 +55,7 @@ POINT_COLUMNS: Final = (
     Column("energy_high", "high", "share"),
 )
 NEEDED: Final = (
-    "A map that shows what was learnt changes when the weights are made random. One that stays "
+    "A map that shows what was learned changes when the weights are randomised. One that stays "
     "the same shows edges of the film."
 )
 
@@ -89,16 +89,16 @@ class Sanity:
         moved = f"With all weights randomised, its similarity to the trained map is {two(last)}"
         if last >= SAME:
             return (
-                f"The map hardly depends on what was learnt. {moved}, where 1 is the same map: it "
+                f"The map hardly depends on what was learned. {moved}, where 1 is the same map: it "
                 "shows the film more than the model. Do not trust it."
             )
         if last >= OTHER:
             return (
-                f"The map depends in part on what was learnt. {moved}, where 1 is the same map: "
+                f"The map depends in part on what was learned. {moved}, where 1 is the same map: "
                 "some of what it shows would be there without any training."
             )
         return (
-            f"The map depends on what was learnt. {moved}, where 1 is the same map. That is "
+            f"The map depends on what was learned. {moved}, where 1 is the same map. That is "
             "necessary, not sufficient: the map can still be wrong."
         )
 
@@ -138,7 +138,7 @@ def pointing_text(localisations: Mapping[str, Localisation], name: str) -> str:
         f"({in_hundred(share.low)} to {in_hundred(share.high)}; {count(own.n)} films)."
     )
     if own.n < FEWEST:
-        return f"{start} These films are too few to tell one map from another."
+        return f"{start} There are too few films to tell one map from another."
     others = {
         key: localisation.pointing for key, localisation in localisations.items() if key != MODEL
     }

@@ -162,7 +162,7 @@ def _rows(runs: Runs, splits: Sequence[str], marks: Sequence[tuple[str, RunMark]
     answers = [_answers(run, split) for run, split, _ in chosen]
     known = [one for one in answers if one is not None]
     if len(known) < len(answers) or len(known) < 2:
-        st.markdown("Runs of many labels have no single answer a row.")
+        st.markdown("Multi-label runs have no single answer per row.")
         return
     run, split, _ = chosen[0]
     labels = cache.predictions(run, split).labels

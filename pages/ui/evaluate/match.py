@@ -118,12 +118,12 @@ def _does_not_fit(fit: CheckpointFit, name: str) -> None:
     other = fit.other_outputs
     remedy = "Choose the network that the weights were made for"
     if other is not None:
-        remedy = f"The file's last layer has {other} outputs: take that number"
+        remedy = f"The file's last layer has {other} outputs: use that number"
     frame.refusal(AuditError("STATE_DICT", checkpoint.fit_words(fit), remedy), name)
     with st.container(horizontal=True, vertical_alignment="center", key="evaluate.misfit"):
         if other is not None:
             st.button(
-                f"Take {other} classes",
+                f"Use {other} classes",
                 key="evaluate.outputs",
                 type="primary",
                 on_click=form.put,

@@ -60,7 +60,7 @@ def refused() -> None:
                 CONVERTER.name,
                 "text/x-python",
                 key="evaluate.converter",
-                explanation="Run it only where you trust the file: it executes the code inside.",
+                explanation="Run it only if you trust the file: it executes the code inside.",
             )
 
 

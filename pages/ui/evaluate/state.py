@@ -35,7 +35,7 @@ FORM: Final = Form(
         "svhn_root": replace(
             SET_ROOT,
             label="Folder of SVHN, or test_32x32.mat",
-            help="Empty: the data folder; downloaded if missing.",
+            help="Leave empty for the data folder; downloaded if missing.",
         ),
         "cifar10c_root": replace(
             SET_ROOT,
@@ -45,7 +45,7 @@ FORM: Final = Form(
         "folder_root": replace(
             SET_ROOT,
             label="Folder of pictures",
-            help="Pictures of none of the classes, also in its subfolders.",
+            help="Pictures of none of the classes; subfolders count.",
         ),
     },
 )

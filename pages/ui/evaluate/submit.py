@@ -32,7 +32,7 @@ def draw(jobs: LocalJobs, opened: OpenedWeights) -> None:
         _outcome(config, path)
     with st.container(horizontal=True, vertical_alignment="center", key="evaluate.actions"):
         st.button(
-            "Show it the images" if state.plain() else "Evaluate",
+            "Run on the images" if state.plain() else "Evaluate",
             type="primary",
             icon=":material/play_arrow:",
             disabled=config is None,
@@ -59,7 +59,7 @@ def _try(config: EvaluationConfig, path: Path) -> None:
 def _task(config: EvaluationConfig, path: Path) -> Task[Answer]:
     split = next(part for part in PREFERRED if part in config.splits)
     question = {"config": config.to_json(), "weights": str(path), "split": split, "n": MOST}
-    return inference.query("evaluate.trying", "trying", question, f"Showing it {MOST} images.")
+    return inference.query("evaluate.trying", "trying", question, f"Running on {MOST} images.")
 
 
 def _outcome(config: EvaluationConfig, path: Path) -> None:

@@ -94,7 +94,7 @@ def actions(watched: WatchedJob) -> None:
             on_click=submit,
             args=(jobs, replace(config, batch_size=half), jobs.folder(job.id).path / WEIGHTS),
         )
-        job_watch.button("Retry as it was", "retry", jobs.retry, job)
+        job_watch.button("Retry unchanged", "retry", jobs.retry, job)
     else:
         job_watch.button("Retry", "retry", jobs.retry, job, primary=True)
     st.button("Evaluate again, with changes", key="job.again", on_click=_again, args=(job.id,))

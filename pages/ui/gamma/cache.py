@@ -200,7 +200,7 @@ def heavy(settings: ReplaySettings) -> bool:
 
 def replayed(settings: ReplaySettings, bins: BinHistory) -> GammaDynamics:
     """Return a replay as a history to be shown."""
-    history_rule = HistoryRule(settings.rule, "as the replay was set")
+    history_rule = HistoryRule(settings.rule, "from the replay settings")
     name = f"replay, {origin(settings.rule)}"
     return GammaDynamics(
         name=settings.source.name,

@@ -6,7 +6,7 @@ from core.errors import AuditError, LibraryError
 from core.jobs.records import Job, JobState
 from core.jobs.store import LIVE
 from core.screens.kit.records import Phrase, Sentence
-from core.screens.train.words import EVALUATE
+from core.screens.train.words import TRAIN
 from pages.ui import cache, frame, opening, visitor, widgets
 from pages.ui.escape import esc
 from pages.ui.gamma import cache as cache_gamma
@@ -63,11 +63,11 @@ def _job_of(job_id: str | None) -> Job | None:
         job = open_jobs().get(job_id or "")
     except LibraryError:
         return None
-    return None if job.kind == EVALUATE else job
+    return job if job.kind == TRAIN else None
 
 
 def _job_source(job: Job) -> HistorySource | None:
-    if job.kind == EVALUATE:
+    if job.kind != TRAIN:
         return None
     try:
         loss = open_jobs().config(job.id).loss

@@ -51,7 +51,7 @@ def ask(jobs: LocalJobs) -> None:
     with st.container(horizontal=True, vertical_alignment="top", key="cluster.request"):
         for name in FORM.widgets:
             FORM.draw(name, width=NARROW)
-    with st.expander("What the cluster cannot promise", key="cluster.cannot"):
+    with st.expander("What the cluster does not guarantee", key="cluster.cannot"):
         st.markdown("\n".join(f"- {sentence}" for sentence in jobs.cannot(SLURM).values()))
 
 

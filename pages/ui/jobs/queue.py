@@ -1,4 +1,4 @@
-"""The list of jobs: where each training or evaluation stands, and what can be done with it."""
+"""The list of jobs: where each one stands, and what can be done with it."""
 
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
@@ -7,10 +7,12 @@ import streamlit as st
 
 from core.access import Act
 from core.errors import AuditError
+from core.jobs.audit import AUDIT
 from core.jobs.local import LocalJobs
 from core.jobs.records import Job, JobState
 from core.screens.evaluate import words as evaluation_words
 from core.screens.kit.numbers import count, duration, memory
+from core.screens.runs import audit_words
 from core.screens.train import words
 from core.training.progress import Progress
 from pages.ui import frame, pieces, site, state, widgets
@@ -31,6 +33,10 @@ ICONS = {
 }
 
 
+PAGES = {words.TRAIN: site.TRAIN, words.EVALUATE: site.EVALUATE, AUDIT: site.HOME}
+OTHERS = {words.EVALUATE: "evaluations", AUDIT: "audits"}  # beside trainings
+
+
 def any_live(jobs: Sequence[Job]) -> bool:
     """Whether something is queued or running, so that the page must look again."""
     return any(not job.state.ended for job in jobs)
@@ -44,9 +50,8 @@ def stand(jobs: Sequence[Job]) -> str:
 def head(jobs: LocalJobs, listed: Sequence[Job]) -> None:
     """Draw the title of the list and the switch of the queue."""
     live = sum(not job.state.ended for job in listed)
-    summary = f"{count(live)} waiting or running" if live else "nothing waits or runs"
-    both = any(job.kind == words.EVALUATE for job in listed)
-    widgets.title("Trainings and evaluations" if both else "Trainings", summary)
+    summary = f"{count(live)} waiting or running" if live else "nothing waiting or running"
+    widgets.title(_title({job.kind for job in listed}), summary)
     if jobs.paused:
         with st.container(horizontal=True, vertical_alignment="center", key="queue.paused"):
             st.markdown(":material/pause: The queue is paused; running jobs continue.")
@@ -58,6 +63,12 @@ def head(jobs: LocalJobs, listed: Sequence[Job]) -> None:
             on_click=jobs.pause,
             help="Running jobs continue; no new ones start.",
         )
+
+
+def _title(kinds: set[str]) -> str:
+    """Return what the jobs of some kinds are called together."""
+    others = [noun for kind, noun in OTHERS.items() if kind in kinds]
+    return " and ".join([", ".join(["Trainings", *others[:-1]]), *others[-1:]])
 
 
 def unpause(jobs: LocalJobs) -> None:
@@ -91,7 +102,7 @@ def _day(job: Job) -> str:
 
 def page_of(job: Job) -> site.Entry:
     """Return the page that shows a job."""
-    return site.EVALUATE if job.kind == words.EVALUATE else site.TRAIN
+    return PAGES[job.kind]
 
 
 def _row(jobs: LocalJobs, job: Job, listed: Sequence[Job]) -> None:
@@ -113,7 +124,8 @@ def _row(jobs: LocalJobs, job: Job, listed: Sequence[Job]) -> None:
     if progress is not None:
         status = _progress(job, progress)
         if not state.plain():
-            status += f", {count(round(progress.images_per_second))} images/s"
+            if job.kind != AUDIT:
+                status += f", {count(round(progress.images_per_second))} images/s"
             status += f", {memory(progress.memory)}"
     elif job.state.ended:
         elapsed = job.started and job.ended and f" after {duration(job.ended - job.started)}"
@@ -122,14 +134,17 @@ def _row(jobs: LocalJobs, job: Job, listed: Sequence[Job]) -> None:
 
 
 def _icon(job: Job) -> str:
-    """Return the icon of where a training stands; that of an evaluation, unless it went wrong."""
+    """Return the icon of where a training stands; that of another's page, unless it went wrong."""
     wrong = job.state.ended and job.state is not JobState.SUCCEEDED
-    return site.EVALUATE.icon if job.kind == words.EVALUATE and not wrong else ICONS[job.state]
+    own = job.kind == words.TRAIN or wrong
+    return ICONS[job.state] if own else page_of(job).icon
 
 
 def _progress(job: Job, progress: Progress) -> str:
     if job.kind == words.EVALUATE:
         return evaluation_words.progress_words(progress)
+    if job.kind == AUDIT:
+        return audit_words.progress_words(progress)
     return words.progress_words(progress, edition())
 
 

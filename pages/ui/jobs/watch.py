@@ -73,7 +73,7 @@ class JobPage:
         try:
             job = jobs.get(job_id)
         except AuditError as error:
-            widgets.sentence(Sentence((Phrase(f"This {self.noun} is not here."),)))
+            widgets.sentence(Sentence((Phrase(f"This {self.noun} was not found."),)))
             frame.refusal(error)
             st.page_link(self.entry.script, label=f"All {self.noun}s", icon=self.entry.icon)
             return None
@@ -222,7 +222,7 @@ def progress(jobs: LocalJobs, job: Job, current: Progress | None, text: str) -> 
             st.progress(words.share_done(current) if current else 0.0, text=text)
         if quiet is not None:
             warning = f"It has not reported for {duration(quiet)} and may have ended."
-            widgets.caveat("No sign of life", warning)
+            widgets.caveat("No recent report", warning)
 
 
 def log(jobs: LocalJobs, job: Job) -> None:

@@ -16,7 +16,7 @@ from core.studies.posthoc import fitted_temperature
 from pages.ui import cache, session
 from pages.ui.scoped import cached
 
-_SPINNER = "Telling the two sets apart"
+_SPINNER = "Comparing the two sets"
 DROPPED = "ood.dropped"
 
 

@@ -133,7 +133,9 @@ def _temperature(inside: SplitSource, score: str) -> float | None:
         return None
     help_text = f"T = {fitted:.3g}, fitted on the labelled validation part alone."
     if score == "max_logit":
-        help_text += " It divides all largest logits alike, so it changes no rank here."
+        help_text += (
+            " It divides all largest logits by the same number, so it changes no ranking here."
+        )
     chosen = controls.segments("Temperature", "heat", list(SCALINGS), AS_READ, SCALINGS, help_text)
     return fitted if chosen == FITTED else None
 

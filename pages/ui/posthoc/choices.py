@@ -84,7 +84,7 @@ def _fit_settings() -> tuple[str, str]:
         list(SEARCHES),
         "exact",
         SEARCHES,
-        "One for temperature and focal temperature alike.",
+        "Used for both temperature and focal temperature.",
     )
     widgets.caption(PROTOCOLS[search].words)
     return objective, search

@@ -11,7 +11,7 @@ from pages.ui import audits, cache, controls, drafts, frame, state, widgets
 from pages.ui.reliability import votes
 
 ROWS_SHOWN = 20
-EMPTY = "No votes yet. Upload what people said of these rows."
+EMPTY = "No votes yet. Upload people’s answers for these rows."
 
 
 def draw(run: cache.Run, split: str, top: DeltaGenerator) -> None:

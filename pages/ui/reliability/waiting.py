@@ -14,6 +14,6 @@ def end(top: DeltaGenerator, run: cache.Run, split: str) -> NoReturn:
     with top:
         eyebrow = f"Reliability · {run.name} · {split} split"
         widgets.eyebrow(eyebrow, controls.chip(run))
-        widgets.sentence(Sentence((Phrase(f"Looking at “{run.name}”."),)))
+        widgets.sentence(Sentence((Phrase(f"Analysing “{run.name}”."),)))
         drafts.bar(run)
     st.stop()

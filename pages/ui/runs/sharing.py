@@ -16,7 +16,7 @@ TRAIL: Final = {
     "at": "When (UTC)",
     "name": "Who",
     "user": "User",
-    "act": "Act",
+    "act": "Action",
     "subject": "Run or job",
     "detail": "Detail",
 }

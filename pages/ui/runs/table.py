@@ -295,7 +295,7 @@ def trash(library: Library) -> None:
     if not deleted or not library.visitor.may(Act.RESTORE):
         return
     with st.expander(f"Deleted runs ({len(deleted)})", key="library.trash"):
-        st.caption("They are removed for good 30 days after they were deleted.")
+        st.caption("They are removed for good 30 days after deletion.")
         for entry in deleted[:50]:
             with st.container(horizontal=True, vertical_alignment="center"):
                 st.markdown(esc(entry.name))

@@ -30,7 +30,18 @@ from pages.ui import (
     widgets,
 )
 from pages.ui.escape import esc
-from pages.ui.intake import FileReading, Intake, SealedFile, no_room, remove, server_paths
+from pages.ui.intake import (
+    FileReading,
+    Intake,
+    SealedFile,
+    instead_of_reading,
+    no_room,
+    remove,
+    server_is_read,
+    server_paths,
+)
+from pages.ui.jobs import launcher
+from pages.ui.runs import audit_jobs
 
 AUTO = "(by its name)"
 NOTHING = ""
@@ -46,7 +57,7 @@ GROUP_HELP = (
     "Films of one patient are not independent. Choose their column, and every interval and "
     "verdict allows for it."
 )
-WEIGHT_HELP = "A row of weight 2 counts as if it were there twice."
+WEIGHT_HELP = "A row with weight 2 counts as two rows."
 
 
 @dataclass(frozen=True)
@@ -111,15 +122,21 @@ def drop_zone() -> None:
 
 def by_path() -> None:
     """Draw the way to files that lie on the server, where that is allowed."""
-    paths = server_paths("import", "Its labels, if separate")
+    instead = audit_jobs.offered()
+    paths = server_paths("import", "Its labels, if separate", instead=instead)
+    if instead and server_is_read():
+        launcher.choose()
     if paths:
         _take_paths(*paths)
 
 
 def _take_paths(*texts: str) -> None:
-    """Read files of the server, or say why the page may not."""
+    """Read files of the server or queue their audit, or say why the page may not."""
     try:
         paths = [_allowed(text) for text in texts]
+        if instead_of_reading("import"):
+            audit_jobs.submit(paths)
+            st.rerun()
         scores, *labels = [SealedFile(session.link(path), path.name) for path in paths]
     except (UsageError, Refused) as error:
         INTAKE.refuse(error)
@@ -148,7 +165,7 @@ def _allowed(text: str) -> Path:
     except OSError:  # too long, or in a folder that is closed to us
         there = folder = False
     if not (there or folder):
-        what = f"There is no file {path.name[:100]} that can be read"
+        what = f"There is no readable file {path.name[:100]}"
         raise UsageError("FILE", what, "check the path and the permissions")
     for shard in shard_files(path)[0] if folder else ():
         check_folder(str(shard.resolve()))  # a shard may be a link
@@ -236,7 +253,7 @@ def _refused(reading: ImportReading, refusal: AuditError) -> None:
         widgets.title(reading.name)
         frame.refusal(refusal, titled=reading.name)
         if isinstance(refusal, LostWorker):
-            st.markdown("Nothing of yours was kept or changed.")
+            st.markdown("Nothing was kept or changed.")
         with st.container(horizontal=True):
             if refusal.code == RefusalCode.BIN_HISTORY:
                 _offer_gammas(reading)
@@ -302,7 +319,7 @@ def _without_groups(reading: ImportReading, form: str) -> None:
     """Offer to read a file without the groups and weights that may have been refused."""
     if reading.options.group is None and reading.options.weight is None:
         return
-    if st.button("Read each row as one of its own", key="import.ungrouped"):
+    if st.button("Read the rows as independent", key="import.ungrouped"):
         upload = replace(reading.upload, tables={})
         _read(upload, replace(reading.options, group=None, weight=None), form=form)
 
@@ -523,7 +540,7 @@ def _add_tables(reading: ImportReading, chosen: ReadOptions, form: str) -> None:
     What is chosen on the page holds on, also where it was not read that way yet.
     """
     with st.popover("Add groups or weights", key=_this("tables")):  # closes once one was taken
-        widgets.caption("CSV, TSV or Parquet, also packed with gzip. One column names the rows.")
+        widgets.caption("CSV, TSV or Parquet, plain or gzipped. One column names the rows.")
         for name, label in TABLES.items():
             INTAKE.zone(label, partial(_add_table, reading.upload, chosen, form, name), name=name)
 

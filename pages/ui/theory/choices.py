@@ -81,7 +81,7 @@ def truths() -> tuple[float, float, float]:
 def also() -> tuple[float, ...]:
     """Return the gammas whose maps are drawn beside."""
     chosen = st.pills(
-        "Beside it, γ =",
+        "Compare with γ =",
         ALSO,
         selection_mode="multi",
         default=("-0.5", "0.5", "5"),

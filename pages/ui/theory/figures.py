@@ -17,12 +17,8 @@ def draw(cards: tuple[FigureCard, ...]) -> None:
     with st.container(horizontal=True, gap="medium", key="figures"):
         for card in cards:
             with st.container(key=f"half.{card.key}", width=CARD_WIDTH):
-                _card(card)
-
-
-def _card(card: FigureCard) -> None:
-    widgets.figure(card)
-    widgets.caption(f"Source: {card.caption}")
+                widgets.figure(card)
+                widgets.caption(card.caption)
 
 
 def draw_claims(claims: Sequence[Claim]) -> None:
@@ -37,7 +33,7 @@ def _claim(claim: Claim) -> None:
     widgets.caveat(claim.title, claim.printed)
     widgets.second(claim.computed)
     if claim.card is not None:
-        _card(claim.card)
+        widgets.figure(claim.card)
 
 
 @st.cache_resource(max_entries=1, show_spinner="Searching the closest temperatures")

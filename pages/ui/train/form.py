@@ -52,7 +52,7 @@ def _advice() -> None:
     except UsageError:
         return  # said where it is submitted
     for notice in notices:
-        widgets.caveat("May hardly learn", notice.sentence)
+        widgets.caveat("May not learn", notice.sentence)
 
 
 def _data() -> None:
@@ -88,7 +88,7 @@ def _model() -> None:
 
 def _model_name(name: str) -> str:
     if name == BY_NAME:
-        return "Another, of timm or torchvision"
+        return "Another, from timm or torchvision"
     return (MODELS | TEXT_MODELS)[name].label
 
 
@@ -167,7 +167,7 @@ def _parameter(loss: str, parameter: str) -> None:
             persist_state=SESSION,
             help=help_text,
             width=NARROW,
-            format_func=lambda word: "every so many" if word == NUMBER else word,
+            format_func=lambda word: "every N batches" if word == NUMBER else word,
         )
         if not numeric or form.value(f"{name}.word") != NUMBER:
             return
@@ -269,14 +269,14 @@ def _submission() -> None:
     with st.container(horizontal=True, vertical_alignment="top", key="train.submission"):
         FORM.draw("name", width=WIDE)
         st.multiselect(
-            "Other losses beside it",
+            "Also train with",
             list(LOSSES),
             key=key("others"),
             persist_state=SESSION,
             format_func=lambda name: LOSSES[name].label,
             placeholder="None",
             width=330,
-            help="One more training with each, with the loss's defaults, in the same submission.",
+            help="Adds one training with each loss, at its defaults, to the same submission.",
         )
         for name in ("priority", "minutes", "devices", "deterministic"):
             FORM.draw(name)

@@ -27,11 +27,11 @@ FORM: Final = Form(
     "train",
     {key: field for key, field in declared(TrainConfig).items() if key != "seed"}
     | {
-        "seeds": Field("Seeds", "One training with each: 0, or 0, 1, 2.", length=2_000),
+        "seeds": Field("Seeds", "One training per seed: 0, or 0, 1, 2.", length=2_000),
         "priority": Field("Priority", "Higher ones start first.", low=-100, high=100, kind=int),
         "minutes": Field(
             "Time limit, minutes",
-            "Then it stops; empty for none.",
+            "Stops the training; empty for no limit.",
             low=1,
             high=527_040,
             step=10,
@@ -138,7 +138,7 @@ def base() -> TrainConfig:
     """
     loss, own = value("loss"), value("model") != BY_NAME
     if not own and not value("network"):
-        raise UsageError("SETTING", "No network is picked", "search one of timm or torchvision")
+        raise UsageError("SETTING", "No network is picked", "search for one in timm or torchvision")
     data = FORM.settings(TrainConfig) | {
         "model": value("model") if own else value("network"),
         "loss": {"name": loss, **loss_settings(loss)},

@@ -31,10 +31,7 @@ LARGE: Final = 1.0  # million weights
 MAX_CONFIG_BYTES: Final = 64 * 1024
 NOT_LOADED: Final = "train.not_loaded"
 LOADS: Final = "train.loads"  # files taken in; after each the uploader is a new one
-TITLE: Final = (
-    '<h1 class="c-sentence">Train a model, and see while it learns how far its certainty can be '
-    "trusted.</h1>"
-)
+TITLE: Final = '<h1 class="c-sentence">Train a model and watch its calibration as it learns.</h1>'
 PLAIN_TITLE: Final = (
     '<h1 class="c-sentence">Let a small program learn from examples, and see how sure it says it '
     "is.</h1>"
@@ -56,7 +53,7 @@ def one_click(jobs: LocalJobs) -> None:
     """Offer the training of a first visitor."""
     with st.container(horizontal=True, vertical_alignment="center", key="train.one"):
         st.button(
-            "Let it learn digits" if state.plain() else "Train AdaFocal on digits",
+            "Teach it digits" if state.plain() else "Train AdaFocal on digits",
             type="primary",
             icon=":material/play_arrow:",
             key="train.first_one",
@@ -191,25 +188,25 @@ def time(configs: Sequence[TrainConfig], listed: Sequence[Job]) -> None:
     speed = _measured(config, measuring)
     slow = config.model in MODELS and MODELS[config.model].millions > LARGE
     if speed is None and slow and all(device.slot == CPU for device in devices):
-        widgets.caption("A network of this size is slow on a CPU: see first how long it takes.")
+        widgets.caption("A network of this size is slow on a CPU: estimate the time first.")
     with st.container(horizontal=True, vertical_alignment="center", key="train.time"):
         if speed is not None:
             st.markdown(f":material/timer: {_estimate(speed, configs)}")
         elif measuring.work is None:
             st.button(
-                "How long will it take?",
+                "Estimate time",
                 key="train.measure",
                 type="tertiary",
                 icon=":material/timer:",
                 on_click=measuring.begin,
-                help="Times a few training steps on random images; some seconds.",
+                help="Times a few training steps on random images; takes seconds.",
             )
         widgets.caption(f"Devices here: {there}.")
 
 
 def _measuring(config: TrainConfig) -> Task[Speed]:
     start = partial(in_process, measure, config)
-    return Task("train.speed", basis(config).digest, "Measuring a few steps.", start)
+    return Task("train.speed", basis(config).digest, "Timing a few steps.", start)
 
 
 def _measured(config: TrainConfig, measuring: Task[Speed]) -> Speed | None:
@@ -227,6 +224,6 @@ def _estimate(speed: Speed, configs: Sequence[TrainConfig]) -> str:
     device = "CPU" if speed.device == "cpu" else "GPU"
     rate = f"{count(round(speed.trained))} images a second on this machine's {device}"
     if durations[0] is None:
-        return f"{rate}; the number of images is not known before they are read."
+        return f"{rate}; the number of images is known only once they are read."
     per_training = " each" if len(configs) > 1 else ""
     return f"**{about(durations[0]).capitalize()}{per_training}**, {rate}."

@@ -79,7 +79,7 @@ def _open(job: Job) -> None:
     if not open_jobs().config(job.id).of_texts:
         st.page_link(
             site.EVALUATE.script,
-            label="Show it other images" if state.plain() else "Evaluate on other images",
+            label="Try other images" if state.plain() else "Evaluate on other images",
             icon=site.EVALUATE.icon,
             query_params={"weights": job.id},
         )
@@ -120,7 +120,7 @@ def choose_other(watched: WatchedJob) -> str | None:
     names |= {
         other.id: f"{other.name} ({words.STATES[other.state]})"
         for other in watched.listed
-        if not other.run and other.kind != words.EVALUATE
+        if not other.run and other.kind == words.TRAIN
     }
     for own in (job.id, job.run):
         names.pop(own, None)

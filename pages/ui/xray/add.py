@@ -11,7 +11,7 @@ from core.inference.preprocessing import MOMENTS
 from core.jobs.local import LocalJobs
 from core.jobs.records import Job
 from core.predictions import Task
-from core.screens.train.words import EVALUATE
+from core.screens.train.words import TRAIN
 from pages.ui import state, weights_source, widgets
 from pages.ui.escape import esc
 from pages.ui.visitor import open_jobs
@@ -22,7 +22,7 @@ FOLLOWED = "xray.followed"  # the run whose model was shown last
 MAX_WEIGHTS_MB = 1024
 LISTED = 50
 CHANGED = (
-    "Changing a setting drops the test set of this model: its scores were made with the earlier "
+    "Changing a setting removes this model’s test set: its scores were made with the earlier "
     "settings."
 )
 
@@ -120,10 +120,11 @@ def _has_weights(run_id: str) -> bool:
 
 def _of_films(jobs: LocalJobs, job: Job) -> bool:
     try:
-        if job.kind != EVALUATE and not job.run:
+        spec = jobs.network(job.id)
+        if job.kind == TRAIN and not job.run:
             return False
         weights_source.weights_of(jobs, job)
-        return data_entry(jobs.spec(job.id).data).task is Task.MULTILABEL
+        return data_entry(spec.data).task is Task.MULTILABEL
     except AuditError:
         return False
 
@@ -166,7 +167,7 @@ def _settings(model: Model) -> None:
             "Mean and standard deviation",
             list(MOMENTS),
             index=None if current_moments is None else list(MOMENTS).index(current_moments),
-            placeholder="Its own",
+            placeholder="The model’s own",
             key=f"{model.id}.moments",
         )
         widgets.caption(CHANGED)

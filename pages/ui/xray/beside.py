@@ -44,7 +44,7 @@ def draw(study: FilmStudy, settings: SaliencySettings, picked: Sequence[Model]) 
 def _models(study: FilmStudy, pictures: list[PagePicture]) -> None:
     opinions = study.opinions([picture.focus for picture in pictures])
     title = f"{shared.words().title(study.name)}, model by model"
-    widgets.title(title, beside.FOUND)
+    widgets.title(title)
     table = beside.model_table(opinions, study.name, study.note)
     widgets.scores(title, table.heads, table.written())
     for text in beside.sources(opinions):

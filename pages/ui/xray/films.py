@@ -15,7 +15,7 @@ import numpy as np
 import streamlit as st
 
 from core.codes import RefusalCode
-from core.errors import Notice, Refused
+from core.errors import Notice, Refused, sentence
 from core.inference.film_examples import EXAMPLES, HELD_OUT, example
 from core.readers.films.film import Film as ReadFilm
 from core.readers.sandbox import read as sandbox
@@ -164,7 +164,7 @@ def _read(path: Path, name: str, cancel: Event) -> ReadFilm:
         return sandbox.read_film(path, name=name, cancel=cancel)
     except Refused as error:
         if error.code == RefusalCode.FORMAT_UNKNOWN:
-            raise error.with_remedy(f"{error.remedy}; {BOXES}") from error
+            raise error.with_remedy(f"{sentence(error.remedy)} {sentence(BOXES)}") from error
         raise
 
 

@@ -44,7 +44,7 @@ def draw(run: cache.Run) -> None:
     if statistics is None:
         with top:
             widgets.eyebrow(f"Chest X-ray · {run.name}", controls.chip(run))
-            pieces.draw("headline", "Looking at every finding.")
+            pieces.draw("headline", "Analysing every finding.")
         return
     view = (
         plain_findings_view(source, statistics)

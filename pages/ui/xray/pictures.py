@@ -109,14 +109,14 @@ def _choose_method(result: FilmResult, settings: SaliencySettings) -> SaliencySe
         list(reversed(result.layers)),
         result.layers[-1],
         {},
-        "From coarse to fine. The last one with a plane is what most papers take.",
+        "From coarse to fine. Most papers use the last convolutional layer.",
     )
     offered_scales = list(words.SCALES) if about.at_once else [words.OWN]
     scale = controls.segments(
         "One scale for", "scale", offered_scales, offered_scales[0], words.SCALES
     )
     if scale == words.OWN:
-        widgets.caveat("Scaled to itself", words.ALONE)
+        widgets.caveat("Own scale", words.ALONE)
     return SaliencySettings(
         look=settings.look, opacity=settings.opacity, method=method, layer=layer, scale=scale
     )
@@ -240,7 +240,7 @@ def _top(film: FilmEntry, result: FilmResult, index: int, scale: str) -> float |
     if scale == words.FINDINGS:
         return heat.top_of(result.maps.values())
     slot, question = f"xray.scale.{result.model.id}", films_question(film, result, index)
-    text = "The other films are looked at, for one scale."
+    text = "Analysing the other films for a common scale."
     answer = inference.query(slot, SALIENCY_BATCH, question, text, patient=True).wait()
     return None if answer is None else heat.top_of(answer.arrays["maps"])
 

@@ -27,10 +27,10 @@ from pages.ui.xray.films import FIRST, FilmEntry
 
 MAX_MB = 128
 LISTED = 50
-NO_RUN = "None: pick the run that this model made"
+NO_RUN = "None: choose the run with this model’s scores"
 KEPT = (
     "Only the pixels of a film are kept, for this session: its name, its tags and everything else "
-    "in the file are dropped. Text that is burnt into the picture stays in it."
+    "in the file are dropped. Text burnt into the picture stays."
 )
 
 

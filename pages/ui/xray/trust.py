@@ -46,7 +46,7 @@ Json = dict[str, Any]  # Any: plain JSON values
 def draw(film: FilmEntry, result: FilmResult, index: int, *, model_name: str = "") -> None:
     """Draw both checks of the map that is shown, `model_name` where there are several."""
     whose = f"{model_name}: does this map" if model_name else "Does this map"
-    widgets.title(f"{whose} depend on what was learnt?", trust.NEEDED)
+    widgets.title(f"{whose} depend on what was learned?", trust.NEEDED)
     if result.method in words.MINUTES:
         widgets.caption(words.too_slow(result.method, "to randomise the weights layer by layer"))
     else:

@@ -81,7 +81,7 @@ CLAIMED = (
         '"sound"',
     ),
     Claimed(
-        "leaves 0 out; with a perfect model that happens",
+        "excludes 0; with a perfect model that happens",
         "Reliability",
         "core.screens.kit.sentences:_alone",
         "the interval of the gap, which the sentence says errs 5 times in 100",
@@ -89,7 +89,7 @@ CLAIMED = (
         "an interval of the gap that leaves 0 out",
     ),
     Claimed(
-        "Least reliable is its certainty",
+        "Its certainty is least reliable",
         "Reliability, plain words",
         "core.screens.reliability.plain:_second",
         "the verdict detects, and an exact interval divided among the groups",
@@ -345,7 +345,7 @@ CLAIMED = (
         "T is within a tenth of 1: a tolerance, not a test",
     ),
     Claimed(
-        "Surer than people by",
+        "More sure than people by",
         "Reliability, human truth",
         "core.screens.reliability.human_words:_second",
         "the interval of confidence minus the share of people who agree leaves 0 out; a percentile "

@@ -54,7 +54,7 @@ def marked(job: Job) -> list[int]:
         ("kill:SIGTERM", "SIGNAL", -15, "It was ended from outside (SIGTERM)"),
         ("raise:memory", "HOST_MEMORY", 1, "The machine's memory ran out (MemoryError)"),
         ("raise:disk", "DISK_FULL", 1, "The disk is full (OSError: [Errno 28] No space left"),
-        ("raise:import", "IMPORT", 1, "A package that training needs cannot be loaded (Module"),
+        ("raise:import", "IMPORT", 1, "A package that it needs cannot be loaded (Module"),
         ("raise:cuda", "DEVICE", 1, "The GPU that it needs cannot be used (RuntimeError: CUDA"),
         (
             "oom",

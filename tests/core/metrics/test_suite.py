@@ -449,9 +449,9 @@ def test_a_verdict_within_chance_explains_what_alone_looks_beyond_it():
     gap = Gap(0.011, 0.001, 0.02)
     text = judged(gap, table(OVER), 0.08, 0.3, 0.4, ece=0.03, power=1.0).text
     assert "ECE of 3.0 points is beyond 2.0, as in 5 of 100 calibrated sets;" in text
-    assert "leaves 0 out by itself, as in 5 of 100 calibrated sets." in text
+    assert "excludes 0, as in 5 of 100 calibrated sets." in text
     text = judged(gap, table(OVER), 0.08, 0.3, 0.4, ece=0.01, level=0.8).text
-    assert "leaves 0 out by itself, as in 20 of 100 calibrated sets." in text
+    assert "excludes 0, as in 20 of 100 calibrated sets." in text
 
 
 def test_verdict_sentence():

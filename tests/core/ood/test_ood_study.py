@@ -179,7 +179,7 @@ def test_the_same_labels_in_the_same_order_are_the_same_inputs():
 
 
 def another_model(logits, seed=3):
-    """Logits of a model that learnt the same and errs elsewhere."""
+    """Logits of a model that learned the same and errs elsewhere."""
     return logits + np.random.default_rng(seed).normal(size=logits.shape)
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from core.configs import AuditConfig
 from core.errors import UsageError
+from core.metrics import suite
 from core.predictions import Predictions, ScoreKind, Task
 from core.reports import build
 from core.reports.document import Edition
@@ -159,4 +160,60 @@ def test_a_board_is_told_how_many_findings_are_off_and_which_it_reads_of():
     text = build.report_files(request).html
     assert "Of 3 findings, 2 are expected too often and 1 could be chance." in text
     assert "The count allows for looking at 3 at once." in text
-    assert "is about “Effusion”, the one furthest off on average." in text
+    assert "is about “Effusion”, which is furthest off beyond chance." in text
+
+
+def board_of(monkeypatch, p_values):
+    """Return the board page of three findings, each off by itself, at these p-values."""
+    rng = np.random.default_rng(2)
+    p = rng.uniform(0.2, 0.8, (4000, 3))
+    true = p - np.array([0.2, 0.15, 0.1])  # the first is off most
+    rows = Predictions(
+        Task.MULTILABEL,
+        ScoreKind.SIGMOID,
+        p,
+        (rng.random(p.shape) < true).astype(np.int64),
+        class_names=("Effusion", "Mass", "Nodule"),
+    )
+    audited = suite.audit(rows, AuditConfig(n_resamples=20))
+    labels = tuple(
+        replace(label, verdict=replace(label.verdict, p_value=p_value))
+        for label, p_value in zip(audited.labels, p_values, strict=True)
+    )
+    assert {label.verdict.code for label in labels} == {"over_confident"}
+    monkeypatch.setattr(suite, "audit", lambda *_: replace(audited, labels=labels))
+    run = ReportedRun(
+        name="m",
+        file="m.npz",
+        file_digest="ab" * 16,
+        split="test",
+        splits={"test": rows},
+        sizes={"test": 4000},
+        task=rows.task,
+        names=rows.class_names,
+    )
+    request = build.ReportRequest(runs=(run,), sections=("verdict",), edition=Edition.BOARD)
+    return build.report(request)[1].chapters[0].sections[0]
+
+
+def test_the_headline_of_a_board_is_of_what_is_off_when_all_findings_were_looked_at(monkeypatch):
+    # Holm: 3 x 0.012 = 0.036; 2 x 0.03 = 0.06; 0.06 again: only the second stays beyond chance.
+    verdict = board_of(monkeypatch, (0.03, 0.012, 0.04))
+    assert verdict.sentence.text.startswith("This model expects “Mass” more often than it is there")
+    assert "1 is expected too often and 2 could be chance." in verdict.sentence.second
+    assert "is about “Mass”, which is furthest off beyond chance." in verdict.sentence.second
+
+
+def test_the_headline_of_a_board_claims_nothing_where_no_finding_is_off(monkeypatch):
+    # Holm: 3 x 0.02 = 0.06, and no other is smaller.
+    verdict = board_of(monkeypatch, (0.02, 0.03, 0.04))
+    first, _ = verdict.sentence.parts
+    assert first.tone == "ink"
+    assert first.text == (
+        "There are too few pictures to tell whether this model expects “Effusion” as often as it "
+        "should."
+    )
+    assert "All 3 findings could be chance." in verdict.sentence.second
+    assert "is about “Effusion”, which looks furthest off." in verdict.sentence.second
+    assert verdict.icons.tone == "quiet"
+    assert verdict.paragraphs[1].startswith("What helps: More pictures with known answers.")

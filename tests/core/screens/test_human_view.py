@@ -48,7 +48,7 @@ def test_the_first_sentence_is_the_fullest_bin():
     view = view_of(predictions)
     assert view.sentence.text == agreement_words(human_audit(predictions).fullest)
     assert view.sentence.parts[1].tone == "over"
-    assert view.sentence.second.startswith("Surer than people by ")
+    assert view.sentence.second.startswith("More sure than people by ")
     assert view.sentence.second.endswith("points, on 400 rows of 25 votes each.")
 
 

@@ -129,7 +129,7 @@ def test_the_table_shows_the_audits_best_first(view, three):
 
 
 def test_the_level_is_said_with_what_it_keeps(view, three):
-    assert re.search("They are at 9[5-8].*so that all three pairs hold together", view.caption)
+    assert re.search("They are at 9[5-8].*so that all three pairs hold jointly", view.caption)
     pair = compare_view(named(NAMES[:2]), three[:2], compare_all(three[:2], NAMES, 0), "ece")
     assert "They are at 95\u202f%. Tie" in pair.caption
 

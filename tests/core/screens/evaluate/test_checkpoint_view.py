@@ -43,7 +43,7 @@ def test_a_misfit_names_every_list_and_the_likely_number_of_classes():
     assert not fit.ok
     assert fit.other_outputs == 100
     assert checkpoint.fit_words(fit) == (
-        "108 of 120 tensors fit resnet18 of timm with 10 outputs. Every tensor must fit."
+        "108 of 120 tensors fit resnet18 from timm with 10 outputs. Every tensor must fit."
     )
     assert list(checkpoint.lists(fit)) == ["missing", "unexpected"]
     lines = checkpoint.shown(fit.missing).splitlines()

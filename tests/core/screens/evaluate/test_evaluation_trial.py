@@ -21,7 +21,7 @@ def test_a_model_that_knows_is_told_from_guessing():
     found = trial(scored(answers), LABELS, NAMES)
     assert (found.n, found.right, found.chance) == (60, pytest.approx(0.9), pytest.approx(0.1))
     assert not found.guessed
-    assert found.text.startswith("Right for 90.0\u202f%")
+    assert found.text.startswith("Right on 90.0\u202f%")
     assert found.few == ""
 
 
@@ -54,7 +54,7 @@ def test_an_order_is_not_read_from_too_few_images_of_each_answer():
 
 def test_images_of_few_classes_are_said():
     found = trial(scored(np.zeros(20, int)), np.zeros(20, int), NAMES)
-    assert found.few == "The images are of 1 of 10 classes."
+    assert found.few == "The images cover 1 of 10 classes."
     assert "It answers" not in found.advice
 
 

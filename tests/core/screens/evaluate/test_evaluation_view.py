@@ -99,7 +99,7 @@ def test_guessing_is_told_from_knowing():
     judged = evaluation.judged(CONFIG, lines(940), evaluation.TECHNICAL)
     assert judged is not None
     assert not judged.guessed
-    assert judged.against == "Guessing would be right for 10.0\u202f%."
+    assert judged.against == "Guessing would be right on 10.0\u202f%."
     poor = evaluation.judged(CONFIG, lines(105), evaluation.TECHNICAL)
     assert poor is not None
     assert poor.guessed
@@ -124,13 +124,13 @@ def test_the_papers_numbers_stand_beside_whole_test_parts_only():
     judged = evaluation.judged(CONFIG, lines(950), evaluation.TECHNICAL)
     assert judged is not None
     # Error in percent, CIFAR-10, ResNet-50: lowest 4.56 (FCL 2024, table 2), highest 5.70 (same).
-    assert "Its error is 5.0\u202f%; papers print 4.6\u202f% to 5.7\u202f%" in judged.papers
+    assert "Its error is 5.0\u202f%; papers report 4.6\u202f% to 5.7\u202f%" in judged.papers
     assert "over all losses" in judged.papers
     trained = {"data": "cifar10", "model": "resnet50_cifar", "loss": {"name": "flsd_53"}}
     same = evaluation.judged(CONFIG, lines(950), evaluation.TECHNICAL, trained)
     assert same is not None
     # FLSD-53: 4.98 (Mukhoti et al. 2020 and Ghosh et al. 2022) and 4.94 (FCL 2024).
-    assert "papers print 4.9\u202f% to 5.0\u202f% for this network, data and loss" in same.papers
+    assert "papers report 4.9\u202f% to 5.0\u202f% for this network, data and loss" in same.papers
     for other in (
         replace(CONFIG, limit=1000),
         replace(CONFIG, model="small_cnn"),
@@ -158,15 +158,13 @@ def test_the_shifted_set_with_the_fewest_right_answers_is_named():
     snow = evaluation.line("corrupted-snow-3", "shifted", predictions(100, 58, 0.9))
     judged = evaluation.judged(CONFIG, (*lines(950), fog, snow), evaluation.TECHNICAL)
     assert judged is not None
-    worst = (
-        "Least on Snow, severity 3: right for 58.0\u202f%, while it says 90.0\u202f% on average."
-    )
+    worst = "Worst on Snow, severity 3: right on 58.0\u202f%, while it says 90.0\u202f% on average."
     assert judged.worst == worst
     assert judged.text == f"{judged.against} {worst} {judged.papers}"
     plain = evaluation.judged(CONFIG, (*lines(950), fog, snow), evaluation.PLAIN)
     assert plain is not None
     assert plain.text == (
-        "Guessing would be right 10 times in 100. Least on Snow, severity 3: right 58 times in "
+        "Guessing would be right 10 times in 100. Worst on Snow, severity 3: right 58 times in "
         "100, while it says 90 in 100 on average."
     )
 
@@ -174,11 +172,11 @@ def test_the_shifted_set_with_the_fewest_right_answers_is_named():
 @pytest.mark.parametrize(
     ("edition", "text", "while_shown"),
     [
-        (evaluation.TECHNICAL, "for 95.0\u202f% (93.5 to 96.2) of the 1,000 test images.", ""),
+        (evaluation.TECHNICAL, "on 95.0\u202f% (93.5 to 96.2) of the 1,000 test images.", ""),
         (
             evaluation.PLAIN,
             "95.0 times in 100 (93.5 to 96.2) on the 1,000 test images.",
-            "The model is shown images and says of each what it is and how sure it is.",
+            "For each image the model says what it shows and how sure it is.",
         ),
     ],
 )
@@ -205,4 +203,4 @@ def test_the_table_shades_the_data_and_the_file_has_raw_numbers():
     assert first[:4] == ("test", "test", 100, 0.9)
     assert "1 x 1" not in evaluation.caption(CONFIG, found, "c" * 32)
     asked = replace(CONFIG, limit=50, sets=(OutsideSet("svhn"),))
-    assert ", 50 of each at most" in evaluation.caption(asked, found, "c" * 32)
+    assert ", at most 50 of each" in evaluation.caption(asked, found, "c" * 32)

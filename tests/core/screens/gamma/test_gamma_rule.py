@@ -13,7 +13,7 @@ from core.screens.gamma.rule import HistoryRule, given_by, known_before, learned
 from tests.core.screens.gamma.gamma_cases import followed, grid
 
 ADA = AdaFocalRule()
-SET = "as the training was set"
+SET = "from the training settings"
 
 
 def evaluated(equation: str) -> tuple[float, str]:

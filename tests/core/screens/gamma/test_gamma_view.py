@@ -32,7 +32,7 @@ from core.screens.gamma.words import (
 )
 from tests.core.screens.gamma.gamma_cases import grid
 
-RULE = HistoryRule(AdaFocalRule(), "as the training was set")
+RULE = HistoryRule(AdaFocalRule(), "from the training settings")
 
 
 def dynamics(table, name="a run"):
@@ -69,7 +69,7 @@ def test_bins_below_zero_are_listed():
 
 
 def test_a_replay_says_what_the_rule_would_do():
-    rule = HistoryRule(AdaFocalRule(), "as the replay was set")
+    rule = HistoryRule(AdaFocalRule(), "from the replay settings")
     table = grid([[1.0, -0.1, 2.3], [1.0, -0.2, 2.3]], np.zeros((2, 3)))
     found = GammaDynamics(
         name="a run", origin="replay, AdaFocal, λ = 1", grid=table, learned=rule, replayed=True
@@ -152,7 +152,7 @@ def test_empty_bins_at_a_tie_are_explained():
         upper=[[*edges[0][1:]]],
     )
     text = frozen_words(table, RULE.rule, 0)
-    assert "Bin 3 is empty: so many validation answers state exactly 100.0\u202f%" in text
+    assert "Bin 3 is empty: so many validation answers are exactly 100.0\u202f%" in text
     assert "with its γ of 0.750" in text
 
 
@@ -177,7 +177,7 @@ def test_only_a_gamma_that_stays_is_said_to_stay():
 
 def test_missing_epochs_are_counted():
     table = grid(np.ones((3, 1)), np.zeros((3, 1)), epoch=[1, 2, 9])
-    assert "has 3 epochs from 1 to 9: 6 between them are missing" in missing_words(table)
+    assert "has 3 epochs from 1 to 9: 6 in between are missing" in missing_words(table)
     assert missing_words(grid([[1.0]], [[0.0]])) == ""
 
 
@@ -194,7 +194,7 @@ def test_epochs_are_counted_from_one_only_where_the_history_counts_from_zero():
 
 @pytest.mark.parametrize("rule", [AdaFocalRule(0.5), CalFocalRule(0.5)])
 def test_the_rate_stands_with_its_rule(rule):
-    found = tiles(grid([[1.0]], [[0.1]]), HistoryRule(rule, "as the training was set"), 0)
+    found = tiles(grid([[1.0]], [[0.1]]), HistoryRule(rule, "from the training settings"), 0)
     (rate,) = [tile for tile in found if tile.label == "λ"]
     assert rate.value == "0.5"
     assert rate.note == type(rule).__name__.removesuffix("Rule")

@@ -65,7 +65,7 @@ def test_risk_coverage_keeps_both_ends_and_names_the_overall_risk():
     figure = risk_coverage(coverage, risk, LIGHT)
     line = figure.data[0]
     assert list(line.x) == [0.25, 0.5, 1.0]
-    assert line.hovertext[1] == "<b>Surest 50.0\u202f%</b>:<br>wrong 10.0\u202f%"
+    assert line.hovertext[1] == "<b>Most confident 50.0\u202f%</b>:<br>wrong 10.0\u202f%"
     assert figure.layout.annotations[0].text == "answering everything: 30.0\u202f% wrong"
     assert figure.layout.yaxis.range[1] > 0.3
 

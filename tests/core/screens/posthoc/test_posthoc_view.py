@@ -100,12 +100,12 @@ def test_no_help_beyond_chance_is_said_and_how_little_there_is_to_gain():
     said = told(both, ts=(0.0, -0.001, 0.001), focal_map=(0.02, 0.01, 0.03))
     error = 100 * calm.compared.audit.main.metrics["ece"].value
     assert said.text == (
-        f"No method takes the calibration error below {error:.1f} points beyond chance."
+        f"No method lowers the calibration error of {error:.1f} points beyond chance."
     )
     assert "There is little to gain: on 1,600 images" in said.second
     assert said.second.endswith("The focal map raises it.")
     alone = told({NONE: calm, "ts": calm}, ts=(0.0, -0.001, 0.001))
-    assert alone.text.startswith("Temperature scaling does not take")
+    assert alone.text.startswith("Temperature scaling does not lower")
 
 
 def test_error_that_the_methods_were_fitted_by_is_shown_and_in_the_file(found):
@@ -260,7 +260,7 @@ def test_landscape_says_where_the_best_place_is(found):
     card = landscape_card(some, some.ridge, (800, 5000), NAMED)
     best = some.best
     assert f"T = {best.temperature:.2f}" in card.alt
-    assert card.explanation == "on 800 of 5,000 fitting images; bright is good"
+    assert card.explanation == "on 800 of 5,000 fitting images; brighter is better"
     assert len(card.table.rows) == some.values.size
     above = excess(some)
     assert above.min() == 0

@@ -79,7 +79,7 @@ def test_risk_card_reads_the_curve_it_draws(view):
     assert risk == pytest.approx(1 - accuracy[2])
     assert f"{100 * risk:.1f}\u202f% at 100.0\u202f%" in alt
     at_half = next(r for c, r in view.figures["risk"].table.rows if c >= 0.495)
-    said = float(alt.split("answered: ")[1].split("\u202f")[0])
+    said = float(alt.split("kept: ")[1].split("\u202f")[0])
     assert said == pytest.approx(100 * at_half, abs=1.0)
 
 

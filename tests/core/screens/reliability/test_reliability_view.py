@@ -102,7 +102,7 @@ def test_sound_and_chance_say_what_would_have_shown(make_audit, make_target):
 def test_an_interval_that_leaves_0_out_alone_is_explained(make_audit, make_target, code):
     view = reliability_view(make_audit(make_target(code, (0.01, 0.001, 0.02))), SUBJECT)
     assert (
-        "Taken alone the gap’s interval leaves 0 out; with a perfect model that happens "
+        "Taken alone, the gap’s interval excludes 0; with a perfect model that happens "
         "5 times in 100." in view.sentence.second
     )
 

@@ -594,7 +594,9 @@ def test_decision_words_follow_the_numbers(stretched):
     inside = (net.thresholds >= 0.0499) & (net.thresholds <= 0.4001)
     assert (net.gain_low[inside] > 0).any() == ("is better" in said)
     useless = replace(stretched, net=replace(net, gain_low=np.full_like(net.gain_low, -1.0)))
-    assert clinic_decision.benefit_words(useless, (0.05, 0.4)).startswith("At no threshold")
+    assert clinic_decision.benefit_words(useless, (0.05, 0.4)).startswith(
+        "Following the model is at no threshold"
+    )
     assert "a simultaneous 95\u202f% band" in card.explanation
     assert "The simultaneous 95\u202f% band contains the whole curve" in card.caption
 

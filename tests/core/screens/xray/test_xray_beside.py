@@ -39,30 +39,28 @@ def finding_rows(found, words=TECHNICAL):
     return views.finding_table(found, NAME, words, NOTE).written()
 
 
-def test_the_sentence_has_each_score_and_who_is_silent():
+def test_the_sentence_has_each_score_and_who_stays_below():
     limit = "(29.0\u202f%)"
     assert text(three()) == (
         "For effusion this film scores 74 of 100 with A, 20 with B and 50 with C. A and C reach "
-        f"the threshold {limit}, B stays silent."
+        f"the threshold {limit}, B stays below it."
     )
     scores = "For effusion this film scores 74 of 100 with A, 50 with B and 29 with C."
     assert text(three(0.74, 0.5, 0.29)) == f"{scores} All three reach the threshold {limit}."
-    assert text(three(0.1, 0.1, 0.1)).endswith(
-        f" All three stay silent, below the threshold {limit}."
-    )
-    assert text(three()[:2]).endswith(f" A reaches the threshold {limit}, B stays silent.")
+    assert text(three(0.1, 0.1, 0.1)).endswith(f" All three stay below the threshold {limit}.")
+    assert text(three()[:2]).endswith(f" A reaches the threshold {limit}, B stays below it.")
     assert text(three(second=0.7)[:2]).endswith(f" Both reach the threshold {limit}.")
-    assert text(three(0.74, 0.1, 0.1)).endswith(", B and C stay silent.")
+    assert text(three(0.74, 0.1, 0.1)).endswith(", B and C stay below it.")
     assert text(three(), PLAIN).startswith("For fluid around the lung this film scores 74")
     said = views.sentence(three(), NAME, TECHNICAL).second
-    assert said == f"The threshold is how frequent the finding is in {WHERE}."
+    assert said == f"The threshold is the finding’s frequency in {WHERE}."
 
 
 def test_each_model_is_held_to_its_own_threshold():
     other = reference([0.75] * 10 + [0.05] * 90, [1] * 10 + [0] * 90)  # 10 %
     found = (*three()[:2], replace(three(third=0.12)[2], known=other))
     assert [one.threshold(NAME) for one in found] == pytest.approx([0.29, 0.29, 0.10])
-    assert text(found).endswith(" A and C reach their own thresholds, B stays silent.")
+    assert text(found).endswith(" A and C reach their own thresholds, B stays below its own.")
     assert views.sentence(found, NAME, TECHNICAL).second.endswith("in its own test set.")
     assert views.sources(found) == (
         f"A and B: counted on {WHERE}.",
@@ -70,16 +68,16 @@ def test_each_model_is_held_to_its_own_threshold():
     )
     (chosen,) = [row for row in finding_rows(found) if row.shaded]
     assert [cell.interval for cell in chosen.cells] == [
-        "threshold 29.0\u202f%", "silent, threshold 29.0\u202f%", "threshold 10.0\u202f%", "",
+        "threshold 29.0\u202f%", "below its threshold of 29.0\u202f%", "threshold 10.0\u202f%", "",
     ]  # fmt: skip
     assert chosen.cells[3].value == "each its own"
 
 
 def test_a_threshold_that_was_set_is_that_of_all():
     found = tuple(replace(one, chosen={"effusion": 0.6}) for one in three())
-    assert text(found).endswith(" A reaches the threshold (60.0\u202f%), B and C stay silent.")
+    assert text(found).endswith(" A reaches the threshold (60.0\u202f%), B and C stay below it.")
     said = views.sentence(found, NAME, TECHNICAL).second
-    assert said == "The threshold is the one that was set."
+    assert said == "The threshold is the one set here."
 
 
 def test_nothing_is_said_of_whom_nothing_is_known():
@@ -87,7 +85,7 @@ def test_nothing_is_said_of_whom_nothing_is_known():
     found = (three()[0], opinion("C", 0.5, mark=C), lacking)
     assert text(found) == (
         "For effusion this film scores 74 of 100 with A and 50 with C. A reaches the threshold "
-        "(29.0\u202f%). E has no such finding. No threshold of C is known."
+        "(29.0\u202f%). E has no such finding. No threshold is known for C."
     )
     strange = opinion("D", 0.9, mark=D, strange="D saw none.", chosen={"effusion": 0.5})
     assert text((strange, strange)) == (
@@ -124,7 +122,7 @@ def test_the_table_of_models_says_what_each_score_was_worth_and_where_heat_point
         ("in the box", ""),
         ("62.5\u202f%", ""),
     ]
-    assert [row.cells[1].interval for row in rows] == ["reached", "silent", "reached"]
+    assert [row.cells[1].interval for row in rows] == ["reached", "not reached", "reached"]
     assert [(row.strong, row.ties) for row in rows] == [({0}, set()), (set(), {0}), ({0}, set())]
     assert [one.value for one in rows[1].cells[5:]] == ["outside it", "25.0\u202f%"]
     heatless = [(cell.value, cell.interval) for cell in rows[2].cells[5:]]
@@ -189,7 +187,7 @@ def test_the_table_of_findings_has_a_column_a_model_and_every_finding_once():
         ["20", "74", "–", "29.0\u202f%"],
         ["–", "–", "90", "–"],
     ]
-    assert [cell.interval for cell in rows[1].cells] == ["silent", "", "", ""]
+    assert [cell.interval for cell in rows[1].cells] == ["below its threshold", "", "", ""]
     assert (rows[1].strong, rows[1].ties) == ({1}, {0})
     assert [cell.value for cell in rows[0].cells[:3]] == ["90", "1", "30"]
     assert finding_rows(found, PLAIN)[1].name == "Fluid around the lung (Effusion)"
@@ -222,7 +220,7 @@ def test_the_files_have_names_thresholds_and_what_they_are_not_for():
     head, *lines = csv_text(views.model_table(aimed, NAME, NOTE).file).splitlines()
     assert head.startswith("model,finding,score,threshold,verdict,peak,energy,band_low,band_high,")
     assert lines[0].startswith("A,Effusion,0.74,0.29,reached,in the box,0.625,0.7")
-    assert lines[1].startswith("B,Effusion,0.2,0.29,not reached: silent,,,0.1")
+    assert lines[1].startswith("B,Effusion,0.2,0.29,not reached,,,0.1")
     assert lines[2].startswith("'=E,Effusion,,,,,,")
     assert {line.count(",") for line in lines} == {head.count(",") + NOTE.count(",")}
     brief = views.model_table(aimed, NAME, NOTE).file.without(views.LEFT_OUT)

@@ -138,7 +138,7 @@ def test_what_must_be_read_beside_a_score():
     assert "this test set of 100 films, where 29 in 100 carried the label" in text
     assert "Only 48 films lie in this band, so the count may be 46 to 73." in text
     drawn = reference([0.75] * 100, [1] * 100, synthetic=True)
-    assert "It says nothing about films of people" in " ".join(views.care(film(0.74), 0, drawn))
+    assert "They say nothing about films of people" in " ".join(views.care(film(0.74), 0, drawn))
 
 
 def test_rows_are_sorted_by_score_and_the_chosen_one_is_shaded():
@@ -208,14 +208,14 @@ def test_models_and_films_of_different_kinds_say_that_it_means_nothing():
     for kind in (True, False):
         assert views.strange("A", model_synthetic=kind, film_synthetic=kind) == ""
     assert views.strange("A", model_synthetic=True, film_synthetic=False) == (
-        "A was trained on synthetic films alone. What it scores a real film, and where the heat "
+        "A was trained on synthetic films alone. Its score of a real film, and where the heat "
         "lies, means nothing."
     )
     assert views.strange("A", model_synthetic=None, film_synthetic=False) == ""
     found = views.strange("A", model_synthetic=None, film_synthetic=True)
     assert found.startswith("A: nothing is known of what this model was trained on.")
     found = views.strange("A", model_synthetic=False, film_synthetic=True)
-    assert found.startswith("A was trained on no synthetic films. What it scores a synthetic film")
+    assert found.startswith("A was trained on no synthetic films. Its score of a synthetic film")
     said = views.strange_sentence(film(0.74), 0, TECHNICAL, model_synthetic=True).text
     assert said == (
         "The model scores this film 74 of 100 for effusion, and that means nothing: it was trained "

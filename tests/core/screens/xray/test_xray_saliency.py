@@ -49,7 +49,7 @@ def test_every_scale_has_a_legend_and_only_one_warns():
 def test_what_is_hidden_names_score_and_threshold():
     assert "the score, 3, is below 12.4\u202f%" in saliency.hidden(0.03, 0.124)
     text = saliency.hidden(0.48, None)
-    assert "48, is below 50.0\u202f%, taken because no threshold of this model for " in text
+    assert "48, is below 50.0\u202f%, used because this model has no known threshold for " in text
     assert "the threshold of this finding" not in text
     assert saliency.provenance("gradcam", "relu", 1.234) == (
         "Grad-CAM on the logit, layer relu, scale 0 to 1.23, in units of the logit."
@@ -65,6 +65,6 @@ def test_only_maps_in_units_of_the_logit_are_said_to_be(method):
 
 
 def test_who_asks_for_minutes_is_told_before():
-    for text in ("minutes", "others", "waits"):
+    for text in ("minutes", "Other requests", "wait"):
         assert text in saliency.slow("scorecam")
         assert text not in saliency.slow("eigencam")

@@ -16,7 +16,7 @@ def found(n, **shares):
 
 @pytest.mark.parametrize(
     ("last", "words"),
-    [(0.9, "Do not trust it"), (0.6, "in part"), (0.1, "depends on what was learnt")],
+    [(0.9, "Do not trust it"), (0.6, "in part"), (0.1, "depends on what was learned")],
 )
 def test_what_random_weights_do_to_the_map_is_said(last, words):
     text = Sanity(("as trained", "head", "all"), (1.0, 0.8, last)).text
@@ -44,7 +44,7 @@ def test_a_map_is_better_only_where_no_interval_reaches_it():
 
 def test_few_films_tell_nothing():
     text = trust.pointing_text(found(5, model=(1.0, 0.6, 1.0), centre=(0.0, 0.0, 0.4)), "mass")
-    assert text.endswith("These films are too few to tell one map from another.")
+    assert text.endswith("There are too few films to tell one map from another.")
 
 
 def test_tables_and_figures_hold_every_map():

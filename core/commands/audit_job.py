@@ -1,0 +1,167 @@
+"""``python -m core.commands.audit_job FOLDER``: the process that audits what one job names.
+
+Exit codes as of ``python -m core``.
+"""
+
+import argparse
+import logging
+import os
+import resource
+import sys
+import time
+from pathlib import Path
+from typing import Any, Final
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before numpy
+
+from core import progress
+from core.codes import RefusalCode
+from core.commands.shared import need_file, split_of
+from core.configs import AuditConfig
+from core.errors import AuditError, LibraryError
+from core.jobs.audit import MEASURING, STAGES, WRITING, AuditSpec, spec_of
+from core.library import open_library
+from core.library.importing import keep_result
+from core.readers.predictions.result import ReadResult
+from core.readers.sandbox import read as sandbox
+from core.reports.audit_json import audit_json
+from core.studies.reliability import audit_every_metric
+from core.training.folder import JobFolder
+from core.training.progress import Progress, write
+
+LIMIT_S: Final = 7 * 86_400.0  # of reading; a job can be stopped, and given a time limit
+EVERY_S: Final = 1.0
+STEPS: Final = 1_000  # of each stage
+Json = dict[str, Any]  # Any: plain JSON values
+
+
+def main() -> int:
+    """Read, audit, keep the run, and write how it went."""
+    parser = argparse.ArgumentParser(prog="python -m core.commands.audit_job")
+    parser.add_argument("folder", type=Path)
+    logging.basicConfig(level=logging.INFO, stream=sys.stdout, format="%(message)s")
+    folder = JobFolder(parser.parse_args().folder)
+    try:
+        with folder.lock():
+            folder.begin()
+            run(folder)
+    except AuditError as error:
+        if error.code != RefusalCode.RUNNING and folder.result() is None:
+            _failed(folder, error)
+        return error.exit_code
+    except KeyboardInterrupt:
+        return 130
+    return 0
+
+
+def _failed(folder: JobFolder, error: AuditError) -> None:
+    failure = {"state": "failed", "error": error.to_json(), "exit_code": error.exit_code}
+    try:
+        folder.finish(failure)
+    except LibraryError:  # on a full disk the log has to say it
+        raise error from None
+
+
+def run(folder: JobFolder) -> Json:
+    """Audit what a job names, keep it in the library, and return how it went.
+
+    The result holds the audit as ``python -m core audit --json`` writes it.
+
+    Raises
+    ------
+    AuditError
+        Of the spec, the files, the audit or the library.
+    """
+    began = time.monotonic()
+    spec, pace = spec_of(folder), AuditProgress(folder)
+    result = _read(spec)
+    split = split_of(spec.split, result)
+    pace.enter(MEASURING)
+    audit = audit_every_metric(result.splits[split], spec.config)
+    pace.enter(WRITING)
+    default = spec.config == AuditConfig() and split == result.chosen_split
+    path = Path(spec.path)
+    manifest = keep_result(
+        open_library(),
+        spec.name,
+        path.name,
+        result,
+        audited=audit if default else None,
+        run_id=folder.path.name,
+    )
+    rows = {name: predictions.n for name, predictions in result.splits.items()}
+    outcome: Json = {
+        "job": folder.path.name,
+        "run": manifest.id,
+        "state": "succeeded",
+        "seconds": time.monotonic() - began,
+        "audit": audit_json(path.name, result.digest, rows, split, result.notices, audit),
+    }
+    folder.finish(outcome)
+    return outcome
+
+
+def _read(spec: AuditSpec) -> ReadResult:
+    """Return what the files of a spec hold, read in a process of its own."""
+    path, labels = Path(spec.path), None if spec.labels is None else Path(spec.labels)
+    tables = {column: Path(table) for column, table in spec.tables.items()}
+    need_file(path, or_folder=True)
+    for file in filter(None, (labels, *tables.values())):
+        need_file(file)
+    return sandbox.read(
+        path,
+        name=path.name,
+        labels=labels,
+        labels_name=labels.name if labels else "",
+        tables={column: (table, table.name) for column, table in tables.items()},
+        options=spec.options,
+        timeout_s=LIMIT_S,
+        in_place=True,
+    )
+
+
+class AuditProgress:
+    """Says about once a second how far the audit is: the stage, and how much of it is done.
+
+    Parameters
+    ----------
+    folder : JobFolder
+    """
+
+    def __init__(self, folder: JobFolder) -> None:
+        self._folder = folder
+        self._began = time.monotonic()
+        self.enter(STAGES[0])
+        progress.listen(lambda share, _: self._tell(share))
+
+    def enter(self, stage: str) -> None:
+        """Take note that the next stage begins."""
+        self._stage, self._written = STAGES.index(stage), 0.0
+        self._tell(0.0)
+
+    def _tell(self, share: float) -> None:
+        now = time.monotonic()
+        if now - self._written < EVERY_S:
+            return
+        self._written = now
+        peak = max(
+            resource.getrusage(who).ru_maxrss
+            for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
+        )
+        write(
+            self._folder.path,
+            Progress(
+                epoch=self._stage,
+                n_epochs=len(STAGES),
+                batch=round(share * STEPS),
+                n_batches=STEPS,
+                images_per_second=0.0,
+                memory=peak * 1024,
+                seconds=now - self._began,
+                left=None,
+            ),
+        )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,113 @@
+"""AuditSpec: everything that decides the audit of a file or folder as a job; no torch.
+
+For predictions that are too many to wait for: a folder of shards, or a large file. The program is
+`core.commands.audit_job`.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, ClassVar, Final
+
+from core import codec, fields
+from core.arrays import digest
+from core.configs import AuditConfig
+from core.disk import parse_json
+from core.errors import UsageError
+from core.fields import Field, JsonObject, is_path
+from core.jobs.slurm.request import SlurmRequest
+from core.readers.predictions.options import ReadOptions
+from core.training.config import MAX_NAME
+from core.training.folder import JobFolder
+
+AUDIT: Final = "audit"
+READING, MEASURING, WRITING = STAGES = (
+    "Reading the files",
+    "Computing every metric",
+    "Writing the scores",
+)
+REMEDY: Final = "give the path of a file or a folder"
+
+
+@dataclass(frozen=True, kw_only=True)
+class AuditSpec:
+    """Everything that decides an audit.
+
+    Parameters
+    ----------
+    path : str
+        The file, or the folder of shards; absolute, for the job runs elsewhere.
+    name : str
+        What the run is called; empty for the name of the file.
+    labels : str, optional
+        A file of labels.
+    tables : mapping of str to str
+        Files in which the columns of ``group`` and ``weight`` are.
+    options : ReadOptions
+        How the file is read.
+    split : str, optional
+        What is audited; the reader chooses without.
+    config : AuditConfig
+        How it is audited.
+
+    Raises
+    ------
+    UsageError
+        SETTING: a value out of range.
+    """
+
+    kind: ClassVar = AUDIT
+    devices: ClassVar = 1
+    device: ClassVar = "cpu"
+
+    path: Annotated[str, Field("Path", allows=is_path, remedy=REMEDY)]
+    name: Annotated[str, Field("Name", length=MAX_NAME)] = ""
+    labels: Annotated[str | None, Field("Labels", allows=is_path, remedy=REMEDY)] = None
+    tables: Mapping[str, str] = field(default_factory=dict)
+    options: ReadOptions = field(default_factory=ReadOptions)
+    split: str | None = None
+    config: AuditConfig = field(default_factory=AuditConfig)
+
+    def __post_init__(self) -> None:
+        """Refuse settings out of range, naming the value."""
+        if not self.name:
+            path = Path(self.path)
+            object.__setattr__(self, "name", (path.stem or path.name)[:MAX_NAME])
+        fields.check(self)
+
+    def to_json(self) -> JsonObject:
+        """Return plain JSON; `from_json` gives an equal spec back."""
+        return codec.to_json(self)
+
+    @property
+    def digest(self) -> str:
+        """Digest of all that decides the numbers, which the name does not."""
+        decides = {key: value for key, value in self.to_json().items() if key != "name"}
+        return digest(repr(sorted(decides.items())))
+
+
+def from_json(data: object) -> AuditSpec:
+    """Return the spec in plain JSON; UsageError SETTING."""
+    return codec.read(AuditSpec, data)
+
+
+def spec_of(folder: JobFolder) -> AuditSpec:
+    """Return what an audit is of.
+
+    Raises
+    ------
+    UsageError
+        SETTING, or JOB when the folder holds none.
+    """
+    try:
+        return from_json(parse_json((folder.path / "spec.json").read_text("utf-8")))
+    except (OSError, ValueError) as error:
+        what = f"{folder.path.name} is no job's folder"
+        raise UsageError("JOB", what, "name one with a spec.json") from error
+
+
+def check_request(request: SlurmRequest) -> None:
+    """Refuse what an audit cannot use of a cluster; UsageError DEVICE."""
+    if request.gpus or request.nodes > 1:
+        what = f"{request.nodes} nodes with {request.gpus} GPUs each are wanted for an audit"
+        raise UsageError("DEVICE", what, "request 1 node and 0 GPUs")
