@@ -13,6 +13,8 @@ from core import codec
 from core.checkpoints.match import match
 from core.datasets.base import DatasetSplit
 from core.datasets.outside import open_outside
+from core.datasets.texts.cleaning import shown
+from core.datasets.texts.corpus import texts_named
 from core.errors import Refused
 from core.inference import films
 from core.inference.config import from_json
@@ -25,7 +27,7 @@ from core.models.build import input_size
 from core.predictions import Task
 from core.readers.weights.named_tensors import TensorInfo
 from core.training.config import from_json as training_config
-from core.training.job import load_data
+from core.training.job import load_images
 
 Json = dict[str, Any]  # Any: plain JSON values
 Arrays = dict[str, npt.NDArray[Any]]  # Any: numbers of several types
@@ -93,10 +95,24 @@ def pictures(question: Json) -> Answer:
     return {}, {"images": images.numpy()}
 
 
+def texts(question: Json) -> Answer:
+    """Return the texts that a training's run calls by the names in `row_ids`, as a page shows them.
+
+    Each is on one line, its addresses are masked, and what is long is cut.
+    """
+    row_ids = question["row_ids"]
+    if not 0 < len(row_ids) <= MOST_PICTURES:
+        raise Refused("EMPTY", f"{len(row_ids)} texts are asked for", f"1 to {MOST_PICTURES}")
+    config = training_config(question["config"])
+    root = None if config.data_root is None else Path(config.data_root)
+    found = texts_named(config.data, root, row_ids, strip=config.text.strip)
+    return {"texts": [shown(text) for text in found]}, {}
+
+
 def _shown(stored: Json, name: str) -> tuple[DatasetSplit, Tensor]:
     """Return a part or set of a run's data, and which of its images the run was shown."""
     if "loss" in stored:
-        split: DatasetSplit = getattr(load_data(training_config(stored), download=False), name)
+        split: DatasetSplit = getattr(load_images(training_config(stored), download=False), name)
         return split, spread(len(split), None)
     config = from_json(stored)
     data = open_data(config, download=False)
@@ -118,6 +134,7 @@ CALLS: Final[Mapping[str, Callable[[Json], Answer]]] = {
     "matching": matching,
     "trying": trying,
     "pictures": pictures,
+    "texts": texts,
     "heat": films.film_saliency,
     "heats": films.saliency_maps,
     "sanity": films.sanity,

@@ -1,4 +1,4 @@
-"""Pictures of a run's rows, where the images that it was tested on can be opened again."""
+"""Pictures or texts of a run's rows, where what it was tested on can be opened again."""
 
 from collections.abc import Iterable, Sequence
 from typing import Final
@@ -7,14 +7,16 @@ import numpy as np
 import numpy.typing as npt
 import streamlit as st
 
+from core.datasets.catalogue import TEXT_DATA
 from core.datasets.splits import SPLIT_NAMES
+from core.datasets.texts.corpus import LEFT_OUT
 from core.errors import LibraryError, UsageError
 from core.fields import JsonObject
 from core.inference import config as evaluation
 from core.predictions import Predictions
 from core.training import config as training
 from core.training.submission import check_folder
-from pages.ui import inference, widgets
+from pages.ui import inference, pieces, widgets
 from pages.ui.escape import esc
 from pages.ui.visitor import open_library
 
@@ -23,7 +25,7 @@ SIDE: Final = 112  # pixels on the screen
 
 
 def source(run_id: str, split: str) -> JsonObject | None:
-    """Return the config that opens a split's images; None but for trainings and evaluations."""
+    """Return the config that opens a split's images or texts; None but for runs made here."""
     try:
         manifest = open_library().get(run_id)
         if manifest.kind == "evaluate":
@@ -31,7 +33,9 @@ def source(run_id: str, split: str) -> JsonObject | None:
             sets = {each.name: each.root for each in evaluated.sets}
             roots = [evaluated.data_root, *sets.values()]
         elif manifest.config and "loss" in manifest.config:
-            sets, roots = {}, [training.from_json(manifest.config).data_root]
+            trained = training.from_json(manifest.config)
+            sets = {LEFT_OUT: None} if trained.text.left_out else {}
+            roots = [trained.data_root]
         else:
             return None
     except (LibraryError, UsageError):  # a draft, a run that is gone, or a folder not known
@@ -42,9 +46,24 @@ def source(run_id: str, split: str) -> JsonObject | None:
         for root in roots:
             check_folder(root)
     except UsageError:  # whose words would name a path of the server
-        widgets.caption("No pictures: the server may not read their folder.")
+        what = "texts" if of_texts(manifest.config) else "pictures"
+        widgets.caption(f"No {what}: the server may not read their folder.")
         return None
     return manifest.config
+
+
+def of_texts(opened: JsonObject | None) -> bool:
+    """Whether a config that opens rows opens texts."""
+    return opened is not None and opened.get("data") in TEXT_DATA
+
+
+def texts_source(run_id: str, split: str) -> JsonObject | None:
+    """Return the config that opens a split's texts; None but for trainings on texts."""
+    try:
+        config = open_library().get(run_id).config
+    except LibraryError:  # a draft
+        return None
+    return source(run_id, split) if of_texts(config) else None
 
 
 def draw(
@@ -55,7 +74,10 @@ def draw(
     rows: Sequence[int],
     captions: Iterable[str],
 ) -> None:
-    """Draw the first rows as pictures, once they are opened; `captions` are plain text."""
+    """Draw the first rows as pictures or texts, once they are opened; `captions` are plain text."""
+    if of_texts(opened):
+        _draw_texts(key, opened, predictions, rows, captions)
+        return
     chosen, ids = [int(row) for row in rows[:SHOWN]], predictions.row_ids
     question = {
         "config": opened,
@@ -72,6 +94,26 @@ def draw(
     answer = task.wait()
     if answer is not None:
         _gallery(key, answer.arrays["images"], captions)
+
+
+def _draw_texts(
+    key: str,
+    opened: JsonObject,
+    predictions: Predictions,
+    rows: Sequence[int],
+    captions: Iterable[str],
+) -> None:
+    """Draw the first rows as texts, once they are read."""
+    ids = predictions.row_ids
+    question = {"config": opened, "row_ids": [ids[int(row)] for row in rows[:SHOWN]]}
+    task = inference.query(key, "texts", question, "Reading the texts.")
+    if task.error is not None:  # its remedy may name a path
+        widgets.caption(f"No texts: {task.error.what}.")
+        return
+    answer = task.wait()
+    if answer is not None:
+        with st.container(key=key):
+            pieces.draw("texts", list(zip(captions, answer.values["texts"], strict=False)))
 
 
 def _gallery(key: str, images: npt.NDArray[np.uint8], captions: Iterable[str]) -> None:

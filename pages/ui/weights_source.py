@@ -172,7 +172,15 @@ def trainings(jobs: LocalJobs, listed: list[Job]) -> list[Job]:
     """Return the finished trainings whose weights are still there, the newest first."""
     finished = [job for job in listed if job.kind == TRAIN and job.run]
     kept = [job for job in finished if any(jobs.folder(job.id).checkpoints.glob("epoch-*.pt"))]
-    return [job for job in kept if not jobs.config(job.id).of_texts]
+    return [job for job in kept if _of_images(jobs, job)]
+
+
+def _of_images(jobs: LocalJobs, job: Job) -> bool:
+    """Whether a training is of images; one that cannot be read says so once it is chosen."""
+    try:
+        return not jobs.config(job.id).of_texts
+    except AuditError:
+        return True
 
 
 def settle(slot: str = EVALUATE_SLOT) -> None:

@@ -15,6 +15,9 @@ MAIL: Final = re.compile(
     r"(?<![\w.+%=!/-])[\w.+%=!/-]+@[\w-]+(?:\.[\w-]+)*|(?<![\w.-])[\w.-]+(?:![\w.-]+){2,}"
 )
 NUMBER: Final = re.compile(r"(?<![\w.])[+(]?\d[\d ()./-]{6,30}\d(?!\w)")
+# Spaces, and what hides text or turns its direction.
+BLANK: Final = re.compile(r"[\s\x00-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2060-\u206f]+")
+SHOWN: Final = 400  # characters of a text on a page
 LONGEST_MASKED: Final = 100_000  # characters that are looked through for addresses
 
 
@@ -67,3 +70,9 @@ def masked(text: str) -> str:
     Only the first LONGEST_MASKED characters come back.
     """
     return NUMBER.sub("[number]", MAIL.sub("[address]", text[:LONGEST_MASKED]))
+
+
+def shown(text: str) -> str:
+    """Return a text as a page shows it: on one line, addresses masked, cut to SHOWN characters."""
+    line = BLANK.sub(" ", masked(text)).strip()
+    return line if len(line) <= SHOWN else f"{line[:SHOWN].rstrip()} …"

@@ -22,6 +22,7 @@ from core.datasets.texts.reading import (
     class_folders,
     known_table,
     labelled_table,
+    named_text,
 )
 from core.errors import Notice, Refused, UsageError
 
@@ -127,6 +128,38 @@ def read_corpus(
     return _with_oddities(corpus)
 
 
+def texts_named(
+    name: str, root: Path | None, row_ids: Sequence[str], *, strip: str = "all"
+) -> list[str]:
+    """Return the texts that a run calls by these names.
+
+    Parameters
+    ----------
+    name, root, strip
+        As of `read_corpus`.
+    row_ids : sequence of str
+        Paths of files below the folder, or names of tables with their lines.
+
+    Raises
+    ------
+    Refused
+        DATA_ROOT: one of them is not there any more; and what the readers refuse.
+    """
+    if root is None:
+        raise Refused("DATA_ROOT", "The run names no folder", "train again with data_root")
+    root = root.expanduser()
+    if name == NEWSGROUPS or (name == "texts" and root.is_dir() and not _tables(root)):
+        cleaned = SHORTENED[strip] if name == NEWSGROUPS else str
+        return [cleaned(named_text(root, row_id)) for row_id in row_ids]
+    parts, _ = _READERS[name](root, Budget(), strip)
+    known = {row.row_id: row.text for rows in parts.values() for row in rows}
+    gone = [row_id for row_id in row_ids if row_id not in known]
+    if gone:
+        what = f"The text {gone[0][:120]} is not in its table"
+        raise Refused("DATA_ROOT", what, "restore the table that was trained on")
+    return [known[row_id] for row_id in row_ids]
+
+
 def _classes(parts: Parts, known: tuple[str, ...]) -> tuple[str, ...]:
     """Return the names of all classes: in their known order, as numbers, or as words."""
     names = {row.label for rows in parts.values() for row in rows}
@@ -223,13 +256,8 @@ def _texts(root: Path, budget: Budget, _strip: str) -> tuple[Parts, tuple[Notice
     if root.is_file():
         return {"": labelled_table(root, budget)}, ()
     _check_folder(root, "texts", LAYOUT)
-    tables = {
-        part: root / f"{part}{suffix}"
-        for part in SPLIT_NAMES
-        for suffix in DELIMITERS
-        if (root / f"{part}{suffix}").is_file()
-    }
-    if "train" in tables and len(tables) > 1:
+    tables = _tables(root)
+    if tables:
         read = {part: labelled_table(path, budget) for part, path in tables.items()}
         return _same_classes(read), ()
     present = [part for part in SPLIT_NAMES if (root / part).is_dir()]
@@ -241,6 +269,17 @@ def _texts(root: Path, budget: Budget, _strip: str) -> tuple[Parts, tuple[Notice
         parts[part], links = class_folders(root, part, budget, str)
         skipped += links
     return _same_classes(parts), _skipped(skipped)
+
+
+def _tables(root: Path) -> dict[str, Path]:
+    """Return the tables of a folder by part, where train and another one are there."""
+    tables = {
+        part: root / f"{part}{suffix}"
+        for part in SPLIT_NAMES
+        for suffix in DELIMITERS
+        if (root / f"{part}{suffix}").is_file()
+    }
+    return tables if "train" in tables and len(tables) > 1 else {}
 
 
 def _same_classes(parts: Parts) -> Parts:

@@ -122,6 +122,20 @@ def _files(folder: Path, depth: int = 0) -> Iterator[Path]:
             yield folder / entry.name
 
 
+def named_text(root: Path, row_id: str) -> str:
+    """Return the text of one file below a folder; Refused DATA_ROOT where it is not there."""
+    path = root / row_id
+    try:
+        inside = path.resolve().is_relative_to(root.resolve()) and not path.is_symlink()
+        there = inside and path.is_file()
+    except (OSError, ValueError):
+        there = False
+    if not there:
+        what = f"The text {row_id[:120]} is not in its folder"
+        raise Refused("DATA_ROOT", what, "restore the folder that was trained on")
+    return _text(path, row_id, Budget())
+
+
 def _text(path: Path, name: str, budget: Budget) -> str:
     try:
         with path.open("rb") as file:

@@ -9,6 +9,7 @@ from core.metrics.binning import bin_index
 from core.metrics.records import BinTable
 from core.predictions import Outcomes, Predictions, Task
 from core.screens.kit.bin_marks import bin_words, speech
+from core.screens.kit.numbers import percent
 from core.screens.kit.records import Column, Table
 
 EVEN = 0.5  # a label counts as predicted above it: a tie goes to the lower class
@@ -16,11 +17,16 @@ EVEN = 0.5  # a label counts as predicted above it: a tie goes to the lower clas
 
 @dataclass(frozen=True)
 class BinRows:
-    """Rows of one bin: a sentence, at most `limit` rows, and how many the bin holds."""
+    """Rows of one bin: a sentence, at most `limit` rows, how many the bin holds, and which.
+
+    `captions` say of each row what the model answers, how sure it is, and what is true.
+    """
 
     text: str
     table: Table
     total: int
+    rows: tuple[int, ...]
+    captions: tuple[str, ...]
 
 
 def bin_rows(
@@ -55,15 +61,8 @@ def bin_rows(
     chosen = inside[order][:limit]
     confidence = Column("confidence", "says", "share")
     true, predicted = _answers(predictions, target, chosen, outcomes.confidence > EVEN)
-    rows = tuple(
-        zip(
-            _ids(predictions, chosen),
-            true,
-            predicted,
-            outcomes.confidence[chosen].tolist(),
-            strict=True,
-        )
-    )
+    sure: list[float] = outcomes.confidence[chosen].tolist()
+    rows = tuple(zip(_ids(predictions, chosen), true, predicted, sure, strict=True))
     columns = (
         Column("id", "id"),
         Column("true", "true"),
@@ -71,7 +70,16 @@ def bin_rows(
         confidence,
     )
     words = bin_words(bins, index, speech(target))
-    return BinRows(f"{words}.", Table(columns, rows), int(inside.size))
+    return BinRows(
+        text=f"{words}.",
+        table=Table(columns, rows),
+        total=int(inside.size),
+        rows=tuple(chosen.tolist()),
+        captions=tuple(
+            f"{answer}, {percent(share)}; true: {truth}"
+            for answer, share, truth in zip(predicted, sure, true, strict=True)
+        ),
+    )
 
 
 def _ids(predictions: Predictions, chosen: Int) -> list[str]:

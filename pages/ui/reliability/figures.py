@@ -13,7 +13,7 @@ from core.metrics.selective import risk_coverage
 from core.predictions import Task
 from core.screens.kit.records import FigureCard
 from core.screens.reliability.rows import bin_rows
-from pages.ui import audits, cache, state, widgets
+from pages.ui import audits, cache, row_pictures, state, widgets
 
 ROWS_SHOWN = 200
 DIAGRAM_WIDTH = 486  # where square, axis and histogram fit without a hole between them
@@ -85,6 +85,9 @@ def rows(run: cache.Run, split: str, target_audit: TargetAudit, index: int | Non
     bin_list = list_rows(limit=ROWS_SHOWN)
     with st.container(border=True, key="bin_rows"):
         widgets.title("Rows of this bin", bin_list.text)
+        opened = row_pictures.texts_source(run.id, split)
+        if opened is not None:
+            row_pictures.draw("rows.texts", opened, split, arrays, bin_list.rows, bin_list.captions)
         widgets.table(bin_list.table, key=f"rows.{index}")
         if bin_list.total > ROWS_SHOWN:
             widgets.caption(f"The first {ROWS_SHOWN} of {bin_list.total}; the file has all.")

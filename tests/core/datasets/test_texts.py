@@ -11,8 +11,8 @@ import pytest
 import torch
 
 from core.datasets.texts import reading
-from core.datasets.texts.cleaning import masked, without_headers, without_quotes_and_footer
-from core.datasets.texts.corpus import LEFT_OUT, read_corpus
+from core.datasets.texts.cleaning import masked, shown, without_headers, without_quotes_and_footer
+from core.datasets.texts.corpus import LEFT_OUT, read_corpus, texts_named
 from core.datasets.texts.dataset import to_numbers
 from core.datasets.texts.load import load_texts
 from core.datasets.texts.settings import TextConfig
@@ -337,6 +337,35 @@ def test_classes_left_out_are_in_no_part_and_unlabelled(three):
 def test_unknown_classes_and_all_but_one_cannot_be_left_out(three):
     refused("SETTING", lambda: read_corpus("texts", three, seed=0, left_out=("z",)))
     refused("SETTING", lambda: read_corpus("texts", three, seed=0, left_out=("a", "b")))
+
+
+# Shown ------------------------------------------------------------------------------------------
+
+
+def test_a_text_is_shown_on_one_line_masked_before_it_is_cut():
+    assert shown("One\n\ttwo\u202e three\x00.") == "One two three ."
+    text = shown("x" * 396 + " jo@example.org said")
+    assert "jo" not in text
+    assert text.endswith(" …")
+    assert len(text) <= 402
+
+
+def test_named_texts_are_those_of_the_corpus(three, tmp_path):
+    corpus = read_corpus("texts", three, seed=0)
+    names, texts = zip(*corpus.rows("test"), strict=True)
+    assert texts_named("texts", three, names) == list(texts)
+    lines = ["text,label", *(f"text {k},{'ab'[k % 2]}" for k in range(20))]
+    path = table(tmp_path / "own.csv", lines)
+    assert texts_named("texts", path, ["own.csv:4", "own.csv:2"]) == ["text 2", "text 0"]
+    refused("DATA_ROOT", lambda: texts_named("texts", path, ["own.csv:99"]))
+
+
+def test_no_file_outside_of_the_folder_is_shown(three, tmp_path):
+    (tmp_path / "secret.txt").write_text("secret")
+    (three / "a" / "link.txt").symlink_to(tmp_path / "secret.txt")
+    outside = ("../secret.txt", str(tmp_path / "secret.txt"), "a/link.txt", "a", "gone.txt", "\0")
+    for name in outside:
+        refused("DATA_ROOT", lambda name=name: texts_named("texts", three, [name]))
 
 
 # Numbers ----------------------------------------------------------------------------------------

@@ -1,0 +1,85 @@
+"""Texts behind a bin of Reliability: escaped, cut, without addresses, or why there are none."""
+
+import time
+from html import unescape
+
+import numpy as np
+import pytest
+
+from core.inference.client import shared
+from core.library import SAMPLES, Library, RunSource, summarise
+from core.metrics.suite import audit
+from core.predictions import Predictions, ScoreKind, Task
+from core.training.config import from_json
+from pages.ui import widgets
+from tests.core.library.builders import small_history
+from tests.pages.seen import PATIENCE_S, html, opened, said
+
+N = 12
+
+
+@pytest.fixture
+def run(home, tmp_path):
+    """The id of a training whose answers all are as sure, and wrong of the first text."""
+    root = tmp_path / "texts"
+    for k in range(N):
+        path = root / "ab"[k % 2] / f"{k:02}.txt"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"text {k} <b>bold</b> jo@example.org")
+    ids = tuple(f"{'ab'[k % 2]}/{k:02}.txt" for k in range(N))
+    labels = np.arange(N) % 2
+    scores = np.where(labels[:, None] == np.arange(2), 2.0, 0.0)
+    scores[0] = scores[0, ::-1]
+    part = Predictions(
+        Task.MULTICLASS, ScoreKind.LOGITS, scores, labels, class_names=("a", "b"), row_ids=ids
+    )
+    config = from_json(
+        {"data": "texts", "model": "text_mean", "loss": {"name": "ce"}, "data_root": str(root)}
+    )
+    kept = Library(home, SAMPLES).keep_trained(
+        "texts",
+        {"test": part},
+        source=RunSource("texts", "0" * 32),
+        summary={"test": summarise(audit(part))},
+        config=config.to_json(),
+        environment={},
+        history=small_history(),
+        run_id="texts23",
+    )
+    yield kept.id
+    shared().close()
+
+
+def page(run, monkeypatch):
+    """The page with the bin clicked that holds every answer: 88 % of 15 bins is the 14th."""
+    draw = widgets.figure
+
+    def clicked(card, **settings):
+        draw(card, **settings)
+        return [{"customdata": 13}] if card.key == "reliability" else []
+
+    monkeypatch.setattr(widgets, "figure", clicked)
+    test = opened("reliability", run=run)
+    deadline = time.monotonic() + PATIENCE_S
+    while "Reading the texts" in said(test) and time.monotonic() < deadline:
+        time.sleep(0.5)
+        test.run()
+    assert not test.exception
+    return test
+
+
+@pytest.mark.slow
+def test_the_texts_of_a_bin_are_shown_with_what_the_model_says(run, tmp_path, monkeypatch):
+    monkeypatch.setenv("CANDOR_IMPORT", str(tmp_path))
+    drawn = html(page(run, monkeypatch))
+    assert "text 0 &lt;b&gt;bold&lt;/b&gt; [address]" in drawn
+    assert "jo@example.org" not in drawn
+    assert "b, 88.1" in unescape(drawn)
+    assert "true: a" in drawn
+
+
+def test_texts_of_a_folder_that_the_page_may_not_read_are_not_shown(run, tmp_path, monkeypatch):
+    drawn = html(page(run, monkeypatch))
+    assert "No texts: the server may not read their folder." in drawn
+    assert "text 0" not in drawn
+    assert str(tmp_path) not in drawn
