@@ -327,7 +327,7 @@ def test_a_file_of_a_page_is_in_the_trail_with_all_that_it_is_of(
         makes[key] = data
 
     monkeypatch.setattr(st, "download_button", download_button)
-    run, test = of_anna_seen_by("anna", what)
+    run, _ = of_anna_seen_by("anna", what)
     before = trail.entries(library_home(), LOCAL)
     assert Act.EXPORT not in [entry.act for entry in before]
     text = makes[name]()
