@@ -305,6 +305,45 @@ def test_an_export_names_every_run_that_is_in_the_file(monkeypatch):
 
 
 @pytest.mark.usefixtures("home")
+@pytest.mark.parametrize(
+    ("what", "name", "beside", "holds"),
+    [
+        ("a gamma history", "gamma.whole", "", "gamma"),
+        ("a history beside", "gamma.whole", GAMMAS, "gamma"),
+        ("a set of another run", "csv.ood", "Day", "auroc"),
+        ("a set of another run", "csv.threshold", "Day", "Night shift"),
+        ("a run beside", "csv.ood", "Day", "auroc"),
+        ("a run beside the papers", "csv.published", "", "resnet50"),
+        ("a run beside the papers", "csv.published_settings", "", "Optimizer"),
+    ],
+)
+def test_a_file_of_a_page_is_in_the_trail_with_all_that_it_is_of(
+    monkeypatch, what, name, beside, holds
+):
+    """Gamma dynamics, Out of distribution and Published: made when wanted, and entered first."""
+    makes: dict[str, Callable[[], object]] = {}
+
+    def download_button(label, data, *rest, key, **look):
+        makes[key] = data
+
+    monkeypatch.setattr(st, "download_button", download_button)
+    run, _ = of_anna_seen_by("anna", what)
+    before = trail.entries(library_home(), LOCAL)
+    assert Act.EXPORT not in [entry.act for entry in before]
+    text = makes[name]()
+    assert holds in str(text)
+    entries = trail.entries(library_home(), LOCAL)[: -len(before)]
+    owner = user_id(ISSUER, "anna")
+    rows = Library(library_home(), SAMPLES, LOCAL).rows()
+    others = {row.id for row in rows if beside and beside in (row.id, row.name)}
+    assert len(others) == bool(beside)
+    assert {entry.subject for entry in entries} == {run} | others
+    assert {(entry.act, entry.user, entry.detail) for entry in entries} == {
+        (Act.EXPORT, owner, name)
+    }
+
+
+@pytest.mark.usefixtures("home")
 def test_an_export_of_no_run_names_the_job_the_draft_or_nothing():
     token = visitor._BOUND.set(Visitor(user_id(ISSUER, "anna"), Role.AUDITOR))
     visitor.forget()
