@@ -9,6 +9,9 @@ from core.configs import AuditConfig
 from core.defaults import N_BINS, N_RESAMPLES_HEAVY
 from core.errors import Refused
 from core.metrics.binning import bin_index, equal_width_edges
+from core.metrics.design_effect import design_effect, of_rows
+from core.metrics.estimates import ONE_GROUP, ONE_ROW
+from core.metrics.grouped import units
 from core.metrics.human.distances import (
     agreement_rows,
     alike_rows,
@@ -27,16 +30,22 @@ from core.metrics.human.records import (
     HumanScore,
     VoteBin,
 )
-from core.metrics.intervals import basic, percentile, wilson
+from core.metrics.intervals import basic, quantile, student, wilson
 from core.metrics.records import Gap
 from core.metrics.resampled import resampled_counts
 from core.predictions import Extents, Predictions, Votes
 
 GROUPS = 10  # of rows, by how much people disagree
 HEAVY_ROWS = 100_000  # from which fewer resamples are drawn
-SAME_AGREEMENT = 1e-12  # by which resamples differ from rounding alone
+NO_SPREAD = 1e-12  # by which resamples differ from rounding alone
 SAME_ENTROPY = 12  # decimals to which entropies count as equal
 MEANS = ("tvd", "entropy_gap", "entropy_gap_signed", "rank", "soft_nll")
+RANGES = {  # that no interval leaves
+    "tvd": (0.0, 1.0),
+    "entropy_gap": (0.0, np.inf),
+    "entropy_gap_signed": (-np.inf, np.inf),
+    "soft_nll": (0.0, np.inf),
+}
 INFINITE = "infinite: a class that people voted for has probability 0"
 TAIL = 0.05  # share of draws beyond a bound
 
@@ -128,8 +137,8 @@ def human_audit(predictions: Predictions, config: AuditConfig | None = None) -> 
     known, unknown = None, _unknown(votes)
     if not unknown:
         known = knowing(votes.of_row, some.log_probabilities(), weights, config.seed)
-    means = _Means.of(judged, weights)
-    draws = means.draws(some.extents, config)
+    means = _Means.of(judged, weights, some.extents)
+    draws = means.draws(config)
     totals = votes.totals if votes.counted else None
     most = votes.of_row == votes.of_row.max(axis=1, keepdims=True)
     gap = means.value("gap")
@@ -146,7 +155,7 @@ def human_audit(predictions: Predictions, config: AuditConfig | None = None) -> 
         confidence=means.value("confidence"),
         agreement=means.value("agreement"),
         direction=Gap(gap, *_gap_ends(means, draws, "", config.level)),
-        scores=_scores(judged, means, draws, known or unknown, some.extents, config),
+        scores=_scores(judged, means, draws, known or unknown, config),
         known_nll=None if known is None else float(known.soft_nll.mean()),
         bins=_bins(means, draws, config.level),
         disagreement=_disagreement(means, draws, known, config.level),
@@ -176,11 +185,12 @@ class _Means:
     names: tuple[str, ...]
     columns: Float
     weights: Float
+    extents: Extents
     bins: Int
     groups: Int
 
     @classmethod
-    def of(cls, judged: JudgedRows, weights: Float) -> "_Means":
+    def of(cls, judged: JudgedRows, weights: Float, extents: Extents) -> "_Means":
         off = judged.entropy - judged.votes_entropy
         gap = judged.confidence - judged.agreement
         columns = {
@@ -205,7 +215,7 @@ class _Means:
                 columns[f"{word} {k} agreement"] = np.where(inside, judged.agreement, 0.0)
         counted = weights > 0.0  # an infinite value of weight 0 counts nothing
         table = np.where(counted[:, None], np.column_stack(list(columns.values())), 0.0)
-        return cls(tuple(columns), table, weights, bins, groups)
+        return cls(tuple(columns), table, weights, extents, bins, groups)
 
     def column(self, name: str) -> Float:
         """Return a column."""
@@ -220,14 +230,33 @@ class _Means:
         w = self.weights * self.column(part)
         return float(w @ values / w.sum()) if w.any() else float("nan")
 
-    def draws(self, extents: Extents, config: AuditConfig) -> _Draws:
+    def wide(self, part: str, level: float) -> float:
+        """Return how many standard errors in resamples of a part an interval reaches either way.
+
+        Of u rows or groups that can be drawn, resamples scatter by sqrt((u - 1) / u) of the
+        standard error, and leave u - 1 degrees of freedom; infinite for one.
+        """
+        inside = self.column(part or "one") > 0.0
+        u = units(int(inside.sum()), of_rows(self.extents, inside))
+        return float("inf") if u < 2 else student(level, u - 1) * (u / (u - 1)) ** 0.5
+
+    def rows_worth(self, part: str, name: str) -> float:
+        """Return how many independent rows the mean of a column is worth in a part."""
+        inside = self.column(part or "one") > 0.0
+        weight = self.weights[inside]
+        if self.extents.independent:
+            return float(weight.size)
+        column = self.column(name)[inside]
+        return float(weight.sum()) / design_effect(column, of_rows(self.extents, inside))
+
+    def draws(self, config: AuditConfig) -> _Draws:
         """Return the sums of all columns in resamples of rows or groups, votes of a row kept."""
         n = self.weights.size
         rounds = (
             config.n_resamples if n < HEAVY_ROWS else min(config.n_resamples, N_RESAMPLES_HEAVY)
         )
         finite = np.where(np.isfinite(self.columns), self.columns, 0.0)
-        blocks = resampled_counts(n, rounds, config.seed, extents)
+        blocks = resampled_counts(n, rounds, config.seed, self.extents)
         return _Draws(self.names, np.concatenate([block @ finite for block in blocks]))
 
 
@@ -249,12 +278,11 @@ def _scores(
     means: _Means,
     draws: _Draws,
     known: Knowing | str,
-    extents: Extents,
     config: AuditConfig,
 ) -> dict[str, HumanScore]:
     scores = {name: _mean_score(name, means, draws, known, config.level) for name in MEANS}
     scores["soft_nll"] = replace(scores["soft_nll"], floor=means.value("entropy"))
-    scores["ece_votes"] = _ece_score(judged, means, draws, extents, config)
+    scores["ece_votes"] = _ece_score(judged, means, draws, config)
     return scores
 
 
@@ -280,19 +308,24 @@ def _mean_score(
         return HumanScore(
             value=None, low=None, high=None, floor=floor, bound=bound, reason=INFINITE
         )
-    low, high = percentile(draws.of(name), level)
+    if name == "rank":
+        low, high = _share_ends(means, draws, "", name, level)
+    elif np.isfinite(means.wide("", level)):
+        ends, (least, most) = _mean_ends(means, draws, "", name, level), RANGES[name]
+        low, high = max(ends[0], least), min(ends[1], most)
+    else:
+        alone = ONE_ROW if means.extents.groups is None else ONE_GROUP
+        return HumanScore(value=value, low=None, high=None, floor=floor, bound=bound, reason=alone)
     return HumanScore(value=value, low=low, high=high, floor=floor, bound=bound, reason=reason)
 
 
-def _ece_score(
-    judged: JudgedRows, means: _Means, draws: _Draws, extents: Extents, config: AuditConfig
-) -> HumanScore:
+def _ece_score(judged: JudgedRows, means: _Means, draws: _Draws, config: AuditConfig) -> HumanScore:
     value = share_ece(judged.confidence, judged.agreement, means.weights)
     gaps = [draws.sum(name) for name in means.names if name.startswith("bin ") and "gap" in name]
     drawn = drawn_ece(np.stack(gaps, axis=1), draws.sum("one"))
     rng = np.random.default_rng([config.seed, 8])
     residual = judged.confidence - judged.agreement
-    chance = ece_floor(residual, means.bins, extents, len(drawn), rng)
+    chance = ece_floor(residual, means.bins, means.extents, len(drawn), rng)
     bound = float(np.quantile(chance, 1.0 - TAIL))
     low, high = basic(value, drawn, config.level, centre=value, floor_q95=bound)
     return HumanScore(value=value, low=low, high=high, floor=float(chance.mean()), bound=bound)
@@ -308,33 +341,50 @@ def _ratio(draws: _Draws, part: str, what: str) -> Float:
     return draws.sum(f"{part} {what}".strip())[rows > 0.0] / rows[rows > 0.0]
 
 
-def _alike(means: _Means, draws: _Draws, part: str, level: float) -> tuple[float, float] | None:
-    """Return Wilson's interval where people agree alike with every answer; None where not.
+def _mean_ends(
+    means: _Means, draws: _Draws, part: str, name: str, level: float
+) -> tuple[float, float]:
+    """Return Student's interval of a mean, longer on the side to which the resamples lean.
 
-    Resamples of equal rows do not differ, however few: their interval would have no width. No
-    share varies more from row to row than right and wrong do, so that Wilson's is wide enough.
+    Their spread is that of the mean, and so is their skewness, which a few rows far from the
+    others make: Johnson's correction (1978) by it lengthens one side and does not shorten the
+    other. One row, or group, has no spread.
     """
-    if np.ptp(_ratio(draws, part, "agreement")) > SAME_AGREEMENT:
-        return None
-    inside = means.column(part or "one")
-    rows = np.count_nonzero(inside)
-    share = np.clip(means.within(part or "one", means.column("agreement")), 0.0, 1.0)
-    low, high = wilson(np.array(share * rows), np.array(rows), level)
-    return float(low), float(high)
+    value, wide = means.within(part or "one", means.column(name)), means.wide(part, level)
+    drawn = _ratio(draws, part, name)
+    spread = float(drawn.std())
+    if not np.isfinite(wide) or spread < NO_SPREAD:
+        return value, value
+    lean = float((((drawn - drawn.mean()) / spread) ** 3).mean()) * (1.0 + 2.0 * wide**2) / 6.0
+    return value - spread * (wide + max(0.0, -lean)), value + spread * (wide + max(0.0, lean))
 
 
-def _agreement_ends(means: _Means, draws: _Draws, part: str, level: float) -> tuple[float, float]:
-    alike = _alike(means, draws, part, level)
-    return alike or percentile(_ratio(draws, part, "agreement"), level)
+def _share_ends(
+    means: _Means, draws: _Draws, part: str, name: str, level: float
+) -> tuple[float, float]:
+    """Return the interval of a share: of its mean, and Wilson's with as many trials as it is worth.
+
+    These give it the variance that it has in the resamples. Where they do not differ, however few,
+    the trials are the rows: no share varies more from row to row than right and wrong do.
+    """
+    value = float(np.clip(means.within(part or "one", means.column(name)), 0.0, 1.0))
+    drawn, wide = _ratio(draws, part, name), means.wide(part, level)
+    trials = means.rows_worth(part, name)
+    if 0.0 < value < 1.0 and np.isfinite(wide) and drawn.std() > NO_SPREAD:
+        trials = value * (1.0 - value) / float(drawn.std() * wide / quantile(level)) ** 2
+    ends = wilson(np.array(value * trials), np.array(trials), level)
+    low, high = _mean_ends(means, draws, part, name, level)
+    return max(0.0, min(low, float(ends[0]))), min(1.0, max(high, float(ends[1])))
 
 
 def _gap_ends(means: _Means, draws: _Draws, part: str, level: float) -> tuple[float, float]:
-    low, high = percentile(_ratio(draws, part, "gap"), level)
-    alike = _alike(means, draws, part, level)
-    if alike is None:
+    """Return the interval of a gap, at least as wide as people's where all agree alike."""
+    low, high = np.clip(_mean_ends(means, draws, part, "gap", level), -1.0, 1.0).tolist()
+    if _ratio(draws, part, "agreement").std() > NO_SPREAD:
         return low, high
+    share = _share_ends(means, draws, part, "agreement", level)
     confidence = means.within(part or "one", means.column("confidence"))
-    return min(low, confidence - alike[1]), max(high, confidence - alike[0])
+    return min(low, confidence - share[1]), max(high, confidence - share[0])
 
 
 def _bins(means: _Means, draws: _Draws, level: float) -> tuple[VoteBin, ...]:
@@ -343,7 +393,7 @@ def _bins(means: _Means, draws: _Draws, level: float) -> tuple[VoteBin, ...]:
         inside = means.column(part)
         if not (means.weights * inside).any():
             continue
-        low, high = _agreement_ends(means, draws, part, level)
+        low, high = _share_ends(means, draws, part, "agreement", level)
         bins.append(
             VoteBin(
                 count=int(inside.sum()),

@@ -17,7 +17,7 @@ class HumanScore:
     Attributes
     ----------
     value, low, high : float or None
-        The number and its interval; None where it is infinite.
+        The number and its interval; None where it is infinite, and no ends of one row or group.
     floor : float or None
         What it would be, on average, of a model that knew the true shares, with as many votes; for
         `ece_votes` of one whose bins agree with people; for `soft_nll` the mean entropy of the

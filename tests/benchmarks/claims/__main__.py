@@ -21,6 +21,7 @@ from tests.benchmarks.claims import (
     groups,
     intervals,
     ood,
+    people,
     sentences,
     training,
     verdicts,
@@ -46,6 +47,7 @@ PARTS: dict[str, ModuleType] = {
     "every_pair": every_pair,
     "corrections": corrections,
     "ood": ood,
+    "people": people,
     "training": training,
     "clinical": clinical,
 }

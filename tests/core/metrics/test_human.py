@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import stats
 
 from core.configs import AuditConfig
 from core.errors import Refused
@@ -204,6 +205,36 @@ def test_rows_that_people_agree_with_alike_have_an_interval_all_the_same():
     assert (audit.direction.low, audit.direction.high) == pytest.approx(ends)
     groups = audit.disagreement
     assert (groups.low[0], groups.high[0]) == pytest.approx(ends)
+
+
+def test_a_few_rows_far_from_the_others_lengthen_their_side():
+    run = run_of(np.tile([4.0, 0.0], (60, 1)), np.r_[[[0, 9]] * 2, [[9, 0]] * 58])
+    score = human.human_audit(run, AuditConfig(n_resamples=2_000)).scores["tvd"]
+    rows = human.judged_rows(run).tvd
+    error = rows.std() / np.sqrt(rows.size)
+    wide = stats.t.ppf(0.975, 59) * np.sqrt(60 / 59)
+    lean = stats.skew(rows) / np.sqrt(60) * (1 + 2 * wide**2) / 6
+    assert score.value - score.low == pytest.approx(min(wide * error, score.value), rel=0.06)
+    assert score.high - score.value == pytest.approx((wide + lean) * error, rel=0.06)
+    assert lean > 0.6
+
+
+def test_all_rows_ranked_alike_are_not_all_rows_there_are():
+    score = human.human_audit(run_of([[2.0, 1.0]] * 30, [[5, 3]] * 30), FEW).scores["rank"]
+    low, high = wilson(np.array(30), np.array(30), 0.95)
+    assert (score.value, score.low, score.high) == pytest.approx((1.0, float(low), float(high)))
+
+
+@pytest.mark.parametrize("groups", [None, Groups("person", np.zeros(5, dtype=np.int64))])
+def test_one_row_or_group_has_no_spread(groups):
+    run = random_run(1 if groups is None else 5)
+    audit = human.human_audit(replace(run, groups=groups), FEW)
+    score = audit.scores["tvd"]
+    assert (score.low, score.high) == (None, None)
+    assert score.reason.startswith("one row has" if groups is None else "one group has")
+    low, high = wilson(np.array(audit.agreement), np.array(1), 0.95)
+    assert audit.direction.low == pytest.approx(audit.confidence - high)
+    assert audit.direction.high == pytest.approx(audit.confidence - low)
 
 
 def test_equal_disagreement_stays_together():
