@@ -20,6 +20,7 @@ with frame.caught():
         weights_source.follow_link()
         weights_source.settle()
         opened = weights_source.opened()
+        frame.title(opened.file.name if opened else "")
         widgets.eyebrow("Evaluate")
         sources.title(explained=opened is None)
         left, right = st.columns([5, 3], gap="large")

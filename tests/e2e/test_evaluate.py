@@ -117,6 +117,7 @@ def test_a_checkpoint_becomes_a_run_and_is_told_from_what_it_never_saw(open_page
     check_axe(page)
     here = page.url
     assert "job=" in here
+    expect(page).to_have_title(re.compile("^Evaluate · .*small_cnn on Digits.* · Candor$"))
     page.get_by_role("button", name="Open in Reliability").click()
     expect(page).to_have_url(re.compile("/reliability.*run="))
     expect(page.locator(".c-eyebrow")).to_contain_text("small_cnn on Digits")

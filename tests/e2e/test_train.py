@@ -180,6 +180,7 @@ def test_stop_ends_a_training_and_resume_goes_on(open_page, submit):
     job = submit(LONG, "long one")
     page = open_page(f"/train?job={job.id}")
     beyond(page, 2)
+    expect(page).to_have_title("Train · long one · Candor")
     check_axe(page)
     stop(page)
     before = epochs(page)

@@ -54,6 +54,19 @@ def test_a_job_of_the_other_kind_is_shown_on_its_own_page(kind, keep):
     assert f"All {NOUNS[other]}s" in buttons(test)
 
 
+def test_the_tab_is_named_after_the_job_while_it_is_shown(kind, keep, monkeypatch):
+    titles = []
+    monkeypatch.setattr(
+        "pages.ui.frame.st.set_page_config", lambda *, page_title, **_: titles.append(page_title)
+    )
+    keep(kind, "mine")
+    test = fine(opened(kind, job="mine"))
+    page = {"train": "Train", "evaluate": "Evaluate"}[kind]
+    assert titles[-1] == f"{page} · {CONFIGS[kind].name} · Candor"
+    fine(test.button(key="job.all").click().run())
+    assert titles[-1] == f"{page} · Candor"
+
+
 def test_a_waiting_job_is_moved_to_the_front_or_stopped(kind, keep):
     keep(kind, "first")
     keep(kind, "next")

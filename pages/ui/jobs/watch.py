@@ -88,6 +88,7 @@ class JobPage:
         What it is `about` stands between page and state above the sentence.
         """
         job = watched.job
+        frame.title(job.name)
         widgets.eyebrow(_eyebrow(self.entry.title, about, job))
         widgets.sentence(sentence)
         with st.container():  # keeps what follows in its place, whatever is in it
