@@ -127,7 +127,7 @@ def test_a_dropped_history_is_kept_opened_and_comes_out_as_it_went_in(visit, tmp
     maps_drawn(page)
     expect(page.locator(".st-key-refusal")).to_have_count(0)
     expect(page.locator("h1.c-sentence")).to_contain_text("Over 12 epochs gamma")
-    expect(page.locator(".c-strip")).to_contain_text("found from the numbers")
+    expect(page.locator(".c-strip")).to_contain_text("inferred from the numbers")
     with page.expect_download() as saved:
         page.get_by_role("button", name="Whole history, CSV").click()
     mine = read_bin_history(Path(saved.value.path()), name="back.csv").bins
