@@ -32,14 +32,11 @@ FEW_ROWS, FEWEST_GROUPS = 1_000, 30
 GAP, AGREED = "interval of the gap", "interval of the share who agree, fullest bin"
 CLEAR, DISPUTED = "interval of the gap, clearest rows", "interval of the gap, most disputed rows"
 SURER = '"surer than people", or less sure'
-CHANCE = (
-    "The interval reaches down to the value less the noise floor, which is large beside the true "
-    "error: within chance it must hold 0 as well."
-)
+WIDE = "Wider than asked; the cause was not studied."
 FEW_GROUPS = "Ten groups: intervals are rough."
 RARE = (
     "Some twenty to a hundred rows that all people agree about: the rare one of which the model is "
-    "not sure is mostly not among them. What is missed is a fraction of a point."
+    "not sure is mostly not among them."
 )
 RULED = "The same, of rows of which a few weigh most."
 SCORES = ("tvd", "entropy_gap", "entropy_gap_signed", "rank", "soft_nll", "ece_votes")
@@ -226,9 +223,11 @@ def cell(name: str, n: int, sets: int, seed: int) -> Iterator[Row]:
 def _reason(claim: str, name: str, n: int, rate: float) -> str:
     """Return why a cell may lie outside its limits; empty where nothing explains it."""
     if claim == "interval of ece_votes" and rate > 0.95:
-        return CHANCE
-    if claim == CLEAR and n <= FEW_ROWS and rate < 0.95:
-        return RULED if "weights" in name else RARE
+        return WIDE
+    if claim == CLEAR and rate < 0.95 and "weights" in name:
+        return RULED
+    if claim == CLEAR and rate < 0.95 and n <= FEW_ROWS:
+        return RARE
     return FEW_GROUPS if "groups" in name and n // GROUP < FEWEST_GROUPS else ""
 
 

@@ -13,6 +13,7 @@ from importlib import import_module
 from typing import NamedTuple
 
 EQUAL_RUNS, CORRECTIONS = "Equal runs, called different", "Corrections"
+PEOPLE = "Human truth"
 OOD, TRAINING, CLINICAL = "Out of distribution", "Training and guessing", "Clinical numbers"
 VERDICTS, DECISIONS = "Verdicts, and the cells that pages name", "The decision curve"
 PAIRED = "the paired interval, divided among the runs compared (Bonferroni), leaves 0 out"
@@ -348,8 +349,17 @@ CLAIMED = (
         "More sure than people by",
         "Reliability, human truth",
         "core.screens.reliability.human_words:_second",
-        "the interval of confidence minus the share of people who agree leaves 0 out; a percentile "
-        "of row means",
+        "the interval of confidence minus the share of people who agree leaves 0 out",
+        PEOPLE,
+        '"surer than people", or less sure',
+    ),
+    Claimed(
+        " would agree with an answer",
+        "Reliability, human truth",
+        "core.screens.reliability.human_words:agreement_words",
+        "the share of the fullest bin, with its interval",
+        PEOPLE,
+        "interval of the share who agree, fullest bin",
     ),
     Claimed(
         "falls by",
@@ -362,6 +372,8 @@ CLAIMED = (
         "Reliability, human truth, in words",
         "core.screens.reliability.human:_card",
         "a count of groups of rows, each by its own interval",
+        PEOPLE,
+        "interval of the gap, most disputed rows",
     ),
     Claimed(
         "rises",
