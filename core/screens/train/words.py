@@ -28,7 +28,7 @@ STATES: Final[dict[JobState, str]] = {
 HELP: Final = {
     "epoch": "Passes over the training images.",
     "left": "Estimated from the last minute.",
-    "rate": ("Training images per second over the last minute, including evaluations."),
+    "rate": ("Training images or texts per second over the last minute, including evaluations."),
     "memory": "Memory of the training process; on a GPU, its GPU memory.",
     "val_error": "Share of wrong answers on the validation set.",
     "val_ece": "ECE on the validation set, 15 bins of equal width.",
@@ -179,7 +179,7 @@ def _tiles(job: Job, progress: Progress | None, course: JobProgress) -> tuple[Ti
 
 def _plain_tiles(job: Job, progress: Progress | None, course: JobProgress) -> tuple[Tile, ...]:
     return (
-        _done("Rounds through the images", course),
+        _done("Rounds through the data", course),
         _time(job, progress),
         Tile("Wrong, in 100", points(course.last.get("val_error"))),
         Tile("Off by, points", points(course.last.get("val_ece"))),
@@ -201,7 +201,7 @@ def _time(job: Job, progress: Progress | None) -> Tile:
 def _rate(progress: Progress | None, course: JobProgress) -> Tile:
     rate = progress.images_per_second if progress else course.last.get("images_per_second")
     return Tile(
-        "Images per second", MISSING if rate is None else count(round(rate)), help=HELP["rate"]
+        "Examples per second", MISSING if rate is None else count(round(rate)), help=HELP["rate"]
     )
 
 
@@ -221,10 +221,10 @@ TECHNICAL: Final = TrainingWords(
 )
 PLAIN: Final = TrainingWords(
     epoch="Round",
-    learning="A network looks at the images again and again and corrects itself. What comes out is "
-    "a run: its answers on images it never learned from, and how sure it said it was.",
+    learning="A network goes through the examples again and again and corrects itself. What comes "
+    "out is a run: its answers on examples it never learned from, and how sure it said it was.",
     result=lambda error, ece: (
-        f"On images it did not learn from it was wrong {points(error)} times in 100, and what it "
+        f"On examples it did not learn from it was wrong {points(error)} times in 100, and what it "
         f"says of its certainty was off by {points(ece)} points on average."
     ),
     tiles=_plain_tiles,

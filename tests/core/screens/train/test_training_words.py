@@ -127,7 +127,7 @@ def test_numbers_of_a_running_job():
     found = by_label(words.TECHNICAL.tiles(job, HALF, COURSE))
     assert (found["Epochs"].value, found["Epochs"].unit) == ("5", "of 10")
     assert found["Time left"].value == "about 40 s"
-    assert found["Images per second"].value == "1,000"
+    assert found["Examples per second"].value == "1,000"
     assert found["Memory"].value == "1.5 GiB"
     assert found["Error, validation"].value == "2.1"
 
