@@ -37,7 +37,7 @@ def test_the_first_steps_tell_what_the_sample_holds(home):
     sure = (says >= 0.80) & (says < 0.95)
     second = card(step(2))
     assert f"sure answers, {round(100 * (1 - right[sure].mean()))} in 100 are wrong" in second
-    assert f"These are {sure.sum()} answers" in second
+    assert f"These are the {sure.sum()} answers" in second
 
 
 def test_a_step_and_its_page_speak_of_the_same_correction(home):

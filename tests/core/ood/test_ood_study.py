@@ -204,7 +204,7 @@ def test_other_inputs_that_come_in_the_same_order_of_classes_are_not_taken_for_t
 def test_rows_of_one_name_are_said_but_numbers_are_no_names():
     names = tuple(f"cat_{k}.png" for k in range(400))
     (notice,) = study.check(inside(row_ids=names), outside(row_ids=names[:300]), "cats")
-    assert (notice.code, notice.text[:27]) == ("OVERLAP", "300 rows of cats are named ")
+    assert (notice.code, notice.text[:27]) == ("OVERLAP", "300 rows of cats have the n")
     numbers = tuple(f"{k:05}.png" for k in range(400))
     assert study.check(inside(row_ids=numbers), outside(row_ids=numbers[:300]), "svhn") == ()
 
