@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from core.errors import LibraryError
+from core.errors import LibraryError, Refused
 
 PART: Final = ".part"  # end of the name of a file that is being written
 FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
@@ -123,3 +123,19 @@ def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
             raise JsonError(f"gives the key {key!r:.60} twice")
         data[key] = value
     return data
+
+
+def utf8_name(name: str) -> str:
+    """Return the name of a file of data as it is.
+
+    Raises
+    ------
+    Refused
+        DATA_ROOT: it is not UTF-8.
+    """
+    try:
+        name.encode()
+    except UnicodeEncodeError as error:
+        printable = name.encode(errors="replace").decode()
+        raise Refused("DATA_ROOT", f"The name of {printable} is not UTF-8", "rename it") from error
+    return name

@@ -8,6 +8,7 @@ from typing import Final
 
 from core.codes import NoticeCode
 from core.datasets.pictures import SUFFIXES
+from core.disk import utf8_name
 from core.errors import Notice, Refused
 
 ROOT_REMEDY: Final = "name the folder with data_root"
@@ -111,7 +112,7 @@ def pictures_below(root: Path, folder: str) -> tuple[list[PictureFile], int]:
                     skipped += 1
                     continue
                 about = entry.stat()
-                pictures.append(PictureFile(_utf8(name), about.st_size, about.st_mtime_ns))
+                pictures.append(PictureFile(utf8_name(name), about.st_size, about.st_mtime_ns))
             else:
                 skipped += 1
     return sorted(pictures, key=lambda file: file.name), skipped
@@ -123,15 +124,6 @@ def skipped_notice(skipped: int) -> tuple[Notice, ...]:
         return ()
     text = f"{skipped:,} files that are not pictures were left out."
     return (Notice(NoticeCode.FILES_SKIPPED, text),)
-
-
-def _utf8(name: str) -> str:
-    try:
-        name.encode()
-    except UnicodeEncodeError as error:
-        printable = name.encode(errors="replace").decode()
-        raise Refused("DATA_ROOT", f"The name of {printable} is not UTF-8", "rename it") from error
-    return name
 
 
 def names_of(pictures: Sequence[PictureFile]) -> tuple[str, ...]:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from core.disk import utf8_name
 from core.errors import Refused
 
 MAX_TEXT_BYTES: Final = 2**20  # of one file or cell
@@ -95,7 +96,7 @@ def class_folders(
             if path.is_symlink():
                 skipped += 1
                 continue
-            rows.append(TextRow(cleaned(_text(path, row_id, budget)), name, _utf8(row_id)))
+            rows.append(TextRow(cleaned(_text(path, row_id, budget)), name, utf8_name(row_id)))
     return rows, skipped
 
 
@@ -143,15 +144,6 @@ def _text(path: Path, name: str, budget: Budget) -> str:
     except OSError as error:
         what = f"The file {name} cannot be read"
         raise Refused("DATA_ROOT", what, "copy it again", location=name) from error
-
-
-def _utf8(name: str) -> str:
-    try:
-        name.encode()
-    except UnicodeEncodeError as error:
-        printable = name.encode(errors="replace").decode()
-        raise Refused("DATA_ROOT", f"The name of {printable} is not UTF-8", "rename it") from error
-    return name
 
 
 def lines_of(path: Path, delimiter: str, budget: Budget) -> Iterator[tuple[int, list[str]]]:
