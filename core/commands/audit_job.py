@@ -18,7 +18,7 @@ from core import progress
 from core.codes import RefusalCode
 from core.commands.shared import need_file, split_of
 from core.configs import AuditConfig
-from core.errors import AuditError, LibraryError
+from core.errors import AuditError
 from core.jobs.audit import MEASURING, STAGES, WRITING, AuditSpec, spec_of
 from core.library import open_library
 from core.library.importing import keep_result
@@ -47,19 +47,11 @@ def main() -> int:
             run(folder)
     except AuditError as error:
         if error.code != RefusalCode.RUNNING and folder.result() is None:
-            _failed(folder, error)
+            folder.fail(error)
         return error.exit_code
     except KeyboardInterrupt:
         return 130
     return 0
-
-
-def _failed(folder: JobFolder, error: AuditError) -> None:
-    failure = {"state": "failed", "error": error.to_json(), "exit_code": error.exit_code}
-    try:
-        folder.finish(failure)
-    except LibraryError:  # on a full disk the log has to say it
-        raise error from None
 
 
 def run(folder: JobFolder) -> Json:

@@ -13,7 +13,7 @@ from threading import Thread
 from typing import Final
 
 from core.codes import RefusalCode
-from core.errors import AuditError, LibraryError, Refused
+from core.errors import AuditError, Refused
 from core.training.folder import JobFolder
 
 STALL_S: Final = 900.0  # a model that takes so long for one batch counts as hanging
@@ -37,19 +37,11 @@ def main() -> int:
             run(folder, watch)
     except AuditError as error:
         if error.code != RefusalCode.RUNNING and folder.result() is None:
-            _failed(folder, error)
+            folder.fail(error)
         return error.exit_code
     except KeyboardInterrupt:
         return 130
     return 0
-
-
-def _failed(folder: JobFolder, error: AuditError) -> None:
-    failure = {"state": "failed", "error": error.to_json(), "exit_code": error.exit_code}
-    try:
-        folder.finish(failure)
-    except LibraryError:  # on a full disk the log has to say it
-        raise error from None
 
 
 class BatchWatch:
@@ -79,7 +71,7 @@ def end_when_stalled(folder: JobFolder, watch: BatchWatch, stall_s: float) -> No
         time.sleep(stall_s / LOOKS)
         if watch.seconds() > stall_s:
             what = f"One batch took longer than {stall_s:g} s"
-            _failed(folder, Refused("HANG", what, "use a smaller batch size, or another device"))
+            folder.fail(Refused("HANG", what, "use a smaller batch size, or another device"))
             os._exit(2)
 
 

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 from core.codes import RefusalCode
-from core.errors import AuditError, LibraryError
+from core.errors import AuditError
 from core.training import ranks, stopping
 from core.training.folder import JobFolder
 
@@ -33,11 +33,7 @@ def main() -> int:
     except AuditError as error:
         # Of ranks the first that failed.
         if error.code != RefusalCode.RUNNING and folder.result() is None:
-            failure = {"state": "failed", "error": error.to_json(), "exit_code": error.exit_code}
-            try:
-                folder.finish(failure)
-            except LibraryError:  # on a full disk the log has to say it
-                raise error from None
+            folder.fail(error)
         return error.exit_code
     except KeyboardInterrupt:
         return 130

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from safetensors.numpy import load_file, save
 
 from core.disk import make_private, parse_json, replace_bytes, replace_text, storing, writing
-from core.errors import UsageError
+from core.errors import AuditError, LibraryError, UsageError
 from core.training.config import TrainConfig, from_json
 
 Json = dict[str, Any]  # Any: plain JSON values
@@ -183,6 +183,20 @@ class JobFolder:
         """Write how the job ended."""
         with writing():
             replace_text(self.path / "result.json", json.dumps(result, allow_nan=False, indent=1))
+
+    def fail(self, error: AuditError) -> None:
+        """Write what a job failed of; it is raised where the disk is full, for the log to say it.
+
+        Raises
+        ------
+        AuditError
+            The one that is given.
+        """
+        failure = {"state": "failed", "error": error.to_json(), "exit_code": error.exit_code}
+        try:
+            self.finish(failure)
+        except LibraryError:
+            raise error from None
 
     def tidy(self) -> None:
         """Remove what the run in the library holds too, and all checkpoints but the last."""

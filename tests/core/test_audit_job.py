@@ -220,4 +220,4 @@ def test_on_a_full_disk_the_log_says_it(home, tmp_path, monkeypatch):
 
     monkeypatch.setattr(folder, "finish", finish)
     with pytest.raises(Refused):
-        audit_job._failed(folder, Refused("EMPTY", "Nothing", "-"))
+        folder.fail(Refused("EMPTY", "Nothing", "-"))
