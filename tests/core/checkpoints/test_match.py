@@ -92,7 +92,7 @@ def test_a_wrong_number_of_outputs_names_the_likely_one(small, tmp_path):
     got = matched(small.state_dict(), n_outputs=9)
     assert (got.ok, got.likely_outputs) == (False, 5)
     assert got.refusal().remedy.startswith("give 5 outputs")
-    with pytest.raises(Refused, match="last layer has 5 outputs"):
+    with pytest.raises(Refused, match="give 5 outputs"):
         loaded(small.state_dict(), tmp_path, n_outputs=9)
 
 
