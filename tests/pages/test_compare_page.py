@@ -107,11 +107,12 @@ def test_work_that_is_stopped_goes_on_with_what_is_missing(page, monkeypatch):
     assert [arguments for _, arguments in begun[1][0]] == [([("digits-overconfident", "val")],)]
 
 
-def test_many_runs_are_searched_in_a_table_that_scrolls(page, home):
+def test_many_runs_are_searched_in_a_table_that_scrolls(page, home, monkeypatch):
     ids = [keep(home, f"run {i}") for i in range(14)]
     test = page(runs=",".join(ids))
     assert not test.exception
     assert len(names_in_table(test)) == 14
+    monkeypatch.setattr(compare_cache, "compare_all", None)  # a search compares nothing again
     test.text_input(key="compare.search").set_value("run 1").run()
     assert set(names_in_table(test)) == {"run 1", *(f"run {i}" for i in range(10, 14))}
     assert "5 of 14 runs." in html(test)
