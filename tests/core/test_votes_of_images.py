@@ -5,10 +5,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.optimize import minimize_scalar
 
 from core.__main__ import main
 from core.configs import AuditConfig
 from core.errors import Refused
+from core.library import open_library
 from core.metrics.human import human_audit
 from core.predictions import Predictions, ScoreKind, Task
 from core.readers.formats.contents import FileBytes
@@ -16,6 +18,8 @@ from core.readers.predictions.interpret import read_source
 from core.readers.predictions.options import ReadOptions
 from core.readers.tables.votes import UndecidedVotes, VoteChoice, attach_votes
 from core.readers.tables.votes_file import read_votes_file
+from core.studies.human import human_study
+from core.studies.posthoc import cut
 from tests.reference import plain_human as plain
 
 CLASSES = (
@@ -285,3 +289,72 @@ def test_ten_thousand_images_give_the_numbers_of_the_definitions():
     data = "\n".join(",".join(map(str, row)) for row in [header, *rows]).encode()
     matched = attached("votes.csv", data, run(scores=logits, labels=labels, row_ids=tuple(ids)))
     check(human_audit(matched.splits["test"]), plain.measures(logits, votes))
+
+
+@pytest.fixture
+def files(tmp_path, monkeypatch):
+    """Scores, votes called like other columns, and a library of its own."""
+    monkeypatch.setenv("CANDOR_HOME", str(tmp_path / "home"))
+    (tmp_path / "scores.csv").write_bytes(scores_csv())
+    (tmp_path / "votes.csv").write_bytes(table(VOTES, "x."))
+    return f"{tmp_path}/scores.csv", "--votes", f"{tmp_path}/votes.csv:x."
+
+
+def test_a_run_is_imported_with_its_votes(files, tmp_path, capsys):
+    assert main(["runs", "import", *files]) == 0
+    with_votes = capsys.readouterr().out.strip()
+    assert main(["runs", "import", files[0]]) == 0
+    without = capsys.readouterr().out.strip()
+    library = open_library()
+    kept = library.load(with_votes, "test")
+    assert kept.votes.of_row.tolist() == VOTES.tolist()
+    check(human_study({"test": kept}, "test").audit, plain.measures(LOGITS, VOTES))
+    assert library.get(with_votes).source.digest != library.get(without).source.digest
+    assert library.load(without, "test").votes is None
+
+
+def test_a_run_is_not_imported_with_votes_that_are_refused(files, capsys):
+    assert main(["runs", "import", files[0], "--votes", f"{files[2]}pt"]) == 2
+    assert "AMBIGUOUS_KEYS" in capsys.readouterr().err
+    assert not [row for row in open_library().rows() if row.kind == "upload"]
+
+
+def test_temperatures_on_votes_are_judged_on_other_rows(files, tmp_path, capsys):
+    words = ["calibrate", *files, "--methods", "ts", "--share", "0.4", "--seed", "3"]
+    assert main([*words, "--json", "-", "--save", f"{tmp_path}/saved"]) == 0
+    human = json.loads(capsys.readouterr().out)["human"]
+    assert (human["n_fit"], human["n_test"]) == (240, 360)
+    fitted, judged = cut(attached(*FORMS["JSON lines"][:2]).splits["test"], 0.4, 3)
+    shares, held = fitted.votes.of_row, judged.votes.of_row
+    shares = shares / shares.sum(axis=1, keepdims=True)
+
+    def soft_nll(t):
+        return -(shares * np.log(plain.probabilities(fitted.scores / t))).sum(axis=1).mean()
+
+    best = minimize_scalar(soft_nll, bounds=(0.1, 10.0), method="bounded", options={"xatol": 1e-9})
+    votes = human["methods"]["ts"]["votes"]
+    t = votes["parameters"]["temperature"]
+    assert t == pytest.approx(best.x, rel=1e-5)
+    majority = (held == held.max(axis=1, keepdims=True)).astype(float)
+    for scores, numbers in ((judged.scores, human["none"]), (judged.scores / t, votes)):
+        people, labels = (plain.measures(scores, target) for target in (held, majority))
+        expected = {name: people[name] for name in ("tvd", "soft_nll", "ece_votes")}
+        expected["ece"] = labels["ece_votes"]
+        assert numbers["metrics"] == pytest.approx(expected, rel=0.0, abs=1e-12)
+    assert votes["difference"]["ece_votes"]["high"] < 0.0
+    assert set(human["methods"]["focal_ts"]) == {"labels", "votes"}
+    saved = json.loads((tmp_path / "saved" / "ts_votes.json").read_text())
+    assert saved["parameters"]["temperature"] == t
+    assert saved["fitted_on"]["target"] == "votes"
+    assert main(words) == 0
+    told = capsys.readouterr().out
+    assert "held against people: fitted on 240 rows of test with votes" in told
+    assert "ts, votes        ece " in told
+
+
+def test_too_few_rows_with_votes_are_said_to_be(files, tmp_path, capsys):
+    few = table(VOTES, "x.", rows=ANY[:9])
+    (tmp_path / "votes.csv").write_bytes(few)
+    assert main(["calibrate", *files, "--methods", "ts", "--json", "-"]) == 0
+    reason = json.loads(capsys.readouterr().out)["human"]["reason"]
+    assert reason == "9 rows with votes are too few to fit on some and judge others"
