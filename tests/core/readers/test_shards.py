@@ -345,7 +345,7 @@ def test_shards_without_room_for_them_are_refused(tmp_path, monkeypatch):
     needed = 2 * (Z.nbytes + Y.nbytes)
     for free in (needed, needed - 1):
         usage = SimpleNamespace(free=free)
-        monkeypatch.setattr(module.shutil, "disk_usage", lambda _, usage=usage: usage)
+        monkeypatch.setattr("shutil.disk_usage", lambda _, usage=usage: usage)
         if free == needed:
             joined(folder)
         else:
