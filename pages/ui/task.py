@@ -392,6 +392,12 @@ def in_turn(
     return in_thread(run, _process_threads() if processes else None)
 
 
+def in_background(function: Callable[..., Result], *arguments: object) -> Result:
+    """Return what a function of a module returns in a process of its own, that of no session."""
+    result: Result = _answer(sent(function, arguments), Event(), lambda *_: None)
+    return result
+
+
 def _tell_of_part(work: Work[int], i: int, n: int, share: float, words: str) -> None:
     """Note how far the call of that position is, among so many."""
     work.share, work.words = (i + share) / n, words

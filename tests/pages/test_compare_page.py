@@ -16,6 +16,7 @@ from core.__main__ import main
 from core.library import SAMPLES, Library, RunSource, summarise
 from core.metrics.suite import audit
 from core.predictions import Predictions, ScoreKind, Task
+from core.studies.precomputed import keep_studies
 from pages.ui.compare import cache as compare_cache
 from pages.ui.task import Work
 from tests.pages.seen import fine, html, opened, said, table, until
@@ -83,6 +84,16 @@ def test_what_takes_long_is_computed_elsewhere_and_gives_the_same_page(
     assert table(waiting, "Scores of the runs") == table(at_once, "Scores of the runs")
     monkeypatch.setattr(compare_cache, "in_turn", None)  # nothing is computed twice
     assert names_in_table(page(**COMPUTED))
+
+
+def test_runs_that_were_studied_are_compared_at_once(page, home, monkeypatch):
+    ids = [keep(home, f"run {i}") for i in range(2)]
+    computed = table(page(runs=",".join(ids)), "Scores of the runs")
+    for run_id in ids:
+        keep_studies(Library(home, SAMPLES), run_id)
+    st.cache_resource.clear()
+    monkeypatch.setattr(compare_cache, "_compute", lambda missing: missing and [].pop())
+    assert table(page(runs=",".join(ids)), "Scores of the runs") == computed
 
 
 def test_work_that_is_stopped_goes_on_with_what_is_missing(page, monkeypatch):

@@ -5,6 +5,7 @@ from concurrent.futures import CancelledError
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -15,7 +16,9 @@ from core.calibrators.protocols import PROTOCOLS
 from core.errors import LostWorker
 from core.library import SAMPLES, Library, RunSource
 from core.predictions import Predictions, ScoreKind, Task, Weights
+from core.studies import posthoc
 from core.studies.posthoc import cut, fit
+from core.studies.precomputed import keep_studies
 from pages.ui import task
 from pages.ui.posthoc import cache as cache_posthoc
 from tests.pages.seen import html, opened, until
@@ -43,6 +46,11 @@ def rows(n=300, seed=0, scale=2.0):
     p = np.exp(z) / np.exp(z).sum(axis=1, keepdims=True)
     labels = np.array([rng.choice(3, p=row) for row in p])
     return Predictions(Task.MULTICLASS, ScoreKind.LOGITS, scale * z, labels)
+
+
+def replaced(module, **functions):
+    """A module with functions of ours."""
+    return SimpleNamespace(**vars(module) | functions)
 
 
 def methods(test: AppTest) -> list[str]:
@@ -82,6 +90,26 @@ def test_run_of_one_split_is_cut_in_two_by_the_seed_in_the_link(page, keep):
         first, second = cut(whole, 0.5, seed)
         assert f"reported on the other {second.n} (seed {seed})" in html(test)
         assert temperature(test) == f"{fit('ts', first).calibrator.temperature_:.2f}"
+
+
+def test_a_run_that_was_studied_opens_as_it_is_computed_and_computes_nothing(
+    page, keep, home, monkeypatch
+):
+    run, evaluated = keep("one part", test=rows()), []
+
+    def evaluate(*arguments):
+        evaluated.append(arguments)
+        return posthoc.evaluate(*arguments)
+
+    monkeypatch.setattr(cache_posthoc, "posthoc", replaced(posthoc, evaluate=evaluate))
+    computed = html(page(run=run))
+    assert len(evaluated) == 4
+    keep_studies(Library(home, SAMPLES), run)
+    st.cache_resource.clear()
+    assert html(page(run=run)) == computed
+    assert len(evaluated) == 4
+    assert html(page(run=run, seed="5")) != computed  # of another cut nothing is kept
+    assert len(evaluated) == 8
 
 
 @pytest.mark.slow

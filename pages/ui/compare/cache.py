@@ -8,7 +8,7 @@ import streamlit as st
 
 from core.metrics.comparison import Compared, Comparison, compare_all
 from core.studies import comparison
-from pages.ui import cache, sample_studies
+from pages.ui import cache, run_studies
 from pages.ui.escape import esc
 from pages.ui.scoped import Results
 from pages.ui.task import Call, Task, Work, in_turn
@@ -93,7 +93,7 @@ def ranked(
 
 
 def _known(part: ComparedSplit) -> Compared | None:
-    return _results(part.run).get(part.key) or sample_studies.compared(part.run, part.split)
+    return _results(part.run).get(part.key) or run_studies.compared(part.run, part.split)
 
 
 def _cells(part: ComparedSplit) -> int:

@@ -9,14 +9,22 @@ import streamlit as st
 
 from core.arrays import Float, Int
 from core.calibrators import landscape as maps
+from core.defaults import SEED
 from core.predictions import Predictions, Task
 from core.screens.posthoc.view import ON_REQUEST
 from core.screens.posthoc.words import NAMES
 from core.studies import posthoc
 from core.studies.innate import InnateCalibration
 from core.studies.innate import innate_calibration as before_and_after
-from core.studies.posthoc import NONE, EvaluatedMethod, MethodReport, PosthocRows
-from pages.ui import cache, sample_studies, steps
+from core.studies.posthoc import (
+    NONE,
+    SHARE,
+    EvaluatedMethod,
+    MethodReport,
+    PosthocRows,
+    fit_default,
+)
+from pages.ui import cache, run_studies, steps
 from pages.ui.escape import esc
 from pages.ui.scoped import Results, cached
 
@@ -91,13 +99,21 @@ def heavy(step: PosthocStep) -> bool:
     return cells > HEAVY_CELLS
 
 
+def first(run: cache.Run) -> RowChoice:
+    """Return the rows that the page takes at first."""
+    return RowChoice(fit_default(run.splits, run.split), run.split, SHARE, SEED)
+
+
 def known(step: PosthocStep) -> EvaluatedMethod | None:
-    """Return what was computed before, or came with a sample."""
+    """Return what was computed before, or is kept beside the run."""
     result = results(step.run).get(step)
     choice = step.method_choice
-    as_kept = (step.row_choice.fit_on, step.row_choice.test, choice.objective, choice.search)
-    if result is None and as_kept == ("val", "test", "nll", "exact"):
-        result = sample_studies.methods(step.run).get(choice.method)
+    if (
+        result is None
+        and step.row_choice == first(step.run)
+        and (choice.objective, choice.search) == ("nll", "exact")
+    ):
+        result = run_studies.methods(step.run).get(choice.method)
         if result is not None:
             results(step.run).put(step, result)
     return result
