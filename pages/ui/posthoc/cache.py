@@ -22,9 +22,10 @@ from core.studies.posthoc import (
     EvaluatedMethod,
     MethodReport,
     PosthocRows,
+    RowChoice,
     fit_default,
 )
-from pages.ui import cache, run_studies, steps
+from pages.ui import audits, cache, run_studies, steps
 from pages.ui.escape import esc
 from pages.ui.scoped import Results, cached
 
@@ -32,16 +33,6 @@ MAP_CELLS = 50_000  # scores that the landscape is computed from; about a second
 MAP_ROWS = 1_000  # at least, where they are there: then on a coarser grid
 _MAPPING = "Trying every γ and T"
 HEAVY_CELLS = 400_000  # scores; a method on fewer is fitted and judged in a second or two
-
-
-@dataclass(frozen=True)
-class RowChoice:
-    """Which rows of a run are fitted on and which are reported; see `core.studies.posthoc`."""
-
-    fit_on: str
-    test: str
-    share: float
-    seed: int
 
 
 @dataclass(frozen=True)
@@ -63,12 +54,25 @@ class PosthocStep:
 
 
 def parts(run: cache.Run, row_choice: RowChoice) -> PosthocRows:
-    """Return the rows to fit on and to report."""
-    names = [name for name in run.splits if name in {row_choice.fit_on, row_choice.test}]
-    splits = {name: cache.predictions(run, name) for name in names}
+    """Return the rows to fit on and to report; those of a cut are not copied before they are used.
+
+    Of a large run, what a process of its own has read and checked: so once it is computed with.
+    """
+    splits = {name: _rows(run, name) for name in _names(run, row_choice)}
     return posthoc.parts(
         splits, row_choice.fit_on, row_choice.test, share=row_choice.share, seed=row_choice.seed
     )
+
+
+def _rows(run: cache.Run, split: str) -> Predictions:
+    if audits.large(run, split):
+        cache.take_over(run, split, None)
+    return cache.predictions(run, split)
+
+
+def _names(run: cache.Run, row_choice: RowChoice) -> list[str]:
+    """Return the splits that are fitted on or reported; a cut is none."""
+    return [name for name in run.splits if name in {row_choice.fit_on, row_choice.test}]
 
 
 @st.cache_resource(max_entries=1, show_spinner=False)
@@ -86,17 +90,18 @@ def results(run: cache.Run) -> Results[PosthocStep, EvaluatedMethod]:
     return _draft_results() if run.draft else _library_results()
 
 
-def call(step: PosthocStep) -> tuple[str, Predictions, Predictions, str, str]:
-    """Return the arguments of `core.studies.posthoc.evaluate`."""
-    rows, choice = parts(step.run, step.row_choice), step.method_choice
-    return (choice.method, rows.fit, rows.test, choice.objective, choice.search)
+def call(step: PosthocStep) -> tuple[object, ...]:
+    """Return the arguments of `core.studies.posthoc.evaluate_splits`."""
+    run, choice = step.run, step.method_choice
+    source = audits.source if heavy(step) else cache.predictions
+    sources = {name: source(run, name) for name in _names(run, step.row_choice)}
+    return (choice.method, sources, step.row_choice, choice.objective, choice.search)
 
 
 def heavy(step: PosthocStep) -> bool:
     """Whether computing it would keep a page waiting: then a process of its own does it."""
-    rows = parts(step.run, step.row_choice)
-    cells = (rows.fit.n + rows.test.n) * rows.test.n_classes
-    return cells > HEAVY_CELLS
+    n_rows = sum(step.run.n(name) for name in _names(step.run, step.row_choice))
+    return n_rows * len(step.run.class_names) > HEAVY_CELLS
 
 
 def first(run: cache.Run) -> RowChoice:
@@ -124,7 +129,7 @@ KIND: steps.StepKind[PosthocStep, EvaluatedMethod] = steps.StepKind(
     known=known,
     keep=lambda step, result: results(step.run).put(step, result),
     heavy=heavy,
-    call=lambda step: (posthoc.evaluate, call(step)),
+    call=lambda step: (posthoc.evaluate_splits, call(step)),
 )
 
 
@@ -166,7 +171,7 @@ def landscape(
     run: cache.Run, row_choice: RowChoice, objective: str, label: int
 ) -> ComputedLandscape:
     """Return the criterion over gamma and temperature, on some rows where there are many."""
-    rows = parts(run, row_choice).fit
+    rows = parts(run, row_choice)
     logits, labels, weights = _some(rows, label)
     step = 1 if logits.size <= MAP_CELLS else 2
     grid = maps.landscape(
@@ -177,27 +182,28 @@ def landscape(
         gammas=maps.GAMMAS[step - 1 :: step],  # with 0 either way
         temperatures=maps.TEMPERATURES[::step],
     )
-    return ComputedLandscape(grid, len(labels), rows.n)
+    return ComputedLandscape(grid, len(labels), rows.n_fit)
 
 
 @cached(library=64, draft=16, spinner=_MAPPING, keys=cache.KEYS)
 def curve(run: cache.Run, row_choice: RowChoice, objective: str, label: int) -> Float:
     """Return the best temperature for each of GAMMAS, on the rows of `landscape`."""
-    logits, labels, weights = _some(parts(run, row_choice).fit, label)
+    logits, labels, weights = _some(parts(run, row_choice), label)
     return maps.temperature_curve(logits, labels, weights=weights, objective=objective)
 
 
-def _some(rows: Predictions, label: int) -> tuple[npt.NDArray[np.floating], Int, Float | None]:
-    """Return logits, labels and weights of some rows, drawn at random where many count."""
-    weights = rows.extents.weights
-    row_numbers = np.arange(rows.n) if weights is None else np.flatnonzero(weights)
-    n = min(row_numbers.size, max(MAP_ROWS, MAP_CELLS // rows.n_classes))
+def _some(rows: PosthocRows, label: int) -> tuple[npt.NDArray[np.floating], Int, Float | None]:
+    """Return logits, labels and weights of some fitting rows, drawn at random where many count."""
+    weights = rows.fit_weights
+    row_numbers = np.arange(rows.n_fit) if weights is None else np.flatnonzero(weights)
+    n = min(row_numbers.size, max(MAP_ROWS, MAP_CELLS // rows.fit_from.n_classes))
     at = row_numbers[np.sort(np.random.default_rng(0).permutation(row_numbers.size)[:n])]
+    some = rows.some_fit(at)
     own = None if weights is None else weights[at]
-    logits = posthoc.logits_of(rows)
-    if rows.task is Task.MULTILABEL:
-        return logits[at, label], rows.labels[at, label], own
-    return logits[at], rows.labels[at], own
+    logits = posthoc.logits_of(some)
+    if some.task is Task.MULTILABEL:
+        return logits[:, label], some.labels[:, label], own
+    return logits, some.labels, own
 
 
 def innate_calibration(run: cache.Run, row_choice: RowChoice) -> InnateCalibration:
