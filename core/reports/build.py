@@ -13,7 +13,7 @@ from core.reports import canonical, html, markdown, sections
 from core.reports.document import Document, Edition
 from core.reports.report_json import CERTIFICATE, DIGEST, Json, report_json, software
 from core.screens.xray.words import ClinicSource
-from core.studies.report import CLINICAL, COMPARE, ReportedRun, report_numbers
+from core.studies.report import CLINICAL, COMPARE, HUMAN, ReportedRun, report_numbers
 
 FULL_RUNS = 10  # with more, what is said of each alone is left to those who choose it
 WITH_MANY = (sections.VERDICT, COMPARE, sections.SETTINGS)
@@ -118,9 +118,11 @@ def default_sections(runs: tuple[ReportedRun, ...]) -> tuple[str, ...]:
 
 
 def offered_sections(runs: tuple[ReportedRun, ...]) -> tuple[str, ...]:
-    """Return the sections that fit the runs: clinical ones for findings only."""
+    """Return the sections that fit the runs: clinical ones for findings, people's for votes."""
     clinical = all(map(_clinical, runs))
-    left_out = () if clinical else (CLINICAL, sections.CHECKLIST)
+    left_out = set() if clinical else {CLINICAL, sections.CHECKLIST}
+    if not any(run.split in run.voted for run in runs):
+        left_out.add(HUMAN)
     return tuple(key for key in sections.SECTIONS if key not in left_out)
 
 
@@ -143,6 +145,9 @@ def run_of_file(name: str, result: ReadResult, split: str) -> ReportedRun:
         reading=result.recipe.to_json(),
         task=result.splits[split].task,
         names=result.splits[split].class_names,
+        voted=tuple(
+            key for key, part in result.splits.items() if part.labelled and part.votes is not None
+        ),
     )
 
 
@@ -182,4 +187,5 @@ def run_of_library(library: Library, run_id: str, split: str | None = None) -> R
         synthetic=(manifest.config or {}).get("data") == "phantom",
         task=Task(manifest.task),
         names=manifest.class_names,
+        voted=tuple(key for key in manifest.labelled if manifest.splits[key].votes),
     )

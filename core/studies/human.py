@@ -122,7 +122,9 @@ class HumanStudy:
     far: FarRows
 
 
-def human_study(sources: Mapping[str, Source], split: str) -> HumanStudy:
+def human_study(
+    sources: Mapping[str, Source], split: str, config: AuditConfig | None = None
+) -> HumanStudy:
     """Return what the page shows of a split.
 
     Parameters
@@ -131,6 +133,8 @@ def human_study(sources: Mapping[str, Source], split: str) -> HumanStudy:
         The splits with votes: one to fit on, if there is another one, and the one that is shown.
     split : str
         Which is shown.
+    config : AuditConfig, optional
+        Of the audit; temperatures are compared as on the page.
 
     Raises
     ------
@@ -139,7 +143,7 @@ def human_study(sources: Mapping[str, Source], split: str) -> HumanStudy:
     """
     splits = {name: loaded(source) for name, source in sources.items()}
     shown = splits[split]
-    return HumanStudy(human_audit(shown), human_fits(splits, split), far_rows(shown))
+    return HumanStudy(human_audit(shown, config), human_fits(splits, split), far_rows(shown))
 
 
 def split_study(source: Source, split: str) -> HumanStudy:
