@@ -151,14 +151,11 @@ class Library:
         return files.read_predictions(folder, files.read_manifest(folder), split, checked=checked)
 
     def files(self, run_id: str) -> dict[str, str]:
-        """Return where each split lies, and under its own name each table of the history."""
+        """Return where each split lies, and under its own name each table beside the manifest."""
         folder = self.folder(run_id)
         manifest = files.read_manifest(folder)
         places = {split: entry.file for split, entry in manifest.splits.items()}
-        if manifest.history:
-            places |= {name: name for name in manifest.history.files}
-        if (folder / files.VOCABULARY).is_file():
-            places[files.VOCABULARY] = files.VOCABULARY
+        places |= {name: name for name in manifest.tables}
         return {key: str((folder / place).resolve()) for key, place in places.items()}
 
     def history(self, run_id: str) -> History:
