@@ -8,6 +8,7 @@ from core.calibrators.protocols import PROTOCOLS
 from core.codes import NoticeCode
 from core.errors import Notice
 from core.metrics.comparison import compare
+from core.metrics.human.paired import DISTANCE
 from core.metrics.paired import Difference
 from core.reports.audit_json import floor_json, score_json
 from core.studies.human import ERRORS, FittedOn, HumanFits
@@ -63,9 +64,10 @@ def calibrate_json(
 
 
 def _scored(judged: MethodReport) -> Json:
-    main = judged.compared.audit.main
+    main, distance = judged.compared.audit.main, judged.compared.distance
+    people = {} if distance is None else {DISTANCE: score_json(distance)}
     return {
-        "metrics": {key: score_json(score) for key, score in main.metrics.items()},
+        "metrics": {key: score_json(score) for key, score in main.metrics.items()} | people,
         "noise_floor": {key: floor_json(floor) for key, floor in main.noise_floor.items()},
     }
 
