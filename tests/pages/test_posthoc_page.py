@@ -16,7 +16,7 @@ from core.calibrators.protocols import PROTOCOLS
 from core.errors import LostWorker
 from core.library import SAMPLES, Library, RunSource
 from core.predictions import Predictions, ScoreKind, Task, Weights
-from core.studies import posthoc
+from core.studies import posthoc, temperatures
 from core.studies.posthoc import cut, fit
 from core.studies.precomputed import keep_studies
 from pages.ui import task
@@ -106,7 +106,10 @@ def test_a_run_that_was_studied_opens_as_it_is_computed_and_computes_nothing(
     assert len(evaluated) == 4
     keep_studies(Library(home, SAMPLES), run)
     st.cache_resource.clear()
-    assert html(page(run=run)) == computed
+    with monkeypatch.context() as without:
+        without.setattr(cache_posthoc, "temperature_map", None)
+        without.setattr(cache_posthoc, "temperature_curve", None)
+        assert html(page(run=run)) == computed
     assert len(evaluated) == 4
     assert html(page(run=run, seed="5")) != computed  # of another cut nothing is kept
     assert len(evaluated) == 8
@@ -331,12 +334,12 @@ def test_map_is_drawn_from_rows_that_count_with_their_weights(monkeypatch):
     plain = rows(400)
     weights = np.where(np.arange(400) < 300, 0.0, 2.0 + np.arange(400))
     whole = replace(plain, weights=Weights.of("films", weights))
-    monkeypatch.setattr(cache_posthoc, "MAP_ROWS", 50)
-    monkeypatch.setattr(cache_posthoc, "MAP_CELLS", 0)
-    logits, labels, own = cache_posthoc._some(whole, 0)
+    monkeypatch.setattr(temperatures, "MAP_ROWS", 50)
+    monkeypatch.setattr(temperatures, "MAP_CELLS", 0)
+    logits, labels, own = temperatures._some(whole, 0)
     at = [int(np.flatnonzero((plain.scores == row).all(axis=1))[0]) for row in logits]
     assert len(at) == 50
     assert min(at) >= 300
     np.testing.assert_array_equal(labels, plain.labels[at])
     np.testing.assert_array_equal(own, weights[at])
-    assert cache_posthoc._some(plain, 0)[2] is None
+    assert temperatures._some(plain, 0)[2] is None
