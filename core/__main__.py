@@ -10,6 +10,7 @@ import logging
 import os
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Final
@@ -190,7 +191,7 @@ def _audited(arguments: argparse.Namespace, config: AuditConfig) -> Json:
 
     result = read(arguments)
     split = split_of(arguments.split, result)
-    result = with_votes(arguments, result, split)
+    result = replace(with_votes(arguments, result, split), digest=result.digest)
     audit_result = audit(result.splits[split], config)
     report = audit_json(
         arguments.file.name,

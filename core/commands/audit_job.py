@@ -15,6 +15,7 @@ from typing import Any, Final
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before numpy
 
 from core import progress
+from core.arrays import MAPPED_BYTES
 from core.codes import RefusalCode
 from core.commands.shared import need_file, split_of
 from core.configs import AuditConfig
@@ -29,6 +30,7 @@ from core.studies.reliability import audit_every_metric
 from core.training.folder import JobFolder
 from core.training.progress import Progress, write
 
+MANY_ROWS: Final = 1_000_000  # from which arrays of the audit lie in files
 LIMIT_S: Final = 7 * 86_400.0  # of reading; a job can be stopped, and given a time limit
 EVERY_S: Final = 1.0
 STEPS: Final = 1_000  # of each stage
@@ -68,6 +70,10 @@ def run(folder: JobFolder) -> Json:
     spec, pace = spec_of(folder), AuditProgress(folder)
     result = _read(spec)
     split = split_of(spec.split, result)
+    if result.splits[split].n >= MANY_ROWS:
+        from core.compiled.memory import keep_large_in_files  # compiles for a second
+
+        keep_large_in_files(MAPPED_BYTES)
     pace.enter(MEASURING)
     audit = audit_every_metric(result.splits[split], spec.config)
     pace.enter(WRITING)

@@ -177,7 +177,7 @@ def keep_studies(library: Library, run_id: str) -> None:
         test=shown,
         none=judge(test, None),
         methods={} if rows is None else _methods(rows, fitted=fitted),
-        maps=_maps(rows.fit) if rows is not None and fitted else None,
+        maps=_maps(rows) if rows is not None and fitted else None,
     )
     arrays: Arrays = {}
     records = json.dumps(_without_arrays(codec.to_json(studies), arrays), allow_nan=False)
@@ -202,7 +202,7 @@ def _methods(rows: PosthocRows, *, fitted: bool) -> dict[str, StoredMethod]:
     }
 
 
-def _maps(rows: Predictions) -> TemperatureMaps | None:
+def _maps(rows: PosthocRows) -> TemperatureMaps | None:
     try:
         return TemperatureMaps(temperature_map(rows, "nll"), temperature_curve(rows, "nll"))
     except Refused:  # of rows that nothing can be fitted on: the page says so

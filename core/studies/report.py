@@ -9,7 +9,6 @@ from core.configs import AuditConfig
 from core.defaults import SEED
 from core.errors import Notice, Refused
 from core.fields import JsonObject
-from core.library import StoredSplit
 from core.metrics import suite
 from core.metrics.comparison import Compared, Comparison, compare_all, compared
 from core.metrics.records import Audit, ClassRow
@@ -19,13 +18,21 @@ from core.progress import part
 from core.studies import clinic, ood, posthoc
 from core.studies.clinic import Findings, OneFinding
 from core.studies.ood import ScoreSeparation, ShiftEffect
-from core.studies.posthoc import DEFAULT_METHODS, NONE, SHARE, Fit, MethodReport, PosthocRows
+from core.studies.posthoc import (
+    DEFAULT_METHODS,
+    NONE,
+    SHARE,
+    Fit,
+    MethodReport,
+    PosthocRows,
+    Source,
+    loaded,
+)
 
 POSTHOC, OOD, CLINICAL, COMPARE, CLASSES = "posthoc", "ood", "clinical", "compare", "classes"
 OBJECTIVE, SEARCH = "nll", "exact"  # as the page's own
 RECALIBRATE = ("isotonic", "beta")  # in place of temperatures, for what are no probabilities
 MOST_SETS = 6  # of other inputs beside a run
-Source = Predictions | StoredSplit
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -190,11 +197,6 @@ def _run(
         clinical=clinical,
         left_out=left_out,
     )
-
-
-def loaded(source: Source) -> Predictions:
-    """Return the scores; those of a stored run are held against their digest."""
-    return source if isinstance(source, Predictions) else source.load()
 
 
 def _posthoc(run: ReportedRun, audit: Audit) -> PosthocNumbers:

@@ -8,8 +8,8 @@ import numpy.typing as npt
 
 from core.arrays import Float, Int
 from core.calibrators import landscape as maps
-from core.predictions import Predictions, Task
-from core.studies.posthoc import logits_of
+from core.predictions import Task
+from core.studies.posthoc import PosthocRows, logits_of
 
 MAP_CELLS: Final = 50_000  # scores that a map is computed from; about half a second
 MAP_ROWS: Final = 1_000  # at least, where they are there: then on a coarser grid
@@ -32,13 +32,13 @@ class TemperatureMaps:
     curve: Float
 
 
-def temperature_map(rows: Predictions, objective: str, label: int = 0) -> TemperatureMap:
+def temperature_map(rows: PosthocRows, objective: str, label: int = 0) -> TemperatureMap:
     """Return the criterion over gamma and temperature, on some rows where there are many.
 
     Parameters
     ----------
-    rows : Predictions
-        What is fitted on.
+    rows : PosthocRows
+        Of those that are fitted on.
     objective : str
         As of `core.calibrators.landscape.landscape`.
     label : int
@@ -59,23 +59,24 @@ def temperature_map(rows: Predictions, objective: str, label: int = 0) -> Temper
         gammas=maps.GAMMAS[step - 1 :: step],  # with 0 either way
         temperatures=maps.TEMPERATURES[::step],
     )
-    return TemperatureMap(grid, len(labels), rows.n)
+    return TemperatureMap(grid, len(labels), rows.n_fit)
 
 
-def temperature_curve(rows: Predictions, objective: str, label: int = 0) -> Float:
+def temperature_curve(rows: PosthocRows, objective: str, label: int = 0) -> Float:
     """Return the best temperature for each of GAMMAS, on the rows of `temperature_map`."""
     logits, labels, weights = _some(rows, label)
     return maps.temperature_curve(logits, labels, weights=weights, objective=objective)
 
 
-def _some(rows: Predictions, label: int) -> tuple[npt.NDArray[np.floating], Int, Float | None]:
-    """Return logits, labels and weights of some rows, drawn at random where many count."""
-    weights = rows.extents.weights
-    row_numbers = np.arange(rows.n) if weights is None else np.flatnonzero(weights)
-    n = min(row_numbers.size, max(MAP_ROWS, MAP_CELLS // rows.n_classes))
+def _some(rows: PosthocRows, label: int) -> tuple[npt.NDArray[np.floating], Int, Float | None]:
+    """Return logits, labels and weights of some fitting rows, drawn at random where many count."""
+    weights = rows.fit_weights
+    row_numbers = np.arange(rows.n_fit) if weights is None else np.flatnonzero(weights)
+    n = min(row_numbers.size, max(MAP_ROWS, MAP_CELLS // rows.fit_from.n_classes))
     at = row_numbers[np.sort(np.random.default_rng(0).permutation(row_numbers.size)[:n])]
+    some = rows.some_fit(at)
     own = None if weights is None else weights[at]
-    logits = logits_of(rows)
-    if rows.task is Task.MULTILABEL:
-        return logits[at, label], rows.labels[at, label], own
-    return logits[at], rows.labels[at], own
+    logits = logits_of(some)
+    if some.task is Task.MULTILABEL:
+        return logits[:, label], some.labels[:, label], own
+    return logits, some.labels, own

@@ -89,7 +89,7 @@ class _Step(Generic[Result]):
         def start() -> Work[Result]:
             shared: Shared[Result] = Shared(self, lambda result: results.put(self, result))
             return in_process(
-                self.function, _source(self.run, self.split), *self.given, shared=shared
+                self.function, source(self.run, self.split), *self.given, shared=shared
             )
 
         task = Task(self.function.__name__, self, self._text(), start)
@@ -213,7 +213,7 @@ def _target(run: cache.Run, split: str, target: int | None) -> _Step[TargetRows]
     return _Step.of(run, split, prepare_target, target, words=f"Analysing {name} in")
 
 
-def _source(run: cache.Run, split: str) -> Source:
+def source(run: cache.Run, split: str) -> Source:
     """Return the scores of a draft, and where those of a stored run lie."""
     if run.draft:
         return cache.predictions(run, split)

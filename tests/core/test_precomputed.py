@@ -45,12 +45,12 @@ def plain(value):
     return pytest.approx(value, abs=1e-9) if isinstance(value, float) else value
 
 
-def assert_maps(kept, fit_rows):
+def assert_maps(kept, rows):
     """Assert that the maps are those of the rows, or none where nothing is fitted."""
-    if fit_rows is None:
+    if rows is None:
         assert kept.maps is None
         return
-    now = TemperatureMaps(temperature_map(fit_rows, "nll"), temperature_curve(fit_rows, "nll"))
+    now = TemperatureMaps(temperature_map(rows, "nll"), temperature_curve(rows, "nll"))
     assert codec.to_json(kept.maps) == plain(codec.to_json(now))
 
 
@@ -69,7 +69,9 @@ def test_what_is_kept_is_what_is_computed_now(name, shipped):
     methods = precomputed.methods_of(kept)
     assert methods.pop("none").judged is kept.none
     assert tuple(methods) == (posthoc.DEFAULT_METHODS if name in precomputed.FITTED else ())
-    assert_maps(kept, val if methods else None)
+    splits = {"val": val, "test": test}
+    both = posthoc.parts(splits, "val", "test", share=posthoc.SHARE, seed=SEED)
+    assert_maps(kept, both if methods else None)
     for method, known in methods.items():
         now = posthoc.evaluate(method, val, test, "nll", "exact")
         assert codec.to_json(known.judged) == plain(codec.to_json(now.judged))
@@ -154,7 +156,7 @@ def test_a_run_of_ones_own_is_studied_as_its_pages_compute_it(name, shipped):
     fitted = () if test.task is Task.TOP_LABEL else posthoc.DEFAULT_METHODS
     if name != "the same rows twice":  # told from a cut by nothing that is kept
         assert sorted(methods) == sorted(("none", *fitted))
-    assert_maps(kept, parts.fit if fitted else None)
+    assert_maps(kept, parts if fitted else None)
     for method, known in methods.items():
         now = posthoc.evaluate(method, parts.fit, parts.test, "nll", "exact")
         assert codec.to_json(known.judged) == plain(codec.to_json(now.judged))

@@ -17,7 +17,7 @@ from core.errors import LostWorker
 from core.library import SAMPLES, Library, RunSource
 from core.predictions import Predictions, ScoreKind, Task, Weights
 from core.studies import posthoc, temperatures
-from core.studies.posthoc import cut, fit
+from core.studies.posthoc import cut, fit, parts
 from core.studies.precomputed import keep_studies
 from pages.ui import task
 from pages.ui.posthoc import cache as cache_posthoc
@@ -99,9 +99,9 @@ def test_a_run_that_was_studied_opens_as_it_is_computed_and_computes_nothing(
 
     def evaluate(*arguments):
         evaluated.append(arguments)
-        return posthoc.evaluate(*arguments)
+        return posthoc.evaluate_splits(*arguments)
 
-    monkeypatch.setattr(cache_posthoc, "posthoc", replaced(posthoc, evaluate=evaluate))
+    monkeypatch.setattr(cache_posthoc, "posthoc", replaced(posthoc, evaluate_splits=evaluate))
     computed = html(page(run=run))
     assert len(evaluated) == 4
     keep_studies(Library(home, SAMPLES), run)
@@ -294,6 +294,28 @@ def test_long_work_is_done_elsewhere_with_the_same_numbers(page, keep, monkeypat
 
 
 @pytest.mark.slow
+def test_rows_of_a_large_run_are_cut_where_they_are_computed_with(page, keep, monkeypatch):
+    """A script that copied them would hold up its page, once for each method."""
+    run = keep("one part", test=rows(400))
+    expected = methods(page(run=run, methods="ts,focal_map"))
+    st.cache_resource.clear()
+    taken, take = [], Predictions.take
+
+    def watched(self, numbers):
+        taken.append(len(numbers))
+        return take(self, numbers)
+
+    monkeypatch.setattr(cache_posthoc, "HEAVY_CELLS", 0)
+    monkeypatch.setattr(temperatures, "MAP_ROWS", 50)
+    monkeypatch.setattr(temperatures, "MAP_CELLS", 0)
+    monkeypatch.setattr(Predictions, "take", watched)
+    test = page(run=run, methods="ts,focal_map")
+    until(test, lambda: has_table(test) and len(methods(test)) == 3)
+    assert methods(test) == expected
+    assert set(taken) == {50}  # for the map of T and gamma
+
+
+@pytest.mark.slow
 def test_long_work_is_stopped_and_goes_on(page, keep, monkeypatch):
     monkeypatch.setattr(cache_posthoc, "HEAVY_CELLS", 0)
     test = page(run=keep("large", val=rows(seed=3), test=rows(seed=4)), methods="ts")
@@ -336,10 +358,14 @@ def test_map_is_drawn_from_rows_that_count_with_their_weights(monkeypatch):
     whole = replace(plain, weights=Weights.of("films", weights))
     monkeypatch.setattr(temperatures, "MAP_ROWS", 50)
     monkeypatch.setattr(temperatures, "MAP_CELLS", 0)
-    logits, labels, own = temperatures._some(whole, 0)
+
+    def some(fitted):
+        return temperatures._some(parts({"val": fitted}, "val", "val", share=0.5, seed=0), 0)
+
+    logits, labels, own = some(whole)
     at = [int(np.flatnonzero((plain.scores == row).all(axis=1))[0]) for row in logits]
     assert len(at) == 50
     assert min(at) >= 300
     np.testing.assert_array_equal(labels, plain.labels[at])
     np.testing.assert_array_equal(own, weights[at])
-    assert temperatures._some(plain, 0)[2] is None
+    assert some(plain)[2] is None

@@ -137,6 +137,11 @@ def two_span(low: float, high: float, *, signed: bool = False) -> str:
     return f"{two(low, signed=signed)} to {two(high, signed=signed)}"
 
 
+def chance(p_value: float) -> str:
+    """Return a p-value as it is written: "p = 0.030"."""
+    return "p under 0.001" if p_value < 0.001 else f"p = {p_value:.3f}"
+
+
 def in_hundred(value: float | None, low: float | None = None, high: float | None = None) -> str:
     """Return a fraction as times in 100, whole unless that would leave its own interval.
 

@@ -170,15 +170,15 @@ def _over_same_rows(sentence: Sentence, parts: PosthocRows) -> Sentence:
 def _eyebrow(named: NamedRun, parts: PosthocRows) -> str:
     if parts.cut is not None:
         source = (
-            f"fitted on {count(parts.fit.n)} images of {parts.fit_name}, reported on the other "
-            f"{count(parts.test.n)} (seed {parts.cut[1]})"
+            f"fitted on {count(parts.n_fit)} images of {parts.fit_name}, reported on the other "
+            f"{count(parts.n_test)} (seed {parts.cut[1]})"
         )
     elif parts.same_rows:
-        source = f"fitted and reported on the same {count(parts.test.n)} images of {_name(parts)}"
+        source = f"fitted and reported on the same {count(parts.n_test)} images of {_name(parts)}"
     else:
         source = (
-            f"fitted on {count(parts.fit.n)} images of {parts.fit_name}, reported on "
-            f"{count(parts.test.n)} of {parts.test_name}"
+            f"fitted on {count(parts.n_fit)} images of {parts.fit_name}, reported on "
+            f"{count(parts.n_test)} of {parts.test_name}"
         )
     return f"Post-hoc · {named.name} · {source}"
 

@@ -10,10 +10,10 @@ from core.predictions import Task
 from core.screens.kit.run_marks import marks
 from core.screens.posthoc import innate
 from core.studies.innate import InnateCalibration
-from core.studies.posthoc import NONE
+from core.studies.posthoc import NONE, RowChoice
 from pages.ui import cache, picked_runs, session, state, widgets
 from pages.ui.posthoc import cache as cache_posthoc
-from pages.ui.posthoc.cache import MethodChoice, PosthocStep, RowChoice
+from pages.ui.posthoc.cache import MethodChoice, PosthocStep
 
 MOST = 11  # beside the open one
 LISTED = 200

@@ -19,6 +19,7 @@ from core.studies.posthoc import (
     EvaluatedMethod,
     MethodReport,
     PosthocRows,
+    RowChoice,
     fit_default,
 )
 from core.studies.temperatures import (
@@ -27,22 +28,12 @@ from core.studies.temperatures import (
     temperature_curve,
     temperature_map,
 )
-from pages.ui import cache, run_studies, steps
+from pages.ui import audits, cache, run_studies, steps
 from pages.ui.escape import esc
 from pages.ui.scoped import Results, cached
 
 _MAPPING = "Trying every γ and T"
 HEAVY_CELLS = 400_000  # scores; a method on fewer is fitted and judged in a second or two
-
-
-@dataclass(frozen=True)
-class RowChoice:
-    """Which rows of a run are fitted on and which are reported; see `core.studies.posthoc`."""
-
-    fit_on: str
-    test: str
-    share: float
-    seed: int
 
 
 @dataclass(frozen=True)
@@ -64,12 +55,25 @@ class PosthocStep:
 
 
 def parts(run: cache.Run, row_choice: RowChoice) -> PosthocRows:
-    """Return the rows to fit on and to report."""
-    names = [name for name in run.splits if name in {row_choice.fit_on, row_choice.test}]
-    splits = {name: cache.predictions(run, name) for name in names}
+    """Return the rows to fit on and to report; those of a cut are not copied before they are used.
+
+    Of a large run, what a process of its own has read and checked: so once it is computed with.
+    """
+    splits = {name: _rows(run, name) for name in _names(run, row_choice)}
     return posthoc.parts(
         splits, row_choice.fit_on, row_choice.test, share=row_choice.share, seed=row_choice.seed
     )
+
+
+def _rows(run: cache.Run, split: str) -> Predictions:
+    if audits.large(run, split):
+        cache.take_over(run, split, None)
+    return cache.predictions(run, split)
+
+
+def _names(run: cache.Run, row_choice: RowChoice) -> list[str]:
+    """Return the splits that are fitted on or reported; a cut is none."""
+    return [name for name in run.splits if name in {row_choice.fit_on, row_choice.test}]
 
 
 @st.cache_resource(max_entries=1, show_spinner=False)
@@ -87,17 +91,18 @@ def results(run: cache.Run) -> Results[PosthocStep, EvaluatedMethod]:
     return _draft_results() if run.draft else _library_results()
 
 
-def call(step: PosthocStep) -> tuple[str, Predictions, Predictions, str, str]:
-    """Return the arguments of `core.studies.posthoc.evaluate`."""
-    rows, choice = parts(step.run, step.row_choice), step.method_choice
-    return (choice.method, rows.fit, rows.test, choice.objective, choice.search)
+def call(step: PosthocStep) -> tuple[object, ...]:
+    """Return the arguments of `core.studies.posthoc.evaluate_splits`."""
+    run, choice = step.run, step.method_choice
+    source = audits.source if heavy(step) else cache.predictions
+    sources = {name: source(run, name) for name in _names(run, step.row_choice)}
+    return (choice.method, sources, step.row_choice, choice.objective, choice.search)
 
 
 def heavy(step: PosthocStep) -> bool:
     """Whether computing it would keep a page waiting: then a process of its own does it."""
-    rows = parts(step.run, step.row_choice)
-    cells = (rows.fit.n + rows.test.n) * rows.test.n_classes
-    return cells > HEAVY_CELLS
+    n_rows = sum(step.run.n(name) for name in _names(step.run, step.row_choice))
+    return n_rows * len(step.run.class_names) > HEAVY_CELLS
 
 
 def first(run: cache.Run) -> RowChoice:
@@ -125,7 +130,7 @@ KIND: steps.StepKind[PosthocStep, EvaluatedMethod] = steps.StepKind(
     known=known,
     keep=lambda step, result: results(step.run).put(step, result),
     heavy=heavy,
-    call=lambda step: (posthoc.evaluate, call(step)),
+    call=lambda step: (posthoc.evaluate_splits, call(step)),
 )
 
 
@@ -159,7 +164,7 @@ def landscape(run: cache.Run, row_choice: RowChoice, objective: str, label: int)
     kept = _maps(run, row_choice, objective, label)
     if kept is not None:
         return kept.landscape
-    return temperature_map(parts(run, row_choice).fit, objective, label)
+    return temperature_map(parts(run, row_choice), objective, label)
 
 
 @cached(library=64, draft=16, spinner=_MAPPING, keys=cache.KEYS)
@@ -168,7 +173,7 @@ def curve(run: cache.Run, row_choice: RowChoice, objective: str, label: int) -> 
     kept = _maps(run, row_choice, objective, label)
     if kept is not None:
         return kept.curve
-    return temperature_curve(parts(run, row_choice).fit, objective, label)
+    return temperature_curve(parts(run, row_choice), objective, label)
 
 
 def _maps(

@@ -13,11 +13,10 @@ from core.screens.kit.records import FigureCard
 from core.screens.kit.run_marks import marks
 from core.screens.posthoc import view as views
 from core.screens.reliability.view import KEY
-from core.studies.posthoc import CUT
+from core.studies.posthoc import CUT, RowChoice
 from pages.ui import cache, pieces, widgets
 from pages.ui.posthoc import beside, choices
 from pages.ui.posthoc import cache as cache_posthoc
-from pages.ui.posthoc.cache import RowChoice
 
 SMALL_WIDTH = 229  # four fit beside each other at 1,280 px
 
