@@ -36,11 +36,13 @@ from core.studies.posthoc import (
     EvaluatedMethod,
     Fit,
     MethodReport,
+    PosthocRows,
     evaluate,
     fit_default,
     judge,
     parts,
 )
+from core.studies.temperatures import TemperatureMaps, temperature_curve, temperature_map
 
 FILE: Final = "studies.safetensors"
 RECORDS: Final = "studies"  # the metadata that holds them
@@ -97,6 +99,8 @@ class RunStudies:
     methods : mapping of str to StoredMethod
         Fitted by NLL, with the exact search. Where a split is cut in two, none is among them: it
         is judged on the same half as they are.
+    maps : TemperatureMaps or None
+        Of the rows that methods are fitted on, by NLL; of many labels those of the first.
     """
 
     version: str
@@ -104,6 +108,7 @@ class RunStudies:
     test: str
     none: MethodReport
     methods: Mapping[str, StoredMethod]
+    maps: TemperatureMaps | None
 
 
 def studies_of(library: Library, run_id: str) -> RunStudies | None:
@@ -162,13 +167,17 @@ def keep_studies(library: Library, run_id: str) -> None:
     if not splits:
         return
     fit, shown = _digests(manifest)
-    test = splits[manifest.headline]
+    test, rows = splits[manifest.headline], _rows(manifest, splits)
+    fitted = rows is not None and test.task is not Task.TOP_LABEL
+    if manifest.kind == SAMPLE:
+        fitted = manifest.id in FITTED
     studies = RunStudies(
         version=_version(manifest),
         fit=fit,
         test=shown,
         none=judge(test, None),
-        methods=_methods(manifest, splits),
+        methods={} if rows is None else _methods(rows, fitted=fitted),
+        maps=_maps(rows) if rows is not None and fitted else None,
     )
     arrays: Arrays = {}
     records = json.dumps(_without_arrays(codec.to_json(studies), arrays), allow_nan=False)
@@ -177,19 +186,27 @@ def keep_studies(library: Library, run_id: str) -> None:
         replace_bytes(path, save(arrays, metadata={RECORDS: records}))
 
 
-def _methods(manifest: Manifest, splits: Mapping[str, Predictions]) -> dict[str, StoredMethod]:
+def _rows(manifest: Manifest, splits: Mapping[str, Predictions]) -> PosthocRows | None:
+    """Return the rows that Post-hoc takes at first; None where they cannot be cut in two."""
     shown = manifest.headline
     try:
-        rows = parts(splits, fit_default(manifest.labelled, shown), shown, share=SHARE, seed=SEED)
-    except Refused:  # of rows that cannot be cut in two
-        return {}
-    fitted = rows.test.task is not Task.TOP_LABEL
-    if manifest.kind == SAMPLE:
-        fitted = manifest.id in FITTED
+        return parts(splits, fit_default(manifest.labelled, shown), shown, share=SHARE, seed=SEED)
+    except Refused:
+        return None
+
+
+def _methods(rows: PosthocRows, *, fitted: bool) -> dict[str, StoredMethod]:
     names = (NONE,) * (rows.cut is not None) + DEFAULT_METHODS * fitted
     return {
         name: StoredMethod.of(evaluate(name, rows.fit, rows.test, "nll", "exact")) for name in names
     }
+
+
+def _maps(rows: PosthocRows) -> TemperatureMaps | None:
+    try:
+        return TemperatureMaps(temperature_map(rows, "nll"), temperature_curve(rows, "nll"))
+    except Refused:  # of rows that nothing can be fitted on: the page says so
+        return None
 
 
 def _digests(manifest: Manifest) -> tuple[str, str]:

@@ -5,6 +5,7 @@ import streamlit as st
 from core.metrics.comparison import Compared
 from core.studies.posthoc import EvaluatedMethod
 from core.studies.precomputed import RunStudies, methods_of, studies_of
+from core.studies.temperatures import TemperatureMaps
 from pages.ui import cache
 from pages.ui.scoped import Results
 from pages.ui.visitor import open_library
@@ -22,6 +23,12 @@ def methods(run: cache.Run) -> dict[str, EvaluatedMethod]:
     """Return methods, and none, as Post-hoc shows them at first: fitted by NLL, and judged."""
     kept = _kept(run)
     return {} if kept is None else _methods(run.id, run.digests, _kept=kept)
+
+
+def maps(run: cache.Run) -> TemperatureMaps | None:
+    """Return temperature and gamma of the rows that Post-hoc fits on at first, by NLL."""
+    kept = _kept(run)
+    return None if kept is None else kept.maps
 
 
 def _kept(run: cache.Run) -> RunStudies | None:

@@ -16,6 +16,7 @@ from core.errors import LibraryError
 from core.library import SAMPLES, Library, RunSource
 from core.predictions import Groups, Predictions, ScoreKind, Task
 from core.studies import background, posthoc, precomputed
+from core.studies.temperatures import TemperatureMaps, temperature_curve, temperature_map
 
 QUICK = ("digits-overconfident", "digits-traits")
 NAMES = sorted(folder.name for folder in SAMPLES.iterdir())
@@ -44,6 +45,15 @@ def plain(value):
     return pytest.approx(value, abs=1e-9) if isinstance(value, float) else value
 
 
+def assert_maps(kept, rows):
+    """Assert that the maps are those of the rows, or none where nothing is fitted."""
+    if rows is None:
+        assert kept.maps is None
+        return
+    now = TemperatureMaps(temperature_map(rows, "nll"), temperature_curve(rows, "nll"))
+    assert codec.to_json(kept.maps) == plain(codec.to_json(now))
+
+
 def test_every_sample_has_what_holds_for_it(shipped):
     for name in NAMES:
         assert precomputed.studies_of(shipped, name) is not None, name
@@ -59,6 +69,9 @@ def test_what_is_kept_is_what_is_computed_now(name, shipped):
     methods = precomputed.methods_of(kept)
     assert methods.pop("none").judged is kept.none
     assert tuple(methods) == (posthoc.DEFAULT_METHODS if name in precomputed.FITTED else ())
+    splits = {"val": val, "test": test}
+    both = posthoc.parts(splits, "val", "test", share=posthoc.SHARE, seed=SEED)
+    assert_maps(kept, both if methods else None)
     for method, known in methods.items():
         now = posthoc.evaluate(method, val, test, "nll", "exact")
         assert codec.to_json(known.judged) == plain(codec.to_json(now.judged))
@@ -143,6 +156,7 @@ def test_a_run_of_ones_own_is_studied_as_its_pages_compute_it(name, shipped):
     fitted = () if test.task is Task.TOP_LABEL else posthoc.DEFAULT_METHODS
     if name != "the same rows twice":  # told from a cut by nothing that is kept
         assert sorted(methods) == sorted(("none", *fitted))
+    assert_maps(kept, parts if fitted else None)
     for method, known in methods.items():
         now = posthoc.evaluate(method, parts.fit, parts.test, "nll", "exact")
         assert codec.to_json(known.judged) == plain(codec.to_json(now.judged))

@@ -16,7 +16,7 @@ from core.calibrators.protocols import PROTOCOLS
 from core.errors import LostWorker
 from core.library import SAMPLES, Library, RunSource
 from core.predictions import Predictions, ScoreKind, Task, Weights
-from core.studies import posthoc
+from core.studies import posthoc, temperatures
 from core.studies.posthoc import cut, fit, parts
 from core.studies.precomputed import keep_studies
 from pages.ui import task
@@ -99,14 +99,17 @@ def test_a_run_that_was_studied_opens_as_it_is_computed_and_computes_nothing(
 
     def evaluate(*arguments):
         evaluated.append(arguments)
-        return posthoc.evaluate(*arguments)
+        return posthoc.evaluate_splits(*arguments)
 
-    monkeypatch.setattr(cache_posthoc, "posthoc", replaced(posthoc, evaluate=evaluate))
+    monkeypatch.setattr(cache_posthoc, "posthoc", replaced(posthoc, evaluate_splits=evaluate))
     computed = html(page(run=run))
     assert len(evaluated) == 4
     keep_studies(Library(home, SAMPLES), run)
     st.cache_resource.clear()
-    assert html(page(run=run)) == computed
+    with monkeypatch.context() as without:
+        without.setattr(cache_posthoc, "temperature_map", None)
+        without.setattr(cache_posthoc, "temperature_curve", None)
+        assert html(page(run=run)) == computed
     assert len(evaluated) == 4
     assert html(page(run=run, seed="5")) != computed  # of another cut nothing is kept
     assert len(evaluated) == 8
@@ -303,8 +306,8 @@ def test_rows_of_a_large_run_are_cut_where_they_are_computed_with(page, keep, mo
         return take(self, numbers)
 
     monkeypatch.setattr(cache_posthoc, "HEAVY_CELLS", 0)
-    monkeypatch.setattr(cache_posthoc, "MAP_ROWS", 50)
-    monkeypatch.setattr(cache_posthoc, "MAP_CELLS", 0)
+    monkeypatch.setattr(temperatures, "MAP_ROWS", 50)
+    monkeypatch.setattr(temperatures, "MAP_CELLS", 0)
     monkeypatch.setattr(Predictions, "take", watched)
     test = page(run=run, methods="ts,focal_map")
     until(test, lambda: has_table(test) and len(methods(test)) == 3)
@@ -353,11 +356,11 @@ def test_map_is_drawn_from_rows_that_count_with_their_weights(monkeypatch):
     plain = rows(400)
     weights = np.where(np.arange(400) < 300, 0.0, 2.0 + np.arange(400))
     whole = replace(plain, weights=Weights.of("films", weights))
-    monkeypatch.setattr(cache_posthoc, "MAP_ROWS", 50)
-    monkeypatch.setattr(cache_posthoc, "MAP_CELLS", 0)
+    monkeypatch.setattr(temperatures, "MAP_ROWS", 50)
+    monkeypatch.setattr(temperatures, "MAP_CELLS", 0)
 
     def some(fitted):
-        return cache_posthoc._some(parts({"val": fitted}, "val", "val", share=0.5, seed=0), 0)
+        return temperatures._some(parts({"val": fitted}, "val", "val", share=0.5, seed=0), 0)
 
     logits, labels, own = some(whole)
     at = [int(np.flatnonzero((plain.scores == row).all(axis=1))[0]) for row in logits]

@@ -3,14 +3,11 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-import numpy.typing as npt
 import streamlit as st
 
-from core.arrays import Float, Int
-from core.calibrators import landscape as maps
+from core.arrays import Float
 from core.defaults import SEED
-from core.predictions import Predictions, Task
+from core.predictions import Predictions
 from core.screens.posthoc.view import ON_REQUEST
 from core.screens.posthoc.words import NAMES
 from core.studies import posthoc
@@ -25,12 +22,16 @@ from core.studies.posthoc import (
     RowChoice,
     fit_default,
 )
+from core.studies.temperatures import (
+    TemperatureMap,
+    TemperatureMaps,
+    temperature_curve,
+    temperature_map,
+)
 from pages.ui import audits, cache, run_studies, steps
 from pages.ui.escape import esc
 from pages.ui.scoped import Results, cached
 
-MAP_CELLS = 50_000  # scores that the landscape is computed from; about a second
-MAP_ROWS = 1_000  # at least, where they are there: then on a coarser grid
 _MAPPING = "Trying every γ and T"
 HEAVY_CELLS = 400_000  # scores; a method on fewer is fitted and judged in a second or two
 
@@ -157,53 +158,30 @@ def evaluated(
     return {step.method_choice.method: result for step, result in results.items()}
 
 
-@dataclass(frozen=True)
-class ComputedLandscape:
-    """A landscape, the rows it was computed on, and the rows there are."""
-
-    landscape: maps.Landscape
-    used: int
-    rows: int
-
-
 @cached(library=64, draft=16, spinner=_MAPPING, keys=cache.KEYS)
-def landscape(
-    run: cache.Run, row_choice: RowChoice, objective: str, label: int
-) -> ComputedLandscape:
+def landscape(run: cache.Run, row_choice: RowChoice, objective: str, label: int) -> TemperatureMap:
     """Return the criterion over gamma and temperature, on some rows where there are many."""
-    rows = parts(run, row_choice)
-    logits, labels, weights = _some(rows, label)
-    step = 1 if logits.size <= MAP_CELLS else 2
-    grid = maps.landscape(
-        logits,
-        labels,
-        weights=weights,
-        objective=objective,
-        gammas=maps.GAMMAS[step - 1 :: step],  # with 0 either way
-        temperatures=maps.TEMPERATURES[::step],
-    )
-    return ComputedLandscape(grid, len(labels), rows.n_fit)
+    kept = _maps(run, row_choice, objective, label)
+    if kept is not None:
+        return kept.landscape
+    return temperature_map(parts(run, row_choice), objective, label)
 
 
 @cached(library=64, draft=16, spinner=_MAPPING, keys=cache.KEYS)
 def curve(run: cache.Run, row_choice: RowChoice, objective: str, label: int) -> Float:
     """Return the best temperature for each of GAMMAS, on the rows of `landscape`."""
-    logits, labels, weights = _some(parts(run, row_choice), label)
-    return maps.temperature_curve(logits, labels, weights=weights, objective=objective)
+    kept = _maps(run, row_choice, objective, label)
+    if kept is not None:
+        return kept.curve
+    return temperature_curve(parts(run, row_choice), objective, label)
 
 
-def _some(rows: PosthocRows, label: int) -> tuple[npt.NDArray[np.floating], Int, Float | None]:
-    """Return logits, labels and weights of some fitting rows, drawn at random where many count."""
-    weights = rows.fit_weights
-    row_numbers = np.arange(rows.n_fit) if weights is None else np.flatnonzero(weights)
-    n = min(row_numbers.size, max(MAP_ROWS, MAP_CELLS // rows.fit_from.n_classes))
-    at = row_numbers[np.sort(np.random.default_rng(0).permutation(row_numbers.size)[:n])]
-    some = rows.some_fit(at)
-    own = None if weights is None else weights[at]
-    logits = posthoc.logits_of(some)
-    if some.task is Task.MULTILABEL:
-        return logits[:, label], some.labels[:, label], own
-    return logits, some.labels, own
+def _maps(
+    run: cache.Run, row_choice: RowChoice, objective: str, label: int
+) -> TemperatureMaps | None:
+    """Return what is kept beside the run: of what the page shows at first."""
+    at_first = row_choice == first(run) and (objective, label) == ("nll", 0)
+    return run_studies.maps(run) if at_first else None
 
 
 def innate_calibration(run: cache.Run, row_choice: RowChoice) -> InnateCalibration:
