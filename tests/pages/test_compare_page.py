@@ -16,6 +16,7 @@ from core.__main__ import main
 from core.library import SAMPLES, Library, RunSource, summarise
 from core.metrics.suite import audit
 from core.predictions import Predictions, ScoreKind, Task
+from core.readers.sandbox import read as sandbox
 from core.studies.precomputed import keep_studies
 from pages.ui.compare import cache as compare_cache
 from pages.ui.task import Work
@@ -255,6 +256,21 @@ def printed(capsys, *arguments, verb="compare"):
     return capsys.readouterr().out
 
 
+@pytest.fixture
+def read_once(monkeypatch):
+    """Let commands read each file once, for they read it alike: it takes a process each time."""
+    read, results = sandbox.read, {}
+
+    def once(path, **wishes):
+        wanted = repr((path, wishes))
+        if wanted not in results:
+            results[wanted] = read(path, **wishes)
+        return results[wanted]
+
+    monkeypatch.setattr(sandbox, "read", once)
+
+
+@pytest.mark.usefixtures("read_once")
 def test_page_terminal_report_and_exports_print_the_same_numbers(page, home, tmp_path, capsys):
     rng = np.random.default_rng(0)
     logits = 2 * rng.normal(size=(200, 3))
