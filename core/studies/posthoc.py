@@ -376,9 +376,14 @@ def evaluate_splits(
     choice : RowChoice
         Which rows.
     """
-    splits = {name: loaded(source) for name, source in sources.items()}
-    rows = parts(splits, choice.fit_on, choice.test, share=choice.share, seed=choice.seed)
+    rows = chosen_parts(sources, choice)
     return evaluate(method, rows.fit, rows.test, objective, search)
+
+
+def chosen_parts(sources: Mapping[str, Source], choice: RowChoice) -> PosthocRows:
+    """Return the rows that a choice names; what is stored is held against its digest."""
+    splits = {name: loaded(source) for name, source in sources.items()}
+    return parts(splits, choice.fit_on, choice.test, share=choice.share, seed=choice.seed)
 
 
 def loaded(source: Source) -> Predictions:

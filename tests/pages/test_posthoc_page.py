@@ -201,6 +201,24 @@ def test_other_runs_are_told_before_and_after_their_temperature(page):
     assert f'<td class="">{own:.2f}</td>' in fair  # decimals as of the T above 1
 
 
+def before_and_after(test: AppTest) -> str:
+    _, _, table = html(test).partition('aria-label="Runs before and after their temperature"')
+    return table.split("</table>")[0]
+
+
+@pytest.mark.slow
+def test_large_runs_are_told_before_and_after_from_elsewhere(page, keep, monkeypatch):
+    runs = [keep(name, test=rows(400, seed=seed)) for name, seed in (("a", 7), ("b", 8))]
+    expected = before_and_after(page(run=runs[0], methods="ts", beside=runs[1]))
+    st.cache_resource.clear()
+    monkeypatch.setattr(cache_posthoc, "HEAVY_CELLS", 0)
+    monkeypatch.setattr("core.studies.innate.innate_calibration", None)  # in this process
+    test = page(run=runs[0], methods="ts", beside=runs[1])
+    until(test, lambda: before_and_after(test).count("<tr") == 3)
+    assert before_and_after(test) == expected
+    assert not test.exception
+
+
 @pytest.mark.slow
 def test_hostile_names_are_text_everywhere(page, keep):
     name = "<b>**x**</b> ![x](http://x/y) :red[r]"

@@ -1,6 +1,6 @@
 """The cached part of the post-hoc page, method by method; keys and scopes as in `cache`."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import streamlit as st
@@ -11,8 +11,7 @@ from core.predictions import Predictions
 from core.screens.posthoc.view import ON_REQUEST
 from core.screens.posthoc.words import NAMES
 from core.studies import posthoc
-from core.studies.innate import InnateCalibration
-from core.studies.innate import innate_calibration as before_and_after
+from core.studies.innate import InnateCalibration, innate_of_splits
 from core.studies.posthoc import (
     NONE,
     SHARE,
@@ -93,10 +92,15 @@ def results(run: cache.Run) -> Results[PosthocStep, EvaluatedMethod]:
 
 def call(step: PosthocStep) -> tuple[object, ...]:
     """Return the arguments of `core.studies.posthoc.evaluate_splits`."""
-    run, choice = step.run, step.method_choice
+    choice = step.method_choice
+    return (choice.method, *_where(step), choice.objective, choice.search)
+
+
+def _where(step: PosthocStep) -> tuple[dict[str, posthoc.Source], RowChoice]:
+    """Return the scores, or where those lie that another process is to load, and the choice."""
     source = audits.source if heavy(step) else cache.predictions
-    sources = {name: source(run, name) for name in _names(run, step.row_choice)}
-    return (choice.method, sources, step.row_choice, choice.objective, choice.search)
+    names = _names(step.run, step.row_choice)
+    return {name: source(step.run, name) for name in names}, step.row_choice
 
 
 def heavy(step: PosthocStep) -> bool:
@@ -184,13 +188,57 @@ def _maps(
     return run_studies.maps(run) if at_first else None
 
 
-def innate_calibration(run: cache.Run, row_choice: RowChoice) -> InnateCalibration:
-    """Return a run before and after temperature scaling, both computed before."""
-    computed = results(run)
-    before, scaled = (
-        computed.get(PosthocStep(run, row_choice, MethodChoice(method))) for method in (NONE, "ts")
-    )
+@dataclass(frozen=True)
+class InnateStep:
+    """A run before and after temperature scaling, on rows where both are known."""
+
+    run: cache.Run
+    row_choice: RowChoice
+
+    def of(self, method: str) -> PosthocStep:
+        """Return the step that fits and judges a method on the same rows."""
+        return PosthocStep(self.run, self.row_choice, MethodChoice(method))
+
+
+@st.cache_resource(max_entries=1, show_spinner=False)
+def _library_innate() -> Results[InnateStep, InnateCalibration]:
+    return Results(64)
+
+
+@st.cache_resource(scope="session", show_spinner=False)
+def _draft_innate() -> Results[InnateStep, InnateCalibration]:
+    return Results(16)
+
+
+def _innate(step: InnateStep) -> Results[InnateStep, InnateCalibration]:
+    return _draft_innate() if step.run.draft else _library_innate()
+
+
+def _innate_call(step: InnateStep) -> tuple[object, ...]:
+    before, scaled = (results(step.run).get(step.of(method)) for method in (NONE, "ts"))
     assert before is not None
-    assert before.judged is not None
-    assert scaled is not None
-    return before_and_after(parts(run, row_choice).test, before.judged, scaled)
+    return (*_where(step.of("ts")), before.judged, scaled)
+
+
+INNATE: steps.StepKind[InnateStep, InnateCalibration] = steps.StepKind(
+    name=lambda step: f"{NAMES['ts']}, before and after, {esc(step.run.name)}",
+    known=lambda step: _innate(step).get(step),
+    keep=lambda step, result: _innate(step).put(step, result),
+    heavy=lambda step: heavy(step.of("ts")),
+    call=lambda step: (innate_of_splits, _innate_call(step)),
+)
+
+
+def innate_calibrations(
+    runs: Mapping[cache.Run, RowChoice], *, begin: bool
+) -> dict[cache.Run, InnateCalibration]:
+    """Return runs before and after temperature scaling, both of which are known, as `computed`.
+
+    What takes long is begun only where `begin`: nothing else is under way then.
+    """
+    innate_steps = [InnateStep(run, choice) for run, choice in runs.items()]
+    if not begin:
+        innate_steps = [
+            step for step in innate_steps if INNATE.known(step) or not INNATE.heavy(step)
+        ]
+    return {step.run: found for step, found in steps.computed(innate_steps, INNATE).items()}
