@@ -251,7 +251,9 @@ def _row(
         "answers_changed": judged.changed,
     }
     for metric in metrics:
-        why, note = audit.unavailable.get(metric, ""), explained(judged, CHANCE, metric)
+        why, note = audit.unavailable.get(metric, ""), ""
+        if metric == "ece":  # what is ranked by; of the others it would not fit a window
+            note = explained(judged, CHANCE)
         cells |= with_ends(metric, estimate(audit.main.metrics.get(metric), why, note))
         cells |= with_ends(f"{metric}_difference", difference_cell(from_none.get(metric)))
     if from_ts:
@@ -292,7 +294,7 @@ def _caption(parts: PosthocRows, none: Comparison, judged: Mapping[str, MethodRe
             "includes zero."
         )
     if "ece" in judged[NONE].compared.audit.main.noise_floor:
-        texts.append("Chance: up to the 95th percentile of each method's own noise floor.")
+        texts.append("Chance: the 95th percentile of the method's noise floor.")
     moved = [NAMES[name].lower() for name, report in judged.items() if report.changed]
     if moved:
         texts.append(f"Answers change with {', '.join(moved)}.")

@@ -291,8 +291,8 @@ def _limits(audit: Audit) -> Advice:
         )
     return Advice(
         "What this does not say",
-        f"It holds for pictures like {n}; no others were tested.{alike} It is an average, not "
-        "one answer’s chance of being right.",
+        f"It holds for pictures like {n}.{alike} It is an average, not one answer’s chance of "
+        "being right.",
     )
 
 
