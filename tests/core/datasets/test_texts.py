@@ -365,6 +365,15 @@ def test_classes_left_out_are_in_no_part_and_unlabelled(three):
     assert [name for name, _ in corpus.rows(LEFT_OUT)] == list(data.left_out.row_ids)
 
 
+def test_classes_are_left_out_of_every_part_that_is_given(tmp_path):
+    for part, n in (("train", 30), ("test", 6)):
+        table(tmp_path / f"{part}.csv", ["label,text", *(f"{'abc'[k % 3]},t{k}" for k in range(n))])
+    corpus = read_corpus("texts", tmp_path, seed=0, left_out=("b",))
+    names = [name for name, _ in corpus.rows(LEFT_OUT)]
+    assert [sum(name.startswith(part) for name in names) for part in ("train", "test")] == [10, 2]
+    assert corpus.split.n == {"train": 18, "val": 2, "test": 4}
+
+
 def test_unknown_classes_and_all_but_one_cannot_be_left_out(three):
     refused("SETTING", lambda: read_corpus("texts", three, seed=0, left_out=("z",)))
     refused("SETTING", lambda: read_corpus("texts", three, seed=0, left_out=("a", "b")))
