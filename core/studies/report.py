@@ -55,6 +55,8 @@ class ReportedRun:
         What the reader said.
     reading : dict
         The choices with which reading the file again gives the same.
+    data : str
+        Key of the data set that it was trained on; empty where it is not known.
     synthetic : bool
         Whether a program drew its images.
     task : Task
@@ -74,6 +76,7 @@ class ReportedRun:
     outside: Mapping[str, Source] = field(default_factory=dict)
     notices: tuple[Notice, ...] = ()
     reading: JsonObject = field(default_factory=dict)
+    data: str = ""
     synthetic: bool = False
     task: Task = Task.MULTICLASS
     names: tuple[str, ...] = ()

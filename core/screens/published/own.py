@@ -74,7 +74,7 @@ class RunFacts:
         if self.network != network:
             parts.append(f"network {self.network_label}, not {NETWORKS[network]}")
         entry = DATASETS.get(data) or TEXT_DATA.get(data)
-        sizes, rows = entry.sizes if entry else {}, "texts" if data in TEXT_DATA else "images"
+        sizes, rows = entry.sizes if entry else {}, "texts" if self.data in TEXT_DATA else "images"
         if self.n_train is not None and self.n_train != sizes.get("train"):
             parts.append(f"{count(self.n_train)} training {rows}{_against(sizes.get('train'))}")
         if sizes and self.n != sizes["test"]:

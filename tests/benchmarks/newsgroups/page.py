@@ -47,9 +47,10 @@ def _about(network: str, runs: Sequence[RunFigures], asked: Mapping[str, Any]) -
     seconds = sum(run.seconds for run in runs) / len(runs)
     epochs = sorted(run.epoch for run in runs)
     precision = PRECISIONS[asked["precision"]].partition(":")[0]
+    rate, length = asked["optimizer"]["lr"], asked["text"]["length"]
     return [
         f"**{TEXT_MODELS[network].label}**, `{network}`: {asked['epochs']} epochs, "
-        f"{asked['text']['length']} words of each message, GloVe's vectors {vectors}, "
+        f"rate {rate:g}, {length} words of each message, GloVe's vectors {vectors}, "
         f"steps in {precision}; {seconds:,.0f} s a training on one thread. The epoch that was kept "
         f"is number {epochs[0]} to {epochs[-1]}.{missing}"
     ]

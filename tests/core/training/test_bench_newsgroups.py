@@ -107,7 +107,7 @@ def test_the_command_trains_what_is_missing_and_writes_the_tables(tmp_path, monk
     assert 0 <= run.error <= 1
     written = (docs / "measurements.md").read_text()
     assert f"| cross-entropy | {100 * run.error:.2f} |" in written
-    assert "2 epochs, 400 words" in written
+    assert "2 epochs, rate 0.005, 400 words" in written
     assert written.startswith("Before")
     assert written.endswith("After")
 
