@@ -28,6 +28,7 @@ from core.errors import Refused, UsageError
 from core.fields import JsonObject
 from core.library import Library, Manifest
 from core.predictions import Predictions, Task
+from core.studies.human import HumanStudy, human_study
 from core.studies.posthoc import (
     CUT,
     DEFAULT_METHODS,
@@ -101,6 +102,8 @@ class RunStudies:
         is judged on the same half as they are.
     maps : TemperatureMaps or None
         Of the rows that methods are fitted on, by NLL; of many labels those of the first.
+    human : HumanStudy or None
+        Of a sample: the split that is shown held against votes; None where it has none.
     """
 
     version: str
@@ -109,6 +112,7 @@ class RunStudies:
     none: MethodReport
     methods: Mapping[str, StoredMethod]
     maps: TemperatureMaps | None
+    human: HumanStudy | None
 
 
 def studies_of(library: Library, run_id: str) -> RunStudies | None:
@@ -178,12 +182,20 @@ def keep_studies(library: Library, run_id: str) -> None:
         none=judge(test, None),
         methods={} if rows is None else _methods(rows, fitted=fitted),
         maps=_maps(rows) if rows is not None and fitted else None,
+        human=_human(manifest, splits),
     )
     arrays: Arrays = {}
     records = json.dumps(_without_arrays(codec.to_json(studies), arrays), allow_nan=False)
     with writing(SafetensorError):
         path = library.folder(run_id) / FILE
         replace_bytes(path, save(arrays, metadata={RECORDS: records}))
+
+
+def _human(manifest: Manifest, splits: Mapping[str, Predictions]) -> HumanStudy | None:
+    voted = {name: rows for name, rows in splits.items() if rows.votes is not None}
+    if manifest.kind != SAMPLE or manifest.headline not in voted:
+        return None
+    return human_study(voted, manifest.headline)
 
 
 def _rows(manifest: Manifest, splits: Mapping[str, Predictions]) -> PosthocRows | None:

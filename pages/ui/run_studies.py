@@ -3,6 +3,7 @@
 import streamlit as st
 
 from core.metrics.comparison import Compared
+from core.studies.human import HumanStudy
 from core.studies.posthoc import EvaluatedMethod
 from core.studies.precomputed import RunStudies, methods_of, studies_of
 from core.studies.temperatures import TemperatureMaps
@@ -29,6 +30,12 @@ def maps(run: cache.Run) -> TemperatureMaps | None:
     """Return temperature and gamma of the rows that Post-hoc fits on at first, by NLL."""
     kept = _kept(run)
     return None if kept is None else kept.maps
+
+
+def human(run: cache.Run, split: str) -> HumanStudy | None:
+    """Return the split that is shown of a sample held against votes; None where it has none."""
+    kept = _kept(run) if split == run.split else None
+    return None if kept is None else kept.human
 
 
 def _kept(run: cache.Run) -> RunStudies | None:

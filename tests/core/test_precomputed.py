@@ -16,9 +16,10 @@ from core.errors import LibraryError
 from core.library import SAMPLES, Library, RunSource
 from core.predictions import Groups, Predictions, ScoreKind, Task
 from core.studies import background, posthoc, precomputed
+from core.studies.human import human_study
 from core.studies.temperatures import TemperatureMaps, temperature_curve, temperature_map
 
-QUICK = ("digits-overconfident", "digits-traits")
+QUICK = ("digits-overconfident", "digits-traits", "digits-crowd")
 NAMES = sorted(folder.name for folder in SAMPLES.iterdir())
 
 
@@ -66,6 +67,11 @@ def test_what_is_kept_is_what_is_computed_now(name, shipped):
     kept = precomputed.studies_of(shipped, name)
     val, test = (shipped.load(name, split) for split in ("val", "test"))
     assert codec.to_json(kept.none) == plain(codec.to_json(posthoc.judge(test, None)))
+    voted = {"val": val, "test": test}
+    assert (kept.human is None) == (test.votes is None)
+    if kept.human is not None:
+        of_votes = human_study(voted, "test")
+        assert codec.to_json(kept.human) == plain(codec.to_json(of_votes))
     methods = precomputed.methods_of(kept)
     assert methods.pop("none").judged is kept.none
     assert tuple(methods) == (posthoc.DEFAULT_METHODS if name in precomputed.FITTED else ())
