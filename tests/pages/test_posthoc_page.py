@@ -21,6 +21,7 @@ from core.studies.posthoc import cut, fit, parts
 from core.studies.precomputed import keep_studies
 from pages.ui import task
 from pages.ui.posthoc import cache as cache_posthoc
+from pages.ui.posthoc import details
 from tests.pages.seen import html, opened, until
 
 OVER = "digits-overconfident"
@@ -331,6 +332,19 @@ def test_rows_of_a_large_run_are_cut_where_they_are_computed_with(page, keep, mo
     until(test, lambda: has_table(test) and len(methods(test)) == 3)
     assert methods(test) == expected
     assert set(taken) == {50}  # for the map of T and gamma
+
+
+@pytest.mark.slow
+def test_what_is_too_large_for_a_download_is_left_to_the_command(page, keep, monkeypatch):
+    run = keep("large", val=rows(seed=1), test=rows(seed=2))
+    n_bytes = 2 * 300 * 3 * 8
+    for most, offered in ((n_bytes, True), (n_bytes - 1, False)):
+        monkeypatch.setattr(details, "MOST_BYTES", most)
+        test = page(run=run, methods="ts")
+        labels = [button.proto.label for button in test.get("download_button")]
+        assert ("Calibrated predictions, NPZ" in labels) == offered
+        assert "Parameters, JSON" in labels
+        assert ("apply candor_ts.json" in html(test)) != offered
 
 
 @pytest.mark.slow

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
+from typing import Final
 
 import streamlit as st
 
@@ -16,6 +17,8 @@ from core.screens.kit.numbers import count
 from core.screens.posthoc.words import MEANINGS, NAMES
 from core.studies.posthoc import Fit, PosthocRows, calibrated_splits, provenance
 from pages.ui import cache, widgets
+
+MOST_BYTES: Final = 2**28  # of a download
 
 
 def take_away(run: cache.Run, fits: Sequence[Fit], rows: PosthocRows) -> None:
@@ -61,18 +64,30 @@ def _take_away(
             "text/x-python",
             key="take.code",
         )
-        widgets.download(
-            "Calibrated predictions, NPZ",
-            lambda: npz_bytes(calibrated_splits(calibrator, splits)),
-            f"candor_{method}.npz",
-            "application/octet-stream",
-            key="take.npz",
+        if _downloadable(run):
+            widgets.download(
+                "Calibrated predictions, NPZ",
+                lambda: npz_bytes(calibrated_splits(calibrator, splits)),
+                f"candor_{method}.npz",
+                "application/octet-stream",
+                key="take.npz",
+            )
+    if not _downloadable(run):
+        widgets.caption(
+            "The calibrated predictions are too large to download. Save the parameters, then use "
+            f"python -m core apply candor_{method}.json FILE --out OUT.npz."
         )
     chosen = next(fit for fit in fits if fit.method == method)
     weights = rows.fit_from.weights
     by = f", which count by {weights.name}" if weights is not None else ""
     summary = f"{parameters(chosen)}; fitted on {count(rows.n_fit)} rows{by}."
     widgets.caption(f"{NAMES[method]}: {summary}")
+
+
+def _downloadable(run: cache.Run) -> bool:
+    """Whether its probabilities fit into the server's memory, where a download is put together."""
+    cells = sum(run.n(name) for name in run.splits) * len(run.class_names)
+    return 8 * cells <= MOST_BYTES  # float64
 
 
 def meanings(fits: Sequence[Fit]) -> None:
