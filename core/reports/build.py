@@ -15,7 +15,6 @@ from core.reports.report_json import CERTIFICATE, DIGEST, Json, report_json, sof
 from core.screens.xray.words import ClinicSource
 from core.studies.report import CLINICAL, COMPARE, ReportedRun, report_numbers
 
-FULL_RUNS = 10  # with more, what is said of each alone is left to those who choose it
 WITH_MANY = (sections.VERDICT, COMPARE, sections.SETTINGS)
 
 
@@ -102,7 +101,7 @@ def report(request: ReportRequest) -> tuple[Json, Document]:
         "Smoother": config.smoother,
     } | {f"Version of {name}": version for name, version in software().items()}
     document = Document(
-        title=", ".join(run.name for run in request.runs),
+        title=_title(request.runs),
         edition=request.edition,
         banners=sections.banners(numbers, request.edition),
         chapters=sections.chapters(numbers, request.sections, request.edition, settings),
@@ -112,9 +111,15 @@ def report(request: ReportRequest) -> tuple[Json, Document]:
     return content, document
 
 
+def _title(runs: tuple[ReportedRun, ...]) -> str:
+    if len(runs) > sections.FULL_RUNS:
+        return f"{len(runs)} runs"
+    return ", ".join(run.name for run in runs)
+
+
 def default_sections(runs: tuple[ReportedRun, ...]) -> tuple[str, ...]:
     """Return the sections of a report where nobody says; of many runs, what speaks of them all."""
-    return offered_sections(runs) if len(runs) <= FULL_RUNS else WITH_MANY
+    return offered_sections(runs) if len(runs) <= sections.FULL_RUNS else WITH_MANY
 
 
 def offered_sections(runs: tuple[ReportedRun, ...]) -> tuple[str, ...]:
