@@ -16,7 +16,6 @@ from core.screens.kit import units
 from core.screens.xray.words import ClinicSource
 from core.studies.report import CLINICAL, COMPARE, HUMAN, ReportedRun, report_numbers
 
-FULL_RUNS = 10  # with more, what is said of each alone is left to those who choose it
 WITH_MANY = (sections.VERDICT, COMPARE, sections.SETTINGS)
 
 
@@ -108,7 +107,7 @@ def _report(request: ReportRequest) -> tuple[Json, Document]:
         "Smoother": config.smoother,
     } | {f"Version of {name}": version for name, version in software().items()}
     document = Document(
-        title=", ".join(run.name for run in request.runs),
+        title=_title(request.runs),
         edition=request.edition,
         banners=sections.banners(numbers, request.edition),
         chapters=sections.chapters(numbers, request.sections, request.edition, settings),
@@ -118,9 +117,15 @@ def _report(request: ReportRequest) -> tuple[Json, Document]:
     return content, document
 
 
+def _title(runs: tuple[ReportedRun, ...]) -> str:
+    if len(runs) > sections.FULL_RUNS:
+        return f"{len(runs)} runs"
+    return ", ".join(run.name for run in runs)
+
+
 def default_sections(runs: tuple[ReportedRun, ...]) -> tuple[str, ...]:
     """Return the sections of a report where nobody says; of many runs, what speaks of them all."""
-    return offered_sections(runs) if len(runs) <= FULL_RUNS else WITH_MANY
+    return offered_sections(runs) if len(runs) <= sections.FULL_RUNS else WITH_MANY
 
 
 def offered_sections(runs: tuple[ReportedRun, ...]) -> tuple[str, ...]:

@@ -70,6 +70,7 @@ SECTIONS: Final = {
     CHECKLIST: "TRIPOD+AI checklist",
     SETTINGS: "Settings, versions and limits",
 }
+FULL_RUNS: Final = 10  # with more, what is said of each alone is left to those who choose it
 AS_READ = "scores as read"
 ALARMS = 0.05  # of the in-distribution images, as on the page at first
 THRESHOLDS = (0.01, 0.5)  # of the decision curve, as on the page at first
@@ -140,6 +141,8 @@ def chapters(
 ) -> tuple[Chapter, ...]:
     """Return what is said of every run, then of all together, then how it was made.
 
+    Of more than `FULL_RUNS` runs, what is said of all together comes first.
+
     Parameters
     ----------
     numbers : ReportNumbers
@@ -154,18 +157,21 @@ def chapters(
     of_runs = []
     for run_numbers in numbers.runs:
         views = RunViews(run_numbers, edition)
-        made = [part for key in SECTIONS if key in sections for part in _made(key, views)]
+        parts = [part for key in SECTIONS if key in sections for part in _made(key, views)]
         of_runs.append(
             Chapter(
                 title=f"{run_numbers.run.name}, {run_numbers.run.split} split",
-                sections=tuple(made),
+                sections=tuple(parts),
                 notices=views.reliability.notices,
             )
         )
-    last = [*_compared(numbers, edition)]
-    if SETTINGS in sections:
-        last.append(_settings(numbers, settings))
-    together = (Chapter(title="Together" if len(last) > 1 else "", sections=tuple(last)),)
+    compared = _compared(numbers, edition)
+    made = (_settings(numbers, settings),) if SETTINGS in sections else ()
+    if compared and len(numbers.runs) > FULL_RUNS:
+        first = Chapter(title="Together", sections=compared)
+        return (first, *of_runs, *((Chapter(title="", sections=made),) if made else ()))
+    last = (*compared, *made)
+    together = (Chapter(title="Together" if len(last) > 1 else "", sections=last),)
     return (*of_runs, *(together if last else ()))
 
 

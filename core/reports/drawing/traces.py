@@ -15,7 +15,7 @@ TEXT_GAP = 4.0  # between a dot and its words
 
 
 def bars(trace: Settings, x: Scale, y: Scale) -> list[Mark]:
-    """Return upright bars with their whiskers; a hatched one is striped."""
+    """Return upright bars with their whiskers, cut at the axes; a hatched one is striped."""
     marker = trace["marker"]
     outline = marker.get("line") or {}
     base = trace.get("base")
@@ -26,10 +26,10 @@ def bars(trace: Settings, x: Scale, y: Scale) -> list[Mark]:
             foot = 10.0**y.low
         half = float(_of(trace["width"], i)) / 2
         corners = (
-            x.at(middle - half),
-            y.at(foot),
-            x.at(middle + half),
-            y.at(height if base is None else foot + height),
+            x.within(middle - half),
+            y.within(foot),
+            x.within(middle + half),
+            y.within(height if base is None else foot + height),
         )
         colour = str(_of(outline.get("color") or "none", i))
         stroke = (colour, float(_of(outline.get("width") or 0, i)))
@@ -146,7 +146,7 @@ def _symbol(
 
 
 def _whiskers(trace: Settings, x: Scale, y: Scale) -> list[Mark]:
-    """Return the intervals of points or bars, upright and across."""
+    """Return the intervals of points or bars, upright and across, cut at the axes."""
     marks = []
     for key in ("error_x", "error_y"):
         setting = trace.get(key)
@@ -156,9 +156,9 @@ def _whiskers(trace: Settings, x: Scale, y: Scale) -> list[Mark]:
         for i, (a, b) in enumerate(zip(trace["x"], trace["y"], strict=True)):
             low, high = float(down[i]), float(setting["array"][i])
             if key == "error_x":
-                ends = [(x.at(a - low), y.at(b)), (x.at(a + high), y.at(b))]
+                ends = [(x.within(a - low), y.at(b)), (x.within(a + high), y.at(b))]
             else:
-                ends = [(x.at(a), y.at(b - low)), (x.at(a), y.at(b + high))]
+                ends = [(x.at(a), y.within(b - low)), (x.at(a), y.within(b + high))]
             if all(math.isfinite(part) for end in ends for part in end):
                 marks.append(line(ends, setting["color"], float(setting["thickness"])))
     return marks

@@ -211,6 +211,13 @@ def test_many_runs_are_compared_and_what_is_said_of_each_is_left_to_choose():
     assert build.default_sections(runs[:11]) == ("verdict", "compare", "settings")
     assert "posthoc" in build.default_sections(runs[:10])
     assert len(build.ReportRequest(runs=runs[:50]).runs) == 50
+    request = build.ReportRequest(
+        runs=runs[:11], sections=build.WITH_MANY, config=AuditConfig(n_resamples=20)
+    )
+    _, document = build.report(request)
+    assert document.title == "11 runs"
+    keys = [[section.key for section in chapter.sections] for chapter in document.chapters]
+    assert keys == [["compare"], *[["verdict"]] * 11, ["settings"]]
     with pytest.raises(UsageError, match="51 runs were named"):
         build.ReportRequest(runs=runs)
 
