@@ -9,8 +9,10 @@ from core.library import SAMPLES, Library, RunSource, summarise
 from core.metrics.suite import audit
 from core.predictions import Predictions, ScoreKind, Task
 from core.reports.build import ReportRequest, report_files, run_of_library
+from core.screens.kit.theme import THEMES
 from core.screens.kit.units import speaking_of, spoken
 from core.training.config import from_json
+from pages.ui import widgets
 from tests.core.library.builders import small_history
 from tests.pages.seen import fine, opened, said
 
@@ -63,15 +65,30 @@ def run(home):
     return "texts1"
 
 
-def wrong(test):
+@pytest.fixture
+def figures(monkeypatch):
+    """What figures, their tables and alternatives say, as they are drawn."""
+    told, draw = [], widgets.figure
+
+    def watched(card, **settings):
+        columns = [column.label for column in card.table.columns] if card.table else []
+        drawn = card.draw(THEMES["dark"]).to_json()
+        told.extend([card.title, card.explanation, card.alt, card.caption, *columns, drawn])
+        return draw(card, **settings)
+
+    monkeypatch.setattr(widgets, "figure", watched)
+    return told
+
+
+def wrong(test, figures):
     """What the page calls images: with the words around it."""
-    widgets = [
+    labels = [
         str(text)
         for kind in ("button", "selectbox", "radio", "checkbox", "slider", "multiselect", "caption")
         for one in test.get(kind)
         for text in (getattr(one, "label", ""), getattr(one, "help", ""), getattr(one, "value", ""))
     ]
-    text = " ".join([said(test), *widgets])
+    text = " ".join([said(test), *labels, *figures])
     for allowed in ALLOWED:
         text = text.replace(allowed, "")
     return [text[max(0, m.start() - 60) : m.end() + 60] for m in WRONG.finditer(text)]
@@ -79,16 +96,16 @@ def wrong(test):
 
 @pytest.mark.parametrize("plain", [False, True], ids=["full", "plain"])
 @pytest.mark.parametrize("script", ["reliability", "posthoc", "ood", "published"])
-def test_a_page_of_a_run_of_texts_speaks_of_texts(run, script, plain):
+def test_a_page_of_a_run_of_texts_speaks_of_texts(run, figures, script, plain):
     test = fine(opened(script, run=run, **({"plain": "true"} if plain else {})))
-    assert not wrong(test)
+    assert not wrong(test, figures)
     if script != "published":
         assert re.search(r"\btexts\b", said(test))
 
 
-def test_runs_of_texts_beside_each_other_are_compared_on_texts(run):
+def test_runs_of_texts_beside_each_other_are_compared_on_texts(run, figures):
     test = fine(opened("compare", runs="texts1,texts2"))
-    assert not wrong(test)
+    assert not wrong(test, figures)
     assert "the same 400 texts" in said(test).replace("\u202f", " ")
 
 

@@ -138,13 +138,13 @@ def _frame(
 def _count_axis(theme: Theme, bins: BinTable, *, log_counts: bool) -> dict[str, Any]:
     most = max(1, int(bins.count.max(initial=0)))
     if not log_counts:
-        return axis(theme, "Images", range=[0, 1.08 * most], nticks=4, tickformat="~s")
+        return axis(theme, spoken("Images"), range=[0, 1.08 * most], nticks=4, tickformat="~s")
     powers = range(int(np.floor(np.log10(most))) + 1)
     names = [f"{10 ** (p % 3)}{'kMG'[p // 3 - 1] if p >= 3 else ''}" for p in powers]
     top = float(np.log10(most)) + 0.1
     return axis(
         theme,
-        "Images (log)",
+        spoken("Images (log)"),
         type="log",
         range=[-0.35, top],
         tickvals=[10**p for p in powers],
