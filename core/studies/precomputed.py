@@ -26,6 +26,7 @@ from core.errors import Refused, UsageError
 from core.fields import JsonObject
 from core.library import Library
 from core.predictions import Task
+from core.studies.human import HumanStudy, human_study
 from core.studies.posthoc import (
     DEFAULT_METHODS,
     EvaluatedMethod,
@@ -85,6 +86,8 @@ class SampleStudies:
         The test part as it was read; its `compared` is what Compare needs.
     methods : mapping of str to StoredMethod
         Fitted by NLL, with the exact search.
+    human : HumanStudy or None
+        The test part held against votes; None where it has none.
     """
 
     version: str
@@ -92,6 +95,7 @@ class SampleStudies:
     test: str
     none: MethodReport
     methods: Mapping[str, StoredMethod]
+    human: HumanStudy | None
 
 
 def studies_of(library: Library, run_id: str) -> SampleStudies | None:
@@ -125,6 +129,7 @@ def keep_studies(library: Library, run_id: str) -> None:
         LIBRARY_WRITE, and as of `Library.load`.
     """
     test, val = (library.load(run_id, name) for name in ("test", "val"))
+    voted = {name: rows for name, rows in (("val", val), ("test", test)) if rows.votes is not None}
     fitted = DEFAULT_METHODS if run_id in FITTED and test.task is not Task.MULTILABEL else ()
     studies = SampleStudies(
         version=VERSION,
@@ -134,6 +139,7 @@ def keep_studies(library: Library, run_id: str) -> None:
         methods={
             name: StoredMethod.of(evaluate(name, val, test, "nll", "exact")) for name in fitted
         },
+        human=human_study(voted, "test") if "test" in voted else None,
     )
     arrays: Arrays = {}
     records = json.dumps(_without_arrays(codec.to_json(studies), arrays), allow_nan=False)

@@ -27,7 +27,7 @@ from core.studies.reliability import (
     audit_split,
     prepare_target,
 )
-from pages.ui import cache
+from pages.ui import cache, sample_studies
 from pages.ui.escape import esc
 from pages.ui.scoped import Results, cached
 from pages.ui.task import Shared, Task, Work, in_process, stop_works
@@ -152,6 +152,9 @@ def every_metric(run: cache.Run, split: str) -> Audit | None:
 
 def human(run: cache.Run, split: str) -> HumanStudy | None:
     """Return a split held against the votes of people."""
+    kept = sample_studies.human(run, split)
+    if kept is not None:
+        return kept
     if run.n(split) * len(run.class_names) > LARGE_VOTES:
         return _Step.of(run, split, split_study, split, words="Comparing with people").computed()
     return _human(run, split)

@@ -3,6 +3,7 @@
 import streamlit as st
 
 from core.metrics.comparison import Compared
+from core.studies.human import HumanStudy
 from core.studies.posthoc import NONE, EvaluatedMethod
 from core.studies.precomputed import SampleStudies, methods_of, studies_of
 from pages.ui import cache
@@ -13,6 +14,12 @@ def compared(run: cache.Run, split: str) -> Compared | None:
     """Return what a comparison needs of a sample's test part; None of anything else."""
     kept = _kept(run) if split == "test" else None
     return None if kept is None else kept.none.compared
+
+
+def human(run: cache.Run, split: str) -> HumanStudy | None:
+    """Return a sample's test part held against votes; None of anything else, or without votes."""
+    kept = _kept(run) if split == "test" else None
+    return None if kept is None else kept.human
 
 
 def methods(run: cache.Run) -> dict[str, EvaluatedMethod]:

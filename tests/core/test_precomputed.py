@@ -12,8 +12,9 @@ from safetensors.numpy import load_file, save_file
 from core import codec
 from core.library import SAMPLES, Library
 from core.studies import posthoc, precomputed
+from core.studies.human import human_study
 
-QUICK = ("digits-overconfident", "digits-traits")
+QUICK = ("digits-overconfident", "digits-traits", "digits-crowd")
 NAMES = sorted(folder.name for folder in SAMPLES.iterdir())
 
 
@@ -52,6 +53,11 @@ def test_what_is_kept_is_what_is_computed_now(name, shipped):
     kept = precomputed.studies_of(shipped, name)
     val, test = (shipped.load(name, split) for split in ("val", "test"))
     assert codec.to_json(kept.none) == plain(codec.to_json(posthoc.judge(test, None)))
+    voted = {"val": val, "test": test}
+    assert (kept.human is None) == (test.votes is None)
+    if kept.human is not None:
+        study = human_study(voted, "test")
+        assert codec.to_json(kept.human) == plain(codec.to_json(study))
     methods = precomputed.methods_of(kept)
     assert tuple(methods) == (posthoc.DEFAULT_METHODS if name in precomputed.FITTED else ())
     for method, known in methods.items():

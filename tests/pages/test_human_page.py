@@ -1,5 +1,7 @@
 """Human truth of runs of the library, through the page."""
 
+from html import unescape
+
 import numpy as np
 
 from core.__main__ import main
@@ -20,3 +22,18 @@ def test_a_run_imported_with_votes_opens_with_people(home, tmp_path, capsys):
     page = html(test)
     assert "Of 100 people asked, " in page
     assert "on 120 rows of 20 votes each" in page
+
+
+def test_a_run_without_votes_offers_a_sample_that_says_its_votes_are_simulated(home):
+    test = opened("reliability", run="digits-fair", votes="people")
+    assert not test.exception
+    assert "No votes yet." in html(test)
+    (button,) = (button for button in test.button if button.key == "human.sample")
+    assert unescape(button.label) == "Fair digits, simulated votes"
+    test = button.click().run()
+    assert not test.exception
+    page = html(test)
+    assert "More sure than people by 9.8 (8.4 to 11.1) points" in page
+    assert "The votes are simulated by small programs; no people were asked." in page
+    assert "votes of 50 simulated voters" in page
+    assert not [button for button in test.button if button.key == "human.sample"]
