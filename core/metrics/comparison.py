@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 
@@ -122,7 +123,7 @@ class Comparison:
     differences: tuple[Mapping[str, Difference], ...]
     leaders: Mapping[str, Leader] = field(default_factory=dict)
 
-    @property
+    @cached_property
     def best(self) -> dict[str, int]:
         """By metric, the run that does better than every other beyond chance, where one does."""
         return {metric: one.run for metric, one in self.leaders.items() if not one.tied}

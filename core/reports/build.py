@@ -12,6 +12,7 @@ from core.readers.predictions.result import ReadResult
 from core.reports import canonical, html, markdown, sections
 from core.reports.document import Document, Edition
 from core.reports.report_json import CERTIFICATE, DIGEST, Json, report_json, software
+from core.screens.kit import units
 from core.screens.xray.words import ClinicSource
 from core.studies.report import CLINICAL, COMPARE, HUMAN, ReportedRun, report_numbers
 
@@ -89,6 +90,11 @@ def report_files(request: ReportRequest) -> ReportFiles:
 
 def report(request: ReportRequest) -> tuple[Json, Document]:
     """Return the JSON of a report, and the same as a document."""
+    with units.speaking_of(request.runs[0].data):
+        return _report(request)
+
+
+def _report(request: ReportRequest) -> tuple[Json, Document]:
     numbers = report_numbers(request.runs, request.sections, request.config)
     content = report_json(numbers, request.sections, request.edition, request.config)
     config = request.config
@@ -184,6 +190,7 @@ def run_of_library(library: Library, run_id: str, split: str | None = None) -> R
         outside={key: part for key, part in stored.items() if key not in manifest.labelled},
         notices=manifest.notices,
         reading={} if manifest.config else dict(manifest.source.recipe or {}),  # else of its data
+        data=str((manifest.config or {}).get("data", "")),
         synthetic=(manifest.config or {}).get("data") == "phantom",
         task=Task(manifest.task),
         names=manifest.class_names,

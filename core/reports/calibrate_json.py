@@ -51,8 +51,8 @@ def calibrate_json(
     return {
         "fit": parts.fit_name,
         "test": parts.test_name,
-        "n_fit": parts.fit.n,
-        "n_test": parts.test.n,
+        "n_fit": parts.n_fit,
+        "n_test": parts.n_test,
         "cut": None if parts.cut is None else {"share": parts.cut[0], "seed": parts.cut[1]},
         "notices": [note.to_json() for note in dict.fromkeys(all_notices)],
         NONE: _scored(judged[NONE]),

@@ -18,7 +18,8 @@ from core.readers.predictions.options import ReadOptions
 from core.reports import canonical
 from core.reports.document import Edition
 from core.reports.report_json import CERTIFICATE, DIGEST, FORMAT, certified
-from core.studies.report import ReportedRun, loaded
+from core.studies.posthoc import loaded
+from core.studies.report import ReportedRun
 
 MOST_BYTES: Final = 64 * 2**20
 SAME: Final = 1e-9  # of a number: other processors round its last digits otherwise

@@ -28,6 +28,7 @@ from core.screens.kit.numbers import count
 from core.screens.kit.records import Sentence
 from core.screens.kit.run_marks import marks
 from core.screens.kit.sentences import groups_words
+from core.screens.kit.units import spoken
 from core.screens.ood import plain as plain_ood
 from core.screens.ood.view import ShownCurve, ood_view
 from core.screens.ood.words import set_name
@@ -345,7 +346,7 @@ def _ood(views: RunViews) -> tuple[Section, ...]:
         made.append(
             Section(
                 key=f"{OOD}.{split}",
-                title=f"Unfamiliar images: {names[split].label}"
+                title=f"{spoken('Unfamiliar images')}: {names[split].label}"
                 if views.plain
                 else f"{SECTIONS[OOD]}: {names[split].label}",
                 sentence=view.sentence,

@@ -9,7 +9,6 @@ from core.configs import AuditConfig
 from core.defaults import SEED
 from core.errors import Notice, Refused
 from core.fields import JsonObject
-from core.library import StoredSplit
 from core.metrics import suite
 from core.metrics.comparison import Compared, Comparison, compare_all, compared
 from core.metrics.records import Audit, ClassRow
@@ -20,14 +19,22 @@ from core.studies import clinic, ood, posthoc
 from core.studies.clinic import Findings, OneFinding
 from core.studies.human import HumanStudy, human_study
 from core.studies.ood import ScoreSeparation, ShiftEffect
-from core.studies.posthoc import DEFAULT_METHODS, NONE, SHARE, Fit, MethodReport, PosthocRows
+from core.studies.posthoc import (
+    DEFAULT_METHODS,
+    NONE,
+    SHARE,
+    Fit,
+    MethodReport,
+    PosthocRows,
+    Source,
+    loaded,
+)
 
 POSTHOC, OOD, CLINICAL, COMPARE, CLASSES = "posthoc", "ood", "clinical", "compare", "classes"
 HUMAN = "human"
 OBJECTIVE, SEARCH = "nll", "exact"  # as the page's own
 RECALIBRATE = ("isotonic", "beta")  # in place of temperatures, for what are no probabilities
 MOST_SETS = 6  # of other inputs beside a run
-Source = Predictions | StoredSplit
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,6 +55,8 @@ class ReportedRun:
         What the reader said.
     reading : dict
         The choices with which reading the file again gives the same.
+    data : str
+        Key of the data set that it was trained on; empty where it is not known.
     synthetic : bool
         Whether a program drew its images.
     task : Task
@@ -67,6 +76,7 @@ class ReportedRun:
     outside: Mapping[str, Source] = field(default_factory=dict)
     notices: tuple[Notice, ...] = ()
     reading: JsonObject = field(default_factory=dict)
+    data: str = ""
     synthetic: bool = False
     task: Task = Task.MULTICLASS
     names: tuple[str, ...] = ()
@@ -201,11 +211,6 @@ def _run(
         clinical=clinical,
         left_out=left_out,
     )
-
-
-def loaded(source: Source) -> Predictions:
-    """Return the scores; those of a stored run are held against their digest."""
-    return source if isinstance(source, Predictions) else source.load()
 
 
 def _human(run: ReportedRun, config: AuditConfig, left_out: dict[str, str]) -> HumanStudy | None:

@@ -45,6 +45,7 @@ from core.screens.kit.tables import (
     with_ends,
 )
 from core.screens.kit.text import without_shared_start
+from core.screens.kit.units import spoken
 
 PLAIN_CAPTION = (
     "In brackets and small type: where the number would lie on other images of the same kind, 95 "
@@ -140,7 +141,7 @@ def plain_view(
         diagrams=(),
         table=plain_table,
         listed=replace(plain_table, rows=full.listed.rows),
-        caption=PLAIN_CAPTION,
+        caption=spoken(PLAIN_CAPTION),
     )
 
 
@@ -257,7 +258,7 @@ def _eyebrow(names: Sequence[NamedRun], runs: Sequence[Compared], comparison: Co
     if not comparison.reason:
         groups = runs[0].audit.main.groups
         belonging = "" if groups is None else f" of {groups_words(groups.column, groups.n)}"
-        parts.append(f"the same {count(runs[0].rows.n)} images{belonging}")
+        parts.append(f"the same {count(runs[0].rows.n)} {spoken('images')}{belonging}")
     return " · ".join(parts)
 
 
@@ -282,7 +283,7 @@ def _plain_columns(comparison: Comparison, runs: Sequence[Compared]) -> tuple[Pa
         *_difference_column(comparison, "ece", "Further off by, points"),
         PageColumn("accuracy", "Right, in 100", value_kind("accuracy")),
         *(people if with_people((), runs) else ()),
-        PageColumn("n", "Images", "count"),
+        PageColumn("n", spoken("Images"), "count"),
     )
 
 
@@ -370,14 +371,16 @@ def _worth(runs: Sequence[Compared]) -> list[str]:
     words = []
     if weights is not None:
         equal = count(round(weights.effective_n))
-        words.append(f"Images count by {weights.column}, worth about {equal} of equal weight.")
+        words.append(
+            f"{spoken('Images')} count by {weights.column}, worth about {equal} of equal weight."
+        )
     if groups is not None:
         summaries = [run.audit.main.groups or groups for run in runs]
         worth = sorted(round(summary.effective_n) for summary in summaries)
         least, most = count(worth[0]), count(worth[-1])
         about = least if least == most else f"{least} to {most}"
         by_run = "" if least == most else ", depending on the run"
-        words.append(f"The images are worth about {about} independent ones{by_run}.")
+        words.append(f"The {spoken('images')} are worth about {about} independent ones{by_run}.")
     return words
 
 
@@ -406,7 +409,7 @@ def _forest(
         + "; ".join(f"{row.name} {row.words} ({row.interval})" for row in rows if row.mark)
         + _others_counted([each for i, each in pairs if i not in pictured.marks]),
         table=_difference_table([(names[i], difference) for i, difference in pairs]),
-        caption=words.caption,
+        caption=spoken(words.caption),
     )
 
 
@@ -484,7 +487,8 @@ def _curves(pictured: _Pictured, runs: Sequence[Compared], caption: str) -> Figu
     return FigureCard(
         key="curves",
         title=f"Gap by {claim}",
-        explanation="says minus right, points; bins of 20 images or more" + _others_words(pictured),
+        explanation=spoken("says minus right, points; bins of 20 images or more")
+        + _others_words(pictured),
         draw=partial(
             figures.gap_curves,
             tuple(

@@ -10,6 +10,7 @@ from core.metrics.records import BinTable
 from core.screens.kit.bin_marks import BAND_MIN, ClaimWords, filled, hover, shares, speech, tone
 from core.screens.kit.numbers import percent
 from core.screens.kit.theme import Theme, Tone, axis, faded, layout
+from core.screens.kit.units import spoken
 
 TONES: tuple[Tone, ...] = ("few", "sound", "under", "over")  # drawn last is on top
 TICKS = [0.0, 0.2, 0.4, 0.6, 0.8, 1.0]
@@ -233,7 +234,7 @@ def _histogram(bins: BinTable, theme: Theme, words: ClaimWords) -> go.Bar:
         y=bins.count[at],
         width=width,
         yaxis="y2",
-        name="images",
+        name=spoken("images"),
         marker={"color": theme.bars, "line": {"color": theme.paper, "width": 1}},
         customdata=at,
         hovertext=[hover(bins, i, words) for i in at],

@@ -6,12 +6,14 @@ from dataclasses import replace
 from core.codes import NoticeCode
 from core.defaults import LEVEL
 from core.errors import Notice
+from core.metrics.macro import ChanceAmong
 from core.metrics.records import Gap, MixedEnd, TargetAudit
 from core.metrics.verdict import MATERIAL, quoted_bin, share
 from core.metrics.verdict_codes import MixedReading, VerdictCode
 from core.screens.kit.bin_marks import shares
 from core.screens.kit.numbers import (
     THIN,
+    chance,
     count,
     in_hundred,
     percent,
@@ -23,6 +25,7 @@ from core.screens.kit.numbers import (
 from core.screens.kit.records import Phrase, Sentence
 from core.screens.kit.theme import Tone
 from core.screens.kit.tiles import calibration_error
+from core.screens.kit.units import spoken
 from core.screens.kit.words import UNIT
 
 CODE_TONES: dict[str, Tone] = {
@@ -63,11 +66,18 @@ MIXED = {
 }
 
 
-def verdict_sentence(target: TargetAudit) -> Sentence:
-    """Return the sentence that opens the reliability page, with its parts by tone."""
+def verdict_sentence(target: TargetAudit, noun: str = "labels") -> Sentence:
+    """Return the sentence that opens the reliability page, with its parts by tone.
+
+    `noun` is what labels are called, in the plural, where the target is one of many.
+    """
     n = int(target.bins.count.sum())
     if n == 0:  # many labels pooled: the verdict already counts them
         return Sentence((Phrase(target.verdict.text),))
+    if isinstance(target.verdict, ChanceAmong):
+        first = Phrase(f"Could be chance among {target.verdict.labels} {noun}.")
+        second = (taken_alone(target, noun), bin_sentence(target), worth(target))
+        return Sentence((first,), " ".join(filter(None, second)))
     code = target.verdict.code
     parts = {
         VerdictCode.OVER_CONFIDENT: _direction_parts,
@@ -85,6 +95,23 @@ def verdict_sentence(target: TargetAudit) -> Sentence:
     return Sentence(parts, " ".join(filter(None, second)))
 
 
+def taken_alone(target: TargetAudit, noun: str = "labels") -> str:
+    """Return what is found of a label alone that could be chance among many; else nothing."""
+    verdict = target.verdict
+    if not isinstance(verdict, ChanceAmong):
+        return ""
+    alone = replace(target, verdict=verdict.alone)
+    if verdict.alone.code == VerdictCode.MIXED:
+        words = "".join(part.text for part in _mixed_parts(alone)).removesuffix(".")
+        found = f"{words[:1].lower()}{words[1:]}"
+    else:
+        found = _size(target.direction, over=verdict.alone.code == VerdictCode.OVER_CONFIDENT)
+    return (
+        f"Taken alone, it is {found}; {chance(verdict.p_value or 0.0)}, corrected for "
+        f"{verdict.labels} {noun} (Holm) {chance(verdict.p_holm)}."
+    )
+
+
 def worth(target: TargetAudit, rows: str = UNIT) -> str:
     """Return what rows that belong together are worth; empty where each stands for itself."""
     groups = target.groups
@@ -92,7 +119,7 @@ def worth(target: TargetAudit, rows: str = UNIT) -> str:
         return ""
     belonging = groups_words(groups.column, groups.n)
     return (
-        f"{count(int(target.bins.count.sum()))} {rows} of {belonging} are worth about "
+        f"{count(int(target.bins.count.sum()))} {spoken(rows)} of {belonging} are worth about "
         f"{count(round(groups.effective_n))} independent ones here."
     )
 
@@ -115,7 +142,8 @@ def averages(target: TargetAudit) -> str:
     says, right = shares(target.bins)
     if target.target is None:
         return f"on average it says {percent(says)} and is right {percent(right)}"
-    return f"on average it says {percent(says)} and it is present in {percent(right)} of {UNIT}"
+    present = f"{percent(right)} of {spoken(UNIT)}"
+    return f"on average it says {percent(says)} and it is present in {present}"
 
 
 def bin_sentence(target: TargetAudit) -> str:
@@ -152,6 +180,9 @@ def plain_sentence(target: TargetAudit) -> Sentence:
         else f"Over all pictures it expects {name} {_times(says)} in 100; "
         f"it was there {_times(right)}."
     )
+    if isinstance(target.verdict, ChanceAmong):
+        looks = f"Taken alone it looks off; among {target.verdict.labels} that could be chance."
+        rest = f"{looks} {rest}"
     return Sentence((Phrase(first, CODE_TONES[code]), Phrase(f" {rest}")))
 
 
@@ -227,7 +258,7 @@ def _chance_parts(target: TargetAudit) -> tuple[Phrase, ...]:
     return (
         (Phrase(f"Could be chance: {_images(n)} are too few to tell."),)
         if n > 1
-        else (Phrase("Could be chance: 1 image is too few to tell."),)
+        else (Phrase(f"Could be chance: {_images(1)} is too few to tell."),)
     )
 
 
@@ -260,7 +291,7 @@ def _ece(target: TargetAudit) -> float | None:
 
 
 def _images(n: int) -> str:
-    return "1 image" if n == 1 else f"{count(n)} {UNIT}"
+    return spoken("1 image" if n == 1 else f"{count(n)} {UNIT}")
 
 
 def _capital(text: str) -> str:

@@ -18,10 +18,10 @@ SAMPLE = "digits-crowd"
 EMPTY = "No votes yet. Upload people’s answers for these rows."
 
 
-def draw(run: cache.Run, split: str, top: DeltaGenerator) -> None:
+def draw(run: cache.Run, split: str, top: DeltaGenerator, settings: DeltaGenerator) -> None:
     """Draw a split beside its votes; where it has none, say what to give."""
     votes.settle(run, split)
-    with st.container(horizontal=True, key="bare.human"):
+    with settings:
         controls.splits(run)
     rows = cache.predictions(run, split)
     if rows.votes is None or not rows.votes.voted.size:
