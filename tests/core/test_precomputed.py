@@ -14,7 +14,7 @@ from core import codec
 from core.defaults import SEED
 from core.errors import LibraryError
 from core.library import SAMPLES, Library, RunSource
-from core.predictions import Groups, Predictions, ScoreKind, Task
+from core.predictions import Groups, Predictions, ScoreKind, Task, Votes
 from core.studies import background, posthoc, precomputed
 from core.studies.human import human_study
 from core.studies.temperatures import TemperatureMaps, temperature_curve, temperature_map
@@ -170,6 +170,27 @@ def test_a_run_of_ones_own_is_studied_as_its_pages_compute_it(name, shipped):
             logits = posthoc.logits_of(parts.test)
             after = known.fit.calibrator.predict_proba(logits)
             np.testing.assert_allclose(after, now.fit.calibrator.predict_proba(logits), atol=1e-12)
+
+
+def voted(seed=0):
+    votes = np.random.default_rng(seed).multinomial(9, [0.5, 0.3, 0.2], 240).astype(float)
+    return rows(*LOGITS, seed=seed, votes=Votes.of("crowd", votes))
+
+
+@pytest.mark.parametrize("val", [voted(1), rows(*LOGITS, seed=1), None])
+def test_a_run_with_votes_is_held_against_them_as_its_page_does(val, shipped):
+    splits = {"test": voted()} if val is None else {"val": val, "test": voted()}
+    run = keep(shipped, splits)
+    precomputed.keep_studies(shipped, run.id)
+    own = {name: part for name, part in splits.items() if part.votes is not None}
+    now = codec.to_json(human_study(own, "test"))
+    assert codec.to_json(precomputed.studies_of(shipped, run.id).human) == plain(now)
+
+
+def test_where_a_split_that_is_not_studied_has_votes_people_are_left_to_the_page(shipped):
+    run = keep(shipped, {"train": voted(1), "val": rows(*LOGITS, seed=2), "test": voted()})
+    precomputed.keep_studies(shipped, run.id)
+    assert precomputed.studies_of(shipped, run.id).human is None
 
 
 def test_what_cannot_be_cut_in_two_and_what_is_large_has_no_methods(shipped, monkeypatch):
