@@ -15,6 +15,21 @@ _NUMBERS = "Array(int64, 1, 'C', readonly=True)"
 _GAPS = "Array(float64, 1, 'C', readonly=True)"
 
 
+@compiled(*(f"void(int64[::1], {counts}[::1])" for counts in ("uint8", "float64")))
+def add_draws(drawn: Int, counts: Counts) -> None:
+    """Count numbers that were drawn.
+
+    Parameters
+    ----------
+    drawn : (M,) int64
+        In 0..N-1.
+    counts : (N,) uint8 or float64
+        Added to.
+    """
+    for row in drawn:
+        counts[row] += 1
+
+
 @compiled(
     *(
         f"void(Array({counts}, 2, 'C', readonly=True), {_NUMBERS}, {_NUMBERS}, {_GAPS}, "
@@ -40,18 +55,3 @@ def add_by_cell(counts: Counts, row: Int, cell: Int, gap: Float, out: Float) -> 
     for r in range(len(counts)):
         for e in range(row.size):
             out[r, cell[e]] += counts[r, row[e]] * gap[e]
-
-
-@compiled(*(f"void(int64[::1], {counts}[::1])" for counts in ("uint8", "float64")))
-def add_draws(drawn: Int, counts: Counts) -> None:
-    """Count numbers that were drawn.
-
-    Parameters
-    ----------
-    drawn : (M,) int64
-        In 0..N-1.
-    counts : (N,) uint8 or float64
-        Added to.
-    """
-    for row in drawn:
-        counts[row] += 1
