@@ -9,8 +9,9 @@ import pickle
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
+import numpy as np
 import plotly.io
 import streamlit as st
 
@@ -18,6 +19,9 @@ from core.screens.kit.records import FigureCard
 from core.screens.kit.theme import Side
 from pages.ui import state, visitor
 from pages.ui.scoped import cached
+
+if TYPE_CHECKING:
+    from plotly.basedatatypes import BaseTraceType
 
 _ROOT = Path(__file__).parents[2]
 _STATIC = Path(st.__file__).parent / "static" / "static" / "js"
@@ -96,8 +100,23 @@ class _Asked:
 @cached(library=64, draft=16)  # some 20 kB each
 def _spec(content: str, side: Side, _asked: _Asked) -> str:
     del content  # part of the key only
-    text: str = plotly.io.to_json(_asked.card.figure(side), validate=False)
+    figure = _asked.card.figure(side)
+    for trace in figure.data:
+        _shorten(trace)
+    text: str = plotly.io.to_json(figure, validate=False)
     return text
+
+
+def _shorten(trace: "BaseTraceType") -> None:
+    """Have colours, words and lines sent in single precision: a screen shows no more of them.
+
+    Not marks: one at the end of an axis would lie a hair beyond it, and not be drawn.
+    """
+    places = ("x", "y") if trace.type == "scatter" and trace.mode == "lines" else ()
+    for column in ("z", "customdata", *places):
+        values = trace[column] if column in trace else None  # noqa: SIM401  no mapping
+        if isinstance(values, np.ndarray) and values.dtype == np.float64:
+            trace[column] = values.astype(np.float32)
 
 
 def picked(key: str) -> Points:

@@ -1,8 +1,11 @@
 """A figure is drawn once for all who look at the same, and a draft's figure for its session."""
 
 import json
+from base64 import b64decode
 from collections.abc import Mapping
+from typing import Any
 
+import numpy as np
 from streamlit.testing.v1 import AppTest
 
 from pages.ui import visitor
@@ -42,10 +45,12 @@ def bar(heights, theme):
     import plotly.graph_objects as go
 
     DRAWN.append(heights)
-    return go.Figure(go.Bar(y=heights, marker_color=theme.ink))
+    column = np.array(heights)
+    line, marks = (go.Scatter(y=column, mode=mode) for mode in ("lines", "markers"))
+    return go.Figure([go.Bar(y=heights, marker_color=theme.ink), line, marks])
 
 
-def spec(session: str, heights: str, **query: str) -> Mapping[str, object]:
+def spec(session: str, heights: str, **query: str) -> Mapping[str, Any]:
     test = AppTest.from_function(script)
     for name, value in {"session": session, "heights": heights, **query}.items():
         test.query_params[name] = value
@@ -63,6 +68,16 @@ def test_sessions_that_show_the_same_figure_have_it_drawn_once():
     assert spec("a", "1,3")["data"][0]["y"] == [1, 3]
     assert spec("a", "1,2", dark="yes") != first
     assert len(DRAWN) == 3
+
+
+def test_lines_are_sent_in_single_precision_and_marks_where_they_are():
+    bars, line, marks = (trace["y"] for trace in spec("a", "0.1,0.2")["data"])
+    assert bars == [0.1, 0.2]
+    assert line["dtype"] == "f4"
+    np.testing.assert_array_equal(
+        np.frombuffer(b64decode(line["bdata"]), "<f4"), np.float32([0.1, 0.2])
+    )
+    assert marks["dtype"] == "f8"
 
 
 def test_the_figure_of_a_draft_is_drawn_for_its_session():

@@ -93,9 +93,12 @@ DARK = Theme(
 
 THEMES: dict[Side, Theme] = {"light": LIGHT, "dark": DARK}
 
+# What our figures use of Streamlit's own template, of which 4 kB would go with every figure.
+TEMPLATE: dict[str, Any] = {"data": {"scatter": [{"marker": {"line": {"width": 0}}}]}}
+
 
 def layout(theme: Theme, height: int) -> dict[str, Any]:  # Any: plotly's nested settings
-    """Return the layout every figure starts from: no template, transparent, our font.
+    """Return the layout every figure starts from: transparent, our font, a small template.
 
     Parameters
     ----------
@@ -105,7 +108,7 @@ def layout(theme: Theme, height: int) -> dict[str, Any]:  # Any: plotly's nested
         Height in CSS pixels; the width is that of the container.
     """
     return {
-        "template": None,
+        "template": TEMPLATE,  # without one it would be the default of whoever imports Plotly
         "height": height,
         "paper_bgcolor": "rgba(0,0,0,0)",
         "plot_bgcolor": "rgba(0,0,0,0)",

@@ -1,9 +1,12 @@
+import json
 from itertools import combinations
 
 import numpy as np
+import plotly.graph_objects as go
+import plotly.io as pio
 import pytest
 
-from core.screens.kit.theme import DARK, LIGHT, THEMES
+from core.screens.kit.theme import DARK, LIGHT, THEMES, layout
 
 # Machado, Oliveira & Fernandes 2009, severity 1, applied to linear RGB
 SIMULATION = {
@@ -119,3 +122,11 @@ def test_marks_reach_three_to_one_and_words_four_and_a_half(theme):
 def test_no_run_wears_a_colour_that_has_a_meaning():
     for theme in THEMES.values():
         assert not {theme.over, theme.under, theme.sound} & set(theme.runs)
+
+
+def test_a_figure_carries_no_default_template(monkeypatch):
+    monkeypatch.setattr(pio.templates, "default", "ggplot2")
+    figure = go.Figure(go.Scatter(y=[1, 2]), layout(LIGHT, 200))
+    template = figure.layout.template.to_plotly_json()
+    assert sorted(template["data"]) == ["scatter"]
+    assert len(json.dumps(template)) < 100
