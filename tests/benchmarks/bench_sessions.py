@@ -221,32 +221,25 @@ async def crowd(n_sessions: int) -> None:
     for name, link in (("Runs", FIRST), ("Reliability", LINKS["Reliability"])):
         async with serving() as server:
             for state in ("cold", "warm"):
-                began = cpu_s(server)
-                seconds, n_alive, browser = await crowded(server, n_sessions, link)
-                print(
-                    f"| {name}, {state} server | {statistics.median(seconds):.2f} s "
-                    f"| {max(seconds):.2f} s | {n_alive} | {browser:.2f} s "
-                    f"| {cpu_s(server) - began:.2f} s |",
-                    flush=True,
-                )
+                cells = await crowded(server, n_sessions, link)
+                print(f"| {name}, {state} server | {cells} |", flush=True)
 
 
-async def crowded(server: Server, n_sessions: int, link: str) -> tuple[list[float], int, float]:
-    """Open a page in so many sessions and in a browser at once.
-
-    Returns
-    -------
-    tuple
-        Seconds of each session, how many were alive in the end, and seconds of the browser.
-    """
+async def crowded(server: Server, n_sessions: int, link: str) -> str:
+    """Return the cells of a page that so many sessions and a browser open at once."""
+    began = cpu_s(server)
     browser = asyncio.create_task(asyncio.to_thread(painted, server, link))
     async with AsyncExitStack() as stack:
         visits = (stack.enter_async_context(visiting(server.url)) for _ in range(n_sessions))
         visitors = [await visit for visit in visits]
         steps = await asyncio.gather(*(visitor.go(link) for visitor in visitors))
-        painted_s = await browser
-        alive = await asyncio.gather(*map(is_alive, visitors))
-    return [step.seconds for step in steps], sum(alive), painted_s
+        painted_s, took = await browser, cpu_s(server) - began
+        n_alive = sum(await asyncio.gather(*map(is_alive, visitors)))
+    seconds = [step.seconds for step in steps]
+    return (
+        f"{statistics.median(seconds):.2f} s | {max(seconds):.2f} s | {n_alive} "
+        f"| {painted_s:.2f} s | {took:.2f} s"
+    )
 
 
 async def is_alive(visitor: Visitor) -> bool:

@@ -27,6 +27,24 @@ def test_two_sessions_at_once_get_the_first_page(server):
     assert bench.resident_mib(server) > 50
 
 
+def test_a_crowd_and_a_browser_get_the_page_and_stay(server):
+    median, slowest, n_alive, browser, cpu = awaited(bench.crowded(server, 2, "/")).split(" | ")
+    assert n_alive == "2"
+    assert 0 < float(median.split()[0]) <= float(slowest.split()[0])
+    assert float(browser.split()[0]) > 0
+    assert float(cpu.split()[0]) > 0
+
+
+def test_who_was_cut_off_is_not_alive(server):
+    async def cut_off() -> bool:
+        async with visiting(server.url) as visitor:
+            await visitor.go("/")
+            await visitor.socket.close()
+            return await bench.is_alive(visitor)
+
+    assert not awaited(cut_off())
+
+
 @pytest.mark.parametrize("link", LINKS)
 def test_nothing_that_is_drawn_is_sent_again_unchanged(server, link):
     async def twice() -> tuple[set[str], set[str]]:
