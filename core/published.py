@@ -29,6 +29,7 @@ MODELS: Final = {
     "resnet110_released": "resnet110",
     "wrn_26_10_cifar": "wide_resnet_26_10",
     "densenet121_cifar": "densenet121",
+    "text_cnn": "gp_cnn",
 }
 METHODS: Final = {
     "ce": ("ce", "ce_wd"),

@@ -3,6 +3,7 @@
 import streamlit as st
 
 from core.ood.scores import SCORES
+from core.screens.kit import units
 from core.studies.ood import extent_notices
 from pages.ui import controls, drafts, frame, opening, pieces, state, widgets
 from pages.ui.ood import beside, cache, choices, drop, figures, pictures
@@ -20,7 +21,7 @@ with frame.caught():
     if not sets.shown:
         with top:
             widgets.eyebrow(f"Out of distribution · {run.name}", controls.chip(run))
-            pieces.draw("headline", choices.NONE_YET[state.plain()])
+            pieces.draw("headline", units.spoken(choices.NONE_YET[state.plain()]))
             drop.needed()
         if not offers:
             drop.outcome()

@@ -164,6 +164,15 @@ TEXT_DATA: Final[dict[str, DataEntry]] = {
         flip=False,
         shift=False,
     ),
+    "tickets": DataEntry(
+        "Help-desk messages",
+        "4,800 short messages to the six desks of a shop, written by a program; the seed splits "
+        "them 1,200/600/3,000. Nobody sent them.",
+        "Candor, core.datasets.texts.tickets",
+        sizes=_sizes(1_200, 600, 3_000),
+        flip=False,
+        shift=False,
+    ),
     "texts": DataEntry(
         "Texts",
         "A folder of text files, one subfolder a class, or a CSV or TSV file with a column of "

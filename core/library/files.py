@@ -30,6 +30,7 @@ from core.library.manifest import (
     HISTORY,
     HISTORY_KIND,
     VALIDATION,
+    VOCABULARY,
     Manifest,
     SplitEntry,
     from_json,
@@ -44,7 +45,6 @@ MANIFEST = "manifest.json"
 ARRAYS = "predictions"  # the folder that holds them
 MAX_MANIFEST_BYTES = 16 * 2**20  # 20,000 class names of 800 characters
 _DTYPES = {"F16": "<f2", "F32": "<f4", "F64": "<f8", "I64": "<i8", "U8": "|u1"}
-VOCABULARY = "vocabulary.txt"  # a word a line; its digest stands in the source's recipe
 LOGITS = "logits"  # the one array of VALIDATION
 NO_TABLES = Tables()
 T = TypeVar("T")
@@ -161,7 +161,8 @@ def read_manifest(run: Path) -> Manifest:
     Raises
     ------
     LibraryError
-        DAMAGED when it is missing or unreadable, or belongs to another folder.
+        DAMAGED when it is missing or unreadable, or belongs to another folder; also when a file
+        of the run is missing, or its vocabulary is not the one that was kept.
     """
     try:
         if (run / MANIFEST).stat().st_size > MAX_MANIFEST_BYTES:
@@ -175,7 +176,17 @@ def read_manifest(run: Path) -> Manifest:
     missing = [file for file in manifest.files if not (run / file).is_file()]
     if missing:
         raise _damaged(run.name, f"{missing[0]} is missing")
+    if manifest.vocabulary and _words_digest(run / VOCABULARY) != manifest.vocabulary:
+        raise _damaged(run.name, f"{VOCABULARY} differs from what was kept")
     return manifest
+
+
+def _words_digest(path: Path) -> str:
+    """Return the digest of a vocabulary, "" of what cannot be read."""
+    try:
+        return digest(path.read_text("utf-8").removesuffix("\n"))
+    except (OSError, UnicodeDecodeError):
+        return ""
 
 
 def parse_manifest(text: str) -> Manifest:

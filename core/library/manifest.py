@@ -22,6 +22,7 @@ SHIFTED = ("corrupted-", "cifar10c-")  # beginnings of the names of splits of co
 ROLES = ("train", "val", "test", "shifted", "ood")
 HISTORY_KIND = "history"  # a run that is a gamma history alone
 HISTORY, BINS, VALIDATION = "history.parquet", "bins.parquet", "validation.safetensors"
+VOCABULARY = "vocabulary.txt"  # a word a line
 RUN_ID = re.compile(r"[a-z0-9](-?[a-z0-9]){0,39}", re.ASCII)
 SPLIT_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,59}", re.ASCII)
 MAX_NAME, MAX_TAG, MAX_TAGS = 300, 60, 30
@@ -180,10 +181,21 @@ class Manifest:
         return next(iter(self.metrics or self.labelled), "")
 
     @property
+    def vocabulary(self) -> str:
+        """Digest of what VOCABULARY holds, of a training on texts; else ""."""
+        stated = (self.source.recipe or {}).get("vocabulary")
+        return str(stated.get("digest", "")) if isinstance(stated, dict) else ""
+
+    @property
+    def tables(self) -> list[str]:
+        """Names of the files beside the manifest: of the history, and the vocabulary."""
+        history = self.history.files if self.history else []
+        return [*history, VOCABULARY] if self.vocabulary else history
+
+    @property
     def files(self) -> list[str]:
         """Paths of all arrays and tables inside the run's folder."""
-        tables = self.history.files if self.history else []
-        return [*(entry.file for entry in self.splits.values()), *tables]
+        return [*(entry.file for entry in self.splits.values()), *self.tables]
 
     def to_json(self) -> JsonObject:
         """Return plain JSON; `from_json` gives an equal manifest back."""

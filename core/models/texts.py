@@ -13,16 +13,19 @@ PADDING: Final = 0  # the number behind the end of a text; it never changes an a
 WIDTH: Final = 128
 WORDS_AT_ONCE: Final = 5
 POOLED: Final = 5
-DROPPED: Final = 0.5
+DROPPED: Final = 0.3
 SPREAD: Final = 0.1  # standard deviation of word vectors that are drawn
+TOGETHER: Final = 16  # texts of similar length that go through the convolutions at once on a CPU
 
 
 class TextCnn(nn.Module):
     """Three convolutions over words, the largest value of each feature, and 128 units.
 
     A maximum over five places follows the first two convolutions, one over the whole text the
-    third; half of the units are dropped in training. What lies behind the end of a text is 0
-    after each layer, as is the least that a ReLU gives, so padding changes no answer.
+    third; three in ten units are dropped in training. What lies behind the end of a text is 0
+    after each layer, as is the least that a ReLU gives, so padding changes no answer. On a CPU a
+    batch therefore goes through the convolutions in groups of similar length, each as wide as its
+    longest text; a GPU takes it whole.
 
     Parameters
     ----------
@@ -36,7 +39,8 @@ class TextCnn(nn.Module):
     References
     ----------
     Lin et al. 2014, *Network in Network*, for the pooling; layers as in the 20 Newsgroups script
-    of Kumar et al. 2018, whose convolutions have no padding at the ends of a text.
+    of Kumar et al. 2018, whose convolutions have no padding at the ends of a text, and whose
+    maximum moves on by one place where this one moves on by five.
     """
 
     def __init__(self, n_words: int, dimension: int, n_outputs: int) -> None:
@@ -52,15 +56,28 @@ class TextCnn(nn.Module):
 
     def forward(self, numbers: Tensor) -> Tensor:
         """Return logits (N, K) of texts (N, length) int64."""
+        order, groups = _by_length(numbers)
+        words = self.embedding(torch.cat([group.flatten() for group in groups]))
+        parts = words.split([group.numel() for group in groups])
+        strongest = torch.cat(
+            [
+                self._strongest(group, part.view(*group.shape, -1))
+                for group, part in zip(groups, parts, strict=True)
+            ]
+        )
+        hidden = functional.relu(self.hidden(strongest[order.argsort()]))
+        return self.head(self.dropout(hidden))  # type: ignore[no-any-return]
+
+    def _strongest(self, numbers: Tensor, vectors: Tensor) -> Tensor:
+        """Return the largest value of each feature over a text, (n, WIDTH), of (n, length, d)."""
         there = (numbers != PADDING)[:, None].float()
-        features = self.embedding(numbers).transpose(1, 2)
+        features = vectors.transpose(1, 2)
         for place, convolution in enumerate(self.convolutions):
             features = functional.relu(convolution(features)) * there
             if place < 2:
                 features = functional.max_pool1d(features, POOLED, ceil_mode=True)
                 there = functional.max_pool1d(there, POOLED, ceil_mode=True)
-        hidden = functional.relu(self.hidden(features.amax(dim=2)))
-        return self.head(self.dropout(hidden))  # type: ignore[no-any-return]
+        return features.amax(dim=2)
 
 
 class TextMean(nn.Module):
@@ -78,8 +95,10 @@ class TextMean(nn.Module):
 
     def forward(self, numbers: Tensor) -> Tensor:
         """Return logits (N, K) of texts (N, length) int64."""
-        lengths = (numbers != PADDING).sum(dim=1, keepdim=True)
-        return self.head(self.embedding(numbers).sum(dim=1) / lengths)  # type: ignore[no-any-return]
+        mean = functional.embedding_bag(
+            numbers, self.embedding.weight, mode="mean", padding_idx=PADDING
+        )
+        return self.head(mean)  # type: ignore[no-any-return]
 
 
 FORMS: Final[dict[str, Callable[[int, int, int], nn.Module]]] = {
@@ -130,3 +149,12 @@ def _embedding(n_words: int, dimension: int) -> nn.Embedding:
     with torch.no_grad():
         embedding.weight.mul_(SPREAD)
     return embedding
+
+
+def _by_length(numbers: Tensor) -> tuple[Tensor, list[Tensor]]:
+    """Return the order of the rows by length, and the numbers in it, cut into groups."""
+    if numbers.device.type != "cpu":
+        return torch.arange(len(numbers), device=numbers.device), [numbers]
+    lengths = (numbers != PADDING).sum(dim=1)
+    order = lengths.argsort(stable=True)
+    return order, [numbers[rows, : lengths[rows[-1]]] for rows in torch.split(order, TOGETHER)]

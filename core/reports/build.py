@@ -12,8 +12,9 @@ from core.readers.predictions.result import ReadResult
 from core.reports import canonical, html, markdown, sections
 from core.reports.document import Document, Edition
 from core.reports.report_json import CERTIFICATE, DIGEST, Json, report_json, software
+from core.screens.kit import units
 from core.screens.xray.words import ClinicSource
-from core.studies.report import CLINICAL, COMPARE, ReportedRun, report_numbers
+from core.studies.report import CLINICAL, COMPARE, HUMAN, ReportedRun, report_numbers
 
 WITH_MANY = (sections.VERDICT, COMPARE, sections.SETTINGS)
 
@@ -88,6 +89,11 @@ def report_files(request: ReportRequest) -> ReportFiles:
 
 def report(request: ReportRequest) -> tuple[Json, Document]:
     """Return the JSON of a report, and the same as a document."""
+    with units.speaking_of(request.runs[0].data):
+        return _report(request)
+
+
+def _report(request: ReportRequest) -> tuple[Json, Document]:
     numbers = report_numbers(request.runs, request.sections, request.config)
     content = report_json(numbers, request.sections, request.edition, request.config)
     config = request.config
@@ -123,9 +129,11 @@ def default_sections(runs: tuple[ReportedRun, ...]) -> tuple[str, ...]:
 
 
 def offered_sections(runs: tuple[ReportedRun, ...]) -> tuple[str, ...]:
-    """Return the sections that fit the runs: clinical ones for findings only."""
+    """Return the sections that fit the runs: clinical ones for findings, people's for votes."""
     clinical = all(map(_clinical, runs))
-    left_out = () if clinical else (CLINICAL, sections.CHECKLIST)
+    left_out = set() if clinical else {CLINICAL, sections.CHECKLIST}
+    if not any(run.split in run.voted for run in runs):
+        left_out.add(HUMAN)
     return tuple(key for key in sections.SECTIONS if key not in left_out)
 
 
@@ -148,6 +156,9 @@ def run_of_file(name: str, result: ReadResult, split: str) -> ReportedRun:
         reading=result.recipe.to_json(),
         task=result.splits[split].task,
         names=result.splits[split].class_names,
+        voted=tuple(
+            key for key, part in result.splits.items() if part.labelled and part.votes is not None
+        ),
     )
 
 
@@ -184,7 +195,9 @@ def run_of_library(library: Library, run_id: str, split: str | None = None) -> R
         outside={key: part for key, part in stored.items() if key not in manifest.labelled},
         notices=manifest.notices,
         reading={} if manifest.config else dict(manifest.source.recipe or {}),  # else of its data
+        data=str((manifest.config or {}).get("data", "")),
         synthetic=(manifest.config or {}).get("data") == "phantom",
         task=Task(manifest.task),
         names=manifest.class_names,
+        voted=tuple(key for key in manifest.labelled if manifest.splits[key].votes),
     )

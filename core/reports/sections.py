@@ -14,6 +14,7 @@ from core.reports.document import (
     Edition,
     Section,
     WrittenTable,
+    cell_text,
     pairs,
     written,
     written_scores,
@@ -27,11 +28,13 @@ from core.screens.kit.numbers import count
 from core.screens.kit.records import Sentence
 from core.screens.kit.run_marks import marks
 from core.screens.kit.sentences import groups_words
+from core.screens.kit.units import spoken
 from core.screens.ood import plain as plain_ood
 from core.screens.ood.view import ShownCurve, ood_view
 from core.screens.ood.words import set_name
 from core.screens.posthoc.view import plain_view as plain_posthoc
 from core.screens.posthoc.view import posthoc_view
+from core.screens.reliability.human import HumanView, human_view
 from core.screens.reliability.plain import PlainView, plain_view
 from core.screens.reliability.view import ReliabilityView, Subject, reliability_view
 from core.screens.xray import finding
@@ -41,7 +44,16 @@ from core.screens.xray.plain import RISK, telling
 from core.screens.xray.plain import plain_view as plain_finding
 from core.screens.xray.words import BANNER, ClinicSource
 from core.studies.clinic import Findings, OneFinding
-from core.studies.report import CLASSES, CLINICAL, COMPARE, OOD, POSTHOC, ReportNumbers, RunNumbers
+from core.studies.report import (
+    CLASSES,
+    CLINICAL,
+    COMPARE,
+    HUMAN,
+    OOD,
+    POSTHOC,
+    ReportNumbers,
+    RunNumbers,
+)
 
 VERDICT, RELIABILITY, NUMBERS = "verdict", "reliability", "numbers"
 CHECKLIST, SETTINGS = "checklist", "settings"
@@ -50,6 +62,7 @@ SECTIONS: Final = {
     RELIABILITY: "Reliability",
     CLASSES: "Classes or labels",
     NUMBERS: "All metrics",
+    HUMAN: "Human truth",
     POSTHOC: "Post-hoc calibration",
     OOD: "Out of distribution",
     CLINICAL: "Clinical view",
@@ -254,6 +267,41 @@ def _numbers(views: RunViews) -> tuple[Section, ...]:
     )
 
 
+def _human(views: RunViews) -> tuple[Section, ...]:
+    study = views.numbers.human
+    if study is None:
+        return ()
+    run, rows = views.numbers.run, views.numbers.rows
+    view = human_view(study, rows, name=run.name, split=run.split, plain=views.plain)
+    tables = () if views.plain or not view.fits else (_fits_table(view),)
+    lines = [swatch.text for swatch in view.key if swatch.shape == "block"]
+    return (
+        Section(
+            key=HUMAN,
+            title="Compared with people" if views.plain else SECTIONS[HUMAN],
+            sentence=view.sentence,
+            numbers=view.numbers,
+            cards=(view.figure,),
+            tables=tables,
+            paragraphs=(
+                view.fits_words,
+                *(f"Level lines in the figure: {text}." for text in lines),
+            ),
+            caption=view.caption,
+        ),
+    )
+
+
+def _fits_table(view: HumanView) -> WrittenTable:
+    return WrittenTable(
+        view.fits_title,
+        view.heads,
+        tuple((". ".join((row.name, *row.notes)), *map(cell_text, row.cells)) for row in view.fits),
+        numeric=frozenset(range(1, len(view.heads))),
+        strong=frozenset((i, 1 + cell) for i, row in enumerate(view.fits) for cell in row.strong),
+    )
+
+
 def _posthoc(views: RunViews) -> tuple[Section, ...]:
     after = views.numbers.posthoc
     if after is None:
@@ -304,7 +352,7 @@ def _ood(views: RunViews) -> tuple[Section, ...]:
         made.append(
             Section(
                 key=f"{OOD}.{split}",
-                title=f"Unfamiliar images: {names[split].label}"
+                title=f"{spoken('Unfamiliar images')}: {names[split].label}"
                 if views.plain
                 else f"{SECTIONS[OOD]}: {names[split].label}",
                 sentence=view.sentence,
@@ -430,6 +478,7 @@ MAKERS: Final[Mapping[str, Callable[[RunViews], tuple[Section, ...]]]] = {
     RELIABILITY: _reliability,
     CLASSES: _classes,
     NUMBERS: _numbers,
+    HUMAN: _human,
     POSTHOC: _posthoc,
     OOD: _ood,
     CLINICAL: _clinical,

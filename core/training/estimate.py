@@ -37,7 +37,7 @@ SHAPES: Final = {
     "chestxray14": (3, 224, 14),
     "phantom": (1, 128, 4),
 }
-TEXT_OUTPUTS: Final = {"20newsgroups": 20, "sst2": 2, "ag_news": 4, "texts": 10}
+TEXT_OUTPUTS: Final = {"20newsgroups": 20, "sst2": 2, "ag_news": 4, "tickets": 6, "texts": 10}
 N_RANDOM: Final = (16, 8, 8)  # images to train, validate and test on, shown again and again
 FIRST_BATCH: Final = 2  # batch normalisation needs two
 SHORT_S: Final = 0.5  # batches grow while a step takes less: memory and patience are bounded

@@ -166,14 +166,11 @@ def _keep(folder: JobFolder, parts: TrainingSetup, splits: dict[str, Predictions
     """Put the run into the library and return its id."""
     config, data = parts.config, parts.data
     known = data.vocabulary if isinstance(data, TextDataset) else ()
-    recipe = data.split.to_json()
-    if known:
-        recipe["vocabulary"] = {"n": len(known), "digest": digest("\n".join(known))}
     history, bins = from_events(folder.lines())
     manifest = open_library().keep_trained(
         config.name,
         splits,
-        source=RunSource(data.name, data.digest, recipe),
+        source=RunSource(data.name, data.digest, recipe_of(data)),
         summary={"test": summarise(audit(splits["test"], AuditConfig()))},
         notices=_notices(folder, parts),
         config=config.to_json(),
@@ -185,6 +182,15 @@ def _keep(folder: JobFolder, parts: TrainingSetup, splits: dict[str, Predictions
         run_id=folder.path.name,
     )
     return manifest.id
+
+
+def recipe_of(data: SplitDataset | TextDataset) -> Json:
+    """Return how data were split, and of texts the size and digest of the vocabulary."""
+    recipe = data.split.to_json()
+    if isinstance(data, TextDataset):
+        known = data.vocabulary
+        recipe["vocabulary"] = {"n": len(known), "digest": digest("\n".join(known))}
+    return recipe
 
 
 def _notices(folder: JobFolder, parts: TrainingSetup) -> tuple[Notice, ...]:

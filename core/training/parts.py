@@ -171,7 +171,7 @@ def assemble(
     seed_all(config.seed, 0, 0)  # epochs count from 1 here
     net, normalise = _network(config, data, fabric.device)
     net = net.to(fabric.device, memory_format=torch.channels_last)  # type: ignore[call-overload]
-    optimizer = _optimizer(config, net)
+    optimizer = _optimizer(config, net, fabric.device)
     rows = training_rows(config, len(data.train))
     steps = config.epochs * -(-len(rows) // config.batch_size)
     # Batches of texts differ in length, and each would be compiled anew.
@@ -244,11 +244,16 @@ def training_rows(config: TrainConfig, n: int) -> Tensor:
     return torch.randperm(n, generator=generator)[: config.n_train]
 
 
-def _optimizer(config: TrainConfig, net: nn.Module) -> torch.optim.Optimizer:
+def _optimizer(config: TrainConfig, net: nn.Module, device: torch.device) -> torch.optim.Optimizer:
     settings = config.optimizer
     if settings.name in {"adam", "adamw"}:
         kind = torch.optim.Adam if settings.name == "adam" else torch.optim.AdamW
-        return kind(net.parameters(), lr=settings.lr, weight_decay=settings.weight_decay)
+        return kind(
+            net.parameters(),
+            lr=settings.lr,
+            weight_decay=settings.weight_decay,
+            fused=device.type == "cpu" or None,  # one pass over the vectors of all words
+        )
     return torch.optim.SGD(
         net.parameters(),
         lr=settings.lr,

@@ -15,6 +15,7 @@ import torch
 from safetensors.torch import save_file
 
 from core.configs import AuditConfig
+from core.datasets.texts.dataset import TextDataset
 from core.disk import writing
 from core.errors import UsageError
 from core.library import Manifest, RunSource, summarise
@@ -27,7 +28,7 @@ from core.predictions import Predictions
 from core.training import first_samples
 from core.training.config import TrainConfig, from_json
 from core.training.folder import JobFolder
-from core.training.job import environment, trained
+from core.training.job import environment, recipe_of, trained
 from core.training.parts import TrainingSetup
 from core.training.sample_sets import outside_splits
 
@@ -41,7 +42,7 @@ class TrainedSample:
     Attributes
     ----------
     data : str
-        ``digits``, ``cifar10`` or ``phantom``.
+        ``digits``, ``cifar10``, ``phantom`` or ``tickets``.
     loss : dict
         As in a config.
     replayable : bool
@@ -59,16 +60,23 @@ class TrainedSample:
     outside: bool = False
 
 
-TITLES: Final = {"digits": "Digits", "cifar10": "CIFAR-10 (JPEG)", "phantom": "Phantom films"}
+TITLES: Final = {
+    "digits": "Digits",
+    "cifar10": "CIFAR-10 (JPEG)",
+    "phantom": "Phantom films",
+    "tickets": "Help-desk messages",
+}
 IMAGES: Final = {
     "digits": "scikit-learn's handwritten digits, 8 by 8 pixels",
     "cifar10": "CIFAR-10 (JPEG), 32 by 32 pixels",
     "phantom": "synthetic chest films, 128 by 128 pixels, of no person",
+    "tickets": "messages to five desks of a shop, written by a program",
 }
 NETS: Final = {
     "small_cnn": "A small convolutional network",
     "resnet50_cifar": "A ResNet-50",
     "densenet_small": "A small DenseNet",
+    "text_mean": "A bag of words",
 }
 BUILT: Final = "built"
 WEIGHTS: Final = "weights.safetensors"  # beside the manifest
@@ -88,6 +96,8 @@ TRAINED: Final = {
     "phantom-ce": TrainedSample("phantom", {"name": "ce"}, weights=True),
     "phantom-focal-3": TrainedSample("phantom", FOCAL_3, weights=True),
     "phantom-fcl": TrainedSample("phantom", FCL, weights=True),
+    "tickets-ce": TrainedSample("tickets", {"name": "ce"}),
+    "tickets-adafocal": TrainedSample("tickets", {"name": "adafocal"}),
 }
 NAMES: Final = (*first_samples.SAMPLES, *TRAINED)
 SMALL: Final[Json] = {
@@ -107,6 +117,16 @@ FILMS: Final[Json] = {
     "optimizer": {"name": "sgd", "lr": 0.1, "momentum": 0.9, "weight_decay": 5e-4},
     "schedule": {"name": "cosine"},
     "device": "cpu",
+}
+TEXTS: Final[Json] = {
+    "data": "tickets",
+    "model": "text_mean",
+    "epochs": 40,
+    "batch_size": 64,
+    "optimizer": {"name": "adam", "lr": 0.01, "weight_decay": 0.0},
+    "schedule": {"name": "constant"},
+    "device": "cpu",
+    "text": {"vocabulary": 2_000, "dimension": 50, "left_out": ["jobs"]},
 }
 LARGE: Final[Json] = {
     "model": "resnet50_cifar",
@@ -171,6 +191,8 @@ def config_of(sample_id: str, images: Path | None, *, seed: int = 0) -> TrainCon
         return from_json({**plain, "data": "digits", "model": "small_cnn", "device": "cpu"})
     if sample.data == "phantom":
         return from_json({**plain, **FILMS})
+    if sample.data == "tickets":
+        return from_json({**plain, **TEXTS})
     large = torch.cuda.is_available()
     size = LARGE if large else SMALL
     root = None if images is None else str(images)
@@ -216,9 +238,11 @@ def _publish(
     splits: dict[str, Predictions],
 ) -> None:
     """Write a finished sample, in place of what was there."""
-    sample = TRAINED[sample_id]
-    stored = {
-        name: lightest(replace(predictions, row_ids=())) for name, predictions in splits.items()
+    sample, data = TRAINED[sample_id], parts.data
+    known = data.vocabulary if isinstance(data, TextDataset) else ()
+    stored = {  # texts are opened by the names of their rows, images by their order
+        name: lightest(part if known else replace(part, row_ids=()))
+        for name, part in splits.items()
     }
     if sample.outside:
         stored |= outside_splits(parts)
@@ -226,7 +250,7 @@ def _publish(
     validation = folder.validation() if sample.replayable else None
     with writing():
         shutil.rmtree(out / sample_id, ignore_errors=True)
-    tables = Tables(history, bins, validation)
+    tables = Tables(history, bins, validation, known)
     manifest = replace(_manifest(sample_id, parts, stored), history=tables.entry())
     write_run(out, manifest, stored, tables)
     if sample.weights:
@@ -248,7 +272,7 @@ def _manifest(sample_id: str, parts: TrainingSetup, splits: dict[str, Prediction
     manifest = describe(
         f"{name}, {label}{gamma}",
         splits,
-        source=RunSource(name, data.digest, data.split.to_json()),
+        source=RunSource(name, data.digest, recipe_of(data)),
         summary={"test": summarise(audit(splits["test"], AuditConfig()))},
     )
     return replace(
@@ -268,7 +292,8 @@ def description(sample: TrainedSample, config: TrainConfig, n_train: int) -> str
     images, net = IMAGES[sample.data], NETS[config.model]
     rows = config.n_train or n_train
     share = f"{rows:,} of the {n_train:,}" if rows < n_train else f"all {n_train:,}"
-    text = f"{net}, {config.epochs} epochs on {share} training images, seed {config.seed}."
+    things = "texts" if config.of_texts else "images"
+    text = f"{net}, {config.epochs} epochs on {share} training {things}, seed {config.seed}."
     if rows < n_train:
         text += " It fits so few images, none of them shifted or mirrored, better than new ones."
     if config.preset:
@@ -278,11 +303,19 @@ def description(sample: TrainedSample, config: TrainConfig, n_train: int) -> str
             " It was also shown corrupted test images, and handwritten digits and synthetic chest "
             "films, which belong to none of its classes."
         )
-    return f"{text} Images: {images}."
+    if config.of_texts:
+        left_out = " and ".join(f"“{name}”" for name in config.text.left_out)
+        text += f" Messages to the desk {left_out} were left out, and are a set of their own."
+    return f"{text} {things.capitalize()}: {images}."
 
 
 def lightest(predictions: Predictions) -> Predictions:
-    """Return the scores in float16 where no digit that is shown changes, else as they are."""
+    """Return the scores in float16 where no digit that is shown changes, else as they are.
+
+    Rows without labels have no numbers of their own, and stay as they are.
+    """
+    if not predictions.labelled:
+        return predictions
     half = replace(predictions, scores=predictions.scores.astype(np.float16))
     return half if _digits(half) == _digits(predictions) else predictions
 

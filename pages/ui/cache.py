@@ -16,6 +16,7 @@ from core.metrics import suite
 from core.metrics.estimates import PreparedTarget
 from core.metrics.records import Audit, ClassRow
 from core.predictions import Predictions, RowStats, Task
+from core.screens.kit import units
 from pages.ui import session, visitor
 from pages.ui.scoped import Keys, cached
 from pages.ui.visitor import open_library
@@ -85,7 +86,8 @@ def find(run_id: str) -> Run:
 
 
 def note(run: Run) -> None:
-    """Note that this page is made of a draft or run, for the audit trail and `visitor.check`."""
+    """Note that this page is made of a draft or run: for the trail, `visitor.check` and words."""
+    units.speak_of(run.data)
     (visitor.note_draft if run.draft else visitor.note)(run.id)
 
 

@@ -15,6 +15,7 @@ from streamlit.errors import StreamlitDuplicateElementKey
 from streamlit.runtime.scriptrunner import RerunException, StopException
 
 from core.errors import AuditError, Notice, sentence
+from core.screens.kit import units
 from pages.ui import pieces, session, site, visitor
 from pages.ui.escape import esc
 
@@ -52,6 +53,7 @@ def begin(script: str) -> None:
         site.navigation()
         st.rerun()
     st.session_state["app.script"] = script
+    units.speak_of("")  # images, until a run of texts is opened
     title()
     said = st.session_state.pop("app.said", None)
     if said:

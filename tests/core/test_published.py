@@ -10,7 +10,7 @@ import pytest
 
 from core.losses.catalogue import LOSSES
 from core.metrics import METRICS
-from core.models.catalogue import MODELS
+from core.models.catalogue import MODELS, TEXT_MODELS
 from core.published import (
     DEFINITIONS,
     DOUBTS,
@@ -18,6 +18,7 @@ from core.published import (
     METHODS,
     PAPERS,
     UNITS,
+    PaperSetting,
     auroc_rows,
     definition,
     published,
@@ -177,6 +178,9 @@ def test_a_loss_with_other_settings_is_another_loss(loss, methods):
 
 
 def test_other_networks_and_runs_without_a_config_correspond_to_nothing():
+    texts = subject({"data": "20newsgroups", "model": "text_cnn", "loss": {"name": "adafocal"}})
+    assert texts == PaperSetting("20newsgroups", "gp_cnn", ("adafocal",))
+    assert subject({"data": "20newsgroups", "model": "text_mean", "loss": {"name": "ce"}}) is None
     assert subject(None) is None
     assert subject({"data": "cifar10", "model": "timm:resnet18", "loss": {"name": "ce"}}) is None
     assert (
@@ -189,7 +193,7 @@ def test_other_networks_and_runs_without_a_config_correspond_to_nothing():
 
 def test_the_names_exist_on_both_sides():
     assert set(METHODS) <= set(LOSSES)
-    assert set(PAPER_MODELS) <= set(MODELS)
+    assert set(PAPER_MODELS) <= {*MODELS, *TEXT_MODELS}
     assert set(PAPER_MODELS.values()) <= {row.model for row in rows()}
     known = {row.method for row in rows()}
     assert all(method in known for methods in METHODS.values() for method in methods)

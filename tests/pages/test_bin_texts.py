@@ -1,11 +1,13 @@
 """Texts behind a bin of Reliability: escaped, cut, without addresses, or why there are none."""
 
+import re
 import time
 from html import unescape
 
 import numpy as np
 import pytest
 
+from core.datasets.texts.tickets import tickets
 from core.inference.client import shared
 from core.library import SAMPLES, Library, RunSource, summarise
 from core.metrics.suite import audit
@@ -83,3 +85,18 @@ def test_texts_of_a_folder_that_the_page_may_not_read_are_not_shown(run, tmp_pat
     assert "No texts: the server may not read their folder." in drawn
     assert "text 0" not in drawn
     assert str(tmp_path) not in drawn
+
+
+@pytest.mark.slow
+def test_a_sample_shows_its_texts_where_nothing_else_was_installed(home, monkeypatch):
+    try:
+        drawn = html(page("tickets-ce", monkeypatch))
+    finally:
+        shared().close()
+    told = {" ".join(row.text.split()): row.label for row in tickets()}
+    listed = drawn.partition('<dl class="c-texts">')[2].partition("</dl>")[0]
+    texts = [unescape(text) for text in re.findall(r"<dd>(.*?)</dd>", listed)]
+    captions = [unescape(text) for text in re.findall(r"<dt>(.*?)</dt>", listed)]
+    assert len(texts) == 12
+    for text, caption in zip(texts, captions, strict=True):
+        assert f"true: {told[text]}" in caption or caption.startswith(told[text])

@@ -24,6 +24,7 @@ from core.datasets.texts.reading import (
     labelled_table,
     named_text,
 )
+from core.datasets.texts.tickets import tickets
 from core.errors import Notice, Refused, UsageError
 
 LEFT_OUT: Final = "left-out"  # the split of classes that are held out
@@ -82,7 +83,7 @@ def read_corpus(
     name : str
         Key of TEXT_DATA.
     root : Path or None
-        Folder or file; nothing is downloaded.
+        Folder or file; nothing is downloaded. None for texts that the program writes.
     seed : int
         Of the split.
     left_out : sequence of str
@@ -98,10 +99,10 @@ def read_corpus(
     UsageError
         SETTING: a class to hold out that is not there, or fewer than two that stay.
     """
-    if root is None:
+    if root is None and TEXT_DATA[name].needs_root:
         what = f"No path was named for {TEXT_DATA[name].label}"
         raise Refused("DATA_ROOT", what, "name a folder or file with data_root")
-    root, budget = root.expanduser(), Budget()
+    root, budget = (root or Path()).expanduser(), Budget()
     parts, notices = _READERS[name](root, budget, strip)
     if budget.n_recoded:
         text = f"{budget.n_recoded:,} files are not UTF-8 and were read as Latin-1."
@@ -145,9 +146,9 @@ def texts_named(
     Refused
         DATA_ROOT: one of them is not there any more; and what the readers refuse.
     """
-    if root is None:
+    if root is None and TEXT_DATA[name].needs_root:
         raise Refused("DATA_ROOT", "The run names no folder", "train again with data_root")
-    root = root.expanduser()
+    root = (root or Path()).expanduser()
     if name == NEWSGROUPS or (name == "texts" and root.is_dir() and not _tables(root)):
         cleaned = SHORTENED[strip] if name == NEWSGROUPS else str
         return [cleaned(named_text(root, row_id)) for row_id in row_ids]
@@ -191,8 +192,8 @@ def _split(
 ) -> tuple[SplitRecord, tuple[Notice, ...]]:
     """Return the split: the source's own parts, and what is missing of them by the seed."""
     n = {part: len(rows) for part, rows in parts.items()}
-    if name == NEWSGROUPS:
-        sizes = TEXT_DATA[name].sizes
+    sizes = TEXT_DATA[name].sizes
+    if "" in n and sizes:
         total, there = sum(sizes.values()), len(labels)
         n_val, n_test = (round(sizes[part] * there / total) for part in ("val", "test"))
         return splits.by_counts(there, n_val, n_test, seed), ()
@@ -249,6 +250,11 @@ def _ag_news(root: Path, budget: Budget, _strip: str) -> tuple[Parts, tuple[Noti
         part: known_table(root / f"{part}.csv", ",", budget, AG_NEWS, label=0)
         for part in ("train", "test")
     }, ()
+
+
+def _tickets(_root: Path, _budget: Budget, _strip: str) -> tuple[Parts, tuple[Notice, ...]]:
+    """Return messages that the program writes."""
+    return {"": tickets()}, ()
 
 
 def _texts(root: Path, budget: Budget, _strip: str) -> tuple[Parts, tuple[Notice, ...]]:
@@ -313,5 +319,6 @@ _READERS: Final[Mapping[str, Callable[[Path, Budget, str], tuple[Parts, tuple[No
     NEWSGROUPS: _newsgroups,
     "sst2": _sst2,
     "ag_news": _ag_news,
+    "tickets": _tickets,
     "texts": _texts,
 }

@@ -27,7 +27,8 @@ def words(text: str) -> list[str]:
 
     Mail addresses are no words, nor is what is longer than LONGEST characters.
     """
-    plain = MAIL.sub(" ", text.lower())
+    lines = text.lower().split("\n")  # no address has a line break, and few lines an address
+    plain = "\n".join(MAIL.sub(" ", line) if "@" in line or "!" in line else line for line in lines)
     return [word for word in WORD.findall(plain) if len(word) <= LONGEST]
 
 

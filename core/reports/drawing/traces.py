@@ -1,7 +1,6 @@
 """Traces of a plotly figure as marks: lines, areas, dots with whiskers, words, and bars."""
 
 import math
-from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -112,7 +111,7 @@ def dots(trace: Settings, x: Scale, y: Scale) -> list[Mark]:
         if a is None or b is None or not math.isfinite(b):
             continue
         radius = float(_of(marker["size"], i)) / 2
-        fill = str(_of(marker["color"], i))
+        fill = str(_of(marker.get("color") or "none", i))
         width = float(_of(outline.get("width") or 0, i))
         marks.append(
             _symbol(
@@ -136,6 +135,8 @@ def _symbol(
             f"L{short(x)} {short(y + radius)}Z"
         )
         return path(steps, colour, width, fill=fill)
+    if symbol == "line-ew":  # level
+        return line([(x - radius, y), (x + radius, y)], colour, width)
     if symbol != "circle":
         raise ValueError(f"no way to draw a {symbol}")
     attributes = {"cx": short(x), "cy": short(y), "r": short(radius), "fill": fill}
@@ -185,9 +186,15 @@ def words(trace: Settings, x: Scale, y: Scale) -> list[Mark]:
     return marks
 
 
-def values(trace: Settings, axis: str) -> Sequence[float]:
-    """Return what a trace needs room for on an axis."""
-    return [value for value in trace[axis] if value is not None]
+def values(trace: Settings, axis: str) -> list[float]:
+    """Return what a trace needs room for on an axis: its points, and the ends of their whiskers."""
+    at = list(trace[axis])
+    setting = trace.get(f"error_{axis}")
+    if setting and setting.get("array") is not None:
+        known = [i for i, value in enumerate(at) if value is not None]
+        at += [at[i] - float(setting["arrayminus"][i]) for i in known]
+        at += [at[i] + float(setting["array"][i]) for i in known]
+    return [value for value in at if value is not None]
 
 
 def _of(value: Any, i: int) -> Any:  # noqa: ANN401  a setting of all points, or of each

@@ -6,6 +6,7 @@ from functools import partial
 
 from core.defaults import SEED
 from core.metrics.comparison import Compared, Comparison
+from core.metrics.human.paired import DISTANCE
 from core.metrics.paired import Difference
 from core.screens.compare import figures
 from core.screens.kit import cards
@@ -26,6 +27,7 @@ from core.screens.kit.differences import (
     plain_sentence,
     sentence,
     value_kind,
+    with_people,
 )
 from core.screens.kit.forms import Kind
 from core.screens.kit.numbers import THIN, count, points
@@ -43,6 +45,7 @@ from core.screens.kit.tables import (
     with_ends,
 )
 from core.screens.kit.text import without_shared_start
+from core.screens.kit.units import spoken
 
 PLAIN_CAPTION = (
     "In brackets and small type: where the number would lie on other images of the same kind, 95 "
@@ -55,7 +58,10 @@ LETTERED_BY = "ece"  # whatever ranks, so that a run keeps its letter
 CURVE_COLUMNS = {"bin_low", "bin_high", "count", "confidence", "accuracy", "gap"}
 BEST = "Better than every other run beyond chance"
 ERROR_SIDES = ("smaller error", "larger error")
-ANSWER_SIDES = ("right less often", "right more often")
+SIDES = {  # of the other metrics
+    "accuracy": ("right less often", "right more often"),
+    DISTANCE: ("closer to people", "further from people"),
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -120,7 +126,8 @@ def plain_view(
     """Return the view in plain words: how often right, how far off, and what could be chance."""
     full = compare_view(names, runs, comparison, "ece", search)
     pictured = _pictured(names, runs, comparison, "ece", search)
-    plain_table = replace(full.table, names_head="Model", shown=_plain_columns(comparison))
+    shown = _plain_columns(comparison, runs)
+    plain_table = replace(full.table, names_head="Model", shown=shown)
     plain_words = replace(
         PLAIN_FOREST, explanation=PLAIN_FOREST.explanation + _others_words(pictured)
     )
@@ -134,7 +141,7 @@ def plain_view(
         diagrams=(),
         table=plain_table,
         listed=replace(plain_table, rows=full.listed.rows),
-        caption=PLAIN_CAPTION,
+        caption=spoken(PLAIN_CAPTION),
     )
 
 
@@ -168,16 +175,14 @@ def compare_view(
     forest_words = ForestWords(
         lead=f"Difference in {name(metric)} from",
         explanation=f"{unit}paired, {level} intervals; hollow: a tie" + _others_words(pictured),
-        sides=ANSWER_SIDES if metric == "accuracy" else ERROR_SIDES,
+        sides=SIDES.get(metric, ERROR_SIDES),
         caption=caption,
     )
     table = ScoreTable(
         "Run",
-        _shown(comparison, metric),
-        _columns(comparison),
-        tuple(
-            _row(names[i], pictured.marks.get(i), runs[i], comparison, i) for i in pictured.order
-        ),
+        _shown(comparison, metric, with_people(COLUMNS, runs)),
+        _columns(comparison, with_people(COLUMNS, runs)),
+        tuple(_row(names[i], pictured.marks.get(i), runs, comparison, i) for i in pictured.order),
     )
     listed = [
         row for i, row in zip(pictured.order, table.rows, strict=True) if _matches(names[i], search)
@@ -240,7 +245,7 @@ def _order(runs: Sequence[Compared], comparison: Comparison, metric: str) -> lis
     sign = -1.0 if metric in HIGHER else 1.0
 
     def rank(i: int) -> tuple[bool, float]:
-        score = runs[i].audit.main.metrics.get(metric)
+        score = runs[i].score(metric)
         value = None if score is None else score.value
         return value is None, 0.0 if value is None else sign * value
 
@@ -253,30 +258,32 @@ def _eyebrow(names: Sequence[NamedRun], runs: Sequence[Compared], comparison: Co
     if not comparison.reason:
         groups = runs[0].audit.main.groups
         belonging = "" if groups is None else f" of {groups_words(groups.column, groups.n)}"
-        parts.append(f"the same {count(runs[0].rows.n)} images{belonging}")
+        parts.append(f"the same {count(runs[0].rows.n)} {spoken('images')}{belonging}")
     return " · ".join(parts)
 
 
-def _shown(comparison: Comparison, metric: str) -> tuple[PageColumn, ...]:
+def _shown(comparison: Comparison, metric: str, metrics: Sequence[str]) -> tuple[PageColumn, ...]:
     """Return the columns of the page: first what ranks, which alone fits on a phone."""
     unit = ", points" if metric in IN_POINTS else ""
     first = PageColumn(metric, HEADS[metric], value_kind(metric))
     difference = _difference_column(comparison, metric, f"From reference{unit}")
     others = [
         PageColumn(column, HEADS[column], value_kind(column))
-        for column in COLUMNS
+        for column in metrics
         if column != metric
     ]
     rows = (PageColumn("n", "n", "count"),) if comparison.reason else ()
     return (first, *difference, *others, *rows)
 
 
-def _plain_columns(comparison: Comparison) -> tuple[PageColumn, ...]:
+def _plain_columns(comparison: Comparison, runs: Sequence[Compared]) -> tuple[PageColumn, ...]:
+    people = (PageColumn(DISTANCE, "Difference from people, points", value_kind(DISTANCE)),)
     return (
         PageColumn("ece", "Off by, points on average", value_kind("ece")),
         *_difference_column(comparison, "ece", "Further off by, points"),
         PageColumn("accuracy", "Right, in 100", value_kind("accuracy")),
-        PageColumn("n", "Images", "count"),
+        *(people if with_people((), runs) else ()),
+        PageColumn("n", spoken("Images"), "count"),
     )
 
 
@@ -287,10 +294,10 @@ def _difference_column(comparison: Comparison, metric: str, head: str) -> tuple[
     return (PageColumn(f"{metric}_difference", head, difference_kind(metric)),)
 
 
-def _columns(comparison: Comparison) -> tuple[Column, ...]:
+def _columns(comparison: Comparison, metrics: Sequence[str]) -> tuple[Column, ...]:
     """Return the columns of the file: every score, and every difference where runs are ranked."""
     columns = [Column("run", "run"), Column("n", "n", "count")]
-    for metric in COLUMNS:
+    for metric in metrics:
         kind: Kind = "share" if metric in IN_POINTS else "number"
         for key in (metric,) if comparison.reason else (metric, f"{metric}_difference"):
             columns += [Column(f"{key}{end}", metric, kind) for end in ("", "_low", "_high")]
@@ -298,15 +305,19 @@ def _columns(comparison: Comparison) -> tuple[Column, ...]:
 
 
 def _row(
-    named: NamedRun, mark: RunMark | None, run: Compared, comparison: Comparison, i: int
+    named: NamedRun,
+    mark: RunMark | None,
+    runs: Sequence[Compared],
+    comparison: Comparison,
+    i: int,
 ) -> TableRow:
-    audit, differences = run.audit, comparison.differences[i]
+    run, differences = runs[i], comparison.differences[i]
     reference = not comparison.reason and i == comparison.reference
     cells: dict[str, Estimate | Cell] = {"run": named.name, "n": run.rows.n}
-    for metric in COLUMNS:
-        why = audit.unavailable.get(metric, "")
+    for metric in with_people(COLUMNS, runs):
+        why = "no votes" if metric == DISTANCE else run.audit.unavailable.get(metric, "")
         best = comparison.best.get(metric) == i
-        cell = estimate(audit.main.metrics.get(metric), why)
+        cell = estimate(run.score(metric), why)
         best_cell = replace(cell, mark="beyond", reason=BEST)
         cells |= with_ends(metric, best_cell if best else cell)
         cells |= with_ends(f"{metric}_difference", difference_cell(differences.get(metric)))
@@ -360,14 +371,16 @@ def _worth(runs: Sequence[Compared]) -> list[str]:
     words = []
     if weights is not None:
         equal = count(round(weights.effective_n))
-        words.append(f"Images count by {weights.column}, worth about {equal} of equal weight.")
+        words.append(
+            f"{spoken('Images')} count by {weights.column}, worth about {equal} of equal weight."
+        )
     if groups is not None:
         summaries = [run.audit.main.groups or groups for run in runs]
         worth = sorted(round(summary.effective_n) for summary in summaries)
         least, most = count(worth[0]), count(worth[-1])
         about = least if least == most else f"{least} to {most}"
         by_run = "" if least == most else ", depending on the run"
-        words.append(f"The images are worth about {about} independent ones{by_run}.")
+        words.append(f"The {spoken('images')} are worth about {about} independent ones{by_run}.")
     return words
 
 
@@ -396,7 +409,7 @@ def _forest(
         + "; ".join(f"{row.name} {row.words} ({row.interval})" for row in rows if row.mark)
         + _others_counted([each for i, each in pairs if i not in pictured.marks]),
         table=_difference_table([(names[i], difference) for i, difference in pairs]),
-        caption=words.caption,
+        caption=spoken(words.caption),
     )
 
 
@@ -474,7 +487,8 @@ def _curves(pictured: _Pictured, runs: Sequence[Compared], caption: str) -> Figu
     return FigureCard(
         key="curves",
         title=f"Gap by {claim}",
-        explanation="says minus right, points; bins of 20 images or more" + _others_words(pictured),
+        explanation=spoken("says minus right, points; bins of 20 images or more")
+        + _others_words(pictured),
         draw=partial(
             figures.gap_curves,
             tuple(

@@ -40,6 +40,7 @@ from core.screens.gamma.words import (
 from core.screens.kit.bin_marks import ANSWERS, ClaimWords
 from core.screens.kit.numbers import count, in_hundred, percent, points
 from core.screens.kit.records import Column, FigureCard, Sentence, Swatch, Table, Tile
+from core.screens.kit.units import spoken
 
 MOST_PANELS = 15
 PAPER = "Ghosh et al. 2022"
@@ -142,9 +143,9 @@ def _caption(dynamics: GammaDynamics, at: int) -> str:
 
 
 def _plain_caption(dynamics: GammaDynamics, at: int) -> str:
-    grid = dynamics.grid
+    grid, things = dynamics.grid, spoken("pictures")
     return (
-        f"checked on {count(int(grid.count[at].sum()))} answers to pictures it does not train on, "
+        f"checked on {count(int(grid.count[at].sum()))} answers to {things} it does not train on, "
         f"{grid.n_bins} groups of equal size, from unsure to sure, formed again every round"
     )
 

@@ -15,6 +15,7 @@ from core.screens.gamma.rule import HistoryRule, Rule, amount, before_each, know
 from core.screens.kit.numbers import MINUS, count, in_hundred, percent, points
 from core.screens.kit.records import Phrase, Sentence, Tile
 from core.screens.kit.theme import Tone
+from core.screens.kit.units import spoken
 
 ALIKE = 0.005  # gammas nearer to one another than this are told as one
 MOST_NAMED = 15  # more bins are counted instead
@@ -172,7 +173,7 @@ def tiles(grid: HistoryGrid, history_rule: HistoryRule, at: int) -> tuple[Tile, 
             "Epoch",
             str(grid.epoch[at]),
             note=f"of {grid.epoch[0]} to {grid.epoch[-1]}",
-            help="One pass over the training images; counted from 1.",
+            help=spoken("One pass over the training images; counted from 1."),
         ),
         _rate_tile(history_rule),
         Tile(
@@ -300,7 +301,7 @@ def plain_tiles(grid: HistoryGrid, at: int) -> tuple[Tile, ...]:
             "Round of training",
             str(grid.epoch[at]),
             note=f"of {grid.epoch[-1]}",
-            help="In one round the model sees every training picture once.",
+            help=spoken("In one round the model sees every training picture once."),
         ),
         Tile(
             "Off on average",

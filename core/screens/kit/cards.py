@@ -8,6 +8,7 @@ from core.screens.kit.bin_marks import bin_words, filled, shares, speech, tone
 from core.screens.kit.numbers import THIN, count, percent, points, with_span
 from core.screens.kit.records import Column, Table
 from core.screens.kit.tiles import all_scores, calibration_error
+from core.screens.kit.units import spoken
 from core.screens.kit.words import BIN_WORDS, SCORE_WORDS, TONE_WORDS, UNIT
 
 BIN_COLUMNS = (
@@ -115,7 +116,7 @@ def diagram_alt(target: TargetAudit) -> str:
     n_filled = len(filled(bins))
     lie = "bin lies" if len(off) == 1 else "bins lie"
     return (
-        f"Reliability diagram of {count(int(bins.count.sum()))} {UNIT} in {n_filled} "
+        f"Reliability diagram of {count(int(bins.count.sum()))} {spoken(UNIT)} in {n_filled} "
         f"bins. On average it {words.says} {percent(says)}, {words.right} {percent(right)}."
         f"{error} {len(off)} {lie} outside the band of a perfect model, {n_filled - len(off)} "
         f"inside. {listed}"

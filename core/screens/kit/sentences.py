@@ -25,6 +25,7 @@ from core.screens.kit.numbers import (
 from core.screens.kit.records import Phrase, Sentence
 from core.screens.kit.theme import Tone
 from core.screens.kit.tiles import calibration_error
+from core.screens.kit.units import spoken
 from core.screens.kit.words import UNIT
 
 CODE_TONES: dict[str, Tone] = {
@@ -118,7 +119,7 @@ def worth(target: TargetAudit, rows: str = UNIT) -> str:
         return ""
     belonging = groups_words(groups.column, groups.n)
     return (
-        f"{count(int(target.bins.count.sum()))} {rows} of {belonging} are worth about "
+        f"{count(int(target.bins.count.sum()))} {spoken(rows)} of {belonging} are worth about "
         f"{count(round(groups.effective_n))} independent ones here."
     )
 
@@ -141,7 +142,8 @@ def averages(target: TargetAudit) -> str:
     says, right = shares(target.bins)
     if target.target is None:
         return f"on average it says {percent(says)} and is right {percent(right)}"
-    return f"on average it says {percent(says)} and it is present in {percent(right)} of {UNIT}"
+    present = f"{percent(right)} of {spoken(UNIT)}"
+    return f"on average it says {percent(says)} and it is present in {present}"
 
 
 def bin_sentence(target: TargetAudit) -> str:
@@ -256,7 +258,7 @@ def _chance_parts(target: TargetAudit) -> tuple[Phrase, ...]:
     return (
         (Phrase(f"Could be chance: {_images(n)} are too few to tell."),)
         if n > 1
-        else (Phrase("Could be chance: 1 image is too few to tell."),)
+        else (Phrase(f"Could be chance: {_images(1)} is too few to tell."),)
     )
 
 
@@ -289,7 +291,7 @@ def _ece(target: TargetAudit) -> float | None:
 
 
 def _images(n: int) -> str:
-    return "1 image" if n == 1 else f"{count(n)} {UNIT}"
+    return spoken("1 image" if n == 1 else f"{count(n)} {UNIT}")
 
 
 def _capital(text: str) -> str:

@@ -7,6 +7,7 @@ from core.screens.kit.bin_marks import shares
 from core.screens.kit.numbers import MISSING, count, known, points, span, three, three_span
 from core.screens.kit.records import Strip, Tile
 from core.screens.kit.theme import Tone
+from core.screens.kit.units import spoken
 from core.screens.kit.words import GLOSSARY, LABELS, UNIT
 
 SHARES = {"accuracy", "ece", "ece_em"}
@@ -50,7 +51,7 @@ def tiles(audit: Audit, target: TargetAudit, tone: Tone) -> tuple[Tile, ...]:
     if target.target is not None:
         scored.append(_prevalence_tile(target))
     kinds = f"{audit.n_classes} {'labels' if audit.task == 'multilabel' else 'classes'}"
-    last = Tile("Images", count(audit.n), note=kinds, help=GLOSSARY["images"])
+    last = Tile(spoken("Images"), count(audit.n), note=kinds, help=GLOSSARY["images"])
     return (_ece_tile(ece, floor, tone), _floor_tile(floor), *scored, last)
 
 
@@ -89,19 +90,19 @@ def _ece_tile(score: Score | None, floor: Floor | None, tone: Tone) -> Tile:
 def _floor_tile(floor: Floor | None) -> Tile:
     label = "Noise floor of ECE"
     if floor is None:
-        return Tile(label, MISSING, help=GLOSSARY["noise_floor"], floor_mark=True)
+        return Tile(label, MISSING, help=spoken(GLOSSARY["noise_floor"]), floor_mark=True)
     return Tile(
         label,
         points(floor.mean),
         unit="%",
         note=f"chance: up to {points(floor.q95)}",
-        help=GLOSSARY["noise_floor"],
+        help=spoken(GLOSSARY["noise_floor"]),
         floor_mark=True,
     )
 
 
 def _score_tile(name: str, score: Score | None, why_not: str) -> Tile:
-    label, help_text = LABELS[name], GLOSSARY[name]
+    label, help_text = LABELS[name], spoken(GLOSSARY[name])
     if score is None or score.value is None:
         return Tile(label, MISSING, note=score.reason if score else why_not, help=help_text)
     if name in SHARES:
@@ -115,8 +116,12 @@ def _prevalence_tile(target: TargetAudit) -> Tile:
     _, present = shares(target.bins)
     n = int(target.bins.count.sum())
     if n == 0:
-        return Tile("Present in", MISSING, help=GLOSSARY["prevalence"])
+        return Tile("Present in", MISSING, help=spoken(GLOSSARY["prevalence"]))
     n_present = count(round(present * n))
     return Tile(
-        "Present in", points(present), "%", note=f"{n_present} {UNIT}", help=GLOSSARY["prevalence"]
+        "Present in",
+        points(present),
+        "%",
+        note=f"{n_present} {spoken(UNIT)}",
+        help=spoken(GLOSSARY["prevalence"]),
     )

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from core.ood.thresholds import Counts
 from core.screens.kit.numbers import in_hundred
+from core.screens.kit.units import spoken
 from core.screens.ood.words import SetName, alike_words
 from core.studies.ood import ScoreSeparation
 
@@ -27,9 +28,10 @@ class PlainOod:
 
 def plain_view(name: SetName, judged: ScoreSeparation, counts: Counts) -> PlainOod:
     """Return what the threshold does to 100 of either kind, what that does not say, what helps."""
+    things = spoken("pictures")
     return PlainOod(
         hundreds(name, counts),
-        f"It always answers with one of its own classes. Other unfamiliar pictures may pass "
+        f"It always answers with one of its own classes. Other unfamiliar {things} may pass "
         f"more often. {alike_words(judged)}".strip(),
         "Move the line: fewer false alarms mean more misses.",
     )
@@ -43,7 +45,7 @@ def hundreds(name: SetName, counts: Counts) -> tuple[HundredRows, HundredRows]:
             f"The alarm flags {flagged} in 100 {name.things}", round(100 * (1.0 - counts.missed))
         ),
         HundredRows(
-            f"It flags {false} in 100 ordinary pictures by mistake",
+            f"It flags {false} in 100 ordinary {spoken('pictures')} by mistake",
             round(100 * counts.false_alarms),
         ),
     )

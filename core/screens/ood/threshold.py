@@ -13,6 +13,7 @@ from core.screens.kit.differences import NamedRun
 from core.screens.kit.numbers import percent
 from core.screens.kit.records import Cell, Column, Sentence
 from core.screens.kit.tables import Estimate, PageColumn, ScoreTable, TableRow
+from core.screens.kit.units import spoken
 from core.screens.ood.figures import OperatingPoint, line_at, spot_at, spot_words
 from core.screens.ood.words import SetName, ShiftPair, sentence
 from core.studies.ood import ScoreSeparation
@@ -22,7 +23,7 @@ LOWEST = 1e-9  # where a logarithmic axis may begin; what lies below stands in i
 LOG_SCORES = ("entropy", "msp")
 TAIL = 0.001  # of either set, beyond the ends of a linear axis
 COUNT_HEADS = ("At this threshold", "Flagged", "Passed", "All")
-PLAIN_HEADS = ("Of these pictures", "Alarm", "No alarm", "All")
+PLAIN_HEADS = ("Alarm", "No alarm", "All")
 COUNT_COLUMNS = (
     Column("set", "set"),
     Column("side", "side"),
@@ -87,7 +88,8 @@ def at_thresholds(
     separation = judged.separation
     edges, log = edges_of(separation, judged.score)
     tallies = counts_of(separation, thresholds_at(separation, alarms))
-    heads, extents = PLAIN_HEADS if plain else COUNT_HEADS, _extents(judged)
+    heads = (spoken("Of these pictures"), *PLAIN_HEADS) if plain else COUNT_HEADS
+    extents = _extents(judged)
     return [
         AtThreshold(
             alarms=share,

@@ -21,6 +21,7 @@ from core.screens.kit.records import (
 from core.screens.kit.run_marks import RunMark
 from core.screens.kit.tables import ScoreTable
 from core.screens.kit.text import short
+from core.screens.kit.units import spoken
 from core.screens.ood.figures import Density, OperatingPoint, RocLine, density, roc
 from core.screens.ood.threshold import BINS, at_thresholds, edges_of
 from core.screens.ood.words import (
@@ -123,7 +124,9 @@ def ood_view(  # noqa: PLR0913  each is a separate part of the page
     )
     pair = f"{named.name} · {named.split} against {name.label}"
     return OodView(
-        eyebrow=f"Unfamiliar images · {pair}" if plain else f"Out of distribution · {pair}",
+        eyebrow=f"{spoken('Unfamiliar images')} · {pair}"
+        if plain
+        else f"Out of distribution · {pair}",
         sentence=at.sentence,
         numbers=tuple(_tile(curve.judged.numbers[key]) for key in curve.judged.numbers),
         roc=_roc_card(curves, at.tally, scoring, caption),

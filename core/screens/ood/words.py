@@ -7,6 +7,7 @@ from core.metrics.records import Score
 from core.ood.thresholds import Counts
 from core.screens.kit.numbers import count, in_hundred, percent, points_span, weight
 from core.screens.kit.records import Phrase, Sentence
+from core.screens.kit.units import spoken
 from core.studies.ood import ScoreSeparation, ShiftEffect
 
 ShiftPair = tuple[ShiftEffect, ShiftEffect]  # of shifted images, and of the same kind intact
@@ -99,11 +100,11 @@ def sentence(
 
 
 def _alike(name: SetName, judged: ScoreSeparation, counts: Counts) -> str:
-    times = in_hundred(counts.missed)
+    times, ordinary = in_hundred(counts.missed), spoken("ordinary pictures")
     if judged.score in FAMILIAR:
         look = "looks" if times == "1" else "look"
-        return f"{times} in 100 {name.things} {look} as familiar as ordinary pictures."
-    return f"The model is as sure of {times} in 100 {name.things} as of ordinary pictures."
+        return f"{times} in 100 {name.things} {look} as familiar as {ordinary}."
+    return f"The model is as sure of {times} in 100 {name.things} as of {ordinary}."
 
 
 def _right_and_sure(name: SetName, effect: ShiftEffect, *, plain: bool) -> str:
@@ -138,7 +139,8 @@ def threshold_words(counts: Counts, *, weighted: bool = False, plain: bool = Fal
     if weighted:
         passed = f"by weight {percent(counts.missed)} of the"
     if plain:
-        return f"The alarm passes {kept} in 100 ordinary pictures and {passed} unfamiliar ones."
+        ordinary = spoken("ordinary pictures")
+        return f"The alarm passes {kept} in 100 {ordinary} and {passed} unfamiliar ones."
     return f"The threshold passes {kept} in 100 in-distribution rows and {passed} rows of the set."
 
 
@@ -180,7 +182,7 @@ def alike_words(judged: ScoreSeparation) -> str:
         if groups is not None
     ]
     if judged.separation.weighted:
-        texts.append("Each picture counts by its weight.")
+        texts.append(spoken("Each picture counts by its weight."))
     return " ".join(texts)
 
 
@@ -197,6 +199,6 @@ def reading_words(auroc: Score, *, plain: bool) -> str:
     """Return the AUROC as a sentence."""
     times = f"{in_hundred(auroc.value, auroc.low, auroc.high)} times in 100."
     if plain:
-        pair = "Shown one ordinary and one unfamiliar picture"
+        pair = spoken("Shown one ordinary and one unfamiliar picture")
         return f"{pair}, it is more alarmed by the unfamiliar one {times}"
     return f"A row of the set scores above an in-distribution row {times}"

@@ -43,6 +43,7 @@ from core.screens.kit.tables import (
     with_ends,
 )
 from core.screens.kit.text import safe, short
+from core.screens.kit.units import spoken
 from core.screens.posthoc.figures import excess, landscape, unit
 from core.screens.posthoc.words import (
     MEANINGS,
@@ -151,7 +152,7 @@ def plain_view(
         sentence=_over_same_rows(plain_sentence(judged, none), parts),
         diagrams=tuple(before_after),
         table=replace(full.table, names_head="Correction", shown=PLAIN_COLUMNS, rows=rows),
-        caption=f"{PLAIN_CAPTION} {SAME if parts.same_rows else ELSEWHERE}",
+        caption=spoken(f"{PLAIN_CAPTION} {SAME if parts.same_rows else ELSEWHERE}"),
     )
 
 
@@ -168,17 +169,18 @@ def _over_same_rows(sentence: Sentence, parts: PosthocRows) -> Sentence:
 
 
 def _eyebrow(named: NamedRun, parts: PosthocRows) -> str:
+    rows = spoken("images")
     if parts.cut is not None:
         source = (
-            f"fitted on {count(parts.fit.n)} images of {parts.fit_name}, reported on the other "
-            f"{count(parts.test.n)} (seed {parts.cut[1]})"
+            f"fitted on {count(parts.n_fit)} {rows} of {parts.fit_name}, reported on the other "
+            f"{count(parts.n_test)} (seed {parts.cut[1]})"
         )
     elif parts.same_rows:
-        source = f"fitted and reported on the same {count(parts.test.n)} images of {_name(parts)}"
+        source = f"fitted and reported on the same {count(parts.n_test)} {rows} of {_name(parts)}"
     else:
         source = (
-            f"fitted on {count(parts.fit.n)} images of {parts.fit_name}, reported on "
-            f"{count(parts.test.n)} of {parts.test_name}"
+            f"fitted on {count(parts.n_fit)} {rows} of {parts.fit_name}, reported on "
+            f"{count(parts.n_test)} of {parts.test_name}"
         )
     return f"Post-hoc · {named.name} · {source}"
 
@@ -363,7 +365,7 @@ def landscape_card(
     return FigureCard(
         key="landscape",
         title=f"{what} over T and γ",
-        explanation=f"on {some} fitting images; brighter is better",
+        explanation=f"on {some} fitting {spoken('images')}; brighter is better",
         draw=partial(landscape, criterion, line),
         alt=f"{what} of focal temperature scaling on a grid of {len(criterion.gammas)} gammas and "
         f"{len(criterion.temperatures)} temperatures. Lowest at T = {best.temperature:.2f}, gamma "

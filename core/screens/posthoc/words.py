@@ -10,6 +10,7 @@ from core.screens.kit.differences import name as metric_name
 from core.screens.kit.methods import IN_SENTENCE
 from core.screens.kit.numbers import count, points, span
 from core.screens.kit.records import Phrase, Sentence
+from core.screens.kit.units import spoken
 from core.screens.kit.words import LABELS
 from core.studies.posthoc import NONE, Fit, MethodReport
 
@@ -145,8 +146,8 @@ def _none_helps(
     second = ""
     if error <= chance.q95:
         second = (
-            f"There is little to gain: on {count(n)} images a perfect model would look off by up "
-            f"to {points(chance.q95)} points."
+            f"There is little to gain: on {count(n)} {spoken('images')} a perfect model would look "
+            f"off by up to {points(chance.q95)} points."
         )
     raising = [name for name, difference in differences.items() if worse(difference)]
     if raising:

@@ -4,11 +4,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
-from core.datasets.catalogue import DATASETS, data_entry
+from core.datasets.catalogue import DATASETS, TEXT_DATA, data_entry
 from core.library.manifest import Summary
 from core.losses.catalogue import LOSSES
 from core.metrics.records import Score
-from core.models.catalogue import MODELS
+from core.models.catalogue import MODELS, TEXT_MODELS
 from core.published import MODELS as PRINTED
 from core.published import PaperSetting
 from core.screens.kit.numbers import count, points, points_span, three, three_span, two
@@ -53,7 +53,7 @@ class RunFacts:
             return cls(n=n)
         data, network, loss = str(config.get("data", "")), config["model"], config.get("loss")
         name = loss.get("name") if isinstance(loss, dict) else None
-        entry = MODELS.get(network)
+        entry = MODELS.get(network) or TEXT_MODELS.get(network)
         return cls(
             data=data,
             data_label=folder if data == "folder" else data_entry(data).label,
@@ -73,13 +73,14 @@ class RunFacts:
             parts.append(f"data {self.data_label}, not {DATA[data]}")
         if self.network != network:
             parts.append(f"network {self.network_label}, not {NETWORKS[network]}")
-        sizes = DATASETS[data].sizes if data in DATASETS else {}
+        entry = DATASETS.get(data) or TEXT_DATA.get(data)
+        sizes, rows = entry.sizes if entry else {}, "texts" if self.data in TEXT_DATA else "images"
         if self.n_train is not None and self.n_train != sizes.get("train"):
-            parts.append(f"{count(self.n_train)} training images{_against(sizes.get('train'))}")
+            parts.append(f"{count(self.n_train)} training {rows}{_against(sizes.get('train'))}")
         if sizes and self.n != sizes["test"]:
-            parts.append(f"{count(self.n)} test images{_against(sizes['test'])}")
+            parts.append(f"{count(self.n)} test {rows}{_against(sizes['test'])}")
         if not parts:
-            return "Same data set, network and number of images."
+            return f"Same data set, network and number of {rows}."
         return f"Differs: {'; '.join(parts)}."
 
 

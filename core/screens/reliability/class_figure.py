@@ -9,6 +9,7 @@ from core.metrics.records import ClassRow, Gap
 from core.screens.kit.numbers import count, percent, points, span
 from core.screens.kit.text import safe, short
 from core.screens.kit.theme import Theme, Tone, axis, layout
+from core.screens.kit.units import spoken
 
 ROW_PX = 23
 Drawn = tuple[ClassRow, Gap]
@@ -89,7 +90,7 @@ def _points(drawn: list[Drawn], at: list[int], tone: Tone, theme: Theme) -> go.S
 
 
 def _hover(row: ClassRow) -> str:
-    noun = "image" if row.n == 1 else "images"
+    noun = spoken("image" if row.n == 1 else "images")
     return (
         f"<b>{safe(short(row.name, 60))}</b>: {count(row.n)} {noun},<br>"
         f"says {percent(row.confidence)}, right {percent(row.accuracy)}"

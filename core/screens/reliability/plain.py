@@ -21,6 +21,7 @@ from core.screens.kit.records import Column, FigureCard, Sentence, Swatch, Table
 from core.screens.kit.sentences import doubted, plain_sentence
 from core.screens.kit.theme import Tone
 from core.screens.kit.tiles import calibration_error
+from core.screens.kit.units import spoken
 from core.screens.reliability.plain_figure import Group, dumbbells
 
 ANSWER_GROUPS = (
@@ -34,14 +35,6 @@ PRESENCE_GROUPS = (
     (0.20, "Possible", "5 to 20"),
     (0.60, "Likely", "20 to 60"),
     (1.00, "Very likely", "60 or more"),
-)
-GROUP_COLUMNS = (
-    Column("group", "when it is"),
-    Column("n", "pictures", "count"),
-    Column("says", "it says", "share"),
-    Column("right", "it came true", "share"),
-    Column("low", "at least", "share"),
-    Column("high", "at most", "share"),
 )
 ENOUGH = 20  # answers a group must hold before a picture of 100 is made from it
 
@@ -111,7 +104,7 @@ def plain_view(
     groups = certainty_groups(ranked, target)
     came_true = "right" if target.target is None else "present"
     return PlainView(
-        eyebrow=f"Reliability · {name} · {count(audit.n)} {split} pictures",
+        eyebrow=f"Reliability · {name} · {count(audit.n)} {split} {spoken('pictures')}",
         sentence=doubted(replace(plain_sentence(target), second=_second(groups)), audit.notices),
         numbers=_tiles(audit, target),
         dumbbells=_card(groups, came_true),
@@ -185,13 +178,14 @@ def _tiles(audit: Audit, target: TargetAudit) -> tuple[Tile, ...]:
         ),
         Tile("It says", in_hundred(says), "in 100", "on average"),
         Tile("Off by", off, "points", perfect),
-        Tile("Pictures", count(audit.n)),
+        Tile(spoken("Pictures"), count(audit.n)),
     )
 
 
 def _card(groups: tuple[Group, ...], came_true: str) -> FigureCard:
+    things = spoken("pictures")
     descriptions = [
-        f"{group.name} ({group.range}): {count(group.n)} pictures, says {in_hundred(group.says)} "
+        f"{group.name} ({group.range}): {count(group.n)} {things}, says {in_hundred(group.says)} "
         f"in 100, {came_true} {in_hundred(group.right)} "
         f"({in_hundred(group.low)} to {in_hundred(group.high)})"
         for group in reversed(groups)
@@ -208,8 +202,19 @@ def _card(groups: tuple[Group, ...], came_true: str) -> FigureCard:
         explanation="",
         draw=partial(dumbbells, groups, came_true=came_true),
         alt=f"{question} {'; '.join(descriptions)}.",
-        table=Table(GROUP_COLUMNS, rows),
+        table=Table(_columns(), rows),
         caption=f"n = {count(sum(group.n for group in groups))}",
+    )
+
+
+def _columns() -> tuple[Column, ...]:
+    return (
+        Column("group", "when it is"),
+        Column("n", spoken("pictures"), "count"),
+        Column("says", "it says", "share"),
+        Column("right", "it came true", "share"),
+        Column("low", "at least", "share"),
+        Column("high", "at most", "share"),
     )
 
 
@@ -265,8 +270,8 @@ def _presence_icons(group: Group) -> Icons:
         round(100.0 * v) for v in (group.says, group.right, group.low, group.high)
     )
     return Icons(
-        title=f"100 pictures called “{group.name.lower()}” ({group.range})",
-        note=f"{count(group.n)} pictures",
+        title=f"100 {spoken('pictures')} called “{group.name.lower()}” ({group.range})",
+        note=f"{count(group.n)} {spoken('pictures')}",
         promised=promised,
         observed=observed,
         low=low,
@@ -291,8 +296,8 @@ def _limits(audit: Audit) -> Advice:
         )
     return Advice(
         "What this does not say",
-        f"It holds for pictures like {n}.{alike} It is an average, not one answer’s chance of "
-        "being right.",
+        f"It holds for {spoken('pictures')} like {n}.{alike} It is an average, not one answer’s "
+        "chance of being right.",
     )
 
 
@@ -312,4 +317,4 @@ def _helps(target: TargetAudit) -> Advice:
             "More pictures with known answers. On this many, a perfect model could look the same."
         ),
     }[target.verdict.code]
-    return Advice("What helps", advice)
+    return Advice("What helps", spoken(advice))

@@ -6,6 +6,7 @@ import plotly.graph_objects as go
 
 from core.screens.kit.numbers import count, in_hundred
 from core.screens.kit.theme import Theme, Tone, axis, faded, layout
+from core.screens.kit.units import spoken
 
 NARROW = 0.10  # an interval at most this wide that holds what was said fits, as far as it shows
 
@@ -77,7 +78,7 @@ def _reach(groups: tuple[Group, ...]) -> list[float]:
 
 
 def _label(group: Group, theme: Theme) -> str:
-    noun = "picture" if group.n == 1 else "pictures"
+    noun = spoken("picture" if group.n == 1 else "pictures")
     return (
         f"<b>{group.name} ({group.range})</b><br>"
         f"<span style='color:{theme.quiet}'>{count(group.n)} {noun}</span>"

@@ -5,6 +5,7 @@ import streamlit as st
 from core.errors import AuditError, LibraryError
 from core.jobs.records import Job, JobState
 from core.jobs.store import LIVE
+from core.screens.kit import units
 from core.screens.kit.records import Phrase, Sentence
 from core.screens.train.words import TRAIN
 from pages.ui import cache, frame, opening, visitor, widgets
@@ -12,7 +13,7 @@ from pages.ui.escape import esc
 from pages.ui.gamma import cache as cache_gamma
 from pages.ui.gamma import state as gamma_state
 from pages.ui.gamma.cache import HistorySource, Kind
-from pages.ui.visitor import open_jobs
+from pages.ui.visitor import open_jobs, open_library
 
 SAMPLE = "digits-adafocal"
 OFFERED = 4  # of the user's own, where nothing is open
@@ -34,14 +35,14 @@ def opened() -> tuple[str | None, HistorySource | None]:
     source = cache_gamma.find(source_id) if source_id else None
     if source is not None:
         gamma_state.keep("job", None)
-        visitor.note(source.id)
+        _note(source.id)
         return source_id, source
     job = _job_of(source_id or gamma_state.chosen("job"))
     if job is None:
         return source_id, None if source_id else _sample()
     if job.state is JobState.SUCCEEDED:
         gamma_state.give_way(job.run)
-        visitor.note(job.run)
+        _note(job.run)
         return job.run, cache_gamma.find(job.run)
     if source_id:  # a link that calls a job a run
         gamma_state.open_source(job.id, job=True)
@@ -49,10 +50,16 @@ def opened() -> tuple[str | None, HistorySource | None]:
     return job.id, _job_source(job)
 
 
+def _note(run_id: str) -> None:
+    """Note that this page is made of a run, for the audit trail and for the words of its rows."""
+    visitor.note(run_id)
+    units.speak_of(str((open_library().get(run_id).config or {}).get("data", "")))
+
+
 def _sample() -> HistorySource | None:
     source = cache_gamma.find(SAMPLE)
     if source is not None:
-        visitor.note(source.id)
+        _note(source.id)
         opening.your_own()
     return source
 
@@ -70,12 +77,13 @@ def _job_source(job: Job) -> HistorySource | None:
     if job.kind != TRAIN:
         return None
     try:
-        loss = open_jobs().config(job.id).loss
+        config = open_jobs().config(job.id)
     except AuditError:  # its folder is damaged: nothing can be shown of it
         return None
-    return (
-        HistorySource(job.id, job.name or job.id, kind(job)) if cache_gamma.by_bin(loss) else None
-    )
+    if not cache_gamma.by_bin(config.loss):
+        return None
+    units.speak_of(config.data)
+    return HistorySource(job.id, job.name or job.id, kind(job))
 
 
 def kind(job: Job) -> Kind:
@@ -96,7 +104,7 @@ def nothing(source_id: str | None, offered: list[HistorySource]) -> None:
     words = gamma_state.words()
     widgets.eyebrow(words.page)
     widgets.sentence(Sentence((Phrase(text),)))
-    widgets.second(words.about)
+    widgets.second(units.spoken(words.about))
     with_gammas = [source for source in offered if source.kind != "logits"]
     users = [source for source in with_gammas if not source.sample]
     samples = sorted(

@@ -16,6 +16,7 @@ from core.predictions import Predictions, ScoreKind
 from core.readers.predictions.options import ReadOptions
 from core.readers.predictions.result import NeedsChoice, ReadResult
 from core.readers.sandbox import read as sandbox
+from core.screens.kit import units
 from pages.ui import cache, frame, pieces, readings, session, site, state, widgets
 from pages.ui.escape import esc
 from pages.ui.intake import FileReading, Intake, SealedFile
@@ -47,6 +48,13 @@ INTAKE: Final = Intake[ScoresReading]("ood")
 
 def needed() -> None:
     """Say what is needed beside the run's own rows, with the way to have it computed."""
+    if units.of_texts():
+        widgets.second(
+            "Upload the model's scores on other texts, or train again with some classes left out: "
+            "their texts become such a set."
+        )
+        st.page_link(site.TRAIN.script, label="Train with classes left out", icon=site.TRAIN.icon)
+        return
     widgets.second(
         "Upload the model's scores on other images, or evaluate the model on street numbers, "
         "corrupted images or a folder of your own."
@@ -63,7 +71,7 @@ def door(run: cache.Run) -> None:
 def zone(run: cache.Run) -> None:
     """Draw the drop zone."""
     INTAKE.zone(
-        "Scores on other images",
+        units.spoken("Scores on other images"),
         partial(_start, run),
         label_visibility="collapsed",
     )

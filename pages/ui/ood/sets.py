@@ -8,6 +8,7 @@ import streamlit as st
 from core.errors import LibraryError
 from core.library.manifest import role_of
 from core.predictions import Task
+from core.screens.kit import units
 from core.screens.ood.words import SetName, set_name
 from core.studies.ood import shown_shift
 from pages.ui import cache, session, state
@@ -148,6 +149,8 @@ def picker(offers: Offer, names: Mapping[str, SetName], run: cache.Run) -> list[
         max_selections=MOST,
         placeholder="Pick sets",
         on_change=lambda: keep(st.session_state["widget.sets"], offers, run),
-        help="Out-of-distribution inputs or corrupted test images, scored by the same model.",
+        help=units.spoken(
+            "Out-of-distribution inputs or corrupted test images, scored by the same model."
+        ),
     )
     return references

@@ -109,11 +109,13 @@ def slope_line(results: Results, workload: str, axis: int, sizes: Sequence[str])
     return f"- {label}, {along} at {fixed}: {slope(numbers, costs):.2f} (ms at {measured})"
 
 
-def write_between(path: Path, lines: Sequence[str]) -> None:
+def write_between(
+    path: Path, lines: Sequence[str], markers: tuple[str, str] = (BEGIN, END)
+) -> None:
     """Put the lines between the two markers of a file."""
-    before, begin, rest = path.read_text("utf-8").partition(BEGIN)
-    _, end, after = rest.partition(END)
+    before, begin, rest = path.read_text("utf-8").partition(markers[0])
+    _, end, after = rest.partition(markers[1])
     if not begin or not end:
-        raise SystemExit(f"{path} has no {BEGIN} followed by {END}")
+        raise SystemExit(f"{path} has no {markers[0]} followed by {markers[1]}")
     text = "\n".join(lines).strip()
-    path.write_text(f"{before}{BEGIN}\n\n{text}\n\n{END}{after}", "utf-8")
+    path.write_text(f"{before}{begin}\n\n{text}\n\n{end}{after}", "utf-8")

@@ -1,6 +1,7 @@
 """Texts: read within limits, cleaned by a stated rule, split, and turned into numbers of words."""
 
 import os
+import re
 import subprocess
 import sys
 import tarfile
@@ -10,13 +11,21 @@ import numpy as np
 import pytest
 import torch
 
+from core.datasets.catalogue import TEXT_DATA
 from core.datasets.texts import reading
-from core.datasets.texts.cleaning import masked, shown, without_headers, without_quotes_and_footer
+from core.datasets.texts.cleaning import (
+    MAIL,
+    masked,
+    shown,
+    without_headers,
+    without_quotes_and_footer,
+)
 from core.datasets.texts.corpus import LEFT_OUT, read_corpus, texts_named
 from core.datasets.texts.dataset import to_numbers
 from core.datasets.texts.load import load_texts
 from core.datasets.texts.settings import TextConfig
-from core.datasets.texts.words import numbers, read_vectors, vocabulary, words
+from core.datasets.texts.tickets import DESKS, N, tickets
+from core.datasets.texts.words import WORD, numbers, read_vectors, vocabulary, words
 from core.errors import AuditError
 
 CPU = torch.device("cpu")
@@ -119,6 +128,28 @@ def test_long_runs_are_looked_through_once_and_cut(unit, start, n_words):
 
 
 # Words ------------------------------------------------------------------------------------------
+
+
+def test_words_of_lines_are_those_of_the_whole_text():
+    marks = (
+        "jo@b.org",
+        "Jo!uucp!sam",
+        "it's",
+        "so!",
+        "@",
+        "!",
+        "a.b@",
+        "\n",
+        "\n\n",
+        "\r\n",
+        " ",
+        ".",
+    )
+    rng = np.random.default_rng(0)
+    for _ in range(300):
+        text = "".join(marks[k] for k in rng.integers(0, len(marks), 12))
+        assert words(text) == WORD.findall(MAIL.sub(" ", text.lower()))
+    assert words("one\njo@b.org two!\nthree") == ["one", "two", "three"]
 
 
 def test_words_are_lower_case_runs_without_addresses():
@@ -334,6 +365,15 @@ def test_classes_left_out_are_in_no_part_and_unlabelled(three):
     assert [name for name, _ in corpus.rows(LEFT_OUT)] == list(data.left_out.row_ids)
 
 
+def test_classes_are_left_out_of_every_part_that_is_given(tmp_path):
+    for part, n in (("train", 30), ("test", 6)):
+        table(tmp_path / f"{part}.csv", ["label,text", *(f"{'abc'[k % 3]},t{k}" for k in range(n))])
+    corpus = read_corpus("texts", tmp_path, seed=0, left_out=("b",))
+    names = [name for name, _ in corpus.rows(LEFT_OUT)]
+    assert [sum(name.startswith(part) for name in names) for part in ("train", "test")] == [10, 2]
+    assert corpus.split.n == {"train": 18, "val": 2, "test": 4}
+
+
 def test_unknown_classes_and_all_but_one_cannot_be_left_out(three):
     refused("SETTING", lambda: read_corpus("texts", three, seed=0, left_out=("z",)))
     refused("SETTING", lambda: read_corpus("texts", three, seed=0, left_out=("a", "b")))
@@ -444,3 +484,45 @@ def test_the_real_sst_2_has_its_own_parts(tmp_path):
     corpus = read_corpus("sst2", unpacked("sst2", tmp_path), seed=0)
     assert corpus.split.n == {"train": 6_920, "val": 872, "test": 1_821}
     assert 0.49 < corpus.labels.mean() < 0.53
+
+
+# Texts that the program writes --------------------------------------------------------------------
+
+
+def test_tickets_are_the_same_messages_each_time_and_fit_their_desks():
+    rows = tickets()
+    assert len(rows) == N == sum(TEXT_DATA["tickets"].sizes.values())
+    assert rows == tickets()
+    assert len({row.row_id for row in rows}) == N
+    assert {row.label for row in rows} == set(DESKS)
+    for row in rows[:300]:
+        own = [d for d, texts in DESKS.items() if any(_pattern(t).search(row.text) for t in texts)]
+        assert own in ([], [row.label])  # sentences of one desk alone stand at no other
+
+
+def test_some_tickets_fit_several_desks_and_none_holds_a_sentence_twice():
+    texts = [re.sub(r"\W+", " ", row.text) for row in tickets()]
+    every = [_pattern(text) for desk in DESKS.values() for text in desk]
+    shared = sum(not any(p.search(row.text) for p in every) for row in tickets())
+    assert 0.2 * N < shared < 0.5 * N
+    assert not any(
+        "apply for the post" in text.partition("apply for the post")[2] for text in texts
+    )
+
+
+def _pattern(sentence):
+    return re.compile(re.sub(r"\\\{\w+\\\}", ".+?", re.escape(sentence)))
+
+
+def test_tickets_need_no_path_and_are_opened_by_their_names():
+    corpus = read_corpus("tickets", None, seed=0, left_out=("jobs",))
+    assert {part: len(rows) for part, rows in corpus.split.rows.items()} == {
+        "train": 1000,
+        "val": 500,
+        "test": 2500,
+    }
+    assert len(corpus.left_out) == 800
+    assert "jobs" not in corpus.class_names
+    (name, text), *_ = corpus.rows("test")
+    assert texts_named("tickets", None, [name]) == [text]
+    refused("DATA_ROOT", lambda: texts_named("tickets", None, ["ticket-9999"]))

@@ -8,7 +8,7 @@ from torch.nn import functional
 from core.errors import UsageError
 from core.models.build import last_layer
 from core.models.catalogue import MODELS, TEXT_MODELS, checked_model, checked_text_model
-from core.models.texts import build_text, take_vectors
+from core.models.texts import TOGETHER, build_text, take_vectors
 
 N_WORDS, DIMENSION, K = 30, 6, 4
 
@@ -48,6 +48,23 @@ def test_gradients_reach_every_word_that_was_read_and_no_padding(net):
     read = net.embedding.weight.grad.abs().sum(1)
     assert read[0] == 0
     assert set(torch.nonzero(read).flatten().tolist()) <= set(numbers.unique().tolist())
+
+
+def test_a_batch_of_all_lengths_gives_the_logits_and_gradients_of_its_texts_alone(net):
+    """More texts than go through the convolutions at once, in no order of length."""
+    net.eval()
+    lengths = [1 + 37 * k % 61 for k in range(2 * TOGETHER + 5)]
+    numbers, labels = texts(*lengths), torch.arange(len(lengths)) % K
+    together = net(numbers)
+    alone = torch.cat([net(numbers[k : k + 1, :n]) for k, n in enumerate(lengths)])
+    torch.testing.assert_close(together, alone)
+    wanted, found = (
+        torch.autograd.grad(functional.cross_entropy(logits, labels), list(net.parameters()))
+        for logits in (alone, together)
+    )
+    for gradient, same in zip(found, wanted, strict=True):
+        assert gradient.abs().max() > 0
+        torch.testing.assert_close(gradient, same, rtol=1e-5, atol=1e-7)
 
 
 def test_the_last_layer_makes_the_logits(net):

@@ -9,6 +9,7 @@ import torch
 
 from core.datasets.texts.load import load_texts
 from core.datasets.texts.settings import TextConfig
+from core.errors import LibraryError
 from core.library import Library
 from core.losses.catalogue import LOSSES
 from core.predictions import Task
@@ -68,10 +69,10 @@ def trained(folder, *, seconds=None):
 @pytest.mark.parametrize("model", ["text_mean", "text_cnn"])
 def test_networks_learn_to_tell_the_classes(folder, model):
     optimizer = {"name": "adam", "lr": 0.05 if model == "text_mean" else 0.005}
-    made = folder(model=model, optimizer=optimizer, epochs=12)
+    made = folder(model=model, optimizer=optimizer, epochs=30)
     trained(made)
     errors = [line["metrics"]["val_error"] for line in made.events()]
-    assert len(errors) == 12
+    assert len(errors) == 30
     assert errors[-1] <= 0.1  # two thirds by guessing
 
 
@@ -130,6 +131,22 @@ def test_the_run_has_its_words_its_texts_names_and_the_classes_left_out(
     stated = manifest.source.recipe["vocabulary"]
     assert stated["n"] == len(words)
     assert json.loads(json.dumps(manifest.config))["text"]["left_out"] == ["dogs"]
+
+    place = Path(files["vocabulary.txt"])
+    kept = place.read_text("utf-8")
+    for changed in (
+        kept.replace("cats1\n", "cats01\n"),
+        kept + "more\n",
+        kept.encode()[:-1] + b"\xff",
+    ):
+        place.write_bytes(changed if isinstance(changed, bytes) else changed.encode())
+        with pytest.raises(LibraryError, match=r"vocabulary\.txt differs from what was kept"):
+            library.load(result["run"], "test")
+    place.write_text(kept, "utf-8")
+    assert library.load(result["run"], "test").n == len(data.test)
+    place.unlink()
+    with pytest.raises(LibraryError, match=r"vocabulary\.txt is missing"):
+        library.get(result["run"])
 
 
 def test_the_time_of_a_training_is_measured_on_random_texts():

@@ -175,6 +175,18 @@ def test_a_run_stands_beside_with_interval_and_what_differs():
     assert "Same data set, network" in shown(own=[own(alike)]).beside[0][1]
 
 
+def test_a_run_of_texts_differs_in_texts():
+    few = {"data": "20newsgroups", "model": "text_mean", "n_train": 5000}
+    told = RunFacts.of(few, "20newsgroups", 3000).differences("20newsgroups", "gp_cnn")
+    told = told.replace("\u202f", ",")
+    assert "network Bag of words, not Global-pooling CNN" in told
+    assert "5,000 training texts, not 15,098" in told
+    assert "3,000 test texts, not 3,999" in told
+    alike = RunFacts.of({"data": "20newsgroups", "model": "text_cnn"}, "20newsgroups", 3999)
+    told = alike.differences("20newsgroups", "gp_cnn")
+    assert told == "Same data set, network and number of texts."
+
+
 def test_a_run_that_trained_a_row_is_named_with_its_result():
     summary = {"accuracy": 0.95, "ece": {"value": 0.03, "low": 0.02, "high": 0.04}}
     setting = PaperSetting("cifar10", "resnet50", ("flsd_53",))
