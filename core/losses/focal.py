@@ -43,7 +43,7 @@ class Focal(Loss):
 
 
 class InverseFocal(Focal):
-    """-(1 + p)^gamma log p: the surer the model, the larger the gradient.
+    """-(1 + p)^gamma log p: the more confident the model, the larger the gradient.
 
     References
     ----------

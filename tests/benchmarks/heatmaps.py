@@ -141,7 +141,7 @@ def main() -> None:
             line(f"{sample}, {method}", heats, found)
     for seed in range(3):  # all three networks have the same form
         heats, _ = answers(MODELS[0], found, shuffled=seed)
-        line(f"weights drawn anew, seed {seed}", heats, found)
+        line(f"randomised weights, seed {seed}", heats, found)
     print("\n| network | probability, lesion there | left out | falls in | heat in box falls in |")
     print("|---|---|---|---|---|")
     for sample in MODELS:

@@ -138,7 +138,7 @@ def could_be_bytes(scores: Scores) -> bool:
 
 
 def could_be_twice(scores: Scores) -> bool:
-    """Whether rows could be a softmax of probabilities: none is surer than e : 1 : ... : 1."""
+    """Whether rows could be a softmax of probabilities: none is above e : 1 : ... : 1."""
     if scores.ndim != 2:
         return False
     return all(_could_be_twice(scores[rows]) for rows in row_chunks(*scores.shape))

@@ -40,9 +40,9 @@ from core.studies.human import LABELS, SHOWN, VOTES, FarRows, FittedOn, HumanFit
 
 ID_LETTERS, NAME_LETTERS = 60, 30
 HEADS = {
-    "ece": ("Error against labels", "points"),
-    "ece_votes": ("Error against people", "points"),
-    "tvd": ("TVD", "number"),
+    "ece": ("Error against labels, points", "points"),
+    "ece_votes": ("Error against people, points", "points"),
+    "tvd": ("TVD, points", "points"),
     "soft_nll": ("Soft NLL", "number"),
 }
 GROUP_COLUMNS = (
@@ -359,4 +359,4 @@ def _far_table(far: FarRows, predictions: Predictions, distance: str) -> Table:
             strict=True,
         )
     )
-    return Table((*FAR_COLUMNS, Column("tvd", distance, "number")), rows)
+    return Table((*FAR_COLUMNS, Column("tvd", f"{distance}, points", "unsigned_points")), rows)

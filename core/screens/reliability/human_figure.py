@@ -33,7 +33,7 @@ def disagreement_gaps(groups: Disagreement, title: str, tick: str, theme: Theme)
         ticktext=[tick.format(entropy) for entropy in groups.entropy.tolist()],
         showgrid=False,
     )
-    settings["yaxis"] = axis(theme, "more sure than people, points", nticks=6)
+    settings["yaxis"] = axis(theme, "More sure than people, points", nticks=6)
     figure = go.Figure(layout=settings)
     figure.add_hline(y=0, line={"color": theme.quiet, "width": 1.2})
     known = np.isfinite(groups.known)

@@ -68,7 +68,7 @@ def _below(view: HumanView) -> None:
     widgets.figure(view.figure)
     widgets.key(view.key)
     widgets.title(view.fits_title)
-    widgets.caption(view.fits_words)
+    widgets.second(view.fits_words)
     if view.fits and not state.plain():
         widgets.scores("Temperatures on votes and on labels", view.heads, view.fits)
         widgets.save(view.fits_file, "human_fits", "All numbers, CSV")

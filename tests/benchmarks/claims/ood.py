@@ -1,6 +1,6 @@
 """Out of distribution.
 
-Normal scores: in-distribution N(0, 1), strange N(d, s), as many of either (one strange to ten
+Normal scores: in-distribution N(0, 1), OOD N(d, s), as many of either (one OOD row to ten
 where that is said); the truth is that of the two distributions. Ties: scores rounded to 0.75.
 Groups: 20 rows share three tenths of the variance. Two runs on the same rows have scores that are
 correlated by one half; equal ones have the same d. 300 resamples. "Rows" are those of both sets.
@@ -33,13 +33,17 @@ MARKS = marks(["A"])
 
 
 class Design(NamedTuple):
-    """Distance and spread of the strange scores, their share, rounding, rows of a group."""
+    """Distance and spread of the OOD scores, their share, rounding, rows of a group.
+
+    `seeded_by` is an earlier name of the design, by which its random numbers are still drawn.
+    """
 
     distance: float
     spread: float = 1.0
-    strange: float = 0.5
+    outside: float = 0.5
     step: float = 0.0
     group: int = 1
+    seeded_by: str = ""
 
 
 DESIGNS = {
@@ -47,8 +51,10 @@ DESIGNS = {
     "told (d 1.2)": Design(1.2),
     "well told (d 2.5)": Design(2.5),
     "almost always told (d 4)": Design(4.0),
-    "spread strange (d 1.5, s 2)": Design(1.5, 2.0),
-    "few strange (d 1.2, 1 to 10)": Design(1.2, strange=1 / 11),
+    "spread OOD (d 1.5, s 2)": Design(1.5, 2.0, seeded_by="spread strange (d 1.5, s 2)"),
+    "few OOD (d 1.2, 1 to 10)": Design(
+        1.2, outside=1 / 11, seeded_by="few strange (d 1.2, 1 to 10)"
+    ),
     "ties (d 1.2)": Design(1.2, step=0.75),
     "groups of 20 (d 1.2)": Design(1.2, group=20),
 }
@@ -59,7 +65,7 @@ WIDE = (
 NOTES = {
     ("groups", 60): "Two groups in either set: no interval is to be trusted.",
     ("ties", 60): "Between six tied scores the threshold jumps over the one that keeps 95 %.",
-    ("few strange", 20): "Two strange rows.",
+    ("few OOD", 20): "Two OOD rows.",
 }
 PAIRS = {  # distances of two runs
     "equal (d 0.4)": (0.4, 0.4),
@@ -78,8 +84,8 @@ def truth(design: Design) -> dict[str, float]:
     at = np.arange(ENDS[0], ENDS[1], step)
     masses = []
     for share, mean, spread in (
-        (1.0 - design.strange, 0.0, 1.0),
-        (design.strange, design.distance, design.spread),
+        (1.0 - design.outside, 0.0, 1.0),
+        (design.outside, design.distance, design.spread),
     ):
         below = ndtr((at[:, None] + np.array([-0.5, 0.5]) * step - mean) / spread)
         masses.append(np.round(MASS * share * np.diff(below, axis=1)[:, 0]).astype(np.int64))
@@ -108,8 +114,8 @@ def part(scores: Float, design: Design) -> Predictions:
 
 def sizes(design: Design, n: int) -> tuple[int, int]:
     """Return the rows of either set."""
-    strange = max(2, round(n * design.strange))
-    return n - strange, strange
+    outside = max(2, round(n * design.outside))
+    return n - outside, outside
 
 
 def number_rows(sets: int, seed: int) -> Iterator[Row]:
@@ -119,7 +125,7 @@ def number_rows(sets: int, seed: int) -> Iterator[Row]:
         for n in SIZES:
             held: dict[str, int] = dict.fromkeys(NUMBERS, 0)
             for number in range(sets):
-                rng = generator(seed, number, name, n)
+                rng = generator(seed, number, design.seeded_by or name, n)
                 own, other = (noise(rng, size, design.group) for size in sizes(design, n))
                 outside = part(design.distance + design.spread * other, design)
                 found = judge(part(own, design), outside, SCORE, n_resamples=RESAMPLES).numbers

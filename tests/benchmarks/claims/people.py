@@ -31,7 +31,7 @@ SPREAD, ALIKE, GROUP = 1.5, 0.3, 20
 FEW_ROWS, FEWEST_GROUPS = 1_000, 30
 GAP, AGREED = "interval of the gap", "interval of the share who agree, fullest bin"
 CLEAR, DISPUTED = "interval of the gap, clearest rows", "interval of the gap, most disputed rows"
-SURER = '"surer than people", or less sure'
+MORE_SURE = '"more sure than people", or less sure'
 WIDE = "Wider than asked; the cause was not studied."
 FEW_GROUPS = "Ten groups: intervals are rough."
 RARE = (
@@ -204,7 +204,7 @@ def held(name: str, rows: Predictions, seed: int) -> dict[str, bool]:
         inside = groups.low[k], groups.high[k]
         found[claim] = bool(inside[0] <= true.gap_between(own.min(), own.max()) <= inside[1])
     if name in KNOWS:
-        found[SURER] = gap.low > 0.0 or gap.high < 0.0
+        found[MORE_SURE] = gap.low > 0.0 or gap.high < 0.0
     return found
 
 
@@ -215,7 +215,7 @@ def cell(name: str, n: int, sets: int, seed: int) -> Iterator[Row]:
         for number in range(sets)
     ]
     for claim in each[0]:
-        make = sentence if claim == SURER else Row
+        make = sentence if claim == MORE_SURE else Row
         rate = float(np.mean([one[claim] for one in each]))
         yield make(claim, name, n, rate, sets, _reason(claim, name, n, rate))
 

@@ -351,7 +351,7 @@ CLAIMED = (
         "core.screens.reliability.human_words:_second",
         "the interval of confidence minus the share of people who agree leaves 0 out",
         PEOPLE,
-        '"surer than people", or less sure',
+        '"more sure than people", or less sure',
     ),
     Claimed(
         " would agree with an answer",

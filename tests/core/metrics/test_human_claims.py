@@ -59,7 +59,7 @@ def test_an_interval_that_lies_elsewhere_is_counted_as_a_miss(fewer, monkeypatch
 def test_intervals_hold_the_truth(name, fewer):
     sets, n = 40, 500
     for row in people.cell(name, n, sets, 1):
-        if row.claim == people.SURER:
+        if row.claim == people.MORE_SURE:
             assert row.rate * sets <= binom.ppf(0.999, sets, 0.05)
         elif not row.note:
             assert row.rate * sets >= binom.ppf(0.001, sets, 0.93), row
