@@ -6,7 +6,7 @@ The router sets up the page, tests the server's settings, and draws navigation, 
 import streamlit as st
 
 if __name__ == "__main__":
-    from pages.ui import frame, inference, login, selftest, session, sidebar, site, tour
+    from pages.ui import frame, inference, login, selftest, session, sidebar, site, studying, tour
 
     st.set_page_config(
         page_title="Candor",
@@ -26,6 +26,7 @@ if __name__ == "__main__":
         page.run()
     finally:  # a page that stops half-way has been drawn too
         inference.warm_up()
+        studying.begin()
         session.leave_garbage()
 else:  # imported by the server: Streamlit takes what it wraps around this script
     from starlette.middleware import Middleware

@@ -10,6 +10,7 @@ import logging
 import os
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Final
@@ -190,7 +191,7 @@ def _audited(arguments: argparse.Namespace, config: AuditConfig) -> Json:
 
     result = read(arguments)
     split = split_of(arguments.split, result)
-    result = with_votes(arguments, result, split)
+    result = replace(with_votes(arguments, result, split), digest=result.digest)
     audit_result = audit(result.splits[split], config)
     report = audit_json(
         arguments.file.name,
@@ -243,6 +244,7 @@ def _add_compare(verb: Parser) -> None:
         "files", type=Path, nargs="+", metavar="FILE", help="the first is the reference"
     )
     add_reading(verb)
+    add_votes(verb)
     verb.add_argument("--metric", default="ece", metavar="ece")
     verb.add_argument("--json", metavar="OUT|-")
     verb.add_argument(
@@ -255,6 +257,7 @@ def _add_compare(verb: Parser) -> None:
 
 def _compare(arguments: argparse.Namespace) -> int:
     from core.metrics.comparison import MOST_RUNS, compare_all, compared
+    from core.metrics.human.paired import DISTANCE
     from core.metrics.paired import PAIRED
     from core.reports import compare_text
     from core.reports.compare_json import compare_json
@@ -264,16 +267,21 @@ def _compare(arguments: argparse.Namespace) -> int:
     files: list[Path] = arguments.files
     if not 2 <= len(files) <= MOST_RUNS:
         raise UsageError("USAGE", f"{len(files)} files are given", f"name 2 to {MOST_RUNS}")
-    if arguments.metric not in PAIRED:
+    if arguments.metric not in (*PAIRED, DISTANCE):
         what = f"Metric {arguments.metric!r} cannot be compared"
-        raise UsageError("SETTING", what, f"use one of {', '.join(PAIRED)}")
+        raise UsageError("SETTING", what, f"use one of {', '.join((*PAIRED, DISTANCE))}")
     short = [file.name for file in files]
     names = short if len(set(short)) == len(short) else [str(file) for file in files]
     runs, named = [], []
     for name, file in zip(names, files, strict=True):
-        result = read(argparse.Namespace(**vars(arguments) | {"file": file}))
+        of_file = argparse.Namespace(**vars(arguments) | {"file": file})
+        result = read(of_file)
+        result = with_votes(of_file, result, result.chosen_split)
         runs.append(compared(result.splits[result.chosen_split]))
         named.append(NamedRun(name, name, result.chosen_split, result.digest))
+    if arguments.metric == DISTANCE and not any(run.distance for run in runs):
+        what = f"No file has votes to compare by {DISTANCE}"
+        raise UsageError("SETTING", what, "name them with --votes")
     comparison = compare_all(runs, names, 0)
     view = compare_view(named, runs, comparison, arguments.metric)
     letters = compare_text.letters(view, names)

@@ -35,6 +35,7 @@ class NoticeCode(_Code):
     SMALL_N = auto()
     GROUPED = auto()
     VOTES_PARTLY = auto()
+    VOTES_SIMULATED = auto()
     FEW_GROUPS = auto()
     WEIGHTED = auto()
     TIES = auto()

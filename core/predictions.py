@@ -184,7 +184,7 @@ class Votes:
     of_row: Float
 
     @classmethod
-    def of(cls, name: str, values: Float) -> Self:
+    def of(cls, name: str, values: Float, class_names: Sequence[str] = ()) -> Self:
         """Check the votes of a file; shares are brought to sum to 1.
 
         Parameters
@@ -193,6 +193,8 @@ class Votes:
             Column or file, for messages.
         values : (N, K) float64
             As they were read; a row of NaN was put to nobody.
+        class_names : sequence of K str
+            For messages.
 
         Raises
         ------
@@ -205,8 +207,12 @@ class Votes:
         bad = np.argwhere(~(np.isfinite(votes) & (votes >= 0.0)))
         if bad.size:
             row, column = bad[0].tolist()
-            what = f"{votes[row, column]:g} votes for class {column} in {name}"
+            called = class_names[column] if class_names else column
+            what = f"{votes[row, column]:g} votes for class {called} in {name}"
             remedy = "give every class a number of votes that is not negative"
+            if np.isnan(votes[row, column]):
+                what = f"No number of votes for class {called} in {name}"
+                remedy = "write 0 for a class that nobody chose"
             raise Refused("VOTES", what, remedy, f"row {row}")
         many = np.flatnonzero(votes.max(axis=1, initial=0.0) > MOST_ROWS)
         if many.size:

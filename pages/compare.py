@@ -2,7 +2,6 @@
 
 import streamlit as st
 
-from core.metrics.comparison import compare_all
 from core.screens.compare.view import FEW, compare_view, plain_view
 from core.screens.kit.differences import NamedRun
 from core.screens.kit.records import Phrase, Sentence
@@ -38,7 +37,7 @@ with frame.caught():
         with controls:
             metric, reference = choices.ranking(runs, audited)
             search = choices.search(runs)
-        comparison = compare_all(audited, names, reference)
+        comparison = cache.ranked(runs, splits, audited, reference)
         named = [
             NamedRun(run.id, run.name, split, run.file_digest)
             for run, split in zip(runs, splits, strict=True)

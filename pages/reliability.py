@@ -14,13 +14,13 @@ with frame.caught():
     run = opening.open_run()
     split = controls.split_of(run)
     top = st.container()
-    with st.container(key="bare.against"):
+    settings = st.container(horizontal=True, vertical_alignment="center", key="bare.choices")
+    with settings:
         against = choices.against(run)
     if against == choices.PEOPLE:
-        human.draw(run, split, top)
+        human.draw(run, split, top, settings)
         st.stop()
     audit = audits.audit(run, split) or waiting.end(top, run, split)
-    settings = st.container(horizontal=True, vertical_alignment="center", key="bare.choices")
     with settings:
         controls.splits(run)
         target = choices.target(run, audit)

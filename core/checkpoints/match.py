@@ -93,8 +93,8 @@ class Match:
 
     def _remedy(self) -> str:
         if self.likely_outputs not in (None, self.n_outputs):
-            return f"The file's last layer has {self.likely_outputs} outputs: give that number"
-        return "Choose the network that the weights were made for"
+            return f"give {self.likely_outputs} outputs, the number that the file's last layer has"
+        return "choose the network that the weights were made for"
 
 
 def _shown(names: Sequence[str]) -> str:

@@ -29,6 +29,8 @@ from core.studies.reliability import audit_every_metric
 from core.training.folder import JobFolder
 from core.training.progress import Progress, write
 
+MANY_ROWS: Final = 1_000_000  # from which large arrays of the audit lie in files
+LARGE_BYTES: Final = 2**24
 LIMIT_S: Final = 7 * 86_400.0  # of reading; a job can be stopped, and given a time limit
 EVERY_S: Final = 1.0
 STEPS: Final = 1_000  # of each stage
@@ -68,6 +70,10 @@ def run(folder: JobFolder) -> Json:
     spec, pace = spec_of(folder), AuditProgress(folder)
     result = _read(spec)
     split = split_of(spec.split, result)
+    if result.splits[split].n >= MANY_ROWS:
+        from core.compiled.memory import keep_large_in_files  # compiles for a second
+
+        keep_large_in_files(LARGE_BYTES)
     pace.enter(MEASURING)
     audit = audit_every_metric(result.splits[split], spec.config)
     pace.enter(WRITING)

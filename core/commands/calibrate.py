@@ -2,14 +2,29 @@
 
 import argparse
 import json
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from core import defaults
-from core.commands.shared import Json, Parser, add_reading, emit, printable, read, split_of, write
+from core.commands.shared import (
+    Json,
+    Parser,
+    add_reading,
+    add_votes,
+    emit,
+    printable,
+    read,
+    split_of,
+    with_votes,
+    write,
+)
 from core.configs import OTHER_NAMES, SEARCHES
 from core.disk import JsonError, parse_json
 from core.errors import Refused, UsageError
+
+if TYPE_CHECKING:
+    from core.predictions import Predictions
 
 OF_RAW_LOGITS = ("vector", "matrix")
 LARGEST_CALIBRATOR = 2**28  # bytes; a matrix of 1,000 classes takes about 20 MB
@@ -20,6 +35,7 @@ def add_calibrate(verb: Parser) -> None:
     verb.set_defaults(run=_calibrate)
     verb.add_argument("file", type=Path)
     add_reading(verb)
+    add_votes(verb)
     verb.add_argument("--methods", default="ts,focal_map,focal_ts", metavar="A,B")
     verb.add_argument("--fit", metavar="val", help="a split, or cut: some rows of the test split")
     verb.add_argument("--test", metavar="test")
@@ -57,6 +73,7 @@ def _calibrate(arguments: argparse.Namespace) -> int:
         raise UsageError("SETTING", what, f"use some of {','.join(CALIBRATORS)}")
     result = read(arguments)
     test = split_of(arguments.test, result)
+    result = with_votes(arguments, result, test)
     fit_on = arguments.fit or fit_default(list(result.splits), test)
     rows = parts(result.splits, fit_on, test, share=arguments.share, seed=arguments.seed)
     fits = [
@@ -73,6 +90,8 @@ def _calibrate(arguments: argparse.Namespace) -> int:
     if arguments.save:
         fitted = [method_fit.calibrator for method_fit in fits if method_fit.calibrator is not None]
         _save(arguments.save, fitted, provenance(rows))
+    if result.splits[test].votes is not None:
+        report["human"] = _on_votes(arguments, result.splits, test)
     emit(arguments.json, report)
     if arguments.json != "-":
         for line in calibrate_lines(report):
@@ -82,7 +101,29 @@ def _calibrate(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _save(folder: Path, fitted: list[Any], fitted_on: Json) -> None:  # Any: Calibrator or PerLabel
+def _on_votes(
+    arguments: argparse.Namespace, splits: Mapping[str, "Predictions"], test: str
+) -> Json:
+    """Return what temperatures fitted on votes do, beside those on labels; save them if asked."""
+    from core.reports.calibrate_json import human_fits_json
+    from core.studies.human import METHODS, VOTES, fit_on_people, human_fits, human_rows
+    from core.studies.posthoc import CUT, provenance
+
+    voted = {name: rows for name, rows in splits.items() if rows.votes is not None}
+    fit_on = arguments.fit if arguments.fit in {*voted, CUT} else None
+    cut = {"share": arguments.share, "seed": arguments.seed}
+    fits = human_fits(voted, test, fit_on, **cut)
+    if arguments.save and not fits.refusal:
+        rows = human_rows(voted, test, fit_on, **cut)
+        fitted = [fit_on_people(method, rows.fit, VOTES).calibrator for method in METHODS]
+        own = [calibrator for calibrator in fitted if calibrator is not None]
+        _save(arguments.save, own, provenance(rows) | {"target": VOTES}, ending="_votes")
+    return human_fits_json(fits)
+
+
+def _save(  # Any: Calibrator or PerLabel
+    folder: Path, fitted: list[Any], fitted_on: Json, *, ending: str = ""
+) -> None:
     from core.calibrators.export import code
     from core.calibrators.stored import to_json
 
@@ -93,10 +134,10 @@ def _save(folder: Path, fitted: list[Any], fitted_on: Json) -> None:  # Any: Cal
         raise UsageError("OUTPUT", what, "name another folder") from error
     for calibrator in fitted:
         write(
-            folder / f"{calibrator.name}.json",
+            folder / f"{calibrator.name}{ending}.json",
             json.dumps(to_json(calibrator, fitted_on), allow_nan=False) + "\n",
         )
-        write(folder / f"{calibrator.name}.py", code(calibrator))
+        write(folder / f"{calibrator.name}{ending}.py", code(calibrator))
 
 
 def _apply(arguments: argparse.Namespace) -> int:

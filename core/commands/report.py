@@ -6,7 +6,16 @@ from pathlib import Path
 from typing import Any
 
 from core import defaults
-from core.commands.shared import Parser, add_reading, printable, read, split_of, write
+from core.commands.shared import (
+    Parser,
+    add_reading,
+    add_votes,
+    printable,
+    read,
+    split_of,
+    with_votes,
+    write,
+)
 from core.errors import UsageError
 
 FORMATS = {".html": "html", ".htm": "html", ".md": "markdown", ".json": "json"}
@@ -19,6 +28,7 @@ def add_report(verb: Parser) -> None:
         "runs", nargs="+", metavar="RUN_OR_FILE", help="ids of the library, or files of scores"
     )
     add_reading(verb)
+    add_votes(verb)
     verb.add_argument("--split", metavar="NAME")
     verb.add_argument("--out", type=Path, metavar="report.html", help="- or nothing: stdout")
     verb.add_argument(
@@ -105,9 +115,15 @@ def run_or_file(
     name : str
         Path, or id of a run.
     arguments : Namespace
-        With the options of reading, and the split.
+        With the options of reading and of votes, and the split.
     recipe : dict, optional
         How a file is read, in place of those options.
+
+    Raises
+    ------
+    UsageError
+        SETTING: votes were named for a run of the library that has none. As of `read`, `split_of`
+        and `with_votes`.
     """
     from core.library import open_library
     from core.library.manifest import RUN_ID
@@ -115,6 +131,12 @@ def run_or_file(
 
     path = Path(name)
     if not path.exists() and RUN_ID.fullmatch(name):
-        return run_of_library(open_library(), name, arguments.split)
-    result = read(argparse.Namespace(**vars(arguments) | {"file": path}), recipe)
-    return run_of_file(path.name, result, split_of(arguments.split, result))
+        run = run_of_library(open_library(), name, arguments.split)
+        if arguments.votes is not None and run.split not in run.voted:
+            what = f"--votes is for files, and {name} is a run of the library without votes"
+            raise UsageError("SETTING", what, "import its file again: runs import FILE --votes")
+        return run
+    of_file = argparse.Namespace(**vars(arguments) | {"file": path})
+    result = read(of_file, recipe)
+    split = split_of(arguments.split, result)
+    return run_of_file(path.name, with_votes(of_file, result, split), split)

@@ -6,7 +6,7 @@ from typing import Any
 
 from core import codec
 from core.codes import RefusalCode
-from core.commands.shared import Parser, add_reading, emit, printable, read
+from core.commands.shared import Parser, add_reading, add_votes, emit, printable, read, with_votes
 from core.errors import Refused
 
 
@@ -29,6 +29,7 @@ def add_runs(verb: Parser) -> None:
     imported.add_argument("file", type=Path)
     imported.add_argument("--name")
     add_reading(imported)
+    add_votes(imported)
     exported = acts.add_parser("export", help="write a run to one file")
     exported.set_defaults(run=_export)
     exported.add_argument("id")
@@ -94,6 +95,7 @@ def _import(arguments: argparse.Namespace) -> int:
     name = arguments.name or arguments.file.stem
     try:
         result = read(arguments)
+        result = with_votes(arguments, result, result.chosen_split)
     except Refused as refusal:
         if refusal.code != RefusalCode.BIN_HISTORY:
             raise

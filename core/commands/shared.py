@@ -115,6 +115,8 @@ def add_votes(verb: Parser) -> None:
 def with_votes(arguments: argparse.Namespace, result: Any, split: str) -> Any:  # noqa: ANN401
     """Return what was read with the votes that were named; itself where none were.
 
+    Its digest is that of both files.
+
     Raises
     ------
     UsageError
@@ -122,6 +124,7 @@ def with_votes(arguments: argparse.Namespace, result: Any, split: str) -> Any:  
     """
     from dataclasses import replace
 
+    from core.arrays import digest
     from core.errors import about
     from core.readers.predictions.parts import listed
     from core.readers.sandbox import read as sandbox
@@ -138,7 +141,8 @@ def with_votes(arguments: argparse.Namespace, result: Any, split: str) -> Any:  
     unused = f"not used: {listed(list(matched.used))}"
     kept = tuple(notice for notice in result.notices if notice.text != unused)
     notices = tuple(dict.fromkeys((*kept, *matched.notices)))
-    return replace(result, splits=matched.splits, notices=notices)
+    both = digest(result.digest, file.digest)
+    return replace(result, splits=matched.splits, notices=notices, digest=both)
 
 
 def _votes_place(text: str, scores: Path) -> tuple[Path, str | None]:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from core.commands.report import run_or_file
-from core.commands.shared import Parser, add_reading, need_file, printable
+from core.commands.shared import Parser, add_reading, add_votes, need_file, printable
 from core.errors import LibraryError, Refused, UsageError
 
 SHOWN = 20  # differences; more are counted
@@ -20,6 +20,7 @@ def add_verify(verb: Parser) -> None:
         "files", nargs="+", metavar="RUN_OR_FILE", help="what it reports, in its order"
     )
     add_reading(verb)
+    add_votes(verb)
 
 
 def _verify(arguments: argparse.Namespace) -> int:

@@ -1,4 +1,4 @@
-"""Sums by cell in many resamples at once."""
+"""How often rows are drawn, and sums by cell in many resamples at once."""
 
 from typing import Any
 
@@ -13,6 +13,21 @@ Counts = npt.NDArray[Any]  # Any: uint8 or float64
 
 _NUMBERS = "Array(int64, 1, 'C', readonly=True)"
 _GAPS = "Array(float64, 1, 'C', readonly=True)"
+
+
+@compiled(*(f"void(int64[::1], {counts}[::1])" for counts in ("uint8", "float64")))
+def add_draws(drawn: Int, counts: Counts) -> None:
+    """Count numbers that were drawn.
+
+    Parameters
+    ----------
+    drawn : (M,) int64
+        In 0..N-1.
+    counts : (N,) uint8 or float64
+        Added to.
+    """
+    for row in drawn:
+        counts[row] += 1
 
 
 @compiled(

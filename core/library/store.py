@@ -137,7 +137,7 @@ class Library:
         LibraryError
             RUN_UNKNOWN, DAMAGED, MANIFEST or SCHEMA_VERSION.
         """
-        return files.read_manifest(self._folder(run_id))
+        return files.read_manifest(self.folder(run_id))
 
     def load(self, run_id: str, split: str, *, checked: bool = True) -> Predictions:
         """Return one split of a run, checked against its digest unless that was just done.
@@ -147,12 +147,12 @@ class Library:
         LibraryError
             RUN_UNKNOWN, SPLIT_UNKNOWN or DAMAGED.
         """
-        folder = self._folder(run_id)
+        folder = self.folder(run_id)
         return files.read_predictions(folder, files.read_manifest(folder), split, checked=checked)
 
     def files(self, run_id: str) -> dict[str, str]:
         """Return where each split lies, and under its own name each table beside the manifest."""
-        folder = self._folder(run_id)
+        folder = self.folder(run_id)
         manifest = files.read_manifest(folder)
         places = {split: entry.file for split, entry in manifest.splits.items()}
         places |= {name: name for name in manifest.tables}
@@ -166,18 +166,18 @@ class Library:
         LibraryError
             RUN_UNKNOWN, DAMAGED, or NO_HISTORY when none was kept.
         """
-        return files.read_table(self._folder(run_id), HISTORY, read_history)
+        return files.read_table(self.folder(run_id), HISTORY, read_history)
 
     def bins(self, run_id: str) -> BinHistory:
         """Return bins and gammas by epoch of a run; raises as `history` does."""
-        return files.read_table(self._folder(run_id), BINS, read_bins)
+        return files.read_table(self.folder(run_id), BINS, read_bins)
 
     def validation_logits(self, run_id: str) -> Scores:
         """Return the logits (E, N, K) of the validation part after each epoch, mapped.
 
         Rows are those of the split val. Raises as `history` does.
         """
-        return files.read_table(self._folder(run_id), VALIDATION, files.read_logits)
+        return files.read_table(self.folder(run_id), VALIDATION, files.read_logits)
 
     def keep(  # noqa: PLR0913  each is a separate part of a run
         self,
@@ -409,7 +409,7 @@ class Library:
         if manifest.splits:
             write_npz(out, manifest, {split: self.load(run_id, split) for split in manifest.splits})
         else:
-            write_parquet(out, files.read_table(self._folder(run_id), BINS, Path.read_bytes))
+            write_parquet(out, files.read_table(self.folder(run_id), BINS, Path.read_bytes))
 
     def share(self, run_id: str, person: str) -> None:
         """Let a user or group see a run that one owns; they may not change it.
@@ -427,11 +427,11 @@ class Library:
 
     def shared_with(self, run_id: str) -> tuple[str, ...]:
         """Return the users and groups that a run is shared with."""
-        return sharing.read(self._folder(run_id))
+        return sharing.read(self.folder(run_id))
 
     def owns(self, run_id: str) -> bool:
         """Whether the visitor may change a run, as far as the role goes; no sample."""
-        run = self._folder(run_id)
+        run = self.folder(run_id)
         return self._is_own(run_id) and self.visitor.owns(sharing.owner_of(run))
 
     def used(self) -> int:
@@ -454,8 +454,14 @@ class Library:
         """Return the recipe saved for a layout, or None."""
         return recipes.load_recipe(self.home, fingerprint)
 
-    def _folder(self, run_id: str) -> Path:
-        """Return where a run lies; the id is checked before it touches a path."""
+    def folder(self, run_id: str) -> Path:
+        """Return where a run lies; the id is checked before it touches a path.
+
+        Raises
+        ------
+        LibraryError
+            RUN_UNKNOWN.
+        """
         checked_id(run_id)
         if (self.samples / run_id).is_dir():
             return self.samples / run_id
@@ -474,7 +480,7 @@ class Library:
 
     def _own(self, run_id: str, act: Act, detail: str = "") -> Path:
         """Return the folder of a run that may be changed, once the audit trail has the act."""
-        run = self._folder(run_id)
+        run = self.folder(run_id)
         if not self._is_own(run_id):
             raise LibraryError(
                 "SAMPLE",

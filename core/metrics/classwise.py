@@ -1,5 +1,6 @@
 """Classwise ECE: every class's probability against its frequency; numpy only."""
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Self
 
@@ -14,6 +15,8 @@ from core.predictions import Predictions
 BLOCK_CELLS = 2**24  # of redrawn hits held at a time
 COUNTS_BYTES = 2**22  # of counts of rows, in float64, that are multiplied at a time
 LEAST_BLOCK = 8  # resamples drawn together however many the cells
+JOINED = 2**21  # entries of cells that are put together at a time
+_Entries = tuple[Int, Int, Float]
 
 
 @dataclass(frozen=True)
@@ -83,19 +86,13 @@ class ClassCells:
     @classmethod
     def of(cls, predictions: Predictions, n_bins: int = N_BINS) -> Self:
         """Sort the rows' probabilities and true classes into cells."""
-        edges = equal_width_edges(n_bins)
-        entries: list[tuple[Int, Int, Float]] = []
-        for rows in row_chunks(predictions.n, predictions.n_classes):
-            p = predictions.probabilities(rows)
-            at, k = np.nonzero(p > edges[1])
-            entries.append((at + rows.start, k * n_bins + bin_index(p[at, k], edges), p[at, k]))
-            truth = predictions.labels[rows]
-            row = np.arange(truth.size)
-            cell = truth * n_bins + bin_index(p[row, truth], edges)
-            entries.append((row + rows.start, cell, np.full(truth.size, -1.0)))
-        return cls(
-            predictions, n_bins, *(np.concatenate(part) for part in zip(*entries, strict=True))
-        )
+        joined, waiting, size = list[_Entries](), list[_Entries](), 0
+        for entries in _entries(predictions, n_bins):
+            waiting.append(entries)
+            size += entries[0].size
+            if size >= JOINED:  # small arrays do not pile up, which would all be in memory
+                joined, waiting, size = [*joined, _columns(waiting)], [], 0
+        return cls(predictions, n_bins, *_columns([*joined, *waiting]))
 
     def ece(self, counts: Counts) -> Float:
         """Return the classwise ECE on resamples given as (r, N) counts of rows, (r,).
@@ -126,6 +123,24 @@ class ClassCells:
             p[p > edge] = 0.0
             low += counts[:, rows].astype(np.float64, copy=False) @ p
         return low
+
+
+def _entries(predictions: Predictions, n_bins: int) -> Iterator[_Entries]:
+    """Yield row, cell and gap of what stands above the first bins, and of the true classes."""
+    edges = equal_width_edges(n_bins)
+    for rows in row_chunks(predictions.n, predictions.n_classes):
+        p = predictions.probabilities(rows)
+        at, k = np.nonzero(p > edges[1])
+        yield at + rows.start, k * n_bins + bin_index(p[at, k], edges), p[at, k]
+        truth = predictions.labels[rows]
+        row = np.arange(truth.size)
+        cell = truth * n_bins + bin_index(p[row, truth], edges)
+        yield row + rows.start, cell, np.full(truth.size, -1.0)
+
+
+def _columns(parts: Sequence[_Entries]) -> _Entries:
+    row, cell, gap = zip(*parts, strict=True)
+    return np.concatenate(row), np.concatenate(cell), np.concatenate(gap)
 
 
 def redrawn_ece(

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 
@@ -9,9 +10,10 @@ from core.arrays import Float, digest
 from core.configs import AuditConfig
 from core.defaults import LEVEL
 from core.metrics import METRICS
+from core.metrics.human.paired import DISTANCE, distance
 from core.metrics.joint import every_pair_level
 from core.metrics.paired import PAIRED, Difference, MetricDraws, difference, draws
-from core.metrics.records import Audit
+from core.metrics.records import Audit, Score
 from core.metrics.suite import audit
 from core.predictions import Extents, Predictions, Task
 
@@ -21,6 +23,8 @@ CLAIMS = {
 }
 ANSWERS = "the answers given"
 MOST_RUNS = 50
+RANKED = (*METRICS, DISTANCE)
+OTHER_VOTES = "people voted otherwise on the reference's rows, or on others of them"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,7 +32,8 @@ class ComparedRows:
     """What a run's numbers speak of: its rows, their labels, and the claim that is audited.
 
     `ids` is the digest of the row ids, empty where the file has none; `names` are the classes;
-    `extents` the digest of groups and weights, empty where there are neither.
+    `extents` the digest of groups and weights, `votes` that of what people said, each empty where
+    there is none.
     """
 
     n: int
@@ -37,6 +42,7 @@ class ComparedRows:
     claim: str
     names: tuple[str, ...]
     extents: str = ""
+    votes: str = ""
 
     @classmethod
     def of(cls, predictions: Predictions) -> "ComparedRows":
@@ -51,6 +57,7 @@ class ComparedRows:
             extents=""
             if predictions.extents.independent
             else digest(*_columns(predictions.extents)),
+            votes="" if predictions.votes is None else digest(predictions.votes.of_row),
         )
 
 
@@ -61,11 +68,19 @@ def _columns(extents: Extents) -> list[Float | str]:
 
 @dataclass(frozen=True)
 class Compared:
-    """One run, ready to be compared with any other: rows, single audit and paired draws."""
+    """One run, ready to be compared with any other: rows, single audit and paired draws.
+
+    `distance` is that from people, None where nobody voted; it is not among the audit's metrics.
+    """
 
     rows: ComparedRows
     audit: Audit
     draws: Mapping[str, MetricDraws]
+    distance: Score | None = None
+
+    def score(self, metric: str) -> Score | None:
+        """Return a metric with its interval; None where the run has none."""
+        return self.distance if metric == DISTANCE else self.audit.main.metrics.get(metric)
 
 
 @dataclass(frozen=True)
@@ -108,7 +123,7 @@ class Comparison:
     differences: tuple[Mapping[str, Difference], ...]
     leaders: Mapping[str, Leader] = field(default_factory=dict)
 
-    @property
+    @cached_property
     def best(self) -> dict[str, int]:
         """By metric, the run that does better than every other beyond chance, where one does."""
         return {metric: one.run for metric, one in self.leaders.items() if not one.tied}
@@ -127,7 +142,11 @@ def compared(predictions: Predictions, more: tuple[str, ...] = ()) -> Compared:
     metrics = tuple(dict.fromkeys((*PAIRED, *more)))
     own = audit(predictions, AuditConfig(metrics=metrics))
     paired = draws(predictions, own.main.noise_floor, metrics)
-    return Compared(ComparedRows.of(predictions), own, paired)
+    rows = ComparedRows.of(predictions)
+    if predictions.votes is None or not predictions.votes.voted.size:
+        return Compared(rows, own, paired)
+    score, drawn = distance(predictions)
+    return Compared(rows, own, paired | {DISTANCE: drawn}, score)
 
 
 def compare(
@@ -150,7 +169,7 @@ def compare(
         Of all differences of one metric together.
     """
     each = 1.0 - (1.0 - level) / max(1, len(runs) - 1)
-    levels = dict.fromkeys(METRICS, each)
+    levels = dict.fromkeys(RANKED, each)
     return _comparison(runs, names, reference, levels)
 
 
@@ -164,7 +183,7 @@ def compare_all(
     """
     levels = {
         metric: every_pair_level([run.draws for run in _known(runs, metric).values()], level)
-        for metric in METRICS
+        for metric in RANKED
     }
     return _comparison(runs, names, reference, levels)
 
@@ -178,14 +197,26 @@ def _comparison(
         base = runs[reference].draws
         alike = [] if reason or i == reference else [m for m in run.draws if m in base]
         differences.append({m: difference(run.draws[m], base[m], levels[m]) for m in alike})
-    leaders = {} if reason else {m: _leader(_known(runs, m), m, levels) for m in METRICS}
+        if DISTANCE in alike and run.rows.votes != runs[reference].rows.votes:
+            differences[-1][DISTANCE] = _other_votes(run, levels[DISTANCE])
+    leaders = {} if reason else {m: _leader(_known(runs, m), m, levels) for m in RANKED}
     found = {metric: leader for metric, leader in leaders.items() if leader is not None}
     lowest = min(levels.values(), default=LEVEL)
     return Comparison(reason, reference, lowest, tuple(differences), found)
 
 
+def _other_votes(run: Compared, level: float) -> Difference:
+    return Difference(DISTANCE, None, None, None, level, run.rows.n, {}, OTHER_VOTES)
+
+
 def _known(runs: Sequence[Compared], metric: str) -> dict[int, MetricDraws]:
-    """Return the draws of the runs in which a metric has a value, by position."""
+    """Return the draws of the runs in which a metric has a value, by position.
+
+    Distances from other people are no one metric, so that none is known where votes differ.
+    """
+    voted = {run.rows.votes for run in runs if DISTANCE in run.draws}
+    if metric == DISTANCE and len(voted) > 1:
+        return {}
     draws = {i: run.draws[metric] for i, run in enumerate(runs) if metric in run.draws}
     return {i: run for i, run in draws.items() if run.value is not None}
 
@@ -200,7 +231,7 @@ def _leader(
     """
     if len(known) < 2:
         return None
-    sign = -1.0 if METRICS[metric].better == "higher" else 1.0
+    sign = -1.0 if metric in METRICS and METRICS[metric].better == "higher" else 1.0
     first, *others = sorted(known, key=lambda i: sign * (known[i].value or 0.0))
     return Leader(first, {i: difference(known[i], known[first], levels[metric]) for i in others})
 

@@ -263,8 +263,9 @@ def row_signs(
 def units(n: int, extents: Extents) -> int:
     """Return how many units can be drawn: groups, or rows, of any weight above 0."""
     groups, weights = extents
-    own = np.arange(n) if groups is None else groups
-    return int(np.unique(own if weights is None else own[weights > 0.0]).size)
+    if groups is None:
+        return n if weights is None else int(np.count_nonzero(weights > 0.0))
+    return int(np.unique(groups if weights is None else groups[weights > 0.0]).size)
 
 
 def summary_of(column: str, ranked: Ranked) -> GroupSummary:

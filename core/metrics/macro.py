@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -23,6 +23,25 @@ from core.metrics.verdict_codes import DETECTED, VerdictCode
 
 BOUNDS = "mean of the labels' bounds (conservative)"
 SIGNED = ("citl", "slope", "intercept", "spiegelhalter_z")  # of which no mean is taken
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChanceAmong(Verdict):
+    """The verdict of a label that is found off when looked at alone, but not among all labels.
+
+    Attributes
+    ----------
+    alone : Verdict
+        Of the label alone.
+    labels : int
+        How many were looked at.
+    p_holm : float
+        The p-value of its joint test, corrected for looking at all of them.
+    """
+
+    alone: Verdict
+    labels: int
+    p_holm: float
 
 
 def over_labels(labels: Sequence[TargetAudit], level: float) -> TargetAudit:
@@ -167,16 +186,33 @@ def _verdict(labels: Sequence[TargetAudit]) -> Verdict:
 
 
 def corrected_codes(labels: Sequence[TargetAudit]) -> tuple[VerdictCode, ...]:
+    """Return the code of each label's corrected verdict."""
+    return tuple(verdict.code for verdict in corrected_verdicts(labels))
+
+
+def corrected_verdicts(labels: Sequence[TargetAudit]) -> tuple[Verdict, ...]:
     """Return the verdict of each label after Holm's correction for looking at all of them.
 
     What the joint test of one label detects, but not the corrected one, could be chance.
     """
     p_values = holm([label.verdict.p_value or 0.0 for label in labels])
     return tuple(
-        VerdictCode.COULD_BE_CHANCE
+        _chance_among(label.verdict, len(labels), p)
         if p > FALSE_ALARMS and label.verdict.code in DETECTED
-        else label.verdict.code
+        else label.verdict
         for label, p in zip(labels, p_values, strict=True)
+    )
+
+
+def _chance_among(alone: Verdict, labels: int, p_holm: float) -> ChanceAmong:
+    text = f"Could be chance among {labels} labels (Holm). Taken alone: {alone.text}"
+    return ChanceAmong(
+        VerdictCode.COULD_BE_CHANCE,
+        text,
+        alone.p_value,
+        alone=alone,
+        labels=labels,
+        p_holm=p_holm,
     )
 
 

@@ -6,7 +6,7 @@ from functools import cached_property
 
 import numpy as np
 
-from core.arrays import Counts, Float, Int, row_chunks
+from core.arrays import SORTED_BY_DIGITS, Counts, Float, Int, row_chunks
 from core.defaults import N_BINS
 from core.metrics import METRICS
 from core.metrics.binning import (
@@ -29,6 +29,8 @@ ADAPTIVE: Cuts = {"ada_ece": interpolated_cuts}
 GAP = "gap"  # drawn beside the metrics
 STREAM = 5  # of random numbers; the others are in `estimates`
 BLOCK_BYTES = 2**25  # of resamples held at a time
+LEAST_BLOCK = 8  # bytes held of each row, however many rows
+DRAWN_AT_A_TIME = 2**20
 CELLS = 256  # cells of equal width, and as many of equal count, that the smooth error is read from
 
 
@@ -47,14 +49,28 @@ def resampled_counts(
     in uint8: none is drawn 256 times of N. A block is written over by the next one.
     """
     rng = np.random.default_rng([seed, STREAM])
-    step = max(1, BLOCK_BYTES // (np.dtype(dtype).itemsize * n))
+    size = np.dtype(dtype).itemsize
+    step = max(LEAST_BLOCK // size, BLOCK_BYTES // (size * n))
     buffer = np.empty((min(step, n_resamples), n), dtype)
     for start in range(0, n_resamples, step):
         block = buffer[: n_resamples - start]
-        draws = row_draws(n, extents, len(block), rng)
-        for counts, drawn in zip(block, draws, strict=True):
-            counts[:] = drawn
+        if extents.independent and n >= SORTED_BY_DIGITS:
+            for counts in block:
+                _draw_rows(counts, rng)
+        else:
+            draws = row_draws(n, extents, len(block), rng)
+            for counts, drawn in zip(block, draws, strict=True):
+                counts[:] = drawn
         yield block
+
+
+def _draw_rows(counts: Counts, rng: np.random.Generator) -> None:
+    """Write how often each of many rows is drawn; the numbers drawn are held some at a time."""
+    from core.compiled.resamples import add_draws
+
+    counts[:] = 0
+    for start in range(0, counts.size, DRAWN_AT_A_TIME):
+        add_draws(rng.integers(0, counts.size, min(DRAWN_AT_A_TIME, counts.size - start)), counts)
 
 
 @dataclass(frozen=True)

@@ -14,9 +14,8 @@ from core.reports.document import Document, Edition
 from core.reports.report_json import CERTIFICATE, DIGEST, Json, report_json, software
 from core.screens.kit import units
 from core.screens.xray.words import ClinicSource
-from core.studies.report import CLINICAL, COMPARE, ReportedRun, report_numbers
+from core.studies.report import CLINICAL, COMPARE, HUMAN, ReportedRun, report_numbers
 
-FULL_RUNS = 10  # with more, what is said of each alone is left to those who choose it
 WITH_MANY = (sections.VERDICT, COMPARE, sections.SETTINGS)
 
 
@@ -108,7 +107,7 @@ def _report(request: ReportRequest) -> tuple[Json, Document]:
         "Smoother": config.smoother,
     } | {f"Version of {name}": version for name, version in software().items()}
     document = Document(
-        title=", ".join(run.name for run in request.runs),
+        title=_title(request.runs),
         edition=request.edition,
         banners=sections.banners(numbers, request.edition),
         chapters=sections.chapters(numbers, request.sections, request.edition, settings),
@@ -118,15 +117,23 @@ def _report(request: ReportRequest) -> tuple[Json, Document]:
     return content, document
 
 
+def _title(runs: tuple[ReportedRun, ...]) -> str:
+    if len(runs) > sections.FULL_RUNS:
+        return f"{len(runs)} runs"
+    return ", ".join(run.name for run in runs)
+
+
 def default_sections(runs: tuple[ReportedRun, ...]) -> tuple[str, ...]:
     """Return the sections of a report where nobody says; of many runs, what speaks of them all."""
-    return offered_sections(runs) if len(runs) <= FULL_RUNS else WITH_MANY
+    return offered_sections(runs) if len(runs) <= sections.FULL_RUNS else WITH_MANY
 
 
 def offered_sections(runs: tuple[ReportedRun, ...]) -> tuple[str, ...]:
-    """Return the sections that fit the runs: clinical ones for findings only."""
+    """Return the sections that fit the runs: clinical ones for findings, people's for votes."""
     clinical = all(map(_clinical, runs))
-    left_out = () if clinical else (CLINICAL, sections.CHECKLIST)
+    left_out = set() if clinical else {CLINICAL, sections.CHECKLIST}
+    if not any(run.split in run.voted for run in runs):
+        left_out.add(HUMAN)
     return tuple(key for key in sections.SECTIONS if key not in left_out)
 
 
@@ -149,6 +156,9 @@ def run_of_file(name: str, result: ReadResult, split: str) -> ReportedRun:
         reading=result.recipe.to_json(),
         task=result.splits[split].task,
         names=result.splits[split].class_names,
+        voted=tuple(
+            key for key, part in result.splits.items() if part.labelled and part.votes is not None
+        ),
     )
 
 
@@ -189,4 +199,5 @@ def run_of_library(library: Library, run_id: str, split: str | None = None) -> R
         synthetic=(manifest.config or {}).get("data") == "phantom",
         task=Task(manifest.task),
         names=manifest.class_names,
+        voted=tuple(key for key in manifest.labelled if manifest.splits[key].votes),
     )

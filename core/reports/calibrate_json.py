@@ -8,8 +8,11 @@ from core.calibrators.protocols import PROTOCOLS
 from core.codes import NoticeCode
 from core.errors import Notice
 from core.metrics.comparison import compare
+from core.metrics.human.paired import DISTANCE
 from core.metrics.paired import Difference
 from core.reports.audit_json import floor_json, score_json
+from core.studies.human import ERRORS, FittedOn, HumanFits
+from core.studies.human import SHOWN as HUMAN
 from core.studies.posthoc import NONE, Fit, MethodReport, PosthocRows
 
 Json = dict[str, Any]  # Any: plain JSON values
@@ -48,8 +51,8 @@ def calibrate_json(
     return {
         "fit": parts.fit_name,
         "test": parts.test_name,
-        "n_fit": parts.fit.n,
-        "n_test": parts.test.n,
+        "n_fit": parts.n_fit,
+        "n_test": parts.n_test,
         "cut": None if parts.cut is None else {"share": parts.cut[0], "seed": parts.cut[1]},
         "notices": [note.to_json() for note in dict.fromkeys(all_notices)],
         NONE: _scored(judged[NONE]),
@@ -61,9 +64,10 @@ def calibrate_json(
 
 
 def _scored(judged: MethodReport) -> Json:
-    main = judged.compared.audit.main
+    main, distance = judged.compared.audit.main, judged.compared.distance
+    people = {} if distance is None else {DISTANCE: score_json(distance)}
     return {
-        "metrics": {key: score_json(score) for key, score in main.metrics.items()},
+        "metrics": {key: score_json(score) for key, score in main.metrics.items()} | people,
         "noise_floor": {key: floor_json(floor) for key, floor in main.noise_floor.items()},
     }
 
@@ -86,6 +90,39 @@ def _method(fit: Fit, judged: MethodReport | None, differences: Mapping[str, Dif
         "answers_changed": judged.changed,
         **_scored(judged),
         "difference": {key: difference_json(difference) for key, difference in differences.items()},
+    }
+
+
+def human_fits_json(fits: HumanFits) -> Json:
+    """Return temperatures on votes beside those on majority labels as plain JSON.
+
+    Each method holds one entry for ``labels`` and one for ``votes``; one that could not be fitted
+    holds only its ``reason``, and so does the whole where there are too few rows with votes.
+    """
+    if fits.refusal:
+        return {"reason": fits.refusal}
+    none, *others = fits.methods
+    methods: Json = {}
+    for method in others:
+        methods.setdefault(method.method, {})[method.target] = _fitted_on(method)
+    return {
+        "fit": fits.fit_name,
+        "test": fits.test_name,
+        "n_fit": fits.fit_rows,
+        "n_test": fits.test_rows,
+        NONE: {"metrics": dict(none.values)},
+        "methods": methods,
+    }
+
+
+def _fitted_on(method: FittedOn) -> Json:
+    if method.refusal:
+        return {"reason": method.refusal}
+    changes = method.differences.items()
+    return {
+        "parameters": dict(method.parameters),
+        "metrics": dict(method.values),
+        "difference": {name: difference_json(change) for name, change in changes},
     }
 
 
@@ -118,7 +155,33 @@ def calibrate_lines(report: Json) -> list[str]:
         lines.append(f"{name:<17}{_scores(method)}")
         lines.append(f"{'':<17}{_method_words(method)}")
     searches = [method["settings"]["search"] for method in fitted if "search" in method["settings"]]
-    return [*lines, *(PROTOCOLS[search].words for search in dict.fromkeys(searches))]
+    lines += [PROTOCOLS[search].words for search in dict.fromkeys(searches)]
+    return [*lines, *(_human_lines(report["human"]) if "human" in report else [])]
+
+
+def _human_lines(human: Json) -> list[str]:
+    """Return temperatures on votes beside those on labels: both errors, and how they change."""
+    if "reason" in human:
+        return [f"not fitted on votes: {human['reason']}"]
+    lines = [
+        f"held against people: fitted on {human['n_fit']} rows of {human['fit']} with votes, "
+        f"reported on {human['n_test']} rows of {human['test']}",
+        f"{NONE:<17}{_people_scores(human[NONE])}",
+    ]
+    for name, targets in human["methods"].items():
+        for target, method in targets.items():
+            head = f"{f'{name}, {target}':<17}"
+            if "reason" in method:
+                lines.append(f"{head}not fitted: {method['reason']}")
+                continue
+            told = [f"{error} {_difference(method['difference'][error])}" for error in ERRORS]
+            told += [f"{key} {value:.4g}" for key, value in method["parameters"].items()]
+            lines += [f"{head}{_people_scores(method)}", f"{'':<17}{', '.join(told)}"]
+    return lines
+
+
+def _people_scores(method: Json) -> str:
+    return "  ".join(f"{name} {_number(method['metrics'][name])}" for name in HUMAN)
 
 
 def _same(report: Json) -> str:

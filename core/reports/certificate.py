@@ -18,7 +18,8 @@ from core.readers.predictions.options import ReadOptions
 from core.reports import canonical
 from core.reports.document import Edition
 from core.reports.report_json import CERTIFICATE, DIGEST, FORMAT, certified
-from core.studies.report import ReportedRun, loaded
+from core.studies.posthoc import loaded
+from core.studies.report import ReportedRun
 
 MOST_BYTES: Final = 64 * 2**20
 SAME: Final = 1e-9  # of a number: other processors round its last digits otherwise
@@ -31,7 +32,7 @@ GUESSED: Final = (NoticeCode.SCORES_GUESSED, NoticeCode.KEYS_GUESSED, NoticeCode
 
 @dataclass(frozen=True, kw_only=True)
 class StatedRun:
-    """What a report states of one run, checked."""
+    """What a report states of one run, checked; `votes` is empty where none were reported."""
 
     name: str
     file: str
@@ -39,9 +40,13 @@ class StatedRun:
     rows_digest: str
     split: str
     reading: dict[str, Any]
+    votes: str = ""
 
     def beside(self, run: ReportedRun) -> list[str]:
         """Return what differs in the file and its rows."""
+        if self.votes and run.split not in run.voted:
+            what = f"the report holds the votes of {self.votes}, which are not here"
+            return [f"{self.name}: {what}; name them with --votes"]
         rows = loaded(run.splits[run.split]).digest
         both = (
             ("the file", self.file_digest, run.file_digest),
@@ -109,7 +114,8 @@ def _runs(runs: object) -> tuple[StatedRun, ...]:
 
 def _run(run: Mapping[str, Any]) -> StatedRun:
     reading = ReadOptions.from_json(run["reading"]).to_json()
-    return StatedRun(reading=reading, **{key: _text(run[key]) for key in RUN_TEXTS})
+    votes = _text(run["human"]["votes"]) if "human" in run else ""
+    return StatedRun(reading=reading, votes=votes, **{key: _text(run[key]) for key in RUN_TEXTS})
 
 
 def _text(value: object) -> str:

@@ -5,6 +5,7 @@ from dataclasses import asdict
 from typing import Any
 
 from core.metrics.comparison import Compared, Comparison
+from core.metrics.human.paired import DISTANCE
 from core.metrics.records import Audit
 from core.reports.audit_json import score_json
 from core.reports.calibrate_json import difference_json
@@ -53,9 +54,8 @@ def compare_json(
                 "name": name,
                 "letter": letter,
                 "n": run.rows.n,
-                "metrics": {
-                    key: score_json(score) for key, score in run.audit.main.metrics.items()
-                },
+                "metrics": {key: score_json(score) for key, score in run.audit.main.metrics.items()}
+                | ({} if run.distance is None else {DISTANCE: score_json(run.distance)}),
                 "unavailable": dict(run.audit.unavailable),
                 **_groups(run.audit),
             }

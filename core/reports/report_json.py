@@ -15,8 +15,8 @@ from core.configs import AuditConfig
 from core.defaults import VERSION
 from core.metrics.records import ClassRow
 from core.reports import canonical
-from core.reports.audit_json import audit_json, score_json
-from core.reports.calibrate_json import calibrate_json
+from core.reports.audit_json import audit_json, human_json, score_json
+from core.reports.calibrate_json import calibrate_json, human_fits_json
 from core.reports.compare_json import compare_json
 from core.reports.compare_text import letters
 from core.reports.ood_json import InDistribution, SetReport, ood_json
@@ -125,6 +125,9 @@ def _run(numbers: RunNumbers) -> Json:
         "classes": [_class(row) for row in numbers.classes],
         "left_out": dict(numbers.left_out),
     }
+    if numbers.human is not None:
+        fits = {"fits": human_fits_json(numbers.human.fits)}
+        out["human"] = human_json(numbers.human.audit) | fits
     if numbers.posthoc is not None:
         out["posthoc"] = _posthoc(numbers.posthoc)
     if numbers.ood is not None:

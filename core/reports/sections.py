@@ -14,6 +14,7 @@ from core.reports.document import (
     Edition,
     Section,
     WrittenTable,
+    cell_text,
     pairs,
     written,
     written_scores,
@@ -33,6 +34,7 @@ from core.screens.ood.view import ShownCurve, ood_view
 from core.screens.ood.words import set_name
 from core.screens.posthoc.view import plain_view as plain_posthoc
 from core.screens.posthoc.view import posthoc_view
+from core.screens.reliability.human import HumanView, human_view
 from core.screens.reliability.plain import PlainView, plain_view
 from core.screens.reliability.view import ReliabilityView, Subject, reliability_view
 from core.screens.xray import finding
@@ -42,7 +44,16 @@ from core.screens.xray.plain import RISK, telling
 from core.screens.xray.plain import plain_view as plain_finding
 from core.screens.xray.words import BANNER, ClinicSource
 from core.studies.clinic import Findings, OneFinding
-from core.studies.report import CLASSES, CLINICAL, COMPARE, OOD, POSTHOC, ReportNumbers, RunNumbers
+from core.studies.report import (
+    CLASSES,
+    CLINICAL,
+    COMPARE,
+    HUMAN,
+    OOD,
+    POSTHOC,
+    ReportNumbers,
+    RunNumbers,
+)
 
 VERDICT, RELIABILITY, NUMBERS = "verdict", "reliability", "numbers"
 CHECKLIST, SETTINGS = "checklist", "settings"
@@ -51,6 +62,7 @@ SECTIONS: Final = {
     RELIABILITY: "Reliability",
     CLASSES: "Classes or labels",
     NUMBERS: "All metrics",
+    HUMAN: "Human truth",
     POSTHOC: "Post-hoc calibration",
     OOD: "Out of distribution",
     CLINICAL: "Clinical view",
@@ -58,6 +70,7 @@ SECTIONS: Final = {
     CHECKLIST: "TRIPOD+AI checklist",
     SETTINGS: "Settings, versions and limits",
 }
+FULL_RUNS: Final = 10  # with more, what is said of each alone is left to those who choose it
 AS_READ = "scores as read"
 ALARMS = 0.05  # of the in-distribution images, as on the page at first
 THRESHOLDS = (0.01, 0.5)  # of the decision curve, as on the page at first
@@ -128,6 +141,8 @@ def chapters(
 ) -> tuple[Chapter, ...]:
     """Return what is said of every run, then of all together, then how it was made.
 
+    Of more than `FULL_RUNS` runs, what is said of all together comes first.
+
     Parameters
     ----------
     numbers : ReportNumbers
@@ -142,18 +157,21 @@ def chapters(
     of_runs = []
     for run_numbers in numbers.runs:
         views = RunViews(run_numbers, edition)
-        made = [part for key in SECTIONS if key in sections for part in _made(key, views)]
+        parts = [part for key in SECTIONS if key in sections for part in _made(key, views)]
         of_runs.append(
             Chapter(
                 title=f"{run_numbers.run.name}, {run_numbers.run.split} split",
-                sections=tuple(made),
+                sections=tuple(parts),
                 notices=views.reliability.notices,
             )
         )
-    last = [*_compared(numbers, edition)]
-    if SETTINGS in sections:
-        last.append(_settings(numbers, settings))
-    together = (Chapter(title="Together" if len(last) > 1 else "", sections=tuple(last)),)
+    compared = _compared(numbers, edition)
+    made = (_settings(numbers, settings),) if SETTINGS in sections else ()
+    if compared and len(numbers.runs) > FULL_RUNS:
+        first = Chapter(title="Together", sections=compared)
+        return (first, *of_runs, *((Chapter(title="", sections=made),) if made else ()))
+    last = (*compared, *made)
+    together = (Chapter(title="Together" if len(last) > 1 else "", sections=last),)
     return (*of_runs, *(together if last else ()))
 
 
@@ -246,6 +264,41 @@ def _numbers(views: RunViews) -> tuple[Section, ...]:
                 *(unavailable if view.unavailable.rows else ()),
             ),
         ),
+    )
+
+
+def _human(views: RunViews) -> tuple[Section, ...]:
+    study = views.numbers.human
+    if study is None:
+        return ()
+    run, rows = views.numbers.run, views.numbers.rows
+    view = human_view(study, rows, name=run.name, split=run.split, plain=views.plain)
+    tables = () if views.plain or not view.fits else (_fits_table(view),)
+    lines = [swatch.text for swatch in view.key if swatch.shape == "block"]
+    return (
+        Section(
+            key=HUMAN,
+            title="Compared with people" if views.plain else SECTIONS[HUMAN],
+            sentence=view.sentence,
+            numbers=view.numbers,
+            cards=(view.figure,),
+            tables=tables,
+            paragraphs=(
+                view.fits_words,
+                *(f"Level lines in the figure: {text}." for text in lines),
+            ),
+            caption=view.caption,
+        ),
+    )
+
+
+def _fits_table(view: HumanView) -> WrittenTable:
+    return WrittenTable(
+        view.fits_title,
+        view.heads,
+        tuple((". ".join((row.name, *row.notes)), *map(cell_text, row.cells)) for row in view.fits),
+        numeric=frozenset(range(1, len(view.heads))),
+        strong=frozenset((i, 1 + cell) for i, row in enumerate(view.fits) for cell in row.strong),
     )
 
 
@@ -425,6 +478,7 @@ MAKERS: Final[Mapping[str, Callable[[RunViews], tuple[Section, ...]]]] = {
     RELIABILITY: _reliability,
     CLASSES: _classes,
     NUMBERS: _numbers,
+    HUMAN: _human,
     POSTHOC: _posthoc,
     OOD: _ood,
     CLINICAL: _clinical,

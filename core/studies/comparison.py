@@ -5,20 +5,25 @@ from collections.abc import Sequence
 from core.library import open_library
 from core.metrics.comparison import Compared, compared
 from core.predictions import Predictions
+from core.progress import part
 
 
 def of_library(places: Sequence[tuple[str, str]]) -> list[Compared]:
     """Return what a comparison needs of runs of the library, each given by its id and split.
 
-    Only one of them is open at a time, and what is kept of it does not grow with its rows.
+    Only one of them is open at a time, and what is kept of it does not grow with its rows. How many
+    are done is said (`core.progress`).
 
     Raises
     ------
     LibraryError
         As of `Library.load`.
     """
-    library = open_library()
-    return [compared(library.load(run_id, split)) for run_id, split in places]
+    library, found = open_library(), []
+    for i, (run_id, split) in enumerate(places):
+        with part("", i / len(places), i / len(places), 1):
+            found.append(compared(library.load(run_id, split)))
+    return found
 
 
 def of_drafts(drafts: Sequence[Predictions]) -> list[Compared]:

@@ -29,7 +29,16 @@ from core.metrics.human.errors import drawn_ece, ece_floor
 from core.metrics.paired import Difference, MetricDraws, difference
 from core.metrics.resampled import resampled_counts
 from core.predictions import Predictions, Weights
-from core.studies.posthoc import CUT, SHARE, PosthocRows, calibrated, fit, fit_default, parts
+from core.studies.posthoc import (
+    CUT,
+    SHARE,
+    Fit,
+    PosthocRows,
+    calibrated,
+    fit,
+    fit_default,
+    parts,
+)
 from core.studies.reliability import Source, loaded
 
 METHODS = ("ts", "focal_ts")
@@ -113,7 +122,9 @@ class HumanStudy:
     far: FarRows
 
 
-def human_study(sources: Mapping[str, Source], split: str) -> HumanStudy:
+def human_study(
+    sources: Mapping[str, Source], split: str, config: AuditConfig | None = None
+) -> HumanStudy:
     """Return what the page shows of a split.
 
     Parameters
@@ -122,6 +133,8 @@ def human_study(sources: Mapping[str, Source], split: str) -> HumanStudy:
         The splits with votes: one to fit on, if there is another one, and the one that is shown.
     split : str
         Which is shown.
+    config : AuditConfig, optional
+        Of the audit; temperatures are compared as on the page.
 
     Raises
     ------
@@ -130,7 +143,7 @@ def human_study(sources: Mapping[str, Source], split: str) -> HumanStudy:
     """
     splits = {name: loaded(source) for name, source in sources.items()}
     shown = splits[split]
-    return HumanStudy(human_audit(shown), human_fits(splits, split), far_rows(shown))
+    return HumanStudy(human_audit(shown, config), human_fits(splits, split), far_rows(shown))
 
 
 def split_study(source: Source, split: str) -> HumanStudy:
@@ -154,7 +167,14 @@ def far_rows(predictions: Predictions) -> FarRows:
     )
 
 
-def human_fits(splits: Mapping[str, Predictions], split: str) -> HumanFits:
+def human_fits(
+    splits: Mapping[str, Predictions],
+    split: str,
+    fit_on: str | None = None,
+    *,
+    share: float = SHARE,
+    seed: int = SEED,
+) -> HumanFits:
     """Return temperatures on votes and on majority labels, judged on rows not fitted on.
 
     Parameters
@@ -162,20 +182,50 @@ def human_fits(splits: Mapping[str, Predictions], split: str) -> HumanFits:
     splits : mapping of str to Predictions
         With votes, all of them.
     split : str
-        Which is judged; where there is no other one, half of it, the other half fitted on.
+        Which is judged.
+    fit_on : str, optional
+        Which is fitted on; by default the validation split or another one. Where there is none,
+        or it holds the rows that are judged, a share of these is fitted on and the rest judged.
+    share, seed : float, int
+        As of `core.studies.posthoc.cut`.
+
+    Raises
+    ------
+    UsageError
+        As of `core.studies.posthoc.parts`.
     """
-    voted = {name: voted_rows(predictions)[1] for name, predictions in splits.items()}
-    fit_on = fit_default(tuple(voted), split)
     try:
-        cut = parts(voted, fit_on, split, share=SHARE, seed=SEED)
-        if fit_on != CUT and cut.same_rows:
-            cut = parts(voted, CUT, split, share=SHARE, seed=SEED)
+        return _fitted(human_rows(splits, split, fit_on, share=share, seed=seed))
     except Refused as refusal:
         return _unfitted(split, refusal.what)
+
+
+def human_rows(
+    splits: Mapping[str, Predictions],
+    split: str,
+    fit_on: str | None = None,
+    *,
+    share: float = SHARE,
+    seed: int = SEED,
+) -> PosthocRows:
+    """Return the rows with votes to fit on, and others to judge; parameters as of `human_fits`.
+
+    Raises
+    ------
+    Refused
+        FIT: they are too few.
+    UsageError
+        As of `core.studies.posthoc.parts`.
+    """
+    voted = {name: voted_rows(predictions)[1] for name, predictions in splits.items()}
+    fit_on = fit_on or fit_default(tuple(voted), split)
+    cut = parts(voted, fit_on, split, share=share, seed=seed)
+    if fit_on != CUT and cut.same_rows:
+        cut = parts(voted, CUT, split, share=share, seed=seed)
     if min(cut.fit.n, cut.test.n) < MIN_ROWS:
-        n = voted[split].n
-        return _unfitted(split, f"{n} rows with votes are too few to fit on some and judge others")
-    return _fitted(cut)
+        what = f"{voted[split].n} rows with votes are too few to fit on some and judge others"
+        raise Refused("FIT", what, "give votes for more rows")
+    return cut
 
 
 def _unfitted(split: str, reason: str) -> HumanFits:
@@ -190,7 +240,7 @@ def _fitted(cut: PosthocRows) -> HumanFits:
     for method in METHODS:
         for target in (LABELS, VOTES):
             key = method, target
-            method_fit = fit(method, soft_rows(cut.fit, target))
+            method_fit = fit_on_people(method, cut.fit, target)
             if method_fit.calibrator is None:
                 refusals[key] = method_fit.refusal
                 continue
@@ -219,6 +269,21 @@ def _fitted(cut: PosthocRows) -> HumanFits:
         test_name=cut.test_name,
         methods=tuple(methods),
     )
+
+
+def fit_on_people(method: str, rows: Predictions, target: str) -> Fit:
+    """Return a method fitted on the votes of rows, or on the labels of their majority.
+
+    Parameters
+    ----------
+    method : str
+        One of `METHODS`.
+    rows : Predictions
+        With votes, all of them.
+    target : str
+        As of `soft_rows`.
+    """
+    return fit(method, soft_rows(rows, target))
 
 
 def soft_rows(predictions: Predictions, target: str) -> Predictions:

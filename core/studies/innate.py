@@ -1,5 +1,6 @@
 """Calibrated by training, or afterwards: one run before and after temperature scaling."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from core.calibrators.temperature import Temperature
@@ -8,7 +9,14 @@ from core.metrics.paired import Difference
 from core.metrics.ranked import Ranked
 from core.metrics.top_label import s99_accuracy, s99_share
 from core.predictions import Predictions
-from core.studies.posthoc import EvaluatedMethod, MethodReport, calibrated
+from core.studies.posthoc import (
+    EvaluatedMethod,
+    MethodReport,
+    RowChoice,
+    Source,
+    calibrated,
+    chosen_parts,
+)
 
 
 @dataclass(frozen=True)
@@ -77,6 +85,13 @@ def innate_calibration(
         sure_before=_sure(test),
         sure_after=_sure(calibrated(scaling, test)),
     )
+
+
+def innate_of_splits(
+    sources: Mapping[str, Source], choice: RowChoice, before: MethodReport, scaled: EvaluatedMethod
+) -> InnateCalibration:
+    """Return the same where the scores lie; sources and choice as of `posthoc.evaluate_splits`."""
+    return innate_calibration(chosen_parts(sources, choice).test, before, scaled)
 
 
 def _sure(rows: Predictions) -> ConfidentAnswers:

@@ -2,13 +2,13 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
 
-from core.arrays import Float, empty, row_chunks
+from core.arrays import Float, Int, empty, row_chunks
 from core.calibrators import CALIBRATORS
 from core.calibrators.base import FitReport, Json
 from core.calibrators.per_label import PerLabel
@@ -17,6 +17,7 @@ from core.calibrators.temperature import Temperature
 from core.codes import NoticeCode, RefusalCode
 from core.defaults import SEED_MAX
 from core.errors import Notice, Refused, UsageError
+from core.library import StoredSplit
 from core.metrics.comparison import Compared, compared
 from core.metrics.paired import PAIRABLE
 from core.predictions import Predictions, ScoreKind, Task
@@ -31,6 +32,7 @@ STREAM = 11  # of random numbers
 PART_BYTES = 2**22  # of float64 scores calibrated at a time: some methods make ten copies
 LOG_ODDS = 745.0  # beyond it exp underflows
 Calibrate = Callable[[npt.NDArray[np.floating]], Float]
+Source = Predictions | StoredSplit
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,27 +41,62 @@ class PosthocRows:
 
     Attributes
     ----------
-    fit, test : Predictions
-        The rows.
+    fit_from, test_from : Predictions
+        The splits they come from; the same where one split is cut in two, or used for both.
     fit_name, test_name : str
-        The splits they come from; equal where one split is cut in two, or used for both.
+        Their names.
     cut : tuple of float and int, or None
         Share of the split that is fitted on, and the seed.
+    numbers : tuple of (n,) int64, or None
+        Of a split that is cut: which rows are fitted on, and which are reported.
     notices : tuple of Notice
         CUT or SAME_ROWS.
     """
 
-    fit: Predictions
-    test: Predictions
+    fit_from: Predictions
+    test_from: Predictions
     fit_name: str
     test_name: str
     cut: tuple[float, int] | None = None
+    numbers: tuple[Int, Int] | None = None
     notices: tuple[Notice, ...] = ()
+
+    @cached_property
+    def fit(self) -> Predictions:
+        """The rows that are fitted on; those of a cut are copied when they are first wanted."""
+        return self.fit_from if self.numbers is None else self.fit_from.take(self.numbers[0])
+
+    @cached_property
+    def test(self) -> Predictions:
+        """The rows that are reported; as `fit`."""
+        return self.test_from if self.numbers is None else self.test_from.take(self.numbers[1])
+
+    @property
+    def n_fit(self) -> int:
+        """Number of rows that are fitted on."""
+        return self.fit_from.n if self.numbers is None else self.numbers[0].size
+
+    @property
+    def n_test(self) -> int:
+        """Number of rows that are reported."""
+        return self.test_from.n if self.numbers is None else self.numbers[1].size
 
     @property
     def same_rows(self) -> bool:
         """Whether calibrators are reported on the rows they were fitted on, by name or content."""
-        return self.cut is None and self.fit.digest == self.test.digest
+        return self.cut is None and self.fit_from.digest == self.test_from.digest
+
+    def some_fit(self, at: Int) -> Predictions:
+        """Return some of the rows that are fitted on, by their numbers among these."""
+        return self.fit_from.take(at if self.numbers is None else self.numbers[0][at])
+
+    @property
+    def fit_weights(self) -> Float | None:
+        """How many rows each row that is fitted on stands for; (n,) or None."""
+        weights = self.fit_from.weights
+        if weights is None:
+            return None
+        return (weights if self.numbers is None else weights.take(self.numbers[0])).of_row
 
 
 @dataclass(frozen=True)
@@ -110,11 +147,11 @@ def provenance(parts: PosthocRows) -> dict[str, Json]:
     rows have weights.
     """
     cut_as = None if parts.cut is None else {"share": parts.cut[0], "seed": parts.cut[1]}
-    weights = {} if parts.fit.weights is None else {"weights": parts.fit.weights.name}
+    weights = {} if parts.fit_from.weights is None else {"weights": parts.fit_from.weights.name}
     return {
         "split": parts.fit_name,
-        "scores": str(parts.fit.kind),
-        "rows": parts.fit.n,
+        "scores": str(parts.fit_from.kind),
+        "rows": parts.n_fit,
         "digest": parts.fit.digest,
         "cut": cut_as,
         **weights,
@@ -153,20 +190,23 @@ def parts(
             names = ", ".join(splits)
             raise UsageError(RefusalCode.SPLIT, f"No split {name!r}", f"the file holds {names}")
     if fit_on not in splits:
-        first, second = cut(splits[test], share, seed)
+        first, second = cut_rows(splits[test], share, seed)
         text = (
-            f"fitted on {first.n} rows of {test}, drawn with seed {seed}; reported on the other "
-            f"{second.n}"
+            f"fitted on {first.size} rows of {test}, drawn with seed {seed}; reported on the other "
+            f"{second.size}"
         )
         return PosthocRows(
-            fit=first,
-            test=second,
+            fit_from=splits[test],
+            test_from=splits[test],
             fit_name=test,
             test_name=test,
             cut=(share, seed),
+            numbers=(first, second),
             notices=(Notice(NoticeCode.CUT, text),),
         )
-    whole = PosthocRows(fit=splits[fit_on], test=splits[test], fit_name=fit_on, test_name=test)
+    whole = PosthocRows(
+        fit_from=splits[fit_on], test_from=splits[test], fit_name=fit_on, test_name=test
+    )
     if not whole.same_rows:
         return whole
     source = test if fit_on == test else f"{fit_on}, which holds the rows of {test}"
@@ -178,7 +218,13 @@ def parts(
 
 
 def cut(predictions: Predictions, share: float, seed: int) -> tuple[Predictions, Predictions]:
-    """Cut one part in two at random: rows to fit on, and the other rows to report on.
+    """Cut one part in two at random; see `cut_rows`."""
+    first, second = cut_rows(predictions, share, seed)
+    return predictions.take(first), predictions.take(second)
+
+
+def cut_rows(predictions: Predictions, share: float, seed: int) -> tuple[Int, Int]:
+    """Return which rows of a part to fit on, and which others to report on, drawn at random.
 
     Rows that belong together stay together.
 
@@ -193,8 +239,8 @@ def cut(predictions: Predictions, share: float, seed: int) -> tuple[Predictions,
 
     Returns
     -------
-    tuple of Predictions
-        Each in the file's order.
+    tuple of (n,) int64
+        Numbers of rows, ascending.
 
     Raises
     ------
@@ -219,7 +265,7 @@ def cut(predictions: Predictions, share: float, seed: int) -> tuple[Predictions,
     if weights is not None and not (weights[fitted].any() and weights[~fitted].any()):
         what = "Too few rows have a weight above 0 to be cut in two"
         raise Refused(RefusalCode.FIT, what, "give more rows a weight, or another seed")
-    return predictions.take(np.flatnonzero(fitted)), predictions.take(np.flatnonzero(~fitted))
+    return np.flatnonzero(fitted), np.flatnonzero(~fitted)
 
 
 def fit(method: str, rows: Predictions, *, objective: str = "nll", search: str = "exact") -> Fit:
@@ -304,6 +350,45 @@ def evaluate(
     if method_fit.calibrator is None:
         return EvaluatedMethod(method_fit, None)
     return EvaluatedMethod(method_fit, judge(test_rows, method_fit.calibrator, objective))
+
+
+@dataclass(frozen=True)
+class RowChoice:
+    """Which splits are fitted on and reported, and how one of them is cut; see `parts`."""
+
+    fit_on: str
+    test: str
+    share: float
+    seed: int
+
+
+def evaluate_splits(
+    method: str, sources: Mapping[str, Source], choice: RowChoice, objective: str, search: str
+) -> EvaluatedMethod:
+    """Fit a method, or none, and judge it, where the scores lie.
+
+    Parameters
+    ----------
+    method, objective, search : str
+        As of `evaluate`.
+    sources : mapping of str to Predictions or StoredSplit
+        The splits that the choice names; what is stored is held against its digest.
+    choice : RowChoice
+        Which rows.
+    """
+    rows = chosen_parts(sources, choice)
+    return evaluate(method, rows.fit, rows.test, objective, search)
+
+
+def chosen_parts(sources: Mapping[str, Source], choice: RowChoice) -> PosthocRows:
+    """Return the rows that a choice names; what is stored is held against its digest."""
+    splits = {name: loaded(source) for name, source in sources.items()}
+    return parts(splits, choice.fit_on, choice.test, share=choice.share, seed=choice.seed)
+
+
+def loaded(source: Source) -> Predictions:
+    """Return the scores; those of a stored run are held against their digest."""
+    return source if isinstance(source, Predictions) else source.load()
 
 
 def calibrated(calibrator: Fittable, rows: Predictions) -> Predictions:

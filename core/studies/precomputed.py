@@ -1,13 +1,15 @@
-"""What studies found of a sample, kept beside it, so that a page need not compute it again.
+"""What studies found of a run, kept beside it, so that a page need not compute it again.
 
 Records as the codec writes them, with their arrays, in one safetensors file. It speaks of the rows
 whose digests it names and of one version of the program; for any other it is as if it were not
-there, and what a page needs is computed.
+there, and what a page needs is computed. Samples come with it; a run of one's own is studied in the
+background once it is kept (`core.studies.background`).
 """
 
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any, Final, Self
 
@@ -20,25 +22,35 @@ from core import codec
 from core.arrays import digest
 from core.calibrators import stored
 from core.calibrators.base import FitReport
-from core.defaults import VERSION
+from core.defaults import SEED, VERSION
 from core.disk import JsonError, parse_json, replace_bytes, writing
 from core.errors import Refused, UsageError
 from core.fields import JsonObject
-from core.library import Library
-from core.predictions import Task
+from core.library import Library, Manifest
+from core.predictions import Predictions, Task
+from core.studies.human import HumanStudy, human_study
 from core.studies.posthoc import (
+    CUT,
     DEFAULT_METHODS,
+    NONE,
+    SHARE,
     EvaluatedMethod,
     Fit,
     MethodReport,
+    PosthocRows,
     evaluate,
+    fit_default,
     judge,
+    parts,
 )
+from core.studies.temperatures import TemperatureMaps, temperature_curve, temperature_map
 
 FILE: Final = "studies.safetensors"
 RECORDS: Final = "studies"  # the metadata that holds them
 ARRAY: Final = "array"  # the one key of what stands for an array
 FITTED: Final = ("cifar10-ce", "digits-overconfident")  # post-hoc opens the first one by itself
+SAMPLE: Final = "sample"  # the kind of the runs that come with the program
+MOST_SCORES: Final = 5_000_000  # of a run of one's own: a larger one is computed when it is opened
 Arrays = dict[str, npt.NDArray[Any]]  # Any: the file says which dtype
 
 
@@ -53,9 +65,8 @@ class StoredMethod:
 
     @classmethod
     def of(cls, method: EvaluatedMethod) -> Self:
-        """Return what is kept of a method."""
-        fit = method.fit
-        assert fit is not None
+        """Return what is kept of a method, or of none."""
+        fit = method.fit or Fit(NONE, None)
         return cls(
             calibrator=None if fit.calibrator is None else stored.to_json(fit.calibrator),
             report=fit.report,
@@ -65,6 +76,8 @@ class StoredMethod:
 
     def restored(self, name: str) -> EvaluatedMethod:
         """Return the method, fitted; Refused as of `core.calibrators.stored.from_json`."""
+        if name == NONE:
+            return EvaluatedMethod(None, self.judged)
         calibrator = None if self.calibrator is None else stored.from_json(self.calibrator)
         if calibrator is not None and self.report is not None:
             calibrator.report_ = self.report
@@ -72,19 +85,25 @@ class StoredMethod:
 
 
 @dataclass(frozen=True, kw_only=True)
-class SampleStudies:
-    """What pages show of a sample at first.
+class RunStudies:
+    """What pages show of a run at first.
 
     Attributes
     ----------
     version : str
         Of the program that computed it.
     fit, test : str
-        Digests of the rows that methods are fitted on, and of those that all of it speaks of.
+        Digests of the split that methods are fitted on, and of the one that pages show. They are
+        equal where Post-hoc cuts that one in two.
     none : MethodReport
-        The test part as it was read; its `compared` is what Compare needs.
+        The split that is shown as it was read; its `compared` is what Compare needs.
     methods : mapping of str to StoredMethod
-        Fitted by NLL, with the exact search.
+        Fitted by NLL, with the exact search. Where a split is cut in two, none is among them: it
+        is judged on the same half as they are.
+    maps : TemperatureMaps or None
+        Of the rows that methods are fitted on, by NLL; of many labels those of the first.
+    human : HumanStudy or None
+        Of a sample: the split that is shown held against votes; None where it has none.
     """
 
     version: str
@@ -92,61 +111,140 @@ class SampleStudies:
     test: str
     none: MethodReport
     methods: Mapping[str, StoredMethod]
+    maps: TemperatureMaps | None
+    human: HumanStudy | None
 
 
-def studies_of(library: Library, run_id: str) -> SampleStudies | None:
-    """Return what is kept of a sample; None where there is nothing that holds for it here."""
-    try:
-        kept = _read(library.samples / run_id / FILE)
-    except (OSError, SafetensorError, JsonError, KeyError, UsageError):
-        return None
-    splits = library.get(run_id).splits
-    same = (kept.version, kept.fit, kept.test) == (
-        VERSION,
-        *(splits[name].digest if name in splits else "" for name in ("val", "test")),
-    )
-    return kept if same else None
-
-
-def methods_of(studies: SampleStudies) -> dict[str, EvaluatedMethod]:
-    """Return the methods that are kept, fitted; none where a calibrator cannot be restored."""
-    try:
-        return {name: method.restored(name) for name, method in studies.methods.items()}
-    except Refused:
-        return {}
-
-
-def keep_studies(library: Library, run_id: str) -> None:
-    """Compute what pages show of a sample at first, and write it beside the sample.
+def studies_of(library: Library, run_id: str) -> RunStudies | None:
+    """Return what is kept of a run; None where there is nothing that holds for it here.
 
     Raises
     ------
     LibraryError
-        LIBRARY_WRITE, and as of `Library.load`.
+        As of `Library.get`.
     """
-    test, val = (library.load(run_id, name) for name in ("test", "val"))
-    fitted = DEFAULT_METHODS if run_id in FITTED and test.task is not Task.MULTILABEL else ()
-    studies = SampleStudies(
-        version=VERSION,
-        fit=val.digest,
-        test=test.digest,
+    manifest = library.get(run_id)
+    try:
+        kept = _read(library.folder(run_id) / FILE)
+    except (OSError, SafetensorError, JsonError, KeyError, UsageError):
+        return None
+    same = (kept.version, kept.fit, kept.test) == (_version(manifest), *_digests(manifest))
+    return kept if same else None
+
+
+def methods_of(studies: RunStudies) -> dict[str, EvaluatedMethod]:
+    """Return what Post-hoc shows at first: none, and the methods that are kept, fitted.
+
+    Nothing where a calibrator cannot be restored.
+    """
+    try:
+        kept = {name: method.restored(name) for name, method in studies.methods.items()}
+    except Refused:
+        return {}
+    whole = {} if studies.fit == studies.test else {NONE: EvaluatedMethod(None, studies.none)}
+    return whole | kept
+
+
+def studied(manifest: Manifest) -> tuple[str, ...]:
+    """Return the splits that are studied of a run; none without labels, or of a large one."""
+    shown = manifest.headline
+    if shown not in manifest.labelled:
+        return ()
+    fit = fit_default(manifest.labelled, shown)
+    splits = (shown,) if fit == CUT else (fit, shown)
+    scores = manifest.n_classes * sum(manifest.splits[name].n for name in splits)
+    return splits if manifest.kind == SAMPLE or scores <= MOST_SCORES else ()
+
+
+def keep_studies(library: Library, run_id: str) -> None:
+    """Compute what pages show of a run at first, and write it beside the run.
+
+    Nothing is computed where there is nothing to be `studied`.
+
+    Raises
+    ------
+    LibraryError
+        LIBRARY_WRITE, also where the run was deleted meanwhile, and as of `Library.load`.
+    """
+    manifest = library.get(run_id)
+    splits = {name: library.load(run_id, name) for name in studied(manifest)}
+    if not splits:
+        return
+    fit, shown = _digests(manifest)
+    test, rows = splits[manifest.headline], _rows(manifest, splits)
+    fitted = rows is not None and test.task is not Task.TOP_LABEL
+    if manifest.kind == SAMPLE:
+        fitted = manifest.id in FITTED
+    studies = RunStudies(
+        version=_version(manifest),
+        fit=fit,
+        test=shown,
         none=judge(test, None),
-        methods={
-            name: StoredMethod.of(evaluate(name, val, test, "nll", "exact")) for name in fitted
-        },
+        methods={} if rows is None else _methods(rows, fitted=fitted),
+        maps=_maps(rows) if rows is not None and fitted else None,
+        human=_human(manifest, splits),
     )
     arrays: Arrays = {}
     records = json.dumps(_without_arrays(codec.to_json(studies), arrays), allow_nan=False)
     with writing(SafetensorError):
-        path = library.samples / run_id / FILE
+        path = library.folder(run_id) / FILE
         replace_bytes(path, save(arrays, metadata={RECORDS: records}))
 
 
-def _read(path: Path) -> SampleStudies:
+def _human(manifest: Manifest, splits: Mapping[str, Predictions]) -> HumanStudy | None:
+    voted = {name: rows for name, rows in splits.items() if rows.votes is not None}
+    if manifest.kind != SAMPLE or manifest.headline not in voted:
+        return None
+    return human_study(voted, manifest.headline)
+
+
+def _rows(manifest: Manifest, splits: Mapping[str, Predictions]) -> PosthocRows | None:
+    """Return the rows that Post-hoc takes at first; None where they cannot be cut in two."""
+    shown = manifest.headline
+    try:
+        return parts(splits, fit_default(manifest.labelled, shown), shown, share=SHARE, seed=SEED)
+    except Refused:
+        return None
+
+
+def _methods(rows: PosthocRows, *, fitted: bool) -> dict[str, StoredMethod]:
+    names = (NONE,) * (rows.cut is not None) + DEFAULT_METHODS * fitted
+    return {
+        name: StoredMethod.of(evaluate(name, rows.fit, rows.test, "nll", "exact")) for name in names
+    }
+
+
+def _maps(rows: PosthocRows) -> TemperatureMaps | None:
+    try:
+        return TemperatureMaps(temperature_map(rows, "nll"), temperature_curve(rows, "nll"))
+    except Refused:  # of rows that nothing can be fitted on: the page says so
+        return None
+
+
+def _digests(manifest: Manifest) -> tuple[str, str]:
+    """Return the digests of the splits that are fitted on and shown; empty where there is none."""
+    splits = studied(manifest) or ("", "")
+    fit, shown = (manifest.splits[name].digest if name else "" for name in (splits[0], splits[-1]))
+    return fit, shown
+
+
+def _version(manifest: Manifest) -> str:
+    """Return what a change of numbers changes: samples change with the program that they are of."""
+    return VERSION if manifest.kind == SAMPLE else f"{VERSION} {_program()}"
+
+
+@cache
+def _program() -> str:
+    """Return the digest of the sources of this program: numbers may change between two versions."""
+    sources = sorted(Path(__file__).parents[1].rglob("*.py"))
+    return digest(*(path.read_text() for path in sources))
+
+
+def _read(path: Path) -> RunStudies:
     with safe_open(path, framework="np") as file:
         records = parse_json((file.metadata() or {})[RECORDS])
         arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118  no mapping
-    return codec.read(SampleStudies, _with_arrays(records, arrays), "studies", stored=True)
+    return codec.read(RunStudies, _with_arrays(records, arrays), "studies", stored=True)
 
 
 def _without_arrays(value: Any, arrays: Arrays) -> Any:  # noqa: ANN401  plain JSON values

@@ -9,7 +9,6 @@ from core.configs import AuditConfig
 from core.defaults import SEED
 from core.errors import Notice, Refused
 from core.fields import JsonObject
-from core.library import StoredSplit
 from core.metrics import suite
 from core.metrics.comparison import Compared, Comparison, compare_all, compared
 from core.metrics.records import Audit, ClassRow
@@ -18,14 +17,24 @@ from core.predictions import Predictions, Task
 from core.progress import part
 from core.studies import clinic, ood, posthoc
 from core.studies.clinic import Findings, OneFinding
+from core.studies.human import HumanStudy, human_study
 from core.studies.ood import ScoreSeparation, ShiftEffect
-from core.studies.posthoc import DEFAULT_METHODS, NONE, SHARE, Fit, MethodReport, PosthocRows
+from core.studies.posthoc import (
+    DEFAULT_METHODS,
+    NONE,
+    SHARE,
+    Fit,
+    MethodReport,
+    PosthocRows,
+    Source,
+    loaded,
+)
 
 POSTHOC, OOD, CLINICAL, COMPARE, CLASSES = "posthoc", "ood", "clinical", "compare", "classes"
+HUMAN = "human"
 OBJECTIVE, SEARCH = "nll", "exact"  # as the page's own
 RECALIBRATE = ("isotonic", "beta")  # in place of temperatures, for what are no probabilities
 MOST_SETS = 6  # of other inputs beside a run
-Source = Predictions | StoredSplit
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,6 +63,8 @@ class ReportedRun:
         What kind of answers its rows hold.
     names : tuple of str
         Of its classes or labels.
+    voted : tuple of str
+        The labelled parts that people voted on.
     """
 
     name: str
@@ -69,6 +80,7 @@ class ReportedRun:
     synthetic: bool = False
     task: Task = Task.MULTICLASS
     names: tuple[str, ...] = ()
+    voted: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,6 +116,7 @@ class RunNumbers:
     rows: Predictions
     audit: Audit
     classes: tuple[ClassRow, ...] = ()
+    human: HumanStudy | None = None
     posthoc: PosthocNumbers | None = None
     ood: OodNumbers | None = None
     clinical: Findings | OneFinding | None = None
@@ -129,12 +142,13 @@ def report_numbers(
     runs : sequence of ReportedRun
         One or more.
     sections : sequence of str
-        Those of POSTHOC, OOD, CLINICAL, COMPARE and CLASSES that are wanted; others cost nothing.
+        Those of HUMAN, POSTHOC, OOD, CLINICAL, COMPARE and CLASSES that are wanted; others cost
+        nothing.
     config : AuditConfig
         Of every audit.
     """
     comparing = COMPARE in sections and len(runs) > 1
-    of_each = 1 + sum(section in sections for section in (POSTHOC, OOD, CLINICAL))
+    of_each = 1 + sum(section in sections for section in (HUMAN, POSTHOC, OOD, CLINICAL))
     steps = _Steps(len(runs) * of_each + comparing)
     numbers = tuple(_run(run, sections, config, steps) for run in runs)
     if not comparing:
@@ -168,7 +182,10 @@ def _run(
         audit = suite.audit(rows, config)
         several = rows.task is Task.MULTILABEL
         rows_by_class = () if several else suite.class_gaps(rows, config.level)
-    after = beside = clinical = None
+    people = after = beside = clinical = None
+    if HUMAN in sections:
+        with steps.next(f"Comparing {run.name} with people"):
+            people = _human(run, config, left_out)
     if POSTHOC in sections:
         with steps.next(f"Fitting calibrators to {run.name}"):
             try:
@@ -188,6 +205,7 @@ def _run(
         rows=rows,
         audit=audit,
         classes=rows_by_class,
+        human=people,
         posthoc=after,
         ood=beside,
         clinical=clinical,
@@ -195,9 +213,11 @@ def _run(
     )
 
 
-def loaded(source: Source) -> Predictions:
-    """Return the scores; those of a stored run are held against their digest."""
-    return source if isinstance(source, Predictions) else source.load()
+def _human(run: ReportedRun, config: AuditConfig, left_out: dict[str, str]) -> HumanStudy | None:
+    if run.split not in run.voted:
+        left_out[HUMAN] = "there are no votes of people"
+        return None
+    return human_study({name: run.splits[name] for name in run.voted}, run.split, config)
 
 
 def _posthoc(run: ReportedRun, audit: Audit) -> PosthocNumbers:

@@ -17,18 +17,23 @@ from torch import nn
 from torch.nn import functional
 
 from core.arrays import Float, Int, digest
+from core.codes import NoticeCode
 from core.configs import AuditConfig
 from core.disk import writing
+from core.errors import Notice
 from core.library import Manifest, RunSource, summarise
 from core.library.describe import describe
 from core.library.files import write_run
 from core.metrics.suite import audit
-from core.predictions import Predictions, ScoreKind, Task
+from core.predictions import Predictions, ScoreKind, Task, Votes
 
 CREATED: Final = "2025-11-20T00:00:00.000+00:00"  # rebuilding a sample does not make it newer
 SEED: Final = 0
 N_TEST: Final = 899  # half of the 1,797 images; a sixth for validation, the rest to train on
 N_VAL: Final = 299
+VOTER_IMAGES: Final = 200
+VOTER_NOISE: Final = 0.2  # standard deviation, of pixels from 0 to 1
+SIMULATED: Final = "the votes are simulated by small programs; no people were asked"
 Logits = npt.NDArray[np.float32]
 
 
@@ -65,6 +70,8 @@ class Sample:
         Passes over them, each one step on all images at once.
     weight_decay : float
         Of AdamW.
+    n_voters : int
+        Simulated people who vote on every image.
     """
 
     name: str
@@ -76,6 +83,7 @@ class Sample:
     n_epochs: int
     weight_decay: float = 0.0
     tags: tuple[str, ...] = ("digits",)
+    n_voters: int = 0
 
 
 def _traits(digit: Int) -> Int:
@@ -120,6 +128,22 @@ SAMPLES: Final = {
         n_train=599,
         n_epochs=400,
         weight_decay=0.3,
+    ),
+    "digits-crowd": Sample(
+        name="Fair digits, simulated votes",
+        description=(
+            "The network of Fair digits, compared with 50 simulated voters. No people were asked: "
+            "each voter knows the mean picture of every digit in 200 training images of its own, "
+            "looks at an image through noise, and votes for the digit whose mean is nearest. "
+            "Images: scikit-learn's handwritten digits, 8 by 8 pixels."
+        ),
+        task=Task.MULTICLASS,
+        targets=_digit,
+        class_names=_NAMES,
+        n_train=599,
+        n_epochs=400,
+        weight_decay=0.3,
+        n_voters=50,
     ),
     "digits-traits": Sample(
         name="Traits of digits",
@@ -166,6 +190,7 @@ def _manifest(sample_id: str, splits: dict[str, Predictions], digits: Digits) ->
         splits,
         source=RunSource("sklearn.datasets.load_digits", digest(digits.pixels, digits.digit)),
         summary={"test": summarise(audit(splits["test"], AuditConfig()))},
+        notices=(Notice(NoticeCode.VOTES_SIMULATED, SIMULATED),) if sample.n_voters else (),
     )
     return replace(
         manifest,
@@ -180,7 +205,8 @@ def _manifest(sample_id: str, splits: dict[str, Predictions], digits: Digits) ->
 def _predict(sample: Sample, digits: Digits) -> dict[str, Predictions]:
     """Train on the first images and return logits of the next two parts."""
     test, val = digits.take(slice(N_TEST)), digits.take(slice(N_TEST, N_TEST + N_VAL))
-    model = _train(sample, digits.take(slice(N_TEST + N_VAL, None)))
+    rest = digits.take(slice(N_TEST + N_VAL, None))
+    model, rng = _train(sample, rest), np.random.default_rng(SEED)
     return {
         name: Predictions(
             sample.task,
@@ -189,9 +215,37 @@ def _predict(sample: Sample, digits: Digits) -> dict[str, Predictions]:
             sample.targets(split.digit),
             class_names=sample.class_names,
             row_ids=split.row_ids,
+            votes=simulated_votes(split, rest, sample.n_voters, rng) if sample.n_voters else None,
         )
         for name, split in (("val", val), ("test", test))
     }
+
+
+def simulated_votes(
+    images: Digits, known: Digits, n_voters: int, rng: np.random.Generator
+) -> Votes:
+    """Return how many of a simulated crowd vote for each digit.
+
+    Parameters
+    ----------
+    images : Digits
+        What is voted on.
+    known : Digits
+        What voters learn from, `VOTER_IMAGES` of them each.
+    n_voters : int
+        Votes an image.
+    rng : Generator
+        Which images a voter learns from, and the noise through which it sees others.
+    """
+    votes = np.zeros((images.digit.size, len(_NAMES)))
+    for _ in range(n_voters):
+        rows = rng.permutation(known.digit.size)[:VOTER_IMAGES]
+        own = known.digit[rows]
+        means = np.stack([known.pixels[rows[own == k]].mean(axis=0) for k in range(len(_NAMES))])
+        seen = images.pixels + VOTER_NOISE * rng.normal(size=images.pixels.shape)
+        apart = ((seen[:, None] - means) ** 2).sum(axis=2)
+        votes[np.arange(images.digit.size), apart.argmin(axis=1)] += 1.0
+    return Votes.of(f"{n_voters} simulated voters", votes)
 
 
 def _train(sample: Sample, digits: Digits) -> nn.Module:

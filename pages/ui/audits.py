@@ -27,7 +27,7 @@ from core.studies.reliability import (
     audit_split,
     prepare_target,
 )
-from pages.ui import cache
+from pages.ui import cache, run_studies
 from pages.ui.escape import esc
 from pages.ui.scoped import Results, cached
 from pages.ui.task import Shared, Task, Work, in_process, stop_works
@@ -89,7 +89,7 @@ class _Step(Generic[Result]):
         def start() -> Work[Result]:
             shared: Shared[Result] = Shared(self, lambda result: results.put(self, result))
             return in_process(
-                self.function, _source(self.run, self.split), *self.given, shared=shared
+                self.function, source(self.run, self.split), *self.given, shared=shared
             )
 
         task = Task(self.function.__name__, self, self._text(), start)
@@ -152,6 +152,9 @@ def every_metric(run: cache.Run, split: str) -> Audit | None:
 
 def human(run: cache.Run, split: str) -> HumanStudy | None:
     """Return a split held against the votes of people."""
+    kept = run_studies.human(run, split)
+    if kept is not None:
+        return kept
     if run.n(split) * len(run.class_names) > LARGE_VOTES:
         return _Step.of(run, split, split_study, split, words="Comparing with people").computed()
     return _human(run, split)
@@ -213,7 +216,7 @@ def _target(run: cache.Run, split: str, target: int | None) -> _Step[TargetRows]
     return _Step.of(run, split, prepare_target, target, words=f"Analysing {name} in")
 
 
-def _source(run: cache.Run, split: str) -> Source:
+def source(run: cache.Run, split: str) -> Source:
     """Return the scores of a draft, and where those of a stored run lie."""
     if run.draft:
         return cache.predictions(run, split)

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import Any, Final, cast
 from urllib.parse import unquote
 
 import streamlit as st
@@ -26,12 +26,10 @@ from streamlit import runtime
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
 from streamlit.runtime.scriptrunner import get_script_run_ctx
+from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 from core import defaults
 from pages.ui import site
-
-if TYPE_CHECKING:
-    from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 MIB: Final = 2**20
 EXPIRE_S: Final = 5.0  # how often sessions that were left are looked for
@@ -74,6 +72,15 @@ _LAST: Final[list[Callable[[], object]]] = []
 # For pages ----------------------------------------------------------------------------------------
 
 
+def _itself(file: UploadedFile, _: object) -> UploadedFile:
+    return file
+
+
+# Streamlit gives a script a deep copy of what a widget holds: of a file as many bytes again, and
+# as long as that takes no other session runs.
+UploadedFile.__deepcopy__ = _itself  # type: ignore[attr-defined]
+
+
 def drop_zone(label: str, *, key: str, **look: Any) -> Any:  # noqa: ANN401  as st.file_uploader
     """Draw `st.file_uploader`; from now on its session may upload."""
     context = get_script_run_ctx()
@@ -82,7 +89,7 @@ def drop_zone(label: str, *, key: str, **look: Any) -> Any:  # noqa: ANN401  as 
     return st.file_uploader(label, key=key, **look)
 
 
-def drop_bytes(file: "UploadedFile") -> None:
+def drop_bytes(file: UploadedFile) -> None:
     """Take an upload's bytes out of Streamlit's memory, where they stay as long as the session."""
     context = get_script_run_ctx()
     if context is not None and isinstance(context.uploaded_file_mgr, MemoryUploadedFileManager):

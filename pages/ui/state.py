@@ -66,8 +66,8 @@ def current_run() -> cache.Run | None:
         raise LibraryError(
             "RUN_UNKNOWN",
             "This draft is not here",
-            "A draft opens in one browser only and is deleted soon after its last page is closed. "
-            "Upload the file again.",
+            "upload the file again; a draft opens in one browser only, and is deleted soon after "
+            "its last page is closed",
         )
     last = draft_id or last
     if last is None:

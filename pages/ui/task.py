@@ -9,7 +9,7 @@ from collections.abc import Callable, Hashable, Sequence
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from tempfile import TemporaryFile
@@ -361,10 +361,6 @@ def _settle(future: "Future[Result]", outcome: "Future[Result]") -> None:
         future.set_exception(error)
 
 
-def _nobody(share: float, words: str) -> None:
-    """Hear how far a call is, where only calls are counted."""
-
-
 def in_turn(
     calls: Sequence[Call[Result]], keep: Callable[[int, Result], None], *, processes: bool
 ) -> Work[int]:
@@ -373,7 +369,7 @@ def in_turn(
     Parameters
     ----------
     calls : sequence of (callable, arguments)
-        How many are done is the work's share.
+        How many are done is the work's share; what a process says of its own call is a part of it.
     keep : callable
         Takes each call's position and result as soon as it comes, so that none is lost by a stop.
     processes : bool
@@ -387,12 +383,24 @@ def in_turn(
                 raise CancelledError
             work.share = i / len(calls)
             if processes:
-                keep(i, _answer(sent(function, arguments), work.cancel, _nobody))
+                tell = partial(_tell_of_part, work, i, len(calls))
+                keep(i, _answer(sent(function, arguments), work.cancel, tell))
             else:
                 keep(i, function(*arguments))
         return len(calls)
 
     return in_thread(run, _process_threads() if processes else None)
+
+
+def in_background(function: Callable[..., Result], *arguments: object) -> Result:
+    """Return what a function of a module returns in a process of its own, that of no session."""
+    result: Result = _answer(sent(function, arguments), Event(), lambda *_: None)
+    return result
+
+
+def _tell_of_part(work: Work[int], i: int, n: int, share: float, words: str) -> None:
+    """Note how far the call of that position is, among so many."""
+    work.share, work.words = (i + share) / n, words
 
 
 def _answer(

@@ -165,7 +165,7 @@ def _shifted(run: cache.Run, split: str) -> Stop:
     from core.studies import tour
 
     ordinary, shifted = (tour.overall(cache.predictions(run, part)) for part in (run.split, split))
-    return words.shifted_stop(set_name(split, "").label, ordinary, shifted)
+    return words.shifted_stop(set_name(split, "").things, ordinary, shifted)
 
 
 @cached(library=4, draft=1, keys=cache.KEYS)

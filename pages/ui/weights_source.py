@@ -157,14 +157,14 @@ def weights_of(jobs: LocalJobs, job: Job) -> tuple[Path, str]:
     """
     if job.kind == TRAIN and jobs.config(job.id).of_texts:
         what = f"Job {job.id} trained on texts, and only images can be evaluated"
-        raise UsageError("JOB", what, "Choose a training on images")
+        raise UsageError("JOB", what, "choose a training on images")
     folder = jobs.folder(job.id)
     if job.kind == EVALUATE:
         files, name = [folder.path / WEIGHTS], jobs.evaluation(job.id).weights.file or job.name
     else:
         files, name = sorted(folder.checkpoints.glob("epoch-*.pt")), job.name
     if not files or not files[-1].is_file():
-        raise UsageError("JOB", f"Job {job.id} keeps no weights", "Train again, or upload a file")
+        raise UsageError("JOB", f"Job {job.id} keeps no weights", "train again, or upload a file")
     return files[-1], name
 
 

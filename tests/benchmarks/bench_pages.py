@@ -4,7 +4,9 @@ Run from the project's folder: python -m tests.benchmarks.bench_pages [--size S|
 Seconds are of the processor, by the server and the processes that it started; kB are what the
 server sent over the connection of the page (`sent`) and as files (`files`, with the number of
 requests), counted in a real browser. With --compare N the page of N runs of 50,000 x 100 is
-measured instead, and the largest anonymous memory of the server and of all its processes.
+measured instead, and the largest anonymous memory of the server and of all its processes. Runs
+have been studied, as they are a little after they were kept; with --fresh they have not, and what
+the server studies in the background counts as well.
 """
 
 import argparse
@@ -24,7 +26,10 @@ from playwright.sync_api import Browser, CDPSession, Page, sync_playwright
 from core.configs import AuditConfig
 from core.library import open_library
 from core.library.manifest import RunSource, summarise
+from core.metrics.comparison import MOST_RUNS
 from core.metrics.suite import audit
+from core.studies.background import newest
+from core.studies.precomputed import keep_studies
 from pages.ui.cache import HEADLINES
 from tests.benchmarks.peers.data import SIZES, Data, make_logits, shape_of
 from tests.e2e.conftest import FLAGS, chromium, new_page, settled, start
@@ -137,6 +142,13 @@ def filled(home: Path, size: str, n_runs: int) -> list[str]:
     return ids
 
 
+def study(home: Path) -> None:
+    """Study the newest runs, as a server does in the background."""
+    os.environ["CANDOR_HOME"] = str(home)
+    for run_id in newest(MOST_RUNS):
+        keep_studies(open_library(), run_id)
+
+
 def crowded(home: Path, n_runs: int) -> list[str]:
     """Keep runs of one test set, no two alike; return their ids."""
     os.environ["CANDOR_HOME"] = str(home)
@@ -225,11 +237,14 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=0)
     parser.add_argument("--only", default="")
     parser.add_argument("--compare", type=int, default=0, metavar="N")
+    parser.add_argument("--fresh", action="store_true", help="nobody has studied the runs yet")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
         home = Path(folder) / "home"
         many = arguments.compare
         ids = crowded(home, many) if many else filled(home, arguments.size, arguments.runs)
+        if not arguments.fresh:
+            study(home)
         server = start(home, Path(folder) / "log.txt")
         process = psutil.Process(server.process.pid)
         browser = playwright.chromium.launch(executable_path=chromium(), args=FLAGS)

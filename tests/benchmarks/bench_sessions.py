@@ -10,25 +10,30 @@ import argparse
 import asyncio
 import re
 import statistics
+import subprocess
+import sys
 import tempfile
 import time
 import urllib.request
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
+from itertools import cycle
 from pathlib import Path
 
 import numpy as np
 import psutil
 from playwright.sync_api import sync_playwright
+from websockets.exceptions import ConnectionClosed
 
 from core.jobs.local import LocalJobs
 from core.jobs.records import JobState
 from core.library import SAMPLES, Library
 from core.library.manifest import RunSource
 from core.training.config import from_json
+from tests.benchmarks.bench_pages import watched
 from tests.benchmarks.peers.data import make_logits, shape_of
-from tests.benchmarks.visitor import Step, Visitor, visiting
-from tests.e2e.conftest import FLAGS, Server, chromium, new_page, settled, start
+from tests.benchmarks.visitor import Failed, Step, Visitor, visiting
+from tests.e2e.conftest import FLAGS, ROOT, Server, chromium, new_page, settled, start
 
 LINKS = {
     "Runs": "/",
@@ -58,6 +63,16 @@ TRAINING = {
     "epochs": 10_000,
     "device": "cpu",
 }
+# Grad-CAM of films without end, in a process that steps back as the one behind the page does.
+HEAT_S = 15  # until it has begun
+HEAT = """
+import os
+from core.jobs.processes import step_back
+from tests.benchmarks import heatmaps
+step_back(os.getpid())
+while True:
+    heatmaps.answers("phantom-ce", heatmaps.cases(20))
+"""
 
 
 def cpu_s(server: Server) -> float:
@@ -91,15 +106,18 @@ async def first_page(server: Server, link: str = FIRST) -> Step:
 # A cold start -------------------------------------------------------------------------------------
 
 
-def painted(server: Server) -> None:
-    """Open the first page in a browser, and wait until it is drawn."""
+def painted(server: Server, link: str = FIRST) -> float:
+    """Open a page in a browser, and return the seconds until it is drawn, once it is at rest."""
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium(), args=FLAGS)
         page = new_page(browser)
-        page.goto(server.url)
+        began = time.perf_counter()
+        page.goto(server.url + link)
         settled(page)
+        seconds = time.perf_counter() - began
         page.wait_for_load_state("networkidle")
         browser.close()
+    return seconds
 
 
 async def cold(n_rounds: int) -> None:
@@ -142,50 +160,101 @@ def memory_cells(server: Server) -> str:
     return f"{int(sizes['RssAnon']) / 1024:.0f} MiB | {int(sizes['VmRSS']) / 1024:.0f} MiB"
 
 
-def drop_often(server: Server, file: Path, n_rounds: int) -> None:
-    """Drop a file in one browser, again and again, and print what stays of it in the server."""
+def drop_often(server: Server, file: Path, n_rounds: int, waits: list[float]) -> None:
+    """Drop a file in one browser, again and again, and print what stays of it in the server.
+
+    Another session moves a slider meanwhile: `waits` are its seconds.
+    """
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium(), args=FLAGS)
         page = new_page(browser)
         for number in range(1, n_rounds + 1):
             page.goto(server.url)
             settled(page)
-            page.locator("input[type=file]").first.set_input_files(file)
-            page.get_by_role("button", name="Audit this file").wait_for()
-            settled(page)
-            print(f"| {number} | {held_mib(server):.0f} MiB | {memory_cells(server)} |", flush=True)
+            waits.clear()
+            with watched(psutil.Process(server.process.pid)) as memory:
+                page.locator("input[type=file]").first.set_input_files(file)
+                page.get_by_role("button", name="Audit this file").wait_for()
+                settled(page)
+            others = f"{statistics.median(waits):.2f} s | {max(waits):.2f} s"
+            held = f"{held_mib(server):.0f} MiB | {memory_cells(server)}"
+            most = f"{memory.server / 2**20:.0f} MiB"
+            print(f"| {number} | {held} | {most} | {others} |", flush=True)
         browser.close()
 
 
-async def uploads(n_rounds: int) -> None:
-    """Print what rounds of an upload of 150 MB leave in the server's memory."""
+async def uploads(n_rounds: int, megabytes: int) -> None:
+    """Print what rounds of an upload leave in the server's memory, and who waits for them."""
     with tempfile.TemporaryDirectory() as folder:
         file, rng = Path(folder) / "large.npz", np.random.default_rng(0)
-        logits = rng.normal(size=(187_500, 200)).astype(np.float32)
+        logits = rng.standard_normal((megabytes * 1250, 200), dtype=np.float32)
         np.savez(file, logits=logits, labels=rng.integers(0, 200, len(logits)))
         async with serving("--server.disconnectedSessionTTL", str(TTL_S)) as server:
-            print("| round | uploads in memory | anonymous | resident |\n|---|---|---|---|")
-            print(f"| before | 0 MiB | {memory_cells(server)} |", flush=True)
-            await asyncio.to_thread(drop_often, server, file, n_rounds)
+            print(
+                "| round | uploads in memory | anonymous | resident | most anonymous meanwhile ",
+                end="",
+            )
+            print("| another session waits | at most |\n|---|---|---|---|---|---|---|")
+            async with visiting(server.url) as other:
+                await other.go(LINKS["Reliability"])
+                waits = list[float]()
+                await move(other, [6 + n for n in range(20)], PAUSE_S / 5, 0.0, waits)
+                alone = f"{statistics.median(waits):.2f} s | {max(waits):.2f} s"
+                print(f"| before | 0 MiB | {memory_cells(server)} | | {alone} |", flush=True)
+                going = asyncio.create_task(
+                    move(other, cycle(range(6, 50)), PAUSE_S / 5, 0.0, waits)
+                )
+                await asyncio.to_thread(drop_often, server, file, n_rounds, waits)
+                going.cancel()
 
 
 # Many at once -------------------------------------------------------------------------------------
 
 
 async def crowd(n_sessions: int) -> None:
-    """Print how long the first page takes when so many sessions come at once."""
-    print(f"| {n_sessions} sessions at once | median | slowest | server CPU |\n|---|---|---|---|")
+    """Print how long the first page takes when so many sessions and a browser come at once.
+
+    All stay connected until the last is through; those count as alive that answer then.
+    """
+    print(f"| {n_sessions} sessions at once | median | slowest | alive | Chromium | server CPU |")
+    print("|---|---|---|---|---|---|")
     for name, link in (("Runs", FIRST), ("Reliability", LINKS["Reliability"])):
         async with serving() as server:
             for state in ("cold", "warm"):
                 began = cpu_s(server)
-                steps = await asyncio.gather(*(first_page(server, link) for _ in range(n_sessions)))
-                seconds = [step.seconds for step in steps]
+                seconds, n_alive, browser = await crowded(server, n_sessions, link)
                 print(
                     f"| {name}, {state} server | {statistics.median(seconds):.2f} s "
-                    f"| {max(seconds):.2f} s | {cpu_s(server) - began:.2f} s |",
+                    f"| {max(seconds):.2f} s | {n_alive} | {browser:.2f} s "
+                    f"| {cpu_s(server) - began:.2f} s |",
                     flush=True,
                 )
+
+
+async def crowded(server: Server, n_sessions: int, link: str) -> tuple[list[float], int, float]:
+    """Open a page in so many sessions and in a browser at once.
+
+    Returns
+    -------
+    tuple
+        Seconds of each session, how many were alive in the end, and seconds of the browser.
+    """
+    browser = asyncio.create_task(asyncio.to_thread(painted, server, link))
+    async with AsyncExitStack() as stack:
+        visits = (stack.enter_async_context(visiting(server.url)) for _ in range(n_sessions))
+        visitors = [await visit for visit in visits]
+        steps = await asyncio.gather(*(visitor.go(link) for visitor in visitors))
+        painted_s = await browser
+        alive = await asyncio.gather(*map(is_alive, visitors))
+    return [step.seconds for step in steps], sum(alive), painted_s
+
+
+async def is_alive(visitor: Visitor) -> bool:
+    """Whether the server still draws for a session."""
+    try:
+        return (await visitor.go(visitor.link)).n_scripts > 0
+    except (ConnectionClosed, Failed):
+        return False
 
 
 # What is sent -------------------------------------------------------------------------------------
@@ -281,6 +350,14 @@ async def moves(size: str, n_rounds: int) -> None:
                 while (progress := jobs.progress(job.id)) is None:
                     await asyncio.sleep(0.2)
                 await report("beside a training", server, visitors, n_rounds)
+                heat = subprocess.Popen([sys.executable, "-c", HEAT], cwd=ROOT)
+                await asyncio.sleep(HEAT_S)
+                try:
+                    await report("beside a training and Grad-CAM", server, visitors, n_rounds)
+                    assert heat.poll() is None
+                finally:
+                    heat.kill()
+                    heat.wait()
                 progress = jobs.progress(job.id)
                 assert progress is not None
                 assert jobs.get(job.id).state is JobState.RUNNING
@@ -313,7 +390,7 @@ async def report(name: str, server: Server, visitors: Sequence[Visitor], n_round
 
 
 async def move(
-    visitor: Visitor, values: Sequence[int], pause_s: float, offset: float, seconds: list[float]
+    visitor: Visitor, values: Iterable[int], pause_s: float, offset: float, seconds: list[float]
 ) -> None:
     """Move the slider of bins to each value, after a pause."""
     await asyncio.sleep(pause_s * offset)
@@ -326,7 +403,7 @@ def main() -> None:
     """Run the parts that are named, or all."""
     parts: dict[str, Callable[[argparse.Namespace], object]] = {
         "cold": lambda a: cold(a.rounds),
-        "uploads": lambda a: uploads(a.rounds),
+        "uploads": lambda a: uploads(a.rounds, a.megabytes),
         "crowd": lambda a: crowd(a.sessions),
         "sent": lambda a: sent({k: v for k, v in LINKS.items() if a.only in k}),
         "memory": lambda a: memory(a.sessions, a.rounds, list(LINKS.values())),
@@ -339,6 +416,7 @@ def main() -> None:
     parser.add_argument("--sessions", type=int, default=50)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--size", default="L")
+    parser.add_argument("--megabytes", type=int, default=150, help="of an upload")
     parser.add_argument("--only", default="")
     arguments = parser.parse_args()
     for part in arguments.parts:

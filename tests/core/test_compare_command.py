@@ -8,6 +8,7 @@ import pytest
 from core.__main__ import main
 from core.metrics.suite import audit
 from core.predictions import Predictions, ScoreKind, Task
+from tests.reference import plain_human
 
 RNG = np.random.default_rng(0)
 LOGITS = 2 * RNG.normal(size=(300, 3))
@@ -104,3 +105,29 @@ def test_labels_may_lie_in_a_file_of_their_own(tmp_path, capsys):
 def test_wrong_usage_is_refused_with_code_3(capsys, arguments, said):
     assert main(["compare", *arguments]) == 3
     assert capsys.readouterr().err.startswith(said)
+
+
+def test_the_distance_from_people_is_compared_where_they_voted(file, tmp_path, capsys):
+    votes = np.array([RNG.multinomial(15, row) for row in P])
+    np.save(crowd := tmp_path / "votes.npy", votes)
+    files = file("a.npz", 1.0), file("b.npz", 3.0)
+    asked = "--votes", str(crowd)
+    found = read(capsys, *files, *asked, "--metric", "tvd")
+    values = [run["metrics"]["tvd"]["value"] for run in found["runs"]]
+    for scale, value in zip((1.0, 3.0), values, strict=True):
+        expected = plain_human.measures(scale * LOGITS, votes)["tvd"]
+        assert value == pytest.approx(expected, rel=0.0, abs=1e-12)
+    (difference,) = found["differences"]
+    assert (difference["metric"], difference["tie"]) == ("tvd", False)
+    assert difference["value"] == pytest.approx(values[1] - values[0], rel=0.0, abs=1e-12)
+    assert 0.0 < difference["low"] < difference["high"]
+    assert found["best"]["tvd"] == "a.npz"
+    usual = read(capsys, *files)
+    assert usual["differences"][0] != difference
+    assert "tvd" not in usual["runs"][0]["metrics"]
+    assert main(["compare", *files, *asked, "--metric", "tvd"]) == 0
+    told = capsys.readouterr().out
+    assert "“a.npz” has the smaller distance from people" in told
+    assert "Distance from people, %" in told
+    assert main(["compare", *files, "--metric", "tvd"]) == 3
+    assert "No file has votes to compare by tvd; name them with --votes" in capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""What is kept of the samples: as computed now, and not used for other rows or another program."""
+"""What is kept of runs: as computed now, and not used for other rows or another program."""
 
 import json
 import shutil
@@ -8,12 +8,18 @@ import numpy as np
 import pytest
 from safetensors import safe_open
 from safetensors.numpy import load_file, save_file
+from scipy.special import expit, softmax
 
 from core import codec
-from core.library import SAMPLES, Library
-from core.studies import posthoc, precomputed
+from core.defaults import SEED
+from core.errors import LibraryError
+from core.library import SAMPLES, Library, RunSource
+from core.predictions import Groups, Predictions, ScoreKind, Task, Votes
+from core.studies import background, posthoc, precomputed
+from core.studies.human import human_study
+from core.studies.temperatures import TemperatureMaps, temperature_curve, temperature_map
 
-QUICK = ("digits-overconfident", "digits-traits")
+QUICK = ("digits-overconfident", "digits-traits", "digits-crowd")
 NAMES = sorted(folder.name for folder in SAMPLES.iterdir())
 
 
@@ -40,6 +46,15 @@ def plain(value):
     return pytest.approx(value, abs=1e-9) if isinstance(value, float) else value
 
 
+def assert_maps(kept, rows):
+    """Assert that the maps are those of the rows, or none where nothing is fitted."""
+    if rows is None:
+        assert kept.maps is None
+        return
+    now = TemperatureMaps(temperature_map(rows, "nll"), temperature_curve(rows, "nll"))
+    assert codec.to_json(kept.maps) == plain(codec.to_json(now))
+
+
 def test_every_sample_has_what_holds_for_it(shipped):
     for name in NAMES:
         assert precomputed.studies_of(shipped, name) is not None, name
@@ -52,8 +67,17 @@ def test_what_is_kept_is_what_is_computed_now(name, shipped):
     kept = precomputed.studies_of(shipped, name)
     val, test = (shipped.load(name, split) for split in ("val", "test"))
     assert codec.to_json(kept.none) == plain(codec.to_json(posthoc.judge(test, None)))
+    voted = {"val": val, "test": test}
+    assert (kept.human is None) == (test.votes is None)
+    if kept.human is not None:
+        of_votes = human_study(voted, "test")
+        assert codec.to_json(kept.human) == plain(codec.to_json(of_votes))
     methods = precomputed.methods_of(kept)
+    assert methods.pop("none").judged is kept.none
     assert tuple(methods) == (posthoc.DEFAULT_METHODS if name in precomputed.FITTED else ())
+    splits = {"val": val, "test": test}
+    both = posthoc.parts(splits, "val", "test", share=posthoc.SHARE, seed=SEED)
+    assert_maps(kept, both if methods else None)
     for method, known in methods.items():
         now = posthoc.evaluate(method, val, test, "nll", "exact")
         assert codec.to_json(known.judged) == plain(codec.to_json(now.judged))
@@ -87,3 +111,126 @@ def test_other_rows_another_version_and_a_damaged_file_hold_nothing(copied):
     assert precomputed.studies_of(copied, QUICK[0]) is None
     precomputed.keep_studies(copied, QUICK[0])
     assert precomputed.studies_of(copied, QUICK[0]) is not None
+
+
+def rows(task, kind, seed=0, **more):
+    """A few rows of scores that are too sure."""
+    rng = np.random.default_rng(seed)
+    logits = 3 * rng.normal(size=(240, 3))
+    labels = np.array([rng.choice(3, p=p) for p in softmax(logits / 2, axis=1)])
+    if task is Task.MULTICLASS:
+        scores, right = logits, labels
+    elif task is Task.BINARY:
+        scores, right = expit(logits[:, 0]), (logits[:, 1] < logits[:, 0]).astype(np.int64)
+    elif task is Task.MULTILABEL:
+        scores, right = logits, (rng.random((240, 3)) < expit(logits / 2)).astype(np.int64)
+    else:
+        scores, right = expit(logits[:, 0]), labels
+        more["predicted"] = np.ones(240, np.int64)
+    return Predictions(task, kind, scores, right, **more)
+
+
+LOGITS = Task.MULTICLASS, ScoreKind.LOGITS
+GROUPS = Groups("patient", np.arange(240) // 4)
+RUNS = {
+    "one split, cut in two": {"test": rows(*LOGITS)},
+    "one split of patients": {"test": rows(*LOGITS, groups=GROUPS)},
+    "val and test": {"val": rows(*LOGITS), "test": rows(*LOGITS, seed=1)},
+    "the same rows twice": {"val": rows(*LOGITS), "test": rows(*LOGITS)},
+    "two classes": {"test": rows(Task.BINARY, ScoreKind.PROBABILITIES)},
+    "many labels": {"test": rows(Task.MULTILABEL, ScoreKind.LOGITS)},
+    "answers only": {"test": rows(Task.TOP_LABEL, ScoreKind.CONFIDENCE)},
+}
+
+
+def keep(library, splits):
+    return library.keep("run", splits, source=RunSource("f.npz", "0" * 32), summary={})
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_a_run_of_ones_own_is_studied_as_its_pages_compute_it(name, shipped):
+    splits = RUNS[name]
+    run = keep(shipped, splits)
+    assert precomputed.studies_of(shipped, run.id) is None
+    precomputed.keep_studies(shipped, run.id)
+    kept = precomputed.studies_of(shipped, run.id)
+    test = splits["test"]
+    assert codec.to_json(kept.none) == plain(codec.to_json(posthoc.judge(test, None)))
+    fit_on = posthoc.fit_default(list(splits), "test")
+    parts = posthoc.parts(splits, fit_on, "test", share=posthoc.SHARE, seed=SEED)
+    methods = precomputed.methods_of(kept)
+    fitted = () if test.task is Task.TOP_LABEL else posthoc.DEFAULT_METHODS
+    if name != "the same rows twice":  # told from a cut by nothing that is kept
+        assert sorted(methods) == sorted(("none", *fitted))
+    assert_maps(kept, parts if fitted else None)
+    for method, known in methods.items():
+        now = posthoc.evaluate(method, parts.fit, parts.test, "nll", "exact")
+        assert codec.to_json(known.judged) == plain(codec.to_json(now.judged))
+        if method != "none" and now.fit.calibrator is not None:
+            logits = posthoc.logits_of(parts.test)
+            after = known.fit.calibrator.predict_proba(logits)
+            np.testing.assert_allclose(after, now.fit.calibrator.predict_proba(logits), atol=1e-12)
+
+
+def voted(seed=0):
+    votes = np.random.default_rng(seed).multinomial(9, [0.5, 0.3, 0.2], 240).astype(float)
+    return rows(*LOGITS, seed=seed, votes=Votes.of("crowd", votes))
+
+
+@pytest.mark.parametrize("val", [voted(1), rows(*LOGITS, seed=1), None])
+def test_a_run_with_votes_is_held_against_them_as_its_page_does(val, shipped):
+    splits = {"test": voted()} if val is None else {"val": val, "test": voted()}
+    run = keep(shipped, splits)
+    precomputed.keep_studies(shipped, run.id)
+    own = {name: part for name, part in splits.items() if part.votes is not None}
+    now = codec.to_json(human_study(own, "test"))
+    assert codec.to_json(precomputed.studies_of(shipped, run.id).human) == plain(now)
+
+
+def test_where_a_split_that_is_not_studied_has_votes_people_are_left_to_the_page(shipped):
+    run = keep(shipped, {"train": voted(1), "val": rows(*LOGITS, seed=2), "test": voted()})
+    precomputed.keep_studies(shipped, run.id)
+    assert precomputed.studies_of(shipped, run.id).human is None
+
+
+def test_what_cannot_be_cut_in_two_and_what_is_large_has_no_methods(shipped, monkeypatch):
+    one = keep(shipped, {"test": rows(*LOGITS).take(np.array([0]))})
+    precomputed.keep_studies(shipped, one.id)
+    assert precomputed.methods_of(precomputed.studies_of(shipped, one.id)) == {}
+    monkeypatch.setattr(precomputed, "MOST_SCORES", 3 * 240 - 1)
+    large = keep(shipped, RUNS["one split, cut in two"])
+    precomputed.keep_studies(shipped, large.id)
+    assert precomputed.studies_of(shipped, large.id) is None
+
+
+def test_a_program_with_other_sources_uses_nothing_that_is_kept(shipped, monkeypatch):
+    run = keep(shipped, RUNS["two classes"])
+    precomputed.keep_studies(shipped, run.id)
+    monkeypatch.setattr(precomputed, "_program", lambda: "other")
+    assert precomputed.studies_of(shipped, run.id) is None
+    assert precomputed.studies_of(shipped, QUICK[0]) is not None  # a test above holds samples
+
+
+def test_a_run_that_is_deleted_meanwhile_leaves_nothing_behind(shipped, monkeypatch):
+    run = keep(shipped, RUNS["two classes"])
+
+    def deleting(*arguments):
+        shipped.delete(run.id)
+        return posthoc.judge(*arguments)
+
+    monkeypatch.setattr(precomputed, "judge", deleting)
+    with pytest.raises(LibraryError):
+        precomputed.keep_studies(shipped, run.id)
+    assert not list(shipped.home.rglob("*studies*"))
+    shipped.restore(run.id)
+    assert shipped.load(run.id, "test").n == 240
+
+
+def test_runs_are_studied_one_by_one_whatever_becomes_of_another(shipped, monkeypatch):
+    monkeypatch.setattr("os.nice", lambda _: None)
+    monkeypatch.setattr(background, "open_library", lambda: shipped)
+    runs = [keep(shipped, RUNS["two classes"]) for _ in range(2)]
+    background.study_missing([runs[0].id, "gone", runs[1].id])
+    assert all(precomputed.studies_of(shipped, run.id) for run in runs)
+    monkeypatch.setattr(precomputed, "judge", None)  # what is there is not studied again
+    background.study_missing([run.id for run in runs])

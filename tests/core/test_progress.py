@@ -5,6 +5,7 @@ import pytest
 from core import progress
 from core.arrays import row_chunks
 from core.progress import Part, part
+from core.studies import comparison
 
 
 @pytest.fixture
@@ -47,3 +48,10 @@ def test_nothing_is_told_outside_of_parts(heard):
     for _ in row_chunks(8, 4):
         progress.passed(1)
     assert not heard
+
+
+def test_runs_that_are_compared_are_counted(heard, monkeypatch):
+    monkeypatch.setattr(comparison, "compared", lambda rows: rows.n)
+    places = [("digits-fair", "test"), ("digits-fair", "val")]
+    assert comparison.of_library(places) == [899, 299]
+    assert dict.fromkeys(share for share, _ in heard) == {0.0: None, 0.5: None}

@@ -9,12 +9,13 @@ import time
 import urllib.request
 from contextlib import AsyncExitStack, suppress
 
+import numpy as np
 import pytest
 from websockets.asyncio.client import connect
 from websockets.exceptions import InvalidStatus
 
 from tests.benchmarks.visitor import visiting
-from tests.e2e.conftest import PATIENCE_S, ROOT, awaited, start
+from tests.e2e.conftest import PATIENCE_S, ROOT, awaited, settled, start
 
 pytestmark = pytest.mark.e2e
 MIB = 2**20
@@ -118,6 +119,21 @@ def test_a_session_has_its_limit_and_all_have_theirs(limited, chunked):
     assert statuses == [204, 413, 204, 503, 204]
     assert exact
     assert holds(limited, 0)
+
+
+def test_rounds_of_dropped_files_leave_no_bytes_while_their_sessions_live(limited, visit, tmp_path):
+    """Two of them together are more than a session may have in memory."""
+    logits = np.random.default_rng(0).normal(size=(20_000, 20)).astype(np.float32)
+    np.savez(path := tmp_path / "run.npz", logits=logits, labels=logits.argmax(axis=1))
+    page = visit("/", url=limited.url)
+    for _ in range(3):
+        page.locator("input[type=file]").first.set_input_files(path)
+        page.get_by_role("button", name="Audit this file").wait_for()
+        settled(page)
+        assert holds(limited, 0)
+        page.get_by_role("button", name="Discard").click()
+        page.get_by_role("button", name="Audit this file").wait_for(state="detached")
+        settled(page)
 
 
 def test_other_origins_and_hosts_do_not_get_a_connection(limited):

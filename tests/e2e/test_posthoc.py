@@ -10,6 +10,10 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from core.__main__ import main
+from core.datasets.shifts import OWN, SEVERITIES
+from core.library import SAMPLES, Library
+from core.library.manifest import RunSource
+from core.predictions import Predictions, ScoreKind, Task
 from tests.e2e import files
 from tests.e2e.conftest import settled
 from tests.e2e.first_screen import WINDOW
@@ -106,12 +110,45 @@ def test_fitting_on_the_reported_rows_is_warned_of(visit):
     expect(page.locator(".st-key-notices")).to_contain_text("the same rows that are reported")
 
 
+@pytest.fixture(scope="module")
+def corrupted(server):
+    """Return the page of a run that was shown 19 corruptions and images of other classes."""
+
+    def rows(n, labelled=True):
+        logits = 2 * np.random.default_rng(n).normal(size=(n, 4))
+        labels = logits.argmax(axis=1) * (np.arange(n) % 3 > 0) if labelled else np.full(n, -1)
+        return Predictions(
+            Task.MULTICLASS, ScoreKind.LOGITS, logits, labels, tuple("abcd"), labelled=labelled
+        )
+
+    sets = {
+        f"corrupted-{name}-{severity}": rows(60 + k)
+        for k, name in enumerate(OWN)
+        for severity in SEVERITIES
+    }
+    splits = {"val": rows(98), "test": rows(99), "svhn": rows(90, labelled=False)} | sets
+    source = RunSource("corrupted.npz", "0" * 64, None)
+    library = Library(server.home, SAMPLES)
+    return f"/ood?run={library.keep('Corrupted', splits, source=source, summary={}).id}"
+
+
+def test_many_corruptions_stand_within_two_screens(visit, corrupted):
+    last = ".st-key-map-corrupted_auroc"
+    page = ends_within_two_screens(visit(corrupted, viewport=WINDOW), last)
+    page.get_by_text("All 19 corruptions").click()
+    expect(page.locator(last).get_by_text("Impulse noise")).to_be_visible()
+
+
 @pytest.mark.parametrize(
     ("path", "last"),
     [("/posthoc", ".st-key-figure-curves"), ("/ood", ".st-key-map-corrupted_auroc")],
 )
 def test_nothing_important_stands_below_two_screens(visit, path, last):
-    page = visit(path, viewport=WINDOW)
+    ends_within_two_screens(visit(path, viewport=WINDOW), last)
+
+
+def ends_within_two_screens(page: Page, last: str) -> Page:
+    """Check where the last figure of a page ends, and that no fold stands open."""
     figure = page.locator(last).locator("svg.main-svg").first
     expect(figure).to_be_visible()
     settled(page)
@@ -126,3 +163,4 @@ def test_nothing_important_stands_below_two_screens(visit, path, last):
     assert below.json_value() > WINDOW["height"]  # it was drawn in its place
     folds = page.get_by_test_id("stMain").get_by_test_id("stExpander")
     expect(folds.locator("details[open]")).to_have_count(0)
+    return page

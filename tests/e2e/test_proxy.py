@@ -53,6 +53,7 @@ def site(app: str, port: int, plain_port: int, folder: Path) -> str:
         ("listen 8443 ", f"listen 127.0.0.1:{port} "),
         ("listen 8080;", f"listen 127.0.0.1:{plain_port};"),
         ("/etc/nginx/tls/", f"{folder}/"),
+        ("/var/log/nginx/", f"{folder}/"),
     ):
         assert old in text
         text = text.replace(old, new)
@@ -91,7 +92,7 @@ def proxy(tmp_path_factory):
         except OSError:
             time.sleep(0.2)
     assert nginx.poll() is None, (folder / "error.log").read_text()
-    yield url, f"http://{NAME}:{plain_port}"
+    yield url, f"http://{NAME}:{plain_port}", folder
     nginx.terminate()
     nginx.wait(PATIENCE_S)
     app.stop()
@@ -109,8 +110,22 @@ def answer(url, **request):
             return error.code, error.headers, error.read()
 
 
+def moved(url):
+    """Return where an address leads to for good, without going there."""
+
+    class Stay(urllib.request.HTTPRedirectHandler):
+        def redirect_request(self, *_):
+            return None
+
+    with pytest.raises(urllib.error.HTTPError) as redirected:
+        urllib.request.build_opener(Stay).open(url, timeout=PATIENCE_S)
+    with redirected.value as response:
+        assert response.code == 301
+        return response.headers["Location"]
+
+
 def test_headers_and_what_is_closed(proxy):
-    url, plain = proxy
+    url, plain, _ = proxy
     status, headers, body = answer(url)
     assert status == 200
     assert b"<title>" in body
@@ -120,15 +135,22 @@ def test_headers_and_what_is_closed(proxy):
     assert "/" not in headers["Server"]  # no version
     assert answer(f"{url}/_stcore/metrics")[0] == 404
     assert answer(f"{url}/reliability/_stcore/metrics")[0] == 404
+    assert moved(f"{plain}/theory?a=1") == f"https://{NAME}/theory?a=1"
 
-    class Stay(urllib.request.HTTPRedirectHandler):
-        def redirect_request(self, *_):
-            return None
 
-    with pytest.raises(urllib.error.HTTPError) as redirected:
-        urllib.request.build_opener(Stay).open(f"{plain}/theory?a=1", timeout=PATIENCE_S)
-    with redirected.value as response:
-        assert (response.code, response.headers["Location"]) == (301, f"https://{NAME}/theory?a=1")
+def test_the_logs_hold_neither_addresses_nor_what_follows_the_path(proxy):
+    url, plain, folder = proxy
+    said = {"Referer": f"{url}/?run=Jane-Doe", "User-Agent": "Jane-Doe"}
+    answer(f"{url}/theory?run=Jane-Doe", headers=said)
+    moved(f"{plain}/theory?run=Jane-Doe")
+    too_large = said | {"Content-Length": str(2 * 2**20)}
+    answer(f"{url}/theory?run=Jane-Doe", data=b"", headers=too_large, method="PUT")
+    lines = (folder / "access.log").read_text()
+    for line in (" GET /theory 200 ", " GET /theory 301 ", " PUT /theory 413 "):
+        assert line in lines
+    for text in (lines, (folder / "error.log").read_text()):
+        assert "Jane" not in text
+        assert "127.0.0.1" not in text
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ from core.screens.xray.words import MINED, SYNTHETIC
 from core.studies.posthoc import CUT, SHARE, parts
 from pages.ui.xray import finding_cache
 from pages.ui.xray import shared as clinic
+from tests.core.screens.test_labels_agree import off_alone
 from tests.pages import seen
 from tests.pages.seen import fine, opened, unfolded, until
 
@@ -89,6 +90,24 @@ def test_all_findings_and_from_there_to_one(page, keep):
     assert test.query_params[clinic.VIEW] == clinic.ONE
     assert test.query_params[clinic.FINDING] == "1"
     assert "on average it says" in html(test)
+
+
+def test_a_finding_that_is_off_only_when_looked_at_alone_is_said_so_on_both_pages(page, keep):
+    def words(test: AppTest) -> str:
+        return re.sub("<[^>]+>", "", html(fine(test)))
+
+    run = keep(test=off_alone(None))
+    count = "1 is over-confident and 2 could be chance"
+    assert count in words(page(run=run, show=clinic.ALL))
+    one = words(page(run=run, show=clinic.ONE, of="1"))
+    assert "Could be chance among 3 findings." in one
+    assert "This score is not a probability" not in one
+    plain = words(page(run=run, show=clinic.ONE, of="1", plain="true"))
+    assert "Taken alone it looks off; among 3 that could be chance." in plain
+    assert count in words(opened("reliability", run=run))
+    label = words(opened("reliability", run=run, of="1"))
+    assert "Could be chance among 3 labels." in label
+    assert "Taken alone, it is mixed" in label
 
 
 def test_a_finding_is_chosen_from_the_list(page, keep):

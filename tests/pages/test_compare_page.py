@@ -16,6 +16,8 @@ from core.__main__ import main
 from core.library import SAMPLES, Library, RunSource, summarise
 from core.metrics.suite import audit
 from core.predictions import Predictions, ScoreKind, Task
+from core.readers.sandbox import read as sandbox
+from core.studies.precomputed import keep_studies
 from pages.ui.compare import cache as compare_cache
 from pages.ui.task import Work
 from tests.pages.seen import fine, html, opened, said, table, until
@@ -85,6 +87,16 @@ def test_what_takes_long_is_computed_elsewhere_and_gives_the_same_page(
     assert names_in_table(page(**COMPUTED))
 
 
+def test_runs_that_were_studied_are_compared_at_once(page, home, monkeypatch):
+    ids = [keep(home, f"run {i}") for i in range(2)]
+    computed = table(page(runs=",".join(ids)), "Scores of the runs")
+    for run_id in ids:
+        keep_studies(Library(home, SAMPLES), run_id)
+    st.cache_resource.clear()
+    monkeypatch.setattr(compare_cache, "_compute", lambda missing: missing and [].pop())
+    assert table(page(runs=",".join(ids)), "Scores of the runs") == computed
+
+
 def test_work_that_is_stopped_goes_on_with_what_is_missing(page, monkeypatch):
     st.cache_resource.clear()
     monkeypatch.setattr(compare_cache, "AT_ONCE", 0)
@@ -107,11 +119,12 @@ def test_work_that_is_stopped_goes_on_with_what_is_missing(page, monkeypatch):
     assert [arguments for _, arguments in begun[1][0]] == [([("digits-overconfident", "val")],)]
 
 
-def test_many_runs_are_searched_in_a_table_that_scrolls(page, home):
+def test_many_runs_are_searched_in_a_table_that_scrolls(page, home, monkeypatch):
     ids = [keep(home, f"run {i}") for i in range(14)]
     test = page(runs=",".join(ids))
     assert not test.exception
     assert len(names_in_table(test)) == 14
+    monkeypatch.setattr(compare_cache, "compare_all", None)  # a search compares nothing again
     test.text_input(key="compare.search").set_value("run 1").run()
     assert set(names_in_table(test)) == {"run 1", *(f"run {i}" for i in range(10, 14))}
     assert "5 of 14 runs." in html(test)
@@ -243,6 +256,21 @@ def printed(capsys, *arguments, verb="compare"):
     return capsys.readouterr().out
 
 
+@pytest.fixture
+def read_once(monkeypatch):
+    """Let commands read each file once, for they read it alike: it takes a process each time."""
+    read, results = sandbox.read, {}
+
+    def once(path, **wishes):
+        wanted = repr((path, wishes))
+        if wanted not in results:
+            results[wanted] = read(path, **wishes)
+        return results[wanted]
+
+    monkeypatch.setattr(sandbox, "read", once)
+
+
+@pytest.mark.usefixtures("read_once")
 def test_page_terminal_report_and_exports_print_the_same_numbers(page, home, tmp_path, capsys):
     rng = np.random.default_rng(0)
     logits = 2 * rng.normal(size=(200, 3))

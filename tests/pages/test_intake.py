@@ -1,6 +1,7 @@
 """One way for all files to come in: sealed, watched, cancelled, refused, kept, by session."""
 
 import io
+import tracemalloc
 from concurrent.futures import Future
 from html import unescape
 from threading import Event
@@ -266,6 +267,21 @@ def test_the_bytes_of_an_upload_leave_the_memory_once_they_are_stored(monkeypatc
     until(fine(drop(opened("gamma"), "mine.csv", HISTORY)), lambda: endless)
     assert dropped == [HISTORY]
     assert not [files for store in held for files in store.file_storage.values() if files]
+
+
+@pytest.mark.parametrize(("page", "label"), [("gamma", ""), ("library", "")])
+def test_an_upload_is_not_copied_in_memory(endless, page, label):
+    """Streamlit alone gives a script a deep copy of what a widget holds, a list of files too."""
+    data = bytes(2**25)
+    test = opened(page)
+    tracemalloc.start()
+    try:
+        drop(test, "mine.csv", data, label)
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    until(test, lambda: endless)
+    assert most < len(data) / 2
 
 
 def test_of_files_that_do_not_all_fit_the_disk_none_is_left(monkeypatch, room):

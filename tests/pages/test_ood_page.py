@@ -11,6 +11,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from core.calibrators.temperature import nll_temperature
+from core.datasets.shifts import OWN
 from core.library import SAMPLES, Library, RunSource
 from core.ood import values
 from core.ood.scores import ood_scores
@@ -19,7 +20,7 @@ from core.ood.thresholds import counts_at, threshold_at
 from core.ood.values import auroc
 from core.predictions import Groups, Predictions, ScoreKind, Task, Weights
 from pages.ui.state import distinct_names
-from tests.pages.seen import html, opened, table
+from tests.pages.seen import fine, html, opened, said, table
 
 K = 4
 NAMES = ("cat", "dog", "ship", "truck")
@@ -112,6 +113,15 @@ def test_the_sentence_and_the_counts_are_those_of_the_run(page, keep):
     assert f">{counts.flagged_out}<" in rows
     assert f">{counts.passed_out}<" in rows
     assert "Corrupted test images" in text
+
+
+@pytest.mark.slow
+def test_many_corruptions_are_folded_until_all_are_asked_for(page, keep):
+    shifted = {f"corrupted-{name}-5": labelled(k, n=40) for k, name in enumerate(OWN[:11])}
+    test = fine(page(run=keep(**{"test": labelled(2)} | shifted)))
+    assert "the worst 8 of 11 corruptions from most" in said(test)
+    fine(test.toggle("ood.every.corrupted").set_value(True).run())
+    assert "images each, 11 corruptions from most" in said(test)
 
 
 @pytest.mark.slow

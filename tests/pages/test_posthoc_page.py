@@ -5,6 +5,7 @@ from concurrent.futures import CancelledError
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -15,9 +16,12 @@ from core.calibrators.protocols import PROTOCOLS
 from core.errors import LostWorker
 from core.library import SAMPLES, Library, RunSource
 from core.predictions import Predictions, ScoreKind, Task, Weights
-from core.studies.posthoc import cut, fit
+from core.studies import posthoc, temperatures
+from core.studies.posthoc import cut, fit, parts
+from core.studies.precomputed import keep_studies
 from pages.ui import task
 from pages.ui.posthoc import cache as cache_posthoc
+from pages.ui.posthoc import details
 from tests.pages.seen import html, opened, until
 
 OVER = "digits-overconfident"
@@ -43,6 +47,11 @@ def rows(n=300, seed=0, scale=2.0):
     p = np.exp(z) / np.exp(z).sum(axis=1, keepdims=True)
     labels = np.array([rng.choice(3, p=row) for row in p])
     return Predictions(Task.MULTICLASS, ScoreKind.LOGITS, scale * z, labels)
+
+
+def replaced(module, **functions):
+    """A module with functions of ours."""
+    return SimpleNamespace(**vars(module) | functions)
 
 
 def methods(test: AppTest) -> list[str]:
@@ -82,6 +91,29 @@ def test_run_of_one_split_is_cut_in_two_by_the_seed_in_the_link(page, keep):
         first, second = cut(whole, 0.5, seed)
         assert f"reported on the other {second.n} (seed {seed})" in html(test)
         assert temperature(test) == f"{fit('ts', first).calibrator.temperature_:.2f}"
+
+
+def test_a_run_that_was_studied_opens_as_it_is_computed_and_computes_nothing(
+    page, keep, home, monkeypatch
+):
+    run, evaluated = keep("one part", test=rows()), []
+
+    def evaluate(*arguments):
+        evaluated.append(arguments)
+        return posthoc.evaluate_splits(*arguments)
+
+    monkeypatch.setattr(cache_posthoc, "posthoc", replaced(posthoc, evaluate_splits=evaluate))
+    computed = html(page(run=run))
+    assert len(evaluated) == 4
+    keep_studies(Library(home, SAMPLES), run)
+    st.cache_resource.clear()
+    with monkeypatch.context() as without:
+        without.setattr(cache_posthoc, "temperature_map", None)
+        without.setattr(cache_posthoc, "temperature_curve", None)
+        assert html(page(run=run)) == computed
+    assert len(evaluated) == 4
+    assert html(page(run=run, seed="5")) != computed  # of another cut nothing is kept
+    assert len(evaluated) == 8
 
 
 @pytest.mark.slow
@@ -168,6 +200,24 @@ def test_other_runs_are_told_before_and_after_their_temperature(page):
     library = Library(Path("unused"), SAMPLES)
     own = fit("ts", library.load("digits-fair", "val")).calibrator.temperature_
     assert f'<td class="">{own:.2f}</td>' in fair  # decimals as of the T above 1
+
+
+def before_and_after(test: AppTest) -> str:
+    _, _, table = html(test).partition('aria-label="Runs before and after their temperature"')
+    return table.split("</table>")[0]
+
+
+@pytest.mark.slow
+def test_large_runs_are_told_before_and_after_from_elsewhere(page, keep, monkeypatch):
+    runs = [keep(name, test=rows(400, seed=seed)) for name, seed in (("a", 7), ("b", 8))]
+    expected = before_and_after(page(run=runs[0], methods="ts", beside=runs[1]))
+    st.cache_resource.clear()
+    monkeypatch.setattr(cache_posthoc, "HEAVY_CELLS", 0)
+    monkeypatch.setattr("core.studies.innate.innate_calibration", None)  # in this process
+    test = page(run=runs[0], methods="ts", beside=runs[1])
+    until(test, lambda: before_and_after(test).count("<tr") == 3)
+    assert before_and_after(test) == expected
+    assert not test.exception
 
 
 @pytest.mark.slow
@@ -263,6 +313,41 @@ def test_long_work_is_done_elsewhere_with_the_same_numbers(page, keep, monkeypat
 
 
 @pytest.mark.slow
+def test_rows_of_a_large_run_are_cut_where_they_are_computed_with(page, keep, monkeypatch):
+    """A script that copied them would hold up its page, once for each method."""
+    run = keep("one part", test=rows(400))
+    expected = methods(page(run=run, methods="ts,focal_map"))
+    st.cache_resource.clear()
+    taken, take = [], Predictions.take
+
+    def watched(self, numbers):
+        taken.append(len(numbers))
+        return take(self, numbers)
+
+    monkeypatch.setattr(cache_posthoc, "HEAVY_CELLS", 0)
+    monkeypatch.setattr(temperatures, "MAP_ROWS", 50)
+    monkeypatch.setattr(temperatures, "MAP_CELLS", 0)
+    monkeypatch.setattr(Predictions, "take", watched)
+    test = page(run=run, methods="ts,focal_map")
+    until(test, lambda: has_table(test) and len(methods(test)) == 3)
+    assert methods(test) == expected
+    assert set(taken) == {50}  # for the map of T and gamma
+
+
+@pytest.mark.slow
+def test_what_is_too_large_for_a_download_is_left_to_the_command(page, keep, monkeypatch):
+    run = keep("large", val=rows(seed=1), test=rows(seed=2))
+    n_bytes = 2 * 300 * 3 * 8
+    for most, offered in ((n_bytes, True), (n_bytes - 1, False)):
+        monkeypatch.setattr(details, "MOST_BYTES", most)
+        test = page(run=run, methods="ts")
+        labels = [button.proto.label for button in test.get("download_button")]
+        assert ("Calibrated predictions, NPZ" in labels) == offered
+        assert "Parameters, JSON" in labels
+        assert ("apply candor_ts.json" in html(test)) != offered
+
+
+@pytest.mark.slow
 def test_long_work_is_stopped_and_goes_on(page, keep, monkeypatch):
     monkeypatch.setattr(cache_posthoc, "HEAVY_CELLS", 0)
     test = page(run=keep("large", val=rows(seed=3), test=rows(seed=4)), methods="ts")
@@ -303,12 +388,16 @@ def test_map_is_drawn_from_rows_that_count_with_their_weights(monkeypatch):
     plain = rows(400)
     weights = np.where(np.arange(400) < 300, 0.0, 2.0 + np.arange(400))
     whole = replace(plain, weights=Weights.of("films", weights))
-    monkeypatch.setattr(cache_posthoc, "MAP_ROWS", 50)
-    monkeypatch.setattr(cache_posthoc, "MAP_CELLS", 0)
-    logits, labels, own = cache_posthoc._some(whole, 0)
+    monkeypatch.setattr(temperatures, "MAP_ROWS", 50)
+    monkeypatch.setattr(temperatures, "MAP_CELLS", 0)
+
+    def some(fitted):
+        return temperatures._some(parts({"val": fitted}, "val", "val", share=0.5, seed=0), 0)
+
+    logits, labels, own = some(whole)
     at = [int(np.flatnonzero((plain.scores == row).all(axis=1))[0]) for row in logits]
     assert len(at) == 50
     assert min(at) >= 300
     np.testing.assert_array_equal(labels, plain.labels[at])
     np.testing.assert_array_equal(own, weights[at])
-    assert cache_posthoc._some(plain, 0)[2] is None
+    assert some(plain)[2] is None

@@ -219,6 +219,19 @@ def test_calls_in_turn_are_kept_one_by_one_though_a_later_one_fails(
     assert done.future.result(PATIENCE_S) == 1
 
 
+def test_how_far_a_process_is_counts_within_its_call(
+    works: set[Event], monkeypatch: pytest.MonkeyPatch
+):
+    def answer(_request: object, _ending: object, tell: Callable[[float, str], None]) -> str:
+        tell(0.5, "Halfway")
+        return ""
+
+    monkeypatch.setattr(task, "_answer", answer)
+    work = in_turn([(len, (b"one",)), (len, (b"two",))], lambda *_: None, processes=True)
+    assert work.future.result(PATIENCE_S) == 2
+    assert (work.share, work.words) == (0.75, "Halfway")
+
+
 def test_a_shared_call_that_is_stopped_before_its_turn_is_let_go_of(works: set[Event]):
     kept: list[int] = []
     call = task._Call(len, (b"one",), task.Shared("one", kept.append))

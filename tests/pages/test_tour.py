@@ -47,6 +47,18 @@ def test_a_step_and_its_page_speak_of_the_same_correction(home):
     assert tuple(re.findall(r"\d+\.\d", headline)[:2]) == told
 
 
+def test_the_last_steps_say_of_pictures_and_films_what_their_pages_say(home):
+    for number, told, page_says in (
+        (4, r"On (pictures .*), it says (\d+) in 100 and is right (\d+)", r"100 ({}) .* {} .* {}"),
+        (5, r"films that score (\d+) to (\d+) for .*, (\d+) show it", r"{} and {}, about {} "),
+    ):
+        seen = card(step(number))
+        found = re.search(told, seen).groups()
+        headline = re.sub(r"<.*?>", "", seen.partition("<h1")[2].partition("</h1>")[0])
+        ordered = (found[0], *found[:0:-1]) if number == 4 else found
+        assert re.search(page_says.format(*ordered), headline), (found, headline)
+
+
 def test_a_reload_keeps_the_step_and_another_page_has_left_the_tour(home):
     link = {"run": tour.SURE, "plain": "true", "tour": "2"}
     assert "step 2 of" in card(fine(opened("reliability", **link)))

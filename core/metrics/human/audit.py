@@ -344,14 +344,27 @@ def _ratio(draws: _Draws, part: str, what: str) -> Float:
 def _mean_ends(
     means: _Means, draws: _Draws, part: str, name: str, level: float
 ) -> tuple[float, float]:
-    """Return Student's interval of a mean, longer on the side to which the resamples lean.
+    """Return Student's interval of a mean, longer on the side to which the resamples lean."""
+    value, wide = means.within(part or "one", means.column(name)), means.wide(part, level)
+    return leaning_ends(value, _ratio(draws, part, name), wide)
+
+
+def leaning_ends(value: float, drawn: Float, wide: float) -> tuple[float, float]:
+    """Return the interval of a mean from what it is in resamples.
 
     Their spread is that of the mean, and so is their skewness, which a few rows far from the
     others make: Johnson's correction (1978) by it lengthens one side and does not shorten the
     other. One row, or group, has no spread.
+
+    Parameters
+    ----------
+    value : float
+        The mean.
+    drawn : (R,) float64
+        In resamples.
+    wide : float
+        Standard errors that it reaches either way: Student's quantile, and what resamples lack.
     """
-    value, wide = means.within(part or "one", means.column(name)), means.wide(part, level)
-    drawn = _ratio(draws, part, name)
     spread = float(drawn.std())
     if not np.isfinite(wide) or spread < NO_SPREAD:
         return value, value

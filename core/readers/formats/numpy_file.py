@@ -113,7 +113,7 @@ def _shape(shape: object, location: str) -> tuple[int, ...]:
             "save the array again with np.save",
             location,
         )
-    if math.prod(max(n, 1) for n in sizes) > defaults.MAX_BYTES:  # also (0, 2**62)
+    if math.prod(max(n, 1) for n in sizes) > defaults.MAX_MAPPED_BYTES:  # also (0, 2**62)
         what = "The shape is larger than any memory"
         raise Refused("HEADER_SHAPE", what, "save the array again with np.save", location)
     return sizes
@@ -121,7 +121,7 @@ def _shape(shape: object, location: str) -> tuple[int, ...]:
 
 def _check_size(expected: int, present: int, location: str, shape: tuple[int, ...]) -> None:
     what = f"Shape {shape} needs {expected} bytes, the file holds {present}"
-    if expected > min(present, defaults.MAX_BYTES):
+    if expected > min(present, defaults.MAX_MAPPED_BYTES):
         raise Refused(
             "HEADER_SHAPE", what, "the file is cut short or altered: save it again", location
         )

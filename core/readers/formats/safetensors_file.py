@@ -141,10 +141,10 @@ def _span(name: str, entry: object, available: int) -> tuple[int, int, str]:
         raise Refused("DTYPE", f"Tensor type {dtype}", "save float16, float32 or float64", name)
     if len(offsets) != 2 or len(shape) > 8 or not offsets[0] <= offsets[1] <= available:
         raise _bad("HEADER_SHAPE", f"Offsets {offsets} outside the {available} data bytes", name)
-    if math.prod(max(n, 1) for n in shape) > defaults.MAX_BYTES:  # also (0, 2**62)
+    if math.prod(max(n, 1) for n in shape) > defaults.MAX_MAPPED_BYTES:  # also (0, 2**62)
         raise _bad("HEADER_SHAPE", "The shape is larger than any memory", name)
     expected = math.prod(shape) * np.dtype(DTYPES[dtype]).itemsize
-    if expected != offsets[1] - offsets[0] or expected > defaults.MAX_BYTES:
+    if expected != offsets[1] - offsets[0] or expected > defaults.MAX_MAPPED_BYTES:
         stated = offsets[1] - offsets[0]
         raise _bad("HEADER_SHAPE", f"Shape needs {expected} bytes, offsets hold {stated}", name)
     return offsets[0], offsets[1], name

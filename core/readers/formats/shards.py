@@ -7,6 +7,8 @@ time, in files that are mapped.
 
 import math
 import re
+import shutil
+import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
@@ -22,7 +24,8 @@ from core.readers.formats.contents import Contents, Entry, FileBytes, is_text
 from core.readers.formats.parse import read_batches, read_contents
 from core.readers.formats.sniff import sniff
 
-MOST_SHARDS = 300  # each takes three handles at once, of the 1,024 that a process may have
+MOST_SHARDS = 4_000
+COPIES = 2  # of what is put together: while it is written for the parent
 SUFFIXES = (".npy", ".parquet")
 NUMBERED = re.compile(
     r"(.*?)[-_. ]?(\d{1,18})(?:[-_]of[-_](\d{1,18}))?\.(?:npy|parquet)", re.I | re.A
@@ -150,13 +153,18 @@ def _room(entries: Mapping[str, Entry], n_rows: int) -> dict[str, Entry]:
     Raises
     ------
     Refused
-        TABLE_SIZE.
+        TABLE_SIZE, or QUOTA where the temporary folder has too little room.
     """
     numbers = {key: entry for key, entry in entries.items() if not is_text(entry)}
     n_bytes = n_rows * sum(e.itemsize * math.prod(e.shape[1:]) for e in numbers.values())
-    if n_bytes > defaults.MAX_BYTES:
-        what = f"The shards together need {n_bytes} bytes; at most {defaults.MAX_BYTES} are read"
+    if n_bytes > defaults.MAX_MAPPED_BYTES:
+        most = defaults.MAX_MAPPED_BYTES
+        what = f"The shards together need {n_bytes} bytes; at most {most} are read"
         raise Refused("TABLE_SIZE", what, "audit some of the shards, or save float32 or float16")
+    room = shutil.disk_usage(tempfile.gettempdir()).free
+    if COPIES * n_bytes > room:  # `empty` would take memory in its place
+        what = f"The shards need {COPIES * n_bytes} bytes of the temporary folder, which has {room}"
+        raise Refused("QUOTA", what, "free space there, or set TMPDIR to another folder")
     texts = {key: entry for key, entry in entries.items() if is_text(entry)}
     out = {key: np.empty((n_rows, *entry.shape[1:]), object) for key, entry in texts.items()}
     kinds = {(entry.dtype, entry.shape[1:]) for entry in numbers.values()}

@@ -1,4 +1,7 @@
-"""Whether a reading bears its assumptions out: better than chance, and no rival far better."""
+"""Whether a reading bears its assumptions out: better than chance, and no rival far better.
+
+Without the compiled loops of `core.metrics`: the sealed child cannot load them.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -8,11 +11,10 @@ import numpy as np
 import numpy.typing as npt
 
 from core.arrays import Bool, Float, Int, row_chunks, sigmoid
+from core.defaults import N_BINS
 from core.errors import Refused
-from core.metrics.ranked import Ranked
-from core.metrics.ranking import auroc
-from core.metrics.top_label import ece
-from core.predictions import Outcomes, ScoreKind, Task
+from core.metrics.binning import bin_index, equal_width_edges
+from core.predictions import ScoreKind, Task
 from core.readers.predictions.judge import JudgedSplit, answers
 from core.readers.predictions.options import AnswersPerRow, ReadOptions, Units, classes_text
 from core.readers.predictions.parts import listed
@@ -27,6 +29,7 @@ UNSURE = 0.2  # by which a softmax of a softmax says less than it is right, at l
 MOST_CLASSES = 1_000  # of stated answers, for which another numbering is looked for
 MOST_LABELS = 40  # for which every pair of columns is looked at
 MOST_ROWS = 20_000  # of which the columns of many labels are compared
+LOOKED_AT = 1_000_000  # rows by which classes and labels are ranked
 RARE = 10  # rows with a label below which its AUROC says little
 CLEAR = 0.65  # mean AUROC from which columns are in their order
 MOSTLY = 0.5  # accuracy from which another reading is no accident
@@ -89,7 +92,7 @@ def skill(ready: JudgedSplit) -> AnswerSkill | None:
         return None
     values, errors = zip(*known, strict=True)
     error = float(np.sqrt(np.mean(np.square(errors)) / len(errors)))
-    return AnswerSkill(float(np.mean(values)), 0.5, error, len(ready.prepared.scores))
+    return AnswerSkill(float(np.mean(values)), 0.5, error, len(columns[0][1]))
 
 
 def _agreement(table: Int) -> AnswerSkill:
@@ -118,8 +121,12 @@ def _by_rows(choose: Callable[..., Int], scores: npt.NDArray[np.floating]) -> In
 
 
 def _columns(ready: JudgedSplit) -> list[tuple[Float, Bool]]:
-    """Return what ranks the rows, and the truth, for one class or for each label."""
-    scores, labels = ready.prepared.scores, ready.labels
+    """Return what ranks the rows, and the truth, for one class or for each label.
+
+    Of very many rows some, evenly spaced.
+    """
+    rows = slice(None, None, -(-len(ready.prepared.scores) // LOOKED_AT))
+    scores, labels = ready.prepared.scores[rows], ready.labels[rows]
     if ready.task is Task.MULTILABEL:
         return [
             (scores[:, k].astype(np.float64), labels[:, k] == 1) for k in range(scores.shape[1])
@@ -136,8 +143,11 @@ def _auroc(scores: Float, truth: Bool) -> tuple[float, float] | None:
     if present == 0 or absent == 0:
         return None
     error = np.sqrt((present + absent + 1) / (12.0 * present * absent))
-    ranks = np.unique(scores, return_inverse=True)[1] / truth.size  # `Ranked` takes 0 to 1
-    return auroc(Ranked.of(Outcomes(ranks, truth))), float(error)
+    of_score = np.unique(scores, return_inverse=True)[1]
+    positives = np.bincount(of_score, truth)
+    negatives = np.bincount(of_score) - positives
+    below = np.cumsum(negatives) - 0.5 * negatives  # equal scores count one half
+    return float(positives @ below) / (present * absent), float(error)
 
 
 def ask_one_hot(ready: JudgedSplit, options: ReadOptions) -> None:
@@ -394,7 +404,9 @@ def twice_question(ready: JudgedSplit) -> Question | None:
 def consequences(ready: JudgedSplit) -> tuple[float, float]:
     """Return accuracy and ECE of a reading, both fractions; labels are pooled."""
     stated = answers(ready)
-    return float(stated.correct.mean()), ece(Ranked.of(stated))
+    bins = bin_index(stated.confidence, equal_width_edges(N_BINS))
+    gaps = np.bincount(bins, stated.confidence - stated.correct)
+    return float(stated.correct.mean()), float(np.abs(gaps).sum() / stated.n)
 
 
 def example(ready: JudgedSplit) -> str:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from core.arrays import Float, Int, log_sigmoid, log_softmax, row_chunks
+from core.arrays import Float, Int, empty, log_sigmoid, log_softmax, row_chunks
 from core.codes import NoticeCode
 from core.errors import Notice, Refused
 from core.predictions import Outcomes, Predictions, ScoreKind, Task
@@ -506,7 +506,7 @@ def answers(ready: JudgedSplit) -> Outcomes:
     if prepared.predicted is not None:
         return Outcomes(scores.astype(np.float64), prepared.predicted == labels)
     shape = scores.shape if labels.ndim == 2 else (len(scores),)
-    correct, confidence = np.empty(shape, np.bool_), np.empty(shape)
+    correct, confidence = empty(shape, np.bool_), empty(shape)
     for rows in row_chunks(len(scores), prepared.shape.columns):
         probabilities = ready.probabilities(rows)
         if labels.ndim == 1 and scores.ndim == 2:  # exact ties, before any exponential

@@ -122,13 +122,13 @@ def _whole(flat: Entry, row_name: RowName) -> Int:
         row = int(np.flatnonzero(flat >= np.uint64(2**63))[0])  # as int64 it would turn negative
         what = f"Label {flat[row]} is beyond every number of classes"
         raise Refused("LABEL_RANGE", what, "number the classes from 0", row_name(row))
-    return flat.astype(np.int64)
+    return flat.astype(np.int64, copy=False)
 
 
 def _numbered(values: Int, classes: Classes, row_name: RowName) -> Labels:
     """Take numbers as the names of columns where these are numbers too, else as positions."""
     numbers = _numbers(classes.names)
-    distinct, places = np.unique(values, return_inverse=True)
+    distinct = np.unique(values)
     if numbers and distinct.size and set(distinct.tolist()) <= set(numbers):
         if numbers == list(range(len(numbers))):
             texts = tuple(str(k) for k in numbers)
@@ -141,7 +141,7 @@ def _numbered(values: Int, classes: Classes, row_name: RowName) -> Labels:
         text = "label numbers were matched to the numbers in the column names"
         notices = () if classes.declared else (Notice(NoticeCode.KEYS_GUESSED, text),)
         at = np.array([numbers.index(v) for v in distinct.tolist()], dtype=np.int64)
-        return Labels(at[places.reshape(-1)], by_name=True, notices=notices)
+        return Labels(at[np.searchsorted(distinct, values)], by_name=True, notices=notices)
     meant = meanings(classes.names) if classes.by_column and not classes.declared else None
     if meant is not None and set(distinct.tolist()) <= {0, 1}:
         at = np.array([meant.index(0), meant.index(1)], dtype=np.int64)

@@ -29,8 +29,8 @@ EXITS = {errno.ENOMEM: OUT_OF_MEMORY, errno.ENOSPC: NO_ROOM, errno.EDQUOT: NO_RO
 
 
 def main() -> int:
-    """Read the job from the first argument, leave the result in the working folder."""
-    job = json.loads(sys.argv[1])
+    """Read the job from the file that is named, leave the result in the working folder."""
+    job = json.loads(Path(sys.argv[1]).read_bytes())
     os.chdir(job["folder"])  # while it can be reached: another user may not pass the way there
     folder = Path()
     tempfile.tempdir = os.curdir  # where large arrays are put together

@@ -34,6 +34,7 @@ DIGEST_BLOCK = 2**20
 PACKED = (b"PK", b"PA", b"\x1f\x8b")  # zip, Parquet and gzip
 OUT_OF_MEMORY, NO_ROOM = 13, 14  # exit codes of the child; see core.readers.sandbox.child
 ERRORS = "stderr.txt"
+JOB = "job.json"
 AGAIN = "try again with a smaller file, or save it as .npz, .npy or .safetensors"
 
 
@@ -122,7 +123,7 @@ def job_of(
     memory_bytes: int,
     timeout_s: float,
 ) -> dict[str, object]:
-    """Return the child's first argument, as plain JSON."""
+    """Return what the child is told, as plain JSON."""
     return {
         "reader": reader.name,
         "files": {role: {"name": f.name, "input": f.handle} for role, f in inputs.items()},
@@ -154,8 +155,10 @@ def run(
 ) -> None:
     """Start the child and wait for its result, the clock, or the user."""
     folder = Path(str(job["folder"]))
+    with os.fdopen(os.open(folder / JOB, NEW, 0o600), "wb") as file:
+        file.write(json.dumps(job).encode())  # of many shards too long for an argument
     with os.fdopen(os.open(folder / ERRORS, NEW, 0o600), "wb") as errors:
-        child = _start(job, inputs, errors)
+        child = _start(folder / JOB, inputs, errors)
     try:
         _wait(child, time.monotonic() + timeout_s, cancel, timeout_s)
     finally:
@@ -164,10 +167,10 @@ def run(
 
 
 def _start(
-    job: Mapping[str, object], inputs: Iterable[OpenFile], errors: BufferedWriter
+    job: Path, inputs: Iterable[OpenFile], errors: BufferedWriter
 ) -> subprocess.Popen[bytes]:
     return subprocess.Popen(
-        [sys.executable, "-m", "core.readers.sandbox.child", json.dumps(job)],
+        [sys.executable, "-m", "core.readers.sandbox.child", str(job)],
         cwd=ROOT,
         env=_environment(),
         pass_fds=() if WINDOWS else [item.file.fileno() for item in inputs],

@@ -23,6 +23,18 @@ NOBODY = 65_534
 PROCESSES_OF_NOBODY = 512
 
 
+def allow_handles(count: int) -> bool:
+    """Let this process, and what it starts, hold so many files open; return whether it may."""
+    if sys.platform == "win32":
+        return True
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if hard != resource.RLIM_INFINITY and hard < count:
+        return False
+    if soft != resource.RLIM_INFINITY and soft < count:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (count, hard))
+    return True
+
+
 def leave_network() -> bool:
     """Move to an empty network; return whether the kernel allowed it."""
     if not sys.platform.startswith("linux"):

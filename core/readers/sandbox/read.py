@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Generic
 
 from core.codes import NoticeCode
-from core.errors import Notice, about
+from core.errors import Notice, Refused, about
 from core.readers.films.film import Film
 from core.readers.formats.shards import shard_files
 from core.readers.predictions.options import ReadOptions
@@ -28,6 +28,7 @@ from core.readers.sandbox.child_process import (
     private_folder,
     run,
 )
+from core.readers.sandbox.limits import allow_handles
 from core.readers.sandbox.readers import (
     BOXES,
     COLUMNS,
@@ -48,6 +49,8 @@ from core.readers.tables.history_file import HistoryFile
 from core.readers.tables.votes_file import VoteFile
 from core.readers.weights.named_tensors import WeightsFile
 
+HANDLES = 3  # that the child holds for a shard
+OTHER_HANDLES = 200  # of the server or command that reads
 Table = tuple[Path, str]  # a file, and the name the user knows it by
 
 
@@ -173,6 +176,10 @@ def _files_of(
     if not path.is_dir():
         return {FILE: (path, name)}, ()
     shards, others = shard_files(path)
+    if not allow_handles(HANDLES * len(shards) + OTHER_HANDLES):
+        what = f"The folder holds {len(shards)} shards, more than this process may open at once"
+        remedy = "save fewer and larger shards, or raise the limit (ulimit -Hn)"
+        raise Refused("ARCHIVE_COUNT", what, remedy)
     files: dict[str, tuple[Path, str | None]] = {
         f"{SHARD} {i}": (shard, shard.name) for i, shard in enumerate(shards)
     }

@@ -18,8 +18,12 @@ from core.readers.tables.votes_file import VoteFile
 
 # What a matrix of votes is called, those first that say it most plainly.
 MATRICES = ("label_count", "votes", "vote_count", "counts", "label_dist", "shares")
-WORDS = {"votes", "vote", "count", "counts", "annotators", "annotations", "humans", "human", "n"}
+WORDS = {
+    "votes", "vote", "count", "counts", "share", "shares", "fraction", "fractions",
+    "annotators", "annotations", "humans", "human", "n",
+}  # fmt: skip
 FAR = 0.1  # more rows right, by which another order of classes puts the assumed one in doubt
+CHANCE, CLEAR = 2.0, 4.0  # standard errors that agreement is to exceed chance by, and that it could
 
 
 @dataclass(frozen=True)
@@ -98,7 +102,8 @@ def attach_votes(
     Refused
         VOTES: no row has votes, or one has several; scores without classes; numbers that are no
         votes. AMBIGUOUS_KEYS: which columns are votes. CLASSES: they are for other classes.
-        LENGTH_MISMATCH. UNDECIDED: another order of the classes fits the labels far better.
+        LENGTH_MISMATCH. UNDECIDED: another order of the classes fits the labels far better. VOTES:
+        in the order of the rows, they fit the labels no better than those of other rows would.
     """
     choice = choice or VoteChoice()
     shown = splits[split]
@@ -107,15 +112,20 @@ def attach_votes(
         raise Refused("VOTES", what, "open a run with scores of every class, one of them true")
     matrix = _matrix(file, shown, choice)
     values, notices = _in_class_order(matrix, shown, choice)
-    votes, more = _joined(values, matrix, file, shown, choice)
+    partners = _partners(shown, file, choice, len(values))
+    votes, more = _joined(values, matrix, file, shown, choice, partners)
     with_votes = dict(splits) | {split: replace(shown, votes=votes)}
     doubt = _doubt(with_votes[split], matrix, choice)
     if doubt is not None:
         raise doubt
+    _refuse_other_places(matrix, shown, choice)
+    if partners is None and not choice.in_order:
+        _refuse_other_rows(with_votes[split])
     for name, other in splits.items():
         partners = None if name == split else _partners(other, file, choice, len(values))
-        if partners is not None and np.nan_to_num(own := _taken(values, partners)).any():
-            with_votes[name] = replace(other, votes=Votes.of(file.name, own))
+        if partners is not None and np.nan_to_num(values[partners[partners >= 0]]).any():
+            own = _taken(values, partners, file.name, other.class_names)
+            with_votes[name] = replace(other, votes=own)
     return MatchedVotes(with_votes, (*file.notices, *notices, *more), matrix.columns)
 
 
@@ -139,6 +149,7 @@ def _matrix(file: VoteFile, run: Predictions, choice: VoteChoice) -> _Matrix:
     for columns in (speaking, [name for name in flat if name not in file.distinct]):
         if len(columns) == k and not wide:
             return _stacked(file, columns, ())
+    _refuse_some_classes(flat, run.class_names)
     names = listed(list(file.numbers))
     what = f"Votes for {k} classes ({listed(run.class_names)}) may be in any of {names}"
     raise ambiguous(what, "name their columns with --votes FILE:COLUMNS", "file of votes")
@@ -176,6 +187,16 @@ def _named(columns: list[str], classes: tuple[str, ...]) -> list[str]:
         if speaking and set(keys) <= set(at):
             return [at[key] for key in keys]
     return []
+
+
+def _refuse_some_classes(columns: list[str], classes: tuple[str, ...]) -> None:
+    """Refuse columns that are called like most of the classes, but not like all of them."""
+    words = {folded(cut(name)) for name in columns for cut in (_last, _class_word)}
+    missing = [name for name in classes if folded(name) not in words]
+    if not counts_up(classes) and 2 * len(missing) < len(classes):
+        what = f"No column holds the votes for {listed(missing)}"
+        remedy = "call a column like each class, with 0 where nobody chose it"
+        raise Refused("CLASSES", what, remedy, "file of votes")
 
 
 def _stacked(file: VoteFile, columns: list[str], classes: tuple[str, ...]) -> _Matrix:
@@ -233,25 +254,40 @@ def _in_class_order(
 
 
 def _joined(
-    values: Float, matrix: _Matrix, file: VoteFile, run: Predictions, choice: VoteChoice
+    values: Float,
+    matrix: _Matrix,
+    file: VoteFile,
+    run: Predictions,
+    choice: VoteChoice,
+    partners: Int | None,
 ) -> tuple[Votes, tuple[Notice, ...]]:
     """Return the votes of each row of the run, and how many were matched."""
-    partners = _partners(run, file, choice, len(values))
     if partners is None:
         _refuse_other_names(run, file, choice, matrix)
         if len(values) != run.n:
-            what = f"The scores have {counted(run.n, 'row')}, the votes {len(values)}"
+            what = f"The scores have {_rows(run.n)}, the votes {len(values):,}"
             remedy = "name the rows in both files, or give votes for each row in the same order"
             raise Refused("LENGTH_MISMATCH", what, remedy, "file of votes")
         text = f"votes of {matrix.key} were matched by row order"
         notices = () if choice.in_order else (Notice(NoticeCode.KEYS_GUESSED, text),)
-        return Votes.of(file.name, values), notices
-    n_found, extra = int((partners >= 0).sum()), len(values) - int((partners >= 0).sum())
-    votes = Votes.of(file.name, _taken(values, partners))
-    text = f"{n_found:,} of {counted(run.n, 'row')} have votes"
-    text += f"; {counted(extra, 'row')} of votes are not in this part" if extra else ""
-    whole = n_found == run.n and not extra
-    return votes, () if whole else (Notice(NoticeCode.VOTES_PARTLY, text),)
+        votes = Votes.of(file.name, values, run.class_names)
+        return votes, (*notices, *_partly(votes, 0))
+    votes = _taken(values, partners, file.name, run.class_names)
+    return votes, _partly(votes, len(values) - int((partners >= 0).sum()))
+
+
+def _partly(votes: Votes, extra: int) -> tuple[Notice, ...]:
+    """Return how many rows have votes, unless all have; `extra` are votes of other rows."""
+    n_rows, n_voted = len(votes.of_row), votes.voted.size
+    if n_voted == n_rows and not extra:
+        return ()
+    text = f"{n_voted:,} of {_rows(n_rows)} {'has' if n_rows == 1 else 'have'} votes"
+    text += f"; {_rows(extra)} of votes are not in this part" if extra else ""
+    return (Notice(NoticeCode.VOTES_PARTLY, text),)
+
+
+def _rows(count: int) -> str:
+    return f"{count:,} row" if count == 1 else f"{count:,} rows"
 
 
 def _refuse_other_names(
@@ -274,7 +310,9 @@ def _refuse_other_names(
         twice = _repeated(names)
         if twice is not None and 2 * len(own.intersection(names)) > len(own):
             first, second = twice
-            what = f"Rows {first} and {second} of {file.name} have the same {key}, {names[first]}"
+            what = (
+                f"Rows {first:,} and {second:,} of {file.name} have the same {key}, {names[first]}"
+            )
             raise Refused("VOTES", what, "keep one row of votes for each name")
     unmatched = [key for key in columns if key in file.distinct]
     if unmatched:
@@ -316,9 +354,12 @@ def _partners(run: Predictions, file: VoteFile, choice: VoteChoice, n: int) -> I
     return best[1] if best[0] else None
 
 
-def _taken(values: Float, partners: Int) -> Float:
-    """Return the votes of each row, NaN where it has none."""
-    return np.where((partners >= 0)[:, None], values[partners], np.nan)
+def _taken(values: Float, partners: Int, name: str, class_names: tuple[str, ...]) -> Votes:
+    """Return the votes of each row, none where it has no partner; a refusal names a file's row."""
+    used = np.zeros(len(values), dtype=bool)
+    used[partners[partners >= 0]] = True
+    checked = Votes.of(name, np.where(used[:, None], values, np.nan), class_names)
+    return Votes(name, np.where((partners >= 0)[:, None], checked.of_row[partners], 0.0))
 
 
 def _doubt(run: Predictions, matrix: _Matrix, choice: VoteChoice) -> Refused | None:
@@ -341,10 +382,55 @@ def _doubt(run: Predictions, matrix: _Matrix, choice: VoteChoice) -> Refused | N
     for k, place in enumerate(order.tolist()):
         names[place] = run.class_names[k]
     same, other = join_names(run.class_names), join_names(names)
+    called = f" of {listed(matrix.columns)}" if len(matrix.columns) > 1 else ""
     what = (
-        f"Most people chose the label in {100 * assumed:.0f} of 100 rows if the votes are for"
-        f" {same}, and in {100 * better:.0f} if they are for {other}"
+        f"Most people chose the label in {100 * assumed:.0f} of 100 rows if the votes{called} are"
+        f" for {same}, and in {100 * better:.0f} if they are for {other}"
     )
     remedy = f"say which with --votes-classes {other} or --votes-classes {same}"
     refusal = Refused("UNDECIDED", what, remedy, "file of votes")
     return UndecidedVotes(refusal, {other: better, same: assumed})
+
+
+def _refuse_other_places(matrix: _Matrix, run: Predictions, choice: VoteChoice) -> None:
+    """Refuse columns in the order of the scores of which some are called like other classes."""
+    if matrix.classes or choice.classes is not None or len(matrix.columns) < run.n_classes:
+        return
+    words = [folded(_class_word(_last(name))) for name in matrix.columns]
+    classes = [folded(name) for name in run.class_names]
+    if counts_up(run.class_names) or all(
+        word == classes[k] or word not in classes for k, word in enumerate(words)
+    ):
+        return
+    others = [name for name, word in zip(matrix.columns, words, strict=True) if word not in classes]
+    what = f"Columns {listed(matrix.columns)} are called like some classes of the scores"
+    what += f" ({listed(run.class_names)}), and {listed(others)} like none"
+    remedy = "say what the columns stand for, in their order, with --votes-classes A,B,.."
+    raise Refused("CLASSES", what, remedy, "file of votes")
+
+
+def _refuse_other_rows(run: Predictions) -> None:
+    """Refuse votes in the order of the rows that fit the labels as those of any other rows would.
+
+    Most people choose the label of a row; of rows in another order they choose it by chance. Left
+    alone are few rows, and labels of which nearly all are the same: nothing would show there.
+    """
+    if not run.labelled:
+        return
+    assert run.votes is not None
+    rows = run.votes.voted
+    votes, labels = run.votes.of_row[rows], run.labels[rows]
+    most = votes == votes.max(axis=1, keepdims=True)
+    agreed = most[np.arange(rows.size), labels].mean()
+    label_shares = np.bincount(labels, minlength=run.n_classes) / rows.size
+    chance = float(label_shares @ most.mean(axis=0))
+    error = (chance * (1.0 - min(chance, 1.0)) / rows.size) ** 0.5
+    possible = float(np.minimum(label_shares, most.mean(axis=0)).sum())
+    if agreed > chance + CHANCE * error or possible <= chance + CLEAR * error:
+        return
+    what = (
+        f"Most people chose the label in {100 * agreed:.0f} of 100 rows, no more than by chance:"
+        " the rows, or the classes, of the votes come in another order"
+    )
+    remedy = "name the rows in both files, or give --in-order if the order is right"
+    raise Refused("VOTES", what, remedy, "file of votes")

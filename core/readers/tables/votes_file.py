@@ -56,6 +56,7 @@ def read_votes_file(source: FileBytes) -> VoteFile:
     numbers = {name: entry.astype(np.float64) for name, entry in entries.items() if _counts(entry)}
     if not numbers:
         what = f"No numbers in the file (it holds {', '.join(entries) or 'nothing'})"
+        what += "".join(f"; {notice.text}" for notice in contents.notices)
         raise Refused("VOTES", what[:300], "give a number of votes for each class of each row")
     return VoteFile(numbers, _row_names(contents), contents.notices)
 

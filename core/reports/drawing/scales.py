@@ -28,6 +28,10 @@ class Scale:
         place = math.log10(value) if self.log and value > 0 else float(value)
         return self.start + (place - self.low) / (self.high - self.low) * (self.end - self.start)
 
+    def within(self, value: float) -> float:
+        """Return the pixel of a value, or of the end of the axis that it lies beyond."""
+        return min(max(self.at(value), min(self.start, self.end)), max(self.start, self.end))
+
     def share(self, share: float) -> float:
         """Return the pixel of a share of the axis."""
         return self.start + share * (self.end - self.start)

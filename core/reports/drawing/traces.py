@@ -1,7 +1,6 @@
 """Traces of a plotly figure as marks: lines, areas, dots with whiskers, words, and bars."""
 
 import math
-from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -16,7 +15,7 @@ TEXT_GAP = 4.0  # between a dot and its words
 
 
 def bars(trace: Settings, x: Scale, y: Scale) -> list[Mark]:
-    """Return upright bars with their whiskers; a hatched one is striped."""
+    """Return upright bars with their whiskers, cut at the axes; a hatched one is striped."""
     marker = trace["marker"]
     outline = marker.get("line") or {}
     base = trace.get("base")
@@ -27,10 +26,10 @@ def bars(trace: Settings, x: Scale, y: Scale) -> list[Mark]:
             foot = 10.0**y.low
         half = float(_of(trace["width"], i)) / 2
         corners = (
-            x.at(middle - half),
-            y.at(foot),
-            x.at(middle + half),
-            y.at(height if base is None else foot + height),
+            x.within(middle - half),
+            y.within(foot),
+            x.within(middle + half),
+            y.within(height if base is None else foot + height),
         )
         colour = str(_of(outline.get("color") or "none", i))
         stroke = (colour, float(_of(outline.get("width") or 0, i)))
@@ -112,7 +111,7 @@ def dots(trace: Settings, x: Scale, y: Scale) -> list[Mark]:
         if a is None or b is None or not math.isfinite(b):
             continue
         radius = float(_of(marker["size"], i)) / 2
-        fill = str(_of(marker["color"], i))
+        fill = str(_of(marker.get("color") or "none", i))
         width = float(_of(outline.get("width") or 0, i))
         marks.append(
             _symbol(
@@ -136,6 +135,8 @@ def _symbol(
             f"L{short(x)} {short(y + radius)}Z"
         )
         return path(steps, colour, width, fill=fill)
+    if symbol == "line-ew":  # level
+        return line([(x - radius, y), (x + radius, y)], colour, width)
     if symbol != "circle":
         raise ValueError(f"no way to draw a {symbol}")
     attributes = {"cx": short(x), "cy": short(y), "r": short(radius), "fill": fill}
@@ -145,7 +146,7 @@ def _symbol(
 
 
 def _whiskers(trace: Settings, x: Scale, y: Scale) -> list[Mark]:
-    """Return the intervals of points or bars, upright and across."""
+    """Return the intervals of points or bars, upright and across, cut at the axes."""
     marks = []
     for key in ("error_x", "error_y"):
         setting = trace.get(key)
@@ -155,9 +156,9 @@ def _whiskers(trace: Settings, x: Scale, y: Scale) -> list[Mark]:
         for i, (a, b) in enumerate(zip(trace["x"], trace["y"], strict=True)):
             low, high = float(down[i]), float(setting["array"][i])
             if key == "error_x":
-                ends = [(x.at(a - low), y.at(b)), (x.at(a + high), y.at(b))]
+                ends = [(x.within(a - low), y.at(b)), (x.within(a + high), y.at(b))]
             else:
-                ends = [(x.at(a), y.at(b - low)), (x.at(a), y.at(b + high))]
+                ends = [(x.at(a), y.within(b - low)), (x.at(a), y.within(b + high))]
             if all(math.isfinite(part) for end in ends for part in end):
                 marks.append(line(ends, setting["color"], float(setting["thickness"])))
     return marks
@@ -185,9 +186,15 @@ def words(trace: Settings, x: Scale, y: Scale) -> list[Mark]:
     return marks
 
 
-def values(trace: Settings, axis: str) -> Sequence[float]:
-    """Return what a trace needs room for on an axis."""
-    return [value for value in trace[axis] if value is not None]
+def values(trace: Settings, axis: str) -> list[float]:
+    """Return what a trace needs room for on an axis: its points, and the ends of their whiskers."""
+    at = list(trace[axis])
+    setting = trace.get(f"error_{axis}")
+    if setting and setting.get("array") is not None:
+        known = [i for i, value in enumerate(at) if value is not None]
+        at += [at[i] - float(setting["arrayminus"][i]) for i in known]
+        at += [at[i] + float(setting["array"][i]) for i in known]
+    return [value for value in at if value is not None]
 
 
 def _of(value: Any, i: int) -> Any:  # noqa: ANN401  a setting of all points, or of each

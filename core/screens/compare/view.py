@@ -6,6 +6,7 @@ from functools import partial
 
 from core.defaults import SEED
 from core.metrics.comparison import Compared, Comparison
+from core.metrics.human.paired import DISTANCE
 from core.metrics.paired import Difference
 from core.screens.compare import figures
 from core.screens.kit import cards
@@ -26,6 +27,7 @@ from core.screens.kit.differences import (
     plain_sentence,
     sentence,
     value_kind,
+    with_people,
 )
 from core.screens.kit.forms import Kind
 from core.screens.kit.numbers import THIN, count, points
@@ -56,7 +58,10 @@ LETTERED_BY = "ece"  # whatever ranks, so that a run keeps its letter
 CURVE_COLUMNS = {"bin_low", "bin_high", "count", "confidence", "accuracy", "gap"}
 BEST = "Better than every other run beyond chance"
 ERROR_SIDES = ("smaller error", "larger error")
-ANSWER_SIDES = ("right less often", "right more often")
+SIDES = {  # of the other metrics
+    "accuracy": ("right less often", "right more often"),
+    DISTANCE: ("closer to people", "further from people"),
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -121,7 +126,8 @@ def plain_view(
     """Return the view in plain words: how often right, how far off, and what could be chance."""
     full = compare_view(names, runs, comparison, "ece", search)
     pictured = _pictured(names, runs, comparison, "ece", search)
-    plain_table = replace(full.table, names_head="Model", shown=_plain_columns(comparison))
+    shown = _plain_columns(comparison, runs)
+    plain_table = replace(full.table, names_head="Model", shown=shown)
     plain_words = replace(
         PLAIN_FOREST, explanation=PLAIN_FOREST.explanation + _others_words(pictured)
     )
@@ -169,16 +175,14 @@ def compare_view(
     forest_words = ForestWords(
         lead=f"Difference in {name(metric)} from",
         explanation=f"{unit}paired, {level} intervals; hollow: a tie" + _others_words(pictured),
-        sides=ANSWER_SIDES if metric == "accuracy" else ERROR_SIDES,
+        sides=SIDES.get(metric, ERROR_SIDES),
         caption=caption,
     )
     table = ScoreTable(
         "Run",
-        _shown(comparison, metric),
-        _columns(comparison),
-        tuple(
-            _row(names[i], pictured.marks.get(i), runs[i], comparison, i) for i in pictured.order
-        ),
+        _shown(comparison, metric, with_people(COLUMNS, runs)),
+        _columns(comparison, with_people(COLUMNS, runs)),
+        tuple(_row(names[i], pictured.marks.get(i), runs, comparison, i) for i in pictured.order),
     )
     listed = [
         row for i, row in zip(pictured.order, table.rows, strict=True) if _matches(names[i], search)
@@ -241,7 +245,7 @@ def _order(runs: Sequence[Compared], comparison: Comparison, metric: str) -> lis
     sign = -1.0 if metric in HIGHER else 1.0
 
     def rank(i: int) -> tuple[bool, float]:
-        score = runs[i].audit.main.metrics.get(metric)
+        score = runs[i].score(metric)
         value = None if score is None else score.value
         return value is None, 0.0 if value is None else sign * value
 
@@ -258,25 +262,27 @@ def _eyebrow(names: Sequence[NamedRun], runs: Sequence[Compared], comparison: Co
     return " · ".join(parts)
 
 
-def _shown(comparison: Comparison, metric: str) -> tuple[PageColumn, ...]:
+def _shown(comparison: Comparison, metric: str, metrics: Sequence[str]) -> tuple[PageColumn, ...]:
     """Return the columns of the page: first what ranks, which alone fits on a phone."""
     unit = ", points" if metric in IN_POINTS else ""
     first = PageColumn(metric, HEADS[metric], value_kind(metric))
     difference = _difference_column(comparison, metric, f"From reference{unit}")
     others = [
         PageColumn(column, HEADS[column], value_kind(column))
-        for column in COLUMNS
+        for column in metrics
         if column != metric
     ]
     rows = (PageColumn("n", "n", "count"),) if comparison.reason else ()
     return (first, *difference, *others, *rows)
 
 
-def _plain_columns(comparison: Comparison) -> tuple[PageColumn, ...]:
+def _plain_columns(comparison: Comparison, runs: Sequence[Compared]) -> tuple[PageColumn, ...]:
+    people = (PageColumn(DISTANCE, "Difference from people, points", value_kind(DISTANCE)),)
     return (
         PageColumn("ece", "Off by, points on average", value_kind("ece")),
         *_difference_column(comparison, "ece", "Further off by, points"),
         PageColumn("accuracy", "Right, in 100", value_kind("accuracy")),
+        *(people if with_people((), runs) else ()),
         PageColumn("n", spoken("Images"), "count"),
     )
 
@@ -288,10 +294,10 @@ def _difference_column(comparison: Comparison, metric: str, head: str) -> tuple[
     return (PageColumn(f"{metric}_difference", head, difference_kind(metric)),)
 
 
-def _columns(comparison: Comparison) -> tuple[Column, ...]:
+def _columns(comparison: Comparison, metrics: Sequence[str]) -> tuple[Column, ...]:
     """Return the columns of the file: every score, and every difference where runs are ranked."""
     columns = [Column("run", "run"), Column("n", "n", "count")]
-    for metric in COLUMNS:
+    for metric in metrics:
         kind: Kind = "share" if metric in IN_POINTS else "number"
         for key in (metric,) if comparison.reason else (metric, f"{metric}_difference"):
             columns += [Column(f"{key}{end}", metric, kind) for end in ("", "_low", "_high")]
@@ -299,15 +305,19 @@ def _columns(comparison: Comparison) -> tuple[Column, ...]:
 
 
 def _row(
-    named: NamedRun, mark: RunMark | None, run: Compared, comparison: Comparison, i: int
+    named: NamedRun,
+    mark: RunMark | None,
+    runs: Sequence[Compared],
+    comparison: Comparison,
+    i: int,
 ) -> TableRow:
-    audit, differences = run.audit, comparison.differences[i]
+    run, differences = runs[i], comparison.differences[i]
     reference = not comparison.reason and i == comparison.reference
     cells: dict[str, Estimate | Cell] = {"run": named.name, "n": run.rows.n}
-    for metric in COLUMNS:
-        why = audit.unavailable.get(metric, "")
+    for metric in with_people(COLUMNS, runs):
+        why = "no votes" if metric == DISTANCE else run.audit.unavailable.get(metric, "")
         best = comparison.best.get(metric) == i
-        cell = estimate(audit.main.metrics.get(metric), why)
+        cell = estimate(run.score(metric), why)
         best_cell = replace(cell, mark="beyond", reason=BEST)
         cells |= with_ends(metric, best_cell if best else cell)
         cells |= with_ends(f"{metric}_difference", difference_cell(differences.get(metric)))

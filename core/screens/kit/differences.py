@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from core.metrics.comparison import Comparison, Leader
+from core.metrics.comparison import Compared, Comparison, Leader
+from core.metrics.human.paired import DISTANCE
 from core.metrics.paired import PAIRED, Difference
 from core.screens.kit.forms import FORMS, Kind
 from core.screens.kit.numbers import (
@@ -20,14 +21,16 @@ from core.screens.kit.words import LABELS
 
 COLUMNS = ("accuracy", "nll", "brier", "ece", "ece_em", "classwise_ece", "smece")
 OFFERED = ("ece", "ece_em", "smece", "classwise_ece", "nll", "brier", "accuracy")
+NAMES = LABELS | {DISTANCE: "Distance from people"}
 INSIDE = {  # within a sentence
     "ece_em": "equal-mass ECE",
     "classwise_ece": "classwise ECE",
     "brier": "Brier score",
     "accuracy": "accuracy",
+    DISTANCE: "distance from people",
 }
-IN_POINTS = {"accuracy", "ece", "ece_em", "classwise_ece", "smece", "ada_ece"}
-HEADS = {key: label + (", %" if key in IN_POINTS else "") for key, label in LABELS.items()}
+IN_POINTS = {"accuracy", "ece", "ece_em", "classwise_ece", "smece", "ada_ece", DISTANCE}
+HEADS = {key: label + (", %" if key in IN_POINTS else "") for key, label in NAMES.items()}
 MOST_NAMED = 11  # runs beside the best that a sentence in plain words names
 NAMED = 2  # runs of one outcome that a sentence names
 HIGHER = {"accuracy"}  # is better; of all others lower is
@@ -37,7 +40,13 @@ assert set(OFFERED) == set(PAIRED)
 
 def name(metric: str) -> str:
     """Return what a metric is called within a sentence."""
-    return INSIDE.get(metric, LABELS[metric])
+    return INSIDE.get(metric, NAMES[metric])
+
+
+def with_people(metrics: Sequence[str], runs: Sequence[Compared]) -> tuple[str, ...]:
+    """Return metrics, with the distance from people where any run has votes."""
+    voted = any(run.distance is not None for run in runs)
+    return (*metrics, DISTANCE) if voted else tuple(metrics)
 
 
 def number(n: int) -> str:
@@ -105,9 +114,8 @@ def sentence(names: Sequence[str], comparison: Comparison, metric: str) -> Sente
     leader = comparison.leaders.get(metric)
     if leader is None:
         missing = [by_metric[metric] for by_metric in comparison.differences if metric in by_metric]
-        why = next(
-            (difference.reason for difference in missing), "some runs hold no full class scores"
-        )
+        lack = "votes" if metric == DISTANCE else "full class scores"
+        why = next((difference.reason for difference in missing), f"some runs hold no {lack}")
         return Sentence((Phrase(f"These runs cannot be compared by {name(metric)}."),), why)
     first = _two(names, leader, metric) if len(leader.others) == 1 else _many(names, leader, metric)
     return Sentence(first, _left_out(len(names) - 1 - len(leader.others), metric))

@@ -12,8 +12,10 @@ from core.screens.kit.numbers import (
     known,
     percent,
     points,
+    points_alike,
     span,
     three,
+    three_alike,
     three_span,
     two,
     two_span,
@@ -58,7 +60,10 @@ def _change(value: float, low: Ends, high: Ends) -> tuple[str, str]:
 
 
 def _signed(number: float | None, *others: float | None) -> str:
-    text = three(number, *others)
+    return _with_sign(number, three(number, *others))
+
+
+def _with_sign(number: float | None, text: str) -> str:
     plain = not known(number) or text.startswith(MINUS) or not text.strip("0.")
     return text if plain else f"+{text}"
 
@@ -91,15 +96,14 @@ FORMS: dict[Kind, Form] = {
 def alike(rows: Sequence[tuple[float, Ends, Ends]], kind: Kind) -> list[tuple[str, str]]:
     """Return values and intervals of a column as `FORMS` writes them, with equal decimals."""
     every = [number for row in rows for number in row]
-    signed = kind in {"points", "change"}
     if kind == "three_alone":
-        values = [value for value, *_ in rows]
-        return [(three(value, *values), "") for value in values]
+        return [(text, "") for text in three_alike([value for value, *_ in rows])]
     if kind in {"points", "unsigned_points", "percent"}:
-        texts = [points(number, *every, signed=signed) for number in every]
-    elif kind in {"number", "change"}:
-        write = _signed if signed else three
-        texts = [write(number, *every) for number in every]
+        texts = points_alike(every, signed=kind == "points")
+    elif kind == "number":
+        texts = three_alike(every)
+    elif kind == "change":
+        texts = list(map(_with_sign, every, three_alike(every)))
     else:
         return [FORMS[kind](*row) for row in rows]
     unit = f"{THIN}%" if kind == "percent" else ""

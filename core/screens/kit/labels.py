@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from core.metrics.macro import corrected_codes
+from core.metrics.macro import corrected_verdicts
 from core.metrics.records import Audit, TargetAudit, Verdict
 from core.metrics.verdict_codes import DETECTED, VerdictCode
 from core.screens.kit.numbers import points, span
@@ -52,13 +52,19 @@ class LabelVerdict:
     index : int
         Which of the labels it is.
     audit : TargetAudit
-    code : VerdictCode
+        Of the label alone.
+    verdict : Verdict
         Corrected for looking at all labels (Holm).
     """
 
     index: int
     audit: TargetAudit
-    code: VerdictCode
+    verdict: Verdict
+
+    @property
+    def code(self) -> VerdictCode:
+        """The code of the corrected verdict."""
+        return self.verdict.code
 
     @property
     def text(self) -> str:
@@ -67,11 +73,8 @@ class LabelVerdict:
 
     @property
     def corrected(self) -> TargetAudit:
-        """The label with this verdict, where that of the label alone is another."""
-        alone = self.audit.verdict
-        if self.code == alone.code:
-            return self.audit
-        return replace(self.audit, verdict=Verdict(self.code, self.text, alone.p_value))
+        """The label with the corrected verdict."""
+        return replace(self.audit, verdict=self.verdict)
 
     @property
     def error(self) -> float:
@@ -94,11 +97,28 @@ class LabelVerdict:
 
 def label_verdicts(labels: Sequence[TargetAudit]) -> tuple[LabelVerdict, ...]:
     """Return the verdict of each label, in their order."""
-    codes = corrected_codes(labels)
+    verdicts = corrected_verdicts(labels)
     return tuple(
-        LabelVerdict(index=k, audit=label, code=code)
-        for k, (label, code) in enumerate(zip(labels, codes, strict=True))
+        LabelVerdict(index=k, audit=label, verdict=verdict)
+        for k, (label, verdict) in enumerate(zip(labels, verdicts, strict=True))
     )
+
+
+def among(target: TargetAudit, labels: Sequence[TargetAudit], index: int) -> TargetAudit:
+    """Return one label with the verdict that is left when all labels are looked at.
+
+    Parameters
+    ----------
+    target : TargetAudit
+        The label, perhaps over other bins than in `labels`, where it takes its own place.
+    labels : sequence of TargetAudit
+        All labels.
+    index : int
+        Which of them it is.
+    """
+    every = [*labels]
+    every[index] = target
+    return label_verdicts(every)[index].corrected
 
 
 def furthest_first(verdicts: Sequence[LabelVerdict]) -> tuple[LabelVerdict, ...]:

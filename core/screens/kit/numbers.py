@@ -4,6 +4,7 @@ Fractions come in, percent and points go out. None and NaN are a dash.
 """
 
 import math
+from collections.abc import Sequence
 
 THIN = "\u202f"  # narrow no-break space, before the percent sign
 MINUS = "\u2212"
@@ -53,9 +54,18 @@ def points(value: float | None, *others: float | None, signed: bool = False) -> 
 
     `others` are numbers printed beside it (its bounds); all get the same number of decimals.
     """
+    return points_alike((value, *others), signed=signed)[0]
+
+
+def points_alike(values: Sequence[float | None], *, signed: bool = False) -> list[str]:
+    """Return fractions in percentage points, all with the same number of decimals."""
+    digits = decimals(*(100.0 * value for value in values if value is not None))
+    return [_points(value, digits, signed=signed) for value in values]
+
+
+def _points(value: float | None, digits: int, *, signed: bool) -> str:
     if value is None or not known(value):
         return MISSING
-    digits = decimals(100.0 * value, *(100.0 * o for o in others if o is not None))
     text = f"{100.0 * value:{'+' if signed else ''}.{digits}f}"
     return _unsigned_zero(text).replace("-", MINUS)
 
@@ -93,12 +103,21 @@ def with_span(value: float | None, low: float | None, high: float | None) -> str
 
 def three(value: float | None, *others: float | None) -> str:
     """Return three significant digits of the largest number given: 0.257, 1.23, 123."""
+    return three_alike((value, *others))[0]
+
+
+def three_alike(values: Sequence[float | None]) -> list[str]:
+    """Return numbers with three significant digits of the largest, as `three` writes each."""
+    largest = max((abs(v) for v in values if v is not None and known(v)), default=0.0)
+    whole = math.floor(math.log10(largest)) if largest > 0 else 0
+    digits = min(6, max(0, 2 - whole))
+    return [_decimal(value, digits) for value in values]
+
+
+def _decimal(value: float | None, digits: int) -> str:
     if value is None or not known(value):
         return MISSING
-    largest = max(abs(v) for v in (value, *others) if v is not None and known(v))
-    whole = math.floor(math.log10(largest)) if largest > 0 else 0
-    text = f"{value:.{min(6, max(0, 2 - whole))}f}"
-    return _unsigned_zero(text).replace("-", MINUS)
+    return _unsigned_zero(f"{value:.{digits}f}").replace("-", MINUS)
 
 
 def three_span(value: float | None, low: float | None, high: float | None) -> str:
@@ -116,6 +135,11 @@ def two(value: float, *, signed: bool = False) -> str:
 def two_span(low: float, high: float, *, signed: bool = False) -> str:
     """Return an interval with two decimals: 0.90 to 1.08."""
     return f"{two(low, signed=signed)} to {two(high, signed=signed)}"
+
+
+def chance(p_value: float) -> str:
+    """Return a p-value as it is written: "p = 0.030"."""
+    return "p under 0.001" if p_value < 0.001 else f"p = {p_value:.3f}"
 
 
 def in_hundred(value: float | None, low: float | None = None, high: float | None = None) -> str:

@@ -6,12 +6,14 @@ from dataclasses import replace
 from core.codes import NoticeCode
 from core.defaults import LEVEL
 from core.errors import Notice
+from core.metrics.macro import ChanceAmong
 from core.metrics.records import Gap, MixedEnd, TargetAudit
 from core.metrics.verdict import MATERIAL, quoted_bin, share
 from core.metrics.verdict_codes import MixedReading, VerdictCode
 from core.screens.kit.bin_marks import shares
 from core.screens.kit.numbers import (
     THIN,
+    chance,
     count,
     in_hundred,
     percent,
@@ -64,11 +66,18 @@ MIXED = {
 }
 
 
-def verdict_sentence(target: TargetAudit) -> Sentence:
-    """Return the sentence that opens the reliability page, with its parts by tone."""
+def verdict_sentence(target: TargetAudit, noun: str = "labels") -> Sentence:
+    """Return the sentence that opens the reliability page, with its parts by tone.
+
+    `noun` is what labels are called, in the plural, where the target is one of many.
+    """
     n = int(target.bins.count.sum())
     if n == 0:  # many labels pooled: the verdict already counts them
         return Sentence((Phrase(target.verdict.text),))
+    if isinstance(target.verdict, ChanceAmong):
+        first = Phrase(f"Could be chance among {target.verdict.labels} {noun}.")
+        second = (taken_alone(target, noun), bin_sentence(target), worth(target))
+        return Sentence((first,), " ".join(filter(None, second)))
     code = target.verdict.code
     parts = {
         VerdictCode.OVER_CONFIDENT: _direction_parts,
@@ -84,6 +93,23 @@ def verdict_sentence(target: TargetAudit) -> Sentence:
     }.get(code)
     second = (more(target) if more else "", bin_sentence(target), worth(target))
     return Sentence(parts, " ".join(filter(None, second)))
+
+
+def taken_alone(target: TargetAudit, noun: str = "labels") -> str:
+    """Return what is found of a label alone that could be chance among many; else nothing."""
+    verdict = target.verdict
+    if not isinstance(verdict, ChanceAmong):
+        return ""
+    alone = replace(target, verdict=verdict.alone)
+    if verdict.alone.code == VerdictCode.MIXED:
+        words = "".join(part.text for part in _mixed_parts(alone)).removesuffix(".")
+        found = f"{words[:1].lower()}{words[1:]}"
+    else:
+        found = _size(target.direction, over=verdict.alone.code == VerdictCode.OVER_CONFIDENT)
+    return (
+        f"Taken alone, it is {found}; {chance(verdict.p_value or 0.0)}, corrected for "
+        f"{verdict.labels} {noun} (Holm) {chance(verdict.p_holm)}."
+    )
 
 
 def worth(target: TargetAudit, rows: str = UNIT) -> str:
@@ -154,6 +180,9 @@ def plain_sentence(target: TargetAudit) -> Sentence:
         else f"Over all pictures it expects {name} {_times(says)} in 100; "
         f"it was there {_times(right)}."
     )
+    if isinstance(target.verdict, ChanceAmong):
+        looks = f"Taken alone it looks off; among {target.verdict.labels} that could be chance."
+        rest = f"{looks} {rest}"
     return Sentence((Phrase(first, CODE_TONES[code]), Phrase(f" {rest}")))
 
 

@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 from core.arrays import Float
 from core.screens.kit.theme import Theme, axis, layout
 
-ROW_PX, FRAME_PX = 24, 54
+ROW_PX, FRAME_PX = 20, 54  # ten rows end within two screens of 720 px
 CIVIDIS = ("#00204C", "#31446B", "#666870", "#958F78", "#CAB969", "#FFE945")
 ROOM_FOR_NAMES = 108
 DARK = 0.45  # luminance below which words on a cell are white

@@ -14,6 +14,7 @@ from core.screens.ood.shift_maps import ValueGrid, heatmap
 from core.screens.ood.words import POSITIVE
 from core.studies.ood import ShiftEffect
 
+MOST_ROWS, WORST = 10, 8  # of more corruptions than MOST_ROWS the page first shows the WORST
 COLUMNS = (
     Column("corruption", "corruption"),
     Column("severity", "severity", "count"),
@@ -75,17 +76,26 @@ MAPS = (
 
 @dataclass(frozen=True, kw_only=True)
 class ShiftView:
-    """The maps of one kind of set, and what is said under them."""
+    """The maps of one kind of set, and what is said under them.
+
+    `more` names the switch that shows every corruption; it is empty where the maps hold them all.
+    """
 
     title: str
     explanation: str
     maps: tuple[FigureCard, ...]
     table: Table
     caption: str
+    more: str
 
 
 def shift_view(
-    named: NamedRun, kind: str, effects: Mapping[OutsideSet, ShiftEffect], scoring: str
+    named: NamedRun,
+    kind: str,
+    effects: Mapping[OutsideSet, ShiftEffect],
+    scoring: str,
+    *,
+    every: bool = False,
 ) -> ShiftView:
     """Return the maps of one kind.
 
@@ -99,12 +109,15 @@ def shift_view(
         Every corruption and severity that was evaluated.
     scoring : str
         Score and temperature in words.
+    every : bool
+        Whether the maps show every corruption, not only the most harmful; the table always does.
     """
     order = sorted(
         {outside_set.corruption for outside_set in effects},
         key=lambda name: (_harm(effects, name), name),
     )
-    rows = [CORRUPTIONS[name].label for name in order]
+    folds = len(order) > MOST_ROWS
+    shown = order if every or not folds else order[:WORST]
     table = Table(
         COLUMNS,
         tuple(
@@ -117,11 +130,12 @@ def shift_view(
     columns = ", ".join(sorted({effect.weight for effect in effects.values()} - {""}))
     by_weight = f"images count by {columns}; " if columns else ""
     caption = (
-        f"{named.name}: {images}, rows from most to least harmful; {by_weight}{scoring}; AUROC "
-        f"tells corrupted from intact images of {named.split}, {POSITIVE}."
+        f"{named.name}: {images}, {_which(shown, order)} from most to least harmful; "
+        f"{by_weight}{scoring}; AUROC tells corrupted from intact images of {named.split}, "
+        f"{POSITIVE}."
     )
     cards = tuple(
-        _card(shift_map, kind, order, rows, effects, table, caption) for shift_map in MAPS
+        _card(shift_map, kind, shown, order, effects, table, caption) for shift_map in MAPS
     )
     origin = "made by Candor" if kind == "corrupted" else "the published files"
     return ShiftView(
@@ -130,7 +144,14 @@ def shift_view(
         maps=cards,
         table=table,
         caption=caption,
+        more=f"All {len(order)} corruptions" if folds else "",
     )
+
+
+def _which(shown: list[str], order: list[str]) -> str:
+    """Return which corruptions the maps show, in words."""
+    number = f"{len(order)} corruptions" if len(order) > 1 else "1 corruption"
+    return number if len(shown) == len(order) else f"the worst {len(shown)} of {number}"
 
 
 def _harm(effects: Mapping[OutsideSet, ShiftEffect], name: str) -> float:
@@ -155,27 +176,28 @@ def _line(outside_set: OutsideSet, effect: ShiftEffect) -> tuple[Cell, ...]:
 def _card(  # noqa: PLR0913  each is a separate part of a figure
     which: ShiftMap,
     kind: str,
+    shown: list[str],
     order: list[str],
-    rows: list[str],
     effects: Mapping[OutsideSet, ShiftEffect],
     table: Table,
     caption: str,
 ) -> FigureCard:
-    values = np.full((len(order), len(SEVERITIES)), np.nan)
-    for outside_set, effect in effects.items():
-        values[order.index(outside_set.corruption), SEVERITIES.index(outside_set.severity)] = (
-            which.value(effect)
-        )
+    values = np.full((len(shown), len(SEVERITIES)), np.nan)
+    for i, name in enumerate(shown):
+        for j, severity in enumerate(SEVERITIES):
+            effect = effects.get(OutsideSet(kind, corruption=name, severity=severity))
+            if effect is not None:
+                values[i, j] = which.value(effect)
+    rows = [CORRUPTIONS[name].label for name in shown]
     grid = ValueGrid(rows=rows, columns=SEVERITIES, values=values, low=which.low, high=which.high)
-    worst = rows[0]
     ends = f"{100 * np.nanmin(values):.0f} to {100 * np.nanmax(values):.0f} %"
     return FigureCard(
         key=f"{kind}_{which.key}",
         title=which.title,
         explanation=which.explanation,
         draw=partial(heatmap, grid),
-        alt=f"{which.title} for {len(order)} corruptions at severities 1 to 5: {ends}. "
-        f"Most harmful on average: {worst}.",
+        alt=f"{which.title} for {_which(shown, order)} at severities 1 to 5: {ends}. "
+        f"Most harmful on average: {rows[0]}.",
         table=table,
         caption=caption,
     )

@@ -172,15 +172,15 @@ def _eyebrow(named: NamedRun, parts: PosthocRows) -> str:
     rows = spoken("images")
     if parts.cut is not None:
         source = (
-            f"fitted on {count(parts.fit.n)} {rows} of {parts.fit_name}, reported on the other "
-            f"{count(parts.test.n)} (seed {parts.cut[1]})"
+            f"fitted on {count(parts.n_fit)} {rows} of {parts.fit_name}, reported on the other "
+            f"{count(parts.n_test)} (seed {parts.cut[1]})"
         )
     elif parts.same_rows:
-        source = f"fitted and reported on the same {count(parts.test.n)} {rows} of {_name(parts)}"
+        source = f"fitted and reported on the same {count(parts.n_test)} {rows} of {_name(parts)}"
     else:
         source = (
-            f"fitted on {count(parts.fit.n)} {rows} of {parts.fit_name}, reported on "
-            f"{count(parts.test.n)} of {parts.test_name}"
+            f"fitted on {count(parts.n_fit)} {rows} of {parts.fit_name}, reported on "
+            f"{count(parts.n_test)} of {parts.test_name}"
         )
     return f"Post-hoc · {named.name} · {source}"
 
@@ -253,7 +253,9 @@ def _row(
         "answers_changed": judged.changed,
     }
     for metric in metrics:
-        why, note = audit.unavailable.get(metric, ""), explained(judged, CHANCE, metric)
+        why, note = audit.unavailable.get(metric, ""), ""
+        if metric == "ece":  # what is ranked by; of the others it would not fit a window
+            note = explained(judged, CHANCE)
         cells |= with_ends(metric, estimate(audit.main.metrics.get(metric), why, note))
         cells |= with_ends(f"{metric}_difference", difference_cell(from_none.get(metric)))
     if from_ts:
@@ -294,7 +296,7 @@ def _caption(parts: PosthocRows, none: Comparison, judged: Mapping[str, MethodRe
             "includes zero."
         )
     if "ece" in judged[NONE].compared.audit.main.noise_floor:
-        texts.append("Chance: up to the 95th percentile of each method's own noise floor.")
+        texts.append("Chance: the 95th percentile of the method's noise floor.")
     moved = [NAMES[name].lower() for name, report in judged.items() if report.changed]
     if moved:
         texts.append(f"Answers change with {', '.join(moved)}.")

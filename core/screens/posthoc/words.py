@@ -120,9 +120,9 @@ def _ece(judged: MethodReport) -> float:
     return value
 
 
-def explained(judged: MethodReport, words: str, metric: str = "ece") -> str:
-    """Return, in these words, what chance alone makes of an error; empty where it has no floor."""
-    floor = judged.compared.audit.main.noise_floor.get(metric)
+def explained(judged: MethodReport, words: str) -> str:
+    """Return, in these words, what chance alone makes of the ECE; empty where it has no floor."""
+    floor = judged.compared.audit.main.noise_floor.get("ece")
     return "" if floor is None else words.format(points(floor.q95))
 
 

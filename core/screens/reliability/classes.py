@@ -25,8 +25,8 @@ CLASS_COLUMNS = (
     Column("gap", "gap, points", "points"),
     Column("gap_low", "low", "points"),
     Column("gap_high", "high", "points"),
-    Column("p_holm", "p among all classes (Holm)", "number"),
-    Column("ece", "ECE, one against the rest", "share"),
+    Column("p_holm", "p (Holm)", "number"),
+    Column("ece", "ECE, one vs. rest", "share"),
     Column("reading", "reading"),
 )
 

@@ -15,6 +15,7 @@ from core.metrics.ranked import Ranked
 from core.metrics.records import Audit, TargetAudit
 from core.metrics.verdict_codes import DETECTED, VerdictCode
 from core.screens.kit.bin_marks import shares
+from core.screens.kit.labels import among
 from core.screens.kit.numbers import MISSING, count, in_hundred, known, points
 from core.screens.kit.records import Column, FigureCard, Sentence, Swatch, Table, Tile
 from core.screens.kit.sentences import doubted, plain_sentence
@@ -91,12 +92,15 @@ def plain_view(
     audit : Audit
         The audit of one split.
     target : TargetAudit
-        The same target that the technical page shows.
+        The same target that the technical page shows; of a label the verdict is the one that is
+        left among all labels of the audit.
     ranked : Ranked
         Its outcomes; only how they are grouped differs from the technical page.
     name, split : str
         The run's name and the split, as the user knows them.
     """
+    if target.target is not None and audit.labels:
+        target = among(target, audit.labels, target.target)
     groups = certainty_groups(ranked, target)
     came_true = "right" if target.target is None else "present"
     return PlainView(
@@ -292,8 +296,8 @@ def _limits(audit: Audit) -> Advice:
         )
     return Advice(
         "What this does not say",
-        f"It holds for {spoken('pictures')} like {n}; no others were tested.{alike} It is an "
-        "average, not one answer’s chance of being right.",
+        f"It holds for {spoken('pictures')} like {n}.{alike} It is an average, not one answer’s "
+        "chance of being right.",
     )
 
 

@@ -18,6 +18,7 @@ from core.metrics.suite import class_gaps
 from core.predictions import Predictions, Task
 from core.screens.kit import cards, diagram
 from core.screens.kit.bin_marks import dominated, filled
+from core.screens.kit.labels import among
 from core.screens.kit.records import FigureCard, Sentence, Swatch, Table, Tile
 from core.screens.kit.sentences import CODE_TONES, doubted, verdict_sentence
 from core.screens.kit.tiles import calibration_error, tiles
@@ -99,6 +100,7 @@ def reliability_view(
     chosen : TargetAudit, optional
         What is spoken of: other bins, one class, one label. Default: the audit's main target;
         for a multi-label audit that is the mean over labels, beside the bins of the worst one.
+        The verdict on a label is the one that is left among all labels of the audit.
     classes : tuple of ClassRow
         The per-class rows of `core.metrics.suite.class_gaps`; empty where there are none.
     curve : (coverage, risk), optional
@@ -106,6 +108,8 @@ def reliability_view(
     log_counts : bool, optional
         Logarithmic histogram; by default on where one bin holds more than half of the images.
     """
+    if chosen is not None and chosen.target is not None and audit.labels:
+        chosen = among(chosen, audit.labels, chosen.target)
     target = chosen or audit.main
     pictured_target = pictured(audit, chosen)
     logarithmic = dominated(pictured_target.bins) if log_counts is None else log_counts

@@ -53,10 +53,10 @@ def mended_stop(fixed: "Mended") -> Stop:
     )
 
 
-def shifted_stop(kind: str, ordinary: "Claimed", shifted: "Claimed") -> Stop:
-    """Return what a model claims of damaged pictures."""
+def shifted_stop(pictures: str, ordinary: "Claimed", shifted: "Claimed") -> Stop:
+    """Return what a model claims of damaged pictures; `pictures` is what they are called."""
     return Stop(
-        f"With {kind}, it says {in_hundred(shifted.says)} in 100 and is right "
+        f"On {pictures}, it says {in_hundred(shifted.says)} in 100 and is right "
         f"{in_hundred(shifted.right)} times.",
         f"On clean pictures it says {in_hundred(ordinary.says)} and is right "
         f"{in_hundred(ordinary.right)} times. A correction holds only for pictures like those it "
@@ -68,9 +68,9 @@ def shifted_stop(kind: str, ordinary: "Claimed", shifted: "Claimed") -> Stop:
 def film_stop(band: "FilmBand", finding: str) -> Stop:
     """Return what scores of films were worth; `finding` is its name in plain words."""
     claimed = band.claimed
+    between = f"{round(100.0 * claimed.low)} to {round(100.0 * claimed.high)}"
     return Stop(
-        f"Of 100 films that score {in_hundred(claimed.says)} for {finding}, "
-        f"{in_hundred(claimed.right)} show it.",
+        f"Of 100 films that score {between} for {finding}, {in_hundred(claimed.right)} show it.",
         f"Counted on {count(claimed.n)} synthetic films, drawn by a program. A score is not the "
         "patient’s risk. Ask what films with that score turned out to show.",
         "On this film: its score, what films like it showed, and where in the film the score "

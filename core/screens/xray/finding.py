@@ -10,6 +10,7 @@ from core.screens.kit.bin_marks import filled
 from core.screens.kit.cards import bin_table
 from core.screens.kit.numbers import (
     THIN,
+    chance,
     count,
     percent,
     points,
@@ -267,13 +268,9 @@ def _value_cell(score: Score) -> CellWords:
         return CellWords(f"{value}{THIN}%", span(score.low, score.high))
     if score.metric == "spiegelhalter_z":
         p_value = score.settings.get("p_value")
-        p_text = "" if not isinstance(p_value, float) else _chance(p_value)
+        p_text = "" if not isinstance(p_value, float) else chance(p_value)
         return CellWords(two(score.value, signed=True), p_text)
     return CellWords(three(score.value), three_span(score.value, score.low, score.high))
-
-
-def _chance(p_value: float) -> str:
-    return "p under 0.001" if p_value < 0.001 else f"p = {p_value:.3f}"
 
 
 def _table(source: ClinicSource, analysis: OneFinding) -> Table:

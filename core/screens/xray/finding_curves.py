@@ -207,17 +207,18 @@ def distributions(by_outcome: ByOutcome, films: str, theme: Theme) -> go.Figure:
             )
         )
     figure.add_hline(y=0, line={"color": theme.quiet, "width": 1.2})
-    for word, y, colour in (
-        (f"{words[0]}: {count(int(by_outcome.with_it.sum()))}", 1.02, theme.ink),
-        (f"{words[1]}: {count(int(by_outcome.without.sum()))}", -1.02, theme.quiet),
+    middle = (places[0] + places[-1]) / 2
+    for (share, rows, sign), word, colour in zip(
+        sides, words, (theme.ink, theme.quiet), strict=True
     ):
+        high = share @ (places[:-1] + places[1:]) / 2 > middle * share.sum()
         figure.add_annotation(
-            x=1,
+            x=0 if high else 1,  # where the bars of this side are not
             xref="paper",
-            y=y * top,
-            text=word,
+            y=1.02 * sign * top,
+            text=f"{word}: {count(int(rows.sum()))}",
             showarrow=False,
-            xanchor="right",
+            xanchor="left" if high else "right",
             font={"size": 13, "color": colour},
         )
     return signed(figure, theme)
@@ -290,18 +291,20 @@ def _name_lines(
     """Write what each line is beside it."""
     x, model, everyone = lines
     falls = np.interp(-0.7 * ends[0], -everyone, x)  # where treating all leaves the picture
+    half = int(np.argmax(model <= model.max() / 2)) or x.size // 3  # beside the fall, off its line
+    under = -10 if model[-1] > 0 else 10  # on the side of the line that the model leaves free
     for place, y, text, colour, shift in (
-        (x[x.size // 2], model[x.size // 2], "follow the model", theme.ink, 16),
-        (x[(2 * x.size) // 5], 0.0, "treat none", theme.quiet, -10),
+        (x[half], model[half], "follow the model", theme.ink, 10 if x[half] <= x.mean() else -10),
+        (x[-1], 0.0, "treat none", theme.quiet, under),
         (min(falls, x[-1]), max(0.7 * ends[0], everyone[-1]), "treat all", theme.quiet, 0),
     ):
-        beside = text == "treat all"
+        beside = text != "treat none"
         figure.add_annotation(
             x=float(place),
             y=float(y),
             text=text,
             showarrow=False,
-            xanchor="right" if beside and place > x.mean() else "left",
+            xanchor="left" if beside and place <= x.mean() else "right",
             xshift=0 if not beside else -8 if place > x.mean() else 8,
             yshift=shift,
             font={"size": 13, "color": colour},

@@ -93,7 +93,7 @@ def _harmed(difference: Difference) -> bool:
 
 def caption(source: ClinicSource, parts: PosthocRows) -> str:
     """Return which rows were fitted on and which are reported."""
-    fitted, reported = count(parts.fit.n), count(parts.test.n)
+    fitted, reported = count(parts.n_fit), count(parts.n_test)
     split = (
         f"half of the {source.films} ({fitted}, drawn with seed {parts.cut[1]}), reported on the "
         f"other half ({reported})"

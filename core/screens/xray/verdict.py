@@ -4,17 +4,19 @@ from dataclasses import dataclass
 from typing import Final
 
 from core.codes import NoticeCode
-from core.defaults import FALSE_ALARMS
 from core.metrics.clinical.groups import too_few
 from core.metrics.intervals import quantile
+from core.metrics.macro import ChanceAmong
 from core.metrics.records import Floor, Score
+from core.metrics.verdict_codes import DETECTED
 from core.screens.kit.methods import IN_SENTENCE
 from core.screens.kit.numbers import THIN, count, points, span, two, two_span
 from core.screens.kit.records import Sentence
-from core.screens.kit.sentences import verdict_sentence, worth
+from core.screens.kit.sentences import taken_alone, verdict_sentence, worth
 from core.screens.xray.words import TOO_FEW, ClinicSource
 from core.studies.clinic import Error, OneFinding
 
+FINDINGS: Final = "findings"  # what labels are called here
 LEAST_OFF: Final = 0.01  # of ECE: a score that is off by less may be read as a probability
 
 
@@ -69,9 +71,13 @@ def _unjudged(source: ClinicSource, analysis: OneFinding) -> str:
 
 def sentence(source: ClinicSource, analysis: OneFinding) -> Sentence:
     """Return the verdict on one finding, in the words of every page, and how its scores spread."""
-    first, *rest = verdict_sentence(analysis.audit).parts
-    second = f"{_spread(source, analysis)} {worth(analysis.audit, source.films)}".strip()
-    return Sentence((first, *rest), second)
+    target = analysis.audit
+    second = (
+        taken_alone(target, FINDINGS),
+        _spread(source, analysis),
+        worth(target, source.films),
+    )
+    return Sentence(verdict_sentence(target, FINDINGS).parts, " ".join(filter(None, second)))
 
 
 def _spread(source: ClinicSource, analysis: OneFinding) -> str:
@@ -87,9 +93,11 @@ def _spread(source: ClinicSource, analysis: OneFinding) -> str:
     if unjudged:
         return f"No verdict on the spread of its scores {interval}: {unjudged}."
     if outside(slope, 1.0) and not _detected(analysis):
+        among = isinstance(analysis.audit.verdict, ChanceAmong)
+        rest = "among all findings" if among else "when mean and bins are tested too"
         return (
             f"The spread of its scores could be chance {interval}: taken alone its interval "
-            "excludes 1, but not when mean and bins are tested too."
+            f"excludes 1, but not {rest}."
         )
     if slope.high < 1:
         return f"Its scores are too extreme {interval}."
@@ -105,9 +113,8 @@ def _spread(source: ClinicSource, analysis: OneFinding) -> str:
 
 
 def _detected(analysis: OneFinding) -> bool:
-    """Whether the joint test of gap, slope and ECE finds its scores off."""
-    p_value = analysis.audit.verdict.p_value
-    return p_value is not None and p_value <= FALSE_ALARMS
+    """Whether the joint test of gap, slope and ECE finds its scores off, as the verdict says."""
+    return analysis.audit.verdict.code in DETECTED
 
 
 def outside(score: Score, ideal: float) -> bool:

@@ -6,17 +6,17 @@ from functools import partial
 
 import streamlit as st
 
-from core.metrics.comparison import Compared
+from core.metrics.comparison import Compared, Comparison, compare_all
 from core.studies import comparison
-from pages.ui import cache, sample_studies
+from pages.ui import cache, run_studies
 from pages.ui.escape import esc
 from pages.ui.scoped import Results
 from pages.ui.task import Call, Task, Work, in_turn
 
 AT_ONCE = 4_000  # rows of all runs; a page waits about a second for as many
 IN_A_THREAD = 400_000  # scores; a process takes about a second to start
-OF_A_PROCESS = 20_000_000  # scores that it reads, to be worth its start
-RUNS_OF_A_PROCESS = 5  # at most, so that it can be seen how far it is
+OF_A_PROCESS = 50_000_000  # scores that it reads, about 20 seconds: all that a Stop throws away
+RUNS_OF_A_PROCESS = 25  # at most, for the same reason
 
 
 Key = tuple[str, str, str]
@@ -45,6 +45,19 @@ def _draft_results() -> Results[Key, Compared]:
     return Results(64)
 
 
+Comparisons = Results[tuple[tuple[Key, ...], tuple[str, ...], int], Comparison]
+
+
+@st.cache_resource(max_entries=1, show_spinner=False)
+def _library_comparisons() -> Comparisons:
+    return Results(32)
+
+
+@st.cache_resource(scope="session", show_spinner=False)
+def _draft_comparisons() -> Comparisons:
+    return Results(4)
+
+
 def _results(run: cache.Run) -> Results[Key, Compared]:
     """Return where a run's result is kept; that of a draft belongs to its session."""
     return _draft_results() if run.draft else _library_results()
@@ -64,8 +77,23 @@ def compared(runs: Sequence[cache.Run], splits: Sequence[str]) -> list[Compared]
     return [known for known in map(_known, parts) if known is not None]
 
 
+def ranked(
+    runs: Sequence[cache.Run], splits: Sequence[str], audited: Sequence[Compared], reference: int
+) -> Comparison:
+    """Return the differences of runs from a reference; of fifty runs they take a while."""
+    parts = [ComparedSplit(run, split) for run, split in zip(runs, splits, strict=True)]
+    names = [run.name for run in runs]
+    key = tuple(part.key for part in parts), tuple(names), reference
+    results = _draft_comparisons() if any(run.draft for run in runs) else _library_comparisons()
+    found = results.get(key)
+    if found is None:
+        found = compare_all(audited, names, reference)
+        results.put(key, found)
+    return found
+
+
 def _known(part: ComparedSplit) -> Compared | None:
-    return _results(part.run).get(part.key) or sample_studies.compared(part.run, part.split)
+    return _results(part.run).get(part.key) or run_studies.compared(part.run, part.split)
 
 
 def _cells(part: ComparedSplit) -> int:

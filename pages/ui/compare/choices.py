@@ -8,8 +8,7 @@ from core.errors import LibraryError
 from core.library.index import RunRow
 from core.metrics.comparison import Compared, why_not
 from core.screens.compare.view import FEW
-from core.screens.kit.differences import OFFERED
-from core.screens.kit.words import LABELS
+from core.screens.kit.differences import NAMES, OFFERED, with_people
 from pages.ui import cache, frame, picked_runs, site, state
 from pages.ui.controls import SPLIT_NAMES
 
@@ -73,16 +72,17 @@ def ranking(runs: list[cache.Run], audited: Sequence[Compared]) -> tuple[str, in
     """Draw what runs are ranked by, and the one they are compared with, where they can be."""
     if why_not([run_audit.rows for run_audit in audited], [run.name for run in runs]):
         return "ece", 0
-    return "ece" if state.plain() else _metric(), _reference(runs)
+    offered = with_people(OFFERED, audited)
+    return "ece" if state.plain() else _metric(offered), _reference(runs)
 
 
-def _metric() -> str:
-    metric = state.choice("metric", list(OFFERED), "ece")
+def _metric(offered: Sequence[str]) -> str:
+    metric = state.choice("metric", list(offered), "ece")
     st.segmented_control(
         "Ranked by",
-        list(OFFERED),
+        list(offered),
         required=True,
-        format_func=LABELS.__getitem__,
+        format_func=NAMES.__getitem__,
         key="widget.metric",
         on_change=state.pick,
         args=("metric", "ece"),

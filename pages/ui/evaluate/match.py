@@ -116,9 +116,9 @@ def _fits(fit: CheckpointFit) -> None:
 def _does_not_fit(fit: CheckpointFit, name: str) -> None:
     """Say what found no place, with what may be meant."""
     other = fit.other_outputs
-    remedy = "Choose the network that the weights were made for"
+    remedy = "choose the network that the weights were made for"
     if other is not None:
-        remedy = f"The file's last layer has {other} outputs: use that number"
+        remedy = f"use {other} classes: that is how many outputs the file's last layer has"
     frame.refusal(AuditError("STATE_DICT", checkpoint.fit_words(fit), remedy), name)
     with st.container(horizontal=True, vertical_alignment="center", key="evaluate.misfit"):
         if other is not None:

@@ -254,7 +254,7 @@ def _root(kind: str) -> str | None:
     root = (value(f"{kind}_root") or "").strip() or None
     if root is None and kind in {"cifar10c", "folder"}:
         label = "CIFAR-10-C" if kind == "cifar10c" else "The image folder"
-        raise UsageError("FOLDER", f"{label} is read from a folder", "Name the folder")
+        raise UsageError("FOLDER", f"{label} is read from a folder", "name the folder")
     check_folder(root)
     return root
 
@@ -280,11 +280,11 @@ def config(opened: OpenedWeights) -> EvaluationConfig:
     """
     chosen = model()
     if chosen is None:
-        raise UsageError("SETTING", "No network is chosen", "Search timm or torchvision")
+        raise UsageError("SETTING", "No network is chosen", "search timm or torchvision")
     settings = FORM.settings(EvaluationConfig)
     data, root = DATASETS[settings["data"]], settings["data_root"]
     if data.needs_root and root is None:
-        raise UsageError("FOLDER", f"{data.label} is read from a folder", "Name the folder")
+        raise UsageError("FOLDER", f"{data.label} is read from a folder", "name the folder")
     check_folder(root)
     return EvaluationConfig(
         **settings,

@@ -117,8 +117,13 @@ def corruptions(question: OodQuestion, scaling: str) -> None:
         }
         if not own:
             continue
-        view = shift_view(named, kind, own, f"{SCORES[question.score].label.lower()}, {scaling}")
-        widgets.title(view.title, view.explanation)
+        scoring = f"{SCORES[question.score].label.lower()}, {scaling}"
+        switch = f"ood.every.{kind}"
+        view = shift_view(named, kind, own, scoring, every=st.session_state.get(switch, False))
+        with st.container(horizontal=True, vertical_alignment="bottom", key=f"every.{kind}"):
+            widgets.title(view.title, view.explanation)
+            if view.more:
+                st.toggle(view.more, key=switch, width="content", persist_state="session")
         with st.container(horizontal=True, gap="small", key=f"maps.{kind}"):
             for card in view.maps:
                 with st.container(width=MAP_WIDTH, key=f"map.{card.key}"):

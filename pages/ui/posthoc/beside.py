@@ -9,11 +9,10 @@ from core.errors import LibraryError
 from core.predictions import Task
 from core.screens.kit.run_marks import marks
 from core.screens.posthoc import innate
-from core.studies.innate import InnateCalibration
-from core.studies.posthoc import NONE
+from core.studies.posthoc import NONE, RowChoice
 from pages.ui import cache, picked_runs, session, state, widgets
 from pages.ui.posthoc import cache as cache_posthoc
-from pages.ui.posthoc.cache import MethodChoice, PosthocStep, RowChoice
+from pages.ui.posthoc.cache import MethodChoice, PosthocStep
 
 MOST = 11  # beside the open one
 LISTED = 200
@@ -78,7 +77,7 @@ def draw(runs: Mapping[cache.Run, RowChoice]) -> None:
         for method in (NONE, "ts")
     ]
     known = cache_posthoc.computed(steps)
-    calibrations: dict[cache.Run, InnateCalibration] = {}
+    judged: dict[cache.Run, RowChoice] = {}
     for run, row_choice in runs.items():
         scaled = known.get(PosthocStep(run, row_choice, MethodChoice("ts")))
         if scaled is None:
@@ -86,7 +85,8 @@ def draw(runs: Mapping[cache.Run, RowChoice]) -> None:
         if scaled.judged is None:
             widgets.caption(f"{run.name}: {scaled.fit.refusal if scaled.fit else ''}.")
         else:
-            calibrations[run] = cache_posthoc.innate_calibration(run, row_choice)
+            judged[run] = row_choice
+    calibrations = cache_posthoc.innate_calibrations(judged, begin=len(known) == len(steps))
     if not calibrations:
         return
     badges = dict(zip(runs, marks([run.id for run in runs]), strict=True))

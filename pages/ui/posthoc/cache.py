@@ -1,39 +1,38 @@
 """The cached part of the post-hoc page, method by method; keys and scopes as in `cache`."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-import numpy.typing as npt
 import streamlit as st
 
-from core.arrays import Float, Int
-from core.calibrators import landscape as maps
-from core.predictions import Predictions, Task
+from core.arrays import Float
+from core.defaults import SEED
+from core.predictions import Predictions
 from core.screens.posthoc.view import ON_REQUEST
 from core.screens.posthoc.words import NAMES
 from core.studies import posthoc
-from core.studies.innate import InnateCalibration
-from core.studies.innate import innate_calibration as before_and_after
-from core.studies.posthoc import NONE, EvaluatedMethod, MethodReport, PosthocRows
-from pages.ui import cache, sample_studies, steps
+from core.studies.innate import InnateCalibration, innate_of_splits
+from core.studies.posthoc import (
+    NONE,
+    SHARE,
+    EvaluatedMethod,
+    MethodReport,
+    PosthocRows,
+    RowChoice,
+    fit_default,
+)
+from core.studies.temperatures import (
+    TemperatureMap,
+    TemperatureMaps,
+    temperature_curve,
+    temperature_map,
+)
+from pages.ui import audits, cache, run_studies, steps
 from pages.ui.escape import esc
 from pages.ui.scoped import Results, cached
 
-MAP_CELLS = 50_000  # scores that the landscape is computed from; about a second
-MAP_ROWS = 1_000  # at least, where they are there: then on a coarser grid
 _MAPPING = "Trying every γ and T"
 HEAVY_CELLS = 400_000  # scores; a method on fewer is fitted and judged in a second or two
-
-
-@dataclass(frozen=True)
-class RowChoice:
-    """Which rows of a run are fitted on and which are reported; see `core.studies.posthoc`."""
-
-    fit_on: str
-    test: str
-    share: float
-    seed: int
 
 
 @dataclass(frozen=True)
@@ -55,12 +54,25 @@ class PosthocStep:
 
 
 def parts(run: cache.Run, row_choice: RowChoice) -> PosthocRows:
-    """Return the rows to fit on and to report."""
-    names = [name for name in run.splits if name in {row_choice.fit_on, row_choice.test}]
-    splits = {name: cache.predictions(run, name) for name in names}
+    """Return the rows to fit on and to report; those of a cut are not copied before they are used.
+
+    Of a large run, what a process of its own has read and checked: so once it is computed with.
+    """
+    splits = {name: _rows(run, name) for name in _names(run, row_choice)}
     return posthoc.parts(
         splits, row_choice.fit_on, row_choice.test, share=row_choice.share, seed=row_choice.seed
     )
+
+
+def _rows(run: cache.Run, split: str) -> Predictions:
+    if audits.large(run, split):
+        cache.take_over(run, split, None)
+    return cache.predictions(run, split)
+
+
+def _names(run: cache.Run, row_choice: RowChoice) -> list[str]:
+    """Return the splits that are fitted on or reported; a cut is none."""
+    return [name for name in run.splits if name in {row_choice.fit_on, row_choice.test}]
 
 
 @st.cache_resource(max_entries=1, show_spinner=False)
@@ -78,26 +90,40 @@ def results(run: cache.Run) -> Results[PosthocStep, EvaluatedMethod]:
     return _draft_results() if run.draft else _library_results()
 
 
-def call(step: PosthocStep) -> tuple[str, Predictions, Predictions, str, str]:
-    """Return the arguments of `core.studies.posthoc.evaluate`."""
-    rows, choice = parts(step.run, step.row_choice), step.method_choice
-    return (choice.method, rows.fit, rows.test, choice.objective, choice.search)
+def call(step: PosthocStep) -> tuple[object, ...]:
+    """Return the arguments of `core.studies.posthoc.evaluate_splits`."""
+    choice = step.method_choice
+    return (choice.method, *_where(step), choice.objective, choice.search)
+
+
+def _where(step: PosthocStep) -> tuple[dict[str, posthoc.Source], RowChoice]:
+    """Return the scores, or where those lie that another process is to load, and the choice."""
+    source = audits.source if heavy(step) else cache.predictions
+    names = _names(step.run, step.row_choice)
+    return {name: source(step.run, name) for name in names}, step.row_choice
 
 
 def heavy(step: PosthocStep) -> bool:
     """Whether computing it would keep a page waiting: then a process of its own does it."""
-    rows = parts(step.run, step.row_choice)
-    cells = (rows.fit.n + rows.test.n) * rows.test.n_classes
-    return cells > HEAVY_CELLS
+    n_rows = sum(step.run.n(name) for name in _names(step.run, step.row_choice))
+    return n_rows * len(step.run.class_names) > HEAVY_CELLS
+
+
+def first(run: cache.Run) -> RowChoice:
+    """Return the rows that the page takes at first."""
+    return RowChoice(fit_default(run.splits, run.split), run.split, SHARE, SEED)
 
 
 def known(step: PosthocStep) -> EvaluatedMethod | None:
-    """Return what was computed before, or came with a sample."""
+    """Return what was computed before, or is kept beside the run."""
     result = results(step.run).get(step)
     choice = step.method_choice
-    as_kept = (step.row_choice.fit_on, step.row_choice.test, choice.objective, choice.search)
-    if result is None and as_kept == ("val", "test", "nll", "exact"):
-        result = sample_studies.methods(step.run).get(choice.method)
+    if (
+        result is None
+        and step.row_choice == first(step.run)
+        and (choice.objective, choice.search) == ("nll", "exact")
+    ):
+        result = run_studies.methods(step.run).get(choice.method)
         if result is not None:
             results(step.run).put(step, result)
     return result
@@ -108,7 +134,7 @@ KIND: steps.StepKind[PosthocStep, EvaluatedMethod] = steps.StepKind(
     known=known,
     keep=lambda step, result: results(step.run).put(step, result),
     heavy=heavy,
-    call=lambda step: (posthoc.evaluate, call(step)),
+    call=lambda step: (posthoc.evaluate_splits, call(step)),
 )
 
 
@@ -136,61 +162,83 @@ def evaluated(
     return {step.method_choice.method: result for step, result in results.items()}
 
 
-@dataclass(frozen=True)
-class ComputedLandscape:
-    """A landscape, the rows it was computed on, and the rows there are."""
-
-    landscape: maps.Landscape
-    used: int
-    rows: int
-
-
 @cached(library=64, draft=16, spinner=_MAPPING, keys=cache.KEYS)
-def landscape(
-    run: cache.Run, row_choice: RowChoice, objective: str, label: int
-) -> ComputedLandscape:
+def landscape(run: cache.Run, row_choice: RowChoice, objective: str, label: int) -> TemperatureMap:
     """Return the criterion over gamma and temperature, on some rows where there are many."""
-    rows = parts(run, row_choice).fit
-    logits, labels, weights = _some(rows, label)
-    step = 1 if logits.size <= MAP_CELLS else 2
-    grid = maps.landscape(
-        logits,
-        labels,
-        weights=weights,
-        objective=objective,
-        gammas=maps.GAMMAS[step - 1 :: step],  # with 0 either way
-        temperatures=maps.TEMPERATURES[::step],
-    )
-    return ComputedLandscape(grid, len(labels), rows.n)
+    kept = _maps(run, row_choice, objective, label)
+    if kept is not None:
+        return kept.landscape
+    return temperature_map(parts(run, row_choice), objective, label)
 
 
 @cached(library=64, draft=16, spinner=_MAPPING, keys=cache.KEYS)
 def curve(run: cache.Run, row_choice: RowChoice, objective: str, label: int) -> Float:
     """Return the best temperature for each of GAMMAS, on the rows of `landscape`."""
-    logits, labels, weights = _some(parts(run, row_choice).fit, label)
-    return maps.temperature_curve(logits, labels, weights=weights, objective=objective)
+    kept = _maps(run, row_choice, objective, label)
+    if kept is not None:
+        return kept.curve
+    return temperature_curve(parts(run, row_choice), objective, label)
 
 
-def _some(rows: Predictions, label: int) -> tuple[npt.NDArray[np.floating], Int, Float | None]:
-    """Return logits, labels and weights of some rows, drawn at random where many count."""
-    weights = rows.extents.weights
-    row_numbers = np.arange(rows.n) if weights is None else np.flatnonzero(weights)
-    n = min(row_numbers.size, max(MAP_ROWS, MAP_CELLS // rows.n_classes))
-    at = row_numbers[np.sort(np.random.default_rng(0).permutation(row_numbers.size)[:n])]
-    own = None if weights is None else weights[at]
-    logits = posthoc.logits_of(rows)
-    if rows.task is Task.MULTILABEL:
-        return logits[at, label], rows.labels[at, label], own
-    return logits[at], rows.labels[at], own
+def _maps(
+    run: cache.Run, row_choice: RowChoice, objective: str, label: int
+) -> TemperatureMaps | None:
+    """Return what is kept beside the run: of what the page shows at first."""
+    at_first = row_choice == first(run) and (objective, label) == ("nll", 0)
+    return run_studies.maps(run) if at_first else None
 
 
-def innate_calibration(run: cache.Run, row_choice: RowChoice) -> InnateCalibration:
-    """Return a run before and after temperature scaling, both computed before."""
-    computed = results(run)
-    before, scaled = (
-        computed.get(PosthocStep(run, row_choice, MethodChoice(method))) for method in (NONE, "ts")
-    )
+@dataclass(frozen=True)
+class InnateStep:
+    """A run before and after temperature scaling, on rows where both are known."""
+
+    run: cache.Run
+    row_choice: RowChoice
+
+    def of(self, method: str) -> PosthocStep:
+        """Return the step that fits and judges a method on the same rows."""
+        return PosthocStep(self.run, self.row_choice, MethodChoice(method))
+
+
+@st.cache_resource(max_entries=1, show_spinner=False)
+def _library_innate() -> Results[InnateStep, InnateCalibration]:
+    return Results(64)
+
+
+@st.cache_resource(scope="session", show_spinner=False)
+def _draft_innate() -> Results[InnateStep, InnateCalibration]:
+    return Results(16)
+
+
+def _innate(step: InnateStep) -> Results[InnateStep, InnateCalibration]:
+    return _draft_innate() if step.run.draft else _library_innate()
+
+
+def _innate_call(step: InnateStep) -> tuple[object, ...]:
+    before, scaled = (results(step.run).get(step.of(method)) for method in (NONE, "ts"))
     assert before is not None
-    assert before.judged is not None
-    assert scaled is not None
-    return before_and_after(parts(run, row_choice).test, before.judged, scaled)
+    return (*_where(step.of("ts")), before.judged, scaled)
+
+
+INNATE: steps.StepKind[InnateStep, InnateCalibration] = steps.StepKind(
+    name=lambda step: f"{NAMES['ts']}, before and after, {esc(step.run.name)}",
+    known=lambda step: _innate(step).get(step),
+    keep=lambda step, result: _innate(step).put(step, result),
+    heavy=lambda step: heavy(step.of("ts")),
+    call=lambda step: (innate_of_splits, _innate_call(step)),
+)
+
+
+def innate_calibrations(
+    runs: Mapping[cache.Run, RowChoice], *, begin: bool
+) -> dict[cache.Run, InnateCalibration]:
+    """Return runs before and after temperature scaling, both of which are known, as `computed`.
+
+    What takes long is begun only where `begin`: nothing else is under way then.
+    """
+    innate_steps = [InnateStep(run, choice) for run, choice in runs.items()]
+    if not begin:
+        innate_steps = [
+            step for step in innate_steps if INNATE.known(step) or not INNATE.heavy(step)
+        ]
+    return {step.run: found for step, found in steps.computed(innate_steps, INNATE).items()}

@@ -12,10 +12,16 @@ from core.configs import OTHER_NAMES
 from core.errors import Refused
 from core.predictions import Task
 from core.screens.posthoc.words import NAMES, OBJECTIVES
-from core.studies.posthoc import CUT, DEFAULT_METHODS, SHARE, MethodReport, fit_default
+from core.studies.posthoc import (
+    CUT,
+    DEFAULT_METHODS,
+    SHARE,
+    MethodReport,
+    RowChoice,
+    fit_default,
+)
 from pages.ui import cache, controls, state, widgets
 from pages.ui.controls import SPLIT_NAMES
-from pages.ui.posthoc.cache import RowChoice
 
 RECALIBRATE = ("isotonic", "beta")  # for scores that are no probabilities
 SEARCHES = {search: protocol.label for search, protocol in PROTOCOLS.items()}
@@ -23,14 +29,13 @@ SEARCHES = {search: protocol.label for search, protocol in PROTOCOLS.items()}
 
 def task(run: cache.Run) -> Task:
     """Return the task of a run that calibrators can be fitted to; another one is refused."""
-    run_task = cache.predictions(run, run.split).task
-    if run_task is Task.TOP_LABEL:
+    if run.task is Task.TOP_LABEL:
         raise Refused(
             "CLASSES",
             "This run has only the confidence of each answer; calibrators need every class",
             "upload a file with the scores of every class",
         )
-    return run_task
+    return run.task
 
 
 def rows(run: cache.Run) -> RowChoice:

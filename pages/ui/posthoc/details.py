@@ -2,11 +2,12 @@
 
 import json
 from collections.abc import Mapping, Sequence
+from typing import Final
 
 import streamlit as st
 
 from core.calibrators import CALIBRATORS
-from core.calibrators.base import Calibrator, Json
+from core.calibrators.base import Calibrator
 from core.calibrators.export import code
 from core.calibrators.per_label import PerLabel
 from core.calibrators.stored import to_json
@@ -14,24 +15,26 @@ from core.library.export import npz_bytes
 from core.screens.kit.methods import parameters
 from core.screens.kit.numbers import count
 from core.screens.posthoc.words import MEANINGS, NAMES
-from core.studies.posthoc import Fit, calibrated_splits
+from core.studies.posthoc import Fit, PosthocRows, calibrated_splits, provenance
 from pages.ui import cache, widgets
 
+MOST_BYTES: Final = 2**28  # of a download
 
-def take_away(run: cache.Run, fits: Sequence[Fit], fitted_on: dict[str, Json]) -> None:
+
+def take_away(run: cache.Run, fits: Sequence[Fit], rows: PosthocRows) -> None:
     """Offer a fitted method as parameters, as code, and the predictions after it."""
     fitted = {fit.method: fit.calibrator for fit in fits if fit.calibrator is not None}
     if not fitted:
         return
     with st.popover("Export a fit", icon=":material/download:", key="posthoc.take"):
-        _take_away(run, fits, fitted, fitted_on)
+        _take_away(run, fits, fitted, rows)
 
 
 def _take_away(
     run: cache.Run,
     fits: Sequence[Fit],
     fitted: Mapping[str, Calibrator | PerLabel],
-    fitted_on: dict[str, Json],
+    rows: PosthocRows,
 ) -> None:
     """Draw the choice of a fitted method, and its files."""
     widgets.caption("python -m core apply reads the parameters.")
@@ -49,7 +52,7 @@ def _take_away(
         splits = {name: cache.predictions(run, name) for name in run.splits}
         widgets.download(
             "Parameters, JSON",
-            lambda: json.dumps(to_json(calibrator, fitted_on), allow_nan=False),
+            lambda: json.dumps(to_json(calibrator, provenance(rows)), allow_nan=False),
             f"candor_{method}.json",
             "application/json",
             key="take.json",
@@ -61,17 +64,30 @@ def _take_away(
             "text/x-python",
             key="take.code",
         )
-        widgets.download(
-            "Calibrated predictions, NPZ",
-            lambda: npz_bytes(calibrated_splits(calibrator, splits)),
-            f"candor_{method}.npz",
-            "application/octet-stream",
-            key="take.npz",
+        if _downloadable(run):
+            widgets.download(
+                "Calibrated predictions, NPZ",
+                lambda: npz_bytes(calibrated_splits(calibrator, splits)),
+                f"candor_{method}.npz",
+                "application/octet-stream",
+                key="take.npz",
+            )
+    if not _downloadable(run):
+        widgets.caption(
+            "The calibrated predictions are too large to download. Save the parameters, then use "
+            f"python -m core apply candor_{method}.json FILE --out OUT.npz."
         )
     chosen = next(fit for fit in fits if fit.method == method)
-    by = f", which count by {fitted_on['weights']}" if "weights" in fitted_on else ""
-    summary = f"{parameters(chosen)}; fitted on {count(int(str(fitted_on['rows'])))} rows{by}."
+    weights = rows.fit_from.weights
+    by = f", which count by {weights.name}" if weights is not None else ""
+    summary = f"{parameters(chosen)}; fitted on {count(rows.n_fit)} rows{by}."
     widgets.caption(f"{NAMES[method]}: {summary}")
+
+
+def _downloadable(run: cache.Run) -> bool:
+    """Whether its probabilities fit into the server's memory, where a download is put together."""
+    cells = sum(run.n(name) for name in run.splits) * len(run.class_names)
+    return 8 * cells <= MOST_BYTES  # float64
 
 
 def meanings(fits: Sequence[Fit]) -> None:

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 import numpy as np
 import streamlit as st
 
-from core import defaults
 from core.calibrators.landscape import GAMMAS
 from core.errors import Refused, sentence
 from core.predictions import Task
@@ -14,11 +13,10 @@ from core.screens.kit.records import FigureCard
 from core.screens.kit.run_marks import marks
 from core.screens.posthoc import view as views
 from core.screens.reliability.view import KEY
-from core.studies.posthoc import CUT, SHARE, fit_default
+from core.studies.posthoc import CUT, RowChoice
 from pages.ui import cache, pieces, widgets
 from pages.ui.posthoc import beside, choices
 from pages.ui.posthoc import cache as cache_posthoc
-from pages.ui.posthoc.cache import RowChoice
 
 SMALL_WIDTH = 229  # four fit beside each other at 1,280 px
 
@@ -51,7 +49,7 @@ def _temperatures(run: cache.Run, row_choice: RowChoice, objective: str, task: T
     label = choices.label(run) if many else 0
     place = st.container()
     others, more = ([], None) if many else beside.picker(run, task)
-    runs = {run: row_choice} | {curve_run: _own(curve_run) for curve_run in others}
+    runs = {run: row_choice} | {curve_run: cache_posthoc.first(curve_run) for curve_run in others}
     with place:
         left, right = st.columns(2, gap="medium")
     line = cache_posthoc.curve(run, row_choice, objective, label)
@@ -72,8 +70,3 @@ def _temperatures(run: cache.Run, row_choice: RowChoice, objective: str, task: T
     if more is not None and more.open:
         with more:
             beside.draw(runs)
-
-
-def _own(run: cache.Run) -> RowChoice:
-    """Return the rows that another run is fitted and reported on by default."""
-    return RowChoice(fit_default(run.splits, run.split), run.split, SHARE, defaults.SEED)

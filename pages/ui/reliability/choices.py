@@ -31,7 +31,7 @@ def target(run: cache.Run, audit: Audit) -> int | None:
     options = [whole, *map(str, range(len(run.class_names)))]
     default = whole if labels or audit.main.target is None else str(audit.main.target)
     chosen = state.choice("of", options, default)
-    words = {ALL: "all labels", ANSWERS: "answers given"}
+    words = {ALL: "All labels", ANSWERS: "Answers given"}
     st.selectbox(
         "Finding" if labels else "Reliability of",
         options,

@@ -5,19 +5,23 @@ from dataclasses import replace
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from core.errors import LibraryError
 from core.screens.kit.records import Phrase, Sentence
 from core.screens.reliability.human import HumanView, human_view
 from pages.ui import audits, cache, controls, drafts, frame, state, widgets
+from pages.ui.escape import esc
 from pages.ui.reliability import votes
+from pages.ui.reliability.choices import LABELS, PEOPLE
 
 ROWS_SHOWN = 20
+SAMPLE = "digits-crowd"
 EMPTY = "No votes yet. Upload people’s answers for these rows."
 
 
-def draw(run: cache.Run, split: str, top: DeltaGenerator) -> None:
+def draw(run: cache.Run, split: str, top: DeltaGenerator, settings: DeltaGenerator) -> None:
     """Draw a split beside its votes; where it has none, say what to give."""
     votes.settle(run, split)
-    with st.container(horizontal=True, key="bare.human"):
+    with settings:
         controls.splits(run)
     rows = cache.predictions(run, split)
     if rows.votes is None or not rows.votes.voted.size:
@@ -26,6 +30,7 @@ def draw(run: cache.Run, split: str, top: DeltaGenerator) -> None:
             widgets.sentence(Sentence((Phrase(EMPTY),)))
             drafts.bar(run)
         votes.draw(run, split)
+        _offer_sample()
         return
     study = audits.human(run, split)
     if study is None:
@@ -44,6 +49,19 @@ def draw(run: cache.Run, split: str, top: DeltaGenerator) -> None:
     _below(view)
     with st.expander("Use other votes", key="votes.other"):
         votes.draw(run, split)
+
+
+def _offer_sample() -> None:
+    """Offer the sample with votes, which says that they are simulated."""
+    try:
+        sample = cache.find(SAMPLE)
+    except LibraryError:
+        return
+    widgets.title("No file yet?")
+    if st.button(esc(sample.name), icon=":material/play_arrow:", key="human.sample"):
+        state.open_run(sample)
+        state.remember("votes", PEOPLE, LABELS)
+        st.rerun()
 
 
 def _below(view: HumanView) -> None:

@@ -9,7 +9,7 @@ from core.screens.kit.records import FigureCard
 from core.screens.theory.claims import Claim
 from pages.ui import widgets
 
-CARD_WIDTH = 470
+CARD_WIDTH = 466  # two fit beside each other at 1,280 px
 
 
 def draw(cards: tuple[FigureCard, ...]) -> None:

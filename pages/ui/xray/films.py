@@ -141,7 +141,7 @@ def take(*files: SealedFile) -> None:
     if left:
         intake.remove(file.path for file in left)
         what = f"A session holds {MOST} films; {len(left)} of those dropped were not read"
-        INTAKE.refuse(Refused("LIMIT_FILMS", what, "Remove some, then drop the others"))
+        INTAKE.refuse(Refused("LIMIT_FILMS", what, "remove some, then drop the others"))
 
 
 def _reading(file: SealedFile, place: int) -> FilmReading:

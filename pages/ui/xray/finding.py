@@ -1,5 +1,7 @@
 """One finding of a run: drawn in full or in plain words."""
 
+from dataclasses import replace
+
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
@@ -8,6 +10,7 @@ from core.defaults import SMOOTHER, SMOOTHERS
 from core.metrics import clinical
 from core.predictions import Task
 from core.reports.html import PageView, films_html
+from core.screens.kit.labels import among
 from core.screens.kit.records import FigureCard, Table
 from core.screens.kit.sentences import plain_sentence
 from core.screens.xray import finding
@@ -52,7 +55,7 @@ def draw(run: cache.Run) -> None:
     source = clinic.source(run, rows, split, parts)
     name = source.findings[index] if rows.task is Task.MULTILABEL else source.findings[0]
     query = ClinicQuery(run=run, split=split, what="one", label=index, detail=(method, smoother))
-    statistics: OneFinding | None = finding_cache.answer(query)
+    statistics = _statistics(query, one_of_many=rows.task is Task.MULTILABEL and method == AS_READ)
     if statistics is None:
         with top:
             widgets.eyebrow(f"Chest X-ray · {run.name}", controls.chip(run))
@@ -65,6 +68,22 @@ def draw(run: cache.Run) -> None:
         _plain(run, source, name, statistics, top)
     else:
         _full(query, source, name, statistics, top)
+
+
+def _statistics(query: ClinicQuery, *, one_of_many: bool) -> OneFinding | None:
+    """Return the numbers of one finding once they are there.
+
+    Where it is one of many, its verdict is the one of All findings: what is left among them.
+    """
+    if not one_of_many:
+        alone: OneFinding | None = finding_cache.answer(query)
+        return alone
+    every = replace(query, what="findings", label=None, detail=())
+    found = finding_cache.answers([query, every])
+    if len(found) < 2 or query.label is None:
+        return None
+    one: OneFinding = found[query]
+    return replace(one, audit=among(one.audit, found[every].audit.labels, query.label))
 
 
 def _finding(task: Task, names: tuple[str, ...]) -> int:

@@ -9,7 +9,7 @@ import streamlit as st
 
 from core import defaults
 from core.arrays import Int
-from core.predictions import Predictions, ScoreKind, Task
+from core.predictions import Predictions
 from core.studies import clinic as clinic_study
 from core.studies import posthoc
 from core.studies.posthoc import CUT, SHARE, PosthocRows, fit_default
@@ -55,17 +55,7 @@ def shown_rows(run: cache.Run, split: str, *, recalibrated: bool) -> Int:
     n = whole.n
     if not recalibrated or fit_default(run.splits, split) != CUT:
         return np.arange(n)
-    empty = np.zeros(n, dtype=np.int64)
-    numbered = Predictions(
-        Task.BINARY,
-        ScoreKind.SIGMOID,
-        empty.astype(np.float64),
-        empty,
-        row_ids=tuple(map(str, range(n))),
-        groups=whole.groups,
-    )
-    _, rest = posthoc.cut(numbered, SHARE, defaults.SEED)
-    return np.array([int(row) for row in rest.row_ids])
+    return posthoc.cut_rows(whole, SHARE, defaults.SEED)[1]
 
 
 def _findings(query: ClinicQuery) -> Call:

@@ -197,7 +197,7 @@ def _network(opened: OpenedWeights) -> NetworkCandidate:
         raise UsageError(
             "STATE_DICT",
             "No known network has tensors of these names and shapes",
-            "Open the file on the Evaluate page, which says what is missing or unexpected",
+            "open the file on the Evaluate page, which says what is missing or unexpected",
         )
     return fitting[0]
 

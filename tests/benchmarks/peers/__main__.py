@@ -10,7 +10,9 @@ import os
 import platform
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
+from statistics import median
 
 from tests.benchmarks.peers import table
 from tests.benchmarks.peers.data import SIZES
@@ -52,12 +54,13 @@ def processor() -> str:
     return next(names, platform.processor())
 
 
-def heading(python: str, command: str) -> list[str]:
-    """Return what was run, on which machine, beside which libraries."""
-    load, cores = os.getloadavg()[0], os.cpu_count() or 1
-    state = "idle" if load < 0.5 else "loaded by other work, so only ratios compare"
+def heading(python: str, command: str, loads: Sequence[float]) -> list[str]:
+    """Return what was run, on which machine under which load, beside which libraries."""
+    load, cores = median(loads), os.cpu_count() or 1
+    # The process that is measured makes up one.
+    state = "idle but for it" if load < 1.5 else "loaded by other work, so only ratios compare"
     return [
-        f"`{command}` on {processor()}, {cores} cores, load {load:.1f} before it ({state}); "
+        f"`{command}` on {processor()}, {cores} cores, median load {load:.1f} ({state}); "
         f"Python {platform.python_version()}, one thread a process.",
         f"Peers: {versions(python)}.",
         "",
@@ -77,12 +80,16 @@ def plan(sizes: list[str], workloads: list[str], *, slopes: bool) -> list[list[J
     return groups
 
 
-def with_progress(python: str) -> Run:
-    """Return a function that measures a job in a process of its own, and names it before."""
+def with_progress(python: str, loads: list[float]) -> Run:
+    """Return a function that measures a job in a process of its own, and names it before.
+
+    It adds the machine's load at that moment to `loads`.
+    """
     run = in_process(python)
 
     def announced(job: Job) -> Measurement | str:
         print(*job, file=sys.stderr, flush=True)
+        loads.append(os.getloadavg()[0])
         return run(job)
 
     return announced
@@ -102,9 +109,11 @@ def main() -> None:
     parser.add_argument("--write", action="store_true", help="write docs/measurements.md")
     given = parser.parse_args()
     command = " ".join(["python -m tests.benchmarks.peers", *sys.argv[1:]])
-    lines = heading(given.python, command)
     groups = plan(given.sizes, given.workloads, slopes=not given.no_slopes)
-    results = in_turn(groups, with_progress(given.python), given.rounds, 60 * given.minutes)
+    loads: list[float] = []
+    announced = with_progress(given.python, loads)
+    results = in_turn(groups, announced, given.rounds, 60 * given.minutes)
+    lines = heading(given.python, command, loads)
     for size in given.sizes:
         lines += table.size_table(results, size)
     if not given.no_slopes:

@@ -12,10 +12,11 @@ from core.calibrators import CALIBRATORS
 from core.errors import Refused, UsageError
 from core.predictions import Predictions, ScoreKind, Task, Weights
 from core.studies.posthoc import (
-    PosthocRows,
+    RowChoice,
     calibrated,
     cut,
     evaluate,
+    evaluate_splits,
     fit,
     fit_default,
     fitted_temperature,
@@ -123,6 +124,34 @@ def test_parts_of_two_splits_are_the_splits():
         None,
         (),
     )
+
+
+def test_rows_of_a_cut_are_counted_before_they_are_copied(monkeypatch):
+    whole = replace(rows(60), weights=Weights.of("films", np.arange(1.0, 61.0)))
+    first, second = cut(whole, 0.3, 4)
+    with monkeypatch.context() as patch:
+        patch.setattr(Predictions, "take", None)
+        found = parts({"test": whole}, "cut", "test", share=0.3, seed=4)
+        assert (found.n_fit, found.n_test, found.same_rows) == (18, 42, False)
+        np.testing.assert_array_equal(found.fit_weights, first.weights.of_row)
+    assert (found.fit.digest, found.test.digest) == (first.digest, second.digest)
+    some = np.array([2, 17])
+    np.testing.assert_array_equal(found.some_fit(some).scores, first.scores[some])
+
+
+def test_a_method_is_fitted_where_the_scores_lie():
+    whole = rows(80)
+    first, second = cut(whole, 0.5, 1)
+    choice = RowChoice("cut", "test", 0.5, 1)
+    found = evaluate_splits("ts", {"test": whole}, choice, "nll", "exact")
+    expected = evaluate("ts", first, second, "nll", "exact")
+    assert found.fit.calibrator.temperature_ == expected.fit.calibrator.temperature_
+    assert found.judged.compared.rows == expected.judged.compared.rows
+    values = [
+        {key: score.value for key, score in one.judged.compared.audit.main.metrics.items()}
+        for one in (found, expected)
+    ]
+    assert values[0] == values[1]
 
 
 def test_split_that_is_called_cut_is_a_split():
@@ -267,10 +296,7 @@ def test_temperature_of_other_pages_is_fitted_by_weight():
 
 def test_what_a_calibrator_was_fitted_on_names_the_column_of_weights():
     whole, again = weighted_and_repeated()
-    assert (
-        provenance(PosthocRows(fit=whole, test=again, fit_name="val", test_name="test"))["weights"]
-        == "films"
-    )
-    assert "weights" not in provenance(
-        PosthocRows(fit=again, test=whole, fit_name="val", test_name="test")
-    )
+    there = parts({"val": whole, "test": again}, "val", "test", share=0.5, seed=0)
+    assert provenance(there)["weights"] == "films"
+    back = parts({"val": whole, "test": again}, "test", "val", share=0.5, seed=0)
+    assert "weights" not in provenance(back)

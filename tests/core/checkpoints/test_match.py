@@ -78,7 +78,7 @@ def test_the_refusal_lists_what_is_missing_unexpected_and_of_another_shape(torch
         "network, head.bias torch.int64 in the file, torch.float32 in the network. "
         "renaming tried: module. taken off"
     )
-    assert caught.value.remedy == "Choose the network that the weights were made for"
+    assert caught.value.remedy == "choose the network that the weights were made for"
 
 
 def test_long_lists_are_cut_and_counted(torch):
@@ -91,8 +91,8 @@ def test_long_lists_are_cut_and_counted(torch):
 def test_a_wrong_number_of_outputs_names_the_likely_one(small, tmp_path):
     got = matched(small.state_dict(), n_outputs=9)
     assert (got.ok, got.likely_outputs) == (False, 5)
-    assert "5 outputs: give that number" in got.refusal().remedy
-    with pytest.raises(Refused, match="last layer has 5 outputs"):
+    assert got.refusal().remedy.startswith("give 5 outputs")
+    with pytest.raises(Refused, match="give 5 outputs"):
         loaded(small.state_dict(), tmp_path, n_outputs=9)
 
 

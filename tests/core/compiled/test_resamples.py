@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from core.compiled.resamples import add_by_cell
+from core.compiled.resamples import add_by_cell, add_draws
 
 
 @pytest.mark.parametrize("dtype", [np.uint8, np.float64])
@@ -25,3 +25,10 @@ def test_counts_of_one_byte_are_not_multiplied_in_one_byte():
     counts = np.full((1, 1), 200, np.uint8)
     add_by_cell(counts, np.zeros(2, np.int64), np.zeros(2, np.int64), np.array([2.5, 0.5]), out)
     assert out[0, 0] == 600.0
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.float64])
+def test_draws_are_counted(dtype):
+    counts = np.array([1, 0, 0, 7], dtype)
+    add_draws(np.array([3, 0, 3, 2]), counts)
+    assert counts.tolist() == [2, 0, 1, 9]

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from core.metrics import METRICS, suite
+from core.metrics import METRICS, classwise, suite
+from core.metrics.classwise import ClassCells
 from core.predictions import Predictions, ScoreKind, Task
 
 RNG = np.random.default_rng(0)
@@ -96,3 +97,19 @@ def test_one_error_among_almost_certain_answers_is_no_wonder():
     table = suite.class_gaps(top_label(np.full(50, 0.999), predicted, labels), 0.95)
     assert table[0].gap.low > 0  # Wilson's interval leaves 0 out
     assert table[0].p_value == pytest.approx(2 * (1 - 0.999**50), rel=1e-9)  # 0.0976
+
+
+def test_cells_put_together_in_parts_are_those_put_together_at_once(monkeypatch):
+    rng = np.random.default_rng(7)
+    rows = Predictions(
+        Task.MULTICLASS,
+        ScoreKind.LOGITS,
+        rng.normal(size=(70_000, 3)).astype(np.float32),
+        rng.integers(0, 3, 70_000),
+    )
+    whole = ClassCells.of(rows)
+    monkeypatch.setattr(classwise, "JOINED", 100_000)
+    parts = ClassCells.of(rows)
+    for column in ("row", "cell", "gap"):
+        np.testing.assert_array_equal(getattr(parts, column), getattr(whole, column))
+    assert whole.row.size > 3 * 70_000 - 70_000

@@ -7,11 +7,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from core.arrays import SORTED_BY_DIGITS
 from core.metrics import METRICS, paired, resampled
+from core.metrics.grouped import row_draws
 from core.metrics.paired import PAIRABLE, PAIRED, MetricDraws, difference, draws
 from core.metrics.ranked import Ranked
 from core.metrics.records import Floor
-from core.predictions import Predictions, ScoreKind, Task
+from core.predictions import INDEPENDENT, Predictions, ScoreKind, Task
 from tests.reference import slow_metrics as slow
 
 N, K, R = 240, 4, 30
@@ -365,3 +367,14 @@ def test_any_run_is_within_its_range_and_holds_the_difference(seed, n, k):
         assert np.all((one[metric].draws >= low - 1e-12) & (one[metric].draws <= high + 1e-12))
         found = difference(one[metric], other[metric], 0.8)
         assert found.low <= found.value <= found.high
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.float64])
+def test_many_rows_are_drawn_as_few_are(monkeypatch, dtype):
+    """Some at a time, into counts of one byte: still the draws of whole resamples."""
+    monkeypatch.setattr(resampled, "DRAWN_AT_A_TIME", 5_000)
+    n = SORTED_BY_DIGITS + 3
+    blocks = resampled.resampled_counts(n, 20, 4, dtype=dtype)
+    rng = np.random.default_rng([4, resampled.STREAM])
+    whole = list(row_draws(n, INDEPENDENT, 20, rng))
+    np.testing.assert_array_equal(np.concatenate([block.copy() for block in blocks]), whole)

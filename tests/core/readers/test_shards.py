@@ -3,8 +3,11 @@
 import io
 import json
 import resource
+import subprocess
+import sys
 from contextlib import redirect_stderr, redirect_stdout
 from itertools import pairwise
+from types import SimpleNamespace
 
 import numpy as np
 import pyarrow as pa
@@ -318,6 +321,37 @@ def test_as_many_shards_as_may_be_fit_into_the_handles_of_a_process(tmp_path):
     assert len(result.splits["test"].labels) == 2 * module.MOST_SHARDS
 
 
+def test_more_shards_than_may_be_opened_are_refused(tmp_path):
+    folder = save_arrays(tmp_path / "shards", "-{}", logits=Z, labels=Y)
+    read = f"""
+import resource
+import subprocess
+import sys
+from pathlib import Path
+from core.errors import Refused
+from core.readers.sandbox.read import OTHER_HANDLES, read
+resource.setrlimit(resource.RLIMIT_NOFILE, (OTHER_HANDLES, OTHER_HANDLES))
+try:
+    read(Path({str(folder)!r}))
+except Refused as refused:
+    print(refused)
+"""
+    done = subprocess.run([sys.executable, "-c", read], capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("ARCHIVE_COUNT: The folder holds ")
+
+
+def test_shards_without_room_for_them_are_refused(tmp_path, monkeypatch):
+    folder = save_arrays(tmp_path / "shards", "-{}", logits=Z, labels=Y)
+    needed = 2 * (Z.nbytes + Y.nbytes)
+    for free in (needed, needed - 1):
+        usage = SimpleNamespace(free=free)
+        monkeypatch.setattr("shutil.disk_usage", lambda _, usage=usage: usage)
+        if free == needed:
+            joined(folder)
+        else:
+            assert refusal(folder).code == "QUOTA"
+
+
 def test_shards_are_not_mapped_where_they_were_opened(tmp_path, monkeypatch):
     """What they hold together lies in none of them."""
     folder = save_arrays(tmp_path / "shards", "-{}", logits=Z)
@@ -344,9 +378,9 @@ def test_columns_of_text_keep_their_shape(tmp_path):
 def test_shards_larger_than_an_array_may_be_are_refused(tmp_path, monkeypatch):
     folder = save_arrays(tmp_path / "shards", "-{}", logits=Z, labels=Y)
     n_bytes = Z.nbytes + Y.nbytes
-    monkeypatch.setattr("core.defaults.MAX_BYTES", n_bytes)
+    monkeypatch.setattr("core.defaults.MAX_MAPPED_BYTES", n_bytes)
     joined(folder)
-    monkeypatch.setattr("core.defaults.MAX_BYTES", n_bytes - 1)
+    monkeypatch.setattr("core.defaults.MAX_MAPPED_BYTES", n_bytes - 1)
     refused = refusal(folder)
     assert (refused.code, str(n_bytes) in refused.what) == ("TABLE_SIZE", True)
 

@@ -202,6 +202,45 @@ def test_a_run_that_was_trained_here_agrees_with_its_report(tmp_path, capsys):
     assert "differs, digest" in capsys.readouterr().out
 
 
+def test_a_report_with_votes_agrees_with_its_files_and_no_others(tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("CANDOR_HOME", str(tmp_path / "home"))
+    scores, labels = logits(80)
+    votes = np.random.default_rng(2).integers(0, 9, scores.shape)
+    votes[np.arange(80), labels] += 9
+    file, crowd, out = (str(tmp_path / name) for name in ("s.npz", "v.npy", "r.json"))
+    np.savez(file, logits=scores, labels=labels)
+    np.save(crowd, votes)
+    few = ["--resamples", "20", "--sections", "verdict,human"]
+    assert main(["report", file, "--votes", crowd, "--out", out, *few]) == 0
+    content = json.loads(Path(out).read_text())
+    assert content["runs"][0]["human"]["n"] == 80
+    assert main(["verify", out, file, "--votes", crowd]) == 0
+    capsys.readouterr()
+    assert main(["verify", out, file]) == 1
+    assert (
+        "s.npz: the report holds the votes of v.npy, which are not here" in capsys.readouterr().out
+    )
+    content["runs"][0]["human"]["tvd"]["value"] += 0.001
+    del content["certificate"]
+    Path(out).write_text(canonical.canonical(certified(content)))
+    assert main(["verify", out, file, "--votes", crowd]) == 1
+    assert "runs[0].human.tvd.value: " in capsys.readouterr().out
+    assert main(["runs", "import", file, "--votes", crowd]) == 0
+    kept = capsys.readouterr().out.strip()
+    assert main(["report", kept, "--out", out, *few]) == 0
+    assert main(["verify", out, kept]) == 0
+    assert main(["verify", out, file, "--votes", crowd]) == 0
+    votes[3] += 1
+    np.save(crowd, votes)
+    capsys.readouterr()
+    assert main(["verify", out, file, "--votes", crowd]) == 1
+    assert "the rows of test differs, digest" in capsys.readouterr().out
+    assert main(["runs", "import", file]) == 0
+    plain = capsys.readouterr().out.strip()
+    assert main(["report", plain, "--votes", crowd, "--out", out]) == 3
+    assert "SETTING: --votes is for files" in capsys.readouterr().err
+
+
 def test_rows_are_told_apart_though_the_file_says_the_same(data):
     other = replace(made(seed=4), file_digest=made().file_digest)
     lines = certificate.stated(data).runs[0].beside(other)

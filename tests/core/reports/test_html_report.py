@@ -14,6 +14,7 @@ from core.metrics.suite import audit
 from core.predictions import Predictions, ScoreKind, Task
 from core.readers.predictions.options import ReadOptions
 from core.readers.predictions.result import Inspection, ReadResult
+from core.reports.drawing.figure import drawn
 from core.reports.html import PageView, audit_html, sheet_html
 from core.screens.kit import theme
 from core.screens.kit.markup import templates
@@ -116,6 +117,24 @@ def test_report_says_verdict_notices_settings_and_plain_words(report):
         "500",
     ):
         assert words in text
+
+
+def test_bars_and_whiskers_end_where_their_axes_do():
+    """As a browser cuts them: the line of a bin of few rows would cross the words above."""
+    layout = theme.layout(theme.LIGHT, 200) | {
+        "margin": {"l": 50, "t": 20, "r": 10, "b": 30},
+        "xaxis": theme.axis(theme.LIGHT, "x", range=[0, 2]),
+        "yaxis": theme.axis(theme.LIGHT, "y", range=[-50, 50]),
+    }
+    error = {"array": [80, 10], "arrayminus": [10, 10], "color": "#123456", "thickness": 1}
+    bar = go.Bar(x=[0.5, 1.5], y=[20, 90], width=0.6, marker={"color": "#abcdef"}, error_y=error)
+    marks = drawn(go.Figure(bar, layout=layout), 300).marks
+    first, second = (mark for mark in marks if mark.attributes.get("stroke") == "#123456")
+    place = re.compile(r"[\d.]+ ([\d.]+)")
+    assert [float(y) for y in place.findall(first.attributes["d"])] == [80.0, 20.0]  # +10, the top
+    assert [float(y) for y in place.findall(second.attributes["d"])] == [20.0, 20.0]
+    bars = [mark.attributes for mark in marks if mark.attributes.get("fill") == "#abcdef"]
+    assert [(b["y"], b["height"]) for b in bars] == [("65", "30"), ("20", "75")]
 
 
 def test_words_of_a_figure_stay_words():

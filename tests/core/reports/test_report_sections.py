@@ -9,9 +9,12 @@ import pytest
 from core.configs import AuditConfig
 from core.errors import UsageError
 from core.metrics import suite
-from core.predictions import Predictions, ScoreKind, Task
-from core.reports import build
+from core.predictions import Predictions, ScoreKind, Task, Votes
+from core.reports import build, html
+from core.reports.audit_json import human_json
+from core.reports.calibrate_json import human_fits_json
 from core.reports.document import Edition
+from core.studies.human import human_study
 from core.studies.report import ReportedRun, beside
 
 N = 300
@@ -40,11 +43,31 @@ def one_finding():
     return Predictions(Task.BINARY, ScoreKind.SIGMOID, p, labels, class_names=names), {}
 
 
+def asked():
+    """Rows that twenty people each voted on, and a model surer than they are."""
+    rng = np.random.default_rng(2)
+    true = 1.5 * rng.normal(size=(N, 3))
+    p = np.exp(true) / np.exp(true).sum(axis=1, keepdims=True)
+    votes = np.array([rng.multinomial(20, row) for row in p]).astype(float)
+    rows = Predictions(
+        Task.MULTICLASS,
+        ScoreKind.LOGITS,
+        2.5 * true,
+        votes.argmax(axis=1),
+        votes=Votes.of("crowd.csv", votes),
+    )
+    return rows, {}
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("edition", [Edition.TECHNICAL, Edition.PLAIN])
 @pytest.mark.parametrize(
     ("made", "words"),
-    [(several, ["svhn", "Post-hoc|Correcting"]), (one_finding, ["effusion", "TRIPOD"])],
+    [
+        (several, ["svhn", "Post-hoc|Correcting"]),
+        (one_finding, ["effusion", "TRIPOD"]),
+        (asked, ["Of 100 people asked", "votes of crowd.csv"]),
+    ],
 )
 def test_every_section_is_written_and_every_figure_drawn(made, words, edition):
     rows, outside = made()
@@ -58,6 +81,7 @@ def test_every_section_is_written_and_every_figure_drawn(made, words, edition):
         outside=outside,
         task=rows.task,
         names=rows.class_names,
+        voted=() if rows.votes is None else ("test",),
     )
     request = build.ReportRequest(runs=(run,), edition=edition, config=AuditConfig(n_resamples=20))
     files = build.report_files(request)
@@ -66,6 +90,67 @@ def test_every_section_is_written_and_every_figure_drawn(made, words, edition):
         assert re.search(word, files.markdown, re.IGNORECASE), word
     assert files.html.count("<svg") == files.html.count("<figure ") >= 3
     assert not re.search(r'="[^"]*\b(nan|inf)\b', files.html)
+
+
+def crowd(**changes):
+    rows, _ = asked()
+    given = {
+        "name": "m",
+        "file": "m.npz",
+        "file_digest": "ab" * 16,
+        "split": "test",
+        "splits": {"test": rows},
+        "sizes": {"test": N},
+        "voted": ("test",),
+    }
+    return ReportedRun(**given | changes)
+
+
+def test_votes_are_reported_with_the_numbers_of_the_page():
+    run, config = crowd(), AuditConfig(n_resamples=20)
+    request = build.ReportRequest(runs=(run,), sections=("human",), config=config)
+    content, document = build.report(request)
+    study = human_study({"test": run.splits["test"]}, "test", config)
+    told = content["runs"][0]["human"]
+    fits = told.pop("fits")
+    assert told == human_json(study.audit)
+    assert fits == human_fits_json(study.fits)
+    assert fits["methods"]["ts"]["votes"]["parameters"]["temperature"] == pytest.approx(
+        2.5, rel=0.1
+    )
+    (section,) = document.chapters[0].sections
+    assert section.sentence.text.startswith(told["text"])
+    (table,) = section.tables
+    assert len(table.rows) == len(study.fits.methods) == 5
+    assert section.caption.endswith("test split, votes of crowd.csv")
+    assert section.paragraphs[1] == "Level lines in the figure: a model that knew the true shares."
+    drawing = html.document_html(document).split("<svg")[1].split("</svg>")[0]
+    knowing, width = study.audit.disagreement.known.size, 'stroke-width="3"'
+    level = re.findall(r'<path d="M[\d.]+ ([\d.]+)L[\d.]+ \1"[^>]*' + width, drawing)
+    assert len(level) == knowing > 2
+    whiskers = re.findall(
+        r'<path d="M([\d.]+) ([\d.]+)L\1 ([\d.]+)"[^>]*stroke-width="1.8"', drawing
+    )
+    assert len(whiskers) == knowing
+    top = min(float(end) for _, *ends in whiskers for end in ends)
+    assert top > float(re.search(r'height="([\d.]+)"', drawing)[1]) * 0.05  # inside the plot
+    plain = build.report(replace(request, edition=Edition.PLAIN))[1].chapters[0].sections[0]
+    assert plain.title == "Compared with people"
+    assert not plain.tables
+    assert "temperature" not in " ".join(plain.paragraphs).lower()
+
+
+def test_people_are_offered_where_they_voted_and_left_out_with_a_reason_elsewhere():
+    run = crowd()
+    none = crowd(splits={"test": replace(asked()[0], votes=None)}, voted=())
+    assert "human" in build.default_sections((run,))
+    assert "human" in build.default_sections((none, run))
+    assert "human" not in build.default_sections((none,))
+    request = build.ReportRequest(
+        runs=(none,), sections=("human",), config=AuditConfig(n_resamples=20)
+    )
+    content, _ = build.report(request)
+    assert content["runs"][0]["left_out"] == {"human": "there are no votes of people"}
 
 
 def test_a_shift_is_told_by_its_accuracy_as_on_the_page():
@@ -126,6 +211,13 @@ def test_many_runs_are_compared_and_what_is_said_of_each_is_left_to_choose():
     assert build.default_sections(runs[:11]) == ("verdict", "compare", "settings")
     assert "posthoc" in build.default_sections(runs[:10])
     assert len(build.ReportRequest(runs=runs[:50]).runs) == 50
+    request = build.ReportRequest(
+        runs=runs[:11], sections=build.WITH_MANY, config=AuditConfig(n_resamples=20)
+    )
+    _, document = build.report(request)
+    assert document.title == "11 runs"
+    keys = [[section.key for section in chapter.sections] for chapter in document.chapters]
+    assert keys == [["compare"], *[["verdict"]] * 11, ["settings"]]
     with pytest.raises(UsageError, match="51 runs were named"):
         build.ReportRequest(runs=runs)
 

@@ -1,22 +1,27 @@
 """A label of a file is judged alike on Reliability and on Chest X-ray: direction and numbers."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from core.configs import AuditConfig
 from core.library import SAMPLES, Library
 from core.metrics import suite
+from core.metrics.ranked import Ranked
 from core.metrics.verdict_codes import VerdictCode
 from core.predictions import Predictions, ScoreKind, Task
 from core.screens.kit.labels import (
     PLAIN_VERBS,
+    among,
     furthest_first,
     label_verdicts,
     labels_sentence,
 )
-from core.screens.kit.sentences import verdict_sentence
 from core.screens.reliability.classes import label_table
 from core.screens.reliability.labels import labels_view
+from core.screens.reliability.plain import plain_view
+from core.screens.reliability.view import Subject, reliability_view
 from core.screens.xray.finding import finding_view
 from core.screens.xray.findings import findings_view
 from core.screens.xray.words import ClinicSource
@@ -37,7 +42,17 @@ def made(_home):
     return Predictions(Task.MULTILABEL, ScoreKind.LOGITS, logits, labels, class_names=names)
 
 
-@pytest.mark.parametrize("rows", [sample, made])
+def off_alone(_home):
+    """A label that is off among all, one that is off only when looked at alone, and a sound one."""
+    rng = np.random.default_rng(6)
+    true = rng.normal(-1.0, 1.0, (1200, 3))
+    labels = (rng.random((1200, 3)) < 1 / (1 + np.exp(-true))).astype(np.int64)
+    names = ("Mass", "Effusion", "Edema")
+    logits = true + np.array([0.17, 0.0, 0.0])
+    return Predictions(Task.MULTILABEL, ScoreKind.LOGITS, logits, labels, class_names=names)
+
+
+@pytest.mark.parametrize("rows", [sample, made, off_alone])
 def test_every_page_says_the_same_of_a_label(rows, tmp_path):
     rows = rows(tmp_path)
     audit = suite.audit(rows, AuditConfig())
@@ -59,10 +74,54 @@ def test_every_page_says_the_same_of_a_label(rows, tmp_path):
         for other in (target, findings.audit.labels[k], one.audit):
             assert other.verdict.code == label.verdict.code
             assert other.direction == label.direction
+        one = replace(one, audit=among(one.audit, findings.audit.labels, k))
         opened = finding_view(source, rows.class_names[k], one).sentence
-        assert opened.text == verdict_sentence(target).text
+        subject = Subject("r", "test", "d" * 8, rows.class_names)
+        on_reliability = reliability_view(audit, subject, chosen=target).sentence
+        assert opened.text.replace(" findings", " labels") == on_reliability.text
         cell = by_name[rows.class_names[k]].cell("verdict").value
         assert cell == line[-1]
+
+
+def test_a_label_that_is_off_only_when_looked_at_alone_could_be_chance_on_every_page(tmp_path):
+    rows = off_alone(tmp_path)
+    audit, findings = suite.audit(rows, AuditConfig()), clinic.findings(rows)
+    p_values = [label.verdict.p_value for label in audit.labels]
+    mass, effusion, edema = p_values
+    assert max(2 * effusion, 3 * mass) > 0.05 >= effusion > mass  # Holm: the second times 2
+    assert 3 * mass <= 0.05 < edema
+    assert audit.labels[1].verdict.code == VerdictCode.MIXED  # alone
+    assert label_table(audit.labels).rows[1][-1] == "could be chance"  # on the board
+
+    subject = Subject("r", "test", "d" * 8, rows.class_names)
+    full = reliability_view(audit, subject, chosen=audit.labels[1]).sentence
+    assert full.text == "Could be chance among 3 labels."
+    assert {part.tone for part in full.parts} == {"ink"}
+    assert "Taken alone, it is mixed: " in full.second
+    assert f"p = {effusion:.3f}, corrected for 3 labels (Holm) p = {2 * effusion:.3f}." in (
+        full.second
+    )
+    ranked = Ranked.of(rows.outcomes(1))
+    plain = plain_view(audit, audit.labels[1], ranked, name="r", split="test")
+    assert "“Effusion”" in plain.sentence.text
+    assert "Taken alone it looks off; among 3 that could be chance." in plain.sentence.text
+    assert {part.tone for part in plain.sentence.parts} == {"ink"}
+    assert "More pictures with known answers" in plain.helps.text
+
+    source = ClinicSource(
+        run="r", split="test", digest="d" * 8, findings=rows.class_names, n=rows.n, synthetic=True
+    )
+    one = clinic.one_finding(clinic.binary_rows(rows, 1))
+    one = replace(one, audit=among(one.audit, findings.audit.labels, 1))
+    view = finding_view(source, "Effusion", one)
+    assert view.sentence.text == "Could be chance among 3 findings."
+    assert "Taken alone, it is mixed: " in view.sentence.second
+    assert "corrected for 3 findings (Holm)" in view.sentence.second
+    assert view.badge is None
+
+    first = reliability_view(audit, subject, chosen=audit.labels[0]).sentence
+    assert first.text.startswith("Over-confident by ")
+    assert "alone" not in first.second
 
 
 def test_the_sample_has_findings_of_both_directions(tmp_path):

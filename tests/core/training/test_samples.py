@@ -15,9 +15,10 @@ from core.losses.bins import AdaFocalRule
 from core.losses.replay import replay
 from core.metrics.suite import audit
 from core.predictions import Predictions, ScoreKind, Task
-from core.training import samples
+from core.studies.precomputed import studies_of
+from core.training import first_samples, samples
 
-FIRST = ["digits-fair", "digits-overconfident", "digits-traits"]
+FIRST = ["digits-crowd", "digits-fair", "digits-overconfident", "digits-traits"]
 TRAINED = sorted(samples.TRAINED)
 
 
@@ -72,6 +73,36 @@ def test_one_sample_is_clearly_over_confident_and_one_is_fair(shipped):
     assert fair["verdict"] == "could_be_chance"  # 899 rows, 36 of them wrong, show no more
     assert fair["ece"]["value"] < fair["floor_q95"]
     assert fair["accuracy"] > loud["accuracy"] + 0.05
+
+
+def test_simulated_votes_say_so_and_leave_a_fair_network_surer_than_the_crowd(shipped):
+    manifest = shipped.get("digits-crowd")
+    assert "No people were asked" in manifest.description
+    assert [notice.code for notice in manifest.notices] == ["VOTES_SIMULATED"]
+    crowd, fair = (shipped.load(name, "test") for name in ("digits-crowd", "digits-fair"))
+    assert "simulated" in crowd.votes.name
+    assert (crowd.votes.totals == 50).all()
+    assert np.abs(crowd.probabilities() - fair.probabilities()).mean() < 0.01
+    assert manifest.metrics["test"]["verdict"] == "could_be_chance"
+    study = studies_of(shipped, "digits-crowd").human
+    assert study.audit.direction.low > 0.05
+    fits = {(fit.method, fit.target): fit for fit in study.fits.methods}
+    assert fits["ts", "votes"].differences["ece_votes"].high < 0.0
+    assert study.fits.fit_name == "val"
+
+
+def test_a_crowd_is_the_same_for_the_same_seed_and_mostly_right():
+    digits = first_samples._load()
+    images, known = digits.take(slice(100)), digits.take(slice(1_198, None))
+    once, again, other = (
+        first_samples.simulated_votes(images, known, 30, np.random.default_rng(seed)).of_row
+        for seed in (1, 1, 2)
+    )
+    assert np.array_equal(once, again)
+    assert not np.array_equal(once, other)
+    assert (once.sum(axis=1) == 30).all()
+    assert (once.argmax(axis=1) == images.digit).mean() > 0.8
+    assert 0.1 < (once.max(axis=1) < 30).mean() < 0.9
 
 
 def test_three_labels_can_be_picked(shipped):

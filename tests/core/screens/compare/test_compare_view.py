@@ -15,8 +15,9 @@ from core.metrics.comparison import (
     compared,
 )
 from core.metrics.paired import Difference
-from core.predictions import Predictions, ScoreKind, Task
+from core.predictions import Predictions, ScoreKind, Task, Votes
 from core.screens.compare.view import BEST, compare_view, plain_view
+from core.screens.kit import theme
 from core.screens.kit.differences import OFFERED, NamedRun, difference_words, sentence
 from core.screens.kit.records import CellWords
 
@@ -286,3 +287,35 @@ def test_a_sentence_in_plain_words_does_not_list_fifty_names(crowd):
     errors = sorted(100 * run.audit.main.metrics["ece"].value for run in crowd)
     assert view.sentence.text.count("“") == 1
     assert view.sentence.text.endswith(f"the others by {errors[1]:.1f} to {errors[-1]:.1f}.")
+
+
+def test_the_distance_from_people_is_a_column_where_anyone_voted():
+    rng = np.random.default_rng(4)
+    true = 1.5 * rng.normal(size=(300, 3))
+    p = np.exp(true) / np.exp(true).sum(axis=1, keepdims=True)
+    votes = Votes.of("crowd", np.array([rng.multinomial(20, row) for row in p]).astype(float))
+    scores = (true, 3.0 * true, true)
+    labels = votes.of_row.argmax(axis=1)
+    voted = [
+        Predictions(Task.MULTICLASS, ScoreKind.LOGITS, logits, labels, votes=own)
+        for logits, own in zip(scores, (votes, votes, None), strict=True)
+    ]
+    runs = [compared(rows) for rows in voted]
+    named = [NamedRun(name, name, "test", "0" * 32) for name in NAMES]
+    view = compare_view(named, runs, compare_all(runs, NAMES, 0), "tvd")
+    assert view.sentence.text.startswith("“plain” has the smaller distance from people, ")
+    assert view.sentence.second == "One run has no distance from people."
+    assert view.table.heads[1:3] == ("Distance from people, %", "From reference, points")
+    first, second, third = view.table.written()
+    assert (first.name, second.name, third.name) == ("plain", "sharp", "soft")
+    assert 0 in first.strong
+    assert 1 in second.strong
+    assert third.cells[0].reason == "no votes"
+    assert view.forest is not None
+    assert "further from people" in str(view.forest.draw(theme.LIGHT).to_dict())
+    plain = plain_view(named, runs, compare_all(runs, NAMES, 0))
+    assert "Difference from people, points" in plain.table.heads
+    nobody = [runs[2], runs[2]]
+    without = compare_view(named[:2], nobody, compare_all(nobody, NAMES[:2], 0), "ece")
+    assert not any("people" in head for head in without.table.heads)
+    assert not any(column.key.startswith("tvd") for column in without.table.columns)

@@ -57,6 +57,13 @@ def test_numbers_are_written_as_people_read_them(said, expected):
     assert said == expected
 
 
+def test_numbers_of_a_column_have_as_many_decimals_as_one_of_them_needs():
+    assert numbers.points_alike([0.043, None, -0.0002, 1.0]) == ["4.30", "–", "−0.02", "100.00"]
+    assert numbers.points_alike([0.043, 0.0], signed=True) == ["+4.3", "0.0"]
+    assert numbers.three_alike([12.345, math.nan, -0.55]) == ["12.3", "–", "−0.6"]
+    assert numbers.three_alike([None]) == ["–"]
+
+
 @pytest.mark.parametrize(
     ("share", "singular"), [(0.01, True), (0.001, True), (0.0, False), (0.02, False), (1.0, False)]
 )

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from core.datasets.shifts import OutsideSet
+from core.datasets.shifts import CORRUPTIONS, OutsideSet
 from core.metrics.records import Score
 from core.ood.separation import Separation
 from core.ood.thresholds import counts_at, threshold_at
@@ -313,6 +313,32 @@ def test_maps_are_sorted_by_harm_and_leave_gaps_for_what_is_missing():
     np.testing.assert_allclose(np.array(heat.z, dtype=float)[:, 0], [80, 85])
     assert "positive" in csv_text(found.table).splitlines()[0]
     assert "made by Candor" in found.explanation
+
+
+def many(n):
+    """Return the effects of n corruptions at severity 3, each more harmful than the one before."""
+    names = list(CORRUPTIONS)[:n]
+    return {
+        OutsideSet("cifar10c", corruption=name, severity=3): ShiftEffect(9, 0.9 - k / 50, 0.9, 0, 0)
+        for k, name in enumerate(names)
+    }
+
+
+@pytest.mark.parametrize(("n", "rows"), [(10, 10), (11, 8)])
+def test_maps_of_many_corruptions_hold_the_worst_until_all_are_asked_for(n, rows):
+    folded = shift_view(NAMED, "cifar10c", many(n), "")
+    heat = folded.maps[0].draw(LIGHT).data[0]
+    assert len(heat.z) == rows
+    assert heat.z[0][2] == pytest.approx(100 * (0.9 - (n - 1) / 50))  # the worst at the top
+    assert len(folded.table.rows) == n  # and in the file all of them
+    assert folded.more == ("" if rows == n else "All 11 corruptions")
+    said = f"{n} corruptions" if rows == n else "the worst 8 of 11 corruptions"
+    assert f"images each, {said} from most to least harmful" in folded.caption
+    assert f"Accuracy for {said} at severities 1 to 5: " in folded.maps[0].alt
+    every = shift_view(NAMED, "cifar10c", many(n), "", every=True)
+    assert len(every.maps[0].draw(LIGHT).data[0].z) == n
+    assert f"images each, {n} corruptions from most" in every.caption
+    assert every.more == folded.more
 
 
 def test_every_cell_has_its_number_once_in_black_or_white():

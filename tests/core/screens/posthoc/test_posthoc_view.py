@@ -360,7 +360,7 @@ def test_infinite_log_loss_is_said_of_the_best_method():
 
 def test_captions_say_whether_the_counted_rows_were_fitted_on(found):
     part, fits, judged = found
-    same = replace(part, fit=part.test, fit_name="test")
+    same = replace(part, fit_from=part.test_from, fit_name="test")
     assert "on new rows all methods do less well" in posthoc_view(NAMED, same, fits, judged).caption
     assert "on new rows" not in posthoc_view(NAMED, part, fits, judged).caption
     assert "fitted on the same images" in plain_view(NAMED, same, fits, judged).caption
@@ -369,7 +369,7 @@ def test_captions_say_whether_the_counted_rows_were_fitted_on(found):
 
 def test_the_headline_says_when_rows_are_judged_that_were_fitted_on(found):
     part, fits, judged = found
-    same = replace(part, fit=part.test)  # another name, the same rows
+    same = replace(part, fit_from=part.test_from)  # another name, the same rows
     for make in (posthoc_view, plain_view):
         flattered = make(NAMED, same, fits, judged).sentence.text
         assert flattered.startswith("Fitted and judged on the same rows")

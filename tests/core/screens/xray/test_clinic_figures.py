@@ -143,6 +143,14 @@ def test_scores_by_outcome_count_every_row_once(outcomes):
     assert up.hovertext[0].endswith("films labelled with it")
 
 
+def test_the_names_of_the_two_outcomes_stand_where_their_bars_do_not():
+    p = np.array([0.1] * 50 + [0.2] * 40 + [0.8] * 10)
+    figure = distributions(by_outcome(p, p > 0.5), "films", LIGHT)
+    above, below = figure.layout.annotations[:2]
+    assert (above.text, above.x, above.xanchor) == ("labelled with it: 10", 0, "left")
+    assert (below.text, below.x, below.xanchor) == ("not labelled with it: 90", 1, "right")
+
+
 def test_end_bars_hold_what_lies_beyond_and_say_so():
     p = np.concatenate([np.linspace(0.02, 0.04, 5000), [1e-6, 0.9]])
     rare = np.arange(p.size) >= 4990  # 12 of 5002: one of them scored 0.9
@@ -185,3 +193,16 @@ def test_decision_curve_shows_the_range_that_was_chosen(outcomes):
         "treat all",
         RESEARCH,
     ]
+
+
+def test_the_names_of_the_decision_curve_stand_apart():
+    """A model that falls below 0 in the middle leaves the line of 0 free above, at its end."""
+    rng = np.random.default_rng(0)
+    at, p = np.arange(1, 51) / 100, rng.beta(2, 3, 4000)  # says much more than comes true
+    net = clinical.net_benefit(p, rng.random(4000) < p / 4, at)
+    model, none = decision(net, [""] * 50, (0.01, 0.5), LIGHT).layout.annotations[:2]
+    drawn = 100 * net.model
+    assert drawn[-1] < 0 < model.y <= drawn.max() / 2
+    assert model.y == pytest.approx(drawn[int(model.x) - 1])
+    assert (none.x, none.y, none.yshift) == (50, 0, 10)
+    assert (none.xanchor, model.xanchor) == ("right", "left")

@@ -18,6 +18,8 @@ from core.metrics.clinical import Bands, bands
 from core.metrics.clinical.groups import grouping
 from core.metrics.exact import exact_interval
 from core.metrics.intervals import wilson
+from core.metrics.records import Verdict
+from core.metrics.verdict_codes import VerdictCode
 from core.predictions import Extents, Groups, Outcomes, Predictions, ScoreKind, Task
 from core.reports.html import PageView, sheet_html
 from core.reports.table import csv_text
@@ -148,7 +150,8 @@ def test_a_band_beyond_its_own_interval_alone_is_not_named():
 
 def test_a_slope_that_the_joint_test_does_not_confirm_could_be_chance(stretched):
     assert "Its scores are too extreme" in sentence(source(), stretched).second
-    audit = replace(stretched.audit, verdict=replace(stretched.audit.verdict, p_value=0.06))
+    chance = Verdict(VerdictCode.COULD_BE_CHANCE, ".", 0.06)
+    audit = replace(stretched.audit, verdict=chance)
     text = sentence(source(), replace(stretched, audit=audit)).second
     assert "The spread of its scores could be chance (slope" in text
     assert "taken alone its interval excludes 1" in text

@@ -1,0 +1,39 @@
+"""Human truth of runs of the library, through the page."""
+
+from html import unescape
+
+import numpy as np
+
+from core.__main__ import main
+from tests.pages.seen import html, opened
+
+
+def test_a_run_imported_with_votes_opens_with_people(home, tmp_path, capsys):
+    rng = np.random.default_rng(6)
+    logits = 2.0 * rng.normal(size=(120, 3))
+    p = np.exp(logits / 3.0) / np.exp(logits / 3.0).sum(axis=1, keepdims=True)
+    votes = np.array([rng.multinomial(20, row) for row in p])
+    np.savez(tmp_path / "run.npz", logits=logits, labels=votes.argmax(axis=1))
+    np.save(tmp_path / "votes.npy", votes)
+    assert main(["runs", "import", f"{tmp_path}/run.npz", "--votes", f"{tmp_path}/votes.npy"]) == 0
+    run = capsys.readouterr().out.strip()
+    test = opened("reliability", run=run, votes="people")
+    assert not test.exception
+    page = html(test)
+    assert "Of 100 people asked, " in page
+    assert "on 120 rows of 20 votes each" in page
+
+
+def test_a_run_without_votes_offers_a_sample_that_says_its_votes_are_simulated(home):
+    test = opened("reliability", run="digits-fair", votes="people")
+    assert not test.exception
+    assert "No votes yet." in html(test)
+    (button,) = (button for button in test.button if button.key == "human.sample")
+    assert unescape(button.label) == "Fair digits, simulated votes"
+    test = button.click().run()
+    assert not test.exception
+    page = html(test)
+    assert "More sure than people by 9.8 (8.4 to 11.1) points" in page
+    assert "The votes are simulated by small programs; no people were asked." in page
+    assert "votes of 50 simulated voters" in page
+    assert not [button for button in test.button if button.key == "human.sample"]
