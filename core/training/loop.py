@@ -127,7 +127,8 @@ def train(
             keeps = 4 * logits.numel() * config.epochs <= VALIDATION_BYTES
             folder.record(epoch, logits.float().cpu().numpy() if keeps else None)
             checkpoint.save(folder.checkpoints, parts.epoch, parts.state())
-            LOG.info(_line(parts.epoch, config.epochs, epoch.metrics))
+            rows = "texts" if config.of_texts else "images"
+            LOG.info(_line(parts.epoch, config.epochs, epoch.metrics, rows))
         late = seconds is not None and time.monotonic() - began >= seconds
         late = late or stopping.is_asked(folder.path)
         if parts.fabric.broadcast(late):  # ranks end together; each waits here for the first
@@ -307,11 +308,11 @@ def _bins(loss: Any, update: GammaUpdate, p_true: Tensor) -> list[dict[str, Any]
     ]
 
 
-def _line(done: int, n_epochs: int, metrics: dict[str, float]) -> str:
+def _line(done: int, n_epochs: int, metrics: dict[str, float], rows: str) -> str:
     scores = ", ".join(
         f"{name} {metrics[name]:.4f}" for name in ("val_error", "val_nll", "val_ece")
     )
-    return f"epoch {done} of {n_epochs}: {scores}, {metrics['images_per_second']:.0f} images/s"
+    return f"epoch {done} of {n_epochs}: {scores}, {metrics['images_per_second']:.0f} {rows}/s"
 
 
 def _value(number: float) -> float | None:

@@ -30,6 +30,7 @@ from core.training.submission import FIRST
 from pages.ui import task
 from pages.ui.jobs import cache as cache_train
 from pages.ui.task import Work
+from pages.ui.train import submit
 from pages.ui.train.state import FORM
 from pages.ui.weights_source import weights_of
 from tests.core.library.builders import small_bins, small_history
@@ -488,6 +489,14 @@ def test_the_time_is_told_once_it_was_measured(page):
     assert test.button(key="train.measure")
 
 
+def test_the_time_of_texts_is_told_in_texts():
+    config = from_json({"data": "texts", "model": "text_mean", "loss": {"name": "ce"}})
+    speed = Speed(device="cpu", trained=500, evaluated=1e3, start_s=0.0, epoch_s=0.0)
+    told = submit._estimate(speed, [config])
+    assert told.startswith("500 texts a second")
+    assert "the number of texts is known" in told
+
+
 def test_a_run_of_the_same_settings_is_pointed_out(page, keep, library):
     keep_run(library, "ended")
     keep("ended", JobState.SUCCEEDED, run="ended")
@@ -524,6 +533,9 @@ def test_the_list_says_where_each_training_stands(page, keep):
     for said in ("waiting, the queue is paused", "starting", "done after 52 s", "failed after"):
         assert said in text
     assert "Epoch 5 of 10, about 40 s left, 1,234 images/s, 1.0 GiB" in text
+    texts = from_json({"data": "tickets", "model": "text_mean", "loss": {"name": "ce"}})
+    open_jobs().folder("c").specify(texts)
+    assert "1,234 texts/s" in html(fine(page()))
     assert 'style="width:40.0%"' in text
 
 

@@ -9,6 +9,7 @@ from core.library import SAMPLES, Library, RunSource, summarise
 from core.metrics.suite import audit
 from core.predictions import Predictions, ScoreKind, Task
 from core.reports.build import ReportRequest, report_files, run_of_library
+from core.screens.kit.sentences import plain_sentence, verdict_sentence
 from core.screens.kit.theme import THEMES
 from core.screens.kit.units import speaking_of, spoken
 from core.training.config import from_json
@@ -125,6 +126,23 @@ def test_words_of_ours_are_told_of_texts():
             assert spoken(ours) == ours
         assert spoken("An image") == "A text"
     assert spoken(ours) == ours
+
+
+@pytest.mark.parametrize("n", [12, 900])
+def test_sentences_of_an_event_in_few_and_in_many_texts_speak_of_texts(n):
+    rng = np.random.default_rng(1)
+    p = rng.uniform(0.2, 0.8, n)
+    labels = (rng.random(n) < p).astype(int)
+    rows = Predictions(
+        Task.BINARY, ScoreKind.PROBABILITIES, np.stack([1 - p, p], 1), labels, ("none", "picture")
+    )
+    main = audit(rows).main
+    with speaking_of("tickets"):
+        for sentence in (plain_sentence(main), verdict_sentence(main)):
+            told = f"{sentence.text} {sentence.second}"
+            assert not WRONG.search(told.replace("“picture”", ""))
+            assert "text" in told
+    assert "picture" in plain_sentence(main).text.replace("“picture”", "")
 
 
 def test_a_report_of_a_run_of_texts_speaks_of_texts(run, home):

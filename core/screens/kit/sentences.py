@@ -171,13 +171,13 @@ def plain_sentence(target: TargetAudit) -> Sentence:
     if target.verdict.ends:
         first = _plain_ends(target)
     elif target.target is None:
-        first = PLAIN_ANSWERS[reading]
+        first = spoken(PLAIN_ANSWERS[reading])
     else:
-        first = PLAIN_PRESENCE[reading].format(name=name)
+        first = spoken(PLAIN_PRESENCE[reading]).format(name=name)
     rest = (
         f"It claims to be right {_times(says)} in 100 and is right {_times(right)}."
         if target.target is None
-        else f"Over all pictures it expects {name} {_times(says)} in 100; "
+        else f"Over all {spoken('pictures')} it expects {name} {_times(says)} in 100; "
         f"it was there {_times(right)}."
     )
     if isinstance(target.verdict, ChanceAmong):

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from core.datasets.shifts import CORRUPTIONS, OutsideSet, parse_name
+from core.datasets.texts.corpus import LEFT_OUT
 from core.metrics.records import Score
 from core.ood.thresholds import Counts
 from core.screens.kit.numbers import count, in_hundred, percent, points_span, weight
@@ -61,6 +62,8 @@ def set_name(split: str, owner: str = "") -> SetName:
     """Return what a split is called; `owner` is the run or file it comes from, if another."""
     outside_set = parse_name(split)
     suffix = f" · {owner}" if owner else ""
+    if split == LEFT_OUT and not owner:
+        return SetName(split, spoken("pictures of classes left out"))
     if outside_set is None:
         label = owner if owner and split in ("test", "scores") else f"{split}{suffix}"
         return SetName(label, f"inputs of “{label}”")

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 import streamlit as st
 
 from core.access import Act
+from core.datasets.catalogue import TEXT_DATA
 from core.errors import AuditError
 from core.jobs.audit import AUDIT
 from core.jobs.local import LocalJobs
@@ -100,6 +101,15 @@ def _day(job: Job) -> str:
     return datetime.fromtimestamp(job.created, UTC).astimezone().strftime("%-d %b, %H:%M")
 
 
+def _rows_of(jobs: LocalJobs, job: Job) -> str:
+    """Return what a training or an evaluation looks at."""
+    try:
+        data = jobs.network(job.id).data
+    except AuditError:  # its folder is damaged
+        return "images"
+    return "texts" if data in TEXT_DATA else "images"
+
+
 def page_of(job: Job) -> site.Entry:
     """Return the page that shows a job."""
     return PAGES[job.kind]
@@ -125,7 +135,7 @@ def _row(jobs: LocalJobs, job: Job, listed: Sequence[Job]) -> None:
         status = _progress(job, progress)
         if not state.plain():
             if job.kind != AUDIT:
-                status += f", {count(round(progress.images_per_second))} images/s"
+                status += f", {count(round(progress.images_per_second))} {_rows_of(jobs, job)}/s"
             status += f", {memory(progress.memory)}"
     elif job.state.ended:
         elapsed = job.started and job.ended and f" after {duration(job.ended - job.started)}"

@@ -222,8 +222,9 @@ def _measured(config: TrainConfig, measuring: Task[Speed]) -> Speed | None:
 def _estimate(speed: Speed, configs: Sequence[TrainConfig]) -> str:
     durations = [seconds(speed, config) for config in configs]
     device = "CPU" if speed.device == "cpu" else "GPU"
-    rate = f"{count(round(speed.trained))} images a second on this machine's {device}"
+    rows = "texts" if configs[0].of_texts else "images"
+    rate = f"{count(round(speed.trained))} {rows} a second on this machine's {device}"
     if durations[0] is None:
-        return f"{rate}; the number of images is known only once they are read."
+        return f"{rate}; the number of {rows} is known only once they are read."
     per_training = " each" if len(configs) > 1 else ""
     return f"**{about(durations[0]).capitalize()}{per_training}**, {rate}."

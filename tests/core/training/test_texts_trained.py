@@ -155,3 +155,15 @@ def test_the_time_of_a_training_is_measured_on_random_texts():
     assert speed.trained > 0
     assert estimate.seconds(speed, config) > 0
     assert estimate.seconds(speed, from_json(SMALL)) is None
+
+
+def test_random_texts_are_about_as_long_as_those_of_the_data():
+    def mean(data, length):
+        text = {"length": length, "vocabulary": 50}
+        train = estimate._random(from_json(SMALL | {"data": data, "text": text})).train
+        return np.diff(train.ends).mean()
+
+    assert mean("20newsgroups", 400) == pytest.approx(125, rel=0.05)  # measured on all messages
+    assert mean("sst2", 400) == pytest.approx(18, rel=0.1)
+    assert mean("sst2", 10) <= 10
+    assert mean("texts", 300) == 300  # nothing is known of them

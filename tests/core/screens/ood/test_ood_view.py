@@ -13,6 +13,7 @@ from core.reports.table import csv_text
 from core.screens.kit.differences import NamedRun
 from core.screens.kit.run_marks import marks
 from core.screens.kit.theme import DARK, LIGHT
+from core.screens.kit.units import speaking_of
 from core.screens.ood import table as ood_table
 from core.screens.ood.plain import plain_view
 from core.screens.ood.rows import certain_table
@@ -223,6 +224,9 @@ def test_plain_words_speak_of_hundreds_and_name_no_auroc():
 
 def test_names_of_sets():
     assert set_name("svhn").things == "street numbers"
+    with speaking_of("tickets"):
+        assert set_name("left-out").things == "texts of classes left out"
+        assert set_name("left-out", "other.npz").things == "inputs of “left-out · other.npz”"
     noise = set_name("cifar10c-gaussian_noise-5")
     assert noise.label == "CIFAR-10-C: Gaussian noise, severity 5"
     assert noise.things == "pictures with Gaussian noise of severity 5"
