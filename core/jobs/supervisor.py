@@ -37,6 +37,7 @@ PROGRAMS: Final = {
 GRACE_S: Final = 5.0
 LOOK_S: Final = 0.1
 ASK_S: Final = 0.5  # how often the table is asked whether to stop
+SAME_SIGNAL_S: Final = 1.0  # within which a signal reaches all processes
 LINES: Final = 1_000  # a traceback through a deep network has hundreds
 
 
@@ -120,6 +121,7 @@ class Supervisor:
         reason = self._watch(process)
         self._end_all(process)
         reader.join(GRACE_S)  # the last writer is gone, so it has read all
+        reason = reason or self._late_reason(process.returncode)
         self.conclude(process.returncode, reason, failures.out_of_memory_kills() - kills)
 
     def _start(self) -> "subprocess.Popen[bytes]":
@@ -172,6 +174,16 @@ class Supervisor:
                 process.wait(LOOK_S)
         return ""
 
+    def _late_reason(self, code: int) -> str:
+        """Return "stopped" if the process ended because both were to end, else "".
+
+        A shutdown or a cluster signals every process; the job's may be the first to get it.
+        """
+        deadline = time.monotonic() + SAME_SIGNAL_S
+        while code == -signal.SIGTERM and not self.stopped and time.monotonic() < deadline:
+            time.sleep(LOOK_S)
+        return "stopped" if self.stopped and code != 0 else ""
+
     def _end_reason(self) -> str:
         """Return why the table says that this job must end, or ""; a busy table says nothing.
 
@@ -211,8 +223,8 @@ class Supervisor:
         kills : int
             As of `failures.explain`.
         """
-        result = _json(self.folder / "result.json")
-        if result is not None and result.get("state") == "succeeded":
+        result = self._result()
+        if result is not None and self.succeeded():
             self.end(JobState.SUCCEEDED, exit_code=code, run=str(result.get("run", "")))
         elif reason == "cancel" or self._end_reason() == "cancel":
             self.end(JobState.CANCELLED, exit_code=code)
@@ -229,6 +241,14 @@ class Supervisor:
             lines = self._log.last(LINES)
             failure = failures.explain(code, result, lines, config, kills, self.job.kind)
             self.end(JobState.FAILED, exit_code=code, failure=failure)
+
+    def _result(self) -> Json | None:
+        return _json(self.folder / "result.json")
+
+    def succeeded(self) -> bool:
+        """Whether the process wrote down that it reached its end."""
+        result = self._result()
+        return result is not None and result.get("state") == "succeeded"
 
     def end(
         self,

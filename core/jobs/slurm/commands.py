@@ -146,6 +146,12 @@ def cancel(cluster_ids: Sequence[str]) -> None:
         )
 
 
+def ending(cluster_id: str) -> bool:
+    """Whether the controller says that it ends a job, or has; not where nobody answers."""
+    seen = (ask(f"--jobs={cluster_id}") or {}).get(cluster_id)
+    return seen is not None and seen[0] in OVER | {"COMPLETING"}
+
+
 def requeue(cluster_id: str) -> bool:
     """Let a running job end and wait again; whether the cluster agreed."""
     return _run("scontrol", "requeue", cluster_id) is not None

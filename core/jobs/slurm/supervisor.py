@@ -156,7 +156,7 @@ class ClusterSupervisor(Supervisor):
         """Write how the job ended, unless the cluster starts it again."""
         if folder.cancel_is_asked(self.folder):
             self.end(JobState.CANCELLED, exit_code=code)
-        elif reason == "stopped":
+        elif reason == "stopped" and not self.succeeded():
             self._follow_cluster(code)
         elif self._warned is not None and (reason == "time" or code == stopping.TIME_IS_UP):
             self._continue_later(code)
@@ -167,14 +167,15 @@ class ClusterSupervisor(Supervisor):
         """Say how the job ended where the cluster says that it is over.
 
         A cluster that needs the nodes for others, or in which one failed, starts it again by
-        itself; where it has only sent a signal, ahead of preemption for example, it is asked to.
+        itself; where only a signal came, as from a node that shuts down, it is asked to. Where its
+        words are missing, on a full disk for example, the controller knows whether it ends the job.
         """
         why = self._cluster_words()
         if why == CANCELLED:
             self.end(JobState.CANCELLED, exit_code=code)
         elif why == TIME_LIMIT:
             self.end(JobState.FAILED, exit_code=code, failure=over(self.job, "TIMEOUT"))
-        elif why is None and not commands.requeue(own_id()):
+        elif why is None and not commands.ending(own_id()) and not commands.requeue(own_id()):
             what = "It was stopped with its supervisor, by a shutdown for example"
             self.end(JobState.LOST, exit_code=code, failure=failures.lost(what, self.job.kind))
 

@@ -1,6 +1,7 @@
 """What only a cluster does: warn, preempt, refuse, run over nodes, start again."""
 
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -112,12 +113,37 @@ def test_a_start_without_progress_is_not_repeated(jobs):
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("on_nodes")
-def test_a_cancel_typed_on_a_shell_is_a_cancel(jobs):
-    (job,) = jobs.submit([config("stubborn wait:go")], request=SMALL)
+@pytest.mark.parametrize("words", ["stubborn wait:go", "wait:go"])  # it ends before its supervisor
+def test_a_cancel_typed_on_a_shell_is_a_cancel(jobs, words):
+    (job,) = jobs.submit([config(words)], request=SMALL)
     until(lambda: told(jobs, job, "began"))
     subprocess.run(["scancel", job.cluster], check=True)
     assert ended(jobs, job.id).state is JobState.CANCELLED
     assert folder.ended_of(jobs.folder(job.id).path).state is JobState.CANCELLED
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("on_nodes")
+def test_a_cancelled_job_does_not_start_again_where_the_cluster_said_no_word(jobs, monkeypatch):
+    """As where the disk of its output is full: then only the controller knows of the cancel."""
+    monkeypatch.setenv("CANDOR_TESTS_DEAF", "1")
+    (job,) = jobs.submit([config("wait:go")], request=SMALL)
+    until(lambda: told(jobs, job, "began"))
+    subprocess.run(["scancel", job.cluster], check=True)
+    assert ended(jobs, job.id).state is JobState.CANCELLED
+    assert commands.ask("--me").get(job.cluster, ("CANCELLED",))[0] == "CANCELLED"
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("on_nodes")
+def test_a_job_that_got_a_signal_from_elsewhere_starts_again(jobs):
+    """As on a node that shuts down: the cluster has not ended it."""
+    (job,) = jobs.submit([config("wait:go")], request=SMALL)
+    until(lambda: told(jobs, job, "began"))
+    os.kill(folder.begun_of(jobs.folder(job.id).path).supervisor.pid, signal.SIGTERM)
+    until(lambda: folder.begun_of(jobs.folder(job.id).path).restarts == 1)
+    let(jobs, "go")
+    assert ended(jobs, job.id).state is JobState.SUCCEEDED
 
 
 @pytest.mark.slow
