@@ -196,9 +196,15 @@ def _comparison(
     for i, run in enumerate(runs):
         base = runs[reference].draws
         alike = [] if reason or i == reference else [m for m in run.draws if m in base]
-        differences.append({m: difference(run.draws[m], base[m], levels[m]) for m in alike})
-        if DISTANCE in alike and run.rows.votes != runs[reference].rows.votes:
-            differences[-1][DISTANCE] = _other_votes(run, levels[DISTANCE])
+        other_votes = run.rows.votes != runs[reference].rows.votes
+        differences.append(
+            {
+                metric: _other_votes(run, levels[metric])
+                if metric == DISTANCE and other_votes
+                else difference(run.draws[metric], base[metric], levels[metric])
+                for metric in alike
+            }
+        )
     leaders = {} if reason else {m: _leader(_known(runs, m), m, levels) for m in RANKED}
     found = {metric: leader for metric, leader in leaders.items() if leader is not None}
     lowest = min(levels.values(), default=LEVEL)

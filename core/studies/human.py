@@ -1,6 +1,6 @@
 """A run held against people: temperatures fitted on votes beside those on majority labels."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -146,9 +146,9 @@ def human_study(
     return HumanStudy(human_audit(shown, config), human_fits(splits, split), far_rows(shown))
 
 
-def split_study(source: Source, split: str) -> HumanStudy:
-    """Return the study of one split alone, for a process of its own."""
-    return human_study({split: source}, split)
+def study_beside(source: Source, split: str, others: Sequence[tuple[str, Source]]) -> HumanStudy:
+    """Return the study of a split beside others with votes, for a process of its own."""
+    return human_study({split: source, **dict(others)}, split)
 
 
 def far_rows(predictions: Predictions) -> FarRows:

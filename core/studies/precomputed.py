@@ -103,7 +103,7 @@ class RunStudies:
     maps : TemperatureMaps or None
         Of the rows that methods are fitted on, by NLL; of many labels those of the first.
     human : HumanStudy or None
-        Of a sample: the split that is shown held against votes; None where it has none.
+        The split that is shown held against votes; None where it has none.
     """
 
     version: str
@@ -192,10 +192,15 @@ def keep_studies(library: Library, run_id: str) -> None:
 
 
 def _human(manifest: Manifest, splits: Mapping[str, Predictions]) -> HumanStudy | None:
-    voted = {name: rows for name, rows in splits.items() if rows.votes is not None}
-    if manifest.kind != SAMPLE or manifest.headline not in voted:
+    """Return the shown split held against votes; None where others than these have votes, too.
+
+    Then the page may fit temperatures on those.
+    """
+    voted = {name for name, entry in manifest.splits.items() if entry.votes}
+    if manifest.headline not in voted or not voted <= set(splits):
         return None
-    return human_study(voted, manifest.headline)
+    own = {name: rows for name, rows in splits.items() if name in voted}
+    return human_study(own, manifest.headline)
 
 
 def _rows(manifest: Manifest, splits: Mapping[str, Predictions]) -> PosthocRows | None:
@@ -237,7 +242,7 @@ def _version(manifest: Manifest) -> str:
 def _program() -> str:
     """Return the digest of the sources of this program: numbers may change between two versions."""
     sources = sorted(Path(__file__).parents[1].rglob("*.py"))
-    return digest(*(path.read_text() for path in sources))
+    return digest(*(path.read_text("utf-8") for path in sources))
 
 
 def _read(path: Path) -> RunStudies:

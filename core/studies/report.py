@@ -217,7 +217,11 @@ def _human(run: ReportedRun, config: AuditConfig, left_out: dict[str, str]) -> H
     if run.split not in run.voted:
         left_out[HUMAN] = "there are no votes of people"
         return None
-    return human_study({name: run.splits[name] for name in run.voted}, run.split, config)
+    try:
+        return human_study({name: run.splits[name] for name in run.voted}, run.split, config)
+    except Refused as refusal:
+        left_out[HUMAN] = refusal.what
+        return None
 
 
 def _posthoc(run: ReportedRun, audit: Audit) -> PosthocNumbers:

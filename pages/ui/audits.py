@@ -18,7 +18,7 @@ from core.metrics.records import Audit, ClassRow, TargetAudit
 from core.predictions import Outcomes
 from core.predictions import Task as Kind
 from core.screens.kit.numbers import count
-from core.studies.human import HumanStudy, human_study, split_study
+from core.studies.human import HumanStudy, human_study, study_beside
 from core.studies.reliability import (
     Source,
     SplitAudit,
@@ -31,6 +31,7 @@ from pages.ui import cache, run_studies
 from pages.ui.escape import esc
 from pages.ui.scoped import Results, cached
 from pages.ui.task import Shared, Task, Work, in_process, stop_works
+from pages.ui.visitor import open_library
 
 LARGE_CELLS: Final = 20_000_000  # scores; fewer are read in a tenth of a second
 LARGE_VOTES: Final = 30_000  # scores with votes; fewer are held against people in two seconds
@@ -156,15 +157,23 @@ def human(run: cache.Run, split: str) -> HumanStudy | None:
     if kept is not None:
         return kept
     if run.n(split) * len(run.class_names) > LARGE_VOTES:
-        return _Step.of(run, split, split_study, split, words="Comparing with people").computed()
+        others = tuple((name, source(run, name)) for name in _voted(run) if name != split)
+        step = _Step.of(run, split, study_beside, split, others, words="Comparing with people")
+        return step.computed()
     return _human(run, split)
 
 
 @cached(library=16, draft=16, spinner="Comparing with people", keys=cache.KEYS)
 def _human(run: cache.Run, split: str) -> HumanStudy:
-    splits = {name: cache.predictions(run, name) for name in run.splits}
-    voted = {name: rows for name, rows in splits.items() if rows.votes is not None}
-    return human_study(voted, split)
+    return human_study({name: cache.predictions(run, name) for name in _voted(run)}, split)
+
+
+def _voted(run: cache.Run) -> list[str]:
+    """Return the splits that have votes."""
+    if run.draft:
+        return [name for name in run.splits if cache.predictions(run, name).votes is not None]
+    entries = open_library().get(run.id).splits
+    return [name for name in run.splits if entries[name].votes]
 
 
 def outcomes(run: cache.Run, split: str, target: int | None) -> Outcomes:
@@ -196,7 +205,7 @@ def discard(draft_id: str) -> None:
         return isinstance(key, _Step) and key.run_id == draft_id
 
     stop_works(is_of)
-    for function in (audit_split, prepare_target, audit_every_metric, split_study):
+    for function in (audit_split, prepare_target, audit_every_metric, study_beside):
         _draft_results(function.__name__).drop(is_of)
 
 

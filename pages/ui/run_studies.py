@@ -33,7 +33,7 @@ def maps(run: cache.Run) -> TemperatureMaps | None:
 
 
 def human(run: cache.Run, split: str) -> HumanStudy | None:
-    """Return the split that is shown of a sample held against votes; None where it has none."""
+    """Return the split that a page shows held against votes; None of any other, or without."""
     kept = _kept(run) if split == run.split else None
     return None if kept is None else kept.human
 

@@ -62,12 +62,11 @@ def distance(
     elif value is not None:
         reason = ONE_GROUP if grouped else ONE_ROW
     score = Score(DISTANCE, value, low, high, level, rows.size, {}, reason)
-    means = np.divide(sums[:, 0], sums[:, 1], where=sums[:, 1] > 0.0, out=np.zeros(len(sums)))
     return score, MetricDraws(
         metric=DISTANCE,
         value=value,
         centre=np.nan if value is None else value,
-        draws=means if known else np.empty(0),
+        draws=drawn[:, 0] / drawn[:, 1] if known else np.empty(0),
         gap=np.empty(0),
         floor=0.0,
         n=predictions.n,

@@ -65,7 +65,8 @@ def parts(run: cache.Run, row_choice: RowChoice) -> PosthocRows:
 
 
 def _rows(run: cache.Run, split: str) -> Predictions:
-    if audits.large(run, split):
+    # What is kept beside a run was computed another day: of such a run nobody checked the rows.
+    if audits.large(run, split) and not run_studies.methods(run):
         cache.take_over(run, split, None)
     return cache.predictions(run, split)
 

@@ -75,6 +75,18 @@ def test_a_run_beside_itself_is_as_far():
     assert (found.value, found.low, found.high) == (0.0, 0.0, 0.0)
 
 
+def test_resamples_without_a_voted_row_are_left_out_of_differences_too():
+    few = np.where(np.arange(N)[:, None] % 150 == 0, VOTES, 0.0)
+    assert (few.sum(axis=1) > 0).sum() == 3
+    runs = [compared(run(logits, few)) for logits in (CLOSE, FAR)]
+    draws = [one.draws[DISTANCE].draws for one in runs]
+    assert 900 < draws[0].size == draws[1].size < 1_000  # (1 - 3/400)^400 is 0.05
+    assert draws[0].min() > 0.0
+    elsewhere = compared(run(FAR, np.roll(few, 1, axis=0)))
+    found = compare([runs[0], elsewhere], NAMES, 0).differences[1][DISTANCE]
+    assert (found.value, found.reason) == (None, OTHER_VOTES)
+
+
 def test_rows_without_votes_count_nothing():
     some = VOTES.copy()
     some[::3] = 0.0
