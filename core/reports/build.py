@@ -89,7 +89,7 @@ def report_files(request: ReportRequest) -> ReportFiles:
 
 def report(request: ReportRequest) -> tuple[Json, Document]:
     """Return the JSON of a report, and the same as a document."""
-    with units.speaking_of(request.runs[0].data):
+    with units.speaking_of(*(run.data for run in request.runs)):
         return _report(request)
 
 

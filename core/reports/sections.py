@@ -28,7 +28,7 @@ from core.screens.kit.numbers import count
 from core.screens.kit.records import Sentence
 from core.screens.kit.run_marks import marks
 from core.screens.kit.sentences import groups_words
-from core.screens.kit.units import spoken
+from core.screens.kit.units import speaking_of, spoken
 from core.screens.ood import plain as plain_ood
 from core.screens.ood.view import ShownCurve, ood_view
 from core.screens.ood.words import set_name
@@ -157,14 +157,15 @@ def chapters(
     of_runs = []
     for run_numbers in numbers.runs:
         views = RunViews(run_numbers, edition)
-        parts = [part for key in SECTIONS if key in sections for part in _made(key, views)]
-        of_runs.append(
-            Chapter(
-                title=f"{run_numbers.run.name}, {run_numbers.run.split} split",
-                sections=tuple(parts),
-                notices=views.reliability.notices,
+        with speaking_of(run_numbers.run.data):
+            parts = [part for key in SECTIONS if key in sections for part in _made(key, views)]
+            of_runs.append(
+                Chapter(
+                    title=f"{run_numbers.run.name}, {run_numbers.run.split} split",
+                    sections=tuple(parts),
+                    notices=views.reliability.notices,
+                )
             )
-        )
     compared = _compared(numbers, edition)
     made = (_settings(numbers, settings),) if SETTINGS in sections else ()
     if compared and len(numbers.runs) > FULL_RUNS:

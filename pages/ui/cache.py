@@ -16,7 +16,6 @@ from core.metrics import suite
 from core.metrics.estimates import PreparedTarget
 from core.metrics.records import Audit, ClassRow
 from core.predictions import Predictions, RowStats, Task
-from core.screens.kit import units
 from pages.ui import session, visitor
 from pages.ui.scoped import Keys, cached
 from pages.ui.visitor import open_library
@@ -86,8 +85,7 @@ def find(run_id: str) -> Run:
 
 
 def note(run: Run) -> None:
-    """Note that this page is made of a draft or run: for the trail, `visitor.check` and words."""
-    units.speak_of(run.data)
+    """Note that this page is made of a draft or run: for the trail and `visitor.check`."""
     (visitor.note_draft if run.draft else visitor.note)(run.id)
 
 

@@ -22,6 +22,7 @@ from pages.ui.escape import esc
 LOGO = Path(__file__).parents[2] / "assets" / "logo.svg"
 STYLE = Path(__file__).parents[2] / "assets" / "style.css"
 LOG = logging.getLogger("candor")
+DATA_SETS = "app.data"  # in the session: of the runs that the page speaks of
 Given = ParamSpec("Given")
 
 
@@ -53,7 +54,7 @@ def begin(script: str) -> None:
         site.navigation()
         st.rerun()
     st.session_state["app.script"] = script
-    units.speak_of("")  # images, until a run of texts is opened
+    speak_of()  # images, until a run of texts is opened
     title()
     said = st.session_state.pop("app.said", None)
     if said:
@@ -62,6 +63,12 @@ def begin(script: str) -> None:
     if off:
         st.html(f'<h1 class="c-sentence">{off}</h1>')
         st.stop()
+
+
+def speak_of(*data_sets: str) -> None:
+    """Name the data sets of the runs that this page speaks of, also where a part is drawn again."""
+    st.session_state[DATA_SETS] = data_sets
+    units.speak_of(*data_sets)
 
 
 def title(run_name: str = "") -> None:
@@ -110,7 +117,11 @@ def notices(notice_list: tuple[Notice, ...]) -> None:
 
 @contextmanager
 def caught() -> Iterator[None]:
-    """Show expected errors in words; log anything else under an id that the page names."""
+    """Show expected errors in words; log anything else under an id that the page names.
+
+    A part of a page that is drawn again, in a thread of its own, speaks of the page's runs.
+    """
+    units.speak_of(*st.session_state.get(DATA_SETS, ()))
     try:
         yield
     except (RerunException, StopException):

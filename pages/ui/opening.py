@@ -39,6 +39,7 @@ def open_run(sample: str = SAMPLE) -> cache.Run:
         _another()
         st.stop()
     frame.title(run.name)
+    frame.speak_of(run.data)
     if chosen is None:
         your_own()
     return run

@@ -7,7 +7,7 @@ import streamlit as st
 from core.errors import LibraryError, UsageError
 from core.library.index import RunRow
 from core.metrics.comparison import MOST_RUNS
-from pages.ui import cache, opening, session, state
+from pages.ui import cache, frame, opening, session, state
 
 TAG = "tag:"  # begins a choice that stands for all runs with a tag; no run's id has a colon
 LISTED = 200  # offered by the picker; the Runs page lists and searches all
@@ -55,6 +55,7 @@ def chosen() -> list[cache.Run]:
         opening.your_own()
         return [cache.find(i) for i in SAMPLES]
     choose([run.id for run in runs])
+    frame.speak_of(*(run.data for run in runs))
     return runs
 
 

@@ -1,6 +1,7 @@
 """A run of texts is spoken of in texts, on every page and in its report; images stay images."""
 
 import re
+from threading import Thread
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from core.screens.kit.sentences import plain_sentence, verdict_sentence
 from core.screens.kit.theme import THEMES
 from core.screens.kit.units import speaking_of, spoken
 from core.training.config import from_json
-from pages.ui import widgets
+from pages.ui import frame, widgets
 from tests.core.library.builders import small_history
 from tests.pages.seen import fine, opened, said
 
@@ -114,6 +115,29 @@ def test_a_run_of_images_opened_after_it_speaks_of_images(run):
     fine(opened("reliability", run=run))
     test = fine(opened("reliability", run="digits-fair"))
     assert "images" in said(test)
+
+
+def test_runs_of_texts_and_of_images_beside_each_other_are_compared_on_images():
+    with speaking_of("20newsgroups", "cifar10"):
+        assert spoken("Images") == "Images"
+    with speaking_of("20newsgroups", "tickets"):
+        assert spoken("Images") == "Texts"
+
+
+def test_a_part_of_a_page_that_is_drawn_again_speaks_of_the_pages_runs():
+    told = []
+
+    def again():
+        with frame.caught():
+            told.append(spoken("images"))
+
+    for data in ("tickets", "digits"):
+        frame.speak_of(data)
+        thread = Thread(target=again)  # Streamlit runs a fragment in a thread of its own
+        thread.start()
+        thread.join()
+    frame.speak_of()
+    assert told == ["texts", "images"]
 
 
 def test_words_of_ours_are_told_of_texts():

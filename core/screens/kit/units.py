@@ -1,7 +1,7 @@
 """What the rows of the run that a page speaks of are called: images, or texts.
 
-Pages and reports are written for images. A run whose rows are texts is named once, where it is
-opened, by `speak_of`; whatever is said after that, in the same thread, goes through `spoken`.
+Pages and reports are written for images. Where all runs that they speak of are of texts, that is
+said once by `speak_of`; whatever is said after that, in the same thread, goes through `spoken`.
 """
 
 import re
@@ -16,9 +16,9 @@ WRITTEN: Final = re.compile(r"\b(?:(an|a) )?(image|picture)(s?)\b", re.IGNORECAS
 _OF_TEXTS: Final = ContextVar("of_texts", default=False)
 
 
-def speak_of(data: str) -> None:
-    """Name the data set of the run that is spoken of from now on; "" where it is not known."""
-    _OF_TEXTS.set(data in TEXT_DATA)
+def speak_of(*data_sets: str) -> None:
+    """Name the data sets of the runs that are spoken of from now on; "" where one is not known."""
+    _OF_TEXTS.set(_all_texts(data_sets))
 
 
 def of_texts() -> bool:
@@ -27,9 +27,9 @@ def of_texts() -> bool:
 
 
 @contextmanager
-def speaking_of(data: str) -> Iterator[None]:
-    """Speak of a run of this data set, and then of what was spoken of before."""
-    token = _OF_TEXTS.set(data in TEXT_DATA)
+def speaking_of(*data_sets: str) -> Iterator[None]:
+    """Speak of runs of these data sets, and then of what was spoken of before."""
+    token = _OF_TEXTS.set(_all_texts(data_sets))
     try:
         yield
     finally:
@@ -50,6 +50,10 @@ def spoken(words: str) -> str:
         The same for images; for texts with text, texts and a text in their place.
     """
     return WRITTEN.sub(_text, words) if of_texts() else words
+
+
+def _all_texts(data_sets: tuple[str, ...]) -> bool:
+    return bool(data_sets) and all(data in TEXT_DATA for data in data_sets)
 
 
 def _text(match: re.Match[str]) -> str:

@@ -47,13 +47,16 @@ def opened() -> tuple[str | None, HistorySource | None]:
     if source_id:  # a link that calls a job a run
         gamma_state.open_source(job.id, job=True)
         st.rerun()
-    return job.id, _job_source(job)
+    source = _job_source(job)
+    if source is not None:
+        frame.speak_of(open_jobs().config(job.id).data)
+    return job.id, source
 
 
 def _note(run_id: str) -> None:
     """Note that this page is made of a run, for the audit trail and for the words of its rows."""
     visitor.note(run_id)
-    units.speak_of(str((open_library().get(run_id).config or {}).get("data", "")))
+    frame.speak_of(str((open_library().get(run_id).config or {}).get("data", "")))
 
 
 def _sample() -> HistorySource | None:
@@ -82,7 +85,6 @@ def _job_source(job: Job) -> HistorySource | None:
         return None
     if not cache_gamma.by_bin(config.loss):
         return None
-    units.speak_of(config.data)
     return HistorySource(job.id, job.name or job.id, kind(job))
 
 
