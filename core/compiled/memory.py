@@ -27,8 +27,6 @@ NUMBER: Final = ctypes.c_size_t  # an address, or how many bytes
 Native = Any  # functions of C, and those that numba compiles, which have types of their own
 Slots = Any  # (SLOTS, 2) int64, flat: address and bytes of each array in a file
 
-_kept: list[object] = []  # what NumPy holds the address of, for as long as the process lives
-
 
 class _Handler(ctypes.Structure):
     """PyDataMem_Handler of NumPy."""
@@ -55,7 +53,8 @@ def keep_large_in_files(least: int) -> None:
     addresses = [function.address for function in functions]
     handler = _Handler(b"candor_files", 1, ctypes.addressof(slots), *addresses)
     name = ctypes.create_string_buffer(b"mem_handler")
-    _kept.extend((slots, folder, functions, handler, name))
+    for kept in (slots, folder, functions, handler, name):
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(kept))  # for good: an array may be the last
     capsule = _of(ctypes.pythonapi, "PyCapsule_New", ctypes.py_object, NUMBER, NUMBER, NUMBER)
     pointer = _of(ctypes.pythonapi, "PyCapsule_GetPointer", NUMBER, ctypes.py_object, NUMBER)
     table = pointer(np._core.multiarray._ARRAY_API, 0)  # type: ignore[attr-defined]

@@ -164,7 +164,7 @@ def _human_lines(human: Json) -> list[str]:
     if "reason" in human:
         return [f"not fitted on votes: {human['reason']}"]
     lines = [
-        f"held against people: fitted on {human['n_fit']} rows of {human['fit']} with votes, "
+        f"compared with people: fitted on {human['n_fit']} rows of {human['fit']} with votes, "
         f"reported on {human['n_test']} rows of {human['test']}",
         f"{NONE:<17}{_people_scores(human[NONE])}",
     ]

@@ -32,7 +32,7 @@ GUESSED: Final = (NoticeCode.SCORES_GUESSED, NoticeCode.KEYS_GUESSED, NoticeCode
 
 @dataclass(frozen=True, kw_only=True)
 class StatedRun:
-    """What a report states of one run, checked; `votes` is empty where none were reported."""
+    """What a report states of one run, checked; `votes` is empty where it has none."""
 
     name: str
     file: str
@@ -114,7 +114,7 @@ def _runs(runs: object) -> tuple[StatedRun, ...]:
 
 def _run(run: Mapping[str, Any]) -> StatedRun:
     reading = ReadOptions.from_json(run["reading"]).to_json()
-    votes = _text(run["human"]["votes"]) if "human" in run else ""
+    votes = _text(run.get("votes", ""))
     return StatedRun(reading=reading, votes=votes, **{key: _text(run[key]) for key in RUN_TEXTS})
 
 

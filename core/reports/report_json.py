@@ -125,6 +125,8 @@ def _run(numbers: RunNumbers) -> Json:
         "classes": [_class(row) for row in numbers.classes],
         "left_out": dict(numbers.left_out),
     }
+    if rows.votes is not None:
+        out["votes"] = rows.votes.name
     if numbers.human is not None:
         fits = {"fits": human_fits_json(numbers.human.fits)}
         out["human"] = human_json(numbers.human.audit) | fits

@@ -1,14 +1,15 @@
 """Studying runs in a process of its own; imports nothing heavy before it is called."""
 
+import logging
 import os
 from collections.abc import Sequence
-from contextlib import suppress
 from typing import Final
 
 from core.errors import AuditError
 from core.library import home, open_library
 
 LOWEST: Final = 19  # niceness
+LOG: Final = logging.getLogger("candor")
 
 
 def last_change() -> int:
@@ -37,6 +38,10 @@ def study_missing(run_ids: Sequence[str]) -> None:
         os.nice(LOWEST)
     library = open_library()
     for run_id in run_ids:
-        with suppress(AuditError):
+        try:
             if studies_of(library, run_id) is None:
                 keep_studies(library, run_id)
+        except AuditError:
+            continue
+        except Exception:  # a bug: the next run is studied all the same
+            LOG.warning("run %s could not be studied", run_id, exc_info=True)

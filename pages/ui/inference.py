@@ -13,10 +13,10 @@ from threading import Timer
 from typing import Any, Final
 
 import streamlit as st
-from streamlit.runtime import Runtime, get_instance
 
 from core.errors import AuditError, LostWorker
 from core.inference.client import Answer, shared
+from pages.ui import server
 from pages.ui.task import Task, Work, in_thread
 
 TIMEOUT_S: Final = 180.0  # the first question waits for torch itself
@@ -39,7 +39,7 @@ def warm_up() -> None:
 
     It takes seconds of another core to load torch; the first film no longer waits for that.
     """
-    if st.session_state.get(WARMED) or not isinstance(get_instance(), Runtime):
+    if st.session_state.get(WARMED) or not server.serves():
         return  # known by now, or a test of a page
     st.session_state[WARMED] = True
     timer = Timer(AFTER_S, _warm)

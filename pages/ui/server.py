@@ -99,7 +99,7 @@ def drop_bytes(file: UploadedFile) -> None:
 
 def guarded() -> bool:
     """Whether uploads are limited; always where nothing is served, as in a test of a page."""
-    return bool(_GUARDS) or type(_running()) is not runtime.Runtime  # a mock has its class
+    return bool(_GUARDS) or not serves()
 
 
 def at_end(function: Callable[[], object]) -> None:
@@ -227,6 +227,11 @@ def _check(session: str, size: int) -> None:
         raise HTTPException(413, "Together these files are too large. Upload them one by one.")
     if held_bytes() + size > defaults.UPLOADS_MB * MIB:
         raise HTTPException(503, "The server is taking other files. Try again in a minute.")
+
+
+def serves() -> bool:
+    """Whether this is a server, and no test of a page."""
+    return type(_running()) is runtime.Runtime  # what poses has its class
 
 
 def _running() -> Any:  # noqa: ANN401  Runtime, or what stands for it in a test of a page

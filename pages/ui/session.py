@@ -19,7 +19,6 @@ from threading import Event, Lock, Thread, Timer
 from typing import Final, TypeVar
 
 import streamlit as st
-from streamlit.runtime import Runtime, get_instance
 from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 from core.access import LOCAL_OWNER, RETAINER, Quotas, refuse_over, retention
@@ -61,7 +60,7 @@ def start_up() -> None:
     scratch.sweep()
     demo.enter()
     server.at_end(_vacate_all)
-    if isinstance(get_instance(), Runtime):  # a server, not a test of a page
+    if server.serves():
         Thread(target=_look_after_jobs, name="jobs", daemon=True).start()
         Thread(target=_collect_garbage, name="garbage", daemon=True).start()
 

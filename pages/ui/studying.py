@@ -10,10 +10,9 @@ from functools import cache
 from threading import Thread
 from typing import Final
 
-from streamlit.runtime import Runtime, get_instance
-
 from core.metrics.comparison import MOST_RUNS
 from core.studies import background
+from pages.ui import server
 from pages.ui.task import in_background
 
 LOOK_S: Final = 2.0  # how often runs are looked for
@@ -23,7 +22,7 @@ LOG: Final = logging.getLogger("candor")
 
 def begin() -> None:
     """Look for runs to study from now on, where this is a server and no test of a page."""
-    if isinstance(get_instance(), Runtime):
+    if server.serves():
         _begin()
 
 
@@ -42,8 +41,8 @@ def _look() -> None:
             try:
                 while study_newest(tried):
                     pass
-            except Exception:  # whatever it is, the next runs are studied
-                LOG.warning("runs could not be studied", exc_info=True)
+            except Exception:  # of the list of runs: it is looked at again
+                LOG.warning("runs could not be listed", exc_info=True)
         time.sleep(LOOK_S)
 
 
@@ -60,5 +59,8 @@ def study_newest(tried: set[str]) -> bool:
     run_ids = [run for run in background.newest(MOST_RUNS) if run not in tried][:AT_ONCE]
     tried.update(run_ids)
     if run_ids:
-        in_background(background.study_missing, run_ids)
+        try:
+            in_background(background.study_missing, run_ids)
+        except Exception:  # the process died: others come after
+            LOG.warning("runs could not be studied", exc_info=True)
     return bool(run_ids)

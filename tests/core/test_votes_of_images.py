@@ -348,7 +348,7 @@ def test_temperatures_on_votes_are_judged_on_other_rows(files, tmp_path, capsys)
     assert saved["fitted_on"]["target"] == "votes"
     assert main(words) == 0
     told = capsys.readouterr().out
-    assert "held against people: fitted on 240 rows of test with votes" in told
+    assert "compared with people: fitted on 240 rows of test with votes" in told
     assert "ts, votes        ece " in told
 
 

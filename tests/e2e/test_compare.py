@@ -20,7 +20,7 @@ def test_two_ticked_runs_are_compared_and_the_link_works_elsewhere(visit, tmp_pa
     button = page.get_by_role("button", name=re.compile("^Compare"))
     expect(button).to_be_disabled()
     page.get_by_role("searchbox", name="Search").fill("digits")
-    tick(page, 0, 1, of=7)
+    tick(page, 0, 1, of=8)
     expect(button).to_have_text("Compare 2")
     button.click()
     page.wait_for_url("**/compare?runs=*")
@@ -68,7 +68,7 @@ def test_a_draft_is_compared_and_stays_out_of_the_link(visit, tmp_path):
     for n_runs, name in ((3 + 1, "logits (draft)"), (3 + 2, "Fair digits")):
         page.get_by_role("combobox", name="Runs").click()
         page.keyboard.type(name)  # the list is longer than what is drawn of it
-        page.get_by_role("option", name=name).click()
+        page.get_by_role("option", name=name, exact=True).click()
         page.keyboard.press("Escape")
         expect(page.locator(ROWS)).to_have_count(n_runs)
         settled(page)

@@ -3,8 +3,11 @@
 from html import unescape
 
 import numpy as np
+from scipy.special import softmax
 
 from core.__main__ import main
+from core.library import SAMPLES, Library
+from core.metrics.human import human_audit
 from tests.pages.seen import html, opened
 
 
@@ -33,7 +36,13 @@ def test_a_run_without_votes_offers_a_sample_that_says_its_votes_are_simulated(h
     test = button.click().run()
     assert not test.exception
     page = html(test)
-    assert "More sure than people by 9.8 (8.4 to 11.1) points" in page
+    rows = Library(home, SAMPLES).load("digits-crowd", "test")
+    p = softmax(rows.scores, axis=1)
+    shares = rows.votes.of_row / rows.votes.of_row.sum(axis=1, keepdims=True)
+    gap = 100.0 * (p.max(axis=1) - shares[np.arange(len(p)), p.argmax(axis=1)]).mean()
+    own = human_audit(rows).direction
+    span = f"{100.0 * own.low:.1f} to {100.0 * own.high:.1f}"
+    assert f"More sure than people by {gap:.1f} ({span}) points" in page
     assert "The votes are simulated by small programs; no people were asked." in page
     assert "votes of 50 simulated voters" in page
     assert not [button for button in test.button if button.key == "human.sample"]

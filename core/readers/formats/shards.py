@@ -159,11 +159,12 @@ def _room(entries: Mapping[str, Entry], n_rows: int) -> dict[str, Entry]:
     n_bytes = n_rows * sum(e.itemsize * math.prod(e.shape[1:]) for e in numbers.values())
     if n_bytes > defaults.MAX_MAPPED_BYTES:
         most = defaults.MAX_MAPPED_BYTES
-        what = f"The shards together need {n_bytes} bytes; at most {most} are read"
+        what = f"The shards together need {n_bytes:,} bytes; at most {most:,} are read"
         raise Refused("TABLE_SIZE", what, "audit some of the shards, or save float32 or float16")
     room = shutil.disk_usage(tempfile.gettempdir()).free
     if COPIES * n_bytes > room:  # `empty` would take memory in its place
-        what = f"The shards need {COPIES * n_bytes} bytes of the temporary folder, which has {room}"
+        need = COPIES * n_bytes
+        what = f"The shards need {need:,} bytes of the temporary folder, which has {room:,}"
         raise Refused("QUOTA", what, "free space there, or set TMPDIR to another folder")
     texts = {key: entry for key, entry in entries.items() if is_text(entry)}
     out = {key: np.empty((n_rows, *entry.shape[1:]), object) for key, entry in texts.items()}

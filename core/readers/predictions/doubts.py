@@ -123,9 +123,9 @@ def _by_rows(choose: Callable[..., Int], scores: npt.NDArray[np.floating]) -> In
 def _columns(ready: JudgedSplit) -> list[tuple[Float, Bool]]:
     """Return what ranks the rows, and the truth, for one class or for each label.
 
-    Of very many rows some, evenly spaced.
+    Of very many rows some, one in every so many: which one is drawn, for labels may come in turn.
     """
-    rows = slice(None, None, -(-len(ready.prepared.scores) // LOOKED_AT))
+    rows = _some(len(ready.prepared.scores))
     scores, labels = ready.prepared.scores[rows], ready.labels[rows]
     if ready.task is Task.MULTILABEL:
         return [
@@ -135,6 +135,13 @@ def _columns(ready: JudgedSplit) -> list[tuple[Float, Bool]]:
         return [(scores.astype(np.float64), labels == 1)]
     wide = scores.astype(np.float64)
     return [(wide[:, 1] - wide[:, 0], labels == 1)]
+
+
+def _some(n: int) -> slice | Int:
+    apart = -(-n // LOOKED_AT)
+    if apart == 1:
+        return slice(None)
+    return np.arange(n // apart) * apart + np.random.default_rng(0).integers(apart, size=n // apart)
 
 
 def _auroc(scores: Float, truth: Bool) -> tuple[float, float] | None:

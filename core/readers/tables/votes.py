@@ -405,7 +405,7 @@ def _refuse_other_places(matrix: _Matrix, run: Predictions, choice: VoteChoice) 
     others = [name for name, word in zip(matrix.columns, words, strict=True) if word not in classes]
     what = f"Columns {listed(matrix.columns)} are called like some classes of the scores"
     what += f" ({listed(run.class_names)}), and {listed(others)} like none"
-    remedy = "say what the columns stand for, in their order, with --votes-classes A,B,.."
+    remedy = "say what the columns stand for, in their order, with --votes-classes"
     raise Refused("CLASSES", what, remedy, "file of votes")
 
 

@@ -194,7 +194,7 @@ CLAIMED = (
         "“none is calibrated by its training”",
     ),
     Claimed(
-        "as of ordinary pictures",
+        "The model is as sure of",
         "Out of distribution",
         "core.screens.ood.words:_alike",
         "the share itself; its interval stands beside it",

@@ -382,7 +382,7 @@ def test_shards_larger_than_an_array_may_be_are_refused(tmp_path, monkeypatch):
     joined(folder)
     monkeypatch.setattr("core.defaults.MAX_MAPPED_BYTES", n_bytes - 1)
     refused = refusal(folder)
-    assert (refused.code, str(n_bytes) in refused.what) == ("TABLE_SIZE", True)
+    assert (refused.code, f"{n_bytes:,}" in refused.what) == ("TABLE_SIZE", True)
 
 
 def printed(*arguments):

@@ -11,7 +11,7 @@ from core.screens.xray.finding import NUMBER_LABELS
 
 def test_pages_call_metrics_as_the_registry_does():
     assert {key: metric.label for key, metric in METRICS.items()} == LABELS
-    assert {key: HEADS[key].removesuffix(", %") for key in HEADS} == LABELS
+    assert {key: HEADS[key].removesuffix(", %") for key in LABELS} == LABELS
     assert {key: NUMBER_LABELS[key] for key in LABELS} == LABELS
     assert {key: OBJECTIVES[key] for key in OBJECTIVES} == {key: LABELS[key] for key in OBJECTIVES}
 
