@@ -13,8 +13,10 @@ Int = npt.NDArray[np.int64]
 Keys: TypeAlias = npt.NDArray[np.uint64]
 
 _BITS = 8  # of a digit: 256 places to write to stay in the cache
-_DIGITS = 64 // _BITS
+_HALF = 32 // _BITS  # digits of the upper and of the lower half of a key
+_UPPER = np.uint64(32)
 _VALUES = 1 << _BITS
+_FEW = 64  # keys that are put in order one by one sooner than by their digits
 _SIGN = np.uint64(1 << 63)
 
 
@@ -24,36 +26,59 @@ def _digit(key: np.uint64, digit: int) -> np.uint64:
 
 
 @compiled()
-def _counts(keys: Keys) -> npt.NDArray[np.int64]:
-    """Return how often each value of each digit occurs, (digits, values)."""
-    counts = np.zeros((_DIGITS, _VALUES), dtype=np.int64)
+def _sort_by(keys: Keys, spare: Keys, lowest: int) -> Keys:
+    """Return keys by four digits from the lowest on, the least first, in one of both arrays."""
+    counts = np.zeros((_HALF, _VALUES), dtype=np.int64)
     for key in keys:
-        for digit in range(_DIGITS):
-            counts[digit, _digit(key, digit)] += 1
-    return counts
+        for digit in range(_HALF):
+            counts[digit, _digit(key, lowest + digit)] += 1
+    for digit in range(_HALF):
+        count = counts[digit]
+        if count[_digit(keys[0], lowest + digit)] == keys.size:
+            continue  # all keys share this digit
+        place = np.cumsum(count) - count
+        for key in keys:
+            value = _digit(key, lowest + digit)
+            spare[place[value]] = key
+            place[value] += 1
+        keys, spare = spare, keys
+    return keys
+
+
+@compiled()
+def _insert(keys: Keys) -> None:
+    """Put a few keys in ascending order."""
+    for i in range(1, keys.size):
+        key, at = keys[i], i
+        while at > 0 and keys[at - 1] > key:
+            keys[at] = keys[at - 1]
+            at -= 1
+        keys[at] = key
 
 
 @compiled("Array(uint64, 1, 'C')(uint64[::1], uint64[::1])")
 def sort_keys(keys: Keys, spare: Keys) -> Keys:
     """Return keys in ascending order, in one of two arrays that are both written over.
 
+    Most keys differ in their upper four digits; the others are looked at only in runs of keys that
+    share those.
+
     Parameters
     ----------
     keys, spare : (N,) uint64
         What to sort, N >= 1, and as much room again.
     """
-    counts = _counts(keys)
-    for digit in range(_DIGITS):
-        count = counts[digit]
-        if count[_digit(keys[0], digit)] == keys.size:
-            continue  # all keys share this digit
-        place = np.cumsum(count) - count
-        for key in keys:
-            value = _digit(key, digit)
-            spare[place[value]] = key
-            place[value] += 1
-        keys, spare = spare, keys
-    return keys
+    ordered = _sort_by(keys, spare, _HALF)
+    first = 0
+    for i in range(1, ordered.size + 1):
+        if i < ordered.size and ordered[i] >> _UPPER == ordered[first] >> _UPPER:
+            continue
+        if i - first > _FEW:
+            ordered[first:i] = _sort_by(ordered[first:i], np.empty(i - first, np.uint64), 0)
+        elif i - first > 1:
+            _insert(ordered[first:i])
+        first = i
+    return ordered
 
 
 @compiled("void(Array(float64, 1, 'C', readonly=True), uint64[::1])")

@@ -22,6 +22,13 @@ def test_keys_ascend_as_numpy_sorts_them(keys: list[int]) -> None:
     assert out.tolist() == sorted(keys)
 
 
+@pytest.mark.parametrize("n", [2, 64, 65, 300])
+def test_keys_alike_in_their_upper_half_ascend_too(n: int) -> None:
+    keys = np.random.default_rng(n).integers(0, 2**20, n, dtype=np.uint64)
+    keys = np.concatenate([keys, keys + np.uint64(1 << 63), keys])
+    assert sort_keys(keys.copy(), np.empty_like(keys)).tolist() == sorted(keys.tolist())
+
+
 @given(st.lists(st.floats(allow_nan=False), min_size=1, max_size=300))
 def test_keys_of_floats_ascend_with_them_and_come_back_bit_for_bit(values: list[float]) -> None:
     numbers = np.array(values)
@@ -43,12 +50,15 @@ def many(kind: str) -> Float:
         "both signs": rng.standard_normal(MANY) * 10.0 ** rng.integers(-300, 300, MANY),
         "equal": np.full(MANY, 0.7),
         "ties": rng.integers(0, 5, MANY) / 4.0,
+        "near one": 1.0 - rng.integers(1, 2000, MANY) * 2.0**-53,  # alike in their upper half
         "infinite": np.where(rng.random(MANY) < 0.1, -np.inf, rng.random(MANY)),
     }
     return drawn[kind]
 
 
-@pytest.mark.parametrize("kind", ["confidences", "both signs", "equal", "ties", "infinite"])
+@pytest.mark.parametrize(
+    "kind", ["confidences", "both signs", "equal", "ties", "near one", "infinite"]
+)
 def test_many_numbers_are_sorted_as_few_are(kind: str) -> None:
     values = many(kind)
     kept = values.copy()
@@ -56,7 +66,7 @@ def test_many_numbers_are_sorted_as_few_are(kind: str) -> None:
     assert values.tobytes() == kept.tobytes()
 
 
-@pytest.mark.parametrize("kind", ["confidences", "equal", "ties"])
+@pytest.mark.parametrize("kind", ["confidences", "equal", "ties", "near one"])
 def test_many_claims_are_ranked_as_few_are(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     confidence = many(kind)
     confidence[:9] = -0.0, 0.0, 1.0, 5e-324, 0.5, 0.5, 0.5, 1.0, -0.0
