@@ -30,7 +30,7 @@ from tests.benchmarks.newsgroups.vectors import vectors_file
 from tests.benchmarks.peers.table import write_between
 
 DOCS: Final = Path(__file__).parents[3] / "docs"
-EPOCHS: Final = {"text_mean": 15, "text_cnn": 20}
+EPOCHS: Final = {"text_mean": 15, "text_cnn": 10}
 FIGURES: Final = "newsgroups.json"
 MARKERS: Final = ("<!-- newsgroups: begin -->", "<!-- newsgroups: end -->")
 
