@@ -1,24 +1,36 @@
 """What only a cluster does: warn, preempt, refuse, run over nodes, start again."""
 
 import os
+import random
 import signal
 import subprocess
 import sys
+import time
+from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from core.errors import LibraryError, UsageError
-from core.jobs.records import JobState
-from core.jobs.slurm import commands, folder
+from core.jobs import processes
+from core.jobs.audit import AuditSpec
+from core.jobs.records import SLURM, JobState, beat
+from core.jobs.slurm import commands, folder, supervisor
+from core.jobs.slurm.folder import Begun, Ended
 from core.jobs.slurm.request import SETTINGS, SlurmRequest, defaults
 from core.library import open_library
+from core.process_identity import ProcessIdentity
 from core.training import checkpoint
 from core.training.config import TrainConfig
 from core.training.folder import JobFolder
 from core.training.submission import trainings
-from tests.core.jobs.conftest import config, ended, let, told, until
+from tests.core.jobs import cluster_rounds
+from tests.core.jobs.cluster import CONTROLLER
+from tests.core.jobs.conftest import config, ended, let, told, truth, until
+from tests.core.jobs.held import EPOCHS, HOLD
+from tests.core.shards import command, npy_shards, parquet_shards, predictions
 
 ROOT = Path(__file__).parents[3]
 SMALL = SlurmRequest(cpus=1, memory=0.25, minutes=10)
@@ -73,6 +85,77 @@ def test_a_training_that_is_warned_continues_to_the_same_bits(slurm, jobs, tmp_p
     assert_same_bits(jobs.folder(first.id), here(tmp_path / "through", settings))
 
 
+def preempt() -> str:
+    """Take both nodes for a job of a higher partition, and return its id once it runs."""
+    words = ["--partition=urgent", "--nodes=2", "--exclusive", "--output=/dev/null"]
+    urgent = subprocess.run(
+        ["sbatch", "--parsable", *words, "--wrap=sleep 600"],
+        check=True, capture_output=True, text=True,
+    ).stdout.strip()  # fmt: skip
+    until(lambda: commands.ask("--me")[urgent].state == "RUNNING")
+    return urgent
+
+
+@pytest.fixture
+def held(on_nodes, monkeypatch):
+    """Trainings of the cluster are real, and their first start does not end by itself."""
+    return lambda way: monkeypatch.setenv(HOLD, way)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("partition", ["main", pytest.param("graceful", marks=pytest.mark.soak)])
+def test_a_training_that_is_preempted_continues_to_the_same_bits(partition, held, jobs, tmp_path):
+    """For a job of a higher partition; one partition ends it at once, the other warns it first."""
+    held("epoch" if partition == "main" else "warning")
+    settings = config("real", **ADAFOCAL)
+    (job,) = jobs.submit([settings], request=replace(SMALL, partition=partition))
+    until(lambda: len(jobs.folder(job.id).events()) == EPOCHS)
+    urgent = preempt()
+    assert processes.marked(job.id) == []
+
+    def waits() -> bool:
+        jobs.tick()
+        return jobs.get(job.id).state is JobState.QUEUED
+
+    until(waits)
+    assert len(jobs.folder(job.id).events()) == EPOCHS
+    subprocess.run(["scancel", urgent], check=True)
+    done = ended(jobs, job.id)
+    assert (done.state, done.run) == (JobState.SUCCEEDED, job.id)
+    assert folder.begun_of(jobs.folder(job.id).path).restarts == 1
+    assert_same_bits(jobs.folder(job.id), here(tmp_path / "through", settings))
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("hold", ["warning", "epoch"])
+def test_a_training_whose_time_is_up_continues_to_the_same_bits(hold, held, jobs, tmp_path):
+    """It heeds the cluster's warning; or its epoch takes so long that the cluster ends it."""
+    held(hold)
+    settings = config("real", **ADAFOCAL)
+    (job,) = jobs.submit([settings], request=replace(SMALL, minutes=4))
+    done = ended(jobs, job.id)
+    assert (done.state, done.run) == (JobState.SUCCEEDED, job.id)
+    assert folder.begun_of(jobs.folder(job.id).path).restarts >= 1
+    assert any("queued again" in line for line in jobs.log(job.id, 500))
+    cluster_words = "".join(
+        path.read_text() for path in (jobs.folder(job.id).path / "slurm").glob("*.out")
+    )
+    assert ("DUE TO TIME LIMIT" in cluster_words) == (hold == "epoch")
+    assert_same_bits(jobs.folder(job.id), here(tmp_path / "through", settings))
+
+
+@pytest.mark.soak
+@pytest.mark.usefixtures("on_nodes")
+def test_an_audit_whose_time_is_up_has_failed_for_it(jobs, tmp_path):
+    """It keeps no checkpoints, so the warning changes nothing and the cluster ends it."""
+    spec = AuditSpec(path=str(tmp_path), name="wait:go")
+    (job,) = jobs.submit([spec], request=replace(SMALL, minutes=1))
+    done = ended(jobs, job.id)
+    assert (done.state, done.failure.code) == (JobState.FAILED, "TIME_LIMIT")
+    assert done.failure.what == "Its 1 minutes on the cluster ran out"
+    assert [line[1] for line in truth(jobs)] == ["began"]
+
+
 @pytest.mark.slow
 def test_two_nodes_train_as_two_processes_here(slurm, jobs, tmp_path):
     """One process on each node, joined by srun and Fabric; two here against one: test_ranks."""
@@ -96,6 +179,32 @@ def test_a_sweep_is_one_array_and_the_library_fills(slurm, jobs):
     assert {row.id for row in open_library().rows(kind="train")} == {one.id, other.id}
 
 
+# An audit ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("shards", [npy_shards, parquet_shards])
+def test_shards_are_audited_on_a_node_as_in_memory(shards, slurm, jobs, tmp_path, capfd):
+    """All of the JSON is that of the command that waits, its metrics those of a single file."""
+    path = str(shards(tmp_path / "shards"))
+    options = ("--bins", "7", "--scores", "logits", "--fail-if", "accuracy<0.99")
+    in_memory = command(capfd, path, *options)
+    small = ("--cpus", "1", "--memory", "0.25", "--minutes", "10")
+    code, report = command(capfd, path, *options, "--launcher", "slurm", *small)
+    (job,) = jobs.list()
+    assert (job.launcher, job.state, job.id) == (SLURM, JobState.SUCCEEDED, report.pop("run"))
+    assert folder.begun_of(jobs.folder(job.id).path).cluster == job.cluster
+    assert (code, report) == in_memory
+    assert code == 1  # accuracy is below the gate
+    logits, labels = predictions()
+    np.savez(tmp_path / "whole.npz", logits=logits, labels=labels)
+    _, whole = command(capfd, str(tmp_path / "whole.npz"), *options)
+    assert report["metrics"] == whole["metrics"]
+    kept = open_library().load(job.id, "test")
+    np.testing.assert_array_equal(kept.scores, logits)
+    np.testing.assert_array_equal(kept.labels, labels)
+
+
 # Ends that the cluster makes --------------------------------------------------------------------
 
 
@@ -109,6 +218,20 @@ def test_a_start_without_progress_is_not_repeated(jobs):
     done = ended(jobs, job.id)
     assert (done.state, done.failure.code) == (JobState.FAILED, "TIME_LIMIT")
     assert done.failure.what == "Its 10 minutes on the cluster ran out before an epoch was"
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("on_nodes")
+def test_a_preempted_start_without_progress_is_repeated(jobs):
+    """It was warned as if its time were up, which it is not."""
+    (job,) = jobs.submit([config("wait:go")], request=replace(SMALL, partition="graceful"))
+    until(lambda: told(jobs, job, "began"))
+    urgent = preempt()
+    subprocess.run(["scancel", urgent], check=True)
+    let(jobs, "go")
+    done = ended(jobs, job.id)
+    assert (done.state, done.failure) == (JobState.SUCCEEDED, None)
+    assert folder.begun_of(jobs.folder(job.id).path).restarts == 1
 
 
 @pytest.mark.slow
@@ -131,7 +254,8 @@ def test_a_cancelled_job_does_not_start_again_where_the_cluster_said_no_word(job
     until(lambda: told(jobs, job, "began"))
     subprocess.run(["scancel", job.cluster], check=True)
     assert ended(jobs, job.id).state is JobState.CANCELLED
-    assert commands.ask("--me").get(job.cluster, ("CANCELLED",))[0] == "CANCELLED"
+    seen = commands.seen_of(commands.ask("--me"), job)
+    assert seen is None or seen.state == "CANCELLED"
 
 
 @pytest.mark.slow
@@ -190,6 +314,97 @@ def test_another_job_of_the_cluster_does_not_begin_what_has_begun(jobs):
     assert ended(jobs, job.id).state is JobState.SUCCEEDED
     began = (jobs.home / "jobs" / ".truth.txt").read_text().count("began")
     assert began == 1
+
+
+# A cluster whose daemons crash ------------------------------------------------------------------
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("on_nodes")
+def test_a_job_does_not_notice_that_the_daemons_are_killed(slurm, jobs):
+    (job,) = jobs.submit([config("wait:go")], request=SMALL)
+    until(lambda: told(jobs, job, "began"))
+    for name in slurm.names:
+        slurm.kill(name)
+    jobs.tick()  # nobody answers
+    assert jobs.get(job.id).state is JobState.RUNNING
+    for name in slurm.names:
+        slurm.start(name)
+    let(jobs, "go")
+    done = ended(jobs, job.id)
+    assert (done.state, done.run) == (JobState.SUCCEEDED, job.id)
+    assert [line[1] for line in truth(jobs)] == ["began", "succeeded"]
+
+
+@pytest.mark.slow
+def test_a_training_is_queued_again_once_the_controller_is_back(slurm, held, jobs, tmp_path):
+    """It is away when the training has stopped for want of time."""
+    held("warning")
+    settings = config("real", **ADAFOCAL)
+    (job,) = jobs.submit([settings], request=SMALL)
+    until(lambda: len(jobs.folder(job.id).events()) == EPOCHS)
+    slurm.kill(CONTROLLER)
+    os.kill(folder.begun_of(jobs.folder(job.id).path).supervisor.pid, signal.SIGUSR1)
+    until(lambda: not processes.marked(job.id))
+    slurm.start(CONTROLLER)
+    done = ended(jobs, job.id)
+    assert (done.state, done.run) == (JobState.SUCCEEDED, job.id)
+    assert folder.begun_of(jobs.folder(job.id).path).restarts == 1
+    assert_same_bits(jobs.folder(job.id), here(tmp_path / "through", settings))
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("on_nodes")
+def test_a_process_does_not_outlive_its_supervisor(jobs):
+    """Not even here, where the cluster traces processes by their parents."""
+    (job,) = jobs.submit([config("wait:go")], request=SMALL)
+    until(lambda: told(jobs, job, "began"))
+    os.kill(folder.begun_of(jobs.folder(job.id).path).supervisor.pid, signal.SIGKILL)
+    assert ended(jobs, job.id).state is JobState.LOST
+    assert processes.marked(job.id) == []
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("on_nodes")
+def test_a_job_that_is_launched_twice_runs_once(jobs):
+    """As by a controller that crashed and has forgotten the first time."""
+    (job,) = jobs.submit([config("wait:go")], request=SMALL)
+    until(lambda: told(jobs, job, "began"))
+    again = subprocess.Popen(
+        [sys.executable, "-m", commands.SUPERVISOR, jobs.home, job.id],
+        cwd=ROOT, env=os.environ | {"SLURM_JOB_ID": job.cluster},
+    )  # fmt: skip
+    with pytest.raises(subprocess.TimeoutExpired):
+        again.wait(5.0)
+    let(jobs, "go")
+    assert ended(jobs, job.id).state is JobState.SUCCEEDED
+    assert again.wait() == 0
+    assert [line[1] for line in truth(jobs)] == ["began", "succeeded"]
+
+
+def test_a_start_waits_until_the_former_node_is_silent(tmp_path, monkeypatch):
+    elsewhere = ProcessIdentity(boot="another:1", host="another", pid=1, start=1)
+    former = Begun("7", elsewhere, 0.0, 0)
+    monkeypatch.setattr(supervisor, "QUIET_S", 600.0)
+    supervisor._outlast(former, tmp_path)  # it left, and took its beat along
+    beat(tmp_path)
+    monkeypatch.setattr(supervisor, "QUIET_S", 0.5)
+    began = time.monotonic()
+    supervisor._outlast(former, tmp_path)
+    assert time.monotonic() - began >= 0.5
+    monkeypatch.setattr(supervisor, "QUIET_S", 600.0)
+    folder.end(tmp_path, Ended(JobState.FAILED, 0.0, 1, None, ""))
+    supervisor._outlast(former, tmp_path)  # it said how the job ended
+
+
+@pytest.mark.soak
+@pytest.mark.usefixtures("on_nodes")
+def test_rounds_of_kill_break_no_promise_of_the_cluster(slurm, jobs):
+    draw, hits = random.Random(3), Counter()
+    for _ in range(5):
+        hit, _ends = cluster_rounds.one_round(jobs, slurm, draw)  # asserts every promise
+        hits += hit
+    assert hits["slurmctld"] + hits["slurmd"] > 0
 
 
 # Without a cluster ------------------------------------------------------------------------------
