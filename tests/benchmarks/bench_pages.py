@@ -163,10 +163,29 @@ def crowded(home: Path, n_runs: int) -> list[str]:
 
 @dataclass
 class Memory:
-    """The most anonymous memory that was read, in bytes: of the server, and with its processes."""
+    """The most anonymous memory that was read, in bytes.
+
+    Attributes
+    ----------
+    server : int
+    all : int
+        Of the server and its processes at one moment.
+    each : dict
+        Of one of its processes, by the module that it runs.
+    """
 
     server: int = 0
     all: int = 0
+    each: dict[str, int] = field(default_factory=dict)
+
+    def look(self, process: psutil.Process) -> None:
+        """Read what a server and its processes have now."""
+        own, children = anonymous(process), [(c, anonymous(c)) for c in process.children()]
+        self.server = max(self.server, own)
+        self.all = max(self.all, own + sum(size for _, size in children))
+        for child, size in children:
+            name = module(child)
+            self.each[name] = max(self.each.get(name, 0), size)
 
 
 @contextmanager
@@ -176,15 +195,23 @@ def watched(process: psutil.Process) -> Iterator[Memory]:
 
     def look() -> None:
         while not end.wait(LOOK_S):
-            own = anonymous(process)
-            memory.server = max(memory.server, own)
-            memory.all = max(memory.all, own + sum(map(anonymous, process.children())))
+            memory.look(process)
 
     thread = Thread(target=look)
     thread.start()
-    yield memory
-    end.set()
-    thread.join()
+    try:
+        yield memory
+    finally:
+        end.set()
+        thread.join()
+
+
+def module(process: psutil.Process) -> str:
+    """Return the module that a Python process runs; nothing once it has ended."""
+    with suppress(psutil.Error):
+        command = process.cmdline()
+        return command[command.index("-m") + 1] if "-m" in command else ""
+    return ""
 
 
 def anonymous(process: psutil.Process) -> int:
