@@ -31,8 +31,10 @@ from tests.benchmarks.peers.data import Data, make_logits, shape_of
 from tests.e2e.conftest import FLAGS, chromium, new_page, settled, start
 from tests.e2e.test_audit import audit, drawn, keep
 
+FIELDS = ("Or a path on this server", "Its labels, if separate")
 SHARDS = 50
 READER, WORKER = "core.readers.sandbox.child", "core.worker"
+MODELS = "core.inference.worker"  # started with a visitor's first page; nothing here asks it
 
 
 def npy(data: Data, folder: Path) -> tuple[Path, Path]:
@@ -99,7 +101,7 @@ FORMS: dict[str, Callable[[Data, Path], tuple[Path, ...]]] = {
 
 def read(page: Page, paths: tuple[Path, ...]) -> None:
     """Read what lies at a path on the server, with a file of labels or without."""
-    for label, path in zip(("Or a path on this server", "Its labels, if separate"), paths):
+    for label, path in zip(FIELDS, paths, strict=False):  # labels may lie in the same file
         page.get_by_role("textbox", name=label).fill(str(path))
     page.get_by_role("button", name="Read", exact=True).click()
     refusal = page.locator(".st-key-refusal")
@@ -129,7 +131,7 @@ def steps(page: Page, paths: tuple[Path, ...]) -> dict[str, Callable[[], None]]:
 def measure(process: psutil.Process, act: Callable[[], None]) -> str:
     """Return the cells of a step."""
     before, began = process.cpu_times(), time.monotonic()
-    with watched(process) as memory:
+    with watched(process, MODELS) as memory:
         act()
     seconds, after = time.monotonic() - began, process.cpu_times()
     own = after.user + after.system - before.user - before.system
@@ -138,10 +140,11 @@ def measure(process: psutil.Process, act: Callable[[], None]) -> str:
 
 
 def mebibytes(memory: Memory) -> str:
-    """Return the cells of memory: of the server, its reader and its worker, and of all at once."""
-    peaks = (memory.server, memory.each.get(READER, 0), memory.each.get(WORKER, 0))
-    alone = ", ".join(f"{peak / 2**20:.0f}" for peak in peaks)
-    return f"{alone} MiB | {memory.all / 2**20:.0f} MiB"
+    """Return the cells of memory: of each process, of the first three at once, of the models'."""
+    reader, worker, models = (memory.each.get(name, 0) for name in (READER, WORKER, MODELS))
+    sizes = memory.server, reader, worker, memory.all, models
+    *each, at_once, models = (f"{size / 2**20:.0f}" for size in sizes)
+    return f"{', '.join(each)} MiB | {at_once} MiB | {models} MiB"
 
 
 @contextmanager
@@ -186,7 +189,8 @@ def main() -> None:
         logits = np.lib.format.open_memmap(folder / "logits.npy", "w+", np.float32, shape)
         data = make_logits(*shape, logits)
         print("| form | step | by the clock | processor, server and others ", end="")
-        print("| memory: server, reader, worker | at once |\n|---|---|---|---|---|---|", flush=True)
+        print("| memory: server, reader, worker | at once | process of models |")
+        print("|---|---|---|---|---|---|---|", flush=True)
         shown = {name: measure_form(name, data, folder / name) for name in arguments.forms}
     assert len(set(shown.values())) == 1, shown
     print(f"\nOf every form the page shows: {' '.join(shown.popitem()[1].split())}")

@@ -167,6 +167,8 @@ class Memory:
 
     Attributes
     ----------
+    aside : str
+        A module: processes that run it are not counted in `all`.
     server : int
     all : int
         Of the server and its processes at one moment.
@@ -174,24 +176,26 @@ class Memory:
         Of one of its processes, by the module that it runs.
     """
 
+    aside: str = ""
     server: int = 0
     all: int = 0
     each: dict[str, int] = field(default_factory=dict)
 
     def look(self, process: psutil.Process) -> None:
         """Read what a server and its processes have now."""
-        own, children = anonymous(process), [(c, anonymous(c)) for c in process.children()]
+        now = [(module(child), anonymous(child)) for child in process.children()]
+        now = [one for one in now if one[0] != module(process)]  # just forked: the server itself
+        own = anonymous(process)
         self.server = max(self.server, own)
-        self.all = max(self.all, own + sum(size for _, size in children))
-        for child, size in children:
-            name = module(child)
+        self.all = max(self.all, own + sum(size for name, size in now if name != self.aside))
+        for name, size in now:
             self.each[name] = max(self.each.get(name, 0), size)
 
 
 @contextmanager
-def watched(process: psutil.Process) -> Iterator[Memory]:
+def watched(process: psutil.Process, aside: str = "") -> Iterator[Memory]:
     """Read the memory of a process and its children for as long as the body runs."""
-    memory, end = Memory(), Event()
+    memory, end = Memory(aside), Event()
 
     def look() -> None:
         while not end.wait(LOOK_S):
@@ -207,7 +211,7 @@ def watched(process: psutil.Process) -> Iterator[Memory]:
 
 
 def module(process: psutil.Process) -> str:
-    """Return the module that a Python process runs; nothing once it has ended."""
+    """Return the module that a Python process runs; none once it has ended."""
     with suppress(psutil.Error):
         command = process.cmdline()
         return command[command.index("-m") + 1] if "-m" in command else ""
