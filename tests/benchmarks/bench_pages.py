@@ -163,28 +163,59 @@ def crowded(home: Path, n_runs: int) -> list[str]:
 
 @dataclass
 class Memory:
-    """The most anonymous memory that was read, in bytes: of the server, and with its processes."""
+    """The most anonymous memory that was read, in bytes.
 
+    Attributes
+    ----------
+    aside : str
+        A module: processes that run it are not counted in `all`.
+    server : int
+    all : int
+        Of the server and its processes at one moment.
+    each : dict
+        Of one of its processes, by the module that it runs.
+    """
+
+    aside: str = ""
     server: int = 0
     all: int = 0
+    each: dict[str, int] = field(default_factory=dict)
+
+    def look(self, process: psutil.Process) -> None:
+        """Read what a server and its processes have now."""
+        now = [(module(child), anonymous(child)) for child in process.children()]
+        now = [one for one in now if one[0] != module(process)]  # just forked: the server itself
+        own = anonymous(process)
+        self.server = max(self.server, own)
+        self.all = max(self.all, own + sum(size for name, size in now if name != self.aside))
+        for name, size in now:
+            self.each[name] = max(self.each.get(name, 0), size)
 
 
 @contextmanager
-def watched(process: psutil.Process) -> Iterator[Memory]:
+def watched(process: psutil.Process, aside: str = "") -> Iterator[Memory]:
     """Read the memory of a process and its children for as long as the body runs."""
-    memory, end = Memory(), Event()
+    memory, end = Memory(aside), Event()
 
     def look() -> None:
         while not end.wait(LOOK_S):
-            own = anonymous(process)
-            memory.server = max(memory.server, own)
-            memory.all = max(memory.all, own + sum(map(anonymous, process.children())))
+            memory.look(process)
 
     thread = Thread(target=look)
     thread.start()
-    yield memory
-    end.set()
-    thread.join()
+    try:
+        yield memory
+    finally:
+        end.set()
+        thread.join()
+
+
+def module(process: psutil.Process) -> str:
+    """Return the module that a Python process runs; none once it has ended."""
+    with suppress(psutil.Error):
+        command = process.cmdline()
+        return command[command.index("-m") + 1] if "-m" in command else ""
+    return ""
 
 
 def anonymous(process: psutil.Process) -> int:

@@ -45,9 +45,10 @@ def shape_of(size: str) -> tuple[int, int]:
     return int(n), int(k)
 
 
-def make_logits(n: int, k: int) -> Data:
+def make_logits(n: int, k: int, into: np.ndarray | None = None) -> Data:
+    """Draw the logits, into an array where one is given."""
     rng = np.random.default_rng(0)
-    logits = np.empty((n, k), dtype=np.float32)
+    logits = np.empty((n, k), dtype=np.float32) if into is None else into
     labels = np.empty(n, dtype=np.int64)
     for start in range(0, n, BLOCK):
         rows = slice(start, start + BLOCK)
