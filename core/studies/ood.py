@@ -208,7 +208,8 @@ def _unchanged(inside: Predictions, outside: Predictions, name: str) -> tuple[No
     shared = overlap(inside, outside)
     if not shared:
         return ()
-    some = f"{shared} of the {outside.n} rows of {name} {_have(shared)}"
+    have = "has" if shared == 1 else "have"
+    some = f"{shared} of the {outside.n} rows of {name} {have}"
     rows = f"every row of {name} has" if shared == outside.n else some
     text = f"{rows} exactly the scores of an in-distribution row"
     return (Notice(NoticeCode.UNCHANGED, f"{text}: there this corruption changed nothing"),)
@@ -219,14 +220,11 @@ def _overlapping(overlaps: Mapping[str, int], n: int, name: str) -> tuple[Notice
     if not overlaps:
         return ()
     (rows, shared), *others = overlaps.items()
-    more = "".join(f", {count} those of {part}" for part, count in others)
-    some = f"{shared} of the {n} rows of {name} {_have(shared)} exactly the scores of {rows}{more}"
+    more = "".join(f", {count} as {part}" for part, count in others)
+    score = "scores" if shared == 1 else "score"
+    some = f"{shared} of the {n} rows of {name} {score} exactly as {rows}{more}"
     text = f"{some}: if they are the same inputs, the alarm looks worse than it is"
     return (Notice(NoticeCode.OVERLAP, text),)
-
-
-def _have(n: int) -> str:
-    return "has" if n == 1 else "have"
 
 
 def _of_names(inside: Predictions, outside: Predictions, name: str) -> tuple[Notice, ...]:
