@@ -113,7 +113,7 @@ def small_figures(
     figures: Iterable[tuple[RunMark | None, str, str, FigureCard]], width: int
 ) -> None:
     """Draw small figures side by side, each under its name, with a run's badge or with words."""
-    with st.container(horizontal=True, vertical_alignment="bottom", key="small"):
+    with st.container(horizontal=True, key="small"):
         for mark, name, words, card in figures:
             with st.container(key=f"small.{card.key}", width=width, gap="xsmall"):
                 with st.container(horizontal=True, gap=None, key=f"head.{card.key}"):
