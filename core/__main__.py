@@ -266,7 +266,8 @@ def _compare(arguments: argparse.Namespace) -> int:
 
     files: list[Path] = arguments.files
     if not 2 <= len(files) <= MOST_RUNS:
-        raise UsageError("USAGE", f"{len(files)} files are given", f"name 2 to {MOST_RUNS}")
+        given = "1 file is given" if len(files) == 1 else f"{len(files)} files are given"
+        raise UsageError("USAGE", given, f"name 2 to {MOST_RUNS}")
     if arguments.metric not in (*PAIRED, DISTANCE):
         what = f"Metric {arguments.metric!r} cannot be compared"
         raise UsageError("SETTING", what, f"use one of {', '.join((*PAIRED, DISTANCE))}")

@@ -327,7 +327,8 @@ def checked_labels(labels: Int, z: npt.NDArray[np.floating]) -> Int:
             "LENGTH_MISMATCH", f"{n} rows of logits, labels {y.shape}", "give one label per row"
         )
     if n < MIN_ROWS:
-        raise cannot_fit(f"{n} rows are too few", f"give at least {MIN_ROWS} rows")
+        few = "1 row is" if n == 1 else f"{n} rows are"
+        raise cannot_fit(f"{few} too few", f"give at least {MIN_ROWS} rows")
     if y.min() < 0 or y.max() >= n_classes:
         raise Refused(
             "LABEL_RANGE", f"Labels run {y.min()}..{y.max()}", f"expected 0..{n_classes - 1}"

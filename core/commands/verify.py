@@ -45,7 +45,7 @@ def _differences(arguments: argparse.Namespace) -> list[str]:
     stated = certificate.opened(arguments.report)
     files: list[str] = arguments.files
     if len(files) != len(stated.runs):
-        what = f"The report holds {len(stated.runs)} runs, and {len(files)} were named"
+        what = f"Runs in the report: {len(stated.runs)}; files named: {len(files)}"
         raise UsageError("USAGE", what, "name each in the report's order")
     runs = tuple(_run(name, run, arguments) for name, run in zip(files, stated.runs, strict=True))
     lines = [line for run, own in zip(runs, stated.runs, strict=True) for line in own.beside(run)]

@@ -161,27 +161,22 @@ def check(
         raise Refused(RefusalCode.CLASSES, what, "give the scores of the same model on both")
     if shifted:
         return _unchanged(inside, outside, name)
-    notices: tuple[Notice, ...] = ()
+    overlaps = {}
     for part_name, part in {"": inside, **(parts or {})}.items():
-        shared, rows = (
-            overlap(part, outside),
-            f"the part {part_name}" if part_name else "the in-distribution rows",
-        )
+        shared = overlap(part, outside)
         if shared == outside.n:
+            rows = f"the part {part_name}" if part_name else "the in-distribution rows"
             raise Refused(
                 RefusalCode.OOD_SAME, f"{name} has the same scores as {rows}", OTHER_INPUTS
             )
         if shared:
-            text = (
-                f"{shared} of the {outside.n} rows of {name} have exactly the scores of a row of "
-                f"{rows}: the sets may overlap, and then the alarm looks worse than it is"
-            )
-            notices += (Notice(NoticeCode.OVERLAP, text),)
+            of_part = f"a row of the part {part_name}" if part_name else "an in-distribution row"
+            overlaps[of_part] = shared
     if same_labels(inside, outside):
         what = f"{name} has the labels of the in-distribution rows, in their order"
         raise Refused(RefusalCode.OOD_SAME, f"{what}: the same inputs, scored anew", OTHER_INPUTS)
     return (
-        *notices,
+        *_overlapping(overlaps, outside.n, name),
         *_of_names(inside, outside, name),
         *_of_classes(inside, outside, name),
         *_of_answers(inside, outside, name),
@@ -213,12 +208,23 @@ def _unchanged(inside: Predictions, outside: Predictions, name: str) -> tuple[No
     shared = overlap(inside, outside)
     if not shared:
         return ()
-    every = shared == outside.n
-    rows = (
-        f"every row of {name} has" if every else f"{shared} of the {outside.n} rows of {name} have"
-    )
+    have = "has" if shared == 1 else "have"
+    some = f"{shared} of the {outside.n} rows of {name} {have}"
+    rows = f"every row of {name} has" if shared == outside.n else some
     text = f"{rows} exactly the scores of an in-distribution row"
-    return (Notice(NoticeCode.UNCHANGED, f"{text}: for those this corruption changed nothing"),)
+    return (Notice(NoticeCode.UNCHANGED, f"{text}: there this corruption changed nothing"),)
+
+
+def _overlapping(overlaps: Mapping[str, int], n: int, name: str) -> tuple[Notice, ...]:
+    """Return how many rows have the scores of a row of each part that shares some."""
+    if not overlaps:
+        return ()
+    (rows, shared), *others = overlaps.items()
+    more = "".join(f", {count} as {part}" for part, count in others)
+    score = "scores" if shared == 1 else "score"
+    some = f"{shared} of the {n} rows of {name} {score} exactly as {rows}{more}"
+    text = f"{some}: if they are the same inputs, the alarm looks worse than it is"
+    return (Notice(NoticeCode.OVERLAP, text),)
 
 
 def _of_names(inside: Predictions, outside: Predictions, name: str) -> tuple[Notice, ...]:
@@ -227,10 +233,13 @@ def _of_names(inside: Predictions, outside: Predictions, name: str) -> tuple[Not
     shared = len(own & other)
     if not shared:
         return ()
-    text = (
-        f"{shared} rows of {name} have the names of in-distribution rows: if they are the same "
-        "inputs, the alarm cannot tell them apart"
+    some = (
+        f"1 row of {name} has the name of an in-distribution row: if it is the same input"
+        if shared == 1
+        else f"{shared} rows of {name} have the names of in-distribution rows: if they are the "
+        "same inputs"
     )
+    text = f"{some}, the alarm cannot tell them apart"
     return (Notice(NoticeCode.OVERLAP, text),)
 
 

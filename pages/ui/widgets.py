@@ -83,13 +83,12 @@ def figure(
     select: bool = False,
     width: plot.Width = "stretch",
     titled: bool = True,
-    more: bool = True,
     least: int | None = None,
 ) -> plot.Points:
-    """Draw a figure with its title, unless that stands already, description, table, downloads.
+    """Draw a figure with its title, description, table and downloads.
 
-    Without `more` the table and the downloads of several figures stand once, elsewhere. `least`
-    is the height in px to which it may shrink so that the window holds all of it.
+    Without `titled` all but the figure stands already. `least` is the height in px to which it may
+    shrink so that the window holds all of it.
 
     Returns
     -------
@@ -97,16 +96,30 @@ def figure(
         Those that were clicked, when `select` is set.
     """
     if titled:
-        with st.container(
-            horizontal=True, vertical_alignment="bottom", gap="small", key=f"head.{card.key}"
-        ):
-            title(card.title, card.explanation)
-            if more:
-                downloads(card)
-    points = plot.draw(card, side(), _config(card.key), select=select, width=width, least=least)
-    if more and not titled:
+        headed(card.title, card.explanation, card)
+    return plot.draw(card, side(), _config(card.key), select=select, width=width, least=least)
+
+
+def headed(text: str, explanation: str, card: FigureCard) -> None:
+    """Draw a title, with the table and the downloads of a figure in its row."""
+    with st.container(
+        horizontal=True, vertical_alignment="bottom", gap="small", key=f"head.{card.key}"
+    ):
+        title(text, explanation)
         downloads(card)
-    return points
+
+
+def small_figures(
+    figures: Iterable[tuple[RunMark | None, str, str, FigureCard]], width: int
+) -> None:
+    """Draw small figures side by side, each under its name, with a run's badge or with words."""
+    with st.container(horizontal=True, key="small"):
+        for mark, name, words, card in figures:
+            with st.container(key=f"small.{card.key}", width=width, gap="xsmall"):
+                with st.container(horizontal=True, gap=None, key=f"head.{card.key}"):
+                    draw("small_title", mark, name, words)
+                    downloads(card)
+                figure(card, titled=False)
 
 
 def _config(name: str) -> dict[str, object]:

@@ -96,7 +96,7 @@ def test_labels_may_lie_in_a_file_of_their_own(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["a.npz"], "USAGE: 1 files are given"),
+        (["a.npz"], "USAGE: 1 file is given"),
         (["a.npz"] * 51, "USAGE: 51 files are given"),
         (["a.npz", "a.npz", "--metric", "mce"], "SETTING: Metric 'mce' cannot be compared"),
         (["nowhere.npz", "a.npz"], "FILE: There is no file nowhere.npz"),

@@ -49,6 +49,11 @@ SLOW = {
 }
 SLOW_S = 30
 FIRST_S = 2.5  # figures fade in
+# Whether nothing waits for its numbers or its component: on a busy machine that takes a while.
+DRAWN = """() => !document.querySelector('[data-testid="stSkeleton"]')
+  && [...document.querySelectorAll('[data-testid="stPlotlyChart"]')].every(
+    figure => figure.querySelector('.main-svg')
+  )"""
 VISIONS = ("none", "deuteranopia", "protanopia", "tritanopia", "achromatopsia")
 # A training while it runs and once it has ended; jobs go on while the pictures are taken.
 TRAINING = FIRST | {"device": "cpu"}
@@ -74,6 +79,7 @@ def take(
         )
         page.goto(url)
         settled(page)
+        page.wait_for_function(DRAWN)
         page.wait_for_timeout(1000 * wait_s)
         page.screenshot(path=target.with_name(f"{target.name}_{scheme}.png"))
         page.close()

@@ -53,17 +53,17 @@ def test_the_first_visit_opens_the_sample_and_the_slider_scrubs(visit):
     page = visit("/gamma")
     maps_drawn(page)
     said = page.locator("h1.c-sentence")
-    expect(said).to_contain_text("Over 40 epochs gamma")
+    expect(said).to_contain_text("Over 30 epochs gamma")
     slider(page).focus()
-    for epoch in (39, 38, 37):
+    for epoch in (29, 28, 27):
         settled(page)  # the script of the step before would put the slider back
         slider(page).press("ArrowLeft")
         expect(said).to_contain_text(f"Over {epoch} epochs gamma")
-    expect(page).to_have_url(re.compile("epoch=37"))
-    expect(page.locator(".st-key-gamma_right h2").first).to_contain_text("after epoch 37")
+    expect(page).to_have_url(re.compile("epoch=27"))
+    expect(page.locator(".st-key-gamma_right h2").first).to_contain_text("after epoch 27")
     page.reload()
     settled(page)
-    expect(said).to_contain_text("Over 37 epochs gamma")
+    expect(said).to_contain_text("Over 27 epochs gamma")
 
 
 def test_slider_and_box_lie_under_and_over_the_same_column(visit):

@@ -76,6 +76,10 @@ AS_ITS_NUMBER = """() => {
     e => same(e, 'fontSize') && same(e, 'color')
   ) && [...document.querySelectorAll('h1.c-sentence ~ .c-second')].every(e => same(e, 'color'));
 }"""
+# Whether the table and downloads of every figure stand in the row of a title.
+IN_TITLE_ROWS = """() => [...document.querySelectorAll('[class*=st-key-more-]')].every(
+  e => e.closest('[class*=st-key-head-]')
+)"""
 FOCUSED = """() => {
   const e = document.activeElement, style = getComputedStyle(e), box = e.getBoundingClientRect();
   const ringed = style.outlineStyle !== 'none' || style.boxShadow !== 'none';
@@ -96,6 +100,7 @@ def test_axe_finds_nothing_and_a_page_fits_its_window_in_width_and_in_words(visi
     words = words_in_sight(page)
     assert len(words) <= WORDIER.get(name, EMPTY if name in NOTHING_OPEN else OPEN), words
     assert page.evaluate(AS_ITS_NUMBER)
+    assert page.evaluate(IN_TITLE_ROWS)
     for narrow in NARROW:
         page.set_viewport_size(narrow)
         check_no_sideways_scroll(page)

@@ -68,7 +68,7 @@ def test_a_page_opened_before_the_router_gets_the_whole_frame(home, script):
         ("reliability", {}, "CIFAR-10 (JPEG), Cross-entropy"),
         ("ood", {}, "CIFAR-10 (JPEG), Cross-entropy"),
         ("report", {}, "CIFAR-10 (JPEG), Cross-entropy"),
-        ("gamma", {}, "Digits, AdaFocal"),
+        ("gamma", {}, "CIFAR-10 (JPEG), AdaFocal"),
         ("xray", {"show": "findings"}, "Phantom films, another hospital"),
         ("xray", {"show": "finding"}, "Phantom films, another hospital"),
         pytest.param(

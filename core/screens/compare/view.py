@@ -174,7 +174,7 @@ def compare_view(
     level = level_words(_level(comparison, metric))
     forest_words = ForestWords(
         lead=f"Difference in {name(metric)} from",
-        explanation=f"{unit}paired, {level} intervals; hollow: a tie" + _others_words(pictured),
+        explanation=f"{unit}{level} intervals; hollow: a tie" + _others_words(pictured),
         sides=SIDES.get(metric, ERROR_SIDES),
         caption=caption,
     )
@@ -527,7 +527,7 @@ def _diagrams(
             return ()
         card = FigureCard(
             key=f"diagram_{mark.letter}",
-            title=named.name,
+            title=pictured.short_names[i],
             explanation="",
             draw=partial(small_diagram, main.bins, target=main.target),
             alt=f"{named.name}: {cards.diagram_alt(main)}",

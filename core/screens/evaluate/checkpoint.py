@@ -103,8 +103,8 @@ def group_label(group: WeightGroup) -> str:
 
 def group_words(group: WeightGroup) -> str:
     """Return what a group holds."""
-    tensors = f"{count(len(group.tensors))} tensors"
-    return f"{tensors}, {millions(n_numbers(group))} numbers"
+    n = len(group.tensors)
+    return f"{count(n)} tensor{'' if n == 1 else 's'}, {millions(n_numbers(group))} numbers"
 
 
 def millions(n: int) -> str:

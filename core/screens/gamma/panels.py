@@ -276,19 +276,22 @@ def _heads(
 ) -> Settings:
     """Write bin and today's number over each panel, with a line at the chosen epoch."""
     texts, shapes = [], []
+    values = dict(zip(place.bins, _alike(now[list(place.bins)]), strict=True))
     for j, b in enumerate(place.bins):
         shapes.append(_upright(float(spread.x(j, np.asarray(epoch))), theme))
         if b == place.of:
             shapes.append(_behind(j, theme))
         texts.append(_word(j * STRIDE, "left", f"<b>{b + 1}</b>", theme.ink))
         if len(place.bins) <= CROWDED and np.isfinite(now[b]):
-            texts.append(_word(j * STRIDE + 1, "right", _short(float(now[b])), theme.quiet))
+            texts.append(_word(j * STRIDE + 1, "right", values[b], theme.quiet))
     return {"shapes": shapes, "annotations": texts}
 
 
-def _short(value: float) -> str:
-    text = f"{value:.2g}" if abs(value) < 100 else f"{value:.0e}"
-    return text.replace("-", MINUS)
+def _alike(values: Float) -> list[str]:
+    """Return numbers in two digits or so, all with the same decimals; beyond 100 as powers."""
+    largest = float(np.abs(values[np.isfinite(values)]).max(initial=0.0))
+    form = ".2f" if largest < 10 else ".1f" if largest < 100 else ".0e"
+    return [f"{value:{form}}".replace("-", MINUS) for value in values.tolist()]
 
 
 def _upright(x: float, theme: Theme) -> Settings:

@@ -261,8 +261,8 @@ def missing_words(grid: HistoryGrid) -> str:
     lost = int(steps.sum()) - len(steps)
     return (
         f"This history has {count(grid.n_epochs)} epochs from {grid.epoch[0]} to "
-        f"{grid.epoch[-1]}: {count(lost)} in between are missing. The maps show only those it "
-        "has."
+        f"{grid.epoch[-1]}: {count(lost)} in between {'is' if lost == 1 else 'are'} missing. The "
+        "maps show only those it has."
     )
 
 
@@ -283,9 +283,10 @@ def plain_sentence(grid: HistoryGrid, at: int, *, replayed: bool = False) -> Sen
     words = gap_words(grid, at, bin_index)
     parts = [Phrase(f"{head}the model {was} {pushed} where it says {says} in 100")]
     if words.tone == "quiet":
-        n = count(int(grid.count[at, bin_index]))
-        parts.append(Phrase(f". There it was right {right} times in 100, but {n} answers are too "))
-        parts.append(Phrase("few to tell."))
+        n = int(grid.count[at, bin_index])
+        few = "1 answer is" if n == 1 else f"{count(n)} answers are"
+        parts.append(Phrase(f". There it was right {right} times in 100, but {few} too few to "))
+        parts.append(Phrase("tell."))
     else:
         parts.append(Phrase(". There it was right "))
         parts.append(Phrase(f"{right} times in 100", words.tone))

@@ -12,6 +12,7 @@ from core.screens.kit.theme import Theme, axis, faded, layout
 Dash = Literal["solid", "dash", "dot", "dashdot", "longdash"]
 Colour = Literal["ink", "quiet", "accent"] | int
 DASHES: tuple[Dash, ...] = ("dash", "dot", "dashdot", "longdash")
+SYMBOLS = ("circle", "square", "diamond", "cross")  # of the dots, by colour
 SHARES: dict[str, Any] = {
     "range": [0, 1],
     "tickvals": [0, 0.2, 0.4, 0.6, 0.8, 1],
@@ -23,7 +24,8 @@ SHARES: dict[str, Any] = {
 class TheoryCurve:
     """One line of a figure.
 
-    `colour` is a tone or the place in the palette of runs; `dots` marks the points of the line.
+    `colour` is a tone or the place in the palette of runs; `dots` marks the points of the line,
+    each colour by its own symbol.
     """
 
     name: str
@@ -104,13 +106,14 @@ def tint(colour: Colour, theme: Theme) -> str:
 
 def _line(curve: TheoryCurve, hover: str, theme: Theme) -> go.Scatter:
     colour = tint(curve.colour, theme)
+    symbol = SYMBOLS[curve.colour % len(SYMBOLS)] if isinstance(curve.colour, int) else SYMBOLS[0]
     return go.Scatter(
         x=curve.x,
         y=curve.y,
         name=curve.name,
         mode="lines+markers" if curve.dots else "lines",
         line={"color": colour, "width": curve.width, "dash": curve.dash, "simplify": False},
-        marker={"size": 6, "color": colour},
+        marker={"size": 6, "color": colour, "symbol": symbol},
         hovertemplate=f"<b>{curve.name}</b><br>{hover}<extra></extra>",
     )
 

@@ -17,6 +17,9 @@ from core.screens.kit.theme import Theme, axis, faded, layout
 ROC_PX, DENSITY_PX = 470, 270
 TICKS = [0.0, 0.2, 0.4, 0.6, 0.8, 1.0]
 TICK_TEXT = ["0", "20", "40", "60", "80", "100 %"]
+MOST_POWERS = 6  # named on a logarithmic axis
+WRITTEN_OUT = -3  # smaller powers have an exponent
+RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -158,7 +161,8 @@ def density(shown: Density, theme: Theme) -> go.Figure:
     across: dict[str, Any] = {"range": ends, "showgrid": False}
     if shown.log:
         powers = np.arange(np.ceil(ends[0] - 1e-9), np.floor(ends[1]) + 1)
-        texts = [np.format_float_positional(10.0**k, trim="-") for k in powers.tolist()]
+        powers = powers[:: -(-len(powers) // MOST_POWERS)]
+        texts = [_power(int(k)) for k in powers.tolist()]
         texts[0] = f"≤ {texts[0]}"
         across |= {"type": "log", "tickvals": (10.0**powers).tolist(), "ticktext": texts}
     settings["xaxis"] = axis(theme, shown.axis, **across)
@@ -189,6 +193,13 @@ def density(shown: Density, theme: Theme) -> go.Figure:
     for path, value in line_at(shown.edges, shown.threshold, log=shown.log).items():
         figure.layout[path] = value
     return figure
+
+
+def _power(exponent: int) -> str:
+    """Return a power of ten in digits: 0.001, and from there down 10⁻⁴."""
+    if exponent < WRITTEN_OUT:
+        return f"10{str(exponent).translate(RAISED)}"
+    return np.format_float_positional(10.0**exponent, trim="-")
 
 
 def line_at(edges: Float, threshold: float, *, log: bool) -> dict[str, Cell]:

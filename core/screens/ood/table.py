@@ -19,9 +19,9 @@ EFFECTIVE = {  # where rows belong together or count by weight
 DIFFERENCE = "Difference from the open run"
 CAPTION = (
     "AUROC, out-of-distribution positive, with its 95 % interval. T: after the temperature fitted "
-    "on the run's validation set. Tinted: papers' numbers for the same data, network and loss, by "
-    "entropy."
+    "on the run's validation set."
 )
+TINTED = "Tinted: papers' numbers for the same data, network and loss, by entropy."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,6 +55,11 @@ class SetRow:
     printed: Sequence[PublishedNumber] = ()
     difference: Score | None = None
     why: str = ""
+
+
+def caption(lines: Sequence[SetRow]) -> str:
+    """Return what the table shows; of the papers' numbers only where it has some."""
+    return f"{CAPTION} {TINTED}" if any(line.printed for line in lines) else CAPTION
 
 
 def heads(lines: Sequence[SetRow]) -> tuple[str, ...]:

@@ -117,11 +117,13 @@ def ood_view(  # noqa: PLR0913  each is a separate part of the page
     auroc = curve.judged.numbers["auroc"]
     scoring = f"{SCORES[curve.judged.score].label.lower()}, {temperature}"
     by_weight = weight_words(curve.judged)
-    caption = (
+    counted = (
         f"{named.name}, {named.split} part, n = {rows_words(curve.judged, 0)}, against "
-        f"{name.label}, n = {rows_words(curve.judged, 1)}; {f'{by_weight}; ' if by_weight else ''}"
-        f"{scoring}; {POSITIVE}; file digest {named.digest[:8]}."
+        f"{name.label}, n = {rows_words(curve.judged, 1)}"
     )
+    how = () if plain else (scoring, POSITIVE)
+    parts = (counted, by_weight, *how, f"file digest {named.digest[:8]}.")
+    caption = "; ".join(filter(None, parts))
     pair = f"{named.name} · {named.split} against {name.label}"
     return OodView(
         eyebrow=f"{spoken('Unfamiliar images')} · {pair}"
@@ -231,7 +233,7 @@ def _density_card(
     return FigureCard(
         key="density",
         title=title,
-        explanation=("log scale; " if log else "") + "flagged is tinted",
+        explanation=("log scale; " if log and not plain else "") + "flagged is tinted",
         draw=partial(density, histogram),
         alt=f"{score.axis} of {count(separation.n_in)} in-distribution rows and "
         f"{count(separation.n_out)} rows of {name.label}. Above {three(counts.threshold)} are "

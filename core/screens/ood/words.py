@@ -63,7 +63,7 @@ def set_name(split: str, owner: str = "") -> SetName:
     outside_set = parse_name(split)
     suffix = f" · {owner}" if owner else ""
     if split == LEFT_OUT and not owner:
-        return SetName(split, spoken("pictures of classes left out"))
+        return SetName("Classes left out", spoken("pictures of classes left out"))
     if outside_set is None:
         label = owner if owner and split in ("test", "scores") else f"{split}{suffix}"
         return SetName(label, f"inputs of “{label}”")

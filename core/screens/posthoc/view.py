@@ -65,6 +65,7 @@ PLAIN_COLUMNS = (
     PageColumn("ece", "Off by, points on average", "unsigned_points"),
     PageColumn("answers_changed", "Answers changed", "count"),
 )
+LONE = 48  # letters of a name with the key to itself
 PLAIN_TITLES = {False: "As it is", True: "Corrected"}
 PLAIN_CAPTION = (
     "Small type: where the number would lie on other images of the same kind, 95 times in 100. "
@@ -393,9 +394,10 @@ def curves_card(
     objective : str
         What the temperature is best by.
     """
+    lone = len(runs) == 1
     lines = tuple(
         TheoryCurve(
-            name=f"{mark.letter} {safe(short(name))}",
+            name=safe(short(name, LONE)) if lone else f"{mark.letter} {safe(short(name))}",
             x=gammas,
             y=ts,
             colour=mark.colour,

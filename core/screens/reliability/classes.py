@@ -120,8 +120,8 @@ def risk_card(coverage: Float, risk: Float, aurc: Score | None, caption: str) ->
     columns = (Column("coverage", "answered", "share"), Column("risk", "wrong", "share"))
     return FigureCard(
         key="risk",
-        title="Wrong answers when only the most confident are kept",
-        explanation="risk against coverage",
+        title="Wrong answers among the most confident",
+        explanation="risk–coverage",
         draw=partial(risk_coverage, coverage[places], risk[places]),
         alt="Share of wrong answers when only the most confident are kept: "
         f"{', '.join(named)}.{area}",

@@ -1,31 +1,45 @@
 """What a file of many labels opens on: how many are off, and each of them, the worst first."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from core.metrics.records import Audit
+from core.screens.kit.bin_marks import shares
 from core.screens.kit.labels import (
     PLAIN_VERBS,
     VERBS,
+    LabelVerdict,
     furthest_first,
     label_verdicts,
     labels_sentence,
 )
-from core.screens.kit.records import Sentence, Table, Tile
+from core.screens.kit.numbers import MISSING, in_hundred, points
+from core.screens.kit.records import Column, Sentence, Table, Tile
 from core.screens.kit.sentences import doubted
 from core.screens.kit.tiles import tiles
 from core.screens.reliability.classes import label_table
+
+PLAIN_COLUMNS = (
+    Column("label", "finding"),
+    Column("reading", "this finding"),
+    Column("says", "expected, in 100"),
+    Column("present", "there, in 100"),
+    Column("off", "off by, points on average"),
+)
 
 
 @dataclass(frozen=True)
 class LabelsView:
     """The summary of a file of many labels.
 
-    `order` holds the index of the label in each row of `table`.
+    `table` is the whole of it, and `shown` what this edition shows; `order` holds the index of the
+    label in each of their rows.
     """
 
     sentence: Sentence
     numbers: tuple[Tile, ...]
     table: Table
+    shown: Table
     order: tuple[int, ...]
 
 
@@ -36,12 +50,32 @@ def labels_view(audit: Audit, *, plain: bool) -> LabelsView:
     """
     verdicts = label_verdicts(audit.labels)
     order = tuple(verdict.index for verdict in furthest_first(verdicts))
-    table = label_table(audit.labels)
+    full = label_table(audit.labels)
+    table = Table(full.columns, tuple(full.rows[i] for i in order))
     noun, verbs = ("findings", PLAIN_VERBS) if plain else ("labels", VERBS)
     sentence = labels_sentence(verdicts, noun, verbs)
     return LabelsView(
         sentence=doubted(replace(sentence, second="") if plain else sentence, audit.notices),
         numbers=() if plain else tiles(audit, audit.main, "ink"),
-        table=Table(table.columns, tuple(table.rows[i] for i in order)),
+        table=table,
+        shown=_plain_table([verdicts[i] for i in order]) if plain else table,
         order=order,
     )
+
+
+def _plain_table(verdicts: Sequence[LabelVerdict]) -> Table:
+    """Return what is expected of each label and what is there, as times in 100."""
+    rows = []
+    for verdict in verdicts:
+        label = verdict.corrected
+        says, present = shares(label.bins)
+        rows.append(
+            (
+                label.name,
+                PLAIN_VERBS[verdict.code][0],
+                in_hundred(says),
+                in_hundred(present),
+                points(verdict.error) if verdict.error >= 0.0 else MISSING,
+            )
+        )
+    return Table(PLAIN_COLUMNS, tuple(rows))

@@ -16,7 +16,15 @@ from core.metrics.records import Audit, TargetAudit
 from core.metrics.verdict_codes import DETECTED, VerdictCode
 from core.screens.kit.bin_marks import shares
 from core.screens.kit.labels import among
-from core.screens.kit.numbers import MISSING, count, in_hundred, known, points
+from core.screens.kit.numbers import (
+    MISSING,
+    about_hundred,
+    count,
+    in_hundred,
+    known,
+    points,
+    singular,
+)
 from core.screens.kit.records import Column, FigureCard, Sentence, Swatch, Table, Tile
 from core.screens.kit.sentences import doubted, plain_sentence
 from core.screens.kit.theme import Tone
@@ -251,6 +259,8 @@ def _answer_icons(group: Group) -> Icons:
     """Crosses are wrong answers."""
     promised, observed = _wrong(group.says), _wrong(group.right)
     low, high = _wrong(group.high), _wrong(group.low)
+    wrong = in_hundred(1.0 - group.right)
+    was = "was" if singular(wrong) else "were"
     return Icons(
         title=f"100 answers given as “{group.name.lower()}” ({group.range})",
         note=f"{count(group.n)} answers",
@@ -259,8 +269,9 @@ def _answer_icons(group: Group) -> Icons:
         low=low,
         high=high,
         tone="quiet" if group.tone == "few" else group.tone,
-        promised_text=f"If that were right, about {promised} of these 100 would be wrong.",
-        observed_text=f"In this test {observed} of 100 were wrong ({low} to {high}).",
+        promised_text=f"If that were right, {_about(1.0 - group.says)} of these 100 would be "
+        "wrong.",
+        observed_text=f"In this test {wrong} of 100 {was} wrong ({low} to {high}).",
     )
 
 
@@ -277,9 +288,15 @@ def _presence_icons(group: Group) -> Icons:
         low=low,
         high=high,
         tone="quiet" if group.tone == "few" else group.tone,
-        promised_text=f"If that were right, it would be there in about {promised} of these 100.",
-        observed_text=f"In this test it was there in {observed} of 100 ({low} to {high}).",
+        promised_text=f"If that were right, it would be there in {_about(group.says)} of these "
+        "100.",
+        observed_text=f"In this test it was there in {in_hundred(group.right)} of 100 ({low} to "
+        f"{high}).",
     )
+
+
+def _about(share: float) -> str:
+    return about_hundred(in_hundred(share))
 
 
 def _wrong(right: float) -> int:

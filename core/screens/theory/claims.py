@@ -9,7 +9,7 @@ import numpy as np
 from core.arrays import Float, sigmoid
 from core.calibrators.focal_map import binary_focal_map, focal_map
 from core.calibrators.theory import Sweep, fcl_minimiser, principal_root
-from core.screens.kit.curves import SHARES, Highlight, Plot, TheoryCurve, chart
+from core.screens.kit.curves import DASHES, SHARES, Highlight, Plot, TheoryCurve, chart
 from core.screens.kit.numbers import MINUS, THIN, percent, points, three
 from core.screens.kit.records import Column, FigureCard, Table
 from core.screens.theory.curves import GRADIENT_PAPER, fitted, line_card
@@ -95,9 +95,16 @@ def _confidence_card() -> FigureCard:
     gammas = np.linspace(0.05, 8.0, 160)
     curves = tuple(
         TheoryCurve(
-            name=name, x=gammas, y=100.0 * _rises(np.array(row), gammas), colour=i, width=2.4
+            name=name,
+            x=gammas,
+            y=100.0 * _rises(np.array(row), gammas),
+            colour=i,
+            dash=dash,
+            width=2.4,
         )
-        for i, (name, row, _) in enumerate(FALLING)
+        for i, ((name, row, _), dash) in enumerate(
+            zip(FALLING, ("solid", *DASHES[1:3]), strict=True)
+        )
     )
     low = min(float(curve.y.min()) for curve in curves)
     flat = TheoryCurve(

@@ -8,7 +8,7 @@ import numpy as np
 
 from core.screens.kit.numbers import percent, three
 from core.screens.xray.film import HALF, score_words
-from core.screens.xray.words import finding, labelled_with, listed
+from core.screens.xray.words import FindingWords, finding, listed
 from core.xray import heat, localisation
 from core.xray.heat import Frame, Map
 from core.xray.methods import METHODS
@@ -106,10 +106,10 @@ def provenance(method: str, layer: str, top: float | None, frame: Frame = heat.W
     return f"{METHODS[method].label} on the logit, layer {layer}{end}.{frame_text}"
 
 
-def no_lesion(name: str, drawn: Sequence[str]) -> str:
+def no_lesion(name: str, drawn: Sequence[str], words: FindingWords) -> str:
     """Say why a synthetic film has no box of a finding, and which others it was drawn with."""
-    others = f" but with {listed([labelled_with(other) for other in drawn])}" if drawn else ""
-    return f"This film was drawn without {labelled_with(name)}{others}, so there is no box."
+    others = f" but with {listed([words.inside(other) for other in drawn])}" if drawn else ""
+    return f"This film was drawn without {words.inside(name)}{others}, so there is no box."
 
 
 def hidden(score: float, threshold: float | None) -> str:

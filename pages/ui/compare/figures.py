@@ -9,7 +9,7 @@ from core.reports import compare_text
 from core.screens.compare.view import FEW, CompareView
 from core.screens.kit.records import FigureCard
 from core.screens.kit.run_marks import RunMark
-from pages.ui import pieces, widgets
+from pages.ui import widgets
 
 HALF_WIDTH = 466
 SMALL_WIDTH = 172
@@ -33,11 +33,7 @@ def diagrams(cards: Sequence[tuple[RunMark, FigureCard]]) -> None:
     if not cards:
         return
     widgets.title("Reliability on common bins", "dots as on the Reliability page")
-    with st.container(horizontal=True, key="small"):
-        for mark, card in cards:
-            with st.container(key=f"small.{mark.letter}", width=SMALL_WIDTH, gap="xsmall"):
-                pieces.draw("small_title", mark, card.title, "")
-                widgets.figure(card, titled=False)
+    widgets.small_figures(((mark, card.title, "", card) for mark, card in cards), SMALL_WIDTH)
 
 
 def scores(view: CompareView) -> None:

@@ -47,7 +47,7 @@ def maps(view: GammaView, history: GammaDynamics, place: tuple[int, int], *, liv
         left = st.container(key="gamma_left")
         right = st.container(key="gamma_right", width=DIAGRAM_WIDTH)
     with left:
-        widgets.title(view.heatmap.title, view.heatmap.explanation)
+        widgets.headed(view.heatmap.title, view.heatmap.explanation, view.heatmap)
         with st.container(key="gamma_maps"):
             widgets.figure(view.heatmap, select=True, titled=False)
             _scrubber(history.grid, at, live=live)

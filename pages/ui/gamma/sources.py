@@ -15,7 +15,7 @@ from pages.ui.gamma import state as gamma_state
 from pages.ui.gamma.cache import HistorySource, Kind
 from pages.ui.visitor import open_jobs, open_library
 
-SAMPLE = "digits-adafocal"
+SAMPLE = "cifar10-adafocal"
 OFFERED = 4  # of the user's own, where nothing is open
 
 

@@ -46,7 +46,7 @@ def draw(sets: Sets, question: OodQuestion) -> None:
     chosen = question.score, question.temperature != 1.0
     heads, rows = ood_table.heads(lines), ood_table.rows(lines, chosen)
     widgets.scores("AUROC of runs, sets and scores", heads, rows)
-    widgets.noted(ood_table.CAPTION, ood_table.table(lines), "ood", "All numbers, CSV")
+    widgets.noted(ood_table.caption(lines), ood_table.table(lines), "ood", "All numbers, CSV")
 
 
 def _same_set(part: SplitSource, run: cache.Run, other: cache.Run) -> SplitSource | None:

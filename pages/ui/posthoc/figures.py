@@ -14,7 +14,7 @@ from core.screens.kit.run_marks import marks
 from core.screens.posthoc import view as views
 from core.screens.reliability.view import KEY
 from core.studies.posthoc import CUT, RowChoice
-from pages.ui import cache, pieces, widgets
+from pages.ui import cache, widgets
 from pages.ui.posthoc import beside, choices
 from pages.ui.posthoc import cache as cache_posthoc
 
@@ -25,13 +25,7 @@ def diagrams(cards: Sequence[tuple[str, str, FigureCard]]) -> None:
     """Draw a small diagram of each method, where there are any."""
     if not cards:
         return
-    with st.container(horizontal=True, key="small"):
-        for name, words, card in cards:
-            with st.container(key=f"small.{card.key}", width=SMALL_WIDTH, gap="xsmall"):
-                with st.container(horizontal=True, gap=None, key=f"head.{card.key}"):
-                    pieces.draw("small_title", None, name, words)
-                    widgets.downloads(card)
-                widgets.figure(card, titled=False, more=False)
+    widgets.small_figures(((None, *named) for named in cards), SMALL_WIDTH)
     widgets.key(KEY)
 
 

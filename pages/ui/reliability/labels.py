@@ -11,6 +11,10 @@ from pages.ui import cache, controls, frame, state, widgets
 from pages.ui.reliability.choices import ALL
 
 TABLE = "labels.table"
+TITLES = {
+    False: ("Labels", "what is off first, by ECE; choose a row to open its label"),
+    True: ("Findings", "what is furthest off first; choose a row to open it"),
+}
 
 
 def draw(run: cache.Run, split: str, audit: Audit) -> None:
@@ -26,8 +30,8 @@ def draw(run: cache.Run, split: str, audit: Audit) -> None:
 def table(run: cache.Run, split: str, audit: Audit) -> None:
     """Draw every label, what is off first."""
     view = labels_view(audit, plain=state.plain())
-    widgets.title("Labels", "what is off first, by ECE; choose a row to open its label")
-    _rows(view.table, view.order)
+    widgets.title(*TITLES[state.plain()])
+    _rows(view.shown, view.order)
     widgets.save(view.table, "parts")
     widgets.caption(f"{split} split, file digest {run.file_digest[:8]}")
 

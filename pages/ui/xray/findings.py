@@ -123,7 +123,7 @@ def _fit() -> None:
 def _small(view: FindingsView) -> None:
     if not view.small:
         return
-    widgets.title(TITLE, view.together.explanation)
+    widgets.headed(TITLE, view.together.explanation, view.together)
     with st.container(horizontal=True, gap="small", key="clinic_small"):
         for diagram in view.small:
             with st.container(
@@ -137,10 +137,9 @@ def _small(view: FindingsView) -> None:
                     on_click=clinic.open_finding,
                     args=(diagram.index,),
                 )
-                widgets.figure(diagram.card, titled=False, more=False)
+                widgets.figure(diagram.card, titled=False)
     widgets.key(KEY)
     widgets.caption(view.legend)
-    widgets.downloads(view.together)
 
 
 def _chooser(names: tuple[str, ...]) -> None:

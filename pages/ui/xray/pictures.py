@@ -16,7 +16,7 @@ from core.xray import heat, phantom
 from core.xray.methods import DEFAULT, METHODS
 from core.xray.picture import DrawnBox, Saliency, SaliencyStyle
 from pages.ui import controls, inference, pieces, state, widgets
-from pages.ui.xray import ask, film_cache
+from pages.ui.xray import ask, film_cache, shared
 from pages.ui.xray.ask import FilmResult
 from pages.ui.xray.film_cache import FilmScene
 from pages.ui.xray.films import FilmEntry, offered
@@ -142,7 +142,7 @@ def draw(study: FilmStudy, settings: SaliencySettings) -> list[PagePicture]:
             _draw(study, picture)
             pictures.append(picture)
     if _without_lesion(study):
-        widgets.second(words.no_lesion(study.name, list(study.film.boxes)))
+        widgets.second(words.no_lesion(study.name, list(study.film.boxes), shared.words()))
     beside = words.beside(
         [picture.scale for picture in pictures if picture.scene.saliency is not None]
     )

@@ -69,6 +69,9 @@ def test_groups_and_files_are_counted():
     assert checkpoint.n_numbers(one) == 64 * 27 + 64 + 640 + 10
     assert checkpoint.group_label(one) == "state_dict_ema, averaged (EMA)"
     assert checkpoint.group_label(group()) == "all of it"
+    assert checkpoint.group_words(one).startswith("4 tensors, ")
+    lone = WeightGroup("", False, one.tensors[:1], "group-0.safetensors")
+    assert checkpoint.group_words(lone) == "1 tensor, 1,728 numbers"
     assert checkpoint.file_words(file) == "PyTorch, 2 groups, digest dddddddd"
     assert checkpoint.hints(file).rows == (("arch", "resnet18"), ("epoch", "3"))
 

@@ -164,7 +164,7 @@ def test_panels_stand_side_by_side_on_one_scale():
     assert np.nanmin(over.y) == 0
     assert np.nanmax(under.y) == 0
     heads = [note.text for note in figure.layout.annotations]
-    assert heads == ["<b>1</b>", "1", "<b>2</b>", "−0.25"]
+    assert heads == ["<b>1</b>", "1.00", "<b>2</b>", "−0.25"]
 
 
 def test_the_chosen_epoch_is_a_line_in_every_panel():

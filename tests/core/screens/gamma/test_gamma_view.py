@@ -178,6 +178,8 @@ def test_only_a_gamma_that_stays_is_said_to_stay():
 def test_missing_epochs_are_counted():
     table = grid(np.ones((3, 1)), np.zeros((3, 1)), epoch=[1, 2, 9])
     assert "has 3 epochs from 1 to 9: 6 in between are missing" in missing_words(table)
+    one = grid(np.ones((2, 1)), np.zeros((2, 1)), epoch=[1, 3])
+    assert "1 in between is missing" in missing_words(one)
     assert missing_words(grid([[1.0]], [[0.0]])) == ""
 
 
@@ -223,6 +225,8 @@ def test_plain_words_say_times_in_100():
     )
     few = grid([[1.0, 2.3]], [[0.0, 0.1]], count=[[10, 10]])
     assert "10 answers are too few to tell" in plain_sentence(few, 0).text
+    lone = grid([[1.0, 2.3]], [[0.0, 0.1]], count=[[10, 1]])
+    assert "1 answer is too few to tell" in plain_sentence(lone, 0).text
     view = gamma_view(dynamics(table), 0, 1, PLAIN)
     words = " ".join([view.eyebrow, view.caption, view.diagram.title, view.heatmap.title])
     words += " ".join(tile.label + tile.note + tile.help for tile in view.numbers)

@@ -1,5 +1,7 @@
 """Every drawn mark of the curves and densities is one of the numbers that it was given."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -65,6 +67,10 @@ def test_a_threshold_beyond_the_axis_stands_at_its_end(threshold, place):
 def test_a_log_axis_names_its_powers():
     figure = density(drawn(log=True), LIGHT)
     assert list(figure.layout.xaxis.ticktext) == ["≤ 0.01", "0.1", "1"]
+    wide = replace(drawn(log=True), edges=np.geomspace(1e-8, 1.0, len(drawn(log=True).edges)))
+    axis = density(wide, LIGHT).layout.xaxis
+    assert list(axis.ticktext) == ["≤ 10⁻⁸", "10⁻⁶", "10⁻⁴", "0.01", "1"]
+    assert np.allclose(axis.tickvals, [1e-8, 1e-6, 1e-4, 1e-2, 1.0])
 
 
 def test_small_is_bright_where_small_is_good():

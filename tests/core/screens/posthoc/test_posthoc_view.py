@@ -285,6 +285,9 @@ def test_curves_wear_the_marks_of_their_runs_and_hostile_names_are_text():
     assert [trace.line.dash for trace in figure.data] == [m.dash for m in marks(["a", "b"])]
     np.testing.assert_array_equal(figure.data[1].y, gammas + 2.0)
     assert ("plain", 0.0, 2.0) in card.table.rows
+    name = "Help-desk messages, Cross-entropy"
+    alone = curves_card([(name, *lines[0][1:])], gammas, "ece").figure("light")
+    assert alone.data[0].name == name  # whole, and no letter of a run beside others
 
 
 @pytest.mark.slow

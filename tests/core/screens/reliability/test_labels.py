@@ -1,5 +1,6 @@
 """The summary of a file of many labels: the same verdicts as its table, the worst first."""
 
+import re
 from dataclasses import replace
 
 from core.metrics.records import Gap
@@ -34,9 +35,15 @@ def test_labels_are_counted_by_verdict_and_listed_the_worst_first(make_audit, ma
     assert view.order == (3, 1, 0, 2, 4)
     assert [row[0] for row in view.table.rows] == [f"label {i}" for i in view.order]
     assert [row[-1] for row in view.table.rows][:2] == ["mixed", "over-confident"]
-    plain = labels_view(audit, plain=True).sentence
-    assert "1 is expected too often," in plain.text
-    assert (view.sentence.second, plain.second) == ("Corrected for 5 labels (Holm).", "")
+    assert view.shown == view.table
+    plain = labels_view(audit, plain=True)
+    assert "1 is expected too often," in plain.sentence.text
+    assert (view.sentence.second, plain.sentence.second) == ("Corrected for 5 labels (Holm).", "")
+    assert [row[0] for row in plain.shown.rows] == [row[0] for row in view.table.rows]
+    assert [row[1] for row in plain.shown.rows][1] == "is expected too often"
+    assert plain.shown.rows[0][-1] == "30.0"
+    heads = " ".join(column.label for column in plain.shown.columns)
+    assert not re.search("ECE|AUROC|Holm|noise|gap|label", heads)
 
 
 def test_an_interval_ascends_whichever_way_a_label_is_off(make_target):

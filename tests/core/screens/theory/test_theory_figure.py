@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from core.screens.kit.curves import Highlight, Plot, TheoryCurve, chart
+from core.screens.kit.curves import SYMBOLS, Highlight, Plot, TheoryCurve, chart
 from core.screens.kit.theme import DARK, LIGHT
 from core.screens.theory import triangle_figure
 
@@ -34,6 +34,14 @@ def test_the_area_runs_along_one_curve_and_back_along_the_other():
     assert list(area.x) == [0.0, 0.5, 1.0, 1.0, 0.5, 0.0]
     assert list(area.y) == [-1.0, -0.5, 0.0, 2.0, 1.5, 1.0]
     assert area.showlegend is False
+
+
+def test_dots_of_two_colours_have_two_symbols():
+    curves = tuple(
+        TheoryCurve(name=str(k), x=X, y=X, colour=k, dots=True) for k in range(len(SYMBOLS))
+    )
+    drawn = chart(Plot(curves=curves, across="x", up="y"), LIGHT).data
+    assert len({trace.marker.symbol for trace in drawn}) == len(curves) > 2
 
 
 def test_a_square_figure_keeps_its_sides_equal():

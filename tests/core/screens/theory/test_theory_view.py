@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from core.calibrators.theory import GRIDS, sweep
+from core.screens.kit.theme import LIGHT
 from core.screens.theory import triangle_figure
 from core.screens.theory import view as theory
 from core.screens.theory.claims import claims, claims_table
@@ -109,6 +110,12 @@ def test_chosen_gammas_are_drawn_beside_it():
             continue
         read = np.interp(np.log(q / (1 - q)), theory.LOGITS, found.y)
         assert read == pytest.approx(float(row["p"]), abs=1e-3)
+
+
+def test_rows_whose_top_probability_falls_are_told_apart_without_colour(sweeps):
+    card = claims(2.0, 0.8, 0.5, sweeps)[0].card
+    dashes = [trace.line.dash for trace in card.draw(LIGHT).data]
+    assert len(dashes) == len(set(dashes)) == 4
 
 
 def test_no_two_curves_of_the_map_share_a_dash():
