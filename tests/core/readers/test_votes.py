@@ -126,6 +126,12 @@ def test_shares_are_votes_of_unknown_number():
     assert votes.of_row == pytest.approx(VOTES / 12, abs=0.002)
 
 
+def test_counts_go_before_shares_of_the_same_votes():
+    """Files of ChaosNLI hold both, and only counts say how many people were asked."""
+    both = {"label_dist": VOTES / 12, "label_count": VOTES, "ids": np.array(IDS)}
+    assert votes_of(attached("v.npz", npz(**both))) == VOTES.tolist()
+
+
 def test_rows_without_names_are_taken_in_order():
     matched = attached("v.npz", npz(votes=VOTES), run(row_ids=()))
     assert votes_of(matched) == VOTES.tolist()
