@@ -16,15 +16,16 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before numpy
 
 from core import progress
 from core.codes import RefusalCode
-from core.commands.shared import need_file, split_of
+from core.commands.shared import need_file, split_of, voted
 from core.configs import AuditConfig
 from core.errors import AuditError
 from core.jobs.audit import MEASURING, STAGES, WRITING, AuditSpec, spec_of
 from core.library import open_library
 from core.library.importing import keep_result
+from core.metrics.human import human_audit
 from core.readers.predictions.result import ReadResult
 from core.readers.sandbox import read as sandbox
-from core.reports.audit_json import audit_json
+from core.reports.audit_json import audit_json, human_json
 from core.studies.reliability import audit_every_metric
 from core.training.folder import JobFolder
 from core.training.progress import Progress, write
@@ -68,14 +69,19 @@ def run(folder: JobFolder) -> Json:
     """
     began = time.monotonic()
     spec, pace = spec_of(folder), AuditProgress(folder)
-    result = _read(spec)
-    split = split_of(spec.split, result)
+    read = result = _read(spec)
+    split = split_of(spec.split, read)
+    if spec.votes is not None:
+        result = voted(read, split, Path(spec.votes), spec.vote_choice)
     if result.splits[split].n >= MANY_ROWS:
         from core.compiled.memory import keep_large_in_files  # compiles for a second
 
         keep_large_in_files(LARGE_BYTES)
     pace.enter(MEASURING)
     audit = audit_every_metric(result.splits[split], spec.config)
+    human = None
+    if result.splits[split].votes is not None:
+        human = human_json(human_audit(result.splits[split], spec.config))
     pace.enter(WRITING)
     default = spec.config == AuditConfig() and split == result.chosen_split
     path = Path(spec.path)
@@ -88,12 +94,13 @@ def run(folder: JobFolder) -> Json:
         run_id=folder.path.name,
     )
     rows = {name: predictions.n for name, predictions in result.splits.items()}
+    report = audit_json(path.name, read.digest, rows, split, result.notices, audit)
     outcome: Json = {
         "job": folder.path.name,
         "run": manifest.id,
         "state": "succeeded",
         "seconds": time.monotonic() - began,
-        "audit": audit_json(path.name, result.digest, rows, split, result.notices, audit),
+        "audit": report if human is None else report | {"human": human},
     }
     folder.finish(outcome)
     return outcome

@@ -1,18 +1,12 @@
 """``python -m core audit --launcher``: the same audit as a job, whose run the library keeps."""
 
 import argparse
-from collections.abc import Mapping
 from pathlib import Path
 
 from core.commands import launcher
-from core.commands.shared import READING, Json, need_file, tables_of
+from core.commands.shared import READING, Json, need_file, tables_of, votes_of
 from core.configs import AuditConfig
 from core.errors import UsageError
-
-NOT_OF_JOBS: Mapping[str, str] = {
-    "votes": "leave out --launcher, or compare with people on the Reliability page",
-    "html": "write it from the run: python -m core report RUN --html OUT",
-}
 
 
 def audit_by_job(arguments: argparse.Namespace, config: AuditConfig) -> Json:
@@ -31,22 +25,24 @@ def audit_by_job(arguments: argparse.Namespace, config: AuditConfig) -> Json:
     from core.jobs.local import open_jobs
     from core.readers.predictions.options import ReadOptions
 
-    for option, remedy in NOT_OF_JOBS.items():
-        if getattr(arguments, option) is not None:
-            what = f"--{option} cannot be used with --launcher"
-            raise UsageError("SETTING", what, remedy)
+    if arguments.html is not None:
+        remedy = "write it from the run: python -m core report RUN --out OUT.html"
+        raise UsageError("SETTING", "--html cannot be used with --launcher", remedy)
     request = launcher.request_of(arguments, gpus=0, nodes=1)
     settings = {name: getattr(arguments, name) for name in READING}
     columns, tables = tables_of(arguments)
     need_file(arguments.file, or_folder=True)
     if arguments.labels is not None:
         need_file(arguments.labels)
+    votes, choice = votes_of(arguments)
     spec = AuditSpec(
         path=_absolute(arguments.file),
         labels=None if arguments.labels is None else _absolute(arguments.labels),
         tables={column: _absolute(path) for column, (path, _) in tables.items()},
         options=ReadOptions.from_json(settings | columns),
         split=arguments.split,
+        votes=None if votes is None else _absolute(votes),
+        vote_choice=choice,
         config=config,
     )
     jobs = open_jobs()

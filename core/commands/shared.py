@@ -122,19 +122,37 @@ def with_votes(arguments: argparse.Namespace, result: Any, split: str) -> Any:  
     UsageError
         FILE: there is no such file, or it cannot be opened.
     """
+    path, choice = votes_of(arguments)
+    return result if path is None else voted(result, split, path, choice)
+
+
+def votes_of(arguments: argparse.Namespace) -> tuple[Path | None, Any]:
+    """Return the file of votes, None where none is named, and what is said of it.
+
+    Raises
+    ------
+    UsageError
+        FILE: there is no such file, or it cannot be opened.
+    """
+    from core.readers.tables.votes import VoteChoice
+
+    if arguments.votes is None:
+        return None, VoteChoice()
+    path, columns = _votes_place(arguments.votes, arguments.file)
+    need_file(path)
+    return path, VoteChoice(columns, arguments.votes_classes, arguments.in_order)
+
+
+def voted(result: Any, split: str, path: Path, choice: Any) -> Any:  # noqa: ANN401  imported late
+    """Return what was read with the votes of a file; its digest is that of both files."""
     from dataclasses import replace
 
     from core.arrays import digest
     from core.errors import about
     from core.readers.predictions.parts import listed
     from core.readers.sandbox import read as sandbox
-    from core.readers.tables.votes import VoteChoice, attach_votes
+    from core.readers.tables.votes import attach_votes
 
-    if arguments.votes is None:
-        return result
-    path, columns = _votes_place(arguments.votes, arguments.file)
-    need_file(path)
-    choice = VoteChoice(columns, arguments.votes_classes, arguments.in_order)
     with about(path.name):
         file = sandbox.read_votes(path, name=path.name)
         matched = attach_votes(result.splits, split, file, choice)

@@ -17,6 +17,7 @@ from core.errors import UsageError
 from core.fields import Field, JsonObject, is_path
 from core.jobs.slurm.request import SlurmRequest
 from core.readers.predictions.options import ReadOptions
+from core.readers.tables.votes import VoteChoice
 from core.training.config import MAX_NAME
 from core.training.folder import JobFolder
 
@@ -47,6 +48,10 @@ class AuditSpec:
         How the file is read.
     split : str, optional
         What is audited; the reader chooses without.
+    votes : str, optional
+        A file of the votes of people, with which the run is compared and kept.
+    vote_choice : VoteChoice
+        What is said of that file.
     config : AuditConfig
         How it is audited.
 
@@ -66,6 +71,8 @@ class AuditSpec:
     tables: Mapping[str, str] = field(default_factory=dict)
     options: ReadOptions = field(default_factory=ReadOptions)
     split: str | None = None
+    votes: Annotated[str | None, Field("Votes", allows=is_path, remedy=REMEDY)] = None
+    vote_choice: VoteChoice = field(default_factory=VoteChoice)
     config: AuditConfig = field(default_factory=AuditConfig)
 
     def __post_init__(self) -> None:

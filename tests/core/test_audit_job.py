@@ -21,6 +21,7 @@ from core.library import Library
 from core.predictions import ScoreKind
 from core.readers.predictions.options import ReadOptions
 from core.readers.sandbox import read as sandbox
+from core.readers.tables.votes import VoteChoice
 from core.training.config import TrainConfig
 from core.training.folder import JobFolder
 from core.training.progress import read as read_progress
@@ -82,6 +83,25 @@ def test_what_is_refused_is_refused_alike_and_tried_again(home, tmp_path, capfd)
     assert Library(home, home / "none").get(again.id).splits["test"].n == ROWS
 
 
+@pytest.mark.slow
+def test_the_job_finds_what_people_say_and_keeps_it(home, tmp_path, capfd):
+    folder = str(npy_shards(tmp_path / "shards"))
+    _, labels = predictions()
+    rng = np.random.default_rng(6)
+    counts = rng.multinomial(9, 0.6 * np.eye(4)[labels] + 0.1)
+    np.savez(tmp_path / "asked.npz", votes=counts[:, [2, 0, 3, 1]], other=counts)
+    asked = ("--scores", "logits", "--classes", "a,b,c,d", "--resamples", "60")
+    asked += ("--votes", f"{tmp_path / 'asked.npz'}:votes", "--votes-classes", "c,a,d,b")
+    code, here = command(capfd, folder, *asked)
+    job_code, report = command(capfd, folder, *asked, "--launcher", "local")
+    run = report.pop("run")
+    assert (job_code, report) == (code, here)
+    assert report["human"]["votes_per_row"] == 9
+    kept = Library(home, home / "none").load(run, "test")
+    np.testing.assert_array_equal(kept.votes.of_row, counts)
+    assert open_jobs().audit(run).votes == str(tmp_path / "asked.npz")
+
+
 def spec(tmp_path: Path, **changed: object) -> AuditSpec:
     return AuditSpec(path=str(npy_shards(tmp_path / "shards")), **changed)
 
@@ -114,12 +134,18 @@ def test_a_spec_reads_back_and_its_digest_is_of_what_decides(tmp_path):
     whole = AuditSpec(
         path="/data/a b", name="mine", labels="/data/l.npy", tables={"group": "/data/g.csv"},
         options=ReadOptions(scores=ScoreKind.LOGITS, group="patient"), split="val",
+        votes="/data/v.npy", vote_choice=VoteChoice("n_", "b,a", in_order=True),
         config=AuditConfig(n_bins=9, metrics=("ece",)),
     )  # fmt: skip
     folder = JobFolder.make(tmp_path / "job", whole)
     assert spec_of(folder) == from_json(whole.to_json()) == whole
     assert replace(whole, name="other").digest == whole.digest
-    for changed in ({"path": "/x"}, {"split": None}, {"config": AuditConfig(n_bins=8)}):
+    for changed in (
+        {"path": "/x"},
+        {"split": None},
+        {"votes": None},
+        {"config": AuditConfig(n_bins=8)},
+    ):
         assert replace(whole, **changed).digest != whole.digest
     assert AuditSpec(path="/data/shards").name == "shards"
     with pytest.raises(UsageError, match="path"):
@@ -139,7 +165,7 @@ def test_a_cluster_is_asked_for_cores_alone():
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (("--launcher", "local", "--votes", "v.csv"), "--votes cannot be used with --launcher"),
+        (("--launcher", "local", "--votes", "none.csv"), "There is no file none.csv"),
         (("--launcher", "local", "--html", "a.html"), "--html cannot be used with --launcher"),
         (("--gpus", "1"), "--gpus is for a cluster"),
         (("--launcher", "local", "--minutes", "5"), "--minutes is for a cluster"),

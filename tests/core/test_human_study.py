@@ -90,6 +90,12 @@ def test_an_infinite_value_of_weight_0_adds_nothing():
     assert all(other.differences["soft_nll"].value is not None for other in others)
 
 
+def test_rows_that_are_judged_are_not_fitted_on_under_another_name():
+    run = too_sure(80)
+    fits = study.human_fits({"val": run, "test": run}, "test")
+    assert (fits.fit_name, fits.fit_rows, fits.test_rows) == ("test", 40, 40)
+
+
 def test_a_validation_part_with_votes_is_fitted_on():
     fits = study.human_fits({"val": too_sure(80, seed=1), "test": too_sure(50)}, "test")
     assert (fits.fit_name, fits.fit_rows, fits.test_rows) == ("val", 80, 50)
@@ -116,6 +122,16 @@ def test_rows_furthest_apart_come_first():
     assert np.all(np.diff(far.tvd) <= 0.0)
     assert np.array_equal(judged.tvd[far.rows], far.tvd)
     assert np.array_equal(far.choice, run.votes.of_row[far.rows].argmax(axis=1))
+
+
+def test_the_choice_of_people_is_that_of_the_row_where_others_have_no_votes():
+    run = too_sure(40)
+    votes = run.votes.of_row.copy()
+    votes[:11] = 0.0
+    far = study.far_rows(replace(run, votes=Votes("votes", votes)))
+    assert far.rows.min() == 11
+    assert np.array_equal(far.choice, run.labels[far.rows])
+    assert np.array_equal(far.answer, run.scores[far.rows].argmax(axis=1))
 
 
 def test_a_row_of_weight_3_is_fitted_as_three_rows():

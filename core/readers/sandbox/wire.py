@@ -103,8 +103,9 @@ def write_votes(folder: Path, file: VoteFile) -> None:
     """Write the numbers of a file of votes, and the JSON last."""
     for k, numbers in enumerate(file.numbers.values()):
         _save(folder / f"{k}.npy", numbers)
-    names = {"numbers": list(file.numbers), "names": dict(file.names)}
-    _write_json(folder, names | {"notices": [notice.to_json() for notice in file.notices]})
+    named = {"numbers": list(file.numbers), "names": dict(file.names)}
+    more = {"judgements": file.judgements}
+    _write_json(folder, named | more | {"notices": [notice.to_json() for notice in file.notices]})
 
 
 def write_boxes(folder: Path, box_list: BoxList) -> None:
@@ -255,7 +256,8 @@ def load_votes(folder: Path) -> VoteFile:
         names = {str(name): tuple(map(str, cells)) for name, cells in data["names"].items()}
         if {entry.ndim for entry in numbers.values()} - {1, 2}:
             raise ValueError("numbers")
-        return VoteFile(numbers, names, _notices(data))
+        judged = bool(data["judgements"])
+        return VoteFile(numbers, names, _notices(data), judgements=judged)
 
 
 def load_boxes(folder: Path) -> BoxList:

@@ -113,6 +113,10 @@ def attach_votes(
     matrix = _matrix(file, shown, choice)
     values, notices = _in_class_order(matrix, shown, choice)
     partners = _partners(shown, file, choice, len(values))
+    if partners is None and file.judgements and not choice.in_order:
+        what = f"The judgements are of {listed(list(file.names))}, which names no row of the scores"
+        remedy = "name the rows in both files, or give --in-order if they first come in that order"
+        raise Refused("VOTES", what, remedy, "file of votes")
     votes, more = _joined(values, matrix, file, shown, choice, partners)
     with_votes = dict(splits) | {split: replace(shown, votes=votes)}
     doubt = _doubt(with_votes[split], matrix, choice)
@@ -135,10 +139,14 @@ def _matrix(file: VoteFile, run: Predictions, choice: VoteChoice) -> _Matrix:
     flat = [name for name, entry in file.numbers.items() if entry.ndim == 1]
     wide = [name for name, entry in file.numbers.items() if entry.ndim == 2 and entry.shape[1] == k]
     if choice.columns is not None:
-        return _chosen(file, run, choice.columns)
+        return _chosen(file, run, choice.columns, choice.classes)
+    if file.judgements and choice.classes is None:
+        return _judged(file, run)
     named = _named(flat, run.class_names)
-    if named:
+    if named and choice.classes is None:
         return _stacked(file, named, run.class_names)
+    if named:  # what they stand for is said, in the order of the file
+        return _stacked(file, [name for name in flat if name in named], ())
     called = [name for name in wide if _last(name) in MATRICES]
     if called:
         key = min(called, key=lambda name: MATRICES.index(_last(name)))
@@ -153,6 +161,21 @@ def _matrix(file: VoteFile, run: Predictions, choice: VoteChoice) -> _Matrix:
     names = listed(list(file.numbers))
     what = f"Votes for {k} classes ({listed(run.class_names)}) may be in any of {names}"
     raise ambiguous(what, "name their columns with --votes FILE:COLUMNS", "file of votes")
+
+
+def _judged(file: VoteFile, run: Predictions) -> _Matrix:
+    """Return how many people chose each class; none where no judgement names it."""
+    alike = len(set(map(folded, run.class_names))) < run.n_classes
+    cut = str if alike else folded
+    places = {cut(name): k for k, name in enumerate(run.class_names)}
+    strange = [name for name in file.numbers if cut(name) not in places]
+    if strange:
+        what = f"Judgements name {listed(strange)}; the scores are {listed(run.class_names)}"
+        raise Refused("CLASSES", what, "judge by the names of the classes", "file of votes")
+    values = np.zeros((next(iter(file.numbers.values())).size, run.n_classes))
+    for name, counts in file.numbers.items():
+        values[:, places[cut(name)]] += counts
+    return _Matrix(listed(list(file.numbers)), tuple(file.numbers), values, run.class_names)
 
 
 def _last(name: str) -> str:
@@ -208,7 +231,7 @@ def _stacked(file: VoteFile, columns: list[str], classes: tuple[str, ...]) -> _M
     return _Matrix(listed(columns), tuple(columns), values, classes)
 
 
-def _chosen(file: VoteFile, run: Predictions, text: str) -> _Matrix:
+def _chosen(file: VoteFile, run: Predictions, text: str, classes: str | None) -> _Matrix:
     """Return the votes of columns that were chosen: one array, a list of names, or a beginning."""
     k = run.n_classes
     entry = file.numbers.get(text)
@@ -228,7 +251,8 @@ def _chosen(file: VoteFile, run: Predictions, text: str) -> _Matrix:
     endings = [name.removeprefix(text).strip("_-. ") for name in columns]
     words = [_class_word(_last(name)) for name in columns]
     for names in (columns, endings, words):
-        places = None if counts_up(run.class_names) else paired(run.class_names, names)
+        said = classes is not None or counts_up(run.class_names)
+        places = None if said else paired(run.class_names, names)
         if places is not None:
             return _stacked(file, [columns[place] for place in places], run.class_names)
     return _stacked(file, columns, ())

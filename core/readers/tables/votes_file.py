@@ -8,6 +8,7 @@ import numpy as np
 from core.arrays import Float
 from core.errors import Notice, Refused
 from core.readers.formats.contents import Contents, Entry, FileBytes, id_text, is_text, is_whole
+from core.readers.tables.judgements import count_judgements
 
 MAX_ENTRIES = 2_000  # columns that are looked at
 
@@ -26,6 +27,8 @@ class VoteFile:
         What was assumed in reading.
     name, digest : str
         The file's name and the digest of its bytes.
+    judgements : bool
+        Whether `numbers` are counts of labels, of which a class that nobody chose is none.
     """
 
     numbers: Mapping[str, Float]
@@ -33,6 +36,7 @@ class VoteFile:
     notices: tuple[Notice, ...] = ()
     name: str = ""
     digest: str = ""
+    judgements: bool = False
 
     @property
     def distinct(self) -> frozenset[str]:
@@ -43,15 +47,22 @@ class VoteFile:
 def read_votes_file(source: FileBytes) -> VoteFile:
     """Return the numbers and names of rows in a file of any format that scores may have.
 
+    Judgements that come one a line are counted.
+
     Raises
     ------
     Refused
-        VOTES: it holds no numbers. Any code of a reader of `core.readers.formats`.
+        VOTES: it holds no numbers, or two judgements of one person on a row. Any code of a reader
+        of `core.readers.formats`.
     """
     from core.readers.formats.gunzip import unpacked
     from core.readers.formats.parse import read_contents  # the child's own
 
     contents = read_contents(unpacked(source))
+    judged = count_judgements(contents)
+    if judged is not None:
+        notices = (*contents.notices, judged.notice)
+        return VoteFile(judged.counts, {judged.column: judged.rows}, notices, judgements=True)
     entries = dict(list(contents.entries.items())[:MAX_ENTRIES])
     numbers = {name: entry.astype(np.float64) for name, entry in entries.items() if _counts(entry)}
     if not numbers:

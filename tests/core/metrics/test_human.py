@@ -158,6 +158,8 @@ def test_weight_two_is_the_row_twice():
     ours, theirs = human.human_audit(weighted, FEW), human.human_audit(twice, FEW)
     assert values(ours) == pytest.approx(values(theirs), abs=1e-12)
     assert ours.agreement == pytest.approx(theirs.agreement, abs=1e-12)
+    floors = (audit.scores["soft_nll"].floor for audit in (ours, theirs))
+    assert next(floors) == pytest.approx(next(floors), abs=1e-12)
 
 
 def test_the_concentration_counts_a_row_as_often_as_its_weight():
@@ -284,6 +286,18 @@ def test_so_few_votes_hide_entropy_as_miller_and_madow_say():
     votes = rng.multinomial(50, true).astype(float)
     audit = human.human_audit(run_of(np.log(true), votes), FEW)
     assert audit.known_nll - audit.scores["soft_nll"].floor == pytest.approx(2 / 100, abs=0.002)
+
+
+def test_one_knowing_model_in_twenty_is_beyond_a_bound():
+    """Farther from people than the bound, or alike with them in fewer rows."""
+    run = random_run()
+    audit = human.human_audit(run, FEW)
+    known = human.knowing(run.votes.of_row, run.log_probabilities(), np.ones(run.n), FEW.seed)
+    for name in ("tvd", "entropy_gap", "soft_nll", "rank"):
+        draws, bound = getattr(known, name), audit.scores[name].bound
+        beyond = draws < bound if name == "rank" else draws > bound
+        assert 0.03 <= beyond.mean() <= 0.05, name
+        assert (bound < draws.mean()) == (name == "rank"), name
 
 
 def test_the_ece_floor_holds_its_level():

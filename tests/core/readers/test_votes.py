@@ -3,6 +3,7 @@
 import gzip
 import io
 import json
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -63,7 +64,7 @@ def columns(order=(0, 1, 2), before="", rows=slice(None), **more):
 
 def attached(name: str, data: bytes, predictions: Predictions | None = None, **choice):
     file = read_votes_file(FileBytes.of_bytes(name, data))
-    file = VoteFile(file.numbers, file.names, file.notices, name)
+    file = replace(file, name=name)
     splits = {"test": predictions or run()}
     return attach_votes(splits, "test", file, VoteChoice(**choice))
 
@@ -123,6 +124,12 @@ def test_shares_are_votes_of_unknown_number():
     votes = attached("v.npz", npz(shares=shares, ids=np.array(IDS))).splits["test"].votes
     assert not votes.counted
     assert votes.of_row == pytest.approx(VOTES / 12, abs=0.002)
+
+
+def test_counts_go_before_shares_of_the_same_votes():
+    """Files of ChaosNLI hold both, and only counts say how many people were asked."""
+    both = {"label_dist": VOTES / 12, "label_count": VOTES, "ids": np.array(IDS)}
+    assert votes_of(attached("v.npz", npz(**both))) == VOTES.tolist()
 
 
 def test_rows_without_names_are_taken_in_order():
@@ -260,3 +267,86 @@ def test_what_no_reader_writes_is_not_taken_over(tmp_path):
 def test_classes_that_go_round_come_back_in_their_order():
     data = npz(votes=VOTES[:, [1, 2, 0]], ids=np.array(IDS))
     assert votes_of(attached("v.npz", data, classes="dog,fox,cat")) == VOTES.tolist()
+
+
+@pytest.mark.parametrize("columns_chosen", [None, "votes_", "votes_fox,votes_cat,votes_dog"])
+def test_what_is_said_of_the_columns_is_said_in_their_order(columns_chosen):
+    """They are called like the classes, which must not put them into another order before."""
+    data = csv(**columns((2, 0, 1), "votes_", image=IDS))
+    same = attached("v.csv", data, columns=columns_chosen, classes="fox,cat,dog")
+    assert votes_of(same) == VOTES.tolist()
+    other = attached("v.csv", data, columns=columns_chosen, classes="dog,fox,cat")
+    assert votes_of(other) == VOTES[:, [1, 2, 0]].tolist()
+
+
+def judgements(rows=range(N), classes=NAMES, names=("image", "annotator_id", "label")) -> bytes:
+    """One line for each vote, those of a person together; every person judges each row once."""
+    said = {row: np.repeat(np.arange(3), VOTES[row]).tolist() for row in rows}
+    lines = [
+        (IDS[row], f"p{person}", classes[said[row][(person + row) % 12]])
+        for person in range(12)
+        for row in rows
+    ]
+    return csv(**dict(zip(names, zip(*lines, strict=True), strict=True)))
+
+
+@pytest.mark.parametrize(
+    "names", [("image", "annotator_id", "label"), ("what", "Worker", "choice")]
+)
+def test_judgements_one_a_line_are_counted(names):
+    matched = attached("v.csv", judgements(range(N)[::-1], names=names))
+    assert votes_of(matched) == VOTES.tolist()
+    (notice,) = matched.notices
+    assert notice.code == "KEYS_GUESSED"
+    assert notice.text == f"{names[2]} was counted as one vote of each {names[1]} for {names[0]}"
+
+
+def test_judgements_by_number_are_of_classes_called_so():
+    numbered = run(class_names=("0", "1", "2"))
+    data = judgements(classes=("0", "1", "2"))
+    assert votes_of(attached("v.csv", data, numbered)) == VOTES.tolist()
+    with pytest.raises(Refused, match="name 0, 1, 2; the scores are cat, dog, fox") as refusal:
+        attached("v.csv", data)
+    assert refusal.value.code == "CLASSES"
+    named = attached("v.csv", data, classes="cat,dog,fox")
+    assert votes_of(named) == VOTES.tolist()
+
+
+def test_a_class_that_no_judgement_names_has_no_votes():
+    four = run(class_names=("ape", *NAMES), scores=np.column_stack([LOGITS[:, 0] - 9, LOGITS]))
+    four = replace(four, labels=LABELS + 1)
+    votes = attached("v.csv", judgements(), four).splits["test"].votes.of_row
+    assert votes.tolist() == np.column_stack([np.zeros(N), VOTES]).tolist()
+
+
+def test_lines_without_a_label_are_no_votes():
+    data = judgements() + f"{IDS[0]},p98,\n{IDS[1]},p99,fox\n,p97,fox\n".encode()
+    more = VOTES.copy()
+    more[1, 2] += 1
+    assert votes_of(attached("v.csv", data)) == more.tolist()
+
+
+def test_judgements_that_cannot_be_told_apart_are_refused():
+    again = judgements() + f"{IDS[7]},p3,cat\n".encode()
+    with pytest.raises(Refused, match=f"annotator_id p3 judged image {IDS[7]} twice") as refusal:
+        attached("v.csv", again)
+    assert refusal.value.code == "VOTES"
+    with pytest.raises(Refused, match="of image, which names no row") as refusal:
+        attached("v.csv", judgements(), run(row_ids=()))
+    assert refusal.value.options == ("--in-order",)
+    in_order = attached("v.csv", judgements(), run(row_ids=()), in_order=True)
+    assert votes_of(in_order) == VOTES.tolist()
+    two = judgements(names=("image", "annotator", "label")).replace(b"\n", b",x\n")
+    two = two.replace(b"label,x", b"label,class", 1)
+    with pytest.raises(Refused, match="No numbers in the file"):
+        attached("v.csv", two)
+
+
+def test_judgements_come_whole_out_of_the_sealed_process(tmp_path):
+    path = tmp_path / "upload"
+    path.write_bytes(judgements())
+    file = sandbox.read_votes(path, name="v.csv")
+    assert file.judgements
+    assert list(file.numbers) == ["cat", "dog", "fox"]
+    assert file.numbers["dog"].tolist() == VOTES[:, 1].tolist()
+    assert file.names == {"image": IDS}

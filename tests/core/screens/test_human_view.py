@@ -1,5 +1,6 @@
 """What is said of a model beside people: out of 100, chance named, names cut."""
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -98,6 +99,16 @@ def test_what_each_fit_does_to_both_errors_is_said():
     table = view_of(run()).fits
     assert [row.name for row in table][:2] == ["As read", "Temperature scaling"]
     assert table[1].notes[0] == "on majority labels"
+
+
+def test_a_change_is_said_between_its_ends_whichever_way_it_goes():
+    for by in (2.5, 0.4):
+        words = view_of(run(by)).fits_words
+        changes = re.findall(r"(?:falls|rises) by (\S+) \((\S+) to (\S+)\)", words)
+        assert changes
+        for value, low, high in changes:
+            assert 0.0 < float(low) <= float(value) <= float(high)
+    assert "falls by" in words
 
 
 def test_plain_words_have_no_jargon():
