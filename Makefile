@@ -96,6 +96,7 @@ soak: .venv/.test chromium
 	$(PY) -m pytest -n 2 --dist loadfile -m soak
 	$(PY) -m tests.mutants.run
 	$(PY) -m tests.core.jobs.rounds 500 $$$$
+	$(PY) -m tests.core.jobs.cluster_rounds 100 $$$$
 	$(PY) -m tests.core.readers.fuzz 100000
 
 samples: .venv/.app

@@ -15,6 +15,7 @@ MARK: Final = "CANDOR_JOB"  # environment variable that every process of a job i
 LOOK_S: Final = 0.05
 KILL_S: Final = 10.0  # how long killed processes may take to go, in a driver for example
 _SUBREAPER: Final = 36  # PR_SET_CHILD_SUBREAPER of linux/prctl.h
+_PARENT_DEATH: Final = 1  # PR_SET_PDEATHSIG
 
 
 def descendants(pid: int) -> list[int]:
@@ -39,6 +40,13 @@ def marked(mark: str) -> list[int]:
 def become_reaper() -> None:
     """Become the parent of every descendant whose own parent ends, also in other sessions."""
     ctypes.CDLL(None, use_errno=True).prctl(_SUBREAPER, 1, 0, 0, 0)
+
+
+def die_with(parent: int) -> None:
+    """Let this process be killed when its parent ends; for use between fork and exec."""
+    ctypes.CDLL(None, use_errno=True).prctl(_PARENT_DEATH, signal.SIGKILL, 0, 0, 0)
+    if os.getppid() != parent:  # it has ended already
+        os._exit(1)
 
 
 def end(find: Callable[[], list[int]], grace_s: float) -> bool:

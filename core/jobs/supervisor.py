@@ -12,6 +12,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from threading import Thread
 from typing import Final, Protocol
@@ -136,6 +137,7 @@ class Supervisor:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             start_new_session=True,
+            preexec_fn=partial(processes.die_with, os.getpid()),  # no thread runs yet
         )
         processes.step_back(process.pid)
         return process

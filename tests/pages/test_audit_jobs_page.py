@@ -97,7 +97,7 @@ def test_other_paths_queue_nothing(home, shards, name, code):
 def test_in_a_cluster_it_asks_for_cores_alone(home, shards, tmp_path, monkeypatch):
     (tmp_path / "bin").mkdir()
     for name, says in SAYS.items():
-        (tmp_path / "bin" / name).write_text(f"#!/bin/sh\necho '{says}'\n")
+        (tmp_path / "bin" / name).write_text(f"#!/bin/sh\n{says}\n")
         (tmp_path / "bin" / name).chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:/usr/bin:/bin")
     launcher.at_hand.clear()

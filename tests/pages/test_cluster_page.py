@@ -15,8 +15,8 @@ from pages.ui.jobs import launcher
 from tests.pages.seen import fine, opened
 
 SAYS = {
-    "sbatch": "Submitted batch job 7",
-    "squeue": "7|PENDING|Resources",
+    "sbatch": 'sed -n "s/.*job-name=//p" "$1" > "$0.name"; echo Submitted batch job 7',
+    "squeue": 'echo "7|$(cat "$(dirname "$0")/sbatch.name")|PENDING|Resources"',
     "srun": "", "scancel": "", "scontrol": "",
 }  # fmt: skip
 
@@ -33,7 +33,7 @@ def page(home):
 @pytest.fixture
 def slurm(tmp_path, monkeypatch):
     for name, says in SAYS.items():
-        (tmp_path / name).write_text(f"#!/bin/sh\necho '{says}'\n")
+        (tmp_path / name).write_text(f"#!/bin/sh\n{says}\n")
         (tmp_path / name).chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
 

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -19,12 +20,22 @@ from core.jobs.slurm.request import WARNING_S
 COMMANDS: Final = ("sbatch", "srun", "squeue", "scancel", "scontrol")
 PATIENCE_S: Final = 30.0
 FRESH_S: Final = 5.0  # for which an answer of the controller holds, which all users share
+AWAY_S: Final = 20.0  # for which a controller that does not answer is asked again
 SUPERVISOR: Final = "core.jobs.slurm.supervisor"
 WARNING: Final = "USR1"
 WAITING: Final = frozenset({"PENDING", "CONFIGURING", "REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED",
                             "SPECIAL_EXIT", "RESV_DEL_HOLD"})  # fmt: skip
 OVER: Final = frozenset({"COMPLETED", "FAILED", "CANCELLED", "TIMEOUT", "DEADLINE", "PREEMPTED",
                          "OUT_OF_MEMORY", "NODE_FAIL", "BOOT_FAIL", "REVOKED"})  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What the controller says of a job: its name there, its state, and why it waits."""
+
+    name: str
+    state: str
+    reason: str
 
 
 def missing() -> str:
@@ -75,7 +86,7 @@ def submit(home: Path, jobs: Sequence[Job]) -> list[str]:
         "gpus_per_node": request.gpus or None,
     }
     executor.update_parameters(
-        job_name=f"candor-{jobs[0].group}",
+        job_name=name_of(jobs[0]),
         time=request.minutes,
         nodes=request.nodes,
         ntasks_per_node=jobs[0].n_devices // request.nodes,
@@ -92,8 +103,10 @@ def submit(home: Path, jobs: Sequence[Job]) -> list[str]:
     if len(jobs) > 1:
         executor.parameters["map_count"] = len(jobs)
     words = [sys.executable, "-m", SUPERVISOR, str(home), *(job.id for job in jobs)]
+    # A warning that comes before the supervisor listens must not end what becomes of it.
+    text = f"trap '' {WARNING}; exec {shlex.join(words)}"
     try:
-        number = executor._submit_command(f"exec {shlex.join(words)}").job_id
+        number = executor._submit_command(text).job_id
     except (OSError, FailedJobError, FailedSubmissionError) as error:
         raise LibraryError(
             "CLUSTER",
@@ -109,8 +122,8 @@ def _reason(text: str) -> str:
     return "; ".join(lines)[:300] or text.strip().rpartition("\n")[2][:300]
 
 
-def states() -> Mapping[str, tuple[str, str]] | None:
-    """Return state and reason of this user's jobs by their id; None where nobody answers.
+def states() -> Mapping[str, Seen] | None:
+    """Return what the controller says of this user's jobs by their id; None where it is silent.
 
     Those that ended some minutes ago are no longer among them.
     """
@@ -118,17 +131,32 @@ def states() -> Mapping[str, tuple[str, str]] | None:
 
 
 @lru_cache(maxsize=1)
-def _ask_controller(_: int) -> Mapping[str, tuple[str, str]] | None:
+def _ask_controller(_: int) -> Mapping[str, Seen] | None:
     return ask("--me", "--array")
 
 
-def ask(*options: str) -> Mapping[str, tuple[str, str]] | None:
+def ask(*options: str) -> Mapping[str, Seen] | None:
     """Return what squeue says now of the jobs that its options name."""
-    output = _run("squeue", *options, "--noheader", "--states=all", "--format=%i|%T|%r")
+    output = _run("squeue", *options, "--noheader", "--states=all", "--format=%i|%j|%T|%r")
     if output is None:
         return None
     rows = [line.split("|") for line in output.splitlines()]
-    return {row[0]: (row[1], row[2]) for row in rows if len(row) == 3}
+    return {row[0]: Seen(*row[1:]) for row in rows if len(row) == 4}
+
+
+def seen_of(states: Mapping[str, Seen] | None, job: Job) -> Seen | None:
+    """Return what the controller says of a job; None where it does not know it.
+
+    A controller that crashed just after it took a job has forgotten it, and gives its number to
+    the next one.
+    """
+    seen = (states or {}).get(job.cluster)
+    return seen if seen is not None and seen.name == name_of(job) else None
+
+
+def name_of(job: Job) -> str:
+    """Return what a job is called in the cluster, as no job of another submission is."""
+    return f"candor-{job.group}"
 
 
 def accounted(cluster_id: str) -> str | None:
@@ -138,23 +166,32 @@ def accounted(cluster_id: str) -> str | None:
     return words[0] if words else None
 
 
-def cancel(cluster_ids: Sequence[str]) -> None:
-    """Cancel jobs; LibraryError CLUSTER where the cluster does not answer."""
-    if _run("scancel", *cluster_ids) is None and ask("--me") is None:  # else it is over
+def cancel(jobs: Sequence[Job]) -> None:
+    """Cancel jobs of one submission; LibraryError CLUSTER where the cluster does not answer."""
+    words = ("scancel", f"--name={name_of(jobs[0])}", *(job.cluster for job in jobs))
+    if _run(*words) is None and ask("--me") is None:  # else it is over
         raise LibraryError(
             "CLUSTER", "SLURM does not answer; the job was not cancelled", "try again later"
         )
 
 
-def ending(cluster_id: str) -> bool:
-    """Whether the controller says that it ends a job, or has; not where nobody answers."""
-    seen = (ask(f"--jobs={cluster_id}") or {}).get(cluster_id)
-    return seen is not None and seen[0] in OVER | {"COMPLETING"}
+def requeue(job: Job) -> bool:
+    """Let a job end and wait again; whether the cluster agreed, or came back in time to agree."""
+    deadline = time.monotonic() + AWAY_S
+    while time.monotonic() < deadline:
+        states = ask("--me", "--array")
+        if states is not None and seen_of(states, job) is None:
+            return False
+        if states is not None and _run("scontrol", "requeue", job.cluster) is not None:
+            return True
+        time.sleep(1.0)
+    return False
 
 
-def requeue(cluster_id: str) -> bool:
-    """Let a running job end and wait again; whether the cluster agreed."""
-    return _run("scontrol", "requeue", cluster_id) is not None
+def preempted(job: Job) -> bool:
+    """Whether the controller takes the nodes of a running job for others."""
+    at = _run("squeue", f"--jobs={job.cluster}", "--noheader", "--Format=PreemptTime")
+    return at is not None and at.strip() not in {"", "N/A"}
 
 
 def _run(*words: str) -> str | None:

@@ -58,8 +58,8 @@ class Ended:
     run: str
 
 
-def begin(folder: Path, begun: Begun) -> bool:
-    """Begin a job, or begin it again; whether this job of the cluster may."""
+def begin(folder: Path, begun: Begun, former: Begun | None) -> bool:
+    """Begin a job, after a `former` start of it or as the first; False if another was faster."""
     text = json.dumps(codec.to_json(begun))
     part = folder / f".{BEGUN}.{secrets.token_hex(4)}{PART}"
     with writing():
@@ -67,8 +67,7 @@ def begin(folder: Path, begun: Begun) -> bool:
             part.write_text(text)
             os.link(part, folder / BEGUN)  # one of any number of nodes makes it
         except FileExistsError:
-            before = begun_of(folder)
-            if before is None or before.cluster != begun.cluster:
+            if former is None or begun_of(folder) != former:
                 return False
             replace_text(folder / BEGUN, text)
         finally:

@@ -10,7 +10,7 @@ from core.errors import LibraryError, UsageError
 from core.inference.config import EvaluationConfig
 from core.jobs import failures
 from core.jobs.audit import AuditSpec, check_request
-from core.jobs.records import Job, JobState, Promise
+from core.jobs.records import Job, JobState, Promise, watched
 from core.jobs.slurm import commands, folder
 from core.jobs.slurm.request import SlurmRequest
 from core.jobs.slurm.supervisor import over
@@ -36,8 +36,8 @@ class SlurmLauncher:
         ),
         Promise.TREE: (
             "Processes on nodes other than the first may outlive a cancelled job by some seconds. "
-            "If the cluster does not confine jobs (ProctrackType), those of a killed supervisor "
-            "keep running."
+            "If the cluster does not confine jobs (ProctrackType), what the process of a killed "
+            "supervisor has started keeps running."
         ),
         Promise.AT_ONCE: "Changes on the cluster show up to five seconds late.",
         Promise.ENDINGS: (
@@ -62,33 +62,35 @@ class SlurmLauncher:
         commands.check()
         check_quota(self._store.all(), jobs, most)  # again where the table takes them in
         cluster_ids = commands.submit(self._store.home, jobs)
-        pairs = zip(jobs, cluster_ids, strict=True)
+        submitted = [
+            replace(job, cluster=number) for job, number in zip(jobs, cluster_ids, strict=True)
+        ]
         try:
-            return self._store.add(
-                [replace(job, cluster=number) for job, number in pairs], most=most
-            )
+            return self._store.add(submitted, most=most)
         except BaseException:
             with suppress(LibraryError):
-                commands.cancel(cluster_ids)
+                commands.cancel(submitted)
             raise
 
     def cancel(self, job: Job) -> None:
         """Cancel a job in the cluster; its supervisor ends the whole tree."""
         folder.ask_to_cancel(self._store.folder(job.id))
-        commands.cancel([job.cluster])
+        commands.cancel([job])
 
     def reconcile(self, job: Job) -> None:
         """Take into the table what the job's supervisor and the cluster say of it."""
         states = commands.states()
-        seen = states.get(job.cluster) if states is not None else None
-        changed = seen is None or seen[0] in commands.OVER or (_waits(seen) and job.state in LIVE)
+        seen = commands.seen_of(states, job)
+        changed = (
+            seen is None or seen.state in commands.OVER or (_waits(seen) and job.state in LIVE)
+        )
         if states is not None and changed:  # the answer may be of before it was submitted
             states = commands.ask("--me", "--array")
-            seen = states.get(job.cluster) if states is not None else None
+            seen = commands.seen_of(states, job)
         path = self._store.folder(job.id)
         begun, ended = folder.begun_of(path), folder.ended_of(path)  # later than the answer
         new = begun is not None and job.supervisor != begun.supervisor
-        again = job.state is JobState.QUEUED and seen is not None and seen[0] == "RUNNING"
+        again = job.state is JobState.QUEUED and seen is not None and seen.state == "RUNNING"
         if begun is not None and (new or again) and not _waits(seen):
             job = self._follow(
                 job, state=JobState.RUNNING, supervisor=begun.supervisor, started=begun.at
@@ -102,8 +104,10 @@ class SlurmLauncher:
                 failure=ended.failure,
                 run=ended.run,
             )
-        elif states is not None and (seen is None or seen[0] in commands.OVER):
-            self._end(job, seen[0] if seen is not None else commands.accounted(job.cluster) or "")
+        elif seen is not None and seen.state in commands.OVER:
+            self._end(job, seen.state)
+        elif states is not None and seen is None and not watched(job, path):
+            self._end(job, commands.accounted(job.cluster) or "")
         elif _waits(seen) and job.state in LIVE:  # it was queued again
             self._follow(job, state=JobState.QUEUED)
 
@@ -128,8 +132,8 @@ class SlurmLauncher:
         return self._store.follow(job, **changes) or job
 
 
-def _waits(seen: tuple[str, str] | None) -> bool:
-    return seen is not None and seen[0] in commands.WAITING
+def _waits(seen: commands.Seen | None) -> bool:
+    return seen is not None and seen.state in commands.WAITING
 
 
 def fitted(
@@ -166,5 +170,5 @@ def fitted(
 
 def waiting_for(job: Job) -> str:
     """Return why a job waits, in the cluster's words; empty where nobody says."""
-    seen = (commands.states() or {}).get(job.cluster)
-    return seen[1] if seen is not None and _waits(seen) and seen[1] != "None" else ""
+    seen = commands.seen_of(commands.states(), job)
+    return seen.reason if seen is not None and _waits(seen) and seen.reason != "None" else ""

@@ -19,16 +19,17 @@ from typing import Final
 
 from core.errors import AuditError, LibraryError
 from core.jobs import failures
-from core.jobs.records import Failure, Job, JobState
+from core.jobs.records import BEAT, Failure, Job, JobState, beat
 from core.jobs.slurm import commands, folder
 from core.jobs.slurm.folder import Begun, Ended
 from core.jobs.slurm.request import WARNING_S, SlurmRequest
 from core.jobs.supervisor import PROGRAMS, Supervisor
-from core.process_identity import identity
+from core.process_identity import alive, identity, this_boot
 from core.training import ranks, stopping
 
 RECORDED_S: Final = 60.0  # in which a submission that was acknowledged has written its row
 LOOK_S: Final = 0.2
+QUIET_S: Final = 90.0  # without a beat on another node; a shared disk may show it a minute late
 STOP_S: Final = 2 / 3 * WARNING_S  # for the epoch under way; the rest is for ending what is left
 OWN_OUTPUT: Final = Path("/proc/self/fd/2")
 # What slurmstepd says of a job that the cluster ends, before the job gets any signal.
@@ -43,12 +44,58 @@ def main(home: Path, job_ids: list[str], programs: Mapping[str, str] = PROGRAMS)
     job = _recorded(table.folder(job_id))
     if job is None or job.state.ended or own is None:
         return 0
-    restarts = int(os.environ.get("SLURM_RESTART_COUNT", "0"))
-    if not folder.begin(table.folder(job_id), Begun(own_id(), own, time.time(), restarts)):
+    path, restarts = table.folder(job_id), int(os.environ.get("SLURM_RESTART_COUNT", "0"))
+    if not _begin(path, Begun(own_id(), own, time.time(), restarts)):
         return 0
     job = replace(job, state=JobState.RUNNING, supervisor=own)
-    ClusterSupervisor(table, job, programs).run()
+    supervisor = ClusterSupervisor(table, job, programs)
+    if supervisor.succeeded():  # in a former start, whose supervisor did not come to say so
+        supervisor.conclude(None, "", 0)
+    else:
+        supervisor.run()
+    if folder.ended_of(path) is None:  # the next start need not wait for this one
+        (path / BEAT).unlink(missing_ok=True)
     return 0
+
+
+def _begin(path: Path, begun: Begun) -> bool:
+    """Begin a job once nothing is left of its former start; False where it is not to begin.
+
+    A controller that crashed may have forgotten that a job runs, or has ended, and start it again.
+    """
+    while True:
+        former = folder.begun_of(path)
+        if former is not None and former.cluster != begun.cluster:
+            return False
+        if former is not None:
+            _outlast(former, path)
+        job = folder.job_of(path)
+        if folder.ended_of(path) is not None or job is None or job.state.ended:
+            return False
+        beat(path)
+        if folder.begin(path, begun, former):
+            return True
+
+
+def _outlast(former: Begun, path: Path) -> None:
+    """Wait until a supervisor has ended its job, or is gone; on another node, beats no more."""
+    here = former.supervisor.boot == this_boot()
+    last, since = _beat_of(path), time.monotonic()
+    while folder.ended_of(path) is None:
+        now = _beat_of(path)
+        silent = not now or time.monotonic() - since >= QUIET_S
+        if not alive(former.supervisor) if here else silent:
+            return
+        if now != last:
+            last, since = now, time.monotonic()
+        time.sleep(LOOK_S)
+
+
+def _beat_of(path: Path) -> str:
+    try:
+        return (path / BEAT).read_text()
+    except OSError:
+        return ""
 
 
 def own_id() -> str:
@@ -169,23 +216,26 @@ class ClusterSupervisor(Supervisor):
         A cluster that needs the nodes for others, or in which one failed, starts it again by
         itself; where only a signal came, as from a node that shuts down, it is asked to. Where its
         words are missing, on a full disk for example, the controller knows whether it ends the job.
+        One that crashed may have forgotten the job: then nobody cancelled it, and it is lost.
         """
-        why = self._cluster_words()
-        if why == CANCELLED:
+        why, states = self._cluster_words(), commands.ask("--me", "--array")
+        seen = commands.seen_of(states, self.job)
+        if why == CANCELLED and (seen is not None or states is None):
             self.end(JobState.CANCELLED, exit_code=code)
-        elif why == TIME_LIMIT:
-            self.end(JobState.FAILED, exit_code=code, failure=over(self.job, "TIMEOUT"))
-        elif why is None and not commands.ending(own_id()) and not commands.requeue(own_id()):
+        elif why == TIME_LIMIT:  # the warning came before this process listened
+            self._continue_later(code)
+        elif why in {None, CANCELLED} and not (_ends(seen) or commands.requeue(self.job)):
             what = "It was stopped with its supervisor, by a shutdown for example"
             self.end(JobState.LOST, exit_code=code, failure=failures.lost(what, self.job.kind))
 
     def _continue_later(self, code: int | None) -> None:
-        """Have the job queued again, if it came further this time; else it never would end."""
-        if self._newest_checkpoint() <= self._checkpoints:
+        """Have the job queued again, unless it would come no further with the same time."""
+        stuck = self._newest_checkpoint() <= self._checkpoints
+        if stuck and not commands.preempted(self.job):
             self.end(JobState.FAILED, exit_code=code, failure=over(self.job, "TIMEOUT"))
             return
-        self._log.write(b"time is up: queued again, to continue from the last checkpoint\n")
-        if not commands.requeue(own_id()):
+        self._log.write(b"queued again, to continue from the last checkpoint\n")
+        if not commands.requeue(self.job):
             self.end(JobState.FAILED, exit_code=code, failure=over(self.job, "TIMEOUT"))
 
     def _cluster_words(self) -> str | None:
@@ -231,6 +281,10 @@ def over(job: Job, state: str) -> Failure:
         "PREEMPTED": "The cluster gave its nodes to others",
     }.get(state, "The cluster ended it before its supervisor could report")
     return failures.lost(what, job.kind)
+
+
+def _ends(seen: commands.Seen | None) -> bool:
+    return seen is not None and seen.state in commands.OVER | {"COMPLETING"}
 
 
 def _size(path: Path) -> int:

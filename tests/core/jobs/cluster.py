@@ -10,20 +10,21 @@ import socket
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 NEEDED = ("munged", "slurmctld", "slurmd", "sbatch", "srun", "squeue", "scancel", "scontrol")
 BEYOND_PATH = ":/usr/sbin:/sbin"  # where Debian puts daemons
 PATIENCE_S = 120
+CONTROLLER, NODES = "slurmctld", ("n1", "n2")
 CONF = """
 ClusterName=candor
 SlurmctldHost=localhost
 SlurmUser={user}
 SlurmdUser={user}
 AuthType=auth/munge
-AuthInfo=socket={folder}/munge.socket,cred_expire=1
+AuthInfo=socket={folder}/munge.socket,cred_expire=5
 SlurmctldPort={ports[0]}
 SlurmctldPidFile={folder}/slurmctld.pid
 SlurmctldLogFile={folder}/slurmctld.log
@@ -37,6 +38,10 @@ SwitchType=switch/none
 MpiDefault=none
 SelectType=select/cons_tres
 SelectTypeParameters=CR_Core_Memory
+PreemptType=preempt/partition_prio
+PreemptMode=REQUEUE
+SlurmctldParameters=preempt_send_user_signal
+OverTimeLimit=0
 AccountingStorageType=accounting_storage/none
 JobAcctGatherType=jobacct_gather/none
 KillWait=20
@@ -45,8 +50,54 @@ SchedulerParameters=batch_sched_delay=0,sched_interval=1,sched_min_interval=0,bf
 SlurmdParameters=config_overrides
 NodeName=n1 NodeHostname=localhost NodeAddr=127.0.0.1 Port={ports[1]} CPUs=8 RealMemory=8000
 NodeName=n2 NodeHostname=localhost NodeAddr=127.0.0.1 Port={ports[2]} CPUs=8 RealMemory=8000
-PartitionName=main Nodes=ALL Default=YES MaxTime=600 State=UP
+PartitionName=main Nodes=ALL Default=YES MaxTime=600 State=UP PriorityTier=1
+PartitionName=graceful Nodes=ALL MaxTime=600 State=UP PriorityTier=1 GraceTime=60
+PartitionName=urgent Nodes=ALL MaxTime=600 State=UP PriorityTier=2
 """
+
+
+class Cluster:
+    """The daemons of a running cluster, by name: the controller, and one for each node."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._words = {CONTROLLER: ["slurmctld", "-D", "-i"]} | {
+            node: ["slurmd", "-D", "-N", node] for node in NODES
+        }
+        self._running: dict[str, subprocess.Popen[bytes]] = {}
+
+    @property
+    def names(self) -> list[str]:
+        """Of all daemons."""
+        return list(self._words)
+
+    def start(self, name: str) -> None:
+        """Start a daemon, unless it runs."""
+        daemon = self._running.get(name)
+        if daemon is None or daemon.poll() is not None:
+            self._running[name] = _start(self._words[name])
+
+    def kill(self, name: str) -> None:
+        """End a daemon as a crash does; the jobs of a node live on."""
+        self._running[name].kill()
+        self._running[name].wait()
+
+    def heal(self) -> None:
+        """Do as an administrator after a crash: resume drained nodes, release jobs held."""
+        for node in NODES:
+            _said("scontrol", "update", f"NodeName={node}", "State=RESUME")
+        for job_id in _said("squeue", "-h", "-t", "PD", "-o", "%i").split():
+            _said("scontrol", "release", job_id)
+
+    def stop(self) -> None:
+        """End all daemons, the last first."""
+        for daemon in reversed(self._running.values()):
+            daemon.terminate()
+            daemon.wait()
+
+    def wait(self) -> None:
+        """Wait until all daemons answer and the nodes have nothing to do."""
+        _wait_for(lambda: _said("sinfo", "-h", "-p", "main", "-o", "%t %D") == "idle 2")
 
 
 def missing() -> str:
@@ -57,8 +108,8 @@ def missing() -> str:
 
 
 @contextmanager
-def running() -> Iterator[Path]:
-    """Yield the folder of a cluster whose nodes are idle; nothing of it is left afterwards."""
+def running() -> Iterator[Cluster]:
+    """Yield a cluster whose nodes are idle; nothing of it is left afterwards."""
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="slurm", dir="/tmp")))
         user = pwd.getpwuid(os.getuid()).pw_name
@@ -73,24 +124,20 @@ def running() -> Iterator[Path]:
         stack.callback(_restore, before)
         munge = [f"--{name}={folder}/munge.{name}" for name in ("socket", "pid-file", "log-file")]
         munge += [f"--{name}-file={folder}/{name}" for name in ("key", "seed")]
-        daemons = (
-            ["munged", "-F", "--force", *munge],
-            ["slurmctld", "-D", "-i"],
-            ["slurmd", "-D", "-N", "n1"],
-            ["slurmd", "-D", "-N", "n2"],
-        )
-        for daemon in daemons:
-            _start(stack, daemon)
-        _wait_for(lambda: _said("sinfo", "-h", "-o", "%t %D") == "idle 2")
+        munged = _start(["munged", "-F", "--force", *munge])
+        stack.callback(munged.wait)
+        stack.callback(munged.terminate)
+        slurm = Cluster(folder)
+        stack.callback(slurm.stop)
+        for name in slurm.names:
+            slurm.start(name)
+        slurm.wait()
         stack.callback(_empty)
-        yield folder
+        yield slurm
 
 
-def _start(stack: ExitStack, words: list[str]) -> None:
-    """Start a daemon that ends with the stack."""
-    daemon = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    stack.callback(daemon.wait)
-    stack.callback(daemon.terminate)
+def _start(words: list[str]) -> "subprocess.Popen[bytes]":
+    return subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 
 def _empty() -> None:
@@ -99,7 +146,7 @@ def _empty() -> None:
     _wait_for(lambda: _said("squeue", "-h") == "")
 
 
-def _restore(before: dict[str, str | None]) -> None:
+def _restore(before: Mapping[str, str | None]) -> None:
     for name, value in before.items():
         if value is None:
             del os.environ[name]

@@ -86,8 +86,8 @@ def slurm():
     """A cluster for all tests; they are skipped, with what is missing, where there is none."""
     if cluster.missing():
         pytest.skip(cluster.missing())
-    with cluster.running() as folder:
-        yield folder
+    with cluster.running() as here:
+        yield here
 
 
 @pytest.fixture

@@ -1,24 +1,31 @@
 """What only a cluster does: warn, preempt, refuse, run over nodes, start again."""
 
 import os
+import random
 import signal
 import subprocess
 import sys
+import time
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from core.errors import LibraryError, UsageError
-from core.jobs.records import JobState
-from core.jobs.slurm import commands, folder
+from core.jobs import processes
+from core.jobs.records import JobState, beat
+from core.jobs.slurm import commands, folder, supervisor
+from core.jobs.slurm.folder import Begun, Ended
 from core.jobs.slurm.request import SETTINGS, SlurmRequest, defaults
 from core.library import open_library
+from core.process_identity import ProcessIdentity
 from core.training import checkpoint
 from core.training.config import TrainConfig
 from core.training.folder import JobFolder
 from core.training.submission import trainings
-from tests.core.jobs.conftest import config, ended, let, told, until
+from tests.core.jobs import cluster_rounds
+from tests.core.jobs.conftest import config, ended, let, told, truth, until
 
 ROOT = Path(__file__).parents[3]
 SMALL = SlurmRequest(cpus=1, memory=0.25, minutes=10)
@@ -131,7 +138,8 @@ def test_a_cancelled_job_does_not_start_again_where_the_cluster_said_no_word(job
     until(lambda: told(jobs, job, "began"))
     subprocess.run(["scancel", job.cluster], check=True)
     assert ended(jobs, job.id).state is JobState.CANCELLED
-    assert commands.ask("--me").get(job.cluster, ("CANCELLED",))[0] == "CANCELLED"
+    seen = commands.seen_of(commands.ask("--me"), job)
+    assert seen is None or seen.state == "CANCELLED"
 
 
 @pytest.mark.slow
@@ -190,6 +198,96 @@ def test_another_job_of_the_cluster_does_not_begin_what_has_begun(jobs):
     assert ended(jobs, job.id).state is JobState.SUCCEEDED
     began = (jobs.home / "jobs" / ".truth.txt").read_text().count("began")
     assert began == 1
+
+
+# A cluster whose daemons crash ------------------------------------------------------------------
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("on_nodes")
+def test_a_job_does_not_notice_that_the_daemons_are_killed(slurm, jobs):
+    (job,) = jobs.submit([config("wait:go")], request=SMALL)
+    until(lambda: told(jobs, job, "began"))
+    for name in slurm.names:
+        slurm.kill(name)
+    jobs.tick()  # nobody answers
+    assert jobs.get(job.id).state is JobState.RUNNING
+    for name in slurm.names:
+        slurm.start(name)
+    let(jobs, "go")
+    done = ended(jobs, job.id)
+    assert (done.state, done.run) == (JobState.SUCCEEDED, job.id)
+    assert [line[1] for line in truth(jobs)] == ["began", "succeeded"]
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("on_nodes")
+def test_a_process_does_not_outlive_its_supervisor(jobs):
+    """Not even here, where the cluster traces processes by their parents."""
+    (job,) = jobs.submit([config("wait:go")], request=SMALL)
+    until(lambda: told(jobs, job, "began"))
+    os.kill(folder.begun_of(jobs.folder(job.id).path).supervisor.pid, signal.SIGKILL)
+    assert ended(jobs, job.id).state is JobState.LOST
+    assert processes.marked(job.id) == []
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("on_nodes")
+def test_a_job_that_is_launched_twice_runs_once(jobs):
+    """As by a controller that crashed and has forgotten the first time."""
+    (job,) = jobs.submit([config("wait:go")], request=SMALL)
+    until(lambda: told(jobs, job, "began"))
+    again = subprocess.Popen(
+        [sys.executable, "-m", commands.SUPERVISOR, jobs.home, job.id],
+        cwd=ROOT, env=os.environ | {"SLURM_JOB_ID": job.cluster},
+    )  # fmt: skip
+    with pytest.raises(subprocess.TimeoutExpired):
+        again.wait(5.0)
+    let(jobs, "go")
+    assert ended(jobs, job.id).state is JobState.SUCCEEDED
+    assert again.wait() == 0
+    assert [line[1] for line in truth(jobs)] == ["began", "succeeded"]
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("on_nodes")
+def test_a_job_that_had_succeeded_does_not_run_again(jobs):
+    """Its supervisor was killed before it said so, and a controller that crashed launches it."""
+    (job,) = jobs.submit([config("wait:go")], request=SMALL)
+    until(lambda: told(jobs, job, "began"))
+    jobs.folder(job.id).finish({"state": "succeeded", "run": job.id})
+    os.kill(folder.begun_of(jobs.folder(job.id).path).supervisor.pid, signal.SIGKILL)
+    subprocess.run(
+        [sys.executable, "-m", commands.SUPERVISOR, jobs.home, job.id],
+        cwd=ROOT, env=os.environ | {"SLURM_JOB_ID": job.cluster}, check=True,
+    )  # fmt: skip
+    assert folder.ended_of(jobs.folder(job.id).path).state is JobState.SUCCEEDED
+    assert [line[1] for line in truth(jobs)] == ["began"]
+
+
+def test_a_start_waits_until_the_former_node_is_silent(tmp_path, monkeypatch):
+    elsewhere = ProcessIdentity(boot="another:1", host="another", pid=1, start=1)
+    former = Begun("7", elsewhere, 0.0, 0)
+    monkeypatch.setattr(supervisor, "QUIET_S", 600.0)
+    supervisor._outlast(former, tmp_path)  # it left, and took its beat along
+    beat(tmp_path)
+    monkeypatch.setattr(supervisor, "QUIET_S", 0.5)
+    began = time.monotonic()
+    supervisor._outlast(former, tmp_path)
+    assert time.monotonic() - began >= 0.5
+    monkeypatch.setattr(supervisor, "QUIET_S", 600.0)
+    folder.end(tmp_path, Ended(JobState.FAILED, 0.0, 1, None, ""))
+    supervisor._outlast(former, tmp_path)  # it said how the job ended
+
+
+@pytest.mark.soak
+@pytest.mark.usefixtures("on_nodes")
+def test_rounds_of_kill_break_no_promise_of_the_cluster(slurm, jobs):
+    draw, hits = random.Random(3), Counter()
+    for _ in range(5):
+        hit, _ends = cluster_rounds.one_round(jobs, slurm, draw)  # asserts every promise
+        hits += hit
+    assert hits["slurmctld"] + hits["slurmd"] > 0
 
 
 # Without a cluster ------------------------------------------------------------------------------

@@ -18,9 +18,10 @@ from core.access import of_process
 
 def main() -> int:
     folder = Path(sys.argv[1])
-    slot = os.environ.get("CUDA_VISIBLE_DEVICES") or os.environ.get("SLURM_JOB_ID") or "cpu"
+    in_cluster = folder.name if "SLURM_JOB_ID" in os.environ else ""
+    slot = os.environ.get("CUDA_VISIBLE_DEVICES") or in_cluster or "cpu"
     alone = (folder.parent / f".slot-{slot}").open("w")
-    fcntl.flock(alone, fcntl.LOCK_EX | fcntl.LOCK_NB)  # a slot taken twice ends here
+    fcntl.flock(alone, fcntl.LOCK_EX | fcntl.LOCK_NB)  # a slot taken twice, or a job, ends here
     tell(folder, "began", slot)
     for word in json.loads((folder / "spec.json").read_text())["name"].split():
         act, _, value = word.partition(":")
