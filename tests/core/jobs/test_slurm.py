@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +15,8 @@ import pytest
 
 from core.errors import LibraryError, UsageError
 from core.jobs import processes
-from core.jobs.records import JobState, beat
+from core.jobs.audit import AuditSpec
+from core.jobs.records import Job, JobState, beat
 from core.jobs.slurm import commands, folder, supervisor
 from core.jobs.slurm.folder import Begun, Ended
 from core.jobs.slurm.request import SETTINGS, SlurmRequest, defaults
@@ -25,7 +27,9 @@ from core.training.config import TrainConfig
 from core.training.folder import JobFolder
 from core.training.submission import trainings
 from tests.core.jobs import cluster_rounds
+from tests.core.jobs.cluster import CONTROLLER
 from tests.core.jobs.conftest import config, ended, let, told, truth, until
+from tests.core.jobs.held import EPOCHS, HOLD
 
 ROOT = Path(__file__).parents[3]
 SMALL = SlurmRequest(cpus=1, memory=0.25, minutes=10)
@@ -80,6 +84,87 @@ def test_a_training_that_is_warned_continues_to_the_same_bits(slurm, jobs, tmp_p
     assert_same_bits(jobs.folder(first.id), here(tmp_path / "through", settings))
 
 
+def preempt() -> str:
+    """Take both nodes for a job of a higher partition, and return its id once it runs."""
+    words = ["--partition=urgent", "--nodes=2", "--exclusive", "--output=/dev/null"]
+    urgent = subprocess.run(
+        ["sbatch", "--parsable", *words, "--wrap=sleep 600"],
+        check=True, capture_output=True, text=True,
+    ).stdout.strip()  # fmt: skip
+    until(lambda: commands.ask("--me")[urgent].state == "RUNNING")
+    return urgent
+
+
+def give(job: Job, minutes: int) -> bool:
+    """Change the time limit of a job, as an administrator; whether it was not just ending."""
+    words = ["scontrol", "update", f"JobId={job.cluster}", f"TimeLimit={minutes}"]
+    return subprocess.run(words, check=False).returncode == 0
+
+
+@pytest.fixture
+def held(on_nodes, monkeypatch):
+    """Trainings of the cluster are real, and their first start does not end by itself."""
+    return lambda way: monkeypatch.setenv(HOLD, way)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("partition", ["main", pytest.param("graceful", marks=pytest.mark.soak)])
+def test_a_training_that_is_preempted_continues_to_the_same_bits(partition, held, jobs, tmp_path):
+    """For a job of a higher partition; one partition ends it at once, the other warns it first."""
+    held("epoch" if partition == "main" else "warning")
+    settings = config("real", **ADAFOCAL)
+    (job,) = jobs.submit([settings], request=replace(SMALL, partition=partition))
+    until(lambda: len(jobs.folder(job.id).events()) == EPOCHS)
+    urgent = preempt()
+    assert processes.marked(job.id) == []
+
+    def waits() -> bool:
+        jobs.tick()
+        return jobs.get(job.id).state is JobState.QUEUED
+
+    until(waits)
+    assert len(jobs.folder(job.id).events()) == EPOCHS
+    subprocess.run(["scancel", urgent], check=True)
+    done = ended(jobs, job.id)
+    assert (done.state, done.run) == (JobState.SUCCEEDED, job.id)
+    assert folder.begun_of(jobs.folder(job.id).path).restarts == 1
+    assert_same_bits(jobs.folder(job.id), here(tmp_path / "through", settings))
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("hold", ["warning", "epoch"])
+def test_a_training_whose_time_is_up_continues_to_the_same_bits(hold, held, jobs, tmp_path):
+    """It heeds the cluster's warning; or its epoch takes so long that the cluster ends it."""
+    held(hold)
+    settings = config("real", **ADAFOCAL)
+    (job,) = jobs.submit([settings], request=SMALL)
+    until(lambda: len(jobs.folder(job.id).events()) == EPOCHS)
+    began = folder.begun_of(jobs.folder(job.id).path).at
+    assert give(job, 2 + int((time.time() - began) / 60))
+    until(lambda: any("queued again" in line for line in jobs.log(job.id, 500)))
+    until(lambda: give(job, 60))
+    done = ended(jobs, job.id)
+    assert (done.state, done.run) == (JobState.SUCCEEDED, job.id)
+    assert folder.begun_of(jobs.folder(job.id).path).restarts == 1
+    cluster_words = "".join(
+        path.read_text() for path in (jobs.folder(job.id).path / "slurm").glob("*.out")
+    )
+    assert ("DUE TO TIME LIMIT" in cluster_words) == (hold == "epoch")
+    assert_same_bits(jobs.folder(job.id), here(tmp_path / "through", settings))
+
+
+@pytest.mark.soak
+@pytest.mark.usefixtures("on_nodes")
+def test_an_audit_whose_time_is_up_has_failed_for_it(jobs, tmp_path):
+    """It keeps no checkpoints, so the warning changes nothing and the cluster ends it."""
+    spec = AuditSpec(path=str(tmp_path), name="wait:go")
+    (job,) = jobs.submit([spec], request=replace(SMALL, minutes=1))
+    done = ended(jobs, job.id)
+    assert (done.state, done.failure.code) == (JobState.FAILED, "TIME_LIMIT")
+    assert done.failure.what == "Its 1 minutes on the cluster ran out"
+    assert [line[1] for line in truth(jobs)] == ["began"]
+
+
 @pytest.mark.slow
 def test_two_nodes_train_as_two_processes_here(slurm, jobs, tmp_path):
     """One process on each node, joined by srun and Fabric; two here against one: test_ranks."""
@@ -116,6 +201,20 @@ def test_a_start_without_progress_is_not_repeated(jobs):
     done = ended(jobs, job.id)
     assert (done.state, done.failure.code) == (JobState.FAILED, "TIME_LIMIT")
     assert done.failure.what == "Its 10 minutes on the cluster ran out before an epoch was"
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("on_nodes")
+def test_a_preempted_start_without_progress_is_repeated(jobs):
+    """It was warned as if its time were up, which it is not."""
+    (job,) = jobs.submit([config("wait:go")], request=replace(SMALL, partition="graceful"))
+    until(lambda: told(jobs, job, "began"))
+    urgent = preempt()
+    subprocess.run(["scancel", urgent], check=True)
+    let(jobs, "go")
+    done = ended(jobs, job.id)
+    assert (done.state, done.failure) == (JobState.SUCCEEDED, None)
+    assert folder.begun_of(jobs.folder(job.id).path).restarts == 1
 
 
 @pytest.mark.slow
@@ -218,6 +317,23 @@ def test_a_job_does_not_notice_that_the_daemons_are_killed(slurm, jobs):
     done = ended(jobs, job.id)
     assert (done.state, done.run) == (JobState.SUCCEEDED, job.id)
     assert [line[1] for line in truth(jobs)] == ["began", "succeeded"]
+
+
+@pytest.mark.slow
+def test_a_training_is_queued_again_once_the_controller_is_back(slurm, held, jobs, tmp_path):
+    """It is away when the training has stopped for want of time."""
+    held("warning")
+    settings = config("real", **ADAFOCAL)
+    (job,) = jobs.submit([settings], request=SMALL)
+    until(lambda: len(jobs.folder(job.id).events()) == EPOCHS)
+    slurm.kill(CONTROLLER)
+    os.kill(folder.begun_of(jobs.folder(job.id).path).supervisor.pid, signal.SIGUSR1)
+    until(lambda: not processes.marked(job.id))
+    slurm.start(CONTROLLER)
+    done = ended(jobs, job.id)
+    assert (done.state, done.run) == (JobState.SUCCEEDED, job.id)
+    assert folder.begun_of(jobs.folder(job.id).path).restarts == 1
+    assert_same_bits(jobs.folder(job.id), here(tmp_path / "through", settings))
 
 
 @pytest.mark.slow
