@@ -5,8 +5,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 from core import progress
@@ -26,8 +24,7 @@ from core.readers.sandbox import read as sandbox
 from core.training.config import TrainConfig
 from core.training.folder import JobFolder
 from core.training.progress import read as read_progress
-
-ROWS = 120
+from tests.core.shards import ROWS, command, npy_shards, parquet_shards, predictions
 
 
 @pytest.fixture
@@ -36,36 +33,6 @@ def home(tmp_path, monkeypatch):
     monkeypatch.setenv("CANDOR_DEVICES", "cpu")
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
     return tmp_path / "home"
-
-
-def predictions():
-    rng = np.random.default_rng(5)
-    logits = 2.0 * rng.normal(size=(ROWS, 4)).astype(np.float32)
-    return logits, (logits + rng.gumbel(size=logits.shape)).argmax(axis=1)
-
-
-def npy_shards(folder: Path) -> Path:
-    """Shards of unequal length, so that no mean of means comes out right."""
-    folder.mkdir()
-    for i, rows in enumerate((slice(7), slice(7, 90), slice(90, ROWS))):
-        for name, array in zip(("logits", "labels"), predictions(), strict=True):
-            np.save(folder / f"{name}-{i:05d}.npy", array[rows])
-    return folder
-
-
-def parquet_shards(folder: Path) -> Path:
-    folder.mkdir()
-    logits, labels = predictions()
-    for i, rows in enumerate((slice(33), slice(33, ROWS))):
-        columns = {f"logit_{k}": logits[rows, k] for k in range(4)}
-        table = pa.table(columns | {"label": labels[rows]})
-        pq.write_table(table, folder / f"part-{i:05d}.parquet")
-    return folder
-
-
-def command(capfd, *arguments: str):
-    code = main(["audit", *arguments, "--json", "-"])
-    return code, json.loads(capfd.readouterr().out)
 
 
 @pytest.mark.slow

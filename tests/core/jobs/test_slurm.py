@@ -16,7 +16,7 @@ import pytest
 from core.errors import LibraryError, UsageError
 from core.jobs import processes
 from core.jobs.audit import AuditSpec
-from core.jobs.records import Job, JobState, beat
+from core.jobs.records import SLURM, Job, JobState, beat
 from core.jobs.slurm import commands, folder, supervisor
 from core.jobs.slurm.folder import Begun, Ended
 from core.jobs.slurm.request import SETTINGS, SlurmRequest, defaults
@@ -30,6 +30,7 @@ from tests.core.jobs import cluster_rounds
 from tests.core.jobs.cluster import CONTROLLER
 from tests.core.jobs.conftest import config, ended, let, told, truth, until
 from tests.core.jobs.held import EPOCHS, HOLD
+from tests.core.shards import command, npy_shards, parquet_shards, predictions
 
 ROOT = Path(__file__).parents[3]
 SMALL = SlurmRequest(cpus=1, memory=0.25, minutes=10)
@@ -186,6 +187,32 @@ def test_a_sweep_is_one_array_and_the_library_fills(slurm, jobs):
         assert ended(jobs, job.id).state is JobState.SUCCEEDED
         assert np.isfinite(open_library().load(job.id, "test").scores).all()
     assert {row.id for row in open_library().rows(kind="train")} == {one.id, other.id}
+
+
+# An audit ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("shards", [npy_shards, parquet_shards])
+def test_shards_are_audited_on_a_node_as_in_memory(shards, slurm, jobs, tmp_path, capfd):
+    """All of the JSON is that of the command that waits, its metrics those of a single file."""
+    path = str(shards(tmp_path / "shards"))
+    options = ("--bins", "7", "--scores", "logits", "--fail-if", "accuracy<0.99")
+    in_memory = command(capfd, path, *options)
+    small = ("--cpus", "1", "--memory", "0.25", "--minutes", "10")
+    code, report = command(capfd, path, *options, "--launcher", "slurm", *small)
+    (job,) = jobs.list()
+    assert (job.launcher, job.state, job.id) == (SLURM, JobState.SUCCEEDED, report.pop("run"))
+    assert folder.begun_of(jobs.folder(job.id).path).cluster == job.cluster
+    assert (code, report) == in_memory
+    assert code == 1  # accuracy is below the gate
+    logits, labels = predictions()
+    np.savez(tmp_path / "whole.npz", logits=logits, labels=labels)
+    _, whole = command(capfd, str(tmp_path / "whole.npz"), *options)
+    assert report["metrics"] == whole["metrics"]
+    kept = open_library().load(job.id, "test")
+    np.testing.assert_array_equal(kept.scores, logits)
+    np.testing.assert_array_equal(kept.labels, labels)
 
 
 # Ends that the cluster makes --------------------------------------------------------------------
