@@ -48,7 +48,11 @@ def main(home: Path, job_ids: list[str], programs: Mapping[str, str] = PROGRAMS)
     if not _begin(path, Begun(own_id(), own, time.time(), restarts)):
         return 0
     job = replace(job, state=JobState.RUNNING, supervisor=own)
-    ClusterSupervisor(table, job, programs).run()
+    supervisor = ClusterSupervisor(table, job, programs)
+    if supervisor.succeeded():  # in a former start, whose supervisor did not come to say so
+        supervisor.conclude(None, "", 0)
+    else:
+        supervisor.run()
     if folder.ended_of(path) is None:  # the next start need not wait for this one
         (path / BEAT).unlink(missing_ok=True)
     return 0

@@ -16,7 +16,7 @@ import pytest
 from core.errors import LibraryError, UsageError
 from core.jobs import processes
 from core.jobs.audit import AuditSpec
-from core.jobs.records import SLURM, JobState, beat
+from core.jobs.records import SLURM, Job, JobState, beat
 from core.jobs.slurm import commands, folder, supervisor
 from core.jobs.slurm.folder import Begun, Ended
 from core.jobs.slurm.request import SETTINGS, SlurmRequest, defaults
@@ -96,6 +96,12 @@ def preempt() -> str:
     return urgent
 
 
+def give(job: Job, minutes: int) -> bool:
+    """Change the time limit of a job, as an administrator; whether it was not just ending."""
+    words = ["scontrol", "update", f"JobId={job.cluster}", f"TimeLimit={minutes}"]
+    return subprocess.run(words, check=False).returncode == 0
+
+
 @pytest.fixture
 def held(on_nodes, monkeypatch):
     """Trainings of the cluster are real, and their first start does not end by itself."""
@@ -132,11 +138,15 @@ def test_a_training_whose_time_is_up_continues_to_the_same_bits(hold, held, jobs
     """It heeds the cluster's warning; or its epoch takes so long that the cluster ends it."""
     held(hold)
     settings = config("real", **ADAFOCAL)
-    (job,) = jobs.submit([settings], request=replace(SMALL, minutes=4))
+    (job,) = jobs.submit([settings], request=SMALL)
+    until(lambda: len(jobs.folder(job.id).events()) == EPOCHS)
+    began = folder.begun_of(jobs.folder(job.id).path).at
+    assert give(job, 2 + int((time.time() - began) / 60))
+    until(lambda: any("queued again" in line for line in jobs.log(job.id, 500)))
+    until(lambda: give(job, 60))
     done = ended(jobs, job.id)
     assert (done.state, done.run) == (JobState.SUCCEEDED, job.id)
-    assert folder.begun_of(jobs.folder(job.id).path).restarts >= 1
-    assert any("queued again" in line for line in jobs.log(job.id, 500))
+    assert folder.begun_of(jobs.folder(job.id).path).restarts == 1
     cluster_words = "".join(
         path.read_text() for path in (jobs.folder(job.id).path / "slurm").glob("*.out")
     )
@@ -380,6 +390,22 @@ def test_a_job_that_is_launched_twice_runs_once(jobs):
     assert ended(jobs, job.id).state is JobState.SUCCEEDED
     assert again.wait() == 0
     assert [line[1] for line in truth(jobs)] == ["began", "succeeded"]
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("on_nodes")
+def test_a_job_that_had_succeeded_does_not_run_again(jobs):
+    """Its supervisor was killed before it said so, and a controller that crashed launches it."""
+    (job,) = jobs.submit([config("wait:go")], request=SMALL)
+    until(lambda: told(jobs, job, "began"))
+    jobs.folder(job.id).finish({"state": "succeeded", "run": job.id})
+    os.kill(folder.begun_of(jobs.folder(job.id).path).supervisor.pid, signal.SIGKILL)
+    subprocess.run(
+        [sys.executable, "-m", commands.SUPERVISOR, jobs.home, job.id],
+        cwd=ROOT, env=os.environ | {"SLURM_JOB_ID": job.cluster}, check=True,
+    )  # fmt: skip
+    assert folder.ended_of(jobs.folder(job.id).path).state is JobState.SUCCEEDED
+    assert [line[1] for line in truth(jobs)] == ["began"]
 
 
 def test_a_start_waits_until_the_former_node_is_silent(tmp_path, monkeypatch):
