@@ -40,7 +40,7 @@ MODELS = "core.inference.worker"  # started with a visitor's first page; nothing
 def npy(data: Data, folder: Path) -> tuple[Path, Path]:
     """Name the array that is there already, and its labels."""
     np.save(labels := folder / "labels.npy", data.labels)
-    return Path(data.logits.filename), labels  # type: ignore[attr-defined]  it is mapped
+    return Path(data.logits.filename), labels  # type: ignore[attr-defined]  # it is mapped
 
 
 def npz(data: Data, folder: Path) -> tuple[Path]:
