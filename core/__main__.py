@@ -230,7 +230,7 @@ def _print_audit(report: Json) -> None:
 def _print_human(human: Json) -> None:
     rows, asked = human["n"], human["votes_per_row"]
     by = "shares of votes" if asked is None else f"{asked:g} votes a row"
-    print(printable(f"Held against people on {rows} rows, {by}: {human['text']}"))
+    print(printable(f"Compared with people on {rows} rows, {by}: {human['text']}"))
     for name in HUMAN:
         score = human[name]
         floor = score["floor"]

@@ -72,7 +72,7 @@ def run(folder: JobFolder) -> Json:
     read = result = _read(spec)
     split = split_of(spec.split, read)
     if spec.votes is not None:
-        result = voted(read, split, Path(spec.votes), spec.vote_choice)
+        result = voted(read, split, Path(spec.votes), spec.vote_choice, timeout_s=LIMIT_S)
     if result.splits[split].n >= MANY_ROWS:
         from core.compiled.memory import keep_large_in_files  # compiles for a second
 
@@ -111,7 +111,8 @@ def _read(spec: AuditSpec) -> ReadResult:
     path, labels = Path(spec.path), None if spec.labels is None else Path(spec.labels)
     tables = {column: Path(table) for column, table in spec.tables.items()}
     need_file(path, or_folder=True)
-    for file in filter(None, (labels, *tables.values())):
+    votes = None if spec.votes is None else Path(spec.votes)
+    for file in filter(None, (labels, votes, *tables.values())):
         need_file(file)
     return sandbox.read(
         path,

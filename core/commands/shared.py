@@ -143,8 +143,17 @@ def votes_of(arguments: argparse.Namespace) -> tuple[Path | None, Any]:
     return path, VoteChoice(columns, arguments.votes_classes, arguments.in_order)
 
 
-def voted(result: Any, split: str, path: Path, choice: Any) -> Any:  # noqa: ANN401  imported late
-    """Return what was read with the votes of a file; its digest is that of both files."""
+def voted(  # Any: imported late
+    result: Any,  # noqa: ANN401
+    split: str,
+    path: Path,
+    choice: Any,  # noqa: ANN401
+    **limits: float,
+) -> Any:  # noqa: ANN401
+    """Return what was read with the votes of a file; its digest is that of both files.
+
+    `limits` are those of `core.readers.sandbox.read.read_votes`.
+    """
     from dataclasses import replace
 
     from core.arrays import digest
@@ -154,7 +163,7 @@ def voted(result: Any, split: str, path: Path, choice: Any) -> Any:  # noqa: ANN
     from core.readers.tables.votes import attach_votes
 
     with about(path.name):
-        file = sandbox.read_votes(path, name=path.name)
+        file = sandbox.read_votes(path, name=path.name, **limits)
         matched = attach_votes(result.splits, split, file, choice)
     unused = f"not used: {listed(list(matched.used))}"
     kept = tuple(notice for notice in result.notices if notice.text != unused)

@@ -1,4 +1,4 @@
-"""Numbers in ascending order, by their digits: five times as fast as by comparing them."""
+"""Numbers in ascending order, by their digits and not by comparing them."""
 
 from typing import TypeAlias
 

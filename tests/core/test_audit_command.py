@@ -464,7 +464,7 @@ def test_votes_add_what_people_say_and_change_nothing_else(run, asked):
 def test_votes_are_printed_below_the_metrics(run, asked):
     code, out, _ = run(asked / "scores.csv", "--votes", asked / "votes.jsonl", *FEW)
     assert code == 0
-    assert "Held against people on 80 rows, 20 votes a row: Of 100 people asked, " in out
+    assert "Compared with people on 80 rows, 20 votes a row: Of 100 people asked, " in out
     assert "  tvd " in out
     assert "floor 0." in out
 

@@ -5,7 +5,7 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.util import find_spec
@@ -20,7 +20,7 @@ from core.jobs.slurm.request import WARNING_S
 COMMANDS: Final = ("sbatch", "srun", "squeue", "scancel", "scontrol")
 PATIENCE_S: Final = 30.0
 FRESH_S: Final = 5.0  # for which an answer of the controller holds, which all users share
-AWAY_S: Final = 20.0  # for which a controller that does not answer is asked again
+AWAY_S: Final = 60.0  # for which a controller that does not answer is asked again
 SUPERVISOR: Final = "core.jobs.slurm.supervisor"
 WARNING: Final = "USR1"
 WAITING: Final = frozenset({"PENDING", "CONFIGURING", "REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED",
@@ -159,11 +159,14 @@ def name_of(job: Job) -> str:
     return f"candor-{job.group}"
 
 
-def accounted(cluster_id: str) -> str | None:
-    """Return how a job ended by the cluster's accounting; None where it keeps none."""
-    output = _run("sacct", "-X", "-n", "-P", "-o", "State", "-j", cluster_id)
-    words = output.split() if output else []
-    return words[0] if words else None
+def accounted(job: Job) -> str | None:
+    """Return how a job ended by the cluster's accounting; None where it does not know it."""
+    output = _run("sacct", "-X", "-n", "-P", "-o", "JobName,State", "-j", job.cluster)
+    for line in (output or "").splitlines():
+        name, _, words = line.partition("|")
+        if name == name_of(job) and words:
+            return words.split()[0]
+    return None
 
 
 def cancel(jobs: Sequence[Job]) -> None:
@@ -175,10 +178,14 @@ def cancel(jobs: Sequence[Job]) -> None:
         )
 
 
-def requeue(job: Job) -> bool:
-    """Let a job end and wait again; whether the cluster agreed, or came back in time to agree."""
+def requeue(job: Job, meanwhile: Callable[[], None]) -> bool:
+    """Let a job end and wait again; whether the cluster agreed, or came back in time to agree.
+
+    `meanwhile` is called before each try.
+    """
     deadline = time.monotonic() + AWAY_S
     while time.monotonic() < deadline:
+        meanwhile()
         states = ask("--me", "--array")
         if states is not None and seen_of(states, job) is None:
             return False

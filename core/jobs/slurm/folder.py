@@ -64,7 +64,10 @@ def begin(folder: Path, begun: Begun, former: Begun | None) -> bool:
     part = folder / f".{BEGUN}.{secrets.token_hex(4)}{PART}"
     with writing():
         try:
-            part.write_text(text)
+            with part.open("w") as file:
+                file.write(text)
+                file.flush()
+                os.fsync(file.fileno())  # or a power loss leaves one that nobody can read
             os.link(part, folder / BEGUN)  # one of any number of nodes makes it
         except FileExistsError:
             if former is None or begun_of(folder) != former:

@@ -107,7 +107,7 @@ class SlurmLauncher:
         elif seen is not None and seen.state in commands.OVER:
             self._end(job, seen.state)
         elif states is not None and seen is None and not watched(job, path):
-            self._end(job, commands.accounted(job.cluster) or "")
+            self._end(job, commands.accounted(job) or "")
         elif _waits(seen) and job.state in LIVE:  # it was queued again
             self._follow(job, state=JobState.QUEUED)
 

@@ -14,6 +14,7 @@ import time
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -53,7 +54,7 @@ def main(home: Path, job_ids: list[str], programs: Mapping[str, str] = PROGRAMS)
         supervisor.conclude(None, "", 0)
     else:
         supervisor.run()
-    if folder.ended_of(path) is None:  # the next start need not wait for this one
+    if folder.ended_of(path) is None and not supervisor.superseded:  # the next need not wait
         (path / BEAT).unlink(missing_ok=True)
     return 0
 
@@ -75,6 +76,8 @@ def _begin(path: Path, begun: Begun) -> bool:
         beat(path)
         if folder.begin(path, begun, former):
             return True
+        if folder.begun_of(path) is None:  # what stands there cannot be read
+            return False
 
 
 def _outlast(former: Begun, path: Path) -> None:
@@ -174,6 +177,12 @@ class ClusterSupervisor(Supervisor):
         assert self.job.request is not None
         return self.job.request
 
+    @property
+    def superseded(self) -> bool:
+        """Whether another start took this one for gone, and has begun in its place."""
+        begun = folder.begun_of(self.folder)
+        return begun is not None and begun.supervisor != self.job.supervisor
+
     def command(self) -> list[str]:
         """Return what starts the program, on every node where it has several processes."""
         command, nodes = super().command(), self._request.nodes
@@ -200,7 +209,10 @@ class ClusterSupervisor(Supervisor):
         return late or super().time_is_up(elapsed)
 
     def conclude(self, code: int | None, reason: str, kills: int) -> None:
-        """Write how the job ended, unless the cluster starts it again."""
+        """Write how the job ended, unless the cluster starts it again, or has by now."""
+        if self.superseded:
+            return
+        beat(self.folder)
         if folder.cancel_is_asked(self.folder):
             self.end(JobState.CANCELLED, exit_code=code)
         elif reason == "stopped" and not self.succeeded():
@@ -224,7 +236,7 @@ class ClusterSupervisor(Supervisor):
             self.end(JobState.CANCELLED, exit_code=code)
         elif why == TIME_LIMIT:  # the warning came before this process listened
             self._continue_later(code)
-        elif why in {None, CANCELLED} and not (_ends(seen) or commands.requeue(self.job)):
+        elif why in {None, CANCELLED} and not (_ends(seen) or self._requeue()):
             what = "It was stopped with its supervisor, by a shutdown for example"
             self.end(JobState.LOST, exit_code=code, failure=failures.lost(what, self.job.kind))
 
@@ -235,8 +247,11 @@ class ClusterSupervisor(Supervisor):
             self.end(JobState.FAILED, exit_code=code, failure=over(self.job, "TIMEOUT"))
             return
         self._log.write(b"queued again, to continue from the last checkpoint\n")
-        if not commands.requeue(self.job):
+        if not self._requeue():
             self.end(JobState.FAILED, exit_code=code, failure=over(self.job, "TIMEOUT"))
+
+    def _requeue(self) -> bool:
+        return commands.requeue(self.job, partial(beat, self.folder))
 
     def _cluster_words(self) -> str | None:
         """Return why the cluster ends this job, empty where it was cancelled; None if it does not.
@@ -264,11 +279,12 @@ def over(job: Job, state: str) -> Failure:
     """Return why a job did not succeed that ended in some state of the cluster."""
     assert job.request is not None
     minutes = job.request.minutes
+    spelled = "1 minute" if minutes == 1 else f"{minutes} minutes"
     if state in {"TIMEOUT", "DEADLINE"}:
-        what = f"Its {minutes} minutes on the cluster ran out"
+        what = f"Its {spelled} on the cluster ran out"
         if job.kind == "train":
             what += " before an epoch was"
-        remedy = f"request more than {minutes} minutes, then {failures.remedy(job.kind)}"
+        remedy = f"request more than {spelled}, then {failures.remedy(job.kind)}"
         return Failure("TIME_LIMIT", what, remedy)
     if state == "OUT_OF_MEMORY":
         what = "The memory that it requested on the cluster ran out"

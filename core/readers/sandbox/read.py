@@ -276,7 +276,13 @@ def read_boxes(path: Path, *, name: str, cancel: threading.Event | None = None) 
         return replace(response.result, digest=response.digest)
 
 
-def read_votes(path: Path, *, name: str, cancel: threading.Event | None = None) -> VoteFile:
+def read_votes(
+    path: Path,
+    *,
+    name: str,
+    timeout_s: float | None = None,
+    cancel: threading.Event | None = None,
+) -> VoteFile:
     """Read a file of votes; see `core.readers.tables.votes_file`.
 
     Returns
@@ -285,5 +291,6 @@ def read_votes(path: Path, *, name: str, cancel: threading.Event | None = None) 
         Numbers that may be votes, and names of rows; `core.readers.tables.votes.attach_votes`
         brings them to the rows of a run.
     """
-    with read_sealed(VOTES, {FILE: (path, name)}, Limits(cancel=cancel)) as response:
+    limits = Limits(timeout_s=timeout_s, cancel=cancel)
+    with read_sealed(VOTES, {FILE: (path, name)}, limits) as response:
         return replace(response.result, name=name, digest=response.digest)

@@ -14,7 +14,7 @@ from core.readers.predictions.roles import IDS, words_of
 PEOPLE = {
     "annotator", "rater", "judge", "worker", "coder", "user", "participant", "labeller", "labeler",
 }  # fmt: skip
-SAID = {"label", "answer", "choice", "vote", "judgement", "judgment", "class", "category"}
+ANSWERS = {"label", "answer", "choice", "vote", "judgement", "judgment", "class", "category"}
 MOST_LABELS = 1_000
 
 
@@ -25,7 +25,8 @@ class Judgements:
     Attributes
     ----------
     counts : mapping of str to (M,) float64
-        By label, in alphabetical order: how many people said so of each row.
+        By label, whole numbers by value and words by the alphabet: how many people chose it for
+        each row.
     column : str
         Which names the rows.
     rows : tuple of M str
@@ -54,12 +55,12 @@ def count_judgements(contents: Contents) -> Judgements | None:
     columns = _columns(contents)
     if columns is None:
         return None
-    people, said, judged = columns
+    people, answer, judged = columns
     seen: set[tuple[str, str]] = set()
     rows: dict[str, int] = {}
     cells: list[tuple[int, str]] = []
     for person, row, label in zip(
-        *(_cells(contents.entries[name]) for name in (people, judged, said)), strict=True
+        *(_cells(contents.entries[name]) for name in (people, judged, answer)), strict=True
     ):
         if not (row and label):
             continue
@@ -68,31 +69,37 @@ def count_judgements(contents: Contents) -> Judgements | None:
             raise Refused("VOTES", what, "keep one judgement of each", "file of votes")
         seen.add((person, row))
         cells.append((rows.setdefault(row, len(rows)), label))
-    labels = sorted({label for _, label in cells})
+    labels = sorted({label for _, label in cells}, key=_order)
     if len(rows) == len(cells) or len(labels) > MOST_LABELS:
         return None
     counts = {label: np.zeros(len(rows)) for label in labels}
     for place, label in cells:
         counts[label][place] += 1.0
-    text = f"{said} was counted as one vote of each {people} for {judged}"
+    text = f"{answer} was counted as one vote of each {people} for {judged}"
     return Judgements(counts, judged, tuple(rows), Notice(NoticeCode.KEYS_GUESSED, text))
+
+
+def _order(label: str) -> tuple[bool, int, str]:
+    """Return the key of a label: whole numbers by value, before words by the alphabet."""
+    number = label.isdecimal()
+    return not number, int(label) if number else 0, label
 
 
 def _columns(contents: Contents) -> tuple[str, str, str] | None:
     """Return the columns of people, of what they said, and of what they said it of."""
     left = [name for name, entry in contents.entries.items() if entry.ndim == 1]
-    found = []
-    for known in (PEOPLE, SAID, IDS):
+    chosen = []
+    for known in (PEOPLE, ANSWERS, IDS):
         called = [name for name in left if known & set(words_of(name))]
         if known is IDS and len(left) == 1:
             called = left
         if len(called) != 1:
             return None
-        found.append(called[0])
+        chosen.append(called[0])
         left = [name for name in left if name != called[0]]
-    people, said, judged = found
-    same = len({contents.entries[name].size for name in found}) == 1
-    return (people, said, judged) if same else None
+    people, answer, judged = chosen
+    same = len({contents.entries[name].size for name in chosen}) == 1
+    return (people, answer, judged) if same else None
 
 
 def _cells(entry: Entry) -> list[str]:

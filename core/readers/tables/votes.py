@@ -1,6 +1,6 @@
 """Votes brought to the rows and classes of a run: by name where both are named, else in order."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -140,7 +140,7 @@ def _matrix(file: VoteFile, run: Predictions, choice: VoteChoice) -> _Matrix:
     wide = [name for name, entry in file.numbers.items() if entry.ndim == 2 and entry.shape[1] == k]
     if choice.columns is not None:
         return _chosen(file, run, choice.columns, choice.classes)
-    if file.judgements and choice.classes is None:
+    if file.judgements and not _stand_for_others(file, run, choice):
         return _judged(file, run)
     named = _named(flat, run.class_names)
     if named and choice.classes is None:
@@ -163,11 +163,25 @@ def _matrix(file: VoteFile, run: Predictions, choice: VoteChoice) -> _Matrix:
     raise ambiguous(what, "name their columns with --votes FILE:COLUMNS", "file of votes")
 
 
-def _judged(file: VoteFile, run: Predictions) -> _Matrix:
-    """Return how many people chose each class; none where no judgement names it."""
+def _places(run: Predictions) -> tuple[Callable[[str], str], dict[str, int]]:
+    """Return how names of classes are cut to be compared, and the place of each."""
     alike = len(set(map(folded, run.class_names))) < run.n_classes
     cut = str if alike else folded
-    places = {cut(name): k for k, name in enumerate(run.class_names)}
+    return cut, {cut(name): k for k, name in enumerate(run.class_names)}
+
+
+def _stand_for_others(file: VoteFile, run: Predictions, choice: VoteChoice) -> bool:
+    """Whether it is said which class each label of the judgements stands for."""
+    cut, places = _places(run)
+    if choice.classes is not None and set(map(cut, file.numbers)) <= set(places):
+        what = f"The judgements name the classes themselves: {listed(list(file.numbers))}"
+        raise Refused("CLASSES", what, "leave --votes-classes out", "file of votes")
+    return choice.classes is not None
+
+
+def _judged(file: VoteFile, run: Predictions) -> _Matrix:
+    """Return how many people chose each class; none where no judgement names it."""
+    cut, places = _places(run)
     strange = [name for name in file.numbers if cut(name) not in places]
     if strange:
         what = f"Judgements name {listed(strange)}; the scores are {listed(run.class_names)}"

@@ -290,7 +290,7 @@ def _heads(
 def _alike(values: Float) -> list[str]:
     """Return numbers in two digits or so, all with the same decimals; beyond 100 as powers."""
     largest = float(np.abs(values[np.isfinite(values)]).max(initial=0.0))
-    form = ".2f" if largest < 10 else ".1f" if largest < 100 else ".0e"
+    form = "z.2f" if largest < 10 else "z.1f" if largest < 100 else "z.0e"  # no -0
     return [f"{value:{form}}".replace("-", MINUS) for value in values.tolist()]
 
 

@@ -162,7 +162,7 @@ def test_an_audit_whose_time_is_up_has_failed_for_it(jobs, tmp_path):
     (job,) = jobs.submit([spec], request=replace(SMALL, minutes=1))
     done = ended(jobs, job.id)
     assert (done.state, done.failure.code) == (JobState.FAILED, "TIME_LIMIT")
-    assert done.failure.what == "Its 1 minutes on the cluster ran out"
+    assert done.failure.what == "Its 1 minute on the cluster ran out"
     assert [line[1] for line in truth(jobs)] == ["began"]
 
 
@@ -447,16 +447,17 @@ def test_a_machine_without_slurm_says_what_is_missing(jobs, monkeypatch):
 
 def test_accounts_say_how_a_job_ended_that_the_controller_forgot(jobs, monkeypatch, tmp_path):
     """A cluster with accounting, played by two programs of the same names."""
-    for name, says in {"squeue": "", "sacct": "OUT_OF_MEMORY"}.items():
-        (tmp_path / name).write_text(f"#!/bin/sh\nprintf '{says}\\n'\n")
-        (tmp_path / name).chmod(0o755)
-    for name in ("sbatch", "srun", "scancel", "scontrol"):
+    for name in ("squeue", "sbatch", "srun", "scancel", "scontrol"):
         (tmp_path / name).write_text("#!/bin/sh\necho Submitted batch job 7\n")
         (tmp_path / name).chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
     commands._ask_controller.cache_clear()
     (job,) = jobs.submit([config("a")], request=SMALL)
     assert job.cluster == "7"
+    own = commands.name_of(job)
+    says = f"candor-another|CANCELLED by 0\\n{own}|OUT_OF_MEMORY\\n"  # a number is given again
+    (tmp_path / "sacct").write_text(f"#!/bin/sh\nprintf '{says}'\n")
+    (tmp_path / "sacct").chmod(0o755)
     done = ended(jobs, job.id)
     assert (done.state, done.failure.code) == (JobState.FAILED, "HOST_MEMORY")
     assert done.failure.remedy.startswith("request more memory")

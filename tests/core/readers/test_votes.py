@@ -312,6 +312,20 @@ def test_judgements_by_number_are_of_classes_called_so():
     assert votes_of(named) == VOTES.tolist()
 
 
+def test_labels_that_are_numbers_stand_in_the_order_of_their_values():
+    lines = [f"{row},p{k},{k + 1}" for row in IDS[:2] for k in range(12)] + [f"{IDS[0]},q,2"]
+    data = "\n".join(["image,annotator,label", *lines]).encode()
+    file = read_votes_file(FileBytes.of_bytes("v.csv", data))
+    assert list(file.numbers) == [str(k) for k in range(1, 13)]
+    assert file.numbers["2"].tolist() == [2.0, 1.0]
+
+
+def test_judgements_that_name_the_classes_are_not_called_otherwise():
+    with pytest.raises(Refused, match="name the classes themselves: cat, dog, fox") as refusal:
+        attached("v.csv", judgements(), classes="fox,cat,dog")
+    assert refusal.value.options == ("--votes-classes",)
+
+
 def test_a_class_that_no_judgement_names_has_no_votes():
     four = run(class_names=("ape", *NAMES), scores=np.column_stack([LOGITS[:, 0] - 9, LOGITS]))
     four = replace(four, labels=LABELS + 1)
