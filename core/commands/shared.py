@@ -148,11 +148,11 @@ def voted(  # Any: imported late
     split: str,
     path: Path,
     choice: Any,  # noqa: ANN401
-    **limits: float,
+    timeout_s: float | None = None,
 ) -> Any:  # noqa: ANN401
     """Return what was read with the votes of a file; its digest is that of both files.
 
-    `limits` are those of `core.readers.sandbox.read.read_votes`.
+    Reading them may take `timeout_s`, or as long as usual.
     """
     from dataclasses import replace
 
@@ -163,7 +163,7 @@ def voted(  # Any: imported late
     from core.readers.tables.votes import attach_votes
 
     with about(path.name):
-        file = sandbox.read_votes(path, name=path.name, **limits)
+        file = sandbox.read_votes(path, name=path.name, timeout_s=timeout_s)
         matched = attach_votes(result.splits, split, file, choice)
     unused = f"not used: {listed(list(matched.used))}"
     kept = tuple(notice for notice in result.notices if notice.text != unused)
