@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 from urllib.parse import quote
 
@@ -146,7 +147,8 @@ def led_to(link: str, *, root: str = "/", path: str = "/oauth2callback") -> dict
     scope = {"type": "http", "method": "GET", "path": path, "headers": [(b"cookie", cookie)]}
     guard = server.Guard(streamlit)
     server._GUARDS.remove(guard)  # a page that is tested elsewhere is served by nobody
-    asyncio.run(guard(scope, None, send))
+    with ThreadPoolExecutor(1) as pool:  # browser tests may have left a loop in this thread
+        pool.submit(asyncio.run, guard(scope, None, send)).result()
     headers = dict(sent[0]["headers"])
     return {name: headers[name] for name in (b"location", b"set-cookie") if name in headers}
 
