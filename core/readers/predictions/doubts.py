@@ -138,10 +138,10 @@ def _columns(ready: JudgedSplit) -> list[tuple[Float, Bool]]:
 
 
 def _some(n: int) -> slice | Int:
-    apart = -(-n // LOOKED_AT)
-    if apart == 1:
+    step = -(-n // LOOKED_AT)
+    if step == 1:
         return slice(None)
-    return np.arange(n // apart) * apart + np.random.default_rng(0).integers(apart, size=n // apart)
+    return np.arange(n // step) * step + np.random.default_rng(0).integers(step, size=n // step)
 
 
 def _auroc(scores: Float, truth: Bool) -> tuple[float, float] | None:

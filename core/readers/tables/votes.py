@@ -264,9 +264,9 @@ def _chosen(file: VoteFile, run: Predictions, text: str, classes: str | None) ->
         raise ambiguous(what, remedy, "file of votes")
     endings = [name.removeprefix(text).strip("_-. ") for name in columns]
     words = [_class_word(_last(name)) for name in columns]
+    in_order = classes is not None or counts_up(run.class_names)
     for names in (columns, endings, words):
-        said = classes is not None or counts_up(run.class_names)
-        places = None if said else paired(run.class_names, names)
+        places = None if in_order else paired(run.class_names, names)
         if places is not None:
             return _stacked(file, [columns[place] for place in places], run.class_names)
     return _stacked(file, columns, ())

@@ -281,9 +281,9 @@ def test_what_is_said_of_the_columns_is_said_in_their_order(columns_chosen):
 
 def judgements(rows=range(N), classes=NAMES, names=("image", "annotator_id", "label")) -> bytes:
     """One line for each vote, those of a person together; every person judges each row once."""
-    said = {row: np.repeat(np.arange(3), VOTES[row]).tolist() for row in rows}
+    answers = {row: np.repeat(np.arange(3), VOTES[row]).tolist() for row in rows}
     lines = [
-        (IDS[row], f"p{person}", classes[said[row][(person + row) % 12]])
+        (IDS[row], f"p{person}", classes[answers[row][(person + row) % 12]])
         for person in range(12)
         for row in rows
     ]
