@@ -2,9 +2,11 @@
 
 from collections.abc import Callable
 from functools import partial
-from typing import TypeVar, cast
+from typing import Any, TypeVar, cast
 
 import numba
+from llvmlite import ir
+from numba.extending import intrinsic
 
 Function = TypeVar("Function", bound=Callable[..., object])
 
@@ -40,3 +42,19 @@ def compiled(
             return cast("Function", make()(function))
 
     return keep
+
+
+def _maximum(_context: Any, a: Any, _b: Any) -> Any:  # noqa: ANN401 (types of the compiler)
+    def write(_: Any, builder: Any, __: Any, pair: Any) -> Any:  # noqa: ANN401 (its code)
+        kind = pair[0].type
+        signature = ir.FunctionType(kind, [kind, kind])
+        return builder.call(
+            builder.module.declare_intrinsic("llvm.maxnum", [kind], signature), pair
+        )
+
+    return a(a, a), write
+
+
+# The larger of two numbers of one type, in loops compiled with `numbers`: the compiler takes this
+# several at a time along a row, and neither `max` nor a comparison.
+larger = cast("Callable[[float, float], float]", intrinsic(_maximum))

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from core.compiled.jit import compiled
+from core.compiled.jit import compiled, larger
 
 Float = npt.NDArray[np.float64]
 Int = npt.NDArray[np.int64]
@@ -75,15 +75,9 @@ def exp_below(x: float) -> float:
 
 @compiled(numbers=True)
 def _largest(row: Row) -> float:
-    """Return the largest entry, of four maxima: each step of one waits for the step before."""
-    a = b = c = d = row[0]
-    n_whole = row.size - row.size % 4
-    for k in range(0, n_whole, 4):
-        a, b = max(a, row[k]), max(b, row[k + 1])
-        c, d = max(c, row[k + 2]), max(d, row[k + 3])
-    for k in range(n_whole, row.size):
-        a = max(a, row[k])
-    top: float = max(max(a, b), max(c, d))
+    top: float = row[0]  # of the row's own type
+    for k in range(row.size):
+        top = larger(top, row[k])
     return top
 
 
@@ -125,11 +119,12 @@ def _power_sums(row: Row, top: float) -> tuple[float, float]:
 def _turn(rows: Logits, wide: Float, tops: Float) -> None:
     """Write rows as columns of float64, and the largest entry of each."""
     for j in range(len(rows)):
-        top = rows[j, 0]
         for k in range(rows.shape[1]):
             wide[k, j] = rows[j, k]
-            top = max(top, rows[j, k])
-        tops[j] = top
+    tops[:] = wide[0]
+    for k in range(1, rows.shape[1]):
+        for j in range(tops.size):
+            tops[j] = larger(tops[j], wide[k, j])
 
 
 @compiled()
