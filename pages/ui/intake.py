@@ -285,7 +285,7 @@ def server_paths(slot: str, *others: str, instead: str = "") -> list[str]:
         st.container(horizontal=True, vertical_alignment="bottom", key=f"{slot}.by_path"),
     ):
         first = st.text_input(
-            "Or a path on this server",
+            "Or a server path",
             key=f"{slot}.path",
             max_chars=MOST_LETTERS,
             help=f"Below the folders that {IMPORT} names. A file there may be larger than "

@@ -31,7 +31,7 @@ from tests.benchmarks.peers.data import Data, make_logits, shape_of
 from tests.e2e.conftest import FLAGS, chromium, new_page, settled, start
 from tests.e2e.test_audit import audit, drawn, keep
 
-FIELDS = ("Or a path on this server", "Its labels, if separate")
+FIELDS = ("Or a server path", "Its labels, if separate")
 SHARDS = 50
 READER, WORKER = "core.readers.sandbox.child", "core.worker"
 MODELS = "core.inference.worker"  # started with a visitor's first page; nothing here asks it

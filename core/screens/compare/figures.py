@@ -194,7 +194,8 @@ def add_letters(figure: go.Figure, ends: Sequence[tuple[RunMark, float]], theme:
     low, high = figure.layout.yaxis.range
     margin = figure.layout.margin
     plot_px = figure.layout.height - margin.t - margin.b
-    heights = _spread_heights([end for _, end in ends], LETTER_PX / plot_px * (high - low))
+    room = LETTER_PX / plot_px * (high - low)
+    heights = _spread_heights([end for _, end in ends], room, high - room / 2)
     for (mark, _), height in zip(ends, heights, strict=True):
         figure.add_annotation(**badge(mark, height, theme), x=1, xshift=24)
 
@@ -210,12 +211,17 @@ def _room(heights: Sequence[Float]) -> tuple[float, float]:
     return low - pad, high + pad
 
 
-def _spread_heights(heights: Sequence[float], room: float) -> list[float]:
-    """Return heights at least `room` apart, in the same order from below."""
-    placed = list(heights)
+def _spread_heights(heights: Sequence[float], room: float, top: float) -> list[float]:
+    """Return heights at least `room` apart and none above the top, in the same order from below.
+
+    Plotly does not draw what stands beyond the ends of an axis.
+    """
+    placed = [min(height, top) for height in heights]
     order = sorted(range(len(heights)), key=lambda i: heights[i])
     for below, above in pairwise(order):
         placed[above] = max(placed[above], placed[below] + room)
+    for place, i in enumerate(reversed(order)):
+        placed[i] = min(placed[i], top - place * room)
     return placed
 
 

@@ -1,9 +1,17 @@
 import numpy as np
+import plotly.graph_objects as go
 import pytest
 
-from core.screens.compare.figures import Curve, ForestRow, forest, gap_curves
+from core.screens.compare.figures import (
+    LETTER_PX,
+    Curve,
+    ForestRow,
+    add_letters,
+    forest,
+    gap_curves,
+)
 from core.screens.kit.diagram import small_diagram
-from core.screens.kit.run_marks import RunMark
+from core.screens.kit.run_marks import RunMark, marks
 from core.screens.kit.theme import THEMES
 
 BADGE = RunMark("B", 1, "dash")
@@ -141,3 +149,17 @@ def test_curves_without_a_mark_are_one_grey_trace_with_breaks(audited):
     assert len(grey.x) == 2 * (len(named.x) + 1)
     assert [i for i, y in enumerate(grey.y) if y is None] == [len(named.x), 2 * len(named.x) + 1]
     assert sum(note.text.startswith("<b>") for note in figure.layout.annotations) == 1
+
+
+@pytest.mark.parametrize("ends", [[9.0] * 6, [-1.0, 9.5, 9.9, 9.2, 9.7, 9.8], [0.0, 0.2, 5.0, 9.0]])
+def test_letters_stand_apart_within_the_axis_in_the_order_of_the_curves(ends):
+    figure = go.Figure(layout={"height": 230, "margin": {"t": 20, "b": 20}})
+    figure.layout.yaxis.range = (-10, 10)
+    shown = marks([str(n) for n in range(len(ends))])
+    add_letters(figure, list(zip(shown, ends, strict=True)), THEMES["light"])
+    heights = [note.y for note in figure.layout.annotations]
+    room = LETTER_PX / 190 * 20
+    assert max(heights) <= 10 - room / 2 + 1e-9
+    assert np.diff(sorted(heights)).min() >= room - 1e-9
+    order = np.argsort(ends, kind="stable")
+    assert np.all(np.diff(np.array(heights)[order]) > 0)
