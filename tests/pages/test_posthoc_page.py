@@ -287,7 +287,7 @@ def test_score_that_is_no_probability_is_recalibrated_with_one_click(page, keep)
     test.button(key="posthoc.recalibrate").click().run()
     assert not test.exception
     assert [re.sub("<.*", "", one) for one in methods(test)] == ["None", "Isotonic", "Beta"]
-    said = re.search(r"takes the calibration error from ([\d.]+) to ([\d.]+) points", html(test))
+    said = re.search(r"takes the calibration error from ([\d.]+) to ([\d.]+), down", html(test))
     assert float(said[1]) > 15
     assert float(said[2]) < 1
 

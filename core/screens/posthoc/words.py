@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from core.calibrators import CALIBRATORS
 from core.metrics.comparison import Comparison, compare
 from core.metrics.paired import Difference
-from core.screens.kit.differences import better, difference_words, worse
+from core.screens.kit.differences import better, size_words, worse
 from core.screens.kit.differences import name as metric_name
 from core.screens.kit.methods import IN_SENTENCE
 from core.screens.kit.numbers import count, points, span
@@ -83,16 +83,16 @@ def sentence(
     if not helping:
         return _none_helps(errors[NONE], differences, judged)
     best = min(keeping or helping, key=errors.__getitem__)
-    value, interval = difference_words(differences[best])
+    size, interval = size_words(differences[best])
     parts = (
         Phrase(
             _capital(
                 f"{IN_SENTENCE[best]} takes the calibration error from {_before(errors, best)}"
             )
         ),
-        Phrase(explained(judged[best], "; chance alone explains up to {}")),
-        Phrase(f" (difference {value}; {interval})"),
-        Phrase("." if not judged[best].changed else f", but {_changes(judged[best])}."),
+        Phrase(f", down {size}{interval}"),
+        Phrase(f", but {_changes(judged[best])}" if judged[best].changed else ""),
+        Phrase(explained(judged[best], "; chance alone explains up to {}") + "."),
     )
     others = _others(best, judged, names)
     return Sentence(parts, f"{others} {_cost(best, judged, comparison)}".strip())
@@ -128,7 +128,7 @@ def explained(judged: MethodReport, words: str) -> str:
 
 def _before(errors: Mapping[str, float], best: str) -> str:
     before, after = errors[NONE], errors[best]
-    return f"{points(before, after)} to {points(after, before)} points"
+    return f"{points(before, after)} to {points(after, before)}"
 
 
 def _none_helps(

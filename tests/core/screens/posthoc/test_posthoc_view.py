@@ -62,8 +62,8 @@ def test_sentence_names_the_method_the_numbers_and_the_interval(found):
     floor = 100 * judged["ts"].compared.audit.main.noise_floor["ece"].q95
     said = told(only, ts=(-0.12, -0.14, -0.1))
     assert said.text == (
-        f"Temperature scaling takes the calibration error from {before:.1f} to {after:.1f} points; "
-        f"chance alone explains up to {floor:.1f} (difference −12.0; −14.0 to −10.0)."
+        f"Temperature scaling takes the calibration error from {before:.1f} to {after:.1f}, "
+        f"down 12.0 points (10.0 to 14.0); chance alone explains up to {floor:.1f}."
     )
     assert said.second == ""
 
@@ -91,7 +91,7 @@ def test_only_method_that_helps_and_changes_answers_says_so(found):
     _, _, judged = found
     both = {NONE: judged[NONE], "isotonic": MethodReport(judged["ts"].compared, 1)}
     said = told(both, isotonic=(-0.12, -0.14, -0.1))
-    assert said.text.endswith(", but changes 1 answer.")
+    assert "(10.0 to 14.0), but changes 1 answer; chance alone explains" in said.text
 
 
 def test_no_help_beyond_chance_is_said_and_how_little_there_is_to_gain():
