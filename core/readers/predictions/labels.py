@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from core.arrays import Int
+from core.arrays import Int, empty, row_chunks
 from core.codes import NoticeCode
 from core.errors import Notice, Refused
 from core.readers.formats.contents import Entry, is_text
@@ -111,24 +111,40 @@ def read_labels(entry: Entry, classes: Classes, row_name: RowName) -> Labels:
 
 def _whole(flat: Entry, row_name: RowName) -> Int:
     if flat.dtype.kind == "f":
-        numbers = flat.astype(np.float64)
-        bad = ~(np.isfinite(numbers) & (np.abs(numbers) < 2**53) & (numbers == np.floor(numbers)))
-        if bad.any():
-            row = int(np.flatnonzero(bad)[0])
-            shown = "NaN" if np.isnan(numbers[row]) else f"{numbers[row]:g}"
-            what = f"Label {shown} is not a whole number"
-            raise Refused("LABEL_NOT_INTEGER", what, "give class numbers from 0", row_name(row))
+        for rows in row_chunks(flat.size, 1):
+            _check_whole(flat[rows], rows.start, row_name)
     if flat.dtype == np.uint64 and flat.size and int(flat.max()) >= 2**63:
         row = int(np.flatnonzero(flat >= np.uint64(2**63))[0])  # as int64 it would turn negative
         what = f"Label {flat[row]} is beyond every number of classes"
         raise Refused("LABEL_RANGE", what, "number the classes from 0", row_name(row))
-    return flat.astype(np.int64, copy=False)
+    if flat.dtype == np.int64:
+        return np.asarray(flat, np.int64)
+    whole: Int = empty(flat.shape, np.int64)
+    whole[:] = flat
+    return whole
+
+
+def _check_whole(part: Entry, start: int, row_name: RowName) -> None:
+    """Refuse labels, from a row on, that are no whole numbers."""
+    numbers = part.astype(np.float64)
+    bad = ~(np.isfinite(numbers) & (np.abs(numbers) < 2**53) & (numbers == np.floor(numbers)))
+    if bad.any():
+        row = int(np.flatnonzero(bad)[0])
+        shown = "NaN" if np.isnan(numbers[row]) else f"{numbers[row]:g}"
+        what = f"Label {shown} is not a whole number"
+        raise Refused("LABEL_NOT_INTEGER", what, "give class numbers from 0", row_name(start + row))
+
+
+def _distinct(values: Int) -> Int:
+    """Return the different values in ascending order, without a copy of all."""
+    parts = [np.unique(values[rows]) for rows in row_chunks(values.size, 1)]
+    return np.unique(np.concatenate([values[:0], *parts]))
 
 
 def _numbered(values: Int, classes: Classes, row_name: RowName) -> Labels:
     """Take numbers as the names of columns where these are numbers too, else as positions."""
     numbers = _numbers(classes.names)
-    distinct = np.unique(values)
+    distinct = _distinct(values)
     if numbers and distinct.size and set(distinct.tolist()) <= set(numbers):
         if numbers == list(range(len(numbers))):
             texts = tuple(str(k) for k in numbers)
