@@ -81,7 +81,8 @@ class _Piece:
 def shard_files(folder: Path) -> tuple[list[Path], list[str]]:
     """Return the shards of a folder in natural order, and the names of other files in it.
 
-    Only names are looked at. Files whose name begins with a dot or an underscore do not count.
+    Only names are looked at. Files whose name begins with a dot or an underscore do not count; a
+    link that leads nowhere does, so that opening it is refused and no shard is left out.
 
     Raises
     ------
@@ -90,7 +91,11 @@ def shard_files(folder: Path) -> tuple[list[Path], list[str]]:
         FORMAT_UNKNOWN: the folder cannot be opened.
     """
     try:
-        paths = [path for path in folder.iterdir() if path.name[0] not in "._" and path.is_file()]
+        paths = [
+            path
+            for path in folder.iterdir()
+            if path.name[0] not in "._" and (path.is_file() or _is_broken_link(path))
+        ]
     except OSError as error:
         what = f"{folder.name} cannot be opened ({error.strerror})"
         raise Refused("FORMAT_UNKNOWN", what, "check the path and the permissions") from error
@@ -107,6 +112,10 @@ def shard_files(folder: Path) -> tuple[list[Path], list[str]]:
         what = f"The folder holds {len(shards)} shards; at most {MOST_SHARDS} are read"
         raise Refused("ARCHIVE_COUNT", what, "save fewer and larger shards")
     return shards, sorted(path.name for path in paths if path not in shards)
+
+
+def _is_broken_link(path: Path) -> bool:
+    return path.is_symlink() and not path.exists()
 
 
 def _natural(path: Path) -> list[tuple[int, str]]:

@@ -137,6 +137,24 @@ def test_what_is_no_shard_is_left_aside(tmp_path):
     assert (len(shards), others) == (8, ["README.md", "config.json"])
 
 
+@pytest.mark.parametrize("names", [("logits-3.npy", "labels-3.npy"), ("labels-1.npy",)])
+def test_a_shard_that_is_a_link_to_nothing_is_refused(tmp_path, names):
+    folder = save_arrays(tmp_path / "shards", "-{}", logits=Z, labels=Y)
+    for name in names:
+        (folder / name).rename(tmp_path / name)
+        (folder / name).symlink_to(tmp_path / name)
+    options = ReadOptions(scores=ScoreKind.LOGITS)
+    assert len(sandbox.read(folder, options=options).splits["test"].labels) == N
+    for name in names:
+        (tmp_path / name).unlink()
+    with pytest.raises(Refused) as caught:
+        sandbox.read(folder, options=options)
+    assert (caught.value.code, caught.value.what) == (
+        "FORMAT_UNKNOWN",
+        f"{names[-1]} cannot be opened (No such file or directory)",
+    )
+
+
 def put(name, array):
     """What writes an array into a folder under a name."""
     return lambda folder: np.save(folder / name, array)
