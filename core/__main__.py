@@ -39,6 +39,7 @@ from core.commands.shared import (
     number,
     printable,
     read,
+    refuse_changed,
     split_of,
     with_votes,
     write,
@@ -193,6 +194,7 @@ def _audited(arguments: argparse.Namespace, config: AuditConfig) -> Json:
     split = split_of(arguments.split, result)
     result = replace(with_votes(arguments, result, split), digest=result.digest)
     audit_result = audit(result.splits[split], config)
+    refuse_changed(arguments.file.name, result)
     report = audit_json(
         arguments.file.name,
         result.digest,

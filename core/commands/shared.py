@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 from unicodedata import category
 
-from core.errors import UsageError
+from core.errors import UsageError, changed
 
 Json = dict[str, Any]  # Any: plain JSON values
 TABLES = {".csv", ".tsv", ".txt", ".parquet", ".gz"}
@@ -238,6 +238,20 @@ def read(arguments: argparse.Namespace, recipe: Json | None = None) -> Any:  # n
         options=options,
         in_place=True,
     )
+
+
+def refuse_changed(file: str, result: Any) -> None:  # noqa: ANN401  ReadResult
+    """Refuse a file that somebody wrote to while its scores were read in place.
+
+    Raises
+    ------
+    Refused
+        CHANGED.
+    """
+    from core.arrays import was_written_to
+
+    if any(was_written_to(predictions.scores) for predictions in result.splits.values()):
+        raise changed(file)
 
 
 def split_of(split: str | None, result: Any) -> str:  # noqa: ANN401
