@@ -110,6 +110,12 @@ def test_tables_are_one_table(tmp_path, form):
     np.testing.assert_array_equal(split.labels, other.labels)
 
 
+def test_the_tenth_table_comes_after_the_second(tmp_path):
+    for i in range(12):
+        pq.write_table(pa.table({"row": [i]}), tmp_path / f"part-{i}.parquet")
+    assert joined(tmp_path).entries["row"].tolist() == list(range(12))
+
+
 def test_empty_shards_are_passed_over(tmp_path):
     folder = save_arrays(tmp_path / "shards", "-{}", logits=Z, labels=Y)
     for name, array in (("logits", np.empty((0, 0))), ("labels", np.empty(0, object))):
