@@ -281,6 +281,7 @@ def _compare(arguments: argparse.Namespace) -> int:
         result = read(of_file)
         result = with_votes(of_file, result, result.chosen_split)
         runs.append(compared(result.splits[result.chosen_split]))
+        refuse_changed(file.name, result)
         named.append(NamedRun(name, name, result.chosen_split, result.digest))
     if arguments.metric == DISTANCE and not any(run.distance for run in runs):
         what = f"No file has votes to compare by {DISTANCE}"

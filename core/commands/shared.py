@@ -204,6 +204,9 @@ def need_file(path: Path, *, or_folder: bool = False) -> None:
     try:
         if or_folder and path.is_dir():
             return
+        if path.is_dir():
+            what = f"{path.name} is a folder, and one file is read here"
+            raise UsageError("FILE", what, "name the file")
         if not path.is_file():
             raise UsageError("FILE", f"There is no file {path.name}", "check the path")
         path.open("rb").close()

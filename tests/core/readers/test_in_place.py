@@ -10,7 +10,7 @@ from safetensors.numpy import save_file
 
 from core import arrays
 from core.__main__ import main
-from core.commands import calibrate
+from core.commands import ood
 from core.errors import LostWorker, Refused
 from core.predictions import ScoreKind
 from core.readers.formats.contents import FileBytes
@@ -165,7 +165,12 @@ def test_a_place_that_is_none_is_refused(tmp_path, scores, change):
 
 @pytest.mark.parametrize(
     ("command", "step"),
-    [("audit", "core.metrics.suite.audit"), ("calibrate", "core.studies.posthoc.judge")],
+    [
+        ("audit", "core.metrics.suite.audit"),
+        ("calibrate", "core.studies.posthoc.judge"),
+        ("compare", "core.metrics.comparison.compared"),
+        ("ood", "core.studies.ood.judge"),
+    ],
 )
 def test_a_file_that_is_written_to_under_a_command_is_refused(
     tmp_path, scores, monkeypatch, capsys, command, step
@@ -175,12 +180,22 @@ def test_a_file_that_is_written_to_under_a_command_is_refused(
     read = sandbox.read(path)
     _, predictions = crossed(path, tmp_path / "left", labels)
     in_place = replace(read, splits={"test": predictions})
-    for module in ("core.__main__", calibrate.__name__):
-        monkeypatch.setattr(f"{module}.read", lambda _: in_place)
+    for function in ("core.__main__.read", "core.commands.calibrate.read"):
+        monkeypatch.setattr(function, lambda *_: in_place)
+    other, read_set = tmp_path / "other.npz", ood._read
+    save_npz(other, -scores, labels)
+    monkeypatch.setattr(
+        ood, "_read", lambda file, *given: in_place if file == path else read_set(file, *given)
+    )
     module, _, name = step.rpartition(".")
     compute = getattr(__import__(module, fromlist=[name]), name)
-    options = {"audit": ("--resamples", "20"), "calibrate": ("--fit", "cut", "--methods", "ts")}
-    line = [command, str(path), *options[command]]
+    options = {
+        "audit": (path, "--resamples", "20"),
+        "calibrate": (path, "--fit", "cut", "--methods", "ts"),
+        "compare": (path, path),
+        "ood": ("--in", path, "--out", f"other={other}"),
+    }
+    line = [command, *map(str, options[command])]
     assert main(line) == 0
 
     def meanwhile(*given, **named):
