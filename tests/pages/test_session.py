@@ -1,6 +1,8 @@
 """What a server does once, not once a run."""
 
 import gc
+import os
+import subprocess
 import sys
 import time
 import weakref
@@ -72,6 +74,18 @@ def test_the_first_freeze_collects_nothing_for_streamlit_has_just_begun(thawed):
 def test_a_page_that_is_drawn_has_its_modules_spared(thawed, home):
     fine(opened())
     assert gc.get_freeze_count() > 50_000
+
+
+@pytest.mark.parametrize(("chosen", "expected"), [(None, "1"), ("2", "2")])
+def test_the_server_computes_in_one_thread_unless_told_otherwise(chosen, expected):
+    code = (
+        "import os, sys, pages.ui.server;"
+        "print('numpy' in sys.modules, os.environ['OPENBLAS_NUM_THREADS'])"
+    )
+    others = {k: v for k, v in os.environ.items() if k != "OPENBLAS_NUM_THREADS"}
+    env = others | ({"OPENBLAS_NUM_THREADS": chosen} if chosen else {})
+    output = subprocess.check_output([sys.executable, "-c", code], text=True, env=env)
+    assert output.split() == ["False", expected]  # numpy, which looks once, comes later
 
 
 class Left:
