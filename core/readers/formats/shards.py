@@ -73,6 +73,11 @@ class _Piece:
         arrays = {name: contents.entries[UNNAMED] for name, contents in each.items()}
         yield each[UNNAMED] if alone else Contents("npz", arrays)
 
+    @property
+    def largest(self) -> str:
+        """Return the name of the file that most of the rows' numbers lie in."""
+        return max(self.files.values(), key=lambda file: file.size).name
+
     def file_of(self, key: str) -> str:
         """Return the name of the file that holds an array or a column."""
         return self.files[key if key in self.files else next(iter(self.files))].name
@@ -142,8 +147,9 @@ def read_shards(shards: Shards) -> Contents:
     if first is None:
         raise _miscounted(pieces[0])
     joined = _room(first.entries, sum(piece.n_rows for piece in pieces))
-    notices, start = list[Notice](), 0
+    notices, starts, start = list[Notice](), list[tuple[int, str]](), 0
     for piece in pieces:
+        starts.append((start, piece.largest))
         end = start + piece.n_rows
         for contents in piece.parts():
             n_rows = _check_alike(first.entries, contents.entries, piece, end - start)
@@ -153,7 +159,9 @@ def read_shards(shards: Shards) -> Contents:
             start += n_rows
         if start < end:
             raise _miscounted(piece)
-    return replace(first, entries=joined, notices=tuple(dict.fromkeys(notices)))
+    return replace(
+        first, entries=joined, notices=tuple(dict.fromkeys(notices)), shards=tuple(starts)
+    )
 
 
 def _room(entries: Mapping[str, Entry], n_rows: int) -> dict[str, Entry]:

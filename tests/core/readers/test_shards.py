@@ -161,6 +161,21 @@ def test_a_shard_that_is_a_link_to_nothing_is_refused(tmp_path, names):
     )
 
 
+@pytest.mark.parametrize("save", [save_arrays, save_tables])
+def test_a_row_is_named_with_its_shard(tmp_path, save):
+    bad = Z.copy()
+    bad[23, 1] = np.inf
+    if save is save_arrays:
+        folder, name = save(tmp_path / "s", "-{}", logits=bad, labels=Y), "logits-3.npy"
+    else:
+        columns = {f"logit_{k}": bad[:, k] for k in range(K)} | {"label": Y}
+        folder, name = save(tmp_path / "s", columns), "part-3.parquet"
+    with pytest.raises(Refused) as caught:
+        sandbox.read(folder, options=ReadOptions(scores=ScoreKind.LOGITS))
+    assert caught.value.code == "NONFINITE"
+    assert caught.value.location == f"row 23 (row 2 of {name}) col 1"
+
+
 def put(name, array):
     """What writes an array into a folder under a name."""
     return lambda folder: np.save(folder / name, array)
