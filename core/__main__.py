@@ -39,6 +39,7 @@ from core.commands.shared import (
     number,
     printable,
     read,
+    refuse_changed,
     split_of,
     with_votes,
     write,
@@ -193,6 +194,7 @@ def _audited(arguments: argparse.Namespace, config: AuditConfig) -> Json:
     split = split_of(arguments.split, result)
     result = replace(with_votes(arguments, result, split), digest=result.digest)
     audit_result = audit(result.splits[split], config)
+    refuse_changed(arguments.file.name, result)
     report = audit_json(
         arguments.file.name,
         result.digest,
@@ -279,6 +281,7 @@ def _compare(arguments: argparse.Namespace) -> int:
         result = read(of_file)
         result = with_votes(of_file, result, result.chosen_split)
         runs.append(compared(result.splits[result.chosen_split]))
+        refuse_changed(file.name, result)
         named.append(NamedRun(name, name, result.chosen_split, result.digest))
     if arguments.metric == DISTANCE and not any(run.distance for run in runs):
         what = f"No file has votes to compare by {DISTANCE}"

@@ -152,16 +152,35 @@ def empty(shape: tuple[int, ...], dtype: npt.DTypeLike = np.float64) -> npt.NDAr
         return np.empty(shape, dtype)
 
 
+class Stamp(NamedTuple):
+    """What changes when somebody writes to a file."""
+
+    size: int
+    changed_ns: int
+
+
+def stamp_of(handle: int) -> Stamp:
+    """Return the stamp of an open file."""
+    status = os.fstat(handle)
+    return Stamp(status.st_size, status.st_mtime_ns)
+
+
 class FileMap(mmap.mmap):
-    """The bytes of a file, mapped, and a handle by which another process can map them too."""
+    """The bytes of a file, mapped, and a handle by which another process can map them too.
+
+    Its `stamp` is that of the file when it was mapped; None of one that we write to ourselves.
+    """
 
     handle = -1
+    stamp: Stamp | None = None
 
     @classmethod
     def of(cls, handle: int, *, writable: bool = False) -> Self:
         """Map a whole file, not an empty one; what is written is written to it."""
         mapped = cls(handle, 0, access=mmap.ACCESS_WRITE if writable else mmap.ACCESS_READ)
         mapped.handle = os.dup(handle)
+        if not writable:
+            mapped.stamp = stamp_of(handle)
         return mapped
 
     def __del__(self) -> None:
@@ -197,6 +216,14 @@ def file_map_of(array: npt.NDArray[Any]) -> FileMap | None:
     while isinstance(owner, np.ndarray | memoryview):
         owner = owner.base if isinstance(owner, np.ndarray) else owner.obj
     return owner if isinstance(owner, FileMap) else None
+
+
+def was_written_to(array: npt.NDArray[Any]) -> bool:
+    """Whether somebody else wrote to the file that an array is mapped from, since it was."""
+    mapped = file_map_of(array)
+    if mapped is None or mapped.stamp is None:
+        return False
+    return stamp_of(mapped.handle) != mapped.stamp
 
 
 def placed(handle: int, start: int, dtype: str, shape: tuple[int, ...]) -> npt.NDArray[Any]:

@@ -121,6 +121,12 @@ class LostWorker(AuditError):
     exit_code = 4
 
 
+def changed(name: str) -> Refused:
+    """Return the refusal of a file that somebody wrote to meanwhile."""
+    what = f"{name} was written to while it was read"
+    return Refused("CHANGED", what, "wait until it is complete, then start again", file=name)
+
+
 @contextmanager
 def about(file: str) -> Iterator[None]:
     """Name the file in an error that names none: the one that was being read when it arose."""

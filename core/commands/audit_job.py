@@ -16,7 +16,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before numpy
 
 from core import progress
 from core.codes import RefusalCode
-from core.commands.shared import need_file, split_of, voted
+from core.commands.shared import need_file, refuse_changed, split_of, voted
 from core.configs import AuditConfig
 from core.errors import AuditError
 from core.jobs.audit import MEASURING, STAGES, WRITING, AuditSpec, spec_of
@@ -85,6 +85,7 @@ def run(folder: JobFolder) -> Json:
     pace.enter(WRITING)
     default = spec.config == AuditConfig() and split == result.chosen_split
     path = Path(spec.path)
+    refuse_changed(path.name, result)
     manifest = keep_result(
         open_library(),
         spec.name,

@@ -15,6 +15,7 @@ from core.commands.shared import (
     emit,
     printable,
     read,
+    refuse_changed,
     split_of,
     with_votes,
     write,
@@ -86,6 +87,7 @@ def _calibrate(arguments: argparse.Namespace) -> int:
         for method_fit in fits
         if method_fit.calibrator is not None
     }
+    refuse_changed(arguments.file.name, result)
     report = calibrate_json(rows, fits, judged, result.notices)
     if arguments.save:
         fitted = [method_fit.calibrator for method_fit in fits if method_fit.calibrator is not None]

@@ -15,6 +15,7 @@ from core.commands.shared import (
     emit,
     need_file,
     printable,
+    refuse_changed,
     tables_of,
 )
 from core.errors import Notice, Refused, UsageError
@@ -92,7 +93,9 @@ def _ood(arguments: argparse.Namespace) -> int:
         after = None
         if temperature is not None:
             after = judge(inside, outside, arguments.score, temperature)
+        refuse_changed(path.name, result)
         sets.append(SetReport(name, as_read, after, notices))
+    refuse_changed(arguments.inside.name, own_file)
     own = InDistribution(
         file=arguments.inside.name,
         digest=own_file.digest,

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 from unicodedata import category
 
-from core.errors import UsageError
+from core.errors import UsageError, changed
 
 Json = dict[str, Any]  # Any: plain JSON values
 TABLES = {".csv", ".tsv", ".txt", ".parquet", ".gz"}
@@ -204,6 +204,9 @@ def need_file(path: Path, *, or_folder: bool = False) -> None:
     try:
         if or_folder and path.is_dir():
             return
+        if path.is_dir():
+            what = f"{path.name} is a folder, and one file is read here"
+            raise UsageError("FILE", what, "name the file")
         if not path.is_file():
             raise UsageError("FILE", f"There is no file {path.name}", "check the path")
         path.open("rb").close()
@@ -238,6 +241,20 @@ def read(arguments: argparse.Namespace, recipe: Json | None = None) -> Any:  # n
         options=options,
         in_place=True,
     )
+
+
+def refuse_changed(file: str, result: Any) -> None:  # noqa: ANN401  ReadResult
+    """Refuse a file that somebody wrote to while its scores were read in place.
+
+    Raises
+    ------
+    Refused
+        CHANGED.
+    """
+    from core.arrays import was_written_to
+
+    if any(was_written_to(predictions.scores) for predictions in result.splits.values()):
+        raise changed(file)
 
 
 def split_of(split: str | None, result: Any) -> str:  # noqa: ANN401

@@ -57,9 +57,8 @@ def over_labels(labels: Sequence[TargetAudit], level: float) -> TargetAudit:
     Returns
     -------
     TargetAudit
-        Each metric is the plain mean over the labels where it is defined, but for those of
-        which no mean is taken; the NLL is undefined
-        where any label's is infinite. The interval is the
+        Each metric is the plain mean over the labels where it is defined, but for those of which
+        no mean is taken; the NLL is undefined where any label's is infinite. The interval is the
         mean of the labels' bounds: labels share their rows, so their errors may move together,
         and this is the width if they all do. The bins are empty: nothing is pooled.
     """

@@ -122,7 +122,7 @@ def draws(
 
     Returns
     -------
-    dict of str to Draws
+    dict of str to MetricDraws
         Bins are those of the rows themselves, in every resample.
 
     Notes

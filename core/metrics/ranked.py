@@ -105,10 +105,9 @@ class Ranked:
 
         Notes
         -----
-        The bits of a float64 in [0, 2) ascend with its value and leave the top two free, so
-        the outcome rides along as the last bit of an integer: one sort without indices, by
-        digits. Groups and weights have to follow their rows, so with
-        them it is an argsort after all.
+        The bits of a float64 in [0, 2) ascend with its value and leave the top two free, so the
+        outcome rides along as the last bit of an integer: one sort without indices, of many rows
+        by digits. Groups and weights have to follow their rows, so with them it is an argsort.
         """
         if outcomes.groups is not None or outcomes.weights is not None:
             return cls._with_extents(outcomes)

@@ -62,7 +62,7 @@ class PageView:
         n, split, digest.
     pictures : tuple of (str, bytes)
         What each shows, in words, and the PNG; over the figures.
-    icons : (str, Hundred) or None
+    icons : (str, HundredFilms) or None
         Title and 100 films, under the sentence.
     """
 

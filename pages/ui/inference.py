@@ -8,7 +8,7 @@ import json
 import logging
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from functools import cache, partial
+from functools import partial
 from threading import Timer
 from typing import Any, Final
 
@@ -17,6 +17,7 @@ import streamlit as st
 from core.errors import AuditError, LostWorker
 from core.inference.client import Answer, shared
 from pages.ui import server
+from pages.ui.once import once
 from pages.ui.task import Task, Work, in_thread
 
 TIMEOUT_S: Final = 180.0  # the first question waits for torch itself
@@ -28,7 +29,7 @@ LOG: Final = logging.getLogger("candor")
 Json = Mapping[str, Any]  # Any: plain JSON values
 
 
-@cache
+@once
 def _pool() -> ThreadPoolExecutor:
     """Return the thread that asks."""
     return ThreadPoolExecutor(max_workers=1, thread_name_prefix="asking")

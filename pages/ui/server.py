@@ -8,6 +8,7 @@ uploads and of sessions, is in this module.
 
 import asyncio
 import atexit
+import logging
 import re
 from collections import Counter
 from collections.abc import AsyncIterator, Callable
@@ -31,6 +32,7 @@ from streamlit.runtime.uploaded_file_manager import UploadedFile
 from core import defaults
 from pages.ui import site
 
+LOG: Final = logging.getLogger("candor")
 MIB: Final = 2**20
 EXPIRE_S: Final = 5.0  # how often sessions that were left are looked for
 ROOT: Final = str(Path(__file__).parents[2])
@@ -206,9 +208,12 @@ def expire() -> None:
     """
     server = _running()
     storage = server._session_mgr._session_storage._cache
-    for _, left in storage.expire():
-        left.session.shutdown()
-        _ASKING.discard(left.session.id)
+    for session_id, left in storage.expire():
+        _ASKING.discard(session_id)
+        try:
+            left.session.shutdown()
+        except Exception:  # whatever it is, the others are closed, now and later
+            LOG.exception("a session that was left could not be closed")
 
 
 def held_bytes(session: str | None = None) -> int:

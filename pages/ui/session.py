@@ -27,6 +27,7 @@ from core.library import SAMPLES, Library, home
 from core.readers.predictions.result import ReadResult
 from core.readers.sandbox import scratch
 from pages.ui import demo, server, visitor
+from pages.ui.once import once
 
 EXPIRE_S: Final = 3_600.0  # how often old uploads are looked for
 JOBS_S: Final = 5.0  # how often jobs are looked after
@@ -48,13 +49,13 @@ class Draft:
     result: ReadResult
 
 
-@cache
+@once
 def _pool() -> ThreadPoolExecutor:
     """Threads that wait for reader processes; none of them touches Streamlit."""
     return ThreadPoolExecutor(max_workers=8, thread_name_prefix="reader")
 
 
-@cache
+@once
 def start_up() -> None:
     """Once a process: remove what crashed servers left behind, and look after jobs from now on."""
     scratch.sweep()

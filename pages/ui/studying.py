@@ -6,13 +6,13 @@ command. A process that gives way to all others studies them, a few at a time.
 
 import logging
 import time
-from functools import cache
 from threading import Thread
 from typing import Final
 
 from core.metrics.comparison import MOST_RUNS
 from core.studies import background
 from pages.ui import server
+from pages.ui.once import once
 from pages.ui.task import in_background
 
 LOOK_S: Final = 2.0  # how often runs are looked for
@@ -26,7 +26,7 @@ def begin() -> None:
         _begin()
 
 
-@cache
+@once
 def _begin() -> None:
     Thread(target=_look, name="studies", daemon=True).start()
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Hashable, Sequence
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
-from functools import cache, partial
+from functools import partial
 from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from tempfile import TemporaryFile
@@ -22,6 +22,7 @@ from core.arrays import sent
 from core.errors import AuditError, LostWorker
 from core.worker import LINE
 from pages.ui import frame, session, visitor, widgets
+from pages.ui.once import once
 
 ROOT: Final = Path(__file__).parents[2]
 WORKS: Final = "app.works"  # by slot and key
@@ -222,12 +223,12 @@ def _make_way(slot: str, key: Hashable, *, patient: bool) -> None:
         _works().pop((slot, key)).stop()
 
 
-@cache
+@once
 def _threads() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(max_workers=THREADS, thread_name_prefix="work")
 
 
-@cache
+@once
 def _process_threads() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(max_workers=PROCESSES, thread_name_prefix="process")
 

@@ -402,6 +402,12 @@ def test_a_table_of_groups_that_is_missing_is_refused(run, films):
     assert "--group names 'a:b', which is not there; use one of image" in err
 
 
+def test_labels_that_are_a_folder_are_called_one(run, npz, tmp_path):
+    code, _, err = run(npz, "--labels", tmp_path)
+    assert code == 3
+    assert err.startswith(f"FILE: {tmp_path.name} is a folder, and one file is read here;")
+
+
 @needs_shared
 def test_the_patients_of_the_chest_films_are_joined_by_name(run):
     stem = SHARED / "chexnet_reproduction"

@@ -1,13 +1,20 @@
 """What a server does once, not once a run."""
 
 import gc
+import os
+import subprocess
 import sys
 import time
 import weakref
+from importlib.util import find_spec, module_from_spec
+from threading import Barrier, Thread
+from types import SimpleNamespace as Namespace
 
 import pytest
 
-from pages.ui import session, visitor
+from core.readers.sandbox import scratch
+from pages.ui import server, session, visitor
+from pages.ui.once import once
 from tests.pages.seen import fine, opened
 
 
@@ -69,6 +76,44 @@ def test_a_page_that_is_drawn_has_its_modules_spared(thawed, home):
     assert gc.get_freeze_count() > 50_000
 
 
+@pytest.mark.parametrize(("chosen", "expected"), [(None, "1"), ("2", "2")])
+def test_the_server_computes_in_one_thread_unless_told_otherwise(chosen, expected):
+    code = (
+        "import os, sys, pages.ui.server;"
+        "print('numpy' in sys.modules, os.environ['OPENBLAS_NUM_THREADS'])"
+    )
+    others = {k: v for k, v in os.environ.items() if k != "OPENBLAS_NUM_THREADS"}
+    env = others | ({"OPENBLAS_NUM_THREADS": chosen} if chosen else {})
+    output = subprocess.check_output([sys.executable, "-c", code], text=True, env=env)
+    assert output.split() == ["False", expected]  # numpy, which looks once, comes later
+
+
+class Left:
+    """A session that was left."""
+
+    def __init__(self, closed, session_id, error=None):
+        self.closed, self.id, self.error = closed, session_id, error
+
+    def shutdown(self):
+        if self.error:
+            raise self.error
+        self.closed.append(self.id)
+
+
+def test_a_session_that_cannot_be_closed_does_not_keep_the_others(monkeypatch):
+    closed = []
+    left = {"a": None, "b": OSError("gone"), "c": None}
+    infos = [(name, Namespace(session=Left(closed, name, error))) for name, error in left.items()]
+    storage = Namespace(_cache=Namespace(expire=lambda: infos))
+    running = Namespace(_session_mgr=Namespace(_session_storage=storage))
+    monkeypatch.setattr(server, "_running", lambda: running)
+    asking = {"a", "b", "d"}
+    monkeypatch.setattr(server, "_ASKING", asking)
+    server.expire()
+    assert closed == ["a", "c"]
+    assert asking == {"d"}
+
+
 class Ended(Exception):
     """Of a loop without an end."""
 
@@ -102,3 +147,69 @@ def test_a_page_and_each_part_of_it_leave_their_garbage(home, monkeypatch):
     fine(opened("theory"))
     assert parts
     assert len(left) == 1 + len(parts)
+
+
+def together(function, count=8):
+    """Call a function in as many threads, none of which is through before all have begun."""
+    barrier, results = Barrier(count), []
+
+    def call():
+        barrier.wait()
+        results.append(function())
+
+    threads = [Thread(target=call) for _ in range(count)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return results
+
+
+def test_what_is_done_once_is_done_once_by_sessions_of_the_same_moment():
+    made = []
+
+    @once
+    def pool():
+        time.sleep(0.05)
+        made.append(object())
+        return made[-1]
+
+    assert set(together(pool)) == {made[0]}
+    assert len(made) == 1
+    assert pool() is made[0]
+
+
+def test_what_failed_is_tried_by_the_next_one():
+    tried = []
+
+    @once
+    def pool():
+        tried.append(1)
+        if len(tried) == 1:
+            raise Ended
+        return "pool"
+
+    with pytest.raises(Ended):
+        pool()
+    assert pool() == "pool"
+
+
+def test_a_server_is_started_up_once_by_sessions_of_the_same_moment(monkeypatch):
+    spec = find_spec(session.__name__)
+    fresh = module_from_spec(spec)  # in which nothing was started yet
+    spec.loader.exec_module(fresh)
+    began = []
+
+    class Begun:
+        def __init__(self, *, name, **_):
+            began.append(name)
+
+        def start(self):
+            """Not here."""
+
+    monkeypatch.setattr(fresh, "Thread", Begun)
+    monkeypatch.setattr(server, "serves", lambda: True)
+    monkeypatch.setattr(server, "at_end", lambda _: None)
+    monkeypatch.setattr(scratch, "sweep", lambda: time.sleep(0.05))
+    together(fresh.start_up)
+    assert sorted(began) == ["garbage", "jobs"]

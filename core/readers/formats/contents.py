@@ -92,6 +92,8 @@ class Contents:
         Whether the keys are the file's own; positions in a tuple have names of ours.
     notices : tuple of Notice
         What was accepted, but must be said.
+    shards : tuple of (int, str)
+        First row and name of each shard that was put together, for messages.
     batches : mapping of str to array, or None
         The entries if the parts, or rows, of this file are batches of one part: a list of two or
         three pairs may be either. None where nothing speaks for it.
@@ -106,10 +108,14 @@ class Contents:
     coarse: Mapping[str, float] = field(default_factory=dict)
     named: bool = True
     notices: tuple[Notice, ...] = ()
+    shards: tuple[tuple[int, str], ...] = ()
     batches: Mapping[str, Entry] | None = None
 
     def row(self, index: int) -> str:
-        """Return how a message names a row: its number from 0, and its line if it has one."""
+        """Return how a message names a row: its number from 0, and its line or shard if any."""
+        if self.shards:
+            start, name = next(shard for shard in reversed(self.shards) if shard[0] <= index)
+            return f"row {index} (row {index - start} of {name})"
         return (
             f"row {index} (line {self.first_line + index})" if self.first_line else f"row {index}"
         )

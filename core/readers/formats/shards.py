@@ -73,6 +73,11 @@ class _Piece:
         arrays = {name: contents.entries[UNNAMED] for name, contents in each.items()}
         yield each[UNNAMED] if alone else Contents("npz", arrays)
 
+    @property
+    def largest(self) -> str:
+        """Return the name of the file that most of the rows' numbers lie in."""
+        return max(self.files.values(), key=lambda file: file.size).name
+
     def file_of(self, key: str) -> str:
         """Return the name of the file that holds an array or a column."""
         return self.files[key if key in self.files else next(iter(self.files))].name
@@ -81,7 +86,8 @@ class _Piece:
 def shard_files(folder: Path) -> tuple[list[Path], list[str]]:
     """Return the shards of a folder in natural order, and the names of other files in it.
 
-    Only names are looked at. Files whose name begins with a dot or an underscore do not count.
+    Only names are looked at. Files whose name begins with a dot or an underscore do not count; a
+    link that leads nowhere does, so that opening it is refused and no shard is left out.
 
     Raises
     ------
@@ -90,7 +96,11 @@ def shard_files(folder: Path) -> tuple[list[Path], list[str]]:
         FORMAT_UNKNOWN: the folder cannot be opened.
     """
     try:
-        paths = [path for path in folder.iterdir() if path.name[0] not in "._" and path.is_file()]
+        paths = [
+            path
+            for path in folder.iterdir()
+            if path.name[0] not in "._" and (path.is_file() or _is_broken_link(path))
+        ]
     except OSError as error:
         what = f"{folder.name} cannot be opened ({error.strerror})"
         raise Refused("FORMAT_UNKNOWN", what, "check the path and the permissions") from error
@@ -107,6 +117,10 @@ def shard_files(folder: Path) -> tuple[list[Path], list[str]]:
         what = f"The folder holds {len(shards)} shards; at most {MOST_SHARDS} are read"
         raise Refused("ARCHIVE_COUNT", what, "save fewer and larger shards")
     return shards, sorted(path.name for path in paths if path not in shards)
+
+
+def _is_broken_link(path: Path) -> bool:
+    return path.is_symlink() and not path.exists()
 
 
 def _natural(path: Path) -> list[tuple[int, str]]:
@@ -133,8 +147,9 @@ def read_shards(shards: Shards) -> Contents:
     if first is None:
         raise _miscounted(pieces[0])
     joined = _room(first.entries, sum(piece.n_rows for piece in pieces))
-    notices, start = list[Notice](), 0
+    notices, starts, start = list[Notice](), list[tuple[int, str]](), 0
     for piece in pieces:
+        starts.append((start, piece.largest))
         end = start + piece.n_rows
         for contents in piece.parts():
             n_rows = _check_alike(first.entries, contents.entries, piece, end - start)
@@ -144,7 +159,9 @@ def read_shards(shards: Shards) -> Contents:
             start += n_rows
         if start < end:
             raise _miscounted(piece)
-    return replace(first, entries=joined, notices=tuple(dict.fromkeys(notices)))
+    return replace(
+        first, entries=joined, notices=tuple(dict.fromkeys(notices)), shards=tuple(starts)
+    )
 
 
 def _room(entries: Mapping[str, Entry], n_rows: int) -> dict[str, Entry]:

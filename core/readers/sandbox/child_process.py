@@ -11,13 +11,14 @@ import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import blake2b
 from io import BufferedWriter, FileIO
 from pathlib import Path
 from typing import Any
 
-from core.errors import LostWorker, Refused
+from core.arrays import Stamp, stamp_of
+from core.errors import LostWorker, Refused, changed
 from core.readers.formats.contents import FileBytes
 from core.readers.predictions.options import ReadOptions
 from core.readers.sandbox import scratch
@@ -40,10 +41,15 @@ AGAIN = "try again with a smaller file, or save it as .npz, .npy or .safetensors
 
 @dataclass(frozen=True)
 class OpenFile:
-    """One open file with the name a user knows it by."""
+    """One open file with the name a user knows it by, and its stamp when it was opened."""
 
     file: FileIO
     name: str
+    stamp: Stamp = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Look at the file as it was opened."""
+        object.__setattr__(self, "stamp", stamp_of(self.file.fileno()))
 
     @property
     def size(self) -> int:
@@ -79,6 +85,13 @@ def digest_of(inputs: Iterable[OpenFile]) -> str:
     for item in inputs:
         item.digest_into(state)
     return state.hexdigest()
+
+
+def refuse_changed(inputs: Iterable[OpenFile]) -> None:
+    """Refuse files that somebody wrote to since they were opened: CHANGED."""
+    for item in inputs:
+        if stamp_of(item.file.fileno()) != item.stamp:
+            raise changed(item.name)
 
 
 def opened(stack: ExitStack, path: Path, name: str | None) -> OpenFile:

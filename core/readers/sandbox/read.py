@@ -2,7 +2,7 @@
 
 Every function raises, beside the codes of its own reader,
 
-- Refused LIMIT_TIME, LIMIT_MEMORY, QUOTA, or CANCELLED when `cancel` was set;
+- Refused LIMIT_TIME, LIMIT_MEMORY, QUOTA, CHANGED, or CANCELLED when `cancel` was set;
 - LostWorker where the child died, or left no valid result.
 """
 
@@ -26,6 +26,7 @@ from core.readers.sandbox.child_process import (
     memory_for,
     opened,
     private_folder,
+    refuse_changed,
     run,
 )
 from core.readers.sandbox.limits import allow_handles
@@ -104,7 +105,9 @@ def read_sealed(
         whole = {role: item for role, item in inputs.items() if not role.startswith(SHARD)}
         mapped = {role: item.bytes for role, item in whole.items()} if in_place else NOTHING
         result = reader.load(Exchange(folder, mapped))
-        yield Response(folder, result, digest_of(opened_files))
+        response = Response(folder, result, digest_of(opened_files))
+        refuse_changed(opened_files)
+        yield response
 
 
 def _called(files: Mapping[str, tuple[Path, str | None]]) -> str:

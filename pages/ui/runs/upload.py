@@ -168,7 +168,7 @@ def _allowed(text: str) -> Path:
         what = f"There is no readable file {path.name[:100]}"
         raise UsageError("FILE", what, "check the path and the permissions")
     for shard in shard_files(path)[0] if folder else ():
-        check_folder(str(shard.resolve()))  # a shard may be a link
+        check_folder(str(shard))  # a shard may be a link
     return path
 
 

@@ -74,6 +74,15 @@ def test_equal_mass_has_at_most_as_many_bins_as_rows():
     assert len(binning.equal_mass_cuts(ranked([0.5] * 9), 15)) == 2
 
 
+@pytest.mark.parametrize(
+    ("confidence", "correct", "expected"),
+    [([0.3, 0.6], [0, 1], 0.05), ([0.2, 0.5, 0.9], [0, 1, 1], 0.4 / 3)],
+)
+def test_the_sweep_never_has_a_bin_for_every_row(confidence, correct, expected):
+    """One bin less than rows; each by itself would give 0.35 and 0.8 / 3."""
+    assert top_label.ece_sweep(ranked(confidence, correct)) == pytest.approx(expected)
+
+
 def test_reference_edges_leave_out_the_least_confident_row():
     cuts = binning.interpolated_cuts(ranked(np.linspace(0.1, 0.9, 600)), 15)
     np.testing.assert_array_equal(np.diff(cuts), [40] * 14 + [39])

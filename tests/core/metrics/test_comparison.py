@@ -1,6 +1,7 @@
 """What may be ranked and what may not, and at which level."""
 
 from dataclasses import replace
+from statistics import NormalDist
 
 import numpy as np
 import pytest
@@ -195,6 +196,21 @@ def test_one_level_holds_for_every_pair_and_uses_what_runs_share():
     twins = [alone[0], alone[0], alone[1], alone[1], alone[2]]
     assert every_pair_level(twins, 0.95) == every_pair_level(alone[:3], 0.95)
     assert every_pair_level([alone[0]] * 4, 0.95) == 0.95
+
+
+def test_the_sample_counts_as_one_more_of_the_draws():
+    # of ten draws and the sample, 10/11 are all ten draws; the other level leaves out the largest
+    draws = np.zeros((3, 10))
+    draws[1] = np.tile([1.0, -1.0], 5)
+    draws[2, :9], draws[2, 9] = np.tile([1.0, -1.0, 0.0], 3), -1.9
+    pairs = [draws[1], draws[2], draws[2] - draws[1]]
+    standard = [np.abs(pair - pair.mean()) / pair.std() for pair in pairs]
+    largest = np.sort(np.max(standard, axis=0))
+    assert largest[-1] > largest[-2] + 0.2
+    for level, quantile in ((10 / 11, largest[-1]), (8 / 9 * 10 / 11, largest[-2])):
+        assert every_pair_level(list(draws), level - 1e-9) == pytest.approx(
+            min(max(level, 2 * NormalDist().cdf(quantile) - 1), 1 - (1 - level) / 3), abs=1e-8
+        )
 
 
 def test_ties_with_the_leader_are_named_and_the_level_does_not_hang_on_the_reference():

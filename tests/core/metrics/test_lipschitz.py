@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from core.metrics.lipschitz import MOST, NODES, _Residuals, smce, smce_draws
+from core.metrics.lipschitz import MOST, NODES, _Residuals, smce, smce_draws, to_nodes
 from core.metrics.ranked import Ranked
 from core.predictions import Outcomes
 
@@ -26,3 +26,11 @@ def test_many_claims_stand_at_the_mean_of_their_cell():
     cell = np.ceil(claims * MOST)
     means = [claims[cell == one].mean() for one in np.unique(cell)]
     np.testing.assert_allclose(found.position, means, rtol=1e-12)
+
+
+def test_cells_move_to_the_nearest_node_and_share_it():
+    confidence = np.array([0.4, 0.6, 4.4, 4.6, 5.4, NODES - 0.4]) / NODES
+    cells = np.array([[1.0, 2.0, 4.0, 8.0, 16.0, 32.0], np.zeros(6)])
+    expected = np.zeros((2, NODES + 1))
+    expected[0, [0, 1, 4, 5, NODES]] = [1.0, 2.0, 4.0, 24.0, 32.0]
+    np.testing.assert_array_equal(to_nodes(cells, confidence), expected)

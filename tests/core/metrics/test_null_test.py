@@ -33,6 +33,12 @@ def test_one_statistic_is_its_rank_among_the_draws():
     assert joint(np.array([0.0]), draws) == pytest.approx([1.0])
 
 
+def test_what_one_draw_reaches_is_not_beyond_all_of_them():
+    draws = np.append(np.linspace(0.0, 1.0, 98), 50.0)[:, None]
+    assert joint(np.array([50.0]), draws) == pytest.approx([2 / 100])
+    assert joint(np.array([50.1]), draws) < 1e-6  # from there on the tail is exponential
+
+
 def test_the_smallest_rank_is_held_against_the_smallest_ranks_of_the_draws():
     # the rows are third in the first statistic: so are, or better, 4 draws in either of the two
     first, second = np.arange(1.0, 20.0), np.arange(19.0, 0.0, -1.0)

@@ -1,17 +1,22 @@
 """Large scores stay in the file they came from: not copied, and no place taken on trust."""
 
 import json
+import os
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from safetensors.numpy import save_file
 
 from core import arrays
+from core.__main__ import main
+from core.commands import ood
 from core.errors import LostWorker, Refused
 from core.predictions import ScoreKind
 from core.readers.formats.contents import FileBytes
 from core.readers.predictions.interpret import read_source
 from core.readers.predictions.options import ReadOptions
+from core.readers.sandbox import read as sandbox
 from core.readers.sandbox import wire
 
 N, K = 300, 7
@@ -156,3 +161,56 @@ def test_a_place_that_is_none_is_refused(tmp_path, scores, change):
         exchange = wire.Exchange(tmp_path / "left", {"file": FileBytes.of_file("run.npz", file)})
         with pytest.raises((LostWorker, Refused)):
             wire.load_predictions(exchange)
+
+
+@pytest.mark.parametrize(
+    ("command", "step"),
+    [
+        ("audit", "core.metrics.suite.audit"),
+        ("calibrate", "core.studies.posthoc.judge"),
+        ("compare", "core.metrics.comparison.compared"),
+        ("ood", "core.studies.ood.judge"),
+    ],
+)
+def test_a_file_that_is_written_to_under_a_command_is_refused(
+    tmp_path, scores, monkeypatch, capsys, command, step
+):
+    path, labels = tmp_path / "run.npz", labels_of(scores)
+    save_npz(path, scores, labels)
+    read = sandbox.read(path)
+    _, predictions = crossed(path, tmp_path / "left", labels)
+    in_place = replace(read, splits={"test": predictions})
+    for function in ("core.__main__.read", "core.commands.calibrate.read"):
+        monkeypatch.setattr(function, lambda *_: in_place)
+    other, read_set = tmp_path / "other.npz", ood._read
+    save_npz(other, -scores, labels)
+    monkeypatch.setattr(
+        ood, "_read", lambda file, *given: in_place if file == path else read_set(file, *given)
+    )
+    module, _, name = step.rpartition(".")
+    compute = getattr(__import__(module, fromlist=[name]), name)
+    options = {
+        "audit": (path, "--resamples", "20"),
+        "calibrate": (path, "--fit", "cut", "--methods", "ts"),
+        "compare": (path, path),
+        "ood": ("--in", path, "--out", f"other={other}"),
+    }
+    line = [command, *map(str, options[command])]
+    assert main(line) == 0
+
+    def meanwhile(*given, **named):
+        os.utime(path, ns=(0, 0))
+        return compute(*given, **named)
+
+    monkeypatch.setattr(step, meanwhile)
+    capsys.readouterr()
+    assert main(line) == 2
+    assert capsys.readouterr().err.startswith("CHANGED: run.npz was written to while it was read;")
+
+
+def test_files_that_are_filled_here_do_not_count_as_written_to(scores):
+    own = arrays.empty(scores.shape, scores.dtype)
+    assert arrays.file_map_of(own) is not None
+    own[:] = scores
+    arrays.file_map_of(own).flush()
+    assert not arrays.was_written_to(own)

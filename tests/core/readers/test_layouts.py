@@ -327,6 +327,26 @@ def test_bfloat16_is_widened_exactly() -> None:
     np.testing.assert_array_equal(got.scores.view("u4"), bits.astype("u4") << 16)
 
 
+@pytest.mark.parametrize("dtype", ["BF16", "F32"])
+def test_probabilities_may_be_off_by_the_rounding_of_bfloat16_and_of_no_other(dtype) -> None:
+    bits = (p.astype("f4").view("u4") >> 16).astype("u2")  # cut off, which adds up
+    stored = bits if dtype == "BF16" else (bits.astype("u4") << 16).view("f4")
+    header = {
+        "scores": {"dtype": dtype, "shape": list(p.shape), "data_offsets": [0, stored.nbytes]},
+        "labels": {"dtype": "I64", "shape": [made.N],
+                   "data_offsets": [stored.nbytes, stored.nbytes + y.nbytes]},
+    }  # fmt: skip
+    data = made.safetensors(header, stored.tobytes() + y.tobytes())
+    if dtype == "BF16":
+        found = read("x.safetensors", data)
+        assert predictions(found).kind is ScoreKind.PROBABILITIES
+        assert "RENORMALISED" in codes(found)
+    else:
+        with pytest.raises(Refused) as caught:
+            read("x.safetensors", data)
+        assert caught.value.code == "PROB_SUM"
+
+
 def test_a_single_row_is_read() -> None:
     got = predictions(read("x.npz", made.npz(logits=z[:1], labels=y[:1])))
     assert got.n == 1

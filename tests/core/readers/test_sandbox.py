@@ -332,6 +332,36 @@ def saved_weights() -> bytes:
     return out.getvalue()
 
 
+@pytest.mark.parametrize("form", ["file", "labels", "shards"])
+def test_a_file_that_is_written_to_while_it_is_read_is_refused(scratch, monkeypatch, form) -> None:
+    folder = Path("shards").resolve()
+    folder.mkdir()
+    np.save(folder / "logits-0.npy", z)
+    np.save(folder / "labels-0.npy", y)
+    scores, labels = folder / "logits-0.npy", folder / "labels-0.npy"
+    written, path = {
+        "file": (scores, scores),
+        "labels": (labels, scores),
+        "shards": (labels, folder),
+    }[form]
+    run = child_process.run
+
+    def meanwhile(*given: object) -> None:
+        run(*given)
+        with written.open("r+b") as file:  # of the same size
+            file.seek(-1, os.SEEK_END)
+            file.write(b"\0")
+
+    options = ReadOptions(scores=ScoreKind.LOGITS, in_order=True)
+    other = None if path == folder else labels
+    sandbox.read(path, labels=other, options=options)
+    monkeypatch.setattr(sandbox, "run", meanwhile)
+    with pytest.raises(Refused) as caught:
+        sandbox.read(path, labels=other, options=options)
+    assert (caught.value.code, caught.value.file) == ("CHANGED", written.name)
+    assert leftovers(scratch) == []
+
+
 @linux
 @pytest.mark.parametrize(
     "name", ["test.scores.npy", pytest.param("result.json.partial", marks=pytest.mark.slow)]

@@ -110,6 +110,12 @@ def test_tables_are_one_table(tmp_path, form):
     np.testing.assert_array_equal(split.labels, other.labels)
 
 
+def test_the_tenth_table_comes_after_the_second(tmp_path):
+    for i in range(12):
+        pq.write_table(pa.table({"row": [i]}), tmp_path / f"part-{i}.parquet")
+    assert joined(tmp_path).entries["row"].tolist() == list(range(12))
+
+
 def test_empty_shards_are_passed_over(tmp_path):
     folder = save_arrays(tmp_path / "shards", "-{}", logits=Z, labels=Y)
     for name, array in (("logits", np.empty((0, 0))), ("labels", np.empty(0, object))):
@@ -135,6 +141,39 @@ def test_what_is_no_shard_is_left_aside(tmp_path):
         (folder / name).write_text("{}")
     shards, others = shard_files(folder)
     assert (len(shards), others) == (8, ["README.md", "config.json"])
+
+
+@pytest.mark.parametrize("names", [("logits-3.npy", "labels-3.npy"), ("labels-1.npy",)])
+def test_a_shard_that_is_a_link_to_nothing_is_refused(tmp_path, names):
+    folder = save_arrays(tmp_path / "shards", "-{}", logits=Z, labels=Y)
+    for name in names:
+        (folder / name).rename(tmp_path / name)
+        (folder / name).symlink_to(tmp_path / name)
+    options = ReadOptions(scores=ScoreKind.LOGITS)
+    assert len(sandbox.read(folder, options=options).splits["test"].labels) == N
+    for name in names:
+        (tmp_path / name).unlink()
+    with pytest.raises(Refused) as caught:
+        sandbox.read(folder, options=options)
+    assert (caught.value.code, caught.value.what) == (
+        "FORMAT_UNKNOWN",
+        f"{names[-1]} cannot be opened (No such file or directory)",
+    )
+
+
+@pytest.mark.parametrize("save", [save_arrays, save_tables])
+def test_a_row_is_named_with_its_shard(tmp_path, save):
+    bad = Z.copy()
+    bad[23, 1] = np.inf
+    if save is save_arrays:
+        folder, name = save(tmp_path / "s", "-{}", logits=bad, labels=Y), "logits-3.npy"
+    else:
+        columns = {f"logit_{k}": bad[:, k] for k in range(K)} | {"label": Y}
+        folder, name = save(tmp_path / "s", columns), "part-3.parquet"
+    with pytest.raises(Refused) as caught:
+        sandbox.read(folder, options=ReadOptions(scores=ScoreKind.LOGITS))
+    assert caught.value.code == "NONFINITE"
+    assert caught.value.location == f"row 23 (row 2 of {name}) col 1"
 
 
 def put(name, array):
