@@ -359,8 +359,14 @@ class Library:
         return trash.listed(self._trash, lambda run: self.visitor.owns(sharing.owner_of(run)))
 
     def purge(self) -> int:
-        """Remove for good what was deleted over TRASH_DAYS ago, and return how many runs."""
-        return trash.purge(self._trash, self._runs)
+        """Remove for good what was deleted over TRASH_DAYS ago, and return how many runs.
+
+        The index, whose free pages held their names, is made anew.
+        """
+        n_runs = trash.purge(self._trash, self._runs)
+        if n_runs:
+            self.rebuild_index()
+        return n_runs
 
     def expire(self, days: float) -> int:
         """Remove for good every upload kept more than so many days ago, and return how many.

@@ -7,7 +7,10 @@ import weakref
 
 import pytest
 
+from core.access import RETENTION
+from core.library import Library
 from pages.ui import session, visitor
+from tests.core.library.test_expire import age, kept
 from tests.pages.seen import fine, opened
 
 
@@ -102,3 +105,17 @@ def test_a_page_and_each_part_of_it_leave_their_garbage(home, monkeypatch):
     fine(opened("theory"))
     assert parts
     assert len(left) == 1 + len(parts)
+
+
+@pytest.mark.parametrize("days", ["", "30"])
+def test_the_server_removes_what_is_too_old_though_nobody_opens_a_page(days, home, monkeypatch):
+    monkeypatch.setenv(RETENTION, days)
+    library = Library(home, home / "none")
+    old, deleted = kept(library), kept(library)
+    age(home, old, 31)
+    library.delete(deleted)
+    (path,) = (home / "trash").glob(f"{deleted}@*")
+    path.rename(home / "trash" / f"{deleted}@20200101T000000Z")
+    session.remove_old()
+    assert not library.trash()
+    assert [row.id for row in library.rows()] == ([] if days else [old])
