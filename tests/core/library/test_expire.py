@@ -74,8 +74,10 @@ def test_no_byte_of_a_deleted_run_is_left_once_it_is_purged(of, home):
         assert not of(ANNA).rows()
         (path,) = (home / "trash").glob(f"{run}@*")
         path.rename(home / "trash" / f"{run}@20200101T000000Z")
-        assert of(RETAINER).purge() == 1
+        assert of(BOSS).purge() == 1
         assert not holding(home)
+    entry = trail.entries(home, BOSS)[0]
+    assert (entry.user, entry.act, entry.subject) == ("retention", "purge", run)
 
 
 def test_what_is_young_or_was_trained_here_or_is_somebody_elses_stays(of, home, library):
