@@ -46,7 +46,9 @@ def add_runs(verb: Parser) -> None:
         moved = acts.add_parser(act)
         moved.set_defaults(run=_move, act=act)
         moved.add_argument("id")
-    purged = acts.add_parser("purge", help="remove uploads older than some days for good")
+    purged = acts.add_parser(
+        "purge", help="remove uploads and audits in the background older than some days for good"
+    )
     purged.set_defaults(run=_purge)
     purged.add_argument("--older-than", type=float, required=True, metavar="DAYS")
     rebuilt = acts.add_parser("rebuild-index", help="restore the index from the run folders")
@@ -125,7 +127,11 @@ def _move(arguments: argparse.Namespace) -> int:
 
 
 def _purge(arguments: argparse.Namespace) -> int:
-    print(f"{_library().expire(arguments.older_than)} uploads removed for good")
+    from core.jobs.local import open_jobs
+
+    n_uploads = _library().expire(arguments.older_than)
+    n_audits = open_jobs().expire(arguments.older_than)
+    print(f"{n_uploads} uploads and {n_audits} audits in the background removed for good")
     return 0
 
 

@@ -45,7 +45,8 @@ from core.training.progress import Progress
 from core.training.progress import read as read_progress
 
 MOST: Final = 1_000  # jobs of one submission, and jobs that wait
-MAX_SECONDS: Final = 366 * 86_400.0
+DAY_S: Final = 86_400.0
+MAX_SECONDS: Final = 366 * DAY_S
 Spec = TrainConfig | EvaluationConfig | AuditSpec
 
 
@@ -322,6 +323,27 @@ class LocalJobs:
         """Let a queued job be the next to start."""
         self.visitor.require(Act.QUEUE)
         return self._store.to_front(self.get(job_id).id)
+
+    def expire(self, days: float) -> int:
+        """Remove for good the audits that ended more than so many days ago, and return how many.
+
+        They hold the name and the numbers of a file. Its run is an upload, which goes by itself.
+
+        Raises
+        ------
+        LibraryError
+            ROLE, LIBRARY_WRITE or JOBS.
+        """
+        self.visitor.require(Act.PURGE)
+        oldest = time.time() - days * DAY_S
+        own = (job for job in self._store.all() if self.visitor.owns(job.owner))
+        audits = (job for job in own if job.kind == AUDIT)
+        old = [job.id for job in audits if job.ended is not None and job.ended < oldest]
+        for job_id in old:
+            self._record(Act.PURGE, job_id)
+        if old:
+            self._store.forget(old)
+        return len(old)
 
     @property
     def paused(self) -> bool:

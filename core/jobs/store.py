@@ -10,6 +10,7 @@ library only.
 
 import json
 import os
+import shutil
 import sqlite3
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -33,6 +34,7 @@ STATE: Final = "state.json"
 ROOM: Final = 8_192  # bytes of a copy: one that is written over needs no new block of the disk
 ALPHABET: Final = "abcdefghijkmnpqrstuvwxyz23456789"  # of ids; no letter that reads as another
 MAX_ID: Final = 32
+TORN: Final = ".damaged-"  # in the name of a table that was set aside
 PAUSED: Final = "paused"  # a file: the queue stays paused when the table is made anew
 _TABLE: Final = """
 CREATE TABLE IF NOT EXISTS jobs (
@@ -204,6 +206,26 @@ class JobStore:
             connection.execute("DELETE FROM jobs")
             return self._take_in(connection)
 
+    def forget(self, job_ids: Sequence[str]) -> None:
+        """Remove ended jobs for good: their folders, their rows, and what the disk keeps of both.
+
+        A row that is deleted stays in the free pages of the table's file and in its log.
+        """
+        with writing():
+            for job_id in job_ids:
+                with suppress(FileNotFoundError):
+                    shutil.rmtree(self.folder(job_id))
+            for torn in self.home.glob(f"{self.path.name}{TORN}*"):
+                torn.unlink(missing_ok=True)
+        with self._writing() as connection:
+            connection.executemany("DELETE FROM jobs WHERE id = ?", [(one,) for one in job_ids])
+        try:
+            with closing(sqlite3.connect(self.path, timeout=BUSY_S)) as connection:
+                connection.execute("VACUUM")
+                connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        except sqlite3.Error as error:
+            raise _unreadable(error) from error
+
     # How ----------------------------------------------------------------------------------------
 
     def _step(self, job: Job, **changes: object) -> Job | None:
@@ -341,7 +363,7 @@ class JobStore:
     def _set_aside(self) -> None:
         """Make way for a new table; the torn one stays for whoever wants to look at it."""
         with writing():
-            self.path.replace(self.path.with_name(f"{self.path.name}.damaged-{time.time_ns()}"))
+            self.path.replace(self.path.with_name(f"{self.path.name}{TORN}{time.time_ns()}"))
             for end in ("-wal", "-shm"):
                 self.path.with_name(self.path.name + end).unlink(missing_ok=True)
 

@@ -109,7 +109,11 @@ def folder(root: Path, run_id: str) -> Iterator[Path]:
             sync(part / ARRAYS)
             sync(part)
             part.rename(root / run_id)
-            sync(root)
+            try:
+                sync(root)
+            except OSError:  # a power loss might take it: it is not there before that is ruled out
+                (root / run_id).rename(part)
+                raise
     finally:
         shutil.rmtree(part, ignore_errors=True)
 

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from core.access import LOCAL, Act, Quotas, Visitor, of_process, refuse_over
+from core.access import LOCAL, RETAINER, Act, Quotas, Visitor, of_process, refuse_over
 from core.arrays import Scores
 from core.disk import PART, writing
 from core.errors import LibraryError, Notice
@@ -359,8 +359,19 @@ class Library:
         return trash.listed(self._trash, lambda run: self.visitor.owns(sharing.owner_of(run)))
 
     def purge(self) -> int:
-        """Remove for good what was deleted over TRASH_DAYS ago, and return how many runs."""
-        return trash.purge(self._trash, self._runs)
+        """Remove for good what was deleted over TRASH_DAYS ago, and return how many runs.
+
+        The index, whose free pages held their names, is made anew.
+        """
+        old = trash.too_old(self._trash)
+        by = RETAINER if self.visitor.recorded else self.visitor  # whoever's delete it came with
+        for folder, run_id in old:
+            trail.record(self.home, by, Act.PURGE, run_id)
+            shutil.rmtree(folder, ignore_errors=True)
+        trash.sweep(self._runs)
+        if old:
+            self.rebuild_index()
+        return len(old)
 
     def expire(self, days: float) -> int:
         """Remove for good every upload kept more than so many days ago, and return how many.

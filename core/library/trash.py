@@ -44,18 +44,18 @@ def listed(trash: Path, visible: Callable[[Path], bool]) -> list[TrashedRun]:
     ]
 
 
-def purge(trash: Path, runs: Path) -> int:
-    """Remove what was deleted over TRASH_DAYS ago, and return how many runs that was.
-
-    What a process that died left half-written among the runs is removed as well, a day later.
-    """
+def too_old(trash: Path) -> list[tuple[Path, str]]:
+    """Return folder and id of the runs that were deleted over TRASH_DAYS ago."""
     oldest = datetime.now(UTC) - timedelta(days=defaults.TRASH_DAYS)
-    old = [path for path, _, when in _entries(trash) if when < oldest]
+    return [(path, run_id) for path, run_id, when in _entries(trash) if when < oldest]
+
+
+def sweep(runs: Path) -> None:
+    """Remove what a process that died left half-written among the runs, a day later."""
     yesterday = (datetime.now(UTC) - timedelta(days=1)).timestamp()
-    parts = (part for part in runs.glob(f".*{PART}") if _changed(part) < yesterday)
-    for path in (*old, *parts):
-        shutil.rmtree(path, ignore_errors=True)
-    return len(old)
+    for part in runs.glob(f".*{PART}"):
+        if _changed(part) < yesterday:
+            shutil.rmtree(part, ignore_errors=True)
 
 
 def _entries(trash: Path) -> list[tuple[Path, str, datetime]]:

@@ -22,14 +22,14 @@ import streamlit as st
 from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 from core.access import LOCAL_OWNER, RETAINER, Quotas, refuse_over, retention
-from core.jobs.local import open_jobs
+from core.jobs.local import LocalJobs, open_jobs
 from core.library import SAMPLES, Library, home
 from core.readers.predictions.result import ReadResult
 from core.readers.sandbox import scratch
 from pages.ui import demo, server, visitor
 from pages.ui.once import once
 
-EXPIRE_S: Final = 3_600.0  # how often old uploads are looked for
+EXPIRE_S: Final = 3_600.0  # how often it is looked for what is too old
 JOBS_S: Final = 5.0  # how often jobs are looked after
 COLLECT_S: Final = 1.0  # how often garbage is collected at most
 LINGER_S: Final = 60.0  # how long drafts wait for their browser to come back
@@ -110,17 +110,22 @@ def _look_after_jobs() -> None:
             open_jobs().tick()
             if time.monotonic() - expired >= EXPIRE_S:
                 expired = time.monotonic()
-                expire_uploads()
+                remove_old()
         except Exception:  # whatever it is, jobs are looked after again
             LOG.exception("jobs could not be looked after")
         time.sleep(JOBS_S)
 
 
-def expire_uploads() -> None:
-    """Remove the uploads of the library that are older than the administrator allows."""
-    days = retention()
+def remove_old() -> None:
+    """Remove for good what was deleted long ago, and uploads older than the administrator allows.
+
+    What audits in the background keep of such files goes with them.
+    """
+    library, days = Library(home(), SAMPLES, RETAINER), retention()
+    library.purge()
     if days is not None:
-        Library(home(), SAMPLES, RETAINER).expire(days)
+        library.expire(days)
+        LocalJobs(home(), RETAINER).expire(days)
 
 
 @dataclass(eq=False)

@@ -12,9 +12,12 @@ from types import SimpleNamespace as Namespace
 
 import pytest
 
+from core.access import RETENTION
+from core.library import Library
 from core.readers.sandbox import scratch
 from pages.ui import server, session, visitor
 from pages.ui.once import once
+from tests.core.library.test_expire import age, kept
 from tests.pages.seen import fine, opened
 
 
@@ -213,3 +216,17 @@ def test_a_server_is_started_up_once_by_sessions_of_the_same_moment(monkeypatch)
     monkeypatch.setattr(scratch, "sweep", lambda: time.sleep(0.05))
     together(fresh.start_up)
     assert sorted(began) == ["garbage", "jobs"]
+
+
+@pytest.mark.parametrize("days", ["", "30"])
+def test_the_server_removes_what_is_too_old_though_nobody_opens_a_page(days, home, monkeypatch):
+    monkeypatch.setenv(RETENTION, days)
+    library = Library(home, home / "none")
+    old, deleted = kept(library), kept(library)
+    age(home, old, 31)
+    library.delete(deleted)
+    (path,) = (home / "trash").glob(f"{deleted}@*")
+    path.rename(home / "trash" / f"{deleted}@20200101T000000Z")
+    session.remove_old()
+    assert not library.trash()
+    assert [row.id for row in library.rows()] == ([] if days else [old])

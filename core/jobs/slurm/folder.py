@@ -10,6 +10,7 @@ import os
 import secrets
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 from typing import Final, TypeVar
 
@@ -59,28 +60,31 @@ class Ended:
 
 
 def begin(folder: Path, begun: Begun, former: Begun | None) -> bool:
-    """Begin a job, after a `former` start of it or as the first; False if another was faster."""
-    text = json.dumps(codec.to_json(begun))
+    """Begin a job, after a `former` start of it or as the first; False if another was faster.
+
+    Each start adds a file and replaces none: of any number of nodes one makes the next.
+    """
+    n_starts = _n_starts(folder)
+    if begun_of(folder) != former or (former is None and n_starts):  # one that cannot be read
+        return False
     part = folder / f".{BEGUN}.{secrets.token_hex(4)}{PART}"
     with writing():
         try:
             with part.open("w") as file:
-                file.write(text)
+                file.write(json.dumps(codec.to_json(begun)))
                 file.flush()
                 os.fsync(file.fileno())  # or a power loss leaves one that nobody can read
-            os.link(part, folder / BEGUN)  # one of any number of nodes makes it
+            os.link(part, _start(folder, n_starts))
         except FileExistsError:
-            if former is None or begun_of(folder) != former:
-                return False
-            replace_text(folder / BEGUN, text)
+            return False
         finally:
             part.unlink(missing_ok=True)
     return True
 
 
 def begun_of(folder: Path) -> Begun | None:
-    """Return who has begun a job; None where nobody has."""
-    return _read(Begun, folder / BEGUN)
+    """Return who has begun a job, last; None where nobody has."""
+    return _read(Begun, _start(folder, _n_starts(folder) - 1))
 
 
 def end(folder: Path, ended: Ended) -> None:
@@ -109,6 +113,15 @@ def job_of(folder: Path) -> Job | None:
     with suppress(OSError, ValueError, UsageError):
         return read_job((folder / STATE).read_text("utf-8"))
     return None
+
+
+def _start(folder: Path, number: int) -> Path:
+    """Return where a start of a job is written down, the first being 0."""
+    return folder / (f"{BEGUN}.{number}" if number > 0 else BEGUN)
+
+
+def _n_starts(folder: Path) -> int:
+    return next(n for n in count() if not _start(folder, n).exists())
 
 
 def _read(record: type[T], path: Path) -> T | None:

@@ -106,8 +106,7 @@ def read_parquet(source: FileBytes, *, history: bool = False) -> Contents:
         file = _opened(source)
         if not history:
             refuse_bin_history(file.schema_arrow.names)
-        table = file.read(use_threads=False)
-    return _contents(table, history=history)
+        return _contents(file.read(use_threads=False), history=history)
 
 
 def parquet_batches(source: FileBytes) -> Iterator[Contents]:

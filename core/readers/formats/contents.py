@@ -134,9 +134,14 @@ class Contents:
 def text_array(values: list[str]) -> Entry:
     """Return strings as an object array: one long string does not widen all others."""
     out = np.empty(len(values), dtype=object)
-    # A lone surrogate cannot be written anywhere later; it is shown as a question mark.
-    out[:] = [v if v.isascii() else v.encode("utf-8", "replace").decode() for v in values]
+    # What is no character cannot be written anywhere later: a lone surrogate is shown as a question
+    # mark, and so is, as another one, a number beyond all characters, which a .npy may hold.
+    out[:] = [v if v.isascii() else _written(v) for v in values]
     return out
+
+
+def _written(text: str) -> str:
+    return text.encode("utf-8", "replace").decode("utf-8", "replace")
 
 
 def id_text(entry: Entry) -> Entry:

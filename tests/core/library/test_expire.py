@@ -1,6 +1,8 @@
 """Uploads that are too old are removed for good: no byte of them is left below the home."""
 
 import json
+import sqlite3
+from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -61,6 +63,21 @@ def test_no_byte_of_an_old_upload_is_left(of, home):
         ("retention", "purge", run),
         ("retention", "purge", deleted),
     }
+
+
+def test_no_byte_of_a_deleted_run_is_left_once_it_is_purged(of, home):
+    run = kept(of(ANNA))
+    with closing(sqlite3.connect(home / "index.sqlite")) as reader:  # as another process has it
+        assert of(ANNA).rows()
+        reader.execute("SELECT row FROM runs").fetchall()
+        of(ANNA).delete(run)
+        assert not of(ANNA).rows()
+        (path,) = (home / "trash").glob(f"{run}@*")
+        path.rename(home / "trash" / f"{run}@20200101T000000Z")
+        assert of(BOSS).purge() == 1
+        assert not holding(home)
+    entry = trail.entries(home, BOSS)[0]
+    assert (entry.user, entry.act, entry.subject) == ("retention", "purge", run)
 
 
 def test_what_is_young_or_was_trained_here_or_is_somebody_elses_stays(of, home, library):

@@ -1,5 +1,6 @@
 """Run folders: every kind of predictions comes back bit by bit; damage is told, never a crash."""
 
+import errno
 import json
 import os
 import shutil
@@ -278,6 +279,30 @@ def test_full_disk_is_an_error_with_a_remedy_and_leaves_nothing_behind(home, lib
     assert found.stdout.startswith("LIBRARY_WRITE free some space"), found.stderr
     assert [path.name for path in (home / "runs").iterdir()] == [run_id]
     assert [row.id for row in library.rows()] == [run_id]
+
+
+def test_a_disk_that_is_full_at_any_step_leaves_what_was_there(home, library, keep, monkeypatch):
+    run_id, real = keep("before"), os.fsync
+    synced, full = [], 0
+
+    def fsync(handle):
+        synced.append(handle)
+        if len(synced) == full:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        real(handle)
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    counted, n_steps = keep("counted"), len(synced)
+    library.delete(counted)
+    assert n_steps >= 4  # arrays, manifest, and folders
+    for full in range(1, n_steps + 1):
+        synced.clear()
+        with pytest.raises(LibraryError) as caught:
+            keep("after")
+        assert caught.value.code == "LIBRARY_WRITE"
+        assert [path.name for path in (home / "runs").iterdir()] == [run_id], full
+        assert [row.id for row in library.rows()] == [run_id]
+        assert library.load(run_id, "test").n
 
 
 def test_home_that_cannot_be_made_is_an_error_with_a_remedy(tmp_path):

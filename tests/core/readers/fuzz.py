@@ -56,6 +56,19 @@ def _weights() -> dict[str, bytes]:
     return files
 
 
+def _votes() -> dict[str, bytes]:
+    from tests.core.readers import test_votes as votes
+
+    columns = votes.columns(image=list(votes.IDS))
+    lines = [{"id": name, "label": k % 3} for name in votes.IDS[:12] for k in range(4)]
+    return {
+        "votes.csv": votes.csv(**columns),
+        "votes.npz": votes.npz(human=votes.VOTES, ids=np.array(votes.IDS)),
+        "votes.parquet": votes.parquet(**columns),
+        "judgements.jsonl": b"\n".join(json.dumps(line).encode() for line in lines),
+    }
+
+
 def _films() -> dict[str, bytes]:
     from PIL import Image
 
@@ -77,6 +90,7 @@ SEEDS: dict[str, Callable[[], dict[str, bytes]]] = {
     "predictions": lambda: {name: data for name, data in VALID.items() if name != "file.npy"},
     "history": lambda: {"gammas.csv": HISTORY.encode()},
     "columns": lambda: {"groups.csv": ROWS, "g.tsv": b"a\tb\n1\t2\n"},
+    "votes": _votes,
     "boxes": lambda: {"nih.csv": NIH, "plain.csv": PLAIN},
     "weights": _weights,
     "film": _films,

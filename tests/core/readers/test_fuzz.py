@@ -1,7 +1,13 @@
 """The short form of `python -m tests.core.readers.fuzz`: changed files, read many to a process."""
 
+import io
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet
 import pytest
 
+from core.readers.sandbox.readers import READERS
 from tests.core.readers.fuzz import SEEDS, fuzz, mutated, outcome, seeds
 
 COUNT = 60
@@ -16,6 +22,10 @@ def test_a_changed_file_is_read_or_refused_and_no_process_dies(reader):
     assert len(outcomes) > 1  # not one answer to all
 
 
+def test_every_reader_is_given_changed_files():
+    assert SEEDS.keys() == READERS.keys()
+
+
 @pytest.mark.parametrize("reader", [reader for reader in SEEDS if reader != "weights"])
 def test_files_are_sound_before_they_are_changed_and_differ_after(reader):
     found = {name: outcome(reader, name, data) for name, data in seeds(reader).items()}
@@ -24,3 +34,27 @@ def test_files_are_sound_before_they_are_changed_and_differ_after(reader):
     changed = {mutated(reader, number, 1) for number in range(20)}
     assert len(changed) > 10
     assert changed.isdisjoint(seeds(reader).items())
+
+
+# Found by changed files --------------------------------------------------------------------------
+
+
+def npz_of_no_characters() -> bytes:
+    names = np.array([f"row {k}" for k in range(12)])
+    names.view(np.uint32)[3] = 2**31 - 1
+    np.savez(file := io.BytesIO(), human=np.full((12, 3), 4), ids=names)
+    return file.getvalue()
+
+
+def parquet_of_no_utf8() -> bytes:
+    sizes = pa.py_buffer(np.arange(13, dtype=np.int32).tobytes())
+    names = pa.Array.from_buffers(pa.string(), 12, [None, sizes, pa.py_buffer(b"abc\xfcefghijkl")])
+    columns = {"image": names, "cat": [4] * 12, "dog": [8] * 12}
+    pyarrow.parquet.write_table(pa.table(columns), file := io.BytesIO())
+    return file.getvalue()
+
+
+@pytest.mark.parametrize("reader", ["predictions", "votes", "columns"])
+def test_text_that_is_none_is_a_result_or_a_refusal(reader):
+    assert not outcome(reader, "rows.npz", npz_of_no_characters()).startswith("!")
+    assert outcome(reader, "rows.parquet", parquet_of_no_utf8()) == "FORMAT_UNKNOWN"
