@@ -408,7 +408,7 @@ def test_the_runs_own_rows_are_refused_as_a_set_and_overlap_is_said(page, keep):
     upload(test, "mixed.npz", logits=mixed)
     assert not test.error
     (notice,) = noticed(test, "OVERLAP")
-    assert notice.startswith("5 of the 205 rows of mixed score exactly as an in-distribution row")
+    assert notice.startswith("5 of 205 rows of mixed score exactly as an in-distribution row")
 
 
 @pytest.mark.slow

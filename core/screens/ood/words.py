@@ -92,13 +92,13 @@ def sentence(
     Of shifted images, how often the answers are right and how sure they are, `effects` beside
     those of the intact ones; of others, how many of a hundred the model is as sure of.
     """
-    threshold = threshold_words(counts, weighted=judged.separation.weighted, plain=plain)
     if effects is None:
         first, before = _alike(name, judged, counts), ""
     else:
         first = _right_and_sure(name, effects[0], plain=plain)
         before = _intact(effects[1], plain=plain)
-    second = (before, threshold, "" if plain else worth_words(judged))
+    threshold = threshold_words(counts, weighted=judged.separation.weighted)
+    second = (before,) if plain else (before, threshold, worth_words(judged))
     return Sentence((Phrase(first),), " ".join(filter(None, second)))
 
 
@@ -135,15 +135,12 @@ def share_span(score: Score) -> str:
     return f"{score.low:.3f} to {score.high:.3f}"
 
 
-def threshold_words(counts: Counts, *, weighted: bool = False, plain: bool = False) -> str:
+def threshold_words(counts: Counts, *, weighted: bool = False) -> str:
     """Return what the threshold lets pass of both sets, in counts, or in shares of weight."""
     kept = in_hundred(1.0 - counts.false_alarms)
     passed = f"{weight(counts.passed_out)} of {weight(counts.passed_out + counts.flagged_out)}"
     if weighted:
         passed = f"by weight {percent(counts.missed)} of the"
-    if plain:
-        ordinary = spoken("ordinary pictures")
-        return f"The alarm passes {kept} in 100 {ordinary} and {passed} unfamiliar ones."
     return f"The threshold passes {kept} in 100 in-distribution rows and {passed} rows of the set."
 
 
