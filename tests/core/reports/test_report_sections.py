@@ -171,7 +171,7 @@ def test_a_shift_is_told_by_its_accuracy_as_on_the_page():
     ((_, shift),) = content["runs"][0]["ood"]["shifts"].items()
     assert 100 * shift["accuracy"] == pytest.approx(right)
     (section,) = document.chapters[0].sections
-    assert section.sentence.text.startswith("On pictures with fog of severity 5, accuracy is")
+    assert section.sentence.text.startswith("On images with fog of severity 5, accuracy is")
     assert f"{right:.1f}" in section.sentence.text
     plain = build.report(replace(request, edition=Edition.PLAIN))[1].chapters[0].sections[0]
     assert re.fullmatch(

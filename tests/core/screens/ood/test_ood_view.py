@@ -59,7 +59,7 @@ def view(shown=HAND, name=STREETS, alarms=0.05, **other):
 def test_the_sentence_counts_what_passes_in_hundreds():
     found = view()
     assert found.sentence.text == (
-        "The model is as sure of 10 in 100 street numbers as of ordinary pictures."
+        "The model is as sure of 10 in 100 street numbers as of ordinary images."
     )
     assert found.sentence.second == (
         "The threshold passes 95 in 100 in-distribution rows and 5 of 50 rows of the set."
@@ -74,7 +74,7 @@ def test_the_sentence_of_a_shift_says_how_often_it_is_right_and_how_sure_it_is()
     )
     found = view(name=set_name("corrupted-fog-5"), effects=(fog, intact))
     assert found.sentence.text.replace("\u202f", " ") == (
-        "On pictures with fog of severity 5, accuracy is 60.0 % (50.2 to 69.1) and mean "
+        "On images with fog of severity 5, accuracy is 60.0 % (50.2 to 69.1) and mean "
         "confidence 82.0 %."
     )
     assert found.sentence.second.replace("\u202f", " ").startswith(
@@ -230,6 +230,8 @@ def test_names_of_sets():
     assert noise.shifted
     assert set_name("corrupted-shot_noise-1").things == "pictures with shot noise of severity 1"
     assert set_name("folder-my-holiday").things == "pictures of “my holiday”"
+    assert set_name("folder-pictures").called(plain=False) == "images of “pictures”"
+    assert set_name("left-out", "pictures of x").called(plain=False).startswith("inputs of “left")
     assert set_name("test", "my file").label == "my file"
     assert set_name("extra", "my file").label == "extra · my file"
     assert not set_name("extra").shifted
