@@ -2,6 +2,7 @@
 
 import streamlit as st
 
+from core.screens.kit import units
 from core.screens.xray.film import NO_LABELS
 from core.screens.xray.words import LABELS_MAY_ERR
 from pages.ui import cache, controls, frame, opening
@@ -24,7 +25,10 @@ with frame.caught():
         shared.banner(banner, LABELS_MAY_ERR)  # until it is known whose labels these are
         run = opening.open_run(shared.SAMPLE)
         rows = cache.predictions(run, run.split)
-        shared.banner(banner, shared.source(run, rows, run.split).noise)
+        source = shared.source(run, rows, run.split)
+        shared.banner(banner, source.noise)
+        if source.of_films:  # as its findings tell, where its data are not known
+            frame.speak_of(*units.FILM_DATA)
         if last == shared.FILM:
             shared.from_film(rows.class_names)
         st.session_state[shared.NAMES] = rows.class_names

@@ -347,13 +347,14 @@ def _ood(views: RunViews) -> tuple[Section, ...]:
         paragraphs = [view.reading]
         if views.plain:
             words = plain_ood.plain_view(names[split], curve.judged, view.tally)
-            paragraphs = [*(f"{hundred.text}." for hundred in words.hundreds), words.limits]
+            flagged = " and ".join(hundred.text for hundred in words.hundreds)
+            paragraphs = [f"The alarm flags {flagged}.", words.limits]
         elif not made:  # once: they speak of all sets
             paragraphs += [notice.sentence for notice in beside.notices]
         made.append(
             Section(
                 key=f"{OOD}.{split}",
-                title=f"{spoken('Unfamiliar images')}: {names[split].label}"
+                title=f"{spoken('Unfamiliar pictures')}: {names[split].label}"
                 if views.plain
                 else f"{SECTIONS[OOD]}: {names[split].label}",
                 sentence=view.sentence,

@@ -8,6 +8,7 @@ from core.metrics.records import Audit
 from core.predictions import Task
 from core.reports.document import Section, WrittenTable
 from core.screens.kit.numbers import count
+from core.screens.kit.units import spoken
 from core.studies.clinic import Findings
 from core.studies.report import RunNumbers
 
@@ -67,9 +68,9 @@ def _events(numbers: RunNumbers) -> str:
     rows, clinical = numbers.rows, numbers.clinical
     if isinstance(clinical, Findings):
         few, many = min(clinical.events), max(clinical.events)
-        return f"{count(rows.n)} images; {count(few)} to {count(many)} with a finding"
+        return f"{count(rows.n)} {spoken('images')}; {count(few)} to {count(many)} with a finding"
     events = int((rows.labels == 1).sum()) if rows.task is Task.BINARY else 0
-    return f"{count(rows.n)} images, {count(events)} with the finding"
+    return f"{count(rows.n)} {spoken('images')}, {count(events)} with the finding"
 
 
 def _intervals(audit: Audit) -> str:

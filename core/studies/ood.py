@@ -170,7 +170,7 @@ def check(
                 RefusalCode.OOD_SAME, f"{name} has the same scores as {rows}", OTHER_INPUTS
             )
         if shared:
-            of_part = f"a row of the part {part_name}" if part_name else "an in-distribution row"
+            of_part = f"a row of {part_name}" if part_name else "an in-distribution row"
             overlaps[of_part] = shared
     if same_labels(inside, outside):
         what = f"{name} has the labels of the in-distribution rows, in their order"
@@ -222,8 +222,8 @@ def _overlapping(overlaps: Mapping[str, int], n: int, name: str) -> tuple[Notice
     (rows, shared), *others = overlaps.items()
     more = "".join(f", {count} as {part}" for part, count in others)
     score = "scores" if shared == 1 else "score"
-    some = f"{shared} of the {n} rows of {name} {score} exactly as {rows}{more}"
-    text = f"{some}: if they are the same inputs, the alarm looks worse than it is"
+    some = f"{shared} of {n} rows of {name} {score} exactly as {rows}{more}"
+    text = f"{some}: if the inputs are the same, the alarm looks too weak"
     return (Notice(NoticeCode.OVERLAP, text),)
 
 

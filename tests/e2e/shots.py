@@ -133,7 +133,7 @@ def take_evaluation(browser: Browser, server: Server, training: str, target: Pat
     )
     run = json.loads(done.stdout)["run"]
     take(browser, f"{server.url}/evaluate?job={run}", 900, target / "evaluate_after")
-    take(browser, f"{server.url}/ood?run={run}", 2860, target / "ood", wait_s=20)
+    take(browser, f"{server.url}/ood?run={run}", 2400, target / "ood", wait_s=20)
     take(browser, f"{server.url}/ood?run={run}&plain=true", 960, target / "ood_plain")
 
 

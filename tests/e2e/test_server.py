@@ -32,6 +32,7 @@ PAGES = {
     "gamma plain": "/gamma?run=digits-adafocal&plain=true",
     "ood": "/ood",
     "ood plain": "/ood?plain=true",
+    "ood plain of texts": "/ood?run=tickets-adafocal&plain=true",
     "evaluate": "/evaluate",
     "report": "/report?run=digits-overconfident",
     "a film": "/xray",
@@ -54,6 +55,7 @@ SIBLINGS = {
     "compare plain",
     "post-hoc of labels",
     "gamma beside",
+    "ood plain of texts",
     "published with doubts",
     "theory in three classes",
 }

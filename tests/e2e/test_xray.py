@@ -166,6 +166,9 @@ def test_a_bad_film_is_refused_in_words_and_the_good_one_stays(visit, file, tmp_
 
 def test_three_models_look_at_one_film(visit):
     page = visit("/xray?film=s4&models=phantom-ce,phantom-focal-3,phantom-fcl")
+    picked = page.locator(".stMultiSelect [data-tag]")
+    expect(picked).to_have_count(3)
+    expect(picked.last).to_be_in_viewport(ratio=1)  # the picker is wide enough for three
     table = page.get_by_role("region", name="Cardiomegaly, model by model")
     expect(table.locator("tbody tr")).to_have_count(3)
     expect(table).to_contain_text("in the box")

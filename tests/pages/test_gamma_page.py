@@ -18,7 +18,6 @@ from core.losses.replay import replay
 from core.metrics.suite import audit
 from core.predictions import Predictions, ScoreKind, Task
 from core.process_identity import identity
-from core.screens.kit.numbers import three
 from core.training.config import from_json
 from core.training.folder import Epoch, JobFolder
 from pages.ui.gamma import cache as cache_gamma
@@ -55,8 +54,8 @@ def test_the_numbers_are_those_of_the_run(library):
     text = html(test)
     assert "Over 12 epochs gamma " in text
     assert f"In bin {gamma.argmax() + 1} " in text
-    assert f">{gamma.max():.3f}<" in text
-    assert f">{gamma.min():.3f}<" in text
+    assert f">{gamma.max():.2f}<" in text
+    assert f">{gamma.min():.2f}<" in text
 
 
 def test_the_slider_moves_sentence_and_link(library):
@@ -152,7 +151,7 @@ def test_a_replay_with_another_lambda_differs_and_can_be_looked_at(library):
         rule=AdaFocalRule(rate=3.0),
         n_bins=15,
     )
-    assert f">{three(again.gamma[-15:].max())}<" in text
+    assert f">{again.gamma[-15:].max():.2f}<" in text
 
 
 def test_another_number_of_bins_is_not_drawn_over(library):

@@ -145,7 +145,7 @@ def test_score_and_temperature_live_in_the_link(page, keep):
     found = separated(PARTS["test"], PARTS["corrupted-fog-5"], "energy", best)
     text = html(test)
     assert f">{auroc(found):.3f}</span>" in text
-    assert "pictures with fog of severity 5" in text
+    assert "images with fog of severity 5" in text
     assert f"after T = {best:.3g}, fitted on val" in text
     rows = table(test, "AUROC of runs, sets and scores")
     assert f"T = {best:.2f}" in rows
@@ -160,7 +160,7 @@ def test_nonsense_in_a_link_is_read_as_the_default(page, keep):
     assert not test.exception
     assert not test.error
     right = round(100 * PARTS["corrupted-fog-5"].rows.correct.mean(), 1)
-    assert f"On pictures with fog of severity 5, accuracy is {right}\u202f% (" in html(test)
+    assert f"On images with fog of severity 5, accuracy is {right}\u202f% (" in html(test)
 
 
 def test_a_run_without_sets_says_how_to_get_them(page, keep):
@@ -335,7 +335,7 @@ def test_a_discarded_file_is_gone(page, keep):
     (button,) = [one for one in test.button if one.label == "Discard"]
     button.click().run()
     assert "inputs of “odd”" not in html(test)
-    assert "On pictures with fog" in html(test)
+    assert "On images with fog" in html(test)
 
 
 @pytest.mark.slow
@@ -383,12 +383,12 @@ def test_bad_files_are_refused_in_words(page, keep):
     test = page(run=keep())
     upload(test, "narrow.npz", logits=strange(9).scores[:, :3])
     assert "has scores of 3 classes, the run of 4" in text_of.unescape(test.error[0].value)
-    assert "On pictures with fog" in html(test)
+    assert "On images with fog" in html(test)
     test = page(run=keep())
     (uploader,) = test.file_uploader
     uploader.set_value(("bad.npz", b"PK\x03\x04nonsense", "application/octet-stream")).run()
     assert test.error
-    assert "On pictures with fog" in html(test)
+    assert "On images with fog" in html(test)
 
 
 @pytest.mark.slow
@@ -408,7 +408,7 @@ def test_the_runs_own_rows_are_refused_as_a_set_and_overlap_is_said(page, keep):
     upload(test, "mixed.npz", logits=mixed)
     assert not test.error
     (notice,) = noticed(test, "OVERLAP")
-    assert notice.startswith("5 of the 205 rows of mixed score exactly as an in-distribution row")
+    assert notice.startswith("5 of 205 rows of mixed score exactly as an in-distribution row")
 
 
 @pytest.mark.slow

@@ -12,7 +12,7 @@ from core.predictions import Predictions, ScoreKind, Task
 from core.reports.build import ReportRequest, report_files, run_of_library
 from core.screens.kit.sentences import plain_sentence, verdict_sentence
 from core.screens.kit.theme import THEMES
-from core.screens.kit.units import speaking_of, spoken
+from core.screens.kit.units import FILM_DATA, speaking_of, spoken
 from core.training.config import from_json
 from pages.ui import frame, widgets
 from tests.core.library.builders import small_history
@@ -175,3 +175,21 @@ def test_a_report_of_a_run_of_texts_speaks_of_texts(run, home):
         report = report_files(ReportRequest(runs=(run_of_library(library, run),), edition=edition))
         assert not WRONG.search(report.markdown)
         assert "texts" in report.markdown
+
+
+@pytest.mark.parametrize("plain", ["false", "true"])
+def test_a_page_of_films_calls_its_rows_films(plain):
+    for show in ("findings", "finding"):
+        test = fine(opened("xray", run="phantom-hospital", show=show, plain=plain))
+        text = said(test)
+        assert re.search(r"\bfilms\b", text)
+        assert not re.search(r"\b(images|pictures)\b", text)
+    assert "films" in said(fine(opened("reliability", run="phantom-hospital", of="1")))
+
+
+def test_films_are_told_by_their_data_and_not_beside_images():
+    for data in FILM_DATA:
+        with speaking_of(data):
+            assert spoken("An image, 3 Images and a picture") == "A film, 3 Films and a film"
+    with speaking_of("phantom", "cifar10"):
+        assert spoken("images") == "images"

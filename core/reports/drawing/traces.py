@@ -65,8 +65,22 @@ def areas(trace: Settings, x: Scale, y: Scale) -> list[Mark]:
         if fill == "tozeroy":
             foot = y.at(0.0)
             run = [(run[0][0], foot), *run, (run[-1][0], foot)]
-        steps += "M" + "L".join(f"{short(a)} {short(b)}" for a, b in run) + "Z"
+        outline = _cut(_cut(run, min(y.start, y.end), 1.0), max(y.start, y.end), -1.0)
+        if outline:
+            steps += "M" + "L".join(f"{short(a)} {short(b)}" for a, b in outline) + "Z"
     return [path(steps, "", 0.0, fill=trace["fillcolor"])] if steps else []
+
+
+def _cut(outline: Places, edge: float, side: float) -> Places:
+    """Return what of an outline lies below a height in pixels (side 1), or above it (side -1)."""
+    kept: Places = []
+    for (a, b), (c, d) in zip(outline, [*outline[1:], *outline[:1]], strict=True):
+        here, there = side * (b - edge) >= 0, side * (d - edge) >= 0
+        if here:
+            kept.append((a, b))
+        if here != there:
+            kept.append((a + (c - a) * (edge - b) / (d - b), edge))
+    return kept
 
 
 def strokes(trace: Settings, x: Scale, y: Scale) -> list[Mark]:

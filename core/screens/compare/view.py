@@ -170,11 +170,11 @@ def compare_view(
     """
     pictured = _pictured(names, runs, comparison, metric, search)
     caption = _caption(runs, comparison, metric)
-    unit = "points; " if metric in IN_POINTS else ""
+    unit = "points, " if metric in IN_POINTS else ""
     level = level_words(_level(comparison, metric))
     forest_words = ForestWords(
         lead=f"Difference in {name(metric)} from",
-        explanation=f"{unit}{level} intervals; hollow: a tie" + _others_words(pictured),
+        explanation=f"{unit}{level} intervals" + _others_words(pictured),
         sides=SIDES.get(metric, ERROR_SIDES),
         caption=caption,
     )

@@ -11,13 +11,14 @@ from core.losses.bins import CalFocalRule
 from core.metrics.intervals import wilson
 from core.metrics.records import BinTable
 from core.screens.gamma.heatmaps import HistoryGrid
-from core.screens.gamma.rule import HistoryRule, Rule, amount, before_each, known_before, positional
-from core.screens.kit.numbers import MINUS, count, in_hundred, percent, points
+from core.screens.gamma.rule import HistoryRule, Rule, amount, before_each, known_before
+from core.screens.kit.numbers import count, in_hundred, percent, points, two
 from core.screens.kit.records import Phrase, Sentence, Tile
 from core.screens.kit.theme import Tone
 from core.screens.kit.units import spoken
 
 ALIKE = 0.005  # gammas nearer to one another than this are told as one
+HUNDREDTH, THOUSAND = 0.01, 1000.0
 MOST_NAMED = 15  # more bins are counted instead
 TIED = 1e-9  # width of a bin whose edges coincide
 MOVES = {
@@ -37,8 +38,8 @@ class BinWords:
 
 
 def brief(value: float) -> str:
-    """Return a gamma in two significant digits, as a sentence has it."""
-    return positional(value, 2).replace("-", MINUS)
+    """Return a gamma with two decimals, as sentence and tiles have it; a tiny one as `amount`."""
+    return two(value) if value == 0 or HUNDREDTH <= abs(value) < THOUSAND else amount(value)
 
 
 def listed(places: Sequence[int]) -> str:
@@ -178,13 +179,13 @@ def tiles(grid: HistoryGrid, history_rule: HistoryRule, at: int) -> tuple[Tile, 
         _rate_tile(history_rule),
         Tile(
             "Largest γ",
-            amount(float(gamma[high])),
+            brief(float(gamma[high])),
             note=f"bin {high + 1}",
             help="Above 0 the loss is focal loss: the larger γ, the less confident the model.",
         ),
         Tile(
             "Smallest γ",
-            amount(float(gamma[low])),
+            brief(float(gamma[low])),
             note=f"bin {low + 1}" + (", inverse focal loss" if gamma[low] < 0 else ""),
             help="Below 0 the loss is inverse focal loss, which makes the model more confident.",
         ),

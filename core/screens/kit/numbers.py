@@ -11,7 +11,8 @@ MINUS = "\u2212"
 MISSING = "–"
 MINUTE, HOUR, DAY = 60, 3_600, 86_400  # seconds
 UNDER_ONE, ALMOST_ALL = "fewer than 1", "almost 100"  # of 100
-MAX_DECIMALS = 4
+MAX_DECIMALS = 4  # of a percentage
+MOST_DECIMALS, TINIEST = 6, 5e-7  # of another number; what is smaller would be printed as 0
 SMALLEST_WEIGHT = 0.05  # nearer to a whole number it is one
 SMALLEST = 0.00005  # a share nearer to 0 or 1 is not printed in digits
 
@@ -110,13 +111,15 @@ def three_alike(values: Sequence[float | None]) -> list[str]:
     """Return numbers with three significant digits of the largest, as `three` writes each."""
     largest = max((abs(v) for v in values if v is not None and known(v)), default=0.0)
     whole = math.floor(math.log10(largest)) if largest > 0 else 0
-    digits = min(6, max(0, 2 - whole))
+    digits = min(MOST_DECIMALS, max(0, 2 - whole))
     return [_decimal(value, digits) for value in values]
 
 
 def _decimal(value: float | None, digits: int) -> str:
     if value is None or not known(value):
         return MISSING
+    if digits == MOST_DECIMALS and 0.0 < value < TINIEST:
+        return f"under {10.0**-MOST_DECIMALS:.{MOST_DECIMALS}f}"
     return _unsigned_zero(f"{value:.{digits}f}").replace("-", MINUS)
 
 

@@ -1,7 +1,8 @@
-"""What the rows of the run that a page speaks of are called: images, or texts.
+"""What the rows of the run that a page speaks of are called: images, films, or texts.
 
-Pages and reports are written for images. Where all runs that they speak of are of texts, that is
-said once by `speak_of`; whatever is said after that, in the same thread, goes through `spoken`.
+Pages and reports are written for images. Where all runs that they speak of are of films or of
+texts, that is said once by `speak_of`; whatever is said after that, in the same thread, goes
+through `spoken`.
 """
 
 import re
@@ -13,27 +14,29 @@ from typing import Final
 from core.datasets.catalogue import TEXT_DATA
 
 WRITTEN: Final = re.compile(r"\b(?:(an|a) )?(image|picture)(s?)\b", re.IGNORECASE)
-_OF_TEXTS: Final = ContextVar("of_texts", default=False)
+FILM_DATA: Final = frozenset({"chestxray14", "phantom"})
+IMAGE, FILM, TEXT = "image", "film", "text"
+_NOUN: Final = ContextVar("noun", default=IMAGE)
 
 
 def speak_of(*data_sets: str) -> None:
     """Name the data sets of the runs that are spoken of from now on; "" where one is not known."""
-    _OF_TEXTS.set(_all_texts(data_sets))
+    _NOUN.set(_noun(data_sets))
 
 
 def of_texts() -> bool:
     """Whether the rows that are spoken of are texts."""
-    return _OF_TEXTS.get()
+    return _NOUN.get() == TEXT
 
 
 @contextmanager
 def speaking_of(*data_sets: str) -> Iterator[None]:
     """Speak of runs of these data sets, and then of what was spoken of before."""
-    token = _OF_TEXTS.set(_all_texts(data_sets))
+    token = _NOUN.set(_noun(data_sets))
     try:
         yield
     finally:
-        _OF_TEXTS.reset(token)
+        _NOUN.reset(token)
 
 
 def spoken(words: str) -> str:
@@ -47,16 +50,20 @@ def spoken(words: str) -> str:
     Returns
     -------
     str
-        The same for images; for texts with text, texts and a text in their place.
+        The same for images; else with film, films and a film (or text) in their place.
     """
-    return WRITTEN.sub(_text, words) if of_texts() else words
+    return words if _NOUN.get() == IMAGE else WRITTEN.sub(_told, words)
 
 
-def _all_texts(data_sets: tuple[str, ...]) -> bool:
-    return bool(data_sets) and all(data in TEXT_DATA for data in data_sets)
+def _noun(data_sets: tuple[str, ...]) -> str:
+    nouns = {
+        TEXT if data in TEXT_DATA else FILM if data in FILM_DATA else IMAGE for data in data_sets
+    }
+    return nouns.pop() if len(nouns) == 1 else IMAGE
 
 
-def _text(match: re.Match[str]) -> str:
+def _told(match: re.Match[str]) -> str:
     article, noun, plural = match.groups()
-    told = f"{'Text' if noun[0].isupper() else 'text'}{plural}"
+    own = _NOUN.get()
+    told = f"{own.capitalize() if noun[0].isupper() else own}{plural}"
     return f"{'A' if article[0].isupper() else 'a'} {told}" if article else told

@@ -19,6 +19,7 @@ TICKS = [0.0, 0.2, 0.4, 0.6, 0.8, 1.0]
 TICK_TEXT = ["0", "20", "40", "60", "80", "100 %"]
 MOST_POWERS = 6  # named on a logarithmic axis
 WRITTEN_OUT = -3  # smaller powers have an exponent
+SMALLEST = 0.0001  # smaller scores likewise
 RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
@@ -202,6 +203,14 @@ def _power(exponent: int) -> str:
     return np.format_float_positional(10.0**exponent, trim="-")
 
 
+def _written(score: float) -> str:
+    """Return a score in digits; one that they would show as 0 as a multiple of a power of ten."""
+    if not 0.0 < score < SMALLEST:
+        return three(score)
+    factor, _, exponent = f"{score:.1e}".partition("e")
+    return f"{factor} × {_power(int(exponent))}"
+
+
 def line_at(edges: Float, threshold: float, *, log: bool) -> dict[str, Cell]:
     """Return what moves with the threshold: tint, line and words, by their paths in the layout."""
     at = float(np.clip(threshold, edges[0], edges[-1]))
@@ -212,7 +221,7 @@ def line_at(edges: Float, threshold: float, *, log: bool) -> dict[str, Cell]:
         "shapes[1].x0": at,
         "shapes[1].x1": at,
         "annotations[0].x": place,
-        "annotations[0].text": f"<b>flagged above {three(threshold)}</b>",
+        "annotations[0].text": f"<b>flagged above {_written(threshold)}</b>",
         "annotations[0].xanchor": "right" if place - left > 0.5 * (right - left) else "left",
     }
 
@@ -228,7 +237,7 @@ def _outline(shown: Density, rows: Counts, name: str, line: dict[str, Any]) -> g
     share = 100.0 * rows / rows.sum()
     unit = "rows" if rows.dtype == np.int64 else "rows by weight"
     words = [
-        f"{three(float(a))} to {three(float(b))}: {percent(s / 100)}, {weight(n)} {unit}"
+        f"{_written(float(a))} to {_written(float(b))}: {percent(s / 100)}, {weight(n)} {unit}"
         for a, b, s, n in zip(shown.edges[:-1], shown.edges[1:], share, rows.tolist(), strict=True)
     ]
     return go.Scatter(

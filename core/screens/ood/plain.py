@@ -41,11 +41,9 @@ def hundreds(name: SetName, counts: Counts) -> tuple[HundredRows, HundredRows]:
     """Return what the threshold does to 100 of either kind."""
     flagged, false = in_hundred(1.0 - counts.missed), in_hundred(counts.false_alarms)
     return (
+        HundredRows(f"{flagged} in 100 {name.things}", round(100 * (1.0 - counts.missed))),
         HundredRows(
-            f"The alarm flags {flagged} in 100 {name.things}", round(100 * (1.0 - counts.missed))
-        ),
-        HundredRows(
-            f"It flags {false} in 100 ordinary {spoken('pictures')} by mistake",
+            f"{false} in 100 ordinary {spoken('pictures')}, by mistake",
             round(100 * counts.false_alarms),
         ),
     )

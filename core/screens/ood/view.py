@@ -126,7 +126,7 @@ def ood_view(  # noqa: PLR0913  each is a separate part of the page
     caption = "; ".join(filter(None, parts))
     pair = f"{named.name} · {named.split} against {name.label}"
     return OodView(
-        eyebrow=f"{spoken('Unfamiliar images')} · {pair}"
+        eyebrow=f"{spoken('Unfamiliar pictures')} · {pair}"
         if plain
         else f"Out of distribution · {pair}",
         sentence=at.sentence,

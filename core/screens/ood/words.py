@@ -43,7 +43,7 @@ class SetName:
     label : str
         Short, for curves and tables.
     things : str
-        Its members in the plural, as they stand in a sentence.
+        Its members in the plural, as they stand in a sentence in plain words.
     shift : OutsideSet or None
         What its name says it holds.
     """
@@ -56,6 +56,12 @@ class SetName:
     def shifted(self) -> bool:
         """Whether it holds corrupted in-distribution images."""
         return self.shift is not None and self.shift.role == "shifted"
+
+    def called(self, *, plain: bool) -> str:
+        """Return its members as an edition calls them: pictures are images in the full view."""
+        if plain or not self.things.startswith("pictures "):
+            return self.things
+        return f"images{self.things.removeprefix('pictures')}"
 
 
 def set_name(split: str, owner: str = "") -> SetName:
@@ -92,22 +98,23 @@ def sentence(
     Of shifted images, how often the answers are right and how sure they are, `effects` beside
     those of the intact ones; of others, how many of a hundred the model is as sure of.
     """
-    threshold = threshold_words(counts, weighted=judged.separation.weighted, plain=plain)
     if effects is None:
-        first, before = _alike(name, judged, counts), ""
+        first, before = _alike(name, judged, counts, plain=plain), ""
     else:
         first = _right_and_sure(name, effects[0], plain=plain)
         before = _intact(effects[1], plain=plain)
-    second = (before, threshold, "" if plain else worth_words(judged))
+    threshold = threshold_words(counts, weighted=judged.separation.weighted)
+    second = (before,) if plain else (before, threshold, worth_words(judged))
     return Sentence((Phrase(first),), " ".join(filter(None, second)))
 
 
-def _alike(name: SetName, judged: ScoreSeparation, counts: Counts) -> str:
-    times, ordinary = in_hundred(counts.missed), spoken("ordinary pictures")
+def _alike(name: SetName, judged: ScoreSeparation, counts: Counts, *, plain: bool) -> str:
+    times, things = in_hundred(counts.missed), name.called(plain=plain)
+    ordinary = spoken("ordinary pictures" if plain else "ordinary images")
     if judged.score in FAMILIAR:
         look = "looks" if times == "1" else "look"
-        return f"{times} in 100 {name.things} {look} as familiar as {ordinary}."
-    return f"The model is as sure of {times} in 100 {name.things} as of {ordinary}."
+        return f"{times} in 100 {things} {look} as familiar as {ordinary}."
+    return f"The model is as sure of {times} in 100 {things} as of {ordinary}."
 
 
 def _right_and_sure(name: SetName, effect: ShiftEffect, *, plain: bool) -> str:
@@ -116,8 +123,8 @@ def _right_and_sure(name: SetName, effect: ShiftEffect, *, plain: bool) -> str:
         return f"Of 100 {name.things} it is right on {right} and expects to be right on {says}."
     span = points_span(effect.accuracy, effect.low, effect.high)
     return (
-        f"On {name.things}, accuracy is {percent(effect.accuracy)} ({span}) and mean confidence "
-        f"{percent(effect.confidence)}."
+        f"On {name.called(plain=False)}, accuracy is {percent(effect.accuracy)} ({span}) and mean "
+        f"confidence {percent(effect.confidence)}."
     )
 
 
@@ -135,15 +142,12 @@ def share_span(score: Score) -> str:
     return f"{score.low:.3f} to {score.high:.3f}"
 
 
-def threshold_words(counts: Counts, *, weighted: bool = False, plain: bool = False) -> str:
+def threshold_words(counts: Counts, *, weighted: bool = False) -> str:
     """Return what the threshold lets pass of both sets, in counts, or in shares of weight."""
     kept = in_hundred(1.0 - counts.false_alarms)
     passed = f"{weight(counts.passed_out)} of {weight(counts.passed_out + counts.flagged_out)}"
     if weighted:
         passed = f"by weight {percent(counts.missed)} of the"
-    if plain:
-        ordinary = spoken("ordinary pictures")
-        return f"The alarm passes {kept} in 100 {ordinary} and {passed} unfamiliar ones."
     return f"The threshold passes {kept} in 100 in-distribution rows and {passed} rows of the set."
 
 

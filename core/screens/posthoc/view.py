@@ -46,9 +46,9 @@ from core.screens.kit.text import safe, short
 from core.screens.kit.units import spoken
 from core.screens.posthoc.figures import excess, landscape, unit
 from core.screens.posthoc.words import (
-    MEANINGS,
     NAMES,
     OBJECTIVES,
+    PLAIN_MEANINGS,
     explained,
     plain_best,
     plain_sentence,
@@ -138,7 +138,7 @@ def plain_view(
     rows = tuple(
         replace(
             row,
-            notes=(MEANINGS.get(name, "The scores as they were read."),),
+            notes=(PLAIN_MEANINGS.get(name, "The scores as they were read."),),
             shaded=name == best,
         )
         for name, row in zip(names, full.table.rows, strict=False)

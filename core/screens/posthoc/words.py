@@ -49,6 +49,15 @@ MEANINGS = {
     "spline": "A smooth curve through the running share of right answers. Answers can change.",
     "beta": "A curve of three numbers for each class against the rest. Answers can change.",
 }
+PLAIN_MEANINGS = MEANINGS | {  # those above with a term of the field in them
+    "focal_map": "One number makes the model more or less sure, along another curve than "
+    "Temperature. It never changes the answers.",
+    "matrix": "Every class’s score is computed from all scores. Needs many examples. Answers can "
+    "change.",
+    "dirichlet": "Like Matrix, on another scale. Needs many examples. Answers can change.",
+    "histogram": "Every score is replaced by how often that class came among scores like it. "
+    "Answers can change.",
+}
 OBJECTIVES = {key: LABELS[key] for key in ("nll", "ece", "ece_em", "ada_ece")}
 assert set(IN_SENTENCE) == set(MEANINGS) == set(CALIBRATORS) == set(NAMES) - {NONE}
 

@@ -32,6 +32,7 @@ from core.screens.kit.records import (
     Tile,
 )
 from core.screens.kit.tiles import strip
+from core.screens.kit.units import spoken
 from core.screens.kit.words import GLOSSARY, LABELS
 from core.screens.xray import finding_curves
 from core.screens.xray.finding_figures import reading
@@ -168,7 +169,7 @@ def _tiles(source: ClinicSource, analysis: OneFinding) -> tuple[Tile, ...]:
             points(share),
             "%",
             note=f"{count(fit.events)} of {count(fit.n)} {source.films}",
-            help=GLOSSARY["prevalence"],
+            help=spoken(GLOSSARY["prevalence"]),
         ),
     )
 
@@ -183,7 +184,7 @@ def _curve_card(source: ClinicSource, label: str, analysis: OneFinding) -> Figur
             f"{SMOOTHED[str(analysis.curve.settings['smoother'])]}, exact: {exact}; "
             f"{len(filled(analysis.bins))} equal-mass bins with Wilson 95{THIN}%. "
         )
-    spoken = "; ".join(
+    dots = "; ".join(
         f"says {percent(float(analysis.bins.confidence[i]))}, labelled "
         f"{percent(float(analysis.bins.accuracy[i]))}"
         + ("" if scarce else f" ({reading(analysis.bins, i, few=False)})")
@@ -196,7 +197,7 @@ def _curve_card(source: ClinicSource, label: str, analysis: OneFinding) -> Figur
         draw=partial(finding_curves.flexible, analysis.curve, analysis.bins, few=scarce),
         alt=(
             f"{label}: flexible calibration curve with its band over {len(filled(analysis.bins))} "
-            f"bins{', ' + TOO_FEW if scarce else ''}. {spoken}. Mean distance of curve and score "
+            f"bins{', ' + TOO_FEW if scarce else ''}. {dots}. Mean distance of curve and score "
             f"(ICI) {points(ici.value)} points, a perfect model up to {points(floor.q95)}."
         ),
         table=sourced(bin_table(analysis.bins), source),

@@ -22,6 +22,7 @@ from core.screens.kit.records import (
 )
 from core.screens.kit.tables import ScoreTable
 from core.screens.kit.tiles import strip
+from core.screens.kit.units import spoken
 from core.screens.kit.words import GLOSSARY
 from core.screens.xray import findings_table
 from core.screens.xray.finding_figures import finding as draw_finding
@@ -188,7 +189,7 @@ def _tiles(findings: Findings) -> tuple[Tile, Tile, Tile]:
             points(floor.mean),
             "%",
             note=f"chance: up to {points(floor.q95)}",
-            help=GLOSSARY["noise_floor"],
+            help=spoken(GLOSSARY["noise_floor"]),
             floor_mark=True,
         ),
     )
@@ -200,8 +201,8 @@ def _auroc_tile(score: Score, n: int) -> Tile:
         three(score.value),
         interval=three_span(score.value, score.low, score.high),
         note=score.reason,
-        help=f"{GLOSSARY['auroc']} Its interval is the mean of the findings' bounds, which is "
-        "wide enough however the findings are correlated.",
+        help=f"{spoken(GLOSSARY['auroc'])} Its interval is the mean of the findings' bounds, "
+        "which is wide enough however the findings are correlated.",
     )
 
 
@@ -216,11 +217,11 @@ def _small(source: ClinicSource, findings: Findings, k: int) -> SmallDiagram:
     if auroc.value is not None:
         note += f" · {auroc.value:.2f}"
     note += f" · {TOO_FEW}" if few else ""
-    spoken = "; ".join(
+    dots = "; ".join(
         f"says {percent(float(bins.confidence[i]))}, labelled {percent(float(bins.accuracy[i]))}"
         for i in filled(bins)
     )
-    spoken_auroc = "" if auroc.value is None else f", AUROC {auroc.value:.2f}"
+    auroc_words = "" if auroc.value is None else f", AUROC {auroc.value:.2f}"
     card = FigureCard(
         key=f"finding.{k}",
         title=name,
@@ -228,8 +229,8 @@ def _small(source: ClinicSource, findings: Findings, k: int) -> SmallDiagram:
         draw=partial(draw_finding, bins, few),
         alt=(
             f"{name}, {count(findings.events[k])} {source.films} of {count(source.n)} labelled "
-            f"with it{spoken_auroc}{', ' + TOO_FEW if few else ''}. "
-            f"{len(filled(bins))} bins: {spoken}."
+            f"with it{auroc_words}{', ' + TOO_FEW if few else ''}. "
+            f"{len(filled(bins))} bins: {dots}."
         ),
         table=_bin_rows(source, findings, (k,)),
         caption=source.caption,

@@ -29,7 +29,6 @@ from core.screens.xray.words import (
     TONES,
     ClinicSource,
     finding,
-    labelled_with,
     sourced,
 )
 
@@ -218,7 +217,7 @@ def band_sentence(
     The number is the events observed in that band, as times in 100.
     """
     low, high = round(100 * float(bands.low[i])), round(100 * float(bands.high[i]))
-    with_it = f"labelled with {labelled_with(name)}"
+    with_it = f"labelled with {PLAIN.inside(name)}"
     if not bands.count[i]:
         none = (
             f"None of {source.reference_class} scores between {low} and {high}{THIN}%, so nothing "
@@ -235,7 +234,7 @@ def band_sentence(
             f"Where {in_hundred(prevalence)} in 100 {source.films} carry the label, of 100 that "
             f"the model scores between {low} and {high}{THIN}% "
         )
-        rest = f" would be {with_it}, if only the prevalence differs from {source.reference_class}."
+        rest = f" would be {with_it}, if nothing else differs from {source.reference_class}."
     return Sentence(
         (
             Phrase(f"{lead}{about_hundred(times)}"),
@@ -279,9 +278,7 @@ def _key(bands: Bands, i: int, *, counted: bool) -> tuple[str, str, str]:
 
 def _to(prevalence: float | None, lead: str = "") -> str:
     """Return to which prevalence numbers were carried; empty where they were counted."""
-    return (
-        "" if prevalence is None else f"{lead}carried over to a prevalence of {percent(prevalence)}"
-    )
+    return "" if prevalence is None else f"{lead}carried over to {percent(prevalence)} labelled"
 
 
 def _carried(source: ClinicSource, share: float, prevalence: float | None) -> str:
@@ -289,8 +286,8 @@ def _carried(source: ClinicSource, share: float, prevalence: float | None) -> st
     if prevalence is None:
         return ""
     return (
-        f"Carried over from {percent(share)} labelled in {source.reference_class} to a prevalence "
-        f"of {percent(prevalence)}; that assumes that only the prevalence changes."
+        f"Carried over from {percent(share)} labelled in {source.reference_class} to a clinic "
+        f"where {percent(prevalence)} carry the label; that assumes that nothing else changes."
     )
 
 
@@ -353,7 +350,7 @@ def _care(
         counts = (
             f"The counts come from {source.reference_class}, where {in_hundred(share)} in 100 "
             f"carried the label, and were carried over to {in_hundred(prevalence)} in 100. That "
-            "assumes that only the prevalence changes."
+            "assumes that nothing else changes."
         )
     n = int(bands.count[i])
     _, low, high = of_hundred(bands, i)

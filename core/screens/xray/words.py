@@ -72,10 +72,14 @@ class ClinicSource:
     weights: str = ""
 
     @property
+    def of_films(self) -> bool:
+        """Whether the rows are films: any finding is one of the chest."""
+        return self.synthetic or any(_key(name) in EVERYDAY for name in self.findings)
+
+    @property
     def films(self) -> str:
-        """What the rows are: films where any finding is one of the chest, else images."""
-        known = self.synthetic or any(_key(name) in EVERYDAY for name in self.findings)
-        return "films" if known else "images"
+        """What the rows are."""
+        return "films" if self.of_films else "images"
 
     @property
     def reference_class(self) -> str:

@@ -7,7 +7,6 @@ from streamlit.delta_generator import DeltaGenerator
 
 from core.datasets.shifts import OutsideSet, parse_name
 from core.ood.scores import SCORES
-from core.screens.kit import units
 from core.screens.kit.differences import NamedRun
 from core.screens.kit.run_marks import DASHES, marks
 from core.screens.ood import view as views
@@ -82,7 +81,7 @@ def _effects_of(question: OodQuestion) -> ShiftPair | None:
 
 def _plain(view: PlainOod) -> None:
     """Draw the pictures of 100, and the words beside them."""
-    widgets.title("What the alarm flags", units.spoken("of 100 pictures"))
+    widgets.title("What the alarm flags")
     for key, hundred in zip(moving.HUNDREDS, view.hundreds, strict=True):
         with st.container(key=key):
             pieces.draw("hundred", hundred.text, hundred.crossed, moving.CROSSED, True)

@@ -21,6 +21,7 @@ from pages.ui.xray.film_cache import Model
 FOLLOWED = "xray.followed"  # the run whose model was shown last
 MAX_WEIGHTS_MB = 1024
 LISTED = 50
+WIDTHS = (240, 300, 345)  # of the choice of models: all that are chosen are in sight
 CHANGED = (
     "Changing a setting removes this model’s test set: its scores were made with the earlier "
     "settings."
@@ -39,7 +40,7 @@ def models(offered: Mapping[str, Model]) -> list[str]:
         max_selections=xray_models.MOST,
         on_change=_choose,
         args=(offered,),
-        width=240,
+        width=WIDTHS[min(len(chosen), len(WIDTHS)) - 1],
     )
     return chosen
 

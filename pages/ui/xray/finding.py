@@ -20,7 +20,7 @@ from core.screens.xray.finding import FindingView
 from core.screens.xray.plain import RISK, plain_view, telling
 from core.screens.xray.use import ThresholdUse
 from core.screens.xray.verdict import Badge, badge
-from core.screens.xray.words import BANNER, ClinicSource
+from core.screens.xray.words import BANNER, PLAIN, ClinicSource
 from core.studies.clinic import THRESHOLDS, OneFinding
 from pages.ui import cache, controls, drafts, state, widgets
 from pages.ui.xray import finding_cache
@@ -92,7 +92,7 @@ def _finding(task: Task, names: tuple[str, ...]) -> int:
         return 1
     options = [str(k) for k in range(len(names))]
     chosen = state.choice(clinic.FINDING, options, "0")
-    label = clinic.words().label
+    label = clinic.words().title
     st.selectbox(
         "Finding",
         options,
@@ -297,7 +297,7 @@ def _boxes() -> tuple[float, float | None]:
 def _prevalence() -> float | None:
     """Draw the box for another prevalence; empty means that of this set."""
     percent = st.number_input(
-        "Prevalence in another clinic, %",
+        "Labelled in another clinic, %" if state.plain() else "Prevalence in another clinic, %",
         0.01,
         99.0,
         None,
@@ -308,7 +308,7 @@ def _prevalence() -> float | None:
         persist_state="session",
         width=230,
         help="What was found is carried over to a clinic where this share of films carries the "
-        "label. That assumes that only the prevalence changes, not what the finding looks like.",
+        "label. That assumes that nothing else changes, as what the finding looks like.",
     )
     return None if percent is None else percent / 100
 
@@ -356,7 +356,7 @@ def _plain(
         statistics.outcomes,
         band=band,
         prevalence=prevalence,
-        overall=plain_sentence(statistics.audit),
+        overall=plain_sentence(replace(statistics.audit, name=PLAIN.inside(name))),
     )
     with top:
         widgets.eyebrow(view.eyebrow, controls.chip(run))

@@ -137,6 +137,23 @@ def test_bars_and_whiskers_end_where_their_axes_do():
     assert [(b["y"], b["height"]) for b in bars] == [("65", "30"), ("20", "75")]
 
 
+def test_an_area_ends_where_its_axis_does():
+    layout = theme.layout(theme.LIGHT, 200) | {
+        "margin": {"l": 50, "t": 20, "r": 10, "b": 30},
+        "xaxis": theme.axis(theme.LIGHT, "x", range=[0, 2]),
+        "yaxis": theme.axis(theme.LIGHT, "y", range=[0, 100]),
+    }
+    area = go.Scatter(x=[0, 2, 2, 0], y=[50, 50, 150, 50], fill="toself", fillcolor="#abcdef")
+    area.update(mode="lines", line={"width": 0})
+    beyond = go.Scatter(area).update(y=[120, 120, 150, 120], fillcolor="#fedcba")
+    marks = drawn(go.Figure([area, beyond], layout=layout), 300).marks
+    (inside,) = [mark for mark in marks if mark.attributes.get("fill") == "#abcdef"]
+    # the slanted side leaves the plot halfway: at x = 1, which is pixel 170, and y = 100
+    corners = re.findall(r"([\d.]+) ([\d.]+)", inside.attributes["d"])
+    assert set(corners) == {("50", "95"), ("290", "95"), ("290", "20"), ("170", "20")}
+    assert not [mark for mark in marks if mark.attributes.get("fill") == "#fedcba"]
+
+
 def test_words_of_a_figure_stay_words():
     """Bold, colour and line breaks are ours; what a file wrote comes escaped into a figure."""
     layout = theme.layout(theme.LIGHT, 200) | {

@@ -171,8 +171,14 @@ def test_a_shift_is_told_by_its_accuracy_as_on_the_page():
     ((_, shift),) = content["runs"][0]["ood"]["shifts"].items()
     assert 100 * shift["accuracy"] == pytest.approx(right)
     (section,) = document.chapters[0].sections
-    assert section.sentence.text.startswith("On pictures with fog of severity 5, accuracy is")
+    assert section.sentence.text.startswith("On images with fog of severity 5, accuracy is")
     assert f"{right:.1f}" in section.sentence.text
+    plain = build.report(replace(request, edition=Edition.PLAIN))[1].chapters[0].sections[0]
+    assert re.fullmatch(
+        r"The alarm flags .+ in 100 pictures with fog of severity 5 and .+ in 100 ordinary "
+        r"pictures, by mistake\.",
+        plain.paragraphs[0],
+    )
 
 
 def test_other_inputs_are_those_that_the_page_shows_at_first():

@@ -42,25 +42,35 @@ def dynamics(table, name="a run"):
 def test_the_sentence_says_where_gamma_rose_and_where_it_fell():
     table = grid([[2.3, 1.0, -0.2]], [[0.2, 0.0, 0.0]])
     assert sentence(table, 0).text == (
-        "In the first epoch gamma rose to 2.3 for unsure answers and fell to −0.2 for sure ones. "
+        "In the first epoch gamma rose to 2.30 for unsure answers and fell to −0.20 for sure ones. "
         "In bin 1 the model says 20.0 points more than it should. Below 0: bin 3."
     )
     later = grid([[1.0] * 4, [0.34, 1.0, 1.0, 1.8]], np.zeros((2, 4)))
     assert sentence(later, 1).text.startswith(
-        "Over 2 epochs gamma rose to 1.8 for sure answers and fell to 0.34 for unsure ones. In bin"
+        "Over 2 epochs gamma rose to 1.80 for sure answers and fell to 0.34 for unsure ones. In bin"
     )
 
 
 def test_extremes_on_one_side_are_named_by_their_bins():
     text = sentence(grid([[1.0, 1.0, 1.0, 0.5, 1.0]], np.zeros((1, 5))), 0).text
-    assert "gamma stayed at 1 for unsure answers and fell to 0.5 for sure ones" in text
+    assert "gamma stayed at 1.00 for unsure answers and fell to 0.50 for sure ones" in text
     text = sentence(grid([[0.9, 0.9, 0.9, 0.5, 2.0]], np.zeros((1, 5))), 0).text
-    assert "gamma rose to 2 for bin 5 and fell to 0.5 for bin 4" in text
+    assert "gamma rose to 2.00 for bin 5 and fell to 0.50 for bin 4" in text
+
+
+def test_sentence_and_tiles_give_both_ends_with_equal_decimals():
+    table = grid([[2.0449, 1.0, 0.3417]], np.zeros((1, 3)))
+    text = sentence(table, 0).text
+    assert "gamma rose to 2.04 for unsure answers and fell to 0.34 for sure ones" in text
+    values = {tile.label: tile.value for tile in tiles(table, RULE, 0)}
+    assert (values["Largest γ"], values["Smallest γ"]) == ("2.04", "0.34")
+    tiny = sentence(grid([[2.0, 1.0, 0.0034]], np.zeros((1, 3))), 0).text
+    assert "fell to 0.0034" in tiny
 
 
 def test_both_ends_that_moved_alike_share_the_verb():
     text = sentence(grid([[0.4, 0.5, 0.8]], np.zeros((1, 3))), 0).text
-    assert "gamma fell to 0.8 for sure answers and to 0.4 for unsure ones." in text
+    assert "gamma fell to 0.80 for sure answers and to 0.40 for unsure ones." in text
 
 
 def test_bins_below_zero_are_listed():
@@ -75,8 +85,8 @@ def test_a_replay_says_what_the_rule_would_do():
         name="a run", origin="replay, AdaFocal, λ = 1", grid=table, learned=rule, replayed=True
     )
     view = gamma_view(found, 1, 0, TECHNICAL)
-    assert "gamma would have risen to 2.3" in view.sentence.text
-    assert "would have fallen to −0.2" in view.sentence.text
+    assert "gamma would have risen to 2.30" in view.sentence.text
+    assert "would have fallen to −0.20" in view.sentence.text
     assert any("Nothing was trained with it" in text for text in view.caveats)
     assert "trains with it" not in view.caption
     plain = gamma_view(found, 1, 0, PLAIN)
@@ -115,7 +125,7 @@ def test_a_model_that_says_less_than_it_should_is_told_so():
 def test_equal_gammas_name_no_bin():
     text = sentence(grid([[-0.2, -0.2]], [[0.1, -0.1]]), 0).text
     assert text == (
-        "In the first epoch gamma fell to −0.2 in every bin. "
+        "In the first epoch gamma fell to −0.20 in every bin. "
         "Confidence is off by 10.0 points on average."
     )
 
@@ -304,8 +314,8 @@ def test_a_second_history_is_compared_at_the_same_epoch():
     one = dynamics(grid([[1.0, 2.0]], [[0.1, 0.1]]))
     two = replace(one, name="other", grid=grid([[1.5, -0.4]], [[0.2, 0.2]]))
     said = difference(one, two, 0)
-    assert "γ from −0.4 to 1.5 instead of 1 to 2" in said
-    assert "furthest apart in bin 2 (−0.4 instead of 2)" in said
+    assert "γ from −0.40 to 1.50 instead of 1.00 to 2.00" in said
+    assert "furthest apart in bin 2 (−0.40 instead of 2.00)" in said
     assert "a mean gap of 20.0 points instead of 10.0" in said
     same = replace(one, name="same")
     assert "the same γ in every bin; the gaps are the same" in difference(one, same, 0)

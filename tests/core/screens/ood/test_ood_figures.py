@@ -73,6 +73,13 @@ def test_a_log_axis_names_its_powers():
     assert np.allclose(axis.tickvals, [1e-8, 1e-6, 1e-4, 1e-2, 1.0])
 
 
+def test_a_tiny_score_is_not_written_as_zero():
+    edges = np.geomspace(1e-9, 1e-7, 5)
+    figure = density(replace(drawn(log=True, threshold=2.34e-8), edges=edges), LIGHT)
+    assert "flagged above 2.3 × 10⁻⁸" in figure.layout.annotations[0].text
+    assert figure.data[0].customdata[0].startswith("1.0 × 10⁻⁹ to 3.2 × 10⁻⁹: ")
+
+
 def test_small_is_bright_where_small_is_good():
     values = np.array([[0.0, 0.5]])
     figure = heatmap(

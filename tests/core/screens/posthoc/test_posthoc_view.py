@@ -239,7 +239,8 @@ def test_parameters_of_many_labels_are_a_range():
 def test_plain_words_name_no_metric(found):
     part, fits, judged = found
     view = plain_view(NAMED, part, fits, judged)
-    said = view.sentence.text + view.caption + " ".join(view.table.heads)
+    notes = [note for row in view.table.written() for note in row.notes]
+    said = " ".join([view.sentence.text, view.caption, *view.table.heads, *notes])
     assert re.search(
         r"to \d\.\d \(chance alone explains up to \d\.\d\), without changing any answer\.$",
         view.sentence.text,

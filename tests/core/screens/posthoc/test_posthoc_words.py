@@ -1,12 +1,15 @@
 """Which correction plain words may name: one that helps and leaves every answer as it is."""
 
+import re
+
 import numpy as np
 import pytest
 
+from core.calibrators import CALIBRATORS
 from core.metrics.comparison import Comparison
 from core.metrics.paired import Difference
 from core.predictions import Predictions, ScoreKind, Task
-from core.screens.posthoc.words import plain_sentence
+from core.screens.posthoc.words import PLAIN_MEANINGS, plain_sentence
 from core.studies.posthoc import NONE, MethodReport, judge
 
 RNG = np.random.default_rng(4)
@@ -47,3 +50,9 @@ def test_plain_words_name_none_where_all_that_help_change_answers(judged):
     only = {NONE: judged[NONE], "isotonic": judged["isotonic"]}
     said = plain_sentence(only, Comparison("", 0, 0.95, ({}, HELPS)))
     assert said.second == "None of these corrections makes it better beyond chance."
+
+
+def test_plain_words_of_a_correction_name_no_term():
+    assert set(PLAIN_MEANINGS) == set(CALIBRATORS)
+    for meaning in PLAIN_MEANINGS.values():
+        assert not re.search("γ|focal loss|logit|probabilit|diagonal|rows", meaning)

@@ -231,7 +231,7 @@ def test_the_plain_sentence_is_the_one_that_was_agreed():
     flat = said.text.replace("\u202f", " ")
     assert flat == (
         "Of 100 films that the model scores between 20 and 30 %, about 17 (14 to 21) were labelled "
-        "with effusion in this test set of 22,433 films."
+        "with fluid around the lung in this test set of 22,433 films."
     )
     assert said.second == "The model says 25: it overstates here."
 
@@ -271,7 +271,7 @@ def test_another_prevalence_moves_the_odds_of_what_was_found():
     assert there.mean[2] == 0.25
     said = band_sentence(source(), "Effusion", there, 2, 0.02)
     assert said.text.startswith("Where 2 in 100 films carry the label, of 100 that the model")
-    assert "if only the prevalence differs from this test set" in said.text
+    assert "if nothing else differs from this test set" in said.text
 
 
 def test_what_is_carried_over_says_so_in_every_copy(stretched):
@@ -283,9 +283,12 @@ def test_what_is_carried_over_says_so_in_every_copy(stretched):
     for text in copies:
         flat = text.replace("\u202f", " ")
         assert f"from {share} % labelled in this test set of 4,000 films" in flat
-        assert "to a prevalence of 2.0 %; that assumes that only the prevalence changes." in flat
+        assert (
+            "to a clinic where 2.0 % carry the label; that assumes that nothing else changes."
+            in flat
+        )
     assert {line["events"] for line in lines} == {None}
-    said = "carried over to a prevalence of 2.0\u202f%"
+    said = "carried over to 2.0\u202f% labelled"
     assert there.card.explanation == said
     assert there.note.endswith(f"; {said}")
     assert there.icons.key[0].startswith("would be labelled")
@@ -304,6 +307,14 @@ def test_no_events_are_carried_nowhere():
     )
     assert here.icons is not None
     assert (there.icons, there.note, there.sentence) == (here.icons, here.note, here.sentence)
+
+
+def test_plain_view_calls_a_finding_by_its_everyday_name(stretched):
+    band_of_spots = plain_view(source(), "Nodule", stretched.outcomes, band=1, prevalence=0.02)
+    said = band_of_spots.sentence.text
+    assert "labelled with a small spot" in said
+    texts = [said, band_of_spots.note, band_of_spots.card.explanation, *band_of_spots.care]
+    assert not re.search("nodule|prevalence", " ".join(texts), re.IGNORECASE)
 
 
 def test_plain_view_names_its_set_and_that_it_is_no_risk(stretched):
