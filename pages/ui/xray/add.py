@@ -21,7 +21,7 @@ from pages.ui.xray.film_cache import Model
 FOLLOWED = "xray.followed"  # the run whose model was shown last
 MAX_WEIGHTS_MB = 1024
 LISTED = 50
-WIDTHS = (240, 300, 345)  # of the choice of models: all that are chosen are in sight
+WIDTHS = (240, 300, 335)  # of the choice of models: all that are chosen are in sight
 CHANGED = (
     "Changing a setting removes this model’s test set: its scores were made with the earlier "
     "settings."
