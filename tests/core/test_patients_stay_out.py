@@ -44,14 +44,14 @@ def test_reports_tables_and_calibrators_hold_no_patient(file, tmp_path, capsys):
         *(["compare", first, second, *USUAL[:4], "--format", form]
           for form in ("text", "csv", "markdown", "latex")),
     ]  # fmt: skip
-    told = ""
+    printed = ""
     for words in commands:
         assert main([str(word) for word in words]) == 0, words
-        told += "".join(capsys.readouterr())
+        printed += "".join(capsys.readouterr())
     written = [path for path in out.rglob("*") if path.is_file()]
     assert len(written) > 12
     assert b"one.csv" in (out / "technical.html").read_bytes()  # as it would stand there
-    assert CANARY not in told
+    assert CANARY not in printed
     assert not [path.name for path in written if CANARY.encode() in path.read_bytes()]
 
 

@@ -50,11 +50,11 @@ def test_of_many_starts_at_once_one_begins_a_job(former, tmp_path):
         )
         for who in range(STARTERS)
     ]
-    told = [[int(word) for word in starter.communicate()[0].split()] for starter in starters]
-    for n, of_round in enumerate(zip(*told, strict=True)):
+    begun = [[int(word) for word in starter.communicate()[0].split()] for starter in starters]
+    for n, of_round in enumerate(zip(*begun, strict=True)):
         assert sum(of_round) == 1
         assert folder.begun_of(tmp_path / str(n)) == start_of(of_round.index(1))
-    assert len(told[0]) == ROUNDS
+    assert len(begun[0]) == ROUNDS
 
 
 def test_a_start_follows_only_the_one_that_it_knows(tmp_path):
