@@ -52,7 +52,7 @@ def spoken(words: str) -> str:
     str
         The same for images; else with film, films and a film (or text) in their place.
     """
-    return words if _NOUN.get() == IMAGE else WRITTEN.sub(_told, words)
+    return words if _NOUN.get() == IMAGE else WRITTEN.sub(_called, words)
 
 
 def _noun(data_sets: tuple[str, ...]) -> str:
@@ -62,8 +62,8 @@ def _noun(data_sets: tuple[str, ...]) -> str:
     return nouns.pop() if len(nouns) == 1 else IMAGE
 
 
-def _told(match: re.Match[str]) -> str:
+def _called(match: re.Match[str]) -> str:
     article, noun, plural = match.groups()
     own = _NOUN.get()
-    told = f"{own.capitalize() if noun[0].isupper() else own}{plural}"
-    return f"{'A' if article[0].isupper() else 'a'} {told}" if article else told
+    called = f"{own.capitalize() if noun[0].isupper() else own}{plural}"
+    return f"{'A' if article[0].isupper() else 'a'} {called}" if article else called
