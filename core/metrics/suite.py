@@ -39,7 +39,7 @@ UNAVAILABLE: dict[Task, Mapping[str, str]] = {
         **dict.fromkeys(("nll", "brier", "classwise_ece"), NEEDS_SCORES),
         **dict.fromkeys(POSITIVE, "needs the score of a positive class"),
     },
-    Task.MULTICLASS: dict.fromkeys(POSITIVE, "needs two classes, or many labels"),
+    Task.MULTICLASS: dict.fromkeys(POSITIVE, "needs a binary or multi-label task"),
     Task.BINARY: {},
     Task.MULTILABEL: {
         "classwise_ece": "for labels this is the mean ECE over labels: see ece",

@@ -17,7 +17,7 @@ from core.metrics.estimates import PreparedTarget
 from core.metrics.records import Audit, ClassRow
 from core.predictions import Predictions, RowStats, Task
 from pages.ui import session, visitor
-from pages.ui.scoped import Keys, cached
+from pages.ui.scoped import Keys, cached, released_when_idle
 from pages.ui.visitor import open_library
 
 INTERVALS = "Computing intervals and the noise floor"
@@ -167,6 +167,9 @@ def _library_predictions(
     return open_library().load(run_id, split, checked=_checked)
 
 
+released_when_idle(_library_predictions.clear)
+
+
 @cached(library=64, draft=16, spinner=INTERVALS, keys=KEYS)
 def audit(run: Run, split: str, metrics: tuple[str, ...] = HEADLINES) -> Audit:
     """Return the audit of one split with the product's defaults.
@@ -186,7 +189,7 @@ def classes(run: Run, split: str) -> tuple[ClassRow, ...]:
     return suite.class_gaps(arrays, AuditConfig().level)
 
 
-@cached(library=8, draft=16, spinner=INTERVALS, keys=KEYS)
+@cached(library=8, draft=16, spinner=INTERVALS, keys=KEYS, arrays=True)
 def prepared(run: Run, split: str, target: int | None) -> PreparedTarget:
     """Return one target sorted and resampled, which every slider move reads."""
     config = AuditConfig()

@@ -77,12 +77,11 @@ class FileReading(Generic[Answer]):
 
     def start(self) -> None:
         """Begin to read; the end of the session stops it."""
-        works = session.room().works
-        works.add(self.cancel)
+        done, files = session.room().stop_at_end(self.cancel), self.files
         self.future = session.in_thread(partial(self.read, cancel=self.cancel))
-        self.future.add_done_callback(lambda _: works.discard(self.cancel))
+        self.future.add_done_callback(done)
         if self.once:
-            self.future.add_done_callback(lambda _: remove(self.files))
+            self.future.add_done_callback(lambda _: remove(files))
 
     @property
     def done(self) -> bool:

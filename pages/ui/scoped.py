@@ -7,7 +7,7 @@ from collections.abc import Callable, Hashable, Mapping
 from functools import wraps
 from inspect import signature
 from threading import Lock
-from typing import Any, Generic, ParamSpec, TypeVar
+from typing import Any, Final, Generic, ParamSpec, TypeVar
 
 import streamlit as st
 
@@ -17,8 +17,27 @@ Result = TypeVar("Result")
 Keys = Mapping[str | type, Callable[[Any], object]]  # Any: what Streamlit hands to its hash_funcs
 
 
+_RELEASED: Final[list[Callable[[], object]]] = []
+
+
+def released_when_idle(clear: Callable[[], object]) -> None:
+    """Have a cache emptied by `release`."""
+    _RELEASED.append(clear)
+
+
+def release() -> None:
+    """Let go of what is as large as files: nobody is there to look at it."""
+    for clear in _RELEASED:
+        clear()
+
+
 def cached(
-    *, library: int, draft: int, spinner: str = "", keys: Keys | None = None
+    *,
+    library: int,
+    draft: int,
+    spinner: str = "",
+    keys: Keys | None = None,
+    arrays: bool = False,
 ) -> Callable[[Callable[Given, Result]], Callable[Given, Result]]:
     """Return a decorator that keeps results where what they were computed from belongs.
 
@@ -32,6 +51,8 @@ def cached(
         What the page says while a result is computed; nothing by default.
     keys : mapping, optional
         What stands for an argument in the key, by its type.
+    arrays : bool
+        The results are as large as files: `release` lets go of those of the library.
     """
 
     def decorate(compute: Callable[Given, Result]) -> Callable[Given, Result]:
@@ -39,6 +60,8 @@ def cached(
         settings["hash_funcs"] = None if keys is None else dict(keys)
         of_library = st.cache_resource(max_entries=library, **settings)(compute)
         of_session = st.cache_resource(scope="session", max_entries=draft, **settings)(compute)
+        if arrays:
+            released_when_idle(of_library.clear)
         bind = signature(compute).bind
 
         @wraps(compute)

@@ -25,6 +25,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from streamlit import runtime
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
+from streamlit.runtime.fragment import MemoryFragmentStorage
 from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 from streamlit.runtime.uploaded_file_manager import UploadedFile
@@ -69,6 +70,8 @@ _ASKING: Final[set[str]] = set()  # sessions that were shown a drop zone
 _ARRIVING: Final[Counter[str]] = Counter()  # bytes of uploads under way, by session
 _GUARDS: Final[list["Guard"]] = []
 _LAST: Final[list[Callable[[], object]]] = []
+_AFTER: Final[list[Callable[[], object]]] = []
+_SEEN: Final[dict[str, Any]] = {}  # sessions that were there at the last look, by id
 
 
 # For pages ----------------------------------------------------------------------------------------
@@ -108,6 +111,16 @@ def at_end(function: Callable[[], object]) -> None:
     """Call a function when the server ends, by a signal or otherwise; it may be called twice."""
     _LAST.append(function)
     atexit.register(function)  # uvicorn ends itself by the signal again, and nothing at exit runs
+
+
+def after_sessions(function: Callable[[], object]) -> None:
+    """Call a function each time sessions were closed: what they held is garbage now."""
+    _AFTER.append(function)
+
+
+def idle() -> bool:
+    """Whether no session was there at the last look."""
+    return not _SEEN
 
 
 # For app.py ---------------------------------------------------------------------------------------
@@ -204,16 +217,32 @@ async def _expire_for_ever() -> None:
 def expire() -> None:
     """Close sessions that were left longer ago than `server.disconnectedSessionTTL`.
 
-    Streamlit does it when the next session is left, which may be never.
+    Streamlit does it when the next session is left, which may be never; it also drops some by
+    itself, whose end nobody would hear of.
     """
-    server = _running()
-    storage = server._session_mgr._session_storage._cache
-    for session_id, left in storage.expire():
-        _ASKING.discard(session_id)
+    manager = _running()._session_mgr
+    gone = {name: left.session for name, left in manager._session_storage._cache.expire()}
+    there = {info.session.id: info.session for info in manager.list_sessions()}
+    gone |= {name: session for name, session in _SEEN.items() if name not in there}
+    _SEEN.clear()
+    _SEEN.update(there)
+    for name, session in gone.items():
+        _ASKING.discard(name)
         try:
-            left.session.shutdown()
+            _close(session)
         except Exception:  # whatever it is, the others are closed, now and later
             LOG.exception("a session that was left could not be closed")
+    if gone:
+        for function in _AFTER:
+            function()
+
+
+def _close(session: Any) -> None:  # noqa: ANN401  Streamlit's AppSession
+    """Close a session and empty it: whatever still points at it keeps no upload alive."""
+    session.shutdown()
+    if session._scriptrunner is None:  # else a script reads its state until it ends
+        session.session_state.clear()
+        session._fragment_storage = MemoryFragmentStorage()
 
 
 def held_bytes(session: str | None = None) -> int:

@@ -5,6 +5,7 @@ a cookie with a secret tells that browser when its page is loaded anew, and no l
 holds the secret. The bytes go with the browser's last session.
 """
 
+import ctypes
 import gc
 import logging
 import secrets
@@ -12,6 +13,7 @@ import sys
 import time
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -26,7 +28,7 @@ from core.jobs.local import LocalJobs, open_jobs
 from core.library import SAMPLES, Library, home
 from core.readers.predictions.result import ReadResult
 from core.readers.sandbox import scratch
-from pages.ui import demo, server, visitor
+from pages.ui import demo, scoped, server, visitor
 from pages.ui.once import once
 
 EXPIRE_S: Final = 3_600.0  # how often it is looked for what is too old
@@ -36,6 +38,7 @@ LINGER_S: Final = 60.0  # how long drafts wait for their browser to come back
 DRAFT: Final = "draft-"  # how ids of drafts begin
 LOG: Final = logging.getLogger("candor")
 _GARBAGE: Final = Event()  # set while there may be some
+_CLOSED: Final = Event()  # set while sessions were closed whose memory may be given back
 Answer = TypeVar("Answer")
 
 
@@ -61,6 +64,7 @@ def start_up() -> None:
     scratch.sweep()
     demo.enter()
     server.at_end(_vacate_all)
+    server.after_sessions(_give_back)
     if server.serves():
         Thread(target=_look_after_jobs, name="jobs", daemon=True).start()
         Thread(target=_collect_garbage, name="garbage", daemon=True).start()
@@ -86,12 +90,20 @@ def _set_aside(n_hundreds: int) -> None:
 
 
 def leave_garbage() -> None:
-    """Note that a run of a script ends: what it leaves behind is collected a moment later.
+    """Note that a run of a script or a session ends: what it leaves is collected a moment later.
 
     Streamlit would collect after every run (`runner.postScriptGC`), which is half of what fifty
     sessions at once take of the processor. One collection serves all that ended meanwhile.
     """
     _GARBAGE.set()
+
+
+def _give_back() -> None:
+    """Let go of what sessions held, and of what they shared once none is there."""
+    if server.idle():
+        scoped.release()
+    _CLOSED.set()
+    leave_garbage()
 
 
 def _collect_garbage() -> None:
@@ -100,6 +112,15 @@ def _collect_garbage() -> None:
         time.sleep(COLLECT_S)
         _GARBAGE.clear()
         gc.collect()
+        if _CLOSED.is_set():
+            _CLOSED.clear()
+            _trim()
+
+
+def _trim() -> None:
+    """Give free memory back to the system, where the C library can: it keeps what lies between."""
+    with suppress(AttributeError, OSError, TypeError):  # TypeError: Windows, which names no library
+        ctypes.CDLL(None).malloc_trim(0)
 
 
 def _look_after_jobs() -> None:
@@ -164,6 +185,12 @@ class SessionResources:
         """Where the bytes lie."""
         return self.browser.folder
 
+    def stop_at_end(self, cancel: Event) -> Callable[[object], None]:
+        """Set `cancel` when the session ends; return what a future calls that is done before."""
+        works = self.works  # a future keeps what it calls: nothing that holds a result
+        works.add(cancel)
+        return lambda _: works.discard(cancel)
+
     def close(self) -> None:
         """Stop what is being read or computed; remove the bytes if no session is left."""
         for cancel in tuple(self.works):
@@ -184,6 +211,8 @@ def _vacate(browser: BrowserRoom) -> None:
         gone = browser.n_sessions == 0 and _ROOMS.pop(browser.secret, None) is not None
     if gone:
         scratch.remove(browser.folder)
+        browser.drafts.clear()
+        leave_garbage()
 
 
 def _vacate_all() -> None:

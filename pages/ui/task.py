@@ -26,7 +26,7 @@ from pages.ui.once import once
 
 ROOT: Final = Path(__file__).parents[2]
 WORKS: Final = "app.works"  # by slot and key
-KEPT: Final = 32  # of a session; the oldest that ended goes first
+KEPT: Final = 32  # of a session
 PROCESSES: Final = 2  # at once; more wait their turn
 THREADS: Final = 8
 WATCH_S: Final = 0.5  # how often the page looks at what runs, unless a task knows better
@@ -136,8 +136,7 @@ class Task(Generic[Result]):
                 _make_way(slot, key, patient=self.patient and key != self.key)
         works[self.slot, self.key] = self.start()
         while len(works) > KEPT:
-            ended = (place for place, work in works.items() if not work.running)
-            works.pop(next(ended, next(iter(works)))).stop()
+            works.pop(next(iter(works))).stop()
 
     def stop(self) -> None:
         """End it; the page says so, and offers to resume."""
@@ -239,10 +238,9 @@ def in_thread(
 ) -> Work[Result]:
     """Call a function that does not touch Streamlit; it ends once its work's `cancel` is set."""
     work: Work[Result] = Work()
-    works = session.room().works
-    works.add(work.cancel)
+    done = session.room().stop_at_end(work.cancel)
     work.future = (pool or _threads()).submit(visitor.carried(call), work)
-    work.future.add_done_callback(lambda _: works.discard(work.cancel))
+    work.future.add_done_callback(done)
     return work
 
 
@@ -307,9 +305,7 @@ class _Call(Generic[Result]):
     def join(self) -> Work[Result]:
         """Return a work of this session that waits for it too."""
         work: Work[Result] = Work(began=self.began)
-        works = session.room().works
-        works.add(work.cancel)
-        work.future.add_done_callback(lambda _: works.discard(work.cancel))
+        work.future.add_done_callback(session.room().stop_at_end(work.cancel))
         if self.begun:
             work.future.set_running_or_notify_cancel()
         self.works.append(work)

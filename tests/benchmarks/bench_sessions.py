@@ -17,8 +17,9 @@ import time
 import urllib.request
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from itertools import cycle
+from itertools import cycle, product
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import psutil
@@ -56,6 +57,11 @@ MOVERS = 10
 PAUSE_S = 1.0  # of a user between two moves
 AT_ONCE = 4  # sessions that open a page in the same moment, of those that wander
 TTL_S = 1  # of a session that was left; two minutes by default
+ZONE = "A file of logits or probabilities with labels; a label file may come with it"
+SHORT_STAYS = "tests/e2e/short_stays.py"
+LEFT_SOON = ("--server.disconnectedSessionTTL", str(TTL_S))
+REST_S = 10.0  # after which what was left is given back: looks at sessions and a collection
+MOST_GROWTH = 1.1
 TRAINING = {
     "data": "digits",
     "model": "small_cnn",
@@ -183,12 +189,100 @@ def drop_often(server: Server, file: Path, n_rounds: int, waits: list[float]) ->
         browser.close()
 
 
-async def uploads(n_rounds: int, megabytes: int) -> None:
-    """Print what rounds of an upload leave in the server's memory, and who waits for them."""
+def anonymous_mib(server: Server) -> float:
+    """Return the memory of the server that no file stands for."""
+    status = Path(f"/proc/{server.process.pid}/status").read_text()
+    return int(re.search(r"RssAnon:\s+(\d+)", status)[1]) / 1024
+
+
+class Leaver(NamedTuple):
+    """What a session does before it is left, and how it is left.
+
+    Attributes
+    ----------
+    acts : str
+        "dropped", "audited" or "kept".
+    cut : bool
+        Its connection breaks: nothing says that the tab was closed.
+    """
+
+    acts: str
+    cut: bool = False
+
+    async def visit(self, server: Server, file: Path) -> None:
+        """Drop a file in a session of its own, and leave."""
+        async with visiting(server.url) as visitor:
+            await visitor.go(FIRST)
+            await visitor.drop(ZONE, file)
+            if self.acts != "dropped":
+                await visitor.press("Audit this file")
+            if self.acts == "kept":
+                await visitor.press("Keep")
+            if self.cut:
+                visitor.socket.transport.abort()
+
+
+def scores_file(file: Path, megabytes: float, seed: int) -> Path:
+    """Write scores of 100 classes that differ by their seed."""
+    rng = np.random.default_rng(seed)
+    logits = rng.standard_normal((int(megabytes * 2500), 100), dtype=np.float32)
+    np.savez(file, logits=logits, labels=rng.integers(0, 100, len(logits)))
+    return file
+
+
+async def given_back(server: Server, most: float, patience_s: float) -> float:
+    """Return the anonymous memory as soon as it is below a limit, or is not after so long.
+
+    Nobody visits meanwhile: whoever draws a page would have garbage collected.
+    """
+    until = time.monotonic() + patience_s
+    while anonymous_mib(server) > most and time.monotonic() < until:
+        await asyncio.sleep(0.5)
+    return anonymous_mib(server)
+
+
+async def left(
+    server: Server, leaver: Leaver, megabytes: float, n_rounds: int, patience_s: float
+) -> tuple[float, float, float]:
+    """Return the anonymous memory before rounds of sessions, after the last, and at rest again.
+
+    Before is after two sessions that did the same: they compile and import what is needed.
+    """
     with tempfile.TemporaryDirectory() as folder:
-        file, rng = Path(folder) / "large.npz", np.random.default_rng(0)
-        logits = rng.standard_normal((megabytes * 1250, 200), dtype=np.float32)
-        np.savez(file, logits=logits, labels=rng.integers(0, 200, len(logits)))
+        file = Path(folder) / "left.npz"
+        for seed in (1, 2):
+            await leaver.visit(server, scores_file(file, megabytes, n_rounds + seed))
+        await given_back(server, 0.0, REST_S)
+        before = anonymous_mib(server)
+        for seed in range(1, n_rounds + 1):
+            await leaver.visit(server, scores_file(file, megabytes, seed))
+        most = anonymous_mib(server)
+        return before, most, await given_back(server, MOST_GROWTH * before, patience_s)
+
+
+async def leaving(n_rounds: int, sizes: Sequence[float]) -> None:
+    """Print what sessions leave in the server's memory that drop a file and go, and nobody comes.
+
+    Files below 64 MiB are read into memory; larger ones stay in files, which show nothing here.
+    """
+    print("| file | session | tab | before | after the last | at rest | growth |")
+    print("|---|---|---|---|---|---|---|")
+    for size, acts, cut in product(sizes, ("dropped", "audited", "kept"), (False, True)):
+        async with serving(*LEFT_SOON, app=SHORT_STAYS) as server:
+            before, most, rest = await left(server, Leaver(acts, cut), size, n_rounds, REST_S)
+            cells = f"{before:.0f} MiB | {most:.0f} MiB | {rest:.0f} MiB | {rest / before - 1:+.1%}"
+            how = "cut off" if cut else "closed"
+            print(f"| {size:g} MB | {acts} and left | {how} | {cells} |", flush=True)
+
+
+async def uploads(n_rounds: int, megabytes: int) -> None:
+    """Print what rounds of an upload leave in the server's memory, and who waits for them.
+
+    The other session has garbage collected all the while. The last row is after all have left and
+    nobody comes; `leaving` has more of these.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        file = scores_file(Path(folder) / "large.npz", megabytes, 0)
         async with serving("--server.disconnectedSessionTTL", str(TTL_S)) as server:
             print(
                 "| round | uploads in memory | anonymous | resident | most anonymous meanwhile ",
@@ -206,6 +300,9 @@ async def uploads(n_rounds: int, megabytes: int) -> None:
                 )
                 await asyncio.to_thread(drop_often, server, file, n_rounds, waits)
                 going.cancel()
+            await asyncio.sleep(REST_S)
+            held = await asyncio.to_thread(held_mib, server)
+            print(f"| all left | {held:.0f} MiB | {memory_cells(server)} | | | |", flush=True)
 
 
 # Many at once -------------------------------------------------------------------------------------
@@ -397,6 +494,7 @@ def main() -> None:
     parts: dict[str, Callable[[argparse.Namespace], object]] = {
         "cold": lambda a: cold(a.rounds),
         "uploads": lambda a: uploads(a.rounds, a.megabytes),
+        "leaving": lambda a: leaving(a.rounds, a.sizes),
         "crowd": lambda a: crowd(a.sessions),
         "sent": lambda a: sent({k: v for k, v in LINKS.items() if a.only in k}),
         "memory": lambda a: memory(a.sessions, a.rounds, list(LINKS.values())),
@@ -409,7 +507,8 @@ def main() -> None:
     parser.add_argument("--sessions", type=int, default=50)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--size", default="L")
-    parser.add_argument("--megabytes", type=int, default=150, help="of an upload")
+    parser.add_argument("--megabytes", type=int, default=50, help="of an upload")
+    parser.add_argument("--sizes", type=float, nargs="+", default=[1, 50, 500], help="in MB")
     parser.add_argument("--only", default="")
     arguments = parser.parse_args()
     for part in arguments.parts:

@@ -1,11 +1,14 @@
 """A session of the app without a browser: it speaks Streamlit's protocol and draws nothing."""
 
 import asyncio
+import http.client
+import secrets
 import time
 from collections import Counter
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.Element_pb2 import Element
@@ -16,7 +19,7 @@ from websockets.asyncio.client import ClientConnection, connect
 PATIENCE_S = 600
 KEPT_RUNS = 2  # as the browser: what was not drawn for so many runs is forgotten
 MORE_TO_COME = ForwardMsg.FINISHED_EARLY_FOR_RERUN
-WIDGETS = ("slider", "checkbox", "button_group", "selectbox")
+WIDGETS = ("slider", "checkbox", "button_group", "selectbox", "button", "file_uploader")
 
 
 @dataclass(frozen=True)
@@ -101,6 +104,36 @@ class Visitor:
     async def switch(self, label: str, value: bool) -> Step:
         """Turn a switch."""
         return await self._move(WidgetState(id=self.widgets[label], bool_value=value))
+
+    async def press(self, label: str) -> Step:
+        """Press a button."""
+        return await self._move(WidgetState(id=self.widgets[label], trigger_value=True))
+
+    async def drop(self, label: str, path: Path) -> Step:
+        """Drop a file on a drop zone: its bytes go up first, as from a browser."""
+        request = BackMsg()
+        request.file_urls_request.request_id = secrets.token_hex(4)
+        request.file_urls_request.file_names.append(path.name)
+        request.file_urls_request.session_id = self.session
+        await self.socket.send(request.SerializeToString())
+        answer = ForwardMsg()
+        while not answer.HasField("file_urls_response"):
+            self._take(answer)
+            data = await asyncio.wait_for(self.socket.recv(), PATIENCE_S)
+            answer = ForwardMsg.FromString(bytes(data))
+        (urls,) = answer.file_urls_response.file_urls
+        host = f"{self.socket.remote_address[0]}:{self.socket.remote_address[1]}"
+        status = await asyncio.to_thread(put, host, urls.upload_url, path)
+        if status != http.HTTPStatus.NO_CONTENT:
+            raise Failed(f"{path.name} was answered {status}")
+        state = WidgetState(id=self.widgets[label])
+        state.file_uploader_state_value.uploaded_file_info.add(
+            name=path.name,
+            size=path.stat().st_size,
+            file_id=urls.file_id,
+            file_urls=urls,
+        )
+        return await self._move(state)
 
     async def _move(self, state: WidgetState) -> Step:
         message = BackMsg()
@@ -200,6 +233,32 @@ class Visitor:
             raise Failed(element.exception.message)
         elif kind == "alert" and "`INTERNAL`" in element.alert.body:
             raise Failed(element.alert.body)
+
+
+def put(host: str, path: str, file: Path | bytes, *, chunked: bool = False) -> int:
+    """Send a file up as Streamlit's page does; return the status."""
+    data = file if isinstance(file, bytes) else file.read_bytes()
+    connection = http.client.HTTPConnection(host, timeout=PATIENCE_S)
+    connection.request("GET", "/_stcore/health")
+    response = connection.getresponse()
+    response.read()
+    cookie = response.headers["Set-Cookie"].split(";")[0]
+    edge = "edge"
+    head = f'--{edge}\r\nContent-Disposition: form-data; name="f"; filename="f"\r\n\r\n'
+    body = head.encode() + data + f"\r\n--{edge}--\r\n".encode()
+    headers = {
+        "Cookie": cookie,
+        "X-Xsrftoken": cookie.split("=", 1)[1].strip('"'),
+        "Content-Type": f"multipart/form-data; boundary={edge}",
+    }
+    pieces = (body[at : at + 2**16] for at in range(0, len(body), 2**16)) if chunked else body
+    with suppress(BrokenPipeError, ConnectionResetError):  # refused before all of it was sent
+        connection.request("PUT", path, pieces, headers, encode_chunked=chunked)
+    try:
+        with connection.getresponse() as answer:
+            return answer.status
+    finally:
+        connection.close()
 
 
 @asynccontextmanager

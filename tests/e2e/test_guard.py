@@ -1,20 +1,19 @@
 """What a client that is no browser may do: upload, connect from elsewhere, and be forgotten."""
 
 import asyncio
-import http.client
 import re
 import secrets
 import signal
 import time
 import urllib.request
-from contextlib import AsyncExitStack, suppress
+from contextlib import AsyncExitStack
 
 import numpy as np
 import pytest
 from websockets.asyncio.client import connect
 from websockets.exceptions import InvalidStatus
 
-from tests.benchmarks.visitor import visiting
+from tests.benchmarks.visitor import put, visiting
 from tests.e2e.conftest import PATIENCE_S, ROOT, awaited, settled, start
 
 pytestmark = pytest.mark.e2e
@@ -41,29 +40,8 @@ def host(server):
 
 def upload(server, session, size, *, chunked=False):
     """Send a file as Streamlit's page does, without a widget; return the status."""
-    connection = http.client.HTTPConnection(host(server), timeout=PATIENCE_S)
-    connection.request("GET", "/_stcore/health")
-    response = connection.getresponse()
-    response.read()
-    cookie = response.headers["Set-Cookie"].split(";")[0]
-    token = cookie.split("=", 1)[1]
-    edge = "edge"
-    head = f'--{edge}\r\nContent-Disposition: form-data; name="f"; filename="f"\r\n\r\n'
-    body = head.encode() + b"x" * size + f"\r\n--{edge}--\r\n".encode()
-    headers = {
-        "Cookie": cookie,
-        "X-Xsrftoken": token.strip('"'),
-        "Content-Type": f"multipart/form-data; boundary={edge}",
-    }
     path = f"/_stcore/upload_file/{session}/{secrets.token_hex(8)}"
-    pieces = (body[at : at + 2**16] for at in range(0, len(body), 2**16)) if chunked else body
-    with suppress(BrokenPipeError, ConnectionResetError):  # refused before all of it was sent
-        connection.request("PUT", path, pieces, headers, encode_chunked=chunked)
-    try:
-        with connection.getresponse() as answer:
-            return answer.status
-    finally:
-        connection.close()
+    return put(host(server), path, b"x" * size, chunked=chunked)
 
 
 def held(server):

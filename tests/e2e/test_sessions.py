@@ -7,8 +7,9 @@ from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 
 from pages.ui.xray.film import LOOKING
 from tests.benchmarks import bench_sessions as bench
+from tests.benchmarks.bench_sessions import SHORT_STAYS
 from tests.benchmarks.visitor import Failed, Step, Visitor, visiting
-from tests.e2e.conftest import awaited
+from tests.e2e.conftest import PATIENCE_S, awaited, start
 
 pytestmark = pytest.mark.e2e
 DRAWN = {"bidi_component", "dataframe"}  # figures and tables
@@ -95,3 +96,26 @@ def test_parts_that_draw_themselves_anew_are_waited_for(server):
     headline = awaited(film())
     assert headline
     assert LOOKING not in headline
+
+
+@pytest.mark.parametrize(
+    ("acts", "cut", "megabytes", "n_rounds"),
+    [
+        ("dropped", False, 50, 5),
+        *(
+            pytest.param(acts, cut, megabytes, 20, marks=pytest.mark.soak)
+            for acts in ("dropped", "audited", "kept")
+            for cut in (False, True)
+            for megabytes in (1, 50, 500)
+        ),
+    ],
+)
+def test_sessions_that_leave_give_back_what_they_held(tmp_path, acts, cut, megabytes, n_rounds):
+    """And nobody comes, who would have garbage collected."""
+    running = start(tmp_path / "home", tmp_path / "log.txt", *bench.LEFT_SOON, app=SHORT_STAYS)
+    try:
+        leaver = bench.Leaver(acts, cut=cut)
+        before, _, rest = awaited(bench.left(running, leaver, megabytes, n_rounds, PATIENCE_S))
+        assert rest <= bench.MOST_GROWTH * before
+    finally:
+        running.stop()

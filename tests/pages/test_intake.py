@@ -1,7 +1,10 @@
 """One way for all files to come in: sealed, watched, cancelled, refused, kept, by session."""
 
+import gc
 import io
+import time
 import tracemalloc
+import weakref
 from concurrent.futures import Future
 from html import unescape
 from threading import Event
@@ -16,7 +19,7 @@ from core.errors import LostWorker, Refused
 from core.library import importing, open_library
 from core.readers.sandbox import read as sandbox
 from pages.ui import intake, session
-from tests.pages.seen import fine, opened, said, until
+from tests.pages.seen import PATIENCE_S, fine, opened, said, until
 
 HISTORY = "\n".join(
     ["epoch,bin,lower,upper,count,confidence,accuracy,gamma"]
@@ -166,30 +169,6 @@ def test_of_two_files_the_box_names_the_one_that_was_refused():
     until(test, lambda: test.error)
     assert "its_labels.csv: " in error(test)
     assert "mine" not in error(test)
-
-
-@pytest.mark.parametrize(
-    ("scores", "labels"),
-    [
-        ("my_scores.npz", "truth.csv"),
-        ("energy_scores.npy", "patients.csv"),
-        ("multilabel_scores.npz", "labels.csv"),
-        ("multi_label_scores.npz", "findings.csv"),
-        ("multilabel.npz", "labels.csv"),
-        ("y_pred.npy", "y_true.npy"),
-        ("yprob.npy", "ytest.npy"),
-        ("model.npz", "testLabels.npy"),
-        ("model.npz", "cifar10labels.txt"),
-        ("data.npz", "targets-2.csv"),
-    ],
-)
-def test_of_two_files_the_labels_are_told_by_words_of_their_names(endless, scores, labels):
-    for names in ((scores, labels), (labels, scores)):
-        test = opened("library")
-        (zone,) = test.file_uploader
-        zone.set_value([(name, b"", "") for name in names]).run()
-        assert endless[-1][1] == scores
-        button(test, "Cancel").click().run()
 
 
 def test_a_file_in_the_title_is_not_named_again():
@@ -373,3 +352,19 @@ def test_of_several_files_those_that_were_read_outlast_cancel(monkeypatch, room,
     assert reading.result()
     place.stop()
     assert len(place.readings) == left
+
+
+def test_a_reading_that_is_let_go_of_is_gone_with_its_result(room):
+    """Without the collector: where a session ends and nobody comes, none may run for long."""
+    reading = intake.FileReading(name="a.npz", read=lambda **_: Event(), once=True)
+    gc.disable()
+    try:
+        reading.start()
+        seen = weakref.ref(reading.result())
+        del reading
+        end = time.monotonic() + PATIENCE_S
+        while seen() is not None:  # its thread lets go of it a moment later
+            assert time.monotonic() < end
+            time.sleep(0.01)
+    finally:
+        gc.enable()

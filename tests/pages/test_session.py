@@ -96,6 +96,7 @@ class Left:
 
     def __init__(self, closed, session_id, error=None):
         self.closed, self.id, self.error = closed, session_id, error
+        self.session_state, self._scriptrunner = {"read": b"bytes"}, None
 
     def shutdown(self):
         if self.error:
@@ -103,18 +104,48 @@ class Left:
         self.closed.append(self.id)
 
 
-def test_a_session_that_cannot_be_closed_does_not_keep_the_others(monkeypatch):
-    closed = []
-    left = {"a": None, "b": OSError("gone"), "c": None}
-    infos = [(name, Namespace(session=Left(closed, name, error))) for name, error in left.items()]
-    storage = Namespace(_cache=Namespace(expire=lambda: infos))
-    running = Namespace(_session_mgr=Namespace(_session_storage=storage))
-    monkeypatch.setattr(server, "_running", lambda: running)
+@pytest.fixture
+def streamlit(monkeypatch):
+    """Stand for Streamlit's sessions: those that are there, and those that its clock lets go of."""
+    streamlit = Namespace(there=[], expired=[], closed=[], told=[])
+
+    def expire():
+        left, streamlit.expired = streamlit.expired, []
+        return [(session.id, Namespace(session=session)) for session in left]
+
+    storage = Namespace(_cache=Namespace(expire=expire))
+    infos = lambda: [Namespace(session=session) for session in streamlit.there]  # noqa: E731
+    manager = Namespace(_session_storage=storage, list_sessions=infos)
+    monkeypatch.setattr(server, "_running", lambda: Namespace(_session_mgr=manager))
+    monkeypatch.setattr(server, "_AFTER", [lambda: streamlit.told.append(list(streamlit.closed))])
+    monkeypatch.setattr(server, "_SEEN", {})
+    return streamlit
+
+
+def test_a_session_that_cannot_be_closed_does_not_keep_the_others(monkeypatch, streamlit):
+    errors = {"a": None, "b": OSError("gone"), "c": None}
+    streamlit.expired = [Left(streamlit.closed, name, error) for name, error in errors.items()]
     asking = {"a", "b", "d"}
     monkeypatch.setattr(server, "_ASKING", asking)
     server.expire()
-    assert closed == ["a", "c"]
+    assert streamlit.closed == ["a", "c"]
     assert asking == {"d"}
+
+
+def test_what_sessions_held_is_garbage_as_soon_as_they_are_closed(streamlit):
+    """Also of one that Streamlit dropped by itself, which its clock does not name."""
+    dropped, works = Left(streamlit.closed, "dropped"), Left(streamlit.closed, "at work")
+    works._scriptrunner = object()
+    streamlit.there = [dropped, works]
+    server.expire()
+    assert not streamlit.told
+    streamlit.there, streamlit.expired = [], [works]
+    server.expire()
+    assert streamlit.told == [["at work", "dropped"]]
+    assert not dropped.session_state
+    assert works.session_state  # until its script ends
+    server.expire()
+    assert len(streamlit.told) == 1
 
 
 class Ended(Exception):

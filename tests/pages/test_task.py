@@ -1,10 +1,15 @@
 """Long work of a page: its states as they are drawn, one at a time, and what processes answer."""
 
 import errno
+import gc
 import os
 import sys
+import time
+import weakref
 from collections.abc import Callable
-from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
+from concurrent.futures import CancelledError, Future, ThreadPoolExecutor, wait
+from functools import partial
+from pathlib import Path
 from threading import Event
 from types import SimpleNamespace
 from typing import Any
@@ -175,41 +180,10 @@ def test_a_session_keeps_no_more_than_its_newest_works(
     assert [key for _, key in page.session_state[task.WORKS]] == ["b", "c"]
 
 
-@pytest.mark.parametrize("others", [["ended", "ended"], ["ended", "stopped"]])
-def test_a_session_lets_go_of_what_ended_before_what_runs(
-    page: AppTest, monkeypatch: pytest.MonkeyPatch, others: list[str]
-):
-    monkeypatch.setattr(task, "KEPT", 2)
-    places = [("first", "a"), ("second", "b"), ("third", "c")]
-    works = {place: Work[str]() for place in places}
-    for place, state in zip(places[1:], others, strict=True):
-        if state == "ended":
-            works[place].future.set_result("twelve")
-        if state == "stopped":
-            works[place].stop()
-    page.session_state[task.WORKS] = works
-    page.run()
-    kept = page.session_state[task.WORKS]
-    running = [place for place, work in works.items() if place in kept and work.running]
-    assert ("first", "a") in running
-    assert len(kept) == 2
-
-
-def test_the_oldest_work_is_stopped_where_all_of_them_run(
-    page: AppTest, monkeypatch: pytest.MonkeyPatch
-):
-    monkeypatch.setattr(task, "KEPT", 2)
-    works = {("first", "a"): Work[str](), ("second", "b"): Work[str]()}
-    page.session_state[task.WORKS] = dict(works)
-    page.run()
-    assert works["first", "a"].stopped
-    assert works["second", "b"].running
-
-
 @pytest.fixture
-def works(monkeypatch: pytest.MonkeyPatch) -> set[Event]:
+def works(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> set[Event]:
     """Return what ends with the session."""
-    room = SimpleNamespace(works=set())
+    room = session.SessionResources(session.BrowserRoom("secret", "local", tmp_path), set())
     monkeypatch.setattr(session, "room", lambda: room)
     return room.works
 
@@ -223,6 +197,25 @@ def test_work_belongs_to_its_session_until_it_is_done(works: set[Event]):
     done = in_thread(lambda _: True)
     assert done.future.result(PATIENCE_S)
     assert done.cancel not in works
+
+
+@pytest.mark.parametrize(
+    "begin", [partial(in_thread, lambda _: Event()), partial(in_process, dict)]
+)
+def test_a_work_that_is_let_go_of_is_gone(works: set[Event], begin: Callable[[], Work[object]]):
+    """Without the collector: where a session ends and nobody comes, none may run for long."""
+    gc.disable()
+    try:
+        work = begin()
+        wait([work.future], PATIENCE_S)
+        seen = weakref.ref(work)
+        del work
+        end = time.monotonic() + PATIENCE_S
+        while seen() is not None:  # its thread lets go of it a moment later
+            assert time.monotonic() < end
+            time.sleep(0.01)
+    finally:
+        gc.enable()
 
 
 def test_a_result_and_what_is_raised_come_out_of_a_process(works: set[Event]):

@@ -135,8 +135,7 @@ def ood_view(  # noqa: PLR0913  each is a separate part of the page
         density=_density_card(named, name, curve, at.tally, caption, plain=plain),
         tally=at.tally,
         counts=at.counts,
-        reading=reading_words(name, curve.judged.score, auroc, plain=plain)
-        + (SUMS if by_weight else ""),
+        reading=f"{reading_words(auroc, plain=plain)}{SUMS if by_weight else ''}",
         caption=caption,
     )
 

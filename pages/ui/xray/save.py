@@ -37,7 +37,7 @@ def draw(study: FilmStudy, pictures: list[PagePicture]) -> None:
         else:
             widgets.save(_film_table(study), "film", "Table, CSV")
         widgets.download(
-            "This view, HTML",
+            "All of it, one HTML file",
             lambda: sheet_html(page(study, pictures)),
             "candor_film.html",
             "text/html",

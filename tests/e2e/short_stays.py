@@ -1,0 +1,9 @@
+"""app.py that gives up what was left after a second, not after a minute."""
+
+import streamlit as st
+from starlette.middleware import Middleware
+
+from pages.ui import server, session
+
+server.EXPIRE_S = session.LINGER_S = 1.0
+app = st.App("../../app.py", middleware=[Middleware(server.Guard)], lifespan=server.lifespan)
