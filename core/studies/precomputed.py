@@ -1,9 +1,10 @@
 """What studies found of a run, kept beside it, so that a page need not compute it again.
 
 Records as the codec writes them, with their arrays, in one safetensors file. It speaks of the rows
-whose digests it names and of one version of the program; for any other it is as if it were not
-there, and what a page needs is computed. Samples come with it; a run of one's own is studied in the
-background once it is kept (`core.studies.background`).
+whose digests it names and of the program that its numbers depend on, in which comments count for
+nothing; for any other it is as if it were not there, and what a page needs is computed. Samples
+come with it; a run of one's own is studied in the background once it is kept
+(`core.studies.background`).
 """
 
 import json
@@ -43,6 +44,7 @@ from core.studies.posthoc import (
     judge,
     parts,
 )
+from core.studies.program import program_digest
 from core.studies.temperatures import TemperatureMaps, temperature_curve, temperature_map
 
 FILE: Final = "studies.safetensors"
@@ -128,8 +130,8 @@ def studies_of(library: Library, run_id: str) -> RunStudies | None:
         kept = _read(library.folder(run_id) / FILE)
     except (OSError, SafetensorError, JsonError, KeyError, UsageError):
         return None
-    same = (kept.version, kept.fit, kept.test) == (_version(manifest), *_digests(manifest))
-    return kept if same else None
+    same = (kept.fit, kept.test) == _digests(manifest)
+    return kept if same and _is_current(kept.version, manifest) else None
 
 
 def methods_of(studies: RunStudies) -> dict[str, EvaluatedMethod]:
@@ -235,12 +237,28 @@ def _digests(manifest: Manifest) -> tuple[str, str]:
 
 def _version(manifest: Manifest) -> str:
     """Return what a change of numbers changes: samples change with the program that they are of."""
-    return VERSION if manifest.kind == SAMPLE else f"{VERSION} {_program()}"
+    return VERSION if manifest.kind == SAMPLE else f"{VERSION} {_program()} {_sources()}"
+
+
+def _is_current(version: str, manifest: Manifest) -> bool:
+    """Whether this program computes what that version did."""
+    if manifest.kind == SAMPLE:
+        return version == VERSION
+    *program, sources = version.split(" ")
+    # Sources are compared first: to parse them takes half a second.
+    same = sources == _sources() and program[:1] == [VERSION]
+    return same or program == [VERSION, _program()]
 
 
 @cache
 def _program() -> str:
-    """Return the digest of the sources of this program: numbers may change between two versions."""
+    """Return the digest of the lines that these numbers depend on."""
+    return program_digest([__name__])
+
+
+@cache
+def _sources() -> str:
+    """Return the digest of the bytes of all sources."""
     sources = sorted(Path(__file__).parents[1].rglob("*.py"))
     return digest(*(path.read_text("utf-8") for path in sources))
 

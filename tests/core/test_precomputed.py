@@ -17,6 +17,7 @@ from core.library import SAMPLES, Library, RunSource
 from core.predictions import Groups, Predictions, ScoreKind, Task, Votes
 from core.studies import background, posthoc, precomputed
 from core.studies.human import human_study
+from core.studies.program import modules_of, program_digest
 from core.studies.temperatures import TemperatureMaps, temperature_curve, temperature_map
 
 QUICK = ("digits-overconfident", "digits-traits", "digits-crowd")
@@ -206,9 +207,61 @@ def test_what_cannot_be_cut_in_two_and_what_is_large_has_no_methods(shipped, mon
 def test_a_program_with_other_sources_uses_nothing_that_is_kept(shipped, monkeypatch):
     run = keep(shipped, RUNS["two classes"])
     precomputed.keep_studies(shipped, run.id)
+    monkeypatch.setattr(precomputed, "_sources", lambda: "other")
+    assert precomputed.studies_of(shipped, run.id) is not None  # a comment, or another page
     monkeypatch.setattr(precomputed, "_program", lambda: "other")
     assert precomputed.studies_of(shipped, run.id) is None
     assert precomputed.studies_of(shipped, QUICK[0]) is not None  # a test above holds samples
+
+
+SOURCES = {
+    "pack/__init__.py": "",
+    "pack/study.py": (
+        '"""Study."""\nfrom pack.rows import mean\n\n\n'
+        "def study(x):\n    from pack import chance\n\n    return mean(x) + chance.SHARE\n"
+    ),
+    "pack/rows.py": 'def mean(x):\n    """Mean."""\n    return sum(x) / len(x)\n',
+    "pack/chance.py": 'class Chance:\n    "A share."\n\n\nSHARE = 0.05\n',
+    "pack/page.py": "from pack.study import study\n\nWORDS = 'mean'\n",
+}
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new", "drops"),
+    [
+        ("rows", "    return", "    # of all rows\n\n    return", False),
+        ("rows", "/ len(x)", "/ len(x)  # never empty", False),
+        ("rows", '"""Mean."""', '"""Return the mean."""', False),
+        ("rows", '    """Mean."""\n', "", False),
+        ("chance", "A share", "What chance does", False),
+        ("study", '"""Study."""\n', "", False),
+        ("page", "'mean'", "'average'", False),
+        ("rows", "/ len(x)", "/ (len(x) - 1)", True),
+        ("chance", "0.05", "0.06", True),
+        ("study", "chance.SHARE", "2 * chance.SHARE", True),
+        ("__init__", "", "import pack.page\n", True),
+    ],
+)
+def test_what_is_kept_depends_on_no_comment_and_on_every_constant(tmp_path, file, old, new, drops):
+    (tmp_path / "pack").mkdir()
+    for name, text in SOURCES.items():
+        (tmp_path / name).write_text(text)
+    before = program_digest(["pack.study"], tmp_path)
+    assert program_digest(["pack.study"], tmp_path) == before
+    path = tmp_path / "pack" / f"{file}.py"
+    text = path.read_text()
+    path.write_text(text.replace(old, new) if old else new)
+    assert path.read_text() != text
+    assert (program_digest(["pack.study"], tmp_path) != before) is drops
+
+
+def test_what_is_kept_depends_on_the_modules_that_compute_it_and_on_no_others():
+    names = set(modules_of(["core.studies.precomputed"]))
+    within = ["metrics.joint", "metrics.human.floor", "calibrators.beta", "calibrators.search"]
+    within += ["compiled.rows", "compiled.sums", "predictions", "defaults", "studies.posthoc"]
+    assert {f"core.{name}" for name in within} <= names
+    rooms = ("screens", "commands", "reports", "jobs", "library", "training", "readers")
+    assert not {name for name in names if name.startswith(tuple(f"core.{room}" for room in rooms))}
 
 
 def test_a_run_that_is_deleted_meanwhile_leaves_nothing_behind(shipped, monkeypatch):
