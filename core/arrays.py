@@ -262,6 +262,17 @@ def sent(*items: object) -> tuple[bytes, tuple[int, ...]]:
     return out.getvalue(), tuple(sorted(sender.handles))
 
 
+def texts_as_arrays(texts: Sequence[str]) -> tuple[npt.NDArray[np.uint8], Int]:
+    """Return texts as UTF-8 bytes end to end and where each begins; lone surrogates survive.
+
+    The last of the N + 1 places is the end.
+    """
+    coded = [text.encode("utf-8", "surrogatepass") for text in texts]
+    offsets = np.zeros(len(coded) + 1, dtype=np.int64)
+    np.cumsum([len(code) for code in coded], out=offsets[1:])
+    return np.frombuffer(b"".join(coded), dtype=np.uint8), offsets
+
+
 def digest(*parts: npt.NDArray[np.generic] | str) -> str:
     """Return a hex digest over the bytes, shapes and dtypes of arrays, and over strings.
 
@@ -270,7 +281,7 @@ def digest(*parts: npt.NDArray[np.generic] | str) -> str:
     state = blake2b(digest_size=16)
     for part in parts:
         if isinstance(part, str):
-            state.update(f"s{len(part)}:{part}".encode())
+            state.update(f"s{len(part)}:{part}".encode("utf-8", "surrogatepass"))
         else:
             state.update(f"a{part.dtype.str}{part.shape}".encode())
             flat = np.ascontiguousarray(part).reshape(-1)

@@ -24,12 +24,14 @@ from core.arrays import (
     log_softmax,
     row_chunks,
     shared,
+    texts_as_arrays,
     wide_enough,
 )
 from core.errors import Refused
 
 MOST_ROWS = 1e12  # that whole weights may stand for, and votes for a class of a row
 SHARES_OFF = 0.02  # from 1, that shares of votes written with few digits may sum to
+DIGEST = "2-"  # the version of what `Predictions.digest` is taken of; the first says none
 GRAINS = 2.0**30  # parts of a row that weights are kept to; 8,000,000 rows sum exactly
 
 
@@ -406,7 +408,32 @@ class Predictions:
 
     @cached_property
     def digest(self) -> str:
-        """Digest of scores, labels and all that is known of the rows; what caches go by."""
+        """Digest of scores, labels, names and all that is known of the rows; what caches go by.
+
+        It begins with `DIGEST`, the version of what it is taken of.
+        """
+        parts: list[npt.NDArray[np.generic] | str] = [self.task, self.kind, str(self.renormalise)]
+        parts += [str(len(self.class_names)), *self.class_names, self.scores, self.labels]
+        if self.predicted is not None:
+            parts += ["predicted", self.predicted]
+        if self.row_ids:
+            parts += ["row ids", *texts_as_arrays(self.row_ids)]
+        columns = (("groups", self.groups), ("weights", self.weights), ("votes", self.votes))
+        for kind, column in columns:
+            if column is not None:
+                parts += [kind, column.name, column.of_row]
+        return DIGEST + digest(*parts)
+
+    def digest_as(self, stated: str) -> str:
+        """Return the digest in the version of another that a file states, to be held against it."""
+        return self.digest if stated.startswith(DIGEST) else self.first_digest
+
+    @cached_property
+    def first_digest(self) -> str:
+        """Digest as runs and reports of versions before state it.
+
+        Row ids and the names of columns are no part of it, and class names are joined by ``|``.
+        """
         arrays = [self.scores, self.labels]
         flags = f"{self.task}|{self.kind}|{self.renormalise}|{'|'.join(self.class_names)}"
         if self.predicted is not None:
@@ -417,6 +444,13 @@ class Predictions:
                 arrays.append(column.of_row)
                 flags = f"{flags}|{name}"
         return digest(flags, *arrays)
+
+    def holds_rows_of(self, other: "Predictions") -> bool:
+        """Whether scores, labels and answers are those of another split, to the bit."""
+        pairs = [(self.scores, other.scores), (self.labels, other.labels)]
+        if self.predicted is not None and other.predicted is not None:
+            pairs.append((self.predicted, other.predicted))
+        return all(_equal(own, others) for own, others in pairs)
 
     def _column_count(self) -> int:
         if self.task is Task.TOP_LABEL:
@@ -623,6 +657,14 @@ def _check_votes(predictions: Predictions, votes: Votes) -> None:
         what = f"The scores have {shape[0]} rows of {shape[1]} classes, {votes.name} has"
         what += f" {rows} rows of {classes}"
         raise Refused("VOTES", what, "give one number of votes for each class of each row")
+
+
+def _equal(first: npt.NDArray[np.generic], second: npt.NDArray[np.generic]) -> bool:
+    """Whether two arrays are equal; of large ones that are not, the first rows say so."""
+    if first is second or first.shape != second.shape:
+        return first is second
+    chunks = row_chunks(first.shape[0], first[:1].size)
+    return all(np.array_equal(first[rows], second[rows]) for rows in chunks)
 
 
 def _softmax(logits: npt.NDArray[np.floating]) -> Float:

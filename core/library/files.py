@@ -21,7 +21,7 @@ import numpy.typing as npt
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
-from core.arrays import FileMap, Scores, copied_unless_large, digest
+from core.arrays import FileMap, Scores, copied_unless_large, digest, texts_as_arrays
 from core.disk import PART, JsonError, parse_json, replace_text, sync, writing
 from core.errors import LibraryError, Refused
 from core.library.history import Tables, write_bins, write_history
@@ -37,7 +37,7 @@ from core.library.manifest import (
     role_of,
     split_file,
 )
-from core.predictions import Groups, Predictions, ScoreKind, Task, Votes, Weights
+from core.predictions import DIGEST, Groups, Predictions, ScoreKind, Task, Votes, Weights
 from core.readers.formats.safetensors_file import named, write_safetensors
 from core.readers.weights.named_tensors import TensorInfo
 
@@ -51,13 +51,13 @@ T = TypeVar("T")
 Arrays = dict[str, npt.NDArray[Any]]  # Any: the file says which dtype
 
 
-def entry_of(split: str, predictions: Predictions) -> SplitEntry:
-    """Return the manifest's entry of a split."""
+def entry_of(split: str, predictions: Predictions, stated: str = DIGEST) -> SplitEntry:
+    """Return the manifest's entry of a split, its digest in the version of one that is stated."""
     ids = digest(*_id_arrays(predictions.row_ids).values()) if predictions.row_ids else ""
     return SplitEntry(
         n=predictions.n,
         file=split_file(split),
-        digest=predictions.digest,
+        digest=predictions.digest_as(stated),
         row_ids=ids,
         renormalise=predictions.renormalise,
         role=role_of(split, labelled=predictions.labelled),
@@ -244,7 +244,7 @@ def read_predictions(
         predictions = _predictions(arrays, manifest, entry)
     except (OSError, SafetensorError, KeyError, ValueError, IndexError, Refused) as error:
         raise _damaged(manifest.id, f"{entry.file} cannot be read") from error
-    if checked and entry_of(split, predictions) != entry:
+    if checked and entry_of(split, predictions, entry.digest) != entry:
         raise _damaged(manifest.id, f"{entry.file} differs from what was kept")
     return predictions
 
@@ -313,10 +313,8 @@ def _predictions(arrays: Arrays, manifest: Manifest, entry: SplitEntry) -> Predi
 
 def _id_arrays(row_ids: tuple[str, ...]) -> Arrays:
     """Return ids as UTF-8 bytes end to end and where each begins; lone surrogates survive."""
-    coded = [row_id.encode("utf-8", "surrogatepass") for row_id in row_ids]
-    offsets = np.zeros(len(coded) + 1, dtype=np.int64)
-    np.cumsum([len(code) for code in coded], out=offsets[1:])
-    return {"ids": np.frombuffer(b"".join(coded), dtype=np.uint8), "id_offsets": offsets}
+    ids, offsets = texts_as_arrays(row_ids)
+    return {"ids": ids, "id_offsets": offsets}
 
 
 def _ids(arrays: Arrays) -> tuple[str, ...]:

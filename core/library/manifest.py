@@ -14,7 +14,7 @@ from core.metrics.records import Audit
 from core.metrics.verdict_codes import VerdictCode
 from core.predictions import ScoreKind, Task
 
-SCHEMA_VERSION = 5
+SCHEMA_VERSION = 6  # in which `Predictions.digest` begins with its version
 SINCE_5 = ("votes",)  # of a split
 SINCE_4 = ("groups", "weights")  # of a split
 SINCE_2 = ("config", "environment", "history")
@@ -76,7 +76,7 @@ class SplitEntry:
     file : str
         Path inside the run's folder.
     digest : str
-        `Predictions.digest` of the split.
+        `Predictions.digest` of the split, or `Predictions.first_digest` of one of schema 5 or less.
     row_ids : str
         Digest of the row ids, empty when the split has none.
     renormalise : bool

@@ -81,10 +81,13 @@ class PosthocRows:
         """Number of rows that are reported."""
         return self.test_from.n if self.numbers is None else self.numbers[1].size
 
-    @property
+    @cached_property
     def same_rows(self) -> bool:
-        """Whether calibrators are reported on the rows they were fitted on, by name or content."""
-        return self.cut is None and self.fit_from.digest == self.test_from.digest
+        """Whether calibrators are reported on the rows they were fitted on, by name or content.
+
+        The same scores and labels under other row ids are the same rows.
+        """
+        return self.cut is None and self.fit_from.holds_rows_of(self.test_from)
 
     def some_fit(self, at: Int) -> Predictions:
         """Return some of the rows that are fitted on, by their numbers among these."""

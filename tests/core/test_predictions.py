@@ -1,12 +1,13 @@
 """Predictions hold their invariants and give the rows that every metric starts from."""
 
 import math
+from hashlib import blake2b
 
 import numpy as np
 import pytest
 
 from core.errors import Refused
-from core.predictions import Groups, Predictions, ScoreKind, Task, Weights
+from core.predictions import Groups, Predictions, ScoreKind, Task, Votes, Weights
 
 
 def multiclass(scores, labels, kind=ScoreKind.LOGITS, **more):
@@ -156,6 +157,61 @@ def test_digest_tells_kind_names_and_values_apart():
         multiclass(p, [0], class_names=("a", "b")),
     ]
     assert len({v.digest for v in variants}) == len(variants)
+
+
+NAMED = {"class_names": ("a", "b", "c"), "row_ids": ("x", "y")}
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        # joined by a bar, or by nothing, these are the same
+        ({"class_names": ("a|b", "c", "d")}, {"class_names": ("a", "b|c", "d")}),
+        ({"class_names": ("ab", "c", "d")}, {"class_names": ("a", "bc", "d")}),
+        (NAMED, NAMED | {"row_ids": ("y", "x")}),
+        (NAMED, NAMED | {"row_ids": ("xy", "")}),
+        (NAMED, NAMED | {"row_ids": ()}),
+        ({"groups": Groups("patient", np.arange(2))}, {"groups": Groups("site", np.arange(2))}),
+        ({"weights": Weights("w", np.ones(2))}, {"weights": Weights("v", np.ones(2))}),
+        ({"votes": Votes("crowd", np.ones((2, 3)))}, {"votes": Votes("us", np.ones((2, 3)))}),
+        ({"groups": Groups("w", np.arange(2))}, {"weights": Weights("w", np.arange(2.0))}),
+    ],
+)
+def test_digest_tells_every_name_apart(one, other):
+    scores, labels = np.eye(3)[:2], [0, 1]
+    first, second = (multiclass(scores, labels, **more) for more in (one, other))
+    assert first.digest != second.digest
+    assert multiclass(scores.copy(), labels, **one).digest == first.digest
+
+
+def test_digest_takes_ids_that_are_no_text():
+    broken = multiclass(np.eye(2), [0, 1], row_ids=("\ud800", "b"))
+    assert broken.digest != multiclass(np.eye(2), [0, 1], row_ids=("?", "b")).digest
+
+
+def test_a_stated_digest_is_held_against_one_of_its_own_version():
+    rows = multiclass(np.eye(2), [0, 1], class_names=("a", "b"))
+    # by hand: task, kind, whether renormalised and names, then bytes behind dtype and shape
+    flags = "multiclass|logits|False|a|b"
+    state = blake2b(f"s{len(flags)}:{flags}".encode(), digest_size=16)
+    state.update(b"a<f8(2, 2)" + np.eye(2).tobytes())
+    state.update(b"a<i8(2,)" + np.array([0, 1]).tobytes())
+    assert rows.first_digest == state.hexdigest()
+    assert rows.digest_as("0" * 32) == rows.first_digest
+    assert rows.digest_as(rows.digest) == rows.digest != rows.first_digest
+
+
+def test_rows_are_the_same_by_scores_and_labels_whatever_they_are_called():
+    rng = np.random.default_rng(0)
+    scores, labels = rng.normal(size=(9, 3)), rng.integers(0, 3, 9)
+    rows = multiclass(scores, labels, row_ids=tuple("abcdefghi"))
+    assert rows.holds_rows_of(rows)
+    assert rows.holds_rows_of(multiclass(scores.copy(), labels, class_names=("x", "y", "z")))
+    changed = scores.copy()
+    changed[8, 2] = np.nextafter(changed[8, 2], 9.0)
+    assert not rows.holds_rows_of(multiclass(changed, labels))
+    assert not rows.holds_rows_of(multiclass(scores, (labels + 1) % 3))
+    assert not rows.holds_rows_of(multiclass(scores[:8], labels[:8]))
 
 
 @pytest.mark.parametrize(

@@ -15,10 +15,14 @@ from core.calibrators.stored import from_json, to_json
 from core.histories import COLUMNS
 from core.jobs.local import LocalJobs
 from core.library import SAMPLES, Library
+from core.readers.predictions.options import ReadOptions
+from core.readers.sandbox.read import read
+from core.reports import build, certificate
 from pages.ui import session
 from tests.pages.seen import fine, opened, said, until
 
 STORED = Path(__file__).parent / "dde34cf"
+CERTIFIED = Path(__file__).parent / "28e20864"  # a report of a table, by that commit
 EXPECTED = json.loads((STORED / "expected.json").read_text())
 RUNS, JOBS = EXPECTED["runs"], EXPECTED["jobs"]
 TRAINED, FAILED, WAITING, EVALUATED = (
@@ -104,7 +108,7 @@ def test_every_run_keeps_its_manifest_in_the_form_of_today(run, library):
     for run_id in RUNS:
         stored = json.loads((STORED / "home" / "runs" / run_id / "manifest.json").read_text())
         shown = json.loads(run("runs", "show", run_id, "--json", "-"))
-        assert (stored.pop("schema_version"), shown.pop("schema_version")) == (3, 5)
+        assert (stored.pop("schema_version"), shown.pop("schema_version")) == (3, 6)
         for split in shown["splits"].values():
             assert {split.pop(key) for key in ("groups", "weights", "votes")} == {""}
         assert shown == stored
@@ -119,7 +123,7 @@ def test_predictions_load_to_the_bit(library, run_id, split):
     texts = (np.array(predictions.row_ids or ("",)), np.array(predictions.class_names))
     expected = RUNS[run_id]["splits"][split]
     assert checksum(*arrays, *texts) == expected["checksum"]
-    assert predictions.digest == expected["digest"]
+    assert predictions.digest_as(expected["digest"]) == expected["digest"]
 
 
 def test_histories_load_to_the_bit(library):
@@ -199,7 +203,7 @@ def test_a_draft_is_read_as_it_was_and_kept(home, library):
     assert result.digest == DRAFT["digest"]
     assert {
         name: {
-            "digest": split.digest,
+            "digest": split.digest_as(DRAFT["splits"][name]["digest"]),
             "n": split.n,
             "task": str(split.task),
             "kind": str(split.kind),
@@ -212,7 +216,7 @@ def test_a_draft_is_read_as_it_was_and_kept(home, library):
     (keep,) = [button for button in test.button if button.label == "Keep"]
     fine(keep.click().run())
     (kept,) = [row for row in library.rows() if row.name == DRAFT["name"]]
-    assert library.load(kept.id, "test").digest == DRAFT["splits"]["test"]["digest"]
+    assert library.load(kept.id, "test").first_digest == DRAFT["splits"]["test"]["digest"]
 
 
 # Queue ------------------------------------------------------------------------------------------
@@ -260,6 +264,24 @@ def test_an_ended_job_is_queued_again_with_its_config(run, jobs, job_id):
     assert (new.state, new.parent, new.digest) == ("queued", job_id, jobs.get(job_id).digest)
     assert jobs.spec(again) == jobs.spec(job_id)
     assert jobs.spec(again).digest == new.digest
+
+
+# Reports ----------------------------------------------------------------------------------------
+
+
+def test_rows_are_held_against_a_certificate_of_an_earlier_version(tmp_path):
+    report, rows = (CERTIFIED / name for name in ("report.json", "scores.csv"))
+    (stated,) = certificate.opened(report).runs
+    options = ReadOptions.from_json(stated.reading)
+    result = read(rows, options=options)
+    assert stated.beside(build.run_of_file(rows.name, result, stated.split)) == []
+    other = tmp_path / rows.name
+    other.write_text(rows.read_text().replace("p0", "p1"))
+    lines = stated.beside(build.run_of_file(rows.name, read(other, options=options), "test"))
+    assert [line.split(" differs")[0] for line in lines] == [
+        "scores.csv: the file",
+        "scores.csv: the rows of test",
+    ]
 
 
 # Calibrators ------------------------------------------------------------------------------------

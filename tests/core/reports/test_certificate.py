@@ -112,6 +112,27 @@ def test_other_rows_are_told_by_their_digest(report, data):
     assert [line.split(" differs")[0] for line in lines] == ["a: the file", "a: the rows of test"]
 
 
+def test_a_certificate_of_an_earlier_version_is_held_against_the_rows(report):
+    """Its digest of the rows is one that class names joined by a bar went into."""
+
+    def earlier(digest):
+        def change(content):
+            content["runs"][0]["rows_digest"] = digest
+            content["software"]["code"] = "0" * 64
+
+        return certificate.stated(forged(report, change))
+
+    run = made()
+    same = earlier(run.splits["test"].first_digest)
+    assert same.runs[0].beside(run) == []
+    assert certificate.differences(same.content, report) == []
+    (line,) = earlier("0" * 32).runs[0].beside(run)
+    assert line.startswith("a: the rows of test differs, digest 000000000000 in the report")
+    newer = earlier("2-" + "0" * 32)
+    assert newer.runs[0].beside(run)
+    assert "rows_digest" in certificate.differences(newer.content, report)[1]
+
+
 @pytest.mark.parametrize(
     "change",
     [
