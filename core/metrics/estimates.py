@@ -9,7 +9,7 @@ import numpy as np
 from core import defaults
 from core.arrays import Bool, Counts, Float, Int
 from core.configs import BinRule
-from core.metrics import METRICS, binning, top_label
+from core.metrics import METRICS, binning, few_errors, top_label
 from core.metrics.classwise import ClassCells, class_bins, redrawn_ece
 from core.metrics.grouped import (
     GroupCells,
@@ -49,6 +49,8 @@ UNWEIGHTED = {"mce", "ace"}  # a bin counts in them whatever its rows
 FEWEST = 5  # rows of either outcome that each bin should lead to expect, by simulation
 ROWS_DRAWN = 2_000_000  # by all resamples of the classwise ECE; more rows, fewer resamples
 PERCENTILE = "percentile bootstrap"
+FEW_ERRORS = "percentile bootstrap, upper end at least the gamma bound of weighted errors"
+UNBOUNDED = "every claim is 1: nothing bounds the loss of an error that was not seen"
 ONE_ROW = "one row has no spread to take an interval from"
 ONE_GROUP = "one group has no spread to take an interval from"
 
@@ -205,22 +207,23 @@ def _from_cuts(
     value, cuts, statistic, settings = measurement
     resamples, n = prepared.resamples, prepared.ranked.total
     draws = statistic(resamples.bootstrap(cuts), n)
-    floor = floor_of(statistic(resamples.floor(cuts), n))
+    chance = statistic(resamples.floor(cuts), n)
     # resamples scatter around the sample's own error, from which nothing is taken off
     plug_in = PLUG_IN.get(metric, statistic)
     centre = float(plug_in(resamples.observed(cuts), n))
-    return _error_score(prepared, metric, (value, draws, centre, settings), floor, level)
+    return _error_score(prepared, metric, (value, draws, centre, settings), chance, level)
 
 
 def _error_score(
     prepared: PreparedTarget,
     metric: str,
     measurement: tuple[float, Float, float, Mapping[str, Setting]],
-    floor: Floor,
+    chance: Float,
     level: float,
 ) -> Estimate:
     value, draws, centre, settings = measurement
-    low, high = basic(value, draws, level, centre=centre, floor_q95=floor.q95)
+    bound = float(np.quantile(chance, level))
+    low, high = basic(value, draws, level, centre=centre, floor=bound)
     method = BASIC
     if metric not in MAY_BE_BELOW_GAP:
         method = BASIC_GAP
@@ -234,7 +237,7 @@ def _error_score(
         level=level,
         n=prepared.ranked.n,
         settings=both,
-    ), floor
+    ), floor_of(chance)
 
 
 def floor_of(draws: Float) -> Floor:
@@ -249,11 +252,11 @@ def smooth(prepared: PreparedTarget, *, method: str, level: float, n_resamples: 
     own = resamples.observed(cuts)
     confidence = np.clip(own.confidence / own.count, 0.0, 1.0)
     draws = smece_draws(resamples.bootstrap(cuts).gap[:n_resamples], confidence, n)
-    floor = floor_of(smece_draws(resamples.floor(cuts).gap[:n_resamples], confidence, n))
+    chance = smece_draws(resamples.floor(cuts).gap[:n_resamples], confidence, n)
     centre = float(smece_draws(own.gap[None, :], confidence, n)[0])
     value = smece(prepared.ranked, method=method)
     measurement = (value, draws, centre, {"kernel": method})
-    return _error_score(prepared, "smece", measurement, floor, level)
+    return _error_score(prepared, "smece", measurement, chance, level)
 
 
 def lipschitz(prepared: PreparedTarget, metric: str, *, level: float) -> Estimate:
@@ -269,10 +272,10 @@ def lipschitz(prepared: PreparedTarget, metric: str, *, level: float) -> Estimat
             return smce_draws(gaps, n)
         return pgap_draws(gaps, to_nodes(np.atleast_2d(bins.count)[:rounds], confidence), n)
 
-    floor = floor_of(draws_of(resamples.floor(cuts)))
+    chance = draws_of(resamples.floor(cuts))
     value = (smce if metric == "smce" else pgap)(prepared.ranked)
     draws, centre = draws_of(resamples.bootstrap(cuts)), float(draws_of(own)[0])
-    return _error_score(prepared, metric, (value, draws, centre, {}), floor, level)
+    return _error_score(prepared, metric, (value, draws, centre, {}), chance, level)
 
 
 def classwise(
@@ -296,11 +299,10 @@ def classwise(
         chance = redrawn_ece(predictions, classes.bins, rounds, rng)
     else:  # as in `GroupResamples`, but not centred
         chance = np.concatenate([cells.ece(s[None]) for s in row_signs(n, extents, rounds, rng)])
-    floor = floor_of(chance)
     value = float(np.sort(classes.ece).mean())
     settings: dict[str, Setting] = {"n_bins": n_bins, "bins": EQUAL_WIDTH, "average": "classes"}
     score, floor = _error_score(
-        prepared, "classwise_ece", (value, draws, value, settings), floor, level
+        prepared, "classwise_ece", (value, draws, value, settings), chance, level
     )
     return replace(score, settings={**score.settings, "of": "every_class"}), floor
 
@@ -348,18 +350,23 @@ def worth_of(ranked: Ranked, worth: float) -> dict[str, Setting]:
 
 def row_mean(
     metric: str,
-    values: Float,
+    losses: few_errors.Losses,
     *,
     level: float,
     draws: tuple[int, int, int],
     value: float,
     extents: Extents,
 ) -> Score:
-    """Return the mean of per-row values; `draws` are resamples, seed and stream."""
-    n_resamples, seed, stream = draws
-    settings: dict[str, Setting] = {"interval": PERCENTILE, "resamples": n_resamples, "seed": seed}
+    """Return the mean of per-row losses; `draws` are resamples, seed and stream."""
+    values, (n_resamples, seed, stream) = losses.of_row, draws
+    settings: dict[str, Setting] = {"interval": FEW_ERRORS, "resamples": n_resamples, "seed": seed}
+    reason, bound = "", float("inf")
     if units(values.size, extents) < 2:
         reason = ONE_ROW if extents.groups is None else ONE_GROUP
+    else:
+        bound = few_errors.upper_end(losses, extents, level)
+        reason = "" if np.isfinite(bound) else UNBOUNDED
+    if reason:
         return Score(
             metric=metric,
             value=value,
@@ -380,7 +387,7 @@ def row_mean(
         metric=metric,
         value=value,
         low=min(low, value),
-        high=max(high, value),
+        high=max(high, value, bound),
         level=level,
         n=values.size,
         settings=settings,
@@ -407,9 +414,11 @@ def risk(ranked: Ranked, *, level: float, n_resamples: int, seed: int) -> Score:
             reason=ONE_GROUP,
         )
     low, high = percentile(draws, level)
+    extents = Extents(ranked.groups, ranked.weights)
+    high = max(high, few_errors.upper_end(few_errors.risk_losses(ranked), extents, level))
     settings: dict[str, Setting] = {
         "of": "top_label",
-        "interval": PERCENTILE,
+        "interval": FEW_ERRORS,
         "resamples": len(draws),
         "seed": seed,
         **resampled_by(ranked),
@@ -418,7 +427,7 @@ def risk(ranked: Ranked, *, level: float, n_resamples: int, seed: int) -> Score:
         metric="aurc",
         value=value,
         low=min(low, value),
-        high=max(high, value),
+        high=min(1.0, max(high, value)),
         level=level,
         n=ranked.n,
         settings=settings,

@@ -75,7 +75,7 @@ def percentile(draws: Float, level: float) -> tuple[float, float]:
 
 
 def basic(
-    value: float, draws: Float, level: float, *, centre: float, floor_q95: float
+    value: float, draws: Float, level: float, *, centre: float, floor: float
 ) -> tuple[float, float]:
     """Return the basic bootstrap interval of an error that is biased upward, in [0, 1].
 
@@ -90,12 +90,13 @@ def basic(
     centre : float
         What the draws are deviations from: the error of the sample itself, as the resampled
         cells see it.
-    floor_q95 : float
-        95th percentile of the noise floor.
+    floor : float
+        Quantile of the noise floor at this level: the interval of a calibrated model begins at 0
+        as often as the level says.
 
     Notes
     -----
-    From the lesser of value - (q_high - centre) and value - floor_q95 to the greater of
+    From the lesser of value - (q_high - centre) and value - floor to the greater of
     value - (q_low - centre) and value + (q_high - q_low) / 2, cut to [0, 1]. What resamples add
     to the error tells how far it may be too large where the true one is large; where it is small
     only the floor does, for the sample's own error, already too large, hides it. So the interval
@@ -105,8 +106,8 @@ def basic(
     """
     q_low, q_high = percentile(draws, level)
     low, high = value - (q_high - centre), value - (q_low - centre)
-    chance = value <= floor_q95 * (1.0 + 1e-9)  # equal but for rounding counts as within
-    low = 0.0 if chance else max(0.0, min(low, value - floor_q95))
+    chance = value <= floor * (1.0 + 1e-9)  # equal but for rounding counts as within
+    low = 0.0 if chance else max(0.0, min(low, value - floor))
     return low, min(1.0, max(high, value + (q_high - q_low) / 2))
 
 

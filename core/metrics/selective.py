@@ -74,3 +74,17 @@ def aurc(ranked: Ranked) -> float:
     count = np.diff(ranked.sum_weights[ranked.cuts])[::-1]
     wrong = count - np.diff(ranked.sum_correct[ranked.cuts])[::-1]
     return float(area(count, wrong, ranked.total))
+
+
+def error_weights(ranked: Ranked) -> Float:
+    """Return what a wrong answer adds to N times the area, (N,): most where it is surest.
+
+    The area is linear in the errors: that of rank j counts in the risk of all coverages from j / N
+    on, the sum of 1 / k over k = j..N. In a group of ties every row has the mean over its orders.
+    """
+    count = np.diff(ranked.sum_weights[ranked.cuts])[::-1]
+    ends = np.cumsum(count)
+    harmonic = _harmonic(np.concatenate([np.zeros(1, count.dtype), ends]))
+    before, inside, rest = ends - count, np.diff(harmonic), harmonic[-1] - harmonic[1:]
+    weights = 1.0 - before / count * inside + rest
+    return np.asarray(np.repeat(weights[::-1], np.diff(ranked.cuts)))

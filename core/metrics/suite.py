@@ -21,6 +21,7 @@ from core.metrics.clinical.estimates import SCORES, clinical_scores, curve_estim
 from core.metrics.design_effect import design_effect, of_rows
 from core.metrics.estimates import Estimate, PreparedTarget
 from core.metrics.exact import binomial_test
+from core.metrics.few_errors import brier_losses, nll_losses
 from core.metrics.group_resamples import resamples_of
 from core.metrics.grouped import summary_of, weight_summary
 from core.metrics.intervals import wilson
@@ -330,18 +331,21 @@ def _nll(predictions: Predictions, config: AuditConfig) -> Score:
         )
     draws = (config.n_resamples, config.seed, estimates.STREAM_NLL)
     value = nll(predictions, clip=config.nll_clip)
+    losses = nll_losses(predictions, rows, config.nll_clip)
     score = estimates.row_mean(
-        "nll", rows, level=config.level, draws=draws, value=value, extents=predictions.extents
+        "nll", losses, level=config.level, draws=draws, value=value, extents=predictions.extents
     )
     return replace(score, settings={**settings, **score.settings})
 
 
 def _brier(predictions: Predictions, config: AuditConfig) -> Score:
     draws = (config.n_resamples, config.seed, estimates.STREAM_BRIER)
-    rows, value = predictions.rows.brier, brier(predictions)
+    losses, value = brier_losses(predictions), brier(predictions)
     score = estimates.row_mean(
-        "brier", rows, level=config.level, draws=draws, value=value, extents=predictions.extents
+        "brier", losses, level=config.level, draws=draws, value=value, extents=predictions.extents
     )
+    if score.high is not None:
+        score = replace(score, high=min(2.0, score.high))
     settings: dict[str, Setting] = {"of": "every_class", "scale": "sum over classes"}
     return replace(score, settings={**settings, **score.settings})
 

@@ -62,7 +62,8 @@ def curve_estimates(
     for metric in ERRORS:
         value, floor = values[metric], floor_of(floors[metric])
         centre, ends = float(centres[metric][0]), percentile(draws[metric], level)
-        low, high = basic(value, draws[metric], level, centre=centre, floor_q95=floor.q95)
+        bound = float(np.quantile(floors[metric], level))
+        low, high = basic(value, draws[metric], level, centre=centre, floor=bound)
         low, high = min(low, ends[0]), max(high, ends[1])
         estimates[metric] = (
             Score(

@@ -327,7 +327,8 @@ def _ece_score(judged: JudgedRows, means: _Means, draws: _Draws, config: AuditCo
     residual = judged.confidence - judged.agreement
     chance = ece_floor(residual, means.bins, means.extents, len(drawn), rng)
     bound = float(np.quantile(chance, 1.0 - TAIL))
-    low, high = basic(value, drawn, config.level, centre=value, floor_q95=bound)
+    own = float(np.quantile(chance, config.level))
+    low, high = basic(value, drawn, config.level, centre=value, floor=own)
     return HumanScore(value=value, low=low, high=high, floor=float(chance.mean()), bound=bound)
 
 

@@ -66,16 +66,16 @@ def test_wilson_at_the_ends():
 def test_basic_interval_mirrors_the_draws_around_the_value():
     draws = np.linspace(0.10, 0.20, 1001)
     # deviations of the draws from 0.19 run from -0.09 + 2.5 % to 0.01 - 2.5 %
-    low, high = basic(0.22, draws, 0.95, centre=0.19, floor_q95=0.005)
+    low, high = basic(0.22, draws, 0.95, centre=0.19, floor=0.005)
     assert low == pytest.approx(0.22 - 0.0075)
     assert high == pytest.approx(0.22 - (0.1025 - 0.19))
     # the floor lowers it; half the width of the draws, 0.0475, is the least above the value
-    low, high = basic(0.12, draws, 0.95, centre=0.11, floor_q95=0.10)
+    low, high = basic(0.12, draws, 0.95, centre=0.11, floor=0.10)
     assert (low, high) == pytest.approx((0.02, 0.12 + 0.0475))
     # within the floor the true error may be 0
-    assert basic(0.12, draws, 0.95, centre=0.11, floor_q95=0.12)[0] == 0.0
-    assert basic(0.9, draws + 0.5, 0.95, centre=0.0, floor_q95=0.0)[1] == pytest.approx(0.9475)
-    assert basic(0.98, draws, 0.95, centre=0.3, floor_q95=0.0)[1] == 1.0
+    assert basic(0.12, draws, 0.95, centre=0.11, floor=0.12)[0] == 0.0
+    assert basic(0.9, draws + 0.5, 0.95, centre=0.0, floor=0.0)[1] == pytest.approx(0.9475)
+    assert basic(0.98, draws, 0.95, centre=0.3, floor=0.0)[1] == 1.0
 
 
 @pytest.mark.parametrize("level", [0.5, 0.9, 0.99])
@@ -85,6 +85,15 @@ def test_intervals_of_errors_hold_the_value_and_grow_with_the_level(level):
         score = estimates.error_of(ready, metric, n_bins=15, level=level)[0]
         wider = estimates.error_of(ready, metric, n_bins=15, level=level + 0.009)[0]
         assert wider.low <= score.low <= score.value <= score.high <= wider.high
+
+
+def test_the_level_says_how_often_calibrated_rows_begin_at_0():
+    """Of 60 samples within three standard deviations of a binomial count."""
+    ready = [prepared(over_confident(300, seed, power=1.0), 100, seed) for seed in range(60)]
+    for level in (0.5, 0.8):
+        scores = [estimates.error_of(one, "ece", n_bins=15, level=level)[0] for one in ready]
+        began = sum(score.low == 0.0 for score in scores)
+        assert abs(began - 60 * level) <= 3 * (60 * level * (1 - level)) ** 0.5
 
 
 def test_interval_of_a_mean_is_that_of_the_bootstrap_over_rows():
