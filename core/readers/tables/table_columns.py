@@ -1,6 +1,5 @@
 """Columns of a table with their roles, settled step by step from names, choices and values."""
 
-import re
 from dataclasses import replace
 
 from core.errors import Notice
@@ -104,9 +103,9 @@ class TableColumns:
 
 
 def _by_values(contents: Contents, item: NamedEntry) -> NamedEntry:
-    """Columns may be called like anything: a role needs a plain name, and labels whole values."""
+    """Columns may be called like anything: a role needs a name, and labels whole values."""
     entry = contents.entries[item.name]
-    if not contents.headed or not re.fullmatch(r"[\w .\-/:@()=%<>+]*", item.name):
+    if not contents.headed:
         return NamedEntry(item.name, Role.UNUSED, None, item.split)
     plain = set(words_of(item.name)) <= LABELS | CLASS_WORDS | IDS | set(SPLITS)
     if item.role is Role.LABELS and not plain and not is_text(entry) and not is_whole(entry):

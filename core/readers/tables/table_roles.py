@@ -13,6 +13,7 @@ from core.readers.predictions.parts import ambiguous, listed
 from core.readers.predictions.questions import Guess, ReadChoice, undecided
 from core.readers.predictions.roles import INDEX_NAMES, LABELS, ROW_FOR_EACH, SPLITS, Role, words_of
 from core.readers.predictions.stated import is_unit_list
+from core.readers.tables.score_columns import sum_to_one
 from core.readers.tables.table_columns import TableColumns
 
 TAKEN = (Role.SCORES, Role.LABELS, Role.CORRECT, Role.GROUP, Role.WEIGHT)
@@ -110,6 +111,7 @@ def settle_scores(columns: TableColumns, *, need_labels: bool) -> None:
     confidence = columns.of(Role.CONFIDENCE)
     if len(confidence) > 1 and not columns.of(Role.SCORES):
         columns.set_role(confidence, Role.SCORES)
+    _complete_scores(columns)
     labels = columns.of(Role.LABELS)
     fractions = [n for n in labels if is_unit_list(columns.entries[n])]
     fractions = [n for n in fractions if not is_whole(columns.entries[n])]
@@ -128,6 +130,21 @@ def settle_scores(columns: TableColumns, *, need_labels: bool) -> None:
         constant = is_text(entry) and entry.size >= MANY_ROWS and len(set(entry.tolist())) == 1
         if constant and not set(words_of(name)) & LABELS:
             columns.set_role([name], Role.UNUSED)
+
+
+def _complete_scores(columns: TableColumns) -> None:
+    """Add columns without which scores do not sum to one: a class may be called p(x), or z."""
+    named, free = columns.of(Role.SCORES), columns.numbers()
+    if columns.listed.get(Role.SCORES) or any(columns.entries[n].ndim != 1 for n in named):
+        return
+    aside = [n for n in columns.of(Role.ASIDE) if n not in columns.aside]
+    if sum_to_one(columns.entries, named):
+        return
+    for some, rest in ((named, free), ([*named, *free], aside)):
+        more = [n for n in rest if is_unit_list(columns.entries[n])]
+        if some and more and sum_to_one(columns.entries, some + more):
+            columns.set_role(some + more, Role.SCORES)
+            return
 
 
 def _settle_doubles(columns: TableColumns) -> None:

@@ -10,10 +10,12 @@ from core.arrays import Bool, Float, Int
 from core.codes import NoticeCode
 from core.errors import Notice, Refused
 from core.predictions import Predictions, Votes
+from core.readers.formats.contents import is_whole
 from core.readers.predictions.join import cut_alike
 from core.readers.predictions.names import bare_name, counts_up, folded, paired
 from core.readers.predictions.options import join_names, split_names
 from core.readers.predictions.parts import ambiguous, counted, listed
+from core.readers.predictions.roles import Role, name_entry
 from core.readers.tables.votes_file import VoteFile
 
 # What a matrix of votes is called, those first that say it most plainly.
@@ -111,6 +113,8 @@ def attach_votes(
         what = f"Votes are for classes, and the run holds {shown.task.value} scores"
         raise Refused("VOTES", what, "open a run with scores of every class, one of them true")
     matrix = _matrix(file, shown, choice)
+    if choice.columns is None and not file.judgements:
+        _refuse_other_votes(file, matrix)
     values, notices = _in_class_order(matrix, shown, choice)
     partners = _partners(shown, file, choice, len(values))
     if partners is None and file.judgements and not choice.in_order:
@@ -137,7 +141,8 @@ def _matrix(file: VoteFile, run: Predictions, choice: VoteChoice) -> _Matrix:
     """Return the votes: as chosen, by the names of the classes, or by what they are called."""
     k = run.n_classes
     flat = [name for name, entry in file.numbers.items() if entry.ndim == 1]
-    wide = [name for name, entry in file.numbers.items() if entry.ndim == 2 and entry.shape[1] == k]
+    arrays = {name: entry for name, entry in file.numbers.items() if entry.ndim == 2}
+    wide = [name for name, entry in arrays.items() if entry.shape[1] == k]
     if choice.columns is not None:
         return _chosen(file, run, choice.columns, choice.classes)
     if file.judgements and not _stand_for_others(file, run, choice):
@@ -151,6 +156,8 @@ def _matrix(file: VoteFile, run: Predictions, choice: VoteChoice) -> _Matrix:
     if called:
         key = min(called, key=lambda name: MATRICES.index(_last(name)))
         return _Matrix(key, (key,), file.numbers[key])
+    for key in (name for name in arrays if _last(name) in MATRICES):  # of another width, then
+        return _chosen(file, run, key, choice.classes)
     if len(wide) == 1:
         return _Matrix(wide[0], (wide[0],), file.numbers[wide[0]])
     speaking = [name for name in flat if set(_words(name)) & WORDS]
@@ -234,6 +241,46 @@ def _refuse_some_classes(columns: list[str], classes: tuple[str, ...]) -> None:
         what = f"No column holds the votes for {listed(missing)}"
         remedy = "call a column like each class, with 0 where nobody chose it"
         raise Refused("CLASSES", what, remedy, "file of votes")
+
+
+def _refuse_other_votes(file: VoteFile, matrix: _Matrix) -> None:
+    """Refuse votes beside those taken that may be for a class that the run lacks.
+
+    Without them, whoever chose it would count as never asked. Such are columns called like those
+    taken but for the class; and, beside columns called like nothing but the classes, counts that
+    no name explains. Totals are none of them.
+    """
+    taken = matrix.values.sum(axis=1)
+    forms = {_form(name) for name in matrix.columns}
+    array = len(matrix.columns) == 1
+    all_there = bool(np.all(taken == taken.max(initial=0)))  # as many people in every row
+    others: dict[str, Float] = {}
+    for name, entry in file.numbers.items():
+        if name in matrix.columns or entry.ndim != 1 or len(entry) != len(taken):
+            continue
+        alike = not array and _form(name) in forms
+        if array or (alike and not any(_form(name))):
+            counts = is_whole(entry) and 0 <= entry.min() < entry.max() <= taken.max()
+            role = name_entry(name, entry).role
+            alike = counts and not all_there and name not in file.names and role is Role.UNUSED
+            alike = alike and (not array or bool(set(_words(name)) & WORDS))
+        if alike:
+            others[name] = entry
+    every = taken + sum(others.values(), np.zeros(len(taken)))
+    strange = [
+        n for n, e in others.items() if not (np.allclose(e, taken) or np.allclose(e, every - e))
+    ]
+    if strange:
+        what = f"{listed(strange)} may be votes for a class that the scores lack"
+        remedy = "name the columns that count, to leave out the others: --votes FILE:COLUMNS"
+        raise Refused("CLASSES", what, remedy, "file of votes")
+
+
+def _form(name: str) -> tuple[str, str, str]:
+    """Return what a column of votes is called beside its class: all that cat lacks of votes_cat."""
+    last = "_".join(_words(_last(name)))
+    before, _, after = last.partition(_class_word(_last(name)))
+    return name.rpartition(".")[0], before, after
 
 
 def _stacked(file: VoteFile, columns: list[str], classes: tuple[str, ...]) -> _Matrix:

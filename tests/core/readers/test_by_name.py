@@ -327,3 +327,39 @@ def test_names_of_classes_that_fit_no_columns_are_refused_by_name(
         f"{named}, but the 2 columns of scores are not named after classes",
     )
     assert several.remedy == "name the columns after the classes, or give class numbers"
+
+
+MARKED = ["Barrett's", "R&D", "C#", "a, b", "x [y]", "no!", "p(x)", "100$", "~z", '"q"', "a|b"]
+
+
+@pytest.mark.parametrize("prefix", ["prob_", ""])
+@pytest.mark.parametrize("name", MARKED)
+def test_a_class_may_be_called_like_anything(name: str, prefix: str) -> None:
+    """No column is lost for the marks in its name, whatever the labels are."""
+    for names in (["nevus", name], ["nevus", name, "other"]):
+        k = len(names)
+        scores = p[:, :k] / p[:, :k].sum(axis=1, keepdims=True)
+        truth = y % k
+        for labels in (truth.tolist(), [names[c] for c in truth]):
+            rows = [[*map("{:.6f}".format, s), t] for s, t in zip(scores, labels, strict=True)]
+            header = [f"{prefix}{n}" for n in names]
+            cells = [[_quoted(str(cell)) for cell in row] for row in ([*header, "label"], *rows)]
+            got = the_part(read("\n".join(",".join(row) for row in cells).encode()))
+            np.testing.assert_allclose(got.scores, scores, atol=1e-6)
+            np.testing.assert_array_equal(got.labels, truth)
+
+
+@pytest.mark.parametrize("name", MARKED)
+def test_a_finding_may_be_called_like_anything(name: str) -> None:
+    names = ["edema", name, "mass"]
+    header = [_quoted(f"{word}_{n}") for word in ("pred", "label") for n in names]
+    truth = (made.SIGMOID[:, :3] > 0.5).astype(int)
+    truth[::7] = 1 - truth[::7]
+    rows = [[*s, *t] for s, t in zip(made.SIGMOID[:, :3].tolist(), truth.tolist(), strict=True)]
+    got = the_part(read(made.table(tuple(header), rows)))
+    assert got.scores.shape == (made.N, 3)
+    np.testing.assert_array_equal(got.labels, truth)
+
+
+def _quoted(cell: str) -> str:
+    return '"' + cell.replace('"', '""') + '"'

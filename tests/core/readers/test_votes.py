@@ -200,6 +200,53 @@ def test_what_is_no_file_of_votes_is_refused(code):
     assert refusal.value.remedy
 
 
+UNSURE = (np.arange(N) % 5 + 3 * (LABELS == 1)).tolist()
+LACKING = {  # votes for a class that the model lacks, as files hold them
+    "called alike": csv(**columns(before="votes_", image=IDS), votes_unsure=UNSURE),
+    "called alike, first": csv(votes_unsure=UNSURE, **columns(before="votes_", image=IDS)),
+    "called like nothing else": csv(**columns(image=IDS), unsure=UNSURE),
+    "beside a total": csv(
+        **columns(before="n_", image=IDS), n_unsure=UNSURE, n_annotators=(12 + np.array(UNSURE))
+    ),
+    "in a total only": csv(**columns(before="n_", image=IDS), n_people=12 + np.array(UNSURE)),
+    "in a mapping": "\n".join(
+        json.dumps(
+            {
+                "uid": IDS[k],
+                "label_count": dict(zip(NAMES, VOTES[k].tolist(), strict=True), other=UNSURE[k]),
+            }
+        )
+        for k in range(N)
+    ).encode(),
+    "in an array": npz(
+        label_count=np.column_stack([VOTES, UNSURE]), features=VOTES + 0.5, ids=np.array(IDS)
+    ),
+}
+
+
+@pytest.mark.parametrize("case", LACKING)
+def test_votes_for_a_class_that_the_model_lacks_are_not_dropped(case):
+    suffix = {b"PK": "npz", b'{"': "jsonl"}.get(LACKING[case][:2], "csv")
+    if case == "called like nothing else":  # 12 people in every row would leave nothing for more
+        votes = VOTES.copy()
+        votes[:, 0] += np.arange(N) % 3
+        data = csv(image=IDS, **{n: votes[:, k] for k, n in enumerate(NAMES)}, unsure=UNSURE)
+    else:
+        data = LACKING[case]
+    with pytest.raises(Refused) as refusal:
+        attached(f"v.{suffix}", data)
+    assert refusal.value.code in ("CLASSES", "AMBIGUOUS_KEYS")
+
+
+def test_columns_that_count_may_be_named_and_totals_are_no_votes():
+    data = LACKING["called alike"]
+    names = ",".join(f"votes_{name}" for name in NAMES)
+    assert votes_of(attached("v.csv", data, columns=names)) == VOTES.tolist()
+    for more in ({"n_total": [12] * N}, {"label": LABELS}, {"age": LABELS + 40}):
+        data = csv(**columns(before="n_", image=IDS), **more)
+        assert votes_of(attached("v.csv", data)) == VOTES.tolist()
+
+
 def test_other_refusals_say_what_to_do():
     with pytest.raises(Refused, match="No numbers"):
         attached("v.csv", b"image,who\na,b\nc,d\n")
