@@ -33,6 +33,8 @@ class NoticeCode(_Code):
     SPLIT_CHOSEN = auto()
     EMPTY_BINS = auto()
     SMALL_N = auto()
+    UNANSWERED = auto()
+    MEMBERS_AVERAGED = auto()
     GROUPED = auto()
     VOTES_PARTLY = auto()
     VOTES_SIMULATED = auto()

@@ -103,12 +103,17 @@ def _chosen(item: NamedEntry, options: ReadOptions) -> NamedEntry:
         return NamedEntry(item.name, Role.CORRECT, None, item.split)
     if item.name == options.labels_key:
         return NamedEntry(item.name, Role.LABELS, None, item.split)
+    if item.name == options.prediction_key:
+        return NamedEntry(item.name, Role.PREDICTED, None, item.split)
     if item.name == options.id_column:
         return NamedEntry(item.name, Role.IDS, None, item.split)
-    dropped = (item.role is Role.SCORES and options.scores_key) or (
-        item.role is Role.LABELS and options.labels_key
-    )
-    return NamedEntry(item.name, Role.UNUSED, None, item.split) if dropped else item
+    rivals = {
+        Role.SCORES: options.scores_key,
+        Role.CONFIDENCE: options.scores_key,
+        Role.LABELS: options.labels_key,
+        Role.PREDICTED: options.prediction_key,
+    }
+    return NamedEntry(item.name, Role.UNUSED, None, item.split) if rivals.get(item.role) else item
 
 
 def _check_choice(named: list[NamedEntry], options: ReadOptions) -> None:
@@ -117,6 +122,7 @@ def _check_choice(named: list[NamedEntry], options: ReadOptions) -> None:
         "--scores-key": options.scores_key,
         "--labels-key": options.labels_key,
         "--correct-key": options.correct_key,
+        "--prediction-key": options.prediction_key,
         "--id-column": options.id_column,
     }
     for option, key in choices.items():

@@ -51,6 +51,7 @@ from core.readers.predictions.result import Inspection, NeedsChoice, ReadingCand
 from core.readers.predictions.roles import Role, name_entry, says_correct, words_of
 from core.readers.tables.table_layout import lay_out_table
 
+MOST_CHOICES = 12  # looked at, with those of questions that follow
 RULED_OUT = {
     RefusalCode.PROB_RANGE,
     RefusalCode.PROB_SUM,
@@ -321,13 +322,17 @@ def _try_choices(
     possible: list[ReadingCandidate] = []
     last: InterpretedFile | None = None
     ruled_out = True  # whether the other readings fail by what they are, not by a damaged cell
-    for choice in question.choices:
+    choices = list(question.choices)
+    for choice in choices:  # grows: what a choice leaves open is asked at once
         chosen = choice.options(options)
         try:
             reading = _interpret(*files, chosen)
         except Refused as refusal:
             cause = refusal.__cause__
-            if isinstance(cause, Question) and cause.choices:  # another question follows
+            follows = cause.choices if isinstance(cause, Question) else ()
+            if follows and len(choices) + len(follows) <= MOST_CHOICES:
+                choices += [choice.followed_by(other) for other in follows]
+            elif follows:
                 possible.append(
                     ReadingCandidate(options=chosen, option=choice.command, title=choice.title)
                 )
@@ -399,7 +404,18 @@ def _is_table(contents: Contents) -> bool:
     """Whether named arrays are columns: one for each class, as a mapping of lists may hold them."""
     shapes = {entry.shape for entry in contents.entries.values()}
     columns = len(contents.entries) > 2 and len(shapes) == 1 and len(next(iter(shapes))) == 1
-    return contents.named and columns and not contents.table
+    return contents.named and columns and not contents.table and not _in_named_parts(contents)
+
+
+def _in_named_parts(contents: Contents) -> bool:
+    """Whether arrays are parts: each names its own, which has one of scores and one of labels."""
+    parts: dict[str | None, list[Role]] = {}
+    for name, entry in contents.entries.items():
+        item = name_entry(name, entry)
+        parts.setdefault(item.split, []).append(item.role)
+    each = [r.count(Role.SCORES) + r.count(Role.CONFIDENCE) for r in parts.values()]
+    labels = [roles.count(Role.LABELS) for roles in parts.values()]
+    return len(parts) > 1 and None not in parts and set(each) == set(labels) == {1}
 
 
 def _classes(others: Contents) -> set[str]:

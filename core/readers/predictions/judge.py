@@ -16,13 +16,15 @@ from core.readers.predictions.labels import ANY_CLASS, Classes, Labels, read_lab
 from core.readers.predictions.names import aligned, folded
 from core.readers.predictions.options import AnswersPerRow, ReadOptions, Units
 from core.readers.predictions.parts import SplitArrays, counted, listed
-from core.readers.predictions.questions import Question, ReadChoice
+from core.readers.predictions.questions import Question, ReadChoice, undecided
 from core.readers.predictions.roles import polarity, words_of
+from core.readers.predictions.stated import NO_ANSWER
 from core.readers.predictions.survey import Survey, survey
 from core.readers.predictions.units import WORDS as UNIT_WORDS
 from core.readers.predictions.units import converted, could_be_bytes, kinds_in, log_units
 
 WIDE = 4  # times as many labels as rows: more likely the other way round
+MANY_MEMBERS = 1_000  # more are no members of an ensemble
 MANY_ROWS = 20  # from which a pattern in every row is no accident
 
 
@@ -99,6 +101,7 @@ def prepare(part: SplitArrays, options: ReadOptions) -> SettledSplit:
     """
     if options.unlabelled:
         part = _without_labels(part)
+    part, member_notices = _of_members(part, options)
     assert part.labels is not None
     scores, labels, notices = _oriented(part, part.labels)
     _refuse_lying(scores, labels, part, options)
@@ -138,6 +141,7 @@ def prepare(part: SplitArrays, options: ReadOptions) -> SettledSplit:
     if options.scores is None and predicted is None and not multilabel:
         _refuse_undeclared(numbers, part)
     all_notices = () if options.unlabelled else (*notices, *settled.notices)
+    all_notices = (*member_notices, *all_notices)
     return SettledSplit(
         part=part,
         scores=numbers,
@@ -245,6 +249,45 @@ def _without_labels(part: SplitArrays) -> SplitArrays:
     """Return a part whose labels are of no interest: any that would do stand in their place."""
     stand_in = np.zeros(len(part.scores) if part.scores.ndim else 0, np.int64)
     return replace(part, labels=stand_in if part.predicted is None else part.predicted)
+
+
+def _of_members(part: SplitArrays, options: ReadOptions) -> tuple[SplitArrays, tuple[Notice, ...]]:
+    """Return a part with one set of scores, where it has one for each member of an ensemble.
+
+    Raises
+    ------
+    Refused
+        UNDECIDED: (M, N, K) or (N, M, K) scores, and nobody said which are meant. CLASSES: there
+        is no such member.
+    """
+    scores, labels = part.scores, part.labels
+    if scores.ndim != 3 or labels is None or is_text(scores):
+        return part, ()
+    at = [axis for axis in (0, 1) if scores.shape[1 - axis] == len(labels) != scores.shape[axis]]
+    if len(at) != 1 or scores.shape[at[0]] > MANY_MEMBERS:
+        return part, ()
+    members = np.moveaxis(scores, at[0], 0)
+    count, name = len(members), part.scores_name
+    if options.members is None:
+        what = f"{name} has shape {scores.shape}: an ensemble of {count}, or {count} passes"
+        mean = ReadChoice(f"the mean probabilities of all {count}", {"members": "mean"})
+        raise undecided(what, mean, ReadChoice("the first alone", {"members": "1"}))
+    if options.members != "mean":
+        number = int(options.members) if options.members.isdecimal() else 0
+        if not 1 <= number <= count:
+            what = f"--members is {options.members[:20]!r}, and {name} has {count}"
+            raise Refused("CLASSES", what, f"say mean, or a number from 1 to {count}", name)
+        return replace(part, scores=members[number - 1]), ()
+    text = f"the {count} members of {name} were averaged as probabilities, which are audited"
+    notice = Notice(NoticeCode.MEMBERS_AVERAGED, text)
+    hint = options.scores or part.kind
+    wide = members.astype(np.float64)
+    logits = hint is ScoreKind.LOGITS or (hint is None and (wide.min() < 0 or wide.max() > 1))
+    if not logits:
+        return replace(part, scores=wide.mean(axis=0)), (notice,)
+    flat = log_softmax(wide.reshape(-1, wide.shape[-1])).reshape(wide.shape)
+    mean = np.log(np.exp(flat).mean(axis=0))
+    return replace(part, scores=mean, kind=ScoreKind.LOGITS), (notice,)
 
 
 def _oriented(part: SplitArrays, labels: Entry) -> tuple[Entry, Entry, tuple[Notice, ...]]:
@@ -380,18 +423,22 @@ def _named_answers(
 ) -> tuple[Int, Labels, tuple[str, ...]]:
     """Return answers and labels as numbers; case, signs and the spelling of yes and no aside."""
     cells = [[str(value).strip() for value in column] for column in columns]
-    for column in cells:
-        blank = next((i for i, cell in enumerate(column) if not cell), None)
-        if blank is not None:
-            what = "An empty answer or label"
-            raise Refused("LABEL_NOT_INTEGER", what, "fill in or remove the row", part.row(blank))
+    blank = next((i for i, cell in enumerate(cells[1]) if not cell), None)
+    if blank is not None:
+        what = "An empty label"
+        raise Refused("LABEL_NOT_INTEGER", what, "fill in or remove the row", part.row(blank))
+    notices: tuple[Notice, ...] = ()
+    if "" in cells[0]:
+        text = f"{counted(cells[0].count(''), 'answer')} of {len(cells[0])} empty: counted as wrong"
+        notices = (Notice(NoticeCode.UNANSWERED, text),)
+        cells[0] = [cell or NO_ANSWER for cell in cells[0]]
     spelled = {folded(cell): cell for column in cells[::-1] for cell in dict.fromkeys(column)}
     keys = aligned(*cells)
     _refuse_strangers(keys, part)
     order = sorted({*keys[0], *keys[1]}, key=lambda key: spelled[key])
     place = {key: index for index, key in enumerate(order)}
     predicted, truth = (np.array([place[k] for k in column], dtype=np.int64) for column in keys)
-    return predicted, Labels(truth), tuple(spelled[key] for key in order)
+    return predicted, Labels(truth, notices=notices), tuple(spelled[key] for key in order)
 
 
 def _refuse_strangers(cells: Sequence[list[str]], part: SplitArrays) -> None:

@@ -12,6 +12,7 @@ from core.readers.predictions.survey import Survey
 LOGITS, PROBABILITIES = ScoreKind.LOGITS, ScoreKind.PROBABILITIES
 SIGMOID, CONFIDENCE = ScoreKind.SIGMOID, ScoreKind.CONFIDENCE
 SAID = "you said so"
+FULL = 0.01  # by how much all rows fall short of one where some answers are not listed
 GRADES = 10.0  # up to which numbers may be grades
 TOLD = "say what they are with --scores logits, --scores probabilities or --scores sigmoid"
 
@@ -271,4 +272,10 @@ def _range(value: float, location: str, more: str) -> Refused:
 def _sum(survey: Survey, why: str) -> Refused:
     low, high = survey.low_sum, survey.high_sum
     what = f"Values lie in 0 to 1 but rows sum to {low:.6g} .. {high:.6g}, {why}"
+    if low > 0.0 and high < 1.0 - FULL and high - low > FULL:  # the rest went to answers not listed
+        return undecided(
+            what,
+            ReadChoice("probabilities of the listed answers alone", {"units": Units.SUM}),
+            ReadChoice("logits", {"scores": LOGITS}),
+        )
     return Refused("PROB_SUM", what, TOLD, survey.worst_row)

@@ -1,5 +1,6 @@
 """What a file seems to say about rows that belong together: offered, never chosen."""
 
+import re
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -32,6 +33,7 @@ WEIGHTS: Final = (
 FREE: Final = {str(role) for role in (Role.UNUSED, Role.ASIDE, Role.IDS, Role.GROUP, Role.INDEX)}
 HEAD: Final = 10_000  # names looked at to tell whether their beginnings repeat
 FEWEST: Final = 10  # beginnings of names: fewer are kinds of rows
+DATE: Final = re.compile(r"\d{4}-\d\d?-\d\d?|\d\d?[./-]\d\d?[./-](\d{4}|\d\d)\b")
 ROWS: Final = {"names", "cases", "studies", "series", "images", "films", "documents"}
 
 
@@ -147,6 +149,8 @@ def _without_split(name: str, part: SplitArrays) -> str:
 
 def _stems_repeat(ids: Entry) -> bool:
     head = ids[:HEAD]
+    if all(DATE.match(str(name).strip()) for name in head.tolist()):
+        return False  # months are no groups
     cut = stems(head)
     numbered = sum(stem != name for stem, name in zip(cut.tolist(), _bare(head), strict=True))
     return numbered * 2 >= len(head) and len(set(cut.tolist())) < len(head)

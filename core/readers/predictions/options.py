@@ -59,11 +59,16 @@ class ReadOptions:
     classes : str or None
         Names of the columns of scores in their order, as a line of CSV, or a range such as 1..10;
         of a single column, the class that it does not state and the one it does.
+    members : str or None
+        Of scores with one set of classes for each member of an ensemble or pass of dropout: "mean",
+        or the number of one, from 1.
     scores_key, labels_key : str or None
         Key of an array, or column of a table. In a table also a comma-separated list of columns
         or a common prefix of their names.
     correct_key : str or None
         Column that says whether the answer was right.
+    prediction_key : str or None
+        Column that holds the answer given.
     id_column : str or None
         Column that names the rows; two files are joined by it.
     group : str or None
@@ -87,9 +92,11 @@ class ReadOptions:
     answers: AnswersPerRow | None = None
     pairs: PairMeaning | None = None
     classes: str | None = None
+    members: str | None = None
     scores_key: str | None = None
     labels_key: str | None = None
     correct_key: str | None = None
+    prediction_key: str | None = None
     id_column: str | None = None
     group: str | None = None
     weight: str | None = None

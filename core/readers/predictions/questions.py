@@ -21,6 +21,10 @@ class ReadChoice:
         """Return all choices: those already made, and this one."""
         return replace(current, **self.changes)  # type: ignore[arg-type]  # made by our own code
 
+    def followed_by(self, other: "ReadChoice") -> "ReadChoice":
+        """Return this choice together with one that answers what it leaves open."""
+        return ReadChoice(f"{self.title}; {other.title}", {**self.changes, **other.changes})
+
     @property
     def command(self) -> str:
         """What picks it on the command line."""

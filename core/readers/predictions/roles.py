@@ -235,6 +235,12 @@ def _graded(words: set[str], entry: Entry) -> bool:
     return bool(words & {"score", "scores"}) and np.unique(entry[:1_000]).size > 2
 
 
+def _exceeds_spread(entry: Entry) -> bool:
+    """Whether probabilities go where no standard deviation of any does: beyond one half."""
+    flat = entry.ndim == 1 and entry.dtype.kind == "f" and entry.size > 0
+    return flat and bool(0.5 < entry.max() <= 1.0 and entry.min() >= 0.0)
+
+
 def _number_role(words: set[str], entry: Entry) -> tuple[Role, ScoreKind | None]:
     flat = entry.ndim == 1 or (entry.ndim == 2 and entry.shape[1] == 1)
     whole = entry.dtype.kind in "biu"
@@ -242,13 +248,14 @@ def _number_role(words: set[str], entry: Entry) -> tuple[Role, ScoreKind | None]
     kind = kind_of(words)
     if says_correct(words, entry):
         return Role.CORRECT, None
-    if words & SPREAD and not words & LABELS:
+    if words & SPREAD and not words & LABELS and not (kind and _exceeds_spread(entry)):
         return Role.ASIDE, None
     if words & CONFIDENCE and flat:
         return Role.CONFIDENCE, None
     if kind is not None:
         return Role.SCORES, kind
-    if words & ASIDE and not words & (LABELS | PREDICTED):
+    wordy = any(len(w) > 1 and not w.isdigit() for w in words)  # x is a feature, p(x|risk) is none
+    if words & ASIDE - ({"x"} if wordy else set()) and not words & (LABELS | PREDICTED):
         return Role.ASIDE, None
     if words & PREDICTED:
         answer = flat and (whole or is_whole(entry))

@@ -92,6 +92,11 @@ def model_groups(names: Sequence[str]) -> Iterator[dict[str, list[str]]]:
     One word of each name, at the same place, divides the columns into groups of two and more
     that have all other words in common.
     """
+    for word in dict.fromkeys(re.split(r"[_\-. :]", name)[0] for name in names):
+        marked = [n for n in names if re.match(rf"{re.escape(word)}[_\-. :].", n)]
+        plain = [n for n in names if n not in marked]
+        if len(plain) > 1 and sorted(plain) == sorted(n[len(word) + 1 :] for n in marked):
+            yield {" and ".join(plain): plain, word: marked}  # no, yes, cal_no, cal_yes
     by_mark = [re.findall(r"[^_\-. :]+", name) for name in names]
     by_digit = [re.findall(r"[^\W\d_]+|\d+", name) for name in names]
     for place, cut in ((0, by_mark), (-1, by_mark), (1, by_mark), (0, by_digit)):

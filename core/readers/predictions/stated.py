@@ -12,7 +12,7 @@ from core.readers.predictions.names import aligned, class_at, folded, meanings, 
 from core.readers.predictions.parts import SplitArrays, counted
 from core.readers.predictions.questions import Question, ReadChoice, undecided
 
-RIGHT, WRONG, ANOTHER = "right", "wrong", "(another answer)"
+RIGHT, WRONG, ANOTHER, NO_ANSWER = "right", "wrong", "(another answer)", "(no answer)"
 ROUNDING = 5e-3  # of scores that were printed to two digits
 AS_CONFIDENCE = ReadChoice("confidence of the answer given", {"scores": ScoreKind.CONFIDENCE})
 AS_PROBABILITY = ReadChoice("probability of one class", {"scores": ScoreKind.PROBABILITIES})
@@ -36,7 +36,7 @@ def judged_part(
         predicted = text_array([RIGHT] * len(correct))
         truth = text_array([RIGHT if right else WRONG for right in correct.tolist()])
     else:
-        predicted = id_text(answers)
+        predicted = text_array([str(a).strip() or NO_ANSWER for a in id_text(answers).tolist()])
         pairs = zip(predicted.tolist(), correct.tolist(), strict=True)
         truth = text_array([str(answer) if right else ANOTHER for answer, right in pairs])
     return replace(part, kind=ScoreKind.CONFIDENCE, predicted=predicted, labels=truth)

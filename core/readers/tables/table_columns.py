@@ -48,10 +48,10 @@ class TableColumns:
         called = item.name.strip().casefold() in self.classes
         return NamedEntry(item.name, Role.UNUSED) if item.role is Role.ASIDE and called else item
 
-    def of(self, role: Role) -> list[str]:
+    def of(self, *roles: Role) -> list[str]:
         """Names of the columns with a role, in the order of the file or of the user's list."""
-        names = [item.name for item in self.named if item.role is role]
-        order = self.listed.get(role, [])
+        names = [item.name for item in self.named if item.role in roles]
+        order = [name for role in roles for name in self.listed.get(role, [])]
         return [n for n in order if n in names] + [n for n in names if n not in order]
 
     def set_role(self, names: list[str], role: Role) -> None:
@@ -71,21 +71,20 @@ class TableColumns:
             (options.scores_key, Role.SCORES, "--scores-key"),
             (options.labels_key, Role.LABELS, "--labels-key"),
             (options.correct_key, Role.CORRECT, "--correct-key"),
+            (options.prediction_key, Role.PREDICTED, "--prediction-key"),
             (options.id_column, Role.IDS, "--id-column"),
         )
         for key, role, option in choices:
             if key is not None:
                 several = role in (Role.SCORES, Role.LABELS)
                 chosen = self._match(key, option, several=several)
-                if role is Role.SCORES and len(chosen) == 1:  # a confidence stays one
-                    role = self._confidence_or_scores(chosen[0])
+                if role is Role.SCORES:  # a confidence stays one, and no other competes
+                    confident = self.of(Role.CONFIDENCE)
+                    self.set_role([*self.of(role), *confident], Role.UNUSED)
+                    role = Role.CONFIDENCE if chosen[0] in confident and len(chosen) == 1 else role
                 self.set_role(self.of(role), Role.UNUSED)
                 self.set_role(chosen, role)
                 self.listed[role] = chosen
-
-    def _confidence_or_scores(self, name: str) -> Role:
-        role = next(item.role for item in self.named if item.name == name)
-        return role if role is Role.CONFIDENCE else Role.SCORES
 
     def _match(self, key: str, option: str, *, several: bool) -> list[str]:
         names = list(self.entries)

@@ -22,6 +22,7 @@ from core.readers.tables.table_roles import (
     find_split,
     refuse_long,
     says_correctness,
+    settle_answers,
     settle_scores,
     settle_timm,
 )
@@ -58,7 +59,8 @@ def lay_out_table(
     find_ids(columns)
     refuse_long(columns)
     find_split(columns)
-    settle_timm(columns)
+    settle_timm(columns, classes)
+    settle_answers(columns)
     settle_scores(columns, need_labels=need_labels)
     ask_parts(columns)
     if need_labels and not (says_correctness(columns) and stated_column(columns)):

@@ -6,17 +6,27 @@ import numpy as np
 
 from core.codes import NoticeCode
 from core.errors import Notice, Refused
+from core.readers.formats.cells import words_in
 from core.readers.formats.contents import Entry, id_text, is_text, is_whole
-from core.readers.predictions.names import class_names, folded, without_score_word
+from core.readers.predictions.names import bare_name, class_names, folded, without_score_word
 from core.readers.predictions.options import join_names
 from core.readers.predictions.parts import ambiguous, listed
 from core.readers.predictions.questions import Guess, ReadChoice, undecided
-from core.readers.predictions.roles import INDEX_NAMES, LABELS, ROW_FOR_EACH, SPLITS, Role, words_of
-from core.readers.predictions.stated import is_unit_list
+from core.readers.predictions.roles import (
+    CONFIDENCE,
+    INDEX_NAMES,
+    LABELS,
+    ROW_FOR_EACH,
+    SPLITS,
+    Role,
+    words_of,
+)
+from core.readers.predictions.stated import below_half, is_unit_list
 from core.readers.tables.score_columns import sum_to_one
 from core.readers.tables.table_columns import TableColumns
 
 TAKEN = (Role.SCORES, Role.LABELS, Role.CORRECT, Role.GROUP, Role.WEIGHT)
+NO_MODEL = {"max", "maximum", "top", "1", "model", "stated", "verbal", "verbalized", "id", "label"}
 MANY_ROWS = 20  # from which a column without a repeated value holds no labels
 NO_LABELS = "give a second file with --labels, or name the column with --labels-key"
 
@@ -94,16 +104,72 @@ def find_split(columns: TableColumns) -> None:
                 return
 
 
-def settle_timm(columns: TableColumns) -> None:
-    """Timm's inference lists filename, label or index, and score: that label is the answer."""
+def settle_timm(columns: TableColumns, classes: set[str]) -> None:
+    """Timm's inference lists filename, label or index, and score: that label is the answer.
+
+    Both name the same answer; `classes`, those of the labels, say which of them does it alike.
+    """
     names = {name.lower() for name in columns.entries}
     if "filename" not in names or not names <= {"filename", "index", "label", "prob", "logit"}:
         return
     answers = [n for n in columns.entries if n.lower() in ("index", "label")]
     if answers and len(names & {"prob", "logit"}) == 1:
+        answers.sort(key=lambda n: not words_in(id_text(columns.entries[n])) & classes)
         columns.set_role(answers[:1], Role.PREDICTED)
         columns.set_role(answers[1:], Role.UNUSED)
         columns.set_role([n for n in columns.entries if n.lower() in ("prob",)], Role.CONFIDENCE)
+
+
+def settle_answers(columns: TableColumns) -> None:
+    """Let no score be paired with another model's answers: XGBoost_Confidence, Forest_Pred.
+
+    Raises
+    ------
+    Refused
+        UNDECIDED: several models, each with scores and answers. AMBIGUOUS_KEYS: a confidence, and
+        answers of others alone.
+    """
+    scores = columns.of(Role.CONFIDENCE, Role.SCORES)
+    answers = columns.of(Role.PREDICTED)
+    if not scores or not answers or columns.listed.get(Role.PREDICTED):
+        return
+    labels = columns.of(Role.LABELS)
+    if _names_a_class(columns, labels):
+        columns.set_role(answers, Role.UNUSED)
+        return
+    by_model = {_model(n): n for n in answers if _model(n)}
+    pairs = {_model(n): (n, by_model[_model(n)]) for n in scores if _model(n) in by_model}
+    if len(pairs) > 1 and len(labels) == 1 and not sum_to_one(columns.entries, scores):
+        raise undecided(
+            f"Scores and answers of {len(pairs)} models: {listed([n for n, _ in pairs.values()])}",
+            *(
+                ReadChoice(f"scores of {n}", {"scores_key": n, "prediction_key": answer})
+                for n, answer in pairs.values()
+            ),
+        )
+    own = _model(scores[0])
+    if len(scores) > 1 or not own or scores != columns.of(Role.CONFIDENCE):
+        return
+    fitting = [n for n in answers if _model(n) == own] or [n for n in answers if not _model(n)]
+    if not fitting:
+        what = f"{scores[0]} is of another model than {listed(answers)}, as their names say"
+        raise ambiguous(what, "name the answers with --prediction-key")
+    columns.set_role([n for n in answers if n not in fitting], Role.UNUSED)
+
+
+def _names_a_class(columns: TableColumns, labels: list[str]) -> bool:
+    """Whether the user named scores and labels that need no answers: a confidence is no less."""
+    scores = columns.listed.get(Role.SCORES, [])
+    if len(scores) != 1 or Role.LABELS not in columns.listed or len(labels) != 1:
+        return False
+    entry, truth = columns.entries[scores[0]], columns.entries[labels[0]]
+    return is_unit_list(entry) and below_half(entry) and len(set(id_text(truth).tolist())) < 3
+
+
+def _model(name: str) -> str:
+    """Return what a column's name says beside score or answer: a model, in folded case."""
+    words = [w.casefold() for w in bare_name(name).split()]
+    return folded(" ".join(w for w in words if w not in CONFIDENCE | NO_MODEL))
 
 
 def settle_scores(columns: TableColumns, *, need_labels: bool) -> None:

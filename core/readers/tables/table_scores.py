@@ -21,7 +21,7 @@ from core.readers.predictions.names import (
     stated_word,
     without_shared_end,
 )
-from core.readers.predictions.options import join_names
+from core.readers.predictions.options import Units, join_names
 from core.readers.predictions.parts import SplitArrays, ambiguous, listed
 from core.readers.predictions.questions import Guess, ReadChoice, undecided
 from core.readers.predictions.roles import MARGINS, Role, correctness, polarity, truths, words_of
@@ -55,10 +55,13 @@ def stated_column(columns: TableColumns) -> str | None:
         return None
     sure = bool(confidence) and len(scores) == len(flat) < 2
     single = confidence[:1] if sure else flat
-    single = single or [n for n in columns.numbers() if is_unit_list(columns.entries[n])]
+    if not columns.listed.get(Role.SCORES):
+        single = single or [n for n in columns.numbers() if is_unit_list(columns.entries[n])]
     if len(single) != 1 or (len(scores) > 1 and not sure):
         return None
     entry = columns.entries[single[0]]
+    if columns.options.units is Units.PERCENT and not is_text(entry):
+        entry = entry.astype(np.float64) / 100.0
     if columns.options.scores is ScoreKind.CONFIDENCE or (sure and not is_unit_list(entry)):
         return single[0]
     if not is_unit_list(entry):

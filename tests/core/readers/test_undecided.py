@@ -173,7 +173,8 @@ def test_a_score_that_is_neither_is_asked_about():
     answers, truth = words(RISK > 0.5, "a", "b"), words(SICK == 1, "a", "b")
     data = table(("prediction", "score", "actual"), answers, rng.random(N), truth)
     options = {c.option for c in refusal(data).inspection.candidates}
-    assert options == {"--scores confidence", "--scores probabilities"}
+    turned = {f"--scores probabilities --classes {order}" for order in ("a,b", "b,a")}
+    assert options == {"--scores confidence", *turned}
 
 
 def test_a_confidence_below_one_over_k_is_asked_about():
