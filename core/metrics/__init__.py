@@ -244,7 +244,7 @@ METRICS: dict[str, Metric] = {
     "slope": Metric(
         function=slope,
         label="Calibration slope",
-        plain="Below 1 its risks are too extreme, above 1 too timid.",
+        plain="Below 1 its risks are too extreme, above 1 too moderate.",
         range=LINE,
         better="one",
         needs="positive",

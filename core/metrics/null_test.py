@@ -42,7 +42,7 @@ class NullTest:
     gap, slope, ece : float
         p-value of each, corrected for looking at three.
     steepness : float
-        Score statistic of the slope; above 0 the claims are too extreme, below 0 too timid.
+        Score statistic of the slope; above 0 the claims are too extreme, below 0 too moderate.
     power : float
         Of 1, how often the test would have detected a material miscalibration, the least over
         its forms; NaN where it detected one.

@@ -7,7 +7,7 @@ import numpy as np
 
 from core.arrays import Float, Int
 from core.errors import Notice
-from core.metrics.verdict_codes import MixedReading, VerdictCode
+from core.metrics.verdict_codes import MixedReading, VerdictCode, VerdictSubject
 
 Setting = str | int | float | bool | None
 
@@ -79,7 +79,10 @@ class Floor:
 
 @dataclass(frozen=True)
 class Gap:
-    """Signed gap, mean confidence minus accuracy, with its interval; positive: over-confident."""
+    """Signed gap, mean claim minus the share that came true, with its interval.
+
+    Positive: answers are over-confident, an event is overestimated.
+    """
 
     gap: float
     low: float
@@ -123,6 +126,8 @@ class Verdict:
         What makes a target mixed; None for the other verdicts.
     ends : tuple of MixedEnd
         Where bins of both sides are decided, the two sides by ascending claims; else empty.
+    of : VerdictSubject
+        The answers given, or the risk of an event: each has words of its own.
     """
 
     code: VerdictCode
@@ -130,6 +135,7 @@ class Verdict:
     p_value: float | None = None
     reading: MixedReading | None = None
     ends: tuple[MixedEnd, ...] = ()
+    of: VerdictSubject = VerdictSubject.ANSWER
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -176,6 +182,16 @@ class TargetAudit:
     bins: BinTable
     groups: GroupSummary | None = None
 
+    @property
+    def of(self) -> VerdictSubject:
+        """What its direction and verdict are of."""
+        return self.verdict.of
+
+    @property
+    def event(self) -> str | None:
+        """Name of the class or label whose risk it is; None of answers, and of many labels."""
+        return None if self.target is None else self.name
+
 
 @dataclass(frozen=True)
 class Audit:
@@ -184,6 +200,11 @@ class Audit:
     For multilabel, `main` holds macro means (settings say so), its direction is the mean signed
     gap, its bins are empty because nothing is pooled, and its verdict counts the labels by
     verdict; `labels` has one entry a label. Otherwise `labels` is empty.
+
+    Of two classes `main` is of the event, class 1, and `answers` of the answers given: direction,
+    verdict and bins with their ECE and its floor. `headline` is the one that opens a screen:
+    `answers` where the file has a column for each class, as `by_answer` says; `main` where it
+    has one score of the event. `second` is the other.
     """
 
     task: str
@@ -195,6 +216,18 @@ class Audit:
     main: TargetAudit
     labels: tuple[TargetAudit, ...] = ()
     weights: WeightSummary | None = None
+    answers: TargetAudit | None = None
+    by_answer: bool = False
+
+    @property
+    def headline(self) -> TargetAudit:
+        """The target whose verdict opens a screen and a report."""
+        return self.answers if self.by_answer and self.answers is not None else self.main
+
+    @property
+    def second(self) -> TargetAudit | None:
+        """The other target of two classes, of which the line below speaks; else None."""
+        return self.main if self.headline is self.answers else self.answers
 
 
 @dataclass(frozen=True, kw_only=True)

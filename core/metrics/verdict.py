@@ -161,7 +161,7 @@ def _uneven(
     opening = f"{_both_ends(ends)} On average" if ends else "Mixed:"
     opening = f"{opening} {_signed(gap)}"
     if test.slope <= FALSE_ALARMS:
-        reading, word, much = MixedReading.TOO_TIMID, "timid", "less"
+        reading, word, much = MixedReading.TOO_MODERATE, "moderate", "less"
         if test.steepness > 0:
             reading, word, much = MixedReading.TOO_EXTREME, "extreme", "more"
         return (

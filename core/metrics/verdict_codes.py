@@ -1,4 +1,4 @@
-"""The verdicts on a target, and what makes one mixed: codes as they are stored, with words."""
+"""The verdicts on a target, what each is of, and what makes one mixed: codes as stored."""
 
 from enum import StrEnum
 from typing import Final
@@ -22,23 +22,36 @@ class VerdictCode(StrEnum):
         member.words = words
         return member
 
-    OVER_CONFIDENT = "over_confident", "over-confident"
+    OVER_CONFIDENT = "over_confident", "over-confident"  # of answers, as the next one
     UNDER_CONFIDENT = "under_confident", "under-confident"
+    OVERESTIMATES = "overestimates", "overestimated"  # of the risk of an event, as the next three
+    UNDERESTIMATES = "underestimates", "underestimated"
+    TOO_EXTREME = "too_extreme", "too extreme"
+    TOO_MODERATE = "too_moderate", "too moderate"
     MIXED = "mixed", "mixed"
+    OFF_BUT_SMALL = "off_but_small", "off by little"
     SOUND = "sound", "sound"
     COULD_BE_CHANCE = "could_be_chance", "could be chance"
 
 
+class VerdictSubject(StrEnum):
+    """What a verdict is of; over- and under-confident are words of answers only."""
+
+    ANSWER = "answer"  # that the class named is the true one
+    EVENT = "event"  # that one class or label is present: a risk
+
+
 class MixedReading(StrEnum):
-    """What makes a target mixed, as bins and the slope show it."""
+    """What makes a target mixed, as bins and the slope show it; of answers for the slope."""
 
     OPPOSITE = "opposite"  # bins of both signs are beyond chance, and so is the signed gap
     TOO_EXTREME = "too_extreme"
-    TOO_TIMID = "too_timid"
+    TOO_MODERATE = "too_moderate"
     CANCEL = "cancel"  # bins of both signs are beyond chance, and the signed gap is not
     UNEVEN = "uneven"
 
 
-DETECTED: Final = frozenset(
-    {VerdictCode.OVER_CONFIDENT, VerdictCode.UNDER_CONFIDENT, VerdictCode.MIXED}
-)
+TOO_HIGH: Final = frozenset({VerdictCode.OVER_CONFIDENT, VerdictCode.OVERESTIMATES})
+TOO_LOW: Final = frozenset({VerdictCode.UNDER_CONFIDENT, VerdictCode.UNDERESTIMATES})
+SLOPE: Final = frozenset({VerdictCode.TOO_EXTREME, VerdictCode.TOO_MODERATE})
+DETECTED: Final = TOO_HIGH | TOO_LOW | SLOPE | {VerdictCode.MIXED}  # of a size that matters

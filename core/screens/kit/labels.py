@@ -7,34 +7,43 @@ from typing import Final
 
 from core.metrics.macro import corrected_verdicts
 from core.metrics.records import Audit, TargetAudit, Verdict
-from core.metrics.verdict_codes import DETECTED, VerdictCode
+from core.metrics.verdict_codes import DETECTED, TOO_HIGH, TOO_LOW, VerdictCode
 from core.screens.kit.numbers import points, span
 from core.screens.kit.records import Phrase, Sentence
-from core.screens.kit.theme import Tone
+from core.screens.kit.sentences import CODE_TONES
 from core.screens.kit.tiles import calibration_error
 
 Verbs = Mapping[VerdictCode, tuple[str, str]]  # of one label, and of several
-LABEL_TONES: Final[dict[VerdictCode, Tone]] = {
-    VerdictCode.OVER_CONFIDENT: "over",
-    VerdictCode.UNDER_CONFIDENT: "under",
-    VerdictCode.MIXED: "ink",
-    VerdictCode.SOUND: "sound",
-    VerdictCode.COULD_BE_CHANCE: "ink",
-}
 VERBS: Final[Verbs] = {
     VerdictCode.OVER_CONFIDENT: ("is over-confident", "are over-confident"),
     VerdictCode.UNDER_CONFIDENT: ("is under-confident", "are under-confident"),
+    VerdictCode.OVERESTIMATES: ("is overestimated", "are overestimated"),
+    VerdictCode.UNDERESTIMATES: ("is underestimated", "are underestimated"),
+    VerdictCode.TOO_EXTREME: ("is too extreme", "are too extreme"),
+    VerdictCode.TOO_MODERATE: ("is too moderate", "are too moderate"),
     VerdictCode.MIXED: ("is mixed", "are mixed"),
+    VerdictCode.OFF_BUT_SMALL: ("is off by little", "are off by little"),
     VerdictCode.SOUND: ("is well calibrated", "are well calibrated"),
     VerdictCode.COULD_BE_CHANCE: ("could be chance", "could be chance"),
 }
 PLAIN_VERBS: Final[Verbs] = {
     VerdictCode.OVER_CONFIDENT: ("is expected too often", "are expected too often"),
     VerdictCode.UNDER_CONFIDENT: ("is expected too rarely", "are expected too rarely"),
-    VerdictCode.MIXED: (
-        "is expected too often in some places and too rarely in others",
-        "are expected too often in some places and too rarely in others",
+    VerdictCode.OVERESTIMATES: ("is expected too often", "are expected too often"),
+    VerdictCode.UNDERESTIMATES: ("is expected too rarely", "are expected too rarely"),
+    VerdictCode.TOO_EXTREME: (
+        "gets chances too near 0 or 100",
+        "get chances too near 0 or 100",
     ),
+    VerdictCode.TOO_MODERATE: (
+        "gets chances too near the average",
+        "get chances too near the average",
+    ),
+    VerdictCode.MIXED: (
+        "is expected too often at some scores and too rarely at others",
+        "are expected too often at some scores and too rarely at others",
+    ),
+    VerdictCode.OFF_BUT_SMALL: ("is off by little", "are off by little"),
     VerdictCode.SOUND: (
         "is expected as often as it is there",
         "are expected as often as they are there",
@@ -86,9 +95,9 @@ class LabelVerdict:
     def size(self) -> str:
         """How far off it is, with its interval; empty unless it is off in one direction."""
         gap = self.audit.direction
-        if self.code == VerdictCode.OVER_CONFIDENT:
+        if self.code in TOO_HIGH:
             low, high = gap.low, gap.high
-        elif self.code == VerdictCode.UNDER_CONFIDENT:
+        elif self.code in TOO_LOW:
             low, high = -gap.high, -gap.low
         else:
             return ""
@@ -157,13 +166,13 @@ def labels_sentence(
     second = f"Corrected for {n} {noun} (Holm)." if n > 1 else ""
     if len(codes) == 1:
         whose = f"All {n} {noun} " if n > 1 else f"The only one of the {noun} "
-        said = Phrase(verbs[codes[0]][n > 1], LABEL_TONES[codes[0]])
+        said = Phrase(verbs[codes[0]][n > 1], CODE_TONES[codes[0]])
         return Sentence((Phrase(whose), said, Phrase(".")), second)
     parts = [Phrase(f"Of {n} {noun}, ")]
     for code in codes:
         joint = "" if code == codes[0] else " and " if code == codes[-1] else ", "
         parts += [
             Phrase(f"{joint}{counts[code]} "),
-            Phrase(verbs[code][counts[code] > 1], LABEL_TONES[code]),
+            Phrase(verbs[code][counts[code] > 1], CODE_TONES[code]),
         ]
     return Sentence((*parts, Phrase(".")), second)

@@ -9,7 +9,14 @@ from core.errors import Notice
 from core.metrics.macro import ChanceAmong
 from core.metrics.records import Gap, MixedEnd, TargetAudit
 from core.metrics.verdict import MATERIAL, quoted_bin, share
-from core.metrics.verdict_codes import MixedReading, VerdictCode
+from core.metrics.verdict_codes import (
+    SLOPE,
+    TOO_HIGH,
+    TOO_LOW,
+    MixedReading,
+    VerdictCode,
+    VerdictSubject,
+)
 from core.screens.kit.bin_marks import shares
 from core.screens.kit.numbers import (
     THIN,
@@ -31,7 +38,12 @@ from core.screens.kit.words import UNIT
 CODE_TONES: dict[str, Tone] = {
     VerdictCode.OVER_CONFIDENT: "over",
     VerdictCode.UNDER_CONFIDENT: "under",
+    VerdictCode.OVERESTIMATES: "over",
+    VerdictCode.UNDERESTIMATES: "under",
+    VerdictCode.TOO_EXTREME: "ink",
+    VerdictCode.TOO_MODERATE: "ink",
     VerdictCode.MIXED: "ink",
+    VerdictCode.OFF_BUT_SMALL: "ink",
     VerdictCode.SOUND: "sound",
     VerdictCode.COULD_BE_CHANCE: "ink",
 }
@@ -40,8 +52,9 @@ PLAIN_ANSWERS = {
     "over_confident": "This model is more sure than it should be.",
     "under_confident": "This model is less sure than it could be.",
     "too_extreme": "This model is too sure where it is sure, and not sure enough elsewhere.",
-    "too_timid": "This model is not sure enough where it is sure, and too sure elsewhere.",
+    "too_moderate": "This model is not sure enough where it is sure, and too sure elsewhere.",
     "uneven": "This model is as sure as it should be on average, but not everywhere.",
+    "off_but_small": "This model is off, but by little.",
     "sound": "This model is right as often as it says.",
     "could_be_chance": (
         "There are too few pictures to tell whether this model is as sure as it should be."
@@ -50,8 +63,11 @@ PLAIN_ANSWERS = {
 PLAIN_PRESENCE = {
     "over_confident": "This model expects {name} more often than it is there.",
     "under_confident": "This model expects {name} less often than it is there.",
-    "too_extreme": ("This model is too sure that {name} is there, and too sure that it is not."),
-    "too_timid": ("This model is not sure enough that {name} is there, or that it is not."),
+    "overestimates": "This model expects {name} more often than it is there.",
+    "underestimates": "This model expects {name} less often than it is there.",
+    "too_extreme": "The chances this model gives {name} are too near 0 or 100.",
+    "too_moderate": "The chances this model gives {name} are too near the average.",
+    "off_but_small": "The chances this model gives {name} are off, but by little.",
     "uneven": "On average this model expects {name} as often as it is there, but not everywhere.",
     "sound": "This model expects {name} as often as it is there.",
     "could_be_chance": (
@@ -59,9 +75,14 @@ PLAIN_PRESENCE = {
         "should."
     ),
 }
+SLOPES = {
+    VerdictCode.TOO_EXTREME: "its claims vary more than outcomes do",
+    VerdictCode.TOO_MODERATE: "its claims vary less than outcomes do",
+}
+SPREAD = {"too_extreme": "too extreme", "too_moderate": "too moderate"}
 MIXED = {
     "too_extreme": "its probabilities are too extreme, high and low, though right on average",
-    "too_timid": "its probabilities are not spread enough, though right on average",
+    "too_moderate": "its probabilities are not spread enough, though right on average",
     "uneven": "right on average, but not everywhere",
 }
 
@@ -80,14 +101,17 @@ def verdict_sentence(target: TargetAudit, noun: str = "labels") -> Sentence:
         return Sentence((first,), " ".join(filter(None, second)))
     code = target.verdict.code
     parts = {
-        VerdictCode.OVER_CONFIDENT: _direction_parts,
-        VerdictCode.UNDER_CONFIDENT: _direction_parts,
+        **dict.fromkeys(TOO_HIGH | TOO_LOW, _direction_parts),
+        **dict.fromkeys(SLOPE, _slope_parts),
         VerdictCode.MIXED: _mixed_parts,
+        VerdictCode.OFF_BUT_SMALL: _small_parts,
         VerdictCode.SOUND: _sound_parts,
         VerdictCode.COULD_BE_CHANCE: _chance_parts,
     }[code](target)
     more = {
+        **dict.fromkeys(SLOPE, _on_average),
         VerdictCode.MIXED: _on_average,
+        VerdictCode.OFF_BUT_SMALL: _on_average,
         VerdictCode.SOUND: _would_have_shown,
         VerdictCode.COULD_BE_CHANCE: _might_not_have_shown,
     }.get(code)
@@ -101,13 +125,16 @@ def taken_alone(target: TargetAudit, noun: str = "labels") -> str:
     if not isinstance(verdict, ChanceAmong):
         return ""
     alone = replace(target, verdict=verdict.alone)
-    if verdict.alone.code == VerdictCode.MIXED:
-        words = "".join(part.text for part in _mixed_parts(alone)).removesuffix(".")
-        found = f"{words[:1].lower()}{words[1:]}"
+    code = verdict.alone.code
+    if code in TOO_HIGH | TOO_LOW:
+        found = f"it {_size(target, target.direction, over=code in TOO_HIGH)}"
+        found = found if target.of == VerdictSubject.EVENT else found.replace("it ", "it is ", 1)
     else:
-        found = _size(target.direction, over=verdict.alone.code == VerdictCode.OVER_CONFIDENT)
+        parts = _slope_parts(alone) if code in SLOPE else _mixed_parts(alone)
+        words = "".join(part.text for part in parts).removesuffix(".")
+        found = f"it is {words[:1].lower()}{words[1:]}"
     return (
-        f"Taken alone, it is {found}; {chance(verdict.p_value or 0.0)}, corrected for "
+        f"Taken alone, {found}; {chance(verdict.p_value or 0.0)}, corrected for "
         f"{verdict.labels} {noun} (Holm) {chance(verdict.p_holm)}."
     )
 
@@ -167,10 +194,12 @@ def plain_sentence(target: TargetAudit) -> Sentence:
         return Sentence((Phrase(target.verdict.text),))
     says, right = (in_hundred(share) for share in shares(target.bins))
     code, name = target.verdict.code, f"“{target.name}”"
-    reading = target.verdict.reading or (MixedReading.UNEVEN if code == VerdictCode.MIXED else code)
-    if target.verdict.ends:
+    reading: str = code
+    if code == VerdictCode.MIXED:
+        reading = target.verdict.reading or MixedReading.UNEVEN
+    if code == VerdictCode.MIXED and target.verdict.ends:
         first = _plain_ends(target)
-    elif target.target is None:
+    elif target.of == VerdictSubject.ANSWER:
         first = spoken(PLAIN_ANSWERS[reading])
     else:
         first = spoken(PLAIN_PRESENCE[reading]).format(name=name)
@@ -199,33 +228,57 @@ def _plain_ends(target: TargetAudit) -> str:
 
 
 def _direction_parts(target: TargetAudit) -> tuple[Phrase, ...]:
-    over = target.verdict.code == VerdictCode.OVER_CONFIDENT
-    size = _size(target.direction, over=over)
+    over = target.verdict.code in TOO_HIGH
+    size = _size(target, target.direction, over=over)
+    spread = SPREAD.get(target.verdict.reading or "", "")
+    more = f" Its claims are also {spread}." if spread else ""
     return (
         Phrase(_capital(size), "over" if over else "under"),
-        Phrase(f": {averages(target)}."),
+        Phrase(f": {averages(target)}.{more}"),
     )
+
+
+def _slope_parts(target: TargetAudit) -> tuple[Phrase, ...]:
+    code = target.verdict.code
+    return (Phrase(f"{_capital(code.words)}{_for_event(target)}: {SLOPES[code]}."),)
+
+
+def _small_parts(target: TargetAudit) -> tuple[Phrase, ...]:
+    return (Phrase(f"Off by little{_for_event(target)}."),)
+
+
+def _for_event(target: TargetAudit) -> str:
+    """Return whose risk it is, " for “good”"; nothing of answers."""
+    return "" if target.event is None else f" for “{target.event}”"
 
 
 def _mixed_parts(target: TargetAudit) -> tuple[Phrase, ...]:
     if target.verdict.ends:
-        parts = [Phrase("Mixed: ")]
+        parts = [Phrase(f"Mixed{_for_event(target)}: ")]
         for end in target.verdict.ends:
             tone: Tone = "over" if end.over else "under"
             where = f" in {_bins(end)} from {_places(end)}{THIN}%"
-            parts += [Phrase(_size(end.gap, over=end.over), tone), Phrase(where), Phrase(", ")]
+            size = _size(target, end.gap, over=end.over, whose="")
+            parts += [Phrase(size, tone), Phrase(where), Phrase(", ")]
         return (*parts[:-1], Phrase("."))
     ece = _ece(target)
     off = "" if ece is None else f"; bin by bin it is off by {points(ece)} points"
     reading = target.verdict.reading or MixedReading.UNEVEN
-    return (Phrase(f"Mixed: {MIXED[reading]}{off}."),)
+    return (Phrase(f"Mixed{_for_event(target)}: {MIXED[reading]}{off}."),)
 
 
-def _size(gap: Gap, *, over: bool) -> str:
-    """Return "over-confident by 4.0 points (3.5 to 4.4)"."""
+def _size(target: TargetAudit, gap: Gap, *, over: bool, whose: str | None = None) -> str:
+    """Return "over-confident by 4.0 points (3.5 to 4.4)", or of a risk "overestimates …".
+
+    `whose` is the name of the event, by default that of the target.
+    """
     ends = (gap.gap, gap.low, gap.high) if over else (-gap.gap, -gap.high, -gap.low)
     interval = points_span(*ends)
-    size = f"{'over' if over else 'under'}-confident by {points(*ends)} points"
+    much = "over-confident" if over else "under-confident"
+    if target.of == VerdictSubject.EVENT:
+        name = f" “{target.name}”" if whose is None else whose
+        much = f"{'overestimates' if over else 'underestimates'}{name}"
+    size = f"{much} by {points(*ends)} points"
     return f"{size} ({interval})" if interval else size
 
 
@@ -243,7 +296,7 @@ def _on_average(target: TargetAudit) -> str:
 
 
 def _sound_parts(target: TargetAudit) -> tuple[Phrase, ...]:
-    return (Phrase("Sound", "sound"), Phrase(f": {averages(target)}."))
+    return (Phrase(f"Sound{_for_event(target)}", "sound"), Phrase(f": {averages(target)}."))
 
 
 def _would_have_shown(target: TargetAudit) -> str:

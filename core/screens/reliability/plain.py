@@ -13,7 +13,7 @@ from core.metrics.grouped import effective_rows
 from core.metrics.intervals import wilson
 from core.metrics.ranked import Ranked
 from core.metrics.records import Audit, TargetAudit
-from core.metrics.verdict_codes import DETECTED, VerdictCode
+from core.metrics.verdict_codes import DETECTED, SLOPE, TOO_HIGH, TOO_LOW, VerdictCode
 from core.screens.kit.bin_marks import shares
 from core.screens.kit.labels import among
 from core.screens.kit.numbers import (
@@ -44,6 +44,7 @@ PRESENCE_GROUPS = (
     (0.60, "Likely", "20 to 60"),
     (1.00, "Very likely", "60 or more"),
 )
+RISK_HELP = "One correction shifts and stretches its chances. Fit it on other pictures."
 ENOUGH = 20  # answers a group must hold before a picture of 100 is made from it
 
 
@@ -319,7 +320,9 @@ def _limits(audit: Audit) -> Advice:
 
 
 def _helps(target: TargetAudit) -> Advice:
+    code = target.verdict.code
     advice = {
+        **dict.fromkeys(SLOPE | TOO_HIGH | TOO_LOW, RISK_HELP),
         VerdictCode.OVER_CONFIDENT: (
             "One correction makes the model less sure and changes none of its answers."
         ),
@@ -329,9 +332,12 @@ def _helps(target: TargetAudit) -> Advice:
         VerdictCode.MIXED: (
             "One correction for everything may not be enough. Compare several on other pictures."
         ),
+        VerdictCode.OFF_BUT_SMALL: (
+            "It is off by too little to matter. Check again when the pictures change."
+        ),
         VerdictCode.SOUND: "Nothing needs to be done. Check again when the pictures change.",
         VerdictCode.COULD_BE_CHANCE: (
             "More pictures with known answers. On this many, a perfect model could look the same."
         ),
-    }[target.verdict.code]
+    }[code]
     return Advice("What helps", spoken(advice))

@@ -74,15 +74,15 @@ def test_calibrated_sets_raise_few_false_alarms(draw, n):
     assert alarms <= 11  # 5 are due; more than 11 have a chance of 0.4 %
 
 
-def test_claims_that_are_too_extreme_or_too_timid_are_detected_with_their_side():
+def test_claims_that_are_too_extreme_or_too_moderate_are_detected_with_their_side():
     rng = np.random.default_rng(2)
     logit = rng.normal(0.0, 2.0, 3_000)
     extreme = run(sigmoid(logit), rng.random(3_000) < sigmoid(logit / 1.4))
     assert extreme.slope < 0.05 < extreme.gap
     assert extreme.steepness > 0
-    timid = run(sigmoid(logit), rng.random(3_000) < sigmoid(logit * 1.4))
-    assert timid.slope < 0.05
-    assert timid.steepness < 0
+    moderate = run(sigmoid(logit), rng.random(3_000) < sigmoid(logit * 1.4))
+    assert moderate.slope < 0.05
+    assert moderate.steepness < 0
 
 
 def test_power_grows_with_rows_and_is_not_asked_where_something_was_detected():

@@ -418,9 +418,9 @@ def test_a_mixed_verdict_says_what_is_off():
     assert (extreme.code, extreme.reading) == ("mixed", "too_extreme")
     assert "the signed gap is 0.1 points (-1.0 to 1.2)" in extreme.text
     assert "too extreme: they spread more than outcomes" in extreme.text
-    timid = judged(gap, both, 0.6, 0.04, 0.3, steepness=-2.0)
-    assert timid.reading == "too_timid"
-    assert "too timid: they spread less than outcomes" in timid.text
+    moderate = judged(gap, both, 0.6, 0.04, 0.3, steepness=-2.0)
+    assert moderate.reading == "too_moderate"
+    assert "too moderate: they spread less than outcomes" in moderate.text
     cancel = judged(gap, both, 0.6, 0.3, 0.04)
     assert cancel.reading == "cancel"
     assert (

@@ -6,12 +6,17 @@ import pickle
 
 import pytest
 
-from core.metrics.verdict_codes import DETECTED, MixedReading, VerdictCode
+from core.metrics.verdict_codes import DETECTED, MixedReading, VerdictCode, VerdictSubject
 
 STORED = {
     "over_confident": "over-confident",
     "under_confident": "under-confident",
+    "overestimates": "overestimated",
+    "underestimates": "underestimated",
+    "too_extreme": "too extreme",
+    "too_moderate": "too moderate",
     "mixed": "mixed",
+    "off_but_small": "off by little",
     "sound": "sound",
     "could_be_chance": "could be chance",
 }
@@ -24,7 +29,7 @@ def test_codes_are_the_stored_strings_in_the_order_in_which_labels_are_counted()
     assert [f"{code}" for code in VerdictCode] == list(STORED)
 
 
-@pytest.mark.parametrize("code", [*VerdictCode, *MixedReading])
+@pytest.mark.parametrize("code", [*VerdictCode, *MixedReading, *VerdictSubject])
 def test_a_code_comes_back_as_itself(code):
     assert pickle.loads(pickle.dumps(code)) is code
     assert copy.deepcopy(code) is code
@@ -32,4 +37,4 @@ def test_a_code_comes_back_as_itself(code):
 
 
 def test_detected_are_the_codes_of_a_test_that_says_something_is_off():
-    assert {"over_confident", "under_confident", "mixed"} == DETECTED
+    assert set(STORED) - {"off_but_small", "sound", "could_be_chance"} == DETECTED

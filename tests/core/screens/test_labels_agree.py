@@ -97,7 +97,7 @@ def test_a_label_that_is_off_only_when_looked_at_alone_could_be_chance_on_every_
     full = reliability_view(audit, subject, chosen=audit.labels[1]).sentence
     assert full.text == "Could be chance among 3 labels."
     assert {part.tone for part in full.parts} == {"ink"}
-    assert "Taken alone, it is mixed: " in full.second
+    assert "Taken alone, it is mixed for “Effusion”: " in full.second
     assert f"p = {effusion:.3f}, corrected for 3 labels (Holm) p = {2 * effusion:.3f}." in (
         full.second
     )
@@ -115,7 +115,7 @@ def test_a_label_that_is_off_only_when_looked_at_alone_could_be_chance_on_every_
     one = replace(one, audit=among(one.audit, findings.audit.labels, 1))
     view = finding_view(source, "Effusion", one)
     assert view.sentence.text == "Could be chance among 3 findings."
-    assert "Taken alone, it is mixed: " in view.sentence.second
+    assert "Taken alone, it is mixed for “Effusion”: " in view.sentence.second
     assert "corrected for 3 findings (Holm)" in view.sentence.second
     assert view.badge is None
 

@@ -59,7 +59,7 @@ def test_every_verdict_has_its_sentence(make_audit, make_target, code, gap, star
             "its probabilities are too extreme, high and low, though right on average; bin by bin",
         ),
         (
-            "too_timid",
+            "too_moderate",
             "its probabilities are not spread enough, though right on average; bin by bin",
         ),
         ("uneven", "right on average, but not everywhere; bin by bin it is off by 4.1 points."),
