@@ -15,6 +15,8 @@ from core.metrics.verdict_codes import VerdictCode
 from core.predictions import ScoreKind, Task
 
 SCHEMA_VERSION = 6  # in which `Predictions.digest` begins with its version
+BEFORE_6 = {"over_confident": "overestimates", "under_confident": "underestimates"}  # of events
+OF_EVENTS = (Task.BINARY, Task.MULTILABEL)
 SINCE_5 = ("votes",)  # of a split
 SINCE_4 = ("groups", "weights")  # of a split
 SINCE_2 = ("config", "environment", "history")
@@ -203,11 +205,14 @@ class Manifest:
 
 
 def summarise(audit: Audit) -> Summary:
-    """Return the headline numbers of an audit; values that it lacks are None."""
+    """Return the headline numbers of an audit; values that it lacks are None.
+
+    Of two classes the ECE and its floor are of the event, gap and verdict of `Audit.headline`.
+    """
     metrics = audit.main.metrics
     ece, accuracy = metrics.get("ece"), metrics.get("accuracy")
     floor = audit.main.noise_floor.get("ece")
-    direction = audit.main.direction
+    direction = audit.headline.direction
     return Summary(
         accuracy=accuracy.value if accuracy else None,
         ece=ValueRange(
@@ -217,7 +222,7 @@ def summarise(audit: Audit) -> Summary:
         ),
         floor_q95=floor.q95 if floor else None,
         gap=SignedGap(gap=direction.gap, low=direction.low, high=direction.high),
-        verdict=audit.main.verdict.code,
+        verdict=audit.headline.verdict.code,
     )
 
 
@@ -303,7 +308,17 @@ def _upgraded(data: JsonObject, version: int) -> JsonObject:
             split: _split_since(split, version) | entry if isinstance(entry, dict) else entry
             for split, entry in splits.items()
         }
+    metrics = data.get("metrics")
+    if version < 6 and data.get("task") in OF_EVENTS and isinstance(metrics, dict):
+        data = data | {"metrics": {split: _as_event(entry) for split, entry in metrics.items()}}
     return since | data | ({} if splits is None else {"splits": splits})
+
+
+def _as_event(summary: object) -> object:
+    """Return a summary whose verdict on an event is in words of an event."""
+    if not isinstance(summary, dict) or not isinstance(summary.get("verdict"), str):
+        return summary
+    return summary | {"verdict": BEFORE_6.get(summary["verdict"], summary["verdict"])}
 
 
 def _split_since(split: str, version: int) -> JsonObject:

@@ -3,7 +3,7 @@
 from core.metrics.classwise import classwise_ece
 from core.metrics.clinical.curve import e50, e90, emax, ici
 from core.metrics.clinical.fit import citl, intercept, slope
-from core.metrics.clinical.scores import brier_skill, spiegelhalter_z
+from core.metrics.clinical.scores import brier_event, brier_skill, spiegelhalter_z
 from core.metrics.lipschitz import pgap, smce
 from core.metrics.proper import brier, nll
 from core.metrics.ranking import auprc, auroc
@@ -15,6 +15,7 @@ from core.metrics.top_label import (
     ace,
     ada_ece,
     ece,
+    ece_answer,
     ece_debiased,
     ece_em,
     ece_sweep,
@@ -69,6 +70,15 @@ METRICS: dict[str, Metric] = {
         needs="scores",
         source="Brier 1950, sum over classes",
     ),
+    "brier_event": Metric(
+        function=brier_event,
+        label="Brier of the event",
+        plain="Squared distance between the stated risk and whether the event came, 0 or 1.",
+        range=UNIT,
+        better="lower",
+        needs="positive",
+        source="Brier 1950, (p - y)^2 as clinical papers print it",
+    ),
     "ece": Metric(
         function=ece,
         label="ECE",
@@ -77,6 +87,15 @@ METRICS: dict[str, Metric] = {
         better="lower",
         needs="outcomes",
         source="Mukhoti et al. 2020, equation 1",
+    ),
+    "ece_answer": Metric(
+        function=ece_answer,
+        label="ECE of the answers",
+        plain="How far off, on average, its certainty in its own answers is, of two classes.",
+        range=UNIT,
+        better="lower",
+        needs="scores",
+        source="Mukhoti et al. 2020, equation 1, on the answers",
     ),
     "ece_em": Metric(
         function=ece_em,

@@ -19,7 +19,7 @@ from core.metrics.records import (
     TargetAudit,
     Verdict,
 )
-from core.metrics.verdict_codes import DETECTED, VerdictCode
+from core.metrics.verdict_codes import DETECTED, VerdictCode, VerdictSubject
 
 BOUNDS = "mean of the labels' bounds (conservative)"
 SIGNED = ("citl", "slope", "intercept", "spiegelhalter_z")  # of which no mean is taken
@@ -179,9 +179,10 @@ def _verdict(labels: Sequence[TargetAudit]) -> Verdict:
     listed = [f"{counts[code]} {code.words}" for code in VerdictCode if counts[code]]
     code = counts.most_common(1)[0][0]
     if len(labels) == 1:
-        return Verdict(code, f"Of 1 label: {listed[0]}.")
+        return Verdict(code, f"Of 1 label: {listed[0]}.", of=VerdictSubject.EVENT)
     looks = f"corrected for looking at {len(labels)} labels (Holm)"
-    return Verdict(code, f"Of {len(labels)} labels: {', '.join(listed)}, {looks}.")
+    text = f"Of {len(labels)} labels: {', '.join(listed)}, {looks}."
+    return Verdict(code, text, of=VerdictSubject.EVENT)
 
 
 def corrected_codes(labels: Sequence[TargetAudit]) -> tuple[VerdictCode, ...]:
@@ -209,6 +210,7 @@ def _chance_among(alone: Verdict, labels: int, p_holm: float) -> ChanceAmong:
         VerdictCode.COULD_BE_CHANCE,
         text,
         alone.p_value,
+        of=alone.of,
         alone=alone,
         labels=labels,
         p_holm=p_holm,

@@ -29,6 +29,7 @@ TAIL = 0.75  # beyond this quantile of the draws a tail is taken as exponential
 DIGITS = 9  # of a statistic in units of its spread: sums of equal terms are ties
 SAME = 1e-9  # of the largest draw: a spread that is rounding
 HALVINGS = 40
+LEFT_OVER = 0.25  # of what a shift leaves, that a temperature may leave to be the explanation
 
 
 @dataclass(frozen=True)
@@ -49,6 +50,10 @@ class NullTest:
     bins : (B,) float64
         p-value of each bin, corrected for looking at all bins; NaN where it is empty, and
         everywhere where the test detected nothing, since no bin is to be named then.
+    slope_leads : bool
+        Whether one temperature of the claims explains nearly all that is off, the signed gap
+        with it, and one shift of their log odds does not: by score statistics it leaves less
+        than `LEFT_OVER` of what the shift leaves.
     """
 
     p_value: float
@@ -58,6 +63,7 @@ class NullTest:
     steepness: float
     power: float
     bins: Float
+    slope_leads: bool = False
 
 
 @dataclass(frozen=True)
@@ -101,6 +107,18 @@ class Null:
         return self._own.gap @ weights, self._draws.gap @ weights
 
     @cached_property
+    def _slope_leads(self) -> bool:
+        """Whether a temperature explains the rows and a shift does not; see `NullTest`."""
+        mean, gap = self._mean, self._own.gap
+        temperature = np.log(mean) - np.log1p(-mean)
+        weights = np.stack([np.ones_like(mean), temperature, self._lever])
+        information = weights**2 @ (mean * (1.0 - mean) * self._own.count)
+        squares = (weights @ gap) ** 2 / np.maximum(information, LOGIT_CLIP)
+        # shift and centred slope are orthogonal: their squares are all that can be explained
+        shift, temperature_alone, after_shift = squares
+        return bool(shift + after_shift - temperature_alone < LEFT_OVER * after_shift)
+
+    @cached_property
     def _shifts(self) -> Float:
         """How far each material miscalibration moves the gap of each cell, (A, C)."""
         mean, count = self._mean, self._own.count
@@ -132,6 +150,7 @@ class Null:
             steepness=float(own[1]),
             power=np.nan if off else self._power(cuts, null),
             bins=bins_beyond(bins, drawn) if off else np.full(bins.count.shape, np.nan),
+            slope_leads=self._slope_leads,
         )
 
     def _power(self, cuts: Int, null: Float) -> float:

@@ -6,6 +6,7 @@ all read the same resamples, so the same question has the same answer to the las
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from typing import TypeVar
 
 import numpy as np
 
@@ -30,24 +31,33 @@ from core.metrics.null_test import holm
 from core.metrics.proper import brier, nll, nll_rows
 from core.metrics.ranked import Ranked
 from core.metrics.records import Audit, ClassRow, Gap, MixedEnd, Score, Setting, TargetAudit
+from core.metrics.top_label import answers
 from core.metrics.verdict import mixed_ends, verdict
 from core.predictions import Predictions, Task
 
+T = TypeVar("T")
 NEEDS_SCORES = "needs full class scores"
-POSITIVE = ("auroc", "auprc", *SCORES[:3], *ERRORS, *SCORES[3:])
+ALL_ANSWERS = "here ece is of the answers"
+POSITIVE = ("brier_event", "auroc", "auprc", *SCORES[:3], *ERRORS, *SCORES[3:])
+OF_ANSWERS = ("accuracy", "error", "nll", "brier", "s99_share", "s99_accuracy", "aurc")
+OF_LABELS = {"classwise_ece", "ece_answer"}  # what one label has none of
 UNAVAILABLE: dict[Task, Mapping[str, str]] = {
     Task.TOP_LABEL: {
         **dict.fromkeys(("nll", "brier", "classwise_ece"), NEEDS_SCORES),
+        "ece_answer": ALL_ANSWERS,
         **dict.fromkeys(POSITIVE, "needs the score of a positive class"),
     },
-    Task.MULTICLASS: dict.fromkeys(POSITIVE, "needs a binary or multi-label task"),
+    Task.MULTICLASS: {
+        "ece_answer": ALL_ANSWERS,
+        **dict.fromkeys(POSITIVE, "needs a binary or multi-label task"),
+    },
     Task.BINARY: {},
     Task.MULTILABEL: {
         "classwise_ece": "for labels this is the mean ECE over labels: see ece",
+        "ece_answer": "labels are not answers of which one is right",
         **dict.fromkeys(macro.SIGNED, "a mean over labels would hide errors of opposite sign"),
     },
 }
-CAME_TRUE = {"top_label": "it is right"}
 NAMES = {"top_label": "answers given"}
 
 
@@ -78,7 +88,8 @@ def prepare(
     PreparedTarget
         What `diagram` reads.
     """
-    ranked = Ranked.of(predictions.outcomes(target))
+    outcomes = answers(predictions) if target is None else predictions.outcomes(target)
+    ranked = Ranked.of(outcomes)
     kind = _kind_of_target(predictions, target)
     name = NAMES[kind] if target is None else predictions.class_names[target]
     resamples = resamples_of(ranked, n_resamples, seed, n_bins=n_bins)
@@ -128,13 +139,13 @@ def diagram(
     score, floor = estimates.binned(prepared, metric, n_bins=n_bins, level=level)
     bins = estimates.bin_table(prepared, n_bins, rule, level)
     gap = estimates.direction(prepared, level)
-    words = CAME_TRUE.get(prepared.of, "it came true")
+    event = None if prepared.target is None else prepared.name
     test = prepared.null.test(estimates.BINNED[metric].cuts(prepared.ranked, n_bins))
     ends: tuple[MixedEnd, ...] = ()
     if test.p_value <= FALSE_ALARMS:
         at_once = estimates.bin_table(prepared, n_bins, rule, 1 - (1 - level) / n_bins)
         ends = mixed_ends(bins, at_once, test.bins)
-    judged = verdict(gap, bins, (score, floor), test, ends, came_true=words)
+    judged = verdict(gap, bins, (score, floor), test, ends, event=event)
     scores, floors, groups = {metric: score}, {metric: floor}, prepared.groups
     return TargetAudit(
         name=prepared.name,
@@ -162,7 +173,8 @@ def audit(predictions: Predictions, config: AuditConfig | None = None) -> Audit:
     -------
     Audit
         For binary tasks bins, ECE and its family speak of the probability of class 1, accuracy,
-        NLL, Brier, s99 and AURC of the answers; settings say which (`of`).
+        NLL, Brier, s99 and AURC of the answers; settings say which (`of`). Its `answers` have the
+        direction, verdict, bins and ECE of the answers.
 
     Raises
     ------
@@ -182,13 +194,17 @@ def audit(predictions: Predictions, config: AuditConfig | None = None) -> Audit:
         main = macro.over_labels(labels, config.level)
     else:
         labels, main = (), _audit_target(predictions, config)
+    answered = None
+    if predictions.task is Task.BINARY:
+        main, answered = _audit_answers(predictions, main, config)
     metrics = config.metrics or tuple(METRICS)
     reasons = UNAVAILABLE[predictions.task]
     noted = notices(predictions, nll_clip=config.nll_clip)
     noted += extent_notices(main.groups, predictions)
     doubt = next((note.text for note in noted if note.code == NoticeCode.ALWAYS_RIGHT), None)
     if doubt is not None:  # said first: a verdict on a model's own answers is none
-        main = replace(main, verdict=replace(main.verdict, text=f"{doubt} {main.verdict.text}"))
+        main = _doubted(main, doubt)
+        answered = answered and _doubted(answered, doubt)
     return Audit(
         task=predictions.task.value,
         scores=predictions.kind.value,
@@ -199,7 +215,13 @@ def audit(predictions: Predictions, config: AuditConfig | None = None) -> Audit:
         main=main,
         labels=labels,
         weights=weight_summary(predictions.weights),
+        answers=answered,
+        by_answer=answered is not None and predictions.scores.ndim == 2,
     )
+
+
+def _doubted(target: TargetAudit, doubt: str) -> TargetAudit:
+    return replace(target, verdict=replace(target.verdict, text=f"{doubt} {target.verdict.text}"))
 
 
 def label_predictions(predictions: Predictions, index: int) -> Predictions:
@@ -225,31 +247,61 @@ def _audit_target(
     predictions: Predictions, config: AuditConfig, kind: str | None = None
 ) -> TargetAudit:
     """Audit the default target of a file that is not multi-label."""
-    prepared = prepare(
-        predictions,
-        predictions.default_target,
-        n_resamples=config.n_resamples,
-        seed=config.seed,
-        n_bins=config.n_bins,
-    )
+    prepared = _prepared(predictions, predictions.default_target, config)
     prepared = replace(prepared, of=kind or prepared.of)
     target_audit = diagram(prepared, n_bins=config.n_bins, rule=config.bins, level=config.level)
-    skip = UNAVAILABLE[predictions.task] if kind is None else {"classwise_ece"}
+    skip = UNAVAILABLE[predictions.task] if kind is None else OF_LABELS
     metrics = [m for m in (config.metrics or METRICS) if m not in skip]
     scores = _answer_scores(predictions, config, metrics)
     if predictions.task is Task.BINARY:
         scores |= estimates.discrimination(prepared.ranked, config.level, prepared.of)
         if set(SCORES).intersection(metrics):
             scores |= clinical_scores(prepared, level=config.level)
+        if "brier_event" in metrics:
+            scores["brier_event"] = _brier_event(scores.get("brier") or _brier(predictions, config))
     floors = dict(target_audit.noise_floor)
     for metric, (score, floor) in _errors(predictions, prepared, config, metrics).items():
         scores[metric], floors[metric] = score, floor
-    order = [metric for metric in METRICS if metric in metrics]
-    return replace(
-        target_audit,
-        metrics={metric: scores[metric] for metric in order},
-        noise_floor={metric: floors[metric] for metric in METRICS if metric in floors},
+    wanted = {metric: scores[metric] for metric in metrics if metric in scores}
+    return replace(target_audit, metrics=_ordered(wanted), noise_floor=_ordered(floors))
+
+
+def _ordered(entries: Mapping[str, T]) -> dict[str, T]:
+    """Return scores or floors in the order of the registry."""
+    return {metric: entries[metric] for metric in METRICS if metric in entries}
+
+
+def _prepared(predictions: Predictions, target: int | None, config: AuditConfig) -> PreparedTarget:
+    return prepare(
+        predictions,
+        target,
+        n_resamples=config.n_resamples,
+        seed=config.seed,
+        n_bins=config.n_bins,
     )
+
+
+def _audit_answers(
+    predictions: Predictions, main: TargetAudit, config: AuditConfig
+) -> tuple[TargetAudit, TargetAudit]:
+    """Return the audit of two classes' event, `main`, with `ece_answer`, and that of the answers.
+
+    The answers have the ECE of their bins and, from `main`, the scores that are of answers.
+    """
+    prepared = _prepared(predictions, None, config)
+    shown = diagram(prepared, n_bins=config.n_bins, rule=config.bins, level=config.level)
+    error, floor = estimates.binned(prepared, "ece", n_bins=config.n_bins, level=config.level)
+    own = {metric: main.metrics[metric] for metric in OF_ANSWERS if metric in main.metrics}
+    answered = replace(
+        shown,
+        metrics=_ordered({"ece": error} | dict(shown.metrics) | own),
+        noise_floor=_ordered({"ece": floor} | dict(shown.noise_floor)),
+    )
+    if config.metrics and "ece_answer" not in config.metrics:
+        return main, answered
+    scores = dict(main.metrics) | {"ece_answer": replace(error, metric="ece_answer")}
+    floors = dict(main.noise_floor) | {"ece_answer": floor}
+    return replace(main, metrics=_ordered(scores), noise_floor=_ordered(floors)), answered
 
 
 def _errors(
@@ -348,6 +400,14 @@ def _brier(predictions: Predictions, config: AuditConfig) -> Score:
         score = replace(score, high=min(2.0, score.high))
     settings: dict[str, Setting] = {"of": "every_class", "scale": "sum over classes"}
     return replace(score, settings={**settings, **score.settings})
+
+
+def _brier_event(score: Score) -> Score:
+    """Return the clinical Brier score (p - y)^2: half the sum over two classes."""
+    halves = [None if end is None else 0.5 * end for end in (score.value, score.low, score.high)]
+    value, low, high = halves
+    settings = {**score.settings, "of": "positive_class", "scale": "(p - y)^2"}
+    return replace(score, metric="brier_event", value=value, low=low, high=high, settings=settings)
 
 
 def class_gaps(

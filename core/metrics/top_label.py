@@ -5,6 +5,7 @@ otherwise. `gap` of a bin is its mean confidence minus the share that came true.
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +15,7 @@ from core.defaults import N_BINS, S99
 from core.metrics import binning
 from core.metrics.binning import BinSums
 from core.metrics.ranked import Ranked
+from core.predictions import Outcomes, Predictions, Task
 
 SWEEP_BINS = 1_000  # the search grows with the square of the bins
 Statistic = Callable[[BinSums, float], Float]
@@ -207,3 +209,25 @@ def s99_accuracy(ranked: Ranked, *, threshold: float = S99) -> float:
     """Return the accuracy of rows with confidence >= threshold; NaN where there are none."""
     rows, right = certain(ranked, threshold)
     return right / rows if rows else float("nan")
+
+
+def answers(predictions: Predictions) -> Outcomes:
+    """Return the answers given, as a verdict on them is judged.
+
+    Of two classes every other answer at exactly 0.5 counts as right: it is no more of one class
+    than of the other, and which of them the order of classes picks must decide no verdict.
+    """
+    outcomes = predictions.outcomes(None)
+    if predictions.task is not Task.BINARY:
+        return outcomes
+    tied = np.flatnonzero(outcomes.confidence == 0.5)
+    if not tied.size:
+        return outcomes
+    correct = outcomes.correct.copy()
+    correct[tied] = np.arange(tied.size) % 2 == 0
+    return replace(outcomes, correct=correct)
+
+
+def ece_answer(predictions: Predictions, *, n_bins: int = N_BINS) -> float:
+    """Return the ECE of the answers given, whose claim is the probability of the answer."""
+    return ece(Ranked.of(answers(predictions)), n_bins=n_bins)

@@ -6,9 +6,14 @@ from core.arrays import Bool, Float
 from core.defaults import FALSE_ALARMS, SOUND_POWER
 from core.metrics.null_test import NullTest
 from core.metrics.records import BinTable, Floor, Gap, MixedEnd, Score, Verdict
-from core.metrics.verdict_codes import MixedReading, VerdictCode
+from core.metrics.verdict_codes import MixedReading, VerdictCode, VerdictSubject
 
 MATERIAL = "logits off by 15 % or odds off by a fifth"  # MATERIAL_TEMPERATURE and MATERIAL_ODDS
+_SPREAD = {MixedReading.TOO_EXTREME: "Too extreme", MixedReading.TOO_MODERATE: "Too moderate"}
+_OUTCOMES = {
+    MixedReading.TOO_EXTREME: "its claims vary more than outcomes do",
+    MixedReading.TOO_MODERATE: "its claims vary less than outcomes do",
+}
 NEARLY_FULL = 0.9  # of the rows of the fullest bin
 
 
@@ -38,7 +43,7 @@ def verdict(
     test: NullTest,
     ends: tuple[MixedEnd, ...] = (),
     *,
-    came_true: str,
+    event: str | None = None,
 ) -> Verdict:
     """Judge one target.
 
@@ -54,8 +59,8 @@ def verdict(
         The joint test of "calibrated".
     ends : tuple of MixedEnd
         From `mixed_ends`.
-    came_true : str
-        Words for an outcome, for example ``it is right``.
+    event : str, optional
+        Name of the class or label whose risk it is; without one the target is the answers given.
 
     Returns
     -------
@@ -64,20 +69,39 @@ def verdict(
         gap. Else it finds the gap: over_confident or under_confident. It finds the slope or the
         ECE alone: mixed. It finds nothing: sound where it would have found a material
         miscalibration, otherwise could_be_chance.
+
+        A risk overestimates or underestimates its event where the test finds the gap. It is
+        too_extreme or too_moderate where the test finds the slope, and not the gap or a gap that
+        follows from the slope (Van Calster et al. 2016, weak calibration); opposite bins then
+        are what such a slope looks like. `reading` holds a slope that is found beside a gap.
     """
-    reading = None
+    reading, answers = None, event is None
+    gap_off, slope_off = test.gap <= FALSE_ALARMS, test.slope <= FALSE_ALARMS
+    spread = MixedReading.TOO_EXTREME if test.steepness > 0 else MixedReading.TOO_MODERATE
     if test.p_value > FALSE_ALARMS:
-        code, opening = _within_chance(gap, error, test)
-    elif ends and test.gap <= FALSE_ALARMS:
+        code, opening = _within_chance(gap, error, test, event)
+    elif not answers and slope_off and (test.slope_leads or not gap_off):
+        code = VerdictCode(spread)
+        opening = f"{_SPREAD[spread]}{_for(event)}: {_OUTCOMES[spread]}. On average {_signed(gap)}."
+    elif ends and gap_off:
         code, reading = VerdictCode.MIXED, MixedReading.OPPOSITE
-        opening = f"{_both_ends(ends)} On average {_signed(gap)}."
-    elif test.gap <= FALSE_ALARMS:
-        code, opening = _one_sided(gap)
+        opening = f"{_both_ends(ends, event)} On average {_signed(gap)}."
+    elif gap_off:
+        code, opening = _one_sided(gap, event)
+        if slope_off and not answers:
+            reading = spread
+            opening += f" It is also {_SPREAD[spread].lower()}: {_OUTCOMES[spread]}."
     else:
         code = VerdictCode.MIXED
-        reading, opening = _uneven(gap, error, test, ends)
-    text = f"{opening} {bin_sentence(bins, came_true)}"
-    return Verdict(code, text, test.p_value, reading, ends if code == VerdictCode.MIXED else ())
+        reading, opening = _uneven(gap, error, test, ends, event)
+    text = f"{opening} {bin_sentence(bins, 'it is right' if answers else 'it came true')}"
+    of = VerdictSubject.ANSWER if answers else VerdictSubject.EVENT
+    ends = ends if code == VerdictCode.MIXED else ()
+    return Verdict(code, text, test.p_value, reading, ends, of)
+
+
+def _for(event: str | None) -> str:
+    return "" if event is None else f" for “{event}”"
 
 
 def mixed_ends(bins: BinTable, at_once: BinTable, p_values: Float) -> tuple[MixedEnd, ...]:
@@ -122,12 +146,15 @@ def _end(bins: BinTable, interval: tuple[Float, Float], decided: Bool, *, over: 
     )
 
 
-def _one_sided(gap: Gap) -> tuple[VerdictCode, str]:
+def _one_sided(gap: Gap, event: str | None) -> tuple[VerdictCode, str]:
     over = gap.gap > 0
     low, high = (gap.low, gap.high) if over else (-gap.high, -gap.low)
     size = f"by {points(abs(gap.gap))} points ({points(low)} to {points(high)})"
     if low <= 0:
         size += ", beyond chance all the same where outcomes follow the claims"
+    if event is not None:
+        code = VerdictCode.OVERESTIMATES if over else VerdictCode.UNDERESTIMATES
+        return code, f"{code.capitalize()} “{event}” {size}."
     if over:
         return VerdictCode.OVER_CONFIDENT, f"Over-confident {size}."
     return VerdictCode.UNDER_CONFIDENT, f"Under-confident {size}."
@@ -139,28 +166,35 @@ def beyond_chance(bins: BinTable, p_values: Float, *, over: bool) -> Bool:
     return np.asarray(side & (p_values <= FALSE_ALARMS))
 
 
-def _both_ends(ends: tuple[MixedEnd, ...]) -> str:
-    return f"Mixed: {', '.join(_end_words(end) for end in ends)}."
+def _both_ends(ends: tuple[MixedEnd, ...], event: str | None) -> str:
+    return f"Mixed{_for(event)}: {', '.join(_end_words(end, event) for end in ends)}."
 
 
-def _end_words(end: MixedEnd) -> str:
+def _end_words(end: MixedEnd, event: str | None) -> str:
     sign = 1 if end.over else -1
     low, high = sorted((sign * end.gap.low, sign * end.gap.high))
     bins = "1 bin" if end.bins == 1 else f"{end.bins} bins"
+    off = f"{'over' if end.over else 'under'}-confident"
+    if event is not None:
+        off = f"{'over' if end.over else 'under'}estimates"
     return (
-        f"{'over' if end.over else 'under'}-confident by {points(sign * end.gap.gap)} points "
+        f"{off} by {points(sign * end.gap.gap)} points "
         f"({points(low)} to {points(high)}) in {bins} from {share(end.low)} to "
         f"{share(end.high)} %"
     )
 
 
 def _uneven(
-    gap: Gap, error: tuple[Score, Floor], test: NullTest, ends: tuple[MixedEnd, ...]
+    gap: Gap,
+    error: tuple[Score, Floor],
+    test: NullTest,
+    ends: tuple[MixedEnd, ...],
+    event: str | None,
 ) -> tuple[MixedReading, str]:
     """Return what is off though the signed gap is not beyond chance, and its sentence."""
-    opening = f"{_both_ends(ends)} On average" if ends else "Mixed:"
+    opening = f"{_both_ends(ends, event)} On average" if ends else f"Mixed{_for(event)}:"
     opening = f"{opening} {_signed(gap)}"
-    if test.slope <= FALSE_ALARMS:
+    if test.slope <= FALSE_ALARMS:  # of answers: that of a risk has codes of its own
         reading, word, much = MixedReading.TOO_MODERATE, "moderate", "less"
         if test.steepness > 0:
             reading, word, much = MixedReading.TOO_EXTREME, "extreme", "more"
@@ -176,7 +210,9 @@ def _uneven(
     return MixedReading.UNEVEN, f"{opening}, but {off} {chance}."
 
 
-def _within_chance(gap: Gap, error: tuple[Score, Floor], test: NullTest) -> tuple[VerdictCode, str]:
+def _within_chance(
+    gap: Gap, error: tuple[Score, Floor], test: NullTest, event: str | None
+) -> tuple[VerdictCode, str]:
     value, floor = error[0].value or 0.0, error[1]
     chance = f"within what chance explains (up to {points(floor.q95)})"
     if value > floor.q95:
@@ -190,11 +226,14 @@ def _within_chance(gap: Gap, error: tuple[Score, Floor], test: NullTest) -> tupl
             "calibrated sets."
         )
     if test.power >= SOUND_POWER:
-        return VerdictCode.SOUND, f"Sound: {summary}; {MATERIAL} would have shown.{alone}"
+        return (
+            VerdictCode.SOUND,
+            f"Sound{_for(event)}: {summary}; {MATERIAL} would have shown.{alone}",
+        )
     return (
         VerdictCode.COULD_BE_CHANCE,
-        f"Could be chance: {summary}; too few rows to tell, {MATERIAL} might not have shown."
-        f"{alone}",
+        f"Could be chance{_for(event)}: {summary}; too few rows to tell, {MATERIAL} might not "
+        f"have shown.{alone}",
     )
 
 

@@ -12,6 +12,7 @@ from core.metrics.records import Audit, BinTable, Floor, Gap, Score, TargetAudit
 from core.screens.reliability.human_words import agreement_words
 
 Json = dict[str, Any]  # Any: plain JSON values
+SCHEMA = 2  # since 2 a verdict says what it is of; those of an event have codes of their own
 NO_INTERVAL = "no interval is defined for it"
 UNDEFINED = "undefined on these rows"
 NO_TEST = "many labels have a test each"
@@ -45,11 +46,14 @@ def audit_json(
     -------
     dict
         Every key of the command line's contract; `labels` for multi-label audits only, each with
-        its own verdict and the code that is left when all labels are looked at (Holm); `groups`
+        its own verdict and the code that is left when all labels are looked at (Holm); of two
+        classes `direction` and `verdict` are those of `Audit.headline`, the other two stand under
+        ``answers`` or ``event_audit``, and `bins` belong to `metrics.ece`, the event's; `groups`
         and `weights` where rows belong together or count by weight. A number
         that is undefined or infinite is null, and the object it stands in has a `reason`.
     """
     out: Json = {
+        "schema": SCHEMA,
         "file": file,
         "digest": digest,
         "task": str(audit.task),
@@ -66,9 +70,14 @@ def audit_json(
     if audit.weights is not None:
         out["weights"] = asdict(audit.weights)
     out |= _target(audit.main)
+    if audit.answers is not None:
+        out |= _judged(audit.headline) | {"event": audit.main.event, "bins_of": audit.main.of}
+        out["answer_bins"] = _bins(audit.answers.bins)
+    if audit.second is not None:
+        out["event_audit" if audit.by_answer else "answers"] = _judged(audit.second)
     if audit.labels:
         out["labels"] = [
-            {"name": label.name, "corrected_verdict": code} | _target(label)
+            {"name": label.name, "event": label.event, "corrected_verdict": code} | _target(label)
             for label, code in zip(audit.labels, corrected_codes(audit.labels), strict=True)
         ]
     return out
@@ -110,12 +119,16 @@ def human_json(audit: HumanAudit) -> Json:
     return out
 
 
+def _judged(target: TargetAudit) -> Json:
+    direction = _gap(target.direction) | {"of": target.of}
+    return {"direction": direction, "verdict": _verdict(target.verdict)}
+
+
 def _target(target: TargetAudit) -> Json:
     return {
         "metrics": {name: score_json(score) for name, score in target.metrics.items()},
         "noise_floor": {name: floor_json(floor) for name, floor in target.noise_floor.items()},
-        "direction": _gap(target.direction),
-        "verdict": _verdict(target.verdict),
+        **_judged(target),
         "bins": _bins(target.bins),
     }
 
@@ -146,7 +159,12 @@ def _gap(gap: Gap) -> Json:
 
 
 def _verdict(verdict: Verdict) -> Json:
-    out = {"code": verdict.code, "text": verdict.text, "p_value": _number(verdict.p_value)}
+    out: Json = {
+        "code": verdict.code,
+        "text": verdict.text,
+        "of": verdict.of,
+        "p_value": _number(verdict.p_value),
+    }
     return _explained(out, ("p_value",), NO_TEST)
 
 

@@ -120,6 +120,13 @@ def ece(confidence, correct, *, n_bins=15):
     return _weighted(equal_width_bins(confidence, correct, n_bins))
 
 
+def ece_answer(logits, labels, *, n_bins=15):
+    rows = [softmax_row(z) for z in logits]
+    answers = [max(range(len(p)), key=p.__getitem__) for p in rows]
+    right = [k == y for k, y in zip(answers, labels, strict=True)]
+    return ece([p[k] for p, k in zip(rows, answers, strict=True)], right, n_bins=n_bins)
+
+
 def ece_em(confidence, correct, *, n_bins=15):
     return _weighted(equal_mass_bins(confidence, correct, n_bins))
 
@@ -338,6 +345,10 @@ def spiegelhalter_z(confidence, correct):
     if variance == 0:
         return math.nan
     return math.fsum((y - p) * (1 - 2 * p) for p, y in rows) / math.sqrt(variance)
+
+
+def brier_event(confidence, correct):
+    return math.fsum((p - y) ** 2 for p, y in zip(confidence, correct, strict=True)) / len(correct)
 
 
 def brier_skill(confidence, correct):

@@ -50,6 +50,14 @@ def spiegelhalter_z(ranked: Ranked) -> float:
     return float(each.sum()) / float(np.sqrt(variance)) if variance else float("nan")
 
 
+def brier_event(ranked: Ranked) -> float:
+    """Return the clinical Brier score, mean (p - y)^2, in [0, 1]; half of a two-class `brier`."""
+    squares = (ranked.confidence - ranked.correct) ** 2
+    if ranked.weights is not None:
+        squares *= ranked.weights
+    return float(squares.sum() / ranked.total)
+
+
 def brier_skill(ranked: Ranked) -> float:
     """Return 1 - mean (p - y)^2 / (v (1 - v)), v the share of events among these rows.
 
@@ -58,10 +66,7 @@ def brier_skill(ranked: Ranked) -> float:
     share = ranked.hits / ranked.total
     if share in {0.0, 1.0}:
         return float("nan")
-    squares = (ranked.confidence - ranked.correct) ** 2
-    if ranked.weights is not None:
-        squares *= ranked.weights
-    return 1.0 - float(squares.sum() / ranked.total) / (share * (1.0 - share))
+    return 1.0 - brier_event(ranked) / (share * (1.0 - share))
 
 
 @dataclass(frozen=True)

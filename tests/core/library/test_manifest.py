@@ -211,6 +211,16 @@ def test_summary_of_an_audit_without_accuracy_or_ece_holds_none():
     assert (found["accuracy"], found["ece"]["value"], found["floor_q95"]) == (None, None, None)
 
 
+@pytest.mark.parametrize(
+    ("task", "code"), [("binary", "overestimates"), ("multiclass", "over_confident")]
+)
+def test_verdicts_on_events_before_the_sixth_schema_get_words_of_events(task, code):
+    data = _manifest().to_json() | {"task": task}
+    assert data["metrics"]["test"]["verdict"] == "over_confident"
+    assert from_json(data | {"schema_version": 5}).metrics["test"]["verdict"] == code
+    assert from_json(data).metrics["test"]["verdict"] == "over_confident"  # of two answers
+
+
 def test_splits_of_the_second_schema_get_the_role_that_their_name_says():
     data = _manifest().to_json() | {"schema_version": 2}
     for entry in data["splits"].values():

@@ -227,8 +227,8 @@ def test_multilabel_is_the_mean_of_its_labels():
     gaps = [label.direction.gap for label in audit.labels]
     assert audit.main.direction.gap == pytest.approx(np.mean(gaps))
     # the second label is present half as often as said
-    assert audit.labels[1].verdict.code == "over_confident"
-    assert "Of 2 labels: 1 over-confident" in audit.main.verdict.text
+    assert audit.labels[1].verdict.code == "overestimates"
+    assert "Of 2 labels: 1 overestimated" in audit.main.verdict.text
     np.testing.assert_allclose(
         [label.metrics["auroc"].value for label in audit.labels],
         roc_auc_score(LABELS, SCORES, average=None),
@@ -329,12 +329,14 @@ OVER, UNDER = (79, 0.9, 0.8, 0.85, 0.95), (21, 0.5, 0.6, 0.45, 0.55)
 FLOOR = Floor(0.01, 0.02)
 
 
-def judged(gap, bins, *p_values, ece=0.05, power=0.0, steepness=0.0, wrong=0.01, level=0.95):
+def judged(
+    gap, bins, *p_values, ece=0.05, power=0.0, steepness=0.0, wrong=0.01, level=0.95, event=None
+):
     """The verdict for adjusted p-values of gap, slope and ECE, and one for every bin."""
     each = np.full(bins.count.size, wrong)
     test = NullTest(min(p_values), *p_values, steepness, power, each)
     error = Score(metric="ece", value=ece, low=None, high=None, level=level, n=100), FLOOR
-    return verdict(gap, bins, error, test, mixed_ends(bins, bins, each), came_true="it is right")
+    return verdict(gap, bins, error, test, mixed_ends(bins, bins, each), event=event)
 
 
 def test_verdict_follows_the_test_of_the_gap():

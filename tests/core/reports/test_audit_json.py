@@ -13,6 +13,7 @@ from core.reports.audit_json import audit_json
 RNG = np.random.default_rng(11)
 NUMBER = (int, float, type(None))
 TOP = {
+    "schema": int,
     "file": str,
     "digest": str,
     "task": str,
@@ -104,11 +105,14 @@ def test_every_key_is_present_typed_and_strict_json(make):
     plain = json.loads(json.dumps(made, allow_nan=False))
     assert plain == made
     multi = predictions.task is Task.MULTILABEL
-    assert set(plain) == set(TOP) | ({"labels"} if multi else set())
+    more = {"labels"} if multi else set()
+    if predictions.task is Task.BINARY:
+        more = {"event", "bins_of", "answer_bins", "answers"}
+    assert set(plain) == set(TOP) | more
     typed(plain, TOP)
     for part in [plain, *plain.get("labels", [])]:
-        typed(part["verdict"], {"code": str, "text": str, "p_value": NUMBER})
-    typed(plain["direction"], dict.fromkeys(("gap", "low", "high"), NUMBER))
+        typed(part["verdict"], {"code": str, "text": str, "of": str, "p_value": NUMBER})
+    typed(plain["direction"], dict.fromkeys(("gap", "low", "high"), NUMBER) | {"of": str})
     for part in [plain, *plain.get("labels", [])]:
         for score in part["metrics"].values():
             typed(score, SCORE | {"settings": dict})
@@ -119,10 +123,34 @@ def test_every_key_is_present_typed_and_strict_json(make):
     explained(plain)
 
 
+def test_two_classes_have_both_verdicts_and_the_headline_follows_the_columns():
+    score, labels = np.repeat([0.1, 0.9], 300), (np.arange(600) % 300 < 150) * 1
+    both = np.column_stack([1.0 - score, score])
+    for scores, head, other in ((score, "event", "answers"), (both, "answer", "event_audit")):
+        rows = Predictions(
+            Task.BINARY, ScoreKind.PROBABILITIES, scores, labels, class_names=("bad", "good")
+        )
+        made = audit_json("f", "ab", {"test": 600}, "test", (), audit(rows, QUICK))
+        assert (made["schema"], made["event"], made["bins_of"]) == (2, "good", "event")
+        assert made["direction"]["of"] == made["verdict"]["of"] == head
+        codes = {made[part]["of"]: made[part]["code"] for part in ("verdict",)}
+        codes[made[other]["verdict"]["of"]] = made[other]["verdict"]["code"]
+        assert codes == {"answer": "over_confident", "event": "too_extreme"}
+        assert "“good”" in (made if head == "event" else made[other])["verdict"]["text"]
+        # both of .4 here: .1 and .9 against .5, and .9 against .5
+        assert made["metrics"]["ece"]["value"] == pytest.approx(0.4)
+        assert made["metrics"]["ece_answer"]["value"] == pytest.approx(0.4)
+        for bins in (made["bins"], made["answer_bins"]):
+            off = (b["count"] * abs(b["confidence"] - b["accuracy"]) for b in bins if b["count"])
+            assert sum(off) / 600 == pytest.approx(0.4)
+        assert len([b for b in made["answer_bins"] if b["count"]]) == 1
+
+
 def test_labels_have_one_entry_each_with_their_own_bins():
     predictions = multilabel()
     made = audit_json("f", "ab", {"test": 80}, "test", (), audit(predictions, QUICK))
     assert [label["name"] for label in made["labels"]] == ["a", "b", "never"]
+    assert [label["event"] for label in made["labels"]] == ["a", "b", "never"]
     assert all(sum(row["count"] for row in label["bins"]) == 80 for label in made["labels"])
     assert made["bins"] == []
     assert made["labels"][2]["metrics"]["auroc"]["value"] is None
@@ -142,7 +170,7 @@ def test_a_label_that_only_many_looks_call_off_keeps_its_own_verdict_beside_the_
     )
     first, *_ = audit_json("f", "ab", {"test": n}, "test", (), found)["labels"]
     own = first["verdict"]
-    assert own["code"] == "over_confident"
+    assert own["code"] == "overestimates"
     assert 0.05 / 40 < own["p_value"] < 0.05
     assert first["corrected_verdict"] == "could_be_chance"
 

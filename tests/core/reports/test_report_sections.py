@@ -278,7 +278,7 @@ def board_of(monkeypatch, p_values):
         replace(label, verdict=replace(label.verdict, p_value=p_value))
         for label, p_value in zip(audited.labels, p_values, strict=True)
     )
-    assert {label.verdict.code for label in labels} == {"over_confident"}
+    assert {label.verdict.code for label in labels} == {"overestimates"}
     monkeypatch.setattr(suite, "audit", lambda *_: replace(audited, labels=labels))
     run = ReportedRun(
         name="m",

@@ -90,14 +90,14 @@ def test_a_label_that_is_off_only_when_looked_at_alone_could_be_chance_on_every_
     mass, effusion, edema = p_values
     assert max(2 * effusion, 3 * mass) > 0.05 >= effusion > mass  # Holm: the second times 2
     assert 3 * mass <= 0.05 < edema
-    assert audit.labels[1].verdict.code == VerdictCode.MIXED  # alone
+    assert audit.labels[1].verdict.code == VerdictCode.TOO_EXTREME  # alone
     assert label_table(audit.labels).rows[1][-1] == "could be chance"  # on the board
 
     subject = Subject("r", "test", "d" * 8, rows.class_names)
     full = reliability_view(audit, subject, chosen=audit.labels[1]).sentence
     assert full.text == "Could be chance among 3 labels."
     assert {part.tone for part in full.parts} == {"ink"}
-    assert "Taken alone, it is mixed for “Effusion”: " in full.second
+    assert "Taken alone, it is too extreme for “Effusion”: " in full.second
     assert f"p = {effusion:.3f}, corrected for 3 labels (Holm) p = {2 * effusion:.3f}." in (
         full.second
     )
@@ -115,12 +115,12 @@ def test_a_label_that_is_off_only_when_looked_at_alone_could_be_chance_on_every_
     one = replace(one, audit=among(one.audit, findings.audit.labels, 1))
     view = finding_view(source, "Effusion", one)
     assert view.sentence.text == "Could be chance among 3 findings."
-    assert "Taken alone, it is mixed for “Effusion”: " in view.sentence.second
+    assert "Taken alone, it is too extreme for “Effusion”: " in view.sentence.second
     assert "corrected for 3 findings (Holm)" in view.sentence.second
     assert view.badge is None
 
     first = reliability_view(audit, subject, chosen=audit.labels[0]).sentence
-    assert first.text.startswith("Over-confident by ")
+    assert first.text.startswith("Overestimates “Mass” by ")
     assert "alone" not in first.second
 
 
@@ -128,14 +128,14 @@ def test_the_sample_has_findings_of_both_directions(tmp_path):
     verdicts = label_verdicts(suite.audit(sample(tmp_path), AuditConfig()).labels)
     codes = {verdict.audit.name: verdict.code for verdict in verdicts}
     assert codes == {
-        "Nodule": VerdictCode.OVER_CONFIDENT,
-        "Consolidation": VerdictCode.UNDER_CONFIDENT,
+        "Nodule": VerdictCode.OVERESTIMATES,
+        "Consolidation": VerdictCode.UNDERESTIMATES,
         "Effusion": VerdictCode.COULD_BE_CHANCE,
         "Cardiomegaly": VerdictCode.COULD_BE_CHANCE,
     }
     sentence = labels_sentence(verdicts, "findings")
     assert sentence.text == (
-        "Of 4 findings, 1 is over-confident, 1 is under-confident and 2 could be chance."
+        "Of 4 findings, 1 is overestimated, 1 is underestimated and 2 could be chance."
     )
     assert {part.tone for part in sentence.parts} == {"ink", "over", "under"}
     assert sentence.second == "Corrected for 4 findings (Holm)."
@@ -145,4 +145,4 @@ def test_the_sample_has_findings_of_both_directions(tmp_path):
         "Consolidation",
     ]
     (alone,) = label_verdicts([verdicts[0].audit])
-    assert labels_sentence([alone]).text == "The only one of the labels is over-confident."
+    assert labels_sentence([alone]).text == "The only one of the labels is overestimated."

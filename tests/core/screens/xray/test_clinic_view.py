@@ -167,9 +167,7 @@ def test_rare_findings_get_no_verdict_and_no_colour(rows, found):
     plain_view = plain_findings_view(source(), found)
     plain = {row.name: row.cells[0].value for row in plain_view.table.written()}
     assert plain == {
-        "Fluid around the lung (Effusion)": (
-            "is expected too often in some places and too rarely in others"
-        ),
+        "Fluid around the lung (Effusion)": "gets chances too near 0 or 100",
         "A small spot (Nodule)": "could be chance",
         "A hernia of the diaphragm (Hernia)": "could be chance",
     }
