@@ -9,11 +9,13 @@ import numpy as np
 import pytest
 
 from core import codec
+from core.arrays import sigmoid
 from core.errors import Refused
 from core.predictions import Predictions, ScoreKind, Task
 from core.readers.formats.contents import FileBytes
 from core.readers.predictions.interpret import InterpretedFile, read_source
 from core.readers.predictions.options import AnswersPerRow, ReadOptions, Units, classes_text
+from core.readers.predictions.repeats import repeats
 from core.readers.predictions.result import Inspection, NeedsChoice, choose_split
 from tests import hostile_cases as made
 
@@ -380,6 +382,36 @@ def test_rows_that_occur_twice_are_said():
     assert "ROWS_REPEATED" in {n.code for n in twice.notices}
     once = read(table((*SCORES, "label"), *P.T, Y))
     assert "ROWS_REPEATED" not in {n.code for n in once.notices}
+
+
+def test_rows_without_names_that_repeat_bit_for_bit_are_counted():
+    rng = np.random.default_rng(0)
+    logits, labels = rng.normal(size=(400, 4)).astype(np.float32), rng.integers(0, 4, 400)
+    again = rng.permutation(np.repeat(np.arange(400), 5))
+    found = read(made.npz(logits=logits[again], labels=labels[again]), name="x.npz")
+    said = [notice.text for notice in found.notices if notice.code == "ROWS_REPEATED"]
+    assert len(said) == 1
+    assert said[0].startswith("1,600 of 2,000 rows repeat another bit for bit")
+    assert "--group" in said[0]
+    relabelled = (labels[again] + np.arange(2_000) // 1_000) % 4
+    assert repeats(logits[again], relabelled, logits=True) < 1_600
+
+
+CHANCE = {
+    "rounded": lambda rng: rng.beta(2, 2, 2_000).round(2),
+    "finely rounded": lambda rng: rng.beta(2, 2, 50_000).round(4),
+    "saturated": lambda rng: sigmoid(rng.normal(0, 20, 20_000)).astype(np.float32),
+    "half precision": lambda rng: rng.dirichlet(np.ones(10), 5_000).astype(np.float16),
+    "leaves of a tree": lambda rng: rng.dirichlet(np.ones(5), 30)[rng.integers(0, 30, 2_000)],
+    "rounded and certain": lambda rng: rng.dirichlet(np.full(10, 0.3), 5_000).round(2),
+    "single precision": lambda rng: rng.random(3_000_000, np.float32),
+}
+
+
+@pytest.mark.parametrize("draw", CHANCE.values(), ids=CHANCE)
+def test_scores_that_repeat_by_chance_are_no_copies(draw):
+    scores = draw(np.random.default_rng(1))
+    assert repeats(scores, np.zeros(len(scores), dtype=np.int64), logits=False) == 0
 
 
 def test_any_word_in_a_split_column_makes_a_part():
