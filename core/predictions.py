@@ -100,6 +100,11 @@ class Groups:
         """Number of groups."""
         return int(self.of_row.max(initial=-1)) + 1
 
+    @property
+    def single(self) -> bool:
+        """Whether every group has one row, which is as good as no groups."""
+        return self.count == self.of_row.size and bool(np.bincount(self.of_row).all())
+
     def take(self, rows: Int) -> Self:
         """Return the groups of some rows, numbered anew."""
         _, of_row = np.unique(self.of_row[rows], return_inverse=True)
@@ -464,10 +469,11 @@ class Predictions:
         """Number of rows."""
         return int(self.scores.shape[0])
 
-    @property
+    @cached_property
     def extents(self) -> Extents:
-        """Groups and weights of the rows, as arrays."""
-        groups = None if self.groups is None else self.groups.of_row
+        """Groups and weights of the rows, as arrays; no groups where each has one row."""
+        together = self.groups is not None and not self.groups.single
+        groups = self.groups.of_row if self.groups is not None and together else None
         return Extents(groups, None if self.weights is None else self.weights.of_row)
 
     @property

@@ -55,3 +55,40 @@ def add_by_cell(counts: Counts, row: Int, cell: Int, gap: Float, out: Float) -> 
     for r in range(len(counts)):
         for e in range(row.size):
             out[r, cell[e]] += counts[r, row[e]] * gap[e]
+
+
+@compiled(
+    "void(Array(int64, 2, 'C', readonly=True), Array(float64, 2, 'C', readonly=True), "
+    f"{_GAPS}, float64[:, :, ::1], float64[:, ::1])",
+    as_written=True,
+)
+def add_alike(place: Int, law: Float, theta: Float, uniform: Float, out: Float) -> None:
+    """Draw outcomes that are alike within groups, and add up by cell what came true.
+
+    Parameters
+    ----------
+    place : (2, N) int64
+        The first row of each row's group, rows of which follow each other, and the cell that the
+        row is added to.
+    law : (2, N) float64
+        How often each row comes true, and what it counts.
+    theta : (R,) float64
+        Of the Dirichlet process: 0 where groups have one number, infinite where rows have theirs.
+    uniform : (R, 2, N) float64
+        In [0, 1): a number for each row, written over where it is taken from another row of the
+        group, and one that chooses which.
+    out : (R, C) float64
+        Added to, row after row.
+    """
+    first, cell = place
+    claim, weight = law
+    for r in range(theta.size):
+        number, choice = uniform[r]
+        for row in range(first.size):
+            before = row - first[row]
+            if before > 0:
+                other = choice[row] * (before + theta[r])
+                if other < before:
+                    number[row] = number[first[row] + int(other)]
+            if number[row] < claim[row]:
+                out[r, cell[row]] += weight[row]

@@ -2,8 +2,10 @@
 
 import numpy as np
 
-from core.arrays import Bool, Float
+from core.arrays import Bool, Float, Int
 from core.predictions import Extents
+
+SAME = 1e-12  # of the squares between groups: those within are rounding
 
 
 def design_effect(values: Float | Bool, extents: Extents) -> float:
@@ -18,10 +20,12 @@ def design_effect(values: Float | Bool, extents: Extents) -> float:
 
     Notes
     -----
-    Variance of the mean with deviations summed by group over that with rows for groups, each with
-    its factor count / (count - 1), but at least Kish's sum w^2 / sum w (Kish 1965). Where rows do
-    not differ, or are of one group, they tell nothing of how alike a group is: then a group is
-    taken to be as good as one row.
+    Kish's sum w^2 / sum w, or more where the rows that weigh most vary most (Kish 1965), plus what
+    groups add: rho (sum_g W_g^2 - sum w^2) / sum w, with the weight W_g of each group. Of equal
+    weights that is 1 + rho (sum m_g^2 / N - 1), with m_g rows in group g (Donner & Klar 2000).
+    Sums by group alone would take most of its own deviation off a group that rules the mean, and
+    a variance too small for the truth. Where rows do not differ, or are of one group, they tell
+    nothing of how alike a group is: then a group is taken to be as good as one row.
     """
     groups, weights = extents
     weights = np.ones(values.size) if weights is None else weights
@@ -38,10 +42,73 @@ def design_effect(values: Float | Bool, extents: Extents) -> float:
     deviation = values - weights @ values / total
     # By a power of two, which rounds nothing: squares of the smallest would be 0.
     deviation = np.ldexp(deviation, -np.frexp(np.abs(deviation).max())[1])
-    together = np.bincount(place, weights * deviation)
-    alone = float(weights @ deviation**2) * values.size / (values.size - 1)
-    factor = of_group.size / (of_group.size - 1)
-    return max(float(weights @ weights / total), float(together @ together) * factor / alone)
+    alone = (weights * deviation) @ (weights * deviation) / (weights @ deviation**2)
+    rows = max(float(weights @ weights / total), float(alone))
+    within = float(of_group @ of_group - weights @ weights) / total
+    return float(rows + intraclass_correlation(deviation, place) * within)
+
+
+def intraclass_correlation(values: Float, groups: Int) -> float:
+    """Return how alike values of a group are, by the analysis of variance; in [0, 1].
+
+    Parameters
+    ----------
+    values : (N,) float64
+        Not all the same.
+    groups : (N,) int64
+        Numbered 0..G-1, all in use, G at least 2.
+
+    Notes
+    -----
+    (F - 1) / (F + m - 1) with the ratio F of mean squares between and within groups and
+    m = (N - sum m_g^2 / N) / (G - 1) rows, cut to [0, 1] (Donner & Klar 2000). 0 where every group
+    has one row.
+    """
+    if np.bincount(groups).size == values.size:
+        return 0.0
+    ratio, rows, _ = mean_squares(values, groups)
+    if np.isinf(ratio):
+        return 1.0
+    return max(0.0, (ratio - 1.0) / (ratio + rows - 1.0))
+
+
+def mean_squares(values: Float, groups: Int) -> tuple[float, float, int]:
+    """Return the ratio of mean squares between and within groups, m and N - G.
+
+    The ratio is infinite where no group differs within itself.
+    """
+    sizes, n = np.bincount(groups), values.size
+    deviation = values - values.mean()
+    explained = float((np.bincount(groups, deviation) ** 2 / sizes).sum())
+    inside = float(deviation @ deviation) - explained
+    rows = (n - float(sizes @ sizes) / n) / (sizes.size - 1)
+    if inside <= SAME * explained:
+        return np.inf, rows, n - sizes.size
+    ratio = explained / (sizes.size - 1) / (inside / (n - sizes.size))
+    return ratio, rows, n - sizes.size
+
+
+def group_concentration(extents: Extents) -> float:
+    """Return the share of all pairs of weight that lie in one group: sum W_g^2 / (sum W_g)^2.
+
+    1 / G for G equal groups, 1 for one; rows are groups where none are given.
+    """
+    groups, weights = extents
+    assert groups is not None
+    of_group = np.bincount(np.unique(groups, return_inverse=True)[1], weights)
+    return float(of_group @ of_group / of_group.sum() ** 2)
+
+
+def degrees_of_freedom(extents: Extents) -> float:
+    """Return those of Student's t: (sum W_g)^2 / sum W_g^2 - 1, at least 1.
+
+    As many as groups of equal weight would have that vary as much (Carter et al. 2017). Infinite
+    where no two rows belong together: nothing of groups is estimated then.
+    """
+    groups = extents.groups
+    if groups is None or np.unique(groups).size == groups.size:
+        return np.inf
+    return max(1.0, 1.0 / group_concentration(extents) - 1.0)
 
 
 def of_rows(extents: Extents, rows: Bool | slice) -> Extents:

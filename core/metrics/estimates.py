@@ -11,6 +11,7 @@ from core.arrays import Bool, Counts, Float, Int
 from core.configs import BinRule
 from core.metrics import METRICS, binning, few_errors, top_label
 from core.metrics.classwise import ClassCells, class_bins, redrawn_ece
+from core.metrics.design_effect import degrees_of_freedom, design_effect, of_rows
 from core.metrics.grouped import (
     GroupCells,
     effective_mean,
@@ -29,6 +30,7 @@ from core.metrics.intervals import (
     newcombe,
     percentile,
     precision_interval,
+    student,
     wilson,
 )
 from core.metrics.lipschitz import pgap, pgap_draws, smce, smce_draws, to_nodes
@@ -51,6 +53,7 @@ ROWS_DRAWN = 2_000_000  # by all resamples of the classwise ECE; more rows, fewe
 PERCENTILE = "percentile bootstrap"
 FEW_ERRORS = "percentile bootstrap, upper end at least the gamma bound of weighted errors"
 UNBOUNDED = "every claim is 1: nothing bounds the loss of an error that was not seen"
+HULL_OF_GROUPS = "hull of percentile bootstrap and Student's interval by analysis of variance"
 ONE_ROW = "one row has no spread to take an interval from"
 ONE_GROUP = "one group has no spread to take an interval from"
 
@@ -330,7 +333,8 @@ def proportion(
     weights = None if ranked.weights is None else ranked.weights[rows]
     share = float(np.average(hits[rows], weights=weights))
     worth = effective_mean(ranked, hits, rows)
-    low, high = wilson(np.array(share * worth), np.array(worth), level)
+    df = degrees_of_freedom(of_rows(Extents(ranked.groups, ranked.weights), rows))
+    low, high = wilson(np.array(share * worth), np.array(worth), level, df)
     settings |= {"interval": "Wilson", **worth_of(ranked, worth)}
     return Score(
         metric=metric,
@@ -383,6 +387,10 @@ def row_mean(
     else:
         low, high = percentile(mean_draws(values, extents, n_resamples, rng), level)
         settings["resampled_by"] = "row" if extents.groups is None else "group"
+    if extents.groups is not None:
+        half = grouped_half_width(values, extents, level)
+        low, high = min(low, value - half), max(high, value + half)
+        settings["interval"] = HULL_OF_GROUPS
     return Score(
         metric=metric,
         value=value,
@@ -392,6 +400,17 @@ def row_mean(
         n=values.size,
         settings=settings,
     )
+
+
+def grouped_half_width(values: Float, extents: Extents, level: float) -> float:
+    """Return half of Student's interval of the weighted mean of (N,) values that have groups."""
+    counted = np.ones(values.size, dtype=bool) if extents.weights is None else extents.weights > 0.0
+    values, own = values[counted], of_rows(extents, counted)
+    weights = np.ones(values.size) if own.weights is None else own.weights
+    mean = np.average(values, weights=weights)
+    variance = float(np.average((values - mean) ** 2, weights=weights))
+    spread = (variance * design_effect(values, own) / weights.sum()) ** 0.5
+    return student(level, degrees_of_freedom(own)) * float(spread)
 
 
 def risk(ranked: Ranked, *, level: float, n_resamples: int, seed: int) -> Score:

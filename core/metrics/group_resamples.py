@@ -8,13 +8,18 @@ import numpy as np
 from core.arrays import Float, Int
 from core.defaults import N_BINS, N_BINS_MAX, N_BINS_MIN
 from core.metrics.binning import BinSums, equal_mass_cuts, sums
-from core.metrics.grouped import GroupCells
-from core.metrics.intervals import Resamples, all_cuts, running
+from core.metrics.design_effect import degrees_of_freedom, group_concentration, mean_squares
+from core.metrics.grouped import GroupCells, blocks, effective_mean, groups_of, weights_of
+from core.metrics.intervals import NO_VARIANCE, Resamples, all_cuts, running, wilson
 from core.metrics.ranked import Ranked
 from core.metrics.weight_model import shares_by_weight
+from core.predictions import Extents
 
 CENTRED = 10  # groups in a bin from which its own gap is taken off before signs are drawn
 HALF = 0.5  # of a variance: centring is not undone beyond it
+FEW_SURPRISES = 50.0  # that the claims expect: below it outcomes are redrawn
+UNEVEN = 2.0  # times as many groups as would vary as much if they were equal
+NONE = np.empty((0, 0))
 LEAST = 1e-300  # rows of an empty bin, to divide by
 
 
@@ -31,7 +36,10 @@ class GroupResamples(Resamples):
     -----
     The floor is a wild cluster bootstrap (Cameron, Gelbach & Miller 2008): the residuals of each
     group, centred in their bin, keep their size and take one random sign. Redrawing outcomes row
-    by row would take the rows of a patient for strangers.
+    by row would take the rows of a patient for strangers. Where the claims expect fewer than
+    `FEW_SURPRISES` outcomes against them, residuals are far from symmetric and most sets lack the
+    largest; where a few large groups rule, there are too few signs. There outcomes are redrawn
+    from the claims, alike within groups (`outcomes_alike`), and `floor_hits` has what came true.
     """
 
     signed_gap: Float
@@ -47,23 +55,46 @@ class GroupResamples(Resamples):
         count, confidence, hits = (
             running(part, np.float64) for part in cells.bootstrap(rounds, rng)
         )
-        gap, rows = (running(part, np.float64) for part in cells.signed(rounds, rng))
+        if _lopsided(ranked):
+            chance, gap = running(outcomes_alike(ranked, cuts, rounds, rng), np.float64), NONE
+            rows = gap
+        else:
+            chance = NONE
+            gap, rows = (running(part, np.float64) for part in cells.signed(rounds, rng))
         return cls(
             ranked=ranked,
             cuts=cuts,
             count=count,
             hits=hits,
             confidence=confidence,
-            floor_hits=np.empty((0, 0)),
+            floor_hits=chance,
             signed_gap=gap,
             signed_rows=rows,
         )
 
     def floor(self, cuts: Int) -> BinSums:
-        """Return the sums between cuts when each group's residual takes a random sign."""
+        """Return the sums between cuts when groups take a random sign, or outcomes are redrawn."""
+        if self.floor_hits.size:
+            return super().floor(cuts)
         at = self.columns(cuts)
         own = sums(self.ranked, self.cuts[at])
         return BinSums(own.count, own.confidence, own.confidence - self._signed(at))
+
+    def gap_interval(self, level: float) -> tuple[float, float]:
+        """Return the interval of mean confidence minus share that came true.
+
+        As of rows, with the variance that the analysis of variance finds and Student's t.
+        """
+        ranked, extents = self.ranked, Extents(self.ranked.groups, self.ranked.weights)
+        share, mean = ranked.hits / ranked.total, ranked.sum_confidence[-1] / ranked.total
+        off, weights = ranked.confidence - ranked.correct, weights_of(ranked)
+        variance = float(weights @ (off - ranked.gap) ** 2) / ranked.total
+        trials = effective_mean(ranked, ranked.correct)
+        if 0.0 < share < 1.0 and variance > NO_VARIANCE:
+            trials = share * (1.0 - share) * effective_mean(ranked, off) / variance
+        df = degrees_of_freedom(extents)
+        low, high = wilson(np.array(share * trials), np.array(trials), level, df)
+        return float(mean - high), float(mean - low)
 
     def _signed(self, at: Int) -> Float:
         """Return the gaps between columns under random signs, centred in their bins, (R, B).
@@ -91,6 +122,76 @@ class GroupResamples(Resamples):
         column = np.clip(column, 0, mean.size - 1)
         fine = np.diff(self.signed_gap) - np.diff(self.signed_rows) * mean[column]
         return np.diff(running(scale[column] * fine, np.float64)[:, at])
+
+
+def _lopsided(ranked: Ranked) -> bool:
+    """Whether signs of groups cannot stand for chance: few surprises, or a few groups that rule."""
+    if expected_surprises(ranked) < FEW_SURPRISES:
+        return True
+    concentration = group_concentration(Extents(ranked.groups, ranked.weights))
+    return concentration * (int(groups_of(ranked).max()) + 1) > UNEVEN
+
+
+def expected_surprises(ranked: Ranked) -> float:
+    """Return how many outcomes the claims expect against them, in rows of equal weight."""
+    weights = weights_of(ranked)
+    against = float(weights @ np.minimum(ranked.confidence, 1.0 - ranked.confidence))
+    return against * float(weights.sum() / (weights @ weights))
+
+
+def outcomes_alike(ranked: Ranked, cuts: Int, n_resamples: int, rng: np.random.Generator) -> Float:
+    """Return the hits between ranks when outcomes follow the claims, alike within groups, (R, C).
+
+    Parameters
+    ----------
+    ranked : Ranked
+        Sorted rows with groups.
+    cuts : (C + 1,) int64
+        Ascending ranks from 0 to N.
+    n_resamples : int
+        R.
+    rng : numpy Generator
+        Of the draws.
+
+    Notes
+    -----
+    A row comes true where its uniform number lies below its claim. The numbers of a group are draws
+    from a Dirichlet process: the j-th row takes that of an earlier one with the chance
+    (j - 1) / (j - 1 + theta), else one of its own. So every outcome keeps its claim, and rows of
+    one claim are beta-binomial with correlation rho = 1 / (1 + theta), that of the residuals. How
+    well few groups tell it is drawn as well, by the law of the ratio of mean squares.
+    """
+    from core.compiled.resamples import add_alike
+
+    place, theta = groups_of(ranked), _concentrations(ranked, n_resamples, rng)
+    order, sizes = np.argsort(place, kind="stable"), np.bincount(place)
+    first = np.repeat(np.cumsum(sizes) - sizes, sizes)
+    cell = np.repeat(np.arange(len(cuts) - 1), np.diff(cuts))
+    at = np.stack([first, cell[order]])
+    law = np.stack([ranked.confidence[order], weights_of(ranked)[order]])
+    out = np.zeros((n_resamples, len(cuts) - 1))
+    for part in (slice(*ends) for ends in blocks(n_resamples, 2 * ranked.n)):
+        uniform = rng.random((theta[part].size, 2, ranked.n))
+        add_alike(at, law, theta[part], uniform, out[part])
+    return out
+
+
+def _concentrations(ranked: Ranked, n_resamples: int, rng: np.random.Generator) -> Float:
+    """Return theta of each resample, (R,), so that few groups or surprises do not make rho certain.
+
+    The ratio of mean squares is F times 1 + m rho / (1 - rho). F has the degrees of freedom of
+    Student's t, fewer where few surprises are, since they are all that tells.
+    """
+    place, off = groups_of(ranked), ranked.confidence - ranked.correct
+    extents, expected = Extents(ranked.groups, ranked.weights), expected_surprises(ranked)
+    if expected == 0.0 or not place.any():  # nothing to draw, or one group, which is as one row
+        return np.zeros(n_resamples)
+    ratio, rows, inside = mean_squares(off, place)
+    df = 1.0 / (1.0 / degrees_of_freedom(extents) + 1.0 / expected)
+    between = rng.chisquare(df, n_resamples) / df
+    within = rng.chisquare(inside, n_resamples) / inside
+    odds = np.maximum(ratio * within / between - 1.0, LEAST) / rows
+    return np.asarray(1.0 / odds)
 
 
 def centring_left(bins: GroupCells) -> Float:

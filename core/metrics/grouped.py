@@ -149,7 +149,7 @@ class GroupCells:
         total = self.rows.sum()
         of_group = np.bincount(self.group, self.rows, self.n_groups)
         sums = [self._by_group(values) for values in (self.rows, self.confidence, self.hits)]
-        for part in _blocks(n_resamples, self.n_groups):
+        for part in blocks(n_resamples, self.n_groups):
             drawn = np.stack([drawn_groups(self.n_groups, rng) for _ in range(*part)], axis=1)
             scale = total / (of_group @ drawn)
             for k, each in enumerate(sums):
@@ -160,7 +160,7 @@ class GroupCells:
         """Return the gap and the rows of each cell under one random sign a group, (R, C) each."""
         out = np.empty((2, n_resamples, self.n_cells))
         sums = [self._by_group(values) for values in (self.confidence - self.hits, self.rows)]
-        for part in _blocks(n_resamples, self.n_groups):
+        for part in blocks(n_resamples, self.n_groups):
             size = part[1] - part[0], self.n_groups
             sign = 2.0 * rng.integers(0, 2, size).T - 1.0
             for k, each in enumerate(sums):
@@ -181,7 +181,7 @@ class GroupCells:
         out = np.empty((n_resamples, self.n_cells))
         rows, claim = self._by_group(self.rows), (self.confidence / self.rows)[:, None]
         share = claim if shares is None else shares[:, None]
-        for part in _blocks(n_resamples, self.n_groups):
+        for part in blocks(n_resamples, self.n_groups):
             size = self.n_groups, part[1] - part[0]
             drawn = (rng.random(size) < share).astype(np.float64)
             if shares is not None:  # less or more by what the share is off, on average neither
@@ -197,7 +197,7 @@ class GroupCells:
         return csr_array((values, (self.cell, self.group)), shape=shape)
 
 
-def _blocks(n_resamples: int, n_groups: int) -> list[tuple[int, int]]:
+def blocks(n_resamples: int, n_groups: int) -> list[tuple[int, int]]:
     """Return the ends of the blocks in which resamples are held."""
     block = max(1, min(BLOCK, HELD // n_groups))
     return [(low, min(low + block, n_resamples)) for low in range(0, n_resamples, block)]
@@ -270,22 +270,15 @@ def units(n: int, extents: Extents) -> int:
 
 def summary_of(column: str, ranked: Ranked) -> GroupSummary:
     """Return what the groups of sorted rows make of them."""
-    groups, weights = groups_of(ranked), weights_of(ranked)
-    off = ranked.confidence - ranked.correct
-    centred = weights * (off - weights @ off / weights.sum())
-    sizes, effect = np.bincount(groups), 1.0
-    rows = sum_variance(centred, np.arange(ranked.n)) if ranked.n > 1 else 0.0
-    if sizes.size == 1:  # all that is known is one patient
-        effect = float(ranked.n)
-    elif rows > 0.0:
-        effect = sum_variance(centred, groups) / rows
-    kish = weights.sum() ** 2 / (weights @ weights)  # as many rows of equal weight
-    worth = float(kish) / max(1.0, effect)
+    sizes = np.bincount(groups_of(ranked))
+    weights = weights_of(ranked)
+    worth = effective_mean(ranked, ranked.confidence - ranked.correct)
+    kish = float(weights.sum() ** 2 / (weights @ weights))  # as many rows of equal weight
     return GroupSummary(
         column=column,
         n=sizes.size,
         largest=int(sizes.max()),
-        design_effect=effect,
+        design_effect=kish / worth,
         effective_n=worth,
     )
 

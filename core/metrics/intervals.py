@@ -35,7 +35,9 @@ def quantile(level: float) -> float:
     return NormalDist().inv_cdf(0.5 + level / 2)
 
 
-def wilson(k: Float | Int, n: Float | Int, level: float) -> tuple[Float, Float]:
+def wilson(
+    k: Float | Int, n: Float | Int, level: float, df: float = math.inf
+) -> tuple[Float, Float]:
     """Return Wilson's interval of k successes in n trials.
 
     Parameters
@@ -44,13 +46,16 @@ def wilson(k: Float | Int, n: Float | Int, level: float) -> tuple[Float, Float]:
         Successes and trials; NaN comes back where n is 0.
     level : float
         In (0, 1).
+    df : float
+        Degrees of freedom of Student's t in place of the normal quantile, where the variance was
+        estimated from so few groups.
 
     Returns
     -------
     low, high : (...) float64
         Within [0, 1], never of width 0 (Wilson 1927).
     """
-    z2 = quantile(level) ** 2
+    z2 = (quantile(level) if math.isinf(df) else student(level, df)) ** 2
     trials = np.where(np.asarray(n) > 0, n, np.nan).astype(np.float64)
     share = k / trials
     centre = (share + z2 / (2 * trials)) / (1 + z2 / trials)

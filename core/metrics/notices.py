@@ -8,6 +8,7 @@ from core.arrays import row_chunks
 from core.codes import NoticeCode
 from core.defaults import SMALL_N
 from core.errors import Notice
+from core.metrics.design_effect import group_concentration
 from core.metrics.grouped import FEW_GROUPS, RULED, rule_of_few, weight_summary
 from core.metrics.ranked import Ranked
 from core.metrics.ranking import auroc
@@ -16,6 +17,7 @@ from core.predictions import Predictions, ScoreKind, Task
 
 NAMES_SHOWN = 5
 MANY_ROWS = 20  # that no model of use gets right without a single slip
+CONCENTRATED = 0.1  # of all pairs of rows in one group: as uneven as ten groups
 RESCALED_GAP = 0.1  # by which a score says more than there is, at least
 RESCALED_RATIO = 2.0
 RESCALED_AUROC = 0.7
@@ -211,6 +213,17 @@ def _rescaled(predictions: Predictions) -> Notice | None:
     )
 
 
+def _ruled_by_groups(groups: GroupSummary, concentration: float) -> list[Notice]:
+    """Say where groups of equal size would have to be few to be as uneven."""
+    if concentration <= CONCENTRATED or groups.n < FEW_GROUPS:
+        return []
+    text = (
+        f"a few large groups by {groups.column} hold much of the weight: {groups.n:,} groups count "
+        f"like {1.0 / concentration:.0f} of equal size. Intervals and verdicts are rough."
+    )
+    return [Notice(NoticeCode.FEW_GROUPS, text)]
+
+
 def extent_notices(groups: GroupSummary | None, predictions: Predictions) -> tuple[Notice, ...]:
     """Return what belongs together and what it is worth, and whether groups or weights are few."""
     out = []
@@ -229,6 +242,8 @@ def extent_notices(groups: GroupSummary | None, predictions: Predictions) -> tup
         if groups.n < FEW_GROUPS:
             few = f"{groups.n} groups by {groups.column} are few: intervals are rough."
             out.append(Notice(NoticeCode.FEW_GROUPS, few))
+        if predictions.extents.groups is not None:
+            out += _ruled_by_groups(groups, group_concentration(predictions.extents))
     summary = weight_summary(predictions.weights)
     if summary is not None and predictions.weights is not None:
         text = (

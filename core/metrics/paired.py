@@ -145,7 +145,7 @@ def draws(
         done += len(counts)
     weights = predictions.extents.weights
     centres = _mean(parts, drawn, np.ones((1, n)) if weights is None else weights[None, :])
-    gap, grouped = np.concatenate(blocks[GAP]), predictions.groups is not None
+    gap, grouped = np.concatenate(blocks[GAP]), predictions.extents.groups is not None
     drawable = units(n, predictions.extents)
     out = {metric: _undrawn(metric, n, seed, reason) for metric, reason in reasons.items()}
     for metric in drawn:

@@ -1,6 +1,6 @@
 """Ranked: outcomes sorted once, with the sums every reliability metric reads; numpy only."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Self
 
@@ -108,7 +108,10 @@ class Ranked:
         The bits of a float64 in [0, 2) ascend with its value and leave the top two free, so the
         outcome rides along as the last bit of an integer: one sort without indices, of many rows
         by digits. Groups and weights have to follow their rows, so with them it is an argsort.
+        Groups of one row each are none: the same rows and draws, to the last bit.
         """
+        if outcomes.groups is not None and np.unique(outcomes.groups).size == outcomes.n:
+            outcomes = replace(outcomes, groups=None)
         if outcomes.groups is not None or outcomes.weights is not None:
             return cls._with_extents(outcomes)
         if outcomes.n >= SORTED_BY_DIGITS:

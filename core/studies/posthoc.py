@@ -256,7 +256,7 @@ def cut_rows(predictions: Predictions, share: float, seed: int) -> tuple[Int, In
         raise UsageError(RefusalCode.SETTING, f"The share is {share:g}", "use 0.1 to 0.9")
     if not 0 <= seed <= SEED_MAX:
         raise UsageError(RefusalCode.SETTING, f"The seed is {seed}", f"use 0 to {SEED_MAX}")
-    groups = predictions.groups
+    groups = None if predictions.extents.groups is None else predictions.groups
     of_row = np.arange(predictions.n) if groups is None else groups.of_row
     n = predictions.n if groups is None else groups.count
     if n < 2:

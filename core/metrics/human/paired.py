@@ -50,7 +50,7 @@ def distance(
     sums = np.concatenate([block @ table for block in blocks])
     drawn = sums[sums[:, 1] > 0.0]
     drawable = units(rows.size, of_rows(predictions.extents, table[:, 1] > 0.0))
-    grouped = predictions.groups is not None
+    grouped = predictions.extents.groups is not None
     known = bool(total[1] > 0.0)
     value = float(total[0] / total[1]) if known else None
     reason = "" if known else "every row with votes has weight 0"

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 import statsmodels.api as sm
 from scipy.optimize import minimize
-from scipy.stats import t, zscore
+from scipy.stats import f_oneway, t, zscore
 
 from core.arrays import sigmoid
+from core.compiled.resamples import add_alike
 from core.configs import AuditConfig
 from core.metrics import METRICS, clinical, estimates
 from core.metrics.binning import sums
@@ -17,10 +18,18 @@ from core.metrics.clinical.fit import recalibration
 from core.metrics.clinical.groups import grouping, subgroups
 from core.metrics.clinical.scores import spiegelhalter_z
 from core.metrics.comparison import compare, compared
-from core.metrics.design_effect import design_effect
-from core.metrics.group_resamples import GroupResamples, centring_left, resamples_of
+from core.metrics.design_effect import (
+    degrees_of_freedom,
+    design_effect,
+    intraclass_correlation,
+)
+from core.metrics.group_resamples import (
+    GroupResamples,
+    centring_left,
+    outcomes_alike,
+    resamples_of,
+)
 from core.metrics.grouped import GroupCells, effective_mean, effective_rarer, row_draws, summary_of
-from core.metrics.intervals import Resamples
 from core.metrics.paired import difference, draws
 from core.metrics.ranked import Ranked
 from core.metrics.ranking import auroc_error
@@ -157,8 +166,8 @@ def test_rows_that_are_copies_in_a_group_are_worth_one(times):
 def test_the_design_effect_knows_no_scale(scale):
     values = np.array([0.0, 0.0, 1.0, 1.0, 0.0, 1.0]) * scale
     extents = Extents(np.array([0, 0, 1, 1, 2, 2]), None)
-    # mean 1/2; sums by group -1, 1, 0 times 1/2 each: (1 + 1) * 3/2 over 6 / 4 * 6/5
-    assert design_effect(values, extents) == pytest.approx(3.0 / 1.8)
+    # mean 1/2; squares between groups 1 of 2, within 1/2 of 3: F = 3, rho = 2 / (3 + 2 - 1)
+    assert design_effect(values, extents) == pytest.approx(1.0 + 0.5 * (12 / 6 - 1))
 
 
 def test_scores_that_saturate_are_audited_with_weights():
@@ -168,27 +177,82 @@ def test_scores_that_saturate_are_audited_with_weights():
     assert found.main.metrics["ece"].value == pytest.approx(0.0, abs=1e-150)
 
 
-def test_a_floor_of_groups_of_one_row_is_that_of_rows():
-    rng = np.random.default_rng(0)
-    p = rng.uniform(0.05, 0.95, 4_000)
-    y = rng.random(4_000) < p
-    single = Ranked.of(Outcomes(p, y, np.arange(4_000)))
-    cuts = np.searchsorted(single.confidence, np.arange(16) / 15, side="right")
-    cuts[0] = 0
-    both = resamples_of(single, 2_000, 1), Resamples.of(Ranked.of(Outcomes(p, y)), 2_000, 1)
-    floors = [np.abs(one.floor(cuts).gap).sum(axis=1) / 4_000 for one in both]
-    means, tails = ([f(one) for one in floors] for f in (np.mean, lambda d: np.quantile(d, 0.95)))
-    assert means[0] == pytest.approx(means[1], rel=0.03)
-    assert tails[0] == pytest.approx(tails[1], rel=0.03)
+def test_groups_of_one_row_give_what_no_groups_give():
+    p, y = sample(112)
+    files = binary(p, y), binary(p, y, groups=Groups("eye", np.arange(112)[::-1]))
+    alone, single = (audit(file, AuditConfig(n_resamples=50)).main for file in files)
+    assert single.metrics == alone.metrics
+    assert (single.noise_floor, single.direction) == (alone.noise_floor, alone.direction)
+    assert single.verdict == alone.verdict
+    assert single.groups.effective_n == 112
+    drawn = [draws(file, alone.noise_floor, ("ece", "nll"), n_resamples=40) for file in files]
+    for metric, one in drawn[0].items():
+        assert difference(drawn[1][metric], one, 0.95).high == 0.0
+
+
+def test_alike_is_what_the_analysis_of_variance_says():
+    rng = np.random.default_rng(5)
+    sizes = np.array([1, 2, 9, 30, 4])
+    groups = np.repeat(np.arange(5), sizes)
+    values = rng.normal(size=5)[groups] + rng.normal(size=46)
+    ratio = f_oneway(*(values[groups == g] for g in range(5))).statistic
+    rows = (46 - (sizes @ sizes) / 46) / 4
+    expected = (ratio - 1) / (ratio + rows - 1)
+    assert intraclass_correlation(values, groups) == pytest.approx(expected)
+    effect = 1 + expected * ((sizes @ sizes) / 46 - 1)
+    assert design_effect(values, Extents(groups)) == pytest.approx(effect)
+    assert degrees_of_freedom(Extents(groups)) == pytest.approx(46**2 / (sizes @ sizes) - 1)
+    assert degrees_of_freedom(Extents(np.arange(46))) == np.inf
+
+
+def test_a_group_that_rules_the_mean_is_not_taken_for_many():
+    """Two hundred patients, one of whom has half of all films: about three patients' worth."""
+    rng, worth, gaps = np.random.default_rng(3), [], []
+    groups = np.r_[np.zeros(600, int), np.repeat(np.arange(1, 201), 3)]
+    for _ in range(200):
+        y = np.where(rng.random(1200) < 0.9, rng.random(201)[groups], rng.random(1200)) < 0.5
+        ranked = Ranked.of(Outcomes(np.full(1200, 0.5), y, groups))
+        worth.append(summary_of("patient", ranked).effective_n)
+        gaps.append(ranked.gap)
+    assert np.median(worth) == pytest.approx(0.25 / np.var(gaps), rel=0.35)
+
+
+def test_redrawn_outcomes_keep_their_claims_and_are_alike_within_groups():
+    claims = np.array([0.2, 0.2, 0.6, 0.6])
+    ranked = Ranked.of(Outcomes(claims, np.ones(4, bool), np.array([0, 1, 0, 1])))
+    place = np.array([[0, 0, 2, 2], [0, 2, 1, 3]])
+    uniform = np.random.default_rng(2).random((40_000, 2, 4))
+    drawn = np.zeros((40_000, 4))
+    theta = np.full(40_000, 1.0 / 0.3 - 1.0)
+    add_alike(place, np.stack([claims[[0, 2, 1, 3]], np.ones(4)]), theta, uniform, drawn)
+    assert drawn.mean(axis=0) == pytest.approx(claims, abs=0.01)
+    together = (drawn[:, 0] * drawn[:, 2]).mean()  # rho of the time they share a number
+    assert together == pytest.approx(0.3 * 0.2 + 0.7 * 0.2 * 0.6, abs=0.01)
+    assert np.cov(drawn[:, 0], drawn[:, 1])[0, 1] == pytest.approx(0.0, abs=0.005)
+    hits = outcomes_alike(ranked, np.array([0, 2, 4]), 4_000, np.random.default_rng(0))
+    assert hits.mean(axis=0) == pytest.approx([0.4, 1.2], abs=0.03)
+
+
+def test_groups_that_few_of_them_rule_are_said():
+    p, y = sample(600)
+    codes = {}
+    for name, groups in (
+        ("even", np.arange(600) // 10),
+        ("ruled", np.r_[np.zeros(300, int), np.arange(1, 301)]),
+    ):
+        found = audit(binary(p, y, groups=Groups("patient", groups)), AuditConfig(n_resamples=50))
+        codes[name] = {note.code: note.text for note in found.notices}
+    assert "FEW_GROUPS" not in codes["even"]
+    # 360,000 over 90,300
+    assert "301 groups count like 4 of equal size" in codes["ruled"]["FEW_GROUPS"]
 
 
 def test_worth_by_hand():
-    # two groups of two rows, all right and all wrong: by group 2/1 (1^2 + 1^2) = 4, by row
-    # 4/3 (4 / 4) = 4/3, so the design effect is 3
+    # two groups of two rows, all right and all wrong: no row tells more than its group
     ranked = Ranked.of(
         Outcomes(np.full(4, 0.5), np.array([1, 1, 0, 0], bool), np.array([0, 0, 1, 1]))
     )
-    assert effective_mean(ranked, ranked.correct) == pytest.approx(4 / 3)
+    assert effective_mean(ranked, ranked.correct) == pytest.approx(2.0)
     # the other way about: each group half right has no variance at all; Kish's bound holds
     mixed = Ranked.of(
         Outcomes(np.full(4, 0.5), np.array([1, 0, 1, 0], bool), np.array([0, 0, 1, 1]))
@@ -510,7 +574,7 @@ def runs(times=1, groups=False, weights=None):
     """Two runs of three classes on 150 rows, each row as often as that."""
     rng = np.random.default_rng(12)
     labels = np.repeat(rng.integers(0, 3, 150), times)
-    own = Groups.of("g", np.repeat(np.arange(150), times).astype(str))
+    own = Groups.of("g", np.repeat(np.arange(150) // (2 if times == 1 else 1), times).astype(str))
     extents = {"groups": own} if groups else {}
     if weights is not None:
         extents["weights"] = Weights.of("w", weights)
@@ -659,10 +723,11 @@ def test_a_resample_of_groups_weighs_as_much_as_the_data():
 def test_an_error_of_the_model_does_not_widen_its_floor():
     """One bin that states .3 of what comes true .9 of the time: variance .09 a row, not .45."""
     n = 2_000
-    y = np.random.default_rng(4).random(n) < 0.9
-    resamples = resamples_of(Ranked.of(Outcomes(np.full(n, 0.3), y, np.arange(n))), 4_000, 0)
+    y = np.repeat(np.arange(n // 2) % 10 > 0, 2)
+    ranked = Ranked.of(Outcomes(np.full(n, 0.3), y, np.arange(n) // 2))
+    resamples = resamples_of(ranked, 4_000, 0)
     drawn = np.abs(resamples.floor(np.array([0, n])).gap[:, 0]) / n
-    assert drawn.mean() == pytest.approx(np.sqrt(2 / np.pi * 0.09 / n), rel=0.05)
+    assert drawn.mean() == pytest.approx(np.sqrt(2 / np.pi * 0.09 / (n // 2)), rel=0.05)
 
 
 def test_rows_that_do_not_differ_are_worth_their_groups_by_size():
