@@ -53,7 +53,7 @@ ROWS_DRAWN = 2_000_000  # by all resamples of the classwise ECE; more rows, fewe
 PERCENTILE = "percentile bootstrap"
 FEW_ERRORS = "percentile bootstrap, upper end at least the gamma bound of weighted errors"
 UNBOUNDED = "every claim is 1: nothing bounds the loss of an error that was not seen"
-HULL_OF_GROUPS = "hull of percentile bootstrap and Student's interval by analysis of variance"
+HULL_OF_GROUPS = f"hull of Student's interval by analysis of variance and {FEW_ERRORS}"
 ONE_ROW = "one row has no spread to take an interval from"
 ONE_GROUP = "one group has no spread to take an interval from"
 
