@@ -20,12 +20,12 @@ def design_effect(values: Float | Bool, extents: Extents) -> float:
 
     Notes
     -----
-    Kish's sum w^2 / sum w, or more where the rows that weigh most vary most (Kish 1965), plus what
-    groups add: rho (sum_g W_g^2 - sum w^2) / sum w, with the weight W_g of each group. Of equal
-    weights that is 1 + rho (sum m_g^2 / N - 1), with m_g rows in group g (Donner & Klar 2000).
-    Sums by group alone would take most of its own deviation off a group that rules the mean, and
-    a variance too small for the truth. Where rows do not differ, or are of one group, they tell
-    nothing of how alike a group is: then a group is taken to be as good as one row.
+    1 + rho (sum_g W_g^2 / W - 1) with the weight W_g of each group and W of all (Donner & Klar
+    2000), where a weight counts as so many rows of its group; but at least Kish's sum w^2 / sum w,
+    and more where the rows that weigh most vary most (Kish 1965). Sums by group alone would take
+    most of its own deviation off a group that rules the mean, and a variance too small for the
+    truth. Where rows do not differ, or are of one group, they tell nothing of how alike a group
+    is: then a group is taken to be as good as one row.
     """
     groups, weights = extents
     weights = np.ones(values.size) if weights is None else weights
@@ -44,11 +44,15 @@ def design_effect(values: Float | Bool, extents: Extents) -> float:
     deviation = np.ldexp(deviation, -np.frexp(np.abs(deviation).max())[1])
     alone = (weights * deviation) @ (weights * deviation) / (weights @ deviation**2)
     rows = max(float(weights @ weights / total), float(alone))
-    within = float(of_group @ of_group - weights @ weights) / total
-    return float(rows + intraclass_correlation(deviation, place) * within)
+    if of_group.size == values.size:
+        return rows
+    # those that are no numbers of rows have a scale without meaning: it is that of one a row
+    unit = 1.0 if np.array_equal(weights, np.round(weights)) else float(total / values.size)
+    rho = intraclass_correlation(deviation, place, weights / unit)
+    return max(rows, float(unit + rho * (of_group @ of_group / total - unit)))
 
 
-def intraclass_correlation(values: Float, groups: Int) -> float:
+def intraclass_correlation(values: Float, groups: Int, weights: Float | None = None) -> float:
     """Return how alike values of a group are, by the analysis of variance; in [0, 1].
 
     Parameters
@@ -57,6 +61,8 @@ def intraclass_correlation(values: Float, groups: Int) -> float:
         Not all the same.
     groups : (N,) int64
         Numbered 0..G-1, all in use, G at least 2.
+    weights : (N,) float64, optional
+        How many rows each stands for, above 0.
 
     Notes
     -----
@@ -64,28 +70,30 @@ def intraclass_correlation(values: Float, groups: Int) -> float:
     m = (N - sum m_g^2 / N) / (G - 1) rows, cut to [0, 1] (Donner & Klar 2000). 0 where every group
     has one row.
     """
-    if np.bincount(groups).size == values.size:
+    ratio, rows, inside = mean_squares(values, groups, weights)
+    if inside <= 0.0:
         return 0.0
-    ratio, rows, _ = mean_squares(values, groups)
     if np.isinf(ratio):
         return 1.0
     return max(0.0, (ratio - 1.0) / (ratio + rows - 1.0))
 
 
-def mean_squares(values: Float, groups: Int) -> tuple[float, float, int]:
+def mean_squares(
+    values: Float, groups: Int, weights: Float | None = None
+) -> tuple[float, float, float]:
     """Return the ratio of mean squares between and within groups, m and N - G.
 
     The ratio is infinite where no group differs within itself.
     """
-    sizes, n = np.bincount(groups), values.size
-    deviation = values - values.mean()
-    explained = float((np.bincount(groups, deviation) ** 2 / sizes).sum())
-    inside = float(deviation @ deviation) - explained
+    weights = np.ones(values.size) if weights is None else weights
+    sizes, n = np.bincount(groups, weights), float(weights.sum())
+    deviation = values - weights @ values / n
+    explained = float((np.bincount(groups, weights * deviation) ** 2 / sizes).sum())
+    within, inside = float(weights @ deviation**2) - explained, n - sizes.size
     rows = (n - float(sizes @ sizes) / n) / (sizes.size - 1)
-    if inside <= SAME * explained:
-        return np.inf, rows, n - sizes.size
-    ratio = explained / (sizes.size - 1) / (inside / (n - sizes.size))
-    return ratio, rows, n - sizes.size
+    if within <= SAME * explained:
+        return np.inf, rows, inside
+    return explained / (sizes.size - 1) * inside / within, rows, inside
 
 
 def group_concentration(extents: Extents) -> float:
