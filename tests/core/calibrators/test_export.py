@@ -1,20 +1,26 @@
 """The exported lines are run, with nothing but the standard library, and must agree."""
 
 import ast
+import builtins
+import json
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from core.calibrators import CALIBRATORS
 from core.calibrators.export import code
-from core.calibrators.stored import make
+from core.calibrators.stored import from_json, make
 from core.errors import AuditError
 from core.predictions import Task
 from tests.core.calibrators.cases import drawn
 
 METHODS = sorted(CALIBRATORS)
-LONGEST = 15  # lines of all functions together
+LONGEST = 20  # lines of all functions together
+# Calibrators as files hold them, with the programs that commit 28e20864 exported of them.
+EARLIER = json.loads((Path(__file__).parent / "exported_28e20864.json").read_text("utf-8"))
+OF_MATRICES = {"matrix", "dirichlet"}
 
 
 def executed(calibrator):
@@ -122,3 +128,55 @@ def test_exported_lines_are_few_short_and_need_nothing_installed(name):
 def test_nothing_is_exported_before_the_fit(task):
     with pytest.raises(AuditError, match="NOT_FITTED"):
         code(make("ts", task))
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_exported_programs_of_an_earlier_version_stay_valid(name):
+    rows = np.concatenate([drawn(20, 3, scale=5.0, seed=3)[0], odd_rows(3)])
+    earlier = {}
+    exec(compile(EARLIER[name]["program"], "earlier", "exec"), earlier)
+    restored = from_json(EARLIER[name]["calibrator"])
+    today = executed(restored)
+    assert today["PARAMETERS"] == earlier["PARAMETERS"]
+    for program in (earlier, today):
+        values = [program["calibrate"](row) for row in rows.tolist()]
+        np.testing.assert_allclose(values, restored.predict_proba(rows), rtol=0, atol=1e-12)
+
+
+def walked(source, row):
+    """Return how many numbers the program's sums, maxima and slices pass, for one row."""
+    passed = 0
+
+    class Row(list):
+        def __getitem__(self, key):
+            nonlocal passed
+            items = super().__getitem__(key)
+            passed += len(items) if isinstance(key, slice) else 1
+            return items
+
+    def counted(function):
+        def call(values, *rest):
+            nonlocal passed
+            values = list(values)
+            passed += len(values)
+            return function(values, *rest)
+
+        return call
+
+    def largest(*values):  # of two numbers, it walks over nothing
+        return max(*values) if len(values) > 1 else counted(max)(*values)
+
+    names = {"sum": counted(sum), "any": counted(any), "max": largest}
+    program = {"__builtins__": vars(builtins) | names}
+    exec(compile(source, "exported", "exec"), program)
+    program["calibrate"](Row(row))
+    return passed
+
+
+@pytest.mark.parametrize("name", sorted(set(METHODS) - OF_MATRICES))
+def test_exported_lines_walk_over_the_classes_a_fixed_number_of_times(name):
+    passed = []
+    for n_classes in (40, 80):
+        logits, labels = drawn(200, n_classes, scale=5.0)
+        passed.append(walked(code(CALIBRATORS[name]().fit(logits, labels)), logits[0].tolist()))
+    assert 0 < passed[1] <= 2.5 * passed[0]
