@@ -26,7 +26,7 @@ from pages.ui.once import once
 
 ROOT: Final = Path(__file__).parents[2]
 WORKS: Final = "app.works"  # by slot and key
-KEPT: Final = 32  # of a session
+KEPT: Final = 32  # of a session; the oldest that ended goes first
 PROCESSES: Final = 2  # at once; more wait their turn
 THREADS: Final = 8
 WATCH_S: Final = 0.5  # how often the page looks at what runs, unless a task knows better
@@ -136,7 +136,8 @@ class Task(Generic[Result]):
                 _make_way(slot, key, patient=self.patient and key != self.key)
         works[self.slot, self.key] = self.start()
         while len(works) > KEPT:
-            works.pop(next(iter(works))).stop()
+            ended = (place for place, work in works.items() if not work.running)
+            works.pop(next(ended, next(iter(works)))).stop()
 
     def stop(self) -> None:
         """End it; the page says so, and offers to resume."""

@@ -171,6 +171,30 @@ def test_of_two_files_the_box_names_the_one_that_was_refused():
     assert "mine" not in error(test)
 
 
+@pytest.mark.parametrize(
+    ("scores", "labels"),
+    [
+        ("my_scores.npz", "truth.csv"),
+        ("energy_scores.npy", "patients.csv"),
+        ("multilabel_scores.npz", "labels.csv"),
+        ("multi_label_scores.npz", "findings.csv"),
+        ("multilabel.npz", "labels.csv"),
+        ("y_pred.npy", "y_true.npy"),
+        ("yprob.npy", "ytest.npy"),
+        ("model.npz", "testLabels.npy"),
+        ("model.npz", "cifar10labels.txt"),
+        ("data.npz", "targets-2.csv"),
+    ],
+)
+def test_of_two_files_the_labels_are_told_by_words_of_their_names(endless, scores, labels):
+    for names in ((scores, labels), (labels, scores)):
+        test = opened("library")
+        (zone,) = test.file_uploader
+        zone.set_value([(name, b"", "") for name in names]).run()
+        assert endless[-1][1] == scores
+        button(test, "Cancel").click().run()
+
+
 def test_a_file_in_the_title_is_not_named_again():
     test = drop(opened("library"), "mine.npz", two_arrays())
     until(test, lambda: test.error)

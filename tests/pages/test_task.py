@@ -180,6 +180,37 @@ def test_a_session_keeps_no_more_than_its_newest_works(
     assert [key for _, key in page.session_state[task.WORKS]] == ["b", "c"]
 
 
+@pytest.mark.parametrize("others", [["ended", "ended"], ["ended", "stopped"]])
+def test_a_session_lets_go_of_what_ended_before_what_runs(
+    page: AppTest, monkeypatch: pytest.MonkeyPatch, others: list[str]
+):
+    monkeypatch.setattr(task, "KEPT", 2)
+    places = [("first", "a"), ("second", "b"), ("third", "c")]
+    works = {place: Work[str]() for place in places}
+    for place, state in zip(places[1:], others, strict=True):
+        if state == "ended":
+            works[place].future.set_result("twelve")
+        if state == "stopped":
+            works[place].stop()
+    page.session_state[task.WORKS] = works
+    page.run()
+    kept = page.session_state[task.WORKS]
+    running = [place for place, work in works.items() if place in kept and work.running]
+    assert ("first", "a") in running
+    assert len(kept) == 2
+
+
+def test_the_oldest_work_is_stopped_where_all_of_them_run(
+    page: AppTest, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(task, "KEPT", 2)
+    works = {("first", "a"): Work[str](), ("second", "b"): Work[str]()}
+    page.session_state[task.WORKS] = dict(works)
+    page.run()
+    assert works["first", "a"].stopped
+    assert works["second", "b"].running
+
+
 @pytest.fixture
 def works(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> set[Event]:
     """Return what ends with the session."""

@@ -17,6 +17,7 @@ from core.readers.formats.shards import shard_files
 from core.readers.predictions.options import ID_STEM, ReadOptions
 from core.readers.predictions.result import Inspection, NeedsChoice, ReadResult
 from core.readers.predictions.result import Reading as KindReading
+from core.readers.predictions.roles import CONFIDENCE, KINDS, PREDICTED, words_of
 from core.training.submission import check_folder
 from pages.ui import (
     frame,
@@ -52,6 +53,9 @@ TABLES = {
     "group": "What each row belongs to: a patient, a site",
     "weight": "How many rows each row counts as",
 }
+# Words of the name of a file.
+OF_SCORES = {"score", "scores", "output", "outputs", *CONFIDENCE, *KINDS, *PREDICTED}
+OF_LABELS = {"label", "truth", "groundtruth", "target", "y", "gt"}
 ID_STEM_WORDS = "From the names of the rows, before their last number"
 GROUP_HELP = (
     "Films of one patient are not independent. Choose their column, and every interval and "
@@ -179,12 +183,19 @@ def _take(*files: SealedFile) -> None:
         what = f"{len(files)} files were dropped at once"
         INTAKE.refuse(UsageError("FILE", what, "drop one file, or a file of scores and its labels"))
         return
-    scores, *labels = sorted(files, key=lambda file: _looks_like_labels(file.name))
+    scores, *labels = sorted(files, key=lambda file: _label_rank(Path(file.name).stem))
     _read(Upload(scores, labels[0] if labels else None))
 
 
-def _looks_like_labels(name: str) -> bool:
-    return any(word in name.lower() for word in ("label", "truth", "target", "y_"))
+def _label_rank(name: str) -> int:
+    """Return 0 for a file named for scores, 2 for one named for labels, 1 for any other."""
+    words = words_of(name)
+    if any(word in OF_SCORES for word in words):
+        return 0
+    if any(word.startswith("multi") for word in words):  # what a multi-label file may be called
+        return 1
+    named = any(word in OF_LABELS or word.endswith(("labels", "targets")) for word in words)
+    return 2 if named else 1
 
 
 def _read(
