@@ -82,12 +82,11 @@ def _hits(group: WeightGroup, index: LayoutIndex) -> list[ExactMatch]:
 def _fitting(
     hit: ExactMatch, hints: Mapping[str, str], alike: int, index: LayoutIndex
 ) -> NetworkCandidate:
-    why = "all tensors have its names and shapes"
     own = _own(hit.network)
-    if own in hints:
-        why += f"; {hints[own]}"
+    why = f"All tensors fit, and {hints[own]}." if own in hints else "All tensors fit."
     if alike > 1:
-        why += f"; {alike - 1} more fit as well, and may compute something else"
+        others = "1 other network fits" if alike == 2 else f"{alike - 1} other networks fit"
+        why += f" {others} too."
     channels = COLOURS if hit.channels is None else hit.channels
     return NetworkCandidate(
         model=hit.network,
@@ -106,7 +105,8 @@ def _of_hints(
     names = [name for name in index.names() if _own(name) in hints]
     for name in sorted(names, key=lambda name: _rank(name, hints, file.hints)):
         outputs, channels = _outputs(file, group), _channels(group)
-        why = f"{hints[_own(name)]}; its tensors have other names or shapes"
+        hint = hints[_own(name)]
+        why = f"{hint[:1].upper()}{hint[1:]}, but the tensors have other names or shapes."
         yield NetworkCandidate(
             model=name,
             n_outputs=outputs,
@@ -136,11 +136,11 @@ def _named(file: WeightsFile, index: LayoutIndex) -> Iterator[tuple[str, str]]:
     """Yield names of networks that the file says or bears, with where; the surest first."""
     for key, value in file.hints.items():
         if isinstance(value, str) and key.rpartition(".")[2] in NAMING:
-            yield _current(value, index), f"{key[:SHOWN]} in the file says {value[:SHOWN]}"
+            yield _current(value, index), f"the file names {value[:SHOWN]} ({key[:SHOWN]})"
     stem = re.sub(r"[^a-z0-9]+", "_", PurePath(file.name).name.lower())
     borne = {own for own in map(_own, index.names()) if f"_{own}_" in f"_{stem}_"}
     for own in sorted(borne, key=lambda own: (-len(own), own)):
-        yield own, f"the file's name has {own} in it"
+        yield own, f"its file name contains {own}"
 
 
 def _current(name: str, index: LayoutIndex) -> str:

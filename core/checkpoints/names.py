@@ -71,14 +71,14 @@ def _stripped(renaming: Renaming, prefix: str) -> Renaming:
     """Take a prefix off; names without it are left aside."""
     inside = {k: n.removeprefix(prefix) for k, n in renaming.names.items() if n.startswith(prefix)}
     outside = tuple(k for k in renaming.names if k not in inside)
-    steps = (*renaming.steps, f"{prefix} taken off")
+    steps = (*renaming.steps, f"the prefix “{prefix}” was removed")
     if outside:
         steps = (*steps, f"{_first_parts(renaming.names[k] for k in outside)} not used")
     return Renaming(steps, inside, (*renaming.left, *outside))
 
 
 def _first_parts(names: Iterator[str]) -> str:
-    return ", ".join(f"{part}." for part in dict.fromkeys(n.partition(".")[0] for n in names))
+    return ", ".join(f"“{part}.”" for part in dict.fromkeys(n.partition(".")[0] for n in names))
 
 
 def _without_prefixes(renaming: Renaming, depth: int) -> Iterator[Renaming]:

@@ -49,7 +49,7 @@ UNAVAILABLE: dict[Task, Mapping[str, str]] = {
     },
     Task.MULTICLASS: {
         "ece_answer": ALL_ANSWERS,
-        **dict.fromkeys(POSITIVE, "needs a binary or multi-label task"),
+        **dict.fromkeys(POSITIVE, "needs two classes, or many labels"),
     },
     Task.BINARY: {},
     Task.MULTILABEL: {

@@ -12,6 +12,7 @@ from core.training.config import TrainConfig
 
 MOST: Final = 100  # trainings of one submission
 SEED_DIGITS: Final = 19  # of the largest seed, 2**63 - 1
+NO_FOLDER: Final = "No folder is entered"
 IMPORT: Final = "CANDOR_IMPORT"  # folders that a page may read from, separated as in PATH
 FIRST: Final[dict[str, Any]] = {  # what one click trains; half a minute on two cores
     "data": "digits",
@@ -83,6 +84,13 @@ def trainings(
     return tuple(configs)
 
 
+def folder_remedy(data: str, label: str) -> str:
+    """Return which folder to enter for a data set of DATASETS or TEXTS, called `label`."""
+    if data == "folder":
+        return "enter a folder with one subfolder for each class"
+    return f"enter the folder that holds {label}"
+
+
 def check_folder(root: str | None) -> None:
     """Refuse a data folder that a page may not read from; the command line may read any.
 
@@ -103,9 +111,12 @@ def check_folder(root: str | None) -> None:
         raise UsageError("FOLDER", what, "give the full path of a folder") from error
     if any(path.is_relative_to(folder) for folder in allowed):
         return
-    folders = "none" if not allowed else ", ".join(str(folder) for folder in allowed)
+    what = "This server may not read folders yet"
+    if allowed:
+        folders = ", ".join(str(folder) for folder in allowed)
+        what = f"{root[:200]!r} lies outside the folders that this server may read ({folders})"
     raise UsageError(
         "FOLDER",
-        f"{root[:200]!r} lies outside the folders that this page may read ({folders})",
-        f"name it in {IMPORT} before the server starts, or use the command line: python -m core",
+        what,
+        f"restart it with {IMPORT}=FOLDER, or use the command line: python -m core",
     )

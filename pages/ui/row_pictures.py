@@ -89,7 +89,8 @@ def draw(
     }
     task = inference.query(key, "pictures", question, "Opening the pictures.")
     if task.error is not None:  # the page does without, and its remedy may name a path
-        widgets.caption(f"No pictures: {task.error.what}.")
+        what = task.error.what
+        widgets.caption(f"No pictures. {what[:1].upper()}{what[1:]}.")
         return
     answer = task.wait()
     if answer is not None:

@@ -93,7 +93,7 @@ def test_a_checkpoint_becomes_a_run_and_is_told_from_what_it_never_saw(open_page
     drop(page, checkpoint)
     matched(page)
     expect(page.get_by_role("radio", name="Small CNN")).to_be_checked()
-    expect(page.get_by_text("module. taken off")).to_be_visible()
+    expect(page.get_by_text("The prefix “module.” was removed")).to_be_visible()
     expect(page.get_by_role("combobox", name="Data")).to_have_value("Digits")
     pick(page, "Further sets", "Corrupted test images")
     for gone in ("Gaussian noise", "Defocus blur", "Contrast"):
@@ -126,7 +126,7 @@ def test_a_checkpoint_becomes_a_run_and_is_told_from_what_it_never_saw(open_page
     expect(page).to_have_url(re.compile("/ood.*run="))
     expect(page.locator(".c-eyebrow")).to_contain_text("small_cnn on Digits")
     settled(page)
-    passes = page.get_by_text(re.compile("The threshold passes"))
+    passes = page.get_by_text(re.compile("The threshold that passes"))
     before = passes.inner_text()
     slider = page.get_by_role("slider", name=re.compile("False alarms"))
     slider.focus()

@@ -98,7 +98,7 @@ def test_a_cell_of_a_map_picks_its_epoch_and_bin(visit):
 def test_a_replay_with_another_lambda_is_laid_over_the_panels(visit):
     page = visit(SAMPLE)
     maps_drawn(page)
-    page.get_by_role("combobox", name="Beside it").click()
+    page.get_by_role("combobox", name="Compare with").click()
     page.get_by_role("option", name="A replay of this run").click()
     beside = page.locator(".c-beside")
     expect(beside).to_contain_text("the same γ in every bin")

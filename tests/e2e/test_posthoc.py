@@ -84,7 +84,7 @@ def test_choices_are_kept_by_the_link(visit):
     page = visit(OVER)
     drawn(page)
     page.get_by_role("button", name="Fit settings").click()
-    segment(page, "fit", "Part of the reported")
+    segment(page, "fit", "Part of the test set")
     expect(page.locator(".c-eyebrow")).to_contain_text("(seed 0)")
     segment(page, "objective", "ECE")
     page.keyboard.press("Escape")

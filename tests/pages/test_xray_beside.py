@@ -254,7 +254,7 @@ def test_a_model_below_its_threshold_has_no_heat_and_nothing_to_check(xray):  # 
     assert rows[below][2].endswith("|not reached")
     assert rows[loud][2].endswith("|reached")
     assert said(test).count("No heatmap") == 1
-    assert {"Findings, CSV", "Models, CSV", "All of it, one HTML file"} <= saved(test)
+    assert {"Findings, CSV", "Models, CSV", "This view, HTML"} <= saved(test)
     test.query_params["closer"] = ["phantom-ce", "phantom-fcl"][below]
     fine(test.run())
     assert "is shown, so there is none to check" in said(test)

@@ -8,10 +8,11 @@ import zlib
 
 from core import defaults
 from core.errors import Refused
-from core.readers.formats.contents import FileBytes
+from core.readers.formats.contents import COPY_AGAIN, FileBytes, cut_off
 
 LOCAL_HEADER = 30  # bytes of a local file header without its name
 END_RECORD = 22  # bytes of the record that ends an archive, without its comment
+END_MARK, MAX_END = b"PK\5\6", 22 + 0xFFFF  # how that record begins, and the longest
 RATIO_FLOOR = 16 * 2**20  # below this size a high ratio is harmless: zeros compress 1000 times
 BLOCK = 2**20
 UNREADABLE = (
@@ -42,6 +43,9 @@ class Archive:
             source.file.seek(0)
             self._zip = zipfile.ZipFile(source.file)
         except UNREADABLE as error:
+            tail = bytes(source.data[-MAX_END:])
+            if not 0 <= tail.rfind(END_MARK) <= len(tail) - END_RECORD:
+                raise Refused("FORMAT_UNKNOWN", cut_off(source.size), COPY_AGAIN) from error
             raise _damaged("the directory cannot be read") from error
         _check_end(source, len(self._zip.comment))
         members = self._zip.infolist()
@@ -111,7 +115,7 @@ def _damaged(what: str, location: str = "") -> Refused:
 def _check_end(source: FileBytes, comment: int) -> None:
     """Refuse what follows the last record, which ends with its comment and the comment's length."""
     last = bytes(source.data[max(0, source.size - END_RECORD - comment) :])
-    if not (last.startswith(b"PK\5\6") and last[20:22] == comment.to_bytes(2, "little")):
+    if not (last.startswith(END_MARK) and last[20:22] == comment.to_bytes(2, "little")):
         raise Refused("TRAILING", "Bytes follow the end of the zip archive", "pack the file again")
 
 

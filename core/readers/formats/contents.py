@@ -19,6 +19,12 @@ Entry = npt.NDArray[np.generic]
 FIRST_ARRAY = "scores"  # names given to the parts of a tuple, which has none of its own
 SECOND_ARRAY = "labels"
 STACK_ROWS = 512
+COPY_AGAIN = "copy or download it again"
+
+
+def cut_off(size: int) -> str:
+    """Say that a file ends, after `size` bytes, before what it announced; goes with COPY_AGAIN."""
+    return f"The file is cut off after {size:,} bytes"
 
 
 @dataclass(frozen=True)

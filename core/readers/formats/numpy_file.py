@@ -8,7 +8,15 @@ import numpy as np
 
 from core import defaults
 from core.errors import Refused
-from core.readers.formats.contents import Contents, Entry, FileBytes, check_dtype, is_text, native
+from core.readers.formats.contents import (
+    COPY_AGAIN,
+    Contents,
+    Entry,
+    FileBytes,
+    check_dtype,
+    is_text,
+    native,
+)
 from core.readers.pickles.pickled import load, settle
 
 MAGIC = b"\x93NUMPY"
@@ -123,7 +131,7 @@ def _check_size(expected: int, present: int, location: str, shape: tuple[int, ..
     what = f"Shape {shape} needs {expected} bytes, the file holds {present}"
     if expected > min(present, defaults.MAX_MAPPED_BYTES):
         raise Refused(
-            "HEADER_SHAPE", what, "the file is cut short or altered: save it again", location
+            "HEADER_SHAPE", what, f"the file is cut off or altered: {COPY_AGAIN}", location
         )
     if expected < present:
         raise Refused("TRAILING", what, "remove what follows the array: save it again", location)

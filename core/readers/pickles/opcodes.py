@@ -4,6 +4,7 @@ import struct
 from dataclasses import dataclass
 
 from core.errors import Refused
+from core.readers.formats.contents import COPY_AGAIN, cut_off
 from core.readers.pickles.pickle_keys import Keys
 
 MAX_OPCODES = 8_000_000
@@ -90,7 +91,7 @@ def scan(data: memoryview, start: int = 0, *, persistent: bool = False) -> int:
     memo = _Memo(keys)
     for _ in range(MAX_OPCODES):
         if at >= size:
-            raise _broken("The pickle ends before its STOP")
+            raise Refused("PICKLE_SHAPE", cut_off(size), COPY_AGAIN)
         code = data[at]
         at += 1
         if code == STOP:
@@ -100,11 +101,7 @@ def scan(data: memoryview, start: int = 0, *, persistent: bool = False) -> int:
             raise _broken(f"Operation {name}, which arrays never need")
         after = _skip(data, at, code)
         if after > size:
-            raise Refused(
-                "PICKLE_LIMIT",
-                f"A value claims {after - at} bytes, {size - at} follow",
-                "save as .npz",
-            )
+            raise Refused("PICKLE_LIMIT", cut_off(size), COPY_AGAIN)
         if code in MEMO:
             _note_memo(data, at, code, memo)
         else:

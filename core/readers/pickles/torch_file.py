@@ -12,7 +12,7 @@ import numpy as np
 from core import defaults
 from core.errors import Refused
 from core.readers.formats.archive import Archive
-from core.readers.formats.contents import Contents, FileBytes, check_dtype
+from core.readers.formats.contents import COPY_AGAIN, Contents, FileBytes, check_dtype, cut_off
 from core.readers.formats.safetensors_file import BFLOAT16_STEP
 from core.readers.formats.tree import contents_of
 from core.readers.pickles.pickled import load, settle
@@ -161,7 +161,9 @@ def read_legacy(source: FileBytes) -> Contents:
 def _legacy_bytes(storage: Storage, data: memoryview, at: int) -> tuple[memoryview, int]:
     size = int.from_bytes(data[at : at + 8], "little")
     end = at + 8 + storage.size * storage.dtype.itemsize
-    if size != storage.size or end > data.nbytes:
+    if end > data.nbytes:
+        raise Refused("TENSOR_SIZE", cut_off(data.nbytes), COPY_AGAIN)
+    if size != storage.size:
         what = f"Storage {storage.key} claims {storage.size} values, the file holds {size}"
         raise Refused("TENSOR_SIZE", what, "save the file again")
     return data[at + 8 : end], end

@@ -225,17 +225,17 @@ def _not_negative(entry: Entry) -> bool:
 
 
 def belonging(columns: tuple[GroupOffer, ...], part: SplitArrays) -> str:
-    """Say what rows seem to belong to; empty where nothing does, or groups were chosen."""
+    """Return what suggests groups; empty where nothing does, or groups were chosen."""
     first = next((offer for offer in columns if offer.meant), None)
     if part.groups is not None or first is None:
         return ""
-    place = "their names before the last number" if first.key == ID_STEM else f"column {first.key}"
-    return f"rows seem to belong to {first.groups.count:,} {first.noun} ({place})"
+    names = "row names suggest" if first.key == ID_STEM else f"the column {first.key} suggests"
+    return f"{names} {first.groups.count:,} {first.noun}"
 
 
 def offered(columns: tuple[GroupOffer, ...], part: SplitArrays) -> list[Notice]:
     """Say of rows that seem to belong together which options would choose what they belong to."""
     what = belonging(columns, part)
     commands = [offer.command for offer in columns if offer.meant]
-    remedy = f"say {' or '.join(commands[:3])} so that intervals honour it"
+    remedy = f"group their rows with {' or '.join(commands[:3])}"
     return [Notice(NoticeCode.GROUPS_OFFERED, f"{what}; {remedy}")] if what else []

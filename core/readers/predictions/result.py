@@ -110,7 +110,7 @@ class Inspection:
         What may say which rows belong together, and what they count as; `ID_STEM` stands for the
         names of the rows before their last number.
     belonging : str
-        What rows seem to belong to, where nobody has said whether they do.
+        What suggests groups, where nobody has chosen any.
     candidates : tuple of ReadingCandidate
         The readings between which the user must choose; empty where the file decides.
     """

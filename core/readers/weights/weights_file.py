@@ -13,7 +13,7 @@ from typing import Final
 from core.codes import NoticeCode, RefusalCode
 from core.errors import Notice, Refused
 from core.readers.formats.archive import Archive
-from core.readers.formats.contents import Entry, FileBytes
+from core.readers.formats.contents import COPY_AGAIN, Entry, FileBytes
 from core.readers.formats.foreign import EXPORT, model_of, packed_model
 from core.readers.formats.parse import HARMFUL, MAX_NAME
 from core.readers.formats.safetensors_file import named, open_safetensors
@@ -121,6 +121,8 @@ def _foreign(model: str) -> Refused:
 
 def _converted(refusal: Refused) -> Refused:
     """Return a refusal of a pickle or program with what helps a file of weights."""
+    if refusal.remedy == COPY_AGAIN:
+        return refusal
     if refusal.code == RefusalCode.PICKLE_GLOBAL:
         what = (
             f"The file asks for {refusal.location}: a whole network or another object of Python, "

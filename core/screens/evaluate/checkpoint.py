@@ -65,12 +65,13 @@ def plain_fit_words(fit: CheckpointFit) -> str:
 def fit_words(fit: CheckpointFit) -> str:
     """Return in a sentence whether the weights fit."""
     network = f"{model_label(fit.model)} with {fit.n_outputs} outputs"
-    renamed = f"; renamed: {fit.renamed}" if fit.renamed else ""
+    steps = (f" {step[:1].upper()}{step[1:]}." for step in fit.renamed.split("; ") if step)
+    renamed = "".join(steps)
     if fit.ok:
         all_ = "The one tensor fits" if fit.total == 1 else f"All {count(fit.total)} tensors fit"
-        return f"{all_} {network}{renamed}."
-    fitting = f"{count(fit.matched)} of {count(fit.total)} tensors fit {network}{renamed}"
-    return f"{fitting}. Every tensor must fit."
+        return f"{all_} {network}.{renamed}"
+    fitting = f"{count(fit.matched)} of {count(fit.total)} tensors fit {network}"
+    return f"{fitting}. Every tensor must fit.{renamed}"
 
 
 def lists(fit: CheckpointFit) -> dict[str, tuple[str, ...]]:

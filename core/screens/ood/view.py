@@ -135,7 +135,8 @@ def ood_view(  # noqa: PLR0913  each is a separate part of the page
         density=_density_card(named, name, curve, at.tally, caption, plain=plain),
         tally=at.tally,
         counts=at.counts,
-        reading=f"{reading_words(auroc, plain=plain)}{SUMS if by_weight else ''}",
+        reading=reading_words(name, curve.judged.score, auroc, plain=plain)
+        + (SUMS if by_weight else ""),
         caption=caption,
     )
 

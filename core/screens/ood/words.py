@@ -6,7 +6,7 @@ from core.datasets.shifts import CORRUPTIONS, OutsideSet, parse_name
 from core.datasets.texts.corpus import LEFT_OUT
 from core.metrics.records import Score
 from core.ood.thresholds import Counts
-from core.screens.kit.numbers import count, in_hundred, percent, points_span, weight
+from core.screens.kit.numbers import count, in_hundred, percent, points_span
 from core.screens.kit.records import Phrase, Sentence
 from core.screens.kit.units import spoken
 from core.studies.ood import ScoreSeparation, ShiftEffect
@@ -14,6 +14,12 @@ from core.studies.ood import ScoreSeparation, ShiftEffect
 ShiftPair = tuple[ShiftEffect, ShiftEffect]  # of shifted images, and of the same kind intact
 POSITIVE = "positive class: out-of-distribution"
 FAMILIAR = ("max_logit", "energy")  # scores that say nothing of certainty
+UNFAMILIAR = {  # what speaks of an unfamiliar row, of SCORES
+    "entropy": "higher entropy",
+    "msp": "lower maximum probability",
+    "max_logit": "lower maximum logit",
+    "energy": "higher energy",
+}
 HELP = {
     "auroc": "How often an out-of-distribution row scores above an in-distribution row. 0.5 is "
     "guessing.",
@@ -103,7 +109,7 @@ def sentence(
     else:
         first = _right_and_sure(name, effects[0], plain=plain)
         before = _intact(effects[1], plain=plain)
-    threshold = threshold_words(counts, weighted=judged.separation.weighted)
+    threshold = threshold_words(name, counts)
     second = (before,) if plain else (before, threshold, worth_words(judged))
     return Sentence((Phrase(first),), " ".join(filter(None, second)))
 
@@ -142,13 +148,13 @@ def share_span(score: Score) -> str:
     return f"{score.low:.3f} to {score.high:.3f}"
 
 
-def threshold_words(counts: Counts, *, weighted: bool = False) -> str:
-    """Return what the threshold lets pass of both sets, in counts, or in shares of weight."""
-    kept = in_hundred(1.0 - counts.false_alarms)
-    passed = f"{weight(counts.passed_out)} of {weight(counts.passed_out + counts.flagged_out)}"
-    if weighted:
-        passed = f"by weight {percent(counts.missed)} of the"
-    return f"The threshold passes {kept} in 100 in-distribution rows and {passed} rows of the set."
+def threshold_words(name: SetName, counts: Counts) -> str:
+    """Return what the threshold lets pass of both sets; of weighted rows by weight."""
+    kept, passed = in_hundred(1.0 - counts.false_alarms), in_hundred(counts.missed)
+    return (
+        f"The threshold that passes {kept} in 100 in-distribution {spoken('images')} passes "
+        f"{passed} in 100 {name.called(plain=False)}."
+    )
 
 
 def rows_words(judged: ScoreSeparation, side: int) -> str:
@@ -202,10 +208,13 @@ def weight_words(judged: ScoreSeparation) -> str:
     return "; ".join(f"{rows} count by {column}" for column, rows in columns)
 
 
-def reading_words(auroc: Score, *, plain: bool) -> str:
-    """Return the AUROC as a sentence."""
+def reading_words(name: SetName, score: str, auroc: Score, *, plain: bool) -> str:
+    """Return the AUROC of one of SCORES as a sentence."""
     times = f"{in_hundred(auroc.value, auroc.low, auroc.high)} times in 100."
     if plain:
         pair = spoken("Shown one ordinary and one unfamiliar picture")
         return f"{pair}, it is more alarmed by the unfamiliar one {times}"
-    return f"A row of the set scores above an in-distribution row {times}"
+    return (
+        f"In pairs with in-distribution {spoken('images')}, {name.called(plain=False)} have the "
+        f"{UNFAMILIAR[score]} {times}"
+    )

@@ -218,9 +218,9 @@ def _shown(metrics: Sequence[str], *, with_temperature: bool) -> tuple[PageColum
     """Return the columns of the page; those that decide come first, as a window cuts the last."""
     scores = {metric: PageColumn(metric, HEADS[metric], value_kind(metric)) for metric in metrics}
     first = [scores.pop("accuracy"), scores.pop("ece")]
-    first.append(PageColumn("ece_difference", "ECE from none, points", "points"))
+    first.append(PageColumn("ece_difference", "Change in ECE, points", "points"))
     if with_temperature:
-        first.append(PageColumn(FROM_TS, "ECE from temperature, points", "points"))
+        first.append(PageColumn(FROM_TS, "Against temperature, points", "points"))
     first.append(PageColumn("answers_changed", "Answers changed", "count"))
     return (*first, *scores.values())
 

@@ -58,6 +58,7 @@ PLAIN_MEANINGS = MEANINGS | {  # those above with a term of the field in them
     "histogram": "Every score is replaced by how often that class came among scores like it. "
     "Answers can change.",
 }
+PERFECT = " A perfect model would show up to {}."
 OBJECTIVES = {key: LABELS[key] for key in ("nll", "ece", "ece_em", "ada_ece")}
 assert set(IN_SENTENCE) == set(MEANINGS) == set(CALIBRATORS) == set(NAMES) - {NONE}
 
@@ -99,9 +100,9 @@ def sentence(
                 f"{IN_SENTENCE[best]} takes the calibration error from {_before(errors, best)}"
             )
         ),
-        Phrase(f", down {size}{interval}"),
-        Phrase(f", but {_changes(judged[best])}" if judged[best].changed else ""),
-        Phrase(explained(judged[best], "; chance alone explains up to {}") + "."),
+        Phrase(f", a drop of {size}{interval}"),
+        Phrase(f", but {_changes(judged[best])}." if judged[best].changed else "."),
+        Phrase(explained(judged[best], PERFECT)),
     )
     others = _others(best, judged, names)
     return Sentence(parts, f"{others} {_cost(best, judged, comparison)}".strip())
@@ -206,12 +207,17 @@ def _capital(text: str) -> str:
 
 def plain_best(judged: Mapping[str, MethodReport], comparison: Comparison) -> str:
     """Return the method that keeps the answers and does best beyond chance; empty without one."""
-    helping = [
+    keeping = [name for name in _helping(judged, comparison) if not judged[name].changed]
+    return min(keeping, key=lambda name: _ece(judged[name]), default="")
+
+
+def _helping(judged: Mapping[str, MethodReport], comparison: Comparison) -> list[str]:
+    """Return the methods that lower the calibration error beyond chance."""
+    return [
         name
         for name, by_metric in zip(judged, comparison.differences, strict=True)
-        if by_metric and better(by_metric["ece"]) and not judged[name].changed
+        if by_metric and better(by_metric["ece"])
     ]
-    return min(helping, key=lambda name: _ece(judged[name]), default="")
 
 
 def plain_sentence(judged: Mapping[str, MethodReport], comparison: Comparison) -> Sentence:
@@ -220,17 +226,30 @@ def plain_sentence(judged: Mapping[str, MethodReport], comparison: Comparison) -
     now = f"off by {points(_ece(judged[NONE]))} points on average"
     if not best:
         first = f"The stated certainty of this model is {now}."
-        second = "None of these corrections makes it better beyond chance."
-        return Sentence((Phrase(first),), second)
+        return Sentence((Phrase(first),), _plain_others(judged, comparison))
     difference = comparison.differences[list(judged).index(best)]["ece"]
     return Sentence(
         (
             Phrase(f"The stated certainty of this model is {now}. A correction brings that to "),
             Phrase(points(_ece(judged[best]))),
-            Phrase(explained(judged[best], " (chance alone explains up to {})")),
             Phrase(", without changing any answer."),
+            Phrase(explained(judged[best], PERFECT)),
         ),
         f"The correction is {IN_SENTENCE[best]}. Difference "
         f"{points(difference.value, signed=True)} points "
         f"({span(difference.low, difference.high, signed=True)}): not chance.",
+    )
+
+
+def _plain_others(judged: Mapping[str, MethodReport], comparison: Comparison) -> str:
+    """Return which correction helps at the cost of answers, where none helps that keeps them."""
+    helping = _helping(judged, comparison)
+    if not helping:
+        return "None of these corrections makes it better beyond chance."
+    best = min(helping, key=lambda name: _ece(judged[name]))
+    n = count(judged[NONE].compared.rows.n)
+    return (
+        "No correction that keeps every answer makes it better beyond chance. "
+        f"{_capital(IN_SENTENCE[best])} brings it to {points(_ece(judged[best]))} points, but "
+        f"changes {count(judged[best].changed)} of {n} answers."
     )

@@ -53,7 +53,7 @@ GROUP_COLUMNS = (
     Column("gap", "gap, points", "points"),
     Column("low", "low", "points"),
     Column("high", "high", "points"),
-    Column("known", "knowing model", "points"),
+    Column("known", "a model that knows the votes, points", "points"),
 )
 FAR_COLUMNS = (
     Column("id", "id"),
@@ -166,7 +166,7 @@ def _tiles(audit: HumanAudit, words: HumanWords, *, plain: bool) -> tuple[Tile, 
     nll = scores["soft_nll"]
     note = f"at least {three(nll.floor)}, the entropy of the votes"
     if audit.known_nll is not None:
-        note += f"; knowing model {three(audit.known_nll)}"
+        note += f"; a model that knows the votes: {three(audit.known_nll)}"
     interval = three_span(nll.value, nll.low, nll.high)
     return (
         *tiles,

@@ -18,7 +18,7 @@ from core.models.catalogue import MODELS
 from core.readers.weights.named_tensors import WeightGroup
 from core.training.config import MAX_NAME, TrainConfig
 from core.training.estimate import SHAPES
-from core.training.submission import check_folder
+from core.training.submission import NO_FOLDER, check_folder, folder_remedy
 from pages.ui.form import Form
 from pages.ui.weights_source import OpenedWeights
 
@@ -253,8 +253,8 @@ def _root(kind: str) -> str | None:
     """Return the folder of a set, checked; None for those that need none."""
     root = (value(f"{kind}_root") or "").strip() or None
     if root is None and kind in {"cifar10c", "folder"}:
-        label = "CIFAR-10-C" if kind == "cifar10c" else "The image folder"
-        raise UsageError("FOLDER", f"{label} is read from a folder", "name the folder")
+        content = "the .npy files of CIFAR-10-C" if kind == "cifar10c" else "images"
+        raise UsageError("FOLDER", NO_FOLDER, f"enter a folder with {content}")
     check_folder(root)
     return root
 
@@ -284,7 +284,7 @@ def config(opened: OpenedWeights) -> EvaluationConfig:
     settings = FORM.settings(EvaluationConfig)
     data, root = DATASETS[settings["data"]], settings["data_root"]
     if data.needs_root and root is None:
-        raise UsageError("FOLDER", f"{data.label} is read from a folder", "name the folder")
+        raise UsageError("FOLDER", NO_FOLDER, folder_remedy(settings["data"], data.label))
     check_folder(root)
     return EvaluationConfig(
         **settings,

@@ -75,7 +75,7 @@ def against(source: HistorySource, shown: str, offered: list[HistorySource]) -> 
     value = chosen if chosen in names else NOTHING
     st.session_state["widget.against"] = value
     st.selectbox(
-        "Beside it",
+        "Compare with",
         list(names),
         key="widget.against",
         format_func=lambda key: names.get(key, key),

@@ -8,8 +8,8 @@ import streamlit as st
 from core.arrays import Float
 from core.defaults import SEED
 from core.predictions import Predictions
+from core.screens.kit.methods import IN_SENTENCE
 from core.screens.posthoc.view import ON_REQUEST
-from core.screens.posthoc.words import NAMES
 from core.studies import posthoc
 from core.studies.innate import InnateCalibration, innate_of_splits
 from core.studies.posthoc import (
@@ -130,8 +130,15 @@ def known(step: PosthocStep) -> EvaluatedMethod | None:
     return result
 
 
+def _task(method: str) -> str:
+    """Return what is being done, as the line over the bar says it."""
+    if method == NONE:
+        return "Scoring the uncorrected predictions"
+    return f"Fitting {IN_SENTENCE[method]} to the predictions"
+
+
 KIND: steps.StepKind[PosthocStep, EvaluatedMethod] = steps.StepKind(
-    name=lambda step: f"{NAMES[step.method_choice.method]}, {esc(step.run.name)}",
+    name=lambda step: f"{_task(step.method_choice.method)} of {esc(step.run.name)}",
     known=known,
     keep=lambda step, result: results(step.run).put(step, result),
     heavy=heavy,
@@ -222,7 +229,7 @@ def _innate_call(step: InnateStep) -> tuple[object, ...]:
 
 
 INNATE: steps.StepKind[InnateStep, InnateCalibration] = steps.StepKind(
-    name=lambda step: f"{NAMES['ts']}, before and after, {esc(step.run.name)}",
+    name=lambda step: f"Comparing the temperatures of {esc(step.run.name)}",
     known=lambda step: _innate(step).get(step),
     keep=lambda step, result: _innate(step).put(step, result),
     heavy=lambda step: heavy(step.of("ts")),

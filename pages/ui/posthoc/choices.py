@@ -45,15 +45,15 @@ def rows(run: cache.Run) -> RowChoice:
         test = controls.segments("Reported on", "test", run.splits, run.split, SPLIT_NAMES)
     options = [*run.splits, CUT]
     default = fit_default(run.splits, test)
-    words = {**SPLIT_NAMES, CUT: "Part of it" if len(run.splits) == 1 else "Part of the reported"}
+    words = {**SPLIT_NAMES, CUT: f"Part of the {test} set"}
     fit_on = controls.segments(
         "Fitted on",
         "fit",
         options,
         default,
         words,
-        "Calibrators must be fitted on rows that are not reported. “Part of it” draws rows at "
-        "random and reports the others.",
+        "Calibrators must be fitted on rows that are not reported. The last option draws rows "
+        "at random and reports the others.",
     )
     if fit_on != CUT:
         return RowChoice(fit_on, test, SHARE, defaults.SEED)

@@ -363,7 +363,7 @@ def _remedy(inspection: Inspection) -> str:
 def _notices(result: ReadResult) -> tuple[Notice, ...]:
     """Return the notices; an offer of groups names the choice below, not a command's option."""
     code = NoticeCode.GROUPS_OFFERED
-    offer = Notice(code, f"{result.inspection.belonging}; choose below whether they do")
+    offer = Notice(code, f"{result.inspection.belonging}; group their rows below")
     return tuple(offer if notice.code == code else notice for notice in result.notices)
 
 

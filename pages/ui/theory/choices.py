@@ -13,7 +13,7 @@ PARTS = {
     "classes": "Three classes",
     "loss": "Losses",
     "gradient": "Gradients",
-    "print": "Where print is wrong",
+    "print": "Errors in the papers",
 }
 ALSO = ("-0.5", "0.5", "1", "3", "5", "7")
 TRUTHS = {
@@ -60,7 +60,7 @@ def part() -> str:
         return ""
     chosen = state.choice("part", list(PARTS), "map")
     st.segmented_control(
-        "Part",
+        "Topic",
         list(PARTS),
         required=True,
         format_func=PARTS.__getitem__,
@@ -81,7 +81,7 @@ def truths() -> tuple[float, float, float]:
 def also() -> tuple[float, ...]:
     """Return the gammas whose maps are drawn beside."""
     chosen = st.pills(
-        "Compare with γ =",
+        "Also show γ",
         ALSO,
         selection_mode="multi",
         default=("-0.5", "0.5", "5"),

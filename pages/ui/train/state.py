@@ -14,7 +14,14 @@ from core.losses.catalogue import LOSSES, Setting
 from core.models.catalogue import MODELS, TEXT_MODELS
 from core.training.config import TrainConfig, from_json
 from core.training.recipes import RECIPES
-from core.training.submission import FIRST, check_folder, seeds, trainings
+from core.training.submission import (
+    FIRST,
+    NO_FOLDER,
+    check_folder,
+    folder_remedy,
+    seeds,
+    trainings,
+)
 from pages.ui.form import Form
 from pages.ui.jobs import launcher
 
@@ -154,7 +161,7 @@ def base() -> TrainConfig:
     config = from_json(data)
     entry = data_entry(config.data)
     if entry.needs_root and config.data_root is None:
-        raise UsageError("FOLDER", f"{entry.label} is read from a folder", "name the folder")
+        raise UsageError("FOLDER", NO_FOLDER, folder_remedy(config.data, entry.label))
     check_folder(config.data_root)
     check_folder(config.text.embeddings)
     return config

@@ -46,7 +46,7 @@ def draw(run: cache.Run, source: ClinicSource, query: ClinicQuery) -> tuple[tupl
     INTAKE.settle(_keep)
     widgets.title("Subgroups", "by any column of a table that names the rows of this run")
     with st.container(horizontal=True, vertical_alignment="bottom", key="clinic_groups"):
-        with st.popover("Drop a table", key=f"clinic.door.{INTAKE.drops}"):
+        with st.popover("Add a table", key=f"clinic.door.{INTAKE.drops}"):
             _door()
         matched = _matched(run, query.split)
         column = _column(matched)

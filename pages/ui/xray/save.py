@@ -37,7 +37,7 @@ def draw(study: FilmStudy, pictures: list[PagePicture]) -> None:
         else:
             widgets.save(_film_table(study), "film", "Table, CSV")
         widgets.download(
-            "All of it, one HTML file",
+            "This view, HTML",
             lambda: sheet_html(page(study, pictures)),
             "candor_film.html",
             "text/html",

@@ -118,7 +118,7 @@ def _open(run_id: str) -> None:
 def export(sheet: PageView) -> None:
     """Offer a view as one HTML file, with what must be read first in it."""
     widgets.download(
-        "This view, one HTML file",
+        "This view, HTML",
         lambda: sheet_html(sheet),
         "candor_clinic.html",
         "text/html",

@@ -89,7 +89,7 @@ def test_classes_and_channels_are_read_off(torch, network, channels):
 def test_networks_that_fit_alike_are_all_given_and_said(torch):
     found = guess(*file_of(infos_of("timm:resnet18")))
     assert {"timm:resnet18", "torchvision:resnet18"} <= {one.model for one in found}
-    assert f"; {len(found) - 1} more fit as well, and may compute something else" in found[0].why
+    assert found[0].why == f"All tensors fit. {len(found) - 1} other networks fit too."
 
 
 def test_hints_and_the_name_of_the_file_order_what_fits_alike(torch):
@@ -115,8 +115,8 @@ def test_where_nothing_fits_hints_stand_in_and_say_so():
     assert [one.model for one in found] == ["torchvision:resnet18", "timm:resnet18"]
     assert {(one.n_outputs, one.channels, one.fits) for one in found} == {(7, 1, False)}
     assert found[0].why == (
-        "hyper_parameters.model_name in the file says timm/resnet18.a1_in1k; "
-        "its tensors have other names or shapes"
+        "The file names timm/resnet18.a1_in1k (hyper_parameters.model_name), but the tensors have "
+        "other names or shapes."
     )
     counted = {"arch": "resnet18", "args.num_classes": 12}
     assert guess(*file_of(tensors, counted))[0].n_outputs == 12

@@ -63,7 +63,7 @@ def test_plain_states_of_torch(through, shuffle):
     _, found, first = through(shuffle.state_dict(), shuffle, SHUFFLE)
     assert (found.renamed, found.left) == ("", ())
     assert (first.n_outputs, first.channels, first.size) == (6, 3, SHUFFLE_SIZE)
-    assert first.why == "all tensors have its names and shapes"
+    assert first.why == "All tensors fit."
 
 
 def test_safetensors(through, shuffle, torch):
@@ -105,7 +105,7 @@ def test_wrappers_are_taken_off_and_said(torch, through, shuffle, kind):
         net = wrap(torch, net)
     state = net.state_dict()
     file, found, _ = through({"epoch": 3, "model_state": state}, shuffle, SHUFFLE)
-    assert "taken off" in found.renamed
+    assert "was removed" in found.renamed
     assert file.groups[0].key == "model_state"
     assert file.groups[0].ema == kind.startswith("averaged")
     assert found.left == (("n_averaged",) if kind.startswith("averaged") else ())
@@ -123,7 +123,9 @@ def test_states_of_before_torch_0_4_1_have_no_counters(through, shuffle):
 def test_prefixes_are_taken_off_and_said(through, shuffle, prefix):
     state = {f"{prefix}{name}": one for name, one in shuffle.state_dict().items()}
     _, found, _ = through({"state_dict": state}, shuffle, SHUFFLE)
-    assert found.renamed == "; ".join(f"{part}. taken off" for part in prefix[:-1].split("."))
+    assert found.renamed == "; ".join(
+        f"the prefix “{part}.” was removed" for part in prefix[:-1].split(".")
+    )
 
 
 @pytest.mark.parametrize("namespace", [False, True])
@@ -150,7 +152,7 @@ def test_lightning(torch, through, shuffle, namespace):
         "hyper_parameters": argparse.Namespace(**settings) if namespace else settings,
     }
     file, found, _ = through(value, shuffle, SHUFFLE, name="epoch=1-step=8.ckpt")
-    assert found.renamed == "model. taken off; criterion., val_acc. not used"
+    assert found.renamed == "the prefix “model.” was removed; “criterion.”, “val_acc.” not used"
     assert found.left == ("criterion.weight", "val_acc.tp")
     assert file.hints["hyper_parameters.num_classes"] == 6
     assert "/x" not in file.hints.values()
@@ -219,7 +221,7 @@ def test_timms_saver_with_averages_arguments_and_optimizer(torch, through, tiny,
         ("state_dict_ema", True),
         ("state_dict", False),
     ]
-    assert "arch in the file says test_resnet" in first.why
+    assert "the file names test_resnet (arch)" in first.why
     assert [one.code for one in file.notices] == ["NAMESPACE"]
     through(data, tiny.eval(), name, key="state_dict")
 
@@ -230,7 +232,7 @@ def test_timms_averages_alone(through, tiny, kind):
 
     ema = getattr(timm.utils, kind)(tiny)
     _, found, _ = through({"ema": ema.state_dict()}, tiny, "timm:test_resnet")
-    assert found.renamed == "module. taken off"
+    assert found.renamed == "the prefix “module.” was removed"
 
 
 def test_timms_older_layout_is_renamed_by_its_own_rule(torch, through, filled):
@@ -318,7 +320,7 @@ def test_the_training_script_of_torchvision(torch, through, shuffle):
     file, found, first = through(value, shuffle, SHUFFLE, name="model_89.pth")
     assert [one.key for one in file.groups] == ["model_ema", "model"]
     assert found.left == ("n_averaged",)
-    assert "args.model in the file says shufflenet_v2_x0_5" in first.why
+    assert "the file names shufflenet_v2_x0_5 (args.model)" in first.why
 
 
 @pytest.mark.slow
@@ -383,7 +385,10 @@ def test_networks_of_the_released_code(torch, through, filled, name):
     value = {f"module.{key}": one for key, one in state.items()}
     _, found, first = through(value, net, model, name=name, sides=(32, 32))
     assert (first.n_outputs, first.channels, first.size) == (10, 3, None)
-    said = ["module. taken off", *(["downsample is shortcut"] if "downsample" in tensor else [])]
+    said = [
+        "the prefix “module.” was removed",
+        *(["downsample is shortcut"] if "downsample" in tensor else []),
+    ]
     assert found.renamed == "; ".join(said)
 
 
@@ -397,4 +402,4 @@ def test_a_linear_layer_named_so_is_fc(torch, through, filled):
     state = {re.sub("^fc", "module.linear", name): one for name, one in net.state_dict().items()}
     state = {n if n.startswith("module.") else f"module.{n}": one for n, one in state.items()}
     _, found, _ = through({"net": state, "acc": 95.1}, net, "resnet50_cifar", sides=(32, 32))
-    assert found.renamed == "module. taken off; linear is fc"
+    assert found.renamed == "the prefix “module.” was removed; linear is fc"

@@ -76,7 +76,7 @@ def test_the_refusal_lists_what_is_missing_unexpected_and_of_another_shape(torch
         "missing (1): blocks.0.1.bias. unexpected (1): blocks.0.1.scale. "
         "another shape (2): blocks.2.0.weight (96, 48, 1, 1) in the file, (96, 48, 3, 3) in the "
         "network, head.bias torch.int64 in the file, torch.float32 in the network. "
-        "renaming tried: module. taken off"
+        "renaming tried: the prefix “module.” was removed"
     )
     assert caught.value.remedy == "choose the network that the weights were made for"
 
@@ -103,7 +103,7 @@ def test_the_refusal_is_of_the_reading_that_fits_best(torch, small):
     got = matched(state, n_outputs=9)
     assert (got.missing, got.unexpected, len(got.mismatched)) == ((), (), 2)
     assert (got.likely_outputs, got.left) == (5, ("criterion.weight",))
-    assert got.renamed == "net. taken off; criterion. not used"
+    assert got.renamed == "the prefix “net.” was removed; “criterion.” not used"
 
 
 def test_other_precisions_become_the_networks(torch, small, same, tmp_path):

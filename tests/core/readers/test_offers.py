@@ -25,15 +25,15 @@ def test_a_column_with_a_telling_name_whose_values_repeat_is_offered(name):
     assert part(found).groups is None
     assert found.inspection.group_columns == (name,)
     shown = f"'{name}'" if " " in name else name
-    assert f"(column {name}); say --group {shown} so that" in offers(found)
+    assert f"group their rows with --group {shown}" in offers(found)
     again = codec.read(Inspection, codec.to_json(found.inspection), stored=True)
     assert again.group_columns == (name,)
 
 
 def test_the_notice_counts_what_rows_belong_to_and_a_page_has_it_without_the_options():
     found = read(rows(patient=PATIENT))
-    belonging = "rows seem to belong to 20 patients (column patient)"
-    assert offers(found) == f"{belonging}; say --group patient so that intervals honour it"
+    belonging = "the column patient suggests 20 patients"
+    assert offers(found) == f"{belonging}; group their rows with --group patient"
     assert found.inspection.belonging == belonging
     assert read(rows(patient=PATIENT), group="patient").inspection.belonging == ""
 
@@ -51,7 +51,7 @@ def test_values_that_never_repeat_or_never_differ_are_not_offered():
 def test_patients_come_before_sites_whatever_their_order():
     found = read(rows(site=PATIENT % 3, patient=PATIENT))
     assert found.inspection.group_columns == ("patient", "site")
-    assert "say --group patient or --group site" in offers(found)
+    assert "group their rows with --group patient or --group site" in offers(found)
 
 
 def test_a_choice_is_not_offered_again_but_stays_in_the_list():
@@ -63,7 +63,7 @@ def test_a_choice_is_not_offered_again_but_stays_in_the_list():
 def test_names_of_rows_that_share_their_beginning_are_offered():
     found = read(rows(image=IDS))
     assert found.inspection.group_columns == ("id-stem",)
-    assert "20 groups (their names before the last number); say --group id-stem" in offers(found)
+    assert "row names suggest 20 groups; group their rows with --group id-stem" in offers(found)
 
 
 @pytest.mark.parametrize(
@@ -92,7 +92,7 @@ def test_beginnings_that_may_be_the_classes_are_not_offered():
 
 def test_a_patient_that_names_the_rows_is_a_group_and_no_copy():
     found = read(rows(patient=PATIENT))
-    assert "20 patients (column patient); say --group patient" in offers(found)
+    assert "20 patients; group their rows with --group patient" in offers(found)
     assert "ROWS_REPEATED" not in {notice.code for notice in found.notices}
 
 

@@ -397,3 +397,21 @@ def test_a_refusal_names_the_value_the_row_and_the_remedy() -> None:
         remedy = refusal(name, CASES[name][0]).remedy
         assert "logits or probabilities" in remedy
         assert "on the Chest X-ray page" in remedy
+
+
+def test_a_copy_that_broke_off_is_called_cut_off_and_copied_again() -> None:
+    packed = io.BytesIO()
+    np.savez_compressed(packed, probs=p, labels=y)
+    plain = io.BytesIO()
+    np.savez(plain, probs=p, labels=y)
+    whole = {
+        "a.pkl": pickle.dumps({"probs": p, "labels": y}),
+        "a.npz": plain.getvalue(),
+        "b.npz": packed.getvalue(),
+    }
+    for name, data in whole.items():
+        for share in (0.3, 0.9, 0.999):
+            cut = data[: int(share * len(data))]
+            refused = refusal(name, cut)
+            assert refused.what == f"The file is cut off after {len(cut):,} bytes"
+            assert refused.remedy == "copy or download it again"

@@ -11,7 +11,7 @@ FITS = {
     "n_outputs": 10,
     "matched": 120,
     "total": 120,
-    "renamed": "module. taken off",
+    "renamed": "the prefix “module.” was removed",
     "likely_outputs": 10,
     **NOTHING,
 }
@@ -27,7 +27,7 @@ def test_a_fit_says_how_many_tensors_and_what_was_renamed():
     fit = codec.read(CheckpointFit, FITS)
     assert fit.ok
     assert checkpoint.fit_words(fit) == (
-        "All 120 tensors fit ResNet-50 with 10 outputs; renamed: module. taken off."
+        "All 120 tensors fit ResNet-50 with 10 outputs. The prefix “module.” was removed."
     )
     assert checkpoint.plain_fit_words(fit) == "The weights fit ResNet-50 with 10 classes."
     assert checkpoint.lists(fit) == {}

@@ -62,7 +62,8 @@ def test_the_sentence_counts_what_passes_in_hundreds():
         "The model is as sure of 10 in 100 street numbers as of ordinary images."
     )
     assert found.sentence.second == (
-        "The threshold passes 95 in 100 in-distribution rows and 5 of 50 rows of the set."
+        "The threshold that passes 95 in 100 in-distribution images passes 10 in 100 street "
+        "numbers."
     )
 
 
@@ -78,7 +79,7 @@ def test_the_sentence_of_a_shift_says_how_often_it_is_right_and_how_sure_it_is()
         "confidence 82.0 %."
     )
     assert found.sentence.second.replace("\u202f", " ").startswith(
-        "On intact images: 68.0 % and 72.4 %. The threshold passes"
+        "On intact images: 68.0 % and 72.4 %. The threshold that passes"
     )
     plain = view(name=set_name("corrupted-fog-5"), effects=(fog, intact), plain=True).sentence
     assert plain.text == (
@@ -119,7 +120,7 @@ def test_the_threshold_moves_the_counts():
         "45",
     ]  # 0.5 itself passes
     assert [row.cells[0].value for row in view(alarms=0.51).counts.written()] == ["51", "50"]
-    assert "threshold passes 50 in 100" in many.sentence.second
+    assert "threshold that passes 50 in 100" in many.sentence.second
 
 
 def test_the_positive_class_is_on_every_card_table_and_line():
