@@ -24,7 +24,7 @@ Tables = Mapping[str, tuple[Path, str]]
 FIT, NONE = "fit", "none"
 LACKING = {  # options of the other verbs that read files
     "--labels", "--answers", "--pairs", "--classes", "--scores-key", "--labels-key",
-    "--correct-key", "--prediction-key", "--members", "--id-column", "--in-order",
+    "--correct-key", "--prediction-key", "--records", "--members", "--id-column", "--in-order",
 }  # fmt: skip
 ALONE = "save the scores alone, by the name logits or probabilities"
 LABELLED = (

@@ -14,7 +14,7 @@ VOTE_FILES = {*TABLES, ".npz", ".npy", ".json", ".jsonl", ".safetensors", ".pt",
 UNITS = ["percent", "byte", "sum", "ln", "log2", "log10", "softmax_twice"]
 READING = (
     "scores", "units", "answers", "pairs", "classes", "scores_key", "labels_key", "correct_key",
-    "prediction_key", "members", "id_column", "group", "weight", "in_order",
+    "prediction_key", "records", "members", "id_column", "group", "weight", "in_order",
 )  # fmt: skip
 
 
@@ -70,6 +70,7 @@ def add_reading(verb: Parser) -> None:
     verb.add_argument("--labels-key", metavar="K")
     verb.add_argument("--correct-key", metavar="K", help="says whether the answer was right")
     verb.add_argument("--prediction-key", metavar="K", help="holds the answer given")
+    verb.add_argument("--records", metavar="PATH", help="a list inside JSON, or a sheet")
     verb.add_argument("--members", metavar="mean|1|2..", help="of an ensemble: the mean, or one")
     verb.add_argument("--id-column", metavar="C")
     add_groups(verb)

@@ -5,10 +5,12 @@ Nulls and other nested types are refused.
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.ipc
 import pyarrow.parquet as pq
 
 from core import defaults
@@ -109,6 +111,30 @@ def read_parquet(source: FileBytes, *, history: bool = False) -> Contents:
         return _contents(file.read(use_threads=False), history=history)
 
 
+def read_arrow(source: FileBytes) -> Contents:
+    """Return the columns of a Feather or Arrow file, or of a stream of Arrow.
+
+    Raises
+    ------
+    Refused
+        TABLE_SIZE, CSV_COLUMNS, CSV_HEADER, CSV_RAGGED, DTYPE, NONFINITE, FORMAT_UNKNOWN or
+        BIN_HISTORY.
+    """
+    with _undamaged("Arrow"):
+        buffer = pa.BufferReader(pa.py_buffer(source.data))
+        is_file = bytes(source.data[:6]) == b"ARROW1"
+        opened = (pa.ipc.open_file if is_file else pa.ipc.open_stream)(buffer)
+        refuse_bin_history(opened.schema.names)
+        _check_schema(opened.schema, len(opened.schema.names))
+        table = opened.read_all()
+        table.validate(full=True)
+        if table.nbytes > defaults.MAX_BYTES:
+            raise Refused("TABLE_SIZE", f"The table needs {table.nbytes} bytes", "save as .npz")
+        if table.num_rows == 0:
+            raise Refused("EMPTY", "Columns and no rows", "give at least one row of scores")
+        return replace(_contents(table), format="arrow")
+
+
 def parquet_batches(source: FileBytes) -> Iterator[Contents]:
     """Yield the rows of a Parquet file, `BATCH_ROWS` at a time; raises as `read_parquet` does."""
     with _undamaged():
@@ -143,19 +169,18 @@ def _opened(source: FileBytes) -> pq.ParquetFile:
 
 
 @contextmanager
-def _undamaged() -> Iterator[None]:
+def _undamaged(form: str = "Parquet") -> Iterator[None]:
     try:
         yield
     except MemoryError:  # Arrow's own is also an ArrowException
         raise
     except (pa.ArrowException, OSError, UnicodeDecodeError, OverflowError) as error:
-        raise Refused("FORMAT_UNKNOWN", "The Parquet file is damaged", "write it again") from error
+        raise Refused("FORMAT_UNKNOWN", f"The {form} file is damaged", "write it again") from error
 
 
-def _check_footer(file: pq.ParquetFile) -> None:
-    meta, schema = file.metadata, file.schema_arrow
-    if meta.num_columns > defaults.MAX_COLUMNS:
-        what = f"The table has {meta.num_columns} columns; at most {defaults.MAX_COLUMNS} are read"
+def _check_schema(schema: pa.Schema, width: int) -> None:
+    if width > defaults.MAX_COLUMNS:
+        what = f"The table has {width} columns; at most {defaults.MAX_COLUMNS} are read"
         raise Refused("CSV_COLUMNS", what, "save one row for each sample")
     if len(set(schema.names)) < len(schema.names):
         raise Refused("CSV_HEADER", "Two columns have the same name", "give each its own name")
@@ -163,6 +188,11 @@ def _check_footer(file: pq.ParquetFile) -> None:
         if pa.types.is_nested(field.type) and not _is_list(field.type):
             what = f"Values have the type {field.type}"
             raise Refused("DTYPE", what, "save one column for each class", f"column {field.name}")
+
+
+def _check_footer(file: pq.ParquetFile) -> None:
+    meta, schema = file.metadata, file.schema_arrow
+    _check_schema(schema, meta.num_columns)
     # Encodings may make gigabytes of a few bytes, so cells count and not the sizes it states.
     groups = [meta.row_group(i) for i in range(meta.num_row_groups)]
     values = sum(g.column(j).num_values for g in groups for j in range(meta.num_columns))

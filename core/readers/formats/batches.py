@@ -100,6 +100,26 @@ def _sizes(arrays: Sequence[Entry]) -> list[int]:
     return [len(array) for array in arrays]
 
 
+def per_label(values: dict[str, object]) -> dict[str, object]:
+    """Return values with a list of (N, 2) arrays, one for each label, as its (N, L) second columns.
+
+    So scikit-learn gives probabilities of many labels. Labels of that shape tell it from batches.
+    """
+    shapes = {v.shape for v in values.values() if isinstance(v, np.ndarray)}
+    out = dict(values)
+    for key, value in values.items():
+        arrays = _arrays(value) if isinstance(value, list | tuple) else []
+        pairs = [a for a in arrays if a.ndim == 2 and a.shape[1] == 2 and not is_text(a)]
+        fits = len(pairs) == len(arrays) > 1 and (len(pairs[0]), len(pairs)) in shapes
+        if fits and len({len(a) for a in pairs}) == 1 and all(_sums_to_one(a) for a in pairs):
+            out[key] = np.column_stack([a[:, 1] for a in pairs])
+    return out
+
+
+def _sums_to_one(pairs: Entry) -> bool:
+    return bool(np.allclose(pairs.astype(np.float64).sum(axis=1), 1.0, atol=1e-3))
+
+
 def join_lists(mapping: dict[str, object], listed: Container[str]) -> tuple[dict[str, object], int]:
     """Return a mapping with its lists of batches joined, and how many batches there were.
 

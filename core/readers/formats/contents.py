@@ -29,11 +29,15 @@ def cut_off(size: int) -> str:
 
 @dataclass(frozen=True)
 class FileBytes:
-    """The bytes of one file and the name it came with; `data` is read-only."""
+    """The bytes of one file and the name it came with; `data` is read-only.
+
+    `records` names the list or sheet to be read, where there are several.
+    """
 
     name: str
     data: memoryview
     file: BinaryIO
+    records: str | None = None
 
     @classmethod
     def of_bytes(cls, name: str, data: bytes) -> "FileBytes":

@@ -5,10 +5,13 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from typing import Final
 
+from core.codes import NoticeCode
 from core.errors import Notice, Refused
 from core.readers.formats.contents import Contents, FileBytes
 from core.readers.formats.encoding import decode
 from core.readers.formats.json_tables import table_of
+from core.readers.formats.model_logs import harness_contents, inspect_rows
+from core.readers.formats.scored_lists import records_in, spread
 from core.readers.formats.tree import contents_of, contents_of_cells
 from core.readers.predictions.roles import refuse_bin_history
 
@@ -35,7 +38,32 @@ def read_json(source: FileBytes) -> Contents:
         CSV_ENCODING or BIN_HISTORY.
     """
     document, notices = _document(source)
-    tree = document.tree
+    contents = contents_of_json(document.tree, source.records)
+    return replace(contents, first_line=document.first_line, notices=(*notices, *contents.notices))
+
+
+def contents_of_json(tree: object, records: str | None = None) -> Contents:
+    """Return the arrays of a tree of JSON; raises as `read_json` does.
+
+    `records` is the path of a list of records inside it.
+    """
+    samples = inspect_rows(tree)
+    table = table_of(tree) if samples is None else None
+    nested = records_in(tree, records) if samples is None and (table is None or records) else None
+    tree = samples or nested or tree
+    lists = tree if isinstance(tree, list) and all(isinstance(r, list) and r for r in tree) else []
+    if lists and all(isinstance(item, dict) for row in lists for item in row):
+        tree = [{"prediction": row} for row in lists]  # what a pipeline returns
+    notices: tuple[Notice, ...] = ()
+    if nested is not None:
+        table = None
+        text = f"rows are the {len(nested)} records of a list inside the file"
+        notices = (Notice(NoticeCode.KEYS_GUESSED, text),)
+    if isinstance(tree, list) and tree and all(isinstance(row, dict) for row in tree):
+        log = harness_contents(tree)
+        if log is not None:
+            return log
+        tree = spread(tree)
     first = tree[0] if isinstance(tree, list) and tree else tree
     refuse_bin_history(first if isinstance(first, dict) else ())
     table = table_of(tree)
@@ -44,8 +72,8 @@ def read_json(source: FileBytes) -> Contents:
     else:
         refuse_bin_history(table.cells)
         contents = contents_of_cells("json", table.cells, table.lacking, printed=True)
-        notices = [*notices, *table.notices]
-    return replace(contents, first_line=document.first_line, notices=(*notices, *contents.notices))
+        notices = (*notices, *table.notices)
+    return replace(contents, notices=(*notices, *contents.notices))
 
 
 def parsed(source: FileBytes) -> tuple[object, list[Notice]]:

@@ -7,13 +7,14 @@ from dataclasses import replace
 from core.codes import NoticeCode
 from core.errors import Notice, Refused
 from core.readers.formats.archive import Archive
-from core.readers.formats.arrow import parquet_batches, read_parquet
+from core.readers.formats.arrow import parquet_batches, read_arrow, read_parquet
 from core.readers.formats.contents import Contents, Entry, FileBytes, is_text, text_array
 from core.readers.formats.csv_file import read_csv
 from core.readers.formats.foreign import RUN_IT, packed_model
-from core.readers.formats.json_file import read_json
+from core.readers.formats.json_file import contents_of_json, parsed, read_json
 from core.readers.formats.numpy_file import array_of, read_npy
 from core.readers.formats.safetensors_file import read_safetensors
+from core.readers.formats.sheets import WORKBOOK, read_workbook
 from core.readers.formats.sniff import FileFormat, sniff
 from core.readers.pickles.pickled import read_pickle
 from core.readers.pickles.torch_file import (
@@ -106,18 +107,24 @@ def _read_pickle(source: FileBytes) -> Contents:
 
 def _read_zip(source: FileBytes) -> Contents:
     archive = Archive(source)
-    contents = _archived(archive)
+    contents = _archived(archive, source.records)
     return contents if contents is not None else _read_member(archive)
 
 
-def _archived(archive: Archive) -> Contents | None:
+def _archived(archive: Archive, records: str | None = None) -> Contents | None:
     """Return the contents of an archive that is itself a format, else None."""
     names = archive.names
     if is_torch(names):
         return read_torch(archive)
+    if WORKBOOK in names:
+        return read_workbook(archive, records)
     if "[Content_Types].xml" in names:
-        what = "This is a spreadsheet or Office document, which Candor does not read"
-        raise Refused("FORMAT_UNKNOWN", what, "save the sheet as CSV")
+        what = "This is an Office document, which Candor does not read"
+        raise Refused("FORMAT_UNKNOWN", what, "save the table as CSV or .xlsx")
+    samples = [n for n in names if n.startswith("samples/") and n.endswith(".json")]
+    if samples and "header.json" in names:  # an .eval of Inspect
+        members = (FileBytes.of_bytes(n, bytes(archive.read(n))) for n in samples)
+        return contents_of_json({"eval": {}, "samples": [parsed(m)[0] for m in members]})
     model = packed_model(names)
     if model:
         raise Refused("FORMAT_UNKNOWN", f"This is {model}, which Candor does not read", RUN_IT)
@@ -155,6 +162,7 @@ READERS: Mapping[FileFormat, Callable[[FileBytes], Contents]] = {
     FileFormat.NPY: read_npy,
     FileFormat.ZIP: _read_zip,
     FileFormat.PARQUET: read_parquet,
+    FileFormat.ARROW: read_arrow,
     FileFormat.SAFETENSORS: read_safetensors,
     FileFormat.PICKLE: _read_pickle,
     FileFormat.JSON: read_json,

@@ -22,6 +22,7 @@ class FileFormat(StrEnum):
     NPY = "npy"
     ZIP = "zip"
     PARQUET = "parquet"
+    ARROW = "arrow"
     SAFETENSORS = "safetensors"
     PICKLE = "pickle"
     JSON = "json"
@@ -37,6 +38,8 @@ SUFFIXES: dict[str, set[FileFormat]] = {
     "tsv": {FileFormat.CSV},
     "txt": {FileFormat.CSV},
     "parquet": {FileFormat.PARQUET},
+    **{key: {FileFormat.ARROW} for key in ("arrow", "feather", "ftr", "ipc")},
+    **{key: {FileFormat.ZIP} for key in ("xlsx", "xlsm")},
     "safetensors": {FileFormat.SAFETENSORS},
     **{key: {FileFormat.JSON} for key in ("json", "jsonl", "ndjson")},
     "zip": {FileFormat.ZIP},
@@ -63,7 +66,7 @@ OTHERS = {
     b"\x7fELF": ("a program", SAVE_AS),
     b"MZ\x90": ("a program", SAVE_AS),
     b"SQLite": ("an SQLite database", SAVE_AS),
-    b"ARROW1": ("an Arrow file", "save it as Parquet"),
+    b"FEA1": ("a Feather file of version 1", "save it again: frame.to_feather('x.feather')"),
     b"\xd0\xcf\x11\xe0": ("an old Office document", "save the sheet as CSV"),
 }
 PICKLE_STARTS = re.compile(
@@ -148,6 +151,8 @@ def _form(source: FileBytes, head: bytes) -> FileFormat | None:
         (b"PK", FileFormat.ZIP),
         (b"\x93NUMPY", FileFormat.NPY),
         (b"PAR1", FileFormat.PARQUET),
+        (b"ARROW1", FileFormat.ARROW),
+        (b"\xff\xff\xff\xff", FileFormat.ARROW),  # a stream, as datasets keep
     ):
         if head.startswith(magic):
             return form

@@ -6,7 +6,7 @@ import numpy as np
 
 from core.codes import NoticeCode
 from core.errors import Notice, Refused
-from core.readers.formats.batches import flat_stacks, join_lists, join_mappings
+from core.readers.formats.batches import flat_stacks, join_lists, join_mappings, per_label
 from core.readers.formats.contents import Contents, Entry, is_text, native, text_array
 from core.readers.formats.flat import REMEDY, flatten, refuse_ragged, rows_of
 from core.readers.formats.records import columns_of
@@ -143,11 +143,14 @@ def _settled(node: object, walk: _Walk, depth: int) -> object:
     if isinstance(node, dict):
         children = {_key(k): _settled(v, walk, depth + 1) for k, v in node.items()}
         lists = {_key(k) for k, v in node.items() if isinstance(v, list)}
-        out, count = join_lists(children, lists)
+        out, count = join_lists(per_label(children), lists)
         walk.joined += [count] if count else []
         return out
     if isinstance(node, list | tuple):
-        return _sequence([_settled(item, walk, depth + 1) for item in node], node)
+        items = [_settled(item, walk, depth + 1) for item in node]
+        if len(items) == 2:  # scores and labels without names
+            items = list(per_label(dict(zip("01", items, strict=True))).values())
+        return _sequence(items, node)
     return node
 
 

@@ -1,6 +1,6 @@
 """Contents as predictions: layout, join, judgement and inspection, in that order."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from hashlib import blake2b
@@ -94,7 +94,20 @@ def read_source(
     Refused
         Any refusal; NeedsChoice, with an inspection, once the file could be opened.
     """
-    contents = read_shards(source) if isinstance(source, Shards) else read_contents(source)
+    try:
+        if isinstance(source, Shards):
+            contents = read_shards(source)
+        else:
+            contents = read_contents(replace(source, records=options.records))
+    except Question as question:
+        inspection = Inspection("", None, "", (), (), (), (), "")
+
+        def read(chosen: ReadOptions) -> InterpretedFile:
+            return read_source(source, labels, chosen, tables)
+
+        raise NeedsChoice(
+            question, _open(inspection, _candidates(question, read, options))
+        ) from None
     with about("" if labels is None else labels.name):
         others = None if labels is None else read_contents(labels)
     lists = {key: _read_table(table) for key, table in (tables or {}).items()}
@@ -345,6 +358,25 @@ def _try_choices(
         text = f"{question.what}; read as {possible[0].title}, as nothing else is possible"
         return replace(last, notices=(Notice(NoticeCode.KEYS_GUESSED, text), *last.notices))
     raise NeedsChoice(question, _open(inspection, possible))
+
+
+def _candidates(
+    question: Question, read: Callable[[ReadOptions], InterpretedFile], options: ReadOptions
+) -> list[ReadingCandidate]:
+    """Return what may be chosen where nothing of a file could be read before."""
+    out = []
+    for choice in question.choices:
+        chosen = choice.options(options)
+        try:
+            out.append(_candidate(choice, chosen, read(chosen)))
+        except NeedsChoice as follows:
+            if follows.inspection.candidates:
+                out.append(
+                    ReadingCandidate(options=chosen, option=choice.command, title=choice.title)
+                )
+        except Refused:
+            continue
+    return out
 
 
 def _open(inspection: Inspection, possible: list[ReadingCandidate]) -> Inspection:

@@ -264,7 +264,7 @@ def _of_members(part: SplitArrays, options: ReadOptions) -> tuple[SplitArrays, t
     if scores.ndim != 3 or labels is None or is_text(scores):
         return part, ()
     at = [axis for axis in (0, 1) if scores.shape[1 - axis] == len(labels) != scores.shape[axis]]
-    if len(at) != 1 or scores.shape[at[0]] > MANY_MEMBERS:
+    if len(at) != 1 or not 1 < scores.shape[at[0]] <= MANY_MEMBERS:
         return part, ()
     members = np.moveaxis(scores, at[0], 0)
     count, name = len(members), part.scores_name

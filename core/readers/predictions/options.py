@@ -59,6 +59,8 @@ class ReadOptions:
     classes : str or None
         Names of the columns of scores in their order, as a line of CSV, or a range such as 1..10;
         of a single column, the class that it does not state and the one it does.
+    records : str or None
+        Path of a list of records inside JSON, or name of a sheet.
     members : str or None
         Of scores with one set of classes for each member of an ensemble or pass of dropout: "mean",
         or the number of one, from 1.
@@ -92,6 +94,7 @@ class ReadOptions:
     answers: AnswersPerRow | None = None
     pairs: PairMeaning | None = None
     classes: str | None = None
+    records: str | None = None
     members: str | None = None
     scores_key: str | None = None
     labels_key: str | None = None

@@ -32,7 +32,7 @@ ROOT = Path(__file__).resolve().parents[3]
 WINDOWS = sys.platform == "win32"
 POLL_S = 0.02
 DIGEST_BLOCK = 2**20
-PACKED = (b"PK", b"PA", b"\x1f\x8b")  # zip, Parquet and gzip
+PACKED = (b"PK", b"PA", b"AR", b"\xff\xff", b"\x1f\x8b")  # zip, Parquet, Arrow and gzip
 OUT_OF_MEMORY, NO_ROOM = 13, 14  # exit codes of the child; see core.readers.sandbox.child
 ERRORS = "stderr.txt"
 JOB = "job.json"

@@ -2,10 +2,15 @@
 
 import json
 import os
+import pickle
+import zipfile
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.feather
+import pyarrow.ipc
 import pytest
 
 from core.configs import AuditConfig
@@ -16,6 +21,7 @@ from core.readers.formats.contents import FileBytes
 from core.readers.predictions.interpret import InterpretedFile, read_source
 from core.readers.predictions.options import ReadOptions
 from core.readers.predictions.result import NeedsChoice, choose_split
+from core.readers.sandbox import read as sandbox
 
 SHARED = Path(os.environ.get("CANDOR_SHARED", Path(__file__).parents[3].parent / "shared"))
 MANIFEST = SHARED / "hostile" / "exports" / "manifest.json"
@@ -46,10 +52,7 @@ def outcome(case: dict[str, Any]) -> InterpretedFile | Refused:
     return read(folder / case["file"], folder / labels if labels else None, **choices)
 
 
-PENDING = {
-    "f09_nested.json", "b11_samples_arc.jsonl", "b15_chexpert.csv", "b22_hf_pipeline.jsonl",
-    "b13_list.pkl", "e07.xlsx",
-}  # fmt: skip
+PENDING = {"b15_chexpert.csv"}
 MARKS = {name: pytest.mark.xfail(strict=True, reason="not read yet") for name in PENDING}
 
 
@@ -240,3 +243,245 @@ def test_members_of_an_ensemble_are_asked_for(tmp_path, axis, kind):
     same(read(path, members="2"), members[1])
     for wrong in ("0", "5", "x"):
         assert isinstance(read(path, members=wrong), Refused)
+
+
+def dump(folder: Path, tree: Any, name: str = "x.json") -> Path:
+    path = folder / name
+    lines = [json.dumps(row) for row in tree] if name.endswith("l") else [json.dumps(tree)]
+    path.write_text("\n".join(lines))
+    return path
+
+
+ROWS = [{"prob": p, "label": t} for p, t in zip(CHANCE.tolist(), TRUTH.tolist(), strict=True)]
+
+
+def test_records_lie_anywhere_inside_json(tmp_path):
+    for tree in (
+        {"results": ROWS},
+        {"run": {"seeds": [1, 2], "name": "m"}, "data": {"items": ROWS}, "classes": ["a", "b"]},
+    ):
+        same(read(dump(tmp_path, tree)), CHANCE)
+    several = dump(tmp_path, {"results": ROWS, "epochs": [{"epoch": k} for k in range(5)]})
+    assert "--records results" in options(read(several))
+    same(read(several, records="results"), CHANCE)
+    assert isinstance(read(several, records="none"), Refused)
+    parts = read(dump(tmp_path, {"val": ROWS[:50], "test": ROWS[50:]}))
+    assert sorted(same(parts, CHANCE[50:]).splits) == ["test", "val"]
+
+
+def pairs(row: int, names: tuple[str, str] = ("label", "score")) -> list[dict[str, Any]]:
+    """What a pipeline says of a row: the labels in the order of their scores."""
+    both = [(n, s) for n, s in zip("abc", SOFT[0][row].tolist(), strict=True)]
+    return [dict(zip(names, pair, strict=True)) for pair in sorted(both, key=lambda p: -p[1])]
+
+
+SCORED = {
+    "transformers": lambda k: {"out": pairs(k)},
+    "BigQuery": lambda k: {"predicted_y_probs": pairs(k, ("label", "prob"))},
+    "Vertex": lambda k: {
+        "prediction": {
+            "displayNames": [p["label"] for p in pairs(k)],
+            "confidences": [p["score"] for p in pairs(k)],
+        }
+    },
+    "zero-shot": lambda k: {
+        "sequence": f"text {k}",
+        "labels": [p["label"] for p in pairs(k)],
+        "scores": [p["score"] for p in pairs(k)],
+    },
+}
+
+
+@pytest.mark.parametrize("tool", SCORED)
+def test_lists_of_labels_and_scores_are_columns(tmp_path, tool):
+    rows = [{**SCORED[tool](k), "truth": "abc"[THREE[k]]} for k in range(N)]
+    got = read(dump(tmp_path, rows, "x.jsonl"))
+    assert isinstance(got, InterpretedFile), str(got)
+    run = the_part(got)
+    order = [run.class_names.index(name) for name in "abc"]
+    np.testing.assert_allclose(run.scores[:, order], SOFT[0], atol=1e-12)
+    np.testing.assert_array_equal(run.labels, np.array(order)[THREE])
+
+
+def logged(pair: dict[str, Any]) -> dict[str, Any]:
+    return {"token": pair["label"], "logprob": float(np.log(pair["score"]))}
+
+
+def test_the_first_label_of_each_row_is_an_answer(tmp_path):
+    rows = [{"out": pairs(k)[:1], "truth": "abc"[THREE[k]]} for k in range(N)]
+    got = same(read(dump(tmp_path, rows, "x.jsonl")), SOFT[0].max(axis=1))
+    right = SOFT[0].argmax(axis=1) == THREE
+    np.testing.assert_array_equal(the_part(got).rows.correct, right)
+    tokens = [
+        {"logprobs": [logged(pair) for pair in pairs(k)[: 1 + k % 2]], "truth": "abc"[THREE[k]]}
+        for k in range(N)
+    ]
+    same(read(dump(tmp_path, tokens, "x.jsonl")), SOFT[0].max(axis=1))
+
+
+@pytest.mark.parametrize("wrap", [lambda p, y: (p, y), lambda p, y: {"p": p, "y": y}])
+def test_one_array_for_each_label_is_told_from_batches(tmp_path, wrap):
+    truth = RNG.integers(0, 2, (40, 3))
+    scores = [np.column_stack([1 - p, p]) for p in RNG.random((3, 40))]
+    path = tmp_path / "x.pkl"
+    path.write_bytes(pickle.dumps(wrap(scores, truth)))
+    got = same(read(path), np.column_stack([s[:, 1] for s in scores]))
+    np.testing.assert_array_equal(the_part(got).labels, truth)
+    path.write_bytes(pickle.dumps({"probs": scores, "labels": list(truth.T)}))
+    assert same(read(path), np.concatenate(scores)).splits
+
+
+def harness(k: int, target: Any, lengths: tuple[int, ...] = (1, 2, 3)) -> dict[str, Any]:
+    values = np.log(SOFT[0][k]) - 5.0
+    return {
+        "doc_id": k, "doc": {"q": "?"}, "target": target,
+        "arguments": [["q", " " + "x" * n] for n in lengths],
+        "filtered_resps": [[str(v), "False"] for v in values],
+        "acc": float(values.argmax() == THREE[k]), "acc_norm": 1.0,
+    }  # fmt: skip
+
+
+def test_samples_of_multiple_choice_are_softmaxed(tmp_path):
+    for target in (int, str, lambda t: "ABC"[t]):
+        rows = [harness(k, target(int(THREE[k]))) for k in range(N)]
+        got = read(dump(tmp_path, rows, "x.jsonl"))
+        assert isinstance(got, InterpretedFile), str(got)
+        run = the_part(got)
+        np.testing.assert_allclose(np.exp(run.scores + 5.0), SOFT[0], atol=1e-12)
+        np.testing.assert_array_equal(run.labels, THREE)
+    by_byte = same(
+        read(tmp_path / "x.jsonl", scores_key="loglikelihood_per_byte", scores="logits"),
+        (np.log(SOFT[0]) - 5.0) / np.array([2, 3, 4]),
+    )
+    assert "acc_norm" in " ".join(n.text for n in by_byte.notices)
+    rows[0]["filtered_resps"] = rows[0]["filtered_resps"][:2]
+    right = float(SOFT[0][0][0] > SOFT[0][0][1])
+    rows[0] |= {"arguments": rows[0]["arguments"][:2], "target": 0, "acc": right}
+    fewer = read(dump(tmp_path, rows, "x.jsonl"))
+    assert isinstance(fewer, InterpretedFile)
+    assert the_part(fewer).scores[0, 2] == -np.inf
+
+
+@pytest.mark.parametrize(
+    ("change", "code"),
+    [
+        ({"target": "Z"}, "LABEL_RANGE"),
+        ({"acc": 0.0}, "CLASSES"),
+        ({"filtered_resps": ["forty-two"]}, "DTYPE"),
+        ({"filtered_resps": [["-3", "True"]]}, "DTYPE"),
+    ],
+)
+def test_samples_that_cannot_be_read_say_why(tmp_path, change, code):
+    rows = [{**harness(k, int(THREE[k])), **change} for k in range(30)]
+    got = read(dump(tmp_path, rows, "x.jsonl"))
+    assert isinstance(got, Refused)
+    assert got.code == code
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_log_of_inspect_is_read_by_its_stated_confidence(tmp_path, packed):
+    sure = np.maximum(CHANCE, 1 - CHANCE)
+    samples = [
+        {"id": k, "epoch": 1, "target": "A", "messages": [{"role": "user"}],
+         "scores": {"match": {"value": "CI"[k % 3 == 0], "answer": "A",
+                              "metadata": {"confidence": float(sure[k])}}}}
+        for k in range(N)
+    ]  # fmt: skip
+    path = dump(tmp_path, {"version": 2, "eval": {"task": "t"}, "samples": samples})
+    if packed:
+        path = tmp_path / "x.eval"
+        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+            archive.writestr("header.json", "{}")
+            for k, sample in enumerate(samples):
+                archive.writestr(f"samples/{k:04}.json", json.dumps(sample))
+    got = same(read(path), sure)
+    np.testing.assert_array_equal(the_part(got).rows.correct, np.arange(N) % 3 > 0)
+    for sample in samples:
+        sample["scores"]["match"]["metadata"] = {}
+    silent = read(dump(tmp_path, {"eval": {}, "samples": samples}))
+    assert isinstance(silent, Refused)
+    assert "states a confidence" in silent.what
+
+
+def workbook(folder: Path, **sheets: list[list[Any]]) -> Path:
+    """An .xlsx file with shared texts, as Excel writes it."""
+    texts: list[str] = []
+
+    def cell(value: Any, place: str) -> str:
+        if isinstance(value, bool):
+            return f'<c r="{place}" t="b"><v>{int(value)}</v></c>'
+        if isinstance(value, str):
+            texts.append(value)
+            return f'<c r="{place}" t="s"><v>{len(texts) - 1}</v></c>'
+        return "" if value is None else f'<c r="{place}"><v>{value!r}</v></c>'
+
+    path = folder / "x.xlsx"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("[Content_Types].xml", "<Types/>")
+        ids = {name: f"rId{k}" for k, name in enumerate(sheets, 1)}
+        targets = {i: f"worksheets/{i}.xml" for i in ids.values()}
+        links = "".join(f'<Relationship Id="{i}" Target="{t}"/>' for i, t in targets.items())
+        archive.writestr("xl/_rels/workbook.xml.rels", f"<Relationships>{links}</Relationships>")
+        space = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
+        names = "".join(f'<sheet name="{name}" r:id="{i}"/>' for name, i in ids.items())
+        book = f'<workbook xmlns:r="{space}"><sheets>{names}</sheets></workbook>'
+        archive.writestr("xl/workbook.xml", book)
+        for name, rows in sheets.items():
+            body = "".join(
+                f"<row>{''.join(cell(v, f'{chr(65 + c)}{r}') for c, v in enumerate(row))}</row>"
+                for r, row in enumerate(rows, 1)
+            )
+            sheet = f"<worksheet><sheetData>{body}</sheetData></worksheet>"
+            archive.writestr(f"xl/worksheets/{ids[name]}.xml", sheet)
+        items = "".join(f"<si><t>{text}</t></si>" for text in texts)
+        archive.writestr("xl/sharedStrings.xml", f"<sst>{items}</sst>")
+    return path
+
+
+def test_a_sheet_of_a_workbook_is_a_table(tmp_path):
+    rows = [[f"r, {k}", float(CHANCE[k]), bool(TRUTH[k])] for k in range(N)]
+    sheet = [["name", "probability", "label"], *rows]
+    got = same(read(workbook(tmp_path, one=sheet, empty=[])), CHANCE)
+    np.testing.assert_array_equal(the_part(got).labels, TRUTH)
+    assert the_part(got).row_ids[:2] == ("r, 0", "r, 1")
+    two = workbook(tmp_path, first=sheet, notes=[["a"], ["b"], ["c"]])
+    with pytest.raises(NeedsChoice) as asked:
+        sandbox.read(two)
+    assert [c.option for c in asked.value.inspection.candidates] == ["--records first"]
+    chosen = sandbox.read(two, options=ReadOptions(records="first"))
+    np.testing.assert_allclose(chosen.splits["test"].scores, CHANCE)
+    sheet[7][1] = None
+    gap = read(workbook(tmp_path, one=sheet))
+    assert isinstance(gap, Refused)
+    assert "row 6 (line 8)" in gap.location
+
+
+def test_a_workbook_with_a_document_type_is_refused(tmp_path):
+    path = workbook(tmp_path, one=[["probability", "label"], [0.5, 1]])
+    with zipfile.ZipFile(path) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    members["xl/sharedStrings.xml"] = b'<!DOCTYPE s [<!ENTITY a "b">]><sst>&a;</sst>'
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, data in members.items():
+            archive.writestr(name, data)
+    got = read(path)
+    assert isinstance(got, Refused)
+    assert got.code == "FORMAT_UNKNOWN"
+
+
+@pytest.mark.parametrize("compression", ["uncompressed", "lz4", "zstd"])
+def test_feather_and_streams_of_arrow_are_tables(tmp_path, compression):
+    frame = pa.table({"probability": CHANCE, "label": TRUTH})
+    path = tmp_path / "x.feather"
+    pyarrow.feather.write_feather(frame, str(path), compression=compression)
+    same(read(path), CHANCE)
+    np.testing.assert_allclose(sandbox.read(path).splits["test"].scores, CHANCE)
+    cut = tmp_path / "y.feather"
+    cut.write_bytes(path.read_bytes()[:-30])
+    got = read(cut)
+    assert isinstance(got, Refused)
+    assert got.code == "FORMAT_UNKNOWN"
+    stream = tmp_path / "x.arrow"
+    with pa.OSFile(str(stream), "wb") as file, pa.ipc.new_stream(file, frame.schema) as writer:
+        writer.write_table(frame)
+    same(read(stream), CHANCE)

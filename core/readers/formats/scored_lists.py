@@ -1,0 +1,164 @@
+"""Lists of labels with scores in a field, and lists of records inside a mapping, as one table."""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
+
+from core.errors import Refused
+from core.readers.predictions.parts import listed
+from core.readers.predictions.questions import ReadChoice, undecided
+from core.readers.predictions.roles import SPLITS
+
+Row = Mapping[str, object]
+NAMES: Final = {"label", "class", "classname", "category", "displayname", "name", "token"}
+SCORES: Final = {"score", "prob", "probability", "confidence", "logprob"}
+PLURALS: Final = {"labels", "classes", "classnames", "categories", "displaynames"}
+PLACED: Final = {"box", "bbox", "mask", "start", "end"}  # beside a score: where something was found
+MAX_DEPTH: Final = 6
+MOST_LISTS: Final = 8
+
+
+def spread(rows: Sequence[Row]) -> list[Row]:
+    """Return rows with a field for each label of a scored list, or the first label of each.
+
+    Such lists are written by pipelines of transformers, by BigQuery ML and Vertex, and as the top
+    log-probabilities of a token. Where rows list different labels, only the largest score of each
+    row says something of all rows.
+    """
+    out = [dict(row) for row in rows]
+    for key, first in (rows[0] if rows else {}).items():
+        if not isinstance(first, list | dict):
+            continue
+        lists = [_scored(row.get(key)) for row in rows]
+        scored = [item for item in lists if item]
+        if len(scored) == len(rows):
+            _put(out, key, scored)
+    lists = [_parallel(row) for row in rows] if rows else []
+    scored = [item for item in lists if item]
+    if rows and len(scored) == len(rows):  # zero-shot: two lists of the row itself
+        kept = PLURALS | {f"{word}s" for word in SCORES}
+        out = [{k: v for k, v in row.items() if _plain(k) not in kept} for row in out]
+        _put(out, "pipeline", scored)
+    return out  # type: ignore[return-value]  # a dict is a mapping
+
+
+def _put(rows: list[dict[str, object]], key: str, lists: list[dict[str, float]]) -> None:
+    """Put scores into the rows, in place of the list that they were in."""
+    whole = len(lists[0]) > 1 and all(item.keys() == lists[0].keys() for item in lists)
+    for row, item in zip(rows, lists, strict=True):
+        row.pop(key, None)
+        top = max(item, key=lambda label: item[label])
+        if whole:
+            row.update({f"{key}.score.{label}": score for label, score in item.items()})
+        else:
+            row.update({f"{key}.predicted": top, f"{key}.confidence": item[top]})
+
+
+def _scored(value: object) -> dict[str, float] | None:
+    """Return the score of each label in a list of such pairs; None where it is no such list."""
+    if isinstance(value, dict):
+        return _parallel(value)
+    out: dict[str, float] = {}
+    for item in value if isinstance(value, list) else []:
+        pair = _pair(item) if isinstance(item, dict) else None
+        if pair is None or pair[0] in out:
+            return None
+        out[pair[0]] = pair[1]
+    return out or None
+
+
+def _pair(item: Row) -> tuple[str, float] | None:
+    keys = {_plain(key): key for key in item}
+    names, scores = NAMES & keys.keys(), SCORES & keys.keys()
+    if len(names) != 1 or len(scores) != 1 or PLACED & keys.keys():
+        return None
+    score = scores.pop()
+    name, value = item[keys[names.pop()]], item[keys[score]]
+    if not isinstance(name, str | int) or not _is_number(value):
+        return None
+    number = float(value)  # type: ignore[arg-type]  # a number, as was seen
+    return str(name).strip(), math.exp(min(number, 0.0)) if score == "logprob" else number
+
+
+def _parallel(row: Row) -> dict[str, float] | None:
+    """Return the scores of labels that stand in two lists of one length."""
+    keys = {_plain(key): key for key, value in row.items() if isinstance(value, list)}
+    names = [row[keys[key]] for key in PLURALS & keys.keys()]
+    scores = [row[keys[f"{key}s"]] for key in SCORES if f"{key}s" in keys]
+    if len(names) != 1 or len(scores) != 1:
+        return None
+    first, second = names[0], scores[0]
+    assert isinstance(first, list)
+    assert isinstance(second, list)
+    texts = [item for item in first if isinstance(item, str)]
+    numbers = [float(item) for item in second if _is_number(item)]
+    if not len(set(texts)) == len(first) == len(numbers) == len(second) or not texts:
+        return None
+    return dict(zip(texts, numbers, strict=True))
+
+
+def _plain(key: object) -> str:
+    return str(key).replace("_", "").casefold()
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def records_in(tree: object, records: str | None) -> list[Row] | None:
+    """Return the rows in a list of records inside a mapping; None where no list is meant.
+
+    Parameters
+    ----------
+    tree : object
+        What a JSON file holds.
+    records : str or None
+        Path of the list, its keys joined by dots.
+
+    Raises
+    ------
+    Refused
+        UNDECIDED: several lists may be meant. AMBIGUOUS_KEYS: there is no list at the path.
+    """
+    lists = dict(_lists(tree, "", 0)) if isinstance(tree, dict) else {}
+    if records is not None:
+        if records not in lists:
+            what = f"--records names {records!r}, which is no list of records"
+            raise Refused("AMBIGUOUS_KEYS", what, f"use one of {listed(list(lists)) or 'none'}")
+        return lists[records]
+    longest = max((len(rows) for rows in lists.values()), default=0)
+    if not lists or _holds_numbers(tree, max(2, longest // 2), 0):
+        return None
+    if len(lists) > 1 and all(path.casefold() in SPLITS for path in lists):
+        return [{**row, "split": path} for path, rows in lists.items() for row in rows]
+    if len(lists) > 1:
+        most = sorted(lists, key=lambda path: -len(lists[path]))[:MOST_LISTS]
+        choices = [
+            ReadChoice(f"{path}: {len(lists[path])} rows", {"records": path}) for path in most
+        ]
+        raise undecided(f"The file holds several lists of records: {listed(most)}", *choices)
+    return next(iter(lists.values()))
+
+
+def _lists(tree: Row, prefix: str, depth: int) -> Iterator[tuple[str, list[Row]]]:
+    for key, value in tree.items():
+        rows = [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
+        whole = isinstance(value, list) and len(rows) == len(value) > 1
+        if whole and not all(_is_array(cell) for cell in rows[0].values()):  # batches are no rows
+            yield f"{prefix}{key}", rows  # type: ignore[misc]  # dicts are mappings
+        elif isinstance(value, dict) and depth < MAX_DEPTH:
+            yield from _lists(value, f"{prefix}{key}.", depth + 1)
+
+
+def _is_array(cell: object) -> bool:
+    return isinstance(cell, list) and not any(isinstance(item, dict) for item in cell)
+
+
+def _holds_numbers(tree: object, least: int, depth: int) -> bool:
+    """Whether a mapping holds a list of so many numbers, or of lists: arrays, not records."""
+    if isinstance(tree, dict):
+        return depth <= MAX_DEPTH and any(
+            _holds_numbers(v, least, depth + 1) for v in tree.values()
+        )
+    items = tree if isinstance(tree, list) else []
+    return len(items) >= least and isinstance(items[0], int | float | list)

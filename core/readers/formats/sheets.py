@@ -1,0 +1,142 @@
+"""A sheet of an Excel workbook, read as the text table that it would be saved as."""
+
+import csv
+import io
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Final
+from xml.etree import ElementTree
+
+from core import defaults
+from core.codes import NoticeCode
+from core.errors import Refused
+from core.readers.formats.archive import Archive
+from core.readers.formats.contents import Contents, FileBytes
+from core.readers.formats.csv_file import read_csv
+from core.readers.predictions.parts import listed
+from core.readers.predictions.questions import ReadChoice, undecided
+
+WORKBOOK: Final = "xl/workbook.xml"
+LINK: Final = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}id"
+AGAIN: Final = "save the workbook again, or the sheet as CSV"
+MOST_ROWS: Final = 2**20  # of a sheet of Excel
+
+
+def read_workbook(archive: Archive, records: str | None) -> Contents:
+    """Return the table in a sheet of a workbook.
+
+    Parameters
+    ----------
+    archive : Archive
+        The .xlsx file.
+    records : str or None
+        Name of the sheet.
+
+    Raises
+    ------
+    Refused
+        UNDECIDED: several sheets hold cells. AMBIGUOUS_KEYS: there is no such sheet. EMPTY,
+        FORMAT_UNKNOWN, or any code of `core.readers.formats.csv_file`.
+    """
+    links = {str(e.get("Id")): str(e.get("Target")) for e in _xml(archive, _rels(WORKBOOK))}
+    members = {}
+    for sheet in _xml(archive, WORKBOOK).iter():
+        target = links.get(str(sheet.get(LINK))) if _tag(sheet) == "sheet" else None
+        if target is not None:
+            path = target.removeprefix("/")
+            members[str(sheet.get("name"))] = path if path.startswith("xl/") else f"xl/{path}"
+    shared = "xl/sharedStrings.xml"
+    texts = [_text(e) for e in _xml(archive, shared)] if shared in archive.names else []
+    if records is not None:
+        if records not in members:
+            what = f"--records names {records!r}, which is no sheet"
+            raise Refused("AMBIGUOUS_KEYS", what, f"use one of {listed(list(members))}")
+        members = {records: members[records]}
+    rows = {name: _rows(_xml(archive, path), texts) for name, path in members.items()}
+    rows = {name: cells for name, cells in rows.items() if len(cells) > 1}
+    if not rows:
+        raise Refused("EMPTY", "No sheet holds two rows", "give a header and a row of scores")
+    if len(rows) > 1:
+        choices = [ReadChoice(f"the sheet {name}", {"records": name}) for name in rows]
+        raise undecided(f"The workbook holds {len(rows)} sheets: {listed(list(rows))}", *choices)
+    return _as_table(next(iter(rows.values())))
+
+
+def _rels(part: str) -> str:
+    folder, _, name = part.rpartition("/")
+    return f"{folder}/_rels/{name}.rels"
+
+
+def _xml(archive: Archive, name: str) -> ElementTree.Element:
+    """Return a member as a tree; a document type, which may declare entities, is refused."""
+    data = bytes(archive.read(name)) if name in archive.names else b"\0"
+    if b"<!DOCTYPE" in data or b"\0" in data[:200]:
+        raise Refused("FORMAT_UNKNOWN", "The workbook is damaged", AGAIN, name)
+    try:
+        return ElementTree.fromstring(data)  # noqa: S314  # no document type, so no entities
+    except ElementTree.ParseError as error:
+        raise Refused("FORMAT_UNKNOWN", "The workbook is damaged", AGAIN, name) from error
+
+
+def _tag(element: ElementTree.Element) -> str:
+    return element.tag.rpartition("}")[2]
+
+
+def _text(element: ElementTree.Element) -> str:
+    """Return the text in an element, readings of its characters left out."""
+    skip = {id(t) for e in element.iter() if _tag(e) == "rPh" for t in e.iter()}
+    return "".join(e.text or "" for e in element.iter() if _tag(e) == "t" and id(e) not in skip)
+
+
+def _rows(sheet: ElementTree.Element, texts: list[str]) -> list[Mapping[int, str]]:
+    """Return the cells of each row by column; rows without any are left out."""
+    rows: list[Mapping[int, str]] = []
+    for element in (e for e in sheet.iter() if _tag(e) == "row"):
+        cells = {at: text for at, text in _cells(element, texts) if text}
+        rows += [cells] if cells else []
+        if len(rows) > MOST_ROWS:
+            raise Refused("TABLE_SIZE", f"More than {MOST_ROWS} rows", "save the sheet as CSV")
+    return rows
+
+
+def _cells(row: ElementTree.Element, texts: list[str]) -> Iterator[tuple[int, str]]:
+    """Yield each cell of a row as its column, from 0, and its text."""
+    column = -1
+    for cell in row:
+        place = re.match(r"[A-Z]{1,3}", cell.get("r", ""))
+        column = _number(place[0]) if place else column + 1
+        if column >= defaults.MAX_COLUMNS:
+            raise Refused("CSV_COLUMNS", f"A cell in column {column + 1}", "save fewer columns")
+        kind = cell.get("t", "n")
+        value = next((e.text or "" for e in cell if _tag(e) == "v"), "")
+        if kind == "s":
+            known = value.isdecimal() and int(value) < len(texts)
+            if not known:
+                raise Refused("FORMAT_UNKNOWN", "The workbook is damaged", AGAIN)
+            value = texts[int(value)]
+        elif kind == "inlineStr":
+            value = _text(cell)
+        elif kind == "b":
+            value = {"1": "True", "0": "False"}.get(value, value)
+        yield column, value
+
+
+def _number(letters: str) -> int:
+    """Return which column letters name, from 0: A, B, .. Z, AA."""
+    number = 0
+    for letter in letters:
+        number = 26 * number + ord(letter) - ord("A") + 1
+    return number - 1
+
+
+def _as_table(rows: list[Mapping[int, str]]) -> Contents:
+    """Return cells as the text table that they would be saved as."""
+    width = 1 + max(max(cells) for cells in rows)
+    text = io.StringIO()
+    text.write("sep=,\n")
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerows([cells.get(at, "") for at in range(width)] for cells in rows)
+    table = read_csv(FileBytes.of_bytes("sheet.csv", text.getvalue().encode()))
+    notices = tuple(n for n in table.notices if n.code is not NoticeCode.DIALECT)
+    return replace(table, format="xlsx", first_line=table.first_line - 1, notices=notices)
