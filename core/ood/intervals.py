@@ -37,8 +37,9 @@ BOOTSTRAPPED = ("aupr_out", "aupr_in", "fpr95", "fpr95_in", "detection_error")
 DELONG = "hull of DeLong, logit scale (Student's with groups), and Newcombe"
 HULLS = {
     "aupr": "hull of percentile bootstrap of both sets and binomial, logit scale or Wilson",
-    "fpr95": "hull of percentile bootstrap of both sets and Wilson's reaches",
-    "detection_error": "hull of percentile bootstrap of both sets and Wilson's reaches",
+    "fpr95": "hull of percentile bootstrap of both sets, and Wilson's reach with the threshold's; "
+    "to 1 where no row bounds the threshold",
+    "detection_error": "hull of percentile bootstrap of both sets and exact reaches",
 }
 
 
