@@ -21,7 +21,7 @@ from core.metrics.human.distances import (
     vote_shares,
 )
 from core.metrics.human.errors import drawn_ece, ece_floor, share_ece
-from core.metrics.human.floor import Knowing, knowing
+from core.metrics.human.floor import NUMBERS, Knowing, knowing
 from core.metrics.human.records import (
     NOT_COUNTED,
     ONE_VOTE,
@@ -39,7 +39,6 @@ GROUPS = 10  # of rows, by how much people disagree
 HEAVY_ROWS = 100_000  # from which fewer resamples are drawn
 NO_SPREAD = 1e-12  # by which resamples differ from rounding alone
 SAME_ENTROPY = 12  # decimals to which entropies count as equal
-MEANS = ("tvd", "entropy_gap", "entropy_gap_signed", "rank", "soft_nll")
 RANGES = {  # that no interval leaves
     "tvd": (0.0, 1.0),
     "entropy_gap": (0.0, np.inf),
@@ -280,7 +279,7 @@ def _scores(
     known: Knowing | str,
     config: AuditConfig,
 ) -> dict[str, HumanScore]:
-    scores = {name: _mean_score(name, means, draws, known, config.level) for name in MEANS}
+    scores = {name: _mean_score(name, means, draws, known, config.level) for name in NUMBERS}
     scores["soft_nll"] = replace(scores["soft_nll"], floor=means.value("entropy"))
     scores["ece_votes"] = _ece_score(judged, means, draws, config)
     return scores
@@ -300,10 +299,7 @@ def _mean_score(
     reason = known if isinstance(known, str) else ""
     floor = bound = None
     if isinstance(known, Knowing):
-        of_draws = getattr(known, name)
-        floor = float(of_draws.mean())
-        tail = TAIL if name == "rank" else 1.0 - TAIL
-        bound = float(np.quantile(of_draws, tail))
+        floor, bound = float(getattr(known, name).mean()), known.bound(name, TAIL)
     if not np.isfinite(value):
         return HumanScore(
             value=None, low=None, high=None, floor=floor, bound=bound, reason=INFINITE

@@ -1,11 +1,13 @@
 """The floor of so few votes: what a model that knew the true shares would show; numpy and scipy.
 
 Nobody knows the true shares of a row, but votes and model together tell how they may lie: around
-the model's probabilities, at the temperature that fits the votes best, as closely as the votes of
-all rows say (a Dirichlet-multinomial). Drawn from what is left possible given a row's own votes,
-they stand for the model that knows.
+the model's probabilities, at a temperature that fits the votes, as closely as the votes of rows of
+about the same entropy say (a Dirichlet-multinomial). Drawn from what is left possible given a
+row's own votes, they stand for the model that knows. A few votes fit many temperatures and many
+concentrations, and what the best alone would leave possible is too little: both are drawn, too.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -23,9 +25,11 @@ from core.metrics.human.distances import (
 LARGEST_LOG = 30.0  # of 1 / p, in a fit: below e^-30 a class counts as ruled out
 MIXED = 1e-6  # of a uniform share, so that no vote is impossible
 INVERSE_TEMPERATURES = (0.05, 20.0)
-CONCENTRATIONS = (1e-2, 1e5)  # votes that the model's probabilities are worth
+CONCENTRATIONS = np.geomspace(5e-2, 1e5, 40)  # votes that the model's probabilities are worth
+PARTS, ROWS_OF_PART = 3, 100  # by entropy, of which each has its own concentration
 CELLS_DRAWN = 4_000_000  # scores in all draws
 DRAWS = (20, 200)
+NUMBERS = ("tvd", "entropy_gap", "entropy_gap_signed", "rank", "soft_nll")
 
 
 @dataclass(frozen=True)
@@ -35,13 +39,13 @@ class Knowing:
     Attributes
     ----------
     tvd, entropy_gap, entropy_gap_signed, rank, soft_nll : (R,) float64
-        Means over the rows.
+        Means over the rows, against their own votes.
+    again : mapping of str to (R,) float64
+        The same against votes that are drawn from these shares.
     gap : (R, M) float64
         Its confidence minus the share of votes for its answer, of the M rows that were drawn.
     rows : (M,) int64
         Which they are.
-    concentration : float
-        Votes that the model's probabilities are worth for a row.
     """
 
     tvd: Float
@@ -49,9 +53,19 @@ class Knowing:
     entropy_gap_signed: Float
     rank: Float
     soft_nll: Float
+    again: Mapping[str, Float]
     gap: Float
     rows: Int
-    concentration: float
+
+    def bound(self, name: str, tail: float) -> float:
+        """Return what a number exceeds in that share of draws, or for `rank` what it falls below.
+
+        Own votes tell what the shares are and hide how far votes scatter, votes drawn from them
+        the other way round: the farther bound of the two.
+        """
+        share = tail if name == "rank" else 1.0 - tail
+        bounds = [float(np.quantile(d, share)) for d in (getattr(self, name), self.again[name])]
+        return min(bounds) if name == "rank" else max(bounds)
 
     @cached_property
     def row_gap(self) -> Float:
@@ -59,25 +73,24 @@ class Knowing:
         return np.asarray(self.gap.mean(axis=0))
 
 
-def tempered(log_p: Float, shares: Float, weights: Float) -> Float:
-    """Return probabilities at the temperature with the smallest soft NLL, none of them 0, (N, K).
+def at_inverse(logs: Float, inverse: float) -> Float:
+    """Return probabilities at a temperature of 1 / inverse, none of them 0, (N, K)."""
+    p = np.exp(log_softmax(inverse * logs))
+    return np.asarray((1.0 - MIXED) * p + MIXED / p.shape[1])
 
-    The soft NLL is convex in 1 / T.
-    """
+
+def best_inverse(logs: Float, shares: Float, weights: Float) -> float:
+    """Return 1 / T of the smallest soft NLL, which is convex in it."""
     from scipy.optimize import minimize_scalar  # a tenth of a second, which readers do not pay
-
-    logs = np.maximum(log_p - log_p.max(axis=1, keepdims=True), -LARGEST_LOG)
 
     def loss(inverse: float) -> float:
         return float(weights @ soft_nll_rows(log_softmax(inverse * logs), shares))
 
-    best = minimize_scalar(loss, bounds=INVERSE_TEMPERATURES, method="bounded").x
-    p = np.exp(log_softmax(best * logs))
-    return np.asarray((1.0 - MIXED) * p + MIXED / p.shape[1])
+    return float(minimize_scalar(loss, bounds=INVERSE_TEMPERATURES, method="bounded").x)
 
 
-def concentration(votes: Float, means: Float, weights: Float) -> float:
-    """Return how many votes the model's probabilities are worth, by maximum likelihood.
+def log_likelihoods(votes: Float, means: Float, weights: Float) -> Float:
+    """Return the log-likelihood of each of `CONCENTRATIONS`, but for a constant, (C,).
 
     Parameters
     ----------
@@ -88,30 +101,40 @@ def concentration(votes: Float, means: Float, weights: Float) -> float:
     weights : (N,) float64
         How many rows each stands for.
 
-    Returns
-    -------
-    float
-        In `CONCENTRATIONS`: the parameter of a Dirichlet-multinomial around the means.
-
     Notes
     -----
-    Some rows need two votes: one each fits any concentration as well as another.
+    Of a Dirichlet-multinomial around the means. Some rows need two votes: one each fits any
+    concentration as well as another.
     """
-    from scipy.optimize import minimize_scalar
     from scipy.special import gammaln
 
     totals = votes.sum(axis=1)
-    low, high = np.log(CONCENTRATIONS)
     row, column = np.nonzero(votes)  # classes without votes add nothing
-    n, m = votes[row, column], means[row, column]
+    n, m, w = votes[row, column], means[row, column], weights[row]
+    return np.array(
+        [
+            weights @ (gammaln(a) - gammaln(totals + a)) + w @ (gammaln(n + a * m) - gammaln(a * m))
+            for a in CONCENTRATIONS
+        ]
+    )
 
-    def loss(log_a: float) -> float:
-        a = np.exp(log_a)
-        of_rows = gammaln(a) - gammaln(totals + a)
-        of_cells = gammaln(n + a * m) - gammaln(a * m)
-        return -float(weights @ of_rows + weights[row] @ of_cells)
 
-    return float(np.exp(minimize_scalar(loss, bounds=(low, high), method="bounded").x))
+def _concentrations(
+    votes: Float, means: Float, weights: Float, draws: tuple[int, np.random.Generator]
+) -> Float:
+    """Draw how many votes the model's probabilities are worth for each row, (R, N)."""
+    rounds, rng = draws
+    entropy = entropy_rows(means)
+    parts = int(np.clip(entropy.size // ROWS_OF_PART, 1, PARTS))
+    part = np.searchsorted(np.quantile(entropy, np.arange(1, parts) / parts), entropy)
+    out = np.empty((rounds, entropy.size))
+    for k in np.unique(part).tolist():
+        own = part == k
+        of_part = log_likelihoods(votes[own], means[own], weights[own])
+        likely = np.exp(of_part - of_part.max())
+        drawn = rng.choice(CONCENTRATIONS, rounds, p=likely / likely.sum())
+        out[:, own] = drawn[:, None]
+    return out
 
 
 def knowing(votes: Float, log_p: Float, weights: Float, seed: int) -> Knowing:
@@ -127,11 +150,13 @@ def knowing(votes: Float, log_p: Float, weights: Float, seed: int) -> Knowing:
         How many rows each stands for.
     seed : int
         Same seed, same draws.
+
+    Notes
+    -----
+    The inverse temperature is drawn around the best with the variance of its estimating equation,
+    in which the votes of a row are as alike as the concentration says.
     """
     rng = np.random.default_rng([seed, 7])
-    shares = vote_shares(votes)
-    means = tempered(log_p, shares, weights)
-    worth = concentration(votes, means, weights)
     n_rows, n_classes = votes.shape
     most = max(1, CELLS_DRAWN // (DRAWS[0] * n_classes))
     rows = np.arange(n_rows)
@@ -139,33 +164,48 @@ def knowing(votes: Float, log_p: Float, weights: Float, seed: int) -> Knowing:
         rows = np.sort(rng.choice(n_rows, most, replace=False))
         if not weights[rows].any():
             rows = np.arange(n_rows)
-    votes, shares, w = votes[rows], shares[rows], weights[rows] / weights[rows].sum()
-    shape, entropy = votes + worth * means[rows], entropy_rows(shares)
+    votes, log_p, w = votes[rows], log_p[rows], weights[rows]
+    shares, totals = vote_shares(votes), votes.sum(axis=1)
+    logs = np.maximum(log_p - log_p.max(axis=1, keepdims=True), -LARGEST_LOG)
+    best = best_inverse(logs, shares, w)
+    means = at_inverse(logs, best)
+    spread = (means * logs**2).sum(axis=1) - (means * logs).sum(axis=1) ** 2
     rounds = int(np.clip(CELLS_DRAWN // votes.size, *DRAWS))
-    means_of = np.empty((5, rounds))
-    gaps = np.empty((rounds, rows.size))
+    worth = _concentrations(votes, means, w, (rounds, rng))
+    alike = (totals + worth) / (totals * (1.0 + worth))  # variance of a row's shares
+    error = np.sqrt(alike @ (w**2 * spread)) / max(float(w @ spread), np.finfo(float).tiny)
+    inverse = np.clip(best + error * rng.standard_normal(rounds), *INVERSE_TEMPERATURES)
+    people, w = totals.astype(np.int64), w / w.sum()
+    own, again, gaps = np.empty((5, rounds)), np.empty((5, rounds)), np.empty((rounds, rows.size))
     for r in range(rounds):
-        true = rng.standard_gamma(shape)
+        true = rng.standard_gamma(votes + worth[r][:, None] * at_inverse(logs, inverse[r]))
         true /= true.sum(axis=1, keepdims=True)
         answer = true.argmax(axis=1)[:, None]
-        off = entropy_rows(true) - entropy
-        with np.errstate(divide="ignore"):
-            logs = np.log(true)
-        means_of[:, r] = (
-            w @ tvd_rows(true, shares),
-            w @ np.abs(off),
-            w @ off,
-            w @ alike_rows(true, votes),
-            w @ soft_nll_rows(logs, shares),
-        )
+        own[:, r] = _means(true, votes, w)
+        again[:, r] = _means(true, rng.multinomial(people, true).astype(np.float64), w)
         gaps[r] = (np.take_along_axis(true - shares, answer, axis=1))[:, 0]
     return Knowing(
-        tvd=means_of[0],
-        entropy_gap=means_of[1],
-        entropy_gap_signed=means_of[2],
-        rank=means_of[3],
-        soft_nll=means_of[4],
+        tvd=own[0],
+        entropy_gap=own[1],
+        entropy_gap_signed=own[2],
+        rank=own[3],
+        soft_nll=own[4],
+        again=dict(zip(NUMBERS, again, strict=True)),
         gap=gaps,
         rows=rows,
-        concentration=worth,
+    )
+
+
+def _means(true: Float, votes: Float, weights: Float) -> tuple[float, ...]:
+    """Return the `NUMBERS` of a model that states the true shares."""
+    shares = vote_shares(votes)
+    off = entropy_rows(true) - entropy_rows(shares)
+    with np.errstate(divide="ignore"):
+        logs = np.log(true)
+    return (
+        float(weights @ tvd_rows(true, shares)),
+        float(weights @ np.abs(off)),
+        float(weights @ off),
+        float(weights @ alike_rows(true, votes)),
+        float(weights @ soft_nll_rows(logs, shares)),
     )
