@@ -36,9 +36,9 @@ def main() -> int:
     tempfile.tempdir = os.curdir  # where large arrays are put together
     os.umask(0o077)
     import_early(job["reader"])
-    leave_network()
+    leave_network(nobody=job["nobody"])
     limit_resources(job["memory_bytes"], job["seconds"])
-    drop_privileges()
+    drop_privileges(nobody=job["nobody"])
     try:
         _answer(job, folder)
     except MemoryError:

@@ -22,7 +22,7 @@ from core.errors import LostWorker, Refused, changed
 from core.readers.formats.contents import FileBytes
 from core.readers.predictions.options import ReadOptions
 from core.readers.sandbox import scratch
-from core.readers.sandbox.limits import NOBODY
+from core.readers.sandbox.limits import give_to_nobody, is_nobodys
 from core.readers.sandbox.readers import GIB, Reader
 from core.readers.sandbox.wire import NEW, RESULT, open_left
 
@@ -113,8 +113,7 @@ def private_folder() -> Iterator[Path]:
     except OSError as error:
         raise _no_room(f"it cannot be written ({error.strerror})") from error
     try:
-        if not WINDOWS and os.geteuid() == 0:
-            os.chown(folder, NOBODY, NOBODY)
+        give_to_nobody(folder)
         yield folder
     finally:
         scratch.remove(folder)
@@ -142,6 +141,7 @@ def job_of(
         "files": {role: {"name": f.name, "input": f.handle} for role, f in inputs.items()},
         "options": options.to_json(),
         "folder": str(folder),
+        "nobody": is_nobodys(folder),
         "memory_bytes": memory_bytes,
         "seconds": int(timeout_s) + 1,
     }
@@ -182,16 +182,21 @@ def run(
 def _start(
     job: Path, inputs: Iterable[OpenFile], errors: BufferedWriter
 ) -> subprocess.Popen[bytes]:
-    return subprocess.Popen(
-        [sys.executable, "-m", "core.readers.sandbox.child", str(job)],
-        cwd=ROOT,
-        env=_environment(),
-        pass_fds=() if WINDOWS else [item.file.fileno() for item in inputs],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=errors,
-        start_new_session=True,
-    )
+    try:
+        return subprocess.Popen(
+            [sys.executable, "-m", "core.readers.sandbox.child", str(job)],
+            cwd=ROOT,
+            env=_environment(),
+            pass_fds=() if WINDOWS else [item.file.fileno() for item in inputs],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=errors,
+            start_new_session=True,
+        )
+    except OSError as error:
+        what = f"The reading process could not be started ({error.strerror})"
+        remedy = "free memory, or raise the limits of memory and processes (ulimit -v, ulimit -u)"
+        raise LostWorker("LOST_WORKER", what, remedy) from error
 
 
 def _wait(

@@ -2,15 +2,19 @@
 
 What holds where: on Linux memory, processor time, written bytes and core dumps are limited, and
 the process leaves the network by a namespace of its own where the kernel allows it (as root, or
-with unprivileged user namespaces); as root it also becomes the user nobody. Where the kernel
+with unprivileged user namespaces); as root it also becomes the user nobody, where root may: in a
+container it may lack the capabilities, or the namespace may hold no other user. Where the kernel
 refuses a namespace, the limits hold but the network stays reachable. Off Linux only the parent's
 time limit holds.
 """
 
 import ctypes
 import os
+import re
 import signal
 import sys
+from contextlib import suppress
+from pathlib import Path
 
 if sys.platform != "win32":
     import resource
@@ -21,6 +25,8 @@ NO_NEW_PRIVILEGES = 38  # prctl
 PARENT_DEATH_SIGNAL = 1  # prctl
 NOBODY = 65_534
 PROCESSES_OF_NOBODY = 512
+STATUS = Path("/proc/self/status")
+NEEDED = 1 << 0 | 1 << 6 | 1 << 7  # capabilities CHOWN, SETGID, SETUID
 
 
 def allow_handles(count: int) -> bool:
@@ -35,13 +41,39 @@ def allow_handles(count: int) -> bool:
     return True
 
 
-def leave_network() -> bool:
+def may_become_nobody(status: Path = STATUS) -> bool:
+    """Whether this process is root and may hand files and itself to another user."""
+    if not sys.platform.startswith("linux") or os.geteuid() != 0:
+        return False
+    try:
+        bits = re.search(r"^CapEff:\s*([0-9a-f]+)$", status.read_text(), re.MULTILINE)
+    except OSError:
+        return False
+    return bits is not None and int(bits[1], 16) & NEEDED == NEEDED
+
+
+def give_to_nobody(folder: Path) -> None:
+    """Give a folder to nobody, where a child of this process may become nobody."""
+    if may_become_nobody():
+        with suppress(OSError):  # a namespace of a single user, or a disk that keeps no owners
+            os.chown(folder, NOBODY, NOBODY)
+
+
+def is_nobodys(folder: Path) -> bool:
+    """Whether root has given a folder to nobody, as whom its child then works."""
+    root = sys.platform != "win32" and os.geteuid() == 0
+    return root and folder.stat().st_uid == NOBODY
+
+
+def leave_network(*, nobody: bool) -> bool:
     """Move to an empty network; return whether the kernel allowed it."""
     if not sys.platform.startswith("linux"):
         return False
-    libc = ctypes.CDLL(None, use_errno=True)
-    flags = CLONE_NEWNET if os.geteuid() == 0 else CLONE_NEWUSER | CLONE_NEWNET
-    return bool(libc.unshare(flags) == 0)
+    libc = ctypes.CDLL(None)
+    if os.geteuid() == 0 and libc.unshare(CLONE_NEWNET) == 0:
+        return True
+    # A namespace of users of its own would hold no nobody.
+    return not nobody and bool(libc.unshare(CLONE_NEWUSER | CLONE_NEWNET) == 0)
 
 
 def limit_resources(memory_bytes: int, seconds: int) -> None:
@@ -59,13 +91,13 @@ def limit_resources(memory_bytes: int, seconds: int) -> None:
         resource.setrlimit(what, (top, top))
 
 
-def drop_privileges() -> None:
-    """Become nobody, if root, for good; every module that is needed must be imported by now."""
+def drop_privileges(*, nobody: bool) -> None:
+    """Become nobody, as root may, for good; every module that is needed must be imported by now."""
     if not sys.platform.startswith("linux"):
         return
     libc = ctypes.CDLL(None)
     libc.prctl(NO_NEW_PRIVILEGES, 1, 0, 0, 0)
-    if os.geteuid() == 0:
+    if nobody:
         resource.setrlimit(resource.RLIMIT_NPROC, (PROCESSES_OF_NOBODY, PROCESSES_OF_NOBODY))
         os.setgroups([])
         os.setresgid(NOBODY, NOBODY, NOBODY)

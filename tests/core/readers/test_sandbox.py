@@ -1,6 +1,7 @@
 """The walls around reading: limits of time and memory, a killed child, no traces, no network."""
 
 import contextlib
+import errno
 import io
 import json
 import os
@@ -194,9 +195,10 @@ WALLS = """
 import os, socket, sys
 from core.readers.sandbox.limits import drop_privileges, leave_network, limit_resources
 "x".encode("idna")  # a codec that connecting needs, imported while it can be
-alone = leave_network()
+nobody = os.geteuid() == 0
+alone = leave_network(nobody=nobody)
 limit_resources(2**30, 60)
-drop_privileges()
+drop_privileges(nobody=nobody)
 try:
     socket.create_connection(("127.0.0.1", int(sys.argv[1])), timeout=5)
     reached = "reached"
@@ -209,6 +211,56 @@ except MemoryError:
     memory = "refused"
 print(alone, reached, memory, os.geteuid())
 """
+
+
+# Root that is less: without capabilities, or in a namespace that holds no other user.
+LESS_ROOT = """
+import ctypes, os, sys
+libc = ctypes.CDLL(None, use_errno=True)
+user, group, python = os.getuid(), os.getgid(), sys.executable
+if sys.argv[1] == "capabilities":
+    for capability in range(64):
+        libc.prctl(24, capability, 0, 0, 0)  # out of what the next program may have
+else:
+    if libc.unshare(0x10000000):
+        sys.exit(77)
+    maps = {"setgroups": "deny", "uid_map": f"0 {user} 1", "gid_map": f"0 {group} 1"}
+    for name, text in maps.items():
+        with open(f"/proc/self/{name}", "w") as file:
+            file.write(text)
+os.execv(python, [python, "-m", "core", "audit", sys.argv[2], "--json", "-"])
+"""
+
+
+@linux
+@pytest.mark.parametrize("less", ["capabilities", "namespace"])
+def test_root_that_may_not_become_nobody_reads_all_the_same(scratch: Path, less: str) -> None:
+    if less == "capabilities" and os.geteuid() != 0:
+        pytest.skip("this user has no capabilities to lose")
+    path = write(made.npz(logits=z, labels=y))
+    command = [sys.executable, "-c", LESS_ROOT, less, str(path)]
+    done = subprocess.run(
+        command, cwd=child_process.ROOT, capture_output=True, text=True, check=False
+    )
+    if done.returncode == 77:
+        pytest.skip("the kernel allows no namespace of users")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["n"] == len(y)
+
+
+@linux
+@pytest.mark.parametrize("number", [errno.EAGAIN, errno.ENOMEM])
+def test_where_no_process_can_be_started_it_is_said(
+    scratch: Path, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    def start(*_: object, **__: object) -> None:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(subprocess, "Popen", start)
+    with pytest.raises(LostWorker, match="could not be started") as lost:
+        sandbox.read(write(made.npz(logits=z, labels=y)))
+    assert "ulimit" in lost.value.remedy
+    assert not leftovers(scratch)
 
 
 @linux
