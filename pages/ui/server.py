@@ -10,12 +10,17 @@ import asyncio
 import atexit
 import logging
 import re
+import signal
 from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
+from threading import current_thread, main_thread
+from types import FrameType
 from typing import Any, Final, cast
 from urllib.parse import unquote
+from weakref import WeakSet
 
 import streamlit as st
 from starlette.exceptions import HTTPException
@@ -35,6 +40,7 @@ from pages.ui import site
 
 LOG: Final = logging.getLogger("candor")
 MIB: Final = 2**20
+GRACE_S: Final = 5.0  # for requests under way when the server is told to end
 EXPIRE_S: Final = 5.0  # how often sessions that were left are looked for
 ROOT: Final = str(Path(__file__).parents[2])
 CALLBACK: Final = "/oauth2callback"  # of Streamlit, where the provider leads back to
@@ -61,6 +67,7 @@ HEADERS: Final = (
     (b"x-content-type-options", b"nosniff"),
     (b"referrer-policy", b"same-origin"),
 )
+ENDS: Final = {"connection": "close"}
 INDEX: Final = Path(st.__file__).parent / "static" / "index.html"
 # Else the browser looks for the server below a page's own path first, and is answered 404 twice.
 SERVER_IS_HERE: Final = (
@@ -68,6 +75,8 @@ SERVER_IS_HERE: Final = (
 )
 _ASKING: Final[set[str]] = set()  # sessions that were shown a drop zone
 _ARRIVING: Final[Counter[str]] = Counter()  # bytes of uploads under way, by session
+_REQUESTS: Final[set["asyncio.Task[object]"]] = set()  # under way
+_ENDED: Final[WeakSet["asyncio.Task[object]"]] = WeakSet()  # those that the end of the server cut
 _GUARDS: Final[list["Guard"]] = []
 _LAST: Final[list[Callable[[], object]]] = []
 _AFTER: Final[list[Callable[[], object]]] = []
@@ -143,11 +152,32 @@ class Guard:
         if scope["type"] == "websocket":
             await self._app(scope, receive, _without_paths(send))
             return
-        upload = UPLOAD.search(scope["path"]) if scope["type"] == "http" else None
-        if scope["type"] == "http":
-            send = _with_headers(send)
-            if scope["path"].endswith(CALLBACK):
-                send = _to_link(scope, send)
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        task, answered = asyncio.current_task(), False
+        assert task is not None
+
+        async def answer(message: Message) -> None:
+            nonlocal answered
+            answered = True
+            await send(message)
+
+        _REQUESTS.add(task)
+        try:
+            await self._request(scope, receive, _with_headers(answer))
+        except asyncio.CancelledError:
+            if task not in _ENDED or answered:
+                raise
+            closed = PlainTextResponse("The server is being stopped.", 503, ENDS)
+            await closed(scope, receive, _with_headers(send))
+        finally:
+            _REQUESTS.discard(task)
+
+    async def _request(self, scope: Scope, receive: Receive, send: Send) -> None:
+        upload = UPLOAD.search(scope["path"])
+        if scope["path"].endswith(CALLBACK):
+            send = _to_link(scope, send)
         if upload and scope["method"] == "PUT":
             await self._upload(upload["session"], scope, receive, send)
         else:
@@ -162,9 +192,7 @@ class Guard:
         try:
             _check(session, int(length) if length.isdigit() else 0)
         except HTTPException as refusal:
-            response = PlainTextResponse(
-                refusal.detail, refusal.status_code, headers={"connection": "close"}
-            )
+            response = PlainTextResponse(refusal.detail, refusal.status_code, headers=ENDS)
             await response(scope, receive, send)
             return
         arrived = 0
@@ -200,12 +228,43 @@ def links() -> list[Route]:
 async def lifespan(_: st.App) -> AsyncIterator[None]:
     """Let sessions expire while the server runs, and tidy up when it ends."""
     task = asyncio.create_task(_expire_for_ever())
+    _end_requests_by_signal()
     try:
         yield
     finally:
         task.cancel()
         for function in _LAST:
             function()
+
+
+def _end_requests_by_signal() -> None:
+    """Give requests a moment once the server is told to end: it waits for them without a limit.
+
+    So an upload that has stalled would keep it alive.
+    """
+    if current_thread() is not main_thread():  # where no signals arrive
+        return
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        before = signal.getsignal(number)
+        if callable(before):
+            signal.signal(number, partial(_told_to_end, loop, before))
+
+
+def _told_to_end(
+    loop: asyncio.AbstractEventLoop,
+    before: Callable[[int, FrameType | None], object],
+    number: int,
+    frame: FrameType | None,
+) -> None:
+    loop.call_soon_threadsafe(loop.call_later, GRACE_S, _end_requests)
+    before(number, frame)
+
+
+def _end_requests() -> None:
+    for task in tuple(_REQUESTS):
+        _ENDED.add(task)
+        task.cancel()
 
 
 async def _expire_for_ever() -> None:

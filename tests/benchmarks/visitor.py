@@ -17,6 +17,8 @@ from streamlit.proto.WidgetStates_pb2 import WidgetState
 from websockets.asyncio.client import ClientConnection, connect
 
 PATIENCE_S = 600
+EDGE = "edge"  # between the parts of an upload
+HEAD = f'--{EDGE}\r\nContent-Disposition: form-data; name="f"; filename="f"\r\n\r\n'.encode()
 KEPT_RUNS = 2  # as the browser: what was not drawn for so many runs is forgotten
 MORE_TO_COME = ForwardMsg.FINISHED_EARLY_FOR_RERUN
 WIDGETS = ("slider", "checkbox", "button_group", "selectbox", "button", "file_uploader")
@@ -235,23 +237,28 @@ class Visitor:
             raise Failed(element.alert.body)
 
 
-def put(host: str, path: str, file: Path | bytes, *, chunked: bool = False) -> int:
-    """Send a file up as Streamlit's page does; return the status."""
-    data = file if isinstance(file, bytes) else file.read_bytes()
+def upload_headers(host: str) -> dict[str, str]:
+    """Return the headers of an upload, with the token that the server gives a page."""
     connection = http.client.HTTPConnection(host, timeout=PATIENCE_S)
     connection.request("GET", "/_stcore/health")
     response = connection.getresponse()
     response.read()
+    connection.close()
     cookie = response.headers["Set-Cookie"].split(";")[0]
-    edge = "edge"
-    head = f'--{edge}\r\nContent-Disposition: form-data; name="f"; filename="f"\r\n\r\n'
-    body = head.encode() + data + f"\r\n--{edge}--\r\n".encode()
-    headers = {
+    return {
         "Cookie": cookie,
         "X-Xsrftoken": cookie.split("=", 1)[1].strip('"'),
-        "Content-Type": f"multipart/form-data; boundary={edge}",
+        "Content-Type": f"multipart/form-data; boundary={EDGE}",
     }
+
+
+def put(host: str, path: str, file: Path | bytes, *, chunked: bool = False) -> int:
+    """Send a file up as Streamlit's page does; return the status."""
+    data = file if isinstance(file, bytes) else file.read_bytes()
+    body = HEAD + data + f"\r\n--{EDGE}--\r\n".encode()
     pieces = (body[at : at + 2**16] for at in range(0, len(body), 2**16)) if chunked else body
+    headers = upload_headers(host)
+    connection = http.client.HTTPConnection(host, timeout=PATIENCE_S)
     with suppress(BrokenPipeError, ConnectionResetError):  # refused before all of it was sent
         connection.request("PUT", path, pieces, headers, encode_chunked=chunked)
     try:

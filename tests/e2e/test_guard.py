@@ -1,6 +1,7 @@
 """What a client that is no browser may do: upload, connect from elsewhere, and be forgotten."""
 
 import asyncio
+import http.client
 import re
 import secrets
 import signal
@@ -13,7 +14,7 @@ import pytest
 from websockets.asyncio.client import connect
 from websockets.exceptions import InvalidStatus
 
-from tests.benchmarks.visitor import put, visiting
+from tests.benchmarks.visitor import HEAD, put, upload_headers, visiting
 from tests.e2e.conftest import PATIENCE_S, ROOT, awaited, settled, start
 
 pytestmark = pytest.mark.e2e
@@ -170,6 +171,29 @@ def test_a_server_that_is_stopped_leaves_no_folder_of_a_session(tmp_path, monkey
     assert awaited(visited()) == 1
     running.process.wait(PATIENCE_S)
     assert not list((tmp_path / "tmp").glob("candor-*-session-*"))
+
+
+def test_a_server_that_is_stopped_waits_for_no_upload_that_has_stalled(tmp_path):
+    running = start(tmp_path / "home", tmp_path / "log.txt")
+    headers = upload_headers(host(running)) | {"Content-Length": str(MIB)}
+
+    async def stalled():
+        async with visiting(running.url) as visitor:
+            await visitor.go("/")
+            connection = http.client.HTTPConnection(host(running), timeout=PATIENCE_S)
+            path = f"/_stcore/upload_file/{visitor.session}/{secrets.token_hex(8)}"
+            connection.request("PUT", path, HEAD + b"x" * 1000, headers)
+            await asyncio.sleep(1)
+            running.process.send_signal(signal.SIGTERM)
+            try:
+                await asyncio.to_thread(running.process.wait, PATIENCE_S)
+                return connection.getresponse().status
+            finally:
+                connection.close()
+
+    assert awaited(stalled()) == 503
+    assert running.process.returncode == -signal.SIGTERM
+    assert "Traceback" not in running.log.read_text()
 
 
 def test_no_message_says_where_the_program_lies(limited):
