@@ -45,7 +45,7 @@ from core.commands.shared import (
     write,
 )
 from core.configs import AuditConfig
-from core.errors import AuditError, UsageError, sentence
+from core.errors import AuditError, UsageError, lacking, sentence
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before numpy, which commands import late
 
@@ -91,6 +91,9 @@ def _run(argv: Sequence[str] | None) -> int:
     except BrokenPipeError:  # nobody reads any more, so there is nobody to tell
         raise
     except Exception as error:  # the command's outermost door: one line, the log has the rest
+        lack = lacking(error)
+        if lack is not None:
+            return _fail(lack, as_json=as_json)
         logging.getLogger("candor").debug("internal error", exc_info=True)
         lost = AuditError(
             "INTERNAL", f"{type(error).__name__}: {error}", "report this with the kind of file"

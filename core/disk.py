@@ -8,6 +8,7 @@ import json
 import math
 import os
 import secrets
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -61,13 +62,18 @@ def replace_text(path: Path, text: str) -> None:
     replace_bytes(path, text.encode())
 
 
-def replace_bytes(path: Path, data: bytes | memoryview) -> None:
-    """Replace a file in one step, or leave it as it was; it is on the disk when this returns."""
+def replace_bytes(path: Path, data: bytes | memoryview, mode: int | None = None) -> None:
+    """Replace a file in one step, or leave it as it was; it is on the disk when this returns.
+
+    It has the usual permissions, or those of `mode`.
+    """
     part = path.with_name(f".{path.name}.{secrets.token_hex(4)}{PART}")
     try:
         with part.open("wb") as file:
             file.write(data)
             file.flush()
+            if mode is not None:
+                part.chmod(stat.S_IMODE(mode))
             os.fsync(file.fileno())
         part.replace(path)
         sync(path.parent)
@@ -136,6 +142,6 @@ def utf8_name(name: str) -> str:
     try:
         name.encode()
     except UnicodeEncodeError as error:
-        printable = name.encode(errors="replace").decode()
+        printable = name.encode(errors="backslashreplace").decode()
         raise Refused("DATA_ROOT", f"The name of {printable} is not UTF-8", "rename it") from error
     return name

@@ -7,6 +7,7 @@ AuditError            code, what, location, remedy; pages and the command line s
 `-- LostWorker        a worker process died or an internal error happened (exit 4)
 """
 
+import errno
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -119,6 +120,25 @@ class LostWorker(AuditError):
     """A worker process died, or an internal error happened."""
 
     exit_code = 4
+
+
+def lacking(error: BaseException) -> AuditError | None:
+    """Return what to say of an error that means: no memory, no processes, or no disk; else None."""
+    number = error.errno if isinstance(error, OSError) else None
+    unmapped = (
+        isinstance(error, ImportError) and "failed to map segment" in f"{error}{error.__cause__}"
+    )
+    if number in {errno.ENOSPC, errno.EDQUOT}:
+        what = "The disk is full; what was being written is not there"
+        return LibraryError("DISK_FULL", what, "free some space, then try again")
+    no_thread = isinstance(error, RuntimeError) and "new thread" in str(error)
+    if number == errno.EAGAIN or no_thread:
+        what = "No further process or thread may be started"
+        return LostWorker("LOST_WORKER", what, "end other programs, or raise ulimit -u; try again")
+    if isinstance(error, MemoryError) or number == errno.ENOMEM or unmapped:
+        what = "There is not enough memory for this"
+        return LostWorker("LOST_WORKER", what, "free some, raise ulimit -v, or use fewer rows")
+    return None
 
 
 def changed(name: str) -> Refused:

@@ -151,8 +151,11 @@ def _show(arguments: argparse.Namespace) -> int:
     jobs.tick()
     job = jobs.get(arguments.id)
     progress = jobs.progress(job.id)
+    there = jobs.folder(job.id).path.is_dir()
+    if not there:
+        print(f"The folder of job {job.id} is gone: this is what the table says", file=sys.stderr)
     payload: Json = codec.to_json(job) | {
-        "config": jobs.spec(job.id).to_json(),
+        "config": jobs.spec(job.id).to_json() if there else None,
         "progress": None if progress is None else vars(progress),
         "resumable": jobs.resumable(job.id),
         "silent": jobs.silent(job.id),

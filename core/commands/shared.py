@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 from unicodedata import category
 
+from core.disk import FULL, replace_bytes
 from core.errors import UsageError, changed
 
 Json = dict[str, Any]  # Any: plain JSON values
@@ -28,23 +29,41 @@ class Parser(argparse.ArgumentParser):
 
 def printable(text: str) -> str:
     """Return text that cannot steer a terminal: control and direction characters become spaces."""
-    return "".join(" " if category(mark) in {"Cc", "Cf"} else mark for mark in text)
+    plain = "".join(" " if category(mark) in {"Cc", "Cf"} else mark for mark in text)
+    return plain.encode("utf-8", "backslashreplace").decode()  # half a character as its code
 
 
 def write(path: Path, text: str) -> None:
-    """Write an output the user named.
+    """Write an output the user named: whole, or what was there stays.
+
+    Half a character, of a name that is not UTF-8, is written as its code.
 
     Raises
     ------
     UsageError
         OUTPUT: the file cannot be written.
     """
+    data = text.encode("utf-8", "backslashreplace")
     try:
-        path.write_text(text, encoding="utf-8")
+        if str(path).startswith(("/dev/", "/proc/")) or (path.exists() and not path.is_file()):
+            path.write_bytes(data)  # a pipe, a device, or what a shell has opened
+        else:
+            _replace(path.resolve(), data)  # a link stays one
     except OSError as error:
         raise UsageError(
             "OUTPUT", f"{path.name} cannot be written ({error.strerror})", "name another file"
         ) from error
+
+
+def _replace(path: Path, data: bytes) -> None:
+    """Replace a file in one step; one in a folder that is closed to us is written over."""
+    there = path.exists()
+    try:
+        replace_bytes(path, data, path.stat().st_mode if there else None)
+    except OSError as error:
+        if not there or error.errno in FULL:
+            raise
+        path.write_bytes(data)
 
 
 def emit(target: str | None, value: Json | list[Json]) -> None:

@@ -4,7 +4,6 @@ from pathlib import Path
 from typing import Final
 
 from core.disk import parse_json
-from core.errors import UsageError
 from core.inference.config import EvaluationConfig, from_json
 from core.training.folder import JobFolder
 
@@ -23,5 +22,4 @@ def config_of(folder: JobFolder) -> EvaluationConfig:
     try:
         return from_json(parse_json(path.read_text("utf-8")))
     except (OSError, ValueError) as error:
-        what = f"{folder.path.name} is not a job's folder"
-        raise UsageError("JOB", what, "name one with a spec.json") from error
+        raise folder.without_spec() from error

@@ -109,8 +109,7 @@ def spec_of(folder: JobFolder) -> AuditSpec:
     try:
         return from_json(parse_json((folder.path / "spec.json").read_text("utf-8")))
     except (OSError, ValueError) as error:
-        what = f"{folder.path.name} is no job's folder"
-        raise UsageError("JOB", what, "name one with a spec.json") from error
+        raise folder.without_spec() from error
 
 
 def check_request(request: SlurmRequest) -> None:

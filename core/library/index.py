@@ -11,7 +11,7 @@ import os
 import sqlite3
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, fields
 from functools import lru_cache
 from pathlib import Path
@@ -193,7 +193,8 @@ class Index:
             raise _unwritable(error) from error
         with closing(connection):
             yield
-            connection.execute("COMMIT")
+            with suppress(sqlite3.Error):  # a full disk: the folders have the change already
+                connection.execute("COMMIT")
 
     def _ask(self, text: str, values: Mapping[str, object]) -> list[tuple[Any, ...]]:
         """Return what a query finds; a file that turns out to be torn is built anew once."""

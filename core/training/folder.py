@@ -94,9 +94,15 @@ class JobFolder:
         try:
             return from_json(parse_json((self.path / "spec.json").read_text("utf-8")))
         except (OSError, ValueError) as error:
-            raise UsageError(
-                "JOB", f"{self.path.name} is not a job's folder", "name one with a spec.json"
-            ) from error
+            raise self.without_spec() from error
+
+    def without_spec(self) -> UsageError:
+        """Return the refusal of a folder that holds no spec, or that is gone; JOB."""
+        if not self.path.is_dir():
+            what = f"The folder of job {self.path.name} is gone"
+            return UsageError("JOB", what, "put it back from a backup, or start the job anew")
+        what = f"{self.path.name} is not a job's folder"
+        return UsageError("JOB", what, "name one with a spec.json")
 
     def record(self, epoch: Epoch, logits: npt.NDArray[np.floating] | None) -> None:
         """Keep an epoch: its validation logits where there are any, then its line.

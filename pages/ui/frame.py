@@ -14,7 +14,7 @@ import streamlit as st
 from streamlit.errors import StreamlitDuplicateElementKey
 from streamlit.runtime.scriptrunner import RerunException, StopException
 
-from core.errors import AuditError, Notice, sentence
+from core.errors import AuditError, Notice, lacking, sentence
 from core.screens.kit import units
 from pages.ui import pieces, session, site, visitor
 from pages.ui.escape import esc
@@ -129,7 +129,11 @@ def caught() -> Iterator[None]:
     except AuditError as error:
         refusal(error)
         st.stop()
-    except Exception:
+    except Exception as error:
+        lack = lacking(error)
+        if lack is not None:
+            refusal(lack)
+            st.stop()
         ticket = secrets.token_hex(4)
         LOG.exception("page error %s", ticket)
         refusal(

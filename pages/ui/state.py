@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 import streamlit as st
 
 from core.errors import LibraryError
+from core.screens.kit.text import clean
 from pages.ui import cache, session
 
 RUN, DRAFT = "run", "draft"  # in the link
@@ -85,8 +86,10 @@ def current_run() -> cache.Run | None:
 def distinct_names(names: Mapping[str, str]) -> dict[str, str]:
     """Return what choices are called, with the id behind names that several have.
 
-    A list of choices tells them by what is printed, so equal names would pick each other.
+    A list of choices tells them by what is printed, so equal names would pick each other. It is
+    drawn as it is: a mark that turns the direction of writing would turn that of its neighbours.
     """
+    names = {option: clean(name) for option, name in names.items()}
     counts = Counter(names.values())
     return {
         option: f"{name} ({option})" if counts[name] > 1 else name for option, name in names.items()

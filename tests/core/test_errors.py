@@ -1,10 +1,14 @@
 """Refusals: what they say elsewhere, and with another remedy."""
 
+import errno
+import os
 import pickle
 
 import pytest
 
-from core.errors import LostWorker, Notice, Refused, about, sentence
+from core.__main__ import main
+from core.commands import shared
+from core.errors import LostWorker, Notice, Refused, UsageError, about, lacking, sentence
 from core.readers.predictions.questions import undecided
 
 
@@ -71,3 +75,61 @@ def test_remedies_and_notices_are_shown_as_sentences(clause, whole):
 )
 def test_a_refusal_knows_the_options_that_its_remedy_names(remedy, options):
     assert Refused("AMBIGUOUS_KEYS", "which are the labels?", remedy).options == options
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "word"),
+    [
+        (MemoryError(), "LOST_WORKER", "memory"),
+        (OSError(errno.ENOMEM, "Cannot allocate memory"), "LOST_WORKER", "memory"),
+        (ImportError("x.so: failed to map segment from shared object"), "LOST_WORKER", "memory"),
+        (
+            BlockingIOError(errno.EAGAIN, "Resource temporarily unavailable"),
+            "LOST_WORKER",
+            "process",
+        ),
+        (RuntimeError("can't start new thread"), "LOST_WORKER", "process"),
+        (OSError(errno.ENOSPC, "No space left on device"), "DISK_FULL", "disk"),
+    ],
+)
+def test_what_the_machine_lacks_is_said_and_is_no_bug(error, code, word, monkeypatch, capsys):
+    lack = lacking(error)
+    assert lack.code == code
+    assert word in lack.what
+
+    def fail(_):
+        raise error
+
+    monkeypatch.setattr("core.commands.runs._list", fail)
+    assert main(["runs", "list"]) == lack.exit_code
+    assert capsys.readouterr().err.startswith(f"{code}: {lack.what}; ")
+
+
+@pytest.mark.parametrize("error", [ValueError("x"), RuntimeError("x"), OSError(errno.EACCES, "x")])
+def test_a_bug_stays_one(error):
+    assert lacking(error) is None
+
+
+def test_an_output_is_whole_or_what_was_there_stays(tmp_path, monkeypatch):
+    path, link = tmp_path / "report.html", tmp_path / "link.html"
+    path.write_text("before")
+    path.chmod(0o600)
+    link.symlink_to(path)
+    shared.write(link, "after, half \ud800")
+    assert link.is_symlink()
+    assert path.read_text() == "after, half \\ud800"
+    assert path.stat().st_mode & 0o777 == 0o600
+
+    def full(_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    for out in (path, tmp_path / "new.html"):
+        with pytest.raises(UsageError, match="No space left"):
+            shared.write(out, "half")
+    assert path.read_text() == "after, half \\ud800"
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["link.html", "report.html"]
+
+
+def test_what_is_no_character_is_printed_as_its_code():
+    assert shared.printable("a\udce9\u202eb") == "a\\udce9 b"

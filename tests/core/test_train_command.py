@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import time
 from collections import defaultdict
@@ -131,6 +132,19 @@ def test_settings_that_are_known_to_learn_badly_are_said_and_taken(run, config, 
     assert code == 0
     assert out.strip()
     assert err.startswith("OVERSHOOT: FCL with λ = 1.5 can overshoot") == said
+
+
+def test_of_a_job_whose_folder_is_gone_the_table_is_shown(run, waiting, home):
+    job = waiting()
+    run("jobs", "cancel", job)
+    shutil.rmtree(home / "jobs" / job)
+    code, out, err = run("jobs", "show", job)
+    shown = json.loads(out)
+    assert (code, shown["id"], shown["state"], shown["config"]) == (0, job, "cancelled", None)
+    assert err == f"The folder of job {job} is gone: this is what the table says\n"
+    code, _, err = run("jobs", "retry", job)
+    assert code == 3
+    assert err.startswith(f"JOB: The folder of job {job} is gone; ")
 
 
 @pytest.mark.slow

@@ -528,3 +528,5 @@ def test_runs_of_one_name_are_told_apart_in_lists():
     assert distinct_names({"a1": "net", "b2": "net", "c3": "other"}) == {
         "a1": "net (a1)", "b2": "net (b2)", "c3": "other",
     }  # fmt: skip
+    turned = distinct_names({"a1": "net\u202e", "b2": "net\u2066"})
+    assert turned == {"a1": "net  (a1)", "b2": "net  (b2)"}

@@ -144,14 +144,14 @@ class Contents:
 def text_array(values: list[str]) -> Entry:
     """Return strings as an object array: one long string does not widen all others."""
     out = np.empty(len(values), dtype=object)
-    # What is no character cannot be written anywhere later: a lone surrogate is shown as a question
-    # mark, and so is, as another one, a number beyond all characters, which a .npy may hold.
+    # What is no character cannot be written anywhere later: half a character is shown as its code,
+    # which keeps names apart, and a number beyond all characters, which a .npy may hold, as a mark.
     out[:] = [v if v.isascii() else _written(v) for v in values]
     return out
 
 
 def _written(text: str) -> str:
-    return text.encode("utf-8", "replace").decode("utf-8", "replace")
+    return text.encode("utf-8", "backslashreplace").decode("utf-8", "replace")
 
 
 def id_text(entry: Entry) -> Entry:

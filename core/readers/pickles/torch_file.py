@@ -4,6 +4,7 @@ Neither `torch.load` nor torch itself is used: the pickle inside is scanned and 
 restricted unpickler as any other, with stand-ins for the few names that tensors need.
 """
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
@@ -21,6 +22,8 @@ from core.readers.pickles.torch_names import NAMES, REMEDY, Storage, StorageType
 LEGACY_MAGIC = 0x1950A86A20F9469CFC6C
 PARAMETERS = {"weight", "bias", "running_mean", "running_var", "num_batches_tracked"}
 MAX_TENSORS = 100_000
+PICKLES = (".pkl", ".pickle")
+MARK = re.compile(rb"\x80[\x02-\x05]")  # how a pickle begins
 
 
 class _Storages:
@@ -100,6 +103,7 @@ def open_torch(archive: Archive) -> SavedTensors:
     _check_byte_order(archive, f"{root}byteorder")
     storages = _Storages()
     tree, _ = load(archive.read(f"{root}data.pkl"), NAMES, storages.meet)
+    _refuse_second_pickle(archive, root, storages)
 
     def fill(storage: Storage) -> None:
         member = f"{root}data/{storage.key}"
@@ -108,6 +112,17 @@ def open_torch(archive: Archive) -> SavedTensors:
         _fill(storage, archive.read(member))
 
     return SavedTensors(tree, tuple(storages.by_key.values()), fill)
+
+
+def _refuse_second_pickle(archive: Archive, root: str, storages: _Storages) -> None:
+    """Refuse a pickle that no tensor needs: another program may run it, or read it for this one."""
+    known = {f"{root}data.pkl", *(f"{root}data/{key}" for key in storages.by_key)}
+    for name in archive.names:
+        if name not in known and (
+            name.lower().endswith(PICKLES) or MARK.match(archive.read(name)[:2])
+        ):
+            what = "A second pickle; torch.save writes one"
+            raise Refused("PICKLE_SHAPE", what, "save the file again with torch.save", name)
 
 
 def read_torch(archive: Archive) -> Contents:

@@ -94,7 +94,7 @@ def _metric(offered: Sequence[str]) -> str:
 def _reference(runs: list[cache.Run]) -> int:
     """Return which run the others are compared with; a draft is not named in the link."""
     ids = [run.id for run in runs]
-    names = {run.id: run.name for run in runs}
+    names = state.distinct_names({run.id: run.name for run in runs})
     reference = state.choice("ref", ids, ids[0])
     st.selectbox(
         "Against",

@@ -7,6 +7,7 @@ import stat
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
 from unittest.mock import Mock
 
 import numpy as np
@@ -152,6 +153,22 @@ def test_two_thousand_runs_are_listed_found_and_ordered(home, library):
     assert worst == [f"run-{int(np.flatnonzero(order == e)[0])}" for e in (1999, 1998, 1997)]
     assert [row.name for row in library.rows(search="MODEL 1999")] == ["model 1999"]
     assert len(library.rows(tag="even")) == 1000
+
+
+def test_a_change_stands_though_the_disk_is_full_at_its_end(three, library, monkeypatch):
+    """What is committed then is only the lock, or a table that was made anew."""
+
+    class Full(sqlite3.Connection):
+        def execute(self, text, *values):
+            if text == "COMMIT":
+                raise sqlite3.OperationalError("database or disk is full")
+            return super().execute(text, *values)
+
+    library._index.path.unlink()
+    with monkeypatch.context() as patch:
+        patch.setattr(index.sqlite3, "connect", partial(sqlite3.connect, factory=Full))
+        library.tag(three[0].id, ("kept",))
+    assert next(row for row in library.rows() if row.id == three[0].id).tags == ("kept",)
 
 
 def test_index_is_in_write_ahead_mode_and_private(three, home):

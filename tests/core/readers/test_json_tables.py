@@ -9,6 +9,8 @@ from core import defaults
 from core.errors import Refused
 from core.readers.formats.contents import Contents, FileBytes
 from core.readers.formats.parse import read_contents
+from core.readers.predictions.interpret import read_source
+from core.readers.predictions.options import ReadOptions
 
 NAMES = ["cat", "dog", "label"]
 ROWS = [[0.1, 0.9, "dog"], [0.7, 0.3, "cat"], [0.4, 0.6, "cat"], [0.2, 0.8, "dog"]]
@@ -166,3 +168,15 @@ def test_the_depth_of_a_row_is_bounded() -> None:
 def test_columns_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(defaults, "MAX_COLUMNS", 2)
     assert refusal(TABLES["split"]).code == "CSV_COLUMNS"
+
+
+def test_halves_of_characters_keep_names_apart() -> None:
+    """A question mark for each would make one name of two."""
+    rows = [
+        {"id": f"a{half}", "label": k % 2, "logits": [0.1 * k, 0.2]}
+        for k, half in enumerate(("\ud800", "\ud801", "\udc00", "\U0001f600"))
+    ]
+    text = json.dumps(rows).encode()
+    got = read_source(FileBytes.of_bytes("a.json", text), None, ReadOptions())
+    (part,) = got.splits.values()
+    assert part.predictions().row_ids == ("a\\ud800", "a\\ud801", "a\\udc00", "a\U0001f600")

@@ -114,6 +114,22 @@ def members(path: Path) -> dict[str, bytes]:
         return {name: packed.read(name) for name in packed.namelist()}
 
 
+@pytest.mark.parametrize("name", ["data.pkl", "file/evil.pkl", "other/data.pkl", "file/data/notes"])
+def test_a_second_pickle_is_refused(
+    torch: ModuleType, saved: Callable[..., Path], tmp_path: Path, name: str
+) -> None:
+    """Whoever opens the file elsewhere may run it; nothing of ours does."""
+    z, y = torch.tensor(made.LOGITS), torch.tensor(made.LABELS)
+    parts = members(saved({"logits": z, "labels": y}))
+    path = tmp_path / "two.pt"
+    path.write_bytes(made.archive({**parts, "file/notes.txt": b"mine"}))
+    assert read(path)
+    path.write_bytes(made.archive({**parts, name: pickle.dumps(Loud())}))
+    with pytest.raises(Refused) as caught:
+        read(path)
+    assert (caught.value.code, caught.value.location) == ("PICKLE_SHAPE", name)
+
+
 def test_an_altered_archive_is_refused(
     torch: ModuleType, saved: Callable[..., Path], tmp_path: Path
 ) -> None:
