@@ -81,7 +81,7 @@ def verdict(
     if test.p_value > FALSE_ALARMS:
         code, opening = _within_chance(gap, error, test, event)
     elif not answers and slope_off and (test.slope_leads or not gap_off):
-        code = VerdictCode(spread)
+        code = VerdictCode[spread.name]
         opening = f"{_SPREAD[spread]}{_for(event)}: {_OUTCOMES[spread]}. On average {_signed(gap)}."
     elif ends and gap_off:
         code, reading = VerdictCode.MIXED, MixedReading.OPPOSITE
