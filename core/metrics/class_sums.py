@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from core.arrays import Float, row_chunks
+from core.arrays import Float, Int, row_chunks
 from core.metrics.design_effect import design_effect, of_rows
 from core.metrics.records import ClassCell
 from core.metrics.verdict_codes import Part
@@ -21,6 +21,7 @@ GRAIN = 1e-6  # scores whose least step is larger were rounded
 ROUNDED = 16.0  # steps below which a rounded probability says little
 TINY = 1e-9  # of the rows of a cell: what it is taken to expect at least
 SPREAD = 0.05  # of a Poisson variance: what a cell is taken to have at least
+DIGITS = 9  # to which sums are kept: those of the same rows in another order are one
 CELLS_DRAWN = 2**22  # draws held at a time
 Z = 1.645  # of a one-sided bound at 95 %
 
@@ -85,7 +86,9 @@ class ClassSums:
 
         rng = np.random.default_rng([seed, 5])
         mean, squares, _ = self._rarer()
-        trials = np.ceil(mean**2 / np.maximum(squares, TINY * TINY))
+        order = self._order(mean, squares)  # renamed classes have the same draws
+        mean, squares, effect = mean[order], squares[order], self.effect[order]
+        trials = np.ceil(np.round(mean**2 / np.maximum(squares, TINY * TINY), DIGITS))
         trials = np.where(mean > 0.0, np.maximum(trials, np.ceil(mean)), 0.0)
         share = np.clip(np.divide(mean, trials, out=np.zeros_like(mean), where=trials > 0), 0, 1)
         largest = np.zeros(n_resamples)
@@ -99,9 +102,14 @@ class ClassSums:
                 ).astype(np.float64)
                 off = _standardised(mean[some], squares[some], drawn)
                 largest = np.maximum(largest, off.max(axis=0, initial=0.0))
-                gap = np.abs(mean[some, None] - drawn) * self.effect[some, None]
+                gap = np.abs(mean[some, None] - drawn) * effect[some, None]
                 sizes[:, place] += gap.sum(axis=0)
         return largest, sizes * self._scale()
+
+    def _order(self, mean: Float, squares: Float) -> Int:
+        """Return the cells of each partition by what they expect, whatever the classes' order."""
+        part = np.repeat(np.arange(len(self.parts)), [cells for _, cells in self.parts])
+        return np.lexsort((np.round(squares, DIGITS), np.round(mean, DIGITS), part))
 
     def _slices(self) -> list[tuple[Part, slice]]:
         out, start = [], 0
@@ -150,6 +158,8 @@ def class_sums(predictions: Predictions) -> ClassSums:
     extents = predictions.extents
     weights = np.ones(predictions.n) if extents.weights is None else extents.weights
     confidence = rows.confidence
+    if predictions.task is Task.BINARY:  # a tie is no more of one class than of the other
+        weights = np.where(confidence == 0.5, 0.0, weights)
     answers = [
         np.bincount(rows.predicted, weights * values, k)
         for values in (1.0, confidence, confidence**2, rows.correct)

@@ -209,7 +209,7 @@ class Verdict:
     @property
     def too_few(self) -> bool:
         """Whether the rows are too few to tell: a material error would often not have shown."""
-        low = self.power is not None and self.power < LOW_POWER
+        low = self.power is None or self.power < LOW_POWER
         return self.code == VerdictCode.COULD_BE_CHANCE and low
 
 
@@ -300,6 +300,11 @@ class Audit:
         return self.answers if self.by_answer and self.answers is not None else self.main
 
     @property
+    def p_answers(self) -> float:
+        """p-value of the joint test of the answers given; 0 where there is none."""
+        return (self.answers or self.main).verdict.p_value or 0.0
+
+    @property
     def second(self) -> TargetAudit | None:
         """The other target of two classes, of which the line below speaks; else None."""
         return self.main if self.headline is self.answers else self.answers
@@ -359,7 +364,8 @@ class ClassRow:
         Equal-width ECE of this class's probability over all rows; None where the file holds no
         class scores.
     p_value : float or None
-        Of the gap, corrected for looking at all classes (Holm).
+        Of the gap, corrected for looking at all classes (Holm), and no smaller than that of the
+        joint test of the answers.
     """
 
     name: str

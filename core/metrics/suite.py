@@ -426,7 +426,7 @@ def _brier_event(score: Score) -> Score:
 
 
 def class_gaps(
-    predictions: Predictions, level: float, *, n_bins: int = N_BINS
+    predictions: Predictions, level: float, *, n_bins: int = N_BINS, p_joint: float = 0.0
 ) -> tuple[ClassRow, ...]:
     """Return the per-class table of a file with one answer a row.
 
@@ -440,6 +440,9 @@ def class_gaps(
         for looking at all classes.
     n_bins : int
         Bins of the classwise ECE.
+    p_joint : float
+        p-value of the joint test of the answers. No class's is smaller, so that none is named
+        where the answers together could be calibrated.
 
     Returns
     -------
@@ -481,7 +484,7 @@ def class_gaps(
             )
         )
     return tuple(
-        row if row.gap is None else replace(row, p_value=p)
+        row if row.gap is None else replace(row, p_value=max(p, p_joint))
         for row, p in zip(table, p_values, strict=True)
     )
 

@@ -115,7 +115,7 @@ def verdict(
         reading, opening = _uneven(gap, error, test, ends, event)
     if test.p_value <= FALSE_ALARMS:
         opening += which_test(gap_off=gap_off, slope_off=slope_off, error=error)
-    costly = costly_bin(bins, test.bins)
+    costly = costly_bin(bins, test.bins) if test.p_value <= FALSE_ALARMS else None
     outcome = "it is right" if answers else "it came true"
     return Verdict(
         code=code,
