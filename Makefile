@@ -109,7 +109,7 @@ shots: .venv/.test chromium
 lock: .venv/.test
 	sh deploy/lock.sh
 
-licences: .venv/.test
+licences: .venv/.app
 	$(PY) -m deploy.licences
 
 sbom: .venv/.test

@@ -10,7 +10,7 @@ function write(selector, text) {
 function cross(selector, n, kind) {
   document.querySelectorAll(`${selector} > i`).forEach((box, i) => {
     box.className = i < n ? kind : "";
-    box.textContent = i < n ? "×" : "";
+    box.textContent = i < n ? "!" : "";
   });
 }
 

@@ -3,11 +3,12 @@
 Imports numpy and our arrays, configs and errors only.
 """
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
-from typing import NamedTuple, Self
+from typing import Final, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -32,6 +33,15 @@ from core.errors import Refused
 MOST_ROWS = 1e12  # that whole weights may stand for, and votes for a class of a row
 SHARES_OFF = 0.02  # from 1, that shares of votes written with few digits may sum to
 DIGEST = "2-"  # the version of what `Predictions.digest` is taken of; the first says none
+# What rows may belong to, with its plural; what comes first is offered first.
+GROUP_NOUNS: Final = {
+    "patient": "patients", "subject": "subjects", "participant": "participants",
+    "person": "persons", "user": "users", "speaker": "speakers", "author": "authors",
+    "case": "cases", "study": "studies", "series": "series", "image": "images", "film": "films",
+    "document": "documents", "site": "sites", "hospital": "hospitals", "centre": "centres",
+    "center": "centers", "clinic": "clinics", "scanner": "scanners", "annotator": "annotators",
+    "rater": "raters", "reader": "readers",
+}  # fmt: skip
 GRAINS = 2.0**30  # parts of a row that weights are kept to; 8,000,000 rows sum exactly
 
 
@@ -51,6 +61,13 @@ class ScoreKind(StrEnum):
     PROBABILITIES = "probabilities"
     SIGMOID = "sigmoid"
     CONFIDENCE = "confidence"
+
+
+def group_nouns(column: str) -> tuple[str, str]:
+    """Return what one and what several groups of a column are called: patient, patients."""
+    words = [word.lower() for word in re.findall("[A-Z]+(?![a-z])|[A-Z]?[a-z]+", column[:300])]
+    named = [word for word in GROUP_NOUNS if word in words or GROUP_NOUNS[word] in words]
+    return (named[0], GROUP_NOUNS[named[0]]) if named else ("group", "groups")
 
 
 @dataclass(frozen=True)

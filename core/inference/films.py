@@ -93,7 +93,10 @@ def saliency_maps(question: Json) -> Answer:
 
 
 def sanity(question: Json) -> Answer:
-    """Return the map of a finding as trained, and as ever more weights are drawn anew."""
+    """Return the map of a finding as trained, and as ever more weights are drawn anew.
+
+    The similarity of each stage is given for every seed; the maps are those of the first one.
+    """
     about = codec.read(FilmModel, question["model"])
     model = kept_model(about, Path(about.weights))
     film = _middle(_prepare(about)(_pixels(question["film"])))
@@ -103,11 +106,18 @@ def sanity(question: Json) -> Answer:
     maps.append(
         gradcam.film_saliency(model, film, pairs, method=question["method"], layer=layer).maps[0]
     )
-    for name, changed in cascade(model, question["seed"]):
-        stages.append(name)
-        result = gradcam.film_saliency(changed, film, pairs, method=question["method"], layer=layer)
-        maps.append(result.maps[0])
-    similarity = [ssim(maps[0], other) for other in maps]
+    similarity: list[list[float]] = []
+    for seed in question["seeds"]:
+        drawn = [maps[0]]
+        for name, changed in cascade(model, seed):
+            result = gradcam.film_saliency(
+                changed, film, pairs, method=question["method"], layer=layer
+            )
+            drawn.append(result.maps[0])
+            if not similarity:
+                stages.append(name)
+                maps.append(result.maps[0])
+        similarity.append([ssim(maps[0], other) for other in drawn])
     return {"stages": stages, "similarity": similarity, "layer": layer}, {"maps": np.stack(maps)}
 
 

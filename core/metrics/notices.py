@@ -13,7 +13,7 @@ from core.metrics.grouped import FEW_GROUPS, RULED, rule_of_few, weight_summary
 from core.metrics.ranked import Ranked
 from core.metrics.ranking import auroc
 from core.metrics.records import GroupSummary
-from core.predictions import Predictions, ScoreKind, Task
+from core.predictions import Predictions, ScoreKind, Task, group_nouns
 
 NAMES_SHOWN = 5
 MANY_ROWS = 20  # that no model of use gets right without a single slip
@@ -224,6 +224,12 @@ def _ruled_by_groups(groups: GroupSummary, concentration: float) -> list[Notice]
     return [Notice(NoticeCode.FEW_GROUPS, text)]
 
 
+def _three_digits(n: float) -> int:
+    """Return an estimated number of rows as it is said: 11,458 as 11,500."""
+    whole = round(n)
+    return round(whole, min(0, 3 - len(str(whole))))
+
+
 def extent_notices(groups: GroupSummary | None, predictions: Predictions) -> tuple[Notice, ...]:
     """Return what belongs together and what it is worth, and whether groups or weights are few."""
     out = []
@@ -233,14 +239,17 @@ def extent_notices(groups: GroupSummary | None, predictions: Predictions) -> tup
         else np.count_nonzero(predictions.weights.of_row)
     )
     if groups is not None:
-        worth = f"worth about {round(groups.effective_n):,} independent ones for the signed gap"
+        one, many = group_nouns(groups.column)
+        by = f" ({groups.column})" if many == "groups" else ""
+        each = " for one label, on average" if predictions.task is Task.MULTILABEL else ""
         text = (
-            f"{n:,} rows of {groups.n:,} groups by {groups.column}, {worth}. Intervals, noise "
-            f"floors and verdicts allow for it."
+            f"{n:,} rows of {groups.n:,} {many}{by}. Rows of one {one} are alike, so they count as "
+            f"about {_three_digits(groups.effective_n):,}{each}. Intervals, noise floors and "
+            "verdicts allow for it."
         )
         out.append(Notice(NoticeCode.GROUPED, text))
         if groups.n < FEW_GROUPS:
-            few = f"{groups.n} groups by {groups.column} are few: intervals are rough."
+            few = f"{groups.n} {many}{by} are few: intervals are rough."
             out.append(Notice(NoticeCode.FEW_GROUPS, few))
         if predictions.extents.groups is not None:
             out += _ruled_by_groups(groups, group_concentration(predictions.extents))

@@ -28,7 +28,7 @@ from core.screens.kit.numbers import count
 from core.screens.kit.records import Sentence
 from core.screens.kit.run_marks import marks
 from core.screens.kit.sentences import groups_words
-from core.screens.kit.units import speaking_of, spoken
+from core.screens.kit.units import FILM_DATA, speaking_of, spoken
 from core.screens.ood import plain as plain_ood
 from core.screens.ood.view import ShownCurve, ood_view
 from core.screens.ood.words import set_name
@@ -157,7 +157,8 @@ def chapters(
     of_runs = []
     for run_numbers in numbers.runs:
         views = RunViews(run_numbers, edition)
-        with speaking_of(run_numbers.run.data):
+        films = views.source.of_films  # as its findings tell, where its data are not known
+        with speaking_of(*(FILM_DATA if films else (run_numbers.run.data,))):
             parts = [part for key in SECTIONS if key in sections for part in _made(key, views)]
             of_runs.append(
                 Chapter(
@@ -177,12 +178,10 @@ def chapters(
 
 
 def banners(numbers: ReportNumbers, edition: Edition) -> tuple[str, ...]:
-    """Return what must be read first where anything clinical is in it."""
-    clinical = [run for run in numbers.runs if run.clinical is not None]
-    if not clinical:
-        return ()
-    noise = (RunViews(run, edition).source.noise for run in clinical)
-    return tuple(dict.fromkeys((BANNER, *noise)))
+    """Return what must be read first where a run is of films, or anything clinical is in it."""
+    sources = [(run.clinical, RunViews(run, edition).source) for run in numbers.runs]
+    noises = [source.noise for clinical, source in sources if clinical or source.of_films]
+    return tuple(dict.fromkeys((BANNER, *noises))) if noises else ()
 
 
 def _made(key: str, views: RunViews) -> tuple[Section, ...]:
@@ -226,7 +225,7 @@ def _of_all_labels(views: RunViews, sentence: Sentence) -> Sentence:
         off = "looks furthest off"
     said = (
         every.text,
-        f"The count allows for looking at {len(labels)} at once.",
+        f"Corrected for testing {len(labels)} {noun}.",
         f"The rest of this page is about “{one.name}”, which {off}.",
         sentence.second,
     )

@@ -98,10 +98,10 @@ def test_a_clinical_board_says_in_its_headline_what_it_counts(visit, offline, se
     download.value.save_as(path)
     own, told = offline
     own.goto(path.as_uri())
-    headline = "There are too few pictures to tell whether this model expects"
+    headline = "There are too few films to tell whether this model expects"
     expect(own.locator(".sentence")).to_contain_text(headline)
     expect(own.locator("article.board")).to_contain_text("All 12 findings could be chance.")
-    expect(own.locator("article.board")).to_contain_text("More pictures with known answers.")
+    expect(own.locator("article.board")).to_contain_text("More films with known answers.")
     assert told == [path.as_uri()]
     check_file(own)
     assert printed(own) == 1

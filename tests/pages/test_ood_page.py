@@ -266,8 +266,8 @@ def test_a_table_is_read_with_the_columns_of_the_runs_groups_and_weights(page, k
     assert "rows count by films" in html(test)
     worth = [round(number) for number in values.worth(found)]
     assert (
-        f"The 300 in-distribution rows of 100 groups (patient) are worth about {worth[0]} "
-        "independent ones. The 150 out-of-distribution rows of 30 groups (patient) are worth about "
+        f"The 300 in-distribution rows of 100 patients are worth about {worth[0]} "
+        "independent ones. The 150 out-of-distribution rows of 30 patients are worth about "
         f"{worth[1]} independent ones." in text_of.unescape(html(test))
     )
     assert html(test).count('title="WEIGHTED"') == 2
@@ -283,7 +283,7 @@ def test_a_table_is_read_with_the_groups_of_a_run_without_weights(page, keep):
     uploader.set_value(("odd.csv", "\n".join(lines).encode(), "text/csv")).run()
     assert not test.exception
     assert not test.error
-    assert "The 150 out-of-distribution rows of 30 groups (patient)" in html(test)
+    assert "The 150 out-of-distribution rows of 30 patients" in html(test)
     assert "count by" not in html(test)
 
 
@@ -323,7 +323,7 @@ def test_an_export_brings_the_groups_and_weights_of_its_run(page, keep):
         test_weights=np.ones(150),
         weight_name=np.array("films"),
     )
-    assert "The 150 out-of-distribution rows of 30 groups (patient)" in html(test)
+    assert "The 150 out-of-distribution rows of 30 patients" in html(test)
     assert "counts as one" not in html(test)
 
 

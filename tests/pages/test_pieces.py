@@ -47,7 +47,7 @@ def made(piece, *values):
         ("caveat", (EVIL, (EVIL, EVIL), True, EVIL), 4),
         ("banner", (EVIL, EVIL), 2),
         ("scores", (EVIL, (EVIL, "1", "2", "3"), (ROW,), (BADGE,)), 7),
-        ("hundred", (EVIL, 3, "promised", False), 2),
+        ("hundred", (EVIL, 3, "promised", "×", False), 2),
         ("small_title", (BADGE, EVIL, ""), 1),
         ("small_title", (None, EVIL, EVIL), 2),
         ("beside", (BADGE, EVIL), 1),
@@ -84,7 +84,7 @@ def test_a_gauge_ends_where_its_scale_does():
 
 @pytest.mark.parametrize(("first", "order"), [(True, "x."), (False, ".x")])
 def test_a_hundred_boxes_are_crossed_at_either_end(first, order):
-    html = made("hundred", "25 of 100", 25, "promised", first)
+    html = made("hundred", "25 of 100", 25, "promised", "×", first)
     boxes = "".join("x" if "×" in box else "." for box in re.findall(r"<i[^>]*>×?</i>", html))
     assert len(boxes) == 100
     assert boxes.count("x") == 25

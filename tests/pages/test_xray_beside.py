@@ -114,7 +114,7 @@ def drawn(of: FilmStudy, scale: str = "findings", *, hot: tuple[bool, ...]) -> l
                 marks=(),
                 tag="",
             ),
-            index=0,
+            index=None if seen.model.synthetic else 0,
             scale=scale,
             focus=SaliencyFocus(True, 0.625) if warm else None,
         )
@@ -124,7 +124,7 @@ def drawn(of: FilmStudy, scale: str = "findings", *, hot: tuple[bool, ...]) -> l
 
 def test_what_is_saved_of_two_models_names_both_and_says_which_is_strange():
     of = study(looked("Theirs", None), looked("Other", None, 0.1), looked("Ours", True))
-    pictures = drawn(of, hot=(True, False, True))
+    pictures = drawn(of, hot=(True, True, False))
     page = save.page(of, pictures)
     assert [one.startswith(WHY) for one in page.paragraphs] == [True, False, False]
     assert page.paragraphs[1:] == (DIFFER, RISK)
@@ -139,24 +139,24 @@ def test_what_is_saved_of_two_models_names_both_and_says_which_is_strange():
     (models, findings) = page.tables
     assert [row[0] for row in models[1].rows] == ["Theirs", "Other", "Ours"]
     assert len(findings[1].rows) == len(NAMES)
+    assert not any(isinstance(cell, float) for cell in models[1].rows[2])  # of the strange one
     sheet = save.sheet(of, pictures)
     aim = "the strongest place lies in the box, with 62.5\u202f% of the heat in it."
-    assert [one for one in sheet.lines if one.endswith(aim)] == [f"Theirs: {aim}", f"Ours: {aim}"]
+    assert [one for one in sheet.lines if one.endswith(aim)] == [f"Theirs: {aim}", f"Other: {aim}"]
     assert any(one.startswith(WHY) for one in sheet.lines)
     assert RISK in sheet.lines
-    assert [one.title for one in sheet.panels] == ["Theirs: 74", "Other: 10", "Ours: 74"]
+    assert [one.title for one in sheet.panels] == ["Theirs: 74", "Other: 10", "Ours"]
     assert Image.open(io.BytesIO(picture.sheet(sheet))).width == picture.SHEET
 
 
 def test_a_file_of_models_that_are_all_strange_says_why_and_warns_of_no_score():
     of = study(looked("Ours", True), looked("Mine", True))
-    page = save.page(of, drawn(of, hot=(True, True)))
+    page = save.page(of, drawn(of, hot=(False, False)))
     assert [one.split(" was ")[0] for one in page.paragraphs] == ["Ours", "Mine"]
     assert of.strange == " ".join(page.paragraphs)
     assert page.cards == ()
+    assert "74" not in page.sentence.text
     assert study(looked("Ours", True), looked("Theirs", None)).strange == ""
-    alone = study(looked("Ours", True))
-    assert save.page(alone, drawn(alone, hot=(True,))).paragraphs == ()  # the sentence says it
 
 
 def test_what_models_without_a_test_set_score_is_said_to_be_no_frequency():
@@ -192,7 +192,9 @@ def test_a_model_has_the_badge_of_its_run_and_may_mean_nothing_where_that_is_not
     found = FilmStudy(
         film=drawn_film, results=of.results, index=0, references=(None, None)
     ).sentence.text
-    assert "The score of Other means nothing here. The score of Theirs may mean nothing" in found
+    assert (
+        "Other was trained on other films: no score is shown. The score of Theirs may mean" in found
+    )
 
 
 @pytest.mark.slow

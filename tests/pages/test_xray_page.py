@@ -24,6 +24,7 @@ from core.jobs.records import JobState
 from core.models.build import build
 from core.xray import phantom
 from pages.ui import inference, session
+from pages.ui.xray import film_cache
 from tests.pages.evaluate_cases import keep_job
 from tests.pages.seen import fine, opened, said, until
 
@@ -115,6 +116,14 @@ def test_a_film_that_comes_with_candor_is_shown_before_any_model_is_loaded(xray)
     assert not shared().warm
 
 
+@pytest.fixture
+def unknown(monkeypatch):
+    """Nothing is known of what the sample models were trained on, so they read any film."""
+    models = [replace(model, synthetic=None) for model in film_cache.samples()]
+    monkeypatch.setattr(film_cache, "samples", lambda: models)
+
+
+@pytest.mark.usefixtures("unknown")
 def test_a_first_look_says_that_it_takes_longer(xray):
     shared().close()
     test = drop(xray(), (NAME, film()))
@@ -134,6 +143,7 @@ class Silent:
         raise Refused("CANCELLED", "It was stopped", "-")
 
 
+@pytest.mark.usefixtures("unknown")
 def test_a_look_is_stopped_and_goes_on_when_told(xray, monkeypatch):
     monkeypatch.setattr(inference, "shared", Silent)
     test = fine(drop(xray(), (NAME, film())))
@@ -145,6 +155,22 @@ def test_a_look_is_stopped_and_goes_on_when_told(xray, monkeypatch):
     button(fine(test.run()), "Resume").click().run()
     assert "The model is reading the film." in said(fine(test))
     button(test, "Stop").click().run()
+
+
+def test_a_real_film_gets_neither_score_nor_heat_from_models_of_synthetic_films(xray):
+    test = fine(drop(xray(), (NAME, film())))
+    text = said(test)
+    assert "No score of this real film is shown." in text
+    assert "trained on synthetic films alone" in text
+    for words in (
+        "scores this film",
+        "The findings of this film",
+        "strong influence",
+        "Consolidation",
+    ):
+        assert words not in text
+    assert not any(one.label == "Finding" for one in test.selectbox)
+    assert not test.get("download_button")
 
 
 def test_a_dropped_film_is_kept_by_number_and_nothing_of_its_file(xray):
@@ -197,7 +223,7 @@ def test_a_synthetic_film_without_the_finding_says_so(xray, film, told):
     """The second one was drawn with a nodule, the sixth with nothing."""
     test = xray(film=film, finding="nodule")
     until(test, lambda: "The findings of this film" in said(test))
-    assert ("drawn without nodule, so there is no box" in said(fine(test))) == told
+    assert ("drawn without a nodule, so there is no box" in said(fine(test))) == told
 
 
 def test_a_blank_film_gets_no_score(xray):
@@ -363,13 +389,13 @@ def test_a_job_on_synthetic_films_is_one_click_away(xray, job):
     assert model.findings == phantom.FINDINGS
     assert model.synthetic
     assert model.film_model.preprocessing.mean == (phantom.MEAN,)
-    assert "means nothing" not in said(test)
+    assert "No score" not in said(test)
 
 
 @pytest.mark.slow
 def test_a_model_of_real_films_says_that_synthetic_ones_mean_nothing(xray, weights):
     test = fine(with_model(xray(film="s1"), weights))
-    assert "means nothing: it was trained" not in said(test)
+    assert "No score" not in said(test)
     assert "nothing is known of what this model was trained on" in said(test)
     assert "This is not the patient" not in said(test)
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from core.codes import NoticeCode
 from core.errors import Notice, Refused
+from core.predictions import GROUP_NOUNS as BELONG
 from core.predictions import Groups
 from core.readers.formats.contents import Contents, Entry, is_text
 from core.readers.predictions.groups import GROUP, WEIGHT, Companions, attach_groups, stems
@@ -16,15 +17,6 @@ from core.readers.predictions.parts import SplitArrays
 from core.readers.predictions.questions import ReadChoice
 from core.readers.predictions.roles import SETS, SPLITS, Role, words_of
 
-# What rows may belong to, with its plural; what comes first is offered first.
-BELONG: Final = {
-    "patient": "patients", "subject": "subjects", "participant": "participants",
-    "person": "persons", "user": "users", "speaker": "speakers", "author": "authors",
-    "case": "cases", "study": "studies", "series": "series", "image": "images", "film": "films",
-    "document": "documents", "site": "sites", "hospital": "hospitals", "centre": "centres",
-    "center": "centers", "clinic": "clinics", "scanner": "scanners", "annotator": "annotators",
-    "rater": "raters", "reader": "readers",
-}  # fmt: skip
 NAMING: Final = {"id", "ids", "no", "nr", "num", "number", "uid", "key", "code", "name", "index"}
 WEIGHTS: Final = (
     {"weight"}, {"weights"}, {"sample", "weight"}, {"sample", "weights"}, {"sampling", "weight"},

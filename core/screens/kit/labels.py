@@ -21,7 +21,10 @@ VERBS: Final[Verbs] = {
     VerdictCode.UNDERESTIMATES: ("is underestimated", "are underestimated"),
     VerdictCode.TOO_EXTREME: ("is too extreme", "are too extreme"),
     VerdictCode.TOO_MODERATE: ("is too moderate", "are too moderate"),
-    VerdictCode.MIXED: ("is mixed", "are mixed"),
+    VerdictCode.MIXED: (
+        "is too high at some scores and too low at others",
+        "are too high at some scores and too low at others",
+    ),
     VerdictCode.OFF_BUT_SMALL: ("is off by little", "are off by little"),
     VerdictCode.SOUND: ("is well calibrated", "are well calibrated"),
     VerdictCode.COULD_BE_CHANCE: ("could be chance", "could be chance"),

@@ -11,10 +11,10 @@ MINUS = "\u2212"
 MISSING = "–"
 MINUTE, HOUR, DAY = 60, 3_600, 86_400  # seconds
 UNDER_ONE, ALMOST_ALL = "fewer than 1", "almost 100"  # of 100
+NEARLY_ALL = "nearly all"
 MAX_DECIMALS = 4  # of a percentage
 MOST_DECIMALS, TINIEST = 6, 5e-7  # of another number; what is smaller would be printed as 0
 SMALLEST_WEIGHT = 0.05  # nearer to a whole number it is one
-LIKE = 0.00005  # shares closer than this are the same
 SMALLEST = 0.00005  # a share nearer to 0 or 1 is not printed in digits
 
 
@@ -26,6 +26,12 @@ def known(value: float | None) -> bool:
 def count(n: int) -> str:
     """Return a whole number with commas: 10,000."""
     return f"{n:,}"
+
+
+def about_count(n: float) -> str:
+    """Return an estimated number of rows with three digits at most: 11,500."""
+    whole = round(n)
+    return count(round(whole, min(0, 3 - len(str(abs(whole))))))
 
 
 def weight(total: float) -> str:
@@ -166,26 +172,11 @@ def in_hundred(value: float | None, low: float | None = None, high: float | None
     return str(times)
 
 
-def counts_apart(*values: float) -> tuple[int, list[str]]:
-    """Return shares as counts of 100, or of 1,000 or 10,000 where fewer would hide a difference.
-
-    Returns
-    -------
-    of : int
-    counts : list of str
-        Whole numbers, "fewer than 1" where a share is not 0.
-    """
-    for of in (100, 1_000, 10_000):
-        whole = [round(of * value) for value in values]
-        apart = len(set(whole)) == len(set(values)) or max(values) - min(values) < LIKE
-        if apart and all(n or not value for n, value in zip(whole, values, strict=True)):
-            break
-    return of, [count(n) if n or not v else UNDER_ONE for n, v in zip(whole, values, strict=True)]
-
-
 def about_hundred(times: str) -> str:
-    """Return times in 100 as a rough number, unless they are so already."""
-    return times if times in {UNDER_ONE, ALMOST_ALL} else f"about {times}"
+    """Return times in 100 as a rough number; between 99 and 100 in words."""
+    if times == ALMOST_ALL or (times.startswith("99.") and len(times) > len("99.")):
+        return NEARLY_ALL
+    return times if times == UNDER_ONE else f"about {times}"
 
 
 def singular(times: str) -> bool:

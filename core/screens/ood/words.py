@@ -8,6 +8,7 @@ from core.metrics.records import Score
 from core.ood.thresholds import Counts
 from core.screens.kit.numbers import count, in_hundred, percent, points_span
 from core.screens.kit.records import Phrase, Sentence
+from core.screens.kit.sentences import groups_words
 from core.screens.kit.units import spoken
 from core.studies.ood import ScoreSeparation, ShiftEffect
 
@@ -158,11 +159,11 @@ def threshold_words(name: SetName, counts: Counts) -> str:
 
 
 def rows_words(judged: ScoreSeparation, side: int) -> str:
-    """Return "200 of 40 groups (patient), worth about 87 independent ones"; else the number."""
+    """Return "200 of 40 patients, worth about 87 independent ones"; else the number."""
     n = count((judged.separation.n_in, judged.separation.n_out)[side])
     groups, weights = judged.groups[side], judged.weights[side]
     if groups is not None:
-        own = f"{n} of {count(groups.n)} groups ({groups.column})"
+        own = f"{n} of {groups_words(groups.column, groups.n)}"
         return f"{own}, worth about {count(round(groups.effective_n))} independent ones"
     if weights is not None:
         return f"{n}, worth about {count(round(weights.effective_n))} of equal weight"
@@ -179,7 +180,7 @@ def worth_words(judged: ScoreSeparation) -> str:
         strict=True,
     ):
         if groups is not None:
-            own = f"The {count(n)} {rows} rows of {count(groups.n)} groups ({groups.column})"
+            own = f"The {count(n)} {rows} rows of {groups_words(groups.column, groups.n)}"
             texts.append(
                 f"{own} are worth about {count(round(groups.effective_n))} independent ones."
             )
@@ -189,7 +190,7 @@ def worth_words(judged: ScoreSeparation) -> str:
 def alike_words(judged: ScoreSeparation) -> str:
     """Return in plain words what pictures that belong together tell; empty where none do."""
     texts = [
-        f"The {rows} ones come in {count(groups.n)} groups ({groups.column}) and count for as much "
+        f"The {rows} ones come from {groups_words(groups.column, groups.n)} and count for as much "
         f"as about {count(round(groups.effective_n))} unrelated ones."
         for rows, groups in zip(("ordinary", "unfamiliar"), judged.groups, strict=True)
         if groups is not None

@@ -18,6 +18,7 @@ from core.screens.kit.bin_marks import shares
 from core.screens.kit.labels import among
 from core.screens.kit.numbers import (
     MISSING,
+    about_count,
     about_hundred,
     count,
     in_hundred,
@@ -26,7 +27,7 @@ from core.screens.kit.numbers import (
     singular,
 )
 from core.screens.kit.records import Column, FigureCard, Sentence, Swatch, Table, Tile
-from core.screens.kit.sentences import doubted, plain_sentence
+from core.screens.kit.sentences import doubted, groups_words, plain_sentence
 from core.screens.kit.theme import Tone
 from core.screens.kit.tiles import calibration_error
 from core.screens.kit.units import spoken
@@ -45,15 +46,16 @@ PRESENCE_GROUPS = (
     (1.00, "Very likely", "60 or more"),
 )
 RISK_HELP = "One correction shifts and stretches its chances. Fit it on other pictures."
+WRONG, PRESENT = "×", "●"  # the marks of 100 pictures
 ENOUGH = 20  # answers a group must hold before a picture of 100 is made from it
 
 
 @dataclass(frozen=True)
 class Icons:
-    """Two arrays of 100 pictures: how many crosses were promised, how many were observed.
+    """Two arrays of 100 pictures: how many marks were promised, how many were observed.
 
     `promised`, `observed`, `low` and `high` are whole numbers out of 100; `tone` colours the
-    crosses of the second array. The sentences say the same as the icons.
+    marks of the second array, WRONG or PRESENT. The sentences say the same as the icons.
     """
 
     title: str
@@ -65,6 +67,7 @@ class Icons:
     tone: Tone
     promised_text: str
     observed_text: str
+    mark: str
 
 
 @dataclass(frozen=True)
@@ -118,7 +121,7 @@ def plain_view(
         numbers=_tiles(audit, target),
         dumbbells=_card(groups, came_true),
         icons=_icons(groups, target),
-        limits=_limits(audit),
+        limits=_limits(audit, target),
         helps=_helps(target),
         key=_key(groups, came_true),
         caption=(
@@ -257,7 +260,7 @@ def _icons(groups: tuple[Group, ...], target: TargetAudit) -> Icons | None:
 
 
 def _answer_icons(group: Group) -> Icons:
-    """Crosses are wrong answers."""
+    """Mark wrong answers."""
     promised, observed = _wrong(group.says), _wrong(group.right)
     low, high = _wrong(group.high), _wrong(group.low)
     wrong = in_hundred(1.0 - group.right)
@@ -273,11 +276,12 @@ def _answer_icons(group: Group) -> Icons:
         promised_text=f"If that were right, {_about(1.0 - group.says)} of these 100 would be "
         "wrong.",
         observed_text=f"In this test {wrong} of 100 {was} wrong ({low} to {high}).",
+        mark=WRONG,
     )
 
 
 def _presence_icons(group: Group) -> Icons:
-    """Crosses are pictures in which it was there."""
+    """Mark pictures in which it was there."""
     promised, observed, low, high = (
         round(100.0 * v) for v in (group.says, group.right, group.low, group.high)
     )
@@ -293,6 +297,7 @@ def _presence_icons(group: Group) -> Icons:
         "100.",
         observed_text=f"In this test it was there in {in_hundred(group.right)} of 100 ({low} to "
         f"{high}).",
+        mark=PRESENT,
     )
 
 
@@ -304,13 +309,14 @@ def _wrong(right: float) -> int:
     return round(100.0 * (1.0 - right))
 
 
-def _limits(audit: Audit) -> Advice:
+def _limits(audit: Audit, target: TargetAudit) -> Advice:
     n = f"these {count(audit.n)}" if audit.n > 1 else "this one"
-    groups, alike = audit.main.groups, ""
+    groups, alike = target.groups, ""
     if groups is not None:
+        about = "" if target.target is None else f" for “{target.name}”"
         alike = (
-            f" They come in {count(groups.n)} groups ({groups.column}) and count for as much "
-            f"as about {count(round(groups.effective_n))} unrelated ones."
+            f" They come from {groups_words(groups.column, groups.n)} and count for as much as "
+            f"about {about_count(groups.effective_n)} unrelated ones{about}."
         )
     return Advice(
         "What this does not say",
@@ -330,7 +336,9 @@ def _helps(target: TargetAudit) -> Advice:
             "One correction makes the model more sure and changes none of its answers."
         ),
         VerdictCode.MIXED: (
-            "One correction for everything may not be enough. Compare several on other pictures."
+            "Compare several corrections on other pictures."
+            if target.target is None
+            else "Correct the scores of {name} by themselves, on other pictures."
         ),
         VerdictCode.OFF_BUT_SMALL: (
             "It is off by too little to matter. Check again when the pictures change."
@@ -340,4 +348,4 @@ def _helps(target: TargetAudit) -> Advice:
             "More pictures with known answers. On this many, a perfect model could look the same."
         ),
     }[code]
-    return Advice("What helps", spoken(advice))
+    return Advice("What helps", spoken(advice).replace("{name}", f"“{target.name}”"))

@@ -22,7 +22,7 @@ from core.screens.xray.film_tables import COLUMNS, cells, share_cell
 from core.screens.xray.saliency import SaliencyFocus
 from core.screens.xray.words import FindingWords, listed
 
-NOTHING, DOUBTFUL = "means nothing here", "may mean nothing here"
+NOTHING, DOUBTFUL = "not shown: trained on other films", "may mean nothing here"
 NO_FINDING: Final = "has no such finding"
 NO_SALIENCY: Final = "no heat is shown"
 REACHED, MISSED, BELOW = "reached", "not reached", "below its threshold"
@@ -34,7 +34,7 @@ MODEL_SHOWN: Final = (
     PageColumn("threshold", "Threshold", "share"),
     PageColumn("share", "Labelled with it, of 100"),
     PageColumn("films", "Films with such a score", "count"),
-    PageColumn("reading", "In this band the model"),
+    PageColumn("reading", "On average in this band"),
 )
 BOX_SHOWN: Final = (
     PageColumn("peak", "Strongest place"),
@@ -94,9 +94,14 @@ class Opinion:
         """What its score means, where that is nothing, or may be; empty otherwise."""
         return "" if not self.strange else DOUBTFUL if self.doubtful else NOTHING
 
+    @property
+    def withheld(self) -> bool:
+        """Whether its scores are not shown: it surely never saw a film of this kind."""
+        return bool(self.strange) and not self.doubtful
+
     def score(self, name: str) -> float | None:
-        """Return the score of a finding; None where the model does not have it."""
-        index = place_of(self.scored.findings, name)
+        """Return the score of a finding; None where it has none, or it is not shown."""
+        index = None if self.withheld else place_of(self.scored.findings, name)
         return None if index is None else self.scored.scores[index]
 
     def threshold(self, name: str) -> float | None:
@@ -131,9 +136,10 @@ def sentence(opinions: Sequence[Opinion], name: str, words: FindingWords) -> Sen
     words : FindingWords
     """
     scores = [(opinion.name, opinion.score(name)) for opinion in opinions]
-    first, *others = [(who, score_words(score)) for who, score in scores if score is not None]
-    texts = [f"{first[1]} of 100 with {first[0]}", *(f"{text} with {who}" for who, text in others)]
-    parts = [Phrase(f"For {words.inside(name)} this film scores {listed(texts)}.")]
+    texts = [f"{score_words(score)} with {who}" for who, score in scores if score is not None]
+    texts[:1] = [text.replace(" with ", " of 100 with ", 1) for text in texts[:1]]
+    shown = f"scores {listed(texts)}" if texts else "has no score to show"
+    parts = [Phrase(f"For {words.inside(name)} this film {shown}.")]
     parts += _verdict(opinions, name)
     parts += [Phrase(f" {text}") for text in _rest(opinions, name)]
     return Sentence(tuple(parts), _threshold_from(opinions, name))
@@ -168,7 +174,10 @@ def _who(names: Sequence[str], opinions: Sequence[Opinion]) -> str:
 
 def _rest(opinions: Sequence[Opinion], name: str) -> list[str]:
     """Say of which models nothing can be said."""
-    missing = [opinion.name for opinion in opinions if opinion.score(name) is None]
+    withheld = [opinion.name for opinion in opinions if opinion.withheld]
+    missing = [
+        opinion.name for opinion in opinions if opinion.score(name) is None and not opinion.withheld
+    ]
     scored = [opinion for opinion in opinions if opinion.score(name) is not None]
     unknown = [
         opinion.name
@@ -178,9 +187,11 @@ def _rest(opinions: Sequence[Opinion], name: str) -> list[str]:
     texts = []
     if missing:
         texts.append(f"{listed(missing)} {'has' if len(missing) == 1 else 'have'} no such finding.")
-    for worth in (NOTHING, DOUBTFUL):
-        strange = [opinion.name for opinion in scored if opinion.worth == worth]
-        texts += [f"The score of {listed(strange)} {worth}."] if strange else []
+    if withheld:
+        were = "was" if len(withheld) == 1 else "were"
+        texts.append(f"{listed(withheld)} {were} trained on other films: no score is shown.")
+    strange = [opinion.name for opinion in scored if opinion.strange]
+    texts += [f"The score of {listed(strange)} {DOUBTFUL}."] if strange else []
     if unknown:
         texts.append(f"No threshold is known for {listed(unknown)}.")
     return texts
@@ -257,8 +268,9 @@ def model_table(opinions: Sequence[Opinion], name: str, note: str) -> ScoreTable
 def _counts(opinion: Opinion, name: str) -> dict[str, Estimate | Cell]:
     findings, place = opinion.scored.findings, opinion.place(name)
     index = place_of(findings, name)
-    if index is None:
-        return cells(opinion.name, name, Estimate(note=NO_FINDING), None)
+    if index is None or opinion.withheld:
+        why = NOTHING if opinion.withheld else NO_FINDING
+        return cells(opinion.name, name, Estimate(note=why), None)
     row_cells = cells(opinion.name, findings[index], _score(opinion, name), place)
     if place is None:
         return row_cells
@@ -344,7 +356,8 @@ def _finding(opinions: Sequence[Opinion], name: str) -> dict[str, Estimate | Cel
     for opinion in opinions:
         score, threshold = f"score: {opinion.name}", f"threshold: {opinion.name}"
         if opinion.score(name) is None:
-            row_cells |= {score: Estimate(reason=NO_FINDING), threshold: None}
+            why = NOTHING if opinion.withheld else NO_FINDING
+            row_cells |= {score: Estimate(reason=why), threshold: None}
             continue
         below = opinion.reaches(name) is False
         under = [BELOW if below else opinion.worth]
@@ -363,6 +376,8 @@ def _findings(opinions: Sequence[Opinion]) -> list[str]:
     """Return the findings of all models, each once: the first model's, then what others add."""
     names: dict[str, str] = {}
     for opinion in opinions:
+        if opinion.withheld:  # in the order of its scores
+            continue
         for k in opinion.scored.order:
             names.setdefault(spelled(opinion.scored.findings[k]), opinion.scored.findings[k])
     return list(names.values())

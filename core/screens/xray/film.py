@@ -11,16 +11,21 @@ from core.metrics.clinical import Bands, bands
 from core.predictions import Predictions
 from core.screens.kit.numbers import THIN, about_hundred, count, in_hundred, percent, singular
 from core.screens.kit.records import Phrase, Sentence
-from core.screens.xray.plain import FEW_FILMS, HundredFilms, band_tone, hundred, of_hundred
-from core.screens.xray.words import TONES, ClinicSource, FindingWords
+from core.screens.xray.plain import (
+    FEW_FILMS,
+    HundredFilms,
+    band_reading,
+    hundred,
+    of_hundred,
+)
+from core.screens.xray.words import ClinicSource, FindingWords, listed
 
 MANY: Final = 200  # films in a band from which nothing is said of their number
 HALF: Final = 0.5  # the threshold of a finding whose frequency is not known
 ROUNDING: Final = 1e-4  # of 100: what single precision leaves of a score at a band's edge
 SMALL_SIDE: Final = 224  # pixels: what networks for films are commonly shown
 LONG: Final = 2.5  # a film's longer side against its shorter one
-UNJUDGED: Final = "cannot be told"
-NO_LABELS: Final = "No labels were used here."
+NO_LABELS: Final = "Nobody’s reading of this film is known here."
 TOO_FEW: Final = "too few films for a picture of 100"
 ICONS: Final = "100 films like this one"
 UNKNOWN: Final = "nothing is known of what this model was trained on"
@@ -109,18 +114,8 @@ class ReferenceBand:
 
     @property
     def reading(self) -> str:
-        """What the model does in this band, in words; none where it fits not this film's score.
-
-        A verdict is of the band's mean score. Where the film's own lies elsewhere against the
-        interval of what was found, the verdict would contradict the film's own numbers.
-        """
-        if self.few or self._side(float(self.bands.mean[self.i])) != self._side(self.score):
-            return UNJUDGED
-        return TONES[band_tone(self.bands, self.i)]
-
-    def _side(self, score: float) -> int:
-        """Whether a score is below (-1), within (0) or above (1) the interval of what was found."""
-        return int(score > self.bands.ci_high[self.i]) - int(score < self.bands.ci_low[self.i])
+        """What the model does in this band on average, in words."""
+        return band_reading(self.bands, self.i)
 
 
 @dataclass(frozen=True)
@@ -167,7 +162,8 @@ def sentence(
     scored: FilmScores, index: int, known: Reference | None, words: FindingWords
 ) -> Sentence:
     """Return the sentence that opens the page: the score, and what it was worth elsewhere."""
-    score, label = scored.scores[index], words.inside(scored.findings[index])
+    score, name = scored.scores[index], scored.findings[index]
+    label, shown = words.inside(name), words.shown(name)
     scores = f"The model scores this film {score_words(score)}"
     first = f"{scores} of 100 for {label}."
     if known is None:
@@ -180,10 +176,9 @@ def sentence(
         return Sentence((Phrase(first), Phrase(rest)))
     if place.few:
         labelled = int(place.bands.events[place.i])
+        was = "was" if labelled == 1 else "were"
         rest = f" Only {films_words(place.n)} of {test_set} scored between {between}, too few to "
-        rest += (
-            f"tell: {labelled} of them {'was' if labelled == 1 else 'were'} labelled with {label}."
-        )
+        rest += f"tell: {labelled} of them {was} labelled as showing {shown}."
         return Sentence((Phrase(first), Phrase(rest)))
     first = f"{scores}."
     times, low, high = place.hundred
@@ -194,7 +189,7 @@ def sentence(
                 f"{first} Of 100 films that it scores between {between}, {about_hundred(times)} "
             ),
             Phrase(f"({low} to {high})", unbroken=True),
-            Phrase(f" {was} labelled with {label}."),
+            Phrase(f" {was} labelled as showing {shown}."),
         )
     )
 
@@ -214,7 +209,8 @@ def care(scored: FilmScores, index: int, known: Reference | None) -> tuple[str, 
     place, source = known.at(index, scored.scores[index]), known.source
     paragraphs = []
     if not place.few:
-        verdict = "" if place.reading == UNJUDGED else f": it {place.reading}"
+        found = place.reading
+        verdict = f": {found if found.startswith('no ') else f'it {found}'}"
         paragraphs.append(
             f"In this band the model says {in_hundred(float(place.bands.mean[place.i]))} on "
             f"average and {place.hundred[0]} were found{verdict}."
@@ -242,8 +238,8 @@ def _counts(source: ClinicSource, prevalence: float) -> str:
     carried = f"{in_hundred(prevalence)} in 100 carried the label"
     if source.synthetic:
         return (
-            f"Counted in {source.reference_class}, drawn by a program, where {carried}. They say "
-            "nothing about films of people."
+            f"Counted in {source.reference_class}, drawn by a program, where {carried}. These "
+            "counts do not apply to real patients."
         )
     return (
         f"Counted in {source.reference_class}, where {carried}. Counts will differ at another "
@@ -305,35 +301,47 @@ def strange(model: str, *, model_synthetic: bool | None, film_synthetic: bool) -
     if bool(model_synthetic) == film_synthetic:
         return ""
     if model_synthetic is None:
-        return f"{model}: {UNKNOWN}. {_MEANS.format('synthetic', 'may mean')}"
-    trained, film = ("on", "real") if model_synthetic else ("on no", "synthetic")
+        return f"{model}: {UNKNOWN}. Its score and heat of a synthetic film may mean nothing."
     return (
-        f"{model} was trained {trained} synthetic films{' alone' if model_synthetic else ''}. "
-        f"{_MEANS.format(film, 'means')}"
+        f"{model} was trained on {_trained_on(film_synthetic)}. Its score and heat would mean "
+        "nothing here, so neither is shown."
     )
 
 
-_MEANS: Final = "Its score of a {} film, and where the heat lies, {} nothing."
+def _trained_on(film_synthetic: bool) -> str:
+    """Return what a model was trained on that surely saw no film of this kind."""
+    return "no synthetic films" if film_synthetic else "synthetic films alone"
 
 
-def strange_sentence(
-    scored: FilmScores, index: int, words: FindingWords, *, model_synthetic: bool | None
-) -> Sentence:
-    """Return the sentence over a film of a kind that the model never saw, or may not have."""
-    why = "it was trained on synthetic films alone"
-    if not model_synthetic:
-        why = UNKNOWN if model_synthetic is None else "it was trained on no synthetic films"
-    means = "may mean" if model_synthetic is None else "means"
+def withheld(model_synthetic: bool | None, *, film_synthetic: bool) -> bool:
+    """Whether neither score nor heat is shown: the model surely saw no film of this kind."""
+    return model_synthetic is not None and model_synthetic != film_synthetic
+
+
+def withheld_sentence(models: Sequence[str], *, film_synthetic: bool) -> Sentence:
+    """Return the sentence over a film of a kind that none of the models was trained on."""
+    film = "synthetic" if film_synthetic else "real"
+    first = f"No score of this {film} film is shown."
+    was = "was" if len(models) == 1 else "were"
+    why = f"{listed(models)} {was} trained on {_trained_on(film_synthetic)}"
+    return Sentence(
+        (Phrase(first),),
+        f"{why}: a score or heat would mean nothing. Add a model trained on {film} films.",
+    )
+
+
+def doubtful_sentence(scored: FilmScores, index: int, words: FindingWords) -> Sentence:
+    """Return the sentence over a film of a kind that the model may never have seen."""
     label = words.inside(scored.findings[index])
     score = score_words(scored.scores[index])
     return Sentence(
         (
             Phrase(
-                f"The model scores this film {score} of 100 for {label}, and that {means} nothing"
+                f"The model scores this film {score} of 100 for {label}, and that may mean nothing"
             ),
-            Phrase(f": {why}."),
+            Phrase(f": {UNKNOWN}."),
         ),
-        f"Where the heat lies {means} nothing either.",
+        "Where the heat lies may mean nothing either.",
     )
 
 

@@ -19,7 +19,7 @@ from core.screens.xray.film import (
 )
 from core.screens.xray.finding_figures import BandDot
 from core.screens.xray.finding_figures import bands as draw_bands
-from core.screens.xray.plain import FEW_FILMS, band_tone
+from core.screens.xray.plain import band_tone
 from core.screens.xray.words import FindingWords, labelled_with
 
 SHOWN: Final = (
@@ -27,7 +27,7 @@ SHOWN: Final = (
     PageColumn("band", "Band"),
     PageColumn("share", "Labelled with it, of 100"),
     PageColumn("films", "Films in the band", "count"),
-    PageColumn("reading", "In this band the model"),
+    PageColumn("reading", "On average in this band"),
 )
 COLUMNS: Final = (
     Column("model", "model"),
@@ -40,7 +40,7 @@ COLUMNS: Final = (
     Column("share", "share labelled", "share"),
     Column("low", "low", "share"),
     Column("high", "high", "share"),
-    Column("reading", "in this band the model"),
+    Column("reading", "on average in this band the model"),
     Column("note", "note"),
 )
 DOT_COLUMNS: Final = (
@@ -146,7 +146,7 @@ def _dot(bands: Bands, i: int) -> BandDot:
     low, high = (float(part[i]) for part in ends)
     says, rate, ci_low, ci_high = (float(part[i]) for part in shares)
     n = int(bands.count[i])
-    tone: Tone = band_tone(bands, i) if n >= FEW_FILMS else "few"
+    tone: Tone = band_tone(bands, i)
     return BandDot(
         low=low, high=high, n=n, says=says, rate=rate, ci_low=ci_low, ci_high=ci_high, tone=tone
     )

@@ -74,7 +74,7 @@ NUMBER_COLUMNS = (
     Column("reason", "note"),
     Column("source", "source"),
 )
-FEW_TEXT = "no verdict on the curve below 200 events or non-events"
+FEW_TEXT = "the curve is not judged below 200 events or non-events"
 
 
 @dataclass(frozen=True)

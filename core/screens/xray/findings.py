@@ -7,10 +7,11 @@ from functools import partial
 from core.defaults import FALSE_ALARMS, FEW_EVENTS
 from core.metrics.records import Score
 from core.metrics.verdict_codes import VerdictCode
+from core.predictions import group_nouns
 from core.published import PublishedNumber
 from core.screens.kit.bin_marks import filled
 from core.screens.kit.labels import PLAIN_VERBS, label_verdicts, labels_sentence
-from core.screens.kit.numbers import count, percent, points, span, three, three_span
+from core.screens.kit.numbers import about_count, count, percent, points, span, three, three_span
 from core.screens.kit.records import (
     Cell,
     Column,
@@ -47,7 +48,7 @@ KEY = (
 )
 EDGE = "After each name: films labelled with it, and AUROC. A triangle on the edge: 0.1 % or less."
 WORTH = "Worth: how many independent films those with it, or without it, count for."
-UNDECIDED = "Could be chance: too few films to tell."
+UNDECIDED = "Could be chance: a perfect model could look the same."
 TITLE = "Labelled with the finding against the score, %"
 BIN_COLUMNS = (
     Column("finding", "finding"),
@@ -111,7 +112,9 @@ def findings_view(
     printed_auroc = findings_table.printed(source, published)
     return FindingsView(
         eyebrow=_eyebrow(TECHNICAL, source, findings),
-        sentence=labels_sentence(label_verdicts(findings.audit.labels), "findings"),
+        sentence=_with_alike(
+            source, findings, labels_sentence(label_verdicts(findings.audit.labels), "findings")
+        ),
         numbers=(*_tiles(findings), *_size_tiles(source, findings)),
         small=tuple(_small(source, findings, k) for k in ranked),
         together=_together(source, findings, ranked),
@@ -130,11 +133,26 @@ def plain_findings_view(source: ClinicSource, findings: Findings) -> FindingsVie
     return replace(
         findings_view(source, findings, ()),
         eyebrow=_eyebrow(PLAIN, source, findings),
-        sentence=replace(sentence, second=UNDECIDED if undecided else ""),
+        sentence=_with_alike(
+            source, findings, replace(sentence, second=UNDECIDED if undecided else "")
+        ),
         numbers=(*_plain_tiles(findings), *_size_tiles(source, findings)),
         small=(),
         table=findings_table.plain_table(source, findings, order(findings)),
     )
+
+
+def _with_alike(source: ClinicSource, findings: Findings, sentence: Sentence) -> Sentence:
+    """Return the sentence with what films that belong together count as; NoticeCode.GROUPED."""
+    groups = findings.audit.main.groups
+    if groups is None:
+        return sentence
+    one, _ = group_nouns(groups.column)
+    alike = (
+        f"{source.counted}. {source.films.capitalize()} of one {one} are alike, so for one finding "
+        f"they count as about {about_count(groups.effective_n)}, on average."
+    )
+    return replace(sentence, second=f"{sentence.second} {alike}".strip())
 
 
 def _eyebrow(words: FindingWords, source: ClinicSource, findings: Findings) -> str:
@@ -145,7 +163,7 @@ def _eyebrow(words: FindingWords, source: ClinicSource, findings: Findings) -> s
 
 def _size_tiles(source: ClinicSource, findings: Findings) -> tuple[Tile, Tile]:
     rarest = order(findings)[-1]
-    few = f"below {FEW_EVENTS}, no verdict" if findings.few(rarest) else ""
+    few = f"below {FEW_EVENTS}, its curve is not judged" if findings.few(rarest) else ""
     return (
         Tile(source.films.capitalize(), count(source.n)),
         Tile(

@@ -17,7 +17,7 @@ from core.screens.kit.tables import (
     estimate,
     with_ends,
 )
-from core.screens.xray.words import PLAIN, TOO_FEW, ClinicSource, finding
+from core.screens.xray.words import PLAIN, TOO_FEW_FOR_CURVE, ClinicSource, finding
 from core.studies.clinic import Findings
 
 Columns = dict[str, tuple[PublishedNumber | None, ...]]  # what a paper prints, by method
@@ -129,7 +129,7 @@ def _row(
             **printed_cells,
             "source": source.caption,
         },
-        notes=(TOO_FEW,) if findings.few(k) else (),
+        notes=(TOO_FEW_FOR_CURVE,) if findings.few(k) else (),
     )
 
 

@@ -12,6 +12,7 @@ from core.metrics.ranked import Ranked
 from core.predictions import Outcomes
 from core.screens.kit.numbers import (
     THIN,
+    about_count,
     about_hundred,
     count,
     in_hundred,
@@ -32,7 +33,8 @@ from core.screens.xray.words import (
     sourced,
 )
 
-FEW_FILMS = 20  # in a band: below it no picture of 100 is made from it
+FEW_FILMS = 20  # in a band: below it there is no verdict, and no picture of 100
+UNJUDGED = "no verdict: too few films at this score"
 NARROW = 0.10
 NARROW_ODDS = 2.0
 RISK = "This is not the patient’s risk."
@@ -40,7 +42,7 @@ KEY = (
     Swatch("says more than it should", "over", "dot"),
     Swatch("says less", "under", "dot"),
     Swatch(TONES["sound"], "sound", "ring"),
-    Swatch(TONES["few"], "few", "ring"),
+    Swatch(f"{TONES['few']}, or too few films", "few", "ring"),
 )
 COLUMNS = (
     Column("low", "score from", "share"),
@@ -93,11 +95,7 @@ class PlainFinding:
 
 def telling(bands: Bands) -> int:
     """Return the band whose promise was missed most; without one, the fullest."""
-    missed = [
-        i
-        for i in range(len(bands.count))
-        if bands.count[i] >= FEW_FILMS and band_tone(bands, i) in {"over", "under"}
-    ]
+    missed = [i for i in range(len(bands.count)) if band_tone(bands, i) in {"over", "under"}]
     if not missed:
         return int(np.argmax(bands.count))
     return max(missed, key=lambda i: float(abs(bands.mean[i] - bands.share[i])))
@@ -171,9 +169,9 @@ def band_tone(bands: Bands, i: int) -> Tone:
     """Return over or under where what is said is beyond chance among all bands.
 
     Sound is what fits an interval that is narrow in points and in odds: a risk of 1 % of which
-    twice as much is said must not seem to be kept.
+    twice as much is said must not seem to be kept. Of few films nothing is said.
     """
-    if not bands.count[i]:
+    if bands.count[i] < FEW_FILMS:
         return "few"
     if bands.mean[i] > bands.most[i]:
         return "over"
@@ -217,13 +215,13 @@ def band_sentence(
     The number is the events observed in that band, as times in 100.
     """
     low, high = round(100 * float(bands.low[i])), round(100 * float(bands.high[i]))
-    with_it = f"labelled with {PLAIN.inside(name)}"
+    with_it = f"labelled as showing {PLAIN.shown(name)}"
     if not bands.count[i]:
-        none = (
-            f"None of {source.reference_class} scores between {low} and {high}{THIN}%, so nothing "
-            "is known."
-        )
-        return Sentence((Phrase(none),))
+        none = f"No {source.films[:-1]} scores {low} to {high}{THIN}%"
+        after = " after recalibration" if source.recalibrated else ""
+        filled = np.flatnonzero(bands.count)
+        side = "lower" if i > filled.max() else "higher" if i < filled.min() else "different"
+        return Sentence((Phrase(f"{none}{after}. Choose a {side} band."),))
     times, at_least, at_most = of_hundred(bands, i)
     was = "was" if singular(times) else "were"
     if prevalence is None:
@@ -248,14 +246,20 @@ def band_sentence(
 def verdict_words(bands: Bands, i: int) -> str:
     """Return what the model says of a band, and whether it over- or understates."""
     says = in_hundred(float(bands.mean[i]))
-    tone = band_tone(bands, i)
+    if bands.count[i] < FEW_FILMS:
+        return f"The model says {says}: {UNJUDGED}."
     ending = {
-        "over": "it overstates here.",
-        "under": "it understates here.",
-        "sound": "it is well calibrated here.",
-        "few": "it may be well calibrated here; too few to tell.",
-    }[tone]
-    return f"The model says {says}: {ending}"
+        "over": "it overstates here",
+        "under": "it understates here",
+        "sound": f"it {TONES['sound']}",
+        "few": TONES["few"],
+    }[band_tone(bands, i)]
+    return f"The model says {says}: {ending}."
+
+
+def band_reading(bands: Bands, i: int) -> str:
+    """Return what the model does in a band, as tables say it; the same on every view."""
+    return UNJUDGED if bands.count[i] < FEW_FILMS else TONES[band_tone(bands, i)]
 
 
 def hundred(bands: Bands, i: int, *, counted: bool = True) -> HundredFilms | None:
@@ -308,7 +312,7 @@ def _card(
             dot.n,
             None if carried else int(bands.events[i]),  # none were counted at that prevalence
             *(_cell(v) for v in (dot.says, dot.rate, dot.ci_low, dot.ci_high)),
-            TONES[dot.tone] if dot.n else "",
+            band_reading(bands, i) if dot.n else "",
         )
         for i, dot in enumerate(dots)
     )
@@ -334,8 +338,8 @@ def _belonging(source: ClinicSource, outcomes: Outcomes) -> tuple[str, ...]:
         return ()
     summary = summary_of("", Ranked.of(outcomes))
     return (
-        f"These are {source.counted}, which count for as much as about "
-        f"{count(round(summary.effective_n))} unrelated ones.",
+        f"These are {source.counted}. Those that belong together are alike, so for this finding "
+        f"they count as about {about_count(summary.effective_n)}.",
     )
 
 

@@ -35,6 +35,7 @@ EACH_ITS_OWN: Final = (
     "By default each model’s own: the finding’s frequency in its test set, or 50\u202f% where that "
     "is not known. A number set here is the threshold of all models."
 )
+WITHHELD: Final = "No score and no heat: this model was trained on other films."
 BURNT_IN: Final = "Text in the picture is kept and may name a patient."
 CAPTION: Final = (
     "The colours show where the picture influenced the score. They are not the outline of a "
@@ -108,8 +109,8 @@ def provenance(method: str, layer: str, top: float | None, frame: Frame = heat.W
 
 def no_lesion(name: str, drawn: Sequence[str], words: FindingWords) -> str:
     """Say why a synthetic film has no box of a finding, and which others it was drawn with."""
-    others = f" but with {listed([words.inside(other) for other in drawn])}" if drawn else ""
-    return f"This film was drawn without {words.inside(name)}{others}, so there is no box."
+    others = f" but with {listed([words.shown(other) for other in drawn])}" if drawn else ""
+    return f"This film was drawn without {words.shown(name)}{others}, so there is no box."
 
 
 def hidden(score: float, threshold: float | None) -> str:

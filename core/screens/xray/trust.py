@@ -7,7 +7,7 @@ from typing import Final
 
 import numpy as np
 
-from core.screens.kit.numbers import count, in_hundred, two
+from core.screens.kit.numbers import count, in_hundred, two, two_span
 from core.screens.kit.records import Column, FigureCard, Table
 from core.screens.kit.tables import (
     Estimate,
@@ -39,7 +39,9 @@ FEWEST: Final = 20  # films below which no comparison is made in words
 MOST_SHOWN: Final = 8  # stages whose maps are drawn
 STAGE_COLUMNS: Final = (
     Column("stage", "randomised down to"),
-    Column("ssim", "similarity with the trained map", "number"),
+    Column("ssim", "similarity with the trained map, mean", "number"),
+    Column("ssim_low", "lowest draw", "number"),
+    Column("ssim_high", "highest draw", "number"),
 )
 POINT_COLUMNS: Final = (
     Column("map", "map"),
@@ -68,12 +70,22 @@ class Sanity:
     ----------
     stages : tuple of str
         What was drawn anew last; the first is the trained network.
-    similarity : tuple of float
-        SSIM with the first map.
+    draws : tuple of tuple of float
+        SSIM with the first map, by stage, for each time that weights were drawn.
     """
 
     stages: tuple[str, ...]
-    similarity: tuple[float, ...]
+    draws: tuple[tuple[float, ...], ...]
+
+    @property
+    def similarity(self) -> tuple[float, ...]:
+        """The mean over the draws, by stage."""
+        return tuple(float(np.mean(values)) for values in zip(*self.draws, strict=True))
+
+    @property
+    def ends(self) -> tuple[tuple[float, float], ...]:
+        """The lowest and the highest of the draws, by stage."""
+        return tuple((min(values), max(values)) for values in zip(*self.draws, strict=True))
 
     @property
     def shown(self) -> list[int]:
@@ -85,8 +97,10 @@ class Sanity:
     @property
     def text(self) -> str:
         """What came out, in words."""
-        last = self.similarity[-1]
+        last, (low, high) = self.similarity[-1], self.ends[-1]
         moved = f"With all weights randomised, its similarity to the trained map is {two(last)}"
+        if len(self.draws) > 1:
+            moved += f" on average ({two_span(low, high)} in {len(self.draws)} draws)"
         if last >= SAME:
             return (
                 f"The map hardly depends on what was learned. {moved}, where 1 is the same map: it "
@@ -112,10 +126,18 @@ def similarity_card(sanity: Sanity, caption: str) -> FigureCard:
     return FigureCard(
         key="similarity",
         title="Similarity to the trained map",
-        explanation="1 is the same map",
-        draw=partial(draw_similarity, sanity.stages, sanity.similarity),
+        explanation="1 is the same map; the bars span the draws",
+        draw=partial(draw_similarity, sanity.stages, sanity.similarity, sanity.ends),
         alt=f"Similarity (SSIM) of the map as ever more weights are randomised: {listing}.",
-        table=Table(STAGE_COLUMNS, tuple(zip(sanity.stages, sanity.similarity, strict=True))),
+        table=Table(
+            STAGE_COLUMNS,
+            tuple(
+                (stage, mean, *ends)
+                for stage, mean, ends in zip(
+                    sanity.stages, sanity.similarity, sanity.ends, strict=True
+                )
+            ),
+        ),
         caption=caption,
     )
 

@@ -11,7 +11,12 @@ from core.screens.kit.theme import Theme, axis, layout
 ROW_PX = 34
 
 
-def similarity(stages: Sequence[str], values: Sequence[float], theme: Theme) -> go.Figure:
+def similarity(
+    stages: Sequence[str],
+    values: Sequence[float],
+    ends: Sequence[tuple[float, float]],
+    theme: Theme,
+) -> go.Figure:
     """Draw how alike a map stays to that of the trained network, stage by stage.
 
     Parameters
@@ -20,6 +25,8 @@ def similarity(stages: Sequence[str], values: Sequence[float], theme: Theme) -> 
         What was drawn anew last; the first is the trained network.
     values : sequence of float
         SSIM with the first map, in [-1, 1].
+    ends : sequence of (float, float)
+        The lowest and the highest, where weights were drawn several times.
     theme : Theme
         Light or dark.
     """
@@ -34,7 +41,10 @@ def similarity(stages: Sequence[str], values: Sequence[float], theme: Theme) -> 
         showgrid=False,
     )
     settings["yaxis"] = axis(
-        theme, "Similarity (SSIM)", range=[min(0.0, *values) - 0.06, 1.06], nticks=5
+        theme,
+        "Similarity (SSIM)",
+        range=[min(0.0, *(low for low, _ in ends)) - 0.06, 1.06],
+        nticks=5,
     )
     figure = go.Figure(layout=settings)
     figure.add_trace(
@@ -45,6 +55,14 @@ def similarity(stages: Sequence[str], values: Sequence[float], theme: Theme) -> 
             mode="lines+markers",
             line={"color": theme.ink, "width": 1.6},
             marker={"size": 8, "color": theme.ink},
+            error_y={
+                "type": "data",
+                "array": [high - value for value, (_, high) in zip(values, ends, strict=True)],
+                "arrayminus": [value - low for value, (low, _) in zip(values, ends, strict=True)],
+                "color": theme.quiet,
+                "thickness": 1.4,
+                "width": 0,
+            },
             hovertext=[
                 f"<b>{stage}</b><br>{value:.2f}"
                 for stage, value in zip(stages, values, strict=True)

@@ -18,6 +18,7 @@ from core.studies.clinic import Error, OneFinding
 
 FINDINGS: Final = "findings"  # what labels are called here
 LEAST_OFF: Final = 0.01  # of ECE: a score that is off by less may be read as a probability
+FAR_OFF: Final = 0.10  # of ECE: a score that is off by as much is none; nor one off by the rate
 
 
 @dataclass(frozen=True)
@@ -164,11 +165,13 @@ def badge(source: ClinicSource, analysis: OneFinding) -> Badge | None:
             f"It looks rescaled to an operating point: 50{THIN}% is not an even chance.",
             alarm=True,
         )
-    return Badge(
-        "This score is not a probability",
-        f"It is off by {points(error.value)} points (ECE); chance alone explains up to "
-        f"{points(floor.q95)}.",
-    )
+    rarer = min(analysis.fit.rate, 1.0 - analysis.fit.rate)
+    far = error.value is not None and error.value >= min(FAR_OFF, rarer)
+    off = f"off by {points(error.value)} points (ECE)"
+    perfect = f"A perfect model would show up to {points(floor.q95)}."
+    if far:
+        return Badge("This score is not a probability", f"It is {off}. {perfect}")
+    return Badge(f"This score is {off}", f"{perfect} Recalibration may lower it.")
 
 
 def _recalibrated(source: ClinicSource, analysis: OneFinding) -> Badge:

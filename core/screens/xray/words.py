@@ -14,6 +14,11 @@ MINED: Final = "Its reference labels were mined from reports by a program and ar
 LABELS_MAY_ERR: Final = "Reference labels can be wrong."
 SYNTHETIC: Final = "Synthetic films and labels."
 TOO_FEW: Final = "too few events"
+TOO_FEW_FOR_CURVE: Final = "too few events to judge its curve"
+WITH_ARTICLE: Final = {
+    name: f"{'an' if name[0] in 'aeiou' else 'a'} {name}"
+    for name in ("effusion", "mass", "nodule", "pneumothorax", "hernia")
+}
 EVERYDAY: Final[dict[str, str]] = {
     "atelectasis": "a collapsed part of the lung",
     "cardiomegaly": "an enlarged heart",
@@ -35,7 +40,7 @@ TONES: Final[dict[Tone, str]] = {
     "over": "says more than it should",
     "under": "says less than it should",
     "sound": "is well calibrated here",
-    "few": "may be well calibrated here; too few films to tell",
+    "few": "no error beyond chance here",
 }
 
 
@@ -56,7 +61,9 @@ class ClinicSource:
     rest : str
         Which rows of the split these are, where it was cut: "the rows not fitted on, ...".
     groups : str
-        What they belong to, as "6,187 groups (patient)"; empty where each stands for itself.
+        What they belong to, as "6,187 patients"; empty where each stands for itself.
+    recalibrated : bool
+        Whether the scores are recalibrated ones.
     weights : str
         The column that says how many rows each counts as; empty without one.
     """
@@ -70,6 +77,7 @@ class ClinicSource:
     rest: str = ""
     groups: str = ""
     weights: str = ""
+    recalibrated: bool = False
 
     @property
     def of_films(self) -> bool:
@@ -130,8 +138,12 @@ def finding(name: str) -> str:
 
 
 def labelled_with(name: str) -> str:
-    """Return what a film was labelled with, within a sentence: "effusion"."""
+    """Return a finding within a sentence: "effusion"."""
     return _key(name) if _key(name) in EVERYDAY else f"“{finding(name)}”"
+
+
+def _shown(name: str) -> str:
+    return WITH_ARTICLE.get(_key(name), labelled_with(name))
 
 
 def _plain_label(name: str) -> str:
@@ -150,6 +162,7 @@ class FindingWords:
     page: str  # what the line over a page begins with
     label: Callable[[str], str]  # of a finding: Effusion; fluid around the lung (Effusion)
     inside: Callable[[str], str]  # the same in a sentence: effusion; fluid around the lung
+    shown: Callable[[str], str]  # after "labelled as showing": an effusion; fluid around the lung
 
     def title(self, name: str) -> str:
         """Return the label of a finding, with a capital."""
@@ -157,8 +170,8 @@ class FindingWords:
         return label[:1].upper() + label[1:]
 
 
-TECHNICAL: Final = FindingWords("Chest X-ray", finding, labelled_with)
-PLAIN: Final = FindingWords("Chest X-ray", _plain_label, _plainly)
+TECHNICAL: Final = FindingWords("Chest X-ray", finding, labelled_with, _shown)
+PLAIN: Final = FindingWords("Chest X-ray", _plain_label, _plainly, _plainly)
 
 
 def listed(names: Sequence[str]) -> str:

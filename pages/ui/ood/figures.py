@@ -84,7 +84,9 @@ def _plain(view: PlainOod) -> None:
     widgets.title("What the alarm flags")
     for key, hundred in zip(moving.HUNDREDS, view.hundreds, strict=True):
         with st.container(key=key):
-            pieces.draw("hundred", hundred.text, hundred.crossed, moving.CROSSED, True)
+            pieces.draw(
+                "hundred", hundred.text, hundred.crossed, moving.CROSSED, moving.FLAGGED, True
+            )
     widgets.caveat("What this does not say", view.limits)
     widgets.caveat("What helps", view.helps, helpful=True)
 

@@ -10,7 +10,7 @@ from pages.ui.dragged import Crossed, Dragged, MovedFigure, columns
 
 COUNTS = "What the threshold does"
 HUNDREDS = ("ood_flagged", "ood_mistaken")
-CROSSED = "found-quiet"
+CROSSED, FLAGGED = "found-quiet", "!"  # the mark as in assets/dragged.js
 
 
 def moved(name: SetName, steps: Sequence[AtThreshold]) -> Dragged:

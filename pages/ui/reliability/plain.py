@@ -27,4 +27,4 @@ def _icons(icons: Icons) -> None:
         (icons.promised_text, icons.promised, "promised"),
         (icons.observed_text, icons.observed, f"found-{icons.tone}"),
     ):
-        pieces.draw("hundred", text, count, kind, False)
+        pieces.draw("hundred", text, count, kind, icons.mark, False)

@@ -1,5 +1,6 @@
 """The view Film: films and models, what is said of one finding, its heat, and all findings."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -11,6 +12,7 @@ from core.errors import LibraryError
 from core.screens.xray import film as views
 from core.screens.xray import film_tables, saliency
 from core.screens.xray.film import Reference
+from core.screens.xray.words import listed
 from pages.ui import cache, frame, pieces, state, widgets
 from pages.ui.xray import (
     add,
@@ -62,12 +64,17 @@ def draw() -> str:
         return views.NO_LABELS
     answers_place = st.container()
     with st.container(horizontal=True, vertical_alignment="bottom", key="controls"):
-        picked = add.models(models)
+        picked = sorted(add.models(models), key=lambda model_id: _withheld(models[model_id], film))
+        withheld = all(_withheld(models[model_id], film) for model_id in picked)
         with answers_place:
-            results = _collect_results([models[model_id] for model_id in picked], film)
+            asked = [] if withheld else [models[model_id] for model_id in picked]
+            results = _collect_results(asked, film)
         if results:
             study = _study(film, results, _finding(results, alone=len(picked) == 1))
             settings = pictures.settings(study)
+    if withheld:
+        _draw_withheld(top, film, [models[model_id] for model_id in picked])
+        return views.NO_LABELS
     if not results:
         with top:
             widgets.eyebrow(f"Chest X-ray · {film.title}", _chip(film))
@@ -90,6 +97,22 @@ def _blank(top: DeltaGenerator, film: FilmEntry) -> None:
     with top:
         widgets.eyebrow(f"Chest X-ray · {film.title}")
         widgets.sentence(views.blank_sentence())
+        frame.notices(film.notices)
+    with st.container(width=pictures.WIDTH, key="xray_left"):
+        pictures.film_alone(film)
+
+
+def _withheld(model: Model, film: FilmEntry) -> bool:
+    """Whether neither score nor heat of a model is shown for this film."""
+    return views.withheld(model.synthetic, film_synthetic=film.synthetic)
+
+
+def _draw_withheld(top: DeltaGenerator, film: FilmEntry, models: Sequence[Model]) -> None:
+    """Draw a film of a kind that no chosen model was trained on: no model is asked about it."""
+    names = [model.name for model in models]
+    with top:
+        widgets.eyebrow(f"Chest X-ray · {listed(names)} · {film.title}", _chip(film))
+        widgets.sentence(views.withheld_sentence(names, film_synthetic=film.synthetic))
         frame.notices(film.notices)
     with st.container(width=pictures.WIDTH, key="xray_left"):
         pictures.film_alone(film)
@@ -154,7 +177,7 @@ def _finding(results: tuple[FilmResult, ...], *, alone: bool) -> int:
         key=f"widget.{shared.NAME}",
         on_change=state.pick,
         args=(shared.NAME, TOP),
-        width=290 if state.plain() else 215,
+        width=440 if state.plain() else 320,  # the longest name, and its score behind it
     )
     index = scored.order[0] if chosen == TOP else names.index(chosen)
     st.session_state[shared.SHOWN] = names[index]

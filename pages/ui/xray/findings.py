@@ -3,6 +3,7 @@
 import streamlit as st
 
 from core import published
+from core.codes import NoticeCode
 from core.predictions import Task
 from core.reports.html import PageView
 from core.screens.kit.records import Table
@@ -56,7 +57,8 @@ def draw(run: cache.Run) -> None:
         widgets.sentence(view.sentence)
         drafts.bar(run)
         widgets.strip(view.numbers)
-        frame.notices(statistics.audit.notices)
+        grouped = NoticeCode.GROUPED  # the sentence says it, of films
+        frame.notices(tuple(n for n in statistics.audit.notices if n.code != grouped))
     _small(view)
     hint = "" if state.plain() else "click a name above, or choose one here, to see it alone"
     widgets.title("Every finding", hint)

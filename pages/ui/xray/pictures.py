@@ -173,6 +173,10 @@ def _picture(
     marks = _marks(film, name)
     bare = _scene(film, None, settings, marks)
     index = views.place_of(result.scored.findings, name)
+    if views.withheld(result.model.synthetic, film_synthetic=film.synthetic):
+        return PagePicture(
+            result=result, scene=bare, index=None, scale=words.OWN, why_not=words.WITHHELD
+        )
     scale = settings.scale if METHODS[settings.method].at_once else words.OWN
     picture = partial(PagePicture, scene=bare, index=index, scale=scale)
     if index is None:

@@ -83,6 +83,7 @@ def source(
         synthetic=run.data == "phantom",
         rest=rest,
         groups=groups or "",
+        recalibrated=parts is not None,
         weights="" if reported_rows.weights is None else reported_rows.weights.name,
     )
 

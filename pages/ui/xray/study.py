@@ -147,8 +147,7 @@ class FilmStudy:
             return beside.sentence(self.opinions(), self.name, words)
         scored = self.main.scored
         if self.strange:
-            kind = self.main.model.synthetic
-            return views.strange_sentence(scored, self.index, words, model_synthetic=kind)
+            return views.doubtful_sentence(scored, self.index, words)
         return views.sentence(scored, self.index, self.known, words)
 
     @property

@@ -33,6 +33,7 @@ from pages.ui.xray.films import FilmEntry
 
 SANITY: Final = "sanity"
 SEED: Final = 0
+SEEDS: Final = [0, 1, 2, 3, 4]  # one draw of weights alone says little
 HALF_WIDTH: Final = 560
 SMALL: Final = 112  # pixels of a small map
 FILMS: Final = 60  # synthetic films with the finding
@@ -63,9 +64,9 @@ def _sanity(film: FilmEntry, result: FilmResult, index: int) -> None:
         "finding": index,
         "method": result.method,
         "layer": result.layer,
-        "seed": SEED,
+        "seeds": SEEDS,
     }
-    text = "Replacing the weights by random ones, layer by layer."
+    text = f"Replacing the weights by random ones, layer by layer, {len(SEEDS)} times."
     task = inference.query("xray.sanity", SANITY, question, text)
     if task.work is None:
         st.button("Sanity check of this map", key="xray.sanity", on_click=task.begin)
@@ -75,16 +76,23 @@ def _sanity(film: FilmEntry, result: FilmResult, index: int) -> None:
 
 
 def _stages(film: FilmEntry, result: FilmResult, answer: Answer) -> None:
-    sanity = trust.Sanity(tuple(answer.values["stages"]), tuple(answer.values["similarity"]))
+    draws = tuple(map(tuple, answer.values["similarity"]))
+    sanity = trust.Sanity(tuple(answer.values["stages"]), draws)
     st.markdown(sanity.text)
     with st.container(horizontal=True, gap="small", key="xray_stages"):
         for i in sanity.shown:
             with st.container(width=SMALL, gap="xxsmall"):
                 coarse = answer.arrays["maps"][i]
                 st.image(_small(film, result.frame, coarse), alt="", width=SMALL)
-                widgets.caption(f"{sanity.stages[i]}: {two(sanity.similarity[i])}")
-    widgets.caption("Each small map has its own scale: compare their shapes, not their strength.")
-    settings_text = f"{METHODS[result.method].label}, layer {answer.values['layer']}, seed {SEED}"
+                widgets.caption(f"{sanity.stages[i]}: {two(draws[0][i])}")
+    widgets.caption(
+        "The small maps are of the first draw. Each has its own scale: compare their shapes, not "
+        "their strength."
+    )
+    settings_text = (
+        f"{METHODS[result.method].label}, layer {answer.values['layer']}, seeds {SEEDS[0]} to "
+        f"{SEEDS[-1]}"
+    )
     caption = f"{result.model.name}: {settings_text}."
     with st.container(width=HALF_WIDTH, key="xray_similarity"):
         widgets.figure(trust.similarity_card(sanity, caption))

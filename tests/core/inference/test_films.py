@@ -167,12 +167,17 @@ def test_a_lesion_can_be_left_out_of_a_drawn_film(tmp_path):
 
 
 def test_the_sanity_check_goes_from_trained_to_all_anew(tmp_path):
-    asked = question(model(tmp_path, 0), {"phantom": [2, 1]}, finding=1, seed=0)
+    asked = question(model(tmp_path, 0), {"phantom": [2, 1]}, finding=1, seeds=[0, 1])
     said, arrays = films.sanity(asked)
     assert said["stages"][:2] == ["as trained", "linear"]
     assert said["stages"][-1] == "conv1"
-    assert said["similarity"][0] == pytest.approx(1.0)
-    assert min(said["similarity"][1:]) < 0.9
+    first, second = said["similarity"]
+    assert first[0] == second[0] == pytest.approx(1.0)
+    assert min(first[1:]) < 0.9
+    assert len(first) == len(second) == len(said["stages"])
+    assert first[1:] != second[1:]  # other weights were drawn
+    alone = films.sanity(asked | {"seeds": [1]})[0]
+    assert alone["similarity"] == [second]
     assert arrays["maps"].shape == (len(said["stages"]), 16, 16)
 
 

@@ -166,7 +166,7 @@ def test_a_change_stands_though_the_disk_is_full_at_its_end(three, library, monk
 
     library._index.path.unlink()
     with monkeypatch.context() as patch:
-        patch.setattr(index.sqlite3, "connect", partial(sqlite3.connect, factory=Full))
+        patch.setattr(sqlite3, "connect", partial(sqlite3.connect, factory=Full))
         library.tag(three[0].id, ("kept",))
     assert next(row for row in library.rows() if row.id == three[0].id).tags == ("kept",)
 

@@ -623,7 +623,7 @@ def test_an_audit_says_what_the_rows_are_worth():
     )
     found = audit(file, AuditConfig(n_resamples=50))
     texts = {note.code: note.text for note in found.notices}
-    assert texts["GROUPED"].startswith("240 rows of 40 groups by patient, worth about ")
+    assert texts["GROUPED"].startswith("240 rows of 40 patients. Rows of one patient are alike")
     assert "FEW_GROUPS" not in texts
     # (120 + 360)^2 / (120 + 1080) = 192
     assert texts["WEIGHTED"] == "rows count by w: 240 rows are worth about 192 of equal weight."
@@ -641,9 +641,7 @@ def test_an_audit_says_what_the_rows_are_worth():
 def test_few_groups_are_said():
     p, y, groups = patients(12, 6, seed=3)
     found = audit(binary(p, y, groups=Groups.of("site", groups.astype(str))))
-    assert any(
-        note.text == "12 groups by site are few: intervals are rough." for note in found.notices
-    )
+    assert any(note.text == "12 sites are few: intervals are rough." for note in found.notices)
 
 
 def test_labels_have_their_own_worth_and_the_mean_has_the_mean():

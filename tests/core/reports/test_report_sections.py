@@ -14,6 +14,7 @@ from core.reports import build, html
 from core.reports.audit_json import human_json
 from core.reports.calibrate_json import human_fits_json
 from core.reports.document import Edition
+from core.screens.xray.words import BANNER, EVERYDAY, MINED
 from core.studies.human import human_study
 from core.studies.report import ReportedRun, beside
 
@@ -257,8 +258,44 @@ def test_a_board_is_told_how_many_findings_are_off_and_which_it_reads_of():
     )
     text = build.report_files(request).html
     assert "Of 3 findings, 2 are expected too often and 1 could be chance." in text
-    assert "The count allows for looking at 3 at once." in text
+    assert "Corrected for testing 3 findings." in text
+    assert "Research use, not a medical device." in text
+    assert "×" not in text  # which marks wrong answers
     assert "is about “Effusion”, which is furthest off beyond chance." in text
+
+
+def test_a_board_of_chest_films_says_that_its_labels_were_mined():
+    rng = np.random.default_rng(4)
+    p = rng.random((60, len(EVERYDAY)))
+    rows = Predictions(
+        Task.MULTILABEL,
+        ScoreKind.SIGMOID,
+        p,
+        (rng.random(p.shape) < p).astype(np.int64),
+        class_names=tuple(name.title() for name in EVERYDAY),
+    )
+    run = ReportedRun(
+        name="m",
+        file="m.npz",
+        file_digest="ab" * 16,
+        split="test",
+        splits={"test": rows},
+        sizes={"test": 60},
+        task=rows.task,
+        names=rows.class_names,
+    )
+    for edition in Edition:
+        request = build.ReportRequest(
+            runs=(run,),
+            sections=("verdict",),
+            edition=edition,
+            config=AuditConfig(n_resamples=20),
+        )
+        files = build.report_files(request)
+        for text in (files.html, files.markdown):
+            assert BANNER in text
+            assert MINED in text
+        assert "pictures" not in files.html
 
 
 def board_of(monkeypatch, p_values):
@@ -308,10 +345,10 @@ def test_the_headline_of_a_board_claims_nothing_where_no_finding_is_off(monkeypa
     first, _ = verdict.sentence.parts
     assert first.tone == "ink"
     assert first.text == (
-        "This model looks as if it expects “Effusion” as often as it should; what is off could be "
-        "chance."
+        "There are too few films to tell whether this model expects “Effusion” as often as it "
+        "should."
     )
     assert "All 3 findings could be chance." in verdict.sentence.second
     assert "is about “Effusion”, which looks furthest off." in verdict.sentence.second
     assert verdict.icons.tone == "quiet"
-    assert verdict.paragraphs[1].startswith("What helps: More pictures with known answers.")
+    assert verdict.paragraphs[1].startswith("What helps: More films with known answers.")

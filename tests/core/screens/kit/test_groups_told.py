@@ -20,7 +20,7 @@ from core.reports.compare_text import lines
 from core.reports.table import csv_text
 from core.screens.compare.view import compare_view
 from core.screens.kit.differences import NamedRun, drawn_words
-from core.screens.kit.numbers import percent
+from core.screens.kit.numbers import in_hundred
 from core.screens.kit.run_marks import marks
 from core.screens.kit.sentences import verdict_sentence
 from core.screens.ood import table as ood_table
@@ -57,9 +57,7 @@ def test_the_page_says_what_films_of_patients_are_worth():
     found = audit(films(0), AuditConfig(n_resamples=50)).main
     worth = round(found.groups.effective_n)
     second = verdict_sentence(found).second
-    assert second.endswith(
-        f"120 images of 30 groups (patient) are worth about {worth} independent ones here."
-    )
+    assert second.endswith(f"120 images of 30 patients count as about {worth} independent ones.")
     alone = verdict_sentence(audit(films(0, grouped=False), AuditConfig(n_resamples=50)).main)
     assert "worth" not in alone.second
 
@@ -70,7 +68,7 @@ def test_plain_words_say_how_many_unrelated_pictures_they_are():
     ranked = Ranked.of(file.outcomes(None))
     view = plain_view(found, found.main, ranked, name="a run", split="test")
     worth = round(found.main.groups.effective_n)
-    assert f"30 groups (patient) and count for as much as about {worth} unrelated ones" in (
+    assert f"30 patients and count for as much as about {worth} unrelated ones" in (
         view.limits.text
     )
 
@@ -111,7 +109,7 @@ def test_a_comparison_says_that_groups_are_drawn(grouped):
     assert [("groups" in run) for run in report["runs"]] == [grouped, grouped]
     named = [NamedRun(name, name, "test", "d") for name in "ab"]
     text = " ".join(lines(compare_view(named, runs, found, "ece")))
-    assert ("of 30 groups (patient)" in text) is grouped
+    assert ("of 30 patients" in text) is grouped
     assert ("groups of rows" in text) is grouped
 
 
@@ -120,7 +118,7 @@ def test_a_comparison_says_of_how_many_groups_the_images_are_and_what_they_are_w
     named = [NamedRun(name, name, "test", "d") for name in "ab"]
     view = compare_view(named, runs, compare(runs, ["a", "b"], 0), "ece")
     worth = round(runs[0].audit.main.groups.effective_n)
-    assert view.eyebrow.endswith("the same 120 images of 30 groups (patient)")
+    assert view.eyebrow.endswith("the same 120 images of 30 patients")
     assert view.caption.endswith(f"The images are worth about {worth} independent ones.")
     alone = [compared(films(0, grouped=False))] * 2
     view = compare_view(named, alone, compare(alone, ["a", "b"], 0), "ece")
@@ -162,7 +160,7 @@ def findings(*, grouped=True):
 @pytest.fixture(scope="module")
 def clinic():
     rows = findings()
-    known = f"{PATIENTS} groups (patient)"
+    known = f"{PATIENTS} patients"
     return rows, clinic_words.ClinicSource(
         run="a run",
         split="test",
@@ -177,20 +175,20 @@ def test_one_finding_says_what_its_films_are_worth(clinic):
     rows, source = clinic
     found = clinic_study.one_finding(clinic_study.binary_rows(rows, 0))
     view, worth = finding_view(source, "Mass", found), round(found.audit.groups.effective_n)
-    told = f"3,000 films of 150 groups (patient) are worth about {worth} independent ones here."
+    told = f"3,000 films of 150 patients count as about {worth} independent ones for Mass."
     assert view.sentence.second.replace("\u202f", " ").replace("\u2009", " ").endswith(f" {told}")
-    assert "films of 150 groups (patient), test split" in view.caption
+    assert "films of 150 patients, test split" in view.caption
     rarer = int(found.fit.rarer)
     assert rarer < 100
     assert f" with it are worth about {rarer} independent ones)" in view.sentence.second
     plain = plain_finding(source, "Mass", rows.outcomes(0), band=3)
-    assert plain.care[-1].endswith(f"count for as much as about {worth} unrelated ones.")
+    assert plain.care[-1].endswith(f"for this finding they count as about {worth}.")
     alone = findings(grouped=False)
     single = clinic_words.ClinicSource(
         run="a run", split="test", digest="a1b2c3d4", findings=alone.class_names, n=alone.n
     )
     found = clinic_study.one_finding(clinic_study.binary_rows(alone, 0))
-    assert "independent ones here" not in finding_view(single, "Mass", found).sentence.second
+    assert "independent ones" not in finding_view(single, "Mass", found).sentence.second
     words = " ".join(plain_finding(single, "Mass", alone.outcomes(0), band=3).care)
     assert "unrelated" not in words
 
@@ -244,11 +242,10 @@ def test_the_page_of_strange_inputs_says_what_films_of_patients_are_worth():
     worth = round(judged.groups[0].effective_n)
     assert 1 < worth <= 120
     assert view.sentence.second.endswith(
-        f" The 120 in-distribution rows of 30 groups (patient) are worth about {worth} "
-        "independent ones."
+        f" The 120 in-distribution rows of 30 patients are worth about {worth} independent ones."
     )
     assert (
-        f"n = 120 of 30 groups (patient), worth about {worth} independent ones, against noise, "
+        f"n = 120 of 30 patients, worth about {worth} independent ones, against noise, "
         "n = 120;" in view.caption
     )
     assert "weight" not in view.caption + view.reading
@@ -259,7 +256,7 @@ def test_the_page_of_strange_inputs_says_what_films_of_patients_are_worth():
     assert "worth" not in strange_films(plain=True)[1].sentence.second
     limits = plain_ood(set_name("noise"), judged, view.tally).limits
     assert (
-        "The ordinary ones come in 30 groups (patient) and count for as much as about "
+        "The ordinary ones come from 30 patients and count for as much as about "
         f"{worth} unrelated ones." in limits
     )
 
@@ -273,8 +270,8 @@ def test_the_page_of_strange_inputs_counts_by_weight_and_says_so():
     assert view.counts.written()[1].cells[0].value == f"{flagged.sum():.1f}"
     assert view.counts.written()[1].cells[2].value == "120"
     assert (
-        f"passes 95 in 100 in-distribution rows and by weight {percent(counts.missed)} of the rows"
-        in view.sentence.second
+        "passes 95 in 100 in-distribution images passes "
+        f"{in_hundred(counts.missed)} in 100 inputs of “noise”" in view.sentence.second
     )
     assert view.reading.endswith(" times in 100. Counts are sums of weights, not of rows.")
     assert "noise, n = 120, worth about 93 of equal weight; rows of the set count by films;" in (

@@ -50,7 +50,10 @@ T = "\u202f"
         (numbers.in_hundred(0.001), "fewer than 1"),
         (numbers.in_hundred(0.023, 0.021, 0.025), "2.3"),  # 2 lies outside its own interval
         (numbers.about_hundred("12"), "about 12"),
-        (numbers.about_hundred(numbers.in_hundred(0.998)), "almost 100"),
+        (numbers.about_hundred(numbers.in_hundred(0.998)), "nearly all"),
+        (numbers.about_hundred(numbers.in_hundred(0.995, 0.97, 0.999)), "nearly all"),
+        (numbers.about_count(11_458.2), "11,500"),
+        (numbers.about_count(316.4), "316"),
         (numbers.about_hundred(numbers.in_hundred(0.001)), "fewer than 1"),
         (numbers.edges(0.8667, 0.9333), ("0.87", "0.93")),
         (numbers.edges(0.99912, 0.99987), ("0.9991", "0.9999")),

@@ -229,7 +229,7 @@ def test_the_plain_sentence_is_the_one_that_was_agreed():
     flat = said.text.replace("\u202f", " ")
     assert flat == (
         "Of 100 films that the model scores between 20 and 30 %, about 17 (14 to 21) were labelled "
-        "with fluid around the lung in this test set of 22,433 films."
+        "as showing fluid around the lung in this test set of 22,433 films."
     )
     assert said.second == "The model says 25: it overstates here."
 
@@ -240,16 +240,19 @@ def test_the_numerator_is_the_observed_events_of_the_band(n, data, mean):
     said = band_sentence(source(), "Effusion", band(n, events, mean), 2)
     text = f"{said.text} {said.second}"
     assert not re.search(r"\b1 in \d", text)
-    value = re.search(r"%, (?:about )?(fewer than 1|almost 100|[\d.]+)", text)[1]
+    value = re.search(r"%, (?:about )?(fewer than 1|nearly all|[\d.]+)", text)[1]
     share = 100 * events / n
     if value == "fewer than 1":
         assert 0 < share <= 0.5
-    elif value == "almost 100":
-        assert 99.5 <= share < 100
+    elif value == "nearly all":
+        assert 99 < share < 100
     else:
         assert float(value) == round(share) or abs(float(value) - share) <= 0.05
     low, high = (100 * float(end[0]) for end in wilson(np.array([events]), np.array([n]), 0.95))
     overstates, understates = 100 * mean > high, 100 * mean < low
+    if n < 20:
+        overstates = understates = False
+        assert "no verdict: too few films" in text
     assert ("overstates" in text) == overstates
     assert ("understates" in text) == understates
 
@@ -259,7 +262,10 @@ def test_icons_are_the_interval_and_few_films_have_none():
     assert (icons.low, icons.filled, icons.high) == (14, 17, 21)
     assert hundred(band(19, 3), 2) is None
     none = band_sentence(source(), "Effusion", band(19, 3), 4)
-    assert none.text.startswith("None of this test set")
+    assert none.text == "No film scores 40 to 50\u202f%. Choose a lower band."
+    after = replace(source(), recalibrated=True)
+    none = band_sentence(after, "Effusion", band(19, 3), 0)
+    assert none.text == "No film scores 0 to 10\u202f% after recalibration. Choose a higher band."
 
 
 def test_another_prevalence_moves_the_odds_of_what_was_found():
@@ -310,7 +316,7 @@ def test_no_events_are_carried_nowhere():
 def test_plain_view_calls_a_finding_by_its_everyday_name(stretched):
     band_of_spots = plain_view(source(), "Nodule", stretched.outcomes, band=1, prevalence=0.02)
     said = band_of_spots.sentence.text
-    assert "labelled with a small spot" in said
+    assert "labelled as showing a small spot" in said
     texts = [said, band_of_spots.note, band_of_spots.card.explanation, *band_of_spots.care]
     assert not re.search("nodule|prevalence", " ".join(texts), re.IGNORECASE)
 

@@ -88,16 +88,17 @@ def test_nothing_is_said_of_whom_nothing_is_known():
         "(29.0\u202f%). E has no such finding. No threshold is known for C."
     )
     strange = opinion("D", 0.9, mark=D, strange="D saw none.", chosen={"effusion": 0.5})
-    assert text((strange, strange)) == (
-        "For effusion this film scores 90 of 100 with D and 90 with D. The score of D and D means "
-        "nothing here."
+    assert text((found[1], strange)) == (
+        "For effusion this film scores 50 of 100 with C. D was trained on other films: no score is "
+        "shown. No threshold is known for C."
     )
     perhaps = replace(strange, doubtful=True)
-    assert text((strange, perhaps)).endswith(
-        " The score of D means nothing here. The score of D may mean nothing here."
+    assert text((perhaps, strange)) == (
+        "For effusion this film scores 90 of 100 with D. D was trained on other films: no score is "
+        "shown. The score of D may mean nothing here."
     )
     assert strange.reaches(NAME) is None
-    assert views.sentence((strange, strange), NAME, TECHNICAL).second == ""
+    assert views.sentence((perhaps, strange), NAME, TECHNICAL).second == ""
 
 
 def test_the_table_of_models_says_what_each_score_was_worth_and_where_heat_points():
@@ -118,7 +119,7 @@ def test_the_table_of_models_says_what_each_score_was_worth_and_where_heat_point
         ("29.0\u202f%", "reached"),
         ("60", "46 to 73"),
         ("48", "scored 70 to 80"),
-        ("may be well calibrated here; too few films to tell", ""),
+        ("no error beyond chance here", ""),
         ("in the box", ""),
         ("62.5\u202f%", ""),
     ]
@@ -137,9 +138,11 @@ def test_a_row_of_whom_nothing_is_known_has_dashes_and_why():
     lacking = Opinion(scored=FilmScores("E", ("Mass",), (0.9,)), mark=D)
     found = (opinion("C", 0.5), opinion("D", 0.5, strange="why"), lacking)
     table = views.model_table(found, NAME, NOTE)
-    assert table.heads[-1] == "In this band the model"
+    assert table.heads[-1] == "On average in this band"
     rows = table.written()
-    assert [row.cells[1].interval for row in rows[:2]] == ["not known", "means nothing here"]
+    assert rows[0].cells[1].interval == "not known"
+    assert rows[1].cells[0].interval == "not shown: trained on other films"
+    assert [cell.value for cell in rows[1].cells] == ["–"] * 5
     assert [cell.value for cell in rows[2].cells] == ["–"] * 5
     assert rows[2].cells[0].interval == "has no such finding"
     perhaps = replace(found[1], doubtful=True)
@@ -197,7 +200,7 @@ def test_the_table_of_findings_has_a_column_a_model_and_every_finding_once():
     ("other", "last", "under"),
     [
         ({}, "each its own", ["threshold 29.0\u202f%", "threshold not known"]),
-        ({"strange": "D saw none."}, "29.0\u202f%", ["", "means nothing here"]),
+        ({"strange": "D saw none."}, "29.0\u202f%", ["", ""]),
         ({"strange": "D?", "doubtful": True}, "29.0\u202f%", ["", "may mean nothing here"]),
     ],
 )

@@ -1,6 +1,7 @@
 import base64
 import re
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -57,7 +58,7 @@ def test_the_sentence_counts_films_of_such_a_score():
     # 29 of 48 are 60.4 %; Wilson's interval at 95 % is 46.3 to 73.0 %.
     assert found.text == (
         "The model scores this film 74. Of 100 films that it scores between 70 and 80, about 60 "
-        "(46 to 73) were labelled with effusion."
+        "(46 to 73) were labelled as showing an effusion."
     )
     assert "fluid around the lung" in views.sentence(film(0.74), 0, known(), PLAIN).text
 
@@ -66,7 +67,7 @@ def test_few_films_are_counted_and_none_is_said():
     few = reference([0.75] * 3 + [0.05] * 97, [1] + [0] * 99)
     text = views.sentence(film(0.74), 0, few, TECHNICAL).text
     assert "Only 3 films of this test set of 100 films scored between 70 and 80" in text
-    assert "1 of them was labelled with effusion" in text
+    assert "1 of them was labelled as showing an effusion" in text
     assert "Of 100 films" not in text
     assert (
         "The model scores this film 55 of 100 for effusion. No film of this test set of 100 films"
@@ -109,13 +110,29 @@ def test_scores_are_not_rounded_up_to_the_edge_of_their_band():
     assert [cell.value for cell in row.cells[:2]] == ["49", "40 to 50"]
 
 
-def test_no_verdict_where_the_films_own_score_lies_elsewhere_than_the_bands_mean():
+def tones(known):
+    """Return how the figure marks each band."""
+    draw = film_tables.bands_card(film(0.5), 0, known).draw
+    assert isinstance(draw, partial)
+    return [dot.tone for dot in draw.args[0]]
+
+
+def test_one_band_has_one_verdict_wherever_in_it_a_film_scores():
     # 2 of 400 are 0.5 %; Wilson's interval is 0.14 to 1.8 %; the band's mean of 5 % is above it.
     low = reference([0.05] * 400, [1] * 2 + [0] * 398)
-    assert low.at(0, 0.05).reading == "says more than it should"
-    for score in (0.0005, 0.01):  # below and within
-        assert low.at(0, score).reading == "cannot be told"
-        assert "were found." in " ".join(views.care(film(score), 0, low))
+    assert tones(low)[0] == "over"
+    for score in (0.0005, 0.01, 0.05):  # below, within and above
+        assert low.at(0, score).reading == "says more than it should"
+        said = " ".join(views.care(film(score), 0, low))
+        assert "were found: it says more than it should." in said
+
+
+def test_a_band_of_few_films_has_no_verdict_in_any_mark():
+    few = reference([0.95] * 19, [0] * 19)  # far off, were there enough
+    assert few.at(0, 0.95).reading == "no verdict: too few films at this score"
+    assert tones(few)[-1] == "few"
+    enough = reference([0.95] * 20, [0] * 20)
+    assert enough.at(0, 0.95).reading == "says more than it should"
 
 
 def test_a_run_that_was_only_named_is_said_to_be():
@@ -134,18 +151,22 @@ def test_small_and_long_films_are_named():
 
 def test_what_must_be_read_beside_a_score():
     text = " ".join(views.care(film(0.74), 0, known()))
-    assert "In this band the model says 75 on average and 60 were found: it may be well" in text
+    assert "In this band the model says 75 on average and 60 were found: no error beyond" in text
     assert "this test set of 100 films, where 29 in 100 carried the label" in text
     assert "Only 48 films lie in this band, so the count may be 46 to 73." in text
     drawn = reference([0.75] * 100, [1] * 100, synthetic=True)
-    assert "They say nothing about films of people" in " ".join(views.care(film(0.74), 0, drawn))
+    assert "These counts do not apply to real patients." in " ".join(
+        views.care(film(0.74), 0, drawn)
+    )
 
 
 def test_rows_are_sorted_by_score_and_the_chosen_one_is_shaded():
     found = film_tables.table(film(0.2, 0.9), 0, known(), TECHNICAL, NOTE).written()
     assert [row.name for row in found] == ["Pleural Thickening", "Effusion"]
     assert [row.shaded for row in found] == [False, True]
-    assert found[1].cells[4].value == "cannot be told"  # no film of 10 to 20
+    assert (
+        found[1].cells[4].value == "no verdict: too few films at this score"
+    )  # no film of 10 to 20
 
 
 def test_the_file_says_in_every_row_what_it_is_not_for():
@@ -208,19 +229,29 @@ def test_models_and_films_of_different_kinds_say_that_it_means_nothing():
     for kind in (True, False):
         assert views.strange("A", model_synthetic=kind, film_synthetic=kind) == ""
     assert views.strange("A", model_synthetic=True, film_synthetic=False) == (
-        "A was trained on synthetic films alone. Its score of a real film, and where the heat "
-        "lies, means nothing."
+        "A was trained on synthetic films alone. Its score and heat would mean nothing here, so "
+        "neither is shown."
     )
     assert views.strange("A", model_synthetic=None, film_synthetic=False) == ""
     found = views.strange("A", model_synthetic=None, film_synthetic=True)
     assert found.startswith("A: nothing is known of what this model was trained on.")
     found = views.strange("A", model_synthetic=False, film_synthetic=True)
-    assert found.startswith("A was trained on no synthetic films. Its score of a synthetic film")
-    said = views.strange_sentence(film(0.74), 0, TECHNICAL, model_synthetic=True).text
+    assert found.startswith("A was trained on no synthetic films. Its score and heat would mean")
+    said = views.doubtful_sentence(film(0.74), 0, TECHNICAL).text
     assert said == (
-        "The model scores this film 74 of 100 for effusion, and that means nothing: it was trained "
-        "on synthetic films alone."
+        "The model scores this film 74 of 100 for effusion, and that may mean nothing: nothing is "
+        "known of what this model was trained on."
     )
+
+
+@pytest.mark.parametrize("film_synthetic", [False, True])
+def test_a_score_is_withheld_only_where_the_model_surely_saw_no_such_film(film_synthetic):
+    kinds = (True, False, None)
+    found = [views.withheld(kind, film_synthetic=film_synthetic) for kind in kinds]
+    assert found == [not film_synthetic, film_synthetic, False]
+    said = views.withheld_sentence(("A", "B"), film_synthetic=film_synthetic)
+    assert not re.search("[0-9]", said.text + said.second)
+    assert "A and B were trained on" in said.second
 
 
 def test_findings_match_by_name_whatever_their_spelling():

@@ -19,14 +19,21 @@ def found(n, **shares):
     [(0.9, "Do not trust it"), (0.6, "in part"), (0.1, "depends on what was learned")],
 )
 def test_what_random_weights_do_to_the_map_is_said(last, words):
-    text = Sanity(("as trained", "head", "all"), (1.0, 0.8, last)).text
+    text = Sanity(("as trained", "head", "all"), ((1.0, 0.8, last),)).text
     assert words in text
     assert f"{last:.2f}" in text
 
 
+def test_one_lucky_draw_of_weights_does_not_decide():
+    draws = ((1.0, 0.9), (1.0, 0.1), (1.0, -0.1), (1.0, 0.0), (1.0, 0.1))
+    text = Sanity(("as trained", "all"), draws).text
+    assert "is 0.20 on average (−0.10 to 0.90 in 5 draws)" in text
+    assert "depends on what was learned" in text
+
+
 def test_first_and_last_stage_are_always_shown():
     for n in (1, 2, 5, 8, 17, 200):
-        shown = Sanity(tuple(map(str, range(n))), (1.0,) * n).shown
+        shown = Sanity(tuple(map(str, range(n))), ((1.0,) * n,)).shown
         assert shown[0] == 0
         assert shown[-1] == n - 1
         assert len(shown) == len(set(shown)) == min(n, trust.MOST_SHOWN)
@@ -66,10 +73,11 @@ def test_tables_and_figures_hold_every_map():
 
 
 def test_the_similarity_is_drawn_stage_by_stage():
-    sanity = Sanity(("as trained", "head", "conv1"), (1.0, 0.4, -0.1))
+    sanity = Sanity(("as trained", "head", "conv1"), ((1.0, 0.3, 0.1), (1.0, 0.5, -0.3)))
     card = trust.similarity_card(sanity, "seed 0")
     assert "head 0.40; conv1 −0.10" in card.alt
     for side in ("light", "dark"):
         drawn = card.figure(side)
-        assert list(drawn.data[0].y) == [1.0, 0.4, -0.1]
+        assert list(drawn.data[0].y) == pytest.approx([1.0, 0.4, -0.1])
+        assert list(drawn.data[0].error_y.array) == pytest.approx([0.0, 0.1, 0.2])
         assert drawn.layout.yaxis.range[0] < -0.1
