@@ -508,7 +508,11 @@ def discrimination(ranked: Ranked, level: float, of: str) -> dict[str, Score]:
             *precision_interval(precision, positives * scale, level),
             level,
             n,
-            {**settings, "interval": "binomial, logit scale; Wilson near 0 and 1", **extra},
+            {
+                **settings,
+                "interval": "binomial, logit scale, Wilson near 0 and 1; lower end exact",
+                **extra,
+            },
         ),
     }
 

@@ -17,6 +17,7 @@ import numpy.typing as npt
 from core.arrays import Counts, Float, Int, row_chunks
 from core.defaults import N_BINS_MAX, N_BINS_MIN
 from core.metrics.binning import CUTS, BinSums, sums
+from core.metrics.exact import exact_interval
 from core.metrics.grouped import effective_mean
 from core.metrics.ranked import Ranked
 
@@ -158,13 +159,16 @@ def precision_interval(value: float, positives: float, level: float) -> tuple[fl
     """Return the interval of an average precision, as of a share of so many positives.
 
     Normal on the logit scale (Boyd et al. 2013); Wilson's where less than one positive lies on the
-    rarer side of it, since there the logit runs away.
+    rarer side of it, since there the logit runs away. Few positives lift it: one of five at the
+    top makes a fifth, whatever the other four. So it begins no higher than the exact interval.
     """
+    low = float(exact_interval(np.array(value * positives), np.array(positives), level)[0])
     if positives * min(value, 1.0 - value) < 1.0:
-        low, high = wilson(np.array(value * positives), np.array(positives), level)
-        return float(low), float(high)
-    spread = float(np.sqrt(value * (1.0 - value) / positives))
-    return logit_interval(value, spread, positives, level)
+        least, most = map(float, wilson(np.array(value * positives), np.array(positives), level))
+    else:
+        spread = float(np.sqrt(value * (1.0 - value) / positives))
+        least, most = logit_interval(value, spread, positives, level)
+    return min(low, least), most
 
 
 def newcombe(area: float, positives: float, negatives: float, level: float) -> tuple[float, float]:

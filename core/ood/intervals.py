@@ -36,7 +36,8 @@ STREAM = 17  # of random numbers
 BOOTSTRAPPED = ("aupr_out", "aupr_in", "fpr95", "fpr95_in", "detection_error")
 DELONG = "hull of DeLong, logit scale (Student's with groups), and Newcombe"
 HULLS = {
-    "aupr": "hull of percentile bootstrap of both sets and binomial, logit scale or Wilson",
+    "aupr": "hull of percentile bootstrap of both sets and binomial, logit scale or Wilson, "
+    "lower end exact",
     "fpr95": "hull of percentile bootstrap of both sets, and Wilson's reach with the threshold's; "
     "to 1 where no row bounds the threshold",
     "detection_error": "hull of percentile bootstrap of both sets and exact reaches",

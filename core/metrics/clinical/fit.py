@@ -30,8 +30,10 @@ CLOSE: Final = 1e-10  # a step in standardised logits that ends the search
 SAME: Final = 1e-9  # logits closer than this state the same risk
 JOINT: Final = "logistic on logit(p), slope and intercept together"
 WALD: Final = "Wald"
+WIDER: Final = "Wald, or with residuals in place of the fitted spread, whichever is wider"
 FEW: Final = "fewer than three groups tell nothing of how far it may be off"
 FEWEST_GROUPS: Final = 3
+FEWEST_EVENTS: Final = 2  # rows of the rarer outcome, of which a spread can be told
 SANDWICH: Final = "Wald, sandwich over groups"
 SHARE: Final = "Wilson interval of the share, stated risk taken as given"
 Estimated = Sequence[float] | str  # value, low, high, or why there are none
@@ -116,6 +118,7 @@ def recalibration(
     large, lines = _in_the_large(claims, level), _joint(claims, level)
     slope, line = (lines, lines) if isinstance(lines, str) else lines
     wald = WALD if ranked.groups is None else SANDWICH
+    one_line = WIDER if ranked.groups is None else wald  # whose slope may not be 1
 
     def score(metric: str, estimate: Estimated, **settings: Setting) -> Score:
         both = {**settings, "events": events, "clipped": claims.clipped}
@@ -147,7 +150,9 @@ def recalibration(
         )
 
     return Recalibration(
-        in_the_large=score("citl", large, fit="offset logit(p), slope held at 1", interval=wald),
+        in_the_large=score(
+            "citl", large, fit="offset logit(p), slope held at 1", interval=one_line
+        ),
         slope=score("slope", slope, fit=JOINT, interval=wald),
         intercept=score("intercept", line, fit=JOINT, interval=wald),
         observed_expected=score("observed_expected", ratio, interval=SHARE),
@@ -310,11 +315,39 @@ def _in_the_large(claims: _Claims, level: float) -> Estimated:
         if done:
             break
     share = sigmoid(logit + at)
-    variance = 1.0 / float(rows @ (share * (1.0 - share)))
+    information = float(rows @ (share * (1.0 - share)))
+    variance = 1.0 / information
     if not claims.ranked.independent:
         variance *= variance * float(claims.meat(share, np.ones((rows.size, 1)))[0, 0])
     half = claims.quantile(level) * variance**0.5
+    if claims.ranked.groups is None:
+        half = max(half, _by_residuals(claims.ranked, share, level) / information)
     return at, at - half, at + half
+
+
+def _by_residuals(ranked: Ranked, share: Float, level: float) -> float:
+    """Return how far the sum of events may be off, by what outcomes differ from fitted shares.
+
+    With the slope held at 1 the shares may be off one by one, so that outcomes do not vary as
+    they say. Student's quantile counts the rows of the rarer outcome, less one: they alone tell.
+
+    Parameters
+    ----------
+    ranked : Ranked
+        Rows that are not grouped.
+    share : (D,) float64
+        Fitted share of each claim.
+    level : float
+        Of the interval.
+    """
+    rarer = effective_rarer(ranked)
+    if rarer < FEWEST_EVENTS:
+        return 0.0
+    squares = (
+        weights_of(ranked) ** 2 * (ranked.correct - np.repeat(share, np.diff(ranked.cuts))) ** 2
+    )
+    spread = float(squares.sum()) * ranked.n / (ranked.n - 1)
+    return student(level, rarer - 1.0) * spread**0.5
 
 
 def _joint(

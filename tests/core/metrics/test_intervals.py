@@ -402,11 +402,11 @@ def test_auroc_of_few_positives_is_as_wide_as_newcombes_interval():
 
 
 def test_rank_intervals_follow_the_rarer_outcome():
-    # 3 positives above 50 negatives: both ranks are 1; Wilson for 3 of 3: 1 - 3.8415 / 6.8415
+    # 3 positives above 50 negatives: both ranks are 1; the exact end of 3 of 3: 0.025 = low^3
     apart = Ranked.of(Outcomes(np.linspace(0, 1, 53), np.arange(53) >= 50))
     scores = estimates.discrimination(apart, 0.95, "label")
     assert all((score.value, score.high) == (1.0, 1.0) for score in scores.values())
-    assert scores["auprc"].low == pytest.approx(0.438503, abs=1e-6)
+    assert scores["auprc"].low == pytest.approx(0.025 ** (1 / 3))
     assert scores["auroc"].low == pytest.approx(newcombe(1.0, 3, 50, 0.95)[0])
     # positives at ranks 1 and 3 from the top of 6: average precision (1 + 2/3) / 2 = 5/6
     mixed = Ranked.of(Outcomes(np.linspace(0.1, 0.6, 6), np.array([0, 0, 0, 1, 0, 1], dtype=bool)))
@@ -414,8 +414,8 @@ def test_rank_intervals_follow_the_rarer_outcome():
     assert score.value == pytest.approx(5 / 6)
     # a third of a positive lies on the rarer side: Wilson for 5/3 of 2, z^2 = 3.841459
     root = np.sqrt(3.841459 * (2 * 5 / 36 + 3.841459 / 4))
-    ends = (2 * 5 / 6 + 3.841459 / 2 + np.array([-root, root])) / (2 + 3.841459)
-    assert (score.low, score.high) == pytest.approx(tuple(ends), abs=1e-6)
+    assert score.high == pytest.approx((2 * 5 / 6 + 3.841459 / 2 + root) / (2 + 3.841459), abs=1e-6)
+    assert score.low == pytest.approx(stats.beta.ppf(0.025, 5 / 3, 1 / 3 + 1))
     # positives at ranks 2, 4, ... 20 of 20: half of them; normal on the logit scale
     half = Ranked.of(Outcomes(np.linspace(0.05, 0.95, 20), np.arange(20) % 2 == 0))
     score = estimates.discrimination(half, 0.95, "label")["auprc"]
@@ -431,10 +431,16 @@ def test_the_interval_of_a_precision_does_not_run_away_at_its_ends(n):
     for missed in (1e-9, 1e-3, 0.1, 0.99):
         low, high = precision_interval(1.0 - missed / n, n, 0.95)
         assert whole[0] - 2.0 / n < low < 1.0 - missed / n < high <= 1.0
-        mirrored = precision_interval(missed / n, n, 0.95)
-        assert mirrored == pytest.approx((1.0 - high, 1.0 - low))
+        low, high = precision_interval(missed / n, n, 0.95)
+        assert 0.0 <= low < missed / n < high < 1.0 - whole[0] + 2.0 / n
     low, _ = precision_interval(1.0 - 1.01 / n, n, 0.95)
     assert low > whole[0] - 4.0 / n
+
+
+@pytest.mark.parametrize("value", [0.1, 0.5, 0.9])
+def test_a_precision_of_few_positives_begins_where_a_count_does(value):
+    low, _ = precision_interval(value, 5, 0.95)
+    assert low == pytest.approx(stats.beta.ppf(0.025, 5 * value, 5 * (1 - value) + 1))
 
 
 def guesses(n, k, seed=0):
