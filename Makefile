@@ -109,7 +109,7 @@ shots: .venv/.test chromium
 lock: .venv/.test
 	sh deploy/lock.sh
 
-licences: .venv/.app
+licences: .venv/.test
 	$(PY) -m deploy.licences
 
 sbom: .venv/.test

@@ -150,6 +150,8 @@ def _add_audit(verb: Parser) -> None:
     verb.add_argument("--nll-clip", type=float, metavar="EPS")
     verb.add_argument("--bins", type=int, default=defaults.N_BINS)
     verb.add_argument("--level", type=float, default=defaults.LEVEL)
+    verb.add_argument("--small-gap", type=float, default=defaults.SMALL_GAP, metavar="SHARE")
+    verb.add_argument("--small-slope", type=float, default=defaults.SMALL_SLOPE, metavar="SHARE")
     verb.add_argument("--resamples", type=int, default=defaults.N_RESAMPLES)
     verb.add_argument("--seed", type=int, default=defaults.SEED)
     verb.add_argument("--metrics", metavar="A,B", default="")
@@ -171,6 +173,8 @@ def _audit(arguments: argparse.Namespace) -> int:
         smoother=arguments.smoother,
         nll_clip=arguments.nll_clip,
         metrics=tuple(name for name in arguments.metrics.split(",") if name),
+        small_gap=arguments.small_gap,
+        small_slope=arguments.small_slope,
     )
     gates = [gate(text) for text in arguments.fail_if]
     if arguments.launcher is not None:

@@ -34,6 +34,7 @@ class NoticeCode(_Code):
     EMPTY_BINS = auto()
     SMALL_N = auto()
     UNANSWERED = auto()
+    UNCERTAIN = auto()
     MEMBERS_AVERAGED = auto()
     GROUPED = auto()
     VOTES_PARTLY = auto()

@@ -42,6 +42,9 @@ class AuditConfig:
         Probabilities below it are raised to it in the NLL; None (default) clips nothing.
     metrics : tuple of str
         Names to compute; empty means all that the scores support.
+    small_gap, small_slope : float
+        What is off by less than both is off by less than matters: of the signed gap, as a
+        fraction, and of the slope from 1; 0 to 1.
     """
 
     n_bins: int = defaults.N_BINS
@@ -53,6 +56,8 @@ class AuditConfig:
     smoother: str = defaults.SMOOTHER
     nll_clip: float | None = None
     metrics: tuple[str, ...] = ()
+    small_gap: float = defaults.SMALL_GAP
+    small_slope: float = defaults.SMALL_SLOPE
 
     def __post_init__(self) -> None:
         """Refuse settings outside their range, naming the value found."""
@@ -81,6 +86,10 @@ class AuditConfig:
                 self.nll_clip is None or 0 < self.nll_clip < 1,
                 f"nll-clip is {self.nll_clip}",
                 "give a probability between 0 and 1",
+            ),
+            *(
+                (0.0 < size < 1.0, f"small-{name} is {size}", "give a number between 0 and 1")
+                for name, size in (("gap", self.small_gap), ("slope", self.small_slope))
             ),
         )
         for ok, what, remedy in rules:

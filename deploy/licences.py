@@ -11,13 +11,13 @@ from packaging.utils import canonicalize_name
 
 ROOT: Final = Path(__file__).parents[1]
 PAGE: Final = ROOT / "docs" / "licences.md"
-PINS: Final = ROOT / "requirements.txt"
+PINS: Final = (ROOT / "requirements.txt", ROOT / "requirements-login.txt")
 BUNDLED_TEXT: Final = re.compile(r"imagecodecs/licenses/LICENSE[-_](.+)")
 LONGEST: Final = 90  # characters of a licence's name; a longer one is its text
 SHORTEST: Final = 3  # a shorter line is a rule
 HEAD: Final = """# Licences
 
-What `requirements.txt` installs, with all that it needs, on Linux with the CUDA build of \
+What `requirements-login.txt` installs, with all that it needs, on Linux with the CUDA build of \
 PyTorch. `python -m deploy.licences` writes this page from the metadata of the packages; what a \
 package does not state is "see its files". The texts lie in each package's `dist-info` folder. \
 This is a list, not legal advice: read the texts of the packages that you hand on.
@@ -36,9 +36,15 @@ build leaves out too. The first line of each text, which may name the licence or
 """
 
 
+def pins() -> list[str]:
+    """Return the pinned packages, each as ``name==version``."""
+    lines = [line for file in PINS for line in file.read_text().splitlines()]
+    return [line for line in lines if "==" in line]
+
+
 def installed() -> list[Distribution]:
     """Return the pinned packages and all that they need here, by name."""
-    waiting = [Requirement(line) for line in PINS.read_text().split()]
+    waiting = list(map(Requirement, pins()))
     visited: set[tuple[str, frozenset[str]]] = set()
     packages: dict[str, Distribution] = {}
     while waiting:

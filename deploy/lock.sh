@@ -1,5 +1,5 @@
 #!/bin/sh
-# Writes deploy/lock-cuda.txt and deploy/lock-cpu.txt: requirements.txt and all that it needs, each
+# Writes deploy/lock-cuda.txt and deploy/lock-cpu.txt: requirements-login.txt and all that it needs, each
 # file by its hashes, for Linux, Windows and macOS and Python 3.11 or newer. Versions are those of
 # .venv, with which the tests ran. The CPU's list leaves PyTorch out: its CPU build comes from
 # PyTorch's own index, by its version.
@@ -9,7 +9,7 @@ installed=$(mktemp)
 trap 'rm -f "$installed"' EXIT
 .venv/bin/python -m pip freeze --exclude-editable | grep -E '^[A-Za-z0-9._-]+==[^+]+$' > "$installed"
 lock() {
-  .venv/bin/uv pip compile requirements.txt --quiet --universal --python-version 3.11 \
+  .venv/bin/uv pip compile requirements-login.txt --quiet --universal --python-version 3.11 \
     --generate-hashes --no-header --no-annotate --constraint "$installed" "$@"
 }
 lock --output-file deploy/lock-cuda.txt

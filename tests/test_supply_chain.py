@@ -1,6 +1,7 @@
 """What is installed is locked by hashes, listed with its licence, and in the bill of materials."""
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -13,7 +14,7 @@ from packaging.utils import canonicalize_name
 from deploy import licences
 
 ROOT = Path(__file__).parents[1]
-PINS = dict(line.split("==") for line in (ROOT / "requirements.txt").read_text().split())
+PINS = dict(line.split("==") for line in licences.pins())
 HASH = re.compile(r"--hash=sha256:([0-9a-f]{64})")
 ROW = re.compile(r"^\| ([\w.-]+) \| ([\w.+-]+) \| (.+) \|$", re.MULTILINE)
 LINUX = {"sys_platform": "linux", "platform_machine": "x86_64", "platform_system": "Linux"}
@@ -89,6 +90,35 @@ def test_the_bill_of_materials_holds_every_locked_package(tmp_path):
     assert bill["bomFormat"] == "CycloneDX"
     names = {canonicalize_name(component["name"]) for component in bill["components"]}
     assert names == locked("lock-cuda.txt").keys()
+
+
+def test_what_a_login_needs_is_locked_too():
+    for name in ("lock-cuda.txt", "lock-cpu.txt"):
+        assert {"authlib", "cryptography", "joserfc"} <= locked(name).keys()
+
+
+def test_images_are_pinned_by_the_digest_that_the_registry_says(tmp_path):
+    """With a Docker that answers as the real one does; there is no registry here."""
+    for name in ("pin.sh", "compose.yaml", "Containerfile"):
+        (tmp_path / name).write_text((ROOT / "deploy" / name).read_text())
+    digests = {"python:3.11-slim-bookworm": "a" * 64, "nginx:1.28-alpine": "b" * 64}
+    cases = "".join(
+        f"docker.io/library/{image}) echo {image.split(':')[0]}@sha256:{digest};;\n"
+        for image, digest in digests.items()
+    )
+    (tmp_path / "docker").write_text(
+        f'#!/bin/sh\n[ "$1" = pull ] && exit\ncase "$5" in\n{cases}*) exit 1;;\nesac\n'
+    )
+    (tmp_path / "docker").chmod(0o755)
+    environment = os.environ | {"DOCKER": str(tmp_path / "docker")}
+    subprocess.run(["sh", tmp_path / "pin.sh"], check=True, env=environment)
+    pins = dict(line.split("=") for line in (tmp_path / ".env").read_text().split())
+    named = {f"{name.lower()}:{pin.split('@sha256:')[0]}": pin[-64:] for name, pin in pins.items()}
+    assert named == digests
+    compose = (tmp_path / "compose.yaml").read_text()
+    for name, pin in pins.items():
+        assert f"${{{name}:-{pin.split('@')[0]}}}" in compose
+    assert f"ARG PYTHON={pins['PYTHON'].split('@')[0]}" in (tmp_path / "Containerfile").read_text()
 
 
 def test_the_image_takes_settings_and_no_secrets():

@@ -23,7 +23,7 @@ from core.errors import Notice, Refused, UsageError
 Tables = Mapping[str, tuple[Path, str]]
 FIT, NONE = "fit", "none"
 LACKING = {  # options of the other verbs that read files
-    "--labels", "--answers", "--pairs", "--classes", "--scores-key", "--labels-key",
+    "--labels", "--answers", "--pairs", "--uncertain", "--classes", "--scores-key", "--labels-key",
     "--correct-key", "--prediction-key", "--records", "--members", "--id-column", "--in-order",
 }  # fmt: skip
 ALONE = "save the scores alone, by the name logits or probabilities"

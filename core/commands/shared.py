@@ -14,8 +14,9 @@ TABLES = {".csv", ".tsv", ".txt", ".parquet", ".gz"}
 VOTE_FILES = {*TABLES, ".npz", ".npy", ".json", ".jsonl", ".safetensors", ".pt", ".zip"}
 UNITS = ["percent", "byte", "sum", "ln", "log2", "log10", "softmax_twice"]
 READING = (
-    "scores", "units", "answers", "pairs", "classes", "scores_key", "labels_key", "correct_key",
-    "prediction_key", "records", "members", "id_column", "group", "weight", "in_order",
+    "scores", "units", "answers", "pairs", "uncertain", "classes", "scores_key", "labels_key",
+    "correct_key", "prediction_key", "records", "members", "id_column", "group", "weight",
+    "in_order",
 )  # fmt: skip
 
 
@@ -84,6 +85,9 @@ def add_reading(verb: Parser) -> None:
     verb.add_argument("--units", choices=UNITS, help="what scores count in")
     verb.add_argument("--answers", choices=["one", "many"], help="true classes of a row")
     verb.add_argument("--pairs", choices=["parts", "batches"], help="what a list of pairs holds")
+    verb.add_argument(
+        "--uncertain", choices=["leave_out", "absent", "present"], help="labels blank or -1"
+    )
     verb.add_argument("--classes", metavar="A,B,..", help="what the columns stand for, in order")
     verb.add_argument("--scores-key", metavar="K")
     verb.add_argument("--labels-key", metavar="K")

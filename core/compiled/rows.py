@@ -5,6 +5,7 @@ of their squares; probabilities are formed only where they are asked for. Of pro
 of each class, and classes drawn from them many times over.
 """
 
+import math
 from typing import Any
 
 import numpy as np
@@ -320,6 +321,75 @@ def _count_above(line: Float, bar: float) -> float:
     for k in range(line.size):
         count += 1.0 if line[k] > bar else 0.0
     return count
+
+
+@compiled()
+def _add_shares(line: Float, inverse: float, weight: float, sums: Float, squares: Float) -> None:
+    for k in range(line.size):
+        share = line[k] * inverse
+        sums[k] += weight * share
+        squares[k] += weight * share * share
+
+
+@compiled()
+def _level_of(value: float, finest: int) -> int:
+    """Return j - 1 where the value lies in [2^-j, 2^-(j - 1)); the last for all below."""
+    if value <= 0.0:
+        return finest - 1
+    return min(max(-math.frexp(value)[1], 0), finest - 1)
+
+
+@compiled(
+    "float64(float64[:, ::1], int64[::1], int64[::1], float64[::1], float64[:, ::1], "
+    "float64[:, ::1])"
+)
+def add_wrong(
+    p: Float, labels: Int, answers: Int, weights: Float, by_class: Float, by_level: Float
+) -> float:
+    """Add what rows answered wrongly state of the other classes, given that they are wrong.
+
+    Parameters
+    ----------
+    p : (N, K) float64
+        Probabilities; those of the answers are set to 0.
+    labels, answers : (N,) int64
+        True class and answer of each row; they differ.
+    weights : (N,) float64
+        What each row counts.
+    by_class, by_level : (3, K), (3, J) float64
+        Added to: what is stated, its square, and how often it is true, by class; and by level of
+        the probability, where the j-th (from 1) holds 2^-j to 2^-(j - 1) and the last all below.
+
+    Returns
+    -------
+    float
+        What the rows count that state anything of the other classes.
+    """
+    counted, finest = 0.0, by_level.shape[1]
+    levels, least = np.empty(finest), 0.5 ** (finest - 1)
+    for i in range(len(p)):
+        line = p[i]
+        line[answers[i]] = 0.0
+        rest = line.sum()
+        if not rest > 0.0:
+            continue
+        counted += weights[i]
+        levels[:] = 0.0
+        _add_shares(line, 1.0 / rest, weights[i], by_class[0], by_class[1])
+        for start in range(0, line.size, _SCANNED):
+            part = line[start : start + _SCANNED]
+            if _count_above(part, least) > 0.0:
+                for k in range(part.size):
+                    if part[k] >= least:
+                        levels[_level_of(part[k], finest)] += part[k]
+        levels /= rest
+        levels[finest - 1] = max(0.0, 1.0 - levels[: finest - 1].sum())
+        by_class[2, labels[i]] += weights[i]
+        by_level[2, _level_of(line[labels[i]], finest)] += weights[i]
+        for level in range(finest):
+            by_level[0, level] += weights[i] * levels[level]
+            by_level[1, level] += weights[i] * levels[level] * levels[level]
+    return counted
 
 
 @compiled()

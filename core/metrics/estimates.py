@@ -10,6 +10,7 @@ from core import defaults
 from core.arrays import Bool, Counts, Float, Int
 from core.configs import BinRule
 from core.metrics import METRICS, binning, few_errors, top_label
+from core.metrics.class_sums import ClassSums
 from core.metrics.classwise import ClassCells, class_bins, redrawn_ece
 from core.metrics.design_effect import degrees_of_freedom, design_effect, of_rows
 from core.metrics.grouped import (
@@ -79,6 +80,8 @@ class PreparedTarget:
         How they were drawn.
     groups : GroupSummary, optional
         Which rows belong together, and what they are worth for this target.
+    classes : ClassSums, optional
+        Of the answers given: what each class states, for the joint test.
     """
 
     name: str
@@ -88,6 +91,7 @@ class PreparedTarget:
     n_resamples: int
     seed: int
     groups: GroupSummary | None = None
+    classes: ClassSums | None = None
 
     @property
     def ranked(self) -> Ranked:
@@ -97,7 +101,7 @@ class PreparedTarget:
     @cached_property
     def null(self) -> Null:
         """What the joint test of the verdict reads, whatever the bins."""
-        return Null(self.resamples)
+        return Null(self.resamples, self.classes, self.seed)
 
     def settings(self, interval: str) -> dict[str, Setting]:
         """Return the settings that every score of this target carries."""

@@ -43,6 +43,11 @@ class ChanceAmong(Verdict):
     labels: int
     p_holm: float
 
+    @property
+    def too_few(self) -> bool:
+        """Looked at alone, the rows were enough."""
+        return False
+
 
 def over_labels(labels: Sequence[TargetAudit], level: float) -> TargetAudit:
     """Return the macro means of audits of single labels.

@@ -1,15 +1,18 @@
 """Whether claims are calibrated: one joint test on the draws of the noise floor; numpy only.
 
-Three statistics are read from the rows and from every draw whose outcomes follow the claims: the
-signed gap, the score statistic of the slope, and the ECE of the bins. Each becomes its rank among
-the draws, and the smallest of the three ranks is compared with the smallest ranks of the draws
-themselves. So the three together raise a false alarm in at most 5 of 100 calibrated sets, however
-few the rows and however saturated or rare the claims (Westfall and Young 1993, step one).
+Six statistics are read from the rows and from every draw whose outcomes follow the claims: the
+signed gap, the score statistic of the slope, the ECE of the bins, the ECE of 50 bins of equal
+counts, the range of the cumulative differences (Kuiper's; Arrieta-Ibarra et al. 2022), and of
+answers the largest standardised deviation of a class. Each becomes its rank among the draws, and
+the smallest of the ranks is compared with the smallest ranks of the draws themselves. So all
+together raise a false alarm in at most 5 of 100 calibrated sets, however few the rows and however
+saturated or rare the claims (Westfall and Young 1993, step one).
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from statistics import NormalDist
 
 import numpy as np
 
@@ -19,17 +22,42 @@ from core.defaults import (
     MATERIAL_ODDS,
     MATERIAL_SHARE,
     MATERIAL_TEMPERATURE,
+    N_BINS_MAX,
+    SMALL_GAP,
+    SMALL_RARE,
+    SMALL_SLOPE,
 )
-from core.metrics.binning import BinSums
+from core.metrics.binning import BinSums, equal_mass_cuts
+from core.metrics.class_sums import ClassSums
 from core.metrics.intervals import Resamples
+from core.metrics.records import ClassCell
 from core.metrics.top_label import weighted_gap
+from core.metrics.verdict_codes import Statistic
 
 LOGIT_CLIP = 1e-9
 TAIL = 0.75  # beyond this quantile of the draws a tail is taken as exponential
 DIGITS = 9  # of a statistic in units of its spread: sums of equal terms are ties
 SAME = 1e-9  # of the largest draw: a spread that is rounding
 HALVINGS = 40
+NEWTON = 12
 LEFT_OVER = 0.25  # of what a shift leaves, that a temperature may leave to be the explanation
+
+
+@dataclass(frozen=True)
+class Zone:
+    """How far off a target may be and still be off by less than matters.
+
+    Attributes
+    ----------
+    gap : float
+        Of the signed gap and of every mean absolute error, in (0, 1); but at most `SMALL_RARE`
+        of the rarer outcome.
+    slope : float
+        Of the slope from 1, in (0, 1).
+    """
+
+    gap: float = SMALL_GAP
+    slope: float = SMALL_SLOPE
 
 
 @dataclass(frozen=True)
@@ -39,9 +67,9 @@ class NullTest:
     Attributes
     ----------
     p_value : float
-        Of all three together.
+        Of all statistics together.
     gap, slope, ece : float
-        p-value of each, corrected for looking at three.
+        p-value of each, corrected for looking at all.
     steepness : float
         Score statistic of the slope; above 0 the claims are too extreme, below 0 too moderate.
     power : float
@@ -54,6 +82,15 @@ class NullTest:
         Whether one temperature of the claims explains nearly all that is off, the signed gap
         with it, and one shift of their log odds does not: by score statistics it leaves less
         than `LEFT_OVER` of what the shift leaves.
+    fine, cumulative, classes : float
+        p-value of the ECE of 50 bins, of the cumulative range, and of the largest deviation of a
+        class, corrected as well; 1 where it was not looked at.
+    values, chance : mapping of Statistic to float
+        Of all but gap and slope, the value and the 95th percentile of the draws.
+    small : float or None
+        What the target is off by less than, where it is off and equivalence is shown.
+    deviant : ClassCell or None
+        The cell of the classes that deviates most, where they deviate beyond chance.
     """
 
     p_value: float
@@ -64,6 +101,17 @@ class NullTest:
     power: float
     bins: Float
     slope_leads: bool = False
+    fine: float = 1.0
+    cumulative: float = 1.0
+    classes: float = 1.0
+    values: Mapping[Statistic, float] = field(default_factory=dict)
+    chance: Mapping[Statistic, float] = field(default_factory=dict)
+    small: float | None = None
+    deviant: ClassCell | None = None
+
+    def finds(self, statistic: Statistic) -> bool:
+        """Return whether a statistic is beyond chance, corrected for looking at all."""
+        return bool(getattr(self, statistic) <= FALSE_ALARMS)
 
 
 @dataclass(frozen=True)
@@ -74,9 +122,15 @@ class Null:
     ----------
     resamples : Resamples
         Of the target.
+    classes : ClassSums, optional
+        Of the answers given.
+    seed : int
+        Of the draws of the classes.
     """
 
     resamples: Resamples
+    classes: ClassSums | None = None
+    seed: int = 0
 
     @cached_property
     def _own(self) -> BinSums:
@@ -101,10 +155,28 @@ class Null:
         return np.asarray(logit - (information @ logit) / information.sum())
 
     @cached_property
+    def _fine(self) -> Int:
+        """Columns of the 50 bins of equal counts among the cells."""
+        return self.resamples.columns(equal_mass_cuts(self.resamples.ranked, N_BINS_MAX))
+
+    def _sums(self, gap: Float) -> Float:
+        """Return gap, slope, ECE of 50 bins and cumulative range of the gaps of cells, (..., 4)."""
+        running = np.zeros((*gap.shape[:-1], gap.shape[-1] + 1))
+        np.cumsum(gap, axis=-1, out=running[..., 1:])
+        fine = np.abs(np.diff(running[..., self._fine], axis=-1)).sum(axis=-1)
+        span = running.max(axis=-1) - running.min(axis=-1)
+        return np.stack([running[..., -1], gap @ self._lever, fine, span], axis=-1)
+
+    @cached_property
     def _fixed(self) -> tuple[Float, Float]:
-        """Signed gap and slope statistic of the rows, (2,), and of the draws, (R, 2)."""
-        weights = np.stack([np.ones_like(self._lever), self._lever], axis=1)
-        return self._own.gap @ weights, self._draws.gap @ weights
+        """Return what no bin changes, of the rows, (4,), and of the draws, (R, 4)."""
+        return self._sums(self._own.gap), self._sums(self._draws.gap)
+
+    @cached_property
+    def _of_classes(self) -> tuple[Float, Float]:
+        """Return the largest deviation of the draws, (R,), and the sizes of the parts, (R, P)."""
+        assert self.classes is not None
+        return self.classes.draws(len(self._fixed[1]), self.seed)
 
     @cached_property
     def _slope_leads(self) -> bool:
@@ -133,40 +205,137 @@ class Null:
         material = np.abs(shifts).sum(axis=1) >= MATERIAL_SHARE * information
         return np.asarray(shifts[material])
 
-    def test(self, cuts: Int) -> NullTest:
-        """Return the joint test with the ECE over the bins between `cuts`."""
+    @cached_property
+    def _moved(self) -> tuple[Float, Float]:
+        """Return the draws under each material miscalibration, (A, R, 4), and its shifts, (A, C).
+
+        The shifts are running sums of the gaps of cells, (A, C + 1).
+        """
+        shifts, draws = self._shifts, self._draws.gap
+        moved = [self._sums(draws + shift) for shift in shifts]
+        running = np.pad(np.cumsum(shifts, axis=1), ((0, 0), (1, 0)))
+        return np.array(moved).reshape(len(shifts), len(draws), 4), running
+
+    def test(self, cuts: Int, zone: Zone | None = None) -> NullTest:
+        """Return the joint test with the ECE over the bins between `cuts`.
+
+        Parameters
+        ----------
+        cuts : (B + 1,) int64
+            Ranks at which the bins end.
+        zone : Zone, optional
+            What is too little to matter; the defaults where left out.
+        """
         own, draws = self._fixed
         n = self.resamples.ranked.total
         bins, drawn = self.resamples.observed(cuts), self.resamples.floor(cuts)
         rows = np.append(np.abs(own), weighted_gap(bins, n))
         null = np.column_stack([np.abs(draws), weighted_gap(drawn, n)])
-        adjusted = joint(rows, null)
-        off = adjusted.min() <= FALSE_ALARMS
-        return NullTest(
-            p_value=float(adjusted.min()),
-            gap=float(adjusted[0]),
-            slope=float(adjusted[1]),
-            ece=float(adjusted[2]),
+        looks = [
+            Statistic.GAP,
+            Statistic.SLOPE,
+            Statistic.FINE,
+            Statistic.CUMULATIVE,
+            Statistic.ECE,
+        ]
+        deviant = None
+        if self.classes is not None:
+            largest, deviant = self.classes.largest()
+            looks.append(Statistic.CLASSES)
+            rows, null = np.append(rows, largest), np.column_stack([null, self._of_classes[0]])
+        adjusted = dict(zip(looks, joint(rows, null).tolist(), strict=True))
+        p_value = min(adjusted.values())
+        off = p_value <= FALSE_ALARMS
+        scale = dict.fromkeys(looks, 1.0) | {Statistic.FINE: n, Statistic.CUMULATIVE: n}
+        chance = dict(zip(looks, np.quantile(null, 0.95, axis=0).tolist(), strict=True))
+        shown = [look for look in looks if look not in {Statistic.GAP, Statistic.SLOPE}]
+        test = NullTest(
+            p_value=p_value,
+            **{look.value: p for look, p in adjusted.items()},
             steepness=float(own[1]),
             power=np.nan if off else self._power(cuts, null),
             bins=bins_beyond(bins, drawn) if off else np.full(bins.count.shape, np.nan),
             slope_leads=self._slope_leads,
+            values={look: float(rows[looks.index(look)]) / scale[look] for look in shown},
+            chance={look: chance[look] / scale[look] for look in shown},
         )
+        if not off:
+            return test
+        cell = deviant if test.finds(Statistic.CLASSES) else None
+        return replace(test, small=self._small(rows, null, zone or Zone()), deviant=cell)
+
+    def _small(self, rows: Float, null: Float, zone: Zone) -> float | None:
+        """Return what the target is off by less than, if it is shown to be; else None.
+
+        Two one-sided tests (Lakens 2017) at 5 % of the signed gap; of the slope, or of how far
+        the claims move with it; and of the absolute errors of bins, of 50 bins and of classes,
+        less what chance adds to them.
+        """
+        ranked = self.resamples.ranked
+        share = ranked.hits / ranked.total
+        rarer = min(share, 1.0 - share, *self._claimed_rarer)
+        limit = min(zone.gap, SMALL_RARE * rarer)
+        gap = self.resamples.gap_interval(1.0 - 2.0 * FALSE_ALARMS)
+        if not -limit < gap[0] <= gap[1] < limit:
+            return None
+        errors = [(rows[2] / ranked.total, null[:, 2] / ranked.total), (rows[4], null[:, 4])]
+        if self.classes is not None:
+            errors += list(zip(self.classes.sizes(), self._of_classes[1].T, strict=True))
+        z = NormalDist().inv_cdf(1.0 - FALSE_ALARMS)
+        if any(value - draws.mean() + z * draws.std() >= limit for value, draws in errors):
+            return None
+        low, high = self._slope_interval
+        if 1.0 - zone.slope < low <= high < 1.0 + zone.slope:
+            return limit
+        return limit if max(map(self._reach, (low, high))) < limit else None
+
+    @cached_property
+    def _claimed_rarer(self) -> tuple[float, float]:
+        claimed = float(self._own.confidence.sum() / self._own.count.sum())
+        return claimed, 1.0 - claimed
+
+    @cached_property
+    def _slope_interval(self) -> tuple[float, float]:
+        """Interval of the logistic slope of the outcomes on the logits of the claims, at 90 %.
+
+        Newton's steps on the cells; the variance is that of the score among the resamples.
+        """
+        count, hits = self._own.count, np.asarray(self._own.hits, dtype=np.float64)
+        logit = np.log(self._mean) - np.log1p(-self._mean)
+        design = np.stack([np.ones_like(logit), logit])
+        beta = np.array([0.0, 1.0])
+        for _ in range(NEWTON):
+            truth = _sigmoid(np.clip(beta @ design, -30.0, 30.0))
+            weight = np.maximum(count * truth * (1.0 - truth), LOGIT_CLIP)
+            step = np.linalg.lstsq((design * weight) @ design.T, design @ (hits - count * truth))[0]
+            beta = beta + np.clip(step, -2.0, 2.0)
+        spread = self.resamples.bootstrap(self.resamples.cuts)
+        lever = logit - (weight @ logit) / weight.sum()
+        score = (spread.hits - spread.count * truth) @ lever
+        half = NormalDist().inv_cdf(1.0 - FALSE_ALARMS) * score.std() / (weight @ lever**2)
+        return float(beta[1] - half), float(beta[1] + half)
+
+    def _reach(self, slope: float) -> float:
+        """Return how far a slope moves the claims, their mean kept: the mean of |shifts|."""
+        logit = np.log(self._mean) - np.log1p(-self._mean)
+        count = self._own.count
+        moved = _mean_kept(slope * logit, self._mean, count)
+        return float(count @ np.abs(moved - self._mean) / count.sum())
 
     def _power(self, cuts: Int, null: Float) -> float:
         """Return how often the test detects a material miscalibration, the least over its forms."""
-        shifts, draws = self._shifts, self._fixed[1]
         if not null[:, 0].any():  # certain claims: no set drawn from them can be off
             return 0.0
-        running = np.pad(np.cumsum(shifts, axis=1), ((0, 0), (1, 0)))
+        moved, running = self._moved
         bins = np.diff(running[:, self.resamples.columns(cuts)], axis=1)
         own = self.resamples.floor(cuts).gap
         least = 1.0
-        for shift, binned in zip(shifts, bins, strict=True):
-            moved = draws + np.array([shift.sum(), shift @ self._lever])
+        for fixed, binned in zip(moved, bins, strict=True):
             ece = np.abs(own + binned).sum(axis=1) / self.resamples.ranked.total
-            detected = significant(np.column_stack([np.abs(moved), ece]), null)
-            least = min(least, float(detected.mean()))
+            sets = np.column_stack([np.abs(fixed), ece])
+            if self.classes is not None:  # as if no class deviated for that
+                sets = np.column_stack([sets, self._of_classes[0]])
+            least = min(least, float(significant(sets, null).mean()))
         return least
 
 

@@ -6,8 +6,15 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from core.arrays import Float, Int
+from core.defaults import LOW_POWER
 from core.errors import Notice
-from core.metrics.verdict_codes import MixedReading, VerdictCode, VerdictSubject
+from core.metrics.verdict_codes import (
+    MixedReading,
+    Part,
+    Statistic,
+    VerdictCode,
+    VerdictSubject,
+)
 
 Setting = str | int | float | bool | None
 
@@ -112,6 +119,49 @@ class MixedEnd:
     gap: Gap
 
 
+@dataclass(frozen=True, kw_only=True)
+class ClassCell:
+    """The answers, or the wrong answers, of a kind whose claims deviate most.
+
+    Attributes
+    ----------
+    part : Part
+        Of which partition it is a cell.
+    name : str
+        The class that was answered, or of `OTHERS` the true one; empty of `STATED`.
+    bounds : (float, float)
+        Of `STATED`: between which the probabilities of the true class lie.
+    n : float
+        Rows by weight: such answers, or all wrong ones.
+    stated, true : float
+        Share of them that should be right, or of that kind, and that is.
+    """
+
+    part: Part
+    name: str
+    bounds: tuple[float, float]
+    n: float
+    stated: float
+    true: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Evidence:
+    """What the joint test found beyond chance.
+
+    Attributes
+    ----------
+    statistic : Statistic
+    value, q95 : float or None
+        Of the rows, and the 95th percentile of what a calibrated model shows; None of gap and
+        slope, which have intervals.
+    """
+
+    statistic: Statistic
+    value: float | None
+    q95: float | None
+
+
 @dataclass(frozen=True)
 class Verdict:
     """A verdict and its sentence.
@@ -126,6 +176,16 @@ class Verdict:
         What makes a target mixed; None for the other verdicts.
     ends : tuple of MixedEnd
         Where bins of both sides are decided, the two sides by ascending claims; else empty.
+    evidence : tuple of Evidence
+        What the joint test found, but for gap and slope with its size; empty where nothing.
+    power : float or None
+        Of 1, how often a material miscalibration would have been detected; None where one was.
+    small : float or None
+        What the target is off by less than; None for other verdicts than off_but_small.
+    costly : int or None
+        The decided bin with the largest share of rows times |gap|; None where none is decided.
+    deviant : ClassCell or None
+        The cell of the classes that deviates most, where classes do.
     of : VerdictSubject
         The answers given, or the risk of an event: each has words of its own.
     """
@@ -135,7 +195,22 @@ class Verdict:
     p_value: float | None = None
     reading: MixedReading | None = None
     ends: tuple[MixedEnd, ...] = ()
+    evidence: tuple[Evidence, ...] = ()
+    power: float | None = None
+    small: float | None = None
+    costly: int | None = None
+    deviant: ClassCell | None = None
     of: VerdictSubject = VerdictSubject.ANSWER
+
+    def finds(self, statistic: Statistic) -> bool:
+        """Return whether the joint test found a statistic beyond chance."""
+        return any(one.statistic == statistic for one in self.evidence)
+
+    @property
+    def too_few(self) -> bool:
+        """Whether the rows are too few to tell: a material error would often not have shown."""
+        low = self.power is None or self.power < LOW_POWER
+        return self.code == VerdictCode.COULD_BE_CHANCE and low
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -225,6 +300,11 @@ class Audit:
         return self.answers if self.by_answer and self.answers is not None else self.main
 
     @property
+    def p_answers(self) -> float:
+        """p-value of the joint test of the answers given; 0 where there is none."""
+        return (self.answers or self.main).verdict.p_value or 0.0
+
+    @property
     def second(self) -> TargetAudit | None:
         """The other target of two classes, of which the line below speaks; else None."""
         return self.main if self.headline is self.answers else self.answers
@@ -284,7 +364,8 @@ class ClassRow:
         Equal-width ECE of this class's probability over all rows; None where the file holds no
         class scores.
     p_value : float or None
-        Of the gap, corrected for looking at all classes (Holm).
+        Of the gap, corrected for looking at all classes (Holm), and no smaller than that of the
+        joint test of the answers.
     """
 
     name: str

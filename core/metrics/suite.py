@@ -16,6 +16,7 @@ from core.configs import AuditConfig, BinRule
 from core.defaults import FALSE_ALARMS, HEAVY_CELLS, N_BINS, N_BINS_MIN, N_RESAMPLES_HEAVY, S99
 from core.errors import UsageError
 from core.metrics import METRICS, estimates, macro
+from core.metrics.class_sums import class_sums
 from core.metrics.classwise import class_bins
 from core.metrics.clinical.curve import ERRORS
 from core.metrics.clinical.estimates import SCORES, clinical_scores, curve_estimates
@@ -27,7 +28,7 @@ from core.metrics.group_resamples import resamples_of
 from core.metrics.grouped import summary_of, weight_summary
 from core.metrics.intervals import wilson
 from core.metrics.notices import extent_notices, infinite_rows, nll_reason, notices
-from core.metrics.null_test import holm
+from core.metrics.null_test import Zone, holm
 from core.metrics.proper import brier, nll, nll_rows
 from core.metrics.ranked import Ranked
 from core.metrics.records import Audit, ClassRow, Gap, MixedEnd, Score, Setting, TargetAudit
@@ -103,6 +104,7 @@ def prepare(
         n_resamples=n_resamples,
         seed=seed,
         groups=summary,
+        classes=class_sums(predictions) if target is None else None,
     )
 
 
@@ -115,7 +117,12 @@ def _kind_of_target(predictions: Predictions, target: int | None) -> str:
 
 
 def diagram(
-    prepared: PreparedTarget, *, n_bins: int, rule: BinRule = BinRule.EQUAL_WIDTH, level: float
+    prepared: PreparedTarget,
+    *,
+    n_bins: int,
+    rule: BinRule = BinRule.EQUAL_WIDTH,
+    level: float,
+    zone: Zone | None = None,
 ) -> TargetAudit:
     """Return what a reliability diagram shows, quickly enough for a slider.
 
@@ -129,6 +136,8 @@ def diagram(
         Equal width or equal mass.
     level : float
         Of all intervals.
+    zone : Zone, optional
+        What is too little to matter; the product's defaults when left out.
 
     Returns
     -------
@@ -140,7 +149,7 @@ def diagram(
     bins = estimates.bin_table(prepared, n_bins, rule, level)
     gap = estimates.direction(prepared, level)
     event = None if prepared.target is None else prepared.name
-    test = prepared.null.test(estimates.BINNED[metric].cuts(prepared.ranked, n_bins))
+    test = prepared.null.test(estimates.BINNED[metric].cuts(prepared.ranked, n_bins), zone)
     ends: tuple[MixedEnd, ...] = ()
     if test.p_value <= FALSE_ALARMS:
         at_once = estimates.bin_table(prepared, n_bins, rule, 1 - (1 - level) / n_bins)
@@ -249,7 +258,13 @@ def _audit_target(
     """Audit the default target of a file that is not multi-label."""
     prepared = _prepared(predictions, predictions.default_target, config)
     prepared = replace(prepared, of=kind or prepared.of)
-    target_audit = diagram(prepared, n_bins=config.n_bins, rule=config.bins, level=config.level)
+    target_audit = diagram(
+        prepared,
+        n_bins=config.n_bins,
+        rule=config.bins,
+        level=config.level,
+        zone=Zone(config.small_gap, config.small_slope),
+    )
     skip = UNAVAILABLE[predictions.task] if kind is None else OF_LABELS
     metrics = [m for m in (config.metrics or METRICS) if m not in skip]
     scores = _answer_scores(predictions, config, metrics)
@@ -411,7 +426,7 @@ def _brier_event(score: Score) -> Score:
 
 
 def class_gaps(
-    predictions: Predictions, level: float, *, n_bins: int = N_BINS
+    predictions: Predictions, level: float, *, n_bins: int = N_BINS, p_joint: float = 0.0
 ) -> tuple[ClassRow, ...]:
     """Return the per-class table of a file with one answer a row.
 
@@ -425,6 +440,9 @@ def class_gaps(
         for looking at all classes.
     n_bins : int
         Bins of the classwise ECE.
+    p_joint : float
+        p-value of the joint test of the answers. No class's is smaller, so that none is named
+        where the answers together could be calibrated.
 
     Returns
     -------
@@ -466,7 +484,7 @@ def class_gaps(
             )
         )
     return tuple(
-        row if row.gap is None else replace(row, p_value=p)
+        row if row.gap is None else replace(row, p_value=max(p, p_joint))
         for row, p in zip(table, p_values, strict=True)
     )
 

@@ -3,11 +3,27 @@
 import numpy as np
 
 from core.arrays import Bool, Float
-from core.defaults import FALSE_ALARMS, SOUND_POWER
+from core.defaults import FALSE_ALARMS, LOW_POWER, N_BINS_MAX, SOUND_POWER
 from core.metrics.null_test import NullTest
-from core.metrics.records import BinTable, Floor, Gap, MixedEnd, Score, Verdict
-from core.metrics.verdict_codes import MixedReading, VerdictCode, VerdictSubject
+from core.metrics.records import (
+    BinTable,
+    ClassCell,
+    Evidence,
+    Floor,
+    Gap,
+    MixedEnd,
+    Score,
+    Verdict,
+)
+from core.metrics.verdict_codes import (
+    MixedReading,
+    Part,
+    Statistic,
+    VerdictCode,
+    VerdictSubject,
+)
 
+TESTED = "mean gap, slope, ECE and cumulative differences"
 MATERIAL = "logits off by 15 % or odds off by a fifth"  # MATERIAL_TEMPERATURE and MATERIAL_ODDS
 _SPREAD = {MixedReading.TOO_EXTREME: "Too extreme", MixedReading.TOO_MODERATE: "Too moderate"}
 _OUTCOMES = {
@@ -66,9 +82,10 @@ def verdict(
     -------
     Verdict
         The test finds something, and bins of both sides are decided: mixed, whatever the mean
-        gap. Else it finds the gap: over_confident or under_confident. It finds the slope or the
-        ECE alone: mixed. It finds nothing: sound where it would have found a material
-        miscalibration, otherwise could_be_chance.
+        gap. Else all that is off is shown to be less than matters: off_but_small. Else it finds
+        the gap: over_confident or under_confident. It finds the slope, an ECE, the cumulative
+        differences or the classes alone: mixed. It finds nothing: sound where it would have
+        found a material miscalibration, otherwise could_be_chance.
 
         A risk overestimates or underestimates its event where the test finds the gap. It is
         too_extreme or too_moderate where the test finds the slope, and not the gap or a gap that
@@ -80,6 +97,8 @@ def verdict(
     spread = MixedReading.TOO_EXTREME if test.steepness > 0 else MixedReading.TOO_MODERATE
     if test.p_value > FALSE_ALARMS:
         code, opening = _within_chance(gap, error, test, event)
+    elif test.small is not None and not ends:
+        code, opening = VerdictCode.OFF_BUT_SMALL, _small(gap, test.small, event)
     elif not answers and slope_off and (test.slope_leads or not gap_off):
         code = VerdictCode[spread.name]
         opening = f"{_SPREAD[spread]}{_for(event)}: {_OUTCOMES[spread]}. On average {_signed(gap)}."
@@ -94,10 +113,47 @@ def verdict(
     else:
         code = VerdictCode.MIXED
         reading, opening = _uneven(gap, error, test, ends, event)
-    text = f"{opening} {bin_sentence(bins, 'it is right' if answers else 'it came true')}"
-    of = VerdictSubject.ANSWER if answers else VerdictSubject.EVENT
-    ends = ends if code == VerdictCode.MIXED else ()
-    return Verdict(code, text, test.p_value, reading, ends, of)
+    if test.p_value <= FALSE_ALARMS:
+        opening += which_test(gap_off=gap_off, slope_off=slope_off, error=error)
+    costly = costly_bin(bins, test.bins) if test.p_value <= FALSE_ALARMS else None
+    outcome = "it is right" if answers else "it came true"
+    return Verdict(
+        code=code,
+        text=f"{opening} {bin_sentence(bins, outcome, costly)}",
+        p_value=test.p_value,
+        reading=reading,
+        ends=ends if code == VerdictCode.MIXED else (),
+        evidence=_evidence(test),
+        power=None if np.isnan(test.power) else test.power,
+        small=test.small if code == VerdictCode.OFF_BUT_SMALL else None,
+        costly=costly,
+        deviant=test.deviant,
+        of=VerdictSubject.ANSWER if answers else VerdictSubject.EVENT,
+    )
+
+
+def _evidence(test: NullTest) -> tuple[Evidence, ...]:
+    """Return what the test found, with its size where that is no gap or slope."""
+    return tuple(
+        Evidence(statistic=look, value=test.values.get(look), q95=test.chance.get(look))
+        for look in Statistic
+        if test.finds(look)
+    )
+
+
+def which_test(*, gap_off: bool, slope_off: bool, error: tuple[Score, Floor]) -> str:
+    """Say what found an error that the ECE beside it does not show; else nothing."""
+    if not (gap_off or slope_off) or (error[0].value or 0.0) > error[1].q95:
+        return ""
+    what = "mean gap" if gap_off else "slope"
+    return f" The {what} shows it; the ECE of these bins alone could be chance."
+
+
+def _small(gap: Gap, small: float, event: str | None) -> str:
+    return (
+        f"Off by less than {points(small)} points{_for(event)}: {_signed(gap)}. "
+        "That is beyond chance, but too little to matter."
+    )
 
 
 def _for(event: str | None) -> str:
@@ -204,10 +260,37 @@ def _uneven(
         )
     off = f"ECE is {points(error[0].value or 0.0)} points"
     chance = f"where chance alone explains up to {points(error[1].q95)}"
+    if not test.finds(Statistic.ECE):
+        off, chance = _unbinned(test)
+        if test.finds(Statistic.CLASSES) and not test.finds(Statistic.FINE):
+            return MixedReading.BY_CLASS, f"{opening}, but {off}{chance}."
     if ends:
         text = f"{opening}, so errors of both signs cancel, but {off} {chance}."
         return MixedReading.CANCEL, text
     return MixedReading.UNEVEN, f"{opening}, but {off} {chance}."
+
+
+def _unbinned(test: NullTest) -> tuple[str, str]:
+    """Return what is off beyond chance though the ECE of the bins is not, and what chance shows."""
+    fine, span = Statistic.FINE, Statistic.CUMULATIVE
+    if test.finds(fine):
+        off = f"over {N_BINS_MAX} bins of equal counts ECE is {points(test.values[fine])} points"
+        return off, f"where chance alone explains up to {points(test.chance[fine])}"
+    if test.deviant is not None:
+        return class_words(test.deviant), ""
+    off = f"cumulative differences range over {points(test.values[span])} points"
+    return off, f"where chance alone explains up to {points(test.chance[span])}"
+
+
+def class_words(cell: ClassCell) -> str:
+    """Return what is stated and what is true of a cell of the classes."""
+    stated, true = share(cell.stated), share(cell.true)
+    if cell.part == Part.ANSWERS:
+        return f"answers “{cell.name}” state {stated} % and are right {true} times in 100"
+    what = f"“{cell.name}”"
+    if cell.part == Part.STATED:
+        what = f"a class stated at {share(cell.bounds[0])} to {share(cell.bounds[1])} %"
+    return f"of 100 wrong answers {what} should be true of {stated} and is of {true}"
 
 
 def _within_chance(
@@ -226,32 +309,44 @@ def _within_chance(
             "calibrated sets."
         )
     if test.power >= SOUND_POWER:
-        return (
-            VerdictCode.SOUND,
-            f"Sound{_for(event)}: {summary}; {MATERIAL} would have shown.{alone}",
-        )
-    return (
-        VerdictCode.COULD_BE_CHANCE,
-        f"Could be chance{_for(event)}: {summary}; too few rows to tell, {MATERIAL} might not "
-        f"have shown.{alone}",
-    )
+        tested = TESTED.replace(" and", ",") + " and each class" if event is None else TESTED
+        text = f"Sound{_for(event)}: {summary}; {MATERIAL} would have shown. Tested: {tested}."
+        return VerdictCode.SOUND, f"{text}{alone}"
+    if test.power < LOW_POWER:
+        text = f"Could be chance{_for(event)}: {summary}; too few rows to tell, {MATERIAL} might "
+        return VerdictCode.COULD_BE_CHANCE, f"{text}not have shown.{alone}"
+    often = f"would have shown in {100 * test.power:.0f} of 100 such sets"
+    text = f"No error beyond chance{_for(event)}: {summary}; {MATERIAL} {often}.{alone}"
+    return VerdictCode.COULD_BE_CHANCE, text
 
 
 def _signed(gap: Gap) -> str:
     return f"the signed gap is {points(gap.gap)} points ({points(gap.low)} to {points(gap.high)})"
 
 
-def quoted_bin(bins: BinTable) -> int:
-    """Return the bin that a sentence quotes: the fullest, the surest of those nearly as full.
+def costly_bin(bins: BinTable, p_values: Float) -> int | None:
+    """Return the decided bin with the largest share of rows times |gap|; None without one."""
+    decided = p_values <= FALSE_ALARMS
+    if not decided.any():
+        return None
+    cost = bins.share * np.abs(bins.confidence - bins.accuracy)
+    return int(np.argmax(np.where(decided, cost, -1.0)))
 
-    Bins of equal mass hold as many rows each, so that the fullest of them would be any.
+
+def quoted_bin(bins: BinTable, costly: int | None = None) -> int:
+    """Return the bin that a sentence quotes: the one that costs most, where one is decided.
+
+    Else the fullest, the surest of those nearly as full: bins of equal mass hold as many rows
+    each, so that the fullest of them would be any.
     """
+    if costly is not None:
+        return costly
     return int(np.flatnonzero(bins.count >= NEARLY_FULL * bins.count.max())[-1])
 
 
-def bin_sentence(bins: BinTable, came_true: str) -> str:
+def bin_sentence(bins: BinTable, came_true: str, costly: int | None = None) -> str:
     """Return the sentence read from `quoted_bin`."""
-    at = quoted_bin(bins)
+    at = quoted_bin(bins, costly)
     rows = f"{bins.count[at]:,} row{'' if bins.count[at] == 1 else 's'}"
     return (
         f"Where it says {share(bins.confidence[at])} % ({rows}), "

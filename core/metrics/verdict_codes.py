@@ -49,6 +49,26 @@ class MixedReading(StrEnum):
     TOO_MODERATE = "too_moderate"
     CANCEL = "cancel"  # bins of both signs are beyond chance, and the signed gap is not
     UNEVEN = "uneven"
+    BY_CLASS = "by_class"  # classes are off beyond chance, whose errors cancel on average
+
+
+class Statistic(StrEnum):
+    """What the joint test of "calibrated" looks at."""
+
+    GAP = "gap"
+    SLOPE = "slope"
+    ECE = "ece"  # of the bins of the diagram
+    FINE = "fine"  # ECE of 50 bins of equal counts
+    CUMULATIVE = "cumulative"  # range of the cumulative differences
+    CLASSES = "classes"  # largest standardised deviation of a class; of answers only
+
+
+class Part(StrEnum):
+    """A partition of the rows, or of those answered wrongly."""
+
+    ANSWERS = "answers"  # by the class that was answered
+    OTHERS = "others"  # wrong answers by the true class
+    STATED = "stated"  # wrong answers by the probability of the true class
 
 
 TOO_HIGH: Final = frozenset({VerdictCode.OVER_CONFIDENT, VerdictCode.OVERESTIMATES})

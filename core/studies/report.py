@@ -181,7 +181,9 @@ def _run(
         rows = loaded(run.splits[run.split])
         audit = suite.audit(rows, config)
         several = rows.task is Task.MULTILABEL
-        rows_by_class = () if several else suite.class_gaps(rows, config.level)
+        rows_by_class = (
+            () if several else suite.class_gaps(rows, config.level, p_joint=audit.p_answers)
+        )
     people = after = beside = clinical = None
     if HUMAN in sections:
         with steps.next(f"Comparing {run.name} with people"):

@@ -186,7 +186,8 @@ def classes(run: Run, split: str) -> tuple[ClassRow, ...]:
     arrays = predictions(run, split)
     if arrays.task is Task.MULTILABEL:
         return ()
-    return suite.class_gaps(arrays, AuditConfig().level)
+    p_joint = audit(run, split).p_answers
+    return suite.class_gaps(arrays, AuditConfig().level, p_joint=p_joint)
 
 
 @cached(library=8, draft=16, spinner=INTERVALS, keys=KEYS, arrays=True)

@@ -23,6 +23,7 @@ from urllib.parse import unquote
 from weakref import WeakSet
 
 import streamlit as st
+from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, PlainTextResponse
@@ -34,6 +35,7 @@ from streamlit.runtime.fragment import MemoryFragmentStorage
 from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 from streamlit.runtime.uploaded_file_manager import UploadedFile
+from streamlit.web.server.starlette.starlette_websocket import is_host_allowed
 
 from core import defaults
 from pages.ui import site
@@ -175,6 +177,10 @@ class Guard:
             _REQUESTS.discard(task)
 
     async def _request(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if not is_host_allowed(Headers(scope=scope).get("host")):  # Streamlit asks it of sockets
+            stranger = PlainTextResponse("This server has another name.", 421, ENDS)
+            await stranger(scope, receive, send)
+            return
         upload = UPLOAD.search(scope["path"])
         if scope["path"].endswith(CALLBACK):
             send = _to_link(scope, send)

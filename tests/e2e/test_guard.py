@@ -141,6 +141,29 @@ def test_other_origins_and_hosts_do_not_get_a_connection(limited):
         assert answer.headers["X-Content-Type-Options"] == "nosniff"
 
 
+@pytest.mark.parametrize("path", ["/", "/theory", "/_stcore/health", "/media/a.csv"])
+def test_what_is_asked_of_another_name_is_refused(limited, path):
+    def status(name):
+        connection = http.client.HTTPConnection(host(limited), timeout=PATIENCE_S)
+        connection.request("GET", path, headers={"Host": name})
+        try:
+            return connection.getresponse().status
+        finally:
+            connection.close()
+
+    port = host(limited).split(":")[1]
+    for name in (
+        "evil.example",
+        f"evil.example:{port}",
+        "127.0.0.1.evil.example",
+        "",
+        "a@127.0.0.1",
+    ):
+        assert status(name) == 421
+    for name in (host(limited), f"LOCALHOST:{port}"):
+        assert status(name) in {200, 404}
+
+
 def test_a_server_that_skips_the_limits_refuses_to_serve(tmp_path):
     running = start(tmp_path / "home", tmp_path / "log.txt", app="tests/e2e/unguarded.py")
     try:

@@ -51,6 +51,7 @@ def site(app: str, port: int, plain_port: int, folder: Path) -> str:
         ("${CANDOR_HOST}", NAME),
         ("${CANDOR_APP}", app),
         ("listen 8443 ", f"listen 127.0.0.1:{port} "),
+        ("listen 8080 default_server;", f"listen 127.0.0.1:{plain_port} default_server;"),
         ("listen 8080;", f"listen 127.0.0.1:{plain_port};"),
         ("/etc/nginx/tls/", f"{folder}/"),
         ("/var/log/nginx/", f"{folder}/"),
@@ -151,6 +152,29 @@ def test_the_logs_hold_neither_addresses_nor_what_follows_the_path(proxy):
     for text in (lines, (folder / "error.log").read_text()):
         assert "Jane" not in text
         assert "127.0.0.1" not in text
+
+
+def test_another_name_is_led_nowhere(proxy):
+    url, plain, folder = proxy
+    stranger = {"Host": "evil.example"}
+    status, headers, _ = answer(f"{plain}/theory", headers=stranger)
+    assert (status, headers["Location"]) == (421, None)
+    assert answer(f"{url}/theory", headers=stranger)[0] == 421
+    assert "evil" not in (folder / "access.log").read_text()
+
+
+def test_the_logs_hold_no_address_of_a_file_and_no_session(proxy):
+    url, _, folder = proxy
+    for path in (
+        "/media/secret.csv",
+        "/theory/media/secret.csv",
+        "/_stcore/upload_file/secret/secret",
+    ):
+        answer(f"{url}{path}")
+    lines = (folder / "access.log").read_text()
+    assert "secret" not in lines
+    for path in ("/media/", "/theory/media/", "/_stcore/upload_file/"):
+        assert f" GET {path} " in lines
 
 
 @pytest.mark.parametrize(

@@ -144,7 +144,8 @@ def led_to(link: str, *, root: str = "/", path: str = "/oauth2callback") -> dict
         sent.append(message)
 
     cookie = f"other=1; {server.link_cookie()}={quote(link, safe='')}".encode()
-    scope = {"type": "http", "method": "GET", "path": path, "headers": [(b"cookie", cookie)]}
+    headers = [(b"host", b"localhost"), (b"cookie", cookie)]
+    scope = {"type": "http", "method": "GET", "path": path, "headers": headers}
     guard = server.Guard(streamlit)
     server._GUARDS.remove(guard)  # a page that is tested elsewhere is served by nobody
     with ThreadPoolExecutor(1) as pool:  # browser tests may have left a loop in this thread

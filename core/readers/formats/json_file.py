@@ -103,9 +103,9 @@ def _document(source: FileBytes) -> tuple[_Document, list[Notice]]:
     except json.JSONDecodeError as error:
         if by_line or _goes_on(error):
             return _lines(text), notices
-        raise _invalid() from error
+        raise _invalid(error) from error
     except (ValueError, RecursionError) as error:
-        raise _invalid() from error
+        raise _invalid(error) from error
     return (_Document([tree], 1) if by_line and _is_row(tree) else _Document(tree)), notices
 
 
@@ -148,14 +148,20 @@ def _line(line: str, number: int) -> object:
     except Refused as refusal:
         raise refusal.with_location(location) from refusal
     except (ValueError, RecursionError) as error:
-        raise _invalid(location) from error
+        raise _invalid(error, location) from error
     if not isinstance(value, dict | list):
         what = "Neither an object nor a list"
         raise Refused("HEADER_PARSE", what, "write one object a line", location)
     return value
 
 
-def _invalid(location: str = "") -> Refused:
+def _invalid(error: Exception, location: str = "") -> Refused:
+    """Return the refusal of text that is no JSON; cut off if it goes wrong only where it ends."""
+    if isinstance(error, json.JSONDecodeError):
+        rest = error.doc[error.pos :]
+        if not rest.strip() or error.msg.startswith("Unterminated"):
+            what = f"The file is cut off after {len(error.doc):,} letters"
+            return Refused("HEADER_PARSE", what, "copy or download it again", location)
     return Refused("HEADER_PARSE", "Not valid JSON, or nested too deeply", REMEDY, location)
 
 

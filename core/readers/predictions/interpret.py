@@ -12,7 +12,6 @@ from core.errors import Notice, Refused, about
 from core.predictions import ScoreKind, Task
 from core.readers.formats.cells import words_in
 from core.readers.formats.contents import Contents, Entry, FileBytes, is_binary, is_text, is_whole
-from core.readers.formats.encoding import is_number
 from core.readers.formats.gunzip import unpacked
 from core.readers.formats.parse import read_contents
 from core.readers.formats.shards import Shards, read_shards
@@ -29,7 +28,7 @@ from core.readers.predictions.doubts import (
     twice_question,
 )
 from core.readers.predictions.groups import Companions, attach_groups, without_chosen
-from core.readers.predictions.inspect import HEAD, describe, inspect
+from core.readers.predictions.inspect import describe, inspect
 from core.readers.predictions.join import attach_labels
 from core.readers.predictions.judge import JudgedSplit, SettledSplit, prepare, renamed, united
 from core.readers.predictions.kinds import KindVerdict
@@ -49,6 +48,7 @@ from core.readers.predictions.questions import Guess, Question, ReadChoice, unde
 from core.readers.predictions.repeats import repeated
 from core.readers.predictions.result import Inspection, NeedsChoice, ReadingCandidate, choose_split
 from core.readers.predictions.roles import Role, name_entry, says_correct, words_of
+from core.readers.predictions.unlike import explained, refuse_detections
 from core.readers.tables.table_layout import lay_out_table
 
 MOST_CHOICES = 12  # looked at, with those of questions that follow
@@ -188,17 +188,18 @@ def _interpret(contents: Contents, beside: Companions, options: ReadOptions) -> 
     """Read once, by names and values alone."""
     others, own = beside.labels, beside.options(options)
     try:
+        refuse_detections(contents)
         contents = _of_pairs(contents, options)
         layout = _lay_out(contents, others, own)
         joined = [_joined(part, others, own) for part in layout.parts]
         joined = [_grouped(part, notices, beside, options) for part, notices in joined]
     except Refused as refusal:
-        raise NeedsChoice(_percentages(contents) or refusal, inspect(contents)) from refusal
+        raise NeedsChoice(explained(contents, refusal), inspect(contents)) from refusal
     try:
         prepared = united([_prepared(part, options, len(joined) > 1) for part, _ in joined])
     except Refused as refusal:
         inspection = inspect(contents, layout.roles)
-        raise NeedsChoice(_percentages(contents) or refusal, inspection) from refusal
+        raise NeedsChoice(explained(contents, refusal), inspection) from refusal
     chosen = next(
         p for p in prepared if p.part.split == choose_split({p.part.split: 0 for p in prepared})
     )
@@ -401,24 +402,6 @@ def _candidate(
         accuracy=accuracy,
         ece=error,
     )
-
-
-def _percentages(contents: Contents) -> Refused | None:
-    """Return what explains a refusal better, where cells are numbers with a percent sign."""
-    for name, entry in contents.entries.items():
-        cells = entry.reshape(-1)[:HEAD].tolist() if is_text(entry) and entry.ndim else []
-        marked = [i for i, cell in enumerate(cells) if cell.rstrip().endswith("%")]
-        if marked and all(_is_percentage(cell) for cell in cells):
-            what = f"{cells[marked[0]][:40]!r} is a percentage, not a plain number"
-            remedy = "remove the percent signs, divide by 100 and read the file again"
-            row = marked[0] // max(1, entry.size // len(entry))
-            return Refused("PROB_RANGE", what, remedy, f"{contents.row(row)}, {name}")
-    return None
-
-
-def _is_percentage(cell: str) -> bool:
-    number = cell.replace("%", "")
-    return is_number(number) or is_number(number, ",")
 
 
 def _lay_out(contents: Contents, others: Contents | None, options: ReadOptions) -> FileLayout:

@@ -241,7 +241,7 @@ def _id_columns(
     key = _shared_key(part, other)
     if key is not None:
         return key
-    if part.ids is None or not _known(part, other):
+    if not options.in_order and (part.ids is None or not _known(part, other)):
         _refuse_lost_ids(part, other)
     return _id_column(part, other, options), None
 

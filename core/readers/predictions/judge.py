@@ -12,9 +12,9 @@ from core.errors import Notice, Refused
 from core.predictions import Outcomes, Predictions, ScoreKind, Task
 from core.readers.formats.contents import Entry, id_text, is_binary, is_text
 from core.readers.predictions.kinds import KindEvidence, KindVerdict, decide
-from core.readers.predictions.labels import ANY_CLASS, Classes, Labels, read_labels
+from core.readers.predictions.labels import ANY_CLASS, Classes, Labels, read_labels, with_gaps
 from core.readers.predictions.names import aligned, folded
-from core.readers.predictions.options import AnswersPerRow, ReadOptions, Units
+from core.readers.predictions.options import AnswersPerRow, ReadOptions, Uncertain, Units
 from core.readers.predictions.parts import SplitArrays, counted, listed
 from core.readers.predictions.questions import Question, ReadChoice, undecided
 from core.readers.predictions.roles import polarity, words_of
@@ -24,6 +24,7 @@ from core.readers.predictions.units import WORDS as UNIT_WORDS
 from core.readers.predictions.units import converted, could_be_bytes, kinds_in, log_units
 
 WIDE = 4  # times as many labels as rows: more likely the other way round
+MOST_FINDINGS = 10  # offered one by one
 MANY_MEMBERS = 1_000  # more are no members of an ensemble
 MANY_ROWS = 20  # from which a pattern in every row is no accident
 
@@ -103,6 +104,8 @@ def prepare(part: SplitArrays, options: ReadOptions) -> SettledSplit:
         part = _without_labels(part)
     part, member_notices = _of_members(part, options)
     assert part.labels is not None
+    part, uncertain_notices = _certain(part, options)
+    assert part.labels is not None
     scores, labels, notices = _oriented(part, part.labels)
     _refuse_lying(scores, labels, part, options)
     _check_shape(scores, options, part)
@@ -141,7 +144,7 @@ def prepare(part: SplitArrays, options: ReadOptions) -> SettledSplit:
     if options.scores is None and predicted is None and not multilabel:
         _refuse_undeclared(numbers, part)
     all_notices = () if options.unlabelled else (*notices, *settled.notices)
-    all_notices = (*member_notices, *all_notices)
+    all_notices = (*member_notices, *uncertain_notices, *all_notices)
     return SettledSplit(
         part=part,
         scores=numbers,
@@ -219,8 +222,10 @@ def _refuse_undeclared(scores: npt.NDArray[np.floating], part: SplitArrays) -> N
     if len(scores) < MANY_ROWS:
         return
     chunks = list(row_chunks(len(scores), max(1, scores[0].size)))
-    if all(_decided(scores[rows]) for rows in chunks) and scores.min() < scores.max():
-        what = f"Every score is {scores.min():g} or 1: decisions, which state no confidence"
+    varied = scores.min() < scores.max() or scores.ndim == 1
+    if varied and all(_decided(scores[rows]) for rows in chunks):
+        each = f"{scores.min():g}" + (" or 1" if scores.min() < scores.max() else "")
+        what = f"Every score is {each}: decisions, which state no confidence"
         choice = ReadChoice(
             "probabilities, all of them 0 or 1", {"scores": ScoreKind.PROBABILITIES}
         )
@@ -288,6 +293,70 @@ def _of_members(part: SplitArrays, options: ReadOptions) -> tuple[SplitArrays, t
     flat = log_softmax(wide.reshape(-1, wide.shape[-1])).reshape(wide.shape)
     mean = np.log(np.exp(flat).mean(axis=0))
     return replace(part, scores=mean, kind=ScoreKind.LOGITS), (notice,)
+
+
+def _certain(part: SplitArrays, options: ReadOptions) -> tuple[SplitArrays, tuple[Notice, ...]]:
+    """Return a part without labels of findings that are blank or -1.
+
+    Raises
+    ------
+    Question
+        UNDECIDED: whether they are left out, which is done for one finding at a time, or count.
+    """
+    labels, single = part.labels, part.labels is not None and part.labels.ndim == 1
+    if labels is None or labels.ndim > 2 or (single and options.uncertain is None):
+        return part, ()
+    numbers = with_gaps(labels)
+    if numbers is None or part.predicted is not None:
+        return part, ()
+    blank, doubted = np.isnan(numbers), numbers == -1.0
+    n_blank, n_doubted = int(blank.sum()), int(doubted.sum())
+    if not n_blank + n_doubted or not {0.0, 1.0} <= set(np.unique(numbers[~blank]).tolist()):
+        return part, ()
+    said = f"{counted(n_blank, 'label')} of {numbers.size:,} blank, {n_doubted:,} uncertain (-1)"
+    if options.uncertain is None:
+        raise undecided(said, *_ways(part))
+    if options.uncertain is Uncertain.LEAVE_OUT and not single:
+        raise undecided(f"{said}, which are left out of one finding at a time", *_ways(part))
+    if options.uncertain is Uncertain.LEAVE_OUT:
+        rows = np.flatnonzero(~(blank | doubted))
+        part = _taken(replace(part, labels=numbers), rows)
+        text = f"{said}: {counted(numbers.size - rows.size, 'row')} of {part.labels_name} left out"
+    else:
+        value = 1.0 if options.uncertain is Uncertain.PRESENT else 0.0
+        numbers = np.where(blank, 0.0, np.where(doubted, value, numbers))
+        part = replace(part, labels=numbers)
+        text = f"{said}: counted as absent and as {options.uncertain}, in this order"
+    assert part.labels is not None
+    part = replace(part, labels=part.labels.astype(np.int64))
+    return part, (Notice(NoticeCode.UNCERTAIN, text),)
+
+
+def _ways(part: SplitArrays) -> list[ReadChoice]:
+    """Return what labels that are blank or -1 may count as."""
+    return [
+        ReadChoice("uncertain and blank as absent", {"uncertain": Uncertain.ABSENT}),
+        ReadChoice("uncertain as present, blank as absent", {"uncertain": Uncertain.PRESENT}),
+        *(
+            ReadChoice(
+                f"{scores} alone, left out where its label is blank or uncertain",
+                {"scores_key": scores, "labels_key": labels, "uncertain": Uncertain.LEAVE_OUT},
+            )
+            for scores, labels in part.pairs[:MOST_FINDINGS]
+        ),
+    ]
+
+
+def _taken(part: SplitArrays, rows: Int) -> SplitArrays:
+    """Return some rows of a part, with what is known of them."""
+    groups, weights, votes = part.groups, part.weights, part.votes
+    return replace(
+        part.take(part.split, rows),
+        groups=None if groups is None else replace(groups, of_row=groups.of_row[rows]),
+        weights=None if weights is None else replace(weights, of_row=weights.of_row[rows]),
+        votes=None if votes is None else replace(votes, of_row=votes.of_row[rows]),
+        label_rows=None if part.label_rows is None else part.label_rows[rows],
+    )
 
 
 def _oriented(part: SplitArrays, labels: Entry) -> tuple[Entry, Entry, tuple[Notice, ...]]:

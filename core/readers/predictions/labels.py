@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from core.arrays import Int, empty, row_chunks
+from core.arrays import Float, Int, empty, row_chunks
 from core.codes import NoticeCode
 from core.errors import Notice, Refused
 from core.readers.formats.contents import Entry, is_text
@@ -260,6 +260,20 @@ def _matrix(entry: Entry, n_columns: int, row_name: RowName) -> Labels:
         raise Refused("LABEL_NOT_INTEGER", what, "give 0 or 1 for each label", location)
     what = f"Label {value:g} where 0 or 1 was expected"
     raise Refused("LABEL_RANGE", what, "decide uncertain labels (-1) before the audit", location)
+
+
+def with_gaps(entry: Entry) -> Float | None:
+    """Return labels of 0 and 1 as float64, NaN where blank, -1 kept; None where others are."""
+    if not is_text(entry):
+        numbers = entry.astype(np.float64)
+        known = np.isnan(numbers) | np.isin(numbers, (-1.0, 0.0, 1.0))
+        return numbers if known.all() else None
+    known_cells = {"": np.nan, "nan": np.nan, "na": np.nan, "none": np.nan}
+    known_cells |= {f"{k}{end}": float(k) for k in (-1, 0, 1) for end in ("", ".0")}
+    cells = [str(cell).strip().casefold() for cell in entry.reshape(-1).tolist()]
+    if not set(cells) <= known_cells.keys():
+        return None
+    return np.array([known_cells[cell] for cell in cells]).reshape(entry.shape)
 
 
 def _named(flat: Entry, classes: Classes, row_name: RowName) -> Labels:

@@ -35,6 +35,14 @@ class AnswersPerRow(StrEnum):
     MANY = "many"
 
 
+class Uncertain(StrEnum):
+    """What labels of findings that are blank or -1 count as."""
+
+    LEAVE_OUT = "leave_out"
+    ABSENT = "absent"
+    PRESENT = "present"
+
+
 class PairMeaning(StrEnum):
     """What a list of pairs of scores and labels is."""
 
@@ -56,6 +64,8 @@ class ReadOptions:
         Whether one of the columns is true in each row, or any number of them.
     pairs : PairMeaning or None
         Whether a list of pairs holds parts or batches of one part.
+    uncertain : Uncertain or None
+        What a label that is -1 counts as; blank ones are absent, or both are left out.
     classes : str or None
         Names of the columns of scores in their order, as a line of CSV, or a range such as 1..10;
         of a single column, the class that it does not state and the one it does.
@@ -93,6 +103,7 @@ class ReadOptions:
     units: Units | None = None
     answers: AnswersPerRow | None = None
     pairs: PairMeaning | None = None
+    uncertain: Uncertain | None = None
     classes: str | None = None
     records: str | None = None
     members: str | None = None

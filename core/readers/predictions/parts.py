@@ -57,6 +57,7 @@ class SplitArrays:
     groups: Groups | None = None
     weights: Weights | None = None
     votes: Votes | None = None
+    pairs: tuple[tuple[str, str], ...] = ()  # columns of scores and labels, of many labels
 
     def row(self, index: int) -> str:
         """Return how a message names a row of this part."""
@@ -75,7 +76,7 @@ class SplitArrays:
             labels=cut(self.labels),
             predicted=cut(self.predicted),
             ids=cut(self.ids),
-            rows=rows,
+            rows=rows if self.rows is None else self.rows[rows],
         )
 
 

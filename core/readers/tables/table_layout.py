@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 from core.codes import NoticeCode
-from core.errors import Notice, Refused
+from core.errors import Notice
 from core.readers.formats.contents import Contents, id_text
 from core.readers.predictions.options import ReadOptions
 from core.readers.predictions.parts import DEFAULT_SPLIT, FileLayout, SplitArrays, listed
@@ -28,7 +28,6 @@ from core.readers.tables.table_roles import (
 )
 from core.readers.tables.table_scores import scored_part, stated_column, stated_part
 
-MODEL_TABLE = {"model", "top1", "top5"}
 MAX_PARTS = 12
 
 
@@ -51,10 +50,9 @@ def lay_out_table(
     Raises
     ------
     Refused
-        AMBIGUOUS_KEYS, CSV_COLUMNS or FORMAT_UNKNOWN: no scores, no labels, or several of them.
+        AMBIGUOUS_KEYS or CSV_COLUMNS: no scores, no labels, or several of them.
     """
     columns = TableColumns(contents, options, classes)
-    _refuse_model_table(columns)
     find_index(columns)
     find_ids(columns)
     refuse_long(columns)
@@ -70,15 +68,6 @@ def lay_out_table(
     roles = {item.name: str(item.role) for item in columns.named}
     _say_unused(columns)
     return FileLayout(parts, roles, tuple(columns.notices))
-
-
-def _refuse_model_table(columns: TableColumns) -> None:
-    if {name.lower() for name in columns.entries} >= MODEL_TABLE:
-        raise Refused(
-            "FORMAT_UNKNOWN",
-            "One row for each model (model, top1, top5): results, not predictions",
-            "give the per-image predictions of one model, with a label for each row",
-        )
 
 
 def _whole_part(columns: TableColumns) -> SplitArrays:

@@ -10,6 +10,7 @@ from core.errors import Notice, Refused
 from core.predictions import ScoreKind
 from core.readers.formats.cells import refuse_text, words_in
 from core.readers.formats.contents import Entry, id_text, is_text, stacked
+from core.readers.predictions.labels import with_gaps
 from core.readers.predictions.names import (
     bare_name,
     class_at,
@@ -149,7 +150,17 @@ def scored_part(columns: TableColumns, base: SplitArrays, labels: list[str]) -> 
         stated=_stated_class(columns, scores[0], labels) if single else "",
         labels=labels_of(columns, labels, scores, classes) if labels else None,
         labels_name=listed(labels),
+        pairs=_pairs(columns, labels, scores, classes),
     )
+
+
+def _pairs(
+    columns: TableColumns, labels: list[str], scores: list[str], classes: tuple[str, ...]
+) -> tuple[tuple[str, str], ...]:
+    if len(labels) < 2:
+        return ()
+    own = match_labels(labels, scores, classes, listed_by_user=bool(columns.options.labels_key))
+    return tuple(zip(scores, own, strict=False))
 
 
 def _stated_class(columns: TableColumns, name: str, labels: list[str]) -> str:
@@ -337,6 +348,7 @@ def label_matrix(columns: Mapping[str, Entry]) -> Entry:
     numbers = []
     for name, entry in columns.items():
         values = truths(entry) if is_text(entry) else entry
+        values = with_gaps(entry) if values is None else values
         if values is None:
             odd = next(i for i, cell in enumerate(entry.tolist()) if polarity(str(cell)) is None)
             what = f"{str(entry[odd])[:40]!r} in {name} is neither 0 nor 1"

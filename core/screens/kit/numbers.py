@@ -15,6 +15,7 @@ NEARLY_ALL = "nearly all"
 MAX_DECIMALS = 4  # of a percentage
 MOST_DECIMALS, TINIEST = 6, 5e-7  # of another number; what is smaller would be printed as 0
 SMALLEST_WEIGHT = 0.05  # nearer to a whole number it is one
+LIKE = 0.00005  # shares closer than this are the same
 SMALLEST = 0.00005  # a share nearer to 0 or 1 is not printed in digits
 
 
@@ -170,6 +171,23 @@ def in_hundred(value: float | None, low: float | None = None, high: float | None
     if times == 0 and value > 0.0:
         return UNDER_ONE
     return str(times)
+
+
+def counts_apart(*values: float) -> tuple[int, list[str]]:
+    """Return shares as counts of 100, or of 1,000 or 10,000 where fewer would hide a difference.
+
+    Returns
+    -------
+    of : int
+    counts : list of str
+        Whole numbers, "fewer than 1" where a share is not 0.
+    """
+    for of in (100, 1_000, 10_000):
+        whole = [round(of * value) for value in values]
+        apart = len(set(whole)) == len(set(values)) or max(values) - min(values) < LIKE
+        if apart and all(n or not value for n, value in zip(whole, values, strict=True)):
+            break
+    return of, [count(n) if n or not v else UNDER_ONE for n, v in zip(whole, values, strict=True)]
 
 
 def about_hundred(times: str) -> str:

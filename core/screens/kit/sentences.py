@@ -4,16 +4,18 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from core.codes import NoticeCode
-from core.defaults import LEVEL
+from core.defaults import LEVEL, N_BINS_MAX
 from core.errors import Notice
 from core.metrics.macro import ChanceAmong
-from core.metrics.records import Gap, MixedEnd, TargetAudit
-from core.metrics.verdict import MATERIAL, quoted_bin, share
+from core.metrics.records import Floor, Gap, MixedEnd, Score, TargetAudit
+from core.metrics.verdict import MATERIAL, TESTED, class_words, quoted_bin, share, which_test
 from core.metrics.verdict_codes import (
+    DETECTED,
     SLOPE,
     TOO_HIGH,
     TOO_LOW,
     MixedReading,
+    Statistic,
     VerdictCode,
     VerdictSubject,
 )
@@ -24,6 +26,7 @@ from core.screens.kit.numbers import (
     about_count,
     chance,
     count,
+    counts_apart,
     in_hundred,
     percent,
     points,
@@ -56,7 +59,9 @@ PLAIN_ANSWERS = {
     "too_extreme": "This model is too sure where it is sure, and not sure enough elsewhere.",
     "too_moderate": "This model is not sure enough where it is sure, and too sure elsewhere.",
     "uneven": "This model is as sure as it should be on average, but not everywhere.",
-    "off_but_small": "This model is off, but by little.",
+    "by_class": "This model is as sure as it should be on average, but not for every class.",
+    "off_but_small": "This model is almost as sure as it should be.",
+    "within_chance": "This model looks as sure as it should be; what is off could be chance.",
     "sound": "This model is right as often as it says.",
     "could_be_chance": (
         "There are too few pictures to tell whether this model is as sure as it should be."
@@ -69,7 +74,11 @@ PLAIN_PRESENCE = {
     "underestimates": "This model expects {name} less often than it is there.",
     "too_extreme": "The chances this model gives {name} are too near 0 or 100.",
     "too_moderate": "The chances this model gives {name} are too near the average.",
-    "off_but_small": "The chances this model gives {name} are off, but by little.",
+    "off_but_small": "This model expects {name} almost as often as it is there.",
+    "within_chance": (
+        "This model looks as if it expects {name} as often as it should; what is off could be "
+        "chance."
+    ),
     "uneven": "On average this model expects {name} as often as it is there, but not everywhere.",
     "sound": "This model expects {name} as often as it is there.",
     "could_be_chance": (
@@ -86,6 +95,7 @@ MIXED = {
     "too_extreme": "its probabilities are too extreme, high and low, though right on average",
     "too_moderate": "its probabilities are not spread enough, though right on average",
     "uneven": "right on average, but not everywhere",
+    "by_class": "right on average, but not for every class",
 }
 
 
@@ -113,12 +123,17 @@ def verdict_sentence(target: TargetAudit, noun: str = "labels") -> Sentence:
     more = {
         **dict.fromkeys(SLOPE, _on_average),
         VerdictCode.MIXED: _on_average,
-        VerdictCode.OFF_BUT_SMALL: _on_average,
+        VerdictCode.OFF_BUT_SMALL: _too_little,
         VerdictCode.SOUND: _would_have_shown,
         VerdictCode.COULD_BE_CHANCE: _might_not_have_shown,
     }.get(code)
-    second = (more(target) if more else "", bin_sentence(target), worth(target))
-    return Sentence(parts, " ".join(filter(None, second)))
+    parts_below = (
+        more(target) if more else "",
+        _which_test(target),
+        bin_sentence(target),
+        worth(target),
+    )
+    return Sentence(parts, " ".join(filter(None, parts_below)))
 
 
 def taken_alone(target: TargetAudit, noun: str = "labels") -> str:
@@ -180,7 +195,7 @@ def averages(target: TargetAudit) -> str:
 def bin_sentence(target: TargetAudit) -> str:
     """Return the second line, read from `quoted_bin`: certainty against times in 100."""
     bins = target.bins
-    i = quoted_bin(bins)
+    i = quoted_bin(bins, target.verdict.costly)
     n = int(bins.count[i])
     says = percent(float(bins.confidence[i]))
     low, high = float(bins.ci_low[i]), float(bins.ci_high[i])
@@ -196,27 +211,38 @@ def plain_sentence(target: TargetAudit) -> Sentence:
     """Return the opening sentence without jargon, in times out of 100."""
     if int(target.bins.count.sum()) == 0:
         return Sentence((Phrase(target.verdict.text),))
-    says, right = (in_hundred(share) for share in shares(target.bins))
     code, name = target.verdict.code, f"“{target.name}”"
     reading: str = code
     if code == VerdictCode.MIXED:
         reading = target.verdict.reading or MixedReading.UNEVEN
+    elif code == VerdictCode.COULD_BE_CHANCE and not target.verdict.too_few:
+        reading = "within_chance"
     if code == VerdictCode.MIXED and target.verdict.ends:
         first = _plain_ends(target)
     elif target.of == VerdictSubject.ANSWER:
         first = spoken(PLAIN_ANSWERS[reading])
     else:
         first = spoken(PLAIN_PRESENCE[reading]).format(name=name)
-    rest = (
-        f"It claims to be right {_times(says)} in 100 and is right {_times(right)}."
-        if target.target is None
-        else f"Over all {spoken('pictures')} it expects {name} {_times(says)} in 100; "
-        f"it was there {_times(right)}."
-    )
+    rest = _plain_counts(target)
     if isinstance(target.verdict, ChanceAmong):
         looks = f"Taken alone it looks off; among {target.verdict.labels} that could be chance."
         rest = f"{looks} {rest}"
     return Sentence((Phrase(first, CODE_TONES[code]), Phrase(f" {rest}")))
+
+
+def _plain_counts(target: TargetAudit) -> str:
+    """Return wrong answers, or pictures of the event, as expected and as they were."""
+    says, right = shares(target.bins)
+    if target.target is None:
+        of, (expected, wrong) = counts_apart(1.0 - says, 1.0 - right)
+        are = "is" if singular(wrong) else "are"
+        return f"Of {count(of)} answers it expects {expected} to be wrong; {wrong} {are}."
+    of, (expected, present) = counts_apart(says, right)
+    do = "does" if singular(present) else "do"
+    return (
+        f"Of {count(of)} {spoken('pictures')} it expects {expected} to show “{target.name}”; "
+        f"{present} {do}."
+    )
 
 
 def _plain_ends(target: TargetAudit) -> str:
@@ -248,7 +274,26 @@ def _slope_parts(target: TargetAudit) -> tuple[Phrase, ...]:
 
 
 def _small_parts(target: TargetAudit) -> tuple[Phrase, ...]:
-    return (Phrase(f"Off by little{_for_event(target)}."),)
+    by = points(target.verdict.small)
+    return (Phrase(f"Off by less than {by} points{_for_event(target)}: {averages(target)}."),)
+
+
+def _too_little(target: TargetAudit) -> str:
+    n = int(target.bins.count.sum())
+    return f"On {_images(n)} that is beyond chance, but too little to matter."
+
+
+def _which_test(target: TargetAudit) -> str:
+    """Say which test found an error that the ECE on the page does not show; else nothing."""
+    score, floor = calibration_error(target)
+    off = target.verdict.code in DETECTED or target.verdict.code == VerdictCode.OFF_BUT_SMALL
+    if not off or score is None or floor is None:
+        return ""
+    return which_test(
+        gap_off=target.verdict.finds(Statistic.GAP),
+        slope_off=target.verdict.finds(Statistic.SLOPE),
+        error=(score, floor),
+    ).strip()
 
 
 def _for_event(target: TargetAudit) -> str:
@@ -265,10 +310,22 @@ def _mixed_parts(target: TargetAudit) -> tuple[Phrase, ...]:
             size = _size(target, end.gap, over=end.over, whose="")
             parts += [Phrase(size, tone), Phrase(where), Phrase(", ")]
         return (*parts[:-1], Phrase("."))
-    ece = _ece(target)
-    off = "" if ece is None else f"; bin by bin it is off by {points(ece)} points"
     reading = target.verdict.reading or MixedReading.UNEVEN
-    return (Phrase(f"Mixed{_for_event(target)}: {MIXED[reading]}{off}."),)
+    return (Phrase(f"Mixed{_for_event(target)}: {MIXED[reading]}{_off_by(target)}."),)
+
+
+def _off_by(target: TargetAudit) -> str:
+    """Return what is off beyond chance where the average is not, as the test found it."""
+    verdict, score = target.verdict, calibration_error(target)[0]
+    for one in verdict.evidence:
+        off, chance_shows = points(one.value), f"(chance: up to {points(one.q95)})"
+        if one.statistic == Statistic.ECE and score is not None:
+            return f"; bin by bin it is off by {points(score.value)} points"
+        if one.statistic == Statistic.FINE:
+            return f"; over {N_BINS_MAX} bins it is off by {off} points {chance_shows}"
+        if one.statistic == Statistic.CUMULATIVE:
+            return f"; cumulative differences range over {off} points {chance_shows}"
+    return "" if verdict.deviant is None else f"; {class_words(verdict.deviant)}"
 
 
 def _size(target: TargetAudit, gap: Gap, *, over: bool, whose: str | None = None) -> str:
@@ -305,29 +362,55 @@ def _sound_parts(target: TargetAudit) -> tuple[Phrase, ...]:
 
 def _would_have_shown(target: TargetAudit) -> str:
     n = int(target.bins.count.sum())
+    tested = TESTED
+    if target.of == VerdictSubject.ANSWER:
+        tested = f"{TESTED.replace(' and', ',')} and each class"
     return (
-        f"On {_images(n)} an error of practical size ({MATERIAL}) would have shown.{_alone(target)}"
+        f"On {_images(n)} an error of practical size ({MATERIAL}) would have shown in the "
+        f"{tested}.{_above_chance(target)}{_alone(target)}"
     )
 
 
 def _chance_parts(target: TargetAudit) -> tuple[Phrase, ...]:
-    n = int(target.bins.count.sum())
-    return (
-        (Phrase(f"Could be chance: {_images(n)} are too few to tell."),)
-        if n > 1
-        else (Phrase(f"Could be chance: {_images(1)} is too few to tell."),)
-    )
+    n, (score, floor) = int(target.bins.count.sum()), calibration_error(target)
+    if target.verdict.too_few or score is None or floor is None:
+        are = "are" if n > 1 else "is"
+        return (Phrase(f"Could be chance: {_images(n)} {are} too few to tell."),)
+    size = f"its ECE of {points(score.value, floor.q95)} points is"
+    within = f"within what a perfect model shows (up to {points(floor.q95, score.value)})"
+    if _above(score, floor):
+        within = f"above {points(floor.q95, score.value)}, as in 5 of 100 sets of a perfect model"
+    return (Phrase(f"No error beyond chance{_for_event(target)}: {size} {within}."),)
 
 
 def _might_not_have_shown(target: TargetAudit) -> str:
-    ece, floor = _ece(target), calibration_error(target)[1]
+    (ece, floor), power = calibration_error(target), target.verdict.power
     if int(target.bins.count.sum()) == 1 or ece is None or floor is None:
         return ""
+    if not target.verdict.too_few and power is not None:
+        return (
+            f"An error of practical size ({MATERIAL}) would have shown in {100 * power:.0f} of "
+            f"100 such sets.{_alone(target)}"
+        )
     return (
-        f"It looks off by {points(ece)} points; a perfect model would look off by up to "
+        f"It looks off by {points(ece.value)} points; a perfect model would look off by up to "
         f"{points(floor.q95)}. An error of practical size ({MATERIAL}) might not have shown."
         f"{_alone(target)}"
     )
+
+
+def _above(score: Score, floor: Floor) -> bool:
+    return score.value is not None and score.value > floor.q95
+
+
+def _above_chance(target: TargetAudit) -> str:
+    """Explain an ECE beyond its noise floor where the joint test detects nothing."""
+    score, floor = calibration_error(target)
+    if score is None or floor is None or not _above(score, floor):
+        return ""
+    size = f"The ECE of {points(score.value, floor.q95)} points alone is"
+    beyond = f"above {points(floor.q95, score.value)}"
+    return f" {size} {beyond}, as in 5 of 100 sets of a perfect model."
 
 
 def _alone(target: TargetAudit) -> str:
@@ -342,18 +425,9 @@ def _alone(target: TargetAudit) -> str:
     )
 
 
-def _ece(target: TargetAudit) -> float | None:
-    score, _ = calibration_error(target)
-    return score.value if score is not None else None
-
-
 def _images(n: int) -> str:
     return spoken("1 image" if n == 1 else f"{count(n)} {UNIT}")
 
 
 def _capital(text: str) -> str:
     return text[:1].upper() + text[1:]
-
-
-def _times(times: str) -> str:
-    return f"{times} {'time' if singular(times) else 'times'}"

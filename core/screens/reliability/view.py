@@ -177,7 +177,8 @@ def audited_view(predictions: Predictions, audit: Audit, subject: Subject) -> Re
     if predictions.task is Task.MULTILABEL:
         return reliability_view(audit, subject)
     score, _ = calibration_error(audit.main)
-    rows = class_gaps(predictions, score.level if score is not None else LEVEL)
+    level = score.level if score is not None else LEVEL
+    rows = class_gaps(predictions, level, p_joint=audit.p_answers)
     curve = risk_coverage(Ranked.of(predictions.outcomes(None)))
     return reliability_view(audit, subject, classes=rows, curve=curve)
 

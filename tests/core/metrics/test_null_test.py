@@ -3,8 +3,9 @@ import pytest
 
 from core.metrics.binning import BinSums, equal_width_cuts
 from core.metrics.intervals import Resamples
-from core.metrics.null_test import Null, bins_beyond, holm, joint, significant
+from core.metrics.null_test import Null, Zone, bins_beyond, holm, joint, significant
 from core.metrics.ranked import Ranked
+from core.metrics.verdict_codes import Statistic
 from core.predictions import Outcomes
 
 
@@ -78,10 +79,11 @@ def test_claims_that_are_too_extreme_or_too_moderate_are_detected_with_their_sid
     rng = np.random.default_rng(2)
     logit = rng.normal(0.0, 2.0, 3_000)
     extreme = run(sigmoid(logit), rng.random(3_000) < sigmoid(logit / 1.4))
-    assert extreme.slope < 0.05 < extreme.gap
+    assert extreme.finds(Statistic.SLOPE)
+    assert not extreme.finds(Statistic.GAP)
     assert extreme.steepness > 0
     moderate = run(sigmoid(logit), rng.random(3_000) < sigmoid(logit * 1.4))
-    assert moderate.slope < 0.05
+    assert moderate.finds(Statistic.SLOPE)
     assert moderate.steepness < 0
 
 
@@ -127,6 +129,62 @@ def test_certain_claims_cannot_be_excluded_or_confirmed():
     wrong = np.ones(50, dtype=bool)
     wrong[0] = False
     assert run(np.ones(50), wrong).p_value == 0.0
+
+
+def waves(rng, n, size=0.1):
+    """Claims whose errors cancel within each of 15 bins."""
+    claims = rng.uniform(0.0, 1.0, n)
+    side = np.sign(np.sin(2.0 * np.pi * 15.0 * claims))
+    return claims, rng.random(n) < np.clip(claims + size * side, 0.0, 1.0)
+
+
+def test_waves_within_the_bins_are_seen():
+    test = run(*waves(np.random.default_rng(8), 20_000))
+    assert test.finds(Statistic.FINE)
+    assert test.values[Statistic.FINE] > 2 * test.chance[Statistic.FINE]
+    assert test.small is None
+
+
+def test_cumulative_differences_by_hand():
+    claims = np.repeat([0.2, 0.4, 0.6, 0.8], 10)
+    hits = np.repeat([0, 10, 0, 10], 10) > 0
+    test = run(claims, hits)
+    # running sums of claims less outcomes: 2, -4, 2, 0 of 40 rows
+    assert test.values[Statistic.CUMULATIVE] == pytest.approx(6 / 40)
+
+
+def test_what_is_off_by_less_than_matters_is_small_and_nothing_else():
+    rng = np.random.default_rng(9)
+    logit = rng.normal(0.0, 2.0, 200_000)
+    claims = sigmoid(logit)
+    slightly = run(claims, rng.random(claims.size) < sigmoid(logit / 1.03 + 0.02))
+    assert slightly.p_value <= 0.05
+    assert slightly.small == 0.02
+    ranked = Ranked.of(Outcomes(claims, rng.random(claims.size) < sigmoid(logit / 1.03)))
+    null = Null(Resamples.of(ranked, 400, 0))
+    assert null.test(equal_width_cuts(ranked, 15), Zone(gap=0.001)).small is None
+    flat = run(claims, rng.random(claims.size) < sigmoid(logit / 1.4))
+    assert flat.small is None  # right on average, but the slope is not
+    assert run(claims, rng.random(claims.size) < claims).small is None  # nothing is off
+
+
+def test_a_doubled_rare_risk_is_never_small():
+    rng = np.random.default_rng(10)
+    truth = rng.beta(0.5, 49.5, 40_000)
+    test = run(2.0 * truth, rng.random(truth.size) < truth)
+    assert test.finds(Statistic.GAP)
+    assert test.small is None  # 1 point is half of what is claimed
+
+
+def test_the_slope_and_its_interval_are_those_of_a_logistic_regression():
+    statsmodels = pytest.importorskip("statsmodels.api")
+    rng = np.random.default_rng(11)
+    logit = rng.normal(0.5, 1.5, 4_000)
+    hits = rng.random(logit.size) < sigmoid(0.2 + 0.9 * logit)
+    model = statsmodels.Logit(hits, statsmodels.add_constant(logit)).fit(disp=0)
+    ranked = Ranked.of(Outcomes(sigmoid(logit), hits))
+    low, high = Null(Resamples.of(ranked, 2_000, 0))._slope_interval
+    assert (low, high) == pytest.approx(tuple(model.conf_int(alpha=0.1)[1]), abs=0.01)
 
 
 def test_bins_are_corrected_for_their_number():

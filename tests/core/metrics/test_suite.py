@@ -441,7 +441,13 @@ def test_sound_needs_that_a_material_miscalibration_would_have_shown():
     assert sound.code == "sound"
     assert "within what chance explains (up to 2.0); logits off by 15 % or odds" in sound.text
     assert "off by a fifth would have shown." in sound.text
-    chance = judged(gap, table(OVER), 0.6, 0.3, 0.4, ece=0.02, power=0.94)
+    tested = "Tested: mean gap, slope, ECE, cumulative differences and each class."
+    assert tested in sound.text
+    between = judged(gap, table(OVER), 0.6, 0.3, 0.4, ece=0.02, power=0.94)
+    assert between.code == "could_be_chance"
+    assert between.text.startswith("No error beyond chance: ")
+    assert "would have shown in 94 of 100 such sets." in between.text
+    chance = judged(gap, table(OVER), 0.6, 0.3, 0.4, ece=0.02, power=0.49)
     assert chance.code == "could_be_chance"
     assert "too few rows to tell" in chance.text
     assert "might not have shown." in chance.text

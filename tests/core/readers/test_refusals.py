@@ -102,7 +102,7 @@ CASES = {
     ),
     "soft.npz": (made.npz(logits=z, labels=p), "LABEL_SOFT", "row 0"),
     "unsure.npz": (
-        made.npz(probs=sig, labels=np.where(hole, -1, findings)), "LABEL_RANGE", "row 5",
+        made.npz(probs=sig, labels=np.where(hole, -1, findings)), "UNDECIDED", "",
     ),
     "short.npz": (made.npz(logits=z, labels=y[1:]), "LENGTH_MISMATCH", "logits and labels"),
     "empty.npz": (made.npz(logits=z[:0], labels=y[:0]), "EMPTY", "logits"),

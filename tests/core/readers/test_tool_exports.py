@@ -3,7 +3,10 @@
 import json
 import os
 import pickle
+import re
+import shlex
 import zipfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +16,9 @@ import pyarrow.feather
 import pyarrow.ipc
 import pytest
 
+from core.commands.shared import READING, Parser, add_reading
 from core.configs import AuditConfig
-from core.errors import Refused
+from core.errors import Refused, UsageError
 from core.metrics.suite import audit
 from core.predictions import Predictions
 from core.readers.formats.contents import FileBytes
@@ -22,7 +26,9 @@ from core.readers.predictions.interpret import InterpretedFile, read_source
 from core.readers.predictions.options import ReadOptions
 from core.readers.predictions.result import NeedsChoice, choose_split
 from core.readers.sandbox import read as sandbox
+from tests.field_exports import EXPORTS
 
+OPTION = re.compile(r"--[a-z-]+[ =](?:'[^']*'|[^\s;,]+(?:,[^\s;]+)*)|--[a-z-]+")
 SHARED = Path(os.environ.get("CANDOR_SHARED", Path(__file__).parents[3].parent / "shared"))
 MANIFEST = SHARED / "hostile" / "exports" / "manifest.json"
 CASES = json.loads(MANIFEST.read_text())["cases"] if MANIFEST.exists() else []
@@ -52,14 +58,8 @@ def outcome(case: dict[str, Any]) -> InterpretedFile | Refused:
     return read(folder / case["file"], folder / labels if labels else None, **choices)
 
 
-PENDING = {"b15_chexpert.csv"}
-MARKS = {name: pytest.mark.xfail(strict=True, reason="not read yet") for name in PENDING}
-
-
 @absent
-@pytest.mark.parametrize(
-    "case", [pytest.param(c, id=c["file"], marks=MARKS.get(c["file"], ())) for c in CASES]
-)
+@pytest.mark.parametrize("case", CASES, ids=[c["file"] for c in CASES])
 def test_an_export_gets_what_the_manifest_states(case: dict[str, Any]) -> None:
     got, check = outcome(case), case["check"]
     if case["expect"] == "ask":
@@ -485,3 +485,149 @@ def test_feather_and_streams_of_arrow_are_tables(tmp_path, compression):
     with pa.OSFile(str(stream), "wb") as file, pa.ipc.new_stream(file, frame.schema) as writer:
         writer.write_table(frame)
     same(read(stream), CHANCE)
+
+
+BOX = [1.0, 2.0, 3.0, 4.0]
+VALUES = RNG.normal(size=N) * 3
+STRANGERS = {
+    "Detections: COCO": [
+        {"image_id": k // 3, "category_id": k % 2, "bbox": BOX, "score": float(CHANCE[k])}
+        for k in range(N)
+    ],
+    "Detections: YOLO": [
+        dict(zip(("xmin", "ymin", "xmax", "ymax"), BOX, strict=True))
+        | {"confidence": float(CHANCE[k]), "class": k % 2, "name": "ab"[k % 2]}
+        for k in range(N)
+    ],
+    "A table of metrics: epochs": [
+        {"epoch": k, "train_loss": 1 / (k + 1), "val_acc": 0.5 + k / 100, "lr": 0.1}
+        for k in range(30)
+    ],
+    "A table of metrics: models": [
+        {"model": f"m{k}", "accuracy": 0.8 + k / 100, "f1": 0.7, "auroc": 0.9} for k in range(5)
+    ],
+    "A table of metrics: report": {
+        name: {"precision": 0.8, "recall": 0.7, "f1-score": 0.75, "support": 40} for name in "abc"
+    },
+    "A regression: floats": [
+        {"prediction": float(v), "target": float(v + e)}
+        for v, e in zip(VALUES, RNG.normal(size=N), strict=True)
+    ],
+    "Decisions: words": [
+        {"prediction": a, "label": b} for a, b in zip(words(CHANCE), words(TRUTH), strict=True)
+    ],
+    "Decisions: numbers": [
+        {"y_pred": int(a > 0.5), "y_true": int(b)} for a, b in zip(CHANCE, TRUTH, strict=True)
+    ],
+}
+
+
+@pytest.mark.parametrize("case", STRANGERS)
+def test_a_file_that_holds_no_predictions_is_named(tmp_path, case):
+    got = read(dump(tmp_path, STRANGERS[case]))
+    assert isinstance(got, Refused)
+    assert got.what.startswith(case.partition(":")[0])
+
+
+def test_arrays_that_are_no_predictions_are_named(tmp_path):
+    pixels = RNG.random((4, 3, 8, 8))
+    for word, entries in {
+        "A segmentation": {"probs": pixels, "labels": np.zeros((4, 8, 8), int)},
+        "Embeddings": {"embeddings": RNG.normal(size=(N, 80)), "labels": TRUTH},
+    }.items():
+        got = read(arrays(tmp_path, **entries))
+        assert isinstance(got, Refused)
+        assert got.what.startswith(word)
+    for constant in (np.zeros(N), np.ones(N)):
+        got = read(arrays(tmp_path, probability=constant, labels=TRUTH))
+        assert isinstance(got, Refused)
+        assert "decisions" in got.what
+
+
+def commands(refusal: Refused) -> list[dict[str, Any]]:
+    """The choices that a refusal offers, by candidates or in the words of its remedy."""
+    inspection = getattr(refusal, "inspection", None)
+    texts = [candidate.option for candidate in getattr(inspection, "candidates", ())]
+    texts += OPTION.findall(refusal.remedy)
+    out = []
+    for text in texts:
+        parser = Parser(prog="audit")
+        add_reading(parser)
+        try:
+            given = vars(parser.parse_args(shlex.split(text)))
+        except (UsageError, ValueError):  # an option without its value
+            continue
+        choices = {k: v for k, v in given.items() if k in READING and v not in (None, False)}
+        out += [choices] if choices else []
+    return out
+
+
+def corpora(folder: Path) -> Iterator[tuple[list[Path], dict[str, Any]]]:
+    """Files of every kind, with the choices that go with them."""
+    for export in EXPORTS:
+        (folder / export.name).mkdir(parents=True)
+        yield export.write(folder / export.name), {}
+    for name in ("exports", "readings"):
+        manifest = SHARED / "hostile" / name / "manifest.json"
+        for case in json.loads(manifest.read_text())["cases"] if manifest.exists() else ():
+            args = case["args"] if "--" in "".join(case["args"]) else ["--labels", *case["args"]]
+            args = [a for a in args if a != "--labels" or len(args) > 1]
+            given = dict(zip(args[::2], args[1::2], strict=True))
+            labels = given.pop("--labels", None)
+            paths = [manifest.parent / case["file"]] + (
+                [manifest.parent / labels] if labels else []
+            )
+            yield paths, {k.removeprefix("--").replace("-", "_"): v for k, v in given.items()}
+
+
+def test_a_remedy_never_leads_to_the_same_refusal(tmp_path):
+    tried = 0
+    for paths, given in corpora(tmp_path):
+        labels = paths[1] if len(paths) > 1 else None
+        refusal = read(paths[0], labels, **given)
+        for choices in commands(refusal) if isinstance(refusal, Refused) else ():
+            tried += 1
+            again = read(paths[0], labels, **(given | choices))
+            same_again = isinstance(again, Refused) and again.what == refusal.what
+            assert not same_again, (paths[0].name, choices, str(refusal))
+    assert tried > 20
+
+
+def findings(folder: Path) -> tuple[Path, np.ndarray, np.ndarray]:
+    """Scores and labels of three findings, -1 where uncertain and NaN where blank."""
+    scores = RNG.random((N, 3)).round(4)
+    truth = (RNG.random((N, 3)) < scores).astype(float)
+    truth[RNG.random((N, 3)) < 0.2] = np.nan
+    truth[RNG.random((N, 3)) < 0.1] = -1.0
+    columns = {f"pred_{n}": scores[:, k] for k, n in enumerate("abc")}
+    cells = [["" if np.isnan(v) else v for v in truth[:, k].tolist()] for k in range(3)]
+    columns |= {f"label_{n}": cells[k] for k, n in enumerate("abc")}
+    return table(folder, name=[f"v{k}.jpg" for k in range(N)], **columns), scores, truth
+
+
+def test_uncertain_labels_are_asked_for_and_counted(tmp_path):
+    path, scores, truth = findings(tmp_path)
+    assert options(read(path)) == [
+        "--uncertain absent",
+        "--uncertain present",
+        *(f"--scores-key pred_{n} --labels-key label_{n} --uncertain leave_out" for n in "abc"),
+    ]
+    for word, value in (("absent", 0), ("present", 1)):
+        got = same(read(path, uncertain=word), scores)
+        counts = np.where(np.isnan(truth), 0, np.where(truth == -1, value, truth))
+        np.testing.assert_array_equal(the_part(got).labels, counts)
+    keys = {"scores_key": "pred_b", "labels_key": "label_b", "uncertain": "leave_out"}
+    kept = np.isin(truth[:, 1], (0, 1))
+    got = same(read(path, **keys), scores[kept, 1])
+    np.testing.assert_array_equal(the_part(got).labels, truth[kept, 1])
+    assert the_part(got).row_ids == tuple(f"v{k}.jpg" for k in np.flatnonzero(kept))
+    (notice,) = (n.text for n in got.notices if n.code == "UNCERTAIN")
+    assert f"{int((~kept).sum())} rows of label_b left out" in notice
+
+
+def test_uncertain_labels_of_arrays_are_asked_for(tmp_path):
+    _, scores, truth = findings(tmp_path)
+    path = arrays(tmp_path, probs=scores, labels=truth)
+    assert options(read(path)) == ["--uncertain absent", "--uncertain present"]
+    got = same(read(path, uncertain="present"), scores)
+    np.testing.assert_array_equal(the_part(got).labels, np.abs(np.nan_to_num(truth)))

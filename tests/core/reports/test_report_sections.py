@@ -345,8 +345,8 @@ def test_the_headline_of_a_board_claims_nothing_where_no_finding_is_off(monkeypa
     first, _ = verdict.sentence.parts
     assert first.tone == "ink"
     assert first.text == (
-        "There are too few films to tell whether this model expects “Effusion” as often as it "
-        "should."
+        "This model looks as if it expects “Effusion” as often as it should; what is off could be "
+        "chance."
     )
     assert "All 3 findings could be chance." in verdict.sentence.second
     assert "is about “Effusion”, which looks furthest off." in verdict.sentence.second

@@ -2,8 +2,9 @@ import numpy as np
 import pytest
 
 from core.configs import BinRule
-from core.metrics.records import Audit, BinTable, Floor, Gap, Score, TargetAudit, Verdict
+from core.metrics.records import Audit, BinTable, Evidence, Floor, Gap, Score, TargetAudit, Verdict
 from core.metrics.suite import diagram, prepare
+from core.metrics.verdict_codes import Statistic
 from core.predictions import Predictions, ScoreKind, Task
 
 
@@ -33,7 +34,15 @@ def make_bins():
 
 @pytest.fixture
 def make_target(make_bins):
-    def make(code="over_confident", gap=(0.04, 0.035, 0.044), target=None, bins=None, reading=""):
+    def make(
+        code="over_confident",
+        gap=(0.04, 0.035, 0.044),
+        target=None,
+        bins=None,
+        reading="",
+        power=None,
+        statistic=Statistic.ECE,
+    ):
         ece = 0.041
         table = make_bins([0, 20, 0, 180, 800], [0, 0.3, 0, 0.7, 0.99], [0, 0.31, 0, 0.6, 0.95])
         settings = {"bins": "equal_width", "n_bins": 5}
@@ -69,7 +78,15 @@ def make_target(make_bins):
             },
             noise_floor={"ece": Floor(0.012, 0.02)},
             direction=Gap(*gap),
-            verdict=Verdict(code, "stated by the audit", 0.01, reading),
+            verdict=Verdict(
+                code=code,
+                text="stated by the audit",
+                p_value=0.01,
+                reading=reading,
+                evidence=(Evidence(statistic=statistic, value=0.041, q95=0.02),),
+                power=power,
+                small=0.02 if code == "off_but_small" else None,
+            ),
             bins=table if bins is None else bins,
         )
 

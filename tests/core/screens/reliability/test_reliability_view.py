@@ -4,7 +4,9 @@ from dataclasses import replace
 import pytest
 
 from core.errors import Notice
-from core.metrics.records import Gap, MixedEnd
+from core.metrics.records import ClassCell, Floor, Gap, MixedEnd
+from core.metrics.verdict_codes import Statistic
+from core.screens.kit.numbers import counts_apart
 from core.screens.kit.sentences import plain_sentence
 from core.screens.reliability.view import Subject, reliability_view
 
@@ -52,22 +54,115 @@ def test_every_verdict_has_its_sentence(make_audit, make_target, code, gap, star
 
 
 @pytest.mark.parametrize(
-    ("reading", "said"),
+    ("reading", "statistic", "said"),
     [
         (
             "too_extreme",
-            "its probabilities are too extreme, high and low, though right on average; bin by bin",
+            "slope",
+            "its probabilities are too extreme, high and low, though right on average.",
         ),
         (
             "too_moderate",
-            "its probabilities are not spread enough, though right on average; bin by bin",
+            "ece",
+            "its probabilities are not spread enough, though right on average; bin by bin it is "
+            "off by 4.1 points.",
         ),
-        ("uneven", "right on average, but not everywhere; bin by bin it is off by 4.1 points."),
+        (
+            "uneven",
+            "ece",
+            "right on average, but not everywhere; bin by bin it is off by 4.1 points.",
+        ),
+        (
+            "uneven",
+            "fine",
+            "right on average, but not everywhere; over 50 bins it is off by 4.1 points (chance: "
+            "up to 2.0).",
+        ),
     ],
 )
-def test_a_mixed_verdict_says_only_what_was_detected(make_audit, make_target, reading, said):
-    text = reliability_view(make_audit(make_target("mixed", reading=reading)), SUBJECT).sentence
-    assert text.text.startswith(f"Mixed: {said}")
+def test_a_mixed_verdict_says_only_what_was_detected(
+    make_audit, make_target, reading, statistic, said
+):
+    target = make_target("mixed", reading=reading, statistic=Statistic(statistic))
+    assert reliability_view(make_audit(target), SUBJECT).sentence.text == f"Mixed: {said}"
+
+
+def test_a_verdict_beside_an_ece_within_chance_says_which_test_shows_it(make_audit, make_target):
+    within = {"ece": Floor(0.03, 0.05)}  # the ECE is 4.1 points
+    for code, statistic, what in (
+        ("over_confident", Statistic.GAP, "mean gap"),
+        ("mixed", Statistic.SLOPE, "slope"),
+    ):
+        target = make_target(code, reading="too_extreme", statistic=statistic)
+        shown = f"The {what} shows it; the ECE of these bins alone could be chance."
+        assert shown not in reliability_view(make_audit(target), SUBJECT).sentence.second
+        target = replace(target, noise_floor=within)
+        sentence = reliability_view(make_audit(target), SUBJECT).sentence
+        assert shown in sentence.second
+        assert "bin by bin" not in sentence.text
+
+
+def test_off_by_less_than_matters_says_by_how_much(make_audit, make_target):
+    target = make_target("off_but_small", (0.006, 0.002, 0.01))
+    sentence = reliability_view(make_audit(target), SUBJECT).sentence
+    assert sentence.text.startswith("Off by less than 2.0 points: on average it says")
+    assert sentence.second.startswith("On 1,000 images that is beyond chance, but too little")
+    assert plain_sentence(target).text.startswith("This model is almost as sure as it should be.")
+
+
+def test_too_few_is_said_only_where_power_is_low(make_audit, make_target):
+    target = make_target("could_be_chance", (0.002, -0.01, 0.02), power=0.7)
+    target = replace(target, noise_floor={"ece": Floor(0.03, 0.05)})
+    sentence = reliability_view(make_audit(target), SUBJECT).sentence
+    assert sentence.text == (
+        "No error beyond chance: its ECE of 4.1 points is within what a perfect model shows "
+        "(up to 5.0)."
+    )
+    assert "would have shown in 70 of 100 such sets." in sentence.second
+    assert "could be chance" in plain_sentence(target).text
+    low = make_target("could_be_chance", (0.002, -0.01, 0.02), power=0.4)
+    text = reliability_view(make_audit(low), SUBJECT).sentence.text
+    assert text == "Could be chance: 1,000 images are too few to tell."
+
+
+def test_classes_that_are_off_are_named(make_audit, make_target):
+    target = make_target("mixed", reading="by_class", statistic=Statistic.CLASSES)
+    answers = ClassCell(part="answers", name="cat", bounds=(0, 1), n=300, stated=0.8, true=0.68)
+    stated = ClassCell(
+        part="stated", name="", bounds=(2**-10, 2**-9), n=90, stated=0.002, true=0.98
+    )
+    for cell, words in (
+        (answers, "answers “cat” state 80 % and are right 68 times in 100."),
+        (
+            stated,
+            "of 100 wrong answers a class stated at 0.1 to 0.2 % should be true of 0.2 and is "
+            "of 98.",
+        ),
+    ):
+        off = replace(target, verdict=replace(target.verdict, deviant=cell))
+        text = reliability_view(make_audit(off), SUBJECT).sentence.text
+        assert text == f"Mixed: right on average, but not for every class; {words}"
+
+
+def test_plain_words_count_errors_and_more_answers_where_100_hide_them(make_target, make_bins):
+    bins = make_bins([0, 1000], [0, 0.992], [0, 0.988])
+    text = plain_sentence(make_target(bins=bins)).text
+    assert text.endswith("Of 1,000 answers it expects 8 to be wrong; 12 are.")
+    bins = make_bins([0, 1000], [0, 0.93], [0, 0.89])
+    assert plain_sentence(make_target(bins=bins)).text.endswith(
+        "Of 100 answers it expects 7 to be wrong; 11 are."
+    )
+    assert counts_apart(0.0203, 0.0204) == (10_000, ["203", "204"])
+    assert counts_apart(0.02, 0.02) == (100, ["2", "2"])
+    assert counts_apart(0.0, 0.3) == (100, ["0", "30"])
+
+
+def test_the_line_below_quotes_the_bin_that_costs_most(make_audit, make_target):
+    target = make_target()  # 180 rows are off by 10 points, 800 by 4
+    target = replace(target, verdict=replace(target.verdict, costly=3))
+    assert "Where it says 70.0\u202f% (180 images)" in (
+        reliability_view(make_audit(target), SUBJECT).sentence.second
+    )
 
 
 def test_a_mixed_headline_says_both_ends_and_then_the_average(make_audit, make_target):
@@ -92,7 +187,10 @@ def test_sound_and_chance_say_what_would_have_shown(make_audit, make_target):
     gap = (0.001, -0.003, 0.005)
     sound = reliability_view(make_audit(make_target("sound", gap)), SUBJECT).sentence.second
     error = "an error of practical size (logits off by 15 % or odds off by a fifth)"
-    assert sound.startswith(f"On 1,000 images {error} would have shown.")
+    assert sound.startswith(
+        f"On 1,000 images {error} would have shown in the mean gap, slope, ECE, cumulative "
+        "differences and each class."
+    )
     chance = reliability_view(make_audit(make_target("could_be_chance", gap)), SUBJECT)
     assert f"up to 2.0. {error.capitalize()} might not have shown." in chance.sentence.second
     assert {part.tone for part in chance.sentence.parts} == {"ink"}

@@ -1,0 +1,243 @@
+"""What classes state and what came true of them, for the joint test; numpy only.
+
+Three partitions, each of which sees what the confidence of the answers alone cannot: the answers
+by class; the wrong answers by their true class; and the wrong answers by the probability that was
+stated of the true class. Given that an answer is wrong, calibrated scores state class k with
+p_k / (1 - p_answer), whatever made the answer wrong: so the last two are independent of the first.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from core.arrays import Float, Int, row_chunks
+from core.metrics.design_effect import design_effect, of_rows
+from core.metrics.records import ClassCell
+from core.metrics.verdict_codes import Part
+from core.predictions import Predictions, ScoreKind, Task
+
+LEVELS = 16  # of a probability: the k-th holds 2^-k to 2^-(k - 1), the last all below
+GRAIN = 1e-6  # scores whose least step is larger were rounded
+ROUNDED = 16.0  # steps below which a rounded probability says little
+TINY = 1e-9  # of the rows of a cell: what it is taken to expect at least
+SPREAD = 0.05  # of a Poisson variance: what a cell is taken to have at least
+DIGITS = 9  # to which sums are kept: those of the same rows in another order are one
+CELLS_DRAWN = 2**22  # draws held at a time
+Z = 1.645  # of a one-sided bound at 95 %
+
+
+@dataclass(frozen=True)
+class ClassSums:
+    """Expected and observed outcomes of the cells of all partitions.
+
+    Attributes
+    ----------
+    parts : tuple of (Part, int)
+        The partitions with their cells, M in all, in the order of the arrays.
+    trials, expected, squares, hits : (M,) float64
+        Rows, what was stated of them in sum and in sum of squares, and how often it came true.
+    effect : (M,) float64
+        Design effect of each cell, by which counts are divided.
+    total : float
+        Weight of all rows.
+    names : tuple of str
+        Of the classes.
+    """
+
+    parts: tuple[tuple[Part, int], ...]
+    trials: Float
+    expected: Float
+    squares: Float
+    hits: Float
+    effect: Float
+    total: float
+    names: tuple[str, ...]
+
+    def largest(self) -> tuple[float, ClassCell]:
+        """Return the largest standardised deviation, and its cell."""
+        mean, squares, hits = self._rarer()
+        off = _standardised(mean, squares, hits[:, None])[:, 0]
+        at = int(np.argmax(off))
+        part, cells = next((p, c) for p, c in self._slices() if c.start <= at < c.stop)
+        n, index = float(self.trials[at]), at - cells.start
+        bounds = (0.0 if index + 1 == cells.stop - cells.start else 0.5 ** (index + 1), 0.5**index)
+        cell = ClassCell(
+            part=part,
+            name="" if part == Part.STATED else self.names[index],
+            bounds=bounds if part == Part.STATED else (0.0, 1.0),
+            n=n,
+            stated=float(self.expected[at]) / max(n, TINY),
+            true=float(self.hits[at]) / max(n, TINY),
+        )
+        return float(off[at]), cell
+
+    def sizes(self) -> Float:
+        """Return what each partition is off by, in shares of all rows, (P,)."""
+        return np.asarray(self._sizes((self.expected - self.hits)[:, None])[0])
+
+    def draws(self, n_resamples: int, seed: int) -> tuple[Float, Float]:
+        """Return the largest deviation, (R,), and the sizes, (R, P), where outcomes follow claims.
+
+        The sum of independent outcomes of unlike chances is drawn as a binomial of the same mean
+        and variance (Ehm 1991), cell by cell. That cells of a partition share their rows, or two
+        partitions their cause, makes the largest of all of them smaller, not larger (Royen 2014).
+        """
+        from core.metrics.intervals import binomial
+
+        rng = np.random.default_rng([seed, 5])
+        mean, squares, _ = self._rarer()
+        order = self._order(mean, squares)  # renamed classes have the same draws
+        mean, squares, effect = mean[order], squares[order], self.effect[order]
+        trials = np.ceil(np.round(mean**2 / np.maximum(squares, TINY * TINY), DIGITS))
+        trials = np.where(mean > 0.0, np.maximum(trials, np.ceil(mean)), 0.0)
+        share = np.clip(np.divide(mean, trials, out=np.zeros_like(mean), where=trials > 0), 0, 1)
+        largest = np.zeros(n_resamples)
+        sizes = np.zeros((n_resamples, len(self.parts)))
+        for place, (_, cells) in enumerate(self._slices()):
+            width = max(1, CELLS_DRAWN // n_resamples)
+            for start in range(cells.start, cells.stop, width):
+                some = slice(start, min(start + width, cells.stop))
+                drawn = binomial(
+                    trials[some].astype(np.int64), share[some], n_resamples, rng
+                ).astype(np.float64)
+                off = _standardised(mean[some], squares[some], drawn)
+                largest = np.maximum(largest, off.max(axis=0, initial=0.0))
+                gap = np.abs(mean[some, None] - drawn) * effect[some, None]
+                sizes[:, place] += gap.sum(axis=0)
+        return largest, sizes * self._scale()
+
+    def _order(self, mean: Float, squares: Float) -> Int:
+        """Return the cells of each partition by what they expect, whatever the classes' order."""
+        part = np.repeat(np.arange(len(self.parts)), [cells for _, cells in self.parts])
+        return np.lexsort((np.round(squares, DIGITS), np.round(mean, DIGITS), part))
+
+    def _slices(self) -> list[tuple[Part, slice]]:
+        out, start = [], 0
+        for part, cells in self.parts:
+            out.append((part, slice(start, start + cells)))
+            start += cells
+        return out
+
+    def _scale(self) -> Float:
+        """Return what sums of |deviations| are multiplied with: a wrong row counts in two cells."""
+        halves = [1.0 if part == Part.ANSWERS else 0.5 for part, _ in self.parts]
+        return np.array(halves) / self.total
+
+    def _sizes(self, gap: Float) -> Float:
+        sums = [np.abs(gap[cells]).sum(axis=0) for _, cells in self._slices()]
+        return np.stack(sums, axis=1) * self._scale()
+
+    def _rarer(self) -> tuple[Float, Float, Float]:
+        """Return mean, sum of squares and count of the outcome that is rarer in each cell."""
+        often = self.expected > 0.5 * self.trials
+        mean = np.where(often, self.trials - self.expected, self.expected)
+        squares = np.where(often, self.trials - 2.0 * self.expected + self.squares, self.squares)
+        hits = np.where(often, self.trials - self.hits, self.hits)
+        mean, squares = np.maximum(mean, 0.0), np.clip(squares, 0.0, np.maximum(mean, 0.0))
+        return mean / self.effect, squares / self.effect, hits / self.effect
+
+
+def _standardised(mean: Float, squares: Float, hits: Float) -> Float:
+    """Return the root of the Poisson deviance of (M, R) counts, in units of their spread."""
+    expected = np.maximum(mean, TINY)[:, None]
+    ratio = np.divide(hits, expected, out=np.ones_like(hits), where=hits > 0.0)
+    deviance = 2.0 * (hits * np.log(ratio) - (hits - mean[:, None]))
+    spread = np.maximum(1.0 - squares / np.maximum(mean, TINY), SPREAD)[:, None]
+    return np.asarray(np.sqrt(np.maximum(deviance, 0.0) / spread))
+
+
+def class_sums(predictions: Predictions) -> ClassSums:
+    """Return the sums of the answers given, and of the wrong ones where all scores are there.
+
+    Parameters
+    ----------
+    predictions : Predictions
+        Not multi-label.
+    """
+    rows, k = predictions.rows, predictions.n_classes
+    extents = predictions.extents
+    weights = np.ones(predictions.n) if extents.weights is None else extents.weights
+    confidence = rows.confidence
+    if predictions.task is Task.BINARY:  # a tie is no more of one class than of the other
+        weights = np.where(confidence == 0.5, 0.0, weights)
+    answers = [
+        np.bincount(rows.predicted, weights * values, k)
+        for values in (1.0, confidence, confidence**2, rows.correct)
+    ]
+    effect = np.ones(k)
+    if not extents.independent:
+        for answer in np.unique(rows.predicted).tolist():
+            own = rows.predicted == answer
+            effect[answer] = design_effect(
+                confidence[own] - rows.correct[own], of_rows(extents, own)
+            )
+    parts, effects = [(Part.ANSWERS, k)], [effect]
+    sums: list[Float] = [np.stack(answers)]
+    wrong = np.flatnonzero(~rows.correct)
+    if predictions.task is not Task.TOP_LABEL and k > 2 and wrong.size:
+        for part, of_cells, of_part in _wrong_sums(predictions, wrong):
+            parts.append((part, of_cells.shape[1]))
+            sums.append(of_cells)
+            effects.append(of_part)
+    trials, expected, squares, hits = np.concatenate(sums, axis=1)
+    return ClassSums(
+        parts=tuple(parts),
+        trials=trials,
+        expected=expected,
+        squares=squares,
+        hits=hits,
+        effect=np.concatenate(effects),
+        total=predictions.total,
+        names=predictions.class_names,
+    )
+
+
+def _wrong_sums(predictions: Predictions, wrong: np.ndarray) -> list[tuple[Part, Float, Float]]:
+    """Return the sums of the wrong answers, by true class and by what was stated of it."""
+    from core.compiled.rows import add_wrong
+
+    k, finest = predictions.n_classes, _finest_level(predictions)
+    weights = predictions.extents.weights
+    by_class, by_level = np.zeros((3, k)), np.zeros((3, finest))
+    counted = 0.0
+    for part in row_chunks(wrong.size, k):
+        own = predictions.take(wrong[part])
+        answers = predictions.rows.predicted[wrong[part]]
+        of_row = np.ones(own.n) if weights is None else np.array(weights[wrong[part]])
+        p = np.ascontiguousarray(own.probabilities())
+        counted += add_wrong(p, np.array(own.labels), answers.copy(), of_row, by_class, by_level)
+    effect = _wrong_effect(predictions, wrong)
+    listed = [(Part.STATED, by_level)]
+    if finest == LEVELS:  # rounding may leave nothing of a class that is rarely likely
+        listed.append((Part.OTHERS, by_class))
+    return [
+        (
+            part,
+            np.concatenate([np.full((1, sums.shape[1]), counted), sums]),
+            np.full(sums.shape[1], effect),
+        )
+        for part, sums in listed
+    ]
+
+
+def _finest_level(predictions: Predictions) -> int:
+    """Return how many levels of probability the scores tell apart."""
+    if predictions.kind is ScoreKind.LOGITS:
+        return LEVELS
+    least, zeros = 1.0, False
+    for rows in row_chunks(predictions.n, predictions.n_classes):
+        p = predictions.scores[rows]
+        zeros = zeros or bool((p <= 0.0).any())
+        least = min(least, float(np.min(p, where=p > 0.0, initial=1.0)))
+    if not zeros or least < GRAIN:
+        return LEVELS
+    return int(np.clip(np.floor(-np.log2(ROUNDED * least)) + 1, 1, LEVELS - 1))
+
+
+def _wrong_effect(predictions: Predictions, wrong: np.ndarray) -> float:
+    """Return the design effect of wrong answers: that of what is stated of the true class."""
+    extents = predictions.extents
+    if extents.independent:
+        return 1.0
+    surprise = np.minimum(-predictions.rows.log_p_true[wrong], -np.log(TINY))
+    return design_effect(surprise, of_rows(extents, np.isin(np.arange(predictions.n), wrong)))

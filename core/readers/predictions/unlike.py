@@ -1,0 +1,135 @@
+"""What a file is where it holds no predictions of classes: one sentence that names it."""
+
+import re
+
+import numpy as np
+
+from core.errors import Refused
+from core.readers.formats.contents import Contents, Entry, is_text, is_whole
+from core.readers.formats.encoding import is_number
+from core.readers.predictions.inspect import HEAD
+from core.readers.predictions.parts import listed
+from core.readers.predictions.questions import Question
+from core.readers.predictions.roles import Role, name_entry, words_of
+
+# Names that only detections have together, each with scores of its own.
+DETECTIONS = (
+    {"image_id", "category_id", "bbox"},
+    {"boxes", "labels", "scores"},
+    {"xmin", "ymin", "xmax", "ymax", "confidence"},
+    {"x1", "y1", "x2", "y2", "score"},
+)
+METRICS = {
+    "loss", "acc", "accuracy", "fscore", "auc", "auroc", "auprc", "precision", "recall", "support",
+    "metric", "value", "map", "bleu", "rouge", "perplexity", "ece", "brier", "nll", "mae", "mse",
+    "rmse", "specificity", "sensitivity", "lr", "top",
+}  # fmt: skip
+BESIDE_METRICS = {
+    "epoch", "step", "val", "train", "test", "model", "name", "score", "macro", "micro", "avg",
+    "weighted", "eval", "index", "std", "mean", "learning", "rate", "time", "1", "5",
+}  # fmt: skip
+FEATURES = {"embedding", "embeddings", "emb", "feature", "features", "feat", "feats", "hidden"}
+MANY = 20  # values of labels that are no classes
+CLASSIFY = "give the class scores of a classifier, with a label for each row"
+
+
+def refuse_detections(contents: Contents) -> None:
+    """Refuse boxes with scores, whose classes are answers and would pass for labels.
+
+    Raises
+    ------
+    Refused
+        FORMAT_UNKNOWN.
+    """
+    names = {name.rpartition(".")[2].strip().casefold() for name in contents.entries}
+    if any(names >= known for known in DETECTIONS):
+        what = "Detections: boxes with scores, several to an image, which are audited by overlap"
+        raise Refused("FORMAT_UNKNOWN", what, CLASSIFY)
+
+
+def explained(contents: Contents, refusal: Refused) -> Refused:
+    """Return a refusal that says what a file is, or the one there was where it may be read."""
+    if isinstance(refusal, Question) and refusal.choices:
+        return _percentages(contents) or refusal
+    what = _metrics(contents) or _masks(contents) or _continuous(contents, refusal)
+    what = what or (_without_scores(contents) if refusal.code == "AMBIGUOUS_KEYS" else "")
+    if what:
+        return Refused("FORMAT_UNKNOWN", what, CLASSIFY)
+    return _percentages(contents) or refusal
+
+
+def _metrics(contents: Contents) -> str:
+    """Say that entries are metrics of models or epochs."""
+    words = [_metric_words(name) for name in contents.entries]
+    some = sum(bool(w & METRICS) for w in words)
+    known = sum(bool(w) and bool(w & (METRICS | BESIDE_METRICS)) for w in words)
+    for entry in (e for e in contents.entries.values() if is_text(e) and 1 < e.size <= HEAD):
+        cells = [_metric_words(str(cell)) for cell in entry.reshape(-1).tolist()]
+        if all(cell & METRICS for cell in cells):
+            return "A table of metrics, one a row, not of predictions"
+    lone = all(e.ndim <= 1 for e in contents.entries.values())
+    if lone and some > 1 and 3 * known > 2 * len(words):
+        return f"A table of metrics ({listed(list(contents.entries))}), not of predictions"
+    return ""
+
+
+def _metric_words(name: str) -> set[str]:
+    return set(words_of(re.sub("(?i)f1", "fscore", name)))
+
+
+def _masks(contents: Contents) -> str:
+    """Say that entries hold a class for each pixel."""
+    tall = [e.shape for e in contents.entries.values() if e.ndim > 2]
+    if any(a != b and a[-2:] == b[-2:] for a in tall for b in tall):
+        return "A segmentation: a class for each pixel, and not for each row"
+    return ""
+
+
+def _continuous(contents: Contents, refusal: Refused) -> str:
+    """Say that labels are numbers of a scale, as those of a regression are."""
+    if not refusal.code.startswith("LABEL"):
+        return ""
+    for name, entry in contents.entries.items():
+        if name_entry(name, entry).role is Role.LABELS and _is_scale(entry):
+            return f"A regression: {name} runs from {entry.min():.4g} to {entry.max():.4g}"
+    return ""
+
+
+def _is_scale(entry: Entry) -> bool:
+    if is_text(entry) or entry.ndim != 1 or entry.dtype.kind != "f" or is_whole(entry):
+        return False
+    outside = entry.min() < 0 or entry.max() > 1  # within, they may be soft labels
+    return bool(outside and np.unique(entry).size > MANY)
+
+
+def _without_scores(contents: Contents) -> str:
+    """Say that there are answers, or features, but no scores."""
+    named = [name_entry(name, entry) for name, entry in contents.entries.items()]
+    roles = {item.role for item in named}
+    if roles & {Role.SCORES, Role.CONFIDENCE}:
+        return ""
+    if roles >= {Role.PREDICTED, Role.LABELS}:
+        return "Decisions: answers and labels, and no score that says how sure each answer is"
+    wide = [n for n, e in contents.entries.items() if e.ndim == 2 and set(words_of(n)) & FEATURES]
+    many = [n for n, e in contents.entries.items() if e.ndim == 2 and e.shape[1] >= 64]
+    if wide or (many == list(contents.entries)):
+        return f"Embeddings: {listed(wide or many)} describe rows and score no classes"
+    return ""
+
+
+def _percentages(contents: Contents) -> Refused | None:
+    """Return what explains a refusal better, where cells are numbers with a percent sign."""
+    for name, entry in contents.entries.items():
+        cells = entry.reshape(-1)[:HEAD].tolist() if is_text(entry) and entry.ndim else []
+        marked = [i for i, cell in enumerate(cells) if cell.rstrip().endswith("%")]
+        if marked and all(_is_percentage(cell) for cell in cells):
+            what = f"{cells[marked[0]][:40]!r} is a percentage, not a plain number"
+            remedy = "remove the percent signs, divide by 100 and read the file again"
+            row = marked[0] // max(1, entry.size // len(entry))
+            return Refused("PROB_RANGE", what, remedy, f"{contents.row(row)}, {name}")
+    return None
+
+
+def _is_percentage(cell: str) -> bool:
+    number = cell.replace("%", "")
+    return is_number(number) or is_number(number, ",")
