@@ -221,6 +221,9 @@ def _audited(arguments: argparse.Namespace, config: AuditConfig) -> Json:
 
 def _print_audit(report: Json) -> None:
     print(printable(f"{report['file']}, {report['split']} split: {report['verdict']['text']}"))
+    for other in ("event_audit", "answers"):
+        if other in report:
+            print(printable(f"{other.partition('_')[0]}: {report[other]['verdict']['text']}"))
     kinds = "labels" if report["task"] == "multilabel" else "classes"
     rows = "1 row" if report["n"] == 1 else f"{report['n']} rows"
     print(f"{rows}, {report['n_classes']} {kinds}, read as {report['scores']}")

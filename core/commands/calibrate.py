@@ -37,7 +37,11 @@ def add_calibrate(verb: Parser) -> None:
     verb.add_argument("file", type=Path)
     add_reading(verb)
     add_votes(verb)
-    verb.add_argument("--methods", default="ts,focal_map,focal_ts", metavar="A,B")
+    verb.add_argument(
+        "--methods",
+        metavar="A,B",
+        help="by default ts,focal_map,focal_ts; for two classes and labels beta,vector,ts",
+    )
     verb.add_argument("--fit", metavar="val", help="a split, or cut: some rows of the test split")
     verb.add_argument("--test", metavar="test")
     verb.add_argument("--share", type=float, default=0.5, help="of the rows, with --fit cut")
@@ -65,11 +69,20 @@ def add_apply(verb: Parser) -> None:
 def _calibrate(arguments: argparse.Namespace) -> int:
     from core.calibrators import CALIBRATORS
     from core.reports.calibrate_json import calibrate_json, calibrate_lines
-    from core.studies.posthoc import NONE, fit, fit_default, judge, parts, provenance
+    from core.studies.posthoc import (
+        NONE,
+        default_methods,
+        fit,
+        fit_default,
+        judge,
+        parts,
+        provenance,
+    )
 
-    methods = list(dict.fromkeys(name for name in arguments.methods.split(",") if name))
+    named = (arguments.methods or "").split(",")
+    methods = list(dict.fromkeys(name for name in named if name))
     unknown = [name for name in methods if name not in CALIBRATORS]
-    if unknown or not methods:
+    if unknown or (arguments.methods is not None and not methods):
         what = f"There is no method {', '.join(unknown) or 'named'}"
         raise UsageError("SETTING", what, f"use some of {','.join(CALIBRATORS)}")
     result = read(arguments)
@@ -77,6 +90,7 @@ def _calibrate(arguments: argparse.Namespace) -> int:
     result = with_votes(arguments, result, test)
     fit_on = arguments.fit or fit_default(list(result.splits), test)
     rows = parts(result.splits, fit_on, test, share=arguments.share, seed=arguments.seed)
+    methods = methods or list(default_methods(rows.test.task))
     fits = [
         fit(name, rows.fit, objective=arguments.objective, search=arguments.search)
         for name in methods

@@ -72,7 +72,7 @@ METRICS: dict[str, Metric] = {
     ),
     "brier_event": Metric(
         function=brier_event,
-        label="Brier of the event",
+        label="Brier of the event, (p − y)²",
         plain="Squared distance between the stated risk and whether the event came, 0 or 1.",
         range=UNIT,
         better="lower",

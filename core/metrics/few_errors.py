@@ -90,6 +90,8 @@ def upper_end(losses: Losses, extents: Extents, level: float) -> float:
     mean, variance = seen + more * unseen.mean, total(events**2) + more**2 * unseen.square
     if not np.isfinite(variance):
         return float("inf")
+    if mean == 0.0:  # every class has the same probability: an error costs what a right answer does
+        return float(total(right) + quantile(level) * total(rest**2) ** 0.5) / rows
     bound = variance / mean * float(gammaincinv(mean**2 / variance, 0.5 + level / 2))
     reach = quantile(level) * total(rest**2) ** 0.5
     farther = float(np.hypot(max(0.0, bound - seen), reach))

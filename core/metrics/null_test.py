@@ -40,7 +40,8 @@ DIGITS = 9  # of a statistic in units of its spread: sums of equal terms are tie
 SAME = 1e-9  # of the largest draw: a spread that is rounding
 HALVINGS = 40
 NEWTON = 12
-LEFT_OVER = 0.25  # of what a shift leaves, that a temperature may leave to be the explanation
+ENOUGH = 6.63  # of the deviance, that a shift may save beside a temperature: 1 in 100 by chance
+STEPS = 30  # of Newton's method, which converges in five to ten
 
 
 @dataclass(frozen=True)
@@ -79,9 +80,9 @@ class NullTest:
         p-value of each bin, corrected for looking at all bins; NaN where it is empty, and
         everywhere where the test detected nothing, since no bin is to be named then.
     slope_leads : bool
-        Whether one temperature of the claims explains nearly all that is off, the signed gap
-        with it, and one shift of their log odds does not: by score statistics it leaves less
-        than `LEFT_OVER` of what the shift leaves.
+        Whether one temperature of the claims explains what is off, the signed gap with it: a
+        shift beside it lowers the deviance by no more than chance would (`ENOUGH`), and the shift
+        alone leaves more than that over. False where the test detected nothing.
     fine, cumulative, classes : float
         p-value of the ECE of 50 bins, of the cumulative range, and of the largest deviation of a
         class, corrected as well; 1 where it was not looked at.
@@ -180,15 +181,17 @@ class Null:
 
     @cached_property
     def _slope_leads(self) -> bool:
-        """Whether a temperature explains the rows and a shift does not; see `NullTest`."""
-        mean, gap = self._mean, self._own.gap
-        temperature = np.log(mean) - np.log1p(-mean)
-        weights = np.stack([np.ones_like(mean), temperature, self._lever])
-        information = weights**2 @ (mean * (1.0 - mean) * self._own.count)
-        squares = (weights @ gap) ** 2 / np.maximum(information, LOGIT_CLIP)
-        # shift and centred slope are orthogonal: their squares are all that can be explained
-        shift, temperature_alone, after_shift = squares
-        return bool(shift + after_shift - temperature_alone < LEFT_OVER * after_shift)
+        """Whether a temperature alone explains the rows; see `NullTest`."""
+        mean, count = self._mean, self._own.count
+        logit = np.log(mean) - np.log1p(-mean)
+        hits = np.clip(self._own.confidence - self._own.gap, 0.0, count)
+        ones, no = np.ones_like(logit)[:, None], np.zeros_like(logit)
+        temperature = _deviance(logit[:, None], no, hits, count)
+        saved = temperature - _deviance(np.column_stack([logit, ones]), no, hits, count)
+        over = _deviance(ones, logit, hits, count) - temperature
+        # rows that belong together or weigh unequally vary by this much more than rows alone
+        spread = self._fixed[1][:, 0].var() / float(count @ (mean * (1.0 - mean)))
+        return bool(saved <= ENOUGH * max(spread, 1.0) < over)
 
     @cached_property
     def _shifts(self) -> Float:
@@ -255,7 +258,7 @@ class Null:
             steepness=float(own[1]),
             power=np.nan if off else self._power(cuts, null),
             bins=bins_beyond(bins, drawn) if off else np.full(bins.count.shape, np.nan),
-            slope_leads=self._slope_leads,
+            slope_leads=bool(off) and self._slope_leads,
             values={look: float(rows[looks.index(look)]) / scale[look] for look in shown},
             chance={look: chance[look] / scale[look] for look in shown},
         )
@@ -341,6 +344,21 @@ class Null:
 
 def _sigmoid(logit: Float) -> Float:
     return np.asarray(1.0 / (1.0 + np.exp(-logit)))
+
+
+def _deviance(features: Float, offset: Float, hits: Float, count: Counts) -> float:
+    """Return the deviance of the logistic fit of hits on features, by Newton's method."""
+    weights = np.zeros(features.shape[1])
+    for _ in range(STEPS):
+        p = _sigmoid(offset + features @ weights)
+        slope = features.T @ (hits - count * p)
+        curve = features.T @ (features * (count * p * (1.0 - p))[:, None])
+        step = np.linalg.lstsq(curve, slope, rcond=None)[0]
+        weights += step / max(1.0, float(np.abs(step).max()))  # at most 1, so that none runs off
+        if np.abs(step).max() < SAME:
+            break
+    p = np.clip(_sigmoid(offset + features @ weights), LOGIT_CLIP, 1.0 - LOGIT_CLIP)
+    return -2.0 * float(hits @ np.log(p) + (count - hits) @ np.log1p(-p))
 
 
 def _mean_kept(logit: Float, mean: Float, count: Counts) -> Float:

@@ -89,8 +89,9 @@ def verdict(
 
         A risk overestimates or underestimates its event where the test finds the gap. It is
         too_extreme or too_moderate where the test finds the slope, and not the gap or a gap that
-        follows from the slope (Van Calster et al. 2016, weak calibration); opposite bins then
-        are what such a slope looks like. `reading` holds a slope that is found beside a gap.
+        follows from the slope (Van Calster et al. 2016, weak calibration). `reading` holds a
+        slope that is found beside a gap. Opposite bins are what a slope looks like, and make a
+        risk mixed only where the test does not find one.
     """
     reading, answers = None, event is None
     gap_off, slope_off = test.gap <= FALSE_ALARMS, test.slope <= FALSE_ALARMS
@@ -102,7 +103,7 @@ def verdict(
     elif not answers and slope_off and (test.slope_leads or not gap_off):
         code = VerdictCode[spread.name]
         opening = f"{_SPREAD[spread]}{_for(event)}: {_OUTCOMES[spread]}. On average {_signed(gap)}."
-    elif ends and gap_off:
+    elif ends and gap_off and (answers or not slope_off):
         code, reading = VerdictCode.MIXED, MixedReading.OPPOSITE
         opening = f"{_both_ends(ends, event)} On average {_signed(gap)}."
     elif gap_off:

@@ -7,6 +7,7 @@ from typing import Final
 from core.metrics.clinical import bands
 from core.metrics.ranked import Ranked
 from core.metrics.selective import risk_coverage
+from core.metrics.top_label import answers
 from core.metrics.verdict_codes import DETECTED
 from core.predictions import Task
 from core.reports.document import (
@@ -114,7 +115,8 @@ class RunViews:
         """The Reliability page in plain words."""
         numbers = self.numbers
         target = headline(numbers.audit)
-        ranked = Ranked.of(numbers.rows.outcomes(target.target))
+        rows, index = numbers.rows, target.target
+        ranked = Ranked.of(answers(rows) if index is None else rows.outcomes(index))
         return plain_view(
             numbers.audit, target, ranked, name=numbers.run.name, split=numbers.run.split
         )

@@ -26,7 +26,16 @@ MASS_BINS = 12  # equal-mass bins of the small diagrams
 TEMPERATURE_METHODS = ("ts", "focal_ts")
 SCORES = ("ece", "auroc", "auprc", "slope")
 CURVE = ("ici", "e50", "e90", "emax")
-FINDING = ("brier", "ece", "auroc", "auprc", *CURVE, "spiegelhalter_z", "brier_skill")
+FINDING = (
+    "brier",
+    "brier_event",
+    "ece",
+    "auroc",
+    "auprc",
+    *CURVE,
+    "spiegelhalter_z",
+    "brier_skill",
+)
 THRESHOLDS = tuple(k / 1000 for k in range(1, 10)) + tuple(k / 100 for k in range(1, 100))
 
 

@@ -24,6 +24,8 @@ from core.predictions import Predictions, ScoreKind, Task
 
 NONE = "none"  # the scores as they were read: what every method is compared with
 DEFAULT_METHODS = ("ts", "focal_map", "focal_ts")
+RISK_METHODS = ("beta", "vector", "ts")  # the first two have an intercept; vector of one is Platt's
+RISKS = (Task.BINARY, Task.MULTILABEL)
 CUT = "cut"  # in place of a split's name: a share of the test split is fitted on
 SHARE = 0.5
 HALF = 0.5
@@ -159,6 +161,15 @@ def provenance(parts: PosthocRows) -> dict[str, Json]:
         "cut": cut_as,
         **weights,
     }
+
+
+def default_methods(task: Task) -> tuple[str, ...]:
+    """Return the methods that are tried when nobody chooses, the recommended one first.
+
+    A temperature keeps the log odds of one half, so that a risk which is off on average stays off:
+    for events methods with an intercept come first (Van Calster et al. 2019).
+    """
+    return RISK_METHODS if task in RISKS else DEFAULT_METHODS
 
 
 def fit_default(splits: Sequence[str], test: str) -> str:

@@ -32,13 +32,13 @@ from core.predictions import Predictions, Task
 from core.studies.human import HumanStudy, human_study
 from core.studies.posthoc import (
     CUT,
-    DEFAULT_METHODS,
     NONE,
     SHARE,
     EvaluatedMethod,
     Fit,
     MethodReport,
     PosthocRows,
+    default_methods,
     evaluate,
     fit_default,
     judge,
@@ -215,7 +215,7 @@ def _rows(manifest: Manifest, splits: Mapping[str, Predictions]) -> PosthocRows 
 
 
 def _methods(rows: PosthocRows, *, fitted: bool) -> dict[str, StoredMethod]:
-    names = (NONE,) * (rows.cut is not None) + DEFAULT_METHODS * fitted
+    names = (NONE,) * (rows.cut is not None) + default_methods(rows.test.task) * fitted
     return {
         name: StoredMethod.of(evaluate(name, rows.fit, rows.test, "nll", "exact")) for name in names
     }

@@ -20,7 +20,6 @@ from core.studies.clinic import Findings, OneFinding
 from core.studies.human import HumanStudy, human_study
 from core.studies.ood import ScoreSeparation, ShiftEffect
 from core.studies.posthoc import (
-    DEFAULT_METHODS,
     NONE,
     SHARE,
     Fit,
@@ -33,7 +32,7 @@ from core.studies.posthoc import (
 POSTHOC, OOD, CLINICAL, COMPARE, CLASSES = "posthoc", "ood", "clinical", "compare", "classes"
 HUMAN = "human"
 OBJECTIVE, SEARCH = "nll", "exact"  # as the page's own
-RECALIBRATE = ("isotonic", "beta")  # in place of temperatures, for what are no probabilities
+RECALIBRATE = ("beta", "isotonic")  # in place of temperatures, for what are no probabilities
 MOST_SETS = 6  # of other inputs beside a run
 
 
@@ -233,7 +232,7 @@ def _posthoc(run: ReportedRun, audit: Audit) -> PosthocNumbers:
     }
     rows = posthoc.parts(named, fit_on, run.split, share=SHARE, seed=SEED)
     rescaled = any(note.code == NoticeCode.NOT_PROBABILITY for note in audit.notices)
-    methods = RECALIBRATE if rescaled else DEFAULT_METHODS
+    methods = RECALIBRATE if rescaled else posthoc.default_methods(rows.test.task)
     judged = {NONE: posthoc.judge(rows.test, None, OBJECTIVE)}
     fits = []
     for method in methods:

@@ -10,7 +10,7 @@ from math import sqrt
 import numpy as np
 import numpy.typing as npt
 
-from core.arrays import Bool, Float, Int, row_chunks, sigmoid
+from core.arrays import Bool, Float, Int, empty, row_chunks, sigmoid
 from core.defaults import N_BINS
 from core.errors import Refused
 from core.metrics.binning import bin_index, equal_width_edges
@@ -408,12 +408,41 @@ def twice_question(ready: JudgedSplit) -> Question | None:
     )
 
 
-def consequences(ready: JudgedSplit) -> tuple[float, float]:
-    """Return accuracy and ECE of a reading, both fractions; labels are pooled."""
+def consequences(ready: JudgedSplit) -> tuple[float, float, str]:
+    """Return accuracy and ECE of a reading, both fractions, and what the ECE is of.
+
+    It is the ECE that opens the audit of the file: of the event of one score, of the answers of
+    two columns; of labels the mean.
+    """
     stated = answers(ready)
-    bins = bin_index(stated.confidence, equal_width_edges(N_BINS))
-    gaps = np.bincount(bins, stated.confidence - stated.correct)
-    return float(stated.correct.mean()), float(np.abs(gaps).sum() / stated.n)
+    right = float(stated.correct.mean())
+    if ready.task is Task.MULTILABEL:
+        claims, present = _claims(ready), ready.labels == 1
+        errors = [_error(claims[:, k], present[:, k]) for k in range(claims.shape[1])]
+        return right, float(np.mean(errors)), "mean over labels"
+    if ready.task is not Task.BINARY:
+        return right, _error(stated.confidence, stated.correct), ""
+    if ready.prepared.scores.ndim == 1:
+        return right, _error(_claims(ready), ready.labels == 1), "of the event"
+    correct, tied = stated.correct.copy(), np.flatnonzero(stated.confidence == 0.5)
+    correct[tied] = np.arange(tied.size) % 2 == 0  # as in `core.metrics.top_label.answers`
+    return right, _error(stated.confidence, correct), "of the answers"
+
+
+def _claims(ready: JudgedSplit) -> Float:
+    """Return the probability of the event, (N,), or of each label, (N, L)."""
+    several = ready.labels.ndim == 2
+    claims = empty(ready.prepared.scores.shape)
+    for rows in row_chunks(len(claims), ready.prepared.shape.columns):
+        probabilities = ready.probabilities(rows)
+        claims[rows] = probabilities if several else probabilities[:, 1]
+    return claims
+
+
+def _error(claims: Float, came_true: Bool) -> float:
+    bins = bin_index(claims, equal_width_edges(N_BINS))
+    gaps = np.bincount(bins, claims - came_true)
+    return float(np.abs(gaps).sum() / claims.size)
 
 
 def example(ready: JudgedSplit) -> str:

@@ -393,7 +393,7 @@ def _candidate(
     choice: ReadChoice, chosen: ReadOptions, reading: InterpretedFile
 ) -> ReadingCandidate:
     ready = reading.splits[choose_split(reading.splits)]
-    accuracy, error = consequences(ready) if ready.labelled else (None, None)
+    accuracy, error, of = consequences(ready) if ready.labelled else (None, None, "")
     return ReadingCandidate(
         options=chosen,
         option=choice.command,
@@ -401,6 +401,7 @@ def _candidate(
         example=example(ready),
         accuracy=accuracy,
         ece=error,
+        ece_of=of,
     )
 
 

@@ -62,6 +62,8 @@ class ReadingCandidate:
         What the first row would say, in words; empty where it cannot be told.
     accuracy, ece : float or None
         Fractions of the part that is audited; None where they cannot be told.
+    ece_of : str
+        What the ECE is of, where it could be of the answers, of the event or of labels.
     """
 
     options: ReadOptions
@@ -70,6 +72,7 @@ class ReadingCandidate:
     example: str = ""
     accuracy: float | None = None
     ece: float | None = None
+    ece_of: str = ""
 
     @property
     def means(self) -> str:
@@ -78,7 +81,7 @@ class ReadingCandidate:
         if self.accuracy is not None:
             numbers.append(f"accuracy {self.accuracy:.3f}")
         if self.ece is not None:
-            numbers.append(f"ECE {self.ece:.3f}")
+            numbers.append(" ".join(filter(None, ("ECE", self.ece_of, f"{self.ece:.3f}"))))
         return "; ".join(part for part in (self.title, ", ".join(numbers), self.example) if part)
 
 

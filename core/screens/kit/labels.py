@@ -146,7 +146,7 @@ def headline(audit: Audit) -> TargetAudit:
     Its verdict is the corrected one, so that it agrees with the count of all labels.
     """
     if not audit.labels:
-        return audit.main
+        return audit.headline
     return furthest_first(label_verdicts(audit.labels))[0].corrected
 
 

@@ -7,7 +7,7 @@ from core.codes import NoticeCode
 from core.defaults import LEVEL, N_BINS_MAX
 from core.errors import Notice
 from core.metrics.macro import ChanceAmong
-from core.metrics.records import Floor, Gap, MixedEnd, Score, TargetAudit
+from core.metrics.records import Audit, Floor, Gap, MixedEnd, Score, TargetAudit
 from core.metrics.verdict import MATERIAL, TESTED, class_words, quoted_bin, share, which_test
 from core.metrics.verdict_codes import (
     DETECTED,
@@ -91,6 +91,11 @@ SLOPES = {
     VerdictCode.TOO_MODERATE: "its claims vary less than outcomes do",
 }
 SPREAD = {"too_extreme": "too extreme", "too_moderate": "too moderate"}
+OTHER = {
+    VerdictCode.MIXED: "too high in some ranges and too low in others",
+    VerdictCode.SOUND: "well calibrated",
+    VerdictCode.COULD_BE_CHANCE: "within what chance explains",
+}
 MIXED = {
     "too_extreme": "its probabilities are too extreme, high and low, though right on average",
     "too_moderate": "its probabilities are not spread enough, though right on average",
@@ -134,6 +139,28 @@ def verdict_sentence(target: TargetAudit, noun: str = "labels") -> Sentence:
         worth(target),
     )
     return Sentence(parts, " ".join(filter(None, parts_below)))
+
+
+def other_verdict(audit: Audit, target: TargetAudit) -> TargetAudit | None:
+    """Return the event's audit beside that of two classes' answers, or the other way round."""
+    if audit.answers is None or target.target not in (None, audit.main.target):
+        return None
+    return audit.main if target.target is None else audit.answers
+
+
+def other_sentence(other: TargetAudit) -> str:
+    """Return the verdict on the other target of two classes, for the line below the first."""
+    code, answers = other.verdict.code, other.event is None
+    if code in TOO_HIGH | TOO_LOW:
+        size = _size(other, other.direction, over=code in TOO_HIGH)
+        return f"Its answers are {size}." if answers else f"It {size}."
+    whose = "Its answers are" if answers else f"Its risks of “{other.event}” are"
+    return f"{whose} {OTHER.get(code, code.words)}."
+
+
+def plain_other(other: TargetAudit) -> str:
+    """Return the same without jargon."""
+    return plain_sentence(other).parts[0].text
 
 
 def taken_alone(target: TargetAudit, noun: str = "labels") -> str:

@@ -32,6 +32,8 @@ def all_scores(audit: Audit, target: TargetAudit) -> dict[str, Score]:
     whole: Mapping[str, Score] = {}
     if audit.labels and target.target is not None:
         whole = audit.labels[target.target].metrics
+    elif target.target is None and audit.answers is not None:
+        whole = audit.answers.metrics
     elif target.target == audit.main.target:
         whole = audit.main.metrics
     return dict(whole) | dict(target.metrics)
@@ -52,7 +54,10 @@ def tiles(audit: Audit, target: TargetAudit, tone: Tone) -> tuple[Tile, ...]:
         scored.append(_prevalence_tile(target))
     kinds = f"{audit.n_classes} {'labels' if audit.task == 'multilabel' else 'classes'}"
     last = Tile(spoken("Images"), count(audit.n), note=kinds, help=GLOSSARY["images"])
-    return (_ece_tile(ece, floor, tone), _floor_tile(floor), *scored, last)
+    whose = ""
+    if audit.answers is not None:  # of two classes there are two
+        whose = "of the answers" if answers else f"of “{target.name}”"
+    return (_ece_tile(ece, floor, tone, whose), _floor_tile(floor), *scored, last)
 
 
 def strip(score: Score, floor: Floor | None, tone: Tone) -> Strip | None:
@@ -71,9 +76,9 @@ def strip(score: Score, floor: Floor | None, tone: Tone) -> Strip | None:
     )
 
 
-def _ece_tile(score: Score | None, floor: Floor | None, tone: Tone) -> Tile:
+def _ece_tile(score: Score | None, floor: Floor | None, tone: Tone, whose: str) -> Tile:
     rule = ", equal mass" if score is not None and score.metric == "ece_em" else ""
-    label = f"Calibration error (ECE{rule})"
+    label = f"ECE {whose}{rule}" if whose else f"Calibration error (ECE{rule})"
     if score is None or score.value is None:
         reason = score.reason if score is not None else ""
         return Tile(label, MISSING, note=reason, help=GLOSSARY["ece"])

@@ -12,7 +12,7 @@ from core.screens.kit.numbers import count, points, span
 from core.screens.kit.records import Phrase, Sentence
 from core.screens.kit.units import spoken
 from core.screens.kit.words import LABELS
-from core.studies.posthoc import NONE, Fit, MethodReport
+from core.studies.posthoc import NONE, RISKS, Fit, MethodReport
 
 NAMES = {
     NONE: "None",
@@ -89,7 +89,7 @@ def sentence(
         return Sentence((Phrase(first),), _capital(why))
     errors = {name: _ece(judged[name]) for name in names}
     helping = [name for name, difference in differences.items() if better(difference)]
-    keeping = [name for name in helping if not judged[name].changed]
+    keeping = [name for name in helping if not judged[name].changed or _of_risk(judged)]
     if not helping:
         return _none_helps(errors[NONE], differences, judged)
     best = min(keeping or helping, key=errors.__getitem__)
@@ -106,6 +106,10 @@ def sentence(
     )
     others = _others(best, judged, names)
     return Sentence(parts, f"{others} {_cost(best, judged, comparison)}".strip())
+
+
+def _of_risk(judged: Mapping[str, MethodReport]) -> bool:
+    return judged[NONE].compared.audit.task in RISKS
 
 
 def _cost(best: str, judged: Mapping[str, MethodReport], comparison: Comparison) -> str:
@@ -206,8 +210,12 @@ def _capital(text: str) -> str:
 
 
 def plain_best(judged: Mapping[str, MethodReport], comparison: Comparison) -> str:
-    """Return the method that keeps the answers and does best beyond chance; empty without one."""
-    keeping = [name for name in _helping(judged, comparison) if not judged[name].changed]
+    """Return the method that does best beyond chance; empty without one.
+
+    It keeps every answer, but of a risk, whose answers are a cut of ours at one half.
+    """
+    helping = _helping(judged, comparison)
+    keeping = [name for name in helping if not judged[name].changed or _of_risk(judged)]
     return min(keeping, key=lambda name: _ece(judged[name]), default="")
 
 
@@ -228,11 +236,14 @@ def plain_sentence(judged: Mapping[str, MethodReport], comparison: Comparison) -
         first = f"The stated certainty of this model is {now}."
         return Sentence((Phrase(first),), _plain_others(judged, comparison))
     difference = comparison.differences[list(judged).index(best)]["ece"]
+    changed = judged[best].changed
     return Sentence(
         (
             Phrase(f"The stated certainty of this model is {now}. A correction brings that to "),
             Phrase(points(_ece(judged[best]))),
-            Phrase(", without changing any answer."),
+            Phrase(
+                f", but {_changes(judged[best])}." if changed else ", without changing any answer."
+            ),
             Phrase(explained(judged[best], PERFECT)),
         ),
         f"The correction is {IN_SENTENCE[best]}. Difference "

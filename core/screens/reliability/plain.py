@@ -27,7 +27,13 @@ from core.screens.kit.numbers import (
     singular,
 )
 from core.screens.kit.records import Column, FigureCard, Sentence, Swatch, Table, Tile
-from core.screens.kit.sentences import doubted, groups_words, plain_sentence
+from core.screens.kit.sentences import (
+    doubted,
+    groups_words,
+    other_verdict,
+    plain_other,
+    plain_sentence,
+)
 from core.screens.kit.theme import Tone
 from core.screens.kit.tiles import calibration_error
 from core.screens.kit.units import spoken
@@ -45,7 +51,8 @@ PRESENCE_GROUPS = (
     (0.60, "Likely", "20 to 60"),
     (1.00, "Very likely", "60 or more"),
 )
-RISK_HELP = "One correction shifts and stretches its chances. Fit it on other pictures."
+ANSWERS_HELP = "One correction, found on other pictures, can mend its certainty. No answer changes."
+RISK_HELP = "One correction, found on other pictures, can shift and stretch the chances it gives."
 WRONG, PRESENT = "×", "●"  # the marks of 100 pictures
 ENOUGH = 20  # answers a group must hold before a picture of 100 is made from it
 
@@ -117,7 +124,9 @@ def plain_view(
     came_true = "right" if target.target is None else "present"
     return PlainView(
         eyebrow=f"Reliability · {name} · {count(audit.n)} {split} {spoken('pictures')}",
-        sentence=doubted(replace(plain_sentence(target), second=_second(groups)), audit.notices),
+        sentence=doubted(
+            replace(plain_sentence(target), second=_second(audit, target, groups)), audit.notices
+        ),
         numbers=_tiles(audit, target),
         dumbbells=_card(groups, came_true),
         icons=_icons(groups, target),
@@ -240,14 +249,15 @@ def _missed(groups: tuple[Group, ...]) -> Group | None:
     return max(missed, key=lambda g: abs(g.says - g.right), default=None)
 
 
-def _second(groups: tuple[Group, ...]) -> str:
-    group = _missed(groups)
-    if group is None:
-        return ""
-    return (
-        "Its certainty is least reliable where it is "
-        f"“{group.name.lower()}” ({group.range} in 100)."
-    )
+def _second(audit: Audit, target: TargetAudit, groups: tuple[Group, ...]) -> str:
+    group, other = _missed(groups), other_verdict(audit, target)
+    parts = [] if other is None else [plain_other(other)]
+    if group is not None:
+        parts.append(
+            "Its certainty is least reliable where it is "
+            f"“{group.name.lower()}” ({group.range} in 100)."
+        )
+    return " ".join(parts)
 
 
 def _icons(groups: tuple[Group, ...], target: TargetAudit) -> Icons | None:
@@ -329,12 +339,9 @@ def _helps(target: TargetAudit) -> Advice:
     code = target.verdict.code
     advice = {
         **dict.fromkeys(SLOPE | TOO_HIGH | TOO_LOW, RISK_HELP),
-        VerdictCode.OVER_CONFIDENT: (
-            "One correction makes the model less sure and changes none of its answers."
-        ),
-        VerdictCode.UNDER_CONFIDENT: (
-            "One correction makes the model more sure and changes none of its answers."
-        ),
+        # Which way a correction moves the model, its fit says and not this gap.
+        VerdictCode.OVER_CONFIDENT: ANSWERS_HELP,
+        VerdictCode.UNDER_CONFIDENT: ANSWERS_HELP,
         VerdictCode.MIXED: (
             "Compare several corrections on other pictures."
             if target.target is None

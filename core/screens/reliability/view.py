@@ -4,7 +4,7 @@ Nothing is computed here that `core.metrics` computes; records go in, words and 
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from core.arrays import Float
@@ -20,7 +20,13 @@ from core.screens.kit import cards, diagram
 from core.screens.kit.bin_marks import dominated, filled
 from core.screens.kit.labels import among
 from core.screens.kit.records import FigureCard, Sentence, Swatch, Table, Tile
-from core.screens.kit.sentences import CODE_TONES, doubted, verdict_sentence
+from core.screens.kit.sentences import (
+    CODE_TONES,
+    doubted,
+    other_sentence,
+    other_verdict,
+    verdict_sentence,
+)
 from core.screens.kit.tiles import calibration_error, tiles
 from core.screens.reliability.classes import class_card, class_table, label_table, risk_card
 
@@ -98,7 +104,7 @@ def reliability_view(
     subject : Subject
         Run, split, digest, names and the reader's notices.
     chosen : TargetAudit, optional
-        What is spoken of: other bins, one class, one label. Default: the audit's main target;
+        What is spoken of: other bins, one class, one label. Default: the audit's headline;
         for a multi-label audit that is the mean over labels, beside the bins of the worst one.
         The verdict on a label is the one that is left among all labels of the audit.
     classes : tuple of ClassRow
@@ -110,7 +116,7 @@ def reliability_view(
     """
     if chosen is not None and chosen.target is not None and audit.labels:
         chosen = among(chosen, audit.labels, chosen.target)
-    target = chosen or audit.main
+    target = chosen or audit.headline
     pictured_target = pictured(audit, chosen)
     logarithmic = dominated(pictured_target.bins) if log_counts is None else log_counts
     caption = cards.caption(audit, pictured_target, subject.split, subject.digest)
@@ -125,7 +131,7 @@ def reliability_view(
     ]
     return ReliabilityView(
         eyebrow=_eyebrow(audit, target, subject),
-        sentence=doubted(verdict_sentence(target), audit.notices),
+        sentence=doubted(_sentence(audit, target), audit.notices),
         numbers=tiles(audit, target, CODE_TONES[target.verdict.code]),
         figures={card.key: card for card in figure_cards},
         key=KEY,
@@ -136,6 +142,14 @@ def reliability_view(
         parts=parts_table(audit, classes),
         log_counts=logarithmic,
     )
+
+
+def _sentence(audit: Audit, target: TargetAudit) -> Sentence:
+    """Return the verdict; of two classes the line below begins with the other one."""
+    opening, other = verdict_sentence(target), other_verdict(audit, target)
+    if other is None:
+        return opening
+    return replace(opening, second=f"{other_sentence(other)} {opening.second}".strip())
 
 
 def unbinned_cards(
@@ -163,7 +177,7 @@ def parts_table(audit: Audit, classes: tuple[ClassRow, ...]) -> Table:
 def pictured(audit: Audit, chosen: TargetAudit | None = None) -> TargetAudit:
     """Return whose bins are drawn: the target itself, or the label with the largest error."""
     if chosen is not None or not audit.labels:
-        return chosen or audit.main
+        return chosen or audit.headline
     return max(audit.labels, key=_error)
 
 

@@ -63,7 +63,7 @@ def tiles(job: Job, progress: Progress | None, audit: Json | None) -> tuple[Tile
         took = duration((job.ended or 0) - job.started) if job.started else MISSING
         return (
             Tile("Rows", count(audit["n"])),
-            *(_score(audit, key) for key in ("accuracy", "ece") if key in audit["metrics"]),
+            *(_score(audit, key) for key in ("accuracy", _error(audit)) if key in audit["metrics"]),
             Tile("Took", took, help=HELP["took"]),
         )
     if progress is None or job.state.ended:
@@ -74,7 +74,14 @@ def tiles(job: Job, progress: Progress | None, audit: Json | None) -> tuple[Tile
     )
 
 
+def _error(audit: Json) -> str:
+    """Return the key of the ECE that the verdict is of; of two classes there are two."""
+    return "ece_answer" if "event" in audit and audit["verdict"]["of"] == "answer" else "ece"
+
+
 def _score(audit: Json, key: str) -> Tile:
     value = audit["metrics"][key]["value"]
-    label = {"accuracy": "Accuracy", "ece": "ECE"}[key]
-    return Tile(label, points(value), "" if value is None else "%", help=GLOSSARY[key])
+    event = f"ECE of “{audit['event']}”" if "event" in audit else "ECE"
+    label = {"accuracy": "Accuracy", "ece": event, "ece_answer": "ECE of the answers"}[key]
+    words = GLOSSARY["ece" if key == "ece_answer" else key]
+    return Tile(label, points(value), "" if value is None else "%", help=words)

@@ -60,9 +60,9 @@ TECHNICAL: Final = RunsWords(
         "added": "Added",
     },
     helps={
-        "ece": "Expected calibration error over 15 equal-width bins.",
+        "ece": "Expected calibration error over 15 equal-width bins; of two classes, the event’s.",
         "floor": "A perfect model’s ECE on as many rows stays below this 95 times in 100.",
-        "direction": "Mean confidence minus accuracy, in points, where its interval excludes zero.",
+        "direction": "Mean claim minus what came true, in points: of answers, or of the event.",
     },
     caption="Click a name to open the run.",
     tasks={

@@ -128,7 +128,7 @@ def _tiles(source: ClinicSource, analysis: OneFinding) -> tuple[Tile, ...]:
     fit, error, metrics = analysis.fit, after(analysis), analysis.audit.metrics
     skill = metrics["brier_skill"]
     share = fit.events / fit.n
-    brier = None if metrics["brier"].value is None else metrics["brier"].value / 2
+    brier = metrics["brier_event"].value
     gained, why, remark = "", "", extremes(source, analysis)
     if skill.value is not None:
         ends = span(skill.low, skill.high)
@@ -161,8 +161,8 @@ def _tiles(source: ClinicSource, analysis: OneFinding) -> tuple[Tile, ...]:
             three(brier),
             interval=gained,
             note=why,
-            help="Mean squared distance between score and outcome. Its skill is the part saved "
-            "compared with giving every film the prevalence of this set.",
+            help="Mean of (p − y)², p the score and y the outcome, 0 or 1. Its skill is the part "
+            "saved compared with giving every film the prevalence of this set.",
         ),
         Tile(
             "Labelled with it",
@@ -300,6 +300,7 @@ def _note(score: Score) -> str:
         "citl": "intercept with the slope held at 1",
         "intercept": "intercept fitted with the slope",
         "brier": "summed over both outcomes: twice the Brier score of the page",
+        "brier_event": "(p − y)², the Brier score of the page",
     }.get(score.metric, "")
 
 

@@ -14,16 +14,16 @@ from core.predictions import Task
 from core.screens.posthoc.words import NAMES, OBJECTIVES
 from core.studies.posthoc import (
     CUT,
-    DEFAULT_METHODS,
     SHARE,
     MethodReport,
     RowChoice,
+    default_methods,
     fit_default,
 )
 from pages.ui import cache, controls, state, widgets
 from pages.ui.controls import SPLIT_NAMES
 
-RECALIBRATE = ("isotonic", "beta")  # for scores that are no probabilities
+RECALIBRATE = ("beta", "isotonic")  # for scores that are no probabilities
 SEARCHES = {search: protocol.label for search, protocol in PROTOCOLS.items()}
 
 
@@ -102,12 +102,13 @@ def methods(task: Task, *, rescaled: bool) -> list[str]:
     are no probabilities.
     """
     offered = [name for name, kind in CALIBRATORS.items() if task in kind.tasks]
+    defaults_of_task = default_methods(task)
     linked = _of(offered, st.query_params.get("methods", ""))
     if state.plain():
-        return linked or list(RECALIBRATE if rescaled else DEFAULT_METHODS)
+        return linked or list(RECALIBRATE if rescaled else defaults_of_task)
     chosen = linked or _of(offered, st.session_state.get("set.methods", ""))
-    chosen = chosen or list(DEFAULT_METHODS)
-    _keep_methods(chosen)
+    chosen = chosen or list(defaults_of_task)
+    _keep_methods(chosen, defaults_of_task)
     st.session_state["widget.methods"] = chosen
     st.multiselect(
         "Methods",
@@ -115,7 +116,9 @@ def methods(task: Task, *, rescaled: bool) -> list[str]:
         key="widget.methods",
         format_func=_method_name,
         placeholder="Pick methods",
-        on_change=lambda: _keep_methods(st.session_state["widget.methods"] or DEFAULT_METHODS),
+        on_change=lambda: _keep_methods(
+            st.session_state["widget.methods"] or defaults_of_task, defaults_of_task
+        ),
         help="Compared with none, the scores as they were read.",
     )
     return chosen
@@ -166,10 +169,10 @@ def _method_name(method: str) -> str:
     return f"{NAMES[method]}{mark}"
 
 
-def _keep_methods(methods: Sequence[str]) -> None:
+def _keep_methods(methods: Sequence[str], defaults_of_task: Sequence[str]) -> None:
     text = ",".join(methods)
     st.session_state["set.methods"] = text
-    if text == ",".join(DEFAULT_METHODS):
+    if text == ",".join(defaults_of_task):
         st.query_params.pop("methods", None)
     else:
         st.query_params["methods"] = text

@@ -29,7 +29,8 @@ def target(run: cache.Run, audit: Audit) -> int | None:
     labels = audit.task == Task.MULTILABEL
     whole = ALL if labels else ANSWERS
     options = [whole, *map(str, range(len(run.class_names)))]
-    default = whole if labels or audit.main.target is None else str(audit.main.target)
+    first = audit.headline.target
+    default = whole if labels or first is None else str(first)
     chosen = state.choice("of", options, default)
     words = {ALL: "All labels", ANSWERS: "Answers given"}
     st.selectbox(

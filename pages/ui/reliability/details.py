@@ -60,4 +60,6 @@ def _beside(full: Audit, target_audit: TargetAudit) -> TargetAudit:
     """Return the full audit of what is shown: a label's own, else the shown bins' scores."""
     if full.labels and target_audit.target is not None:
         return full.labels[target_audit.target]
+    if target_audit.target is None and full.answers is not None:
+        return full.answers
     return full.main if target_audit.target == full.main.target else target_audit

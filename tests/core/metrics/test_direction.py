@@ -141,7 +141,9 @@ def test_a_risk_has_words_of_its_own():
     assert extreme.text.startswith("Too extreme for “good”: its claims vary more than outcomes do.")
     mixed = judged(gap, table(OVER, UNDER), 0.01, 0.5, 0.01, event="good")
     assert mixed.text.startswith("Mixed for “good”: overestimates by 10.0 points")
-    for verdict in (over, both, under, extreme, mixed):
+    sloped = judged(gap, table(OVER, UNDER), 0.01, 0.01, 0.01, event="good", steepness=1.0)
+    assert (sloped.code, sloped.reading, sloped.ends) == ("overestimates", "too_extreme", ())
+    for verdict in (over, both, under, extreme, mixed, sloped):
         assert "confident" not in verdict.text
     chance = judged(none, table(OVER), 0.6, 0.5, 0.5, event="good")
     assert chance.text.startswith("Could be chance for “good”: ")
