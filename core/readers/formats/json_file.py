@@ -63,7 +63,8 @@ def contents_of_json(tree: object, records: str | None = None) -> Contents:
         log = harness_contents(tree)
         if log is not None:
             return log
-        tree = spread(tree)
+        tree, texts = spread(tree)
+        notices += tuple(Notice(NoticeCode.KEYS_GUESSED, text) for text in texts)
     first = tree[0] if isinstance(tree, list) and tree else tree
     refuse_bin_history(first if isinstance(first, dict) else ())
     table = table_of(tree)

@@ -7,24 +7,27 @@ from typing import Final
 from core.errors import Refused
 from core.readers.predictions.parts import listed
 from core.readers.predictions.questions import ReadChoice, undecided
-from core.readers.predictions.roles import SPLITS
+from core.readers.predictions.roles import SPLITS, words_of
 
 Row = Mapping[str, object]
 NAMES: Final = {"label", "class", "classname", "category", "displayname", "name", "token"}
 SCORES: Final = {"score", "prob", "probability", "confidence", "logprob"}
 PLURALS: Final = {"labels", "classes", "classnames", "categories", "displaynames"}
+ANSWERS: Final = {"answers", "samples", "responses", "generations", "predictions", "votes"}
 PLACED: Final = {"box", "bbox", "mask", "start", "end"}  # beside a score: where something was found
 MAX_DEPTH: Final = 6
 MOST_LISTS: Final = 8
 
 
-def spread(rows: Sequence[Row]) -> list[Row]:
-    """Return rows with a field for each label of a scored list, or the first label of each.
+def spread(rows: Sequence[Row]) -> tuple[list[Row], tuple[str, ...]]:
+    """Return rows with a field for each label of a scored list, and what was made of what.
 
     Such lists are written by pipelines of transformers, by BigQuery ML and Vertex, and as the top
     log-probabilities of a token. Where rows list different labels, only the largest score of each
-    row says something of all rows.
+    row says something of all rows: an answer with its confidence. Several answers to one question
+    are votes, of which most give the answer and their share the confidence.
     """
+    made = []
     out = [dict(row) for row in rows]
     for key, first in (rows[0] if rows else {}).items():
         if not isinstance(first, list | dict):
@@ -32,19 +35,36 @@ def spread(rows: Sequence[Row]) -> list[Row]:
         lists = [_scored(row.get(key)) for row in rows]
         scored = [item for item in lists if item]
         if len(scored) == len(rows):
-            _put(out, key, scored)
+            made.append(_put(out, key, scored))
+        elif ANSWERS & set(words_of(key)) and all(_are_answers(row.get(key)) for row in rows):
+            made.append(_put(out, key, [_votes(row[key]) for row in rows], votes=True))
     lists = [_parallel(row) for row in rows] if rows else []
     scored = [item for item in lists if item]
     if rows and len(scored) == len(rows):  # zero-shot: two lists of the row itself
         kept = PLURALS | {f"{word}s" for word in SCORES}
         out = [{k: v for k, v in row.items() if _plain(k) not in kept} for row in out]
-        _put(out, "pipeline", scored)
-    return out  # type: ignore[return-value]  # a dict is a mapping
+        made.append(_put(out, "pipeline", scored))
+    return list(out), tuple(made)
 
 
-def _put(rows: list[dict[str, object]], key: str, lists: list[dict[str, float]]) -> None:
-    """Put scores into the rows, in place of the list that they were in."""
-    whole = len(lists[0]) > 1 and all(item.keys() == lists[0].keys() for item in lists)
+def _are_answers(value: object) -> bool:
+    several = isinstance(value, list) and len(value) > 1
+    return several and isinstance(value, list) and all(isinstance(item, str) for item in value)
+
+
+def _votes(answers: object) -> dict[str, float]:
+    """Return the share of each answer, the first given first."""
+    words = [str(item).strip() for item in answers] if isinstance(answers, list) else []
+    return {word: words.count(word) / len(words) for word in dict.fromkeys(words)}
+
+
+def _put(
+    rows: list[dict[str, object]], key: str, lists: list[dict[str, float]], *, votes: bool = False
+) -> str:
+    """Put scores into the rows, in place of the list that they were in; say how."""
+    whole = (
+        not votes and len(lists[0]) > 1 and all(item.keys() == lists[0].keys() for item in lists)
+    )
     for row, item in zip(rows, lists, strict=True):
         row.pop(key, None)
         top = max(item, key=lambda label: item[label])
@@ -52,6 +72,12 @@ def _put(rows: list[dict[str, object]], key: str, lists: list[dict[str, float]])
             row.update({f"{key}.score.{label}": score for label, score in item.items()})
         else:
             row.update({f"{key}.predicted": top, f"{key}.confidence": item[top]})
+    if votes:
+        return (
+            f"answers in {key} are votes: the most frequent is the answer, its share the confidence"
+        )
+    what = "a column for each label" if whole else "the label with the largest score of each row"
+    return f"lists of labels and scores in {key} were read as {what}"
 
 
 def _scored(value: object) -> dict[str, float] | None:
@@ -129,6 +155,8 @@ def records_in(tree: object, records: str | None) -> list[Row] | None:
     longest = max((len(rows) for rows in lists.values()), default=0)
     if not lists or _holds_numbers(tree, max(2, longest // 2), 0):
         return None
+    if lists.keys() >= {"annotations", "images", "categories"}:
+        return lists["annotations"]  # of COCO, each a box
     if len(lists) > 1 and all(path.casefold() in SPLITS for path in lists):
         return [{**row, "split": path} for path, rows in lists.items() for row in rows]
     if len(lists) > 1:

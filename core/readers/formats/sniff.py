@@ -53,6 +53,15 @@ PICTURES = {
     b"MM\0*": "a TIFF picture",
 }  # fmt: skip
 PICTURE_SUFFIXES = {"png", "jpg", "jpeg", "gif", "bmp", "tif", "tiff", "webp", "dcm", "dicom", ""}
+R_CSV = "in R: write.csv(frame, 'x.csv', row.names = FALSE)"
+STATA = "in Stata: export delimited using x.csv"
+# Files that no first bytes, or those of gzip and pickle alone, tell.
+BY_SUFFIX = {
+    **dict.fromkeys(("rds", "rda", "rdata"), ("an R file", R_CSV)),
+    "dta": ("a Stata file", STATA),
+    "joblib": ("a joblib file", "in Python: np.savez('x.npz', **joblib.load('x.joblib'))"),
+    "sav": ("an SPSS file", "save it as CSV from SPSS"),
+}
 OTHERS = {
     b"\x1f\x8b": ("a gzip file", "unpack it first"),
     b"BZh": ("a bzip2 file", "unpack it first"),
@@ -61,7 +70,10 @@ OTHERS = {
     b"\x28\xb5\x2f\xfd": ("a Zstandard file", "unpack it first"),
     b"Rar!": ("a RAR archive", "unpack it first"),
     b"\x89HDF": ("an HDF5 file", SAVE_AS),
-    b"MATLAB": ("a MATLAB file", SAVE_AS),
+    b"MATLAB": ("a MATLAB file", "in MATLAB: writematrix([scores labels], 'x.csv')"),
+    b"<stata_dta>": ("a Stata file", STATA),
+    b"RDX": ("an R file", R_CSV),
+    b"RDA": ("an R file", R_CSV),
     b"%PDF": ("a PDF document", SAVE_AS),
     b"\x7fELF": ("a program", SAVE_AS),
     b"MZ\x90": ("a program", SAVE_AS),
@@ -89,7 +101,7 @@ def sniff(source: FileBytes) -> FileFormat:
         what = "This is a DICOM file, which may name a patient, and not a file of scores"
         raise Refused("PHI", what, FILMS)
     _refuse_pictures(source, head)
-    _refuse_others(head)
+    _refuse_others(head, source.suffix)
     form = _form(source, head)
     claimed = SUFFIXES.get(source.suffix)
     if form is None:
@@ -130,7 +142,10 @@ def _refuse_pictures(source: FileBytes, head: bytes) -> None:
     raise Refused("IMAGE", f"This is {picture}, not a file of scores", FILMS)
 
 
-def _refuse_others(head: bytes) -> None:
+def _refuse_others(head: bytes, suffix: str) -> None:
+    if suffix in BY_SUFFIX and not head.isascii():
+        name, remedy = BY_SUFFIX[suffix]
+        raise Refused("FORMAT_UNKNOWN", f"This is {name}, which Candor does not read", remedy)
     if head.startswith(b"version https://git-lfs"):
         what = "This is a Git LFS pointer: the content was never downloaded"
         raise Refused("FORMAT_MISMATCH", what, "run git lfs pull and give the file itself")

@@ -20,7 +20,7 @@ from core.readers.predictions.parts import (
     label_like,
     listed,
 )
-from core.readers.predictions.questions import Guess, ReadChoice
+from core.readers.predictions.questions import Guess, ReadChoice, undecided
 from core.readers.predictions.roles import (
     MARGINS,
     NamedEntry,
@@ -56,6 +56,7 @@ class _LayoutGuesses:
 
 
 LOGITS = ScoreKind.LOGITS
+MOST_MODELS = 8  # whose scores are offered
 ORDER = ("train", "val", "test")
 NO_LABEL = {
     Role.IDS, Role.CLASS_NAMES, Role.PREDICTED, Role.CORRECT, Role.ASIDE, Role.GROUP, Role.WEIGHT,
@@ -261,6 +262,10 @@ def _scores_of(
         return candidates[0]
     kinds = {c.name: c.kind for c in candidates if c.kind is not None}
     pair = set(kinds.values()) in ({LOGITS, ScoreKind.PROBABILITIES}, {LOGITS, ScoreKind.SIGMOID})
+    shapes = {contents.entries[name].shape for name in names}
+    if len(shapes) == 1 and len(names) <= MOST_MODELS and not pair:
+        what = f"Scores may be {listed(names)}, which are alike in shape: one model each"
+        raise undecided(what, *(ReadChoice(f"scores in {n}", {"scores_key": n}) for n in names))
     if len(candidates) != 2 or not pair:
         raise ambiguous(f"Scores may be {listed(names)}", "name one with --scores-key")
     values = {name: contents.entries[name] for name in names}

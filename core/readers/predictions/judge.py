@@ -12,7 +12,14 @@ from core.errors import Notice, Refused
 from core.predictions import Outcomes, Predictions, ScoreKind, Task
 from core.readers.formats.contents import Entry, id_text, is_binary, is_text
 from core.readers.predictions.kinds import KindEvidence, KindVerdict, decide
-from core.readers.predictions.labels import ANY_CLASS, Classes, Labels, read_labels, with_gaps
+from core.readers.predictions.labels import (
+    ANY_CLASS,
+    Classes,
+    Labels,
+    gap_choices,
+    read_labels,
+    with_gaps,
+)
 from core.readers.predictions.names import aligned, folded
 from core.readers.predictions.options import AnswersPerRow, ReadOptions, Uncertain, Units
 from core.readers.predictions.parts import SplitArrays, counted, listed
@@ -118,7 +125,7 @@ def prepare(part: SplitArrays, options: ReadOptions) -> SettledSplit:
     else:
         predicted = None
         classes = _classes(part, columns, options)
-        settled = _answers_chosen(read_labels(labels, classes, part.row), labels, options)
+        settled = _answers_chosen(_labels_of(labels, classes, part), labels, options)
         names = _shown_names(part, classes, settled)
     _check_lengths(scores, settled.values, part)
     _check_groups(len(scores), part)
@@ -156,6 +163,23 @@ def prepare(part: SplitArrays, options: ReadOptions) -> SettledSplit:
         notices=all_notices,
         units=units,
     )
+
+
+def _labels_of(labels: Entry, classes: Classes, part: SplitArrays) -> Labels:
+    """Return labels as numbers; a refusal of blank or uncertain ones offers what they may count as.
+
+    Raises
+    ------
+    Refused
+        As of `read_labels`.
+    """
+    try:
+        return read_labels(labels, classes, part.row)
+    except Refused as refusal:
+        choices = gap_choices(labels) if labels.ndim == 1 else ()
+        if not choices or (isinstance(refusal, Question) and refusal.choices):
+            raise
+        raise Question(refusal, choices) from None
 
 
 def _classes(part: SplitArrays, columns: int, options: ReadOptions) -> Classes:

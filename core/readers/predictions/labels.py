@@ -18,7 +18,7 @@ from core.readers.predictions.names import (
     folded,
     meanings,
 )
-from core.readers.predictions.options import classes_text
+from core.readers.predictions.options import Uncertain, classes_text
 from core.readers.predictions.parts import listed
 from core.readers.predictions.questions import Question, ReadChoice, undecided
 from core.readers.predictions.roles import polarity
@@ -260,6 +260,18 @@ def _matrix(entry: Entry, n_columns: int, row_name: RowName) -> Labels:
         raise Refused("LABEL_NOT_INTEGER", what, "give 0 or 1 for each label", location)
     what = f"Label {value:g} where 0 or 1 was expected"
     raise Refused("LABEL_RANGE", what, "decide uncertain labels (-1) before the audit", location)
+
+
+def gap_choices(entry: Entry) -> tuple[ReadChoice, ...]:
+    """Return what labels of one finding may count as where they are 0 and 1 with gaps or -1."""
+    numbers = with_gaps(entry)
+    if numbers is None or not {0.0, 1.0} <= set(np.unique(numbers).tolist()):
+        return ()
+    return (
+        ReadChoice("blank and uncertain (-1) left out", {"uncertain": Uncertain.LEAVE_OUT}),
+        ReadChoice("blank and uncertain as absent", {"uncertain": Uncertain.ABSENT}),
+        ReadChoice("uncertain as present, blank as absent", {"uncertain": Uncertain.PRESENT}),
+    )
 
 
 def with_gaps(entry: Entry) -> Float | None:

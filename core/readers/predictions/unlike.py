@@ -10,7 +10,7 @@ from core.readers.formats.encoding import is_number
 from core.readers.predictions.inspect import HEAD
 from core.readers.predictions.parts import listed
 from core.readers.predictions.questions import Question
-from core.readers.predictions.roles import Role, name_entry, words_of
+from core.readers.predictions.roles import CONFIDENCE, Role, name_entry, words_of
 
 # Names that only detections have together, each with scores of its own.
 DETECTIONS = (
@@ -108,6 +108,10 @@ def _without_scores(contents: Contents) -> str:
     roles = {item.role for item in named}
     if roles & {Role.SCORES, Role.CONFIDENCE}:
         return ""
+    for name in (n for n, e in contents.entries.items() if is_text(e) and e.ndim == 1):
+        if set(words_of(name)) & CONFIDENCE:
+            some = sorted({str(cell).strip() for cell in contents.entries[name].tolist()})
+            return f"{name} states words ({listed(some)}): write a number from 0 to 1 for each word"
     if roles >= {Role.PREDICTED, Role.LABELS}:
         return "Decisions: answers and labels, and no score that says how sure each answer is"
     wide = [n for n, e in contents.entries.items() if e.ndim == 2 and set(words_of(n)) & FEATURES]

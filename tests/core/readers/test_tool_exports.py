@@ -631,3 +631,58 @@ def test_uncertain_labels_of_arrays_are_asked_for(tmp_path):
     assert options(read(path)) == ["--uncertain absent", "--uncertain present"]
     got = same(read(path, uncertain="present"), scores)
     np.testing.assert_array_equal(the_part(got).labels, np.abs(np.nan_to_num(truth)))
+
+
+@pytest.mark.parametrize("gap", ["", "-1", "nan"])
+def test_uncertain_labels_of_one_finding_may_be_left_out(tmp_path, gap):
+    labels = [gap if k % 7 == 0 else str(t) for k, t in enumerate(TRUTH.tolist())]
+    path = table(tmp_path, prob=CHANCE, label=labels)
+    assert "--uncertain leave_out" in options(read(path))
+    kept = np.arange(N) % 7 > 0
+    got = same(read(path, uncertain="leave_out"), CHANCE[kept])
+    np.testing.assert_array_equal(the_part(got).labels, TRUTH[kept])
+    got = same(read(path, uncertain="present"), CHANCE)
+    counts = np.where(kept, TRUTH, 1 if gap == "-1" else 0)
+    np.testing.assert_array_equal(the_part(got).labels, counts)
+
+
+def test_arrays_of_two_models_are_asked_for(tmp_path):
+    path = arrays(tmp_path, resnet_probs=SOFT[0], vit_probs=SOFT[1], labels=THREE)
+    assert options(read(path)) == ["--scores-key resnet_probs", "--scores-key vit_probs"]
+    same(read(path, scores_key="vit_probs"), SOFT[1])
+
+
+def test_answers_to_one_question_are_votes(tmp_path):
+    answers = [["a", "b", "a", "a"] if k % 2 else ["c", "c", "b", "c"] for k in range(N)]
+    rows = [{"id": k, "answers": answers[k], "gold": "abc"[THREE[k]]} for k in range(N)]
+    got = same(read(dump(tmp_path, rows, "x.jsonl")), np.full(N, 0.75))
+    right = np.array(["a" if k % 2 else "c" for k in range(N)]) == np.array(list("abc"))[THREE]
+    np.testing.assert_array_equal(the_part(got).rows.correct, right)
+    assert any("votes" in n.text for n in got.notices)
+
+
+def test_confidence_in_words_is_not_guessed(tmp_path):
+    sure = ["high" if c > 0.5 else "low" for c in CHANCE]
+    columns = {"answer": words(CHANCE), "confidence": sure, "gold": words(TRUTH)}
+    got = read(table(tmp_path, **columns))
+    assert isinstance(got, Refused)
+    assert "states words (high, low)" in got.what
+
+
+@pytest.mark.parametrize(
+    ("name", "head", "what"),
+    [
+        ("x.rds", b"\x1f\x8b\x08\0\0", "an R file"),
+        ("x.rdata", b"RDX3\nX\n", "an R file"),
+        ("x.dta", b"<stata_dta><header>", "a Stata file"),
+        ("y.dta", b"\x72\x02\x01\0\xff", "a Stata file"),
+        ("x.mat", b"MATLAB 5.0 MAT-file", "a MATLAB file"),
+        ("x.joblib", b"\x80\x04\x95\0", "a joblib file"),
+    ],
+)
+def test_files_of_other_programs_are_named_with_what_exports_them(tmp_path, name, head, what):
+    (tmp_path / name).write_bytes(head + bytes(600))
+    got = read(tmp_path / name)
+    assert isinstance(got, Refused)
+    assert what in got.what
+    assert "x.csv" in got.remedy or "x.npz" in got.remedy
