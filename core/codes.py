@@ -172,6 +172,7 @@ class RefusalCode(_Code):
     SCHEMA_VERSION = auto()
     LIBRARY_WRITE = auto()
     ROLE = auto()
+    LOGIN = auto()
     OVER_QUOTA = auto()
     PERSON_UNKNOWN = auto()
     TRAIL = auto()

@@ -28,13 +28,14 @@ from typing import IO, Final
 from core import codec, defaults
 from core.disk import PART, JsonError, make_private, parse_json, sync, writing
 from core.errors import LibraryError, Refused, UsageError
+from core.library import logins
 
 FORMAT: Final = 1
 LIST: Final = "backup.json"
 ROOT: Final = "home"  # folder of the archive
 TABLE: Final = ".sqlite"
 BESIDE_TABLES: Final = ("-wal", "-shm", "-journal")
-CACHE: Final = "cache"  # computed again when needed
+LEFT_OUT: Final = ("cache", logins.FOLDER)  # computed again when needed; good for this server alone
 LOCK: Final = f".backup.lock{PART}"
 NO_LINKS: Final = {errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK, errno.EXDEV}
 BUSY_S: Final = 30.0
@@ -222,8 +223,8 @@ def _files(home: Path) -> list[Path]:
     for folder, folders, names in os.walk(home):
         here = Path(folder)
         folders[:] = [name for name in folders if not _unfinished(name)]
-        if here == home and CACHE in folders:
-            folders.remove(CACHE)
+        if here == home:
+            folders[:] = [name for name in folders if name not in LEFT_OUT]
         linked = [name for name in folders if (here / name).is_symlink()]
         paths.extend(here / name for name in (*names, *linked) if not _unfinished(name))
     return sorted(path for path in paths if not path.name.endswith(BESIDE_TABLES))

@@ -25,6 +25,11 @@ def remember(home: Path, person: str, name: str) -> None:
         replace_text(path, json.dumps({"name": name[:MAX_NAME]}))
 
 
+def name_of(home: Path, person: str) -> str:
+    """Return what a user or group is called; "" where nobody knows."""
+    return _name(home / FOLDER / f"{checked(person)}.json")
+
+
 def known(home: Path) -> dict[str, str]:
     """Return what every user and group that was here is called, by id."""
     names = {path.stem: _name(path) for path in (home / FOLDER).glob("*.json")}

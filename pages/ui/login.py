@@ -42,7 +42,6 @@ def guard() -> None:
         if st.button("Log in", type="primary", key="login.in"):
             st.login()
         st.stop()
-    visitor.remember(user)
     if user.visitor is None:
         st.html(frame.brand())
         pieces.draw("headline", "Your account has no role here.")
@@ -77,7 +76,7 @@ def panel() -> None:
         return
     st.html('<hr class="c-rule">')
     st.caption(f"{esc(user.name)}, {user.visitor.role.name.lower()}")
-    if user.groups:
+    if user.visitor.groups:
         names = state.distinct_names({"": "Me", **user.groups})
         st.selectbox(
             "New runs belong to",
@@ -90,4 +89,5 @@ def panel() -> None:
 
 
 def _leave() -> None:
+    visitor.end()
     st.logout()

@@ -8,6 +8,7 @@ uploads and of sessions, is in this module.
 
 import asyncio
 import atexit
+import json
 import logging
 import re
 import signal
@@ -26,7 +27,7 @@ import streamlit as st
 from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, PlainTextResponse
+from starlette.responses import HTMLResponse, PlainTextResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from streamlit import runtime
@@ -35,10 +36,12 @@ from streamlit.runtime.fragment import MemoryFragmentStorage
 from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 from streamlit.runtime.uploaded_file_manager import UploadedFile
+from streamlit.web.server.starlette import starlette_auth_routes as auth
+from streamlit.web.server.starlette.starlette_server_config import USER_COOKIE_NAME
 from streamlit.web.server.starlette.starlette_websocket import is_host_allowed
 
 from core import defaults
-from pages.ui import site
+from pages.ui import site, visitor
 
 LOG: Final = logging.getLogger("candor")
 MIB: Final = 2**20
@@ -46,6 +49,9 @@ GRACE_S: Final = 5.0  # for requests under way when the server is told to end
 EXPIRE_S: Final = 5.0  # how often sessions that were left are looked for
 ROOT: Final = str(Path(__file__).parents[2])
 CALLBACK: Final = "/oauth2callback"  # of Streamlit, where the provider leads back to
+LOGOUT: Final = "/auth/logout"
+# Of a login, kept for its end. Proxies refuse more than 8 KiB of cookies.
+MAX_TOKEN: Final = 2_000  # characters
 UPLOAD: Final = re.compile(r"/_stcore/upload_file/(?P<session>[^/]+)/[^/]+/?\Z")
 # Streamlit's page needs inline styles and scripts, code from strings for its components, and blobs
 # for downloads. Nothing comes from another server or goes to one, and nobody may frame the page.
@@ -75,6 +81,8 @@ INDEX: Final = Path(st.__file__).parent / "static" / "index.html"
 SERVER_IS_HERE: Final = (
     "<script>window.__streamlit = {BACKEND_BASE_URL: new URL('.', location).href}</script>"
 )
+KEPT_CLAIMS: Final = ("is_logged_in", "origin", "provider")  # that Streamlit itself looks at
+OLD_COOKIE: Final = re.compile(r"_streamlit_user(_tokens)?_[0-9]+")
 _ASKING: Final[set[str]] = set()  # sessions that were shown a drop zone
 _ARRIVING: Final[Counter[str]] = Counter()  # bytes of uploads under way, by session
 _REQUESTS: Final[set["asyncio.Task[object]"]] = set()  # under way
@@ -182,8 +190,11 @@ class Guard:
             await stranger(scope, receive, send)
             return
         upload = UPLOAD.search(scope["path"])
+        send = _without_old_cookies(scope, send)
         if scope["path"].endswith(CALLBACK):
             send = _to_link(scope, send)
+        if scope["path"].endswith((CALLBACK, LOGOUT)):  # who logs in anew has logged out
+            await _end_login(scope)
         if upload and scope["method"] == "PUT":
             await self._upload(upload["session"], scope, receive, send)
         else:
@@ -374,6 +385,75 @@ def _is_page(link: str, root: str) -> bool:
     path, _, query = link.partition("?")
     pages = {root, *(root + entry.name for entry in site.entries())}
     return path in pages and all("!" <= letter <= "~" for letter in query)
+
+
+# Logins -------------------------------------------------------------------------------------------
+
+
+_set_auth_cookie = auth._set_auth_cookie
+
+
+async def _set_login(response: Response, user_info: dict[str, Any], tokens: dict[str, Any]) -> None:
+    """Give the browser the key of a login, in place of all that the provider says.
+
+    A user may have hundreds of groups, more than proxies and browsers let through as cookies.
+    """
+    kept: dict[str, Any] = {name: user_info[name] for name in KEPT_CLAIMS if name in user_info}
+    kept |= await asyncio.to_thread(visitor.begin, user_info)
+    token = tokens.get("id_token", "")
+    of_provider = {"id_token": token} if 0 < len(token) <= MAX_TOKEN else {}
+    await _set_auth_cookie(response, kept, of_provider)
+
+
+auth._set_auth_cookie = _set_login
+
+
+def login_in(request: Request) -> str:
+    """Return the key that a request's cookie holds; "" without, or where it is not signed."""
+    try:
+        cookie = auth._get_cookie_value_from_request(request, USER_COOKIE_NAME)
+        claims = json.loads(cookie) if cookie else {}
+    except ValueError:
+        return ""
+    return str(claims.get(visitor.LOGIN) or "")
+
+
+async def _end_login(scope: Scope) -> None:
+    """End the login of a browser that logs out or in again, in all of its tabs."""
+    key = login_in(Request(scope)) if visitor.login_on() else ""
+    if not key:
+        return
+    await asyncio.to_thread(visitor.end, key)
+    for session in [info.session for info in _running()._session_mgr.list_active_sessions()]:
+        if session._user_info.get(visitor.LOGIN) == key:
+            _ASKING.discard(session.id)
+            session.request_rerun(None)  # and is led to the login
+
+
+def _without_old_cookies(scope: Scope, send: Send) -> Send:
+    """Have the browser forget parts of cookies: versions before split what is too long for one.
+
+    With them no websocket comes about: the page would stay blank for 30 days.
+    """
+    cookies = Request(scope).cookies
+    parts = [name for name in cookies if OLD_COOKIE.fullmatch(name)]
+    if not parts:
+        return send
+
+    async def sent(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            forget = Response()
+            for name in (*parts, *auth._AUTH_COOKIE_NAMES):
+                forget.delete_cookie(name, path=auth._get_cookie_path())
+            kept = message.get("headers", ())
+            gone = [pair for pair in forget.raw_headers if pair[0] == b"set-cookie"]
+            message = {
+                **message,
+                "headers": [*gone, *kept],
+            }  # a login that begins has the last word
+        await send(message)
+
+    return sent
 
 
 def _without_paths(send: Send) -> Send:

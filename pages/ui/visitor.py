@@ -20,12 +20,14 @@ import streamlit as st
 from core.access import LOCAL, Act, Role, Visitor, group_id, user_id
 from core.errors import LibraryError, UsageError
 from core.jobs.local import LocalJobs
-from core.library import SAMPLES, Library, home, people, trail
+from core.library import SAMPLES, Library, home, logins, people, trail
+from core.library.logins import Login
 from pages.ui import demo
 
 ROLE_CLAIM, GROUP_CLAIM = "CANDOR_ROLE_CLAIM", "CANDOR_GROUP_CLAIM"  # dots lead into objects
 HOURS: Final = "CANDOR_LOGIN_HOURS"
 DEFAULT_HOURS: Final = 12.0
+LOGIN: Final = "login"  # the one claim that a cookie holds: the key of a login
 GROUP: Final = "visitor.group"  # in the session: the group that owns what is kept from now on
 RUNS: Final = "visitor.runs"  # in the session: those that the page drawn last was made of
 MADE_OF_DRAFTS: Final = "visitor.drafts"  # likewise, those that are not in the library
@@ -54,17 +56,25 @@ class Account:
 
     Attributes
     ----------
+    user : str
+        As `user_id` names them.
     visitor : Visitor or None
         None for a user without a role, who sees nothing.
-    name : str
-        What pages call them: never an address.
-    groups : dict of str to str
-        What their groups are called, by id.
     """
 
+    user: str
     visitor: Visitor | None
-    name: str
-    groups: Mapping[str, str]
+
+    @property
+    def name(self) -> str:
+        """What pages call them: never an address."""
+        return people.name_of(home(), self.user) or _nameless(self.user)
+
+    @property
+    def groups(self) -> dict[str, str]:
+        """What their groups are called, by id."""
+        groups = () if self.visitor is None else self.visitor.groups
+        return {group: people.name_of(home(), group) or f"Group {group[2:8]}" for group in groups}
 
 
 def settings() -> Claims:
@@ -81,22 +91,54 @@ def login_on() -> bool:
 
 
 def account() -> Account | None:
-    """Return who is logged in; None where nobody is, or the login is too old."""
-    claims = st.user.to_dict()
-    if not claims.get("is_logged_in") or not claims.get("sub"):
+    """Return who is logged in; None where nobody is, or the login has ended or is too old."""
+    login = _login(_key())
+    if login is None:
         return None
-    return None if expired(claims) else of_claims(claims)
+    role = login.known_role
+    return Account(login.user, None if role is None else Visitor(login.user, role, login.groups))
 
 
-def expired(claims: Claims) -> bool:
+def _key() -> str:
+    """Return the key that this browser shows; "" without."""
+    claims = st.user.to_dict()
+    return str(claims.get(LOGIN) or "") if claims.get("is_logged_in") else ""
+
+
+def _login(key: str) -> Login | None:
+    login = logins.read(home(), key) if key else None
+    return None if login is None or expired(login) else login
+
+
+def expired(login: Login) -> bool:
     """Whether a login is older than the administrator allows: roles may have changed since."""
-    issued = claims.get("iat")
-    if not isinstance(issued, int | float):
-        return True
-    return time.time() - issued > _hours() * 3600
+    return time.time() - login.issued > lifetime_s()
 
 
-def _hours() -> float:
+def begin(claims: Claims) -> dict[str, str]:
+    """Keep a login with what its claims mean; return what of it goes into the browser's cookie.
+
+    Names of the user and of groups are kept with those of people.
+
+    Parameters
+    ----------
+    claims : mapping
+        What the provider says; ``sub`` is needed.
+    """
+    login, names = of_claims(claims)
+    if login.role:
+        with suppress(LibraryError):  # a full disk keeps nobody out
+            for person, name in names.items():
+                people.remember(home(), person, name)
+    return {LOGIN: logins.begin(home(), login, lifetime_s())}
+
+
+def end(key: str = "") -> None:
+    """End a login, by default that of this browser."""
+    logins.end(home(), key or _key())
+
+
+def lifetime_s() -> float:
     """Return how long a login is good for; what is no number above 0 would let in all or nobody."""
     text = os.environ.get(HOURS) or str(DEFAULT_HOURS)
     try:
@@ -106,11 +148,11 @@ def _hours() -> float:
     if not (hours > 0.0 and math.isfinite(hours)):
         remedy = "set it to a number of hours above 0"
         raise UsageError("SETTING", f"{HOURS} is {text[:40]!r}", remedy)
-    return hours
+    return hours * 3600
 
 
-def of_claims(claims: Claims) -> Account:
-    """Return the account that a provider's claims describe."""
+def of_claims(claims: Claims) -> tuple[Login, dict[str, str]]:
+    """Return the login that a provider's claims describe, and names of user and groups by id."""
     issuer, subject = str(claims.get("iss", "")), str(claims["sub"])
     user = user_id(issuer, subject)
     names = _texts(_claim(claims, os.environ.get(GROUP_CLAIM) or "groups"))[:MAX_GROUPS]
@@ -118,9 +160,10 @@ def of_claims(claims: Claims) -> Account:
     roles = _texts(_claim(claims, os.environ.get(ROLE_CLAIM) or "roles"))
     known = {role.name.lower(): role for role in Role}
     role = max((known[name] for name in map(_bare, roles) if name in known), default=None)
-    return Account(
-        None if role is None else Visitor(user, role, tuple(groups)), _name(claims, user), groups
-    )
+    issued = claims.get("iat")
+    at = float(issued) if isinstance(issued, int | float) else 0.0  # without it, long ago
+    login = Login(user, "" if role is None else role.name, tuple(groups), at)
+    return login, {user: _name(claims, user), **groups}
 
 
 def _claim(claims: Claims, path: str) -> object:
@@ -146,7 +189,11 @@ def _name(claims: Claims, user: str) -> str:
     """Return what a user is called on pages; addresses are not names."""
     names = (claims.get(key) for key in ("name", "preferred_username", "nickname"))
     fit = [name for name in names if isinstance(name, str) and name.strip() and "@" not in name]
-    return fit[0].strip() if fit else f"User {user[2:8]}"
+    return fit[0].strip() if fit else _nameless(user)
+
+
+def _nameless(user: str) -> str:
+    return f"User {user[2:8]}"
 
 
 def current() -> Visitor:
@@ -264,26 +311,19 @@ def exported(make: Callable[[], Answer], name: str, *, job: str = "") -> Callabl
     The trail gets an entry for every run and draft that the page is made of, or one for the job
     that the file is of; one without a subject where there is none. Streamlit calls it outside the
     session, perhaps long after the page was drawn: runs that the visitor may no longer see are
-    refused, as by `check`.
+    refused, as by `check`, and so is everything once the login has ended.
     """
     visitor = current()
+    key = _key() if login_on() and _BOUND.get() is None else ""
     runs: set[str] = st.session_state.setdefault(RUNS, set())
     drafts: set[str] = st.session_state.setdefault(MADE_OF_DRAFTS, set())
 
     def made() -> Answer:
+        if key and _login(key) is None:
+            raise LibraryError("LOGIN", "Your login has ended", "log in, then download it again")
         _refuse_lost(visitor, runs)
         for subject in [job] if job else sorted(runs | drafts) or [""]:
             trail.record(home(), visitor, Act.EXPORT, subject, name)
         return make()
 
     return carried(made)
-
-
-def remember(user: Account) -> None:
-    """Keep what a user and their groups are called, once a session."""
-    if user.visitor is None or st.session_state.get("visitor.known"):
-        return
-    with suppress(LibraryError):  # a full disk keeps nobody out
-        for person, name in {user.visitor.user: user.name, **user.groups}.items():
-            people.remember(home(), person, name)
-        st.session_state["visitor.known"] = True

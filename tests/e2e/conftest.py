@@ -12,7 +12,7 @@ from collections.abc import Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 import pytest
 from playwright.sync_api import Browser, Page, expect, sync_playwright
@@ -114,8 +114,8 @@ def browser():
         launched.close()
 
 
-def new_page(browser: Browser) -> Page:
-    context = browser.new_context(viewport=VIEWPORT, color_scheme="light")
+def new_page(browser: Browser, **options: Any) -> Page:
+    context = browser.new_context(viewport=VIEWPORT, color_scheme="light", **options)
     context.set_default_timeout(1000 * PATIENCE_S)
     page = context.new_page()
     # Nothing is clicked, typed or expected while a script runs: what it draws takes its place.

@@ -8,6 +8,8 @@ import re
 import shutil
 import subprocess
 import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,6 +22,7 @@ from core.jobs.local import LocalJobs
 from core.library import Library, people
 from tests.e2e.conftest import PATIENCE_S, ROOT, Server, free_port, new_page, settled, start, tick
 from tests.e2e.files import npz_logits
+from tests.e2e.test_proxy import NAME, NGINX, in_front
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow]
 FOLDER = ROOT / "build" / "oidc"
@@ -48,14 +51,7 @@ class Site:
     def enter(self, name: str, path: str = "/") -> Page:
         """Log somebody in, in a browser of their own, and open a link."""
         page = new_page(self.browser)
-        page.goto(self.server.url + path)
-        page.get_by_role("button", name="Log in", exact=True).click()
-        page.locator("input[name=login]").fill(name)
-        page.locator("input[name=password]").fill("any")
-        page.get_by_role("button", name="Sign-in").click()
-        page.get_by_role("button", name="Continue").click()
-        page.wait_for_url(self.server.url + path)
-        expect(page.get_by_role("button", name="Log out")).to_be_visible()
+        log_in(page, name, self.server.url + path)
         return page
 
     def go(self, page: Page, path: str) -> None:
@@ -66,7 +62,19 @@ class Site:
         return user_id(self.issuer, name)
 
 
-def provider_library() -> Path:
+def log_in(page: Page, name: str, url: str) -> None:
+    """Open a link and log in on the way."""
+    page.goto(url)
+    page.get_by_role("button", name="Log in", exact=True).click()
+    page.locator("input[name=login]").fill(name)
+    page.locator("input[name=password]").fill("any")
+    page.get_by_role("button", name="Sign-in").click()
+    page.get_by_role("button", name="Continue").click()
+    page.wait_for_url(url)
+    expect(page.get_by_role("button", name="Log out")).to_be_visible()
+
+
+def provider_library() -> None:
     """Install the provider where it is not yet, or skip with the reason."""
     npm, node = shutil.which("npm"), shutil.which("node")
     if npm is None or node is None:
@@ -76,43 +84,61 @@ def provider_library() -> Path:
         done = subprocess.run([npm, *INSTALL, PACKAGE], capture_output=True, text=True)
         if done.returncode:
             pytest.skip(f"npm cannot install {PACKAGE}: {done.stderr.strip()[-300:]}")
-    return LIBRARY
 
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory, browser):
-    library, folder, port = provider_library(), tmp_path_factory.mktemp("login"), free_port()
-    issuer, home = f"http://127.0.0.1:{port}", folder / "home"
-    secrets = folder / "secrets.toml"
+    provider_library()
+    folder, port = tmp_path_factory.mktemp("login"), free_port()
+    home = folder / "home"
+    LocalJobs(home).pause()
+    secrets = settings(folder, port, "http://127.0.0.1:{port}/oauth2callback")
+    server = start(home, folder / "log.txt", "--secrets.files", str(secrets))
+    with provider(folder, port, f"{server.url}/oauth2callback", ACCOUNTS):
+        yield Site(server, f"http://127.0.0.1:{port}", browser, home)
+    server.stop()
+
+
+def settings(folder: Path, port: int, callback: str) -> Path:
+    """Write the settings of a login at the provider on that port."""
+    secrets, issuer = folder / "secrets.toml", f"http://127.0.0.1:{port}"
     secrets.write_text(
         "[auth]\n"
-        'redirect_uri = "http://127.0.0.1:{port}/oauth2callback"\n'
+        f'redirect_uri = "{callback}"\n'
         f'cookie_secret = "{"0123456789abcdef" * 4}"\n'
         'client_id = "candor"\n'
         'client_secret = "only-on-loopback"\n'
         f'server_metadata_url = "{issuer}/.well-known/openid-configuration"\n'
         'client_kwargs = { prompt = "login" }\n'
     )
-    LocalJobs(home).pause()
-    server = start(home, folder / "log.txt", "--secrets.files", str(secrets))
-    accounts = {name: {**rest, "email": EMAILS[name]} for name, rest in ACCOUNTS.items()}
-    callback = f"{server.url}/oauth2callback"
+    return secrets
+
+
+@contextmanager
+def provider(
+    folder: Path, port: int, callback: str, accounts: dict[str, dict[str, Any]]
+) -> Iterator[None]:
+    """Run the provider with these accounts."""
+    known = {
+        name: {**rest, "email": f"{name}.of@clinic.example"} for name, rest in accounts.items()
+    }
     program = ("node", str(Path(__file__).parent / "provider.mjs"))
     with (folder / "provider.txt").open("w") as log:
-        provider = subprocess.Popen(
-            [*program, library.as_uri(), str(port), callback, json.dumps(accounts)],
+        process = subprocess.Popen(
+            [*program, LIBRARY.as_uri(), str(port), callback, json.dumps(known)],
             stdout=log,
             stderr=subprocess.STDOUT,
         )
     until = time.monotonic() + PATIENCE_S
     while "listening" not in (folder / "provider.txt").read_text():
-        assert provider.poll() is None, (folder / "provider.txt").read_text()
+        assert process.poll() is None, (folder / "provider.txt").read_text()
         assert time.monotonic() < until
         time.sleep(0.1)
-    yield Site(server, issuer, browser, home)
-    provider.terminate()
-    provider.wait(PATIENCE_S)
-    server.stop()
+    try:
+        yield
+    finally:
+        process.terminate()
+        process.wait(PATIENCE_S)
 
 
 def test_without_a_login_nothing_is_served(site):
@@ -245,6 +271,59 @@ def no_names_outside_people(site: Site) -> None:
         if path.parent.name != people.FOLDER:
             assert not [name for name in names if name in data], place
         assert not [n for n in ACCOUNTS if n in str(path.relative_to(site.home.parent))], place
+
+
+def test_log_out_ends_every_tab_and_a_copied_cookie_logs_nobody_in(site):
+    first = site.enter("anna")
+    copied = first.context.cookies()
+    second = first.context.new_page()
+    site.go(second, "/")
+    expect(second.get_by_test_id("stFileUploaderDropzoneInput")).to_be_attached()
+    first.get_by_role("button", name="Log out").click()
+    expect(second.get_by_text("Log in to see your runs.")).to_be_visible()
+    expect(second.get_by_test_id("stFileUploaderDropzoneInput")).to_have_count(0)
+    thief = new_page(site.browser)
+    thief.context.add_cookies(copied)
+    site.go(thief, "/reliability?run=digits-fair")
+    expect(thief.get_by_text("Log in to see your runs.")).to_be_visible()
+    for page in (first, thief):
+        page.context.close()
+
+
+MANY = [f"{i:08x}-0000-4000-8000-{i:012x}" for i in range(200)]  # as some providers name groups
+SPLIT = 3_500  # characters, of the parts of cookies that versions before left in browsers
+
+
+@pytest.mark.skipif(NGINX is None, reason="nginx is not installed (apt-get install nginx)")
+def test_a_user_with_two_hundred_groups_logs_in_through_nginx(tmp_path, browser):
+    provider_library()
+    provider_port, port, plain_port = (free_port() for _ in range(3))
+    url = f"https://{NAME}:{port}"
+    callback = f"{url}/oauth2callback"
+    secrets = settings(tmp_path, provider_port, callback)
+    app = start(
+        tmp_path / "home",
+        tmp_path / "log.txt",
+        *("--server.address=127.0.0.1", f"--server.allowedHosts={NAME}"),
+        *("--server.allowedHosts=127.0.0.1", "--secrets.files", str(secrets)),
+    )
+    gina = {"name": "Gina Huber", "roles": ["auditor"], "groups": MANY}
+    page = new_page(browser, ignore_https_errors=True)
+    with (
+        closing(page.context),
+        provider(tmp_path, provider_port, callback, {"gina": gina}),
+        in_front(app, port, plain_port, tmp_path),
+    ):
+        page.context.add_cookies(
+            [{"name": f"_streamlit_user_{i}", "value": "x" * SPLIT, "url": url} for i in (1, 2, 3)]
+        )
+        log_in(page, "gina", f"{url}/")
+        held = page.context.cookies()
+        assert sum(len(cookie["name"] + cookie["value"]) for cookie in held) < 4_096
+        page.get_by_role("combobox", name="New runs belong to").click()
+        page.keyboard.type(MANY[-1][:8])
+        expect(page.get_by_role("option", name=MANY[-1])).to_be_visible()
+    app.stop()
 
 
 def test_a_viewer_reads_and_is_offered_nothing_else(site):

@@ -7,6 +7,7 @@ import subprocess
 import time
 import urllib.error
 import urllib.request
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -72,6 +73,14 @@ def proxy(tmp_path_factory):
         *("--server.allowedHosts=127.0.0.1", "--", "--i-know"),
     )
     port, plain_port = free_port(), free_port()
+    with in_front(app, port, plain_port, folder):
+        yield f"https://{NAME}:{port}", f"http://{NAME}:{plain_port}", folder
+    app.stop()
+
+
+@contextmanager
+def in_front(app, port, plain_port, folder):
+    """Run nginx by the recipe in front of the app."""
     make = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256"]
     names = ["-keyout", folder / "key.pem", "-out", folder / "fullchain.pem"]
     subprocess.run(
@@ -93,10 +102,11 @@ def proxy(tmp_path_factory):
         except OSError:
             time.sleep(0.2)
     assert nginx.poll() is None, (folder / "error.log").read_text()
-    yield url, f"http://{NAME}:{plain_port}", folder
-    nginx.terminate()
-    nginx.wait(PATIENCE_S)
-    app.stop()
+    try:
+        yield
+    finally:
+        nginx.terminate()
+        nginx.wait(PATIENCE_S)
 
 
 def answer(url, **request):

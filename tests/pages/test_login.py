@@ -1,6 +1,7 @@
 """Login: what its settings must be, what claims mean, and what a role is offered."""
 
 import asyncio
+import json
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -16,6 +17,7 @@ from core.access import DRAFTS, LOCAL, Act, Role, Visitor, group_id, user_id
 from core.errors import LibraryError, UsageError
 from core.library import SAMPLES, Library, people, trail
 from core.library import home as library_home
+from core.library.logins import Login
 from pages.ui import login, selftest, server, session, visitor
 from tests.core.library.builders import SOURCE, headline, small, small_bins, unlabelled
 from tests.pages.seen import APP, PATIENCE_S, fine, html, said
@@ -35,8 +37,18 @@ def claims(name: str, *roles: str, **more: object) -> dict[str, object]:
     return base | {"name": name.title(), "email": f"{name}@clinic.example", "roles": roles} | more
 
 
+def cookie(user: dict[str, object]) -> dict[str, object]:
+    """Return what a browser holds after a login with these claims."""
+    return {"is_logged_in": True, **visitor.begin(user)}
+
+
 def entered(user: dict[str, object], script: str = "", **query: str) -> AppTest:
-    """Open a page on a server with a login, as a user."""
+    """Open a page on a server with a login, as a user who has just logged in."""
+    return shown(cookie(user) if "sub" in user else user, script, **query)
+
+
+def shown(user: dict[str, object], script: str = "", **query: str) -> AppTest:
+    """Open a page on a server with a login, in a browser with that cookie."""
     test = AppTest.from_file(str(APP), default_timeout=PATIENCE_S)
     test.secrets["auth"] = AUTH
     test.user = user
@@ -99,33 +111,35 @@ def test_a_public_address_needs_a_login(monkeypatch):
 
 
 def test_claims_give_role_groups_and_a_name_that_is_no_address(monkeypatch):
-    account = visitor.of_claims(claims("anna", "staff", "candor-auditor", "Viewer", groups=["w"]))
-    ward = group_id(ISSUER, "w")
-    assert account.visitor == Visitor(user_id(ISSUER, "anna"), Role.AUDITOR, (ward,))
-    assert account.name == "Anna"
-    assert account.groups == {ward: "w"}
-    nameless = visitor.of_claims(claims("bert", "admin") | {"name": "bert@clinic.example"})
-    assert nameless.name == f"User {user_id(ISSUER, 'bert')[2:8]}"
-    assert visitor.of_claims(claims("carl", "staff")).visitor is None
-    assert visitor.of_claims(claims("carl") | {"roles": {"admin": True}}).visitor is None
+    said = claims("anna", "staff", "candor-auditor", "Viewer", groups=["w"], iat=5.0)
+    login, names = visitor.of_claims(said)
+    anna, ward = user_id(ISSUER, "anna"), group_id(ISSUER, "w")
+    assert login == Login(anna, "AUDITOR", (ward,), 5.0)
+    assert login.known_role is Role.AUDITOR
+    assert names == {anna: "Anna", ward: "w"}
+    bert = user_id(ISSUER, "bert")
+    _, nameless = visitor.of_claims(claims("bert", "admin") | {"name": "bert@clinic.example"})
+    assert nameless == {bert: f"User {bert[2:8]}"}
+    assert not visitor.of_claims(claims("carl", "staff"))[0].role
+    assert not visitor.of_claims(claims("carl") | {"roles": {"admin": True}})[0].role
     monkeypatch.setenv(visitor.ROLE_CLAIM, "realm_access.roles")
     nested = claims("dora", realm_access={"roles": ["admin"]})
-    assert visitor.of_claims(nested).visitor.role is Role.ADMIN
+    assert visitor.of_claims(nested)[0].known_role is Role.ADMIN
 
 
 def test_a_login_ends_after_the_hours_that_are_set(monkeypatch):
-    at = time.time() - 3 * 3600
-    assert not visitor.expired({"iat": at})
+    login, _ = visitor.of_claims(claims("anna", iat=time.time() - 3 * 3600))
+    assert not visitor.expired(login)
     monkeypatch.setenv(visitor.HOURS, "2")
-    assert visitor.expired({"iat": at})
-    assert visitor.expired({})
+    assert visitor.expired(login)
+    assert visitor.expired(visitor.of_claims(claims("anna", iat=None))[0])
 
 
 @pytest.mark.parametrize("hours", ["soon", "nan", "inf", "0", "-1"])
 def test_hours_that_would_let_in_all_or_nobody_are_refused(monkeypatch, hours):
     monkeypatch.setenv(visitor.HOURS, hours)
     with pytest.raises(UsageError, match=f"CANDOR_LOGIN_HOURS is '{hours}'"):
-        visitor.expired({"iat": time.time()})
+        visitor.lifetime_s()
 
 
 # The link that a login began at -------------------------------------------------------------------
@@ -178,8 +192,10 @@ def test_a_login_leads_nowhere_but_to_a_page_of_this_site(link):
 @pytest.mark.usefixtures("home")
 @pytest.mark.parametrize("script", ["", "reliability", "train"])
 def test_nobody_is_served_before_the_login(script):
-    for user in ({}, claims("anna", "admin", iat=time.time() - 10**6)):
-        test = fine(entered(user, script))
+    signed = claims("anna", "admin")  # as versions before wrote them into the cookie
+    old = cookie(claims("anna", "admin", iat=time.time() - 10**6))
+    for user in ({}, old, signed, signed | {visitor.LOGIN: "unknown"}):
+        test = fine(shown(user, script))
         assert "Log in to see your runs." in html(test)
         assert f"'{server.link_cookie()}=' + encodeURIComponent(location.pathname" in html(test)
         assert [button.key for button in test.button] == ["login.in"]
@@ -191,6 +207,60 @@ def test_a_user_without_a_role_is_told_so():
     test = fine(entered(claims("egon")))
     assert "Your account has no role here." in html(test)
     assert [button.key for button in test.button] == ["login.out"]
+
+
+@pytest.mark.usefixtures("home")
+def test_the_cookie_of_two_hundred_groups_is_a_key_and_they_are_all_there():
+    groups = [f"{i:08x}-0000-4000-8000-{i:012x}" for i in range(200)]
+    held = cookie(claims("anna", "auditor", groups=groups))
+    assert len(json.dumps(held)) < 200
+    test = fine(shown(held))
+    (select,) = [box for box in test.selectbox if box.key == visitor.GROUP]
+    assert set(groups) < set(select.options)
+    texts = [path.read_text() for path in library_home().joinpath("logins").iterdir()]
+    assert len(texts) == 1
+    assert held[visitor.LOGIN] not in texts[0] + str([*library_home().rglob("*")])
+    assert "Anna" not in texts[0]
+    assert "clinic.example" not in texts[0]
+
+
+@pytest.mark.usefixtures("home")
+def test_log_out_ends_the_login_in_every_tab_and_a_copy_of_its_cookie_opens_nothing():
+    run, held = kept("Night shift", "anna"), cookie(claims("anna", "auditor"))
+    other = cookie(claims("anna", "auditor"))  # of another browser
+    first, second = (fine(shown(held, "reliability", run=run)) for _ in range(2))
+    assert "Night shift" in html(second) + said(second)
+    for test in (first.button(key="login.out").click().run(), second.run()):
+        assert not test.button  # a test draws the page alone here, without the router
+        assert "Night shift" not in html(fine(test)) + said(test)
+    for test in (shown(held), shown(held, "reliability", run=run)):
+        assert "Log in to see your runs." in html(fine(test))
+        assert [button.key for button in test.button] == ["login.in"]
+    again = fine(shown(other, "reliability", run=run))
+    assert "Night shift" in html(again) + said(again)
+
+
+@pytest.mark.usefixtures("home")
+@pytest.mark.parametrize("ends", ["logs out", "expires"])
+def test_a_login_that_has_ended_downloads_nothing(monkeypatch, ends):
+    makes: dict[str, Callable[[], object]] = {}
+
+    def download_button(label, data, *rest, key, **look):
+        makes[key] = data
+
+    monkeypatch.setattr(st, "download_button", download_button)
+    run = kept("Night shift", "anna")
+    test = fine(entered(claims("anna", "auditor"), "compare", runs=f"{run},digits-fair"))
+    name = next(key for key in makes if key.endswith("csv"))
+    monkeypatch.setattr(visitor, "login_on", lambda: True)  # made outside the session
+    assert makes[name]()
+    if ends == "logs out":
+        fine(test.button(key="login.out").click().run())
+    else:
+        monkeypatch.setenv(visitor.HOURS, "1e-9")
+    with pytest.raises(LibraryError, match="LOGIN: Your login has ended"):
+        makes[name]()
+    assert acts_on(run).count(Act.EXPORT) == 1
 
 
 @pytest.mark.usefixtures("home")

@@ -1,0 +1,99 @@
+"""Logins that are good: a small file each, which goes when somebody logs out.
+
+A browser's cookie holds a key alone, and the file what the provider said: whose login it is, the
+role and the groups, however many. It is named by a digest of the key, so that whoever reads the
+folder cannot log in. Names are in `people`, addresses nowhere. Standard library and our files only.
+"""
+
+import json
+import secrets
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Final
+
+from core import codec
+from core.access import Role
+from core.disk import JsonError, make_private, parse_json, replace_text
+from core.errors import UsageError
+
+FOLDER: Final = "logins"
+# Of this process: a full disk keeps nobody out, and one that is read-only nobody in.
+_UNWRITTEN: Final[dict[Path, "Login"]] = {}
+_ENDED: Final[set[Path]] = set()
+
+
+@dataclass(frozen=True)
+class Login:
+    """A user who logged in.
+
+    Attributes
+    ----------
+    user : str
+        As `core.access.user_id` names them.
+    role : str
+        Name of a `Role`; empty for a user without one.
+    groups : tuple of str
+        As `core.access.group_id` names them.
+    issued : float
+        Seconds since 1970, as the provider says.
+    """
+
+    user: str
+    role: str
+    groups: tuple[str, ...]
+    issued: float
+
+    @property
+    def known_role(self) -> Role | None:
+        """The role, if it has one."""
+        return Role.__members__.get(self.role)
+
+
+def begin(home: Path, login: Login, lifetime_s: float) -> str:
+    """Keep a login and return its key; those that are older than a lifetime go."""
+    key = secrets.token_urlsafe(32)
+    path = _path(home, key)
+    try:
+        make_private(home, exist_ok=True)
+        make_private(path.parent, exist_ok=True)
+        replace_text(path, json.dumps(codec.to_json(login)))
+    except OSError:
+        _UNWRITTEN[path] = login
+    oldest = time.time() - lifetime_s
+    for other in path.parent.glob("*.json"):
+        with suppress(OSError):
+            if other.stat().st_mtime < oldest:
+                other.unlink()
+    for other, kept in list(_UNWRITTEN.items()):
+        if kept.issued < oldest:
+            _UNWRITTEN.pop(other, None)
+    return key
+
+
+def read(home: Path, key: str) -> Login | None:
+    """Return the login of a key; None where it has ended."""
+    path = _path(home, key)
+    login: Login | None
+    try:
+        data = parse_json(path.read_text("utf-8"))
+        login = codec.read(Login, data, "login", stored=True)
+    except (OSError, JsonError, UsageError):
+        login = _UNWRITTEN.get(path)
+    return None if path in _ENDED else login
+
+
+def end(home: Path, key: str) -> None:
+    """End a login: whoever shows its key again is not logged in."""
+    path = _path(home, key)
+    _UNWRITTEN.pop(path, None)
+    try:
+        path.unlink(missing_ok=True)
+    except OSError:
+        _ENDED.add(path)
+
+
+def _path(home: Path, key: str) -> Path:
+    return home / FOLDER / f"{sha256(key.encode('utf-8', 'surrogatepass')).hexdigest()[:32]}.json"
