@@ -60,7 +60,7 @@ class AuditError(Exception):
         return tuple(OPTION.findall(self.remedy))
 
     def __reduce__(self) -> tuple[type[Self], tuple[str, str, str, str, str]]:
-        """Come out of another process as what went in."""
+        """Support pickling between processes."""
         return type(self), self.fields
 
     @property

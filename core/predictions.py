@@ -123,7 +123,7 @@ class Groups:
         return self.count == self.of_row.size and bool(np.bincount(self.of_row).all())
 
     def take(self, rows: Int) -> Self:
-        """Return the groups of some rows, numbered anew."""
+        """Return the groups of some rows, renumbered."""
         _, of_row = np.unique(self.of_row[rows], return_inverse=True)
         return type(self)(self.name, of_row.astype(np.int64))
 

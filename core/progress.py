@@ -1,4 +1,4 @@
-"""How far long work is: the loops that do it say so, whoever waits for it hears it.
+"""Progress of long computations: loops report it, one listener for each thread receives it.
 
 Nobody listens unless `listen` was called, as in a process that computes for a page. Standard
 library only.

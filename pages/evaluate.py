@@ -1,4 +1,4 @@
-"""Evaluate: show a model of a file or of a training images, and keep what it says as a run."""
+"""Evaluate: run a model on images and keep its predictions as a run."""
 
 import streamlit as st
 

@@ -1,4 +1,4 @@
-"""``python -m core ood``: how well a model's scores tell inputs it never saw."""
+"""``python -m core ood``: how well scores separate unfamiliar inputs from the test set."""
 
 import argparse
 from collections.abc import Mapping

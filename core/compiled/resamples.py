@@ -39,7 +39,7 @@ def add_draws(drawn: Int, counts: Counts) -> None:
     as_written=True,
 )
 def add_by_cell(counts: Counts, row: Int, cell: Int, gap: Float, out: Float) -> None:
-    """Add up what entries are worth in each resample, by cell.
+    """Sum the entries of each resample by cell.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What a model may be shown beside its own test images: outside sets and corruptions; no torch.
+"""Data sets for evaluation under shift: outside sets and corruptions; no torch.
 
 Pages, configs and the command line read it; `core.datasets.outside` opens the sets.
 """

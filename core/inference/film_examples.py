@@ -48,7 +48,7 @@ def film_model(manifest: Manifest, samples: Path = SAMPLES) -> FilmModel:
 
 
 def example(place: int) -> Json:
-    """Return how the process that holds torch is told of an example."""
+    """Return the reference by which the inference process loads an example."""
     return {"phantom": [HELD_OUT, EXAMPLES[place]]}
 
 

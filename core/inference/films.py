@@ -93,7 +93,7 @@ def saliency_maps(question: Json) -> Answer:
 
 
 def sanity(question: Json) -> Answer:
-    """Return the map of a finding as trained, and as ever more weights are drawn anew.
+    """Return the map of a finding as trained, and as ever more weights are randomised.
 
     The similarity of each stage is given for every seed; the maps are those of the first one.
     """

@@ -11,7 +11,7 @@ from core.predictions import Predictions
 
 
 class Spool(Mapping[str, Predictions]):
-    """Predictions by name; each is read anew when it is asked for.
+    """Predictions by name; each is read again when it is asked for.
 
     Parameters
     ----------

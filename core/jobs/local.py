@@ -126,7 +126,7 @@ class LocalLauncher:
 
 
 class LocalJobs:
-    """Jobs below a home, as a visitor sees them; each call opens the table anew.
+    """Jobs below a home, as a visitor sees them; each call opens the table again.
 
     So any number of processes may. A job of somebody else is refused in the words of an id that
     does not exist.
@@ -362,7 +362,7 @@ class LocalJobs:
         start_what_can(self.home)
 
     def rebuild(self) -> int:
-        """Make the table anew from the folders, and return how many jobs it holds."""
+        """Rebuild the table from the folders, and return how many jobs it holds."""
         n_jobs = self._store.rebuild()
         self.tick()
         return n_jobs

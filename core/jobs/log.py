@@ -65,7 +65,7 @@ class Follower:
         self._rest = b""
 
     def new(self) -> list[str]:
-        """Return the whole lines since the last call; a log begun anew is read from its start."""
+        """Return the whole lines since the last call; a new log is read from its start."""
         try:
             with self._path.open("rb") as file:
                 status = os.fstat(file.fileno())

@@ -201,7 +201,7 @@ class JobStore:
         )
 
     def rebuild(self) -> int:
-        """Make the table anew from the folders and return how many jobs it holds."""
+        """Rebuild the table from the folders and return how many jobs it holds."""
         with self._writing() as connection:
             connection.execute("DELETE FROM jobs")
             return self._take_in(connection)
@@ -311,7 +311,7 @@ class JobStore:
         return [_not_again(job, self.folder(job.id)) for job in jobs if job is not None]
 
     def _ask(self, text: str, *values: str) -> list[tuple[str]]:
-        """Return what a query finds; a table that is missing or torn is made anew."""
+        """Return what a query finds; a table that is missing or torn is rebuilt."""
         try:
             address = f"{self.path.absolute().as_uri()}?mode=ro"
             with closing(sqlite3.connect(address, uri=True, timeout=BUSY_S)) as connection:
@@ -406,7 +406,7 @@ def _changes(job: Job) -> dict[str, object]:
 
 
 def _not_again(job: Job, folder: Path) -> Job:
-    """Return a job as a table made anew takes it in.
+    """Return a job as a rebuilt table takes it in.
 
     A full disk may have kept a copy from being written: what says queued and has begun all the
     same is not begun again.

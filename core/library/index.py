@@ -197,7 +197,7 @@ class Index:
                 connection.execute("COMMIT")
 
     def _ask(self, text: str, values: Mapping[str, object]) -> list[tuple[Any, ...]]:
-        """Return what a query finds; a file that turns out to be torn is built anew once."""
+        """Return what a query finds; a file that turns out to be torn is rebuilt once."""
         try:
             with self._fresh() as connection:
                 return connection.execute(text, values).fetchall()

@@ -1,4 +1,4 @@
-"""How many independent rows the rows of a mean are worth, with groups or weights; numpy only."""
+"""Effective sample size of a mean, with groups or weights; numpy only."""
 
 import numpy as np
 

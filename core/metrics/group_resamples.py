@@ -206,7 +206,7 @@ def centring_left(bins: GroupCells) -> Float:
 
 
 def _worth(bins: GroupCells) -> Float:
-    """Return how many groups of equal weight those of each cell are worth, (C,)."""
+    """Return the effective number of groups of each cell, (C,)."""
     rows = np.bincount(bins.cell, bins.rows, bins.n_cells)
     squares = np.bincount(bins.cell, bins.rows**2, bins.n_cells)
     return np.asarray(rows**2 / np.maximum(squares, LEAST))

@@ -51,7 +51,7 @@ def sum_variance(values: Float, groups: Int) -> float:
 
 
 def effective_mean(ranked: Ranked, values: Float | Bool, rows: slice = slice(None)) -> float:
-    """Return how many independent rows the mean of values is worth among some sorted rows."""
+    """Return the effective sample size of the mean of values among some sorted rows."""
     count = len(range(*rows.indices(ranked.n)))
     if ranked.independent or count == 0:
         return count
@@ -61,7 +61,7 @@ def effective_mean(ranked: Ranked, values: Float | Bool, rows: slice = slice(Non
 
 
 def effective_rows(ranked: Ranked, cuts: Int) -> Float:
-    """Return how many independent rows the share that came true is worth between ranks.
+    """Return the effective sample size of the outcome rate between two ranks.
 
     Parameters
     ----------
@@ -85,7 +85,7 @@ def effective_rows(ranked: Ranked, cuts: Int) -> Float:
 
 
 def effective_rarer(ranked: Ranked) -> float:
-    """Return how many independent rows the rarer outcome is worth to what is said of the claim.
+    """Return the effective number of rows with the rarer outcome.
 
     By the design effect of the signed gap: outcomes of a group may be alike because its claims
     are, and that takes nothing away.
@@ -168,7 +168,7 @@ class GroupCells:
         return out[0], out[1]
 
     def redrawn(self, shares: Float | None, n_resamples: int, rng: np.random.Generator) -> Float:
-        """Return the hits of each cell when every row's outcome is drawn anew, (R, C).
+        """Return the hits of each cell when every row's outcome is redrawn, (R, C).
 
         Where each row is a group of its own, so that entries are rows in their order.
 
@@ -284,7 +284,7 @@ def summary_of(column: str, ranked: Ranked) -> GroupSummary:
 
 
 def rule_of_few(weights: Weights) -> float:
-    """Return how far the rows that weigh most rule a sum: sum w^3 / (sum w sum w^2), 1 / n to 1."""
+    """Return the concentration of the weights: sum w^3 / (sum w sum w^2), 1 / n to 1."""
     shares = weights.of_row / weights.of_row.sum()
     return float((shares**3).sum() / (shares @ shares))
 

@@ -98,7 +98,7 @@ def over_labels(labels: Sequence[TargetAudit], level: float) -> TargetAudit:
 
 
 def _mean_groups(labels: Sequence[TargetAudit]) -> GroupSummary | None:
-    """Return what the rows are worth on average over the labels."""
+    """Return the effective sample size, averaged over the labels."""
     summaries = [label.groups for label in labels if label.groups is not None]
     if not summaries:
         return None
@@ -111,6 +111,8 @@ def _mean_score(scores: Sequence[Score], level: float) -> Score:
     defined = [score for score in scores if score.value is not None]
     settings: dict[str, Setting] = {"average": "macro", "labels": len(defined)}
     first = scores[0]
+    sizes = [score.n for score in scores]
+    n = first.n if len(set(sizes)) == 1 else sum(sizes)  # those that each label alone counted
     infinite = sum(score.reason.startswith(NoticeCode.NLL_INFINITE) for score in scores)
     if infinite and defined:
         reason = f"NLL_INFINITE: infinite for {infinite} of {len(scores)} labels"
@@ -120,7 +122,7 @@ def _mean_score(scores: Sequence[Score], level: float) -> Score:
             low=None,
             high=None,
             level=level,
-            n=first.n,
+            n=n,
             settings=settings,
             reason=reason,
         )
@@ -131,7 +133,7 @@ def _mean_score(scores: Sequence[Score], level: float) -> Score:
             low=None,
             high=None,
             level=level,
-            n=first.n,
+            n=n,
             settings=settings,
             reason=first.reason,
         )
@@ -155,7 +157,7 @@ def _mean_score(scores: Sequence[Score], level: float) -> Score:
             low=None,
             high=None,
             level=level,
-            n=first.n,
+            n=n,
             settings=settings,
             reason=why,
         )
@@ -169,7 +171,7 @@ def _mean_score(scores: Sequence[Score], level: float) -> Score:
         low=low,
         high=high,
         level=level,
-        n=first.n,
+        n=n,
         settings=settings,
         reason=reason,
     )

@@ -224,10 +224,10 @@ def _ruled_by_groups(groups: GroupSummary, concentration: float) -> list[Notice]
     return [Notice(NoticeCode.FEW_GROUPS, text)]
 
 
-def _three_digits(n: float) -> int:
-    """Return an estimated number of rows as it is said: 11,458 as 11,500."""
-    whole = round(n)
-    return round(whole, min(0, 3 - len(str(whole))))
+def _three_digits(groups: GroupSummary, n: int) -> int:
+    """Return what `n` rows count as, as it is said: 11,458 as 11,500."""
+    whole = round(groups.effective_n)
+    return min(round(whole, min(0, 3 - len(str(whole)))), n)
 
 
 def extent_notices(groups: GroupSummary | None, predictions: Predictions) -> tuple[Notice, ...]:
@@ -244,7 +244,7 @@ def extent_notices(groups: GroupSummary | None, predictions: Predictions) -> tup
         each = " for one label, on average" if predictions.task is Task.MULTILABEL else ""
         text = (
             f"{n:,} rows of {groups.n:,} {many}{by}. Rows of one {one} are alike, so they count as "
-            f"about {_three_digits(groups.effective_n):,}{each}. Intervals, noise floors and "
+            f"about {_three_digits(groups, int(n)):,}{each}. Intervals, noise floors and "
             "verdicts allow for it."
         )
         out.append(Notice(NoticeCode.GROUPED, text))

@@ -215,7 +215,7 @@ class Verdict:
 
 @dataclass(frozen=True, kw_only=True)
 class GroupSummary:
-    """What belongs together, and what the rows are worth for the signed gap.
+    """The groups, and the effective sample size for the signed gap.
 
     Attributes
     ----------

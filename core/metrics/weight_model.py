@@ -17,7 +17,7 @@ CLOSE: Final = 1e-10  # of the log-likelihood: a gain that ends the search
 
 
 def shares_by_weight(ranked: Ranked) -> Float | None:
-    """Return the share that came true by claim and weight, where weights tell what claims do not.
+    """Return the outcome rate fitted on claim and weight, if weight predicts beyond the claim.
 
     They do where rows were sampled by their outcome, or by something that goes with it: ten
     times as many of the events as of the others, say.

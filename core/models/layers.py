@@ -9,7 +9,7 @@ def convolution(before: int, after: int, side: int, stride: int = 1) -> nn.Conv2
 
 
 def draw_he_normal(model: nn.Module) -> None:
-    """Draw the weights of all convolutions anew, N(0, 2 / (outputs x area)).
+    """Redraw the weights of all convolutions, N(0, 2 / (outputs x area)).
 
     Norms and the linear layer keep PyTorch's own: 1 and 0, and uniform.
 

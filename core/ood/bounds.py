@@ -18,7 +18,7 @@ ROUNDING = 1e-9  # of running shares
 
 
 class ScoreCounts(NamedTuple):
-    """Rows of each distinct score, best first, and how many independent rows they are worth."""
+    """Rows of each distinct score, best first, and their effective sample size."""
 
     positives: Counts
     negatives: Counts

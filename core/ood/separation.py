@@ -70,7 +70,7 @@ class Members:
         return mean_variance(each[self.place], self.group, self.extents.weights)
 
     def worth(self, each: Float) -> float:
-        """Return how many independent rows the mean of values of the distinct scores is worth."""
+        """Return the effective sample size of the mean of values of the distinct scores."""
         effect = design_effect(each[self.place], Extents(self.group, self.extents.weights))
         return float(self.weight.sum()) / effect
 
@@ -201,7 +201,7 @@ class Separation:
 
 
 def counted_rows(scores: Float, extents: Extents, name: str) -> tuple[Float, Extents]:
-    """Return the scores of weight above 0, and their groups, numbered anew, and weights."""
+    """Return the scores of weight above 0, and their groups, renumbered, and weights."""
     groups, weights = extents
     if weights is None:
         return scores, extents

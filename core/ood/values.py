@@ -52,7 +52,7 @@ def components(separation: Separation) -> tuple[Float, Float]:
 
 
 def worth(separation: Separation) -> tuple[float, float]:
-    """Return how many independent rows those of either set are worth for the AUROC."""
+    """Return the effective sample size of either set for the AUROC."""
     if separation.members is None:
         return separation.n_in, separation.n_out
     beaten, beating = components(separation)

@@ -1,1 +1,1 @@
-"""."""
+"""Reads files of users in a sealed process."""

@@ -81,6 +81,6 @@ def compare_json(
 
 
 def _groups(audit: Audit) -> Json:
-    """Return what the rows are worth, where they belong together or count by weight."""
+    """Return the effective sample size of grouped or weighted rows."""
     both = {"groups": audit.main.groups, "weights": audit.weights}
     return {key: asdict(summary) for key, summary in both.items() if summary is not None}

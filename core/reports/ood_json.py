@@ -108,7 +108,7 @@ def _numbers(judged: ScoreSeparation) -> Json:
 
 
 def _sides(key: str, both: Summaries) -> Json:
-    """Return what rows of either set are worth, under a key; nothing where neither says so."""
+    """Return the effective sample size of either set; nothing without groups or weights."""
     own = {
         side: asdict(summary)
         for side, summary in zip(("in", "out"), both, strict=True)

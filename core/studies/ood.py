@@ -184,7 +184,7 @@ def check(
 
 
 def extent_notices(judged: ScoreSeparation, name: str) -> tuple[Notice, ...]:
-    """Return what rows of a pair that belong together, or stand for several, are worth."""
+    """Return notices of the effective sample sizes of grouped or weighted rows of a pair."""
     both, notices = judged.separation, []
     sides = (both.n_in, "in-distribution rows"), (both.n_out, f"rows of {name}")
     for (n, rows), groups, weights in zip(sides, judged.groups, judged.weights, strict=True):

@@ -245,7 +245,7 @@ def _posthoc(run: ReportedRun, audit: Audit) -> PosthocNumbers:
 
 
 def beside(run: ReportedRun) -> dict[str, Source]:
-    """Return what is told from a run's rows, as on the page at first: a shift, and other inputs."""
+    """Return the default OOD comparison of the page: a shift, and other inputs."""
     shift = ood.shown_shift(name for name in run.splits if name != run.split)
     return ({shift: run.splits[shift]} if shift else {}) | dict(run.outside)
 

@@ -117,7 +117,7 @@ def _ece(rows: Predictions) -> float:
 
 
 def widest_band(rows: Predictions) -> FilmBand:
-    """Return the tenth of a finding's scores that claims by most more than came true.
+    """Return the decile of a finding's scores with the largest overestimate.
 
     Raises
     ------

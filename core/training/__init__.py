@@ -1,1 +1,1 @@
-"""."""
+"""Trains networks in a process of its own."""

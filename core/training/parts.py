@@ -118,7 +118,7 @@ class TrainingSetup:
         return draws.to(self.fabric.device) if self.config.augment else None
 
     def state(self) -> dict[str, Any]:
-        """Return all that resuming needs; random numbers are drawn anew from seed and epoch."""
+        """Return all that resuming needs; random numbers follow from seed and epoch."""
         return {
             "config": self.config.digest,
             "data": self.data.digest,

@@ -1,4 +1,4 @@
-"""Networks with weights drawn anew, all or from the last layer down; torch.
+"""Networks with randomised weights, all or from the last layer down; torch.
 
 A heatmap that does not change when the weights do tells nothing of what was learned (Adebayo et
 al. 2018).
@@ -11,17 +11,17 @@ from typing import Final
 import torch
 from torch import nn
 
-MOST: Final = 0.75  # of the weighted modules: a part that holds more is told apart further
+MOST: Final = 0.75  # of the weighted modules: a part with more is randomised in smaller steps
 
 
 def shuffled(model: nn.Module, seed: int) -> nn.Module:
-    """Return a copy of a network with all weights drawn anew."""
+    """Return a copy of a network with all weights randomised."""
     *_, (_, network) = cascade(model, seed)
     return network
 
 
 def cascade(model: nn.Module, seed: int) -> Iterator[tuple[str, nn.Module]]:
-    """Yield a network with ever more of its weights drawn anew, from the last layer down.
+    """Yield a network with ever more of its weights randomised, from the last layer down.
 
     Parameters
     ----------

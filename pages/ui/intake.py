@@ -243,7 +243,7 @@ class Intake(Generic[Reading]):
 
 @st.fragment(run_every=LOOK_S)
 def _progress(intake: Intake[Any], cancel: Callable[[], None]) -> None:
-    """Draw the page anew as soon as a file is read, or all are stopped."""
+    """Rerun the page as soon as a file is read, or all are stopped."""
     readings = intake.readings
     if not readings or any(reading.done for reading in readings):
         st.rerun()

@@ -129,4 +129,4 @@ def picked(key: str) -> Points:
 
 
 def _noted() -> None:
-    """Take note of a click: the page is drawn anew."""
+    """Take note of a click: the page reruns."""

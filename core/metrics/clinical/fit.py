@@ -24,7 +24,7 @@ from core.predictions import INDEPENDENT, Extents, Outcomes
 
 CLIP: Final = 1e-12  # exact 0 and 1 have no logit
 EXTREME: Final = 1e-6  # rows nearer to 0 or 1 can decide a slope by themselves
-SWAY: Final = 0.1  # of the slope's interval: a move that is larger is told
+SWAY: Final = 0.1  # of the slope's interval: a larger shift raises a notice
 STEPS: Final = 200
 CLOSE: Final = 1e-10  # a step in standardised logits that ends the search
 SAME: Final = 1e-9  # logits closer than this state the same risk

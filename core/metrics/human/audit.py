@@ -240,7 +240,7 @@ class _Means:
         return float("inf") if u < 2 else student(level, u - 1) * (u / (u - 1)) ** 0.5
 
     def rows_worth(self, part: str, name: str) -> float:
-        """Return how many independent rows the mean of a column is worth in a part."""
+        """Return the effective sample size of the mean of a column in a part."""
         inside = self.column(part or "one") > 0.0
         weight = self.weights[inside]
         if self.extents.independent:

@@ -234,7 +234,7 @@ def _label_list(part: SplitArrays, other: Contents, options: ReadOptions) -> Lab
 def _id_columns(
     part: SplitArrays, other: Contents, options: ReadOptions
 ) -> tuple[str | None, str | None]:
-    """Return the columns that name the rows in the label file and, where it is told, here."""
+    """Return the id columns of the label file and, if it is known, of this one."""
     if options.id_column in other.entries:
         same = options.id_column if options.id_column in part.contents.entries else None
         return options.id_column, same

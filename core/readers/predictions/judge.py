@@ -275,7 +275,7 @@ def _decided(block: npt.NDArray[np.floating]) -> bool:
 
 
 def _without_labels(part: SplitArrays) -> SplitArrays:
-    """Return a part whose labels are of no interest: any that would do stand in their place."""
+    """Return a part whose labels are not used: its answers, or zeros, replace them."""
     stand_in = np.zeros(len(part.scores) if part.scores.ndim else 0, np.int64)
     return replace(part, labels=stand_in if part.predicted is None else part.predicted)
 

@@ -1,4 +1,4 @@
-"""Labels in all their forms, as whole numbers: columns, one-hot rows, names; never guessed away."""
+"""Labels in all forms, as whole numbers: columns, one-hot rows, names; none dropped silently."""
 
 import re
 from collections.abc import Callable, Sequence

@@ -366,7 +366,7 @@ def _level(comparison: Comparison, metric: str) -> float:
 
 
 def _worth(runs: Sequence[Compared]) -> list[str]:
-    """Return what grouped or weighted images are worth; nothing where each counts as one."""
+    """Return the effective sample size of grouped or weighted images, in words."""
     groups, weights = runs[0].audit.main.groups, runs[0].audit.weights
     words = []
     if weights is not None:

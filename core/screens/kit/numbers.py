@@ -29,10 +29,10 @@ def count(n: int) -> str:
     return f"{n:,}"
 
 
-def about_count(n: float) -> str:
-    """Return an estimated number of rows with three digits at most: 11,500."""
+def about_count(n: float, most: int) -> str:
+    """Return an estimated number of rows, of so many, with three digits at most: 11,500."""
     whole = round(n)
-    return count(round(whole, min(0, 3 - len(str(abs(whole))))))
+    return count(min(round(whole, min(0, 3 - len(str(abs(whole))))), most))
 
 
 def weight(total: float) -> str:

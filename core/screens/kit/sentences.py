@@ -184,7 +184,7 @@ def taken_alone(target: TargetAudit, noun: str = "labels") -> str:
 
 
 def worth(target: TargetAudit, rows: str = UNIT) -> str:
-    """Return what rows that belong together are worth; empty where each stands for itself."""
+    """Return the effective sample size of grouped rows in words; empty without groups."""
     groups = target.groups
     if groups is None:
         return ""
@@ -192,7 +192,7 @@ def worth(target: TargetAudit, rows: str = UNIT) -> str:
     what = "" if target.target is None else f" for {target.name}"
     return (
         f"{count(int(target.bins.count.sum()))} {spoken(rows)} of {belonging} count as about "
-        f"{about_count(groups.effective_n)} independent ones{what}."
+        f"{about_count(groups.effective_n, int(target.bins.count.sum()))} independent ones{what}."
     )
 
 

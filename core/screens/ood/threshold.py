@@ -176,7 +176,7 @@ def _shares(flagged: float, passed: float) -> dict[str, Estimate]:
 
 
 def _extents(judged: ScoreSeparation) -> tuple[dict[str, Cell], dict[str, Cell]]:
-    """Return what the rows of either set are worth; empty where each is one of its own."""
+    """Return the effective sample size of either set; empty where each row counts once."""
     separation = judged.separation
     if separation.members is None:
         return {}, {}

@@ -171,7 +171,7 @@ def rows_words(judged: ScoreSeparation, side: int) -> str:
 
 
 def worth_words(judged: ScoreSeparation) -> str:
-    """Return what rows that belong together are worth; empty where each stands for itself."""
+    """Return the effective sample size of grouped rows in words; empty without groups."""
     texts = []
     for groups, n, rows in zip(
         judged.groups,

@@ -163,7 +163,7 @@ def _papers(shown: Sequence[Line]) -> list[str]:
 
 
 def _story(shown: Sequence[Line], filters: Filters, words: PublishedWords) -> str:
-    """Return what the baseline and the best of one paper's losses come to, before and after."""
+    """Return the errors of the baseline and the best of one paper's losses, before and after."""
     papers = [line.paper for line in shown]
     alike = [line for line in shown if line.paper == max(_papers(shown), key=papers.count)]
     alike = [line for line in alike if line.ood_dataset == alike[0].ood_dataset]

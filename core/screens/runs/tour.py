@@ -30,7 +30,7 @@ def averages_stop(name: str, all_rows: "Claimed") -> Stop:
 
 
 def sure_stop(group: "Claimed") -> Stop:
-    """Return what a model's sure answers are worth."""
+    """Return how often a model's sure answers are right."""
     wrong, promised = in_hundred(1.0 - group.right), in_hundred(1.0 - group.says)
     low, high = (round(100.0 * edge) for edge in (group.low, group.high))
     return Stop(

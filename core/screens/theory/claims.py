@@ -1,4 +1,4 @@
-"""Published statements that do not hold, each with its counter-example computed as one looks."""
+"""Published statements that do not hold, each with a counter-example computed on the fly."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -5,6 +5,7 @@ from functools import partial
 
 import numpy as np
 
+from core.defaults import FALSE_ALARMS
 from core.metrics.records import Score
 from core.screens.kit.bin_marks import filled
 from core.screens.kit.cards import bin_table
@@ -175,7 +176,8 @@ def _tiles(source: ClinicSource, analysis: OneFinding) -> tuple[Tile, ...]:
 
 
 def _curve_card(source: ClinicSource, label: str, analysis: OneFinding) -> FigureCard:
-    scarce = few(analysis)
+    scarce, n_dots = few(analysis), len(filled(analysis.bins))
+    by_chance = max(1.0, FALSE_ALARMS * n_dots)
     ici, floor = analysis.audit.metrics["ici"], analysis.audit.noise_floor["ici"]
     smoother = ""
     if analysis.curve is not None:
@@ -193,7 +195,9 @@ def _curve_card(source: ClinicSource, label: str, analysis: OneFinding) -> Figur
     return FigureCard(
         key="clinic_curve",
         title="Labelled, against the score",
-        explanation=f"{TOO_FEW}: {FEW_TEXT}" if scarce else "",
+        explanation=f"{TOO_FEW}: {FEW_TEXT}"
+        if scarce
+        else f"chance alone would colour about {by_chance:.0f} of {n_dots} dots",
         draw=partial(finding_curves.flexible, analysis.curve, analysis.bins, few=scarce),
         alt=(
             f"{label}: flexible calibration curve with its band over {len(filled(analysis.bins))} "

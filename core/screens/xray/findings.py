@@ -150,7 +150,7 @@ def _with_alike(source: ClinicSource, findings: Findings, sentence: Sentence) ->
     one, _ = group_nouns(groups.column)
     alike = (
         f"{source.counted}. {source.films.capitalize()} of one {one} are alike, so for one finding "
-        f"they count as about {about_count(groups.effective_n)}, on average."
+        f"they count as about {about_count(groups.effective_n, source.n)}, on average."
     )
     return replace(sentence, second=f"{sentence.second} {alike}".strip())
 

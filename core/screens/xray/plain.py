@@ -333,13 +333,13 @@ def _cell(value: float) -> float | None:
 
 
 def _belonging(source: ClinicSource, outcomes: Outcomes) -> tuple[str, ...]:
-    """Return what films of the same patients are worth; nothing where each stands for itself."""
+    """Return the effective sample size of grouped films in words; nothing without groups."""
     if outcomes.groups is None:
         return ()
     summary = summary_of("", Ranked.of(outcomes))
     return (
         f"These are {source.counted}. Those that belong together are alike, so for this finding "
-        f"they count as about {about_count(summary.effective_n)}.",
+        f"they count as about {about_count(summary.effective_n, source.n)}.",
     )
 
 

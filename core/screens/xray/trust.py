@@ -64,12 +64,12 @@ NEEDED: Final = (
 
 @dataclass(frozen=True)
 class Sanity:
-    """How a map changes as ever more weights are drawn anew.
+    """How a map changes as ever more weights are randomised.
 
     Attributes
     ----------
     stages : tuple of str
-        What was drawn anew last; the first is the trained network.
+        What was randomised last; the first is the trained network.
     draws : tuple of tuple of float
         SSIM with the first map, by stage, for each time that weights were drawn.
     """

@@ -1,4 +1,4 @@
-"""Trust in heatmaps: how alike maps stay as weights are drawn anew, and where they point."""
+"""Trust in heatmaps: how alike maps stay as weights are randomised, and where they point."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ def similarity(
     Parameters
     ----------
     stages : sequence of str
-        What was drawn anew last; the first is the trained network.
+        What was randomised last; the first is the trained network.
     values : sequence of float
         SSIM with the first map, in [-1, 1].
     ends : sequence of (float, float)

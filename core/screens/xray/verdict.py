@@ -40,7 +40,7 @@ def few(analysis: OneFinding) -> bool:
 
 
 def as_few(analysis: OneFinding) -> str:
-    """Return what the rarer outcome is worth where rows belong together; else nothing."""
+    """Return the effective number of rows with the rarer outcome; nothing without groups."""
     if analysis.extents.groups is None:
         return ""
     fit = analysis.fit

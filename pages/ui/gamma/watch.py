@@ -1,4 +1,4 @@
-"""Drawing a history anew: as often as it grows, and when another one is picked."""
+"""Redraws a history when it grows, and when another one is picked."""
 
 from collections.abc import Callable
 
@@ -21,7 +21,7 @@ def follow(draw: Draw, source: HistorySource, offered: list[HistorySource]) -> N
 
 @st.fragment(run_every=EVERY_S)
 def _live(draw: Draw, source: HistorySource, offered: list[HistorySource]) -> None:
-    """Draw a training anew every two seconds; the page begins again once it starts or ends."""
+    """Redraw a training every two seconds; rerun the page once it starts or ends."""
     with frame.caught():
         if sources.kind(open_jobs().get(source.id)) != source.kind:
             st.rerun()

@@ -1,4 +1,4 @@
-"""One job watched, and the list of jobs; both are drawn anew while something lives."""
+"""One job, and the list of jobs; both are redrawn while a job lives."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -115,7 +115,7 @@ def follow(draw: Draw, watched: WatchedJob) -> None:
 
 
 def _body(draw: Draw, job_id: str, stood: str) -> None:
-    """Draw what changes; the whole page anew when the job stands elsewhere by now."""
+    """Draw what changes; rerun the page when the job's state changed."""
     with frame.caught():
         jobs = open_jobs()
         jobs.tick()
@@ -257,7 +257,7 @@ def _of_kind(listed: Sequence[Job], kind: str) -> list[Job]:
 
 
 def _rows(kind: str, stood: str) -> None:
-    """Draw the list; the whole page anew when something stands elsewhere by now."""
+    """Draw the list; rerun the page when the state of a job changed."""
     with frame.caught():
         jobs = open_jobs()
         jobs.tick()

@@ -15,7 +15,7 @@ def empty() -> None:
 
 
 def beside(view: PublishedView) -> None:
-    """Draw what runs beside the papers' come to, and what is open about the metric."""
+    """Draw own runs compared with published values, and what is open about the metric."""
     for mark, text in view.beside:
         pieces.draw("beside", mark, text)
     if view.remark:

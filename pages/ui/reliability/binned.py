@@ -1,4 +1,4 @@
-"""What the bins decide: drawn anew by itself when they change, and the rest of the page is not."""
+"""The fragment that redraws only the parts of the page that depend on the bins."""
 
 from dataclasses import dataclass
 

@@ -52,7 +52,7 @@ class Model:
 
     @property
     def payload(self) -> dict[str, Any]:
-        """How the process that holds torch is told of it, plain JSON."""
+        """The reference by which the inference process loads it, plain JSON."""
         return codec.to_json(self.film_model)
 
 

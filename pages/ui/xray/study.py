@@ -45,7 +45,7 @@ class FilmStudy:
 
     @property
     def known(self) -> Reference | None:
-        """What scores of the first model were worth."""
+        """What films of such scores were labelled with, for the first model."""
         return self.references[0]
 
     @property

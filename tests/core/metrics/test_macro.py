@@ -44,3 +44,15 @@ def test_what_one_label_alone_shows_may_be_chance_among_three(labels):
 def test_one_label_needs_no_correction(labels):
     seen = with_verdicts(labels[:1], ("mixed", 0.04))
     assert over_labels(seen, 0.95).verdict.text == "Of 1 label: 1 mixed."
+
+
+def test_a_mean_over_labels_counts_the_rows_of_all_where_labels_count_their_own():
+    # The first label is sure of 2 rows (.995 and .001), the second of 3; the third of none.
+    p = np.array([[0.995, 0.999, 0.4], [0.001, 0.995, 0.4], [0.5, 0.002, 0.6], [0.5, 0.5, 0.6]])
+    labels = np.array([[1, 1, 0], [0, 1, 0], [1, 0, 1], [0, 1, 1]])
+    rows = Predictions(Task.MULTILABEL, ScoreKind.SIGMOID, p, labels)
+    found = suite.audit(rows, AuditConfig(n_resamples=20, metrics=("s99_accuracy", "ece")))
+    own = [label.metrics["s99_accuracy"].n for label in found.labels]
+    assert found.main.metrics["s99_accuracy"].n == sum(own)
+    assert len(set(own)) > 1
+    assert found.main.metrics["ece"].n == 4
