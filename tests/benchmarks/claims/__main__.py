@@ -24,6 +24,7 @@ from tests.benchmarks.claims import (
     people,
     sentences,
     training,
+    uneven,
     verdicts,
 )
 from tests.benchmarks.claims.designs import outside, table
@@ -41,6 +42,7 @@ PARTS: dict[str, ModuleType] = {
     "intervals": intervals,
     "verdicts": verdicts,
     "groups": groups,
+    "uneven": uneven,
     "decisions": decisions,
     "equal_runs": equal_runs,
     "comparisons": comparisons,
