@@ -16,6 +16,7 @@ from core.metrics.records import GroupSummary
 from core.predictions import Predictions, ScoreKind, Task, group_nouns
 
 NAMES_SHOWN = 5
+ROUNDING = 1e-12  # of a share
 MANY_ROWS = 20  # that no model of use gets right without a single slip
 CONCENTRATED = 0.1  # of all pairs of rows in one group: as uneven as ten groups
 RESCALED_GAP = 0.1  # by which a score says more than there is, at least
@@ -162,16 +163,16 @@ def _absent(predictions: Predictions) -> Notice | None:
 
 def _chance(predictions: Predictions) -> Notice | None:
     """Ask for the class order where answers are no better than blind ones."""
-    right = int(np.count_nonzero(predictions.rows.correct))
-    classes = predictions.n_classes
-    if right * classes > predictions.n:
+    weights, classes = predictions.extents.weights, predictions.n_classes
+    right = float(np.average(predictions.rows.correct, weights=weights))
+    if right * classes > 1.0 + ROUNDING:
         return None
-    largest = int(np.bincount(predictions.labels).max())
+    largest = float(np.bincount(predictions.labels, weights).max()) / predictions.total
     return Notice(
         NoticeCode.BELOW_CHANCE,
-        f"Accuracy is {100 * right / predictions.n:.1f} %, at or below chance "
+        f"Accuracy is {100 * right:.1f} %, at or below chance "
         f"({100 / classes:.1f} % for {classes} classes; always naming the most frequent class "
-        f"is right in {100 * largest / predictions.n:.1f} %). "
+        f"is right in {100 * largest:.1f} %). "
         "Is the class order of scores and labels the same?",
     )
 
@@ -198,7 +199,10 @@ def _rescaled(predictions: Predictions) -> Notice | None:
     rescaled = []
     for k in targets[predictions.task]:
         outcomes = predictions.outcomes(k)
-        says, share = float(outcomes.confidence.mean()), float(outcomes.correct.mean())
+        says, share = (
+            float(np.average(column, weights=outcomes.weights))
+            for column in (outcomes.confidence, outcomes.correct)
+        )
         far = share > 0.0 and says - share >= RESCALED_GAP and says >= RESCALED_RATIO * share
         if far and auroc(Ranked.of(outcomes)) >= RESCALED_AUROC:
             rescaled.append((predictions.class_names[k], says, share))

@@ -43,7 +43,7 @@ class Reference:
     bands : tuple of Bands
         Of each finding, in tens.
     prevalence : tuple of float
-        Share of films labelled with each finding.
+        Share of films labelled with each finding, by weight.
     named : bool
         Whether a user said that these are the model's scores; nothing shows that they are.
     """
@@ -65,7 +65,7 @@ class Reference:
                 )
                 for ranked in outcomes
             ),
-            tuple(float(ranked.correct.mean()) for ranked in outcomes),
+            tuple(float(np.average(o.correct, weights=o.weights)) for o in outcomes),
         )
 
     def at(self, index: int, score: float) -> "ReferenceBand":

@@ -106,7 +106,7 @@ def _row(
 ) -> TableRow:
     k, label, gap = verdict.index, verdict.audit, verdict.audit.direction
     events = findings.events[k]
-    prevalence = events / findings.audit.n
+    says, prevalence = shares(label.bins)
     name = finding(source.findings[k])
     printed_cells = {
         _printed_key(method): None if (row := rows[k]) is None else row.value
@@ -118,7 +118,7 @@ def _row(
             "finding": name,
             "events": Estimate(events, note=percent(prevalence)),
             "prevalence": prevalence,
-            "says": shares(label.bins)[0],
+            "says": says,
             "verdict": Estimate(verdict.text, note=verdict.size),
             "gap": gap.gap,
             "gap_low": gap.low,

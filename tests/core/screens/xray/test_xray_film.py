@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.predictions import Predictions, ScoreKind, Task
+from core.predictions import Predictions, ScoreKind, Task, Weights
 from core.reports.html import PageView, sheet_html
 from core.reports.table import csv_text
 from core.screens.xray import film as views
@@ -41,6 +41,20 @@ def reference(p, y, synthetic=False):
             run="run", split="test", digest="d" * 32, findings=NAMES, n=p.size, synthetic=synthetic
         ),
     )
+
+
+def test_films_count_by_weight():
+    labels = np.array([[1, 0], [0, 0], [0, 0], [0, 0]])
+    rows = Predictions(
+        task=Task.MULTILABEL,
+        kind=ScoreKind.SIGMOID,
+        scores=np.full((4, 2), 0.2),
+        labels=labels,
+        class_names=NAMES,
+        weights=Weights.of("w", np.array([3.0, 1.0, 1.0, 1.0])),
+    )
+    source = ClinicSource(run="run", split="test", digest="d" * 32, findings=NAMES, n=4)
+    assert Reference.of(rows, source).prevalence == (0.5, 0.0)
 
 
 def known():
