@@ -17,6 +17,7 @@ from core.predictions import Task
 
 Json = Any  # plain JSON: numbers, strings, booleans, lists and dicts of them
 MIN_ROWS = 10  # below it a fit says more about chance than about the model
+CLASSES_SHOWN = 5  # of those without a row, in a message
 LARGEST = 1e100  # of stored numbers and of logits: their products must stay finite
 LOG_OF_ZERO = -745.0  # just below log of the smallest float64: where a ruled-out class stands
 ALL_TASKS = (Task.MULTICLASS, Task.BINARY, Task.MULTILABEL)
@@ -124,7 +125,11 @@ class Calibrator(ABC):
             check_choice(name, getattr(self, name), allowed)
 
     def fit(
-        self, logits: npt.NDArray[np.floating], labels: Int, weights: Float | None = None
+        self,
+        logits: npt.NDArray[np.floating],
+        labels: Int,
+        weights: Float | None = None,
+        groups: Int | None = None,
     ) -> Self:
         """Fit on rows with known answers; the input is not changed.
 
@@ -137,6 +142,8 @@ class Calibrator(ABC):
         weights : (N,) float64, optional
             How many rows each stands for: weight 2 is the row twice, a row of weight 0 is absent.
             Those that are not whole are scaled to sum to the number of rows above 0.
+        groups : (N,) int64, optional
+            Which rows belong together: what is chosen on held-out rows holds whole groups out.
 
         Raises
         ------
@@ -148,7 +155,13 @@ class Calibrator(ABC):
         rows, answers, w = counted(logits, labels, weights)
         z = as_columns(rows)
         y = checked_labels(answers, z)
-        details = self._fit(z, y, w)
+        if groups is None:
+            details = self._fit(z, y, w)
+        else:
+            if weights is not None:
+                groups = groups[weights > 0.0]
+            details = self._fit_by_group(z, y, w, groups)
+        details = replace(details, message=_joined(details.message, self._absent(z, y)))
         self.report_ = self._reported(self._measured(details, z, y, w), start)
         return self
 
@@ -211,6 +224,30 @@ class Calibrator(ABC):
         self, logits: npt.NDArray[np.floating], labels: Int, weights: Float | None
     ) -> FitDetails:
         """Set the stored parameters from checked rows; every mean over them is by weight."""
+
+    def _fit_by_group(
+        self,
+        logits: npt.NDArray[np.floating],
+        labels: Int,
+        weights: Float | None,
+        groups: Int,
+    ) -> FitDetails:
+        """Fit where rows belong together; only what holds rows out needs to know."""
+        del groups
+        return self._fit(logits, labels, weights)
+
+    def _absent(self, z: npt.NDArray[np.floating], y: Int) -> str:
+        """Return which classes were not fitted, or nothing; maps of all classes alike need none."""
+        absent = np.flatnonzero(np.bincount(y, minlength=z.shape[1]) == 0)
+        if self.keeps_accuracy or not absent.size:
+            return ""
+        shown = ", ".join(map(str, absent[:CLASSES_SHOWN]))
+        more = absent.size - CLASSES_SHOWN
+        if absent.size == 1:
+            return f"class {shown} has no fitting row: on new rows of it the NLL can be very large"
+        also = f" and {more} more" if more > 0 else ""
+        listed = f"classes {shown}{also} have no fitting rows"
+        return f"{listed}: on new rows of them the NLL can be very large"
 
     @abstractmethod
     def _log_proba(self, logits: npt.NDArray[np.floating]) -> Float:
@@ -287,6 +324,10 @@ class Calibrator(ABC):
             worse=bool(worse),
             message="; ".join(parts),
         )
+
+
+def _joined(*parts: str) -> str:
+    return "; ".join(part for part in parts if part)
 
 
 def as_columns(logits: npt.NDArray[np.floating]) -> npt.NDArray[np.floating]:

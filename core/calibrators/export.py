@@ -56,12 +56,14 @@ ENSEMBLE = """\
 """
 
 VECTOR = """\
-    w, b = p
+    w, b, centred = p
+    z = [x - centred * sum(z) / len(z) for x in z]
     return softmax([a * x + c for a, x, c in zip(w, z, b)])
 """
 
 MATRIX = """\
-    w, b = p
+    w, b, centred = p
+    z = [x - centred * sum(z) / len(z) for x in z]
     return softmax([sum(a * x for a, x in zip(row, z)) + c for row, c in zip(w, b)])
 """
 
@@ -147,8 +149,8 @@ BODIES: dict[str, tuple[str, Constants]] = {
     "focal_map": (FOCAL, lambda c: (1.0, float(c.gamma_))),
     "focal_ts": (FOCAL, lambda c: (float(c.temperature_), float(c.gamma_))),
     "ets": (ENSEMBLE, lambda c: (float(c.temperature_), c.weights_.tolist())),
-    "vector": (VECTOR, lambda c: (c.weights_.tolist(), c.bias_.tolist())),
-    "matrix": (MATRIX, lambda c: (c.weights_.tolist(), c.bias_.tolist())),
+    "vector": (VECTOR, lambda c: (c.weights_.tolist(), c.bias_.tolist(), c.centred)),
+    "matrix": (MATRIX, lambda c: (c.weights_.tolist(), c.bias_.tolist(), c.centred)),
     "dirichlet": (DIRICHLET, lambda c: (c.weights_.tolist(), c.bias_.tolist())),
     "isotonic": (ISOTONIC, _isotonic),
     "isotonic_ordered": (ORDERED, lambda c: (c.x_.tolist(), c.y_.tolist())),

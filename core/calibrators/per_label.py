@@ -43,9 +43,13 @@ class PerLabel:
         self.members_: tuple[Calibrator | None, ...] = ()
 
     def fit(
-        self, logits: npt.NDArray[np.floating], labels: Int, weights: Float | None = None
+        self,
+        logits: npt.NDArray[np.floating],
+        labels: Int,
+        weights: Float | None = None,
+        groups: Int | None = None,
     ) -> Self:
-        """Fit on logits, (N, L), and 0/1 labels, (N, L); weights, (N,), as of a calibrator.
+        """Fit on logits, (N, L), and 0/1 labels, (N, L); weights, groups as of a calibrator.
 
         Raises
         ------
@@ -63,7 +67,7 @@ class PerLabel:
         reasons: list[str] = []
         for k in range(logits.shape[1]):
             try:
-                members.append(self.make().fit(logits[:, k], labels[:, k], weights))
+                members.append(self.make().fit(logits[:, k], labels[:, k], weights, groups))
             except Refused as refusal:
                 if refusal.code != RefusalCode.FIT:
                     raise

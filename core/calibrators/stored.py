@@ -16,6 +16,7 @@ from core.predictions import Task
 
 SCHEMA = 1
 OLDER = {"ts": {"paper": "mukhoti"}}  # searches as files said them before both papers had a name
+ABSENT = {name: {"centred": False} for name in ("vector", "matrix")}  # before it was a setting
 Fittable = Calibrator | PerLabel
 
 
@@ -115,7 +116,7 @@ def from_json(stored: object) -> Fittable:
 def _renamed(file: StoredCalibrator) -> JsonObject:
     """Return the settings as they are said today."""
     older = OLDER.get(file.method, {})
-    return {
+    return ABSENT.get(file.method, {}) | {
         key: older.get(value, value) if isinstance(value, str) else value
         for key, value in file.settings.items()
     }

@@ -21,7 +21,7 @@ FOLD_SEED = 0
 FOLD_STEPS = 100
 STEPS = 1_000
 STEP_CELLS = 20_000_000  # parameters times steps: with 1,000 classes 20 steps
-CROSS_CELLS = 10_000_000  # of N K^2: beyond it only one fold is left_out out
+CROSS_CELLS = 10_000_000  # of N K^2: beyond it only one fold is left out
 HELD_OUT_CELLS = 1_000_000_000  # beyond it the penalty is K^2
 
 
@@ -29,11 +29,19 @@ HELD_OUT_CELLS = 1_000_000_000  # beyond it the penalty is K^2
 class Vector(Calibrator):
     """softmax(w * z + b), one weight and one bias a class; for a binary logit Platt scaling.
 
+    Parameters
+    ----------
+    centred : bool
+        Whether z are the logits of a row less their mean, so that logits and the probabilities
+        of the same model give the same fit. Maps that older files hold are of the logits.
+
     Notes
     -----
     Convex, from the identity. b is defined up to a constant; its gradient sums to zero, so it
     stays centred.
     """
+
+    centred: bool = True
 
     name = "vector"
     label = "Vector scaling"
@@ -45,7 +53,7 @@ class Vector(Calibrator):
     def _fit(
         self, logits: npt.NDArray[np.floating], labels: Int, weights: Float | None
     ) -> FitDetails:
-        z = logits.astype(np.float64)
+        z = self._features(logits)
         n_classes = z.shape[1]
 
         def objective(x: Float) -> tuple[float, Float]:
@@ -60,8 +68,11 @@ class Vector(Calibrator):
         summary = "; ".join(text for text in messages if text)
         return FitDetails("nll", objective(start)[0], after, message=summary)
 
+    def _features(self, logits: npt.NDArray[np.floating]) -> Float:
+        return _logits(logits, centred=self.centred)
+
     def _log_proba(self, logits: npt.NDArray[np.floating]) -> Float:
-        return log_softmax(logits * self.weights_ + self.bias_)
+        return log_softmax(self._features(logits) * self.weights_ + self.bias_)
 
     def _is_sound(self) -> bool:
         return bool(self.weights_.shape == self.bias_.shape)
@@ -81,7 +92,10 @@ class Matrix(Calibrator):
     penalty : float or None
         lambda = mu >= 0 in NLL + lambda sum_offdiagonal W^2 / (K (K - 1)) + mu sum b^2 / K.
         None: chosen among 0.01..10,000 by threefold cross-validation, from above, until the
-        held-out NLL rises; by one of the folds where N K^2 exceeds 1e7, K^2 beyond 1e9.
+        held-out NLL rises; by one of the folds where N K^2 exceeds 1e7, K^2 beyond 1e9. Rows that
+        belong together are held out together.
+    centred : bool
+        As of `Vector`.
 
     Notes
     -----
@@ -90,6 +104,7 @@ class Matrix(Calibrator):
     """
 
     penalty: float | None = None
+    centred: bool = True
 
     name = "matrix"
     label = "Matrix scaling"
@@ -105,14 +120,25 @@ class Matrix(Calibrator):
             raise UsageError("SETTING", f"Penalty is {self.penalty}", "give at least 0, or none")
 
     def _features(self, logits: npt.NDArray[np.floating]) -> Float:
-        return logits.astype(np.float64)
+        return _logits(logits, centred=self.centred)
 
     def _fit(
         self, logits: npt.NDArray[np.floating], labels: Int, weights: Float | None
     ) -> FitDetails:
+        return self._fit_by_group(logits, labels, weights, np.arange(labels.size))
+
+    def _fit_by_group(
+        self,
+        logits: npt.NDArray[np.floating],
+        labels: Int,
+        weights: Float | None,
+        groups: Int,
+    ) -> FitDetails:
         x = self._features(logits)
         rows = _LinearRows(x, labels, weights)
-        penalty = self.penalty if self.penalty is not None else _choose_penalty(rows)
+        penalty = self.penalty
+        if penalty is None:
+            penalty = _choose_penalty(rows, _folds(groups))
         start = _identity(x.shape[1])
         optimum, message = _fit_affine(rows, penalty, start, _steps(x.shape[1]))
         self.weights_, self.bias_ = _split(optimum)
@@ -141,6 +167,12 @@ class Dirichlet(Matrix):
 
     def _features(self, logits: npt.NDArray[np.floating]) -> Float:
         return log_softmax(logits)
+
+
+def _logits(logits: npt.NDArray[np.floating], *, centred: bool) -> Float:
+    """Return logits in float64, less the mean of their row or as they are."""
+    z = logits.astype(np.float64)
+    return z - z.mean(axis=1, keepdims=True) if centred else z
 
 
 def _steps(n_classes: int) -> int:
@@ -202,19 +234,21 @@ def _fit_affine(rows: _LinearRows, penalty: float, start: Float, steps: int) -> 
     return optimum, message
 
 
-def _folds(n_rows: int) -> Int:
-    """Return the fold of each row: a row is left_out out whole, whatever its weight."""
-    return np.asarray(np.random.default_rng(FOLD_SEED).permutation(n_rows) % FOLDS)
+def _folds(groups: Int) -> Int:
+    """Return the fold of each row, (N,): a group is left out whole, whatever its weight."""
+    _, place = np.unique(groups, return_inverse=True)
+    fold = np.random.default_rng(FOLD_SEED).permutation(int(place.max()) + 1) % FOLDS
+    return np.asarray(fold[place])
 
 
-def _choose_penalty(rows: _LinearRows) -> float:
+def _choose_penalty(rows: _LinearRows, fold: Int) -> float:
     """Return the penalty with the smallest held-out NLL."""
     n, n_classes = rows.x.shape
     cells = n * n_classes**2
     if cells > HELD_OUT_CELLS:
         return float(n_classes**2)
-    fold = _folds(n)
-    held_out = [fold == k for k in range(FOLDS if cells <= CROSS_CELLS else 1)]
+    numbers = np.unique(fold)  # of two groups there are two folds
+    held_out = [fold == k for k in (numbers if cells <= CROSS_CELLS else numbers[:1])]
     fits = [_identity(n_classes)] * len(held_out)
     steps = min(FOLD_STEPS, _steps(n_classes))
     chosen, best = PENALTIES[0], np.inf

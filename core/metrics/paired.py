@@ -27,8 +27,8 @@ FEWEST = 5  # draws beyond a bound; with fewer the bound is a normal quantile
 
 HULL = "hull of paired percentile bootstrap and Student's interval"
 CENTRED = (
-    "hull of centred paired percentile bootstrap and Student's interval, "
-    "to 0 where bias explains it"
+    "hull of the measured difference (centred paired percentile bootstrap, Student's interval) and "
+    "of the difference without biases"
 )
 NORMAL = ", normal tails"
 
@@ -207,11 +207,12 @@ def difference(run: MetricDraws, reference: MetricDraws, level: float) -> Differ
     resamples scatter by sqrt((u - 1) / u) of the standard error, which is undone, and there are
     u - 1 degrees of freedom: among many runs, far out, the normal quantile lets 6 % through where
     5 % are meant (200 rows, eight runs).
-    Calibration errors: the same, of what is measured on so many rows, as the difference itself is.
-    Resamples repeat the upward bias of each error; what that moves all of them by is taken off, so
-    that they scatter around the difference. Neither error can be below 0, so no bound lies beyond
-    what either run's own interval leaves possible. Measured errors may differ by their biases
-    alone: the interval reaches 0 wherever that of the errors in truth does (`_in_truth`).
+    Calibration errors: the hull of two intervals. One is the same, of what is measured on so many
+    rows. Resamples repeat the upward bias of each error; what that moves all of them by is taken
+    off, so that they scatter around the difference. Neither error can be below 0, so no bound lies
+    beyond what either run's own interval leaves possible. The other is of the errors in truth
+    (`_in_truth`): the bias is largest where a run is calibrated, so the measured difference is too
+    small where a correction helps, and may be bias alone where it does not.
     Where fewer than FEWEST draws lie beyond a bound, normal quantiles take their place.
     The coverage found by simulation is in docs/coverage.md.
     """
@@ -267,7 +268,7 @@ def _hull(value: float, differences: Float, level: float, wide: float) -> tuple[
 def _measured(
     run: MetricDraws, reference: MetricDraws, pair: tuple[Float, Float], level: float, wide: float
 ) -> tuple[float, float]:
-    """Return the interval of the difference of two measured errors; 0 in it where bias may be."""
+    """Return the hull of the intervals of two errors' difference, as measured and in truth."""
     assert run.value is not None
     assert reference.value is not None
     value, apart = run.value - reference.value, pair[0] - pair[1]
@@ -275,9 +276,7 @@ def _measured(
     low = max(low, -reference.value - _reach(reference, level)[1])
     high = min(high, run.value + _reach(run, level)[1])
     low_truth, high_truth = _in_truth(run, reference, pair, level)
-    if low_truth <= 0.0 <= high_truth:
-        low, high = min(low, 0.0), max(high, 0.0)
-    return low, high
+    return min(low, low_truth), max(high, high_truth)
 
 
 def _in_truth(

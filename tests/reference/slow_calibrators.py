@@ -70,18 +70,26 @@ def ensemble_row(z, found):
     return [a * s + b * p + c / len(z) for s, p in zip(sharp, plain, strict=True)]
 
 
+def centred(z):
+    return [x - math.fsum(z) / len(z) for x in z]
+
+
 def vector_row(z, found):
-    rows = zip(found["weights"], z, found["bias"], strict=True)
+    rows = zip(found["weights"], centred(z), found["bias"], strict=True)
     return _softmax([w * x + b for w, x, b in rows])
 
 
 def matrix_row(z, found):
+    return linear_row(centred(z), found)
+
+
+def linear_row(z, found):
     rows = zip(found["weights"], found["bias"], strict=True)
     return _softmax([math.fsum(w * x for w, x in zip(row, z, strict=True)) + b for row, b in rows])
 
 
 def dirichlet_row(z, found):
-    return matrix_row([math.log(p) for p in _softmax(z)], found)
+    return linear_row([math.log(p) for p in _softmax(z)], found)
 
 
 def isotonic_row(z, found):
@@ -239,7 +247,7 @@ def fit_vector(logits, labels):
     )
 
 
-def fit_matrix(logits, labels, penalty):
+def fit_matrix(logits, labels, penalty, row=matrix_row):
     """Cross-entropy plus lambda mean (off-diagonal^2) plus mu mean (bias^2), lambda = mu."""
     n_classes = len(logits[0])
 
@@ -251,13 +259,13 @@ def fit_matrix(logits, labels, penalty):
         found = named(x)
         off = [found["weights"][i][j] for i in range(n_classes) for j in range(n_classes) if i != j]
         penalised = np.mean(np.square(off)) + np.mean(np.square(found["bias"]))
-        return mean_nll([matrix_row(z, found) for z in logits], labels) + penalty * penalised
+        return mean_nll([row(z, found) for z in logits], labels) + penalty * penalised
 
     return named(_lowest(value, np.append(np.eye(n_classes).ravel(), np.zeros(n_classes))))
 
 
 def fit_dirichlet(logits, labels, penalty):
-    return fit_matrix([[math.log(p) for p in _softmax(z)] for z in logits], labels, penalty)
+    return fit_matrix(logits, labels, penalty, dirichlet_row)
 
 
 def fit_beta(logits, labels):

@@ -7,7 +7,7 @@ from sklearn.isotonic import IsotonicRegression
 from sklearn.linear_model import LogisticRegression
 
 from core.arrays import log_softmax, sigmoid, softmax
-from core.calibrators import vector_matrix
+from core.calibrators import CALIBRATORS, vector_matrix
 from core.calibrators.beta import Beta
 from core.calibrators.descent import descend
 from core.calibrators.ensemble import Ensemble
@@ -95,7 +95,7 @@ def test_histogram_has_the_released_frequencies_but_keeps_empty_bins(name):
 def test_vector_scaling_is_the_golden_optimum():
     z, y, test_z, test_y = halves("mc512x10")
     golden = GOLDEN["vector_scaling/mc512x10"]["value"]
-    fitted = Vector().fit(z, y)
+    fitted = Vector(centred=False).fit(z, y)  # as released: of the logits as they are
     np.testing.assert_allclose(fitted.weights_, golden["w"], rtol=1e-4)
     np.testing.assert_allclose(fitted.bias_, golden["b_centred"], rtol=1e-4, atol=1e-5)
     assert abs(fitted.bias_.mean()) < 1e-12
@@ -114,11 +114,61 @@ def test_dirichlet_with_odir_is_the_golden_optimum():
     check_metrics(fitted.predict_proba(test_z), test_y, golden["test"], rtol=5e-3)
 
 
+@pytest.mark.parametrize("kind", [Vector, Matrix, Dirichlet])
+def test_logits_and_their_probabilities_give_the_same_fit(kind):
+    z, y = drawn(300, 4, scale=2.0)
+    fitted = kind().fit(z + np.linspace(-3, 5, 300)[:, None], y)
+    again = kind().fit(np.log(softmax(z)), y)
+    np.testing.assert_allclose(again.predict_proba(z), fitted.predict_proba(z), atol=1e-6)
+
+
+@pytest.mark.parametrize("kind", [Matrix, Dirichlet])
+def test_rows_that_belong_together_are_held_out_together(kind, monkeypatch):
+    z, y = drawn(120, 4, scale=2.0)
+    groups = np.arange(120) // 4
+    seen = []
+    choose = vector_matrix._choose_penalty
+
+    def watched(rows, fold):
+        seen.append(fold)
+        return choose(rows, fold)
+
+    monkeypatch.setattr(vector_matrix, "_choose_penalty", watched)
+    kind().fit(z, y, groups=groups)
+    kind().fit(z, y, np.where(groups < 3, 0.0, 1.0), groups)
+    assert [fold.size for fold in seen] == [120, 108]
+    for fold, own in zip(seen, (groups, groups[12:]), strict=True):
+        assert set(np.bincount(fold)) <= {32, 36, 40}
+        assert all(np.unique(fold[own == g]).size == 1 for g in np.unique(own))
+
+
+def test_three_copies_of_every_row_choose_the_penalty_of_the_rows_where_they_are_groups():
+    """Copies that were fitted on would be held out otherwise, and no penalty too small for them."""
+    rng = np.random.default_rng(2)
+    z, y = rng.normal(size=(60, 8)), rng.integers(0, 8, 60)
+    often = np.repeat(np.arange(60), 3)
+    chosen = [
+        float(Matrix().fit(z[often], y[often], groups=own).report_.message.split()[1].strip(";"))
+        for own in (None, often)
+    ]
+    assert chosen[0] < chosen[1]
+
+
+@pytest.mark.parametrize("name", ["vector", "matrix", "dirichlet", "isotonic", "histogram"])
+def test_a_class_without_a_fitting_row_is_said(name):
+    z, y = drawn(200, 4, scale=2.0)
+    few = y != 2
+    assert "class 2 has no fitting row" in CALIBRATORS[name]().fit(z[few], y[few]).report_.message
+    assert "fitting row" not in CALIBRATORS[name]().fit(z, y).report_.message
+    assert "fitting row" not in CALIBRATORS["ts"]().fit(z[few], y[few]).report_.message
+
+
 def test_matrix_scaling_without_penalty_is_multinomial_regression():
     z, y = drawn(400, 3, scale=2.0)
     fitted = Matrix(penalty=0.0).fit(z, y)
-    model = LogisticRegression(C=np.inf, tol=1e-10, max_iter=2000).fit(z, y)
-    np.testing.assert_allclose(fitted.predict_proba(z), model.predict_proba(z), atol=1e-5)
+    centred = z - z.mean(axis=1, keepdims=True)
+    model = LogisticRegression(C=np.inf, tol=1e-10, max_iter=2000).fit(centred, y)
+    np.testing.assert_allclose(fitted.predict_proba(z), model.predict_proba(centred), atol=1e-5)
 
 
 def test_matrix_without_features_of_other_classes_is_vector_scaling():
@@ -153,7 +203,7 @@ def test_chosen_penalty_is_as_good_on_new_rows_as_the_best_of_all(mixing):
         return -log_p[np.arange(1600), y[800:]].mean()
 
     tried = [new_rows_nll(Matrix(penalty)) for penalty in (1e4, 1e3, 100.0, 10.0, 1.0, 0.1, 0.01)]
-    assert new_rows_nll(Matrix()) < min(tried) + 0.002
+    assert new_rows_nll(Matrix()) < min(tried) + 0.005
     assert max(tried) > min(tried) + 0.01
 
 
