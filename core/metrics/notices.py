@@ -18,7 +18,7 @@ from core.predictions import Predictions, ScoreKind, Task, group_nouns
 NAMES_SHOWN = 5
 ROUNDING = 1e-12  # of a share
 MANY_ROWS = 20  # that no model of use gets right without a single slip
-CONCENTRATED = 0.1  # of all pairs of rows in one group: as uneven as ten groups
+CONCENTRATED = 1.0 / FEW_GROUPS  # of all pairs of rows in one group, as of so few equal groups
 RESCALED_GAP = 0.1  # by which a score says more than there is, at least
 RESCALED_RATIO = 2.0
 RESCALED_AUROC = 0.7

@@ -307,9 +307,8 @@ def fit(method: str, rows: Predictions, *, objective: str = "nll", search: str =
         return Fit(method, None, f"{kind.label} has no form for {rows.task.value} scores")
     calibrator = make(method, rows.task, objective=objective, search=search)
     try:
-        return Fit(
-            method, calibrator.fit(logits, rows.labels, rows.extents.weights, rows.extents.groups)
-        )
+        groups, weights = rows.extents
+        return Fit(method, calibrator.fit(logits, rows.labels, weights, groups))
     except Refused as refusal:
         return Fit(method, None, refusal.what)
 

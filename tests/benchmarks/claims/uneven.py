@@ -30,8 +30,11 @@ from tests.benchmarks.claims.groups import (
     prepared,
 )
 
-RULED = "As few groups of equal size would be: intervals and verdicts are rough, as is said."
-CLUMPED = "Most sets lack the patients with many events, and films look less alike than they are."
+RULED = (
+    "A few patients rule: they vary like 11 to 37 equal ones, and sums by group see too little of "
+    "what a large one adds. FEW_GROUPS says so below 30."
+)
+CLUMPED = "Most sets lack the patients with many events: films look less alike than they are."
 FEW = "One or two surprises in many sets: the slope is left out where they are separated."
 Sizes = Callable[[int], Int]
 
