@@ -20,7 +20,7 @@ from core.metrics.ranked import Ranked
 from core.metrics.ranking import auroc
 from core.metrics.top_label import ece
 from core.predictions import Outcomes
-from tests.benchmarks.claims.designs import COVERAGE, Row, generator, power, sentence
+from tests.benchmarks.claims.designs import COVERAGE, Row, generator, sentence
 from tests.benchmarks.claims.groups import (
     POPULATION,
     WITHIN,
@@ -36,6 +36,7 @@ RULED = (
 )
 CLUMPED = "Most sets lack the patients with many events: films look less alike than they are."
 FEW = "One or two surprises in many sets: the slope is left out where they are separated."
+WORTH = "worth that is said over the true one"
 Sizes = Callable[[int], Int]
 
 
@@ -135,7 +136,7 @@ def _cell(name: str, temperature: float, sets: int, seed: int) -> Iterator[Row]:
         rate, claim = float(np.mean(alarms)), "verdict of a calibrated set"
         yield sentence(claim, shown, n, rate, sets, _reason(name, "", rate))
         ratio = float(np.median(worth) * np.var(gaps) / np.mean(squares))
-        yield power("worth that is said over the true one", shown, n, ratio, sets)
+        yield Row(WORTH, shown, n, ratio, sets, limits=(0.0, 2.0))
 
 
 def rows(sets: int, seed: int) -> Iterator[Row]:
