@@ -136,7 +136,7 @@ def plain_findings_view(source: ClinicSource, findings: Findings) -> FindingsVie
         sentence=_with_alike(
             source, findings, replace(sentence, second=UNDECIDED if undecided else "")
         ),
-        numbers=(*_plain_tiles(findings), *_size_tiles(source, findings)),
+        numbers=(*_plain_tiles(findings), *_size_tiles(source, findings, plain=True)),
         small=(),
         table=findings_table.plain_table(source, findings, order(findings)),
     )
@@ -161,9 +161,13 @@ def _eyebrow(words: FindingWords, source: ClinicSource, findings: Findings) -> s
     return f"{words.page} · {source.run} · {many}"
 
 
-def _size_tiles(source: ClinicSource, findings: Findings) -> tuple[Tile, Tile]:
+def _size_tiles(
+    source: ClinicSource, findings: Findings, *, plain: bool = False
+) -> tuple[Tile, Tile]:
     rarest = order(findings)[-1]
-    few = f"below {FEW_EVENTS}, its curve is not judged" if findings.few(rarest) else ""
+    few = (
+        f"below {FEW_EVENTS}, its curve is not judged" if findings.few(rarest) and not plain else ""
+    )
     return (
         Tile(source.films.capitalize(), count(source.n)),
         Tile(
