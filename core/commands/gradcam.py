@@ -179,6 +179,7 @@ def _save(path: Path, whole: "np.ndarray[Any, np.dtype[np.float32]]") -> None:
     try:
         np.save(path, whole)
     except OSError as error:
+        path.unlink(missing_ok=True)  # half a map is none
         what = f"{path.name} cannot be written ({error.strerror})"
         raise UsageError("OUTPUT", what, "free space, or name another folder") from error
 

@@ -1,5 +1,6 @@
 """The verb gradcam: a checkpoint and films in, maps at film size and their scores out."""
 
+import errno
 import json
 
 import numpy as np
@@ -9,6 +10,8 @@ from PIL import Image
 from safetensors.torch import save_file
 
 from core.__main__ import main
+from core.commands.gradcam import _save
+from core.errors import UsageError
 from core.models.build import build
 from core.xray import gradcam, phantom
 from core.xray.heat import on_film
@@ -162,3 +165,14 @@ def test_a_file_that_is_no_film_is_refused(files, capsys, tmp_path):
     exit_code, found = said(capsys, checkpoint, str(tmp_path / "text.png"), "--out", str(out))
     assert exit_code == 2
     assert "text.png" not in json.dumps(found)
+
+
+def test_half_a_map_is_not_left_on_a_full_disk(tmp_path, monkeypatch):
+    def full(path, _):
+        path.write_bytes(b"half")
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(np, "save", full)
+    with pytest.raises(UsageError, match="No space left"):
+        _save(tmp_path / "map.npy", np.zeros((2, 2), np.float32))
+    assert not list(tmp_path.iterdir())
