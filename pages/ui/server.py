@@ -16,6 +16,7 @@ from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from functools import partial
+from hashlib import blake2b
 from pathlib import Path
 from threading import current_thread, main_thread
 from types import FrameType
@@ -32,6 +33,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from streamlit import runtime
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
+from streamlit.runtime import memory_media_file_storage
 from streamlit.runtime.fragment import MemoryFragmentStorage
 from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
 from streamlit.runtime.scriptrunner import get_script_run_ctx
@@ -103,6 +105,20 @@ def _itself(file: UploadedFile, _: object) -> UploadedFile:
 # Streamlit gives a script a deep copy of what a widget holds: of a file as many bytes again, and
 # as long as that takes no other session runs.
 UploadedFile.__deepcopy__ = _itself  # type: ignore[attr-defined]
+
+
+def file_id(data: bytes, mimetype: str, filename: str | None = None) -> str:
+    """Return the id of a file to download, by which a browser is given it.
+
+    Streamlit hashes samples of what is larger than 1 MiB: files that differ elsewhere would be one,
+    and the second browser would be given the first one's.
+    """
+    state = blake2b(data, digest_size=28)
+    state.update(json.dumps([mimetype, filename]).encode())
+    return state.hexdigest()
+
+
+memory_media_file_storage._calculate_file_id = file_id
 
 
 def drop_zone(label: str, *, key: str, **look: Any) -> Any:  # noqa: ANN401  as st.file_uploader

@@ -12,12 +12,13 @@ from contextlib import suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from functools import wraps
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any, Final, ParamSpec, TypeVar
 
 import streamlit as st
 
 from core.access import LOCAL, Act, Role, Visitor, group_id, user_id
+from core.arrays import digest
 from core.errors import LibraryError, UsageError
 from core.jobs.local import LocalJobs
 from core.library import SAMPLES, Library, home, logins, people, trail
@@ -33,6 +34,7 @@ RUNS: Final = "visitor.runs"  # in the session: those that the page drawn last w
 MADE_OF_DRAFTS: Final = "visitor.drafts"  # likewise, those that are not in the library
 PREFIX: Final = "candor-"  # may stand before the name of a role
 MAX_GROUPS: Final = 200
+MOST_NAMED: Final = 3  # runs, in the name of a file
 OFF: Final = {
     "upload": (Act.IMPORT, "Your role takes no files. Ask an administrator for the role auditor."),
     "pages/train.py": (
@@ -303,6 +305,21 @@ def _refuse_lost(visitor: Visitor, runs: Iterable[str]) -> None:
         library = Library(home(), SAMPLES, visitor)
         for run_id in tuple(runs):
             library.get(run_id)
+
+
+def file_name(name: str) -> str:
+    """Return the name of a file to download, with the runs and drafts that this page is made of.
+
+    Of more than `MOST_NAMED` they are counted, with a digest of their ids.
+    """
+    subjects = sorted({*st.session_state.get(RUNS, ()), *st.session_state.get(MADE_OF_DRAFTS, ())})
+    if not subjects:
+        return name
+    tag = "_".join(subjects)
+    if len(subjects) > MOST_NAMED:
+        tag = f"{len(subjects)}-runs-{digest(*subjects)[:8]}"
+    path = PurePath(name)
+    return f"{path.stem}_{tag}{path.suffix}"
 
 
 def exported(make: Callable[[], Answer], name: str, *, job: str = "") -> Callable[[], Answer]:

@@ -209,12 +209,13 @@ def download(  # noqa: PLR0913  as of `st.download_button`
 ) -> None:
     """Offer a file, made once somebody wants it; the audit trail hears of it.
 
+    Its name says which runs it is of, but for a job's, whose name the caller gives it.
     `job` is the one that the file is of, where it is of no run.
     """
     st.download_button(
         label,
         visitor.exported(make, key, job=job),
-        file_name,
+        file_name if job else visitor.file_name(file_name),
         mime,
         type=kind,
         key=key,

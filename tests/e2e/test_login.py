@@ -180,7 +180,7 @@ def test_two_users_do_not_see_what_is_the_others_unless_it_is_shared(site, tmp_p
     anna.get_by_role("button", name="As table, downloads").first.click()
     with anna.expect_download() as download:  # made outside the session, as its visitor
         anna.get_by_role("button", name="CSV", exact=True).first.click()
-    exported = re.fullmatch(r"candor_(\w+)\.csv", download.value.suggested_filename)[1]
+    exported = re.fullmatch(rf"candor_(\w+)_{run}\.csv", download.value.suggested_filename)[1]
     for page in ("reliability?run=", "compare?runs="):  # tests/pages has the others
         site.go(bert, f"/{page}{run}")
         expect(bert.get_by_text(f"There is no run “{run}”").first).to_be_visible()

@@ -16,7 +16,7 @@ from core.screens.kit.methods import parameters
 from core.screens.kit.numbers import count
 from core.screens.posthoc.words import MEANINGS, NAMES
 from core.studies.posthoc import Fit, PosthocRows, calibrated_splits, provenance
-from pages.ui import cache, widgets
+from pages.ui import cache, visitor, widgets
 
 MOST_BYTES: Final = 2**28  # of a download
 
@@ -75,7 +75,7 @@ def _take_away(
     if not _downloadable(run):
         widgets.caption(
             "The calibrated predictions are too large to download. Save the parameters, then use "
-            f"python -m core apply candor_{method}.json FILE --out OUT.npz."
+            f"python -m core apply {visitor.file_name(f'candor_{method}.json')} FILE --out OUT.npz."
         )
     chosen = next(fit for fit in fits if fit.method == method)
     weights = rows.fit_from.weights

@@ -6,7 +6,7 @@ import streamlit as st
 
 from core.reports.build import ReportFiles, ReportRequest, report_files
 from core.screens.kit.numbers import memory
-from pages.ui import widgets
+from pages.ui import visitor, widgets
 from pages.ui.task import Task, Work, in_process
 
 FORMS = (
@@ -52,7 +52,7 @@ def _downloads(files: ReportFiles) -> None:
             )
     widgets.caption(
         f"Certificate {files.digest[:16]}. To check the JSON against its file: "
-        "python -m core verify candor_report.json FILE"
+        f"python -m core verify {visitor.file_name('candor_report.json')} FILE"
     )
 
 
