@@ -36,6 +36,7 @@ ROOT: Final = "home"  # folder of the archive
 TABLE: Final = ".sqlite"
 BESIDE_TABLES: Final = ("-wal", "-shm", "-journal")
 LEFT_OUT: Final = ("cache", logins.FOLDER)  # computed again when needed; good for this server alone
+UNFINISHED: Final = ".candor-backup."  # how a backup that is being written begins
 LOCK: Final = f".backup.lock{PART}"
 NO_LINKS: Final = {errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK, errno.EXDEV}
 BUSY_S: Final = 30.0
@@ -123,10 +124,12 @@ def backup(home: Path, out: Path) -> BackedUp:
     if out.exists():
         raise UsageError("OUTPUT", f"{out.name} exists", "name a file that does not exist yet")
     with _alone(home), _snapshot(home) as (snapshot, sizes, links):
-        part = out.with_name(f".{out.name}.{secrets.token_hex(4)}{PART}")
+        part = out.with_name(f"{UNFINISHED}{secrets.token_hex(4)}{PART}")
         try:
+            _remove_unfinished(out.parent)
             with part.open("xb") as file:
                 part.chmod(0o600)
+                _locked_alone(file, part)  # until it is whole, so that nobody takes it for a rest
                 contents = _write_archive(file, snapshot, sizes)
                 file.flush()
                 os.fsync(file.fileno())
@@ -138,6 +141,14 @@ def backup(home: Path, out: Path) -> BackedUp:
         finally:
             part.unlink(missing_ok=True)
     return BackedUp(contents, links)
+
+
+def _remove_unfinished(folder: Path) -> None:
+    """Remove what backups left that were killed: nobody has locked it."""
+    for left in folder.glob(f"{UNFINISHED}*{PART}"):
+        with suppress(OSError), left.open("rb") as file:
+            if _locked_alone(file, left):
+                left.unlink()
 
 
 @contextmanager
@@ -317,6 +328,7 @@ def restore(file: Path, home: Path) -> BackupList:
     try:
         with _archive(file) as archive:
             members = _members(archive)
+            _check_length(file, members)
             contents = _contents(archive, members, file.name)
             with writing():
                 make_private(home, exist_ok=True)
@@ -353,10 +365,23 @@ def _members(archive: tarfile.TarFile) -> dict[str, tarfile.TarInfo]:
     """Return the files of an archive by name, of which each comes once."""
     members: dict[str, tarfile.TarInfo] = {}
     for member in archive:
-        if not member.isreg() or member.name in members:
+        # One with holes takes a few bytes here, and any number of them when it is read.
+        if not member.isreg() or member.issparse() or member.name in members:
             raise _no_backup(f"A backup holds files, each once, and not {member.name[:60]!r}")
         members[member.name] = member
     return members
+
+
+def _check_length(file: Path, members: dict[str, tarfile.TarInfo]) -> None:
+    """Refuse an archive that does not end right after its list, with the zeros of its end."""
+    last = members.get(LIST)
+    if last is None or list(members)[-1] != LIST:
+        raise _no_backup(f"{file.name} is cut short or not a backup: it does not end with {LIST}")
+    end = last.offset_data + -(-last.size // tarfile.BLOCKSIZE) * tarfile.BLOCKSIZE
+    length = -(-(end + 2 * tarfile.BLOCKSIZE) // tarfile.RECORDSIZE) * tarfile.RECORDSIZE
+    size = file.stat().st_size
+    if size != length:
+        raise _no_backup(f"{file.name} has {size:,} bytes, and a whole backup {length:,}")
 
 
 def _contents(
@@ -377,6 +402,8 @@ def _contents(
         raise Refused("BACKUP", what, "restore it with the Candor that wrote it, or a newer one")
     if {f"{ROOT}/{path}" for path in contents.files} | {LIST} != members.keys():
         raise _no_backup(f"{name} does not hold the files that it lists")
+    if any(members[f"{ROOT}/{path}"].size != file.size for path, file in contents.files.items()):
+        raise _no_backup(f"{name} holds files of other sizes than it lists")
     for path in contents.files:
         steps = {"", ".", ".."} & set(path.split("/")) or {"\\", "\0"} & set(path)
         if steps or PureWindowsPath(path).drive:

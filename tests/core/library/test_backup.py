@@ -1,9 +1,11 @@
 """A home as one file and back: whole, checked, while others write, and over nothing."""
 
 import errno
+import fcntl
 import io
 import json
 import shutil
+import signal
 import subprocess
 import sys
 import tarfile
@@ -219,6 +221,60 @@ def test_a_backup_that_was_cut_short_restores_nothing(share, archive, new):
     archive.write_bytes(data[: int(share * len(data))])
     assert refused(restore, archive, new) == "BACKUP"
     assert not new.exists()
+
+
+@pytest.mark.parametrize("n_bytes", [1, 512, 1024, 4096, 9728])
+def test_a_backup_that_lacks_its_end_or_has_more_is_refused(n_bytes, archive, new):
+    data = archive.read_bytes()
+    for other in (data[:-n_bytes], data + bytes(n_bytes)):
+        archive.write_bytes(other)
+        assert refused(restore, archive, new) == "BACKUP"
+        assert not new.exists()
+    archive.write_bytes(data)
+    restore(archive, new)
+
+
+@pytest.mark.parametrize("place", [0, -1])
+def test_a_member_with_holes_is_refused_before_anything_is_read(place, archive, new, monkeypatch):
+    """A few bytes that would be a million million on the disk, or in memory."""
+
+    def hollow(members):
+        member, data = members[place]
+        holes = {"GNU.sparse.map": f"0,{len(data)}", "GNU.sparse.size": str(10**12)}
+        member.pax_headers = holes
+        return members
+
+    rewritten(archive, hollow)
+    monkeypatch.setattr("core.library.backup._contents", None)
+    assert refused(restore, archive, new) == "BACKUP"
+
+
+def test_files_of_other_sizes_than_listed_are_refused_before_any_is_written(
+    archive, new, monkeypatch
+):
+    def larger(members):
+        (first, data), *others = members
+        return [(first, data + bytes(10**6)), *others]
+
+    rewritten(archive, larger)
+    monkeypatch.setattr("core.library.backup._extract", None)
+    assert refused(restore, archive, new) == "BACKUP"
+
+
+def test_what_a_killed_backup_left_goes_with_the_next_and_one_at_work_stays(old, tmp_path):
+    script = (
+        "import os, signal, sys; from pathlib import Path; from core.library import backup as b\n"
+        "b._write_archive = lambda *_: os.kill(os.getpid(), signal.SIGKILL)\n"
+        "b.backup(Path(sys.argv[1]), Path(sys.argv[2]))"
+    )
+    killed = subprocess.run([sys.executable, "-c", script, old, tmp_path / "a.tar"], cwd=ROOT)
+    assert killed.returncode == -signal.SIGKILL
+    (left,) = tmp_path.glob(".*.part")
+    at_work = left.with_name(left.name.replace(".part", "b.part"))
+    with at_work.open("wb") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        backup(old, tmp_path / "b.tar")
+    assert list(tmp_path.glob(".*.part")) == [at_work]
 
 
 def test_one_flipped_bit_in_any_file_is_noticed(archive, new):
