@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.feather
 import pyarrow.parquet as pq
 
 N, K = 60, 4
@@ -51,6 +52,30 @@ def parquet(columns: Mapping[str, object]) -> bytes:
     out = io.BytesIO()
     pq.write_table(pa.table(columns), out)
     return out.getvalue()
+
+
+def feather(columns: Mapping[str, object]) -> bytes:
+    out = io.BytesIO()
+    pyarrow.feather.write_feather(pa.table(columns), out, compression="uncompressed")
+    return out.getvalue()
+
+
+def workbook(rows: Sequence[Sequence[object]]) -> bytes:
+    """A workbook of one sheet, with its texts in the cells."""
+    space = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
+    body = "".join(f"<row>{''.join(_cell(v) for v in row)}</row>" for row in rows)
+    members = {
+        "xl/workbook.xml": f'<a xmlns:r="{space}"><sheet name="s" r:id="i"/></a>',
+        "xl/_rels/workbook.xml.rels": '<a><b Id="i" Target="worksheets/s.xml"/></a>',
+        "xl/worksheets/s.xml": f"<a>{body}</a>",
+    }
+    return archive({name: text.encode() for name, text in members.items()})
+
+
+def _cell(value: object) -> str:
+    if isinstance(value, str):
+        return f'<c t="inlineStr"><is><t>{value}</t></is></c>'
+    return f"<c><v>{value}</v></c>"
 
 
 def archive(members: Mapping[str, bytes], method: int = zipfile.ZIP_STORED) -> bytes:

@@ -17,6 +17,13 @@ HEADER = {
     "logits": {"dtype": "F64", "shape": [12, 4], "data_offsets": [0, 384]},
     "labels": {"dtype": "I64", "shape": [12], "data_offsets": [384, 480]},
 }
+SCORED = [
+    {
+        "out": [{"label": n, "score": s} for n, s in zip(made.NAMES, row, strict=True)],
+        "truth": made.NAMES[k],
+    }
+    for row, k in zip(made.PROBABILITIES[:12].tolist(), y.tolist(), strict=True)
+]
 VALID = {
     "file.npz": made.npz(logits=z, labels=y),
     "file.npy": made.npy(z),
@@ -42,6 +49,17 @@ VALID = {
     "batches.pkl": made.pickled([(z[i : i + 3], y[i : i + 3]) for i in range(0, 12, 3)]),
     "lists.parquet": made.parquet({"logits": z.tolist(), "label": y}),
     "names.npz": made.npz(logits=z, labels=y, class_names=np.array(made.NAMES, object)),
+    "table.feather": made.feather({**dict(zip(made.NAMES, z.T, strict=True)), "label": y}),
+    "nested.json": json.dumps({"run": 1, "results": SCORED}).encode(),
+    "samples.jsonl": b"\n".join(
+        json.dumps(
+            {"doc": {}, "target": int(label), "filtered_resps": [[v - 9, False] for v in row]}
+        ).encode()
+        for row, label in zip(z.tolist(), y, strict=True)
+    ),
+    "book.xlsx": made.workbook(
+        [[*made.NAMES, "label"], *([*row, int(k)] for row, k in zip(z.tolist(), y, strict=True))]
+    ),
     "packed.zip": made.archive({"a.csv": b"\n".join(made.CSV.splitlines()[:13])}),
 }
 
