@@ -41,7 +41,9 @@ def _section(section: Section) -> Iterator[str]:
     if section.numbers:
         yield "\n".join(map(_tile, section.numbers))
     if section.icons is not None:
-        yield f"{text(section.icons.promised_text)} {text(section.icons.observed_text)}"
+        weight = f"{text(section.icons.title)} ({text(section.icons.note)})"
+        promised, observed = section.icons.promised_text, section.icons.observed_text
+        yield f"{weight}: {text(promised)} {text(observed)}"
     yield from map(text, section.paragraphs)
     for card in section.cards:
         yield _figure(card)

@@ -25,8 +25,8 @@ class Claimed:
 
     Attributes
     ----------
-    n : int
-        How many rows.
+    n, total : int
+        How many rows, and of how many.
     low, high : float
         Between which the claims lie.
     says, right : float
@@ -34,6 +34,7 @@ class Claimed:
     """
 
     n: int
+    total: int
     low: float
     high: float
     says: float
@@ -86,7 +87,14 @@ def _groups(rows: Predictions, edges: Sequence[float]) -> list[Claimed]:
     cuts = np.searchsorted(ranked.confidence, [0.0, *edges, np.inf], side="left")
     parts = sums(ranked, cuts)
     return [
-        Claimed(n=int(n), low=low, high=high, says=float(says / n), right=float(hits / n))
+        Claimed(
+            n=int(n),
+            total=ranked.n,
+            low=low,
+            high=high,
+            says=float(says / n),
+            right=float(hits / n),
+        )
         for n, low, high, says, hits in zip(
             parts.count, (0.0, *edges), (*edges, 1.0), parts.confidence, parts.hits, strict=True
         )
@@ -131,6 +139,7 @@ def widest_band(rows: Predictions) -> FilmBand:
         for i in np.flatnonzero(of_finding.count >= ENOUGH):
             claimed = Claimed(
                 n=int(of_finding.count[i]),
+                total=ranked.n,
                 low=float(of_finding.low[i]),
                 high=float(of_finding.high[i]),
                 says=float(of_finding.mean[i]),

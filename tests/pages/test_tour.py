@@ -36,8 +36,9 @@ def test_the_first_steps_tell_what_the_sample_holds(home):
     assert first in card(step(1))
     sure = (says >= 0.80) & (says < 0.95)
     second = card(step(2))
-    assert f"sure answers, {round(100 * (1 - right[sure].mean()))} in 100 are wrong" in second
-    assert f"These are the {sure.sum()} answers" in second
+    wrong = round(100 * (1 - right[sure].mean()))
+    assert f"80 to 95 in 100 sure, {wrong} in 100 answers are wrong" in second
+    assert f"These are {sure.sum():,} of {sure.size:,} answers" in second
 
 
 def test_a_step_and_its_page_speak_of_the_same_correction(home):

@@ -21,6 +21,7 @@ from core.screens.kit.numbers import (
     about_count,
     about_hundred,
     count,
+    counts_apart,
     in_hundred,
     known,
     points,
@@ -255,9 +256,16 @@ def _second(audit: Audit, target: TargetAudit, groups: tuple[Group, ...]) -> str
     if group is not None:
         parts.append(
             "Its certainty is least reliable where it is "
-            f"“{group.name.lower()}” ({group.range} in 100)."
+            f"“{group.name.lower()}” ({group.range} in 100): "
+            f"{_weight(group, groups)}."
         )
     return " ".join(parts)
+
+
+def _weight(group: Group, groups: tuple[Group, ...]) -> str:
+    """Return how many of all are in a group: "357 of 10,000 (4 in 100)"."""
+    total = sum(g.n for g in groups)
+    return f"{count(group.n)} of {count(total)} ({in_hundred(group.n / total)} in 100)"
 
 
 def _icons(groups: tuple[Group, ...], target: TargetAudit) -> Icons | None:
@@ -266,26 +274,27 @@ def _icons(groups: tuple[Group, ...], target: TargetAudit) -> Icons | None:
     group = _missed(groups) or fullest
     if group.n < ENOUGH:
         return None
-    return _answer_icons(group) if target.target is None else _presence_icons(group)
+    made = _answer_icons(group) if target.target is None else _presence_icons(group)
+    return replace(made, note=_weight(group, groups))
 
 
 def _answer_icons(group: Group) -> Icons:
     """Mark wrong answers."""
     promised, observed = _wrong(group.says), _wrong(group.right)
     low, high = _wrong(group.high), _wrong(group.low)
-    wrong = in_hundred(1.0 - group.right)
-    was = "was" if singular(wrong) else "were"
     return Icons(
-        title=f"100 answers given as “{group.name.lower()}” ({group.range})",
-        note=f"{count(group.n)} answers",
+        title=f"Of 100 answers that were {group.range} in 100 sure",
+        note="",
         promised=promised,
         observed=observed,
         low=low,
         high=high,
         tone="quiet" if group.tone == "few" else group.tone,
-        promised_text=f"If that were right, {_about(1.0 - group.says)} of these 100 would be "
-        "wrong.",
-        observed_text=f"In this test {wrong} of 100 {was} wrong ({low} to {high}).",
+        **_texts(
+            group,
+            (1.0 - group.says, 1.0 - group.right, 1.0 - group.high, 1.0 - group.low),
+            ("{n} of these {of} would be wrong", "{n} of {of} {were} wrong"),
+        ),
         mark=WRONG,
     )
 
@@ -296,23 +305,40 @@ def _presence_icons(group: Group) -> Icons:
         round(100.0 * v) for v in (group.says, group.right, group.low, group.high)
     )
     return Icons(
-        title=f"100 {spoken('pictures')} called “{group.name.lower()}” ({group.range})",
-        note=f"{count(group.n)} {spoken('pictures')}",
+        title=f"Of 100 {spoken('pictures')} that it gave {group.range} in 100",
+        note="",
         promised=promised,
         observed=observed,
         low=low,
         high=high,
         tone="quiet" if group.tone == "few" else group.tone,
-        promised_text=f"If that were right, it would be there in {_about(group.says)} of these "
-        "100.",
-        observed_text=f"In this test it was there in {in_hundred(group.right)} of 100 ({low} to "
-        f"{high}).",
+        **_texts(
+            group,
+            (group.says, group.right, group.low, group.high),
+            ("it would be there in {n} of these {of}", "it was there in {n} of {of}"),
+        ),
         mark=PRESENT,
     )
 
 
-def _about(share: float) -> str:
-    return about_hundred(in_hundred(share))
+def _texts(
+    group: Group, shares: tuple[float, float, float, float], words: tuple[str, str]
+) -> dict[str, str]:
+    """Return what was promised and seen of 100, or of more where 100 would hide a missed promise.
+
+    `shares` are promised, seen, and the ends of the interval of what was seen.
+    """
+    of, (promised, seen) = 100, [in_hundred(share) for share in shares[:2]]
+    if group.tone in {"over", "under"} and promised == seen:
+        of, (promised, seen) = counts_apart(*shares[:2])
+    low, high = (count(round(of * share)) for share in shares[2:])
+    were = "was" if singular(seen) else "were"
+    about = words[0].format(n=about_hundred(promised), of=count(of))
+    return {
+        "promised_text": f"If that were right, {about}.",
+        "observed_text": f"In this test {words[1].format(n=seen, of=count(of), were=were)} "
+        f"({low} to {high}).",
+    }
 
 
 def _wrong(right: float) -> int:

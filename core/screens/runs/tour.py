@@ -33,10 +33,10 @@ def sure_stop(group: "Claimed") -> Stop:
     """Return how often a model's sure answers are right."""
     wrong, promised = in_hundred(1.0 - group.right), in_hundred(1.0 - group.says)
     low, high = (round(100.0 * edge) for edge in (group.low, group.high))
+    weight = f"{count(group.n)} of {count(group.total)} answers"
     return Stop(
-        f"Of its sure answers, {wrong} in 100 are wrong.",
-        f"By its own account {promised} in 100 should be. These are the {count(group.n)} answers "
-        f"of which it was {low} to {high} in 100 sure.",
+        f"Where it is {low} to {high} in 100 sure, {wrong} in 100 answers are wrong.",
+        f"It expects {promised} in 100. These are {weight}.",
         f"The row “{low} to {high}”: the bar is what it says, the dot how often it was right.",
     )
 

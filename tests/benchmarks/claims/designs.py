@@ -106,10 +106,47 @@ def classes(k: int, temperature: float) -> Callable[[Rng, int], Classes]:
     def draw(rng: Rng, n: int) -> Classes:
         logits = (4.0 if k >= 100 else 2.0) * rng.normal(size=(n, k))
         p, q = softmax(logits), softmax(logits / temperature)
-        labels = (q.cumsum(axis=1) < rng.random((n, 1))).sum(axis=1).clip(0, k - 1)
-        return p, labels, q
+        return p, drawn_classes(rng, q), q
 
     return draw
+
+
+def classes_off(rng: Rng, n: int) -> Classes:
+    """Ten classes, each off by 10 to 14 points; their errors cancel."""
+    p = softmax(2.0 * rng.normal(size=(n, 10)))
+    answer, sure = p.argmax(axis=1), p.max(axis=1)
+    off = np.array([10, -10, 11, -11, 12, -12, 13, -13, 14, -14])[answer] / 100
+    q = p * ((1.0 - np.clip(sure - off, 0.02, 0.98)) / (1.0 - sure))[:, None]
+    q[np.arange(n), answer] = np.clip(sure - off, 0.02, 0.98)
+    return p, drawn_classes(rng, q), q
+
+
+def wave_within_bins(rng: Rng, n: int) -> Claims:
+    """Claims evenly over 0 to 1; within each of 15 bins half are 10 points high, half low."""
+    p = rng.uniform(0.0, 1.0, n)
+    q = np.clip(p + 0.1 * np.sign(np.sin(2.0 * np.pi * 15.0 * p)), 0.0, 1.0)
+    return p, rng.random(n) < q, q
+
+
+def runner_up(k: int) -> Callable[[Rng, int], Classes]:
+    """Calibrated answers; one class, stated at 0.1 %, is true of all of the rest."""
+
+    def draw(rng: Rng, n: int) -> Classes:
+        sure, answer = rng.uniform(0.5, 0.99, n), rng.integers(0, k, n)
+        second, row = (answer + 1) % k, np.arange(n)
+        p = np.repeat(((1.0 - sure - 0.001) / (k - 2))[:, None], k, axis=1)
+        p[row, answer], p[row, second] = sure, 0.001
+        q = np.zeros((n, k))
+        q[row, answer], q[row, second] = sure, 1.0 - sure
+        return p, np.where(rng.random(n) < sure, answer, second), q
+
+    return draw
+
+
+def drawn_classes(rng: Rng, q: Float) -> Int:
+    """Return a class of each row, drawn from its probabilities."""
+    drawn = (q.cumsum(axis=1) < rng.random((len(q), 1))).sum(axis=1)
+    return np.asarray(drawn.clip(0, q.shape[1] - 1))
 
 
 def softmax(logits: Float) -> Float:

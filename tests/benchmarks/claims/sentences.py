@@ -20,7 +20,7 @@ PAIRED = "the paired interval, divided among the runs compared (Bonferroni), lea
 EVERY = "the interval of any two runs leaves 0 out (max-T over all pairs)"
 PAIRS = "Several runs, any pair"
 SINGLE = "the paired interval leaves 0 out"
-JOINT = "the joint test of gap, slope and ECE, 5 %"
+JOINT = "the joint test, 5 %"
 
 
 class Claimed(NamedTuple):
@@ -77,9 +77,41 @@ CLAIMED = (
         "Sound: ",
         "Reliability, audit",
         "core.metrics.verdict:_within_chance",
-        "the test finds nothing, and would have found an error of practical size 9 times in 10",
+        "the test finds nothing, and would have found an error of practical size 95 times in 100",
         VERDICTS,
         '"sound"',
+    ),
+    Claimed(
+        "Off by less than",
+        "Reliability, audit",
+        "core.metrics.verdict:_small",
+        f"{JOINT}; two one-sided tests of gap and slope, each 5 %, and of every mean error",
+        VERDICTS,
+        "off by less than matters",
+    ),
+    Claimed(
+        "No error beyond chance",
+        "Reliability, audit",
+        "core.metrics.verdict:_within_chance",
+        "the test finds nothing, and its power is 0.5 to 0.95",
+        VERDICTS,
+        "a verdict that something is off",
+    ),
+    Claimed(
+        "not for every class",
+        "Reliability",
+        "core.screens.kit.sentences:MIXED",
+        f"{JOINT}, by its classes",
+        VERDICTS,
+        "a verdict that something is off",
+    ),
+    Claimed(
+        "alone could be chance.",
+        "Reliability, audit",
+        "core.metrics.verdict:which_test",
+        f"{JOINT}, by gap or slope, and an ECE within its noise floor",
+        VERDICTS,
+        "a verdict that something is off",
     ),
     Claimed(
         "excludes 0; with a perfect model that happens",
@@ -101,7 +133,7 @@ CLAIMED = (
         "coloured beyond chance among",
         "Reliability, classes",
         "core.screens.reliability.classes:_looks",
-        "an exact test of each class, Holm",
+        f"{JOINT}, and an exact test of each class, Holm",
         VERDICTS,
         "a class is coloured",
     ),

@@ -1,7 +1,9 @@
 """Verdicts, and the cells that pages name.
 
 Where claims are calibrated, the rate is that of sets in which something is called off; where they
-are not, that of "sound", and of "mixed" where no claim is below what is true.
+are not, that of "sound", and of "mixed" where no claim is below what is true. At 20,000 rows the
+three constructions whose ECE of 15 bins shows nothing, or whose answers are calibrated. "After a
+temperature" is one fitted on 5,000 other rows: what is off there is off by what the fit misses.
 """
 
 from collections.abc import Callable, Iterator
@@ -16,13 +18,24 @@ from core.metrics.estimates import PreparedTarget
 from core.metrics.intervals import Resamples
 from core.metrics.macro import corrected_codes
 from core.metrics.ranked import Ranked
-from core.metrics.records import TargetAudit
-from core.metrics.verdict_codes import DETECTED
+from core.metrics.records import TargetAudit, Verdict
+from core.metrics.verdict_codes import DETECTED, VerdictCode
 from core.predictions import Outcomes, Predictions, ScoreKind, Task
 from core.screens.reliability.class_figure import gap_tone
 from core.screens.reliability.plain import certainty_groups
 from core.screens.xray.plain import band_tone
-from tests.benchmarks.claims.designs import SIZES, Row, sentence, softmax
+from core.studies import posthoc
+from tests.benchmarks.claims.designs import (
+    SIZES,
+    Row,
+    classes,
+    classes_off,
+    power,
+    runner_up,
+    sentence,
+    softmax,
+    wave_within_bins,
+)
 
 N_RESAMPLES = 1_000
 MANY_ROWS = 5_000  # from here on fewer resamples: the size of the test does not depend on them
@@ -32,6 +45,10 @@ SHIFTED = 1.15
 MANY_CLASSES = 1_000
 MANY_CELLS = 4_000_000  # scores of a data set from which fewer are drawn
 OFF = {"over", "under"}
+CALLED_OFF = DETECTED | {VerdictCode.OFF_BUT_SMALL}
+CONSTRUCTED, CONSTRUCTIONS = 20_000, 50  # rows, and data sets, of the constructions
+FITTED, TESTED = 5_000, 10_000  # rows of a temperature
+ANY = "a verdict that something is off"
 Draw = Callable[[np.random.Generator, int], Float]
 Truth = Callable[[Float], Float]
 
@@ -157,7 +174,7 @@ def _sets(
 
 def _calibrated(design: Design, n: int, sets: int, seed: int) -> list[Row]:
     named = {
-        "a verdict that something is off": 0,
+        ANY: 0,
         "an interval of the gap that leaves 0 out": 0,
         "plain words name a group of answers": 0,
         "plain words name a band of scores": 0,
@@ -167,7 +184,7 @@ def _calibrated(design: Design, n: int, sets: int, seed: int) -> list[Row]:
         groups = certainty_groups(prepared.ranked, judged)
         tones = {band_tone(of, i) for i in range(of.count.size)}
         seen = (
-            judged.verdict.code in DETECTED,
+            judged.verdict.code in CALLED_OFF,
             not judged.direction.low <= 0 <= judged.direction.high,
             any(group.tone in OFF for group in groups),
             bool(tones & OFF),
@@ -203,14 +220,96 @@ def _findings(n: int, sets: int, seed: int) -> list[Row]:
 
 def _classes(k: int, n: int, sets: int, seed: int) -> list[Row]:
     rng = np.random.default_rng([seed, n, k])
-    hits = 0
-    for _ in range(sets):
+    coloured, off = 0, 0
+    for at in range(sets):
         logits = _logits(rng, n, k)
         # the largest of logits with Gumbel noise is a draw from their softmax
         labels = (logits + rng.gumbel(size=logits.shape)).argmax(axis=1)
         rows = Predictions(Task.MULTICLASS, ScoreKind.LOGITS, logits, labels)
-        hits += any(gap_tone(row) in OFF for row in suite.class_gaps(rows, 0.95))
-    return [sentence("a class is coloured", f"K {k:,}", n, hits / sets, sets)]
+        verdict = _of_scores(rows, at)
+        table = suite.class_gaps(rows, 0.95, p_joint=verdict.p_value or 0.0)
+        coloured += any(gap_tone(row) in OFF for row in table)
+        off += verdict.code in CALLED_OFF
+    return [
+        sentence("a class is coloured", f"K {k:,}", n, coloured / sets, sets),
+        sentence(ANY, f"K {k:,}, all scores", n, off / sets, sets),
+    ]
+
+
+def _of_scores(rows: Predictions, seed: int) -> Verdict:
+    """Return the verdict on the answers of rows, with what their classes state."""
+    ready = suite.prepare(rows, None, n_resamples=N_RESAMPLES_MANY, seed=seed)
+    return _judged(ready).verdict
+
+
+def _constructions(sets: int, seed: int) -> list[Row]:
+    """Data sets that are off where the gap, the slope and the ECE of 15 bins show nothing."""
+    rng = np.random.default_rng([seed, CONSTRUCTED])
+    draws = {
+        "ten classes off by 10 to 14 points": classes_off,
+        "a runner-up of 0.1 % is all of the rest, K 10": runner_up(10),
+        "a runner-up of 0.1 % is all of the rest, K 1,000": runner_up(1_000),
+    }
+    out = []
+    for name, draw in draws.items():
+        codes = []
+        for at in range(sets):
+            p, labels, _ = draw(rng, CONSTRUCTED)
+            rows = Predictions(Task.MULTICLASS, ScoreKind.PROBABILITIES, p, labels)
+            codes.append(_of_scores(rows, at).code)
+        out.append(_sound(name, codes))
+    codes = []
+    for at in range(sets):
+        claims, outcomes, _ = wave_within_bins(rng, CONSTRUCTED)
+        codes.append(_judged(_prepared(claims, outcomes, at)).verdict.code)
+    return [*out, _sound("waves of 10 points within bins", codes)]
+
+
+def _sound(name: str, codes: list[VerdictCode]) -> Row:
+    n, detected = len(codes), sum(code in DETECTED for code in codes)
+    note = f"detected: {detected / n:.2f}"
+    return sentence('"sound"', name, CONSTRUCTED, codes.count(VerdictCode.SOUND) / n, n, note)
+
+
+def _after_temperature(sets: int, seed: int) -> list[Row]:
+    """A temperature fitted on other rows, judged; the truth is a temperature of 1.5."""
+    rng, draw = np.random.default_rng([seed, FITTED]), classes(10, 1.5)
+    codes = []
+    for at in range(sets):
+        parts = []
+        for n in (FITTED, TESTED):
+            p, labels, _ = draw(rng, n)
+            parts.append(Predictions(Task.MULTICLASS, ScoreKind.LOGITS, np.log(p), labels))
+        calibrator = posthoc.fit("ts", parts[0]).calibrator
+        assert calibrator is not None
+        codes.append(_of_scores(posthoc.calibrated(calibrator, parts[1]), at).code)
+    return _little("after a temperature, K 10", codes)
+
+
+def _narrow_risk(sets: int, seed: int) -> list[Row]:
+    """Risks of 9.5 to 10.5 % where each is 10 %: too extreme, by half a point at most."""
+    rng, codes = np.random.default_rng([seed, TESTED]), []
+    for at in range(sets):
+        claims = rng.uniform(0.095, 0.105, TESTED)
+        codes.append(_judged(_prepared(claims, rng.random(TESTED) < 0.1, at)).verdict.code)
+    return _little("a risk of 9.5 to 10.5 % that is 10 %", codes)
+
+
+def _little(name: str, codes: list[VerdictCode]) -> list[Row]:
+    off = sum(code in DETECTED for code in codes) / len(codes)
+    little = codes.count(VerdictCode.OFF_BUT_SMALL) / len(codes)
+    return [
+        sentence("off by a size that matters", name, TESTED, off, len(codes)),
+        power("off by less than matters", name, TESTED, little, len(codes)),
+    ]
+
+
+def _in_all(rows: list[Row], n: int) -> Row:
+    """Return how many of all calibrated sets are called off."""
+    own = [row for row in rows if row.claim == ANY and row.rows == n]
+    sets = sum(row.sets for row in own)
+    rate = sum(row.rate * row.sets for row in own) / sets
+    return sentence(ANY, "calibrated sets in all", n, rate, sets)
 
 
 def _fewer(sets: int, cells: int) -> int:
@@ -230,4 +329,6 @@ def rows(sets: int, seed: int) -> list[Row]:
         for k in (2, 10, MANY_CLASSES):
             out += _classes(k, n, _fewer(sets, n * k), seed)
         out += _findings(n, _fewer(sets, n * FINDINGS * FINDINGS), seed)
-    return out
+        out.append(_in_all(out, n))
+    out += _constructions(min(sets, CONSTRUCTIONS), seed)
+    return [*out, *_after_temperature(sets, seed), *_narrow_risk(sets, seed)]
