@@ -128,10 +128,19 @@ def _move(arguments: argparse.Namespace) -> int:
 
 def _purge(arguments: argparse.Namespace) -> int:
     from core.jobs.local import open_jobs
+    from core.library import people
 
-    n_uploads = _library().expire(arguments.older_than)
+    library = _library()
+    n_uploads = library.expire(arguments.older_than)
     n_audits = open_jobs().expire(arguments.older_than)
-    print(f"{n_uploads} uploads and {n_audits} audits in the background removed for good")
+    n_recipes = library.forget_recipes(arguments.older_than)
+    n_names = len(people.known(library.home))
+    print(
+        f"{n_uploads} uploads, {n_audits} audits in the background and {n_recipes} recipes for "
+        "reading files removed for good"
+    )
+    if n_names:
+        print(f"left in people/: names of users and groups, {n_names} in all")
     return 0
 
 

@@ -53,6 +53,30 @@ def forget_recipe(home: Path, fingerprint: str) -> None:
         _path(home, fingerprint).unlink(missing_ok=True)
 
 
+def forget_before(home: Path, moment: float) -> int:
+    """Remove the recipes of all users that were saved before a moment; return how many.
+
+    They name columns of files.
+
+    Parameters
+    ----------
+    home : Path
+    moment : float
+        Seconds since 1970.
+
+    Raises
+    ------
+    LibraryError
+        LIBRARY_WRITE.
+    """
+    paths = [*home.glob("recipes/*.json"), *home.glob("users/*/recipes/*.json")]
+    old = [path for path in paths if path.stat().st_mtime < moment]
+    with writing():
+        for path in old:
+            path.unlink(missing_ok=True)
+    return len(old)
+
+
 def _path(home: Path, fingerprint: str) -> Path:
     if not FINGERPRINT.fullmatch(fingerprint):
         raise UsageError(

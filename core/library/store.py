@@ -373,6 +373,17 @@ class Library:
             self.rebuild_index()
         return len(old)
 
+    def forget_recipes(self, days: float) -> int:
+        """Remove for good how files are read, saved more than so many days ago; return how many.
+
+        Recipes name columns, and are everybody's: whoever does not see all removes none.
+        """
+        self.visitor.require(Act.PURGE)
+        if not self.visitor.sees_all:
+            return 0
+        moment = datetime.now(UTC) - timedelta(days=days)
+        return recipes.forget_before(self.home, moment.timestamp())
+
     def expire(self, days: float) -> int:
         """Remove for good every upload kept more than so many days ago, and return how many.
 

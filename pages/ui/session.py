@@ -146,6 +146,7 @@ def remove_old() -> None:
     library.purge()
     if days is not None:
         library.expire(days)
+        library.forget_recipes(days)
         LocalJobs(home(), RETAINER).expire(days)
 
 

@@ -1,7 +1,9 @@
 """Uploads that are too old are removed for good: no byte of them is left below the home."""
 
 import json
+import os
 import sqlite3
+import time
 from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -9,8 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from core.__main__ import main
 from core.access import RETAINER, Role, Visitor, user_id
-from core.library import Library, RunSource, trail
+from core.library import Library, RunSource, people, recipes, trail
 from core.library.files import MANIFEST
 from tests.core.library.builders import headline, small, small_bins
 
@@ -97,3 +100,27 @@ def test_what_is_young_or_was_trained_here_or_is_somebody_elses_stays(of, home, 
     age(home, young, 29)
     assert of(ANNA).expire(30) == 1
     assert {row.id for row in of(BOSS).rows()} == {young, theirs, trained}
+
+
+def test_recipes_that_are_too_old_go_and_names_of_people_are_counted(of, home, capsys, monkeypatch):
+    monkeypatch.setenv("CANDOR_HOME", str(home))
+    folders = (home, home / "users" / ANNA.user)
+    for folder in folders:
+        for fingerprint in ("0a" * 8, "0b" * 8):
+            recipes.save_recipe(folder, fingerprint, {"labels_key": CANARY})
+        old = folder / "recipes" / f"{'0a' * 8}.json"
+        then = time.time() - 31 * 86_400
+        os.utime(old, (then, then))
+    people.remember(home, ANNA.user, "Anna")
+    assert of(ANNA).forget_recipes(30) == 0  # they are not hers alone
+    assert main(["runs", "purge", "--older-than", "30"]) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "0 uploads, 0 audits in the background and 2 recipes for reading files removed for good",
+        "left in people/: names of users and groups, 1 in all",
+    ]
+    for folder in folders:
+        assert recipes.load_recipe(folder, "0a" * 8) is None
+        assert recipes.load_recipe(folder, "0b" * 8) == {"labels_key": CANARY}
+    assert main(["runs", "purge", "--older-than", "0"]) == 0
+    assert not holding(home)
+    assert people.known(home) == {ANNA.user: "Anna"}
