@@ -89,7 +89,7 @@ def test_all_findings_and_from_there_to_one(page, keep):
     fine(test.button(key="clinic.open.1").click().run())
     assert test.query_params[clinic.VIEW] == clinic.ONE
     assert test.query_params[clinic.FINDING] == "1"
-    assert "on average it says" in html(test)
+    assert "Too extreme for “Mass”" in html(test)
 
 
 def test_a_finding_that_is_off_only_when_looked_at_alone_is_said_so_on_both_pages(page, keep):
@@ -97,7 +97,7 @@ def test_a_finding_that_is_off_only_when_looked_at_alone_is_said_so_on_both_page
         return re.sub("<[^>]+>", "", html(fine(test)))
 
     run = keep(test=off_alone(None))
-    count = "1 is over-confident and 2 could be chance"
+    count = "1 is overestimated and 2 could be chance"
     assert count in words(page(run=run, show=clinic.ALL))
     one = words(page(run=run, show=clinic.ONE, of="1"))
     assert "Could be chance among 3 findings." in one
@@ -107,7 +107,7 @@ def test_a_finding_that_is_off_only_when_looked_at_alone_is_said_so_on_both_page
     assert count in words(opened("reliability", run=run))
     label = words(opened("reliability", run=run, of="1"))
     assert "Could be chance among 3 labels." in label
-    assert "Taken alone, it is mixed" in label
+    assert "Taken alone, it is too extreme" in label
 
 
 def test_a_finding_is_chosen_from_the_list(page, keep):
@@ -191,7 +191,7 @@ def test_two_classes_are_one_finding(page, keep):
         class_names=("healthy", "Effusion"),
     )
     test = fine(page(run=keep(test=two), show=clinic.ONE))
-    assert "on average it says" in html(test)
+    assert "Too extreme for “Effusion”" in html(test)
     assert "holds no findings" in html(fine(page(run=keep("b", test=two), show=clinic.ALL)))
 
 
