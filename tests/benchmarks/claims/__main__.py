@@ -18,6 +18,7 @@ from tests.benchmarks.claims import (
     decisions,
     equal_runs,
     every_pair,
+    few,
     groups,
     intervals,
     ood,
@@ -41,6 +42,7 @@ sentences: above 6 %), with the reason.
 """
 PARTS: dict[str, ModuleType] = {
     "intervals": intervals,
+    "few": few,
     "verdicts": verdicts,
     "groups": groups,
     "uneven": uneven,

@@ -56,7 +56,7 @@ CHANCE = (
     "error: within chance it must hold 0 as well."
 )
 WIDE = "Newcombe's interval, which needs no order between the few, is wider than it need be here."
-ORDER = "With so few positives the average precision is lumpy; its interval is binomial, rough."
+EXACT = "The exact lower end, for few positives that lift the value, is wider than it need be here."
 BINS_OF_FEW = "Misses lie above: three of the fifteen bins hold nine tenths of the square."
 FEW = "Few data sets of this kind have an interval."
 Held = dict[str, bool | None]
@@ -196,7 +196,7 @@ def rank_rows(sets: int, seed: int) -> list[Row]:
                 return {metric: holds(found[metric], true[metric]) for metric in true}
 
             out += collected(
-                sets, (name, RANKED), held, lambda row: WIDE if row.claim == "auroc" else ORDER
+                sets, (name, RANKED), held, lambda row: WIDE if row.claim == "auroc" else EXACT
             )
     return out
 
