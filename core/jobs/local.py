@@ -239,7 +239,8 @@ class LocalJobs:
         Raises
         ------
         UsageError
-            JOB: it has not ended, it has succeeded, or it left no checkpoint.
+            JOB: it has not ended, it has succeeded, it left no checkpoint, or another job that has
+            not ended goes on from there.
         """
         job = self.get(job_id)
         if job.state is JobState.SUCCEEDED:

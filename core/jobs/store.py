@@ -102,15 +102,27 @@ class JobStore:
         ------
         LibraryError
             OVER_QUOTA: their owner would have more than `most` that have not ended.
+        UsageError
+            JOB: one resumes what another resumes already.
         """
         with self._writing() as connection:
             listed = _listed(connection)
+            self._refuse_second_resume(listed, jobs)
             check_quota(listed, jobs, most)
             last = max((job.place for job in listed), default=0)
             added = [replace(job, place=last + i) for i, job in enumerate(jobs, start=1)]
             for job in added:
                 self._insert(connection, job)
         return added
+
+    def _refuse_second_resume(self, listed: Sequence[Job], jobs: Sequence[Job]) -> None:
+        """Refuse to go on twice from the same checkpoint at once."""
+        parents = {job.parent for job in jobs if job.relation == "resume"}
+        resumed = [job for job in listed if job.relation == "resume" and job.parent in parents]
+        for other in resumed:
+            if not self._latest(other).state.ended:
+                what = f"Job {other.parent} is being resumed as job {other.id}"
+                raise UsageError("JOB", what, f"open job {other.id}")
 
     def pause(self, *, paused: bool) -> None:
         """Let queued jobs wait, or go on; those that run are not touched."""

@@ -4,8 +4,10 @@ import json
 import sqlite3
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
+from threading import Barrier
 
 import pytest
 
@@ -320,6 +322,35 @@ def test_a_resumed_job_takes_over_what_the_other_left(jobs):
     assert (old / "events.jsonl").read_text() == "{}\n"
     (new / "checkpoint" / "epoch-00001.pt").unlink()
     assert (old / "checkpoint" / "epoch-00001.pt").read_bytes() == b"state"
+
+
+def test_of_three_resumes_at_once_one_wins_and_the_others_are_told_which(jobs):
+    (old,) = jobs.submit([config("exit:3")])
+    ended(jobs, old.id)
+    (jobs.folder(old.id).path / "checkpoint").mkdir()
+    (jobs.folder(old.id).path / "checkpoint" / "epoch-00001.pt").write_bytes(b"state")
+    jobs.pause()
+    gate = Barrier(3)
+
+    def resume(_):
+        gate.wait()
+        try:
+            return LocalJobs(jobs.home).resume(old.id).id
+        except UsageError as error:
+            return error
+
+    with ThreadPoolExecutor(3) as pool:
+        answers = list(pool.map(resume, range(3)))
+    (winner,) = (answer for answer in answers if isinstance(answer, str))
+    refusals = [answer for answer in answers if answer != winner]
+    assert [f"{error.code}: {error.what}" for error in refusals] == [
+        f"JOB: Job {old.id} is being resumed as job {winner}"
+    ] * 2
+    assert [job.id for job in jobs.list() if job.parent == old.id] == [winner]
+    folders = jobs.folder(winner).path.parent
+    assert {path.name for path in folders.iterdir() if path.is_dir()} == {old.id, winner}
+    jobs.cancel(winner)  # it has ended: the older one may be resumed again
+    assert jobs.resume(old.id).parent == old.id
 
 
 def test_what_succeeded_is_not_resumed_and_what_runs_not_retried(jobs):
