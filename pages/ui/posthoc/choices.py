@@ -169,7 +169,7 @@ def _method_name(method: str) -> str:
     return f"{NAMES[method]}{mark}"
 
 
-def _keep_methods(methods: Sequence[str], defaults_of_task: Sequence[str]) -> None:
+def _keep_methods(methods: Sequence[str], defaults_of_task: Sequence[str] = ()) -> None:
     text = ",".join(methods)
     st.session_state["set.methods"] = text
     if text == ",".join(defaults_of_task):
