@@ -6,7 +6,9 @@ The truth of NLL and Brier score is the mean under the true probabilities of 200
 AURC the error that they expect at each rank. Levels: ECE of confidences as above, 15 bins.
 Saturated: the logits of "saturated" above. Few events: risks as above, or normal scores that
 tell events with an AUROC of 0.84. Slope off: logits normal (-2.5, 2.5), true ones 0.5 or 0.7 of
-them. 300 resamples.
+them. Few votes: ten classes, a third of the rows disputed between two or
+three, or three classes; the model states the true shares. Few OOD rows: N(d, 1) beside 500 N(0, 1).
+300 resamples.
 """
 
 from collections.abc import Callable, Iterator
