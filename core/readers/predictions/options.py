@@ -165,7 +165,7 @@ class ReadOptions:
 def classes_text(names: tuple[str, ...]) -> str:
     """Return names as `classes` takes them: a range where they count up."""
     numbers = [int(name) for name in names if _is_number(name)]
-    if len(numbers) == len(names) > 2 and numbers == list(range(numbers[0], numbers[-1] + 1)):
+    if len(numbers) == len(names) > 2 and numbers == [numbers[0] + k for k in range(len(numbers))]:
         return f"{numbers[0]}..{numbers[-1]}"
     return join_names(names)
 

@@ -686,3 +686,11 @@ def test_files_of_other_programs_are_named_with_what_exports_them(tmp_path, name
     assert isinstance(got, Refused)
     assert what in got.what
     assert "x.csv" in got.remedy or "x.npz" in got.remedy
+
+
+def test_labels_far_apart_are_refused_at_once(tmp_path):
+    """A list of all numbers between them would not fit into memory."""
+    labels = [0, 1, 999_999_999] * (N // 3)
+    got = read(arrays(tmp_path, prob=CHANCE[: len(labels)], label=np.array(labels)))
+    assert isinstance(got, Refused)
+    assert got.code == "LABEL_RANGE"
