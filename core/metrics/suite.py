@@ -252,19 +252,23 @@ def _audit_label(predictions: Predictions, index: int, config: AuditConfig) -> T
     return replace(label_audit, target=index)
 
 
-def _audit_target(
-    predictions: Predictions, config: AuditConfig, kind: str | None = None
-) -> TargetAudit:
-    """Audit the default target of a file that is not multi-label."""
-    prepared = _prepared(predictions, predictions.default_target, config)
-    prepared = replace(prepared, of=kind or prepared.of)
-    target_audit = diagram(
+def _diagram(prepared: PreparedTarget, config: AuditConfig) -> TargetAudit:
+    return diagram(
         prepared,
         n_bins=config.n_bins,
         rule=config.bins,
         level=config.level,
         zone=Zone(config.small_gap, config.small_slope),
     )
+
+
+def _audit_target(
+    predictions: Predictions, config: AuditConfig, kind: str | None = None
+) -> TargetAudit:
+    """Audit the default target of a file that is not multi-label."""
+    prepared = _prepared(predictions, predictions.default_target, config)
+    prepared = replace(prepared, of=kind or prepared.of)
+    target_audit = _diagram(prepared, config)
     skip = UNAVAILABLE[predictions.task] if kind is None else OF_LABELS
     metrics = [m for m in (config.metrics or METRICS) if m not in skip]
     scores = _answer_scores(predictions, config, metrics)
@@ -304,7 +308,7 @@ def _audit_answers(
     The answers have the ECE of their bins and, from `main`, the scores that are of answers.
     """
     prepared = _prepared(predictions, None, config)
-    shown = diagram(prepared, n_bins=config.n_bins, rule=config.bins, level=config.level)
+    shown = _diagram(prepared, config)
     error, floor = estimates.binned(prepared, "ece", n_bins=config.n_bins, level=config.level)
     own = {metric: main.metrics[metric] for metric in OF_ANSWERS if metric in main.metrics}
     answered = replace(

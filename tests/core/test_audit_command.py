@@ -136,6 +136,8 @@ def test_gates_fail_when_they_hold_or_cannot_be_judged(run, npz, gates, code):
         ["--seed", "-1"],
         pytest.param(["--html", "no/such/folder/report.html"], marks=pytest.mark.slow),
         ["--nll-clip", "2"],
+        ["--small-gap", "0"],
+        ["--small-slope", "1"],
         ["--split", "holdout"],
         ["--scores", "vibes"],
         ["--unknown"],

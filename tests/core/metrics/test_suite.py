@@ -623,3 +623,16 @@ def test_rows_of_one_outcome_leave_reasons_not_errors(n, present):
 def test_bins_of_one_side_are_no_mixture(side):
     bins = table(side, side)
     assert mixed_ends(bins, bins, np.full(2, 0.01)) == ()
+
+
+def test_what_is_too_little_to_matter_is_a_setting():
+    rng = np.random.default_rng(12)
+    logits = rng.normal(0.0, 2.0, 100_000)
+    labels = (rng.random(logits.size) < 1 / (1 + np.exp(-logits / 1.05))).astype(np.int64)
+    rows = Predictions(Task.BINARY, ScoreKind.LOGITS, logits, labels)
+    default = suite.audit(rows, replace(QUICK, metrics=("ece",)))
+    assert default.main.verdict.code == "off_but_small"
+    assert default.main.verdict.small == 0.02
+    assert default.main.verdict.text.startswith("Off by less than 2.0 points for “1”: ")
+    strict = replace(QUICK, metrics=("ece",), small_gap=0.002, small_slope=0.01)
+    assert suite.audit(rows, strict).main.verdict.code == "too_extreme"
