@@ -58,7 +58,7 @@ CLAIMED = (
         "a verdict that something is off",
     ),
     Claimed(
-        "Mixed: {",
+        "Mixed{_for(event)}: {",
         "Reliability, audit",
         "core.metrics.verdict:_both_ends",
         f"{JOINT}; bins of both signs, each corrected for all bins",
@@ -74,7 +74,7 @@ CLAIMED = (
         "a verdict that something is off",
     ),
     Claimed(
-        "Sound: ",
+        "Sound{_for(event)}: ",
         "Reliability, audit",
         "core.metrics.verdict:_within_chance",
         "the test finds nothing, and would have found an error of practical size 95 times in 100",
@@ -146,7 +146,7 @@ CLAIMED = (
         "a finding is called off, all together",
     ),
     Claimed(
-        "it overstates here.",
+        "it overstates here",
         "Clinic, plain words; X-ray",
         "core.screens.xray.plain:verdict_words",
         "an exact interval divided among the bands",
