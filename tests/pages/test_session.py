@@ -82,8 +82,9 @@ def test_a_page_that_is_drawn_has_its_modules_spared(thawed, home):
 @pytest.mark.parametrize(("chosen", "expected"), [(None, "1"), ("2", "2")])
 def test_the_server_computes_in_one_thread_unless_told_otherwise(chosen, expected):
     code = (
-        "import os, sys, pages.ui.server;"
-        "print('numpy' in sys.modules, os.environ['OPENBLAS_NUM_THREADS'])"
+        "import os, sys, pages.ui\n"
+        "print('numpy' in sys.modules, os.environ['OPENBLAS_NUM_THREADS'])\n"
+        "import pages.ui.server"
     )
     others = {k: v for k, v in os.environ.items() if k != "OPENBLAS_NUM_THREADS"}
     env = others | ({"OPENBLAS_NUM_THREADS": chosen} if chosen else {})
