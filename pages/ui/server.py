@@ -43,7 +43,7 @@ from streamlit.web.server.starlette.starlette_server_config import USER_COOKIE_N
 from streamlit.web.server.starlette.starlette_websocket import is_host_allowed
 
 from core import defaults
-from pages.ui import site, visitor
+from pages.ui import site
 
 LOG: Final = logging.getLogger("candor")
 MIB: Final = 2**20
@@ -414,6 +414,8 @@ async def _set_login(response: Response, user_info: dict[str, Any], tokens: dict
 
     A user may have hundreds of groups, more than proxies and browsers let through as cookies.
     """
+    from pages.ui import visitor  # with NumPy, which the server loads once a page is opened
+
     kept: dict[str, Any] = {name: user_info[name] for name in KEPT_CLAIMS if name in user_info}
     kept |= await asyncio.to_thread(visitor.begin, user_info)
     token = tokens.get("id_token", "")
@@ -426,6 +428,8 @@ auth._set_auth_cookie = _set_login
 
 def login_in(request: Request) -> str:
     """Return the key that a request's cookie holds; "" without, or where it is not signed."""
+    from pages.ui import visitor  # with NumPy, which the server loads once a page is opened
+
     try:
         cookie = auth._get_cookie_value_from_request(request, USER_COOKIE_NAME)
         claims = json.loads(cookie) if cookie else {}
@@ -436,6 +440,8 @@ def login_in(request: Request) -> str:
 
 async def _end_login(scope: Scope) -> None:
     """End the login of a browser that logs out or in again, in all of its tabs."""
+    from pages.ui import visitor  # with NumPy, which the server loads once a page is opened
+
     key = login_in(Request(scope)) if visitor.login_on() else ""
     if not key:
         return
