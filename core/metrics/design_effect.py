@@ -5,6 +5,7 @@ import numpy as np
 from core.arrays import Bool, Float, Int
 from core.predictions import Extents
 
+RULED = 1.0 / 30  # of all pairs of weight in one group: sums by group are rough above it
 SAME = 1e-12  # of the squares between groups: those within are rounding
 
 
@@ -20,12 +21,14 @@ def design_effect(values: Float | Bool, extents: Extents) -> float:
 
     Notes
     -----
+    Squared sums by group over squares of rows, times G / (G - 1): it holds however large groups
+    differ from small ones. Where groups vary in size like fewer than 30 equal ones, these sums
+    would take most of its own deviation off a group that rules the mean; there it is
     1 + rho (sum_g W_g^2 / W - 1) with the weight W_g of each group and W of all (Donner & Klar
-    2000), where a weight counts as so many rows of its group; but at least Kish's sum w^2 / sum w,
-    and more where the rows that weigh most vary most (Kish 1965). Sums by group alone would take
-    most of its own deviation off a group that rules the mean, and a variance too small for the
-    truth. Where rows do not differ, or are of one group, they tell nothing of how alike a group
-    is: then a group is taken to be as good as one row.
+    2000), where a weight counts as so many rows of its group. Either is at least Kish's
+    sum w^2 / sum w, and more where the rows that weigh most vary most (Kish 1965). Where rows do
+    not differ, or are of one group, they tell nothing of how alike a group is: then a group is
+    taken to be as good as one row.
     """
     groups, weights = extents
     weights = np.ones(values.size) if weights is None else weights
@@ -46,6 +49,10 @@ def design_effect(values: Float | Bool, extents: Extents) -> float:
     rows = max(float(weights @ weights / total), float(alone))
     if of_group.size == values.size:
         return rows
+    if of_group @ of_group <= RULED * total**2:
+        sums = np.bincount(place, weights * deviation)
+        between = of_group.size / (of_group.size - 1) * (sums @ sums)
+        return max(rows, float(between / (weights @ deviation**2)))
     # those that are no numbers of rows have a scale without meaning: it is that of one a row
     unit = 1.0 if np.array_equal(weights, np.round(weights)) else float(total / values.size)
     rho = intraclass_correlation(deviation, place, weights / unit)

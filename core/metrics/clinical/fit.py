@@ -306,9 +306,9 @@ def _in_the_large(claims: _Claims, level: float) -> Estimated:
     at = float(np.clip(0.0, low, high))
     for _ in range(STEPS):
         share = sigmoid(logit + at)
-        excess, information = rows @ share - events, rows @ (share * (1.0 - share))
+        excess, rise = rows @ share - events, rows @ (share * (1.0 - share))
         low, high = (low, at) if excess > 0.0 else (at, high)
-        step = at - excess / information if information > 0.0 else np.inf
+        step = at - excess / rise if rise > 0.0 else np.inf
         new = step if low <= step <= high else (low + high) / 2.0
         done = abs(new - at) <= 1e-13 * max(1.0, abs(at))
         at = float(new)
@@ -347,7 +347,7 @@ def _by_residuals(ranked: Ranked, share: Float, level: float) -> float:
         weights_of(ranked) ** 2 * (ranked.correct - np.repeat(share, np.diff(ranked.cuts))) ** 2
     )
     spread = float(squares.sum()) * ranked.n / (ranked.n - 1)
-    return student(level, rarer - 1.0) * spread**0.5
+    return float(student(level, rarer - 1.0) * spread**0.5)
 
 
 def _joint(

@@ -205,6 +205,17 @@ def test_alike_is_what_the_analysis_of_variance_says():
     assert degrees_of_freedom(Extents(np.arange(46))) == np.inf
 
 
+def test_large_groups_may_be_alike_though_small_ones_vary_little():
+    # 50 groups of eight, six against two, and 400 rows alone that are nearly right: the squares
+    # between groups are fewer than those within, yet the large ones move the mean
+    eight = np.array([1.0] * 6 + [-1.0] * 2)
+    values = np.r_[np.tile(np.r_[eight, -eight], 25), np.tile([0.1, -0.1], 200)]
+    extents = Extents(np.r_[np.repeat(np.arange(50), 8), 50 + np.arange(400)])
+    assert intraclass_correlation(values, extents.groups) == 0.0
+    sums, squares = 50 * 4.0**2 + 400 * 0.1**2, 400 + 400 * 0.1**2
+    assert design_effect(values, extents) == pytest.approx(450 / 449 * sums / squares)
+
+
 def test_a_group_that_rules_the_mean_is_not_taken_for_many():
     """Two hundred patients, one of whom has half of all films: about three patients' worth."""
     rng, worth, gaps = np.random.default_rng(3), [], []
