@@ -98,7 +98,7 @@ def test_a_clinical_board_says_in_its_headline_what_it_counts(visit, offline, se
     download.value.save_as(path)
     own, told = offline
     own.goto(path.as_uri())
-    headline = "There are too few films to tell whether this model expects"
+    headline = "This model looks as if it expects"
     expect(own.locator(".sentence")).to_contain_text(headline)
     expect(own.locator("article.board")).to_contain_text("All 12 findings could be chance.")
     expect(own.locator("article.board")).to_contain_text("More films with known answers.")

@@ -4,7 +4,7 @@ from itertools import combinations
 
 import numpy as np
 
-from core.arrays import Int, Keys, Scores, ascending, row_chunks
+from core.arrays import Int, Keys, Scores, row_chunks
 from core.codes import NoticeCode
 from core.errors import Notice
 from core.predictions import ScoreKind
@@ -87,7 +87,7 @@ def repeats(scores: Scores, labels: Int, *, logits: bool) -> int:
     # of many rows, first those of one hash in 64: all copies of a row are among them, or none
     if _again(keys[keys % 64 == 0] if len(scores) > MANY else keys) < SHARE * keys.size / 64:
         return 0
-    values = ascending(top.astype(np.float64))
+    values = np.sort(top.astype(np.float64))
     values = values[np.diff(values, prepend=-np.inf) > 0.0]
     count = _again(keys)
     if count < max(FEWEST, SHARE * len(scores)) or values.size * MOST_COPIES < top.size:

@@ -398,7 +398,9 @@ def test_the_file_whose_mean_gap_hides_five_bins_is_mixed_and_says_both_ends():
     rows = Predictions(
         task=Task.BINARY, kind=ScoreKind.PROBABILITIES, scores=claims, labels=right * 1
     )
-    opened = suite.diagram(suite.prepare(rows, 1, n_resamples=200, seed=0), n_bins=15, level=0.95)
+    # of the answers: every claim is above one half, so the answer is always class 1
+    answers = suite.prepare(rows, None, n_resamples=200, seed=0)
+    opened = suite.diagram(answers, n_bins=15, level=0.95)
     assert opened.direction.high < 0  # under-confident on average
     low, high = opened.verdict.ends
     assert opened.verdict.code == "mixed"
