@@ -57,13 +57,15 @@ ENSEMBLE = """\
 
 VECTOR = """\
     w, b, centred = p
-    z = [x - centred * sum(z) / len(z) for x in z]
+    shift = centred * sum(z) / len(z)
+    z = [x - shift for x in z]
     return softmax([a * x + c for a, x, c in zip(w, z, b)])
 """
 
 MATRIX = """\
     w, b, centred = p
-    z = [x - centred * sum(z) / len(z) for x in z]
+    shift = centred * sum(z) / len(z)
+    z = [x - shift for x in z]
     return softmax([sum(a * x for a, x in zip(row, z)) + c for row, c in zip(w, b)])
 """
 

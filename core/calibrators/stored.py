@@ -16,7 +16,8 @@ from core.predictions import Task
 
 SCHEMA = 1
 OLDER = {"ts": {"paper": "mukhoti"}}  # searches as files said them before both papers had a name
-ABSENT = {name: {"centred": False} for name in ("vector", "matrix")}  # before it was a setting
+# before it was a setting
+ABSENT = {name: {"centred": False} for name in ("vector", "matrix", "dirichlet")}
 Fittable = Calibrator | PerLabel
 
 

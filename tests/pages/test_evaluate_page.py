@@ -346,5 +346,5 @@ def test_finished_trainings_are_offered_at_once(page, home, library):
 def test_what_a_file_says_of_itself_stays_text(page, tmp_path):
     test = upload(page(), checkpoint(tmp_path, arch="![x](http://h/p.png)/small_cnn"))
     (radio,) = [one for one in test.radio if one.label == "Detected network"]
-    (caption,) = [one for one in radio.proto.captions if "in the file says" in one]
+    (caption,) = [one for one in radio.proto.captions if "the file names" in one]
     assert "![x](" not in caption

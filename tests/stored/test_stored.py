@@ -143,7 +143,7 @@ def test_histories_load_to_the_bit(library):
 def values(audit: dict, at: str = "") -> dict[str, float | None]:
     """Return every point value of an audit by its name, those of labels behind the label's."""
     numbers = {f"{at}{name}": score["value"] for name, score in audit["metrics"].items()}
-    numbers[f"{at}gap"] = audit["direction"]["gap"]
+    numbers[f"{at}gap"] = audit.get("event_audit", audit)["direction"]["gap"]
     for label in audit.get("labels", ()):
         numbers |= values(label, f"{at}{label['name']}: ")
     return numbers

@@ -59,7 +59,10 @@ STATA = "in Stata: export delimited using x.csv"
 BY_SUFFIX = {
     **dict.fromkeys(("rds", "rda", "rdata"), ("an R file", R_CSV)),
     "dta": ("a Stata file", STATA),
-    "joblib": ("a joblib file", "in Python: np.savez('x.npz', **joblib.load('x.joblib'))"),
+    "joblib": (
+        "a joblib file",
+        "in Python: from joblib import load; np.savez('x.npz', **load('x.joblib'))",
+    ),
     "sav": ("an SPSS file", "save it as CSV from SPSS"),
 }
 OTHERS = {

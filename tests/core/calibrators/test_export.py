@@ -137,7 +137,11 @@ def test_exported_programs_of_an_earlier_version_stay_valid(name):
     exec(compile(EARLIER[name]["program"], "earlier", "exec"), earlier)
     restored = from_json(EARLIER[name]["calibrator"])
     today = executed(restored)
-    assert today["PARAMETERS"] == earlier["PARAMETERS"]
+    parameters = today["PARAMETERS"]
+    if name in ("vector", "matrix"):  # whether logits are centred is said since
+        assert parameters[2] is False
+        parameters = parameters[:2]
+    assert parameters == earlier["PARAMETERS"]
     for program in (earlier, today):
         values = [program["calibrate"](row) for row in rows.tolist()]
         np.testing.assert_allclose(values, restored.predict_proba(rows), rtol=0, atol=1e-12)
