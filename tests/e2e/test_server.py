@@ -63,7 +63,14 @@ SIBLINGS = {
 NOTHING_OPEN = {"runs", "evaluate", "nothing published", "a link to nothing"}
 # More than OPEN: a clinic's caveats stand by its numbers, a step is a card over a whole page, and
 # a replay has the settings of its rule.
-WORDIER = {"one finding in plain words": 150, "a step of the tour": 145, "gamma beside": 130}
+WORDIER = {
+    "one finding": 130,
+    "one finding in plain words": 150,
+    "a step of the tour": 145,
+    "gamma beside": 130,
+    "post-hoc": 125,
+    "post-hoc of labels": 150,
+}
 NO_RUN = NOTHING_OPEN | {name for name in PAGES if re.match("train|published|theory|where", name)}
 TABS = 60  # more than lie before any link of the sidebar
 # Every page once with something to show.
