@@ -133,10 +133,10 @@ def test_a_choice_is_kept_with_the_run_and_can_be_forgotten(visit, tmp_path):
     page = visit("/")
     path = files.ambiguous(tmp_path)
     drop(page, path)
-    expect(page.locator(".st-key-refusal")).to_contain_text("AMBIGUOUS_KEYS")
-    page.get_by_label("Scores are in").click()
-    page.get_by_role("option", name="raw_logits").click()
-    page.get_by_role("button", name="Read it this way").click()
+    expect(page.locator(".st-key-question")).to_contain_text("UNDECIDED")
+    reading = page.locator('.st-key-import [data-testid="stColumn"]')
+    raw = reading.filter(has_text="--scores-key raw_logits")
+    raw.get_by_role("button", name="Read it this way").click()
     expect(page.get_by_role("button", name="Audit this file")).to_be_visible()
     assert "chosen before" not in page.locator(".st-key-import").inner_text()
     audit(page)
@@ -145,7 +145,7 @@ def test_a_choice_is_kept_with_the_run_and_can_be_forgotten(visit, tmp_path):
     drop(again, path)
     expect(again.locator(".st-key-import")).to_contain_text("chosen before")
     again.get_by_role("button", name="Forget that choice").click()
-    expect(again.locator(".st-key-refusal")).to_contain_text("AMBIGUOUS_KEYS")
+    expect(again.locator(".st-key-question")).to_contain_text("UNDECIDED")
 
 
 def test_keep_gives_a_link_that_works_on_a_fresh_server(visit, tmp_path, server):

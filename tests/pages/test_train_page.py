@@ -226,7 +226,7 @@ def test_a_recipe_fills_what_it_speaks_of(page):
         ("text_input", "train.drops", "0.9, 0.1", "ascending"),
         ("text_input", "train.drops", "a", "ascending"),
         ("text_input", "train.data_root", "/etc", "FOLDER"),
-        ("selectbox", "train.data", "folder", "Name the folder"),
+        ("selectbox", "train.data", "folder", "Enter a folder"),
         ("number_input", "train.lr", 0.0, "optimizer.lr"),
         ("selectbox", "train.model", "by_name", "No network is picked"),
     ],
