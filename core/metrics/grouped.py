@@ -272,14 +272,14 @@ def summary_of(column: str, ranked: Ranked) -> GroupSummary:
     """Return what the groups of sorted rows make of them."""
     sizes = np.bincount(groups_of(ranked))
     weights = weights_of(ranked)
-    worth = effective_mean(ranked, ranked.confidence - ranked.correct)
+    effective_n = effective_mean(ranked, ranked.confidence - ranked.correct)
     kish = float(weights.sum() ** 2 / (weights @ weights))  # as many rows of equal weight
     return GroupSummary(
         column=column,
         n=sizes.size,
         largest=int(sizes.max()),
-        design_effect=kish / worth,
-        effective_n=worth,
+        design_effect=kish / effective_n,
+        effective_n=effective_n,
     )
 
 

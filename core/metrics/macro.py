@@ -19,7 +19,7 @@ from core.metrics.records import (
     TargetAudit,
     Verdict,
 )
-from core.metrics.verdict_codes import DETECTED, VerdictCode, VerdictSubject
+from core.metrics.verdict_codes import BEYOND_CHANCE, VerdictCode, VerdictSubject
 
 BOUNDS = "mean of the labels' bounds (conservative)"
 SIGNED = ("citl", "slope", "intercept", "spiegelhalter_z")  # of which no mean is taken
@@ -205,7 +205,7 @@ def corrected_verdicts(labels: Sequence[TargetAudit]) -> tuple[Verdict, ...]:
     p_values = holm([label.verdict.p_value or 0.0 for label in labels])
     return tuple(
         _chance_among(label.verdict, len(labels), p)
-        if p > FALSE_ALARMS and label.verdict.code in DETECTED
+        if p > FALSE_ALARMS and label.verdict.code in BEYOND_CHANCE
         else label.verdict
         for label, p in zip(labels, p_values, strict=True)
     )

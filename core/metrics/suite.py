@@ -281,8 +281,8 @@ def _audit_target(
     floors = dict(target_audit.noise_floor)
     for metric, (score, floor) in _errors(predictions, prepared, config, metrics).items():
         scores[metric], floors[metric] = score, floor
-    wanted = {metric: scores[metric] for metric in metrics if metric in scores}
-    return replace(target_audit, metrics=_ordered(wanted), noise_floor=_ordered(floors))
+    listed = {metric: scores[metric] for metric in metrics if metric in scores}
+    return replace(target_audit, metrics=_ordered(listed), noise_floor=_ordered(floors))
 
 
 def _ordered(entries: Mapping[str, T]) -> dict[str, T]:

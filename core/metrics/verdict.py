@@ -153,7 +153,7 @@ def which_test(*, gap_off: bool, slope_off: bool, error: tuple[Score, Floor]) ->
 def _small(gap: Gap, small: float, event: str | None) -> str:
     return (
         f"Off by less than {points(small)} points{_for(event)}: {_signed(gap)}. "
-        "That is beyond chance, but too little to matter."
+        "Its error is beyond chance, but too little to matter."
     )
 
 
@@ -291,7 +291,7 @@ def class_words(cell: ClassCell) -> str:
     what = f"“{cell.name}”"
     if cell.part == Part.STATED:
         what = f"a class stated at {share(cell.bounds[0])} to {share(cell.bounds[1])} %"
-    return f"of 100 wrong answers {what} should be true of {stated} and is of {true}"
+    return f"of 100 wrong answers, {what} should be right for {stated} and is right for {true}"
 
 
 def _within_chance(

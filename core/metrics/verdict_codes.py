@@ -75,3 +75,4 @@ TOO_HIGH: Final = frozenset({VerdictCode.OVER_CONFIDENT, VerdictCode.OVERESTIMAT
 TOO_LOW: Final = frozenset({VerdictCode.UNDER_CONFIDENT, VerdictCode.UNDERESTIMATES})
 SLOPE: Final = frozenset({VerdictCode.TOO_EXTREME, VerdictCode.TOO_MODERATE})
 DETECTED: Final = TOO_HIGH | TOO_LOW | SLOPE | {VerdictCode.MIXED}  # of a size that matters
+BEYOND_CHANCE: Final = DETECTED | {VerdictCode.OFF_BUT_SMALL}

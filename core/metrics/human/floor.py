@@ -171,14 +171,15 @@ def knowing(votes: Float, log_p: Float, weights: Float, seed: int) -> Knowing:
     means = at_inverse(logs, best)
     spread = (means * logs**2).sum(axis=1) - (means * logs).sum(axis=1) ** 2
     rounds = int(np.clip(CELLS_DRAWN // votes.size, *DRAWS))
-    worth = _concentrations(votes, means, w, (rounds, rng))
-    alike = (totals + worth) / (totals * (1.0 + worth))  # variance of a row's shares
+    concentration = _concentrations(votes, means, w, (rounds, rng))
+    # variance of a row's shares
+    alike = (totals + concentration) / (totals * (1.0 + concentration))
     error = np.sqrt(alike @ (w**2 * spread)) / max(float(w @ spread), np.finfo(float).tiny)
     inverse = np.clip(best + error * rng.standard_normal(rounds), *INVERSE_TEMPERATURES)
     people, w = totals.astype(np.int64), w / w.sum()
     own, again, gaps = np.empty((5, rounds)), np.empty((5, rounds)), np.empty((rounds, rows.size))
     for r in range(rounds):
-        true = rng.standard_gamma(votes + worth[r][:, None] * at_inverse(logs, inverse[r]))
+        true = rng.standard_gamma(votes + concentration[r][:, None] * at_inverse(logs, inverse[r]))
         true /= true.sum(axis=1, keepdims=True)
         answer = true.argmax(axis=1)[:, None]
         own[:, r] = _means(true, votes, w)

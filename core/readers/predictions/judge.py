@@ -337,20 +337,22 @@ def _certain(part: SplitArrays, options: ReadOptions) -> tuple[SplitArrays, tupl
     n_blank, n_doubted = int(blank.sum()), int(doubted.sum())
     if not n_blank + n_doubted or not {0.0, 1.0} <= set(np.unique(numbers[~blank]).tolist()):
         return part, ()
-    said = f"{counted(n_blank, 'label')} of {numbers.size:,} blank, {n_doubted:,} uncertain (-1)"
+    counts = f"{counted(n_blank, 'label')} of {numbers.size:,} blank, {n_doubted:,} uncertain (-1)"
     if options.uncertain is None:
-        raise undecided(said, *_ways(part))
+        raise undecided(counts, *_ways(part))
     if options.uncertain is Uncertain.LEAVE_OUT and not single:
-        raise undecided(f"{said}, which are left out of one finding at a time", *_ways(part))
+        raise undecided(f"{counts}, which are left out of one finding at a time", *_ways(part))
     if options.uncertain is Uncertain.LEAVE_OUT:
         rows = np.flatnonzero(~(blank | doubted))
         part = _taken(replace(part, labels=numbers), rows)
-        text = f"{said}: {counted(numbers.size - rows.size, 'row')} of {part.labels_name} left out"
+        text = (
+            f"{counts}: {counted(numbers.size - rows.size, 'row')} of {part.labels_name} left out"
+        )
     else:
         value = 1.0 if options.uncertain is Uncertain.PRESENT else 0.0
         numbers = np.where(blank, 0.0, np.where(doubted, value, numbers))
         part = replace(part, labels=numbers)
-        text = f"{said}: counted as absent and as {options.uncertain}, in this order"
+        text = f"{counts}: counted as absent and as {options.uncertain}, in this order"
     assert part.labels is not None
     part = replace(part, labels=part.labels.astype(np.int64))
     return part, (Notice(NoticeCode.UNCERTAIN, text),)

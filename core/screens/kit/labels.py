@@ -169,8 +169,8 @@ def labels_sentence(
     second = f"Corrected for {n} {noun} (Holm)." if n > 1 else ""
     if len(codes) == 1:
         whose = f"All {n} {noun} " if n > 1 else f"The only one of the {noun} "
-        said = Phrase(verbs[codes[0]][n > 1], CODE_TONES[codes[0]])
-        return Sentence((Phrase(whose), said, Phrase(".")), second)
+        verb = Phrase(verbs[codes[0]][n > 1], CODE_TONES[codes[0]])
+        return Sentence((Phrase(whose), verb, Phrase(".")), second)
     parts = [Phrase(f"Of {n} {noun}, ")]
     for code in codes:
         joint = "" if code == codes[0] else " and " if code == codes[-1] else ", "

@@ -184,8 +184,8 @@ def counts_apart(*values: float) -> tuple[int, list[str]]:
     """
     for of in (100, 1_000, 10_000):
         whole = [round(of * value) for value in values]
-        apart = len(set(whole)) == len(set(values)) or max(values) - min(values) < LIKE
-        if apart and all(n or not value for n, value in zip(whole, values, strict=True)):
+        distinct = len(set(whole)) == len(set(values)) or max(values) - min(values) < LIKE
+        if distinct and all(n or not value for n, value in zip(whole, values, strict=True)):
             break
     return of, [count(n) if n or not v else UNDER_ONE for n, v in zip(whole, values, strict=True)]
 

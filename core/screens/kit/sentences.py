@@ -10,7 +10,7 @@ from core.metrics.macro import ChanceAmong
 from core.metrics.records import Audit, Floor, Gap, MixedEnd, Score, TargetAudit
 from core.metrics.verdict import MATERIAL, TESTED, class_words, quoted_bin, share, which_test
 from core.metrics.verdict_codes import (
-    DETECTED,
+    BEYOND_CHANCE,
     SLOPE,
     TOO_HIGH,
     TOO_LOW,
@@ -171,14 +171,15 @@ def taken_alone(target: TargetAudit, noun: str = "labels") -> str:
     alone = replace(target, verdict=verdict.alone)
     code = verdict.alone.code
     if code in TOO_HIGH | TOO_LOW:
-        found = f"it {_size(target, target.direction, over=code in TOO_HIGH)}"
-        found = found if target.of == VerdictSubject.EVENT else found.replace("it ", "it is ", 1)
+        be = "" if target.of == VerdictSubject.EVENT else "is "
+        error = f"it {be}{_size(target, target.direction, over=code in TOO_HIGH)}"
     else:
-        parts = _slope_parts(alone) if code in SLOPE else _mixed_parts(alone)
+        small = code == VerdictCode.OFF_BUT_SMALL
+        parts = (_slope_parts if code in SLOPE else _small_parts if small else _mixed_parts)(alone)
         words = "".join(part.text for part in parts).removesuffix(".")
-        found = f"it is {words[:1].lower()}{words[1:]}"
+        error = f"it is {words[:1].lower()}{words[1:]}"
     return (
-        f"Taken alone, {found}; {chance(verdict.p_value or 0.0)}, corrected for "
+        f"Taken alone, {error}; {chance(verdict.p_value or 0.0)}, corrected for "
         f"{verdict.labels} {noun} (Holm) {chance(verdict.p_holm)}."
     )
 
@@ -306,15 +307,18 @@ def _small_parts(target: TargetAudit) -> tuple[Phrase, ...]:
 
 
 def _too_little(target: TargetAudit) -> str:
-    n = int(target.bins.count.sum())
-    return f"On {_images(n)} that is beyond chance, but too little to matter."
+    text = f"Its error on {_images(int(target.bins.count.sum()))} is beyond chance"
+    text += ", but too little to matter"
+    verdict = target.verdict
+    if verdict.finds(Statistic.GAP) or verdict.finds(Statistic.SLOPE):
+        return f"{text}."
+    return f"{text}{_off_by(target)}."
 
 
 def _which_test(target: TargetAudit) -> str:
     """Say which test found an error that the ECE on the page does not show; else nothing."""
     score, floor = calibration_error(target)
-    off = target.verdict.code in DETECTED or target.verdict.code == VerdictCode.OFF_BUT_SMALL
-    if not off or score is None or floor is None:
+    if target.verdict.code not in BEYOND_CHANCE or score is None or floor is None:
         return ""
     return which_test(
         gap_off=target.verdict.finds(Statistic.GAP),

@@ -209,8 +209,8 @@ def care(scored: FilmScores, index: int, known: Reference | None) -> tuple[str, 
     place, source = known.at(index, scored.scores[index]), known.source
     paragraphs = []
     if not place.few:
-        found = place.reading
-        verdict = f": {found if found.startswith('no ') else f'it {found}'}"
+        reading = place.reading
+        verdict = f": {reading if reading.startswith('no ') else f'it {reading}'}"
         paragraphs.append(
             f"In this band the model says {in_hundred(float(place.bands.mean[place.i]))} on "
             f"average and {place.hundred[0]} were found{verdict}."

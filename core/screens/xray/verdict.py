@@ -8,7 +8,7 @@ from core.metrics.clinical.groups import too_few
 from core.metrics.intervals import quantile
 from core.metrics.macro import ChanceAmong
 from core.metrics.records import Floor, Score
-from core.metrics.verdict_codes import DETECTED
+from core.metrics.verdict_codes import DETECTED, SLOPE
 from core.screens.kit.methods import IN_SENTENCE
 from core.screens.kit.numbers import THIN, count, points, span, two, two_span
 from core.screens.kit.records import Sentence
@@ -100,6 +100,9 @@ def _spread(source: ClinicSource, analysis: OneFinding) -> str:
             f"The spread of its scores could be chance {interval}: taken alone its interval "
             f"excludes 1, but not {rest}."
         )
+    verdict = analysis.audit.verdict
+    if outside(slope, 1.0) and (verdict.reading or verdict.code in SLOPE):  # the headline says it
+        return f"Slope {two(slope.value)} ({two_span(slope.low, slope.high)})."
     if slope.high < 1:
         return f"Its scores are too extreme {interval}."
     if slope.low > 1:

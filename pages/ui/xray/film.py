@@ -67,8 +67,8 @@ def draw() -> str:
         picked = sorted(add.models(models), key=lambda model_id: _withheld(models[model_id], film))
         withheld = all(_withheld(models[model_id], film) for model_id in picked)
         with answers_place:
-            asked = [] if withheld else [models[model_id] for model_id in picked]
-            results = _collect_results(asked, film)
+            shown = [] if withheld else [models[model_id] for model_id in picked]
+            results = _collect_results(shown, film)
         if results:
             study = _study(film, results, _finding(results, alone=len(picked) == 1))
             settings = pictures.settings(study)

@@ -41,6 +41,13 @@ def test_what_one_label_alone_shows_may_be_chance_among_three(labels):
     )
 
 
+def test_little_that_one_label_is_off_by_may_be_chance_among_three(labels):
+    seen = with_verdicts(labels, ("off_but_small", 0.02), ("sound", 0.6), ("sound", 0.9))
+    assert corrected_codes(seen) == ("could_be_chance", "sound", "sound")
+    seen = with_verdicts(labels, ("off_but_small", 0.016), ("sound", 0.6), ("sound", 0.9))
+    assert corrected_codes(seen) == ("off_but_small", "sound", "sound")
+
+
 def test_one_label_needs_no_correction(labels):
     seen = with_verdicts(labels[:1], ("mixed", 0.04))
     assert over_labels(seen, 0.95).verdict.text == "Of 1 label: 1 mixed."

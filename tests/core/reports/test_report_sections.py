@@ -60,6 +60,20 @@ def asked():
     return rows, {}
 
 
+def reported(rows):
+    """A run of these rows alone, as a report takes it."""
+    return ReportedRun(
+        name="m",
+        file="m.npz",
+        file_digest="ab" * 16,
+        split="test",
+        splits={"test": rows},
+        sizes={"test": rows.n},
+        task=rows.task,
+        names=rows.class_names,
+    )
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("edition", [Edition.TECHNICAL, Edition.PLAIN])
 @pytest.mark.parametrize(
@@ -240,16 +254,7 @@ def test_a_board_is_told_how_many_findings_are_off_and_which_it_reads_of():
         (rng.random(p.shape) < true).astype(np.int64),
         class_names=("Effusion", "Mass", "Nodule"),
     )
-    run = ReportedRun(
-        name="m",
-        file="m.npz",
-        file_digest="ab" * 16,
-        split="test",
-        splits={"test": rows},
-        sizes={"test": 4000},
-        task=rows.task,
-        names=rows.class_names,
-    )
+    run = reported(rows)
     request = build.ReportRequest(
         runs=(run,),
         sections=("verdict",),
@@ -274,16 +279,7 @@ def test_a_board_of_chest_films_says_that_its_labels_were_mined():
         (rng.random(p.shape) < p).astype(np.int64),
         class_names=tuple(name.title() for name in EVERYDAY),
     )
-    run = ReportedRun(
-        name="m",
-        file="m.npz",
-        file_digest="ab" * 16,
-        split="test",
-        splits={"test": rows},
-        sizes={"test": 60},
-        task=rows.task,
-        names=rows.class_names,
-    )
+    run = reported(rows)
     for edition in Edition:
         request = build.ReportRequest(
             runs=(run,),
@@ -317,16 +313,7 @@ def board_of(monkeypatch, p_values):
     )
     assert {label.verdict.code for label in labels} == {"overestimates"}
     monkeypatch.setattr(suite, "audit", lambda *_: replace(audited, labels=labels))
-    run = ReportedRun(
-        name="m",
-        file="m.npz",
-        file_digest="ab" * 16,
-        split="test",
-        splits={"test": rows},
-        sizes={"test": 4000},
-        task=rows.task,
-        names=rows.class_names,
-    )
+    run = reported(rows)
     request = build.ReportRequest(runs=(run,), sections=("verdict",), edition=Edition.BOARD)
     return build.report(request)[1].chapters[0].sections[0]
 

@@ -106,8 +106,15 @@ def test_off_by_less_than_matters_says_by_how_much(make_audit, make_target):
     target = make_target("off_but_small", (0.006, 0.002, 0.01))
     sentence = reliability_view(make_audit(target), SUBJECT).sentence
     assert sentence.text.startswith("Off by less than 2.0 points: on average it says")
-    assert sentence.second.startswith("On 1,000 images that is beyond chance, but too little")
+    assert sentence.second.startswith("Its error on 1,000 images is beyond chance, but too little")
     assert plain_sentence(target).text.startswith("This model is almost as sure as it should be.")
+    target = make_target("off_but_small", (0.006, -0.002, 0.014), statistic=Statistic.CLASSES)
+    cell = ClassCell(part="answers", name="cat", bounds=(0, 1), n=300, stated=0.8, true=0.68)
+    off = replace(target, verdict=replace(target.verdict, deviant=cell))
+    assert (
+        "too little to matter; answers “cat” state 80 % and are right 68 times in 100."
+        in reliability_view(make_audit(off), SUBJECT).sentence.second
+    )
 
 
 def test_too_few_is_said_only_where_power_is_low(make_audit, make_target):
@@ -135,8 +142,8 @@ def test_classes_that_are_off_are_named(make_audit, make_target):
         (answers, "answers “cat” state 80 % and are right 68 times in 100."),
         (
             stated,
-            "of 100 wrong answers a class stated at 0.1 to 0.2 % should be true of 0.2 and is "
-            "of 98.",
+            "of 100 wrong answers, a class stated at 0.1 to 0.2 % should be right for 0.2 and is "
+            "right for 98.",
         ),
     ):
         off = replace(target, verdict=replace(target.verdict, deviant=cell))
