@@ -5,7 +5,7 @@ import numpy as np
 from core.arrays import Bool, Float, Int
 from core.predictions import Extents
 
-RULED = 1.0 / 30  # of all pairs of weight in one group: sums by group are rough above it
+RULED = 1.0 / 100  # of all pairs of weight in one group: sums by group are rough above it
 SAME = 1e-12  # of the squares between groups: those within are rounding
 
 
@@ -22,7 +22,7 @@ def design_effect(values: Float | Bool, extents: Extents) -> float:
     Notes
     -----
     Squared sums by group over squares of rows, times G / (G - 1): it holds however large groups
-    differ from small ones. Where groups vary in size like fewer than 30 equal ones, these sums
+    differ from small ones. Where groups vary in size like fewer than 100 equal ones, these sums
     would take most of its own deviation off a group that rules the mean; there it is
     1 + rho (sum_g W_g^2 / W - 1) with the weight W_g of each group and W of all (Donner & Klar
     2000), where a weight counts as so many rows of its group. Either is at least Kish's
