@@ -12,7 +12,7 @@ from core.readers.predictions.result import ReadResult
 from core.readers.tables.history_file import HistoryFile
 
 
-def keep_result(  # noqa: PLR0913  each is known by another caller
+def keep_result(
     library: Library,
     name: str,
     file_name: str,

@@ -179,7 +179,7 @@ class Library:
         """
         return files.read_table(self.folder(run_id), VALIDATION, files.read_logits)
 
-    def keep(  # noqa: PLR0913  each is a separate part of a run
+    def keep(
         self,
         name: str,
         splits: Mapping[str, Predictions],
@@ -278,7 +278,7 @@ class Library:
         manifest = replace(manifest, tags=checked_tags(tags))
         return self._write(manifest, splits, tables, of_job=True)
 
-    def keep_evaluated(  # noqa: PLR0913  each is a separate part of an evaluation
+    def keep_evaluated(
         self,
         name: str,
         splits: Mapping[str, Predictions],

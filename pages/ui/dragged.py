@@ -96,7 +96,7 @@ def _key(name: str) -> str:
     return f"dragged.{name}"
 
 
-def slider(  # noqa: PLR0913  each is a separate part of the slider
+def slider(
     label: str,
     name: str,
     steps: Sequence[float],

@@ -196,7 +196,7 @@ def noted(text: str, contents: Table, name: str, label: str) -> DeltaGenerator:
     return place
 
 
-def download(  # noqa: PLR0913  as of `st.download_button`
+def download(
     label: str,
     make: Callable[[], str | bytes],
     file_name: str,

@@ -1,12 +1,14 @@
 """Curves of the theory page: plain arrays with names to a plotly figure."""
 
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
 import plotly.graph_objects as go
 
 from core.arrays import Float
+from core.screens.kit.records import Column, FigureCard, Table
 from core.screens.kit.theme import Theme, axis, faded, layout
 
 Dash = Literal["solid", "dash", "dot", "dashdot", "longdash"]
@@ -19,13 +21,15 @@ SHARES: dict[str, Any] = {
     "ticktext": ["0", "20", "40", "60", "80", "100 %"],
 }
 
+CURVE = Column("curve", "curve")
 
-@dataclass(frozen=True, kw_only=True)
+
+@dataclass(frozen=True)
 class TheoryCurve:
     """One line of a figure.
 
     `colour` is a tone or the place in the palette of runs; `dots` marks the points of the line,
-    each colour by its own symbol.
+    each colour by its own symbol; `tabled` puts its points into the figure's table.
     """
 
     name: str
@@ -35,6 +39,7 @@ class TheoryCurve:
     dash: str = "solid"
     width: float = 2.0
     dots: bool = False
+    tabled: bool = True
 
 
 @dataclass(frozen=True)
@@ -82,6 +87,43 @@ def chart(plot: Plot, theme: Theme) -> go.Figure:
     figure.add_traces([_line(curve, plot.hover, theme) for curve in plot.curves])
     figure.add_traces([_spot(spot, theme) for spot in plot.spots])
     return figure
+
+
+def curve_card(
+    key: str,
+    title: str,
+    explanation: str,
+    plot: Plot,
+    axes: tuple[Column, Column],
+    *,
+    alt: str,
+    caption: str,
+    curve: Column = CURVE,
+) -> FigureCard:
+    """Return a figure of curves over a table of their points."""
+    table = curve_table(plot.curves, axes, curve)
+    return FigureCard(
+        key=key,
+        title=title,
+        explanation=explanation,
+        draw=partial(chart, plot),
+        alt=alt,
+        table=table,
+        caption=caption,
+    )
+
+
+def curve_table(
+    curves: tuple[TheoryCurve, ...], axes: tuple[Column, Column], curve: Column = CURVE
+) -> Table:
+    """Return the points of curves one below the other: name, x, y in the columns' own units."""
+    rows = tuple(
+        (line.name, float(a), float(b))
+        for line in curves
+        if line.tabled
+        for a, b in zip(line.x, line.y, strict=True)
+    )
+    return Table((curve, *axes), rows)
 
 
 def legend(theme: Theme) -> dict[str, Any]:

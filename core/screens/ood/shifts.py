@@ -173,7 +173,7 @@ def _line(outside_set: OutsideSet, effect: ShiftEffect) -> tuple[Cell, ...]:
     return (label, outside_set.severity, effect.n, *numbers)
 
 
-def _card(  # noqa: PLR0913  each is a separate part of a figure
+def _card(
     which: ShiftMap,
     kind: str,
     shown: list[str],

@@ -81,7 +81,7 @@ class OodView:
     caption: str
 
 
-def ood_view(  # noqa: PLR0913  each is a separate part of the page
+def ood_view(
     named: NamedRun,
     name: SetName,
     curve: ShownCurve,

@@ -397,9 +397,9 @@ def curves_card(
     lone = len(runs) == 1
     lines = tuple(
         TheoryCurve(
-            name=safe(short(name, LONE)) if lone else f"{mark.letter} {safe(short(name))}",
-            x=gammas,
-            y=ts,
+            safe(short(name, LONE)) if lone else f"{mark.letter} {safe(short(name))}",
+            gammas,
+            ts,
             colour=mark.colour,
             dash=mark.dash,
         )

@@ -2,18 +2,17 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 
 from core.arrays import Float, sigmoid
 from core.calibrators.focal_map import binary_focal_map, focal_map
 from core.calibrators.theory import Sweep, fcl_minimiser, principal_root
-from core.screens.kit.curves import DASHES, SHARES, Highlight, Plot, TheoryCurve, chart
+from core.screens.kit.curves import DASHES, SHARES, Highlight, Plot, TheoryCurve, curve_card
 from core.screens.kit.numbers import MINUS, THIN, percent, points, three
 from core.screens.kit.records import Column, FigureCard, Table
 from core.screens.theory.curves import GRADIENT_PAPER, fitted, line_card
-from core.screens.theory.view import LOGITS, MAP_PAPER, curve_table, mapped, written
+from core.screens.theory.view import LOGITS, MAP_PAPER, mapped, written
 
 FCL_PAPER = "FCL 2024"
 FALLING = (  # rows whose top probability falls for some gamma above 0, and the gamma that is named
@@ -95,12 +94,7 @@ def _confidence_card() -> FigureCard:
     gammas = np.linspace(0.05, 8.0, 160)
     curves = tuple(
         TheoryCurve(
-            name=name,
-            x=gammas,
-            y=100.0 * _rises(np.array(row), gammas),
-            colour=i,
-            dash=dash,
-            width=2.4,
+            name, gammas, 100.0 * _rises(np.array(row), gammas), colour=i, dash=dash, width=2.4
         )
         for i, ((name, row, _), dash) in enumerate(
             zip(FALLING, ("solid", *DASHES[1:3]), strict=True)
@@ -108,7 +102,7 @@ def _confidence_card() -> FigureCard:
     )
     low = min(float(curve.y.min()) for curve in curves)
     flat = TheoryCurve(
-        name="unchanged", x=gammas, y=np.zeros_like(gammas), colour="quiet", dash="dash", width=1.4
+        "unchanged", gammas, np.zeros_like(gammas), "quiet", "dash", 1.4, tabled=False
     )
     plot = Plot(
         curves=(flat, *curves),
@@ -119,15 +113,13 @@ def _confidence_card() -> FigureCard:
         hover="γ = %{x:.2f}: %{y:+.4f} points",
     )
     lowest = ", ".join(f"{c.name} {three(float(c.y.min()))}" for c in curves)
-    return FigureCard(
-        key="falling",
-        title="Change of the top probability",
-        explanation="",
-        draw=partial(chart, plot),
+    return curve_card(
+        "falling",
+        "Change of the top probability",
+        "",
+        plot,
+        (Column("gamma", "γ", "number"), Column("points", "points", "number")),
         alt=f"Change of the top probability in points against gamma; the lowest values: {lowest}.",
-        table=curve_table(
-            curves, Column("gamma", "γ", "number"), Column("points", "points", "number")
-        ),
         caption=f"{MAP_PAPER}, proposition 4.",
     )
 
@@ -151,18 +143,13 @@ def _fcl(gamma: float, truth: float, weight: float) -> Claim:
 
 def _fcl_card(gamma: float, truth: float, weight: float, q: float) -> FigureCard:
     p = np.linspace(0.005, 0.995, 199)
-    proper = TheoryCurve(name="a proper loss", x=p, y=p, colour="quiet", dash="dash", width=1.4)
+    proper = TheoryCurve("a proper loss", p, p, colour="quiet", dash="dash", width=1.4)
     curves = (
         proper,
         TheoryCurve(
-            name="focal alone (λ = 0)",
-            x=p,
-            y=fcl_minimiser(p, gamma, 0.0),
-            colour=2,
-            dash="dot",
-            width=2.0,
+            "focal alone (λ = 0)", p, fcl_minimiser(p, gamma, 0.0), colour=2, dash="dot", width=2.0
         ),
-        TheoryCurve(name=f"FCL, λ = {weight:g}", x=p, y=fcl_minimiser(p, gamma, weight), width=3.0),
+        TheoryCurve(f"FCL, λ = {weight:g}", p, fcl_minimiser(p, gamma, weight), width=3.0),
     )
     plot = Plot(
         curves=curves,
@@ -174,21 +161,17 @@ def _fcl_card(gamma: float, truth: float, weight: float, q: float) -> FigureCard
         square=True,
         hover="is %{x:.1%}, says %{y:.1%}",
     )
-    return FigureCard(
-        key="fcl",
-        title="Minimiser of the loss",
-        explanation=f"γ = {written(gamma)}, two classes",
-        draw=partial(chart, plot),
+    return curve_card(
+        "fcl",
+        "Minimiser of the loss",
+        f"γ = {written(gamma)}, two classes",
+        plot,
+        (Column("truth", "truth", "share"), Column("says", "says", "share")),
         alt=f"Minimiser of the expected focal calibration loss against the truth, gamma "
         f"{written(gamma)}, lambda {weight:g}: {percent(q)} at {percent(truth)}. A proper loss "
         "would lie on the diagonal.",
-        table=curve_table(
-            curves, Column("truth", "truth", "share"), Column("says", "says", "share")
-        ),
-        caption=(
-            f"{FCL_PAPER}, definition 3.1, squared distance summed over both classes; λ from 0.5 "
-            "to 4.5 in its appendix A.10."
-        ),
+        caption=f"{FCL_PAPER}, definition 3.1, squared distance summed over both classes; λ from "
+        "0.5 to 4.5 in its appendix A.10.",
     )
 
 
@@ -213,14 +196,12 @@ def _printed(s: Float, gamma: float) -> tuple[Float, Float]:
 def _bounds_card(gamma: float) -> FigureCard:
     low, high = _printed(LOGITS, gamma)
     printed = (
-        TheoryCurve(name="printed, one side", x=LOGITS, y=low, colour=2, dash="dot", width=1.8),
-        TheoryCurve(
-            name="printed, other side", x=LOGITS, y=high, colour=2, dash="dashdot", width=1.8
-        ),
+        TheoryCurve("printed, one side", LOGITS, low, colour=2, dash="dot", width=1.8),
+        TheoryCurve("printed, other side", LOGITS, high, colour=2, dash="dashdot", width=1.8),
     )
     curves = (
         *printed,
-        TheoryCurve(name=f"the map, γ = {written(gamma)}", x=LOGITS, y=mapped(gamma), width=3.0),
+        TheoryCurve(f"the map, γ = {written(gamma)}", LOGITS, mapped(gamma), width=3.0),
     )
     plot = Plot(
         curves=curves,
@@ -231,16 +212,14 @@ def _bounds_card(gamma: float) -> FigureCard:
         between=printed,
         hover="s = %{x:.2f}: %{y:.2%}",
     )
-    return FigureCard(
-        key="printed",
-        title="Map and bounds as printed",
-        explanation=f"γ = {written(gamma)}",
-        draw=partial(chart, plot),
-        alt=(
-            f"Map at gamma {written(gamma)} against the logit, with the two bounds as printed: the "
-            "map is steeper than both."
-        ),
-        table=curve_table(curves, Column("logit", "logit", "number"), Column("p", "p", "share")),
+    return curve_card(
+        "printed",
+        "Map and bounds as printed",
+        f"γ = {written(gamma)}",
+        plot,
+        (Column("logit", "logit", "number"), Column("p", "p", "share")),
+        alt=f"Map at gamma {written(gamma)} against the logit, with the two bounds as printed: the "
+        "map is steeper than both.",
         caption=f"{MAP_PAPER}, proposition 3 as printed; the corrected bounds are under “The map”.",
     )
 

@@ -1,7 +1,6 @@
 """Closest temperatures and gradients on the theory page: curves against gamma and p."""
 
 from collections.abc import Mapping
-from functools import partial
 
 import numpy as np
 
@@ -9,10 +8,10 @@ from core.arrays import sigmoid
 from core.calibrators.focal_map import gamma_star, gradient_factor
 from core.calibrators.focal_theory import line_fit, temperature_bounds
 from core.calibrators.theory import Sweep, unit_crossing
-from core.screens.kit.curves import DASHES, SHARES, Highlight, Plot, TheoryCurve, chart
+from core.screens.kit.curves import DASHES, SHARES, Highlight, Plot, TheoryCurve, curve_card
 from core.screens.kit.numbers import percent, points, three
 from core.screens.kit.records import Column, FigureCard
-from core.screens.theory.view import LOGITS, MAP_PAPER, closest, curve_table, mapped, written
+from core.screens.theory.view import LOGITS, MAP_PAPER, closest, mapped, written
 
 GRADIENT_PAPER = "Mukhoti 2020"
 PRINTED_LINES = {2: (0.95, 0.85), 3: (0.64, 0.91), 4: (0.47, 0.85)}  # of MAP_PAPER, 3.2 and 3.3
@@ -37,7 +36,7 @@ def _width_card(gamma: float) -> FigureCard:
     ends = np.array([temperature_bounds(float(g)) for g in gammas])
     width = ends[:, 1] - ends[:, 0]
     now = float(np.diff(temperature_bounds(gamma))[0])
-    curve = TheoryCurve(name="soft bound minus sharp bound", x=gammas, y=width, width=3.0)
+    curve = TheoryCurve("soft bound minus sharp bound", gammas, width, width=3.0)
     plot = Plot(
         curves=(curve,),
         across="γ",
@@ -48,16 +47,14 @@ def _width_card(gamma: float) -> FigureCard:
         hover="γ = %{x:.2f}: %{y:.4f}",
     )
     widest = int(width.argmax())
-    return FigureCard(
-        key="width",
-        title="Width of the bounds",
-        explanation="two classes",
-        draw=partial(chart, plot),
+    return curve_card(
+        "width",
+        "Width of the bounds",
+        "two classes",
+        plot,
+        (Column("gamma", "γ", "number"), Column("width", "width", "number")),
         alt=f"Width of the bounds against gamma: {three(now)} at {written(gamma)}, at most "
         f"{three(float(width[widest]))} near {three(float(gammas[widest]))}.",
-        table=curve_table(
-            (curve,), Column("gamma", "γ", "number"), Column("width", "width", "number")
-        ),
         caption=f"{MAP_PAPER}, proposition 3 (corrected).",
     )
 
@@ -69,18 +66,13 @@ def line_card(sweeps: Mapping[int, Sweep]) -> FigureCard:
         slope, intercept = fitted(sweep)
         name = f"{k} classes, fitted {slope:.2f} γ + {intercept:.2f}"
         curves.append(
-            TheoryCurve(name=name, x=sweep.gammas, y=1.0 / sweep.temperatures, colour=i, dots=True)
+            TheoryCurve(name, sweep.gammas, 1.0 / sweep.temperatures, colour=i, dots=True)
         )
         a, b = PRINTED_LINES[k]
         printed = a * sweep.gammas + b
         curves.append(
             TheoryCurve(
-                name=f"printed {a} γ + {b}",
-                x=sweep.gammas,
-                y=printed,
-                colour=i,
-                dash="dot",
-                width=1.6,
+                f"printed {a} γ + {b}", sweep.gammas, printed, colour=i, dash="dot", width=1.6
             )
         )
     fits = "; ".join(curve.name for curve in curves[::2])
@@ -92,15 +84,13 @@ def line_card(sweeps: Mapping[int, Sweep]) -> FigureCard:
         y={"rangemode": "tozero"},
         hover="γ = %{x}: 1/T = %{y:.3f}",
     )
-    return FigureCard(
-        key="line",
-        title="Closest temperature",
-        explanation=f"fitted up to γ = {FITTED_UP_TO:g}",
-        draw=partial(chart, plot),
+    return curve_card(
+        "line",
+        "Closest temperature",
+        f"fitted up to γ = {FITTED_UP_TO:g}",
+        plot,
+        (Column("gamma", "γ", "number"), Column("inverse", "1/T", "number")),
         alt=f"Inverse of the closest temperature against gamma. {fits}.",
-        table=curve_table(
-            tuple(curves), Column("gamma", "γ", "number"), Column("inverse", "1/T", "number")
-        ),
         caption=f"{MAP_PAPER}, sections 3.2 and 3.3.",
     )
 
@@ -114,9 +104,7 @@ def fitted(sweep: Sweep) -> tuple[float, float]:
 def residual_card(sweeps: Mapping[int, Sweep]) -> FigureCard:
     """Return what the best temperature leaves, against gamma."""
     curves = tuple(
-        TheoryCurve(
-            name=f"{k} classes", x=sweep.gammas, y=100.0 * sweep.residuals, colour=i, dots=True
-        )
+        TheoryCurve(f"{k} classes", sweep.gammas, 100.0 * sweep.residuals, colour=i, dots=True)
         for i, (k, sweep) in enumerate(sweeps.items())
     )
     worst = ", ".join(
@@ -130,15 +118,13 @@ def residual_card(sweeps: Mapping[int, Sweep]) -> FigureCard:
         y={"rangemode": "tozero"},
         hover="γ = %{x}: %{y:.2f} points",
     )
-    return FigureCard(
-        key="residual",
-        title="What remains",
-        explanation="at the best T",
-        draw=partial(chart, plot),
+    return curve_card(
+        "residual",
+        "What remains",
+        "at the best T",
+        plot,
+        (Column("gamma", "γ", "number"), Column("points", "points", "number")),
         alt=f"Largest difference between map and closest temperature, in points, up to: {worst}.",
-        table=curve_table(
-            curves, Column("gamma", "γ", "number"), Column("points", "points", "number")
-        ),
         caption=f"{MAP_PAPER}, sections 3.2 and 3.3.",
     )
 
@@ -147,9 +133,9 @@ def _difference_card(gamma: float) -> FigureCard:
     near = closest(2, gamma)
     gap = 100.0 * (mapped(gamma) - sigmoid(LOGITS / near.temperature))
     curve = TheoryCurve(
-        name=f"map at γ = {written(gamma)} minus T = {three(near.temperature)}",
-        x=sigmoid(LOGITS),
-        y=gap,
+        f"map at γ = {written(gamma)} minus T = {three(near.temperature)}",
+        sigmoid(LOGITS),
+        gap,
         width=2.4,
     )
     plot = Plot(
@@ -159,16 +145,14 @@ def _difference_card(gamma: float) -> FigureCard:
         x=SHARES,
         hover="says %{x:.1%}: %{y:+.4f} points",
     )
-    return FigureCard(
-        key="difference",
-        title="Map minus temperature",
-        explanation=f"γ = {written(gamma)}, T = {three(near.temperature)}",
-        draw=partial(chart, plot),
+    return curve_card(
+        "difference",
+        "Map minus temperature",
+        f"γ = {written(gamma)}, T = {three(near.temperature)}",
+        plot,
+        (Column("says", "says", "share"), Column("points", "points", "number")),
         alt=f"Difference between the map and its closest temperature, at most "
         f"{points(near.residual)} points.",
-        table=curve_table(
-            (curve,), Column("says", "says", "share"), Column("points", "points", "number")
-        ),
         caption=f"{MAP_PAPER}, section 3.2.",
     )
 
@@ -192,21 +176,19 @@ def _factor_card(gamma: float, also: tuple[float, ...]) -> FigureCard:
     p = np.linspace(0.0, 1.0, 201)
     cross = unit_crossing(gamma)
     curves = (
-        TheoryCurve(
-            name="cross-entropy", x=p, y=np.ones_like(p), colour="quiet", dash="dash", width=1.4
-        ),
+        TheoryCurve("cross-entropy", p, np.ones_like(p), colour="quiet", dash="dash", width=1.4),
         *(
             TheoryCurve(
-                name=f"γ = {written(g)}",
-                x=p,
-                y=gradient_factor(p, g),
+                f"γ = {written(g)}",
+                p,
+                gradient_factor(p, g),
                 colour=i,
                 dash=DASHES[i % len(DASHES)],
                 width=1.6,
             )
             for i, g in enumerate(also)
         ),
-        TheoryCurve(name=f"γ = {written(gamma)}", x=p, y=gradient_factor(p, gamma), width=3.0),
+        TheoryCurve(f"γ = {written(gamma)}", p, gradient_factor(p, gamma), width=3.0),
     )
     peak = float(gradient_factor(p, gamma).max())
     plot = Plot(
@@ -218,14 +200,14 @@ def _factor_card(gamma: float, also: tuple[float, ...]) -> FigureCard:
         spots=(Highlight(cross, 1.0, f"equal at {percent(cross)}"),),
         hover="p = %{x:.1%}: %{y:.3f}",
     )
-    return FigureCard(
-        key="factor",
-        title="Gradient relative to cross-entropy",
-        explanation="g(p, γ)",
-        draw=partial(chart, plot),
+    return curve_card(
+        "factor",
+        "Gradient relative to cross-entropy",
+        "g(p, γ)",
+        plot,
+        (Column("p", "p", "share"), Column("factor", "g", "number")),
         alt=f"Factor on the gradient at gamma {written(gamma)}: 1 at probability 0, at most "
         f"{three(peak)}, 1 again at {percent(cross)}, 0 at 1.",
-        table=curve_table(curves, Column("p", "p", "share"), Column("factor", "g", "number")),
         caption=f"{GRADIENT_PAPER}, proposition 1.",
     )
 
@@ -234,14 +216,14 @@ def _star_card(p0: float) -> FigureCard:
     p = np.linspace(0.1, 0.6, 201)
     star = float(gamma_star(p0))
     steps = TheoryCurve(
-        name="FLSD-53: 5 below 0.2, else 3",
-        x=np.array([0.1, 0.2, 0.2, 0.6]),
-        y=np.array([5.0, 5.0, 3.0, 3.0]),
+        "FLSD-53: 5 below 0.2, else 3",
+        np.array([0.1, 0.2, 0.2, 0.6]),
+        np.array([5.0, 5.0, 3.0, 3.0]),
         colour=1,
         dash="dash",
         width=1.8,
     )
-    curves = (TheoryCurve(name="γ*(p0)", x=p, y=gamma_star(p), width=3.0), steps)
+    curves = (TheoryCurve("γ*(p0)", p, gamma_star(p), width=3.0), steps)
     plot = Plot(
         curves=curves,
         across="p0, probability of the true class",
@@ -251,14 +233,14 @@ def _star_card(p0: float) -> FigureCard:
         spots=(Highlight(p0, star, f"γ*({p0:g}) = {three(star)}"),),
         hover="p0 = %{x:.1%}: γ = %{y:.3f}",
     )
-    return FigureCard(
-        key="star",
-        title="Smallest γ with no larger gradient",
-        explanation="g(p, γ) ≤ 1 for every p ≥ p0",
-        draw=partial(chart, plot),
+    return curve_card(
+        "star",
+        "Smallest γ with no larger gradient",
+        "g(p, γ) ≤ 1 for every p ≥ p0",
+        plot,
+        (Column("p0", "p0", "number"), Column("gamma", "γ", "number")),
         alt=f"Gamma star against p0: {three(star)} at {p0:g}, "
         f"{three(float(gamma_star(0.2)))} at 0.2 and {three(float(gamma_star(0.25)))} at 0.25, "
         "which FLSD-53 rounds to 5 and 3; 0 from one half.",
-        table=curve_table(curves, Column("p0", "p0", "number"), Column("gamma", "γ", "number")),
         caption=f"{GRADIENT_PAPER}, proposition 2.",
     )

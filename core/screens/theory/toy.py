@@ -7,11 +7,11 @@ import plotly.graph_objects as go
 
 from core.arrays import Float
 from core.losses.linear_toy import FLIPPED, POINTS, STEPS, LinearToy, linear_toy
-from core.screens.kit.curves import Colour, Plot, TheoryCurve, chart
+from core.screens.kit.curves import Colour, Plot, TheoryCurve, chart, curve_card, curve_table
 from core.screens.kit.numbers import THIN, percent, three
 from core.screens.kit.records import Column, FigureCard
 from core.screens.kit.theme import Theme
-from core.screens.theory.view import curve_table, written
+from core.screens.theory.view import written
 
 SOURCE = "Mukhoti 2020"
 REACH = 2.5  # of both axes
@@ -41,7 +41,7 @@ def _boundary(run: LinearToy) -> tuple[Float, Float]:
 
 def _boundary_card(runs: dict[str, LinearToy]) -> FigureCard:
     curves = tuple(
-        TheoryCurve(name=name, x=x, y=y, colour=colour, dash=dash, width=2.4)
+        TheoryCurve(name, x, y, colour=colour, dash=dash, width=2.4)
         for (name, (x, y)), colour, dash in zip(
             ((name, _boundary(run)) for name, run in runs.items()),
             COLOURS,
@@ -61,7 +61,7 @@ def _boundary_card(runs: dict[str, LinearToy]) -> FigureCard:
         draw=partial(_draw, first, curves),
         alt=f"Points of two classes and two decision boundaries, {three(apart)} degrees apart."
         f" Mean confidence of wrong answers: {confidence}.",
-        table=curve_table(curves, Column("x1", "x1", "number"), Column("x2", "x2", "number")),
+        table=curve_table(curves, (Column("x1", "x1", "number"), Column("x2", "x2", "number"))),
         caption=f"{SOURCE}, figure 6; {percent(FLIPPED)} of {POINTS:,} labels flipped. Mean "
         f"confidence when wrong: {confidence}.",
     )
@@ -89,9 +89,7 @@ def _draw(run: LinearToy, curves: tuple[TheoryCurve, ...], theme: Theme) -> go.F
 def _norm_card(runs: dict[str, LinearToy]) -> FigureCard:
     steps = np.arange(0, STEPS + 1, STEP)
     curves = tuple(
-        TheoryCurve(
-            name=name, x=steps.astype(np.float64), y=run.norms[::STEP], colour=colour, dash=dash
-        )
+        TheoryCurve(name, steps.astype(np.float64), run.norms[::STEP], colour=colour, dash=dash)
         for (name, run), colour, dash in zip(runs.items(), COLOURS, DASHED, strict=True)
     )
     ends = ", ".join(f"{name} {three(float(run.norms[-1]))}" for name, run in runs.items())
@@ -102,14 +100,12 @@ def _norm_card(runs: dict[str, LinearToy]) -> FigureCard:
         y={"rangemode": "tozero"},
         hover="step %{x}: %{y:.3f}",
     )
-    return FigureCard(
-        key="toy_norm",
-        title="Weight norm",
-        explanation="gradient descent from 0",
-        draw=partial(chart, plot),
+    return curve_card(
+        "toy_norm",
+        "Weight norm",
+        "gradient descent from 0",
+        plot,
+        (Column("step", "step", "number"), Column("norm", "norm", "number")),
         alt=f"Norm of a linear classifier's weights by step. At the end: {ends}.",
-        table=curve_table(
-            curves, Column("step", "step", "number"), Column("norm", "norm", "number")
-        ),
         caption=f"{SOURCE}, figure 5.",
     )

@@ -9,12 +9,12 @@ from core.calibrators.focal_inverse import focal_loss, inverse_focal_map, proper
 from core.calibrators.focal_map import focal_map, gradient_factor
 from core.calibrators.theory import risk_isolines, temperature_scaled
 from core.losses.shapes import brier_isolines, calfocal, inverse_focal
-from core.screens.kit.curves import SHARES, Plot, TheoryCurve, chart
+from core.screens.kit.curves import SHARES, Plot, TheoryCurve, curve_card
 from core.screens.kit.numbers import THIN, percent, points, three
 from core.screens.kit.records import Column, FigureCard, Table
 from core.screens.theory import triangle_figure
 from core.screens.theory.toy import toy_cards
-from core.screens.theory.view import MAP_PAPER, closest, curve_table, written
+from core.screens.theory.view import MAP_PAPER, closest, written
 
 STEPS = 10  # of the lattice from which arrows start, and of the table beside the heatmap
 CELLS = 150  # across the heatmap
@@ -46,8 +46,8 @@ def _weight_card(gamma: float) -> FigureCard:
     weight = q / gradient_factor(q, gamma)
     name = written(gamma)
     curves = (
-        TheoryCurve(name="γ = 0", x=q, y=q, colour="quiet", dash="dash", width=1.4),
-        TheoryCurve(name=f"γ = {name}", x=q, y=weight, width=3.0),
+        TheoryCurve("γ = 0", q, q, colour="quiet", dash="dash", width=1.4),
+        TheoryCurve(f"γ = {name}", q, weight, width=3.0),
     )
     half = float(np.interp(0.5, q, weight))
     plot = Plot(
@@ -58,14 +58,14 @@ def _weight_card(gamma: float) -> FigureCard:
         y={"range": [0, 3]},
         hover="q = %{x:.1%}: %{y:.4f}",
     )
-    return FigureCard(
-        key="phi",
-        title="Weight of a class",
-        explanation="before normalisation",
-        draw=partial(chart, plot),
+    return curve_card(
+        "phi",
+        "Weight of a class",
+        "before normalisation",
+        plot,
+        (Column("q", "q", "share"), Column("weight", "weight", "number")),
         alt=f"Weight of a class in the focal map against its probability, gamma {name}: "
         f"{three(half)} at one half, where it is 0.5 without the map.",
-        table=curve_table(curves, Column("q", "q", "share"), Column("weight", "weight", "number")),
         caption=f"{MAP_PAPER}, proposition 4; φ(q) = −(1 − q)^γ ln q.",
     )
 
@@ -159,22 +159,20 @@ def _shape_card(gamma: float) -> FigureCard:
     p = np.linspace(0.005, 0.995, 199)
     name = written(gamma)
     curves = (
+        TheoryCurve("cross-entropy", p, -np.log(p), colour="quiet", dash="dash", width=1.8),
         TheoryCurve(
-            name="cross-entropy", x=p, y=-np.log(p), colour="quiet", dash="dash", width=1.8
-        ),
-        TheoryCurve(
-            name=f"inverse focal, γ = {name}",
-            x=p,
-            y=inverse_focal(p, gamma),
+            f"inverse focal, γ = {name}",
+            p,
+            inverse_focal(p, gamma),
             colour=2,
             dash="dot",
             width=2.4,
         ),
         *(
             TheoryCurve(
-                name=f"CalFocal, λ = {rate}",
-                x=p,
-                y=calfocal(p, ACCURACY, rate),
+                f"CalFocal, λ = {rate}",
+                p,
+                calfocal(p, ACCURACY, rate),
                 colour=colour,
                 dash=dash,
                 width=2.0,
@@ -195,13 +193,13 @@ def _shape_card(gamma: float) -> FigureCard:
         y={"range": [0, 4]},
         hover="p = %{x:.1%}: %{y:.4f}",
     )
-    return FigureCard(
-        key="shapes",
-        title="Inverse focal and CalFocal",
-        explanation=f"bin accuracy {percent(ACCURACY)}",
-        draw=partial(chart, plot),
+    return curve_card(
+        "shapes",
+        "Inverse focal and CalFocal",
+        f"bin accuracy {percent(ACCURACY)}",
+        plot,
+        (Column("p", "p", "share"), Column("loss", "loss", "number")),
         alt=f"Losses against the probability of the true class. At {percent(ACCURACY)}: {read}.",
-        table=curve_table(curves, Column("p", "p", "share"), Column("loss", "loss", "number")),
         caption="Ghosh 2022, figure 3(a).",
     )
 
@@ -211,20 +209,11 @@ def _loss_card(gamma: float) -> FigureCard:
     log_p = np.log(np.stack([sigmoid(-LOSS_LOGITS), p], axis=-1))
     name = written(gamma)
     curves = (
+        TheoryCurve("cross-entropy", p, -log_p[:, 1], colour="quiet", dash="dash", width=1.8),
         TheoryCurve(
-            name="cross-entropy", x=p, y=-log_p[:, 1], colour="quiet", dash="dash", width=1.8
+            f"focal, γ = {name}", p, focal_loss(log_p, gamma)[:, 1], colour=2, dash="dot", width=2.4
         ),
-        TheoryCurve(
-            name=f"focal, γ = {name}",
-            x=p,
-            y=focal_loss(log_p, gamma)[:, 1],
-            colour=2,
-            dash="dot",
-            width=2.4,
-        ),
-        TheoryCurve(
-            name=f"properised, γ = {name}", x=p, y=properised_loss(log_p, gamma)[:, 1], width=3.0
-        ),
+        TheoryCurve(f"properised, γ = {name}", p, properised_loss(log_p, gamma)[:, 1], width=3.0),
     )
     at = int(np.argmin(np.abs(p - 0.8)))
     read = ", ".join(f"{curve.name} {three(float(curve.y[at]))}" for curve in curves)
@@ -236,15 +225,14 @@ def _loss_card(gamma: float) -> FigureCard:
         y={"range": [0, 4]},
         hover="p = %{x:.1%}: %{y:.4f}",
     )
-    return FigureCard(
-        key="losses",
-        title="Three losses",
-        explanation="properised: at the inverse map of p",
-        draw=partial(chart, plot),
-        alt=(
-            f"Losses against the probability of the true class. At {percent(float(p[at]))}: {read}."
-        ),
-        table=curve_table(curves, Column("p", "p", "share"), Column("loss", "loss", "number")),
+    return curve_card(
+        "losses",
+        "Three losses",
+        "properised: at the inverse map of p",
+        plot,
+        (Column("p", "p", "share"), Column("loss", "loss", "number")),
+        alt="Losses against the probability of the true class. "
+        f"At {percent(float(p[at]))}: {read}.",
         caption=f"{MAP_PAPER}, figure 1, two classes.",
     )
 

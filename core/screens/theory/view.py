@@ -1,7 +1,7 @@
 """What the theory page says of one gamma: sentence, numbers, the map, temperatures, gradients."""
 
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import lru_cache
 
 import numpy as np
 
@@ -15,9 +15,9 @@ from core.calibrators.focal_theory import (
     temperature_bounds,
 )
 from core.calibrators.theory import GRIDS, unit_crossing
-from core.screens.kit.curves import SHARES, Highlight, Plot, TheoryCurve, chart
+from core.screens.kit.curves import SHARES, Highlight, Plot, TheoryCurve, curve_card
 from core.screens.kit.numbers import MINUS, in_hundred, percent, points, three
-from core.screens.kit.records import Column, FigureCard, Phrase, Sentence, Table, Tile
+from core.screens.kit.records import Column, FigureCard, Phrase, Sentence, Tile
 
 MAP_PAPER = "Komisarenko 2024"
 LOGITS = np.linspace(-9.0, 9.0, 181)
@@ -160,17 +160,17 @@ def _map_card(gamma: float, truth: float, also: tuple[float, ...]) -> FigureCard
     sharp, soft = temperature_bounds(gamma)
     bounds = (
         TheoryCurve(
-            name=f"T = {three(sharp)}",
-            x=says,
-            y=sigmoid(LOGITS / sharp),
+            f"T = {three(sharp)}",
+            says,
+            sigmoid(LOGITS / sharp),
             colour="quiet",
             dash="dot",
             width=1.4,
         ),
         TheoryCurve(
-            name=f"T = {three(soft)}",
-            x=says,
-            y=sigmoid(LOGITS / soft),
+            f"T = {three(soft)}",
+            says,
+            sigmoid(LOGITS / soft),
             colour="quiet",
             dash="dashdot",
             width=1.4,
@@ -178,16 +178,16 @@ def _map_card(gamma: float, truth: float, also: tuple[float, ...]) -> FigureCard
     )
     others = tuple(
         TheoryCurve(
-            name=f"γ = {written(g)}",
-            x=says,
-            y=mapped(g),
+            f"γ = {written(g)}",
+            says,
+            mapped(g),
             colour=i,
             dash=MAP_DASHES[i % len(MAP_DASHES)],
             width=1.6,
         )
         for i, g in enumerate(also)
     )
-    curves = (*bounds, *others, TheoryCurve(name=f"γ = {name}", x=says, y=mapped(gamma), width=3.0))
+    curves = (*bounds, *others, TheoryCurve(f"γ = {name}", says, mapped(gamma), width=3.0))
     q = stated(truth, gamma)
     plot = Plot(
         curves=(_diagonal(), *curves),
@@ -200,33 +200,29 @@ def _map_card(gamma: float, truth: float, also: tuple[float, ...]) -> FigureCard
         square=True,
         hover="says %{x:.1%}, is %{y:.1%}",
     )
-    return FigureCard(
-        key="map",
-        title="Two classes",
-        explanation=f"γ = {name} between two temperatures",
-        draw=partial(chart, plot),
+    return curve_card(
+        "map",
+        "Two classes",
+        f"γ = {name} between two temperatures",
+        plot,
+        (Column("says", "says", "share"), Column("is", "is", "share")),
         alt=f"Focal calibration map for two classes. At gamma {name}, {percent(q)} becomes "
         f"{percent(truth)}. For every stated share above a half it lies between temperature "
         f"scaling with T = {three(soft)} and the sharper T = {three(sharp)}; below, the reverse.",
-        table=curve_table(curves, Column("says", "says", "share"), Column("is", "is", "share")),
         caption=f"{MAP_PAPER}, propositions 2 and 3 (corrected).",
     )
 
 
 def _diagonal() -> TheoryCurve:
     ends = np.array([0.0, 1.0])
-    return TheoryCurve(
-        name="nothing changed", x=ends, y=ends, colour="quiet", dash="dash", width=1.4
-    )
+    return TheoryCurve("nothing changed", ends, ends, "quiet", "dash", 1.4, tabled=False)
 
 
 def plain_card(gamma: float, truth: float) -> FigureCard:
     """Return the map alone, in times out of 100."""
     q = stated(truth, gamma)
     read = f"says {in_hundred(q)} in 100, right {in_hundred(truth)} times in 100"
-    curve = TheoryCurve(
-        name=f"strength {written(gamma)}", x=sigmoid(LOGITS), y=mapped(gamma), width=3.0
-    )
+    curve = TheoryCurve(f"strength {written(gamma)}", sigmoid(LOGITS), mapped(gamma), width=3.0)
     plot = Plot(
         curves=(_diagonal(), curve),
         across="Model says, times in 100",
@@ -237,18 +233,14 @@ def plain_card(gamma: float, truth: float) -> FigureCard:
         square=True,
         hover="says %{x:.0%}, right %{y:.0%}",
     )
-    return FigureCard(
-        key="knob",
-        title="What the strength does",
-        explanation="above the dashed line: right more often than it says",
-        draw=partial(chart, plot),
-        alt=(
-            "Curve of how often a model is right against what it says, two possible answers, "
-            f"strength {written(gamma)}. Example: {read}."
-        ),
-        table=curve_table(
-            (curve,), Column("says", "says", "share"), Column("right", "right", "share")
-        ),
+    return curve_card(
+        "knob",
+        "What the strength does",
+        "above the dashed line: right more often than it says",
+        plot,
+        (Column("says", "says", "share"), Column("right", "right", "share")),
+        alt="Curve of how often a model is right against what it says, two possible answers, "
+        f"strength {written(gamma)}. Example: {read}.",
         caption=f"{MAP_PAPER}, for two possible answers and a model that learned perfectly.",
     )
 
@@ -268,16 +260,16 @@ def _sharpness_card(gamma: float) -> FigureCard:
     dashes = ("dot", "dash", "dashdot")
     lines = tuple(
         TheoryCurve(
-            name=f"{name} = {three(level)}",
-            x=s,
-            y=np.full_like(s, level),
+            f"{name} = {three(level)}",
+            s,
+            np.full_like(s, level),
             colour="quiet",
             dash=dash,
             width=1.4,
         )
         for name, level, dash in zip(names, levels, dashes, strict=True)
     )
-    curves = (*lines, TheoryCurve(name=f"the map, γ = {written(gamma)}", x=s, y=ratio, width=3.0))
+    curves = (*lines, TheoryCurve(f"the map, γ = {written(gamma)}", s, ratio, width=3.0))
     pad = 0.06 * (levels[0] - levels[2])
     plot = Plot(
         curves=curves,
@@ -288,26 +280,14 @@ def _sharpness_card(gamma: float) -> FigureCard:
         between=(lines[0], lines[2]),
         hover="s = %{x:.2f}: factor %{y:.4f}",
     )
-    return FigureCard(
-        key="sharpness",
-        title="Sharpening",
-        explanation="logit after / before",
-        draw=partial(chart, plot),
+    return curve_card(
+        "sharpness",
+        "Sharpening",
+        "logit after / before",
+        plot,
+        (Column("logit", "logit", "number"), Column("factor", "factor", "number")),
         alt=f"Factor by which the map multiplies a positive logit. It starts at {three(ratio[0])}, "
         f"tends to gamma + 1 = {three(levels[0])} and stays above {three(levels[2])}. "
         f"The closest temperature is the flat line {three(levels[1])}.",
-        table=curve_table(
-            curves, Column("logit", "logit", "number"), Column("factor", "factor", "number")
-        ),
         caption=f"{MAP_PAPER}, proposition 3 (corrected).",
     )
-
-
-def curve_table(curves: tuple[TheoryCurve, ...], x: Column, y: Column) -> Table:
-    """Return the points of curves one below the other: name, x, y in the column's own unit."""
-    rows = tuple(
-        (curve.name, float(a), float(b))
-        for curve in curves
-        for a, b in zip(curve.x, curve.y, strict=True)
-    )
-    return Table((Column("curve", "curve"), x, y), rows)

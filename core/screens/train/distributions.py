@@ -1,15 +1,14 @@
 """Distributions at three epochs of a training: gradients of single rows, and reliability."""
 
 from collections.abc import Callable
-from functools import partial
 
 import numpy as np
 
 from core.arrays import Float
 from core.histories import History
-from core.screens.kit.curves import SHARES, Plot, TheoryCurve, chart
+from core.screens.kit.curves import SHARES, Plot, TheoryCurve, curve_card
 from core.screens.kit.numbers import count, percent
-from core.screens.kit.records import Column, FigureCard, Table
+from core.screens.kit.records import Column, FigureCard
 from core.training.distributions import (
     BINS,
     DECADES,
@@ -65,9 +64,7 @@ def _curves(
     for (epoch, values), dash in zip(parts.items(), dashes, strict=True):
         x, y = x_and_y(values)
         curves.append(
-            TheoryCurve(
-                name=f"epoch {count(epoch)}", x=x, y=y, dash=dash, width=2.0, dots=len(x) < 2
-            )
+            TheoryCurve(f"epoch {count(epoch)}", x, y, dash=dash, width=2.0, dots=len(x) < 2)
         )
     return curves
 
@@ -93,17 +90,16 @@ def _norms_card(parts: Parts) -> FigureCard:
         for curve in curves
     )
     low, high = DECADES
-    return FigureCard(
-        key="norms",
-        title="Gradient norms",
-        explanation="last layer, one image at a time",
-        draw=partial(chart, plot),
+    return curve_card(
+        "norms",
+        "Gradient norms",
+        "last layer, one image at a time",
+        plot,
+        (Column("norm", "norm", "number"), Column("share", "share", "share")),
         alt=f"Histograms of the gradient norms of single training images. Medians near {middles}.",
-        table=_table(curves, Column("norm", "norm", "number"), Column("share", "share", "share")),
-        caption=(
-            "As Mukhoti et al. 2020, figure 4, on up to 512 training images. Norms beyond "
-            f"1e{low} and 1e{high} are counted at the ends."
-        ),
+        caption="As Mukhoti et al. 2020, figure 4, on up to 512 training images. Norms beyond "
+        f"1e{low} and 1e{high} are counted at the ends.",
+        curve=Column("epoch", "epoch"),
     )
 
 
@@ -115,9 +111,7 @@ def _reliability_card(parts: Parts) -> FigureCard:
 
     curves = _curves(parts, dots)
     ends = np.array([0.0, 1.0])
-    diagonal = TheoryCurve(
-        name="calibrated", x=ends, y=ends, colour="quiet", dash="dash", width=1.2
-    )
+    diagonal = TheoryCurve("calibrated", ends, ends, "quiet", "dash", 1.2, tabled=False)
     plot = Plot(
         curves=(diagonal, *curves),
         across="Confidence",
@@ -127,21 +121,16 @@ def _reliability_card(parts: Parts) -> FigureCard:
         hover="says %{x:.1%}, right %{y:.1%}",
     )
     gaps = ", ".join(f"{epoch}: {percent(_error(values))}" for epoch, values in parts.items())
-    return FigureCard(
-        key="train_bins",
-        title="Training reliability",
-        explanation=f"{BINS} bins of equal width",
-        draw=partial(chart, plot),
+    return curve_card(
+        "train_bins",
+        "Training reliability",
+        f"{BINS} bins of equal width",
+        plot,
+        (Column("confidence", "confidence", "share"), Column("accuracy", "accuracy", "share")),
         alt=f"Reliability on the training set. ECE after epoch {gaps}.",
-        table=_table(
-            curves,
-            Column("confidence", "confidence", "share"),
-            Column("accuracy", "accuracy", "share"),
-        ),
-        caption=(
-            "As Mukhoti et al. 2020, figure 2, on images as seen in training. ECE after epoch "
-            f"{gaps}."
-        ),
+        caption="As Mukhoti et al. 2020, figure 2, on images as seen in training. ECE after epoch "
+        f"{gaps}.",
+        curve=Column("epoch", "epoch"),
     )
 
 
@@ -152,12 +141,3 @@ def _error(values: dict[str, float]) -> float:
         for what in ("count", "confidence", "accuracy")
     )
     return float(n @ np.abs(says - right) / n.sum())
-
-
-def _table(curves: list[TheoryCurve], x: Column, y: Column) -> Table:
-    rows = tuple(
-        (curve.name, float(a), float(b))
-        for curve in curves
-        for a, b in zip(curve.x, curve.y, strict=True)
-    )
-    return Table((Column("epoch", "epoch"), x, y), rows)

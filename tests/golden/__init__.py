@@ -1,0 +1,1 @@
+"""What Candor writes and shows, frozen before the code is moved about, and compared afterwards."""
