@@ -18,7 +18,7 @@ from core.metrics.suite import audit
 from core.predictions import Extents, Predictions, Task
 
 CLAIMS = {
-    Task.BINARY: "the probability of class 1",
+    Task.BINARY: "the risk of one class",
     Task.MULTILABEL: "the probability of each label",
 }
 ANSWERS = "the answers given"
@@ -43,6 +43,11 @@ class ComparedRows:
     names: tuple[str, ...]
     extents: str = ""
     votes: str = ""
+
+    @property
+    def event(self) -> str:
+        """Name of the class whose risk is audited; empty of answers and of many labels."""
+        return self.names[1] if self.claim == CLAIMS[Task.BINARY] else ""
 
     @classmethod
     def of(cls, predictions: Predictions) -> "ComparedRows":
@@ -115,6 +120,8 @@ class Comparison:
         One a run in their order, by metric; empty for the reference and where nothing is ranked.
     leaders : mapping of str to Leader
         By metric, the run with the best value, at the levels of the differences.
+    event : str
+        The class whose risk the calibration errors are of, as the reference names it; or empty.
     """
 
     reason: str
@@ -122,6 +129,7 @@ class Comparison:
     level: float
     differences: tuple[Mapping[str, Difference], ...]
     leaders: Mapping[str, Leader] = field(default_factory=dict)
+    event: str = ""
 
     @cached_property
     def best(self) -> dict[str, int]:
@@ -208,7 +216,8 @@ def _comparison(
     leaders = {} if reason else {m: _leader(_known(runs, m), m, levels) for m in RANKED}
     found = {metric: leader for metric, leader in leaders.items() if leader is not None}
     lowest = min(levels.values(), default=LEVEL)
-    return Comparison(reason, reference, lowest, tuple(differences), found)
+    event = runs[reference].rows.event
+    return Comparison(reason, reference, lowest, tuple(differences), found, event)
 
 
 def _other_votes(run: Compared, level: float) -> Difference:
@@ -261,7 +270,11 @@ def why_not(rows: Sequence[ComparedRows], names: Sequence[str]) -> str:
 
 def _difference(reference: ComparedRows, other: ComparedRows, first: str, second: str) -> str:
     if reference.claim != other.claim:
-        return f"{first} is judged by {reference.claim}, {second} by {other.claim}."
+        own, theirs = (
+            f"the risk of “{rows.event}”" if rows.event else rows.claim
+            for rows in (reference, other)
+        )
+        return f"{first} is judged by {own}, {second} by {theirs}."
     if reference.n != other.n:
         return f"{first} has {reference.n:,} rows, {second} has {other.n:,}."
     if reference.labels != other.labels:

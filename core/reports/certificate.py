@@ -6,7 +6,7 @@ There is no key: whoever changes a report can certify it anew. Held against its 
 import math
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -15,6 +15,7 @@ from core.codes import NoticeCode
 from core.configs import AuditConfig
 from core.errors import Refused, UsageError
 from core.predictions import DIGEST as ROWS_VERSION
+from core.predictions import Task
 from core.readers.predictions.options import ReadOptions
 from core.reports import canonical
 from core.reports.document import Edition
@@ -49,7 +50,12 @@ class StatedRun:
         if self.votes and run.split not in run.voted:
             what = f"the report holds the votes of {self.votes}, which are not here"
             return [f"{self.name}: {what}; name them with --votes"]
-        rows = loaded(run.splits[run.split]).digest_as(self.rows_digest)
+        read = loaded(run.splits[run.split])
+        rows = read.digest_as(self.rows_digest)
+        if rows != self.rows_digest and read.task is Task.BINARY and read.scores.ndim == 1:
+            # versions before numbered the two classes that a column of one event names
+            numbered = replace(read, class_names=("0", "1")).digest_as(self.rows_digest)
+            rows = numbered if numbered == self.rows_digest else rows
         both = (
             ("the file", self.file_digest, run.file_digest),
             (f"the rows of {self.split}", self.rows_digest, rows),

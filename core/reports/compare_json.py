@@ -54,6 +54,7 @@ def compare_json(
                 "name": name,
                 "letter": letter,
                 "n": run.rows.n,
+                **({"event": run.rows.event} if run.rows.event else {}),
                 "metrics": {key: score_json(score) for key, score in run.audit.main.metrics.items()}
                 | ({} if run.distance is None else {DISTANCE: score_json(run.distance)}),
                 "unavailable": dict(run.audit.unavailable),

@@ -20,7 +20,7 @@ from core.readers.predictions.labels import (
     read_labels,
     with_gaps,
 )
-from core.readers.predictions.names import aligned, folded
+from core.readers.predictions.names import aligned, event_name, folded
 from core.readers.predictions.options import AnswersPerRow, ReadOptions, Uncertain, Units
 from core.readers.predictions.parts import SplitArrays, counted, listed
 from core.readers.predictions.questions import Question, ReadChoice, undecided
@@ -199,6 +199,7 @@ def _classes(part: SplitArrays, columns: int, options: ReadOptions) -> Classes:
         declared=bool(declared),
         by_column=part.contents.table,
         stated=part.stated,
+        event=event_name(part.scores_name) if part.stated and columns == 1 else "",
     )
 
 

@@ -72,6 +72,8 @@ class Classes:
         Whether each name stands over its column; a list of names says which number is which.
     stated : str
         Of a single column: the word in its name that may say which class it states.
+    event : str
+        Of a single column: the event it is named for, beside labels that only say yes or no.
     """
 
     columns: int
@@ -79,6 +81,12 @@ class Classes:
     declared: bool = False
     by_column: bool = False
     stated: str = ""
+    event: str = ""
+
+    @property
+    def of_event(self) -> tuple[str, ...]:
+        """Names of the two classes by the event; empty where the user or nothing names them."""
+        return (f"not {self.event}", self.event) if self.event and not self.names else ()
 
 
 def read_labels(entry: Entry, classes: Classes, row_name: RowName) -> Labels:
@@ -166,10 +174,10 @@ def _numbered(values: Int, classes: Classes, row_name: RowName) -> Labels:
         raise _outside(values, numbers, classes.names, row_name)
     _check_range(values, max(2, classes.columns), row_name)
     if classes.columns == 1 and _says_class(classes.stated, ("0", "1")):
-        return _stated(values, ("0", "1"), classes.stated)
+        return _stated(values, ("0", "1"), classes)
     texts = tuple(str(k) for k in range(max(2, classes.columns)))
     if not numbers:
-        return Labels(values, texts=texts)
+        return Labels(values, names=classes.of_event, texts=texts)
     text = "labels are not the numbers in the column names; they were taken as positions from 0"
     return Labels(values, texts=texts, notices=(Notice(NoticeCode.KEYS_GUESSED, text),))
 
@@ -185,15 +193,17 @@ def _says_class(word: str, names: Sequence[str]) -> bool:
     return (len(word) > 1 or word.isdigit()) and class_at(word, names) is not None
 
 
-def _stated(values: Int, names: tuple[str, ...], word: str) -> Labels:
+def _stated(values: Int, names: tuple[str, ...], classes: Classes) -> Labels:
     """Order two classes so that the one which the single column states comes second."""
-    if class_at(word, names) == 1:
-        own = () if names == ("0", "1") else names
+    nameless = names == ("0", "1") or {name.casefold() for name in names} <= TRUTHS
+    own = classes.of_event if nameless else ()
+    if class_at(classes.stated, names) == 1:
+        own = own or (() if names == ("0", "1") else names)
         return Labels(values, names=own, by_name=True, texts=names)
     text = f"the scores are of class {names[0]}, as their name says; it is audited as the second"
     turned = np.asarray(1 - values, dtype=np.int64)
     notices = (Notice(NoticeCode.KEYS_GUESSED, text),)
-    return Labels(turned, False, names[::-1], True, texts=names[::-1], notices=notices)
+    return Labels(turned, False, own or names[::-1], True, texts=names[::-1], notices=notices)
 
 
 def _numbers(names: tuple[str, ...]) -> list[int]:
@@ -354,13 +364,14 @@ def _two_named(cells: list[str], distinct: list[str], classes: Classes) -> Label
         raise Refused("CLASSES", what, remedy)
     values = _places(cells, distinct, [0, 1])
     if _says_class(classes.stated, distinct):
-        return _stated(values, tuple(distinct), classes.stated)
+        return _stated(values, tuple(distinct), classes)
     meant = meanings(distinct)
     if meant is not None:
         ordered = tuple(distinct) if meant == [0, 1] else (distinct[1], distinct[0])
         text = f"the scores were taken to be of class {ordered[1]}, by its meaning"
-        names = () if {n.casefold() for n in ordered} <= TRUTHS else ordered
-        notices = (Notice(NoticeCode.KEYS_GUESSED, text),) if names else ()
+        nameless = {n.casefold() for n in ordered} <= TRUTHS
+        names = classes.of_event if nameless else ordered
+        notices = () if nameless else (Notice(NoticeCode.KEYS_GUESSED, text),)
         turned = values if meant == [0, 1] else 1 - values
         return Labels(np.asarray(turned, np.int64), False, names, texts=ordered, notices=notices)
     first, second = distinct

@@ -4,8 +4,26 @@ import re
 from collections.abc import Sequence
 from unicodedata import normalize
 
-from core.readers.predictions.roles import KINDS, LABELS, PREDICTED, SCORES, polarity, words_of
+from core.readers.predictions.roles import (
+    ASIDE,
+    KINDS,
+    LABELS,
+    PREDICTED,
+    SCORES,
+    SPLITS,
+    polarity,
+    words_of,
+)
 
+CHANCE = ("prob", "proba", "probability", "p", "pr", "risk", "score")  # before what it is of
+GENERIC = {"pos", "positive", "true", "yes", "event", "case", "target", "outcome", "label", "hit"}
+MODELS = {  # what a column of scores is named for where it is not its event
+    "ai", "algorithm", "base", "baseline", "best", "binary", "calibrated", "clf", "cnn", "ens",
+    "ensemble", "final", "gbm", "hat", "lgbm", "lr", "max", "mean", "median", "min", "ml", "mlp",
+    "new", "nn", "old", "platt", "raw", "reader", "recalibrated", "rf", "scaled", "svm", "total",
+    "uncalibrated", "vit", "xgb",
+}  # fmt: skip
+MODEL_PARTS = ("bert", "boost", "classifier", "forest", "former", "model", "net", "regression")
 NUMBER = re.compile(r"[+-]?\d{1,17}")
 CLOSING = ")]% "
 SCORE_WORDS = {*KINDS, *SCORES}
@@ -59,6 +77,22 @@ def stated_word(name: str) -> str:
     word = bare_name(name)
     says_probability = set(words_of(name)) & {*KINDS, "p", "pr"}
     return "" if word.isdigit() and not says_probability else word
+
+
+def event_name(column: str) -> str:
+    """Return the event that a column of probabilities is named for, as good of prob_good.
+
+    Empty where the name may say anything else: a class number, a model, a part of the data.
+    """
+    cut = re.fullmatch(r"([A-Za-z]+)(?:[_\-. :=]+(.+)|\((.+)\))", column.strip())
+    if cut is None or cut[1].casefold() not in CHANCE:
+        return ""
+    name = (cut[2] or cut[3]).strip()
+    words = set(words_of(name))
+    other = ASIDE | ENDS | GENERIC | MODELS | SPLITS.keys()
+    plain = name.replace("_", "").replace(" ", "").replace("-", "").isalpha() and len(name) > 1
+    models = any(part in word for word in words for part in MODEL_PARTS)
+    return name.replace("_", " ") if plain and words and not words & other and not models else ""
 
 
 def class_at(word: str, classes: Sequence[str]) -> int | None:

@@ -173,7 +173,7 @@ def compare_view(
     unit = "points, " if metric in IN_POINTS else ""
     level = level_words(_level(comparison, metric))
     forest_words = ForestWords(
-        lead=f"Difference in {name(metric)} from",
+        lead=f"Difference in {name(metric, comparison.event)} from",
         explanation=f"{unit}{level} intervals" + _others_words(pictured),
         sides=SIDES.get(metric, ERROR_SIDES),
         caption=caption,
@@ -355,7 +355,10 @@ def _caption(runs: Sequence[Compared], comparison: Comparison, metric: str) -> s
     floors = [run.audit.main.noise_floor.get(metric) for run in runs]
     upto = points(max((floor.q95 for floor in floors if floor is not None), default=None))
     if any(floors):
-        parts.append(f"Noise floor of {name(metric)} at n = {count(runs[0].rows.n)}: up to {upto}.")
+        called = name(metric, comparison.event)
+        parts.append(f"Noise floor of {called} at n = {count(runs[0].rows.n)}: up to {upto}.")
+    if comparison.event:
+        parts.append(f"Calibration errors are of “{comparison.event}”, accuracy of the answers.")
     return " ".join([*parts, *_worth(runs)])
 
 
@@ -483,7 +486,8 @@ def _curves(pictured: _Pictured, runs: Sequence[Compared], caption: str) -> Figu
     listed = "; ".join(
         f"{run_name} {points(gap.gap, gap.low, gap.high, signed=True)}" for run_name, gap in gaps
     )
-    claim = "confidence" if runs[0].audit.main.target is None else "probability"
+    event = runs[0].audit.main.event
+    claim = "confidence" if event is None else f"probability of “{event}”"
     return FigureCard(
         key="curves",
         title=f"Gap by {claim}",

@@ -33,14 +33,16 @@ IN_POINTS = {"accuracy", "ece", "ece_em", "classwise_ece", "smece", "ada_ece", D
 HEADS = {key: label + (", %" if key in IN_POINTS else "") for key, label in NAMES.items()}
 MOST_NAMED = 11  # runs beside the best that a sentence in plain words names
 NAMED = 2  # runs of one outcome that a sentence names
+OF_EVENT = {"ece", "ece_em", "smece", "ada_ece"}  # where two classes are audited by one's risk
 HIGHER = {"accuracy"}  # is better; of all others lower is
 WORDS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 assert set(OFFERED) == set(PAIRED)
 
 
-def name(metric: str) -> str:
-    """Return what a metric is called within a sentence."""
-    return INSIDE.get(metric, NAMES[metric])
+def name(metric: str, event: str = "") -> str:
+    """Return what a metric is called within a sentence; of a risk with the name of its event."""
+    whose = f" of “{event}”" if event and metric in OF_EVENT else ""
+    return f"{INSIDE.get(metric, NAMES[metric])}{whose}"
 
 
 def with_people(metrics: Sequence[str], runs: Sequence[Compared]) -> tuple[str, ...]:
@@ -117,17 +119,19 @@ def sentence(names: Sequence[str], comparison: Comparison, metric: str) -> Sente
         lack = "votes" if metric == DISTANCE else "full class scores"
         why = next((difference.reason for difference in missing), f"some runs hold no {lack}")
         return Sentence((Phrase(f"These runs cannot be compared by {name(metric)}."),), why)
-    first = _two(names, leader, metric) if len(leader.others) == 1 else _many(names, leader, metric)
+    called = name(metric, comparison.event)
+    words = _two if len(leader.others) == 1 else _many
+    first = words(names, leader, metric, called)
     return Sentence(first, _left_out(len(names) - 1 - len(leader.others), metric))
 
 
-def _two(names: Sequence[str], leader: Leader, metric: str) -> tuple[Phrase, ...]:
+def _two(names: Sequence[str], leader: Leader, metric: str, called: str) -> tuple[Phrase, ...]:
     ((i, difference),) = leader.others.items()
     best, other = names[leader.run], names[i]
     if leader.tied:
         _, interval = difference_words(difference)
         return (
-            Phrase(f"“{best}” and “{other}” are tied by {name(metric)}: could be chance"),
+            Phrase(f"“{best}” and “{other}” are tied by {called}: could be chance"),
             Phrase(f" ({interval})" if interval else "", unbroken=True),
             Phrase("."),
         )
@@ -135,22 +139,22 @@ def _two(names: Sequence[str], leader: Leader, metric: str) -> tuple[Phrase, ...
     more = "higher" if metric in HIGHER else "smaller"
     side = "above" if metric in HIGHER else "below"
     return (
-        Phrase(f"“{best}” has the {more} {name(metric)}, {size} {side} “{other}”"),
+        Phrase(f"“{best}” has the {more} {called}, {size} {side} “{other}”"),
         Phrase(interval, unbroken=True),
         Phrase("."),
     )
 
 
-def _many(names: Sequence[str], leader: Leader, metric: str) -> tuple[Phrase, ...]:
+def _many(names: Sequence[str], leader: Leader, metric: str, called: str) -> tuple[Phrase, ...]:
     behind = [i for i in leader.others if i not in leader.tied]
     level = [leader.run, *leader.tied]
     if not behind:
-        return (Phrase(f"All {number(len(level))} runs are tied by {name(metric)}."),)
+        return (Phrase(f"All {number(len(level))} runs are tied by {called}."),)
     if len(level) > 1:
-        opening = f"By {name(metric)}, {_listed([names[i] for i in level])} are tied; "
+        opening = f"By {called}, {_listed([names[i] for i in level])} are tied; "
     else:
         most = "highest" if metric in HIGHER else "smallest"
-        opening = f"“{names[leader.run]}” has the {most} {name(metric)}; "
+        opening = f"“{names[leader.run]}” has the {most} {called}; "
     phrases = [Phrase(opening)]
     for k, i in enumerate(behind[:NAMED]):
         size, interval = size_words(leader.others[i])
@@ -206,10 +210,10 @@ def plain_sentence(
     if len(others) > MOST_NAMED:
         errors_of_others = sorted(known[i] for i in others)
         listed = f"the others by {points(errors_of_others[0])} to {points(errors_of_others[-1])}"
-    first = (
-        f"The stated certainty of “{names[best]}” is off by {points(known[best])} points on "
-        f"average; {listed}."
-    )
+    what = f"The stated certainty of “{names[best]}” is"
+    if comparison.event:
+        what = f"The chances that “{names[best]}” gives “{comparison.event}” are"
+    first = f"{what} off by {points(known[best])} points on average; {listed}."
     return Sentence((Phrase(first),), _plain_ties(names, comparison.leaders.get("ece")))
 
 

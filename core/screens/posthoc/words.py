@@ -97,7 +97,8 @@ def sentence(
     parts = (
         Phrase(
             _capital(
-                f"{IN_SENTENCE[best]} takes the calibration error from {_before(errors, best)}"
+                f"{IN_SENTENCE[best]} takes the calibration error{_whose(comparison.event)} from "
+                f"{_before(errors, best)}"
             )
         ),
         Phrase(f", a drop of {size}{interval}"),
@@ -106,6 +107,10 @@ def sentence(
     )
     others = _others(best, judged, names)
     return Sentence(parts, f"{others} {_cost(best, judged, comparison)}".strip())
+
+
+def _whose(event: str) -> str:
+    return f" of “{event}”" if event else ""
 
 
 def _of_risk(judged: Mapping[str, MethodReport]) -> bool:

@@ -61,7 +61,8 @@ def test_row_ids_decide_among_the_files_that_have_them():
 def test_another_claim_is_not_compared():
     binary = Predictions(Task.BINARY, ScoreKind.SIGMOID, RNG.random(150), LABELS % 2)
     answers = Predictions(Task.MULTICLASS, ScoreKind.LOGITS, RNG.normal(size=(150, 2)), LABELS % 2)
-    assert "judged by the probability of class 1" in reason(binary, answers)
+    binary = replace(binary, class_names=("bad", "good"))
+    assert "“r0” is judged by the risk of “good”, “r1” by the answers" in reason(binary, answers)
 
 
 def test_equal_numbers_for_classes_in_another_order_are_other_labels():

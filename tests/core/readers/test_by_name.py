@@ -363,3 +363,47 @@ def test_a_finding_may_be_called_like_anything(name: str) -> None:
 
 def _quoted(cell: str) -> str:
     return '"' + cell.replace('"', '""') + '"'
+
+
+def risks(header: str, truth: np.ndarray) -> bytes:
+    return made.table((header, "label"), zip(np.linspace(0.01, 0.99, 40), truth, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("header", "event"),
+    [
+        ("prob_good", "good"),
+        ("p_malignant", "malignant"),
+        ("risk_death", "death"),
+        ("P(abnormal)", "abnormal"),
+        ("score_pleural_effusion", "pleural effusion"),
+        ("prob_1", "1"),
+        ("prob", "1"),
+        ("y_score", "1"),
+        ("prob_pos", "1"),
+        ("p_hat", "1"),
+        ("prob_xgb", "1"),
+        ("score_resnet50", "1"),
+        ("prob_calibrated", "1"),
+        ("sofa_score", "1"),
+    ],
+)
+def test_one_score_is_of_the_event_in_its_header(header: str, event: str) -> None:
+    truth = (np.arange(40) > 15 + np.arange(40) % 7).astype(int)
+    got = the_part(read(risks(header, truth)))
+    other = "0" if event == "1" else f"not {event}"
+    assert got.class_names == (other, event)
+    np.testing.assert_array_equal(got.labels, truth)
+
+
+def test_the_score_of_the_class_that_denies_is_of_that_event() -> None:
+    truth = (np.arange(40) > 15 + np.arange(40) % 7).astype(int)
+    got = the_part(read(risks("prob_normal", 1 - truth)))
+    assert got.class_names == ("not normal", "normal")
+    np.testing.assert_array_equal(got.labels, truth)
+    said = np.where(truth == 1, "yes", "no")
+    assert the_part(read(risks("prob_death", said))).class_names == ("not death", "death")
+    words = np.where(truth == 1, "ill", "well")
+    assert the_part(read(risks("prob_ill", words))).class_names == ("well", "ill")
+    given = read(risks("prob_death", truth), options=ReadOptions(classes="alive,dead"))
+    assert the_part(given).class_names == ("alive", "dead")

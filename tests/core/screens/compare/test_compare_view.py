@@ -11,11 +11,13 @@ from core.metrics.comparison import (
     ComparedRows,
     Comparison,
     Leader,
+    compare,
     compare_all,
     compared,
 )
 from core.metrics.paired import Difference
 from core.predictions import Predictions, ScoreKind, Task, Votes
+from core.reports.compare_json import compare_json
 from core.screens.compare.view import BEST, compare_view, plain_view
 from core.screens.kit import theme
 from core.screens.kit.differences import OFFERED, NamedRun, difference_words, sentence
@@ -319,3 +321,26 @@ def test_the_distance_from_people_is_a_column_where_anyone_voted():
     without = compare_view(named[:2], nobody, compare_all(nobody, NAMES[:2], 0), "ece")
     assert not any("people" in head for head in without.table.heads)
     assert not any(column.key.startswith("tvd") for column in without.table.columns)
+
+
+def test_a_risk_is_named_by_its_event_in_both_editions():
+    rng = np.random.default_rng(3)
+    p = rng.random(400)
+    labels = (rng.random(400) < p).astype(int)
+    names = ("benign", "malignant")
+    runs = [
+        compared(Predictions(Task.BINARY, ScoreKind.SIGMOID, scores, labels, class_names=names))
+        for scores in (p, p**2)
+    ]
+    comparison = compare(runs, "ab", 0)
+    view = compare_view(named("ab"), runs, comparison, "ece")
+    assert "smaller ECE of “malignant”" in view.sentence.text
+    assert view.forest is not None
+    assert "ECE of “malignant”" in view.forest.title
+    assert "class 1" not in f"{view.sentence.text} {view.caption}"
+    by_accuracy = compare_view(named("ab"), runs, comparison, "accuracy")
+    assert "malignant" not in by_accuracy.sentence.text
+    plain = plain_view(named("ab"), runs, comparison)
+    assert plain.sentence.text.startswith("The chances that “a” gives “malignant” are off by")
+    written = compare_json("ab", "AB", runs, comparison, "ece")
+    assert [one["event"] for one in written["runs"]] == ["malignant", "malignant"]
