@@ -190,6 +190,7 @@ class RefusalCode(_Code):
     MODEL_INPUT = auto()
     NO_MAPS = auto()
     MODEL_OUTPUT = auto()
+    IMPLAUSIBLE = auto()
     HANG = auto()
     OVERLAP = auto()
     TIME = auto()

@@ -17,11 +17,15 @@ from core.readers.weights.named_tensors import Hint, WeightGroup, WeightsFile
 MOST: Final = 20
 SHOWN: Final = 60  # characters of what a file says of itself
 COLOURS: Final = 3
+LEAST_SIDE, MAX_SIDE = 8, 2_048  # of images that a file may say
 NAMING: Final = frozenset(
     {"arch", "architecture", "model", "model_name", "model_arch", "backbone", "net", "network"}
     | {"encoder", "base_model"}
 )
 COUNTING: Final = frozenset({"num_classes", "n_classes", "num_labels", "num_outputs", "nb_classes"})
+SIZING: Final = frozenset(
+    {"img_size", "image_size", "imgsz", "input_size", "crop_size", "resolution"}
+)
 TIMM: Final = frozenset({"version", "arch"})  # timm's trainer saves both
 
 
@@ -67,6 +71,18 @@ def guess(file: WeightsFile, group: WeightGroup) -> tuple[NetworkCandidate, ...]
     if not hits:
         return tuple(_of_hints(file, group, hints, index))[:MOST]
     return tuple(_fitting(hit, hints, len(hits), index) for hit in hits[:MOST])
+
+
+def stated_side(file: WeightsFile) -> int | None:
+    """Return the side of the images in pixels that a file says; None where it says none."""
+    sides = (
+        value
+        for key, value in file.hints.items()
+        if key.rpartition(".")[2] in SIZING
+        and type(value) is int
+        and LEAST_SIDE <= value <= MAX_SIDE
+    )
+    return next(sides, None)
 
 
 def _hits(group: WeightGroup, index: LayoutIndex) -> list[ExactMatch]:

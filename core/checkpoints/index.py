@@ -39,15 +39,23 @@ class NetworkLayout:
 
 @dataclass(frozen=True)
 class LayoutIndex:
-    """All layouts, the sizes of images that are not 224 x 224, and timm's outdated names."""
+    """All layouts, the sizes of images that are not 224 x 224, and timm's outdated names.
+
+    `fixed` names networks that take one size only, as their positions or windows are counted.
+    """
 
     layouts: tuple[NetworkLayout, ...]
     sizes: Mapping[str, tuple[int, int]]
     outdated: Mapping[str, str]
+    fixed: frozenset[str] = frozenset()
 
     def size(self, network: str) -> tuple[int, int] | None:
         """Return height and width of its images; None where it takes any."""
         return self.sizes.get(network, USUAL_SIZE) if ":" in network else None
+
+    def takes_any(self, network: str) -> bool:
+        """Whether it takes images of other sizes than its own; a tag of timm does not matter."""
+        return network.partition(".")[0] not in self.fixed
 
     def names(self) -> frozenset[str]:
         """Return all networks."""
@@ -79,6 +87,7 @@ def shipped() -> LayoutIndex:
         ),
         {name: (height, width) for name, (height, width) in data["sizes"].items()},
         data["outdated"],
+        frozenset(data["fixed"]),
     )
 
 

@@ -13,7 +13,7 @@ from core.checkpoints.index import PATH, USUAL_SIZE, Axis, signature
 from core.disk import replace_text
 from core.errors import UsageError
 from core.models.build import input_size, outline
-from core.models.by_name import STRANGE, timm_size
+from core.models.by_name import STRANGE, fixed_in_size, timm_size
 from core.models.catalogue import MODELS
 
 CHANNELS: Final = 1_000_081  # that no layer has by chance
@@ -67,6 +67,7 @@ def index(networks: Iterable[str]) -> dict[str, Any]:
         ],
         "sizes": {name: size for name, size in sizes.items() if size != USUAL_SIZE},
         "outdated": outdated,
+        "fixed": sorted(network for network in sizes if fixed_in_size(network)),
     }
 
 

@@ -42,6 +42,9 @@ def add_evaluate(verb: Parser) -> None:
     verb.add_argument("--batch-size", type=int, default=64)
     verb.add_argument("--device", default="auto", choices=["auto", "cpu", "cuda"])
     verb.add_argument("--name", default="", help="what the run is called")
+    verb.add_argument(
+        "--keep-implausible", action="store_true", help="even if it guesses with high confidence"
+    )
     verb.add_argument("--out", type=Path, metavar="FILE", help="also write the run as .npz")
     verb.add_argument("--json", metavar="OUT|-")
     launcher.add_options(verb)
@@ -93,6 +96,7 @@ def _config(
     candidate: "NetworkCandidate",
     run: str,
 ) -> "EvaluationConfig":
+    from core.checkpoints.guess import stated_side
     from core.datasets.catalogue import DATASETS
     from core.inference.config import EvaluationConfig, WeightsSource
 
@@ -107,7 +111,9 @@ def _config(
         n_outputs=arguments.classes or candidate.n_outputs or checkpoint.outputs(group),
         channels=arguments.channels or candidate.channels or 3,
         weights=WeightsSource(file.name, file.digest, group.key, run),
-        preprocessing=_preprocessing(arguments, candidate, data),
+        preprocessing=_preprocessing(
+            arguments, candidate, (data, root), stated=stated_side(file), trained_here=bool(run)
+        ),
         data=data,
         name=arguments.name,
         data_root=None if root is None else str(root.expanduser().absolute()),
@@ -117,6 +123,7 @@ def _config(
         limit=arguments.limit,
         batch_size=arguments.batch_size,
         device=arguments.device,
+        keep_implausible=arguments.keep_implausible,
     )
 
 
@@ -140,14 +147,24 @@ def _sets(text: str) -> "list[OutsideSet]":
 
 
 def _preprocessing(
-    arguments: argparse.Namespace, candidate: "NetworkCandidate", data: str
+    arguments: argparse.Namespace,
+    candidate: "NetworkCandidate",
+    data_and_root: tuple[str, Path | None],
+    *,
+    stated: int | None,
+    trained_here: bool,
 ) -> "Preprocessing":
-    from core.inference.config import native_size
-    from core.inference.settings import settings_of
-    from core.models.catalogue import MODELS
+    from core.inference.config import first_size
+    from core.inference.settings import settings_for_folder, settings_of
 
-    # Networks of the catalogue take any size, and were trained on that of the data.
-    size = native_size(data) if candidate.model in MODELS else candidate.size
+    data, root = data_and_root
+    if data == "folder" and root is not None and stated is None and not trained_here:
+        settings = settings_for_folder(candidate.model, root)
+        if settings is not None:
+            return checkpoint.preprocessing_of(arguments, settings)
+    size = first_size(
+        candidate.model, candidate.size, data, stated=stated, trained_here=trained_here
+    )
     return checkpoint.preprocessing_of(arguments, settings_of(candidate.model, size))
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Final
 
@@ -69,6 +70,27 @@ class Scaling:
 
 
 STRETCHED: Final = Scaling()
+
+
+def common_size(root: Path, n: int = 20) -> Size | None:
+    """Return the height and width that some pictures of a folder all have; None without one.
+
+    Parameters
+    ----------
+    root : Path
+        Looked through with its subfolders.
+    n : int
+        So many pictures are opened, and only their heads are read.
+    """
+    named = (path for path in root.rglob("*") if path.suffix.lower() in SUFFIXES)
+    sizes = set()
+    try:
+        for path in islice(named, n):
+            with Image.open(path, formats=list(FORMATS)) as picture:
+                sizes.add((picture.height, picture.width))
+    except (*_DAMAGE, *_HUGE):
+        return None
+    return sizes.pop() if len(sizes) == 1 else None
 
 
 def decode(root: Path, name: str, size: Size | None = None, scaling: Scaling = STRETCHED) -> Pixels:

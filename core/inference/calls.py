@@ -22,7 +22,7 @@ from core.inference.evaluate import scores, spread
 from core.inference.job import check_classes, open_data
 from core.inference.kept import CPU, kept_model
 from core.inference.prepare import BatchPreprocessor
-from core.inference.settings import settings_of
+from core.inference.settings import settings_for_folder, settings_of
 from core.models.build import input_size
 from core.predictions import Task
 from core.readers.weights.named_tensors import TensorInfo
@@ -39,7 +39,10 @@ def matching(question: Json) -> Answer:
     """Return how a checkpoint's tensors go with a network, and what that network is shown."""
     tensors = [TensorInfo(name, tuple(shape), dtype) for name, shape, dtype in question["tensors"]]
     size = question["size"] and tuple(question["size"])
-    settings = settings_of(question["model"], size)
+    folder = question.get("folder")
+    settings = (folder and settings_for_folder(question["model"], Path(folder))) or settings_of(
+        question["model"], size
+    )
     fit = match(
         tensors,
         question["model"],

@@ -1,10 +1,11 @@
 """EvaluationConfig: everything that decides what a model says of some images; no torch."""
 
 from dataclasses import dataclass
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, Final
 
 from core import codec, fields
 from core.arrays import digest
+from core.checkpoints.index import shipped
 from core.datasets.catalogue import DATASETS, checked_data
 from core.datasets.shifts import OutsideSet
 from core.datasets.splits import SPLIT_NAMES
@@ -12,11 +13,13 @@ from core.defaults import SEED_MAX
 from core.errors import UsageError
 from core.fields import Field, JsonObject, is_path
 from core.inference.preprocessing import Preprocessing
-from core.models.catalogue import checked_model
+from core.models.catalogue import MODELS, checked_model
 from core.training.config import DEVICES, MAX_BATCH, MAX_NAME
 from core.training.estimate import SHAPES
 
 MAX_SETS, MAX_OUTPUTS = 200, 100_000
+CIFAR: Final = (32, 32)
+SMALL: Final = 64  # sides up to which images of the data are shown as they are
 
 
 @dataclass(frozen=True)
@@ -93,6 +96,10 @@ class EvaluationConfig:
         int, Field("Batch size", "Images per step; fewer need less memory.", low=1, high=MAX_BATCH)
     ] = 64
     device: Annotated[str, Field("Device", choices=DEVICES)] = "auto"
+    keep_implausible: Annotated[
+        bool,
+        Field("Keep in any case", "Even a run that guesses with high confidence is kept."),
+    ] = False
 
     def __post_init__(self) -> None:
         """Refuse settings out of range, naming the value."""
@@ -132,10 +139,47 @@ class EvaluationConfig:
 
     @property
     def digest(self) -> str:
-        """Digest of all that decides the numbers; a name, a folder, a batch or a device do not."""
-        loose = {"name", "data_root", "batch_size", "device"}
+        """Digest of all that decides the numbers; a name, a folder or a device do not."""
+        loose = {"name", "data_root", "batch_size", "device", "keep_implausible"}
         decides = {key: v for key, v in self.to_json().items() if key not in loose}
         return digest(repr(sorted(decides.items())))
+
+
+def first_size(
+    model: str,
+    own: tuple[int, int] | None,
+    data: str,
+    *,
+    stated: int | None = None,
+    trained_here: bool = False,
+) -> tuple[int, int] | None:
+    """Return the height and width in which a network is first shown images; None for its own.
+
+    Parameters
+    ----------
+    model : str
+        As in `core.models.catalogue`.
+    own : (int, int) or None
+        What its library shows it, where that is known.
+    data : str
+    stated : int, optional
+        The side that the file of weights says.
+    trained_here : bool
+        Candor trained it, and showed it what its library does.
+
+    Notes
+    -----
+    Networks that take any size mostly were trained on images as the data have them; those with a
+    stem for small images are shown a folder's pictures at CIFAR's size.
+    """
+    native = native_size(data)
+    if trained_here or not shipped().takes_any(model):
+        return native if model in MODELS else own
+    if stated is not None:
+        return stated, stated
+    if model in MODELS:
+        return CIFAR if data == "folder" and model.endswith("_cifar") else native
+    return native if max(native) <= SMALL else own
 
 
 def native_size(data: str) -> tuple[int, int]:

@@ -32,6 +32,7 @@ from core.inference.folder import WEIGHTS, config_of
 from core.inference.prepare import BatchPreprocessor
 from core.inference.spool import Spool
 from core.library import RunSource, open_library, summarise
+from core.metrics.intervals import wilson
 from core.metrics.suite import audit
 from core.models.build import input_size
 from core.predictions import Predictions, ScoreKind, Task
@@ -39,6 +40,8 @@ from core.training.folder import JobFolder
 from core.training.progress import Progress, write
 
 EVERY_S: Final = 1.0
+FAR: Final = 0.1  # above guessing: an interval that reaches so far leaves all open
+SURE: Final = 0.25  # so far above the accuracy a confidence is high
 SPLITS_FOLDER: Final = "parts"  # of a job's folder: what was evaluated so far
 Json = dict[str, Any]  # Any: plain JSON values
 
@@ -68,6 +71,8 @@ def run(folder: JobFolder, watch: AbstractContextManager[object] = NOT_WATCHED) 
     splits = Spool(folder.path / SPLITS_FOLDER)
     for name, predictions in evaluation.all(pace, watch):
         splits.put(name, predictions)
+        if name in config.splits and not config.keep_implausible:
+            refuse_implausible(name, predictions)
     manifest = open_library().keep_evaluated(
         config.name,
         splits,
@@ -92,6 +97,31 @@ def run(folder: JobFolder, watch: AbstractContextManager[object] = NOT_WATCHED) 
     folder.finish(result)
     shutil.rmtree(folder.path / SPLITS_FOLDER, ignore_errors=True)
     return result
+
+
+def refuse_implausible(split: str, predictions: Predictions) -> None:
+    """Refuse to keep what guesses with high confidence: it was probably shown the wrong thing.
+
+    Raises
+    ------
+    Refused
+        IMPLAUSIBLE: Wilson's interval of the accuracy reaches chance, and leaves less than
+        `FAR` above it, while the mean confidence is `SURE` above the interval.
+    """
+    if predictions.task is Task.MULTILABEL:
+        return
+    rows, n_classes = predictions.rows, predictions.n_classes
+    hits, n = np.array(rows.correct.sum()), np.array(predictions.n)
+    low, high = (float(end) for end in wilson(hits, n, defaults.LEVEL))
+    chance, sure = 1 / n_classes, float(rows.confidence.mean())
+    if low > chance or high > chance + FAR or sure < high + SURE:
+        return
+    raise Refused(
+        "IMPLAUSIBLE",
+        f"The network is right on {hits / n:.1%} of the {split} images and {sure:.1%} confident; "
+        f"guessing would be right on {chance:.1%}. The run was not kept",
+        "check image size, mean and std, and the order of the classes, or keep it in any case",
+    )
 
 
 def connect(config: EvaluationConfig) -> torch.device:

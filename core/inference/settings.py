@@ -1,13 +1,15 @@
 """How a network wants its images, as its library says; torch."""
 
 import math
+from pathlib import Path
 from typing import Any
 
+from core.checkpoints.index import shipped
+from core.datasets.pictures import common_size
+from core.inference.config import CIFAR, SMALL
 from core.inference.preprocessing import INTERPOLATIONS, Preprocessing
 from core.models.build import input_size
 from core.models.catalogue import MODELS
-
-CIFAR = (32, 32)  # the networks of our catalogue take any size; most were trained on CIFAR
 
 
 def settings_of(model: str, size: tuple[int, int] | None) -> Preprocessing:
@@ -17,7 +19,9 @@ def settings_of(model: str, size: tuple[int, int] | None) -> Preprocessing:
     ----------
     model : str
     size : (int, int), optional
-        Height and width of its images where they are known, as from its position embedding.
+        Height and width of its images where they are known. A network that is shown far smaller
+        images than its library shows it was trained on the data alone: they are shown whole, with
+        the moments of the data.
 
     Raises
     ------
@@ -27,9 +31,22 @@ def settings_of(model: str, size: tuple[int, int] | None) -> Preprocessing:
     if model in MODELS:
         return Preprocessing(input_size(model, size or CIFAR))
     own = input_size(model, CIFAR)  # refuses unknown names
+    if size is not None and max(size) <= SMALL < min(own):
+        return Preprocessing(size)
     library, _, name = model.partition(":")
     values = _timm(name, own) if library == "timm" else _torchvision(name, own)
     return Preprocessing(**{**values, "size": size or own})
+
+
+def settings_for_folder(model: str, folder: Path) -> Preprocessing | None:
+    """Return the preprocessing where a folder holds small pictures of one size, and that tells.
+
+    None where pictures differ or are large, or the network takes its own size only.
+    """
+    size = common_size(folder)
+    if size is None or max(size) > SMALL or not shipped().takes_any(model):
+        return None
+    return settings_of(model, size)
 
 
 def _timm(name: str, size: tuple[int, int]) -> dict[str, Any]:

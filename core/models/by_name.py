@@ -18,6 +18,7 @@ ARGUMENTS: Final[dict[str, dict[str, Any]]] = {  # Any: keyword arguments
     "inception_v3": {"aux_logits": False, "init_weights": True},
     "vit_h_14": {"image_size": 518},
 }
+POSITIONED: Final = {"vision_transformer", "maxvit"}  # torchvision's that count positions
 STRANGE: Final = 1_000_003  # outputs that no layer has by chance
 
 
@@ -141,6 +142,22 @@ def torchvision_size(name: str) -> tuple[int, int]:
     _refuse_unknown("torchvision", name, models.list_models(module=models))
     (side,) = models.get_model_weights(name).DEFAULT.transforms().crop_size
     return side, side
+
+
+def fixed_in_size(network: str) -> bool:
+    """Whether a ``timm:NAME`` or ``torchvision:NAME`` takes one size of images only."""
+    library, _, name = network.partition(":")
+    if library == "timm":
+        import timm
+
+        settings = timm.get_pretrained_cfg(name)
+        return settings is not None and bool(settings.fixed_input_size)
+    from torchvision import models
+
+    if library != "torchvision":
+        return False
+    builder = models.get_model_builder(name)
+    return builder.__module__.rpartition(".")[2] in POSITIONED
 
 
 def _refuse_unknown(library: str, name: str, known: Collection[str]) -> None:

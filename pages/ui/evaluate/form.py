@@ -4,6 +4,7 @@ from typing import Final
 
 import streamlit as st
 
+from core.checkpoints.index import shipped
 from core.datasets.catalogue import DATASETS
 from core.datasets.shifts import CORRUPTIONS, KINDS, OFFICIAL, OWN, SEVERITIES
 from core.datasets.splits import SPLIT_NAMES
@@ -144,7 +145,7 @@ def _refill() -> None:
 
 
 def _sizes() -> None:
-    fixed = form.model() not in MODELS
+    fixed = not shipped().takes_any(form.model() or "")
     help_text = (
         "This network takes one size only." if fixed else "Input size of the network, in pixels."
     )

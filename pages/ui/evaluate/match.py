@@ -1,7 +1,6 @@
 """What a file of weights holds, which network it is taken for, and whether all of it fits."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 import streamlit as st
@@ -86,7 +85,7 @@ def _match(opened: OpenedWeights) -> CheckpointFit | None:
     answer = inference.query("evaluate.matching", MATCHING, question, text).wait()
     if answer is None:
         return None
-    _fill_shown(opened, question, answer.values["settings"])
+    _fill_shown(question, answer.values["settings"])
     fit = codec.read(CheckpointFit, answer.values["match"])
     if fit.ok:
         _fits(fit)
@@ -95,14 +94,12 @@ def _match(opened: OpenedWeights) -> CheckpointFit | None:
     return fit
 
 
-def _fill_shown(opened: OpenedWeights, question: Mapping[str, Any], settings: object) -> None:
+def _fill_shown(question: Mapping[str, Any], settings: object) -> None:
     """Take over what the network wants to be shown, unless that was changed by hand."""
-    size = form.size(opened)
-    about = repr([question["model"], question["channels"], size])
+    about = repr([question[key] for key in ("model", "channels", "size", "folder")])
     if st.session_state.get(form.EDITED) or st.session_state.get(form.SHOWN_FOR) == about:
         return
-    preprocessing = codec.read(Preprocessing, settings, "preprocessing")
-    form.fill_shown(preprocessing if size is None else replace(preprocessing, size=size))
+    form.fill_shown(codec.read(Preprocessing, settings, "preprocessing"))
     st.session_state[form.SHOWN_FOR] = about
 
 

@@ -6,15 +6,15 @@ from typing import Any, Final
 import streamlit as st
 
 from core import codec
-from core.checkpoints.guess import NetworkCandidate
+from core.checkpoints.guess import NetworkCandidate, stated_side
+from core.checkpoints.index import shipped
 from core.datasets.catalogue import DATASETS
 from core.datasets.shifts import OutsideSet
 from core.datasets.splits import SPLIT_NAMES
 from core.errors import UsageError
 from core.fields import Field, fields_of
-from core.inference.config import MAX_OUTPUTS, EvaluationConfig
+from core.inference.config import MAX_OUTPUTS, EvaluationConfig, first_size, native_size
 from core.inference.preprocessing import MAX_SIDE, MOMENTS, Preprocessing
-from core.models.catalogue import MODELS
 from core.readers.weights.named_tensors import WeightGroup
 from core.training.config import MAX_NAME, TrainConfig
 from core.training.estimate import SHAPES
@@ -23,7 +23,9 @@ from pages.ui.form import Form
 from pages.ui.weights_source import OpenedWeights
 
 OFFERED: Final = 4  # networks that weights look like
-SEPARATE: Final = ("model", "weights", "preprocessing", "splits", "sets")  # of what has no widget
+SEPARATE: Final = (  # of what has no widget
+    *("model", "weights", "preprocessing", "splits", "sets", "keep_implausible"),
+)
 OTHER: Final = "other"  # network, than those it looks like
 OF_DATA, OWN = "data", "own"  # mean and standard deviation
 SET_ROOT: Final = fields_of(OutsideSet)["root"]
@@ -69,6 +71,7 @@ DEFAULTS: Final = FORM.initial() | {
 FOR: Final = "evaluate.for"  # which weights the form was filled for
 SHOWN_FOR: Final = "evaluate.shown_for"  # which network and data the preprocessing was filled for
 EDITED: Final = "evaluate.edited"  # by hand, so it stays
+CHANGED: Final = "evaluate.size"  # by a click, of a network and data
 
 
 def begin(opened: OpenedWeights) -> None:
@@ -78,7 +81,7 @@ def begin(opened: OpenedWeights) -> None:
         return
     st.session_state[FOR] = token
     st.session_state[EDITED] = False
-    st.session_state[SHOWN_FOR] = None
+    st.session_state[SHOWN_FOR], st.session_state[CHANGED] = None, {}
     for name, what in DEFAULTS.items():
         put(name, what)
     put("group", opened.file.groups[0].key)
@@ -189,28 +192,42 @@ def model() -> str | None:
 
 
 def size(opened: OpenedWeights) -> tuple[int, int] | None:
-    """Return the size of images that a network is first shown: its own, else that of the data."""
-    chosen = model()
-    if chosen in MODELS:
-        side = SHAPES[str(value("data"))][1]
-        return side, side
-    sizes = (
-        candidate.size
-        for candidate in opened.looks_like[str(value("group"))]
-        if candidate.model == chosen
-    )
-    return next(sizes, None)
-
-
-def question(opened: OpenedWeights) -> dict[str, Any] | None:  # Any: plain JSON values
-    """Return what the warm process is asked of weights and network; None before one is picked.
-
-    Networks of the catalogue take images of any size, so other data ask nothing anew.
-    """
+    """Return the size of images that a network is first shown; None for its own."""
     chosen = model()
     if chosen is None:
         return None
-    image_size = None if chosen in MODELS else size(opened)
+    changed: dict[tuple[str, str], tuple[int, int]] = st.session_state[CHANGED]
+    return changed.get((chosen, str(value("data")))) or first_size(
+        chosen,
+        shipped().size(chosen),
+        str(value("data")),
+        stated=stated_side(opened.file),
+        trained_here=isinstance(opened.spec, TrainConfig),
+    )
+
+
+def other_size() -> tuple[int, int] | None:
+    """Return its own size where a network is shown images as the data have them, or these."""
+    chosen = model()
+    if chosen is None or ":" not in chosen or not shipped().takes_any(chosen):
+        return None
+    sizes = (shipped().size(chosen), native_size(str(value("data"))))
+    shown = (value("height"), value("width"))
+    return next((other for other in sizes if other and other != shown), None)
+
+
+def change_size(size_: tuple[int, int]) -> None:
+    """Show images in a size, with the settings that go with it."""
+    st.session_state[CHANGED] = {(str(model()), str(value("data"))): size_}
+    st.session_state[EDITED] = False
+
+
+def question(opened: OpenedWeights) -> dict[str, Any] | None:  # Any: plain JSON values
+    """Return what the warm process is asked of weights and network; None before one is picked."""
+    chosen = model()
+    if chosen is None:
+        return None
+    image_size = size(opened)
     group = opened.file.group(str(value("group")))
     return {
         "tensors": [[tensor.name, list(tensor.shape), tensor.dtype] for tensor in group.tensors],
@@ -218,7 +235,22 @@ def question(opened: OpenedWeights) -> dict[str, Any] | None:  # Any: plain JSON
         "n_outputs": value("n_outputs"),
         "channels": value("channels"),
         "size": None if image_size is None else list(image_size),
+        "folder": _folder(opened),
     }
+
+
+def _folder(opened: OpenedWeights) -> str | None:
+    """Return the folder whose pictures may say in which size a network is shown them."""
+    root = (value("data_root") or "").strip()
+    trained_here = isinstance(opened.spec, TrainConfig)
+    told = trained_here or stated_side(opened.file) or st.session_state[CHANGED]
+    if value("data") != "folder" or not root or told:
+        return None
+    try:
+        check_folder(root)
+    except UsageError:
+        return None  # said at the button
+    return root
 
 
 def sets() -> tuple[OutsideSet, ...]:

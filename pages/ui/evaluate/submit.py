@@ -29,7 +29,7 @@ def draw(jobs: LocalJobs, opened: OpenedWeights) -> None:
         frame.refusal(error)
     path = opened.path(opened.file.group(str(form.value("group"))))
     if config is not None:
-        _outcome(config, path)
+        _outcome(config, path, form.other_size())
     with st.container(horizontal=True, vertical_alignment="center", key="evaluate.actions"):
         st.button(
             "Run on the images" if state.plain() else "Evaluate",
@@ -62,7 +62,7 @@ def _task(config: EvaluationConfig, path: Path) -> Task[Answer]:
     return inference.query("evaluate.trying", "trying", question, f"Running on {MOST} images.")
 
 
-def _outcome(config: EvaluationConfig, path: Path) -> None:
+def _outcome(config: EvaluationConfig, path: Path, other: tuple[int, int] | None) -> None:
     """Draw what was found for the settings as they stand; nothing where they were not tried."""
     answer = _task(config, path).draw()
     if answer is None:
@@ -74,5 +74,12 @@ def _outcome(config: EvaluationConfig, path: Path) -> None:
         widgets.caveat(
             "No better than guessing", f"{verdict.text} {verdict.advice} {verdict.few}".strip()
         )
+        if other is not None:
+            st.button(
+                f"Use images of {other[0]} x {other[1]}",
+                key="evaluate.other_size",
+                on_click=form.change_size,
+                args=(other,),
+            )
     else:
         st.markdown(f":material/check_circle: {verdict.text} {verdict.few}")

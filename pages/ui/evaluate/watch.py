@@ -5,6 +5,7 @@ from pathlib import Path
 
 import streamlit as st
 
+from core.codes import RefusalCode
 from core.errors import LibraryError
 from core.inference.config import EvaluationConfig
 from core.inference.folder import WEIGHTS
@@ -95,6 +96,17 @@ def actions(watched: WatchedJob) -> None:
             args=(jobs, replace(config, batch_size=half), jobs.folder(job.id).path / WEIGHTS),
         )
         job_watch.button("Retry unchanged", "retry", jobs.retry, job)
+    elif job.failure is not None and job.failure.code == RefusalCode.IMPLAUSIBLE:
+        st.button(
+            "Keep it in any case",
+            key="job.keep",
+            on_click=submit,
+            args=(
+                jobs,
+                replace(config, keep_implausible=True),
+                jobs.folder(job.id).path / WEIGHTS,
+            ),
+        )
     else:
         job_watch.button("Retry", "retry", jobs.retry, job, primary=True)
     st.button("Evaluate again, with changes", key="job.again", on_click=_again, args=(job.id,))

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from core.checkpoints.guess import guess
+from core.checkpoints.guess import guess, stated_side
 from core.checkpoints.index import PATH, LayoutIndex, NetworkLayout, lookup, shipped, signature
 from core.readers.weights.named_tensors import TensorInfo, WeightGroup, WeightsFile
 
@@ -74,6 +74,7 @@ def test_the_index_holds_what_the_installed_networks_give(torch):
     assert made["sizes"].items() <= stored["sizes"].items()
     assert stored["sizes"]["torchvision:vit_h_14"] == [518, 518]
     assert made["outdated"] == stored["outdated"]
+    assert set(made["fixed"]) == set(stored["fixed"]) & found
 
 
 @pytest.mark.parametrize("channels", [1, 3, 4])
@@ -84,6 +85,39 @@ def test_classes_and_channels_are_read_off(torch, network, channels):
     assert (first.n_outputs, first.channels, first.fits) == (13, channels, True)
     size = {"small_cnn": None, "timm:test_vit": (160, 160), "timm:resnet18": (224, 224)}[network]
     assert first.size == size
+
+
+@pytest.mark.parametrize(
+    ("network", "any_size"),
+    [
+        ("torchvision:resnet18", True),
+        ("torchvision:shufflenet_v2_x0_5", True),
+        ("timm:test_efficientnet", True),
+        ("torchvision:vit_b_32", False),
+        ("torchvision:maxvit_t", False),
+        ("timm:mixer_s32_224", False),
+        ("timm:deit_tiny_patch16_224", False),
+    ],
+)
+def test_networks_take_other_sizes_where_the_index_says_so(torch, network, any_size):
+    from core.models.build import input_size, outline
+
+    height, width = size = input_size(network, (32, 32))
+    net = outline(network, n_outputs=9, channels=3, size=size).eval()
+    images = torch.empty(1, 3, height + 64, width + 64, device="meta")
+    assert shipped().takes_any(network) == any_size
+    if any_size:
+        assert net(images).shape == (1, 9)
+    else:
+        with pytest.raises((AssertionError, RuntimeError)):
+            net(images)
+
+
+def test_the_side_that_a_file_states_is_read():
+    tensors = [TensorInfo("x.weight", (7, 9), "F32")]
+    assert stated_side(file_of(tensors, {"args.img_size": 96})[0]) == 96
+    assert stated_side(file_of(tensors, {"args.img_size": 96.0, "image_size": 4})[0]) is None
+    assert stated_side(file_of(tensors)[0]) is None
 
 
 def test_networks_that_fit_alike_are_all_given_and_said(torch):

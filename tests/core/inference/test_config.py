@@ -10,7 +10,13 @@ from hypothesis import strategies as st
 from core.datasets.catalogue import DATASETS
 from core.datasets.shifts import OutsideSet
 from core.errors import UsageError
-from core.inference.config import EvaluationConfig, WeightsSource, from_json, native_size
+from core.inference.config import (
+    EvaluationConfig,
+    WeightsSource,
+    first_size,
+    from_json,
+    native_size,
+)
 from core.inference.preprocessing import MOMENTS, Preprocessing
 
 MEAN, STD = MOMENTS["imagenet"]
@@ -94,7 +100,8 @@ def test_what_is_missing_is_named(missing):
 
 
 def test_what_decides_the_numbers_is_in_the_digest_and_nothing_else():
-    for same in ({"name": "x"}, {"batch_size": 3}, {"device": "cpu"}, {"data_root": "/a"}):
+    for same in ({"name": "x"}, {"batch_size": 3}, {"device": "cpu"}, {"data_root": "/a"},
+                 {"keep_implausible": True}):  # fmt: skip
         assert replace(BASE, **same).digest == BASE.digest
     for other in (
         {"weights": replace(BASE.weights, digest="aa")},
@@ -105,6 +112,33 @@ def test_what_decides_the_numbers_is_in_the_digest_and_nothing_else():
         {"sets": (OutsideSet("svhn"),)},
     ):
         assert replace(BASE, **other).digest != BASE.digest
+
+
+OWN = (224, 224)
+RESNET, VIT = "torchvision:resnet18", "timm:vit_base_patch16_224.augreg_in1k"
+
+
+@pytest.mark.parametrize(
+    ("model", "data", "more", "size"),
+    [
+        (RESNET, "cifar10", {}, (32, 32)),
+        (RESNET, "tiny_imagenet", {}, (64, 64)),
+        (RESNET, "folder", {}, OWN),
+        (RESNET, "phantom", {}, OWN),
+        (RESNET, "cifar10", {"stated": 96}, (96, 96)),
+        (RESNET, "cifar10", {"trained_here": True}, OWN),
+        (VIT, "cifar10", {}, OWN),
+        (VIT, "cifar10", {"stated": 96}, OWN),
+        ("resnet50_cifar", "cifar10", {}, (32, 32)),
+        ("resnet50_cifar", "folder", {}, (32, 32)),
+        ("resnet50_cifar", "folder", {"trained_here": True}, OWN),
+        ("small_cnn", "folder", {}, OWN),
+    ],
+)
+def test_images_are_first_shown_as_the_data_have_them_where_the_network_allows_it(
+    model, data, more, size
+):
+    assert first_size(model, OWN, data, **more) == size
 
 
 def test_every_data_set_has_a_size():

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 
@@ -20,12 +21,12 @@ from core.errors import Refused, UsageError
 from core.inference.config import EvaluationConfig, WeightsSource, from_json
 from core.inference.evaluate import scores, spread
 from core.inference.folder import WEIGHTS, config_of
-from core.inference.job import open_data, run
+from core.inference.job import open_data, refuse_implausible, run
 from core.inference.prepare import BatchPreprocessor
 from core.inference.preprocessing import Preprocessing
 from core.library import open_library
 from core.models.build import build
-from core.predictions import ScoreKind
+from core.predictions import Predictions, ScoreKind, Task
 from core.training.folder import JobFolder
 
 ROOT = Path(__file__).parents[3]
@@ -247,6 +248,53 @@ def test_a_model_that_misbehaves_is_refused_in_words(digits, answer, code, said)
     with pytest.raises(Refused, match=said) as excinfo:
         scores(Broken(answer), digits.val, prepare, device=CPU, batch_size=8)
     assert excinfo.value.code == code
+
+
+def sure_of(right, n, n_classes=10):
+    """Logits of a network that is 95 % sure of every answer, the first `right` of them true."""
+    labels = np.arange(n) % n_classes
+    answers = np.where(np.arange(n) < right, labels, (labels + 1) % n_classes)
+    scores = np.zeros((n, n_classes))
+    scores[np.arange(n), answers] = np.log(0.95 / 0.05 * (n_classes - 1))
+    return Predictions(Task.MULTICLASS, ScoreKind.LOGITS, scores, labels)
+
+
+@pytest.mark.parametrize(
+    ("right", "n", "n_classes", "refused"),
+    [
+        (100, 1000, 10, True),  # 8.3 to 12.0 %
+        (0, 1000, 10, True),
+        (150, 1000, 10, False),  # 12.9 to 17.3 %: better than guessing
+        (1, 10, 10, False),  # 1.8 to 40.4 %: that few leave all open
+        (250, 500, 2, True),
+        (150, 500, 2, True),  # swapped classes
+        (380, 500, 2, False),
+    ],
+)
+def test_guessing_with_high_confidence_is_not_kept(right, n, n_classes, refused):
+    predictions = sure_of(right, n, n_classes)
+    with pytest.raises(Refused, match=r"95\.0% confident") if refused else nullcontext():
+        refuse_implausible("test", predictions)
+
+
+def test_an_unsure_network_that_guesses_is_kept():
+    labels = np.arange(1000) % 10
+    refuse_implausible(
+        "test",
+        Predictions(Task.MULTICLASS, ScoreKind.LOGITS, np.eye(10)[(labels + 1) % 10], labels),
+    )
+
+
+def test_an_implausible_run_joins_the_library_only_when_that_is_said(job, net):
+    state = net.state_dict()
+    last = list(state)[-1]
+    state[last] = state[last] + 30 * (torch.arange(10) == 3)  # always the same answer
+    for kept in (False, True):
+        folder = job(f"kept{kept:d}", keep_implausible=kept, splits=("test",))
+        save_file(state, folder.path / WEIGHTS)
+        with nullcontext() if kept else pytest.raises(Refused, match="IMPLAUSIBLE"):
+            run(folder)
+        assert (f"kept{kept:d}" in [row.id for row in open_library().rows()]) == kept
 
 
 def test_the_process_says_why_it_failed(job):

@@ -5,11 +5,13 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from PIL import Image
 
 from core import codec
 from core.errors import UsageError
 from core.inference.prepare import BatchPreprocessor
 from core.inference.preprocessing import MOMENTS, Preprocessing
+from core.inference.settings import settings_for_folder, settings_of
 
 MEAN, STD = MOMENTS["imagenet"]
 CPU = torch.device("cpu")
@@ -157,3 +159,26 @@ def test_the_middle_is_cut_where_torchvision_cuts_it(side):
     (found,) = prepare(Preprocessing((8, 8), crop=8 / side), 3)(batch)
     expected = v2.CenterCrop(8)(batch.float() / 255)
     torch.testing.assert_close(found, expected, atol=1e-6, rtol=0)
+
+
+def test_a_folder_of_small_pictures_says_in_which_size_a_network_is_shown_them(tmp_path):
+    def pictures(name, *sides):
+        for number, side in enumerate(sides):
+            path = tmp_path / name / "train" / "ant" / f"{number}.png"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            Image.fromarray(np.zeros((side, side, 3), np.uint8)).save(path)
+        return tmp_path / name
+
+    small = pictures("small", 32, 32, 32)
+    assert settings_for_folder("torchvision:resnet18", small) == Preprocessing((32, 32))
+    assert settings_for_folder("resnet50_cifar", small) == Preprocessing((32, 32))
+    assert settings_for_folder("torchvision:vit_b_32", small) is None
+    assert settings_for_folder("torchvision:resnet18", pictures("mixed", 32, 40)) is None
+    assert settings_for_folder("torchvision:resnet18", pictures("large", 128, 128)) is None
+    assert settings_for_folder("torchvision:resnet18", tmp_path / "none") is None
+    (small / "0.png").write_bytes(b"no picture")
+    assert settings_for_folder("torchvision:resnet18", small) is None
+    own = settings_of("torchvision:resnet18", None)
+    assert (own.size, own.crop, own.mean) == ((224, 224), 0.875, MEAN)
+    assert settings_of("torchvision:resnet18", (96, 96)).mean == MEAN
+    assert settings_of("torchvision:resnet18", (64, 64)) == Preprocessing((64, 64))
