@@ -339,10 +339,40 @@ def _level_of(value: float, finest: int) -> int:
     return min(max(-math.frexp(value)[1], 0), finest - 1)
 
 
-@compiled(
-    "float64(float64[:, ::1], int64[::1], int64[::1], float64[::1], float64[:, ::1], "
-    "float64[:, ::1])"
-)
+@compiled()
+def _sum_from(line: Float, least: float) -> float:
+    total = 0.0
+    for k in range(line.size):
+        total += line[k] if line[k] >= least else 0.0
+    return total
+
+
+@compiled()
+def _add_wrong_row(
+    line: Float, label: int, answer: int, weight: float, by_class: Float, by_level: Float
+) -> float:
+    """Do what `add_wrong` does for one row."""
+    line[answer] = 0.0
+    rest, finest = line.sum(), by_level.shape[1]
+    if not rest > 0.0:
+        return 0.0
+    _add_shares(line, 1.0 / rest, weight, by_class[0], by_class[1])
+    by_class[2, label] += weight
+    by_level[2, _level_of(line[label], finest)] += weight
+    above, least = 0.0, 1.0
+    for level in range(finest):  # a sum for each level: several at a time, and no logarithm
+        least *= 0.5
+        down = rest if level == finest - 1 else _sum_from(line, least)
+        share, above = max(0.0, down - above) / rest, down
+        by_level[0, level] += weight * share
+        by_level[1, level] += weight * share * share
+    return weight
+
+
+_WRONG = f"{_LABELS}, {_LABELS}, float64[::1], float64[:, ::1], float64[:, ::1]"
+
+
+@compiled(f"float64(float64[:, ::1], {_WRONG})")
 def add_wrong(
     p: Float, labels: Int, answers: Int, weights: Float, by_class: Float, by_level: Float
 ) -> float:
@@ -365,30 +395,21 @@ def add_wrong(
     float
         What the rows count that state anything of the other classes.
     """
-    counted, finest = 0.0, by_level.shape[1]
-    levels, least = np.empty(finest), 0.5 ** (finest - 1)
+    counted = 0.0
     for i in range(len(p)):
-        line = p[i]
-        line[answers[i]] = 0.0
-        rest = line.sum()
-        if not rest > 0.0:
-            continue
-        counted += weights[i]
-        levels[:] = 0.0
-        _add_shares(line, 1.0 / rest, weights[i], by_class[0], by_class[1])
-        for start in range(0, line.size, _SCANNED):
-            part = line[start : start + _SCANNED]
-            if _count_above(part, least) > 0.0:
-                for k in range(part.size):
-                    if part[k] >= least:
-                        levels[_level_of(part[k], finest)] += part[k]
-        levels /= rest
-        levels[finest - 1] = max(0.0, 1.0 - levels[: finest - 1].sum())
-        by_class[2, labels[i]] += weights[i]
-        by_level[2, _level_of(line[labels[i]], finest)] += weights[i]
-        for level in range(finest):
-            by_level[0, level] += weights[i] * levels[level]
-            by_level[1, level] += weights[i] * levels[level] * levels[level]
+        counted += _add_wrong_row(p[i], labels[i], answers[i], weights[i], by_class, by_level)
+    return counted
+
+
+@compiled(*(f"float64({logits}, {_WRONG})" for logits in _LOGITS))
+def add_wrong_softmax(
+    logits: Logits, labels: Int, answers: Int, weights: Float, by_class: Float, by_level: Float
+) -> float:
+    """Do what `add_wrong` does for the softmax of each row; logits as in `read_rows`."""
+    counted, line = 0.0, np.empty(logits.shape[1])
+    for i in range(len(logits)):
+        line *= 1.0 / _write_powers(logits[i], _largest(logits[i]), line)
+        counted += _add_wrong_row(line, labels[i], answers[i], weights[i], by_class, by_level)
     return counted
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from core.arrays import Float, Int, row_chunks
+from core.arrays import Float, Int, row_chunks, wide_enough
 from core.metrics.design_effect import design_effect, of_rows
 from core.metrics.records import ClassCell
 from core.metrics.verdict_codes import Part
@@ -22,7 +22,7 @@ ROUNDED = 16.0  # steps below which a rounded probability says little
 TINY = 1e-9  # of the rows of a cell: what it is taken to expect at least
 SPREAD = 0.05  # of a Poisson variance: what a cell is taken to have at least
 DIGITS = 9  # to which sums are kept: those of the same rows in another order are one
-CELLS_DRAWN = 2**22  # draws held at a time
+CELLS_DRAWN = 2**17  # draws worked on at a time: they stay in cache
 Z = 1.645  # of a one-sided bound at 95 %
 
 
@@ -140,10 +140,14 @@ class ClassSums:
 def _standardised(mean: Float, squares: Float, hits: Float) -> Float:
     """Return the root of the Poisson deviance of (M, R) counts, in units of their spread."""
     expected = np.maximum(mean, TINY)[:, None]
-    ratio = np.divide(hits, expected, out=np.ones_like(hits), where=hits > 0.0)
-    deviance = 2.0 * (hits * np.log(ratio) - (hits - mean[:, None]))
-    spread = np.maximum(1.0 - squares / np.maximum(mean, TINY), SPREAD)[:, None]
-    return np.asarray(np.sqrt(np.maximum(deviance, 0.0) / spread))
+    out = np.maximum(hits, np.finfo(float).tiny) / expected  # no count is 0 times a number
+    np.log(out, out=out)
+    out *= hits
+    out -= hits - mean[:, None]
+    out *= 2.0
+    np.maximum(out, 0.0, out=out)
+    out /= np.maximum(1.0 - squares / np.maximum(mean, TINY), SPREAD)[:, None]
+    return np.asarray(np.sqrt(out, out=out))
 
 
 def class_sums(predictions: Predictions) -> ClassSums:
@@ -194,18 +198,20 @@ def class_sums(predictions: Predictions) -> ClassSums:
 
 def _wrong_sums(predictions: Predictions, wrong: np.ndarray) -> list[tuple[Part, Float, Float]]:
     """Return the sums of the wrong answers, by true class and by what was stated of it."""
-    from core.compiled.rows import add_wrong
+    from core.compiled.rows import add_wrong, add_wrong_softmax
 
-    k, finest = predictions.n_classes, _finest_level(predictions)
+    k, finest, rows = predictions.n_classes, _finest_level(predictions), predictions.rows
     weights = predictions.extents.weights
     by_class, by_level = np.zeros((3, k)), np.zeros((3, finest))
     counted = 0.0
     for part in row_chunks(wrong.size, k):
-        own = predictions.take(wrong[part])
-        answers = predictions.rows.predicted[wrong[part]]
-        of_row = np.ones(own.n) if weights is None else np.array(weights[wrong[part]])
-        p = np.ascontiguousarray(own.probabilities())
-        counted += add_wrong(p, np.array(own.labels), answers.copy(), of_row, by_class, by_level)
+        at = wrong[part]
+        of_row = np.ones(at.size) if weights is None else weights[at]
+        own = predictions.labels[at], rows.predicted[at], of_row, by_class, by_level
+        if predictions.softmax_of_logits:
+            counted += add_wrong_softmax(wide_enough(predictions.scores[at]), *own)
+        else:
+            counted += add_wrong(predictions.take(at).probabilities(), *own)
     effect = _wrong_effect(predictions, wrong)
     listed = [(Part.STATED, by_level)]
     if finest == LEVELS:  # rounding may leave nothing of a class that is rarely likely

@@ -48,7 +48,7 @@ OFF = {"over", "under"}
 CALLED_OFF = DETECTED | {VerdictCode.OFF_BUT_SMALL}
 CONSTRUCTED, CONSTRUCTIONS = 20_000, 50  # rows, and data sets, of the constructions
 MISSED = (
-    "The fit misses the mean by so much that the interval of the gap reaches beyond 2 points: "
+    "The fit misses the mean by so much that the interval of the gap reaches beyond 2.5 points: "
     "these rows do not show that it is less."
 )
 FITTED, TESTED = 5_000, 10_000  # rows of a temperature

@@ -3,7 +3,13 @@
 import numpy as np
 import pytest
 
-from core.compiled.rows import add_binned, add_binned_softmax, add_redrawn
+from core.compiled.rows import (
+    add_binned,
+    add_binned_softmax,
+    add_redrawn,
+    add_wrong,
+    add_wrong_softmax,
+)
 from core.metrics.binning import bin_index, equal_width_edges
 from core.metrics.classwise import classwise_ece
 from core.predictions import Predictions, ScoreKind, Task
@@ -117,3 +123,44 @@ def test_what_is_no_number_stays_none():
     sums = np.zeros((3, 3, BINS))
     add_binned_softmax(logits, np.array([0, 1]), np.ones(2), equal_width_edges(BINS), sums)
     assert np.isnan(sums[1].sum(axis=1)).all()
+
+
+def plain_wrong(p, labels, answers, weights, levels):
+    """Return by class and level what is stated of the others, its square, and how often true."""
+    by_class, by_level, counted = np.zeros((3, p.shape[1])), np.zeros((3, levels)), 0.0
+    for row, label, answer, weight in zip(p, labels, answers, weights, strict=True):
+        others = np.where(np.arange(row.size) == answer, 0.0, row)
+        if others.sum() == 0.0:
+            continue
+        counted += weight
+        share = others / others.sum()
+        finest = 0.5 ** (levels - 1)
+        level = [int(-np.floor(np.log2(q))) - 1 if q >= finest else levels - 1 for q in others]
+        of_level = np.bincount(level, share, levels)
+        for sums, stated, hit in ((by_class, share, label), (by_level, of_level, level[label])):
+            sums[0] += weight * stated
+            sums[1] += weight * stated**2
+            sums[2, hit] += weight
+    return by_class, by_level, counted
+
+
+@pytest.mark.parametrize("n_classes", [3, 40, 1_000])
+@pytest.mark.parametrize("levels", [2, 16])
+def test_what_wrong_answers_state_of_the_others(n_classes, levels):
+    rng = np.random.default_rng(n_classes)
+    logits = rng.normal(0.0, 4.0, (30, n_classes)).astype(np.float32)
+    logits[0], logits[1] = 0.0, -np.inf  # all alike; then one that is certain and nothing else
+    logits[1, 0] = 3.0
+    logits[2, :2] = 30.0  # two of one half, exactly
+    p = np.exp(logits.astype(np.float64) - logits.max(axis=1, keepdims=True))
+    p /= p.sum(axis=1, keepdims=True)
+    answers = p.argmax(axis=1)
+    labels = (answers + rng.integers(1, n_classes, 30)) % n_classes
+    weights = rng.uniform(0.0, 3.0, 30)
+    expected = plain_wrong(p, labels, answers, weights, levels)
+    for add, scores in ((add_wrong, p.copy()), (add_wrong_softmax, logits)):
+        by_class, by_level = np.zeros((3, n_classes)), np.zeros((3, levels))
+        counted = add(scores, labels, answers, weights, by_class, by_level)
+        np.testing.assert_allclose(by_class, expected[0], rtol=0, atol=1e-12)
+        np.testing.assert_allclose(by_level, expected[1], rtol=0, atol=1e-12)
+        assert counted == pytest.approx(expected[2], abs=1e-12)

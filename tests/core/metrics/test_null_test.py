@@ -159,7 +159,7 @@ def test_what_is_off_by_less_than_matters_is_small_and_nothing_else():
     claims = sigmoid(logit)
     slightly = run(claims, rng.random(claims.size) < sigmoid(logit / 1.03 + 0.02))
     assert slightly.p_value <= 0.05
-    assert slightly.small == 0.02
+    assert slightly.small == Zone().gap
     ranked = Ranked.of(Outcomes(claims, rng.random(claims.size) < sigmoid(logit / 1.03)))
     null = Null(Resamples.of(ranked, 400, 0))
     assert null.test(equal_width_cuts(ranked, 15), Zone(gap=0.001)).small is None

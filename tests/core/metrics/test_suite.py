@@ -634,7 +634,26 @@ def test_what_is_too_little_to_matter_is_a_setting():
     rows = Predictions(Task.BINARY, ScoreKind.LOGITS, logits, labels)
     default = suite.audit(rows, replace(QUICK, metrics=("ece",)))
     assert default.main.verdict.code == "off_but_small"
-    assert default.main.verdict.small == 0.02
-    assert default.main.verdict.text.startswith("Off by less than 2.0 points for “1”: ")
+    assert default.main.verdict.small == 0.025
+    assert default.main.verdict.text.startswith("Off by less than 2.5 points for “1”: ")
     strict = replace(QUICK, metrics=("ece",), small_gap=0.002, small_slope=0.01)
     assert suite.audit(rows, strict).main.verdict.code == "too_extreme"
+
+
+def test_what_a_fitted_temperature_leaves_is_small():
+    rng = np.random.default_rng(13)
+    claims = rng.uniform(0.3, 0.9, 10_000)
+    right = rng.random(claims.size) < claims
+    too_many = round(right.sum() - (claims.sum() - 150))  # 1.5 points too few are to be right
+    right[rng.choice(np.flatnonzero(right), too_many, replace=False)] = False
+    rows = Predictions(
+        Task.TOP_LABEL,
+        ScoreKind.CONFIDENCE,
+        claims,
+        right.astype(np.int64),
+        predicted=np.ones(claims.size, dtype=np.int64),
+    )
+    config = replace(QUICK, metrics=("ece",))
+    assert suite.audit(rows, config).main.verdict.code == "off_but_small"
+    narrow = suite.audit(rows, replace(config, small_gap=0.02)).main.verdict
+    assert narrow.code == "over_confident"  # the interval of 1.5 points goes beyond 2
