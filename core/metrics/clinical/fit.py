@@ -15,6 +15,12 @@ import numpy as np
 from core.arrays import Bool, Float, sigmoid
 from core.defaults import LEVEL
 from core.metrics.binning import sums
+from core.metrics.design_effect import (
+    RULED,
+    degrees_of_freedom,
+    group_concentration,
+    intraclass_correlation,
+)
 from core.metrics.grouped import effective_mean, effective_rarer, groups_of, weights_of
 from core.metrics.intervals import quantile, student, wilson
 from core.metrics.ranked import Ranked
@@ -34,7 +40,7 @@ WIDER: Final = "Wald, or with residuals in place of the fitted spread, whichever
 FEW: Final = "fewer than three groups tell nothing of how far it may be off"
 FEWEST_GROUPS: Final = 3
 FEWEST_EVENTS: Final = 2  # rows of the rarer outcome, of which a spread can be told
-SANDWICH: Final = "Wald, sandwich over groups"
+BY_GROUP: Final = "Wald, variance over groups"
 SHARE: Final = "Wilson interval of the share, stated risk taken as given"
 Estimated = Sequence[float] | str  # value, low, high, or why there are none
 
@@ -104,20 +110,21 @@ def recalibration(
         Of the intervals: Wald for the regressions; for the last two Wilson's of the share of
         events, with the stated risk taken as given.
     extents : Extents
-        Groups and weights of the rows. With groups the regressions' variances are sandwiches over
-        them, times G / (G - 1), with weights alone those of independent rows; with either the
-        share counts its effective rows.
+        Groups and weights of the rows. With groups the regressions' variances are those of
+        `_Claims.meat`, with weights alone those of independent rows; with either the share counts
+        its effective rows.
     """
     ranked = Ranked.of(Outcomes(p, y, *extents))
     claims = _Claims.of(ranked)
     n, events, total = ranked.n, ranked.hits, float(ranked.total)
     mean, rate = float(claims.rows @ claims.p / total), events / total
     worth = effective_mean(ranked, ranked.correct)
-    share = (rate, *map(float, wilson(np.array(rate * worth), np.array(worth), level)))
+    df = degrees_of_freedom(Extents(ranked.groups, ranked.weights))
+    share = (rate, *map(float, wilson(np.array(rate * worth), np.array(worth), level, df)))
     ratio = [s / mean for s in share] if mean > 0.0 else "every stated risk is 0"
     large, lines = _in_the_large(claims, level), _joint(claims, level)
     slope, line = (lines, lines) if isinstance(lines, str) else lines
-    wald = WALD if ranked.groups is None else SANDWICH
+    wald = WALD if ranked.groups is None else BY_GROUP
     one_line = WIDER if ranked.groups is None else wald  # whose slope may not be 1
 
     def score(metric: str, estimate: Estimated, **settings: Setting) -> Score:
@@ -247,21 +254,25 @@ class _Claims:
         return shares_by_weight(self.ranked)
 
     def quantile(self, level: float) -> float:
-        """Return the quantile of the intervals: Student's with G - 1 where there are groups.
+        """Return the quantile of the intervals: Student's, as of so many equal groups, with groups.
 
         Infinite below `FEWEST_GROUPS`, of which the variance of two numbers cannot be told.
         """
-        if self.ranked.groups is None:
+        df = degrees_of_freedom(Extents(self.ranked.groups, self.ranked.weights))
+        if math.isinf(df):
             return quantile(level)
         count = int(groups_of(self.ranked).max()) + 1
-        return student(level, count - 1) if count >= FEWEST_GROUPS else float("inf")
+        return student(level, df) if count >= FEWEST_GROUPS else float("inf")
 
     def meat(self, share: Float, design: Float) -> Float:
         """Return the variance of the scores of rows with weights or groups, (d, d).
 
-        Of groups their summed squares, times G / (G - 1). Weighted rows are independent: their
-        outcomes vary as the fitted share says, or as weights tell, which a few heavy ones by
-        themselves cannot.
+        Of groups their summed squares, times G / (G - 1). Where groups vary in size like fewer
+        than 100 equal ones, these would take most of its own deviation off a group that rules the
+        line: there outcomes vary as the fitted share says, or as residuals do if that is more, and
+        are as alike within groups as the analysis of variance finds the residuals. Weighted rows
+        are independent: their outcomes vary as the fitted share says, or as weights tell, which a
+        few heavy ones by themselves cannot.
 
         Parameters
         ----------
@@ -275,12 +286,25 @@ class _Claims:
             fitted = np.repeat(share, np.diff(ranked.cuts))
             squares = weights_of(ranked) ** 2 * variance_around(fitted, self.shares)
             return np.asarray((design.T * np.add.reduceat(squares, ranked.cuts[:-1])) @ design)
-        groups = groups_of(ranked)
+        groups, weights = groups_of(ranked), weights_of(ranked)
         claim = np.repeat(np.arange(self.p.size), np.diff(ranked.cuts))
-        residual = weights_of(ranked) * (ranked.correct - share[claim])
-        scores = np.stack(
-            [np.bincount(groups, residual * column[claim]) for column in design.T], axis=1
-        )
+        residual = ranked.correct - share[claim]
+
+        def by_group(of_row: Float) -> Float:
+            """Return the sums over groups of the regressors, times so much for each row, (G, d)."""
+            sums_of = [np.bincount(groups, of_row * column[claim]) for column in design.T]
+            return np.stack(sums_of, axis=1)
+
+        few = group_concentration(Extents(groups, ranked.weights)) > RULED
+        if few and len(groups) > groups.max() + 1 > 1:
+            spread = weights * np.sqrt(share * (1.0 - share))[claim]
+            squares = float(np.sum((weights * residual) ** 2))  # shares may be off one by one
+            spread *= np.sqrt(max(1.0, squares / float(spread @ spread)))
+            rho = intraclass_correlation(residual, groups)
+            together, alone = by_group(spread), np.bincount(claim, spread**2, self.p.size)
+            alike = rho * (together.T @ together)
+            return np.asarray(alike + (1.0 - rho) * ((design.T * alone) @ design))
+        scores = by_group(weights * residual)
         return np.asarray(scores.T @ scores * len(scores) / max(len(scores) - 1, 1))
 
 
