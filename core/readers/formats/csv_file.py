@@ -107,13 +107,13 @@ def _is_header(first: list[str], rest: tuple[tuple[str, ...], ...], decimal: str
 
 
 def _check_header(names: list[str], line: int) -> None:
-    twice = [name for name, count in Counter(names).items() if count > 1]
+    twice = [name for name, count in Counter(filter(None, names)).items() if count > 1]
     if twice:
         what = f"Column name {twice[0]!r} occurs {names.count(twice[0])} times"
         raise Refused("CSV_HEADER", what, "give every column its own name", f"line {line}")
     empty = [i for i, name in enumerate(names) if not name]
-    if empty and empty[0] not in (0, len(names) - 1):
-        what = f"Column {empty[0] + 1} has no name"
+    if len(empty) > 1 or (empty and empty[0] not in (0, len(names) - 1)):
+        what = f"Column {empty[-1] + 1} has no name"
         raise Refused("CSV_HEADER", what, "give every column its own name", f"line {line}")
 
 

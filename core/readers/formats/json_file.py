@@ -45,9 +45,9 @@ def read_json(source: FileBytes) -> Contents:
 def contents_of_json(tree: object, records: str | None = None) -> Contents:
     """Return the arrays of a tree of JSON; raises as `read_json` does.
 
-    `records` is the path of a list of records inside it.
+    `records` is the path of a list of records inside it, or the scorer of a log.
     """
-    samples = inspect_rows(tree)
+    samples = inspect_rows(tree, records)
     table = table_of(tree) if samples is None else None
     nested = records_in(tree, records) if samples is None and (table is None or records) else None
     tree = samples or nested or tree

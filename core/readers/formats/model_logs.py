@@ -9,6 +9,8 @@ import numpy as np
 from core.codes import NoticeCode
 from core.errors import Notice, Refused
 from core.readers.formats.contents import Contents, text_array
+from core.readers.predictions.parts import listed
+from core.readers.predictions.questions import ReadChoice, undecided
 
 Row = Mapping[str, object]
 HARNESS: Final = {"doc", "target", "filtered_resps"}
@@ -21,14 +23,16 @@ def harness_contents(rows: Sequence[Row]) -> Contents | None:
     """Return the samples of a task of lm-evaluation-harness; None where rows are none.
 
     Of multiple choice, scores are the log-likelihoods of the options, of which the softmax is
-    taken; `loglikelihood_per_byte` are the same by bytes of the option, as `acc_norm` takes them.
-    An option that a question lacks has a log-likelihood of minus infinity.
+    taken; `loglikelihood_per_character` are the same by the length of the option, as `acc_norm`
+    takes them, and left out where that field disagrees. An option that a question lacks has a
+    log-likelihood of minus infinity; those without a question (mutual information) are left out.
 
     Raises
     ------
     Refused
         DTYPE: generated answers, or a single log-likelihood a row. LABEL_RANGE: a target that names
-        no option.
+        no option. CLASSES: the field `acc` disagrees, or does not tell two readings of targets
+        apart.
     """
     if not rows or not all(row.keys() >= HARNESS for row in rows):
         return None
@@ -36,28 +40,29 @@ def harness_contents(rows: Sequence[Row]) -> Contents | None:
     if not all(options):
         what = "Generated answers of lm-evaluation-harness, which state no confidence"
         raise Refused("DTYPE", what, f"run a multiple-choice task, or {SAVE}")
+    texts = [_option_texts(row, len(values)) for row, values in zip(rows, options, strict=True)]
+    halves = [_conditional(row, words) for row, words in zip(rows, texts, strict=True)]
+    options = [values[:count] for values, count in zip(options, halves, strict=True)]
+    texts = [words[:count] for words, count in zip(texts, halves, strict=True)]
     width = max(map(len, options))
     if width < 2:
         what = "One log-likelihood a row (lm-evaluation-harness): a perplexity, no choice"
         raise Refused("DTYPE", what, "run a multiple-choice task")
     logits = np.full((len(rows), width), -np.inf)
-    lengths = np.ones((len(rows), width))
-    labels = np.zeros(len(rows), np.int64)
-    for at, (row, values) in enumerate(zip(rows, options, strict=True)):
-        texts = _option_texts(row, len(values))
+    lengths = np.ones((2, len(rows), width))
+    for at, (values, words) in enumerate(zip(options, texts, strict=True)):
         logits[at, : len(values)] = values
-        lengths[at, : len(values)] = [max(1, len(text.encode())) for text in texts]
-        labels[at] = _target(row, texts, len(values), at)
-    _check_accuracy(rows, logits, labels)
+        for how, strip in enumerate((" ", "")):  # what parts an option from its question
+            lengths[how, at, : len(values)] = [max(1, len(w.removeprefix(strip))) for w in words]
+    labels = _targets(rows, texts, logits)
     ids = [str(row.get("doc_id", at)) for at, row in enumerate(rows)]
-    entries = {
-        "logits": logits,
-        "labels": labels,
-        "loglikelihood_per_byte": logits / lengths,
-        "id": text_array(ids),
-    }
-    text = "scores are the log-likelihoods of the options, not divided by their length (acc); "
-    text += "--scores-key loglikelihood_per_byte takes them by byte (acc_norm)"
+    entries = {"logits": logits, "labels": labels, "id": text_array(ids)}
+    text = "scores are the log-likelihoods of the options, not divided by their length (acc)"
+    by_length = [logits / count for count in lengths if any(map(any, texts))]
+    by_length = [scores for scores in by_length if not _wrong(rows, "acc_norm", scores, labels)]
+    if by_length:
+        entries["loglikelihood_per_character"] = by_length[0]
+        text += "; --scores-key loglikelihood_per_character takes them by character (acc_norm)"
     return Contents("json", entries, printed=True, notices=(Notice(NoticeCode.KEYS_GUESSED, text),))
 
 
@@ -84,65 +89,151 @@ def _option_texts(row: Row, count: int) -> list[str]:
     return out if len(out) == count else [""] * count
 
 
-def _target(row: Row, texts: list[str], count: int, at: int) -> int:
-    target = row["target"]
+def _conditional(row: Row, texts: list[str]) -> int:
+    """Return how many options follow the question: not those that are scored again without it."""
+    half = len(texts) // 2
+    arguments = row.get("arguments")
+    items = list(arguments.values()) if isinstance(arguments, dict) else arguments
+    bare = items[half:] if isinstance(items, list) and any(texts) else []
+    contexts = [
+        next(iter(item.values() if isinstance(item, dict) else item), None)
+        for item in bare
+        if isinstance(item, dict | list)
+    ]
+    again = texts[:half] == texts[half:] and contexts == [""] * half
+    return half if again else len(texts)
+
+
+def _targets(rows: Sequence[Row], texts: Sequence[Sequence[str]], logits: np.ndarray) -> np.ndarray:
+    """Return the right option of each row: its number, its text or its letter, alike in all."""
+    readings: dict[tuple[int, ...], None] = {}
+    for reading in (_by_number, _by_text, _by_letter):
+        found = [reading(row["target"], words) for row, words in zip(rows, texts, strict=True)]
+        if all(at >= 0 for at in found):
+            readings[tuple(found)] = None
+    if not readings:
+        ways = [_by_number, _by_text, _by_letter]
+        at = next(
+            (i for i, row in enumerate(rows) if all(w(row["target"], texts[i]) < 0 for w in ways)),
+            0,
+        )
+        what = (
+            f"The target {str(rows[at]['target'])[:40]!r} is none of the {len(texts[at])} options"
+        )
+        remedy = "write the number of the right option, from 0"
+        raise Refused("LABEL_RANGE", what, remedy, f"row {at}")
+    all_labels = [np.array(labels, np.int64) for labels in readings]
+    wrong = [_wrong(rows, "acc", logits, labels) for labels in all_labels]
+    if all(wrong):
+        what = f"The acc field disagrees with the target in {len(wrong[0])} of {len(rows)} rows"
+        raise Refused("CLASSES", what, SAVE, f"row {wrong[0][0]}")
+    right = [labels for labels, rows_off in zip(all_labels, wrong, strict=True) if not rows_off]
+    if len(right) > 1:
+        at = int(np.flatnonzero(right[0] != right[1])[0])
+        what = (
+            f"The target {rows[at]['target']!r} is the number of one option and the text of another"
+        )
+        raise Refused("CLASSES", what, "keep the acc field, which tells, or " + SAVE, f"row {at}")
+    return right[0]
+
+
+def _by_number(target: object, texts: Sequence[str]) -> int:
     word = str(target).strip()
-    if word.isdecimal() and int(word) < count and not isinstance(target, bool):
-        return int(word)
-    plain = [text.strip() for text in texts]
-    letters = [chr(ord("A") + k) for k in range(count)]
-    for names in (plain, letters):
-        if names.count(word) == 1:
-            return names.index(word)
-    what = f"The target {word[:40]!r} is none of the {count} options"
-    raise Refused("LABEL_RANGE", what, "write the number of the right option, from 0", f"row {at}")
+    number = word.isascii() and word.isdecimal() and len(word) < 9
+    return int(word) if number and int(word) < len(texts) else -1
 
 
-def _check_accuracy(rows: Sequence[Row], logits: np.ndarray, labels: np.ndarray) -> None:
-    """Refuse targets that the harness's own accuracy does not bear out."""
-    stated = [row.get("acc") for row in rows]
+def _by_text(target: object, texts: Sequence[str]) -> int:
+    plain, word = [text.strip() for text in texts], str(target).strip()
+    return plain.index(word) if plain.count(word) == 1 else -1
+
+
+def _by_letter(target: object, texts: Sequence[str]) -> int:
+    word = str(target).strip()
+    return ord(word) - ord("A") if len(word) == 1 and "A" <= word < chr(65 + len(texts)) else -1
+
+
+def _wrong(rows: Sequence[Row], field: str, scores: np.ndarray, labels: np.ndarray) -> list[int]:
+    """Return the rows where a field of the harness, if all have it, disagrees with the labels."""
+    stated = [row.get(field) for row in rows]
     if not all(isinstance(value, int | float) for value in stated):
-        return
-    right = logits.argmax(axis=1) == labels
-    tied = (logits == logits.max(axis=1, keepdims=True)).sum(axis=1) > 1
+        return []
+    right = scores.argmax(axis=1) == labels
+    tied = (scores == scores.max(axis=1, keepdims=True)).sum(axis=1) > 1
     differ = (right != (np.array(stated, np.float64) > 0.5)) & ~tied
-    if differ.any():
-        what = f"The acc field disagrees with the target in {int(differ.sum())} of {len(rows)} rows"
-        raise Refused("CLASSES", what, SAVE, f"row {int(np.flatnonzero(differ)[0])}")
+    return [int(at) for at in np.flatnonzero(differ)]
 
 
-def inspect_rows(tree: object) -> list[Row] | None:
+def inspect_rows(tree: object, scorer: str | None = None) -> list[Row] | None:
     """Return the samples of a log of Inspect, as rows; None where it is none.
+
+    Parameters
+    ----------
+    tree : object
+        What a JSON file holds.
+    scorer : str or None
+        Whose scores count, where several scored.
 
     Raises
     ------
     Refused
-        DTYPE: no sample states a confidence, or it is stated in words.
+        DTYPE: samples that state no confidence. LABEL_RANGE: a score that is neither right nor
+        wrong. UNDECIDED: scorers that differ. AMBIGUOUS_KEYS: there is no such scorer.
     """
     samples = tree.get("samples") if isinstance(tree, dict) and "eval" in tree else None
     if not isinstance(samples, list) or not samples:
         return None
-    rows = [_inspect_row(sample) for sample in samples if isinstance(sample, dict)]
-    if not any("confidence" in row for row in rows):
-        what = "A log of Inspect in which no sample states a confidence"
+    if not all(isinstance(sample, dict) for sample in samples):
+        raise Refused("DTYPE", "A sample of the log that is no object", SAVE)
+    scores = [s["scores"] if isinstance(s.get("scores"), dict) else {} for s in samples]
+    names = list(dict.fromkeys(name for score in scores for name in score)) or [""]
+    if scorer is not None and scorer not in names:
+        what = f"--records names {scorer!r}, which is no scorer"
+        raise Refused("AMBIGUOUS_KEYS", what, f"use one of {listed(names)}")
+    made = {
+        name: [
+            _inspect_row(sample, score.get(name))
+            for sample, score in zip(samples, scores, strict=True)
+        ]
+        for name in ([scorer] if scorer is not None else names)
+    }
+    stating = [n for n, rows in made.items() if all("confidence" in row for row in rows)]
+    if not stating:
+        silent = [str(r["id"]) for r in next(iter(made.values())) if "confidence" not in r]
+        what = f"{len(silent)} of {len(samples)} samples of Inspect state no confidence"
+        what += f": {listed(silent)}"
         remedy = "have the scorer put confidence (0 to 1) into its metadata, or "
         raise Refused("DTYPE", what, remedy + SAVE)
+    if any(made[name] != made[stating[0]] for name in stating):
+        choices = [ReadChoice(f"the scorer {name}", {"records": name}) for name in stating]
+        raise undecided(f"Several scorers differ: {listed(stating)}", *choices)
+    rows = made[stating[0]]
+    odd = next((row for row in rows if row["correct"] not in (0, 1)), None)
+    if odd is not None:
+        what = f"Sample {odd['id']} scored {str(odd['correct'])[:40]!r}, neither right nor wrong"
+        raise Refused("LABEL_RANGE", what, f"leave such samples out, or {SAVE}")
     return rows
 
 
-def _inspect_row(sample: Row) -> Row:
-    scores = sample.get("scores")
-    first = next(iter(scores.values()), None) if isinstance(scores, dict) else None
-    score: Row = first if isinstance(first, dict) else {"value": first}
+def _inspect_row(sample: Row, score: object) -> Row:
+    judged: Row = score if isinstance(score, dict) else {"value": score}
     row: dict[str, object] = {"id": str(sample.get("id"))}
     if sample.get("epoch") is not None:
         row["epoch"] = sample["epoch"]
-    value = str(score.get("value")).casefold()
-    row["correct"] = 1 if value in RIGHT else 0 if value in WRONG else -1
-    row["answer"] = str(score.get("answer") or "")
-    for place in (score.get("metadata"), sample.get("metadata"), sample.get("store")):
+    value = str(judged.get("value")).casefold()
+    row["correct"] = 1 if value in RIGHT else 0 if value in WRONG else judged.get("value")
+    row["answer"] = str(judged.get("answer") or "")
+    for place in (judged.get("metadata"), sample.get("metadata"), sample.get("store")):
         stated = place if isinstance(place, dict) else {}
         for key in STATED:
             if "confidence" not in row and stated.get(key) is not None:
-                row["confidence"] = stated[key]
+                row["confidence"] = _number(stated[key])
     return row
+
+
+def _number(stated: object) -> object:
+    """Return a confidence that a model wrote as text as the number that it is."""
+    try:
+        return float(stated) if isinstance(stated, str) else stated
+    except ValueError:
+        return stated

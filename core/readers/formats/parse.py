@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
+from core import defaults
 from core.codes import NoticeCode
 from core.errors import Notice, Refused
 from core.readers.formats.archive import Archive
@@ -28,6 +29,7 @@ from core.readers.pickles.torch_file import (
 from core.readers.predictions.parts import listed
 
 MAX_NAME = 1_000
+MAX_SAMPLES = 100_000  # of a log of Inspect, each a member
 # Controls but tabs and line ends, and marks that turn the direction of what follows.
 HARMFUL = re.compile(r"[\0-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
@@ -106,7 +108,7 @@ def _read_pickle(source: FileBytes) -> Contents:
 
 
 def _read_zip(source: FileBytes) -> Contents:
-    archive = Archive(source)
+    archive = Archive(source, MAX_SAMPLES if source.suffix == "eval" else defaults.MAX_MEMBERS)
     contents = _archived(archive, source.records)
     return contents if contents is not None else _read_member(archive)
 
@@ -124,7 +126,7 @@ def _archived(archive: Archive, records: str | None = None) -> Contents | None:
     samples = [n for n in names if n.startswith("samples/") and n.endswith(".json")]
     if samples and "header.json" in names:  # an .eval of Inspect
         members = (FileBytes.of_bytes(n, bytes(archive.read(n))) for n in samples)
-        return contents_of_json({"eval": {}, "samples": [parsed(m)[0] for m in members]})
+        return contents_of_json({"eval": {}, "samples": [parsed(m)[0] for m in members]}, records)
     model = packed_model(names)
     if model:
         raise Refused("FORMAT_UNKNOWN", f"This is {model}, which Candor does not read", RUN_IT)

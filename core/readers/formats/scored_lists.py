@@ -145,8 +145,13 @@ def records_in(tree: object, records: str | None) -> list[Row] | None:
     ------
     Refused
         UNDECIDED: several lists may be meant. AMBIGUOUS_KEYS: there is no list at the path.
+        CSV_HEADER: two lists have one path.
     """
-    lists = dict(_lists(tree, "", 0)) if isinstance(tree, dict) else {}
+    pairs = list(_lists(tree, "", 0)) if isinstance(tree, dict) else []
+    lists = dict(pairs)
+    if len(lists) < len(pairs):
+        what = "Two lists of records have the same path, as a key holds a dot"
+        raise Refused("CSV_HEADER", what, "give each list its own name")
     if records is not None:
         if records not in lists:
             what = f"--records names {records!r}, which is no list of records"

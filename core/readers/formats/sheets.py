@@ -21,6 +21,7 @@ WORKBOOK: Final = "xl/workbook.xml"
 LINK: Final = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}id"
 AGAIN: Final = "save the workbook again, or the sheet as CSV"
 MOST_ROWS: Final = 2**20  # of a sheet of Excel
+MOST_EMPTY: Final = 10_000_000  # cells, whatever the filled ones
 
 
 def read_workbook(archive: Archive, records: str | None) -> Contents:
@@ -84,16 +85,19 @@ def _tag(element: ElementTree.Element) -> str:
 
 
 def _text(element: ElementTree.Element) -> str:
-    """Return the text in an element, readings of its characters left out."""
-    skip = {id(t) for e in element.iter() if _tag(e) == "rPh" for t in e.iter()}
-    return "".join(e.text or "" for e in element.iter() if _tag(e) == "t" and id(e) not in skip)
+    """Return the text of an element and of its runs, readings of its characters left out."""
+    parts = [element, *(e for e in element if _tag(e) == "r")]
+    return "".join(e.text or "" for part in parts for e in part if _tag(e) == "t")
 
 
 def _rows(sheet: ElementTree.Element, texts: list[str]) -> list[Mapping[int, str]]:
     """Return the cells of each row by column; rows without any are left out."""
     rows: list[Mapping[int, str]] = []
     for element in (e for e in sheet.iter() if _tag(e) == "row"):
-        cells = {at: text for at, text in _cells(element, texts) if text}
+        pairs = list(_cells(element, texts))
+        cells = {at: text for at, text in pairs if text}
+        if len(dict(pairs)) < len(pairs):
+            raise Refused("FORMAT_UNKNOWN", "A cell of the sheet occurs twice", AGAIN)
         rows += [cells] if cells else []
         if len(rows) > MOST_ROWS:
             raise Refused("TABLE_SIZE", f"More than {MOST_ROWS} rows", "save the sheet as CSV")
@@ -116,7 +120,7 @@ def _cells(row: ElementTree.Element, texts: list[str]) -> Iterator[tuple[int, st
                 raise Refused("FORMAT_UNKNOWN", "The workbook is damaged", AGAIN)
             value = texts[int(value)]
         elif kind == "inlineStr":
-            value = _text(cell)
+            value = "".join(_text(e) for e in cell if _tag(e) == "is")
         elif kind == "b":
             value = {"1": "True", "0": "False"}.get(value, value)
         yield column, value
@@ -133,6 +137,10 @@ def _number(letters: str) -> int:
 def _as_table(rows: list[Mapping[int, str]]) -> Contents:
     """Return cells as the text table that they would be saved as."""
     width = 1 + max(max(cells) for cells in rows)
+    if width * len(rows) > MOST_EMPTY + 10 * sum(map(len, rows)):
+        what = f"The sheet has {len(rows):,} rows of {width:,} columns, nearly all of them empty"
+        raise Refused("TABLE_SIZE", what, "delete what stands far off the table")
+    rows = [{at: re.sub(r"\s*[\r\n]\s*", " ", text) for at, text in rows[0].items()}, *rows[1:]]
     text = io.StringIO()
     text.write("sep=,\n")
     writer = csv.writer(text, lineterminator="\n")

@@ -179,6 +179,11 @@ def _sequence(items: list[object], node: Sequence[object]) -> object:
 
 
 def _numbers(items: list[object]) -> Entry:
+    bools = sum(isinstance(i, bool) for i in items)
+    if bools == len(items):
+        return np.array(items, dtype=bool)
+    if bools:
+        raise Refused("DTYPE", "True or false among numbers", REMEDY)
     whole = all(isinstance(i, int) for i in items)
     try:
         return np.array(items, dtype=np.int64 if whole else np.float64)

@@ -210,6 +210,12 @@ CASES = {
     "wide.json": (b'{"logits":[[1,%s],[2,3]],"labels":[0,1]}' % (b"9" * 30), "DTYPE", ""),
     "digits.json": (b"[%s]" % (b"9" * 5_000), "HEADER_PARSE", ""),
     "deep.json": (b"[" * 100_000, "HEADER_PARSE", ""),
+    "bools.json": (b'{"probs":[[true,0.5],[0.2,0.8]],"labels":[0,1]}', "DTYPE", ""),
+    "decisions.json": (b'{"probs":[[true,false],[false,true]],"labels":[0,1]}', "DTYPE", "probs"),
+    "dotted.json": (
+        b'{"a.b":[{"prob":0.1,"label":0},{"prob":0.9,"label":1}],"a":{"b":[{"prob":0.9,"label":0},'
+        b'{"prob":0.1,"label":1}]}}', "CSV_HEADER", "",
+    ),
     "twice.json": (b'{"logits":[[1,2]],"logits":[[2,1]],"labels":[0]}', "CSV_HEADER", ""),
     "length.safetensors": (struct.pack("<Q", 3 * 10**9) + b"{}", "HEADER_LEN", ""),
     "overlap.safetensors": (made.safetensors({"a": TENSOR, "b": TENSOR}, bytes(8)), "HEADER_SHAPE",

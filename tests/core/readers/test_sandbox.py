@@ -151,7 +151,14 @@ def children() -> set[int]:
 
 
 @linux
-def test_a_killed_reader_is_reported_as_lost(scratch: Path) -> None:
+@pytest.mark.parametrize(
+    ("number", "kind", "words"),
+    [
+        (signal.SIGKILL, LostWorker, "signal 9"),
+        (signal.SIGABRT, Refused, "gave the file up"),  # a decoder in C++ that gives up
+    ],
+)
+def test_a_killed_reader_is_reported_as_lost(scratch: Path, number, kind, words) -> None:
     path = slow_to_read()
     before = children()
     over = threading.Event()
@@ -160,17 +167,17 @@ def test_a_killed_reader_is_reported_as_lost(scratch: Path) -> None:
         while not (new := children() - before) and not over.wait(0.001):
             pass
         for child in new:
-            os.kill(child, signal.SIGKILL)
+            os.kill(child, number)
 
     killer = threading.Thread(target=kill)
     killer.start()
     try:
-        with pytest.raises(LostWorker) as caught:
+        with pytest.raises(kind) as caught:
             sandbox.read(path)
     finally:
         over.set()
         killer.join()
-    assert "signal 9" in caught.value.what
+    assert words in caught.value.what
     assert leftovers(scratch) == []
     assert children() == before
 

@@ -27,6 +27,7 @@ from core.readers.predictions.options import ReadOptions
 from core.readers.predictions.result import NeedsChoice, choose_split
 from core.readers.sandbox import read as sandbox
 from tests.field_exports import EXPORTS
+from tests.hostile_cases import archive as packed_as
 
 OPTION = re.compile(r"--[a-z-]+[ =](?:'[^']*'|[^\s;,]+(?:,[^\s;]+)*)|--[a-z-]+")
 SHARED = Path(os.environ.get("CANDOR_SHARED", Path(__file__).parents[3].parent / "shared"))
@@ -333,11 +334,12 @@ def test_one_array_for_each_label_is_told_from_batches(tmp_path, wrap):
 
 def harness(k: int, target: Any, lengths: tuple[int, ...] = (1, 2, 3)) -> dict[str, Any]:
     values = np.log(SOFT[0][k]) - 5.0
+    by_length = (values / lengths).argmax()  # without the space that parts them from the question
     return {
         "doc_id": k, "doc": {"q": "?"}, "target": target,
         "arguments": [["q", " " + "x" * n] for n in lengths],
         "filtered_resps": [[str(v), "False"] for v in values],
-        "acc": float(values.argmax() == THREE[k]), "acc_norm": 1.0,
+        "acc": float(values.argmax() == THREE[k]), "acc_norm": float(by_length == THREE[k]),
     }  # fmt: skip
 
 
@@ -349,14 +351,14 @@ def test_samples_of_multiple_choice_are_softmaxed(tmp_path):
         run = the_part(got)
         np.testing.assert_allclose(np.exp(run.scores + 5.0), SOFT[0], atol=1e-12)
         np.testing.assert_array_equal(run.labels, THREE)
-    by_byte = same(
-        read(tmp_path / "x.jsonl", scores_key="loglikelihood_per_byte", scores="logits"),
-        (np.log(SOFT[0]) - 5.0) / np.array([2, 3, 4]),
+    by_length = same(
+        read(tmp_path / "x.jsonl", scores_key="loglikelihood_per_character", scores="logits"),
+        (np.log(SOFT[0]) - 5.0) / np.array([1, 2, 3]),
     )
-    assert "acc_norm" in " ".join(n.text for n in by_byte.notices)
+    assert "acc_norm" in " ".join(n.text for n in by_length.notices)
     rows[0]["filtered_resps"] = rows[0]["filtered_resps"][:2]
     right = float(SOFT[0][0][0] > SOFT[0][0][1])
-    rows[0] |= {"arguments": rows[0]["arguments"][:2], "target": 0, "acc": right}
+    rows[0] |= {"arguments": rows[0]["arguments"][:2], "target": "A", "acc": right}
     fewer = read(dump(tmp_path, rows, "x.jsonl"))
     assert isinstance(fewer, InterpretedFile)
     assert the_part(fewer).scores[0, 2] == -np.inf
@@ -376,6 +378,90 @@ def test_samples_that_cannot_be_read_say_why(tmp_path, change, code):
     got = read(dump(tmp_path, rows, "x.jsonl"))
     assert isinstance(got, Refused)
     assert got.code == code
+
+
+def test_options_scored_again_without_the_question_are_left_out(tmp_path):
+    rows = [harness(k, int(THREE[k])) for k in range(N)]
+    for row in rows:
+        row["arguments"] += [["", text] for _, text in row["arguments"]]
+        row["filtered_resps"] += [["-0.1", "True"]] * 3
+    same(read(dump(tmp_path, rows, "x.jsonl"), scores_key="logits"), np.log(SOFT[0]) - 5.0)
+
+
+def test_a_length_that_acc_norm_denies_is_not_offered(tmp_path):
+    rows = [{**harness(k, int(THREE[k]), (1, 9, 2)), "acc_norm": 0.5} for k in range(N)]
+    for k, row in enumerate(rows):
+        row["acc_norm"] = float(k % 2)
+    got = read(dump(tmp_path, rows, "x.jsonl"), scores_key="loglikelihood_per_character")
+    assert isinstance(got, Refused)
+
+
+def test_options_that_are_numbers_are_not_mistaken_for_their_places(tmp_path):
+    """Of the options 5, 1 and 0 the target "1" is the second by text and by number, "0" is not."""
+    options = ("5", "1", "0")
+    rows = [harness(k, options[THREE[k]]) for k in range(N)]
+    for row in rows:
+        row["arguments"] = [["q", f" {option}"] for option in options]
+        del row["acc_norm"]
+    np.testing.assert_array_equal(the_part(read(dump(tmp_path, rows, "x.jsonl"))).labels, THREE)
+    turned = ("2", "0", "1")
+    for k, row in enumerate(rows):
+        row["arguments"] = [["q", f" {option}"] for option in turned]
+        row["target"] = turned[THREE[k]]
+    np.testing.assert_array_equal(the_part(read(dump(tmp_path, rows, "x.jsonl"))).labels, THREE)
+    for row in rows:
+        del row["acc"]
+    asked = read(dump(tmp_path, rows, "x.jsonl"))
+    assert isinstance(asked, Refused)
+    assert "the number of one option and the text of another" in asked.what
+
+
+def inspected(k: int, **scores: Any) -> dict[str, Any]:
+    scored = {"match": {"value": "CI"[k % 3 == 0], "metadata": {"confidence": "0.75"}}}
+    return {"id": k, "scores": scored | scores}
+
+
+def test_where_scorers_of_a_log_differ_it_is_asked_whose_counts(tmp_path):
+    """A scorer of the format is right of every sample, and it comes first."""
+    form = {"form": {"value": "C", "metadata": {"confidence": 0.9}}}
+    samples = [inspected(k) for k in range(N)]
+    for sample in samples:
+        sample["scores"] = form | sample["scores"]
+    path = dump(tmp_path, {"eval": {}, "samples": samples})
+    with pytest.raises(NeedsChoice) as asked:
+        sandbox.read(path)
+    assert [c.option for c in asked.value.inspection.candidates] == [
+        "--records form",
+        "--records match",
+    ]
+    got = sandbox.read(path, options=ReadOptions(records="match"))
+    np.testing.assert_allclose(got.splits["test"].scores, 0.75)
+    np.testing.assert_array_equal(got.splits["test"].rows.correct, np.arange(N) % 3 > 0)
+    form["form"] = {"value": "C"}
+    for sample in samples:
+        sample["scores"] |= form
+    alone = the_part(read(dump(tmp_path, {"eval": {}, "samples": samples})))
+    np.testing.assert_array_equal(alone.rows.correct, np.arange(N) % 3 > 0)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (
+            {"scores": {"match": {"value": "C"}}},
+            "1 of 40 samples of Inspect state no confidence: 7",
+        ),
+        ({"scores": None, "error": "x"}, "1 of 40 samples"),
+        ({"scores": {"match": {"value": "P", "metadata": {"confidence": 1}}}}, "scored 'P'"),
+        ([1, 2], "no object"),
+    ],
+)
+def test_a_log_with_an_odd_sample_is_refused_by_its_name(tmp_path, change, words):
+    samples = [inspected(k) for k in range(40)]
+    samples[7] = samples[7] | change if isinstance(change, dict) else change
+    got = read(dump(tmp_path, {"eval": {}, "samples": samples}))
+    assert isinstance(got, Refused)
+    assert words in got.what
 
 
 @pytest.mark.parametrize("packed", [False, True])
@@ -400,7 +486,7 @@ def test_a_log_of_inspect_is_read_by_its_stated_confidence(tmp_path, packed):
         sample["scores"]["match"]["metadata"] = {}
     silent = read(dump(tmp_path, {"eval": {}, "samples": samples}))
     assert isinstance(silent, Refused)
-    assert "states a confidence" in silent.what
+    assert "state no confidence" in silent.what
 
 
 def workbook(folder: Path, **sheets: list[list[Any]]) -> Path:
@@ -454,6 +540,34 @@ def test_a_sheet_of_a_workbook_is_a_table(tmp_path):
     gap = read(workbook(tmp_path, one=sheet))
     assert isinstance(gap, Refused)
     assert "row 6 (line 8)" in gap.location
+
+
+def test_a_header_of_a_sheet_may_hold_a_line_end_or_begin_with_a_number_sign(tmp_path):
+    rows = [[k, *SOFT[0][k].tolist(), "abc"[THREE[k]]] for k in range(N)]
+    for first in ("#", "#\nof row"):
+        sheet = [[first, "prob\nb", "prob\nc", "prob\na", "label"], *rows]
+        run = the_part(read(workbook(tmp_path, one=sheet)))
+        order = [run.class_names.index(name) for name in "bca"]
+        np.testing.assert_allclose(run.scores[:, order], SOFT[0], atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("rows", "code"),
+    [
+        ('<row><c r="XFD1"><v>1</v></c></row>' + "<row><c><v>1</v></c></row>" * 700, "TABLE_SIZE"),
+        ('<row><c r="A1"><v>1</v></c><c r="A1"><v>2</v></c></row>' * 2, "FORMAT_UNKNOWN"),
+        ("<row>" + '<row t="inlineStr">' * 9_000 + "</row>" * 9_000 + "</row>", "EMPTY"),
+    ],
+)
+def test_a_sheet_that_no_program_writes_is_refused_at_once(tmp_path, rows, code):
+    path = workbook(tmp_path, one=[["a"], ["b"]])
+    with zipfile.ZipFile(path) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    members["xl/worksheets/rId1.xml"] = f"<worksheet>{rows}</worksheet>".encode()
+    path.write_bytes(packed_as(members))
+    got = read(path)
+    assert isinstance(got, Refused)
+    assert got.code == code
 
 
 def test_a_workbook_with_a_document_type_is_refused(tmp_path):
