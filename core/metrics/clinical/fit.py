@@ -298,8 +298,8 @@ class _Claims:
         few = group_concentration(Extents(groups, ranked.weights)) > RULED
         if few and len(groups) > groups.max() + 1 > 1:
             spread = weights * np.sqrt(share * (1.0 - share))[claim]
-            squares = float(np.sum((weights * residual) ** 2))  # shares may be off one by one
-            spread *= np.sqrt(max(1.0, squares / float(spread @ spread)))
+            total = float(np.sum((weights * residual) ** 2))  # shares may be off one by one
+            spread *= np.sqrt(max(1.0, total / float(spread @ spread)))
             rho = intraclass_correlation(residual, groups)
             together, alone = by_group(spread), np.bincount(claim, spread**2, self.p.size)
             alike = rho * (together.T @ together)
