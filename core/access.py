@@ -148,7 +148,8 @@ def group_id(issuer: str, group: str) -> str:
 
 
 def _digest(*parts: str) -> str:
-    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32]
+    text = "\0".join(parts).encode("utf-8", "surrogatepass")  # half a character is one, too
+    return hashlib.sha256(text).hexdigest()[:32]
 
 
 @dataclass(frozen=True)

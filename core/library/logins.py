@@ -16,7 +16,7 @@ from typing import Final
 
 from core import codec
 from core.access import Role
-from core.disk import JsonError, make_private, parse_json, replace_text
+from core.disk import make_private, parse_json, replace_text
 from core.errors import UsageError
 
 FOLDER: Final = "logins"
@@ -80,7 +80,7 @@ def read(home: Path, key: str) -> Login | None:
     try:
         data = parse_json(path.read_text("utf-8"))
         login = codec.read(Login, data, "login", stored=True)
-    except (OSError, JsonError, UsageError):
+    except (OSError, ValueError, UsageError):  # JsonError is a ValueError, and so is no UTF-8
         login = _UNWRITTEN.get(path)
     return None if path in _ENDED else login
 

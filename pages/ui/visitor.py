@@ -163,7 +163,8 @@ def of_claims(claims: Claims) -> tuple[Login, dict[str, str]]:
     known = {role.name.lower(): role for role in Role}
     role = max((known[name] for name in map(_bare, roles) if name in known), default=None)
     issued = claims.get("iat")
-    at = float(issued) if isinstance(issued, int | float) else 0.0  # without it, long ago
+    # Without it, long ago; a clock that is ahead makes no login longer.
+    at = float(min(issued, time.time())) if isinstance(issued, int | float) else 0.0
     login = Login(user, "" if role is None else role.name, tuple(groups), at)
     return login, {user: _name(claims, user), **groups}
 

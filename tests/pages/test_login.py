@@ -122,6 +122,8 @@ def test_claims_give_role_groups_and_a_name_that_is_no_address(monkeypatch):
     assert nameless == {bert: f"User {bert[2:8]}"}
     assert not visitor.of_claims(claims("carl", "staff"))[0].role
     assert not visitor.of_claims(claims("carl") | {"roles": {"admin": True}})[0].role
+    half = visitor.of_claims(claims("half \ud800", "viewer", groups=["\udfff"]))[0]
+    assert len({half.user, *half.groups, anna, ward}) == 4
     monkeypatch.setenv(visitor.ROLE_CLAIM, "realm_access.roles")
     nested = claims("dora", realm_access={"roles": ["admin"]})
     assert visitor.of_claims(nested)[0].known_role is Role.ADMIN
@@ -133,6 +135,8 @@ def test_a_login_ends_after_the_hours_that_are_set(monkeypatch):
     monkeypatch.setenv(visitor.HOURS, "2")
     assert visitor.expired(login)
     assert visitor.expired(visitor.of_claims(claims("anna", iat=None))[0])
+    for ahead in (time.time() + 10**6, 10**400):  # a clock that is wrong, milliseconds
+        assert visitor.of_claims(claims("anna", iat=ahead))[0].issued <= time.time()
 
 
 @pytest.mark.parametrize("hours", ["soon", "nan", "inf", "0", "-1"])

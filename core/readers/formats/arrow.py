@@ -21,6 +21,7 @@ from core.readers.predictions.roles import refuse_bin_history
 
 MAX_FOOTER = 16 * 2**20
 BATCH_ROWS = 4096
+TEXT = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)  # Polars: views
 
 
 def array_of_column(column: pa.ChunkedArray, name: str, *, gaps: bool = False) -> Entry:
@@ -49,7 +50,7 @@ def array_of_column(column: pa.ChunkedArray, name: str, *, gaps: bool = False) -
         return np.asarray(column.to_numpy())
     if _is_list(kind):
         return _matrix(column, name)
-    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+    if any(test(kind) for test in TEXT):
         return text_array(column.to_pylist())
     if pa.types.is_null(kind):
         return text_array([""] * len(column))

@@ -123,7 +123,7 @@ def _names_behind_mark(
 
     `np.savetxt` marks its header so, and a first column may be called "#". Prose has spaces.
     """
-    for text in (line, line.lstrip("# ")):
+    for text in (line.lstrip("# "), line):
         names = next(csv.reader([text], delimiter=delimiter), [])
         plain = stated or names[:1] == ["#"] or not any(" " in name.strip("# ") for name in names)
         if len(names) == len(first) and plain and not any(map(is_number, names)):

@@ -18,7 +18,8 @@ from core.readers.predictions.parts import listed
 from core.readers.predictions.questions import ReadChoice, undecided
 
 WORKBOOK: Final = "xl/workbook.xml"
-LINK: Final = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}id"
+LINK: Final = re.compile(r"\{http://[^}]*/officeDocument/[^}]*relationships\}id")  # or strict
+MOST_SHEETS: Final = 8  # that are offered
 AGAIN: Final = "save the workbook again, or the sheet as CSV"
 MOST_ROWS: Final = 2**20  # of a sheet of Excel
 MOST_EMPTY: Final = 10_000_000  # cells, whatever the filled ones
@@ -43,10 +44,13 @@ def read_workbook(archive: Archive, records: str | None) -> Contents:
     links = {str(e.get("Id")): str(e.get("Target")) for e in _xml(archive, _rels(WORKBOOK))}
     members = {}
     for sheet in _xml(archive, WORKBOOK).iter():
-        target = links.get(str(sheet.get(LINK))) if _tag(sheet) == "sheet" else None
+        link = next((value for key, value in sheet.items() if LINK.fullmatch(key)), "")
+        target = links.get(link) if _tag(sheet) == "sheet" else None
         if target is not None:
-            path = target.removeprefix("/")
-            members[str(sheet.get("name"))] = path if path.startswith("xl/") else f"xl/{path}"
+            path, name = target.removeprefix("/"), str(sheet.get("name"))
+            if name in members:
+                raise Refused("FORMAT_UNKNOWN", f"Two sheets are called {name[:60]!r}", AGAIN)
+            members[name] = path if path.startswith("xl/") else f"xl/{path}"
     shared = "xl/sharedStrings.xml"
     texts = [_text(e) for e in _xml(archive, shared)] if shared in archive.names else []
     if records is not None:
@@ -59,7 +63,9 @@ def read_workbook(archive: Archive, records: str | None) -> Contents:
     if not rows:
         raise Refused("EMPTY", "No sheet holds two rows", "give a header and a row of scores")
     if len(rows) > 1:
-        choices = [ReadChoice(f"the sheet {name}", {"records": name}) for name in rows]
+        choices = [
+            ReadChoice(f"the sheet {name}", {"records": name}) for name in list(rows)[:MOST_SHEETS]
+        ]
         raise undecided(f"The workbook holds {len(rows)} sheets: {listed(list(rows))}", *choices)
     return _as_table(next(iter(rows.values())))
 

@@ -48,11 +48,11 @@ def test_logins_that_are_too_old_go_when_somebody_logs_in(tmp_path):
     assert logins.read(tmp_path, key) is None
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", '{"user": "u"}', '{"role": 1}'])
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"user": "u"}', '{"role": 1}', "\xff"])
 def test_what_is_no_login_lets_nobody_in(tmp_path, text):
     key = logins.begin(tmp_path, ANNA, HOUR_S)
     (path,) = (tmp_path / logins.FOLDER).iterdir()
-    path.write_text(text)
+    path.write_bytes(text.encode("latin-1"))
     assert logins.read(tmp_path, key) is None
 
 

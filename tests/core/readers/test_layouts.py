@@ -76,6 +76,13 @@ MULTICLASS = {
     "crlf.csv": (made.CSV.replace(b"\n", b"\r\n"), set()),
     "blank_lines.csv": (made.CSV.replace(b"\n", b"\n\n"), set()),
     "comment.csv": (b"# by a script\n" + made.CSV, {"DIALECT"}),
+    "five_words.csv": (b"#by,a,script,of,mine\n" + made.CSV, {"DIALECT"}),
+    "savetxt.csv": (b"# " + made.CSV, set()),
+    "savetxt.txt": (b"# " + made.CSV.replace(b",", b" "), {"DIALECT"}),
+    "number_sign.csv": (
+        made.table(("#", *made.HEADER), [[i, *r] for i, r in enumerate(made.ROWS)]),
+        {"INDEX_COLUMN"},
+    ),
     "trailing.csv": (made.CSV.replace(b"\n", b",\n"), {"DIALECT"}),
     "no_header.csv": (made.table((), made.ROWS), {"HEADER_GUESSED", "KEYS_GUESSED"}),
     "label_first.csv": (

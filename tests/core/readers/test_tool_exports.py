@@ -570,6 +570,23 @@ def test_a_sheet_that_no_program_writes_is_refused_at_once(tmp_path, rows, code)
     assert got.code == code
 
 
+def test_a_workbook_of_the_strict_kind_is_read_and_one_with_a_name_twice_refused(tmp_path):
+    path = workbook(tmp_path, one=[["probability", "label"], *([p, int(y)] for p, y in
+                    zip(CHANCE.tolist(), TRUTH, strict=True))])  # fmt: skip
+    with zipfile.ZipFile(path) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    book = members["xl/workbook.xml"]
+    strict = b"http://purl.oclc.org/ooxml/officeDocument/relationships"
+    usual = b"http://schemas.openxmlformats.org/officeDocument/2006/relationships"
+    path.write_bytes(packed_as(members | {"xl/workbook.xml": book.replace(usual, strict)}))
+    same(read(path), CHANCE)
+    twice = book.replace(b"</sheets>", b'<sheet name="one" r:id="rId1"/></sheets>')
+    path.write_bytes(packed_as(members | {"xl/workbook.xml": twice}))
+    got = read(path)
+    assert isinstance(got, Refused)
+    assert "Two sheets" in got.what
+
+
 def test_a_workbook_with_a_document_type_is_refused(tmp_path):
     path = workbook(tmp_path, one=[["probability", "label"], [0.5, 1]])
     with zipfile.ZipFile(path) as archive:
@@ -599,6 +616,10 @@ def test_feather_and_streams_of_arrow_are_tables(tmp_path, compression):
     with pa.OSFile(str(stream), "wb") as file, pa.ipc.new_stream(file, frame.schema) as writer:
         writer.write_table(frame)
     same(read(stream), CHANCE)
+    words = pa.array([["no", "yes"][int(y)] for y in TRUTH], pa.string_view())  # as Polars writes
+    frame = pa.table({"prob_no": 1 - CHANCE, "prob_yes": CHANCE, "label": words})
+    pyarrow.feather.write_feather(frame, str(path), compression="uncompressed")
+    np.testing.assert_array_equal(the_part(read(path)).labels, TRUTH)
 
 
 BOX = [1.0, 2.0, 3.0, 4.0]
