@@ -40,7 +40,7 @@ with frame.caught():
                     form.images()
                     if not state.plain():
                         form.shown()
-                        form.more()
+                        form.more(opened)
                     submit.draw(jobs, opened)
         with right:
             live = sum(job.kind == EVALUATE and not job.state.ended for job in listed)

@@ -88,7 +88,7 @@ def stated_side(file: WeightsFile) -> int | None:
 def _hits(group: WeightGroup, index: LayoutIndex) -> list[ExactMatch]:
     """Return what fits under the most literal reading of the names under which anything does."""
     shapes = {tensor.name: tensor.shape for tensor in group.tensors}
-    for renaming in renamings(list(shapes)):
+    for renaming in renamings(shapes):
         hits = list(lookup({new: shapes[old] for old, new in renaming.names.items()}, index))
         if hits:
             return hits

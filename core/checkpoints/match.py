@@ -136,7 +136,7 @@ def fitted(
     net_tensors = net.state_dict()
     last = _name_of(net, last_layer(net))
     best: tuple[Match, dict[str, Tensor]] | None = None
-    for renaming in renamings(list(tensors)):
+    for renaming in renamings({name: tuple(tensor.shape) for name, tensor in tensors.items()}):
         for steps, file_tensors in _readings(renaming, tensors, net):
             match = _compared(
                 file_tensors, net_tensors, (model, n_outputs), (steps, renaming.left), last

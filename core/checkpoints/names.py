@@ -3,12 +3,16 @@
 Every reading accounts for every tensor: it is renamed, or left aside for a reason that is said.
 """
 
+import math
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from core.readers.weights.named_tensors import TEMPERATURE
+
+Shape = tuple[int, ...]
 # Around the whole network: DataParallel, torch.compile, Lightning Fabric, EMA of timm.
 WRAPPERS: Final = ("module.", "_orig_mod.", "_forward_module.")
 MAX_PREFIXES: Final = 3  # one inside the other
@@ -18,9 +22,36 @@ BESIDE: Final = re.compile(
     r"(^|_)(criterion|loss|losses|metrics?|acc|accuracy|auroc|auc|f1|confmat|ema|teacher|averaged|swa)"
     r"(_|\d|$)"
 )
-COUNTERS: Final = frozenset({"n_averaged"})  # of torch.optim.swa_utils.AveragedModel
+# Tensors that are no weights, by name and shape together: (why, name, which shapes).
+NO_WEIGHTS: Final[tuple[tuple[str, re.Pattern[str], Callable[[Shape], bool]], ...]] = (
+    (
+        "counters of averaged weights",
+        re.compile(
+            r"(^|\.)(n_averaged|num_updates|n_updates|updates|ema_decay|decay|initted|(global_)?step)$"
+        ),
+        lambda shape: math.prod(shape) == 1,
+    ),
+    ("a temperature", TEMPERATURE, lambda shape: math.prod(shape) == 1),
+    (
+        "weights of classes or thresholds",
+        re.compile(
+            r"(^|\.)((class|cls|classes|label)_weights?|pos_weights?|weights?_per_class"
+            r"|(class_)?priors?|op_threshs|thresholds?)$"
+        ),
+        lambda shape: sum(n > 1 for n in shape) <= 1,
+    ),
+    (
+        "states of losses and measures",
+        re.compile(
+            r"(^|[._])(criterion|loss|losses|metrics?|acc|accuracy|auroc|auc|f1|ece|nll|confmat"
+            r"|calibration_error)([._\d]|$)"
+        ),
+        lambda shape: len(shape) < 2 or (len(shape) == 2 and shape[0] == shape[1]),
+    ),
+)
 AUXILIARY: Final = re.compile(r"(AuxLogits|aux[12])\.")  # heads that only train, in two networks
 OLD_DENSENET: Final = re.compile(r"^(.*denselayer\d+\.(?:norm|relu|conv))\.([12]\..+)$")
+FEW: Final = 3  # names that a step gives
 HEADS: Final = ("classifier", "fc", "head", "linear")
 
 
@@ -43,16 +74,33 @@ class Renaming:
     left: tuple[str, ...] = ()
 
 
-def renamings(names: Sequence[str]) -> tuple[Renaming, ...]:
-    """Return the ways to read the names of a group, the most literal first."""
+def renamings(shapes: Mapping[str, Shape]) -> tuple[Renaming, ...]:
+    """Return the ways to read the names of a group's tensors, the most literal first."""
     distinct: dict[tuple[tuple[str, str], ...], Renaming] = {}
-    left = tuple(name for name in names if name in COUNTERS)
-    steps = (f"{', '.join(left)} not used",) if left else ()
-    first = Renaming(steps, {name: name for name in names if name not in COUNTERS}, left)
-    for renaming in _without_prefixes(_unwrapped(first), 0):
-        for other in _layouts(renaming):
-            distinct.setdefault(tuple(other.names.items()), other)
+    literal = Renaming((), {name: name for name in shapes})
+    for first in (literal, _without_no_weights(shapes)):
+        for renaming in _without_prefixes(_unwrapped(first), 0):
+            for other in _layouts(renaming):
+                distinct.setdefault(tuple(other.names.items()), other)
     return tuple(distinct.values())
+
+
+def _without_no_weights(shapes: Mapping[str, Shape]) -> Renaming:
+    """Leave out what name and shape together say is no weight of a network."""
+    left: dict[str, list[str]] = {}
+    for name, shape in shapes.items():
+        for why, named, fits in NO_WEIGHTS:
+            if named.search(name) and fits(shape):
+                left.setdefault(why, []).append(name)
+                break
+    steps = tuple(f"{_few(names)} not used ({why})" for why, names in left.items())
+    out = tuple(name for names in left.values() for name in names)
+    return Renaming(steps, {name: name for name in shapes if name not in out}, out)
+
+
+def _few(names: list[str]) -> str:
+    more = f" and {len(names) - FEW} more" if len(names) > FEW else ""
+    return ", ".join(names[:FEW]) + more
 
 
 def _unwrapped(renaming: Renaming) -> Renaming:

@@ -43,6 +43,9 @@ def add_evaluate(verb: Parser) -> None:
     verb.add_argument("--device", default="auto", choices=["auto", "cpu", "cuda"])
     verb.add_argument("--name", default="", help="what the run is called")
     verb.add_argument(
+        "--temperature", default="1", metavar="T|file", help="divide logits by it, or by the file's"
+    )
+    verb.add_argument(
         "--keep-implausible", action="store_true", help="even if it guesses with high confidence"
     )
     verb.add_argument("--out", type=Path, metavar="FILE", help="also write the run as .npz")
@@ -123,8 +126,23 @@ def _config(
         limit=arguments.limit,
         batch_size=arguments.batch_size,
         device=arguments.device,
+        temperature=_temperature(arguments.temperature, group),
         keep_implausible=arguments.keep_implausible,
     )
+
+
+def _temperature(text: str, group: "WeightGroup") -> float:
+    """Return the number of ``--temperature``, or the one that the file states."""
+    if text == "file":
+        if group.temperature is None:
+            what = "The file states no temperature"
+            raise UsageError("SETTING", what, "give a number with --temperature")
+        return group.temperature
+    try:
+        return float(text)
+    except ValueError:
+        what = f"--temperature is {text[:60]!r}"
+        raise UsageError("SETTING", what, "give a number, or `file`") from None
 
 
 def _sets(text: str) -> "list[OutsideSet]":

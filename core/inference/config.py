@@ -14,6 +14,7 @@ from core.errors import UsageError
 from core.fields import Field, JsonObject, is_path
 from core.inference.preprocessing import Preprocessing
 from core.models.catalogue import MODELS, checked_model
+from core.readers.weights.named_tensors import LEAST_TEMPERATURE, MOST_TEMPERATURE
 from core.training.config import DEVICES, MAX_BATCH, MAX_NAME
 from core.training.estimate import SHAPES
 
@@ -96,6 +97,15 @@ class EvaluationConfig:
         int, Field("Batch size", "Images per step; fewer need less memory.", low=1, high=MAX_BATCH)
     ] = 64
     device: Annotated[str, Field("Device", choices=DEVICES)] = "auto"
+    temperature: Annotated[
+        float,
+        Field(
+            "Temperature",
+            "Logits are divided by it.",
+            low=LEAST_TEMPERATURE,
+            high=MOST_TEMPERATURE,
+        ),
+    ] = 1.0
     keep_implausible: Annotated[
         bool,
         Field("Keep in any case", "Even a run that guesses with high confidence is kept."),
@@ -141,6 +151,8 @@ class EvaluationConfig:
     def digest(self) -> str:
         """Digest of all that decides the numbers; a name, a folder or a device do not."""
         loose = {"name", "data_root", "batch_size", "device", "keep_implausible"}
+        if self.temperature == 1:  # as before there was one
+            loose.add("temperature")
         decides = {key: v for key, v in self.to_json().items() if key not in loose}
         return digest(repr(sorted(decides.items())))
 

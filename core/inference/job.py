@@ -34,7 +34,7 @@ from core.inference.spool import Spool
 from core.library import RunSource, open_library, summarise
 from core.metrics.intervals import wilson
 from core.metrics.suite import audit
-from core.models.build import input_size
+from core.models.build import input_size, last_layer
 from core.predictions import Predictions, ScoreKind, Task
 from core.training.folder import JobFolder
 from core.training.progress import Progress, write
@@ -167,6 +167,8 @@ def open_model(
 ) -> nn.Module:
     """Return the model with its weights, in evaluation mode; it is whole or not there.
 
+    A temperature divides the last layer, which makes the logits.
+
     Raises
     ------
     Refused
@@ -179,6 +181,12 @@ def open_model(
         channels=config.channels,
         size=input_size(config.model, config.preprocessing.size),
     )
+    if isinstance(config, EvaluationConfig) and config.temperature != 1:
+        layer = last_layer(model)
+        with torch.no_grad():
+            for tensor in (layer.weight, layer.bias):
+                if tensor is not None:
+                    tensor /= config.temperature
     return model.to(device).to(memory_format=torch.channels_last)
 
 

@@ -23,7 +23,9 @@ def kept_model(config: EvaluationConfig | FilmModel, weights: Path) -> nn.Module
     """
     about = weights.stat()
     size = config.preprocessing.size
-    key = (str(weights), about.st_mtime_ns, config.model, config.n_outputs, config.channels, size)
+    t = config.temperature if isinstance(config, EvaluationConfig) else 1.0
+    net = (config.model, config.n_outputs, config.channels, size, t)
+    key = (str(weights), about.st_mtime_ns, *net)
     if key not in _models:
         while len(_models) >= KEPT:
             _models.popitem(last=False)

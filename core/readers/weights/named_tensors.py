@@ -1,6 +1,7 @@
 """What a file of weights holds: groups of named tensors, and hints at the network; no torch."""
 
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
@@ -14,6 +15,9 @@ DTYPES: Final = frozenset(
     {"F64", "F32", "F16", "BF16", "I64", "I32", "I16", "I8", "U64", "U32", "U16", "U8", "BOOL"}
 )  # as safetensors names them
 FORMATS: Final = frozenset({"torch", "torch-legacy", "safetensors"})
+# Of a wrapper that divides logits, as ModelWithTemperature of Guo et al. 2017.
+TEMPERATURE: Final = re.compile(r"(^|\.)(temperature|temp)$")
+LEAST_TEMPERATURE, MOST_TEMPERATURE = 0.01, 100
 DISTINCT: Final = "give at least one, each under a name of its own"
 Hint = str | int | float | bool
 
@@ -54,12 +58,15 @@ class WeightGroup:
         In the order of the file.
     file : str
         Name of the safetensors file that holds them.
+    temperature : float or None
+        What a tensor of one number says that logits are divided by.
     """
 
     key: str
     ema: bool
     tensors: Annotated[tuple[TensorInfo, ...], Field(allows=_have_own("name"), remedy=DISTINCT)]
     file: Annotated[str, Field(allows=_is_plain_name, remedy="give the name of a file")]
+    temperature: Annotated[float | None, Field(low=LEAST_TEMPERATURE, high=MOST_TEMPERATURE)] = None
 
 
 @dataclass(frozen=True, kw_only=True)

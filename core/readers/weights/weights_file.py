@@ -7,8 +7,10 @@ the bytes do not bear out, compressed storages and programs are refused.
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
+
+import numpy as np
 
 from core.codes import NoticeCode, RefusalCode
 from core.errors import Notice, Refused
@@ -28,7 +30,14 @@ from core.readers.pickles.torch_file import (
     open_torch,
 )
 from core.readers.pickles.torch_names import Arguments, Storage, Tensor
-from core.readers.weights.named_tensors import Hint, TensorInfo, WeightGroup
+from core.readers.weights.named_tensors import (
+    LEAST_TEMPERATURE,
+    MOST_TEMPERATURE,
+    TEMPERATURE,
+    Hint,
+    TensorInfo,
+    WeightGroup,
+)
 
 MAX_DEPTH: Final = 4
 MAX_GROUPS: Final = 16
@@ -142,7 +151,8 @@ def _of_safetensors(source: FileBytes) -> StoredWeights:
     _check_count([info.name for info in infos])
     if not any(_is_parameter(info.name) for info in infos):
         raise _no_weights([info.name for info in infos])
-    group = WeightGroup("", ema=False, tensors=infos, file="")
+    stated = _temperature(infos, numbers)
+    group = WeightGroup("", ema=False, tensors=infos, file="", temperature=stated)
     return StoredWeights("safetensors", _filed([StoredGroup(group, numbers)]))
 
 
@@ -207,7 +217,21 @@ def _group(key: str, tensors: dict[str, Tensor], numbers: _Numbers) -> StoredGro
         for name, tensor in tensors.items()
     )
     ema = EMA.search(key) is not None or AVERAGED in tensors
-    return StoredGroup(WeightGroup(key, ema, infos, ""), lambda name: numbers.of(tensors[name]))
+    stated = _temperature(infos, lambda name: numbers.of(tensors[name]))
+    return StoredGroup(
+        WeightGroup(key, ema, infos, "", stated), lambda name: numbers.of(tensors[name])
+    )
+
+
+def _temperature(infos: tuple[TensorInfo, ...], numbers: Callable[[str], Entry]) -> float | None:
+    """Return the one number of a tensor that is called temperature, where it can be one."""
+    for info in infos:
+        plain = info.dtype in {"F16", "F32", "F64"} and math.prod(info.shape) == 1
+        if plain and TEMPERATURE.search(info.name):
+            value = float(np.asarray(numbers(info.name)).reshape(-1)[0])
+            if LEAST_TEMPERATURE <= value <= MOST_TEMPERATURE:
+                return value
+    return None
 
 
 def _sorted(groups: list[StoredGroup]) -> list[StoredGroup]:
@@ -226,7 +250,7 @@ def _filed(groups: list[StoredGroup]) -> tuple[StoredGroup, ...]:
     """Name the files that groups will be written to."""
     return tuple(
         StoredGroup(
-            WeightGroup(g.group.key, g.group.ema, g.group.tensors, f"group-{i}.safetensors"),
+            replace(g.group, file=f"group-{i}.safetensors"),
             g.numbers,
         )
         for i, g in enumerate(groups)

@@ -190,14 +190,25 @@ def _crops() -> None:
             SHOWN.draw("average", width=360, changed=_edited)
 
 
-def more() -> None:
-    """Draw what matters less."""
+def more(opened: OpenedWeights) -> None:
+    """Draw what matters less, and a temperature that the file states."""
+    stated = opened.file.group(str(form.value("group"))).temperature
+    if stated is not None and form.value("temperature") != stated:
+        with st.container(horizontal=True, vertical_alignment="center", key="evaluate.stated"):
+            widgets.caption(f"The file states a temperature of {stated:.4g}.")
+            st.button(
+                f"Divide logits by {stated:.4g}",
+                key="evaluate.temper",
+                on_click=form.put,
+                args=("temperature", stated),
+            )
     with (
         st.expander("More settings", key="evaluate.more"),
         st.container(horizontal=True, vertical_alignment="top", key="evaluate.rest"),
     ):
         FORM.draw("name", width=WIDE)
         FORM.draw("limit")
+        FORM.draw("temperature")
         FORM.draw("batch_size")
         FORM.draw("device", width=NARROW)
         FORM.draw("split_seed")

@@ -128,6 +128,63 @@ def test_prefixes_are_taken_off_and_said(through, shuffle, prefix):
     )
 
 
+ONE, CLASSES, TABLE = (1,), (6,), (6, 6)
+NO_WEIGHTS = {  # as training code registers them, with the words of the step
+    "class_weights": (CLASSES, "weights of classes"),
+    "loss_fn.pos_weight": (CLASSES, "weights of classes"),
+    "criterion.weight": (CLASSES, "states of losses and measures"),
+    "temperature": (ONE, "a temperature"),
+    "num_updates": ((), "counters"),
+    "decay": ((), "counters"),
+    "val_ece.confidences": ((40,), "states of losses and measures"),
+    "train_metrics.MulticlassAccuracy.tp": (CLASSES, "states of losses and measures"),
+    "test_confmat.confmat": (TABLE, "states of losses and measures"),
+}
+
+
+@pytest.mark.parametrize("prefix", ["", "model.", "module."])
+@pytest.mark.parametrize("name", NO_WEIGHTS)
+def test_tensors_that_are_no_weights_are_left_out_and_listed(torch, through, shuffle, name, prefix):
+    shape, why = NO_WEIGHTS[name]
+    state = {f"{prefix}{key}": one for key, one in shuffle.state_dict().items()}
+    _, found, _ = through(state | {name: torch.full(shape, 1.5)}, shuffle, SHUFFLE)
+    assert found.left == (name,)
+    part = name.partition(".")[0]
+    assert f"{name} not used ({why}" in found.renamed or f"“{part}.” not used" in found.renamed
+
+
+@pytest.mark.parametrize(
+    ("name", "shape"),
+    [
+        ("temperature", (6,)),  # one for each class: it changes answers
+        ("class_weights", (6, 6)),
+        ("extra.weight", (6,)),
+        ("criterion.centers", (6, 20)),
+        ("normalize.mean", (3,)),
+    ],
+)
+def test_what_may_change_answers_is_never_left_out(torch, shuffle, unsealed, name, shape):
+    from core.checkpoints.match import match
+
+    file, _ = unsealed(shuffle.state_dict() | {name: torch.ones(shape)})
+    found = match(file.groups[0].tensors, SHUFFLE, n_outputs=6, channels=3, size=SHUFFLE_SIZE)
+    assert found.unexpected == (name,)
+
+
+def test_a_temperature_beside_a_network_is_read_as_the_files_own(torch, through, shuffle):
+    """The state of gpleiss/temperature_scaling: `model.` and a parameter of one number."""
+    state = {f"model.{name}": one for name, one in shuffle.state_dict().items()}
+    state["temperature"] = torch.nn.Parameter(torch.ones(1) * 1.5)
+    file, found, _ = through(state, shuffle, SHUFFLE)
+    assert (file.groups[0].temperature, found.left) == (1.5, ("temperature",))
+
+
+@pytest.mark.parametrize("number", [0.0, -1.0, float("nan"), 1e9])
+def test_no_temperature_is_read_off_what_can_be_none(torch, shuffle, unsealed, number):
+    file, _ = unsealed(shuffle.state_dict() | {"temperature": torch.tensor([number])})
+    assert file.groups[0].temperature is None
+
+
 @pytest.mark.parametrize("namespace", [False, True])
 def test_lightning(torch, through, shuffle, namespace):
     """The tree that a Trainer of Lightning 2.6 saves, with a weighted loss and a measure."""

@@ -77,6 +77,7 @@ WRONG = [
     {"batch_size": True},
     {"limit": "3"},
     {"stall": 3},
+    {"temperature": 0},
 ]
 
 
@@ -109,6 +110,7 @@ def test_what_decides_the_numbers_is_in_the_digest_and_nothing_else():
         {"preprocessing": replace(BASE.preprocessing, crop=1.0)},
         {"limit": 9},
         {"split_seed": 1},
+        {"temperature": 1.5},
         {"sets": (OutsideSet("svhn"),)},
     ):
         assert replace(BASE, **other).digest != BASE.digest

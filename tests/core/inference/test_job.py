@@ -297,6 +297,13 @@ def test_an_implausible_run_joins_the_library_only_when_that_is_said(job, net):
         assert (f"kept{kept:d}" in [row.id for row in open_library().rows()]) == kept
 
 
+def test_a_temperature_divides_the_logits(job):
+    run(job("plain", splits=("test",), limit=9))
+    run(job("divided", splits=("test",), limit=9, temperature=2.5))
+    plain, divided = (open_library().load(name, "test") for name in ("plain", "divided"))
+    np.testing.assert_allclose(divided.scores, plain.scores / 2.5, rtol=1e-4, atol=1e-5)
+
+
 def test_the_process_says_why_it_failed(job):
     folder = job(n_outputs=11)
     done = subprocess.run(

@@ -312,6 +312,7 @@ GOOD = {
             "ema": False,
             "tensors": [{"name": "fc.weight", "shape": [2, 3], "dtype": "F32"}],
             "file": "group-0.safetensors",
+            "temperature": 1.5,
         }
     ],
     "hints": {"epoch": 3, "arch": "x"},
@@ -346,6 +347,7 @@ def test_json_gives_the_same_again() -> None:
         lambda d: d["groups"][0].update(ema=1),
         lambda d: d["groups"][0].update(file="../x"),
         lambda d: d["groups"][0].update(file=".."),
+        lambda d: d["groups"][0].update(temperature=0.0),
         lambda d: d["groups"][0].update(tensors=[]),
         lambda d: d["groups"][0].update(tensors=d["groups"][0]["tensors"] * 2),
         lambda d: d["groups"][0]["tensors"][0].update(shape=[2.0]),
