@@ -4,6 +4,7 @@ import streamlit as st
 
 from core import defaults
 from core.configs import BinRule
+from core.screens.reliability.classes import furthest_class
 from core.screens.reliability.plain import plain_view
 from core.screens.reliability.view import Subject, parts_table, unbinned_cards
 from pages.ui import audits, controls, drafts, frame, opening, state, widgets
@@ -49,7 +50,15 @@ with frame.caught():
         subject = Subject(run.name, split, run.file_digest, run.class_names, run.notices)
         places = figures.places()
         binned.draw(
-            binned.Shown(run, split, audit, ready, subject, parts_table(audit, classes)),
+            binned.Shown(
+                run,
+                split,
+                audit,
+                ready,
+                subject,
+                parts_table(audit, classes),
+                furthest_class(classes),
+            ),
             binned.Places(head, numbers, settings, places, st.container()),
         )
         figures.unbinned(places, unbinned_cards(audit, subject, classes, curve))

@@ -38,6 +38,8 @@ class BinTable:
         confidences in the bin (consistency band).
     weight : float64, optional
         How many rows those in the bin stand for, where they are weighted.
+    could_be_chance : bool
+        Whether the joint test finds nothing, so that no single bin is to be called off.
     """
 
     low: Float
@@ -50,6 +52,7 @@ class BinTable:
     band_low: Float
     band_high: Float
     weight: Float | None = None
+    could_be_chance: bool = False
 
     @property
     def share(self) -> Float:
@@ -175,7 +178,8 @@ class Verdict:
     reading : MixedReading or None
         What makes a target mixed; None for the other verdicts.
     ends : tuple of MixedEnd
-        Where bins of both sides are decided, the two sides by ascending claims; else empty.
+        Where bins of both sides are decided, the two sides by ascending claims: of a mixed target,
+        and of a risk whose gap and slope are found. Else empty.
     evidence : tuple of Evidence
         What the joint test found, but for gap and slope with its size; empty where nothing.
     power : float or None

@@ -163,7 +163,7 @@ def diagram(
         noise_floor=floors,
         direction=gap,
         verdict=judged,
-        bins=bins,
+        bins=replace(bins, could_be_chance=test.p_value > FALSE_ALARMS),
         groups=groups,
     )
 

@@ -16,6 +16,8 @@ from core.metrics.records import (
     Verdict,
 )
 from core.metrics.verdict_codes import (
+    TOO_HIGH,
+    TOO_LOW,
     MixedReading,
     Part,
     Statistic,
@@ -30,6 +32,7 @@ _OUTCOMES = {
     MixedReading.TOO_EXTREME: "its claims vary more than outcomes do",
     MixedReading.TOO_MODERATE: "its claims vary less than outcomes do",
 }
+ONE_SIDED = TOO_HIGH | TOO_LOW
 NEARLY_FULL = 0.9  # of the rows of the fullest bin
 
 
@@ -90,8 +93,9 @@ def verdict(
         A risk overestimates or underestimates its event where the test finds the gap. It is
         too_extreme or too_moderate where the test finds the slope, and not the gap or a gap that
         follows from the slope (Van Calster et al. 2016, weak calibration). `reading` holds a
-        slope that is found beside a gap. Opposite bins are what a slope looks like, and make a
-        risk mixed only where the test does not find one.
+        slope that is found beside a gap, and `ends` the bins of both sides that go with them.
+        Opposite bins are what a slope looks like, and make a risk mixed only where the test does
+        not find one.
     """
     reading, answers = None, event is None
     gap_off, slope_off = test.gap <= FALSE_ALARMS, test.slope <= FALSE_ALARMS
@@ -111,6 +115,8 @@ def verdict(
         if slope_off and not answers:
             reading = spread
             opening += f" It is also {_SPREAD[spread].lower()}: {_OUTCOMES[spread]}."
+            if ends:
+                opening += f" By bins: {_listed(ends, event)}."
     else:
         code = VerdictCode.MIXED
         reading, opening = _uneven(gap, error, test, ends, event)
@@ -123,7 +129,7 @@ def verdict(
         text=f"{opening} {bin_sentence(bins, outcome, costly)}",
         p_value=test.p_value,
         reading=reading,
-        ends=ends if code == VerdictCode.MIXED else (),
+        ends=ends if code == VerdictCode.MIXED or code in ONE_SIDED else (),
         evidence=_evidence(test),
         power=None if np.isnan(test.power) else test.power,
         small=test.small if code == VerdictCode.OFF_BUT_SMALL else None,
@@ -152,7 +158,7 @@ def which_test(*, gap_off: bool, slope_off: bool, error: tuple[Score, Floor]) ->
 
 def _small(gap: Gap, small: float, event: str | None) -> str:
     return (
-        f"Off by less than {points(small)} points{_for(event)}: {_signed(gap)}. "
+        f"Off by less than {points(small)} points on average{_for(event)}: {_signed(gap)}. "
         "Its error is beyond chance, but too little to matter."
     )
 
@@ -224,7 +230,11 @@ def beyond_chance(bins: BinTable, p_values: Float, *, over: bool) -> Bool:
 
 
 def _both_ends(ends: tuple[MixedEnd, ...], event: str | None) -> str:
-    return f"Mixed{_for(event)}: {', '.join(_end_words(end, event) for end in ends)}."
+    return f"Mixed{_for(event)}: {_listed(ends, event)}."
+
+
+def _listed(ends: tuple[MixedEnd, ...], event: str | None) -> str:
+    return ", ".join(_end_words(end, event) for end in ends)
 
 
 def _end_words(end: MixedEnd, event: str | None) -> str:

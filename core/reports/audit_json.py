@@ -8,7 +8,16 @@ from typing import Any
 from core.errors import Notice
 from core.metrics.human import HumanAudit
 from core.metrics.macro import corrected_codes
-from core.metrics.records import Audit, BinTable, Floor, Gap, Score, TargetAudit, Verdict
+from core.metrics.records import (
+    Audit,
+    BinTable,
+    Evidence,
+    Floor,
+    Gap,
+    Score,
+    TargetAudit,
+    Verdict,
+)
 from core.screens.reliability.human_words import agreement_words
 
 Json = dict[str, Any]  # Any: plain JSON values
@@ -48,9 +57,12 @@ def audit_json(
         Every key of the command line's contract; `labels` for multi-label audits only, each with
         its own verdict and the code that is left when all labels are looked at (Holm); of two
         classes `direction` and `verdict` are those of `Audit.headline`, the other two stand under
-        ``answers`` or ``event_audit``, and `bins` belong to `metrics.ece`, the event's; `groups`
-        and `weights` where rows belong together or count by weight. A number
-        that is undefined or infinite is null, and the object it stands in has a `reason`.
+        ``answers`` or ``event_audit``, and `bins` belong to `metrics.ece`, the event's. A verdict
+        lists as `evidence` what its joint test found, with value and 95th percentile of chance
+        where that is no gap or slope; `small` is what an off_but_small one is off by less than,
+        `deviant` the class that deviates most, where classes do. `groups` and `weights` where rows
+        belong together or count by weight. A number that is undefined or infinite is null, and the
+        object it stands in has a `reason`.
     """
     out: Json = {
         "schema": SCHEMA,
@@ -165,7 +177,24 @@ def _verdict(verdict: Verdict) -> Json:
         "of": verdict.of,
         "p_value": _number(verdict.p_value),
     }
+    if verdict.p_value is not None:
+        out["evidence"] = [_evidence(item) for item in verdict.evidence]
+    if verdict.small is not None:
+        out["small"] = float(verdict.small)
+    if verdict.deviant is not None:
+        out["deviant"] = asdict(verdict.deviant) | {"bounds": list(verdict.deviant.bounds)}
     return _explained(out, ("p_value",), NO_TEST)
+
+
+def _evidence(item: Evidence) -> Json:
+    """Return a statistic that is beyond chance; gap and slope have intervals instead of a size."""
+    if item.value is None:
+        return {"statistic": item.statistic}
+    return {
+        "statistic": item.statistic,
+        "value": _number(item.value),
+        "q95": _number(item.q95),
+    }
 
 
 def _bins(bins: BinTable) -> list[Json]:

@@ -400,7 +400,8 @@ def _finding(views: RunViews, one: OneFinding) -> Section:
     name = source.findings[0]
     if views.plain:
         counted = bands(one.p, one.y, extents=one.extents)
-        words = plain_finding(source, name, one.outcomes, band=telling(counted))
+        code = one.audit.verdict.code
+        words = plain_finding(source, name, one.outcomes, band=telling(counted), code=code)
         return Section(
             key=CLINICAL,
             title=SECTIONS[CLINICAL],

@@ -41,11 +41,15 @@ def filled(bins: BinTable) -> list[int]:
 
 
 def tone(bins: BinTable, index: int) -> Tone:
-    """Return over or under outside the band; sound inside it when narrow, else few."""
-    if bins.accuracy[index] < bins.band_low[index]:
-        return "over"
-    if bins.accuracy[index] > bins.band_high[index]:
-        return "under"
+    """Return over or under outside the band; sound inside it when narrow, else few.
+
+    Where the joint test finds nothing, no bin is called off by its own band alone.
+    """
+    if not bins.could_be_chance:
+        if bins.accuracy[index] < bins.band_low[index]:
+            return "over"
+        if bins.accuracy[index] > bins.band_high[index]:
+            return "under"
     narrow = bins.ci_high[index] - bins.ci_low[index] <= NARROW
     return "sound" if narrow and np.isfinite(bins.band_low[index]) else "few"
 

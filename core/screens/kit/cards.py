@@ -115,11 +115,15 @@ def diagram_alt(target: TargetAudit) -> str:
     listed = " ".join(f"{bin_words(bins, i, words)}: {TONE_WORDS[tone(bins, i)]}." for i in off)
     n_filled = len(filled(bins))
     lie = "bin lies" if len(off) == 1 else "bins lie"
+    outside = (
+        "No bin is off beyond chance."
+        if bins.could_be_chance
+        else f"{len(off)} {lie} outside the band of a perfect model, {n_filled - len(off)} inside."
+    )
     return (
         f"Reliability diagram of {count(int(bins.count.sum()))} {spoken(UNIT)} in {n_filled} "
         f"bins. On average it {words.says} {percent(says)}, {words.right} {percent(right)}."
-        f"{error} {len(off)} {lie} outside the band of a perfect model, {n_filled - len(off)} "
-        f"inside. {listed}"
+        f"{error} {outside} {listed}"
     ).rstrip()
 
 
@@ -132,6 +136,8 @@ def gap_alt(target: TargetAudit) -> str:
     ends = f"{points(gap.low, gap.gap, signed=True)} to {points(gap.high, gap.gap, signed=True)}"
     text = f"Gap in each bin, what it says minus what came true. Mean {mean} points ({ends})."
     off = [i for i in filled(bins) if tone(bins, i) in {"over", "under"}]
+    if bins.could_be_chance:
+        return f"{text} No bin is off beyond chance."
     if not off:
         return f"{text} No bin lies outside the band of a perfect model."
     widest = max(off, key=lambda i: abs(float(bins.confidence[i] - bins.accuracy[i])))

@@ -7,7 +7,7 @@ from typing import Final
 
 from core.metrics.macro import corrected_verdicts
 from core.metrics.records import Audit, TargetAudit, Verdict
-from core.metrics.verdict_codes import DETECTED, TOO_HIGH, TOO_LOW, VerdictCode
+from core.metrics.verdict_codes import BEYOND_CHANCE, DETECTED, TOO_HIGH, TOO_LOW, VerdictCode
 from core.screens.kit.numbers import points, span
 from core.screens.kit.records import Phrase, Sentence
 from core.screens.kit.sentences import CODE_TONES
@@ -85,8 +85,10 @@ class LabelVerdict:
 
     @property
     def corrected(self) -> TargetAudit:
-        """The label with the corrected verdict."""
-        return replace(self.audit, verdict=self.verdict)
+        """The label with the corrected verdict, and no bin called off where that is chance."""
+        chance = self.code not in BEYOND_CHANCE
+        bins = replace(self.audit.bins, could_be_chance=chance)
+        return replace(self.audit, verdict=self.verdict, bins=bins)
 
     @property
     def error(self) -> float:

@@ -251,6 +251,8 @@ def plain_sentence(target: TargetAudit) -> Sentence:
         first = spoken(PLAIN_ANSWERS[reading])
     else:
         first = spoken(PLAIN_PRESENCE[reading]).format(name=name)
+        if target.verdict.ends:
+            first = f"{first} {_plain_ends(target)}"
     rest = _plain_counts(target)
     if isinstance(target.verdict, ChanceAmong):
         looks = f"Taken alone it looks off; among {target.verdict.labels} that could be chance."
@@ -289,11 +291,15 @@ def _direction_parts(target: TargetAudit) -> tuple[Phrase, ...]:
     over = target.verdict.code in TOO_HIGH
     size = _size(target, target.direction, over=over)
     spread = SPREAD.get(target.verdict.reading or "", "")
-    more = f" Its claims are also {spread}." if spread else ""
-    return (
+    parts = [
         Phrase(_capital(size), "over" if over else "under"),
-        Phrase(f": {averages(target)}.{more}"),
-    )
+        Phrase(f": {averages(target)}."),
+    ]
+    if not spread:
+        return tuple(parts)
+    if not target.verdict.ends:
+        return (*parts, Phrase(f" Its claims are also {spread}."))
+    return (*parts, Phrase(f" Its claims are also {spread}: "), *_end_parts(target))
 
 
 def _slope_parts(target: TargetAudit) -> tuple[Phrase, ...]:
@@ -303,7 +309,8 @@ def _slope_parts(target: TargetAudit) -> tuple[Phrase, ...]:
 
 def _small_parts(target: TargetAudit) -> tuple[Phrase, ...]:
     by = points(target.verdict.small)
-    return (Phrase(f"Off by less than {by} points{_for_event(target)}: {averages(target)}."),)
+    off = f"Off by less than {by} points on average{_for_event(target)}"
+    return (Phrase(f"{off}: {averages(target).removeprefix('on average ')}."),)
 
 
 def _too_little(target: TargetAudit) -> str:
@@ -334,15 +341,20 @@ def _for_event(target: TargetAudit) -> str:
 
 def _mixed_parts(target: TargetAudit) -> tuple[Phrase, ...]:
     if target.verdict.ends:
-        parts = [Phrase(f"Mixed{_for_event(target)}: ")]
-        for end in target.verdict.ends:
-            tone: Tone = "over" if end.over else "under"
-            where = f" in {_bins(end)} from {_places(end)}{THIN}%"
-            size = _size(target, end.gap, over=end.over, whose="")
-            parts += [Phrase(size, tone), Phrase(where), Phrase(", ")]
-        return (*parts[:-1], Phrase("."))
+        return (Phrase(f"Mixed{_for_event(target)}: "), *_end_parts(target))
     reading = target.verdict.reading or MixedReading.UNEVEN
     return (Phrase(f"Mixed{_for_event(target)}: {MIXED[reading]}{_off_by(target)}."),)
+
+
+def _end_parts(target: TargetAudit) -> tuple[Phrase, ...]:
+    """Return the sizes of both sides and where their bins are, by tone."""
+    parts = []
+    for end in target.verdict.ends:
+        tone: Tone = "over" if end.over else "under"
+        where = f" in {_bins(end)} from {_places(end)}{THIN}%"
+        size = _size(target, end.gap, over=end.over, whose="")
+        parts += [Phrase(size, tone), Phrase(where), Phrase(", ")]
+    return (*parts[:-1], Phrase("."))
 
 
 def _off_by(target: TargetAudit) -> str:

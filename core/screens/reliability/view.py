@@ -15,10 +15,11 @@ from core.metrics.ranked import Ranked
 from core.metrics.records import Audit, ClassRow, TargetAudit
 from core.metrics.selective import risk_coverage
 from core.metrics.suite import class_gaps
+from core.metrics.verdict_codes import VerdictCode
 from core.predictions import Predictions, Task
 from core.screens.kit import cards, diagram
 from core.screens.kit.bin_marks import dominated, filled
-from core.screens.kit.labels import among
+from core.screens.kit.labels import among, label_verdicts
 from core.screens.kit.records import FigureCard, Sentence, Swatch, Table, Tile
 from core.screens.kit.sentences import (
     CODE_TONES,
@@ -28,7 +29,13 @@ from core.screens.kit.sentences import (
     verdict_sentence,
 )
 from core.screens.kit.tiles import calibration_error, tiles
-from core.screens.reliability.classes import class_card, class_table, label_table, risk_card
+from core.screens.reliability.classes import (
+    class_card,
+    class_table,
+    furthest_class,
+    label_table,
+    risk_card,
+)
 
 KEY = (
     Swatch("says more than it should", "over", "dot"),
@@ -94,6 +101,7 @@ def reliability_view(
     classes: tuple[ClassRow, ...] = (),
     curve: tuple[Float, Float] | None = None,
     log_counts: bool | None = None,
+    furthest: str = "",
 ) -> ReliabilityView:
     """Return the view of an audit.
 
@@ -113,6 +121,8 @@ def reliability_view(
         The risk-coverage curve, (G,) float64 each.
     log_counts : bool, optional
         Logarithmic histogram; by default on where one bin holds more than half of the images.
+    furthest : str
+        The words of `furthest_class`, where `classes` are not given.
     """
     if chosen is not None and chosen.target is not None and audit.labels:
         chosen = among(chosen, audit.labels, chosen.target)
@@ -131,7 +141,9 @@ def reliability_view(
     ]
     return ReliabilityView(
         eyebrow=_eyebrow(audit, target, subject),
-        sentence=doubted(_sentence(audit, target), audit.notices),
+        sentence=doubted(
+            _sentence(audit, target, furthest or furthest_class(classes)), audit.notices
+        ),
         numbers=tiles(audit, target, CODE_TONES[target.verdict.code]),
         figures={card.key: card for card in figure_cards},
         key=KEY,
@@ -144,9 +156,14 @@ def reliability_view(
     )
 
 
-def _sentence(audit: Audit, target: TargetAudit) -> Sentence:
-    """Return the verdict; of two classes the line below begins with the other one."""
+def _sentence(audit: Audit, target: TargetAudit, furthest: str) -> Sentence:
+    """Return the verdict; the line below begins with that of the other target of two classes.
+
+    Classes whose errors cancel in a small one are named there.
+    """
     opening, other = verdict_sentence(target), other_verdict(audit, target)
+    if target.verdict.code == VerdictCode.OFF_BUT_SMALL and target.target is None:
+        opening = replace(opening, second=f"{furthest} {opening.second}".strip())
     if other is None:
         return opening
     return replace(opening, second=f"{other_sentence(other)} {opening.second}".strip())
@@ -178,12 +195,7 @@ def pictured(audit: Audit, chosen: TargetAudit | None = None) -> TargetAudit:
     """Return whose bins are drawn: the target itself, or the label with the largest error."""
     if chosen is not None or not audit.labels:
         return chosen or audit.headline
-    return max(audit.labels, key=_error)
-
-
-def _error(target: TargetAudit) -> float:
-    score, _ = calibration_error(target)
-    return score.value if score is not None and score.value is not None else -1.0
+    return max(label_verdicts(audit.labels), key=lambda label: label.error).corrected
 
 
 def audited_view(predictions: Predictions, audit: Audit, subject: Subject) -> ReliabilityView:
@@ -232,12 +244,12 @@ def _bin_cards(
 
 
 def _by_chance(target: TargetAudit) -> str:
-    """Return how many dots a perfect model would have beyond their bands."""
+    """Return how many dots a perfect model would have outside their bands."""
     score, _ = calibration_error(target)
     dots, level = len(filled(target.bins)), score.level if score is not None else LEVEL
     if dots < FEW_DOTS:
         return ""
-    return f"; of {dots} dots of a perfect model about {(1 - level) * dots:.1g} would be coloured"
+    return f"; of {dots} dots of a perfect model about {(1 - level) * dots:.1g} would lie outside"
 
 
 def _eyebrow(audit: Audit, target: TargetAudit, subject: Subject) -> str:

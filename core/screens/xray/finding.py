@@ -1,12 +1,12 @@
 """One finding in full: sentence, badge, numbers, curve, scores by outcome, decision curve."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
 
-from core.defaults import FALSE_ALARMS
 from core.metrics.records import Score
+from core.metrics.verdict_codes import BEYOND_CHANCE
 from core.screens.kit.bin_marks import filled
 from core.screens.kit.cards import bin_table
 from core.screens.kit.numbers import (
@@ -176,8 +176,9 @@ def _tiles(source: ClinicSource, analysis: OneFinding) -> tuple[Tile, ...]:
 
 
 def _curve_card(source: ClinicSource, label: str, analysis: OneFinding) -> FigureCard:
-    scarce, n_dots = few(analysis), len(filled(analysis.bins))
-    by_chance = max(1.0, FALSE_ALARMS * n_dots)
+    scarce, chance = few(analysis), analysis.audit.verdict.code not in BEYOND_CHANCE
+    bins = replace(analysis.bins, could_be_chance=chance)
+    coloured = "no dot is coloured: could be chance" if chance else "coloured: beyond its own band"
     ici, floor = analysis.audit.metrics["ici"], analysis.audit.noise_floor["ici"]
     smoother = ""
     if analysis.curve is not None:
@@ -189,22 +190,20 @@ def _curve_card(source: ClinicSource, label: str, analysis: OneFinding) -> Figur
     dots = "; ".join(
         f"says {percent(float(analysis.bins.confidence[i]))}, labelled "
         f"{percent(float(analysis.bins.accuracy[i]))}"
-        + ("" if scarce else f" ({reading(analysis.bins, i, few=False)})")
+        + ("" if scarce else f" ({reading(bins, i, few=False)})")
         for i in filled(analysis.bins)
     )
     return FigureCard(
         key="clinic_curve",
         title="Labelled, against the score",
-        explanation=f"{TOO_FEW}: {FEW_TEXT}"
-        if scarce
-        else f"chance alone would colour about {by_chance:.0f} of {n_dots} dots",
-        draw=partial(finding_curves.flexible, analysis.curve, analysis.bins, few=scarce),
+        explanation=f"{TOO_FEW}: {FEW_TEXT}" if scarce else coloured,
+        draw=partial(finding_curves.flexible, analysis.curve, bins, few=scarce),
         alt=(
             f"{label}: flexible calibration curve with its band over {len(filled(analysis.bins))} "
             f"bins{', ' + TOO_FEW if scarce else ''}. {dots}. Mean distance of curve and score "
             f"(ICI) {points(ici.value)} points, a perfect model up to {points(floor.q95)}."
         ),
-        table=sourced(bin_table(analysis.bins), source),
+        table=sourced(bin_table(bins), source),
         caption=smoother + source.caption,
     )
 

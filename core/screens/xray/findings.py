@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from core.defaults import FALSE_ALARMS, FEW_EVENTS
+from core.defaults import FEW_EVENTS
 from core.metrics.records import Score
-from core.metrics.verdict_codes import VerdictCode
+from core.metrics.verdict_codes import BEYOND_CHANCE, VerdictCode
 from core.predictions import group_nouns
 from core.published import PublishedNumber
 from core.screens.kit.bin_marks import filled
@@ -108,7 +108,7 @@ def findings_view(
     published : sequence of PublishedNumber
         AUROC that a paper prints for findings, of any name.
     """
-    ranked = order(findings)
+    findings, ranked = _with_verdicts(findings), order(findings)
     printed_auroc = findings_table.printed(source, published)
     return FindingsView(
         eyebrow=_eyebrow(TECHNICAL, source, findings),
@@ -123,6 +123,16 @@ def findings_view(
         caption=source.caption,
         legend=EDGE if findings.audit.main.groups is None else f"{EDGE} {WORTH}",
     )
+
+
+def _with_verdicts(findings: Findings) -> Findings:
+    """Return the findings with no bin called off where the corrected verdict is chance."""
+    verdicts = label_verdicts(findings.audit.labels)
+    bins = tuple(
+        replace(own, could_be_chance=verdict.code not in BEYOND_CHANCE)
+        for own, verdict in zip(findings.bins, verdicts, strict=True)
+    )
+    return replace(findings, bins=bins)
 
 
 def plain_findings_view(source: ClinicSource, findings: Findings) -> FindingsView:
@@ -296,11 +306,6 @@ def _bin_rows(source: ClinicSource, findings: Findings, chosen: Sequence[int]) -
 
 def explanation(findings: Findings) -> str:
     """Return what stands beside the title of the small diagrams."""
-    judged = [len(filled(bins)) for k, bins in enumerate(findings.bins) if not findings.few(k)]
-    chance = ""
-    if judged:
-        chance = (
-            f"; chance alone would colour about {FALSE_ALARMS * sum(judged):.0f} of "
-            f"{count(sum(judged))} dots"
-        )
-    return f"{MASS_BINS} equal-mass bins{chance}"
+    judged = any(not findings.few(k) for k in range(len(findings.bins)))
+    coloured = "; dots are coloured on findings that are off beyond chance" if judged else ""
+    return f"{MASS_BINS} equal-mass bins{coloured}"

@@ -9,6 +9,7 @@ from core.metrics.clinical import Bands, shifted
 from core.metrics.clinical import bands as estimate_bands
 from core.metrics.grouped import summary_of
 from core.metrics.ranked import Ranked
+from core.metrics.verdict_codes import DETECTED, VerdictCode
 from core.predictions import Outcomes
 from core.screens.kit.numbers import (
     THIN,
@@ -109,6 +110,7 @@ def plain_view(
     band: int,
     prevalence: float | None = None,
     overall: Sentence | None = None,
+    code: VerdictCode | None = None,
 ) -> PlainFinding:
     """Return one finding in plain words.
 
@@ -126,8 +128,13 @@ def plain_view(
         Of another clinic, in (0, 1): what was found is carried over by prior shift.
     overall : Sentence, optional
         Of films of all scores, as every page says it.
+    code : VerdictCode, optional
+        The verdict on the finding: no band is called off unless that finds it off.
     """
     observed = estimate_bands(outcomes.confidence, outcomes.correct, extents=outcomes.extents)
+    if code is not None and code not in DETECTED:
+        none = np.zeros_like(observed.least)
+        observed = replace(observed, least=none, most=none + 1.0)
     share = float(np.average(outcomes.correct, weights=outcomes.weights))
     if not 0.0 < share < 1.0:
         prevalence = None  # there are no odds to move

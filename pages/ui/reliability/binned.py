@@ -22,6 +22,7 @@ class Shown:
     ready: PreparedTarget
     subject: Subject
     parts: Table
+    furthest: str = ""
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,13 @@ def draw(shown: Shown, at: Places) -> None:
         widgets.caption("Click a dot or a bar to see the rows of its bin.")
         log_counts = choices.log_counts()
     target_audit = audits.diagram(shown.ready, n_bins=n_bins, rule=rule)
-    view = reliability_view(audit, shown.subject, chosen=target_audit, log_counts=log_counts)
+    view = reliability_view(
+        audit,
+        shown.subject,
+        chosen=target_audit,
+        log_counts=log_counts,
+        furthest=shown.furthest,
+    )
     with at.head:
         widgets.eyebrow(view.eyebrow, controls.chip(run))
         widgets.sentence(view.sentence)

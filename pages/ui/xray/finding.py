@@ -357,6 +357,7 @@ def _plain(
         band=band,
         prevalence=prevalence,
         overall=plain_sentence(replace(statistics.audit, name=PLAIN.inside(name))),
+        code=statistics.audit.verdict.code,
     )
     with top:
         widgets.eyebrow(view.eyebrow, controls.chip(run))

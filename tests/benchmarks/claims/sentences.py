@@ -154,7 +154,7 @@ CLAIMED = (
         "plain words name a band of scores",
     ),
     Claimed(
-        "has the {more} {name(metric)}",
+        "has the {more} {called}",
         "Compare",
         "core.screens.kit.differences:_two",
         SINGLE,
@@ -186,7 +186,7 @@ CLAIMED = (
         "the worse of three is told by ece",
     ),
     Claimed(
-        "takes the calibration error from",
+        "takes the calibration error",
         "Post-hoc",
         "core.screens.posthoc.words:sentence",
         PAIRED,
@@ -357,7 +357,7 @@ CLAIMED = (
         "of a perfect model about",
         "Reliability, dots",
         "core.screens.reliability.view:_by_chance",
-        "each dot by its own band; how many would be coloured by chance stands beside them",
+        "each dot by its own band; how many of a perfect model lie outside stands beside them",
     ),
     Claimed(
         "outside the band of a perfect model",
@@ -366,10 +366,10 @@ CLAIMED = (
         "as the dots: a count of bins, each by its own band",
     ),
     Claimed(
-        "chance alone would colour about",
+        "coloured on findings that are off beyond chance",
         "Clinic, small diagrams",
         "core.screens.xray.findings:explanation",
-        "each dot by its own interval; how many would be coloured by chance stands beside them",
+        "the joint test of each finding, Holm; then each dot by its own band",
     ),
     Claimed(
         "calibrated by training, as far as a temperature can tell",

@@ -142,7 +142,9 @@ def test_a_risk_has_words_of_its_own():
     mixed = judged(gap, table(OVER, UNDER), 0.01, 0.5, 0.01, event="good")
     assert mixed.text.startswith("Mixed for “good”: overestimates by 10.0 points")
     sloped = judged(gap, table(OVER, UNDER), 0.01, 0.01, 0.01, event="good", steepness=1.0)
-    assert (sloped.code, sloped.reading, sloped.ends) == ("overestimates", "too_extreme", ())
+    assert (sloped.code, sloped.reading, len(sloped.ends)) == ("overestimates", "too_extreme", 2)
+    assert "By bins: overestimates by 10.0 points" in sloped.text
+    assert sloped.text.index("overestimates by 10.0") < sloped.text.index("underestimates by 10.0")
     for verdict in (over, both, under, extreme, mixed, sloped):
         assert "confident" not in verdict.text
     chance = judged(none, table(OVER), 0.6, 0.5, 0.5, event="good")

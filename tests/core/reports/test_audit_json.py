@@ -203,3 +203,35 @@ def test_notices_of_reader_and_audit_travel_once():
     codes = [note["code"] for note in made["notices"]]
     assert codes[0] == "SCORES_GUESSED"
     assert len(codes) == len(set(codes)) == 1 + len(found.notices)
+
+
+def test_a_verdict_lists_what_its_test_found():
+    rng = np.random.default_rng(4)
+    p = rng.uniform(0.5, 1.0, 4000)
+    right = rng.random(4000) < p - 0.1
+    scores = np.column_stack([p, 1.0 - p])
+    labels = np.where(right, 0, 1)
+    rows = Predictions(Task.MULTICLASS, ScoreKind.PROBABILITIES, scores, labels, ("a", "b"))
+    verdict = audit_json("f", "ab", {"test": 4000}, "test", (), audit(rows, QUICK))["verdict"]
+    assert verdict["code"] == "over_confident"
+    found = {one["statistic"]: one for one in verdict["evidence"]}
+    assert found["gap"] == {"statistic": "gap"}  # its size stands under direction
+    assert found["ece"]["value"] == pytest.approx(0.1, abs=0.02)
+    assert 0 < found["ece"]["q95"] < 0.05
+    assert "small" not in verdict
+    assert ("deviant" in verdict) == ("classes" in found)
+    if "deviant" in verdict:
+        assert set(verdict["deviant"]) == {"part", "name", "bounds", "n", "stated", "true"}
+    json.dumps(verdict, allow_nan=False)
+    p = rng.uniform(0.5, 1.0, 40_000)
+    labels = np.where(rng.random(40_000) < p - 0.01, 0, 1)  # off by 1 point, where 2.5 matter
+    scores = np.column_stack([p, 1.0 - p])
+    rows = Predictions(Task.MULTICLASS, ScoreKind.PROBABILITIES, scores, labels, ("a", "b"))
+    small = audit_json("f", "ab", {"test": 40_000}, "test", (), audit(rows, QUICK))["verdict"]
+    assert (small["code"], small["small"]) == ("off_but_small", 0.025)
+    honest = rng.random(40_000) < p
+    rows = Predictions(
+        Task.MULTICLASS, ScoreKind.PROBABILITIES, scores, np.where(honest, 0, 1), ("a", "b")
+    )
+    calm = audit_json("f", "ab", {"test": 40_000}, "test", (), audit(rows, QUICK))["verdict"]
+    assert calm["evidence"] == []

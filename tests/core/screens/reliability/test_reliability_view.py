@@ -4,7 +4,7 @@ from dataclasses import replace
 import pytest
 
 from core.errors import Notice
-from core.metrics.records import ClassCell, Floor, Gap, MixedEnd
+from core.metrics.records import ClassCell, ClassRow, Floor, Gap, MixedEnd
 from core.metrics.verdict_codes import Statistic
 from core.screens.kit.numbers import counts_apart
 from core.screens.kit.sentences import plain_sentence
@@ -105,7 +105,7 @@ def test_a_verdict_beside_an_ece_within_chance_says_which_test_shows_it(make_aud
 def test_off_by_less_than_matters_says_by_how_much(make_audit, make_target):
     target = make_target("off_but_small", (0.006, 0.002, 0.01))
     sentence = reliability_view(make_audit(target), SUBJECT).sentence
-    assert sentence.text.startswith("Off by less than 2.0 points: on average it says")
+    assert sentence.text.startswith("Off by less than 2.0 points on average: it says")
     assert sentence.second.startswith("Its error on 1,000 images is beyond chance, but too little")
     assert plain_sentence(target).text.startswith("This model is almost as sure as it should be.")
     target = make_target("off_but_small", (0.006, -0.002, 0.014), statistic=Statistic.CLASSES)
@@ -115,6 +115,65 @@ def test_off_by_less_than_matters_says_by_how_much(make_audit, make_target):
         "too little to matter; answers “cat” state 80 % and are right 68 times in 100."
         in reliability_view(make_audit(off), SUBJECT).sentence.second
     )
+
+
+def test_a_class_that_is_off_is_named_under_a_small_error(make_audit, make_target):
+    target = make_target("off_but_small", (0.006, 0.002, 0.01))
+    row = ClassRow(
+        name="cat",
+        index=0,
+        labelled=300,
+        n=300,
+        confidence=0.8,
+        accuracy=0.757,
+        gap=Gap(0.043, 0.02, 0.066),
+        ece=0.05,
+        p_value=0.001,
+    )
+    other = replace(row, name="dog", index=1, gap=Gap(-0.03, -0.05, -0.01), p_value=0.2)
+    second = reliability_view(make_audit(target), SUBJECT, classes=(row, other)).sentence.second
+    assert second.startswith("But answers “cat” are over-confident by 4.3 points (2.0 to 6.6).")
+    both = (row, replace(other, gap=Gap(-0.05, -0.08, -0.02), p_value=0.01))
+    second = reliability_view(make_audit(target), SUBJECT, classes=both).sentence.second
+    assert second.startswith(
+        "But 2 classes are off beyond chance: answers “dog” are under-confident by 5.0 points "
+        "(2.0 to 8.0)."
+    )
+    assert "But" not in reliability_view(make_audit(target), SUBJECT).sentence.text
+
+
+def test_no_dot_is_coloured_where_the_joint_test_finds_nothing(make_audit, make_target):
+    target = make_target("sound", (0.002, -0.01, 0.02))
+    for chance, readings in ((False, 2), (True, 0)):
+        own = replace(target, bins=replace(target.bins, could_be_chance=chance))
+        view = reliability_view(make_audit(own), SUBJECT)
+        words = [row[-1] for row in view.figures["reliability"].table.rows]
+        assert sum("says" in reading for reading in words) == readings
+        said = "No bin is off beyond chance." in view.figures["reliability"].alt
+        assert said == chance
+
+
+def test_a_risk_off_in_gap_and_slope_names_the_bins_of_both_sides(make_audit, make_target):
+    ends = (
+        MixedEnd(over=False, bins=2, low=0.0, high=0.2, gap=Gap(-0.08, -0.1, -0.06)),
+        MixedEnd(over=True, bins=3, low=0.6, high=0.8, gap=Gap(0.05, 0.03, 0.07)),
+    )
+    target = make_target("underestimates", (-0.04, -0.044, -0.035), 1, reading="too_extreme")
+    verdict = replace(target.verdict, ends=ends, of="event")
+    target = replace(target, verdict=verdict)
+    sentence = reliability_view(make_audit(target), SUBJECT).sentence
+    assert sentence.text.endswith(
+        "Its claims are also too extreme: underestimates by 8.0 points (6.0 to 10.0) in 2 bins "
+        "from 0 to 20\u202f%, overestimates by 5.0 points (3.0 to 7.0) in 3 bins from 60 to "
+        "80\u202f%."
+    )
+    assert [part.tone for part in sentence.parts if part.tone in {"over", "under"}] == [
+        "under",
+        "under",
+        "over",
+    ]
+    plain = plain_sentence(target).text
+    assert "too low where it says 0 to 20 in 100, and too high where it says 60 to 80" in plain
 
 
 def test_too_few_is_said_only_where_power_is_low(make_audit, make_target):
@@ -266,7 +325,7 @@ def test_figures_carry_alt_text_caption_and_table_made_of_the_same_numbers(make_
     card = view.figures["reliability"]
     assert "92.4\u202f%" in card.alt
     assert "Bin 0.60 to 0.80: 180 images, says 70.0\u202f%, right 60.0\u202f%" in card.alt
-    assert card.caption.endswith("; of 3 dots of a perfect model about 0.2 would be coloured")
+    assert card.caption.endswith("; of 3 dots of a perfect model about 0.2 would lie outside")
     assert card.caption.startswith("n = 1,000, 5 equal-width bins (lo, hi], Wilson 95\u202f%")
     assert "test split, file digest fe3cdd9e; of 3 dots" in card.caption
     assert [row[2] for row in card.table.rows] == [20, 180, 800]

@@ -35,7 +35,7 @@ from core.screens.xray import (
     use as clinic_use,
 )
 from core.screens.xray.finding import finding_view
-from core.screens.xray.findings import findings_view, order, plain_findings_view
+from core.screens.xray.findings import TONES, findings_view, order, plain_findings_view
 from core.screens.xray.plain import (
     band_sentence,
     band_tone,
@@ -127,9 +127,38 @@ def test_findings_are_those_of_scikit_learn_sorted_by_events(rows, found):
         assert line["source"].count(BANNER) == 1
 
 
-def test_the_dots_that_chance_would_colour_are_counted(found):
-    # two findings with events enough, twelve bins each
-    assert "; chance alone would colour about 1 of 24 dots" in (view(found).together.explanation)
+def test_dots_are_coloured_on_findings_that_are_off_beyond_chance_alone(found):
+    opened = view(found)
+    assert opened.together.explanation.endswith(
+        "; dots are coloured on findings that are off beyond chance"
+    )
+    # a bin of the honest finding far outside its band, whatever the joint test says
+    bins = found.bins[1]
+    wild = replace(bins, accuracy=np.where(bins.count > 0, bins.band_high + 0.1, bins.accuracy))
+    for verdict, coloured in (("could_be_chance", set()), ("overestimates", {"Nodule"})):
+        label = replace(
+            found.audit.labels[1], verdict=Verdict(VerdictCode(verdict), ".", p_value=1e-6)
+        )
+        labels = (found.audit.labels[0], label, found.audit.labels[2])
+        shown = replace(
+            found,
+            audit=replace(found.audit, labels=labels),
+            bins=(found.bins[0], wild, found.bins[2]),
+        )
+        rows = view(shown).together.table.rows
+        named = {row[0] for row in rows if TONES["under"] in row}
+        assert named & {"Nodule"} == coloured
+
+
+def test_plain_bands_are_called_off_only_where_the_finding_is():
+    p = np.repeat([0.15, 0.55], 2000)
+    y = np.arange(4000) % 2000 < np.repeat([900, 1100], 2000)  # 45 in 100 where it says 15
+    said = {
+        code: plain_view(source(), "Nodule", Outcomes(p, y), band=1, code=code).sentence.second
+        for code in (VerdictCode.UNDERESTIMATES, VerdictCode.SOUND)
+    }
+    assert "it understates here" in said[VerdictCode.UNDERESTIMATES]
+    assert "understates" not in said[VerdictCode.SOUND]
 
 
 def test_a_risk_stated_twice_over_never_seems_kept():
