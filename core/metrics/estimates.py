@@ -19,7 +19,6 @@ from core.metrics.grouped import (
     effective_rows,
     mean_draws,
     row_signs,
-    units,
 )
 from core.metrics.intervals import (
     RANK_CELLS,
@@ -32,13 +31,14 @@ from core.metrics.intervals import (
     percentile,
     precision_interval,
     student,
+    units,
     wilson,
 )
 from core.metrics.lipschitz import pgap, pgap_draws, smce, smce_draws, to_nodes
 from core.metrics.null_test import Null
 from core.metrics.ranked import Ranked
 from core.metrics.ranking import auprc, auroc, auroc_error
-from core.metrics.records import BinTable, Floor, Gap, GroupSummary, Score, Setting
+from core.metrics.records import FLOOR_LEVELS, BinTable, Floor, Gap, GroupSummary, Score, Setting
 from core.metrics.resampled import resampled_counts
 from core.metrics.selective import area, aurc
 from core.metrics.smooth import smece, smece_draws
@@ -248,8 +248,9 @@ def _error_score(
 
 
 def floor_of(draws: Float) -> Floor:
-    """Return mean and 95th percentile of what a calibrated model would show."""
-    return Floor(float(draws.mean()), float(np.quantile(draws, 0.95)))
+    """Return mean and quantiles of what a calibrated model would show."""
+    quantiles = tuple(np.quantile(draws, FLOOR_LEVELS).tolist())
+    return Floor(float(draws.mean()), quantiles[FLOOR_LEVELS.index(0.95)], quantiles)
 
 
 def smooth(prepared: PreparedTarget, *, method: str, level: float, n_resamples: int) -> Estimate:
@@ -369,7 +370,7 @@ def row_mean(
     values, (n_resamples, seed, stream) = losses.of_row, draws
     settings: dict[str, Setting] = {"interval": FEW_ERRORS, "resamples": n_resamples, "seed": seed}
     reason, bound = "", float("inf")
-    if units(values.size, extents) < 2:
+    if units(values.size, extents).count < 2:
         reason = ONE_ROW if extents.groups is None else ONE_GROUP
     else:
         bound = few_errors.upper_end(losses, extents, level)
@@ -424,7 +425,7 @@ def risk(ranked: Ranked, *, level: float, n_resamples: int, seed: int) -> Score:
     count, hits = _drawn(ranked, cuts, n_resamples, rng)
     draws = area(count[:, ::-1], (count - hits)[:, ::-1], ranked.total)
     value = aurc(ranked)
-    if ranked.groups is not None and units(ranked.n, Extents(ranked.groups)) < 2:
+    if ranked.groups is not None and units(ranked.n, Extents(ranked.groups)).count < 2:
         without_interval = {"of": "top_label", **resampled_by(ranked)}
         return Score(
             metric="aurc",

@@ -260,14 +260,6 @@ def row_signs(
         yield sign[place] * weights
 
 
-def units(n: int, extents: Extents) -> int:
-    """Return how many units can be drawn: groups, or rows, of any weight above 0."""
-    groups, weights = extents
-    if groups is None:
-        return n if weights is None else int(np.count_nonzero(weights > 0.0))
-    return int(np.unique(groups if weights is None else groups[weights > 0.0]).size)
-
-
 def summary_of(column: str, ranked: Ranked) -> GroupSummary:
     """Return what the groups of sorted rows make of them."""
     sizes = np.bincount(groups_of(ranked))

@@ -20,6 +20,7 @@ from core.metrics.binning import CUTS, BinSums, sums
 from core.metrics.exact import exact_interval
 from core.metrics.grouped import effective_mean
 from core.metrics.ranked import Ranked
+from core.predictions import Extents
 
 RANK_CELLS = 200  # cells in which rows are resampled for the area under risk and coverage
 MEAN_CELLS = 200  # groups in which rows are resampled for a mean
@@ -72,6 +73,52 @@ def student(level: float, df: float) -> float:
     from scipy.special import stdtrit  # a tenth of a second, which readers do not pay
 
     return float(stdtrit(df, 0.5 + level / 2))
+
+
+@dataclass(frozen=True)
+class Units:
+    """What resamples draw: rows or groups, of any weight above 0.
+
+    Attributes
+    ----------
+    count : int
+        How many there are.
+    df : float
+        Degrees of freedom: (sum W)^2 / sum W^2 - 1, at least 1, as of so many of equal weight.
+    scatter : float
+        Share of the variance of a mean by which resamples scatter, 1 - 1 / u for u of equal
+        weight: a unit pulls the mean towards itself, and one that rules it all the more.
+    """
+
+    count: int
+    df: float
+    scatter: float
+
+    @classmethod
+    def even(cls, count: int) -> Self:
+        """Return so many of equal weight."""
+        return cls(count, max(1.0, count - 1.0), 1.0 - 1.0 / max(count, 2))
+
+    def wide(self, level: float) -> float:
+        """Return how many standard errors in resamples an interval reaches; infinite for one."""
+        return float("inf") if self.count < 2 else student(level, self.df) / self.scatter**0.5
+
+
+def units(n: int, extents: Extents) -> Units:
+    """Return what resamples of n rows draw."""
+    groups, weights = extents
+    if extents.independent:
+        return Units.even(n)
+    weights = np.ones(n) if weights is None else weights
+    counted = weights > 0.0
+    place = np.flatnonzero(counted) if groups is None else groups[counted]
+    shares = np.bincount(np.unique(place, return_inverse=True)[1], weights[counted])
+    shares = shares / shares.sum()
+    if shares.size < 2:
+        return Units.even(shares.size)
+    squares = float(shares @ shares)
+    scatter = max(0.5, 1.0 - 2.0 * float((shares**3).sum()) / squares + squares)
+    return Units(shares.size, max(1.0, 1.0 / squares - 1.0), scatter)
 
 
 def percentile(draws: Float, level: float) -> tuple[float, float]:

@@ -76,6 +76,7 @@ def over_labels(labels: Sequence[TargetAudit], level: float) -> TargetAudit:
         metric: Floor(
             float(np.mean([label.noise_floor[metric].mean for label in labels])),
             float(np.mean([label.noise_floor[metric].q95 for label in labels])),
+            tuple(np.mean([label.noise_floor[metric].quantiles for label in labels], axis=0)),
         )
         for metric in labels[0].noise_floor
     }

@@ -12,8 +12,7 @@ import numpy as np
 from core.arrays import Counts, Float
 from core.defaults import HEAVY_CELLS, N_BINS, N_RESAMPLES, N_RESAMPLES_HEAVY, SEED
 from core.metrics.estimates import ONE_GROUP, ONE_ROW
-from core.metrics.grouped import units
-from core.metrics.intervals import percentile, quantile, student
+from core.metrics.intervals import Units, percentile, quantile, units
 from core.metrics.notices import nll_reason
 from core.metrics.records import Floor, Setting
 from core.metrics.resampled import BINNED, GAP, ResampledRows, resampled_counts
@@ -31,6 +30,7 @@ CENTRED = (
     "of the difference without biases"
 )
 NORMAL = ", normal tails"
+NO_FLOOR = Floor(0.0, 0.0)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,14 +50,14 @@ class MetricDraws:
         On the resamples, in their order; empty where the value is None.
     gap : (R,) float64
         The signed gap on the resamples, which no calibration error can be smaller than.
-    floor : float
-        95th percentile of the noise floor; 0 for metrics that have none.
+    floor : Floor
+        The noise floor; 0 for metrics that have none.
     n, seed : int
         Number of rows; seed of the resamples.
     reason : str
         Why there is no value.
-    units : int
-        How many rows, or groups of them, could be drawn.
+    units : Units
+        The rows, or groups of them, that could be drawn.
     grouped : bool
         Whether groups were drawn, not rows.
     """
@@ -67,11 +67,11 @@ class MetricDraws:
     centre: float
     draws: Float
     gap: Float
-    floor: float
+    floor: Floor
     n: int
     seed: int
     reason: str = ""
-    units: int
+    units: Units
     grouped: bool = False
 
 
@@ -151,7 +151,7 @@ def draws(
     for metric in drawn:
         value = float(np.mean([part.value(metric) for part in parts]))
         centre, resampled = float(centres[metric][0]), np.concatenate(blocks[metric])
-        floor = floors[metric].q95 if metric in BIASED else 0.0
+        floor = floors[metric] if metric in BIASED else NO_FLOOR
         out[metric] = MetricDraws(
             metric=metric,
             value=value,
@@ -176,11 +176,11 @@ def _undrawn(metric: str, n: int, seed: int, reason: str) -> MetricDraws:
         centre=float("nan"),
         draws=none,
         gap=none,
-        floor=0.0,
+        floor=NO_FLOOR,
         n=n,
         seed=seed,
         reason=reason,
-        units=n,
+        units=Units.even(n),
     )
 
 
@@ -205,8 +205,8 @@ def difference(run: MetricDraws, reference: MetricDraws, level: float) -> Differ
     resamples and Student's bound by their spread to the upper: percentiles alone are too short
     where a few rows decide, as with a rare label. Of u units that can be drawn, rows or groups,
     resamples scatter by sqrt((u - 1) / u) of the standard error, which is undone, and there are
-    u - 1 degrees of freedom: among many runs, far out, the normal quantile lets 6 % through where
-    5 % are meant (200 rows, eight runs).
+    u - 1 degrees of freedom (of unlike weight both are as `Units` says): among many runs, far out,
+    the normal quantile lets 6 % through where 5 % are meant (200 rows, eight runs).
     Calibration errors: the hull of two intervals. One is the same, of what is measured on so many
     rows. Resamples repeat the upward bias of each error; what that moves all of them by is taken
     off, so that they scatter around the difference. Neither error can be below 0, so no bound lies
@@ -230,7 +230,7 @@ def difference(run: MetricDraws, reference: MetricDraws, level: float) -> Differ
             reason=reason,
         )
     value = run.value - reference.value
-    if min(run.n, run.units) < 2:
+    if min(run.n, run.units.count) < 2:
         reason = ONE_GROUP if run.grouped else ONE_ROW
         return Difference(
             metric=run.metric,
@@ -244,7 +244,7 @@ def difference(run: MetricDraws, reference: MetricDraws, level: float) -> Differ
         )
     rounds = min(run.draws.size, reference.draws.size)
     pair = run.draws[:rounds], reference.draws[:rounds]
-    wide = student(level, run.units - 1) * (run.units / (run.units - 1)) ** 0.5
+    wide = run.units.wide(level)
     if run.metric in BIASED:
         low, high, method = *_measured(run, reference, pair, level, wide), CENTRED
     else:
@@ -299,8 +299,8 @@ def _in_truth(
     moved = float(np.mean((pair[0] - pair[0].mean()) * (pair[1] - pair[1].mean())))
     r = min(1.0, max(-1.0, moved / spread)) if spread > 0.0 else 0.0
     (below, above), (below_, above_) = _reach(run, level), _reach(reference, level)
-    low = below**2 + above_**2 - 2 * (-1.0 if _chance(run) else r) * below * above_
-    high = above**2 + below_**2 - 2 * (-1.0 if _chance(reference) else r) * above * below_
+    low = below**2 + above_**2 - 2 * (-1.0 if _chance(run, level) else r) * below * above_
+    high = above**2 + below_**2 - 2 * (-1.0 if _chance(reference, level) else r) * above * below_
     return value - max(0.0, low) ** 0.5, value + max(0.0, high) ** 0.5
 
 
@@ -308,14 +308,14 @@ def _reach(run: MetricDraws, level: float) -> tuple[float, float]:
     """Return how far an error's own interval reaches below and above its value."""
     assert run.value is not None
     low, high = _quantiles(run.draws - run.centre, level)
-    below = run.value if _chance(run) else min(max(0.0, high), run.value)
+    below = run.value if _chance(run, level) else min(max(0.0, high), run.value)
     ends = _quantiles(run.gap, level)
     return below, max(0.0, -low, *(abs(end) - run.value for end in ends))
 
 
-def _chance(run: MetricDraws) -> bool:
+def _chance(run: MetricDraws, level: float) -> bool:
     """Whether the error is within its noise floor; equal but for rounding counts as within."""
-    return run.value is not None and run.value <= run.floor * (1.0 + 1e-9)
+    return run.value is not None and run.value <= run.floor.at(level) * (1.0 + 1e-9)
 
 
 def _few(rounds: int, level: float) -> bool:

@@ -17,6 +17,7 @@ from core.metrics.verdict_codes import (
 )
 
 Setting = str | int | float | bool | None
+FLOOR_LEVELS = (0.0, 0.25, 0.5, 0.65, 0.8, 0.9, 0.95, 0.975, 0.99, 0.995, 0.999, 0.9999)
 
 
 @dataclass(frozen=True)
@@ -81,10 +82,26 @@ class Score:
 
 @dataclass(frozen=True)
 class Floor:
-    """What a perfectly calibrated model would show on the same confidences."""
+    """What a perfectly calibrated model would show on the same confidences.
+
+    Attributes
+    ----------
+    mean, q95 : float
+        Mean and 95th percentile of the draws.
+    quantiles : tuple of float
+        Those at `FLOOR_LEVELS`; empty where only the two are known.
+    """
 
     mean: float
     q95: float
+    quantiles: tuple[float, ...] = field(default=(), compare=False, repr=False)
+
+    def at(self, level: float) -> float:
+        """Return the quantile at a level, on a line between those that are kept; else `q95`."""
+        if not self.quantiles:
+            return self.q95
+        tails = -np.log1p(-np.array((level, *FLOOR_LEVELS)))  # in which quantiles lie evenly
+        return float(np.interp(tails[0], tails[1:], self.quantiles))
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from core.configs import AuditConfig
 from core.defaults import N_BINS, SEED
 from core.errors import Refused
 from core.metrics.binning import bin_index, equal_width_edges
-from core.metrics.grouped import units
+from core.metrics.estimates import floor_of
 from core.metrics.human import (
     HumanAudit,
     agreement_rows,
@@ -26,7 +26,9 @@ from core.metrics.human import (
 )
 from core.metrics.human.audit import voted_rows
 from core.metrics.human.errors import drawn_ece, ece_floor
-from core.metrics.paired import Difference, MetricDraws, difference
+from core.metrics.intervals import units
+from core.metrics.paired import NO_FLOOR, Difference, MetricDraws, difference
+from core.metrics.records import Floor
 from core.metrics.resampled import resampled_counts
 from core.predictions import Predictions, Weights
 from core.studies.posthoc import (
@@ -370,20 +372,20 @@ def _metric_draws(
 ) -> dict[str, MetricDraws]:
     weights = np.ones(rows.n) if rows.weights is None else rows.weights.of_row
     gaps = {LABELS: sums[:, :N_BINS], VOTES: sums[:, N_BINS : 2 * N_BINS]}
-    numbers: dict[str, tuple[float | None, Float, float]] = {}
+    numbers: dict[str, tuple[float | None, Float, Floor]] = {}
     for name, target in ERRORS.items():
         residual = own.confidence - own.agreement[target]
         rng = np.random.default_rng([config.seed, 9])
         chance = ece_floor(residual, own.bins, rows.extents, 200, rng)
         value = share_ece(own.confidence, own.agreement[target], weights)
-        numbers[name] = value, drawn_ece(gaps[target], total), float(np.quantile(chance, 0.95))
+        numbers[name] = value, drawn_ece(gaps[target], total), floor_of(chance)
     for k, name in enumerate(("tvd", "soft_nll")):
         counted = np.where(weights > 0.0, getattr(own, name), 0.0)  # inf of weight 0 adds nothing
         mean = float(np.average(counted, weights=weights))
         numbers[name] = (
-            (mean, sums[:, 2 * N_BINS + k] / total, 0.0)
+            (mean, sums[:, 2 * N_BINS + k] / total, NO_FLOOR)
             if np.isfinite(mean)
-            else (None, np.empty(0), 0.0)
+            else (None, np.empty(0), NO_FLOOR)
         )
     return {
         name: MetricDraws(

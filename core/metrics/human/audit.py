@@ -11,7 +11,6 @@ from core.errors import Refused
 from core.metrics.binning import bin_index, equal_width_edges
 from core.metrics.design_effect import design_effect, of_rows
 from core.metrics.estimates import ONE_GROUP, ONE_ROW
-from core.metrics.grouped import units
 from core.metrics.human.distances import (
     agreement_rows,
     alike_rows,
@@ -30,7 +29,7 @@ from core.metrics.human.records import (
     HumanScore,
     VoteBin,
 )
-from core.metrics.intervals import basic, quantile, student, wilson
+from core.metrics.intervals import basic, quantile, units, wilson
 from core.metrics.records import Gap
 from core.metrics.resampled import resampled_counts
 from core.predictions import Extents, Predictions, Votes
@@ -232,12 +231,10 @@ class _Means:
     def wide(self, part: str, level: float) -> float:
         """Return how many standard errors in resamples of a part an interval reaches either way.
 
-        Of u rows or groups that can be drawn, resamples scatter by sqrt((u - 1) / u) of the
-        standard error, and leave u - 1 degrees of freedom; infinite for one.
+        As of the rows or groups that can be drawn; infinite for one.
         """
         inside = self.column(part or "one") > 0.0
-        u = units(int(inside.sum()), of_rows(self.extents, inside))
-        return float("inf") if u < 2 else student(level, u - 1) * (u / (u - 1)) ** 0.5
+        return units(int(inside.sum()), of_rows(self.extents, inside)).wide(level)
 
     def rows_worth(self, part: str, name: str) -> float:
         """Return the effective sample size of the mean of a column in a part."""

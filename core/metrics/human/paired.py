@@ -5,11 +5,10 @@ import numpy as np
 from core.defaults import LEVEL, N_RESAMPLES, SEED
 from core.metrics.design_effect import of_rows
 from core.metrics.estimates import ONE_GROUP, ONE_ROW
-from core.metrics.grouped import units
 from core.metrics.human.audit import leaning_ends, voted_rows
 from core.metrics.human.distances import tvd_rows, vote_shares
-from core.metrics.intervals import student
-from core.metrics.paired import MetricDraws
+from core.metrics.intervals import units
+from core.metrics.paired import NO_FLOOR, MetricDraws
 from core.metrics.records import Score
 from core.metrics.resampled import resampled_counts
 from core.predictions import Predictions
@@ -55,9 +54,8 @@ def distance(
     value = float(total[0] / total[1]) if known else None
     reason = "" if known else "every row with votes has weight 0"
     low = high = None
-    if value is not None and drawable > 1:
-        wide = student(level, drawable - 1) * (drawable / (drawable - 1)) ** 0.5
-        ends = leaning_ends(value, drawn[:, 0] / drawn[:, 1], wide)
+    if value is not None and drawable.count > 1:
+        ends = leaning_ends(value, drawn[:, 0] / drawn[:, 1], drawable.wide(level))
         low, high = max(ends[0], 0.0), min(ends[1], 1.0)
     elif value is not None:
         reason = ONE_GROUP if grouped else ONE_ROW
@@ -68,7 +66,7 @@ def distance(
         centre=np.nan if value is None else value,
         draws=drawn[:, 0] / drawn[:, 1] if known else np.empty(0),
         gap=np.empty(0),
-        floor=0.0,
+        floor=NO_FLOOR,
         n=predictions.n,
         seed=seed,
         reason=reason if value is None else "",

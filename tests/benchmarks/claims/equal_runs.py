@@ -28,8 +28,8 @@ from core.arrays import Float
 from core.configs import AuditConfig
 from core.defaults import N_RESAMPLES, SEED
 from core.metrics.comparison import Compared, ComparedRows, compare_all
-from core.metrics.grouped import units
-from core.metrics.paired import BIASED, PAIRABLE, MetricDraws, draws
+from core.metrics.intervals import units
+from core.metrics.paired import BIASED, NO_FLOOR, PAIRABLE, MetricDraws, draws
 from core.metrics.proper import nll_rows
 from core.metrics.resampled import ResampledRows, resampled_counts
 from core.metrics.suite import audit
@@ -93,7 +93,7 @@ def mean_draws(design: str, runs: Sequence[Predictions]) -> list[dict[str, Metri
                 centre=float(rows[i, k].mean()),
                 draws=drawn[i, k],
                 gap=drawn[i, k],  # which means do not read
-                floor=0.0,
+                floor=NO_FLOOR,
                 n=n,
                 seed=SEED,
                 units=units(n, extents),

@@ -6,6 +6,8 @@ films: three of 284 have seven in sixteen of all; numbers are log-normal, the la
 by the variance of the gap over the sets. Then scores that saturate, of two or five films a patient
 (normal logits of spread 7.3), and a label of 1 % with four films a patient. 15 bins, 300 resamples.
 The truth of a calibrated design is 0 (1 for the slope), that of others the value on 2,000,000 rows.
+"Difference" is that of two runs on the same rows, 1,000 resamples: one calibrated, the other
+sharpened by 1.8 with noise; its truth is that on 1,000,000 rows.
 """
 
 from collections.abc import Callable, Iterator
@@ -14,12 +16,18 @@ from functools import cache
 import numpy as np
 
 from core.arrays import Float, Int, sigmoid
+from core.defaults import LEVEL, N_RESAMPLES, SEED
 from core.metrics.estimates import PreparedTarget
 from core.metrics.grouped import summary_of
+from core.metrics.intervals import units
+from core.metrics.paired import NO_FLOOR, MetricDraws, difference
+from core.metrics.proper import nll_rows
 from core.metrics.ranked import Ranked
 from core.metrics.ranking import auroc
+from core.metrics.resampled import resampled_counts
 from core.metrics.top_label import ece
-from core.predictions import Outcomes
+from core.predictions import Extents, Groups, Outcomes
+from tests.benchmarks.claims.comparisons import stated
 from tests.benchmarks.claims.designs import COVERAGE, Row, generator, sentence
 from tests.benchmarks.claims.groups import (
     POPULATION,
@@ -36,6 +44,8 @@ RULED = (
 )
 CLUMPED = "Most sets lack the patients with many events: films look less alike than they are."
 FEW = "One or two surprises in many sets: the slope is left out where they are separated."
+WIDE = "Noise of a run is not alike in a patient, and what patients share is taken to be: wide."
+MEANS = ("accuracy", "nll", "brier")
 WORTH = "worth that is said over the true one"
 Sizes = Callable[[int], Int]
 
@@ -139,8 +149,56 @@ def _cell(name: str, temperature: float, sets: int, seed: int) -> Iterator[Row]:
         yield Row(WORTH, shown, n, ratio, sets, limits=(0.0, 2.0))
 
 
+def _differences(name: str, sets: int, seed: int) -> Iterator[Row]:
+    """Yield how often the paired interval holds a true difference of two runs' means of rows."""
+    design, (_, alike, logits, n) = DESIGNS[name], DESIGNS[name]
+
+    def means_of(rng: np.random.Generator, own: Design, n: int) -> tuple[Float, Extents]:
+        """Return accuracy, NLL and Brier score of the rows of both runs, (2, 3, N)."""
+        p, y, patient = films(rng, own, n, 1.0)
+        base = np.log(p) - np.log1p(-p), y.astype(np.int64), Groups("patient", patient)
+        runs = stated(base, ((1.0, 0.0), (1.8, 0.5)), rng)
+        of_rows = [[run.rows.correct, nll_rows(run), run.rows.brier] for run in runs]
+        return np.array(of_rows, dtype=np.float64), runs[0].extents
+
+    many, _ = means_of(generator(seed, 2**32, name), (even(1), alike, logits, 0), POPULATION // 2)
+    true, held = many[0].mean(axis=1) - many[1].mean(axis=1), np.zeros(len(MEANS))
+    extents = means_of(generator(seed, 0, name), design, n)[1]
+    assert extents.groups is not None
+    drawable, size = units(extents.groups.size, extents), extents.groups.size
+    blocks = resampled_counts(size, N_RESAMPLES, SEED, extents)
+    counts = np.concatenate([block.copy() for block in blocks])
+    for number in range(sets):
+        of_rows, _ = means_of(generator(seed, number, name, "difference"), design, n)
+        drawn = of_rows @ counts.T / size
+        for k, metric in enumerate(MEANS):
+            runs = [
+                MetricDraws(
+                    metric=metric,
+                    value=float(of_rows[i, k].mean()),
+                    centre=float(of_rows[i, k].mean()),
+                    draws=drawn[i, k],
+                    gap=drawn[i, k],  # which means do not read
+                    floor=NO_FLOOR,
+                    n=size,
+                    seed=SEED,
+                    units=drawable,
+                    grouped=True,
+                )
+                for i in (0, 1)
+            ]
+            found = difference(runs[0], runs[1], LEVEL)
+            assert found.low is not None
+            assert found.high is not None
+            held[k] += found.low <= true[k] <= found.high
+    for metric, rate in zip(MEANS, (held / sets).tolist(), strict=True):
+        yield Row(f"difference of {metric}", f"{name}, two runs", n, rate, sets, WIDE)
+
+
 def rows(sets: int, seed: int) -> Iterator[Row]:
     """Yield how often intervals hold the truth, and calibrated sets are called off."""
     for name, (*_, logits, _) in DESIGNS.items():
         for temperature in (1.0, 1.15) if logits == USUAL else (1.0,):
             yield from _cell(name, temperature, sets, seed)
+        if logits == USUAL:
+            yield from _differences(name, sets, seed)

@@ -15,8 +15,9 @@ from core.metrics.comparison import (
     compared,
     why_not,
 )
+from core.metrics.intervals import Units
 from core.metrics.joint import every_pair_level
-from core.metrics.paired import PAIRED, Difference, MetricDraws
+from core.metrics.paired import NO_FLOOR, PAIRED, Difference, MetricDraws
 from core.predictions import Predictions, ScoreKind, Task, Weights
 
 RNG = np.random.default_rng(0)
@@ -123,10 +124,10 @@ def drawn(metric, values, spreads, rng, n_resamples=1000):
                     centre=value,
                     draws=value + spread * (0.5 * together + rng.normal(size=n_resamples)),
                     gap=np.zeros(n_resamples),
-                    floor=0.0,
+                    floor=NO_FLOOR,
                     n=150,
                     seed=0,
-                    units=150,
+                    units=Units.even(150),
                 )
             },
         )

@@ -94,7 +94,7 @@ def test_rows_without_votes_count_nothing():
     rows = run(FAR, some)
     score, drawn = distance(rows)
     assert score.value == pytest.approx(row_distances(FAR)[kept].mean(), rel=0, abs=1e-12)
-    assert (score.n, drawn.n, drawn.units) == (kept.size, N, kept.size)
+    assert (score.n, drawn.n, drawn.units.count) == (kept.size, N, kept.size)
     half = stats.t.ppf(0.975, kept.size - 1) * row_distances(FAR)[kept].std() / np.sqrt(kept.size)
     assert score.value - score.low == pytest.approx(half, rel=0.1)
     both = [compared(run(logits, some)) for logits in (CLOSE, FAR)]

@@ -9,11 +9,13 @@ from hypothesis import strategies as st
 
 from core.arrays import SORTED_BY_DIGITS
 from core.metrics import METRICS, paired, resampled
+from core.metrics.estimates import floor_of
 from core.metrics.grouped import row_draws
+from core.metrics.intervals import Units, units
 from core.metrics.paired import PAIRABLE, PAIRED, MetricDraws, difference, draws
 from core.metrics.ranked import Ranked
 from core.metrics.records import Floor
-from core.predictions import INDEPENDENT, Predictions, ScoreKind, Task
+from core.predictions import INDEPENDENT, Extents, Predictions, ScoreKind, Task
 from tests.reference import slow_metrics as slow
 
 N, K, R = 240, 4, 30
@@ -220,10 +222,10 @@ def made(metric, value, found, *, gap=0.0, floor=0.0):
         centre=value,
         draws=found,
         gap=np.full(found.size, gap),
-        floor=floor,
+        floor=Floor(0.0, floor),
         n=100,
         seed=0,
-        units=MANY,
+        units=Units.even(MANY),
     )
 
 
@@ -248,9 +250,35 @@ def test_few_units_take_students_quantile_of_the_whole_standard_error(grouped, m
     """Of ten, resamples scatter by the root of nine tenths of the standard error; nine degrees."""
     draw = np.linspace(-0.1, 0.1, 1001)
     zero, other = made(metric, value, np.full(1001, value)), made(metric, value, value + draw)
-    few = [replace(one, grouped=grouped, units=10) for one in (other, zero)]
+    few = [replace(one, grouped=grouped, units=Units.even(10)) for one in (other, zero)]
     half = 1.8331129 * (10 / 9) ** 0.5 * draw.std()  # Student's, from a table
     assert difference(*few, 0.9).high == pytest.approx(half, rel=1e-6)
+
+
+def test_units_that_rule_are_few_and_scatter_less():
+    found = units(6, Extents(np.array([0, 0, 0, 0, 1, 2])))  # shares 2/3, 1/6 and 1/6
+    assert (found.count, found.df) == (3, pytest.approx(1.0))  # 36 / 18 - 1
+    # residuals of variance 1 for each unit, less the mean: 2/3 of one pulls itself to a third
+    scatter = (4 / 9 * (1 / 9 + 2 / 36) + 2 / 36 * (25 / 36 + 4 / 9 + 1 / 36)) / 0.5
+    assert found.scatter == max(0.5, scatter)
+    three = units(3, Extents(None, np.array([1.0, 2.0, 1.0])))
+    assert (three.df, three.scatter) == (pytest.approx(16 / 6 - 1), pytest.approx(13 / 24))
+    weighted = units(4, Extents(np.array([7, 7, 3, 3]), np.array([1.0, 0.0, 1.0, 0.0])))
+    assert weighted == units(2, Extents()) == Units.even(2)
+
+
+def test_the_floor_of_an_error_follows_the_level():
+    chance = np.random.default_rng(3).gamma(4.0, 0.005, 4_000)
+    floor = floor_of(chance)
+    for level in (0.5, 0.8, 0.87, 0.95, 0.983):
+        assert floor.at(level) == pytest.approx(np.quantile(chance, level), rel=0.02)
+    assert floor.at(0.95) == floor.q95
+    assert Floor(0.01, 0.02).at(0.5) == 0.02  # nothing else is known
+    value = (floor.at(0.8) + floor.q95) / 2
+    run, zero = made("ece", value, value + 0.1 * UP), made("ece", 0.0, np.zeros(1001))
+    run = replace(run, floor=floor)
+    assert difference(run, zero, 0.95).low == pytest.approx(0.0)  # within the floor: may be none
+    assert difference(run, zero, 0.8).low == pytest.approx(value - 0.1 * 0.04, rel=0.02)
 
 
 UP = np.arange(1001) / 10_000 - 0.05  # evenly from -0.05 to 0.05; 90 % within 0.045
