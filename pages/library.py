@@ -4,7 +4,7 @@ import streamlit as st
 
 from pages.ui import cache, frame, opening, pieces, tour, widgets
 from pages.ui.jobs.queue import refused
-from pages.ui.runs import audit_jobs, sharing, table, upload
+from pages.ui.runs import audit_jobs, several, sharing, table, upload
 from pages.ui.visitor import open_jobs, open_library
 
 frame.begin("pages/library.py")
@@ -19,16 +19,19 @@ with frame.caught():
         upload.INTAKE.refused()
         refused()
         reading = upload.INTAKE.reading
-        if reading is None:
+        if several.reading():
+            pass  # which is drawn
+        elif reading is None:
             left, right = st.columns(2, gap="medium")
             with left:
-                upload.drop_zone()
+                upload.drop_zone(several.take)
                 upload.by_path()
             with right:
                 with st.container(horizontal=True, vertical_alignment="center", key="tour_offer"):
                     widgets.title("No file yet?")
                     tour.offer()
                 opening.samples()
+            several.draw()
         elif not reading.done:
             upload.INTAKE.progress()
         else:

@@ -7,7 +7,7 @@ import streamlit as st
 
 from core.library import Manifest
 from core.library.importing import keep_result
-from pages.ui import audits, cache, frame, session, state
+from pages.ui import audits, cache, frame, readings, session, site, state, widgets
 from pages.ui.escape import esc
 from pages.ui.task import Task, in_process
 from pages.ui.visitor import open_library
@@ -21,10 +21,25 @@ def bar(run: cache.Run) -> None:
         return
     with st.container(horizontal=True, vertical_alignment="center", key="draft.bar"):
         st.markdown("Only this browser shows this draft. Closing the page deletes it.")
+        _how_read(session.drafts()[run.id])
         with st.popover("Keep in the library", type="primary", key="draft.keep"):
             _form(run)
         st.button("Discard", key="draft.discard", on_click=_discard, args=(run.id,))
     _watch(run)
+
+
+def _how_read(draft: session.Draft) -> None:
+    """Draw how a draft was read, folded, with the way to read it otherwise."""
+    inspection = draft.result.inspection
+    with st.popover("How it was read", key="draft.read"):
+        widgets.title(draft.file_name, inspection.layout)
+        readings.kind(inspection)
+        if draft.recalled:
+            st.markdown(readings.RECALLED)
+        readings.preview(inspection, "draft.preview")
+        if draft.again is not None and st.button("Read it another way", key="draft.again"):
+            draft.again(draft)
+            st.switch_page(site.HOME.script)
 
 
 def _form(run: cache.Run) -> None:
@@ -71,19 +86,23 @@ def _kept(draft: cache.Run, manifest: Manifest) -> NoReturn:
     """Open a draft as the run that it has become."""
     run = cache.find(manifest.id)
     audits.hand_over(draft, run)
-    audits.discard(draft.id)
-    session.discard(draft.id)
+    forget(draft.id)
     state.open_run(run)
     state.say(f"Kept {run.name} in your runs.")
     st.rerun()
 
 
-def _discard(draft_id: str) -> None:
+def forget(draft_id: str) -> None:
+    """Discard a draft, and stop what runs for it."""
     task = st.session_state.pop(_place(draft_id), None)
     if task is not None:
         task.stop()
         task.forget()
     audits.discard(draft_id)
     session.discard(draft_id)
+
+
+def _discard(draft_id: str) -> None:
+    forget(draft_id)
     state.open_run(None)
     state.say("Draft deleted.")

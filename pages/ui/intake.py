@@ -115,11 +115,12 @@ class Intake(Generic[Reading]):
     """A place where files are dropped; what of it is in the session begins with its `slot`.
 
     Where it takes `several` files, each is read by itself; elsewhere the next one takes the
-    place of the one before.
+    place of the one before. Several may be looked at `together`, once all are read.
     """
 
     slot: str
     several: bool = False
+    together: bool = False
 
     @property
     def drops(self) -> int:
@@ -245,7 +246,7 @@ class Intake(Generic[Reading]):
 def _progress(intake: Intake[Any], cancel: Callable[[], None]) -> None:
     """Rerun the page as soon as a file is read, or all are stopped."""
     readings = intake.readings
-    if not readings or any(reading.done for reading in readings):
+    if not readings or (all if intake.together else any)(reading.done for reading in readings):
         st.rerun()
     name = esc(readings[0].name) if len(readings) == 1 else f"{len(readings)} files"
     seconds = max(reading.seconds for reading in readings)

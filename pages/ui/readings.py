@@ -19,6 +19,32 @@ KIND_WORDS = {
     ScoreKind.CONFIDENCE: "Confidence of the answer",
 }
 ABREAST = 3
+RECALLED = "Read as chosen before for files like this."
+
+
+def kind(inspection: Inspection) -> None:
+    """Say what the scores were read as, and why."""
+    if inspection.kind is not None:
+        words = KIND_WORDS[inspection.kind].lower()
+        st.markdown(f"Read as **{words}**: {esc(inspection.reason)}.")
+
+
+def preview(inspection: Inspection, key: str) -> None:
+    """Draw the first rows of a file as they stand in it."""
+    rows = [dict(zip(_unique(inspection.header), row, strict=True)) for row in inspection.rows]
+    if rows:
+        widgets.caption("The first rows of the file")
+        st.dataframe(rows, hide_index=True, key=key, width="stretch")
+
+
+def _unique(names: tuple[str, ...]) -> list[str]:
+    """Return the names with a number behind each that was there before."""
+    counts: dict[str, int] = {}
+    out = []
+    for name in names:
+        counts[name] = counts.get(name, 0) + 1
+        out.append(name if counts[name] == 1 else f"{name} ({counts[name]})")
+    return out
 
 
 def question(refusal: AuditError) -> None:

@@ -44,12 +44,25 @@ Answer = TypeVar("Answer")
 
 @dataclass(frozen=True)
 class Draft:
-    """An upload that was read and accepted, and lives as long as its browser's sessions."""
+    """An upload that was read, and lives as long as its browser's sessions.
+
+    Attributes
+    ----------
+    files : tuple of Path
+        What it was read from, in the browser's folder.
+    again : callable or None
+        Shows how it was read, given the draft, so that it can be read another way.
+    recalled : bool
+        It was read as the user had chosen for such files before.
+    """
 
     id: str
     name: str
     file_name: str
     result: ReadResult
+    files: tuple[Path, ...] = ()
+    again: "Callable[[Draft], None] | None" = None
+    recalled: bool = False
 
 
 @once
@@ -313,13 +326,29 @@ def drafts() -> dict[str, Draft]:
     return room().browser.drafts
 
 
-def add_draft(name: str, file_name: str, result: ReadResult) -> Draft:
+def add_draft(
+    name: str,
+    file_name: str,
+    result: ReadResult,
+    files: tuple[Path, ...] = (),
+    again: Callable[[Draft], None] | None = None,
+    *,
+    recalled: bool = False,
+) -> Draft:
     """Make what was read a draft of this browser."""
-    draft = Draft(f"{DRAFT}{secrets.token_hex(4)}", name, file_name, result)
+    draft_id = f"{DRAFT}{secrets.token_hex(4)}"
+    draft = Draft(draft_id, name, file_name, result, files, again, recalled)
     drafts()[draft.id] = draft
     return draft
 
 
 def discard(draft_id: str) -> None:
-    """Forget a draft."""
-    drafts().pop(draft_id, None)
+    """Forget a draft, and remove the files that no other draft was read from."""
+    draft = drafts().pop(draft_id, None)
+    for path in set(draft.files if draft else ()) - held():
+        path.unlink(missing_ok=True)
+
+
+def held() -> set[Path]:
+    """Return the files that drafts of this browser were read from."""
+    return {path for draft in drafts().values() for path in draft.files}

@@ -105,7 +105,7 @@ def read(page: Page, paths: tuple[Path, ...]) -> None:
         page.get_by_role("textbox", name=label).fill(str(path))
     page.get_by_role("button", name="Read", exact=True).click()
     refusal = page.locator(".st-key-refusal")
-    page.get_by_role("button", name="Audit this file").or_(refusal).wait_for()
+    page.get_by_role("button", name="How it was read").or_(refusal).wait_for()
     if refusal.count():
         raise AssertionError(refusal.inner_text())
 

@@ -180,7 +180,7 @@ def drop_often(server: Server, file: Path, n_rounds: int, waits: list[float]) ->
             waits.clear()
             with watched(psutil.Process(server.process.pid)) as memory:
                 page.locator("input[type=file]").first.set_input_files(file)
-                page.get_by_role("button", name="Audit this file").wait_for()
+                page.get_by_role("button", name="How it was read").wait_for()
                 settled(page)
             others = f"{statistics.median(waits):.2f} s | {max(waits):.2f} s"
             held = f"{held_mib(server):.0f} MiB | {memory_cells(server)}"
@@ -201,7 +201,7 @@ class Leaver(NamedTuple):
     Attributes
     ----------
     acts : str
-        "dropped", "audited" or "kept".
+        "dropped", which opens its verdict, or "kept".
     cut : bool
         Its connection breaks: nothing says that the tab was closed.
     """
@@ -214,8 +214,6 @@ class Leaver(NamedTuple):
         async with visiting(server.url) as visitor:
             await visitor.go(FIRST)
             await visitor.drop(ZONE, file)
-            if self.acts != "dropped":
-                await visitor.press("Audit this file")
             if self.acts == "kept":
                 await visitor.press("Keep")
             if self.cut:
@@ -267,7 +265,7 @@ async def leaving(n_rounds: int, sizes: Sequence[float]) -> None:
     """
     print("| file | session | tab | before | after the last | at rest | growth |")
     print("|---|---|---|---|---|---|---|")
-    for size, acts, cut in product(sizes, ("dropped", "audited", "kept"), (False, True)):
+    for size, acts, cut in product(sizes, ("dropped", "kept"), (False, True)):
         async with serving(*LEFT_SOON, app=SHORT_STAYS) as server:
             before, most, rest = await left(server, Leaver(acts, cut), size, n_rounds, REST_S)
             cells = f"{before:.0f} MiB | {most:.0f} MiB | {rest:.0f} MiB | {rest / before - 1:+.1%}"

@@ -111,7 +111,6 @@ class Walk:
 def audit_a_file(walk: Walk) -> None:
     """Is this model over-confident? From a file of logits to the sentence and the diagram."""
     walk.choose(walk.page.locator(FILE_INPUT).first, files.npz_logits(walk.folder))
-    walk.button("Audit this file")
     walk.page.wait_for_url("**/reliability**")
     walk.answered(walk.page.locator('[data-testid="stPlotlyChart"] .main-svg'))
 

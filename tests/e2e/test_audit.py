@@ -21,7 +21,7 @@ def drop(page: Page, *paths: Path) -> None:
 
 
 def audit(page: Page) -> None:
-    page.get_by_role("button", name="Audit this file").click()
+    """Wait for the verdict, which a file that is decided opens by itself."""
     page.wait_for_url("**/reliability**")
     drawn(page)
 
@@ -54,9 +54,10 @@ def test_each_layout_goes_from_the_drop_zone_to_the_diagram(visit, tmp_path, lay
     made = make(tmp_path)
     page = visit("/")
     drop(page, *(made if isinstance(made, tuple) else (made,)))
-    step = page.locator(".st-key-import")
-    expect(step).to_contain_text(said)
     audit(page)
+    page.get_by_role("button", name="How it was read").click()
+    expect(page.get_by_test_id("stPopoverBody")).to_contain_text(said)
+    page.keyboard.press("Escape")
     expect(page.locator("h1.c-sentence")).to_have_text(
         re.compile(
             "confident|estimates|too extreme|mixed|off by|sound|could be chance", re.IGNORECASE
@@ -137,13 +138,14 @@ def test_a_choice_is_kept_with_the_run_and_can_be_forgotten(visit, tmp_path):
     reading = page.locator('.st-key-import [data-testid="stColumn"]')
     raw = reading.filter(has_text="--scores-key raw_logits")
     raw.get_by_role("button", name="Read it this way").click()
-    expect(page.get_by_role("button", name="Audit this file")).to_be_visible()
-    assert "chosen before" not in page.locator(".st-key-import").inner_text()
     audit(page)
     keep(page, "chosen")
     again = visit("/")
     drop(again, path)
-    expect(again.locator(".st-key-import")).to_contain_text("chosen before")
+    audit(again)
+    again.get_by_role("button", name="How it was read").click()
+    expect(again.get_by_test_id("stPopoverBody")).to_contain_text("chosen before")
+    again.get_by_role("button", name="Read it another way").click()
     again.get_by_role("button", name="Forget that choice").click()
     expect(again.locator(".st-key-question")).to_contain_text("UNDECIDED")
 

@@ -163,7 +163,6 @@ def test_two_users_do_not_see_what_is_the_others_unless_it_is_shared(site, tmp_p
     anna, bert = site.enter("anna"), site.enter("bert")
     # A draft of Anna's.
     anna.get_by_test_id("stFileUploaderDropzoneInput").set_input_files(npz_logits(tmp_path))
-    anna.get_by_role("button", name="Audit this file").click()
     anna.wait_for_url(re.compile("draft="))
     settled(anna)
     draft = anna.url.removeprefix(site.server.url)

@@ -104,7 +104,7 @@ def test_parts_that_draw_themselves_anew_are_waited_for(server):
         ("dropped", False, 50, 5),
         *(
             pytest.param(acts, cut, megabytes, 20, marks=pytest.mark.soak)
-            for acts in ("dropped", "audited", "kept")
+            for acts in ("dropped", "kept")
             for cut in (False, True)
             for megabytes in (1, 50, 500)
         ),

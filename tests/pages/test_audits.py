@@ -123,7 +123,6 @@ def draft(home, tmp_path, monkeypatch, calls):
     test = opened()
     test.text_input(key="import.path").set_value(str(tmp_path / "big.npz"))
     test.button(key="import.read").click().run()
-    test.button(key="import.audit").click().run()
     assert "Analysing “big”." in said(test)
     calls.go.set()
     words_of(test)

@@ -6,17 +6,22 @@ from functools import partial
 
 import numpy as np
 import pytest
+import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from core.library.recipes import load_recipe
+from pages.ui import session
 from tests.pages.seen import fine, opened, said, until
 
 N = 60
 
 
 @pytest.fixture
-def page(home):
-    return partial(opened, "library")
+def page(home, monkeypatch):
+    monkeypatch.setattr(session, "_ROOMS", {})
+    st.cache_resource.clear()
+    yield partial(opened, "library")
+    st.cache_resource.clear()  # as the end of the session: its drafts go
 
 
 def table(**columns) -> bytes:
@@ -71,17 +76,16 @@ def test_a_file_without_such_columns_shows_no_choice(page):
 def test_a_choice_is_read_audited_and_kept_for_such_files(page, home):
     test = drop(page(), films())
     select(test, "Rows that belong together").set_value("patient").run()
-    test = press(test, "Read it this way")
-    until(test, lambda: "20 groups by patient" in said(test))
-    assert select(test, "Rows that belong together").value == "patient"
-    reading = reading_of(test)
-    groups = reading.future.result().splits["test"].groups
+    form = reading_of(test).inspection.fingerprint
+    test = until(press(test, "Read it this way"), lambda: "20 groups by patient" in said(test))
+    groups = draft().result.splits["test"].groups
     assert (groups.name, groups.count) == ("patient", 20)
-    press(test, "Audit this file")
-    assert load_recipe(home, reading.form)["group"] == "patient"
-    test = drop(page(), films())
-    assert select(test, "Rows that belong together").value == "patient"
+    assert load_recipe(home, form)["group"] == "patient"
+    test = drop(page(), films())  # and opens its verdict at once
     assert "as chosen before" in said(test)
+    test = press(test.switch_page("pages/reliability.py").run(), "Read it another way")
+    test = test.switch_page("pages/library.py").run()
+    assert select(test, "Rows that belong together").value == "patient"
     test = press(test, "Forget that choice")
     until(test, lambda: "20 groups by patient" not in said(test) and "Read as" in said(test))
     assert select(test, "Rows that belong together").value == ""
@@ -101,11 +105,9 @@ def test_a_table_of_its_own_offers_its_columns(page, home):
     test = add(test, "wards.csv.gz", packed)
     assert select(test, "Rows that belong together").options == ["None", "ward"]
     select(test, "Rows that belong together").set_value("ward").run()
-    test = press(test, "Read it this way")
-    until(test, lambda: "5 groups by ward" in said(test))
-    reading = reading_of(test)
-    press(test, "Audit this file")
-    assert load_recipe(home, reading.form) is None
+    form = reading_of(test).plan.form
+    test = until(press(test, "Read it this way"), lambda: "5 groups by ward" in said(test))
+    assert load_recipe(home, form) is None
 
 
 def test_tables_of_groups_and_of_weights_are_read_together(page):
@@ -120,9 +122,8 @@ def test_tables_of_groups_and_of_weights_are_read_together(page):
     assert "Rows count as: a column of counts.csv" in said(test)
     select(test, "Rows that belong together").set_value("ward").run()
     select(test, "Rows count as").set_value("share").run()
-    test = press(test, "Read it this way")
-    until(test, lambda: "5 groups by ward" in said(test))
-    rows = reading_of(test).future.result().splits["test"]
+    test = until(press(test, "Read it this way"), lambda: "5 groups by ward" in said(test))
+    rows = draft().result.splits["test"]
     assert (rows.groups.name, rows.weights.name) == ("ward", "share")
     assert rows.weights.of_row.tolist() == [k % 3 for k in range(N)]
 
@@ -134,10 +135,8 @@ def test_a_weight_of_a_table_is_not_kept_for_files_of_this_form(page, home):
     test = add(test, "counts.csv", counts.encode(), "counts as")
     select(test, "Rows count as").set_value("share").run()
     select(test, "Rows that belong together").set_value("patient").run()
-    test = press(test, "Read it this way")
-    until(test, lambda: "20 groups by patient" in said(test))
-    form = reading_of(test).form
-    press(test, "Audit this file")
+    form = reading_of(test).plan.form
+    test = until(press(test, "Read it this way"), lambda: "20 groups by patient" in said(test))
     kept = load_recipe(home, form)
     assert (kept["group"], kept.get("weight")) == ("patient", None)
 
@@ -153,7 +152,7 @@ def test_scores_and_labels_swapped_keep_their_tables(page):
     button.click().run()
     reading = reading_of(test)
     wait_for([reading.future])
-    upload = reading.upload
+    upload = reading.plan.upload
     assert (upload.scores.name, upload.labels.name) == ("truth.csv", "films.csv")
     assert {name: file.name for name, file in upload.tables.items()} == {"group": "wards.csv"}
     assert all(path.exists() for path in upload.paths)
@@ -204,8 +203,12 @@ def test_a_table_that_cannot_be_read_costs_neither_the_file_nor_what_was_chosen(
     uploader.set_value(("broken.csv", b"\x00\x01\x02", "application/octet-stream"))
     test = until(test.run(), lambda: "Read without" in labels_of(test))
     (button,) = [one for one in test.button if one.label.startswith("Read without broken")]
-    test = until(button.click().run(), lambda: "20 groups by patient" in said(test))
-    assert select(test, "Rows that belong together").value == "patient"
+    until(button.click().run(), lambda: "20 groups by patient" in said(test))
+
+
+def draft():
+    """Return the draft that was read last."""
+    return [draft for room in session._ROOMS.values() for draft in room.drafts.values()][-1]
 
 
 def reading_of(test: AppTest):

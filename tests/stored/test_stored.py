@@ -194,8 +194,6 @@ def test_a_draft_is_read_as_it_was_and_kept(home, library):
     data = (STORED / "draft" / DRAFT["file_name"]).read_bytes()
     uploader.set_value([(DRAFT["file_name"], data, "application/octet-stream")])
     until(fine(test.run()), lambda: "as chosen before" in said(test))
-    (audit,) = [button for button in test.button if button.label == "Audit this file"]
-    fine(audit.click().run())
     (browser,) = session._ROOMS.values()
     (draft,) = browser.drafts.values()
     assert (draft.name, draft.file_name) == (DRAFT["name"], DRAFT["file_name"])

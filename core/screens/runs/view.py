@@ -92,6 +92,20 @@ def task_words(task: str, n_classes: int, words: RunsWords = TECHNICAL) -> str:
     return words.tasks.get(task, task).format(n=n_classes)
 
 
+def draft_line(row: RunRow, words: RunsWords = TECHNICAL) -> str:
+    """Return rows and verdict of a run in one line; the rows alone before its audit."""
+    rows = words.rows.format(n=f"{row.n:,}")
+    if row.metrics is None:
+        return rows
+    accuracy, ece, _ = _numbers(row.metrics)
+    numbers = words.line.format(
+        accuracy="–" if accuracy is None else f"{accuracy:.1f}",
+        ece="–" if ece is None else f"{ece:.1f}",
+        interval=_interval(row),
+    )
+    return f"{rows} · {numbers} · {direction(row, words)[0]}"
+
+
 def direction(row: RunRow, words: RunsWords = TECHNICAL) -> tuple[str, Tone]:
     """Return the direction in words with a glyph, and its tone."""
     if row.metrics is None:

@@ -33,6 +33,8 @@ class RunsWords:
         A verdict with its tone; ``{by}`` is the gap in points.
     by_label : str
         Instead of a verdict, where each label has its own.
+    rows, line : str
+        What a draft holds, and its numbers; ``{n}``, ``{accuracy}``, ``{ece}``, ``{interval}``.
     """
 
     headline: str
@@ -43,6 +45,8 @@ class RunsWords:
     labels: str
     verdicts: Mapping[str, Spoken]
     by_label: str
+    rows: str
+    line: str
 
 
 TECHNICAL: Final = RunsWords(
@@ -85,6 +89,8 @@ TECHNICAL: Final = RunsWords(
         VerdictCode.COULD_BE_CHANCE: ("○ could be chance", "ink"),
     },
     by_label="by label",
+    rows="{n} rows",
+    line="accuracy {accuracy} % · ECE {ece} % ({interval})",
 )
 PLAIN: Final = RunsWords(
     headline="Drop your model’s answers to see whether its certainty can be trusted.",
@@ -118,4 +124,6 @@ PLAIN: Final = RunsWords(
         VerdictCode.COULD_BE_CHANCE: ("○ could be chance", "ink"),
     },
     by_label="differs by finding",
+    rows="{n} pictures",
+    line="right {accuracy} in 100 · off by {ece} points ({interval})",
 )

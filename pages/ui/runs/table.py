@@ -251,6 +251,18 @@ def _say(text: str, undo: Callable[[], object] | None = None) -> None:
     st.rerun()
 
 
+def keep_undo(text: str, run_ids: list[str]) -> None:
+    """Say over the table that runs were kept, with the way back."""
+    st.session_state[DONE] = (text, partial(_delete, run_ids))
+
+
+def _delete(run_ids: list[str]) -> None:
+    library = open_library()
+    for run_id in run_ids:
+        library.delete(run_id)
+        _forget(run_id)
+
+
 def message() -> None:
     """Say over the table what was just done, with the way back."""
     text, undo = st.session_state.get(DONE, ("", None))

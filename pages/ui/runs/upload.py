@@ -1,6 +1,7 @@
 """The import: drop a file, see how it was read, choose another reading, audit it."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -17,7 +18,6 @@ from core.readers.formats.shards import shard_files
 from core.readers.predictions.options import ID_STEM, ReadOptions
 from core.readers.predictions.result import Inspection, NeedsChoice, ReadResult
 from core.readers.predictions.result import Reading as KindReading
-from core.readers.predictions.roles import CONFIDENCE, KINDS, PREDICTED, words_of
 from core.training.submission import check_folder
 from pages.ui import (
     frame,
@@ -37,7 +37,6 @@ from pages.ui.intake import (
     SealedFile,
     instead_of_reading,
     no_room,
-    remove,
     server_is_read,
     server_paths,
 )
@@ -53,9 +52,6 @@ TABLES = {
     "group": "What each row belongs to: a patient, a site",
     "weight": "How many rows each row counts as",
 }
-# Words of the name of a file.
-OF_SCORES = {"score", "scores", "output", "outputs", *CONFIDENCE, *KINDS, *PREDICTED}
-OF_LABELS = {"label", "truth", "groundtruth", "target", "y", "gt"}
 ID_STEM_WORDS = "From the names of the rows, before their last number"
 GROUP_HELP = (
     "Films of one patient are not independent. Choose their column, and every interval and "
@@ -84,29 +80,93 @@ class Upload:
         return tuple(file.path for file in files if file is not None)
 
 
+@dataclass(frozen=True, kw_only=True)
+class Import:
+    """What is to be read, and what for.
+
+    Attributes
+    ----------
+    upload : Upload
+    options : ReadOptions
+    form : str
+        The fingerprint under which choices for such files are kept: empty until the file was read
+        once, by names and values alone.
+    recalled : bool
+        A recipe, and not the user, chose the options.
+    draft : str
+        The draft whose place it takes, if any.
+    listed : bool
+        It is one of several that were dropped together.
+    """
+
+    upload: Upload
+    options: ReadOptions = field(default_factory=ReadOptions)
+    form: str = ""
+    recalled: bool = False
+    draft: str = ""
+    listed: bool = False
+
+
 @dataclass(kw_only=True, eq=False)
 class ImportReading(FileReading[ReadResult]):
     """An import that is being read, or that was and waits for the user.
 
-    `form` is the fingerprint under which choices for such files are kept: empty until the file
-    was read once, by names and values alone. `recalled` says that a recipe, and not the user,
-    chose the options.
+    Attributes
+    ----------
+    plan : Import
+    shown : bool
+        A draft is shown as it was read: the user asked for it.
+    alone : tuple of ImportReading
+        Its files by themselves, each of which was read: they may not belong together.
     """
 
-    upload: Upload
-    options: ReadOptions
-    form: str = ""
-    recalled: bool = False
+    plan: Import
+    shown: bool = False
+    alone: "tuple[ImportReading, ...]" = ()
+
+    @property
+    def outcome(self) -> ReadResult | AuditError:
+        """What was read, or why it was refused."""
+        try:
+            return self.result()
+        except AuditError as refusal:
+            return refusal
+
+    @property
+    def inspection(self) -> Inspection | None:
+        """What was seen of the file, if it was opened."""
+        outcome = self.outcome
+        return outcome.inspection if isinstance(outcome, ReadResult | NeedsChoice) else None
+
+    @property
+    def offer(self) -> str:
+        """What was read and leaves to be chosen: groups that its rows may belong to."""
+        outcome = self.outcome
+        if not isinstance(outcome, ReadResult):
+            return ""
+        offered = any(notice.code == NoticeCode.GROUPS_OFFERED for notice in outcome.notices)
+        return outcome.inspection.belonging if offered else ""
 
 
 INTAKE: Final = Intake[ImportReading]("app")
 
 
-def drop_zone() -> None:
-    """Draw the drop zone, and what it takes."""
+def waiting() -> list[ImportReading]:
+    """Return what was read of files that were dropped together, and is not settled."""
+    readings: list[ImportReading] = st.session_state.setdefault("app.waiting", [])
+    return readings
+
+
+def kept_files() -> set[Path]:
+    """Return the files that drafts were read from, and those that wait for an answer."""
+    return session.held().union(*(reading.files for reading in waiting()))
+
+
+def drop_zone(take: Callable[..., None]) -> None:
+    """Draw the drop zone, which gives all files of a drop away, and say what it takes."""
     INTAKE.zone(
-        "A file of logits or probabilities with labels; a label file may come with it",
-        _take,
+        "Files of logits or probabilities with labels; label files may come with them",
+        take,
         accept_multiple_files=True,
         label_visibility="collapsed",
     )
@@ -148,7 +208,7 @@ def _take_paths(*texts: str) -> None:
     except OSError as error:
         INTAKE.refuse(no_room(error))
         st.rerun()
-    _read(Upload(scores, labels[0] if labels else None))
+    read(Import(upload=Upload(scores, labels[0] if labels else None)))
 
 
 def _allowed(text: str) -> Path:
@@ -176,87 +236,72 @@ def _allowed(text: str) -> Path:
     return path
 
 
-def _take(*files: SealedFile) -> None:
-    """Read a file of scores, and the labels that came with it."""
-    if len(files) > 2:
-        remove(file.path for file in files)
-        what = f"{len(files)} files were dropped at once"
-        INTAKE.refuse(UsageError("FILE", what, "drop one file, or a file of scores and its labels"))
-        return
-    scores, *labels = sorted(files, key=lambda file: _label_rank(Path(file.name).stem))
-    _read(Upload(scores, labels[0] if labels else None))
+def read(plan: Import) -> None:
+    """Read files in place of what was read before, and draw the page anew."""
+    INTAKE.stop(keep=kept_files().union(plan.upload.paths))
+    INTAKE.start(reading_of(plan))
+    st.rerun()
 
 
-def _label_rank(name: str) -> int:
-    """Return 0 for a file named for scores, 2 for one named for labels, 1 for any other."""
-    words = words_of(name)
-    if any(word in OF_SCORES for word in words):
-        return 0
-    if any(word.startswith("multi") for word in words):  # what a multi-label file may be called
-        return 1
-    named = any(word in OF_LABELS or word.endswith(("labels", "targets")) for word in words)
-    return 2 if named else 1
-
-
-def _read(
-    upload: Upload,
-    options: ReadOptions | None = None,
-    *,
-    form: str = "",
-    recalled: bool = False,
-) -> None:
-    """Read an upload; `form` names the files that a choice holds for, once they were looked at."""
+def reading_of(plan: Import) -> ImportReading:
+    """Return a reading that can be started."""
     from core.readers.sandbox import read as sandbox  # not before there is a file to be read
 
-    options = options or ReadOptions()
-    read = partial(
+    upload = plan.upload
+    call = partial(
         sandbox.read,
         upload.scores.path,
         name=upload.scores.name,
         labels=upload.labels and upload.labels.path,
         labels_name=upload.labels and upload.labels.name,
         tables=upload.tables,
-        options=options,
+        options=plan.options,
         # an upload is the session's own; others may shorten a file of the server
         in_place=not any(path.is_symlink() for path in upload.paths),
     )
-    reading = ImportReading(
-        name=upload.scores.name,
-        read=read,
-        files=upload.paths,
-        upload=upload,
-        options=options,
-        form=form,
-        recalled=recalled,
-    )
-    INTAKE.start(reading)
-    st.rerun()
+    return ImportReading(name=upload.scores.name, read=call, files=upload.paths, plan=plan)
 
 
 def finished(reading: ImportReading) -> None:
-    """Draw how a file was read, with its audit next; else why not, or what it leaves open."""
-    try:
-        result = reading.result()
-    except AuditError as refusal:
-        if reading.recalled:  # what was chosen for such files does not fit this one
-            _read(reading.upload, form=reading.form)
-        if isinstance(refusal, NeedsChoice):
-            _choose_after_refusal(reading, refusal)
+    """Open what was read; draw why it was refused, or what it leaves open."""
+    again = anew(reading)
+    if again is not None:
+        read(again)
+    outcome = reading.outcome
+    if isinstance(outcome, ReadResult):
+        if reading.shown or asks(reading):
+            _check(reading, outcome)
         else:
-            _refused(reading, refusal)
+            _accept(reading, outcome)
+    elif isinstance(outcome, NeedsChoice):
+        _choose_after_refusal(reading, outcome)
     else:
-        _recall(reading, result.inspection)
-        _check(reading, result)
+        _refused(reading, outcome)
 
 
-def _recall(reading: ImportReading, inspection: Inspection) -> None:
-    """Read again by the recipe that was saved for files of this form, once."""
-    if reading.form:
-        return
+def anew(reading: ImportReading) -> Import | None:
+    """Return how a file is to be read again, once: by the recipe for files of its form.
+
+    Where that does not fit it, it is read without.
+    """
+    plan, inspection = reading.plan, reading.inspection
+    if plan.recalled and isinstance(reading.outcome, AuditError):
+        return replace(plan, options=ReadOptions(), recalled=False)
+    if plan.form or inspection is None:
+        return None
     recipe = load_recipe(visitor.recipes_home(), inspection.fingerprint)
-    if recipe:
-        options = ReadOptions.from_json(recipe)
-        _read(reading.upload, options, form=inspection.fingerprint, recalled=True)
+    if not recipe:
+        return None
+    options = ReadOptions.from_json(recipe)
+    return replace(plan, options=options, form=inspection.fingerprint, recalled=True)
+
+
+def asks(reading: ImportReading) -> bool:
+    """Whether the user is to say more of a file that was read: groups, or a table's column."""
+    options = reading.plan.options
+    return bool(reading.offer) or any(
+        getattr(options, name) is None for name in reading.plan.upload.tables
+    )
 
 
 def _refused(reading: ImportReading, refusal: AuditError) -> None:
@@ -271,31 +316,29 @@ def _refused(reading: ImportReading, refusal: AuditError) -> None:
             if refusal.code == RefusalCode.STATE_DICT:
                 _offer_evaluation(reading)
             _without_tables(reading)
-            if st.button("Try another file", type="primary", key="import.again"):
-                INTAKE.stop()
-                st.rerun()
+            st.button("Try another file", type="primary", key="import.again", on_click=leave)
+            _to_list(reading)
 
 
 def _offer_gammas(reading: ImportReading) -> None:
     """Offer to keep a history of gammas as what it is, on the page that shows it."""
     if st.button("Open it in Gamma dynamics", key="import.gammas"):
-        history_import.take(reading.upload.scores)
-        INTAKE.stop(keep=[reading.upload.scores.path])
+        history_import.take(reading.plan.upload.scores)
+        INTAKE.stop(keep=kept_files() | {reading.plan.upload.scores.path})
         st.switch_page(site.GAMMA.script, query_params=dict(st.query_params))
 
 
 def _offer_evaluation(reading: ImportReading) -> None:
     """Offer to open weights as what they are, on the page that evaluates them."""
     if st.button("Open it in Evaluate", key="import.weights"):
-        weights_source.take(reading.upload.scores)
-        INTAKE.stop(keep=[reading.upload.scores.path])
+        weights_source.take(reading.plan.upload.scores)
+        INTAKE.stop(keep=kept_files() | {reading.plan.upload.scores.path})
         st.switch_page(site.EVALUATE.script)
 
 
 def _choose_after_refusal(reading: ImportReading, refusal: NeedsChoice) -> None:
-    _recall(reading, refusal.inspection)
     inspection = refusal.inspection
-    form = reading.form or inspection.fingerprint
+    plan = replace(reading.plan, form=reading.plan.form or inspection.fingerprint, recalled=False)
     with st.container(border=True, key="import"):
         widgets.title(reading.name, inspection.layout)
         if refusal.code == RefusalCode.UNDECIDED:
@@ -304,12 +347,12 @@ def _choose_after_refusal(reading: ImportReading, refusal: NeedsChoice) -> None:
             frame.refusal(refusal, titled=reading.name, instead=_remedy(inspection))
         picked = readings.pick(inspection, _this("pick")) if inspection.candidates else None
         if picked is not None:
-            _read(reading.upload, picked, form=form)
-        _preview(inspection)
+            read(replace(plan, options=picked))
+        readings.preview(inspection, "import.preview")
         by_hand = not inspection.candidates or (
             _choosable(inspection) and st.toggle("None of these: choose by hand", key=_this("hand"))
         )
-        options = _choices(reading, inspection) if by_hand else reading.options
+        options = _choices(plan.options, inspection) if by_hand else plan.options
         with st.container(horizontal=True):
             if (
                 by_hand
@@ -318,31 +361,32 @@ def _choose_after_refusal(reading: ImportReading, refusal: NeedsChoice) -> None:
                     "Read it with these choices" if inspection.candidates else "Read it this way",
                     type="primary",
                     key="import.retry",
-                    disabled=options == reading.options,
+                    disabled=options == plan.options,
                 )
             ):
-                _read(reading.upload, options, form=form)
-            _without_groups(reading, form)
+                read(replace(plan, options=options))
+            _without_groups(plan)
             _another_file(reading)
 
 
-def _without_groups(reading: ImportReading, form: str) -> None:
+def _without_groups(plan: Import) -> None:
     """Offer to read a file without the groups and weights that may have been refused."""
-    if reading.options.group is None and reading.options.weight is None:
+    if plan.options.group is None and plan.options.weight is None:
         return
     if st.button("Read the rows as independent", key="import.ungrouped"):
-        upload = replace(reading.upload, tables={})
-        _read(upload, replace(reading.options, group=None, weight=None), form=form)
+        upload = replace(plan.upload, tables={})
+        read(replace(plan, upload=upload, options=replace(plan.options, group=None, weight=None)))
 
 
 def _without_tables(reading: ImportReading) -> None:
     """Offer to read without the tables that were added, one of which may be refused."""
-    for name, file in reading.upload.tables.items():
+    plan = reading.plan
+    for name, file in plan.upload.tables.items():
         if st.button(f"Read without {esc(file.name)}", key=f"import.without.{name}"):
-            rest = {key: table for key, table in reading.upload.tables.items() if key != name}
-            upload = replace(reading.upload, tables=rest)
-            without = replace(reading.options, **{name: None})  # type: ignore[arg-type]
-            _read(upload, without, form=reading.form)
+            rest = {key: table for key, table in plan.upload.tables.items() if key != name}
+            upload = replace(plan.upload, tables=rest)
+            without = replace(plan.options, **{name: None})  # type: ignore[arg-type]
+            read(replace(plan, upload=upload, options=without, recalled=False))
 
 
 def _choosable(inspection: Inspection) -> bool:
@@ -371,57 +415,38 @@ def _check(reading: ImportReading, result: ReadResult) -> None:
     """Show how the file was read and what follows; the user agrees or chooses."""
     inspection = result.inspection
     with st.container(border=True, key="import"):
+        plan = replace(reading.plan, form=reading.plan.form or inspection.fingerprint)
         widgets.title(reading.name, inspection.layout)
-        if inspection.kind is not None:
-            kind = readings.KIND_WORDS[inspection.kind].lower()
-            st.markdown(f"Read as **{kind}**: {esc(inspection.reason)}.")
-        if reading.recalled:
-            _recalled(reading)
+        readings.kind(inspection)
+        if plan.recalled:
+            _recalled(plan)
         frame.notices(_notices(result))
-        _preview(inspection)
-        options = _belonging(inspection, _choices(reading, inspection))
-        for name, file in reading.upload.tables.items():
+        readings.preview(inspection, "import.preview")
+        options = _belonging(inspection, _choices(plan.options, inspection))
+        for name, file in plan.upload.tables.items():
             widgets.caption(f"{LABELS[name]}: a column of {file.name}")
         with st.container(horizontal=True):
-            if options != reading.options:
+            if options != plan.options:
                 if st.button("Read it this way", type="primary", key="import.retry"):
-                    _read(reading.upload, options, form=reading.form or inspection.fingerprint)
+                    read(replace(plan, options=options, recalled=False))
             elif st.button("Audit this file", type="primary", key="import.audit"):
                 _accept(reading, result)
-            _add_tables(reading, options, reading.form or inspection.fingerprint)
+            _add_tables(replace(plan, options=options, recalled=False))
             _another_file(reading)
 
 
-def _recalled(reading: ImportReading) -> None:
+def _recalled(plan: Import) -> None:
     """Say that a kept recipe decided, with the way out of it."""
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.markdown("Read as chosen before for files like this.")
+        st.markdown(readings.RECALLED)
         if st.button("Forget that choice", key="import.forget"):
-            forget_recipe(visitor.recipes_home(), reading.form)
+            forget_recipe(visitor.recipes_home(), plan.form)
             _clear_choices()
-            _read(reading.upload, form=reading.form)
+            read(replace(plan, options=ReadOptions(), recalled=False))
 
 
-def _preview(inspection: Inspection) -> None:
-    rows = [dict(zip(_unique(inspection.header), row, strict=True)) for row in inspection.rows]
-    if rows:
-        widgets.caption("The first rows of the file")
-        st.dataframe(rows, hide_index=True, key="import.preview", width="stretch")
-
-
-def _unique(names: tuple[str, ...]) -> list[str]:
-    """Return the names with a number behind each that was there before."""
-    counts: dict[str, int] = {}
-    out = []
-    for name in names:
-        counts[name] = counts.get(name, 0) + 1
-        out.append(name if counts[name] == 1 else f"{name} ({counts[name]})")
-    return out
-
-
-def _choices(reading: ImportReading, inspection: Inspection) -> ReadOptions:
+def _choices(options: ReadOptions, inspection: Inspection) -> ReadOptions:
     """Draw the choices and return what they say."""
-    options = reading.options
     initial_kind = options.scores or inspection.kind
     kind = _kind(inspection, initial_kind)
     keys = (inspection.scores_keys, inspection.labels_keys, inspection.id_columns)
@@ -519,33 +544,100 @@ def _key(label: str, keys: tuple[str, ...], chosen: str | None, name: str) -> st
 
 
 def _accept(reading: ImportReading, result: ReadResult) -> None:
-    """Make it a draft, keep what was chosen for files of this form, and open it."""
-    chosen = reading.options
+    """Make it a draft, keep what was chosen for files of this form, and open it or the list."""
+    plan = reading.plan
+    draft_id = plan.draft if reading.shown else add_draft(reading, result).id
+    for other in list(waiting()) if plan.listed else ():  # which leaves the same to be chosen
+        seen = other.inspection
+        same = seen is not None and seen.fingerprint == result.inspection.fingerprint
+        if same and other.offer and other.plan.options == plan.options:
+            waiting().remove(other)
+            add_draft(other, other.result())
+    leave()
+    if plan.listed:
+        st.session_state["app.answered"] = True
+        st.rerun()
+    opening.open_in_reliability(draft_id)
+
+
+def add_draft(reading: ImportReading, result: ReadResult) -> session.Draft:
+    """Make what was read a draft, and keep what the user chose for files of this form."""
+    plan = reading.plan
     # a column of a table of its own is not there in the next file
-    chosen = replace(chosen, **dict.fromkeys(reading.upload.tables))  # type: ignore[arg-type]
-    if chosen != ReadOptions() and not reading.recalled:
-        save_recipe(visitor.recipes_home(), reading.form, chosen.to_json())
-    draft = session.add_draft(reading.upload.title, reading.name, result)
-    INTAKE.stop()
-    opening.open_in_reliability(draft.id)
+    chosen = replace(plan.options, **dict.fromkeys(plan.upload.tables))  # type: ignore[arg-type]
+    if chosen != ReadOptions() and not plan.recalled:
+        save_recipe(visitor.recipes_home(), plan.form, chosen.to_json())
+    draft = session.add_draft(
+        plan.upload.title,
+        reading.name,
+        result,
+        plan.upload.paths,
+        partial(_show, replace(plan, draft="", listed=False)),
+        recalled=plan.recalled,
+    )
+    if plan.draft:
+        forget_draft(plan.draft)
+    return draft
+
+
+def forget_draft(draft_id: str) -> None:
+    """Discard a draft, and stop what runs for it."""
+    from pages.ui import drafts  # with what only other pages need
+
+    drafts.forget(draft_id)
+
+
+def _show(plan: Import, draft: session.Draft) -> None:
+    """Show on the Runs page how a draft was read, so that it can be read another way."""
+    reading = reading_of(replace(plan, draft=draft.id))
+    reading.shown, reading.future = True, Future()
+    reading.future.set_result(draft.result)
+    leave()
+    INTAKE.readings.append(reading)
+
+
+def leave() -> None:
+    """Close what was read, and remove the files that nothing else needs."""
+    INTAKE.stop(keep=kept_files())
+
+
+def _discard(reading: ImportReading) -> None:
+    """Close what was read, and discard the draft that it was."""
+    if reading.plan.draft:
+        forget_draft(reading.plan.draft)
+    leave()
+
+
+def _to_list(reading: ImportReading) -> None:
+    """Offer to answer later what one of several files leaves open."""
+    if reading.plan.listed:
+        st.button("Back to the list", key="import.later", on_click=_later, args=(reading,))
+
+
+def _later(reading: ImportReading) -> None:
+    waiting().append(reading)
+    INTAKE.readings.clear()
 
 
 def _another_file(reading: ImportReading) -> None:
     """Offer to add a label file, or to leave this file."""
-    upload = reading.upload
+    plan = replace(reading.plan, recalled=False)
+    upload = plan.upload
     if upload.labels is None:
         with st.popover("Add a label file", key="import.labels"):
             INTAKE.zone(
                 "Labels by row order, or by the column that names the rows",
-                lambda labels: _read(replace(upload, labels=labels)),
+                lambda labels: read(replace(plan, upload=replace(upload, labels=labels))),
                 name="labels",
             )
     elif st.button("Swap scores and labels", key="import.swap"):
-        _read(replace(upload, scores=upload.labels, labels=upload.scores))
-    st.button("Discard", key="import.discard", on_click=INTAKE.stop)
+        swapped = replace(upload, scores=upload.labels, labels=upload.scores)
+        read(Import(upload=swapped, draft=plan.draft, listed=plan.listed))
+    _to_list(reading)
+    st.button("Discard", key="import.discard", on_click=_discard, args=(reading,))
 
 
-def _add_tables(reading: ImportReading, chosen: ReadOptions, form: str) -> None:
+def _add_tables(plan: Import) -> None:
     """Offer to add tables that say what each row belongs to, and how many rows it counts as.
 
     What is chosen on the page holds on, also where it was not read that way yet.
@@ -553,11 +645,10 @@ def _add_tables(reading: ImportReading, chosen: ReadOptions, form: str) -> None:
     with st.popover("Add groups or weights", key=_this("tables")):  # closes once one was taken
         widgets.caption("CSV, TSV or Parquet, plain or gzipped. One column names the rows.")
         for name, label in TABLES.items():
-            INTAKE.zone(label, partial(_add_table, reading.upload, chosen, form, name), name=name)
+            INTAKE.zone(label, partial(_add_table, plan, name), name=name)
 
 
-def _add_table(
-    upload: Upload, chosen: ReadOptions, form: str, name: str, table: SealedFile
-) -> None:
-    with_table = replace(upload, tables={**upload.tables, name: table})
-    _read(with_table, replace(chosen, **{name: None}), form=form)  # type: ignore[arg-type]
+def _add_table(plan: Import, name: str, table: SealedFile) -> None:
+    upload = replace(plan.upload, tables={**plan.upload.tables, name: table})
+    options = replace(plan.options, **{name: None})  # type: ignore[arg-type]
+    read(replace(plan, upload=upload, options=options))
