@@ -35,6 +35,7 @@ from core.commands.shared import (
     Parser,
     add_reading,
     add_votes,
+    complain,
     emit,
     number,
     printable,
@@ -108,11 +109,7 @@ def _json_to_stdout(argv: Sequence[str]) -> bool:
 
 
 def _fail(error: AuditError, *, as_json: bool) -> int:
-    location = f" ({error.location})" if error.location else ""
-    line = f"{error.code}: {error.named()}{location}; {error.remedy}"
-    print(printable(line), file=sys.stderr)
-    for candidate in error.to_json().get("candidates", ()):
-        print(printable(f"  {candidate['option']}: {candidate['means']}"), file=sys.stderr)
+    complain(error)
     if as_json:
         print(json.dumps({"error": error.to_json()}))
     return error.exit_code

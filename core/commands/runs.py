@@ -6,8 +6,17 @@ from typing import Any
 
 from core import codec
 from core.codes import RefusalCode
-from core.commands.shared import Parser, add_reading, add_votes, emit, printable, read, with_votes
-from core.errors import Refused
+from core.commands.shared import (
+    Parser,
+    add_reading,
+    add_votes,
+    complain,
+    emit,
+    printable,
+    read,
+    with_votes,
+)
+from core.errors import AuditError, Refused, UsageError
 
 
 def add_runs(verb: Parser) -> None:
@@ -23,11 +32,12 @@ def add_runs(verb: Parser) -> None:
     shown.add_argument("--json", metavar="OUT|-")
     shown.add_argument("--files", action="store_true", help="with absolute paths")
     imported = acts.add_parser(
-        "import", help="read a file of predictions or a gamma history, and keep it"
+        "import", help="read files of predictions or gamma histories, and keep each as a run"
     )
     imported.set_defaults(run=_import)
-    imported.add_argument("file", type=Path)
-    imported.add_argument("--name")
+    imported.add_argument("files", type=Path, nargs="+", metavar="file")
+    imported.add_argument("--name", help="of the run; of one file")
+    imported.add_argument("--tag", action="append", default=[], help="may be given several times")
     add_reading(imported)
     add_votes(imported)
     exported = acts.add_parser("export", help="write a run to one file")
@@ -91,22 +101,40 @@ def _show(arguments: argparse.Namespace) -> int:
 
 
 def _import(arguments: argparse.Namespace) -> int:
+    """Keep each file as a run; one that is refused stops no other, and the exit code is 2 then."""
+    if arguments.name is not None and len(arguments.files) > 1:
+        what = f"One --name for {len(arguments.files)} files"
+        raise UsageError("NAME", what, "leave it out: each run is called like its file")
+    code = 0
+    for file in arguments.files:
+        own = argparse.Namespace(**vars(arguments) | {"file": file})
+        if len(arguments.files) == 1:
+            print(_imported(own).id)
+            continue
+        try:
+            print(printable(f"{_imported(own).id}  {file.name}"))
+        except AuditError as error:
+            complain(error, of=f"{file.name}: ")
+            code = max(code, error.exit_code)
+    return code
+
+
+def _imported(arguments: argparse.Namespace) -> Any:  # noqa: ANN401  Manifest
     from core.library.importing import keep_bin_history, keep_result
     from core.readers.sandbox.read import read_bin_history
 
-    name = arguments.name or arguments.file.stem
+    file, tags = arguments.file, tuple(arguments.tag)
+    name = arguments.name or file.stem
     try:
         result = read(arguments)
         result = with_votes(arguments, result, result.chosen_split)
     except Refused as refusal:
         if refusal.code != RefusalCode.BIN_HISTORY:
             raise
-        history = read_bin_history(arguments.file)
-        manifest = keep_bin_history(_library(), name, arguments.file.name, history)
-    else:
-        manifest = keep_result(_library(), name, arguments.file.name, result)
-    print(manifest.id)
-    return 0
+        history = read_bin_history(file)
+        manifest = keep_bin_history(_library(), name, file.name, history)
+        return _library().tag(manifest.id, tags) if tags else manifest
+    return keep_result(_library(), name, file.name, result, tags=tags)
 
 
 def _export(arguments: argparse.Namespace) -> int:

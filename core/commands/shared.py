@@ -2,12 +2,13 @@
 
 import argparse
 import json
+import sys
 from pathlib import Path
 from typing import Any, NoReturn
 from unicodedata import category
 
 from core.disk import FULL, replace_bytes
-from core.errors import UsageError, changed
+from core.errors import AuditError, UsageError, changed
 
 Json = dict[str, Any]  # Any: plain JSON values
 TABLES = {".csv", ".tsv", ".txt", ".parquet", ".gz"}
@@ -32,6 +33,15 @@ def printable(text: str) -> str:
     """Return text that cannot steer a terminal: control and direction characters become spaces."""
     plain = "".join(" " if category(mark) in {"Cc", "Cf"} else mark for mark in text)
     return plain.encode("utf-8", "backslashreplace").decode()  # half a character as its code
+
+
+def complain(error: AuditError, of: str = "") -> None:
+    """Print an error, and the readings that it leaves open; `of` says of which of several files."""
+    location = f" ({error.location})" if error.location else ""
+    line = f"{of}{error.code}: {error.named()}{location}; {error.remedy}"
+    print(printable(line), file=sys.stderr)
+    for candidate in error.to_json().get("candidates", ()):
+        print(printable(f"  {candidate['option']}: {candidate['means']}"), file=sys.stderr)
 
 
 def write(path: Path, text: str) -> None:

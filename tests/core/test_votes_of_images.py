@@ -313,6 +313,24 @@ def test_a_run_is_imported_with_its_votes(files, tmp_path, capsys):
     assert library.load(without, "test").votes is None
 
 
+def test_several_files_become_runs_and_a_refused_one_stops_no_other(files, tmp_path, capsys):
+    (tmp_path / "more.csv").write_bytes(scores_csv())
+    (tmp_path / "bad.csv").write_text("no,scores\nhere,at all\n")
+    names = [f"{tmp_path}/{name}.csv" for name in ("scores", "bad", "more")]
+    assert main(["runs", "import", *names, "--tag", "sweep 3", "--tag", "resnet"]) == 2
+    out, err = capsys.readouterr()
+    ids = dict(reversed(line.split("  ")) for line in out.splitlines())
+    assert list(ids) == ["scores.csv", "more.csv"]
+    assert err.startswith("bad.csv: ")
+    for file, run_id in ids.items():
+        manifest = open_library().get(run_id)
+        assert (manifest.name, set(manifest.tags)) == (file[:-4], {"sweep 3", "resnet"})
+    assert main(["runs", "import", *names[::2], "--name", "two"]) == 3
+    assert main(["runs", "import", names[0], "--name", "one", "--tag", "last"]) == 0
+    run_id = capsys.readouterr().out.strip()
+    assert open_library().get(run_id).tags == ("last",)
+
+
 def test_a_run_is_not_imported_with_votes_that_are_refused(files, capsys):
     assert main(["runs", "import", files[0], "--votes", f"{files[2]}pt"]) == 2
     assert "AMBIGUOUS_KEYS" in capsys.readouterr().err
