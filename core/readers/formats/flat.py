@@ -9,6 +9,7 @@ from core.errors import Refused
 from core.readers.formats.batches import Pair, join_mappings, join_pairs, joined, like_batches
 from core.readers.formats.contents import FIRST_ARRAY, SECOND_ARRAY, Entry, is_binary, is_text
 from core.readers.predictions.parts import counted
+from core.readers.predictions.questions import ReadChoice, undecided
 
 REMEDY = "save two arrays, scores and labels, best as .npz"
 PARTS = {1: ("test",), 2: ("val", "test"), 3: ("train", "val", "test")}
@@ -57,6 +58,52 @@ def flatten(tree: object) -> FlatTree:
         for key, value in tree.items():
             _put(key, value, flat)
     return flat
+
+
+def of_loader(tree: object, records: str | None) -> object:
+    """Return the batches of one dataloader, where a tree holds a list of batches for each.
+
+    So Lightning's `predict` returns them. A batch is a mapping with arrays, a pair or more arrays,
+    or a matrix.
+
+    Raises
+    ------
+    Refused
+        UNDECIDED: there are several, and `records` names none. AMBIGUOUS_KEYS: it names no other.
+    """
+    loaders = tree if isinstance(tree, list) else []
+    if not loaders or not all(isinstance(item, list) and _are_batches(item) for item in loaders):
+        return tree
+    if len(loaders) == 1:
+        return loaders[0]
+    if records is None:
+        counts = [sum(_n_rows(batch) for batch in loader) for loader in loaders]
+        choices = [
+            ReadChoice(f"dataloader {k}: {n} rows", {"records": str(k)})
+            for k, n in enumerate(counts)
+        ]
+        raise undecided(f"Batches of {len(loaders)} dataloaders", *choices)
+    if records not in {str(k) for k in range(len(loaders))}:
+        what = f"--records names {records!r}, and there are {len(loaders)} dataloaders"
+        raise Refused("AMBIGUOUS_KEYS", what, f"say a number from 0 to {len(loaders) - 1}")
+    return loaders[int(records)]
+
+
+def _are_batches(items: list[object]) -> bool:
+    if any(isinstance(item, np.ndarray) for item in items):
+        matrices = [a for a in _arrays(items) if a.ndim > 1 and not is_binary(a)]
+        return len(matrices) == len(items) and len({a.shape[1:] for a in matrices}) == 1
+    return bool(items) and all(_n_rows(item) > 0 for item in items)
+
+
+def _n_rows(batch: object) -> int:
+    """Return how many rows a batch has; 0 where it is none."""
+    arrays = [batch] if isinstance(batch, np.ndarray) else _arrays(batch)
+    if isinstance(batch, dict):
+        arrays = [a for a in batch.values() if isinstance(a, np.ndarray)]
+    elif not isinstance(batch, np.ndarray) and len(arrays) < 2:
+        return 0
+    return max((len(a) for a in arrays if a.ndim), default=0)
 
 
 def rows_of(tree: object) -> list[Row]:
@@ -139,6 +186,12 @@ def _positional(items: list[object] | tuple[object, ...]) -> FlatTree:
         return _of_pairs(pairs, several=isinstance(items, list))
     if rows:
         return _of_mappings(rows, several=isinstance(items, list))
+    longer = [_arrays(item) for item in items if not isinstance(item, np.ndarray)]
+    if len(longer) == len(items) and len({len(a) for a in longer}) == 1 < min(map(len, longer)):
+        named = [{f"array {k}": a for k, a in enumerate(batch)} for batch in longer]
+        batches = join_mappings(named)  # scores, labels and names or numbers of rows
+        if batches is not None:
+            return FlatTree(dict(batches.entries), joined=[len(items)], named=False)
     refuse_ragged(items)
     if arrays:
         return _of_arrays(arrays)

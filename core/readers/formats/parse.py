@@ -17,11 +17,13 @@ from core.readers.formats.numpy_file import array_of, read_npy
 from core.readers.formats.safetensors_file import read_safetensors
 from core.readers.formats.sheets import WORKBOOK, read_workbook
 from core.readers.formats.sniff import FileFormat, sniff
-from core.readers.pickles.pickled import read_pickle
+from core.readers.pickles.pickled import load, read_pickle
 from core.readers.pickles.torch_file import (
     PARAMETERS,
     is_legacy,
     is_torch,
+    open_legacy,
+    open_torch,
     read_legacy,
     read_torch,
     weights_refusal,
@@ -107,6 +109,13 @@ def _read_pickle(source: FileBytes) -> Contents:
     return read_legacy(source) if is_legacy(source) else read_pickle(source)
 
 
+def tree_of(source: FileBytes) -> object:
+    """Return the lists and plain values of a torch file or pickle; tensors are not read."""
+    if sniff(source) is FileFormat.ZIP:
+        return open_torch(Archive(source)).tree
+    return open_legacy(source).tree if is_legacy(source) else load(source.data)[0]
+
+
 def _read_zip(source: FileBytes) -> Contents:
     archive = Archive(source, MAX_SAMPLES if source.suffix == "eval" else defaults.MAX_MEMBERS)
     contents = _archived(archive, source.records)
@@ -117,7 +126,7 @@ def _archived(archive: Archive, records: str | None = None) -> Contents | None:
     """Return the contents of an archive that is itself a format, else None."""
     names = archive.names
     if is_torch(names):
-        return read_torch(archive)
+        return read_torch(archive, records)
     if WORKBOOK in names:
         return read_workbook(archive, records)
     if "[Content_Types].xml" in names:

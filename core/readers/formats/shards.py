@@ -1,8 +1,8 @@
 """A folder of shards, read as the one file that they are pieces of.
 
 Numbered .npy files are one .npz: ``logits-00000.npy``, ``logits-00001.npy`` and so on hold the rows
-of its array ``logits``. Parquet files are one table. Large arrays are put together, a shard at a
-time, in files that are mapped.
+of its array ``logits``. Parquet files are one table. Torch files and pickles are what each process
+of a run saved. Large arrays are put together, a shard at a time, in files that are mapped.
 """
 
 import math
@@ -18,18 +18,31 @@ import numpy as np
 
 from core import defaults
 from core.arrays import empty
+from core.codes import NoticeCode
 from core.errors import Notice, Refused, about
 from core.readers.formats.arrow import parquet_rows
-from core.readers.formats.contents import Contents, Entry, FileBytes, is_text
-from core.readers.formats.parse import read_batches, read_contents
+from core.readers.formats.contents import (
+    Contents,
+    Entry,
+    FileBytes,
+    id_text,
+    is_text,
+    is_whole,
+)
+from core.readers.formats.parse import read_batches, read_contents, tree_of
 from core.readers.formats.sniff import sniff
+from core.readers.formats.tree import settled
+from core.readers.predictions.parts import counted
+from core.readers.predictions.roles import words_of
 
 MOST_SHARDS = 4_000
 COPIES = 2  # of what is put together: while it is written for the parent
-SUFFIXES = (".npy", ".parquet")
+OBJECTS = (".pt", ".pth", ".pkl")  # that hold what a process of a run saved
+SUFFIXES = (".npy", ".parquet", *OBJECTS)
 NUMBERED = re.compile(
-    r"(.*?)[-_. ]?(\d{1,18})(?:[-_]of[-_](\d{1,18}))?\.(?:npy|parquet)", re.I | re.A
+    r"(.*?)[-_. ]?(\d{1,18})(?:[-_]of[-_](\d{1,18}))?\.(?:npy|parquet|pth?|pkl)", re.I | re.A
 )
+INDICES = {"indices", "index", "idx", "ids", "id"}
 UNNAMED = "array"  # as the array of a single .npy file is called
 AGAIN = "add the shard that is missing, or save all of them again"
 ALIKE = "save all shards by the same program"
@@ -107,11 +120,11 @@ def shard_files(folder: Path) -> tuple[list[Path], list[str]]:
     shards = sorted((p for p in paths if p.suffix.lower() in SUFFIXES), key=_natural)
     kinds = {path.suffix.lower() for path in shards}
     if not shards:
-        what = f"The folder {folder.name} holds neither .npy nor .parquet files"
+        what = f"The folder {folder.name} holds neither .npy, .parquet nor .pt files"
         remedy = "name a folder of shards, such as logits-00000.npy and labels-00000.npy"
         raise Refused("EMPTY", what, remedy)
     if len(kinds) > 1:
-        what = f"The folder {folder.name} holds .npy and .parquet files"
+        what = f"The folder {folder.name} holds {' and '.join(sorted(kinds))} files"
         raise Refused("AMBIGUOUS_KEYS", what, "put those of one kind into a folder of their own")
     if len(shards) > MOST_SHARDS:
         what = f"The folder holds {len(shards)} shards; at most {MOST_SHARDS} are read"
@@ -138,6 +151,8 @@ def read_shards(shards: Shards) -> Contents:
         Any code of a format, with the name of the shard; LENGTH_MISMATCH, CLASSES or DTYPE where
         one is missing or differs from the others; TABLE_SIZE where they are too large together.
     """
+    if f".{shards.files[0].suffix}" in OBJECTS:
+        return _of_ranks(shards.files)
     tables = shards.files[0].suffix == "parquet"
     pieces = _tables(shards.files) if tables else _arrays(shards.files)
     pieces = [piece for piece in pieces if piece.n_rows]
@@ -162,6 +177,100 @@ def read_shards(shards: Shards) -> Contents:
     return replace(
         first, entries=joined, notices=tuple(dict.fromkeys(notices)), shards=tuple(starts)
     )
+
+
+def _of_ranks(files: Sequence[FileBytes]) -> Contents:
+    """Return what the processes of a run saved, one after the other, each row once.
+
+    A distributed sampler gives some rows to several processes, so that all have as many. They are
+    told by ids, or by files of indices as Lightning's writer saves them; rows that these number
+    from 0 are put into their order.
+    """
+    by_name = _numbered(files)
+    ranks = sorted({number for numbered in by_name.values() for number in numbered})
+    first: Contents | None = None
+    pieces: list[dict[str, Entry]] = []
+    for rank in ranks:
+        entries: dict[str, Entry] = {}
+        for name, numbered in by_name.items():
+            if rank not in numbered:
+                raise Refused("LENGTH_MISMATCH", f"There is no {name} of rank {rank}", AGAIN)
+            if len(by_name) > 1 and INDICES & set(words_of(name)):
+                entries["id"] = _indices(numbered[rank])
+                continue
+            contents = _read(numbered[rank])
+            first = first or contents
+            own = contents.batches or contents.entries
+            alone = len(own) == 1 < len(by_name)  # as scores and labels in files of their own
+            entries |= {name: next(iter(own.values()))} if alone else own
+        _check_rank(entries, pieces, numbered[rank])
+        pieces.append(entries)
+    assert first is not None
+    joined = {key: np.concatenate([piece[key] for piece in pieces]) for key in pieces[0]}
+    key = next((k for k, e in joined.items() if _names_rows(k, e)), None)
+    joined, text = _once(joined, key, len(ranks))
+    text = f"{len(ranks)} shards were put together; {text}"
+    notices = (*first.notices, Notice(NoticeCode.KEYS_GUESSED, text))
+    named = first.named or len(by_name) > 1
+    return replace(first, entries=joined, batches=None, named=named, notices=notices)
+
+
+def _check_rank(
+    entries: Mapping[str, Entry], before: Sequence[Mapping[str, Entry]], file: FileBytes
+) -> None:
+    lengths = {len(entry) if entry.ndim else 0 for entry in entries.values()}
+    if len(lengths) > 1:
+        what = f"Arrays of one shard differ in length: {', '.join(map(str, sorted(lengths)))}"
+        raise Refused("LENGTH_MISMATCH", what, "give one label for each row", file=file.name)
+    shapes = [{key: (e.shape[1:], is_text(e)) for key, e in p.items()} for p in (entries, *before)]
+    if shapes[0] != shapes[-1]:
+        what = "The arrays of this shard are unlike those of the first"
+        raise Refused("CLASSES", what, ALIKE, file=file.name)
+
+
+def _names_rows(key: str, entry: Entry) -> bool:
+    return (
+        entry.ndim == 1
+        and bool(INDICES & set(words_of(key)))
+        and (is_text(entry) or is_whole(entry))
+    )
+
+
+def _once(
+    joined: Mapping[str, Entry], key: str | None, n_ranks: int
+) -> tuple[dict[str, Entry], str]:
+    """Return each row once, by the ids under a key, and what to say of it."""
+    if key is None:
+        most = f"up to {n_ranks - 1} rows that a distributed sampler repeats"
+        return dict(joined), f"they hold no ids, so {most} cannot be told"
+    ids, at = np.unique(id_text(joined[key]).astype(str), return_index=True)
+    twice = len(joined[key]) - len(ids)
+    numbers = joined[key][at] if not is_text(joined[key]) else None
+    whole = numbers is not None and np.array_equal(np.sort(numbers), np.arange(len(ids)))
+    at = at[np.argsort(numbers)] if whole and numbers is not None else np.sort(at)
+    text = f"{counted(twice, 'row')} that several of them hold by {key} counted once"
+    text += ", in the order of their numbers" if whole else ""
+    return {name: entry[at] for name, entry in joined.items()}, text
+
+
+def _indices(file: FileBytes) -> Entry:
+    """Return the whole numbers of nested lists, in their order."""
+    with about(file.name):
+        numbers = list(_whole_numbers(settled(tree_of(file))))
+    return np.array(numbers, np.int64)
+
+
+def _whole_numbers(node: object) -> Iterator[int]:
+    if isinstance(node, np.ndarray) and node.dtype.kind in "iu":
+        yield from (int(value) for value in node.reshape(-1))
+    elif isinstance(node, int) and not isinstance(node, bool) and abs(node) < 2**63:
+        yield node
+    elif isinstance(node, list | tuple):
+        for item in node:
+            yield from _whole_numbers(item)
+    else:
+        what = "Indices of rows that are no lists of whole numbers"
+        raise Refused("PICKLE_SHAPE", what, "leave the file out of the folder")
 
 
 def _room(entries: Mapping[str, Entry], n_rows: int) -> dict[str, Entry]:
@@ -248,6 +357,11 @@ def _tables(files: Sequence[FileBytes]) -> list[_Piece]:
 
 def _arrays(files: Sequence[FileBytes]) -> list[_Piece]:
     """Return the rows of numbered arrays, number by number."""
+    return _pieces(_numbered(files))
+
+
+def _numbered(files: Sequence[FileBytes]) -> dict[str, dict[int, FileBytes]]:
+    """Return files by name and number, of which every one has one and none is missing."""
     for file in files:
         if _match(file) is None:
             remedy = "number all shards, as in logits-00000.npy; give a file of labels by --labels"
@@ -255,7 +369,7 @@ def _arrays(files: Sequence[FileBytes]) -> list[_Piece]:
     by_name = _by_number(files)
     for name, numbered in by_name.items():
         _check_numbers(name, numbered)
-    return _pieces(by_name)
+    return by_name
 
 
 def _match(file: FileBytes) -> re.Match[str] | None:

@@ -8,7 +8,7 @@ from core.codes import NoticeCode
 from core.errors import Notice, Refused
 from core.readers.formats.batches import flat_stacks, join_lists, join_mappings, per_label
 from core.readers.formats.contents import Contents, Entry, is_text, native, text_array
-from core.readers.formats.flat import REMEDY, flatten, refuse_ragged, rows_of
+from core.readers.formats.flat import REMEDY, flatten, of_loader, refuse_ragged, rows_of
 from core.readers.formats.records import columns_of
 from core.readers.predictions.parts import listed
 
@@ -36,7 +36,9 @@ class _Walk:
             )
 
 
-def contents_of(form: str, tree: object, settle: Settle, *, printed: bool = False) -> Contents:
+def contents_of(
+    form: str, tree: object, settle: Settle, records: str | None = None, *, printed: bool = False
+) -> Contents:
     """Return the arrays of a tree of mappings, sequences and arrays.
 
     Parameters
@@ -47,16 +49,19 @@ def contents_of(form: str, tree: object, settle: Settle, *, printed: bool = Fals
         What a pickle, a torch file or JSON holds.
     settle : function of object to object
         Turns a format's own stand-ins into arrays and returns everything else.
+    records : str or None
+        Number of the dataloader that is meant, where there are several.
     printed : bool
         Whether numbers were written as text.
 
     Raises
     ------
     Refused
-        PICKLE_SHAPE: too large, too deep, or not made of arrays.
+        PICKLE_SHAPE: too large, too deep, or not made of arrays. As of `of_loader`.
     """
     walk = _Walk(settle)
-    node = _settled(tree, walk, 0)
+    whole = _settled(tree, walk, 0)
+    node = of_loader(whole, records)
     rows = rows_of(node)
     batches = join_mappings(rows) if rows else None
     if rows and not (batches and batches.certain):
@@ -64,6 +69,8 @@ def contents_of(form: str, tree: object, settle: Settle, *, printed: bool = Fals
         other = batches.entries if batches and len(rows) > 1 else None
         return Contents(form, columns, table=True, printed=printed, notices=notices, batches=other)
     flat = flatten(node)
+    if flat.batches and node is not whole:  # of a dataloader, so no parts
+        flat.joined, flat.entries, flat.batches = [len(flat.entries)], dict(flat.batches), None
     if not flat.entries:
         raise Refused("PICKLE_SHAPE", "No array of numbers was found", REMEDY)
     counts = dict.fromkeys([*walk.joined, *flat.joined])
@@ -132,6 +139,11 @@ def _column(name: str, cells: list[object]) -> Entry | None:
         location = f"{refusal.location}, field {name}" if refusal.location else f"field {name}"
         raise refusal.with_location(location) from refusal
     return column if isinstance(column, np.ndarray) and column.size else None
+
+
+def settled(tree: object) -> object:
+    """Return a tree of plain values with its lists of numbers made arrays; may be PICKLE_SHAPE."""
+    return _settled(tree, _Walk(lambda node: node), 0)
 
 
 def _settled(node: object, walk: _Walk, depth: int) -> object:

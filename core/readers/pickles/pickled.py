@@ -240,4 +240,4 @@ def read_pickle(source: FileBytes) -> Contents:
     if end < source.size:
         what = f"{source.size - end} bytes follow the pickle"
         raise Refused("TRAILING", what, "save one object in the file")
-    return contents_of("pickle", tree, settle)
+    return contents_of("pickle", tree, settle, source.records)

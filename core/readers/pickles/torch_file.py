@@ -125,13 +125,13 @@ def _refuse_second_pickle(archive: Archive, root: str, storages: _Storages) -> N
             raise Refused("PICKLE_SHAPE", what, "save the file again with torch.save", name)
 
 
-def read_torch(archive: Archive) -> Contents:
+def read_torch(archive: Archive, records: str | None = None) -> Contents:
     """Return the tensors of an archive; Refused as by `open_torch`, and STATE_DICT."""
     saved = open_torch(archive)
     _refuse_weights(saved.tree)
     for storage in saved.storages:
         saved.fill(storage)
-    return _contents(saved)
+    return _contents(saved, records)
 
 
 def _check_byte_order(archive: Archive, member: str) -> None:
@@ -170,7 +170,7 @@ def read_legacy(source: FileBytes) -> Contents:
     _refuse_weights(saved.tree)
     for storage in saved.storages:
         saved.fill(storage)
-    return _contents(saved)
+    return _contents(saved, source.records)
 
 
 def _legacy_bytes(storage: Storage, data: memoryview, at: int) -> tuple[memoryview, int]:
@@ -184,9 +184,9 @@ def _legacy_bytes(storage: Storage, data: memoryview, at: int) -> tuple[memoryvi
     return data[at + 8 : end], end
 
 
-def _contents(saved: SavedTensors) -> Contents:
+def _contents(saved: SavedTensors, records: str | None) -> Contents:
     widened = any(s.bfloat for s in saved.storages)
-    contents = contents_of("torch", saved.tree, settle=_settle)
+    contents = contents_of("torch", saved.tree, _settle, records)
     if not widened:
         return contents
     arrays = {**contents.entries, **(contents.batches or {})}

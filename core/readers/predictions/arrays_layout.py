@@ -345,6 +345,8 @@ def _guess_labels(
     free = {n: e for n, e in contents.entries.items() if n != scores and n not in taken}
     like = [n for n, e in free.items() if label_like(e, lengths)]
     like = like or [n for n, e in free.items() if e.shape == contents.entries[scores].shape]
+    again = [n for n in like if len(set(free[n].reshape(-1).tolist())) < free[n].size]
+    like = again if len(again) == 1 else like  # names and numbers of rows do not repeat
     if len(like) == 1:
         if contents.named:
             guessed.add("labels", like[0], "labels_key")

@@ -9,11 +9,14 @@ from types import ModuleType
 
 import numpy as np
 import pytest
+import torch
 
 from core import defaults
 from core.errors import Refused
 from core.readers.formats.contents import Contents, FileBytes
 from core.readers.formats.parse import read_contents
+from core.readers.predictions.interpret import read_source
+from core.readers.predictions.options import ReadOptions
 from tests import hostile_cases as made
 
 z, y = made.LOGITS, made.LABELS
@@ -240,3 +243,66 @@ def test_files_of_the_shared_folder() -> None:
         }
     for version in (2, 3, 5):
         assert shared(f"ok_markus93_p{version}.pkl").batches is None
+
+
+def lightning(form: str) -> tuple[object, bool]:
+    """What Lightning's `predict` returns, of one dataloader or two; whether it has labels."""
+    dicts = [
+        {"logits": torch.tensor(z), "labels": torch.tensor(y)} for z, y in zip(ZS, YS, strict=True)
+    ]
+    pairs = [(torch.tensor(z), torch.tensor(y)) for z, y in zip(ZS, YS, strict=True)]
+    matrices = [torch.tensor(z) for z in ZS]
+    alone = {"mappings": dicts, "pairs": pairs, "matrices": matrices}[form.split()[-1]]
+    return ([alone, alone[:2]] if form.startswith("two") else [alone]), "matrices" not in form
+
+
+SIZES = (8, 8, 8, 3)
+ROWS = np.random.default_rng(3).normal(size=(sum(SIZES), 3))
+TRUTHS = ROWS.argmax(axis=1)
+ZS, YS = (np.split(a, np.cumsum(SIZES)[:-1]) for a in (ROWS, TRUTHS))
+
+
+@pytest.mark.parametrize("how_many", ["one", "two"])
+@pytest.mark.parametrize("form", ["mappings", "pairs", "matrices"])
+@pytest.mark.parametrize("suffix", ["pt", "pkl"])
+def test_batches_of_dataloaders_are_joined_or_asked_for(tmp_path, how_many, form, suffix):
+    tree, labelled = lightning(f"{how_many} {form}")
+    path, labels = tmp_path / f"predictions.{suffix}", tmp_path / "y.npy"
+    if suffix == "pt":
+        torch.save(tree, path)
+    else:
+        path.write_bytes(pickle.dumps(as_numpy(tree)))
+    np.save(labels, TRUTHS)
+    given = None if labelled else FileBytes.of_bytes("y.npy", labels.read_bytes())
+    file = FileBytes.of_bytes(path.name, path.read_bytes())
+    choices = ReadOptions()
+    if how_many == "two":
+        with pytest.raises(Refused, match="Batches of 2 dataloaders") as caught:
+            read_source(file, given, choices)
+        first = caught.value.inspection.candidates[0]
+        assert (first.option, first.title) == ("--records 0", "dataloader 0: 27 rows")
+        with pytest.raises(Refused, match="there are 2 dataloaders"):
+            read_source(file, given, ReadOptions(records="2"))
+        choices = first.options
+    got = read_source(file, given, choices)
+    rows = got.splits["test"].predictions()
+    np.testing.assert_allclose(rows.scores, ROWS)
+    np.testing.assert_array_equal(rows.labels, TRUTHS)
+    assert any("4 batches were joined" in notice.text for notice in got.notices)
+
+
+def as_numpy(node: object) -> object:
+    if isinstance(node, dict):
+        return {key: as_numpy(value) for key, value in node.items()}
+    if isinstance(node, list | tuple):
+        return type(node)(as_numpy(item) for item in node)
+    return node.numpy()
+
+
+def test_batches_of_scores_labels_and_names_are_joined(tmp_path):
+    ids = np.split(np.array([f"v{k}" for k in range(sum(SIZES))]), np.cumsum(SIZES)[:-1])
+    triples = [(z, y, i.tolist()) for z, y, i in zip(ZS, YS, ids, strict=True)]
+    file = FileBytes.of_bytes("x.pkl", pickle.dumps(triples))
+    rows = read_source(file, None, ReadOptions()).splits["test"].predictions()
+    np.testing.assert_allclose(rows.scores, ROWS)
+    np.testing.assert_array_equal(rows.labels, TRUTHS)

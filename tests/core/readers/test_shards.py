@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import torch
 
 from core.__main__ import main
 from core.arrays import file_map_of
@@ -465,3 +466,56 @@ def test_the_command_names_the_shard_that_it_refuses(tmp_path):
     assert errors.count("logits-1.npy") == 1
     code, _, errors = printed("audit", str(tmp_path / "truth"))
     assert (code, errors.split(":")[0]) == (3, "FILE")
+
+
+def save_ranks(folder, n_ranks, *, indices, ids):
+    """Write what each process of Lightning saves: batches of a sampler that fills the last rank."""
+    folder.mkdir()
+    padded = np.r_[np.arange(N), np.arange(-N % n_ranks)]
+    for rank in range(n_ranks):
+        own = padded[rank::n_ranks]
+        parts = [own[k : k + 4] for k in range(0, len(own), 4)]
+        batches = [{"logits": torch.tensor(Z[p]), "labels": torch.tensor(Y[p])} for p in parts]
+        for batch, part in zip(batches, parts, strict=True):
+            batch |= {"idx": torch.tensor(part)} if ids else {}
+        torch.save([batches], folder / f"predictions_{rank}.pt")  # a list for each dataloader
+        if indices:
+            torch.save([[p.tolist() for p in parts]], folder / f"batch_indices_{rank}.pt")
+
+
+@pytest.mark.parametrize("form", ["indices", "ids"])
+def test_rows_that_a_distributed_sampler_repeats_count_once(tmp_path, form):
+    n_ranks = 7  # 60 rows: the sampler repeats the first three
+    save_ranks(tmp_path / "out", n_ranks, indices=form == "indices", ids=form == "ids")
+    found = joined(tmp_path / "out")
+    np.testing.assert_array_equal(found.entries["logits"], Z)
+    np.testing.assert_array_equal(found.entries["labels"], Y)
+    (text,) = (n.text for n in found.notices if "shards" in n.text)
+    key = "id" if form == "indices" else "idx"
+    assert text == (
+        "7 shards were put together; 3 rows that several of them hold by "
+        f"{key} counted once, in the order of their numbers"
+    )
+
+
+def test_without_ids_what_a_sampler_repeats_is_said_to_be_unknown(tmp_path):
+    save_ranks(tmp_path / "out", 7, indices=False, ids=False)
+    found = joined(tmp_path / "out")
+    order = np.r_[np.arange(N), np.arange(3)]
+    order = np.concatenate([order[rank::7] for rank in range(7)])
+    np.testing.assert_array_equal(found.entries["logits"], Z[order])
+    assert any("up to 6 rows that a distributed sampler repeats" in n.text for n in found.notices)
+
+
+def test_a_rank_that_is_missing_or_unlike_is_named(tmp_path):
+    save_ranks(tmp_path / "out", 3, indices=True, ids=False)
+    (tmp_path / "out" / "batch_indices_2.pt").unlink()
+    assert "no batch_indices of rank 2" in str(refusal(tmp_path / "out"))
+    (tmp_path / "out" / "predictions_1.pt").unlink()
+    assert "has the number 1" in str(refusal(tmp_path / "out"))
+    torch.save([Z[:3], Z[:3]], tmp_path / "out" / "predictions_1.pt")
+    for file in (tmp_path / "out").glob("batch*"):
+        file.unlink()
+    assert refusal(tmp_path / "out").file == "predictions_1.pt"
+    torch.save({"a": "text"}, tmp_path / "out" / "batch_indices_0.pt")
+    assert refusal(tmp_path / "out")
