@@ -366,7 +366,8 @@ class Predictions:
         (N, K) for multiclass; (N, 2) or (N,) for binary, the latter being the score of class 1;
         (N, L) for multilabel; (N,) confidences for top_label.
     labels : array of int
-        (N,) in 0..K-1; (N, L) of 0/1 for multilabel.
+        (N,) in 0..K-1; (N, L) of 0/1 for multilabel, -1 where nobody knows whether the label is
+        present: such a row counts in no number of that label.
     class_names : sequence of str
         K names (L for multilabel); empty means "0", "1", ...
     predicted : (N,) int, optional
@@ -493,6 +494,30 @@ class Predictions:
         groups = self.groups.of_row if self.groups is not None and together else None
         return Extents(groups, None if self.weights is None else self.weights.of_row)
 
+    def labelled_rows(self, label: int) -> Int | None:
+        """Return the numbers of the rows in which one of many labels is known; None for all.
+
+        Raises
+        ------
+        Refused
+            EMPTY: it is known in none.
+        """
+        if self.task is not Task.MULTILABEL or not self.labelled:
+            return None
+        known = self.labels[:, label] >= 0
+        if known.all():
+            return None
+        if not known.any():
+            what = f"No row of this part has a label of {self.class_names[label]}"
+            raise Refused("EMPTY", what, "leave the finding out, or give rows that are labelled")
+        return np.flatnonzero(known)
+
+    def extents_of(self, rows: Int) -> Extents:
+        """Return groups and weights of some rows, as arrays."""
+        groups = None if self.groups is None else self.groups.take(rows)
+        weights = None if self.weights is None else self.weights.take(rows).of_row
+        return Extents(None if groups is None or groups.single else groups.of_row, weights)
+
     @property
     def total(self) -> float:
         """Weight of all rows: their number where nothing is weighted."""
@@ -605,15 +630,19 @@ class Predictions:
         Returns
         -------
         Outcomes
-            Confidence and whether it came true, (N,) each.
+            Confidence and whether it came true, (N,) each; of a label that is not known in every
+            row, only the `labelled_rows`.
         """
         self._need_labels()
         if target is None:
             return Outcomes(self.rows.confidence, self.rows.correct, *self.extents)
-        present = (
-            self.labels[:, target] == 1 if self.task is Task.MULTILABEL else self.labels == target
-        )
-        return Outcomes(frozen(self.column(target)), frozen(present), *self.extents)
+        claims, known = self.column(target), self.labelled_rows(target)
+        if self.task is not Task.MULTILABEL:
+            return Outcomes(frozen(claims), frozen(self.labels == target), *self.extents)
+        present = self.labels[:, target] == 1
+        if known is None:
+            return Outcomes(frozen(claims), frozen(present), *self.extents)
+        return Outcomes(frozen(claims[known]), frozen(present[known]), *self.extents_of(known))
 
     def _need_labels(self) -> None:
         if not self.labelled:
@@ -656,7 +685,7 @@ def _check(predictions: Predictions) -> None:
             raise Refused("LENGTH_MISMATCH", what, f"give one {column.name} for each row")
     if predictions.votes is not None:
         _check_votes(predictions, predictions.votes)
-    low = 0 if predictions.labelled else -1
+    low = 0 if predictions.labelled and task is not Task.MULTILABEL else -1
     top = (2 if task is Task.MULTILABEL else predictions.n_classes) if predictions.labelled else 0
     bad = np.argwhere((labels < low) | (labels >= top))
     if bad.size:

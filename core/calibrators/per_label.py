@@ -51,6 +51,8 @@ class PerLabel:
     ) -> Self:
         """Fit on logits, (N, L), and 0/1 labels, (N, L); weights, groups as of a calibrator.
 
+        A label that is -1 is not known: the row counts in no fit of it.
+
         Raises
         ------
         Refused
@@ -67,7 +69,7 @@ class PerLabel:
         reasons: list[str] = []
         for k in range(logits.shape[1]):
             try:
-                members.append(self.make().fit(logits[:, k], labels[:, k], weights, groups))
+                members.append(self._fitted(logits[:, k], labels[:, k], weights, groups))
             except Refused as refusal:
                 if refusal.code != RefusalCode.FIT:
                     raise
@@ -78,6 +80,22 @@ class PerLabel:
         self.members_ = tuple(members)
         self.report_ = self._reported(reasons, start)
         return self
+
+    def _fitted(
+        self,
+        logits: npt.NDArray[np.floating],
+        labels: Int,
+        weights: Float | None,
+        groups: Int | None,
+    ) -> Calibrator:
+        known = labels >= 0
+        if not known.all():
+            logits, labels = logits[known], labels[known]
+            weights = None if weights is None else weights[known]
+            groups = None if groups is None else groups[known]
+        if not labels.size or (weights is not None and not weights.any()):
+            raise cannot_fit("No row with a weight has this label", "give rows that are labelled")
+        return self.make().fit(logits, labels, weights, groups)
 
     def predict_log_proba(self, logits: npt.NDArray[np.floating]) -> Float:
         """Return the logarithm of each label's calibrated probability, (N, L)."""

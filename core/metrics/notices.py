@@ -146,8 +146,8 @@ def _absent(predictions: Predictions) -> Notice | None:
         return None
     names = predictions.class_names
     if predictions.task is Task.MULTILABEL:
-        positives = predictions.labels.sum(axis=0)
-        one_sided = np.flatnonzero((positives == 0) | (positives == predictions.n))
+        labels = predictions.labels
+        one_sided = np.flatnonzero(~((labels == 1).any(axis=0) & (labels == 0).any(axis=0)))
         words = "labels are the same in every row, so they have no AUROC"
         if one_sided.size == 1:
             words = "labels is the same in every row, so it has no AUROC"

@@ -130,8 +130,7 @@ def draws(
     Resamples are held in blocks of 32 MiB.
     """
     chosen = [m for m in PAIRABLE if m in metrics and m not in UNAVAILABLE[predictions.task]]
-    parts = [ResampledRows(single) for single in _single(predictions)]
-    n = predictions.n
+    parts, n = _parts(predictions), predictions.n
     reasons = _undefined(parts) if "nll" in chosen else {}
     drawn = [metric for metric in chosen if metric not in reasons]
     heavy = n * predictions.n_classes > HEAVY_CELLS
@@ -146,7 +145,8 @@ def draws(
     weights = predictions.extents.weights
     centres = _mean(parts, drawn, np.ones((1, n)) if weights is None else weights[None, :])
     gap, grouped = np.concatenate(blocks[GAP]), predictions.extents.groups is not None
-    drawable = units(n, predictions.extents)
+    each = [units(part.predictions.n, part.predictions.extents) for part in parts]
+    drawable = min(each, key=lambda own: own.df)  # of many labels, some are known in fewer rows
     out = {metric: _undrawn(metric, n, seed, reason) for metric, reason in reasons.items()}
     for metric in drawn:
         value = float(np.mean([part.value(metric) for part in parts]))
@@ -330,11 +330,14 @@ def _quantiles(values: Float, level: float) -> tuple[float, float]:
     return middle - half, middle + half
 
 
-def _single(predictions: Predictions) -> list[Predictions]:
+def _parts(predictions: Predictions) -> list[ResampledRows]:
     """Return what has one answer a row: the file itself, or its labels one by one."""
     if predictions.task is not Task.MULTILABEL:
-        return [predictions]
-    return [label_predictions(predictions, k) for k in range(predictions.n_classes)]
+        return [ResampledRows(predictions)]
+    return [
+        ResampledRows(label_predictions(predictions, k), predictions.labelled_rows(k))
+        for k in range(predictions.n_classes)
+    ]
 
 
 def _undefined(parts: Sequence[ResampledRows]) -> dict[str, str]:

@@ -301,6 +301,9 @@ class Audit:
     verdict and bins with their ECE and its floor. `headline` is the one that opens a screen:
     `answers` where the file has a column for each class, as `by_answer` says; `main` where it
     has one score of the event. `second` is the other.
+
+    `unknown` counts the labels of many, of `n` times `n_classes`, that nobody knows: each counts in
+    no number of its label.
     """
 
     task: str
@@ -314,6 +317,7 @@ class Audit:
     weights: WeightSummary | None = None
     answers: TargetAudit | None = None
     by_answer: bool = False
+    unknown: int = 0
 
     @property
     def headline(self) -> TargetAudit:

@@ -81,9 +81,12 @@ class ResampledRows:
     ----------
     predictions : Predictions
         Any task but many labels, whose labels are parts of their own.
+    of_file : (n,) int64 or None
+        Which of the N rows that are drawn these are; None where they are all.
     """
 
     predictions: Predictions
+    of_file: Int | None = None
 
     def value(self, metric: str) -> float:
         """Return the metric by its own function."""
@@ -97,6 +100,8 @@ class ResampledRows:
 
         The classwise ECE, which reads every score, is read from the first `of_classes` only.
         """
+        if self.of_file is not None:
+            counts = self._own(counts)
         n, rows = self.cells.ranked.total, self.predictions.rows
         means: dict[str, Float] = {"accuracy": rows.correct.astype(np.float64), "brier": rows.brier}
         if "nll" in metrics:
@@ -113,6 +118,16 @@ class ResampledRows:
         for metric in ADAPTIVE.keys() & set(metrics):
             values[metric] = self.adaptive.errors(metric, self.adaptive.gaps(counts))
         return values
+
+    def _own(self, counts: Counts) -> Counts:
+        """Return what the own rows count, brought to one sum: how many are drawn is chance, too.
+
+        A resample that holds none of them counts each once.
+        """
+        own: Float = counts[:, self.of_file].astype(np.float64, order="C")
+        own[~own.any(axis=1)] = 1.0
+        own *= self.cells.ranked.total / own.sum(axis=1, keepdims=True)
+        return own
 
     @cached_property
     def nll_rows(self) -> Float:

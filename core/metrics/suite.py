@@ -201,6 +201,10 @@ def audit(predictions: Predictions, config: AuditConfig | None = None) -> Audit:
     if predictions.task is Task.MULTILABEL:
         labels = tuple(_audit_label(predictions, k, config) for k in range(predictions.n_classes))
         main = macro.over_labels(labels, config.level)
+        if main.groups is not None and predictions.groups is not None:  # not of one label alone
+            sizes = np.bincount(predictions.groups.of_row)
+            whole = replace(main.groups, n=sizes.size, largest=int(sizes.max()))
+            main = replace(main, groups=whole)
     else:
         labels, main = (), _audit_target(predictions, config)
     answered = None
@@ -226,6 +230,7 @@ def audit(predictions: Predictions, config: AuditConfig | None = None) -> Audit:
         weights=weight_summary(predictions.weights),
         answers=answered,
         by_answer=answered is not None and predictions.scores.ndim == 2,
+        unknown=int(np.count_nonzero(predictions.labels < 0)),
     )
 
 
@@ -234,8 +239,16 @@ def _doubted(target: TargetAudit, doubt: str) -> TargetAudit:
 
 
 def label_predictions(predictions: Predictions, index: int) -> Predictions:
-    """Return one label of a multi-label file as a binary file of its own."""
-    name = predictions.class_names[index]
+    """Return one label of a multi-label file as a binary file, of the rows where it is known.
+
+    Raises
+    ------
+    Refused
+        EMPTY: it is known in no row.
+    """
+    name, known = predictions.class_names[index], predictions.labelled_rows(index)
+    if known is not None:
+        predictions = predictions.take(known)
     return Predictions(
         task=Task.BINARY,
         kind=predictions.kind,

@@ -61,8 +61,8 @@ def audit_json(
         lists as `evidence` what its joint test found, with value and 95th percentile of chance
         where that is no gap or slope; `small` is what an off_but_small one is off by less than,
         `deviant` the class that deviates most, where classes do. `groups` and `weights` where rows
-        belong together or count by weight. A number that is undefined or infinite is null, and the
-        object it stands in has a `reason`.
+        belong together or count by weight, `unknown_labels` where some are not known. A number that
+        is undefined or infinite is null, and the object it stands in has a `reason`.
     """
     out: Json = {
         "schema": SCHEMA,
@@ -77,6 +77,8 @@ def audit_json(
         "notices": [note.to_json() for note in dict.fromkeys((*notices, *audit.notices))],
         "unavailable": dict(audit.unavailable),
     }
+    if audit.unknown:
+        out["unknown_labels"] = audit.unknown
     if audit.main.groups is not None:
         out["groups"] = asdict(audit.main.groups)
     if audit.weights is not None:

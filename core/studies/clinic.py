@@ -55,6 +55,8 @@ class Findings:
         Share of the rows that carry each finding, by weight.
     rarer : tuple of float
         What the rarer of rows with it and without it is worth, in independent rows.
+    labelled : tuple of int
+        Rows in which it is known whether the finding is there.
     """
 
     audit: Audit
@@ -62,6 +64,7 @@ class Findings:
     events: tuple[int, ...]
     shares: tuple[float, ...]
     rarer: tuple[float, ...]
+    labelled: tuple[int, ...]
 
     def few(self, k: int) -> bool:
         """Whether a finding has too few events or non-events for a verdict on its curve."""
@@ -81,6 +84,7 @@ def findings(rows: Predictions) -> Findings:
         events=events,
         shares=shares,
         rarer=rarer,
+        labelled=tuple(int(k) for k in (rows.labels >= 0).sum(axis=0)),
     )
 
 

@@ -138,7 +138,7 @@ class MethodReport:
         Audit of the calibrated rows, with draws on the resamples that all methods share.
     changed : int
         Rows whose predicted class differs from the one in the file; for many labels the number
-        of answers, at one half, that differ.
+        of labelled answers, at one half, that differ.
     """
 
     compared: Compared
@@ -509,7 +509,8 @@ def logits_of(rows: Predictions) -> npt.NDArray[np.floating]:
 
 def _changed(before: Predictions, after: Predictions) -> int:
     if before.task is Task.MULTILABEL:
-        return int(np.count_nonzero(_present(before) != _present(after)))
+        known = before.labels >= 0
+        return int(np.count_nonzero((_present(before) != _present(after)) & known))
     return int(np.count_nonzero(before.rows.predicted != after.rows.predicted))
 
 

@@ -72,6 +72,9 @@ def _some(rows: PosthocRows, label: int) -> tuple[npt.NDArray[np.floating], Int,
     """Return logits, labels and weights of some fitting rows, drawn at random where many count."""
     weights = rows.fit_weights
     row_numbers = np.arange(rows.n_fit) if weights is None else np.flatnonzero(weights)
+    if rows.fit_from.task is Task.MULTILABEL:
+        at = row_numbers if rows.numbers is None else rows.numbers[0][row_numbers]
+        row_numbers = row_numbers[rows.fit_from.labels[at, label] >= 0]
     n = min(row_numbers.size, max(MAP_ROWS, MAP_CELLS // rows.fit_from.n_classes))
     at = row_numbers[np.sort(np.random.default_rng(0).permutation(row_numbers.size)[:n])]
     some = rows.some_fit(at)

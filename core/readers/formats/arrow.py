@@ -27,23 +27,22 @@ TEXT = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)  
 def array_of_column(column: pa.ChunkedArray, name: str, *, gaps: bool = False) -> Entry:
     """Return a column as numbers, or as text where it holds anything else.
 
-    `gaps` lets missing numbers pass as NaN.
+    A column with gaps is one of text, as in a file of CSV; `gaps` lets numbers pass as NaN.
 
     Raises
     ------
     Refused
-        NONFINITE: a missing value. CSV_RAGGED: lists of several lengths. DTYPE: structs, binary
-        values, or lists of anything but numbers.
+        NONFINITE: a missing list, or a gap in one. CSV_RAGGED: lists of several lengths. DTYPE:
+        structs, binary values, or lists of anything but numbers.
     """
     kind = column.type
     numeric = _is_number(kind)
-    if column.null_count and not pa.types.is_null(kind) and not (gaps and numeric):
-        row = int(np.flatnonzero(pc.is_null(column).to_numpy())[0])
-        raise Refused(
-            "NONFINITE", "A missing value", "fill or remove the row", f"row {row}, {name}"
-        )
     if pa.types.is_dictionary(kind):
-        return array_of_column(pc.cast(column, kind.value_type), name)
+        return array_of_column(pc.cast(column, kind.value_type), name, gaps=gaps)
+    if column.null_count and pa.types.is_nested(kind):
+        raise _missing(column, name)
+    if column.null_count and not pa.types.is_null(kind) and not (gaps and numeric):
+        return text_array(["" if cell is None else str(cell) for cell in column.to_pylist()])
     if pa.types.is_decimal(kind):
         return np.asarray(pc.cast(column, pa.float64()).to_numpy())
     if numeric or pa.types.is_boolean(kind):
@@ -59,6 +58,11 @@ def array_of_column(column: pa.ChunkedArray, name: str, *, gaps: bool = False) -
     raise Refused(
         "DTYPE", f"Values have the type {kind}", "save plain numbers and text", f"column {name}"
     )
+
+
+def _missing(column: pa.ChunkedArray, name: str, start: int = 0) -> Refused:
+    row = start + int(np.flatnonzero(pc.is_null(column).to_numpy())[0])
+    return Refused("NONFINITE", "A missing value", "fill or remove the row", f"row {row}, {name}")
 
 
 def _is_number(kind: pa.DataType) -> bool:
@@ -141,8 +145,12 @@ def parquet_batches(source: FileBytes) -> Iterator[Contents]:
     with _undamaged():
         file = _opened(source)
         refuse_bin_history(file.schema_arrow.names)
-        for batch in file.iter_batches(BATCH_ROWS, use_threads=False):
-            yield _contents(pa.Table.from_batches([batch]))
+        for at, batch in enumerate(file.iter_batches(BATCH_ROWS, use_threads=False)):
+            table = pa.Table.from_batches([batch])
+            for name, column in zip(table.column_names, table.columns, strict=True):
+                if column.null_count and not pa.types.is_null(column.type):
+                    raise _missing(column, name, at * BATCH_ROWS)  # text is unlike other batches
+            yield _contents(table)
 
 
 def _contents(table: pa.Table, *, history: bool = False) -> Contents:

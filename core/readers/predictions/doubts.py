@@ -92,7 +92,7 @@ def skill(ready: JudgedSplit) -> AnswerSkill | None:
         return None
     values, errors = zip(*known, strict=True)
     error = float(np.sqrt(np.mean(np.square(errors)) / len(errors)))
-    return AnswerSkill(float(np.mean(values)), 0.5, error, len(columns[0][1]))
+    return AnswerSkill(float(np.mean(values)), 0.5, error, max(len(t) for _, t in columns))
 
 
 def _agreement(table: Int) -> AnswerSkill:
@@ -128,8 +128,10 @@ def _columns(ready: JudgedSplit) -> list[tuple[Float, Bool]]:
     rows = _some(len(ready.prepared.scores))
     scores, labels = ready.prepared.scores[rows], ready.labels[rows]
     if ready.task is Task.MULTILABEL:
+        known = labels >= 0
         return [
-            (scores[:, k].astype(np.float64), labels[:, k] == 1) for k in range(scores.shape[1])
+            (scores[known[:, k], k].astype(np.float64), labels[known[:, k], k] == 1)
+            for k in range(scores.shape[1])
         ]
     if scores.ndim == 1:
         return [(scores.astype(np.float64), labels == 1)]
@@ -356,6 +358,8 @@ def crossed_question(ready: JudgedSplit) -> Question | None:
     unnamed = not ready.prepared.part.contents.table
     if not (unnamed and ready.labelled and ready.task is Task.MULTILABEL):
         return None
+    if (labels < 0).any():  # each finding is known in other rows
+        return None
     frequent = (labels.sum(axis=0) >= RARE) & ((1 - labels).sum(axis=0) >= RARE)
     at = np.flatnonzero(frequent)[:MOST_LABELS]
     rows = slice(None, None, max(1, len(scores) // MOST_ROWS))
@@ -417,8 +421,10 @@ def consequences(ready: JudgedSplit) -> tuple[float, float, str]:
     stated = answers(ready)
     right = float(stated.correct.mean())
     if ready.task is Task.MULTILABEL:
-        claims, present = _claims(ready), ready.labels == 1
-        errors = [_error(claims[:, k], present[:, k]) for k in range(claims.shape[1])]
+        claims, present, known = _claims(ready), ready.labels == 1, ready.labels >= 0
+        errors = [
+            _error(claims[known[:, k], k], present[known[:, k], k]) for k in range(known.shape[1])
+        ]
         return right, float(np.mean(errors)), "mean over labels"
     if ready.task is not Task.BINARY:
         return right, _error(stated.confidence, stated.correct), ""
@@ -462,7 +468,7 @@ def example(ready: JudgedSplit) -> str:
         percents = [
             f"{names[k]} {100 * probabilities[k]:.0f} %" for k in range(min(SHOWN, len(names)))
         ]
-        true = [names[k] for k in np.flatnonzero(ready.labels[0]).tolist()]
+        true = [names[k] for k in np.flatnonzero(ready.labels[0] == 1).tolist()]
         return f"first row: says {', '.join(percents)}; labelled {listed(true) or 'with none'}"
     best = 1 if scores.ndim == 1 else int(probabilities.argmax())
     text = f"first row: says {names[best]} with {100 * probabilities[best]:.0f} %"

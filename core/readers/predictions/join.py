@@ -7,7 +7,8 @@ import numpy as np
 
 from core.codes import NoticeCode
 from core.errors import Notice, Refused
-from core.readers.formats.contents import Contents, Entry, id_text, is_text, is_whole, stacked
+from core.readers.formats.contents import Contents, Entry, id_text, is_text, is_whole
+from core.readers.predictions.labels import label_matrix, with_gaps
 from core.readers.predictions.names import bare_name, class_names, counts_up, folded
 from core.readers.predictions.options import ReadOptions, split_names
 from core.readers.predictions.parts import SplitArrays, ambiguous, counted, label_like, listed
@@ -215,7 +216,8 @@ def _label_list(part: SplitArrays, other: Contents, options: ReadOptions) -> Lab
     ids, shared = _id_columns(part, other, options)
     names = [n for n in entries if n != ids]
     labels, notices = _label_columns(part, other, names, options)
-    matrix = entries[labels[0]] if len(labels) == 1 else stacked([entries[n] for n in labels])
+    one = len(labels) == 1
+    matrix = entries[labels[0]] if one else label_matrix({n: entries[n] for n in labels})
     unused = [n for n in names if n not in labels]
     if unused:
         shown = listed([name or "(no name)" for name in unused])
@@ -370,7 +372,8 @@ def _unnamed_labels(
     part: SplitArrays, other: Contents, names: list[str]
 ) -> tuple[list[str], list[Notice]]:
     width = part.scores.shape[1] if part.scores.ndim == 2 else 1
-    numbers = [n for n in names if not is_text(other.entries[n])]
+    entries = other.entries
+    numbers = [n for n in names if not is_text(entries[n]) or with_gaps(entries[n]) is not None]
     if len(names) == 1:
         return names, []
     if len(numbers) == width > 1:

@@ -14,6 +14,7 @@ from core.readers.formats.contents import Entry, id_text, is_binary, is_text
 from core.readers.predictions.kinds import KindEvidence, KindVerdict, decide
 from core.readers.predictions.labels import (
     ANY_CLASS,
+    WAYS,
     Classes,
     Labels,
     gap_choices,
@@ -31,7 +32,6 @@ from core.readers.predictions.units import WORDS as UNIT_WORDS
 from core.readers.predictions.units import converted, could_be_bytes, kinds_in, log_units
 
 WIDE = 4  # times as many labels as rows: more likely the other way round
-MOST_FINDINGS = 10  # offered one by one
 MANY_MEMBERS = 1_000  # more are no members of an ensemble
 MANY_ROWS = 20  # from which a pattern in every row is no accident
 
@@ -125,7 +125,9 @@ def prepare(part: SplitArrays, options: ReadOptions) -> SettledSplit:
     else:
         predicted = None
         classes = _classes(part, columns, options)
-        settled = _answers_chosen(_labels_of(labels, classes, part), labels, options)
+        masked = labels.ndim == 2 and bool(uncertain_notices)
+        own = Labels(np.asarray(labels, np.int64)) if masked else _labels_of(labels, classes, part)
+        settled = _answers_chosen(own, labels, options)
         names = _shown_names(part, classes, settled)
     _check_lengths(scores, settled.values, part)
     _check_groups(len(scores), part)
@@ -321,12 +323,15 @@ def _of_members(part: SplitArrays, options: ReadOptions) -> tuple[SplitArrays, t
 
 
 def _certain(part: SplitArrays, options: ReadOptions) -> tuple[SplitArrays, tuple[Notice, ...]]:
-    """Return a part without labels of findings that are blank or -1.
+    """Return a part in which labels of findings that are blank or -1 count as the user says.
+
+    Left out, they are -1 in a matrix, and their rows are gone where there is one finding. Findings
+    without any label go with their scores.
 
     Raises
     ------
     Question
-        UNDECIDED: whether they are left out, which is done for one finding at a time, or count.
+        UNDECIDED: nobody said.
     """
     labels, single = part.labels, part.labels is not None and part.labels.ndim == 1
     if labels is None or labels.ndim > 2 or (single and options.uncertain is None):
@@ -336,42 +341,44 @@ def _certain(part: SplitArrays, options: ReadOptions) -> tuple[SplitArrays, tupl
         return part, ()
     blank, doubted = np.isnan(numbers), numbers == -1.0
     n_blank, n_doubted = int(blank.sum()), int(doubted.sum())
-    if not n_blank + n_doubted or not {0.0, 1.0} <= set(np.unique(numbers[~blank]).tolist()):
+    signs = n_doubted and not (numbers == 0.0).any()  # labels of -1 and +1
+    if not n_blank + n_doubted or signs or not (numbers == 1.0).any():
         return part, ()
     counts = f"{counted(n_blank, 'label')} of {numbers.size:,} blank, {n_doubted:,} uncertain (-1)"
     if options.uncertain is None:
-        raise undecided(counts, *_ways(part))
-    if options.uncertain is Uncertain.LEAVE_OUT and not single:
-        raise undecided(f"{counts}, which are left out of one finding at a time", *_ways(part))
-    if options.uncertain is Uncertain.LEAVE_OUT:
-        rows = np.flatnonzero(~(blank | doubted))
-        part = _taken(replace(part, labels=numbers), rows)
-        text = (
-            f"{counts}: {counted(numbers.size - rows.size, 'row')} of {part.labels_name} left out"
-        )
-    else:
+        raise undecided(counts, *WAYS)
+    if options.uncertain is not Uncertain.LEAVE_OUT:
         value = 1.0 if options.uncertain is Uncertain.PRESENT else 0.0
         numbers = np.where(blank, 0.0, np.where(doubted, value, numbers))
-        part = replace(part, labels=numbers)
         text = f"{counts}: counted as absent and as {options.uncertain}, in this order"
-    assert part.labels is not None
-    part = replace(part, labels=part.labels.astype(np.int64))
+    elif single:
+        rows = np.flatnonzero(~(blank | doubted))
+        text = f"{counts}: {counted(numbers.size - rows.size, 'row')} of {part.labels_name}"
+        text += " left out"
+        part, numbers = _taken(replace(part, labels=numbers), rows), numbers[rows]
+    else:
+        numbers = np.where(blank, -1.0, numbers)
+        text = f"{counts}: each left out of the numbers of its own finding"
+        part, numbers, more = _with_labels(part, numbers)
+        text += more
+    part = replace(part, labels=numbers.astype(np.int64))
     return part, (Notice(NoticeCode.UNCERTAIN, text),)
 
 
-def _ways(part: SplitArrays) -> list[ReadChoice]:
-    """Return what labels that are blank or -1 may count as."""
-    return [
-        ReadChoice("uncertain and blank as absent", {"uncertain": Uncertain.ABSENT}),
-        ReadChoice("uncertain as present, blank as absent", {"uncertain": Uncertain.PRESENT}),
-        *(
-            ReadChoice(
-                f"{scores} alone, left out where its label is blank or uncertain",
-                {"scores_key": scores, "labels_key": labels, "uncertain": Uncertain.LEAVE_OUT},
-            )
-            for scores, labels in part.pairs[:MOST_FINDINGS]
-        ),
-    ]
+def _with_labels(part: SplitArrays, numbers: Float) -> tuple[SplitArrays, Float, str]:
+    """Return a part without the findings that no row has a label of, and what to say of them."""
+    has = (numbers >= 0.0).any(axis=0)
+    if has.all() or part.scores.shape != numbers.shape:
+        return part, numbers, ""
+    if not has.any():
+        what = "No label is 0 or 1"
+        raise Refused("LABEL_NOT_INTEGER", what, "give labels of at least one finding")
+    names = part.class_names if len(part.class_names) == has.size else ()
+    kept = tuple(names[k] for k in np.flatnonzero(has)) if names else ()
+    gone = tuple(name for name in names if name not in kept)
+    called = listed(gone) if gone else f"{np.count_nonzero(~has)} findings"
+    part = replace(part, scores=part.scores[:, has], class_names=kept)
+    return part, numbers[:, has], f"; {called} without any label not audited"
 
 
 def _taken(part: SplitArrays, rows: Int) -> SplitArrays:
@@ -659,6 +666,9 @@ def answers(ready: JudgedSplit) -> Outcomes:
             positive = probabilities if labels.ndim == 2 else probabilities[:, 1]
             correct[rows] = (positive > 0.5) == (labels[rows] == 1)
             confidence[rows] = np.maximum(positive, 1.0 - positive)
+    if labels.ndim == 2 and ready.labelled:  # of many labels, some may be unknown
+        known = labels >= 0
+        confidence, correct = confidence[known], correct[known]
     return Outcomes(confidence.reshape(-1), correct.reshape(-1))
 
 

@@ -1,7 +1,7 @@
 """Labels in all forms, as whole numbers: columns, one-hot rows, names; none dropped silently."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,7 +9,7 @@ import numpy as np
 from core.arrays import Float, Int, empty, row_chunks
 from core.codes import NoticeCode
 from core.errors import Notice, Refused
-from core.readers.formats.contents import Entry, is_text
+from core.readers.formats.contents import Entry, is_text, stacked
 from core.readers.predictions.names import (
     by_initial,
     by_meaning,
@@ -21,10 +21,15 @@ from core.readers.predictions.names import (
 from core.readers.predictions.options import Uncertain, classes_text
 from core.readers.predictions.parts import listed
 from core.readers.predictions.questions import Question, ReadChoice, undecided
-from core.readers.predictions.roles import polarity
+from core.readers.predictions.roles import polarity, truths
 
 RowName = Callable[[int], str]
 TRUTHS = {"true", "false", "yes", "no"}  # decisions: class 1 is what they affirm
+WAYS = (  # to count labels of findings that are blank or -1
+    ReadChoice("blank and uncertain (-1) left out", {"uncertain": Uncertain.LEAVE_OUT}),
+    ReadChoice("blank and uncertain as absent", {"uncertain": Uncertain.ABSENT}),
+    ReadChoice("uncertain as present, blank as absent", {"uncertain": Uncertain.PRESENT}),
+)
 ANY_CLASS = 100_000  # most classes of a file that states answers only: each gets a name
 
 
@@ -277,11 +282,7 @@ def gap_choices(entry: Entry) -> tuple[ReadChoice, ...]:
     numbers = with_gaps(entry)
     if numbers is None or not {0.0, 1.0} <= set(np.unique(numbers).tolist()):
         return ()
-    return (
-        ReadChoice("blank and uncertain (-1) left out", {"uncertain": Uncertain.LEAVE_OUT}),
-        ReadChoice("blank and uncertain as absent", {"uncertain": Uncertain.ABSENT}),
-        ReadChoice("uncertain as present, blank as absent", {"uncertain": Uncertain.PRESENT}),
-    )
+    return WAYS
 
 
 def with_gaps(entry: Entry) -> Float | None:
@@ -296,6 +297,27 @@ def with_gaps(entry: Entry) -> Float | None:
     if not set(cells) <= known_cells.keys():
         return None
     return np.array([known_cells[cell] for cell in cells]).reshape(entry.shape)
+
+
+def label_matrix(columns: Mapping[str, Entry]) -> Entry:
+    """Return columns of labels as a matrix; those that say yes and no, or true and false, as 1, 0.
+
+    Raises
+    ------
+    Refused
+        LABEL_NOT_INTEGER: other words, or an empty cell.
+    """
+    numbers = []
+    for name, entry in columns.items():
+        values = truths(entry) if is_text(entry) else entry
+        values = with_gaps(entry) if values is None else values
+        if values is None:
+            odd = next(i for i, cell in enumerate(entry.tolist()) if polarity(str(cell)) is None)
+            what = f"{str(entry[odd])[:40]!r} in {name} is neither 0 nor 1"
+            remedy = "write 0 or 1, and decide what is missing or uncertain"
+            raise Refused("LABEL_NOT_INTEGER", what, remedy, f"row {odd}")
+        numbers.append(values.astype(np.int64) if values.dtype.kind == "b" else values)
+    return stacked(numbers)
 
 
 def _named(flat: Entry, classes: Classes, row_name: RowName) -> Labels:

@@ -57,7 +57,6 @@ class SplitArrays:
     groups: Groups | None = None
     weights: Weights | None = None
     votes: Votes | None = None
-    pairs: tuple[tuple[str, str], ...] = ()  # columns of scores and labels, of many labels
 
     def row(self, index: int) -> str:
         """Return how a message names a row of this part."""

@@ -8,6 +8,7 @@ from core.codes import NoticeCode
 from core.errors import Notice, Refused
 from core.readers.formats.cells import words_in
 from core.readers.formats.contents import Entry, id_text, is_text, is_whole
+from core.readers.predictions.labels import with_gaps
 from core.readers.predictions.names import bare_name, class_names, folded, without_score_word
 from core.readers.predictions.options import join_names
 from core.readers.predictions.parts import ambiguous, listed
@@ -331,7 +332,12 @@ def _find_paired(columns: TableColumns) -> bool:
     """Take columns named like those of scores, but for the word that says scores: A_prob and A."""
     scores = columns.of(Role.SCORES)
     keys = [folded(without_score_word(name)) for name in scores]
-    free = {folded(n): n for n in columns.numbers() if _holds_whole(columns.entries[n])}
+    flat = {n: columns.entries[n] for n in columns.of(Role.UNUSED) if columns.entries[n].ndim == 1}
+    free = {
+        folded(n): n
+        for n, e in flat.items()
+        if (with_gaps(e) is not None if is_text(e) or np.isnan(e).any() else _holds_whole(e))
+    }
     if not scores or len(set(keys)) < len(keys) or not set(keys) <= set(free):
         return False
     bare = [free[key] for key in keys]

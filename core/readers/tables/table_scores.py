@@ -1,6 +1,5 @@
 """Which columns of a table are scores, of what, and how columns of labels go with them."""
 
-from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -10,7 +9,7 @@ from core.errors import Notice, Refused
 from core.predictions import ScoreKind
 from core.readers.formats.cells import refuse_text, words_in
 from core.readers.formats.contents import Entry, id_text, is_text, stacked
-from core.readers.predictions.labels import with_gaps
+from core.readers.predictions.labels import label_matrix
 from core.readers.predictions.names import (
     bare_name,
     class_at,
@@ -25,7 +24,7 @@ from core.readers.predictions.names import (
 from core.readers.predictions.options import Units, join_names
 from core.readers.predictions.parts import SplitArrays, ambiguous, listed
 from core.readers.predictions.questions import Guess, ReadChoice, undecided
-from core.readers.predictions.roles import MARGINS, Role, correctness, polarity, truths, words_of
+from core.readers.predictions.roles import MARGINS, Role, correctness, words_of
 from core.readers.predictions.several import is_summary, key_of, logits_of_two, model_groups
 from core.readers.predictions.stated import (
     AS_CONFIDENCE,
@@ -150,17 +149,7 @@ def scored_part(columns: TableColumns, base: SplitArrays, labels: list[str]) -> 
         stated=_stated_class(columns, scores[0], labels) if single else "",
         labels=labels_of(columns, labels, scores, classes) if labels else None,
         labels_name=listed(labels),
-        pairs=_pairs(columns, labels, scores, classes),
     )
-
-
-def _pairs(
-    columns: TableColumns, labels: list[str], scores: list[str], classes: tuple[str, ...]
-) -> tuple[tuple[str, str], ...]:
-    if len(labels) < 2:
-        return ()
-    own = match_labels(labels, scores, classes, listed_by_user=bool(columns.options.labels_key))
-    return tuple(zip(scores, own, strict=False))
 
 
 def _stated_class(columns: TableColumns, name: str, labels: list[str]) -> str:
@@ -335,27 +324,6 @@ def labels_of(
     chosen = match_labels(labels, scores, classes, listed_by_user=bool(columns.options.labels_key))
     columns.set_role([name for name in labels if name not in chosen], Role.UNUSED)
     return label_matrix({name: columns.entries[name] for name in chosen})
-
-
-def label_matrix(columns: Mapping[str, Entry]) -> Entry:
-    """Return columns of labels as a matrix; those that say yes and no, or true and false, as 1, 0.
-
-    Raises
-    ------
-    Refused
-        LABEL_NOT_INTEGER: other words, or an empty cell.
-    """
-    numbers = []
-    for name, entry in columns.items():
-        values = truths(entry) if is_text(entry) else entry
-        values = with_gaps(entry) if values is None else values
-        if values is None:
-            odd = next(i for i, cell in enumerate(entry.tolist()) if polarity(str(cell)) is None)
-            what = f"{str(entry[odd])[:40]!r} in {name} is neither 0 nor 1"
-            remedy = "write 0 or 1, and decide what is missing or uncertain"
-            raise Refused("LABEL_NOT_INTEGER", what, remedy, f"row {odd}")
-        numbers.append(values.astype(np.int64) if values.dtype.kind == "b" else values)
-    return stacked(numbers)
 
 
 def match_labels(

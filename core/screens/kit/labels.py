@@ -8,7 +8,7 @@ from typing import Final
 from core.metrics.macro import corrected_verdicts
 from core.metrics.records import Audit, TargetAudit, Verdict
 from core.metrics.verdict_codes import BEYOND_CHANCE, DETECTED, TOO_HIGH, TOO_LOW, VerdictCode
-from core.screens.kit.numbers import points, span
+from core.screens.kit.numbers import count, points, span
 from core.screens.kit.records import Phrase, Sentence
 from core.screens.kit.sentences import CODE_TONES
 from core.screens.kit.tiles import calibration_error
@@ -150,6 +150,15 @@ def headline(audit: Audit) -> TargetAudit:
     if not audit.labels:
         return audit.headline
     return furthest_first(label_verdicts(audit.labels))[0].corrected
+
+
+def with_unknown(sentence: Sentence, audit: Audit) -> Sentence:
+    """Return a sentence on many labels with how many of them are unknown, if any are."""
+    if not audit.unknown:
+        return sentence
+    every = count(audit.n * audit.n_classes)
+    unknown = f"{count(audit.unknown)} of {every} labels are unknown and count in no number."
+    return replace(sentence, second=f"{sentence.second} {unknown}".strip())
 
 
 def labels_sentence(

@@ -12,6 +12,7 @@ from core.screens.kit.labels import (
     furthest_first,
     label_verdicts,
     labels_sentence,
+    with_unknown,
 )
 from core.screens.kit.numbers import MISSING, in_hundred, points
 from core.screens.kit.records import Column, Sentence, Table, Tile
@@ -55,7 +56,9 @@ def labels_view(audit: Audit, *, plain: bool) -> LabelsView:
     noun, verbs = ("findings", PLAIN_VERBS) if plain else ("labels", VERBS)
     sentence = labels_sentence(verdicts, noun, verbs)
     return LabelsView(
-        sentence=doubted(replace(sentence, second="") if plain else sentence, audit.notices),
+        sentence=doubted(
+            with_unknown(replace(sentence, second="") if plain else sentence, audit), audit.notices
+        ),
         numbers=() if plain else tiles(audit, audit.main, "ink"),
         table=table,
         shown=_plain_table([verdicts[i] for i in order]) if plain else table,

@@ -51,7 +51,7 @@ def bin_rows(
     index : int
         Which one, in 0..B-1; the customdata of the dot or bar.
     outcomes : Outcomes
-        Those of the target, in the file's order.
+        Those of the target, in the file's order; of a label, of the rows where it is known.
     limit : int, optional
         At most this many rows; all by default.
     """
@@ -60,8 +60,11 @@ def bin_rows(
     order = np.lexsort((-outcomes.confidence[inside], outcomes.correct[inside]))
     chosen = inside[order][:limit]
     confidence = Column("confidence", "says", "share")
-    true, predicted = _answers(predictions, target, chosen, outcomes.confidence > EVEN)
     sure: list[float] = outcomes.confidence[chosen].tolist()
+    likely = outcomes.confidence[chosen] > EVEN
+    known = None if target is None else predictions.labelled_rows(target)
+    chosen = chosen if known is None else known[chosen]
+    true, predicted = _answers(predictions, target, chosen, likely)
     rows = tuple(zip(_ids(predictions, chosen), true, predicted, sure, strict=True))
     columns = (
         Column("id", "id"),
@@ -96,7 +99,7 @@ def _answers(
     if predictions.task is Task.MULTILABEL:
         states = ("absent", "present")
         labels = predictions.labels[chosen, target or 0]
-        return [states[i] for i in labels], [states[int(likely[i])] for i in chosen]
+        return [states[i] for i in labels], [states[int(sure)] for sure in likely]
     true = predictions.labels[chosen].tolist()
     predicted = predictions.rows.predicted[chosen].tolist()
     return [names[i] for i in true], [names[i] for i in predicted]

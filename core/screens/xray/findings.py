@@ -10,7 +10,7 @@ from core.metrics.verdict_codes import BEYOND_CHANCE, VerdictCode
 from core.predictions import group_nouns
 from core.published import PublishedNumber
 from core.screens.kit.bin_marks import filled
-from core.screens.kit.labels import PLAIN_VERBS, label_verdicts, labels_sentence
+from core.screens.kit.labels import PLAIN_VERBS, label_verdicts, labels_sentence, with_unknown
 from core.screens.kit.numbers import about_count, count, percent, points, span, three, three_span
 from core.screens.kit.records import (
     Cell,
@@ -153,8 +153,8 @@ def plain_findings_view(source: ClinicSource, findings: Findings) -> FindingsVie
 
 
 def _with_alike(source: ClinicSource, findings: Findings, sentence: Sentence) -> Sentence:
-    """Return the sentence with what films that belong together count as; NoticeCode.GROUPED."""
-    groups = findings.audit.main.groups
+    """Return the sentence with unknown labels, and what films that belong together count as."""
+    groups, sentence = findings.audit.main.groups, with_unknown(sentence, findings.audit)
     if groups is None:
         return sentence
     one, _ = group_nouns(groups.column)
@@ -243,7 +243,7 @@ def _small(source: ClinicSource, findings: Findings, k: int) -> SmallDiagram:
     auroc = findings.audit.labels[k].metrics["auroc"]
     note = count(findings.events[k])
     if few and findings.audit.main.groups is not None:
-        without = source.n - findings.events[k]
+        without = findings.labelled[k] - findings.events[k]
         side = f", {count(without)} without it" if findings.shares[k] > 0.5 else ""
         note += f"{side}, worth {count(int(findings.rarer[k]))}"
     if auroc.value is not None:
@@ -260,8 +260,8 @@ def _small(source: ClinicSource, findings: Findings, k: int) -> SmallDiagram:
         explanation=note,
         draw=partial(draw_finding, bins, few),
         alt=(
-            f"{name}, {count(findings.events[k])} {source.films} of {count(source.n)} labelled "
-            f"with it{auroc_words}{', ' + TOO_FEW if few else ''}. "
+            f"{name}, {count(findings.events[k])} {source.films} of {count(findings.labelled[k])} "
+            f"labelled with it{auroc_words}{', ' + TOO_FEW if few else ''}. "
             f"{len(filled(bins))} bins: {dots}."
         ),
         table=_bin_rows(source, findings, (k,)),

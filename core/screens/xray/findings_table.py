@@ -145,7 +145,8 @@ def _scores(label: TargetAudit, prevalence: float) -> dict[str, Estimate | Cell]
 
 def _means(findings: Findings, printed_auroc: Columns) -> tuple[TableRow]:
     n = len(findings.events)
-    cells = _scores(findings.audit.main, sum(findings.events) / n / findings.audit.n)
+    shares = [e / k for e, k in zip(findings.events, findings.labelled, strict=True)]
+    cells = _scores(findings.audit.main, sum(shares) / n)
     for method, rows in printed_auroc.items():
         values = [row.value for row in rows if row is not None]
         coverage = "" if len(values) == n else f"of {len(values)}"

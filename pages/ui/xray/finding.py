@@ -52,7 +52,7 @@ def draw(run: cache.Run) -> None:
         index = _finding(rows.task, rows.class_names)
         method, smoother = _method(), _smoother()
     parts = finding_cache.parts(run, split) if method != AS_READ else None
-    source = clinic.source(run, rows, split, parts)
+    source = clinic.source(run, rows, split, parts, index)
     name = source.findings[index] if rows.task is Task.MULTILABEL else source.findings[0]
     query = ClinicQuery(run=run, split=split, what="one", label=index, detail=(method, smoother))
     statistics = _statistics(query, one_of_many=rows.task is Task.MULTILABEL and method == AS_READ)

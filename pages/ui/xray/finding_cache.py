@@ -49,13 +49,14 @@ def parts(run: cache.Run, split: str) -> PosthocRows:
     return posthoc.parts(splits, fit_on, split, share=SHARE, seed=defaults.SEED)
 
 
-def shown_rows(run: cache.Run, split: str, *, recalibrated: bool) -> Int:
-    """Return which rows of a split are shown: all, or those that were not fitted on."""
+def shown_rows(run: cache.Run, split: str, label: int, *, recalibrated: bool) -> Int:
+    """Return the rows of a finding that are shown: all with a label, or those not fitted on."""
     whole = rows(run, split)
-    n = whole.n
+    known = whole.labelled_rows(label)
+    known = np.arange(whole.n) if known is None else known
     if not recalibrated or fit_default(run.splits, split) != CUT:
-        return np.arange(n)
-    return posthoc.cut_rows(whole, SHARE, defaults.SEED)[1]
+        return known
+    return np.intersect1d(known, posthoc.cut_rows(whole, SHARE, defaults.SEED)[1])
 
 
 def _findings(query: ClinicQuery) -> Call:

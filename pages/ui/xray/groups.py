@@ -54,7 +54,8 @@ def draw(run: cache.Run, source: ClinicSource, query: ClinicQuery) -> tuple[tupl
     INTAKE.refused()
     if matched is None or column is None:
         return ()
-    rows = finding_cache.shown_rows(run, query.split, recalibrated=query.detail[0] != AS_READ)
+    recalibrated = query.detail[0] != AS_READ
+    rows = finding_cache.shown_rows(run, query.split, query.label or 0, recalibrated=recalibrated)
     values = matched.columns[column]
     groups = grouping([values[row] for row in rows])
     groups_query = replace(query, what="groups", detail=(*query.detail, groups))

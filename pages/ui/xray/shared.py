@@ -63,26 +63,34 @@ def words() -> FindingWords:
 
 
 def source(
-    run: cache.Run, rows: Predictions, split: str, parts: PosthocRows | None = None
+    run: cache.Run,
+    rows: Predictions,
+    split: str,
+    parts: PosthocRows | None = None,
+    label: int | None = None,
 ) -> ClinicSource:
-    """Return what every figure names; `parts` where only the rows not fitted on are shown."""
+    """Return what every figure names; `parts` where only the rows not fitted on are shown.
+
+    With a `label` it is of the rows in which that finding is known to be there or not.
+    """
+    reported_rows = rows if parts is None else parts.test
+    known = None if label is None else reported_rows.labelled_rows(label)
+    n = reported_rows.n if known is None else known.size
     rest = ""
     if parts is not None and parts.cut is not None:
-        rest = f"the rows not fitted on ({count(parts.test.n)}, seed {parts.cut[1]})"
+        rest = f"the rows not fitted on ({count(n)}, seed {parts.cut[1]})"
     names = rows.class_names if rows.task is Task.MULTILABEL else rows.class_names[1:]
-    reported_rows = rows if parts is None else parts.test
-    groups = reported_rows.groups and groups_words(
-        reported_rows.groups.name, reported_rows.groups.count
-    )
+    groups = reported_rows.groups
+    groups = groups if known is None or groups is None else groups.take(known)
     return ClinicSource(
         run=run.name,
         split=split,
         digest=run.file_digest,
         findings=names,
-        n=reported_rows.n,
+        n=n,
         synthetic=run.data == "phantom",
         rest=rest,
-        groups=groups or "",
+        groups="" if groups is None else groups_words(groups.name, groups.count),
         recalibrated=parts is not None,
         weights="" if reported_rows.weights is None else reported_rows.weights.name,
     )

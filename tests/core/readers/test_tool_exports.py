@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.feather
 import pyarrow.ipc
+import pyarrow.parquet
 import pytest
 
 from core.commands.shared import READING, Parser, add_reading
@@ -728,6 +729,9 @@ def test_a_remedy_never_leads_to_the_same_refusal(tmp_path):
     assert tried > 20
 
 
+WAYS = ["--uncertain leave_out", "--uncertain absent", "--uncertain present"]
+
+
 def findings(folder: Path) -> tuple[Path, np.ndarray, np.ndarray]:
     """Scores and labels of three findings, -1 where uncertain and NaN where blank."""
     scores = RNG.random((N, 3)).round(4)
@@ -742,11 +746,7 @@ def findings(folder: Path) -> tuple[Path, np.ndarray, np.ndarray]:
 
 def test_uncertain_labels_are_asked_for_and_counted(tmp_path):
     path, scores, truth = findings(tmp_path)
-    assert options(read(path)) == [
-        "--uncertain absent",
-        "--uncertain present",
-        *(f"--scores-key pred_{n} --labels-key label_{n} --uncertain leave_out" for n in "abc"),
-    ]
+    assert options(read(path)) == WAYS
     for word, value in (("absent", 0), ("present", 1)):
         got = same(read(path, uncertain=word), scores)
         counts = np.where(np.isnan(truth), 0, np.where(truth == -1, value, truth))
@@ -760,12 +760,46 @@ def test_uncertain_labels_are_asked_for_and_counted(tmp_path):
     assert f"{int((~kept).sum())} rows of label_b left out" in notice
 
 
-def test_uncertain_labels_of_arrays_are_asked_for(tmp_path):
-    _, scores, truth = findings(tmp_path)
-    path = arrays(tmp_path, probs=scores, labels=truth)
-    assert options(read(path)) == ["--uncertain absent", "--uncertain present"]
-    got = same(read(path, uncertain="present"), scores)
-    np.testing.assert_array_equal(the_part(got).labels, np.abs(np.nan_to_num(truth)))
+@pytest.mark.parametrize("form", ["npz", "label csv", "label npy", "parquet"])
+def test_labels_that_are_unknown_are_left_out_by_finding(tmp_path, form):
+    path, scores, truth = findings(tmp_path)
+    labels = None
+    if form == "npz":
+        path = arrays(tmp_path, probs=scores, labels=truth)
+    elif form == "parquet":
+        columns = {f"pred_{n}": scores[:, k] for k, n in enumerate("abc")}
+        columns |= {
+            n: [None if np.isnan(v) else v for v in truth[:, k]] for k, n in enumerate("abc")
+        }
+        path = tmp_path / "x.parquet"
+        pyarrow.parquet.write_table(pa.table(columns), path)
+    else:
+        path = arrays(tmp_path, probs=scores)
+        labels = tmp_path / f"truth.{form[-3:]}"
+        if form == "label npy":
+            np.save(labels, truth)
+        else:
+            cells = np.where(np.isnan(truth), "", truth.astype(str))
+            labels.write_text("a,b,c\n" + "\n".join(map(",".join, cells)) + "\n")
+    assert options(read(path, labels)) == WAYS
+    got = same(read(path, labels, uncertain="leave_out"), scores)
+    np.testing.assert_array_equal(the_part(got).labels, np.nan_to_num(truth, nan=-1.0))
+    (notice,) = (n.text for n in got.notices if n.code == "UNCERTAIN")
+    n_blank, n_doubted = np.isnan(truth).sum(), (truth == -1).sum()
+    assert notice.startswith(f"{n_blank} labels of {3 * N} blank, {n_doubted} uncertain (-1): each")
+
+
+def test_a_finding_without_any_label_is_not_audited(tmp_path):
+    path, scores, truth = findings(tmp_path)
+    truth[:, 1] = np.nan
+    cells = [["" if np.isnan(v) else v for v in truth[:, k].tolist()] for k in range(3)]
+    columns = {f"pred_{n}": scores[:, k] for k, n in enumerate("abc")}
+    path = table(tmp_path, **columns, **{f"label_{n}": cells[k] for k, n in enumerate("abc")})
+    got = same(read(path, uncertain="leave_out"), scores[:, [0, 2]])
+    assert the_part(got).class_names == ("a", "c")
+    assert any("b without any label not audited" in n.text for n in got.notices)
+    with pytest.raises(UsageError):
+        read(path, uncertain="perhaps")
 
 
 @pytest.mark.parametrize("gap", ["", "-1", "nan"])
