@@ -22,7 +22,7 @@ from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from io import BytesIO
-from pathlib import Path, PureWindowsPath
+from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import IO, Final
 
 from core import codec, defaults
@@ -41,6 +41,8 @@ LOCK: Final = f".backup.lock{PART}"
 NO_LINKS: Final = {errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK, errno.EXDEV}
 BUSY_S: Final = 30.0
 MAX_LIST_BYTES: Final = 2**30
+MAX_PATH: Final = 1_000  # characters of a name below the home
+MAX_NAME: Final = 250  # between two of its slashes
 CHUNK: Final = 2**20
 
 
@@ -408,6 +410,12 @@ def _contents(
         steps = {"", ".", ".."} & set(path.split("/")) or {"\\", "\0"} & set(path)
         if steps or PureWindowsPath(path).drive:
             raise _no_backup(f"{name} lists {path[:60]!r}, which leads out of the home")
+        if len(path) > MAX_PATH or max(map(len, path.split("/"))) > MAX_NAME:
+            raise _no_backup(f"{name} lists {path[:60]!r}..., a longer name than Candor gives")
+    folders = {str(folder) for path in contents.files for folder in PurePosixPath(path).parents}
+    both = next((path for path in contents.files if path in folders), None)
+    if both is not None:
+        raise _no_backup(f"{name} lists {both[:60]!r} as a file and as a folder")
     return contents
 
 

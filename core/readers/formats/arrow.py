@@ -21,6 +21,7 @@ from core.readers.predictions.roles import refuse_bin_history
 
 MAX_FOOTER = 16 * 2**20
 BATCH_ROWS = 4096
+END = b"\xff\xff\xff\xff\0\0\0\0"  # of a stream
 TEXT = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)  # Polars: views
 
 
@@ -122,8 +123,8 @@ def read_arrow(source: FileBytes) -> Contents:
     Raises
     ------
     Refused
-        TABLE_SIZE, CSV_COLUMNS, CSV_HEADER, CSV_RAGGED, DTYPE, NONFINITE, FORMAT_UNKNOWN or
-        BIN_HISTORY.
+        TABLE_SIZE, CSV_COLUMNS, CSV_HEADER, CSV_RAGGED, DTYPE, NONFINITE, FORMAT_UNKNOWN,
+        TRAILING or BIN_HISTORY.
     """
     with _undamaged("Arrow"):
         buffer = pa.BufferReader(pa.py_buffer(source.data))
@@ -132,6 +133,10 @@ def read_arrow(source: FileBytes) -> Contents:
         refuse_bin_history(opened.schema.names)
         _check_schema(opened.schema, len(opened.schema.names))
         table = opened.read_all()
+        if not is_file and (buffer.tell() < source.size or bytes(source.data[-8:]) != END):
+            # Nothing else tells that batches are missing, or that another stream follows.
+            what = "The stream of Arrow does not end where its file does"
+            raise Refused("TRAILING", what, "close the writer, or copy the file again")
         table.validate(full=True)
         if table.nbytes > defaults.MAX_BYTES:
             raise Refused("TABLE_SIZE", f"The table needs {table.nbytes} bytes", "save as .npz")

@@ -328,6 +328,10 @@ def placed_at(path):
     return change
 
 
+def inside_a_file(members):
+    return placed_at(f"{members[1][0].name.removeprefix('home/')}/x")(members)
+
+
 def headed(**headers):
     """Give a file headers that take precedence over those of its block."""
 
@@ -356,6 +360,9 @@ def of_format_2(members):
         placed_at("/tmp/out"),
         placed_at("a\\b"),
         placed_at("C:/out"),
+        placed_at("n" * 300),
+        placed_at("d/" * 600 + "x"),
+        inside_a_file,
         headed(mtime="nan"),
         headed(mtime="inf"),
         headed(**{"GNU.sparse.map": "0,a", "GNU.sparse.size": "5"}),

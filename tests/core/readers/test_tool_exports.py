@@ -617,6 +617,17 @@ def test_feather_and_streams_of_arrow_are_tables(tmp_path, compression):
     with pa.OSFile(str(stream), "wb") as file, pa.ipc.new_stream(file, frame.schema) as writer:
         writer.write_table(frame)
     same(read(stream), CHANCE)
+    with pa.OSFile(str(stream), "wb") as file, pa.ipc.new_stream(file, frame.schema) as writer:
+        writer.write_table(frame, max_chunksize=N // 4)
+    whole = stream.read_bytes()
+    same(read(stream), CHANCE)
+    cuts = [at.start() for at in re.finditer(rb"\xff\xff\xff\xff", whole)][1:]
+    assert len(cuts) == 5  # four batches and the end
+    for data in (*(whole[:cut] for cut in cuts), whole + whole, whole + b"x"):
+        stream.write_bytes(data)
+        got = read(stream)
+        assert isinstance(got, Refused)
+        assert got.code == "TRAILING"
     words = pa.array([["no", "yes"][int(y)] for y in TRUTH], pa.string_view())  # as Polars writes
     frame = pa.table({"prob_no": 1 - CHANCE, "prob_yes": CHANCE, "label": words})
     pyarrow.feather.write_feather(frame, str(path), compression="uncompressed")
