@@ -118,8 +118,11 @@ def is_size(value: object) -> TypeGuard[int]:
 
 
 def _tensor(
-    storage: object, offset: object, shape: object, stride: object, *_rest: object
+    storage: object, offset: object, shape: object, stride: object, *rest: object
 ) -> Tensor:
+    if any(isinstance(item, dict) and item.keys() & {"neg", "conj"} for item in rest):
+        what = "A tensor whose numbers are to be turned round as they are read"
+        raise Refused("PICKLE_SHAPE", what, "save it with .resolve_neg() or .resolve_conj()")
     return Tensor(storage, offset, shape, stride)
 
 

@@ -169,3 +169,18 @@ def test_memory_asked_for_by_a_call_is_refused(tmp_path: Path) -> None:
     with pytest.raises(Refused) as caught:
         read(path)
     assert caught.value.code == "PICKLE_LIMIT"
+
+
+@pytest.mark.parametrize("turned", ["neg", "conj"])
+def test_numbers_that_are_to_be_turned_round_are_refused(
+    torch: ModuleType, tmp_path: Path, turned: str
+) -> None:
+    """They lie in the file with the other sign."""
+    logits = torch.tensor(made.LOGITS)
+    view = torch._neg_view(logits) if turned == "neg" else torch.conj(logits + 1j)
+    torch.save({"logits": view, "labels": torch.tensor(made.LABELS)}, tmp_path / "a.pt")
+    with pytest.raises(Refused) as caught:
+        read_source(
+            FileBytes.of_bytes("a.pt", (tmp_path / "a.pt").read_bytes()), None, ReadOptions()
+        )
+    assert caught.value.code == "PICKLE_SHAPE"
