@@ -38,9 +38,9 @@ GROUP_NOUNS: Final = {
     "patient": "patients", "subject": "subjects", "participant": "participants",
     "person": "persons", "user": "users", "speaker": "speakers", "author": "authors",
     "case": "cases", "study": "studies", "series": "series", "image": "images", "film": "films",
-    "document": "documents", "site": "sites", "hospital": "hospitals", "centre": "centres",
-    "center": "centers", "clinic": "clinics", "scanner": "scanners", "annotator": "annotators",
-    "rater": "raters", "reader": "readers",
+    "document": "documents", "question": "questions", "site": "sites", "hospital": "hospitals",
+    "centre": "centres", "center": "centers", "clinic": "clinics", "scanner": "scanners",
+    "annotator": "annotators", "rater": "raters", "reader": "readers",
 }  # fmt: skip
 GRAINS = 2.0**30  # parts of a row that weights are kept to; 8,000,000 rows sum exactly
 

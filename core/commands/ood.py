@@ -24,7 +24,8 @@ Tables = Mapping[str, tuple[Path, str]]
 FIT, NONE = "fit", "none"
 LACKING = {  # options of the other verbs that read files
     "--labels", "--answers", "--pairs", "--uncertain", "--classes", "--scores-key", "--labels-key",
-    "--correct-key", "--prediction-key", "--records", "--members", "--id-column", "--in-order",
+    "--correct-key", "--prediction-key", "--records", "--members", "--scale", "--id-column",
+    "--in-order",
 }  # fmt: skip
 ALONE = "save the scores alone, by the name logits or probabilities"
 LABELLED = (

@@ -16,7 +16,7 @@ VOTE_FILES = {*TABLES, ".npz", ".npy", ".json", ".jsonl", ".safetensors", ".pt",
 UNITS = ["percent", "byte", "sum", "ln", "log2", "log10", "softmax_twice"]
 READING = (
     "scores", "units", "answers", "pairs", "uncertain", "classes", "scores_key", "labels_key",
-    "correct_key", "prediction_key", "records", "members", "id_column", "group", "weight",
+    "correct_key", "prediction_key", "records", "members", "scale", "id_column", "group", "weight",
     "in_order",
 )  # fmt: skip
 
@@ -105,6 +105,7 @@ def add_reading(verb: Parser) -> None:
     verb.add_argument("--prediction-key", metavar="K", help="holds the answer given")
     verb.add_argument("--records", metavar="PATH", help="a list inside JSON, or a sheet")
     verb.add_argument("--members", metavar="mean|1|2..", help="of an ensemble: the mean, or one")
+    verb.add_argument("--scale", metavar="LOW=0.2,..", help="what words of confidence stand for")
     verb.add_argument("--id-column", metavar="C")
     add_groups(verb)
     verb.add_argument("--in-order", action="store_true", help="two files hold the same rows")

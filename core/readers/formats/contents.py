@@ -107,6 +107,8 @@ class Contents:
     batches : mapping of str to array, or None
         The entries if the parts, or rows, of this file are batches of one part: a list of two or
         three pairs may be either. None where nothing speaks for it.
+    group : str
+        The entry that says which rows belong together, where the format does; empty where not.
     """
 
     format: str
@@ -120,6 +122,7 @@ class Contents:
     notices: tuple[Notice, ...] = ()
     shards: tuple[tuple[int, str], ...] = ()
     batches: Mapping[str, Entry] | None = None
+    group: str = ""
 
     def row(self, index: int) -> str:
         """Return how a message names a row: its number from 0, and its line or shard if any."""

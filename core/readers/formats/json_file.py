@@ -74,7 +74,8 @@ def contents_of_json(tree: object, records: str | None = None) -> Contents:
         refuse_bin_history(table.cells)
         contents = contents_of_cells("json", table.cells, table.lacking, printed=True)
         notices = (*notices, *table.notices)
-    return replace(contents, notices=(*notices, *contents.notices))
+    group = "question" if samples is not None and "question" in contents.entries else ""
+    return replace(contents, notices=(*notices, *contents.notices), group=group)
 
 
 def parsed(source: FileBytes) -> tuple[object, list[Notice]]:

@@ -56,14 +56,17 @@ def harness_contents(rows: Sequence[Row]) -> Contents | None:
             lengths[how, at, : len(values)] = [max(1, len(w.removeprefix(strip))) for w in words]
     labels = _targets(rows, texts, logits)
     ids = [str(row.get("doc_id", at)) for at, row in enumerate(rows)]
-    entries = {"logits": logits, "labels": labels, "id": text_array(ids)}
+    again = len(set(ids)) < len(ids)  # asked several times, or of several filters
+    entries = {"logits": logits, "labels": labels, "question" if again else "id": text_array(ids)}
     text = "scores are the log-likelihoods of the options, not divided by their length (acc)"
     by_length = [logits / count for count in lengths if any(map(any, texts))]
     by_length = [scores for scores in by_length if not _wrong(rows, "acc_norm", scores, labels)]
     if by_length:
         entries["loglikelihood_per_character"] = by_length[0]
         text += "; --scores-key loglikelihood_per_character takes them by character (acc_norm)"
-    return Contents("json", entries, printed=True, notices=(Notice(NoticeCode.KEYS_GUESSED, text),))
+    notices = (Notice(NoticeCode.KEYS_GUESSED, text),)
+    group = "question" if again else ""
+    return Contents("json", entries, printed=True, notices=notices, group=group)
 
 
 def _likelihoods(responses: object) -> list[float]:
@@ -197,7 +200,12 @@ def inspect_rows(tree: object, scorer: str | None = None) -> list[Row] | None:
         ]
         for name in ([scorer] if scorer is not None else names)
     }
-    stating = [n for n, rows in made.items() if all("confidence" in row for row in rows)]
+    stating = [  # a reply that could not be parsed gives neither answer nor confidence
+        n
+        for n, rows in made.items()
+        if all("confidence" in row or (not row["answer"] and row["correct"] == 0) for row in rows)
+        and any("confidence" in row for row in rows)
+    ]
     if not stating:
         silent = [str(r["id"]) for r in next(iter(made.values())) if "confidence" not in r]
         what = f"{len(silent)} of {len(samples)} samples of Inspect state no confidence"
@@ -207,7 +215,12 @@ def inspect_rows(tree: object, scorer: str | None = None) -> list[Row] | None:
     if any(made[name] != made[stating[0]] for name in stating):
         choices = [ReadChoice(f"the scorer {name}", {"records": name}) for name in stating]
         raise undecided(f"Several scorers differ: {listed(stating)}", *choices)
-    rows = made[stating[0]]
+    rows: list[Row] = [{**row, "confidence": row.get("confidence")} for row in made[stating[0]]]
+    if len({row["id"] for row in rows}) < len(rows):  # asked several times
+        rows = [
+            {**row, "id": f"{row['id']}, epoch {row.get('epoch', at)}", "question": row["id"]}
+            for at, row in enumerate(rows)
+        ]
     odd = next((row for row in rows if row["correct"] not in (0, 1)), None)
     if odd is not None:
         what = f"Sample {odd['id']} scored {str(odd['correct'])[:40]!r}, neither right nor wrong"

@@ -172,12 +172,16 @@ def _key(key: object) -> str:
     return str(key)
 
 
+def _is_str(item: object) -> bool:
+    return isinstance(item, str)
+
+
 def _sequence(items: list[object], node: Sequence[object]) -> object:
     """Turn a list of numbers, of texts or of equal rows into an array; leave others alone."""
     if not items:
         return np.empty(0)
-    if all(isinstance(i, str) for i in items):
-        return text_array([str(i) for i in items])
+    if all(i is None or isinstance(i, str) for i in items) and any(map(_is_str, items)):
+        return text_array(["" if i is None else str(i) for i in items])
     if all(i is None or isinstance(i, int | float) for i in items) and any(
         i is not None for i in items
     ):

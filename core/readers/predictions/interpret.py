@@ -48,6 +48,7 @@ from core.readers.predictions.questions import Guess, Question, ReadChoice, unde
 from core.readers.predictions.repeats import repeated
 from core.readers.predictions.result import Inspection, NeedsChoice, ReadingCandidate, choose_split
 from core.readers.predictions.roles import Role, name_entry, says_correct, words_of
+from core.readers.predictions.stated import scaled
 from core.readers.predictions.unlike import explained, refuse_detections
 from core.readers.tables.table_layout import lay_out_table
 
@@ -172,6 +173,9 @@ def interpret(contents: Contents, beside: Companions, options: ReadOptions) -> I
         Whatever is wrong, with what was seen until then; UNDECIDED where the file bears several
         readings, with what each would mean.
     """
+    if contents.group and options.group is None and "group" not in beside.tables:
+        options = replace(options, group=contents.group)
+    contents = scaled(contents, options.scale)
     try:
         reading = _interpret(contents, beside, options)
         question = _doubt(reading, contents, beside, options)

@@ -74,6 +74,8 @@ class ReadOptions:
     members : str or None
         Of scores with one set of classes for each member of an ensemble or pass of dropout: "mean",
         or the number of one, from 1.
+    scale : str or None
+        What words of a stated confidence stand for: low=0.2,high=0.9.
     scores_key, labels_key : str or None
         Key of an array, or column of a table. In a table also a comma-separated list of columns
         or a common prefix of their names.
@@ -107,6 +109,7 @@ class ReadOptions:
     classes: str | None = None
     records: str | None = None
     members: str | None = None
+    scale: str | None = None
     scores_key: str | None = None
     labels_key: str | None = None
     correct_key: str | None = None

@@ -6,11 +6,15 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
+from core.errors import Refused
 from core.predictions import ScoreKind
-from core.readers.formats.contents import Entry, id_text, is_text, text_array
+from core.readers.formats.contents import Contents, Entry, id_text, is_text, text_array
+from core.readers.formats.encoding import is_number
 from core.readers.predictions.names import aligned, class_at, folded, meanings, stated_word
-from core.readers.predictions.parts import SplitArrays, counted
+from core.readers.predictions.options import split_names
+from core.readers.predictions.parts import SplitArrays, counted, listed
 from core.readers.predictions.questions import Question, ReadChoice, undecided
+from core.readers.predictions.roles import CONFIDENCE, words_of
 
 RIGHT, WRONG, ANOTHER, NO_ANSWER = "right", "wrong", "(another answer)", "(no answer)"
 ROUNDING = 5e-3  # of scores that were printed to two digits
@@ -40,6 +44,36 @@ def judged_part(
         pairs = zip(predicted.tolist(), correct.tolist(), strict=True)
         truth = text_array([str(answer) if right else ANOTHER for answer, right in pairs])
     return replace(part, kind=ScoreKind.CONFIDENCE, predicted=predicted, labels=truth)
+
+
+def scaled(contents: Contents, scale: str | None) -> Contents:
+    """Return contents whose words of confidence are the numbers that a scale gives them.
+
+    Raises
+    ------
+    Refused
+        UNDECIDED: a column called a confidence holds words, and nobody said what they stand for, or
+        not of each.
+    """
+    entries = dict(contents.entries)
+    for name, entry in contents.entries.items():
+        if not is_text(entry) or entry.ndim != 1 or not set(words_of(name)) & CONFIDENCE:
+            continue
+        cells = [str(cell).strip() for cell in entry.tolist()]
+        words = {cell for cell in cells if cell and not is_number(cell.rstrip("%"))}
+        if not words or scale is None:
+            continue
+        pairs = [pair.rpartition("=") for pair in split_names(scale)]
+        stands = {folded(word): number.strip() for word, _, number in pairs if is_number(number)}
+        lacking = sorted(word for word in words if folded(word) not in stands)
+        if lacking:
+            what = f"--scale gives no number for {listed(lacking)}"
+            raise Refused("UNDECIDED", what, "give every word one, as in --scale low=0.2,high=0.9")
+        entries[name] = text_array([stands.get(folded(cell), cell) for cell in cells])
+        numbers = entries[name].tolist()
+        if all(is_number(cell) for cell in numbers):
+            entries[name] = np.array([float(cell) for cell in numbers])
+    return replace(contents, entries=entries)
 
 
 def check_agreement(

@@ -8,8 +8,9 @@ from core.errors import Refused
 from core.readers.formats.contents import Contents, Entry, is_text, is_whole
 from core.readers.formats.encoding import is_number
 from core.readers.predictions.inspect import HEAD
+from core.readers.predictions.options import join_names
 from core.readers.predictions.parts import listed
-from core.readers.predictions.questions import Question
+from core.readers.predictions.questions import Question, ReadChoice
 from core.readers.predictions.roles import CONFIDENCE, Role, name_entry, words_of
 
 # Names that only detections have together, each with scores of its own.
@@ -55,7 +56,20 @@ def explained(contents: Contents, refusal: Refused) -> Refused:
     what = what or (_without_scores(contents) if refusal.code == "AMBIGUOUS_KEYS" else "")
     if what:
         return Refused("FORMAT_UNKNOWN", what, CLASSIFY)
-    return _percentages(contents) or refusal
+    return _percentages(contents) or _words(contents) or refusal
+
+
+def _words(contents: Contents) -> Refused | None:
+    """Return the question what words of confidence stand for, which is never guessed."""
+    for name, entry in contents.entries.items():
+        if not is_text(entry) or entry.ndim != 1 or not set(words_of(name)) & CONFIDENCE:
+            continue
+        some = sorted({cell for cell in map(str.strip, entry.tolist()) if cell})
+        if some and not any(is_number(cell.rstrip("% ")) for cell in some):
+            scale = ReadChoice("", {"scale": join_names([f"{word}=N" for word in some[:12]])})
+            remedy = f"say which number from 0 to 1 each stands for: {scale.command}"
+            return Refused("UNDECIDED", f"{name} states words ({listed(some)})", remedy)
+    return None
 
 
 def _metrics(contents: Contents) -> str:
@@ -108,11 +122,7 @@ def _without_scores(contents: Contents) -> str:
     roles = {item.role for item in named}
     if roles & {Role.SCORES, Role.CONFIDENCE}:
         return ""
-    for name in (n for n, e in contents.entries.items() if is_text(e) and e.ndim == 1):
-        if set(words_of(name)) & CONFIDENCE:
-            some = sorted({str(cell).strip() for cell in contents.entries[name].tolist()})
-            return f"{name} states words ({listed(some)}): write a number from 0 to 1 for each word"
-    if roles >= {Role.PREDICTED, Role.LABELS}:
+    if roles >= {Role.PREDICTED, Role.LABELS} and _words(contents) is None:
         return "Decisions: answers and labels, and no score that says how sure each answer is"
     wide = [n for n, e in contents.entries.items() if e.ndim == 2 and set(words_of(n)) & FEATURES]
     many = [n for n, e in contents.entries.items() if e.ndim == 2 and e.shape[1] >= 64]

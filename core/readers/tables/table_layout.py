@@ -5,13 +5,16 @@ from dataclasses import replace
 
 import numpy as np
 
+from core.arrays import Bool
 from core.codes import NoticeCode
 from core.errors import Notice
-from core.readers.formats.contents import Contents, id_text
+from core.readers.formats.cells import MISSING
+from core.readers.formats.contents import Contents, Entry, id_text, text_array
+from core.readers.formats.encoding import is_number
 from core.readers.predictions.options import ReadOptions
 from core.readers.predictions.parts import DEFAULT_SPLIT, FileLayout, SplitArrays, listed
 from core.readers.predictions.result import SPLIT_NAME
-from core.readers.predictions.roles import SPLITS, Role
+from core.readers.predictions.roles import SPLITS, Role, correctness
 from core.readers.tables.table_columns import TableColumns
 from core.readers.tables.table_roles import (
     ask_parts,
@@ -53,6 +56,15 @@ def lay_out_table(
         AMBIGUOUS_KEYS or CSV_COLUMNS: no scores, no labels, or several of them.
     """
     columns = TableColumns(contents, options, classes)
+    answered = _answered(columns)
+    if answered is not None:
+        rows, contents = answered
+        layout = lay_out_table(contents, options, need_labels=need_labels, classes=classes)
+        return replace(
+            layout,
+            parts=tuple(_rows_of(part, rows) for part in layout.parts),
+            notices=(_unanswered(len(rows) - int(rows.sum()), len(rows)), *layout.notices),
+        )
     find_index(columns)
     find_ids(columns)
     refuse_long(columns)
@@ -68,6 +80,50 @@ def lay_out_table(
     roles = {item.name: str(item.role) for item in columns.named}
     _say_unused(columns)
     return FileLayout(parts, roles, tuple(columns.notices))
+
+
+def _answered(columns: TableColumns) -> tuple[Bool, Contents] | None:
+    """Return which rows hold an answer or a confidence, where some lack both; else None.
+
+    In the contents 0.5 stands for each confidence that is missing.
+    """
+    sure, answers = columns.of(Role.CONFIDENCE), columns.of(Role.PREDICTED)
+    if len(sure) != 1 or len(answers) != 1:
+        return None
+    entry, cells = columns.entries[sure[0]], _cells(columns.entries[answers[0]])
+    if entry.ndim != 1 or entry.dtype.kind not in "fO":
+        return None
+    stated = _cells(entry)
+    blank = np.array([not cell for cell in stated])
+    if not blank.any() or blank.all() or any(c for c, b in zip(cells, blank, strict=True) if b):
+        return None
+    for name in columns.of(Role.CORRECT):  # right without an answer: it was not written down
+        right = correctness(name, columns.entries[name])
+        if right is not None and right[blank].any():
+            return None
+    stated = [cell or "0.5" for cell in stated]
+    if not all(is_number(cell) for cell in stated):
+        return None
+    numbers = np.array([float(cell) for cell in stated])
+    texts = text_array(cells) if "" in cells else columns.entries[answers[0]]
+    entries = {**columns.entries, sure[0]: numbers, answers[0]: texts}
+    return ~blank, replace(columns.contents, entries=entries)
+
+
+def _cells(entry: Entry) -> list[str]:
+    """Return cells as text; what is missing is empty."""
+    cells = [str(cell).strip() for cell in id_text(entry).tolist()]
+    return ["" if cell.casefold() in MISSING else cell for cell in cells]
+
+
+def _rows_of(part: SplitArrays, kept: Bool) -> SplitArrays:
+    own = kept if part.rows is None else kept[part.rows]
+    return part.take(part.split, np.flatnonzero(own))
+
+
+def _unanswered(missing: int, n: int) -> Notice:
+    text = f"{missing} of {n} rows hold neither answer nor confidence: wrong answers, but without a"
+    return Notice(NoticeCode.UNANSWERED, f"{text} claim to audit, so left out")
 
 
 def _whole_part(columns: TableColumns) -> SplitArrays:

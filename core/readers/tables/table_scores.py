@@ -70,7 +70,8 @@ def stated_column(columns: TableColumns) -> str | None:
     if not answers:
         return _beside_correct(single[0], entry, sure=sure, labelled=bool(labels))
     truth = columns.entries[labels[0]] if len(labels) == 1 else None
-    if sure and not below_half(entry):
+    judged = bool(correct) and not labels  # what a score could be the probability of, is not here
+    if sure and (judged or not below_half(entry)):
         return single[0]
     kind = kind_beside_answer(single[0], entry, columns.entries[answers[0]], truth, named=sure)
     return single[0] if kind is ScoreKind.CONFIDENCE else None

@@ -844,9 +844,75 @@ def test_answers_to_one_question_are_votes(tmp_path):
 def test_confidence_in_words_is_not_guessed(tmp_path):
     sure = ["high" if c > 0.5 else "low" for c in CHANCE]
     columns = {"answer": words(CHANCE), "confidence": sure, "gold": words(TRUTH)}
-    got = read(table(tmp_path, **columns))
+    path = table(tmp_path, **columns)
+    got = read(path)
     assert isinstance(got, Refused)
+    assert got.code == "UNDECIDED"
     assert "states words (high, low)" in got.what
+    assert "--scale high=N,low=N" in got.remedy
+    assert "no number for low" in str(read(path, scale="high=0.9"))
+    same(read(path, scale="HIGH=0.9, low=0.6"), np.where(CHANCE > 0.5, 0.9, 0.6))
+
+
+def harness_rows() -> list[dict[str, Any]]:
+    """Each of 40 questions asked three times, as `repeats: 3` of lm-evaluation-harness writes."""
+    rows = [harness(k % 40, int(THREE[k % 40])) for k in range(120)]
+    return [{**row, "doc_id": k % 40} for k, row in enumerate(rows)]
+
+
+def inspect_samples(**change: Any) -> list[dict[str, Any]]:
+    """40 questions in three epochs; the answer of every tenth sample could not be parsed."""
+    out = []
+    for k in range(120):
+        lost = k % 10 == 0
+        metadata = {} if lost else {"confidence": round(0.5 + k / 300, 3)}
+        score = {"value": "I" if lost or k % 3 else "C", "answer": "" if lost else "ABC"[k % 3]}
+        scores = {"pick": {**score, "metadata": metadata | change}}
+        out.append({"id": k % 40, "epoch": 1 + k // 40, "target": "A", "scores": scores})
+    return out
+
+
+def test_questions_that_were_asked_several_times_are_groups(tmp_path):
+    got = read(dump(tmp_path, harness_rows(), "samples_arc.jsonl"))
+    assert isinstance(got, InterpretedFile), str(got)
+    groups = the_part(got).groups
+    assert groups is not None
+    assert (groups.name, groups.count) == ("question", 40)
+    np.testing.assert_array_equal(groups.of_row[:40], groups.of_row[80:])
+    log = {"version": 2, "eval": {"task": "t"}, "samples": inspect_samples(confidence=0.7)}
+    got = same(read(dump(tmp_path, log)), np.full(120, 0.7))
+    part = the_part(got)
+    assert part.groups is not None
+    assert (part.groups.name, part.groups.count) == ("question", 40)
+    assert len(set(part.row_ids)) == 120
+    assert not any(n.code == "ROWS_REPEATED" for n in got.notices)
+    own = the_part(read(dump(tmp_path, log), group="epoch"))  # the user's choice rules
+    assert own.groups is not None
+    assert own.groups.count == 3
+
+
+@pytest.mark.parametrize("form", ["log", "csv", "jsonl"])
+def test_replies_without_answer_and_confidence_are_said_and_left_out(tmp_path, form):
+    samples = inspect_samples()
+    sure = [s["scores"]["pick"]["metadata"].get("confidence") for s in samples]
+    told = np.array([value is not None for value in sure])
+    if form == "log":
+        path = dump(tmp_path, {"version": 2, "eval": {"task": "t"}, "samples": samples})
+    else:
+        answers = [s["scores"]["pick"]["answer"] or None for s in samples]
+        gold = ["ABC"[k % 3] if k % 3 == 0 else "B" for k in range(120)]
+        rows = [
+            {"answer": a, "confidence": c, "gold": g}
+            for a, c, g in zip(answers, sure, gold, strict=True)
+        ]
+        path = dump(tmp_path, rows, "x.jsonl")
+        if form == "csv":
+            cells = {k: ["" if r[k] is None else r[k] for r in rows] for k in rows[0]}
+            path = table(tmp_path, **cells)
+    got = same(read(path), [value for value in sure if value is not None])
+    (notice,) = (n.text for n in got.notices if n.code == "UNANSWERED")
+    assert notice.startswith("12 of 120 rows hold neither answer nor confidence")
+    assert the_part(got).n == told.sum()
 
 
 @pytest.mark.parametrize(
