@@ -218,3 +218,29 @@ def reading_of(test: AppTest):
 
 def labels_of(test: AppTest) -> str:
     return " ".join(button.label for button in test.button)
+
+
+def test_words_of_confidence_and_the_column_of_answers_are_asked_for(page):
+    rng = np.random.default_rng(4)
+    gold = rng.integers(0, 3, N)
+    first, second = (np.where(rng.random(N) < p, gold, 2 - gold) for p in (0.8, 0.4))
+    columns = {"first_answer": first, "second_answer": second, "gold": gold}
+    columns = {k: np.array(list("abc"))[v] for k, v in columns.items()}
+    columns["confidence"] = np.where(rng.random(N) < 0.5, "sure", "not sure")
+    lines = [",".join(map(str, row)) for row in zip(*columns.values(), strict=True)]
+    test = page()
+    (uploader,) = test.file_uploader
+    data = "\n".join([",".join(columns), *lines]).encode()
+    uploader.set_value([("x.csv", data, "text/csv")])
+    test = until(fine(test.run()), lambda: "states words" in said(test))
+    labels = [one.label for one in test.number_input]
+    assert labels == ["“not sure” stands for", "“sure” stands for"]
+    for one, number in zip(test.number_input, (0.5, 0.9), strict=True):
+        one.set_value(number)
+    select(test, "Answers are in").set_value("second_answer")
+    test = press(fine(test.run()), "Read it this way")
+    test = until(test, lambda: "Read as" in said(test) or draft() is not None)
+    kept = draft().result.splits["test"]
+    assert set(kept.scores.tolist()) == {0.5, 0.9}
+    names = np.array(kept.class_names)
+    assert names[kept.predicted].tolist() == columns["second_answer"].tolist()

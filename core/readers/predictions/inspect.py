@@ -12,6 +12,7 @@ from core.readers.predictions.kinds import KindVerdict
 from core.readers.predictions.parts import counted
 from core.readers.predictions.result import ArrayUse, Inspection, Reading
 from core.readers.predictions.roles import Role, name_entry
+from core.readers.predictions.stated import worded
 from core.readers.predictions.survey import survey
 
 PREVIEW_ROWS = 5
@@ -20,6 +21,7 @@ PREVIEW_OF_ONE = 12  # columns shown of one matrix
 MAX_CELL = 120
 HEAD = 1_000  # rows looked at to tell what an entry could be
 MAX_COLUMNS = 300  # entries listed; a table of a thousand classes is described by its first
+MAX_WORDS = 12  # of a confidence, each of which is asked for
 EVIDENCE = 2**20  # values of an entry, or a table, that are looked at for a fingerprint
 KINDS = (ScoreKind.LOGITS, ScoreKind.PROBABILITIES, ScoreKind.SIGMOID)
 
@@ -49,7 +51,9 @@ def inspect(
         fingerprint=contents.fingerprint(_evidence(contents)),
         scores_keys=scores_keys,
         labels_keys=labels_keys,
+        answer_keys=_answers(contents, labels_keys),
         id_columns=id_columns,
+        confidence_words=next((w for w in worded(contents).values() if len(w) <= MAX_WORDS), ()),
     )
 
 
@@ -161,6 +165,12 @@ def _choices(contents: Contents) -> tuple[tuple[str, ...], tuple[str, ...], tupl
     first = MAX_COLUMNS
     together = _together(contents, labels) if contents.table else []
     return tuple(floats[:first]), (*labels[:first], *together), tuple(ids[:first])
+
+
+def _answers(contents: Contents, labels: tuple[str, ...]) -> tuple[str, ...]:
+    named = [name_entry(name, entry) for name, entry in contents.entries.items()]
+    some = contents.table and any(item.role is Role.PREDICTED for item in named)
+    return tuple(name for name in labels if name in contents.entries) if some else ()
 
 
 def _together(contents: Contents, labels: list[str]) -> list[str]:

@@ -175,7 +175,6 @@ def interpret(contents: Contents, beside: Companions, options: ReadOptions) -> I
     """
     if contents.group and options.group is None and "group" not in beside.tables:
         options = replace(options, group=contents.group)
-    contents = scaled(contents, options.scale)
     try:
         reading = _interpret(contents, beside, options)
         question = _doubt(reading, contents, beside, options)
@@ -193,6 +192,7 @@ def _interpret(contents: Contents, beside: Companions, options: ReadOptions) -> 
     others, own = beside.labels, beside.options(options)
     try:
         refuse_detections(contents)
+        contents = scaled(contents, options.scale)
         contents = _of_pairs(contents, options)
         layout = _lay_out(contents, others, own)
         joined = [_joined(part, others, own) for part in layout.parts]

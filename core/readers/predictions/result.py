@@ -107,8 +107,10 @@ class Inspection:
         What each kind would mean.
     fingerprint : str
         Equal for files of the same form, under which a recipe may be reused.
-    scores_keys, labels_keys, id_columns : tuple of str
-        What may be chosen.
+    scores_keys, labels_keys, answer_keys, id_columns : tuple of str
+        What may be chosen; answers only where some column is called one.
+    confidence_words : tuple of str
+        What a confidence says in words, each of which needs a number.
     group_columns, weight_columns : tuple of str
         What may say which rows belong together, and what they count as; `ID_STEM` stands for the
         names of the rows before their last number.
@@ -128,7 +130,9 @@ class Inspection:
     fingerprint: str
     scores_keys: tuple[str, ...] = ()
     labels_keys: tuple[str, ...] = ()
+    answer_keys: tuple[str, ...] = ()
     id_columns: tuple[str, ...] = ()
+    confidence_words: tuple[str, ...] = ()
     group_columns: tuple[str, ...] = ()
     weight_columns: tuple[str, ...] = ()
     belonging: str = ""

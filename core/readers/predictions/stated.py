@@ -8,6 +8,7 @@ import numpy.typing as npt
 
 from core.errors import Refused
 from core.predictions import ScoreKind
+from core.readers.formats.cells import MISSING
 from core.readers.formats.contents import Contents, Entry, id_text, is_text, text_array
 from core.readers.formats.encoding import is_number
 from core.readers.predictions.names import aligned, class_at, folded, meanings, stated_word
@@ -52,20 +53,14 @@ def scaled(contents: Contents, scale: str | None) -> Contents:
     Raises
     ------
     Refused
-        UNDECIDED: a column called a confidence holds words, and nobody said what they stand for, or
-        not of each.
+        UNDECIDED: it gives some word none.
     """
     entries = dict(contents.entries)
-    for name, entry in contents.entries.items():
-        if not is_text(entry) or entry.ndim != 1 or not set(words_of(name)) & CONFIDENCE:
-            continue
-        cells = [str(cell).strip() for cell in entry.tolist()]
-        words = {cell for cell in cells if cell and not is_number(cell.rstrip("%"))}
-        if not words or scale is None:
-            continue
-        pairs = [pair.rpartition("=") for pair in split_names(scale)]
-        stands = {folded(word): number.strip() for word, _, number in pairs if is_number(number)}
-        lacking = sorted(word for word in words if folded(word) not in stands)
+    pairs = [] if scale is None else [pair.rpartition("=") for pair in split_names(scale)]
+    stands = {folded(word): number.strip() for word, _, number in pairs if is_number(number)}
+    for name, words in worded(contents).items() if pairs else ():
+        cells = [str(cell).strip() for cell in entries[name].tolist()]
+        lacking = [word for word in words if folded(word) not in stands]
         if lacking:
             what = f"--scale gives no number for {listed(lacking)}"
             raise Refused("UNDECIDED", what, "give every word one, as in --scale low=0.2,high=0.9")
@@ -74,6 +69,18 @@ def scaled(contents: Contents, scale: str | None) -> Contents:
         if all(is_number(cell) for cell in numbers):
             entries[name] = np.array([float(cell) for cell in numbers])
     return replace(contents, entries=entries)
+
+
+def worded(contents: Contents) -> dict[str, tuple[str, ...]]:
+    """Return the words in each column that is called a confidence; no columns of numbers."""
+    out = {}
+    for name, entry in contents.entries.items():
+        if is_text(entry) and entry.ndim == 1 and set(words_of(name)) & CONFIDENCE:
+            cells = {str(cell).strip() for cell in entry.tolist()} - {""}
+            words = sorted(c for c in cells if c.casefold() not in MISSING)
+            if words and not any(is_number(word.rstrip("% ")) for word in words):
+                out[name] = tuple(words)
+    return out
 
 
 def check_agreement(

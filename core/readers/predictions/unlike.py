@@ -11,7 +11,8 @@ from core.readers.predictions.inspect import HEAD
 from core.readers.predictions.options import join_names
 from core.readers.predictions.parts import listed
 from core.readers.predictions.questions import Question, ReadChoice
-from core.readers.predictions.roles import CONFIDENCE, Role, name_entry, words_of
+from core.readers.predictions.roles import Role, name_entry, words_of
+from core.readers.predictions.stated import worded
 
 # Names that only detections have together, each with scores of its own.
 DETECTIONS = (
@@ -61,14 +62,10 @@ def explained(contents: Contents, refusal: Refused) -> Refused:
 
 def _words(contents: Contents) -> Refused | None:
     """Return the question what words of confidence stand for, which is never guessed."""
-    for name, entry in contents.entries.items():
-        if not is_text(entry) or entry.ndim != 1 or not set(words_of(name)) & CONFIDENCE:
-            continue
-        some = sorted({cell for cell in map(str.strip, entry.tolist()) if cell})
-        if some and not any(is_number(cell.rstrip("% ")) for cell in some):
-            scale = ReadChoice("", {"scale": join_names([f"{word}=N" for word in some[:12]])})
-            remedy = f"say which number from 0 to 1 each stands for: {scale.command}"
-            return Refused("UNDECIDED", f"{name} states words ({listed(some)})", remedy)
+    for name, some in worded(contents).items():
+        scale = ReadChoice("", {"scale": join_names([f"{word}=N" for word in some[:12]])})
+        remedy = f"say which number from 0 to 1 each stands for: {scale.command}"
+        return Refused("UNDECIDED", f"{name} states words ({listed(some)})", remedy)
     return None
 
 

@@ -15,7 +15,7 @@ from core.errors import AuditError, LostWorker, Notice, Refused, UsageError
 from core.library.recipes import forget_recipe, load_recipe, save_recipe
 from core.predictions import ScoreKind
 from core.readers.formats.shards import shard_files
-from core.readers.predictions.options import ID_STEM, ReadOptions
+from core.readers.predictions.options import ID_STEM, ReadOptions, join_names
 from core.readers.predictions.result import Inspection, NeedsChoice, ReadResult
 from core.readers.predictions.result import Reading as KindReading
 from core.training.submission import check_folder
@@ -391,8 +391,18 @@ def _without_tables(reading: ImportReading) -> None:
 
 def _choosable(inspection: Inspection) -> bool:
     """Return whether there is anything to choose: a kind of scores, or an array or column."""
-    keys = (inspection.scores_keys, inspection.labels_keys, inspection.id_columns)
-    return any(len(names) > 1 for names in keys) or any(r.possible for r in inspection.readings)
+    several = any(len(names) > 1 for names in _keys(inspection)) or inspection.confidence_words
+    return bool(several) or any(r.possible for r in inspection.readings)
+
+
+def _keys(inspection: Inspection) -> tuple[tuple[str, ...], ...]:
+    """Return what scores, labels, answers and names of rows may be read from."""
+    return (
+        inspection.scores_keys,
+        inspection.labels_keys,
+        inspection.answer_keys,
+        inspection.id_columns,
+    )
 
 
 def _remedy(inspection: Inspection) -> str:
@@ -449,22 +459,41 @@ def _choices(options: ReadOptions, inspection: Inspection) -> ReadOptions:
     """Draw the choices and return what they say."""
     initial_kind = options.scores or inspection.kind
     kind = _kind(inspection, initial_kind)
-    keys = (inspection.scores_keys, inspection.labels_keys, inspection.id_columns)
-    if not any(len(names) > 1 for names in keys):
+    options = replace(options, scale=_scale(inspection.confidence_words) or options.scale)
+    if not any(len(names) > 1 for names in _keys(inspection)):
         return replace(options, scores=options.scores if kind == initial_kind else kind)
     with st.expander(
         "Read other arrays or columns", expanded=not inspection.kind, key=_this("keys")
     ):
         scores_key = _key("Scores are in", inspection.scores_keys, options.scores_key, "scores_key")
         labels_key = _key("Labels are in", inspection.labels_keys, options.labels_key, "labels_key")
+        answer_key = _key(
+            "Answers are in", inspection.answer_keys, options.prediction_key, "prediction_key"
+        )
         id_column = _key("Rows are named by", inspection.id_columns, options.id_column, "id_column")
     return replace(
         options,
         scores=options.scores if kind == initial_kind else kind,
         scores_key=scores_key,
         labels_key=labels_key,
+        prediction_key=answer_key,
         id_column=id_column,
     )
+
+
+def _scale(words: tuple[str, ...]) -> str | None:
+    """Draw a number for each word of confidence; None until every word has one."""
+    with st.container(horizontal=True):
+        numbers = [
+            st.number_input(
+                f"“{word}” stands for", 0.0, 1.0, value=None, key=_this(f"word.{k}"), width=170
+            )
+            for k, word in enumerate(words)
+        ]
+    given = [number for number in numbers if number is not None]
+    if not words or len(given) < len(words):
+        return None
+    return join_names([f"{word}={number:g}" for word, number in zip(words, given, strict=True)])
 
 
 def _belonging(inspection: Inspection, options: ReadOptions) -> ReadOptions:
