@@ -17,6 +17,7 @@ from core.readers.formats.contents import Contents, FileBytes
 from core.readers.formats.parse import read_contents
 from core.readers.predictions.interpret import read_source
 from core.readers.predictions.options import ReadOptions
+from core.readers.predictions.result import NeedsChoice
 from tests import hostile_cases as made
 
 z, y = made.LOGITS, made.LABELS
@@ -277,7 +278,7 @@ def test_batches_of_dataloaders_are_joined_or_asked_for(tmp_path, how_many, form
     file = FileBytes.of_bytes(path.name, path.read_bytes())
     choices = ReadOptions()
     if how_many == "two":
-        with pytest.raises(Refused, match="Batches of 2 dataloaders") as caught:
+        with pytest.raises(NeedsChoice, match="Batches of 2 dataloaders") as caught:
             read_source(file, given, choices)
         first = caught.value.inspection.candidates[0]
         assert (first.option, first.title) == ("--records 0", "dataloader 0: 27 rows")
@@ -296,6 +297,7 @@ def as_numpy(node: object) -> object:
         return {key: as_numpy(value) for key, value in node.items()}
     if isinstance(node, list | tuple):
         return type(node)(as_numpy(item) for item in node)
+    assert isinstance(node, torch.Tensor)
     return node.numpy()
 
 

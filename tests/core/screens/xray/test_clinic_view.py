@@ -35,7 +35,8 @@ from core.screens.xray import (
     use as clinic_use,
 )
 from core.screens.xray.finding import finding_view
-from core.screens.xray.findings import TONES, findings_view, order, plain_findings_view
+from core.screens.xray.finding_figures import TONES
+from core.screens.xray.findings import findings_view, order, plain_findings_view
 from core.screens.xray.plain import (
     band_sentence,
     band_tone,
