@@ -29,10 +29,11 @@ from core.defaults import (
 )
 from core.metrics.binning import BinSums, equal_mass_cuts
 from core.metrics.class_sums import ClassSums
-from core.metrics.intervals import Resamples
+from core.metrics.intervals import Resamples, units
 from core.metrics.records import ClassCell
 from core.metrics.top_label import weighted_gap
 from core.metrics.verdict_codes import Statistic
+from core.predictions import Extents
 
 LOGIT_CLIP = 1e-9
 TAIL = 0.75  # beyond this quantile of the draws a tail is taken as exponential
@@ -315,7 +316,11 @@ class Null:
         spread = self.resamples.bootstrap(self.resamples.cuts)
         lever = logit - (weight @ logit) / weight.sum()
         score = (spread.hits - spread.count * truth) @ lever
-        half = NormalDist().inv_cdf(1.0 - FALSE_ALARMS) * score.std() / (weight @ lever**2)
+        ranked = self.resamples.ranked
+        wide = units(ranked.n, Extents(ranked.groups, ranked.weights)).wide(
+            1.0 - 2.0 * FALSE_ALARMS
+        )
+        half = wide * score.std() / (weight @ lever**2)
         return float(beta[1] - half), float(beta[1] + half)
 
     def _reach(self, slope: float) -> float:
