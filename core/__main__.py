@@ -10,10 +10,11 @@ import logging
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
-from typing import Final
+from typing import Final, NoReturn
 
 from core import defaults
 from core.commands import (
@@ -46,7 +47,7 @@ from core.commands.shared import (
     write,
 )
 from core.configs import AuditConfig
-from core.errors import AuditError, UsageError, lacking, sentence
+from core.errors import AuditError, LostWorker, UsageError, lacking, sentence
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before numpy, which commands import late
 
@@ -309,5 +310,17 @@ def _interval(score: Json) -> str:
     return f"{score['low']:.4f} to {score['high']:.4f} ({100 * score['level']:g} %)"
 
 
+def _leave(code: int) -> NoReturn:
+    """End with an exit code; where something is lacking, at once.
+
+    Libraries that were loaded by half, for want of memory, crash as the interpreter ends.
+    """
+    if code == LostWorker.exit_code:
+        with suppress(OSError):
+            sys.stderr.flush()
+        os._exit(code)
+    sys.exit(code)
+
+
 if __name__ == "__main__":
-    sys.exit(main())
+    _leave(main())

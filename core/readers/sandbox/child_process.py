@@ -243,7 +243,7 @@ def _judge_exit(code: int, folder: Path) -> None:
     if code == NO_ROOM:
         raise _no_room("there is no room in it")
     if code == -signal.SIGABRT:
-        what = "A decoder gave the file up: it is damaged, or made to look as if it were larger"
+        what = "A decoder gave the file up: it is damaged, or memory is short"
         raise Refused("FORMAT_UNKNOWN", what, "write or download it again, or save it as .npz")
     log.error("reading child ended with %d: %s", code, last_line(folder))
     died = f"signal {-code}" if code < 0 else f"code {code}"

@@ -1,5 +1,6 @@
 """Votes brought to the rows and classes of a run: by name where both are named, else in order."""
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -334,7 +335,14 @@ def _in_class_order(
         return np.asarray(matrix.values[:, places]), ()
     if matrix.classes:
         return matrix.values, ()
-    text = f"votes of {matrix.key} were taken in the order of the scores: "
+    ends = [re.search(r"\d{1,6}\Z", name) for name in matrix.columns]
+    numbers = [int(end[0]) for end in ends if end]
+    order = np.arange(matrix.values.shape[1])
+    if sorted(numbers) in (list(order), list(order + 1)):  # class_2, class_1, class_0
+        text = f"votes of {matrix.key} were taken in the order of their numbers: "
+        matrix = replace(matrix, values=matrix.values[:, np.argsort(numbers)])
+    else:
+        text = f"votes of {matrix.key} were taken in the order of the scores: "
     return matrix.values, (Notice(NoticeCode.KEYS_GUESSED, text + listed(run.class_names)),)
 
 

@@ -337,6 +337,14 @@ def judgements(rows=range(N), classes=NAMES, names=("image", "annotator_id", "la
     return csv(**dict(zip(names, zip(*lines, strict=True), strict=True)))
 
 
+@pytest.mark.parametrize("first", [0, 1])
+def test_numbered_columns_are_taken_by_their_numbers(first):
+    turned = {f"class_{k + first}": VOTES[:, k].tolist() for k in (2, 0, 1)}
+    matched = attached("v.csv", csv(image=list(IDS), **turned))
+    assert votes_of(matched) == VOTES.tolist()
+    assert "in the order of their numbers: cat, dog, fox" in matched.notices[0].text
+
+
 @pytest.mark.parametrize(
     "names", [("image", "annotator_id", "label"), ("what", "Worker", "choice")]
 )
