@@ -22,7 +22,7 @@ from core.jobs.slurm.launcher import SlurmLauncher
 from core.jobs.slurm.request import SlurmRequest
 from core.losses.catalogue import LOSSES
 from core.metrics import METRICS
-from core.models.catalogue import MODELS, TEXT_MODELS
+from core.models.catalogue import MODELS, PUBLIC, TEXT_MODELS
 from core.readers.formats.contents import FileBytes
 from core.readers.predictions.interpret import InterpretedFile, read_source
 from core.readers.predictions.options import ReadOptions
@@ -108,6 +108,10 @@ def test_every_loss_network_data_set_and_recipe_has_its_row() -> None:
     assert rows("Networks") == {
         key: [net.label, f"{net.millions:g}", net.source]
         for key, net in (MODELS | TEXT_MODELS).items()
+    }
+    public = table_rows(section(page("docs/checkpoints.md"), "Networks of public code"))
+    assert {cells[0].strip("`"): cells[1:] for cells in public} == {
+        key: [net.label, f"{net.millions:g}", net.source] for key, net in PUBLIC.items()
     }
     assert rows("Data") == {
         key: [data.label, data.plain, data.source] for key, data in (DATASETS | TEXT_DATA).items()

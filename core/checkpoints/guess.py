@@ -12,6 +12,7 @@ from typing import Final
 
 from core.checkpoints.index import ExactMatch, LayoutIndex, lookup, shipped
 from core.checkpoints.names import renamings
+from core.models.catalogue import PUBLIC
 from core.readers.weights.named_tensors import Hint, WeightGroup, WeightsFile
 
 MOST: Final = 20
@@ -25,6 +26,9 @@ NAMING: Final = frozenset(
 COUNTING: Final = frozenset({"num_classes", "n_classes", "num_labels", "num_outputs", "nb_classes"})
 SIZING: Final = frozenset(
     {"img_size", "image_size", "imgsz", "input_size", "crop_size", "resolution"}
+)
+OF_FORM: Final = re.compile(
+    r"_(cifar|released|akamaster|bearpaw|chenyaofo|kuangliu|huyvnphan|bmsookim|chengyangfu|xrv|monai)$"
 )
 TIMM: Final = frozenset({"version", "arch"})  # timm's trainer saves both
 
@@ -67,7 +71,8 @@ def guess(file: WeightsFile, group: WeightGroup) -> tuple[NetworkCandidate, ...]
     hints: dict[str, str] = {}
     for own, why in _named(file, index):
         hints.setdefault(own, why)
-    hits = sorted(_hits(group, index), key=lambda hit: _rank(hit.network, hints, file.hints))
+    hits = [hit for hit in _hits(group, index) if _marked(hit, group) is not False]
+    hits.sort(key=lambda hit: (not _marked(hit, group), _rank(hit.network, hints, file.hints)))
     if not hits:
         return tuple(_of_hints(file, group, hints, index))[:MOST]
     return tuple(_fitting(hit, hints, len(hits), index) for hit in hits[:MOST])
@@ -95,6 +100,17 @@ def _hits(group: WeightGroup, index: LayoutIndex) -> list[ExactMatch]:
     return []
 
 
+def _marked(hit: ExactMatch, group: WeightGroup) -> bool | None:
+    """Whether a file has what tells a network from others of its tensors; None for the others."""
+    names = [tensor.name for tensor in group.tensors]
+    if hit.network == "densenet121_monai":
+        return any(name.endswith("class_layers.out.weight") for name in names)
+    if hit.network == "densenet121_xrv":
+        findings = (hit.n_outputs, hit.channels) == (18, 1)
+        return findings or any(name.endswith("op_threshs") for name in names)
+    return None
+
+
 def _fitting(
     hit: ExactMatch, hints: Mapping[str, str], alike: int, index: LayoutIndex
 ) -> NetworkCandidate:
@@ -118,7 +134,7 @@ def _of_hints(
     file: WeightsFile, group: WeightGroup, hints: Mapping[str, str], index: LayoutIndex
 ) -> Iterator[NetworkCandidate]:
     """Yield networks by their names, where no network has these tensors."""
-    names = [name for name in index.names() if _own(name) in hints]
+    names = [name for name in index.names() - PUBLIC.keys() if _own(name) in hints]
     for name in sorted(names, key=lambda name: _rank(name, hints, file.hints)):
         outputs, channels = _outputs(file, group), _channels(group)
         hint = hints[_own(name)]
@@ -144,8 +160,8 @@ def _rank(
 
 
 def _own(network: str) -> str:
-    """Return the name without library, tag, or the mark of our forms."""
-    return network.rpartition(":")[2].removesuffix("_cifar").removesuffix("_released")
+    """Return the name without library, or what tells our forms of it apart."""
+    return OF_FORM.sub("", network.rpartition(":")[2])
 
 
 def _named(file: WeightsFile, index: LayoutIndex) -> Iterator[tuple[str, str]]:

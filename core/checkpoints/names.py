@@ -51,6 +51,9 @@ NO_WEIGHTS: Final[tuple[tuple[str, re.Pattern[str], Callable[[Shape], bool]], ..
 )
 AUXILIARY: Final = re.compile(r"(AuxLogits|aux[12])\.")  # heads that only train, in two networks
 OLD_DENSENET: Final = re.compile(r"^(.*denselayer\d+\.(?:norm|relu|conv))\.([12]\..+)$")
+FEATURES: Final = re.compile(r"(?<=^features\.)module\.")  # DataParallel around them alone
+MONAI_LAYER: Final = re.compile(r"(denselayer\d+)\.layers(?=\.(?:norm|conv))")
+MONAI_HEAD: Final = re.compile(r"^class_layers\.out\.")
 FEW: Final = 3  # names that a step gives
 HEADS: Final = ("classifier", "fc", "head", "linear")
 
@@ -155,6 +158,9 @@ def _in(name: str, part: str) -> bool:
 
 def _layouts(renaming: Renaming) -> Iterator[Renaming]:
     """Yield a reading, and what it is under the names that other code gives the same layers."""
+    renaming = _renamed(renaming, FEATURES, "", "the wrapper around features was removed")
+    monai = _renamed(renaming, MONAI_LAYER, r"\1", "names of MONAI")
+    renaming = _renamed(monai, MONAI_HEAD, "classifier.", "class_layers.out is classifier")
     renaming = _renamed(
         renaming, OLD_DENSENET, r"\1\2", "norm.1 is norm1, conv.2 is conv2 (old DenseNet)"
     )

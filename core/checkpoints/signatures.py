@@ -14,7 +14,7 @@ from core.disk import replace_text
 from core.errors import UsageError
 from core.models.build import input_size, outline
 from core.models.by_name import STRANGE, fixed_in_size, timm_size
-from core.models.catalogue import MODELS
+from core.models.catalogue import OURS
 
 CHANNELS: Final = 1_000_081  # that no layer has by chance
 Shapes = dict[str, tuple[int, ...]]
@@ -91,7 +91,7 @@ def main() -> None:
     from torchvision import models  # type: ignore[import-untyped]
 
     networks = [
-        *MODELS,
+        *OURS,
         *(f"torchvision:{name}" for name in models.list_models(module=models)),
         *(f"timm:{name}" for name in timm.list_models()),
     ]

@@ -176,14 +176,15 @@ def _preprocessing(
     from core.inference.settings import settings_for_folder, settings_of
 
     data, root = data_and_root
+    channels = arguments.channels or candidate.channels or 3
     if data == "folder" and root is not None and stated is None and not trained_here:
-        settings = settings_for_folder(candidate.model, root)
+        settings = settings_for_folder(candidate.model, root, channels)
         if settings is not None:
             return checkpoint.preprocessing_of(arguments, settings)
     size = first_size(
         candidate.model, candidate.size, data, stated=stated, trained_here=trained_here
     )
-    return checkpoint.preprocessing_of(arguments, settings_of(candidate.model, size))
+    return checkpoint.preprocessing_of(arguments, settings_of(candidate.model, size, channels))
 
 
 def _match(group: "WeightGroup", config: "EvaluationConfig") -> "Match":

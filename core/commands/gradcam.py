@@ -87,9 +87,9 @@ def _model(
 ) -> "FilmModel":
     """Return the network with what films go through: as its job says, else as for CheXNet."""
     from core.inference.film_model import FilmModel, shown_to, with_moments
-    from core.models.catalogue import MODELS
+    from core.models.catalogue import OURS
 
-    if spec is None and candidate.model in MODELS and not (arguments.size and arguments.moments):
+    if spec is None and candidate.model in OURS and not (arguments.size and arguments.moments):
         what = f"{candidate.model} takes films of any size, and its file does not say which"
         raise UsageError("SETTING", what, "give --size and --moments, or the id of its training")
     channels = arguments.channels or candidate.channels or 3

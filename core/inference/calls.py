@@ -40,8 +40,9 @@ def matching(question: Json) -> Answer:
     tensors = [TensorInfo(name, tuple(shape), dtype) for name, shape, dtype in question["tensors"]]
     size = question["size"] and tuple(question["size"])
     folder = question.get("folder")
-    settings = (folder and settings_for_folder(question["model"], Path(folder))) or settings_of(
-        question["model"], size
+    model, channels = question["model"], question["channels"]
+    settings = (folder and settings_for_folder(model, Path(folder), channels)) or settings_of(
+        model, size, channels
     )
     fit = match(
         tensors,

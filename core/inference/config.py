@@ -13,7 +13,7 @@ from core.defaults import SEED_MAX
 from core.errors import UsageError
 from core.fields import Field, JsonObject, is_path
 from core.inference.preprocessing import Preprocessing
-from core.models.catalogue import MODELS, checked_model
+from core.models.catalogue import OURS, PUBLIC, checked_model
 from core.readers.weights.named_tensors import LEAST_TEMPERATURE, MOST_TEMPERATURE
 from core.training.config import DEVICES, MAX_BATCH, MAX_NAME
 from core.training.estimate import SHAPES
@@ -186,11 +186,13 @@ def first_size(
     """
     native = native_size(data)
     if trained_here or not shipped().takes_any(model):
-        return native if model in MODELS else own
+        return native if model in OURS else own
     if stated is not None:
         return stated, stated
-    if model in MODELS:
-        return CIFAR if data == "folder" and model.endswith("_cifar") else native
+    if model in OURS:
+        of_code = PUBLIC[model].size if model in PUBLIC else None
+        small_stem = model in PUBLIC or model.endswith("_cifar")
+        return of_code or (CIFAR if data == "folder" and small_stem else native)
     return native if max(native) <= SMALL else own
 
 

@@ -4,15 +4,16 @@ import math
 from pathlib import Path
 from typing import Any
 
+from core.checkpoints.guess import COLOURS
 from core.checkpoints.index import shipped
 from core.datasets.pictures import common_size
 from core.inference.config import CIFAR, SMALL
 from core.inference.preprocessing import INTERPOLATIONS, Preprocessing
 from core.models.build import input_size
-from core.models.catalogue import MODELS
+from core.models.catalogue import OURS, PUBLIC
 
 
-def settings_of(model: str, size: tuple[int, int] | None) -> Preprocessing:
+def settings_of(model: str, size: tuple[int, int] | None, channels: int = COLOURS) -> Preprocessing:
     """Return the preprocessing that a network was most likely trained with.
 
     Parameters
@@ -22,14 +23,24 @@ def settings_of(model: str, size: tuple[int, int] | None) -> Preprocessing:
         Height and width of its images where they are known. A network that is shown far smaller
         images than its library shows it was trained on the data alone: they are shown whole, with
         the moments of the data.
+    channels : int, optional
+        Of the network; moments of networks of public code are given for as many.
 
     Raises
     ------
     UsageError
         SETTING: an unknown network.
     """
-    if model in MODELS:
-        return Preprocessing(input_size(model, size or CIFAR))
+    if model in OURS:
+        entry = PUBLIC.get(model)
+        shown = (entry and entry.size) or input_size(model, size or CIFAR)
+        if entry is None or not entry.mean:
+            return Preprocessing(shown)
+        mean, std = (
+            moments if len(moments) == channels else (sum(moments) / len(moments),) * channels
+            for moments in (entry.mean, entry.std)
+        )
+        return Preprocessing(shown, mean, std, cover=entry.size is not None)
     own = input_size(model, CIFAR)  # refuses unknown names
     if size is not None and max(size) <= SMALL < min(own):
         return Preprocessing(size)
@@ -38,7 +49,7 @@ def settings_of(model: str, size: tuple[int, int] | None) -> Preprocessing:
     return Preprocessing(**{**values, "size": size or own})
 
 
-def settings_for_folder(model: str, folder: Path) -> Preprocessing | None:
+def settings_for_folder(model: str, folder: Path, channels: int = COLOURS) -> Preprocessing | None:
     """Return the preprocessing where a folder holds small pictures of one size, and that tells.
 
     None where pictures differ or are large, or the network takes its own size only.
@@ -46,7 +57,7 @@ def settings_for_folder(model: str, folder: Path) -> Preprocessing | None:
     size = common_size(folder)
     if size is None or max(size) > SMALL or not shipped().takes_any(model):
         return None
-    return settings_of(model, size)
+    return settings_of(model, size, channels)
 
 
 def _timm(name: str, size: tuple[int, int]) -> dict[str, Any]:

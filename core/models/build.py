@@ -12,6 +12,7 @@ from core.models.by_name import timm_model, timm_size, torchvision_model, torchv
 from core.models.catalogue import checked_model
 from core.models.densenet import densenet121, densenet_small
 from core.models.layers import weighted_layers
+from core.models.public import PUBLIC_FORMS
 from core.models.resnet import (
     resnet50,
     resnet50_tiny_imagenet,
@@ -32,6 +33,7 @@ FORMS: Final[dict[str, Callable[[int, int], nn.Module]]] = {  # from channels an
     "densenet121_cifar": densenet121,
     "densenet_small": densenet_small,
     "small_cnn": SmallCnn,
+    **PUBLIC_FORMS,
 }
 LIBRARIES: Final = {
     "timm": (timm_model, timm_size),
@@ -49,7 +51,7 @@ def build(
     Parameters
     ----------
     name : str
-        One of `catalogue.MODELS`, ``timm:NAME`` or ``torchvision:NAME``.
+        One of `catalogue.OURS`, ``timm:NAME`` or ``torchvision:NAME``.
     n_outputs : int
         K >= 1 columns of logits.
     channels : int
@@ -107,7 +109,7 @@ class _Outlining(TorchFunctionMode):
 def input_size(name: str, size: tuple[int, int]) -> tuple[int, int]:
     """Return the height and width in which a network takes images of `size`.
 
-    The networks of `catalogue.MODELS` take any from 8 x 8 on as they are, those of timm and
+    The networks of `catalogue.OURS` take any from 8 x 8 on as they are, those of timm and
     torchvision only those of their own size.
 
     Raises

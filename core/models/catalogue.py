@@ -4,6 +4,7 @@ Pages and configs read it; `build` makes the networks.
 """
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -86,6 +87,122 @@ MODELS: Final[dict[str, ModelEntry]] = {
     ),
 }
 
+
+@dataclass(frozen=True, kw_only=True)
+class PublicEntry(ModelEntry):
+    """A network of public code, which is evaluated and not trained here.
+
+    Attributes
+    ----------
+    mean, std : tuple of float
+        What its code shows it, of pixels divided by 255; one number is of every channel; empty
+        for those of the data.
+    size : (int, int) or None
+        Height and width of its images; None for those of the data.
+    """
+
+    mean: tuple[float, ...] = ()
+    std: tuple[float, ...] = ()
+    size: tuple[int, int] | None = None
+
+
+IMAGENET: Final = {"mean": (0.485, 0.456, 0.406), "std": (0.229, 0.224, 0.225)}
+CIFAR10: Final = {"mean": (0.4914, 0.4822, 0.4465), "std": (0.2023, 0.1994, 0.2010)}
+
+
+def _public(
+    label: str, code: str, millions: float, **shown: tuple[float, ...] | tuple[int, int]
+) -> PublicEntry:
+    return PublicEntry(label, f"{label} of public code.", code, millions, **shown)  # type: ignore[arg-type]
+
+
+def _family(
+    key: str, label: str, code: str, millions: Mapping[int, float], **shown: tuple[float, ...]
+) -> dict[str, PublicEntry]:
+    """Return the networks of one public code by their depths: {} in key and label."""
+    return {
+        key.format(depth): _public(label.format(depth), code, size, **shown)
+        for depth, size in millions.items()
+    }
+
+
+PUBLIC: Final[dict[str, PublicEntry]] = {
+    **_family(
+        "resnet{}_akamaster",
+        "ResNet-{} (akamaster)",
+        "akamaster/pytorch_resnet_cifar10; shortcuts of option A, half of the zeros on each side",
+        {20: 0.27, 32: 0.46, 44: 0.66, 56: 0.85, 110: 1.7},
+        **IMAGENET,
+    ),
+    **_family(
+        "resnet{}_bearpaw",
+        "ResNet-{} (bearpaw)",
+        "bearpaw/pytorch-classification; shortcuts of option B, bottlenecks from 44 on",
+        {20: 0.27, 32: 0.47, 44: 0.68, 56: 0.87, 110: 1.7},
+        **CIFAR10,
+    ),
+    **_family(
+        "resnet{}_chenyaofo",
+        "ResNet-{} (chenyaofo)",
+        "chenyaofo/pytorch-cifar-models; shortcuts of option B; 20 and 32 are as bearpaw's",
+        {44: 0.66, 56: 0.86, 110: 1.7},
+        **CIFAR10,
+    ),
+    "resnet18_cifar": _public("ResNet-18", "Jingkang50/OpenOOD; stem for small images", 11.2),
+    "resnet34_cifar": _public("ResNet-34", "Jingkang50/OpenOOD; stem for small images", 21.3),
+    **_family(
+        "resnet{}_kuangliu",
+        "ResNet-{} (kuangliu)",
+        "kuangliu/pytorch-cifar; its last layer is called linear",
+        {18: 11.2, 34: 21.3, 50: 23.5},
+        **CIFAR10,
+    ),
+    **_family(
+        "resnet{}_huyvnphan",
+        "ResNet-{} (huyvnphan)",
+        "huyvnphan/PyTorch_CIFAR10; pools after the stem",
+        {18: 11.2, 34: 21.3, 50: 23.5},
+    ),
+    "wrn_28_10_cifar": _public("Wide-ResNet-28-10", "xternalz/WideResNet-pytorch; OpenOOD", 36.5),
+    "wrn_40_2_cifar": _public("Wide-ResNet-40-2", "xternalz/WideResNet-pytorch", 2.2),
+    "wrn_28_10_bmsookim": _public(
+        "Wide-ResNet-28-10 (bmsookim)",
+        "bmsookim/wide-resnet.pytorch; convolutions with biases",
+        36.5,
+        **CIFAR10,
+    ),
+    **_family(
+        "vgg{}_bn_cifar",
+        "VGG-{}-BN",
+        "kuangliu/pytorch-cifar, bearpaw/pytorch-classification; one linear layer",
+        {11: 9.2, 13: 9.4, 16: 14.7, 19: 20.0},
+        **CIFAR10,
+    ),
+    **_family(
+        "vgg{}_bn_chengyangfu",
+        "VGG-{}-BN (chengyangfu)",
+        "chengyangfu/pytorch-vgg-cifar10; three linear layers",
+        {11: 9.8, 13: 9.9, 16: 15.3, 19: 20.6},
+        **IMAGENET,
+    ),
+    "densenet121_xrv": _public(
+        "DenseNet-121 (TorchXRayVision)",
+        "mlmed/torchxrayvision; films from −1024 to 1024",
+        7.0,
+        mean=(0.5,),
+        std=(1 / 2048,),
+        size=(224, 224),
+    ),
+    "densenet121_monai": _public(
+        "DenseNet-121 (MONAI)",
+        "Project-MONAI/MONAI; pixels from 0 to 1, as ScaleIntensity makes them",
+        7.0,
+        mean=(0.0,),
+        std=(1.0,),
+    ),
+}
+OURS: Final[dict[str, ModelEntry]] = {**MODELS, **PUBLIC}  # that Candor makes itself
+
 # Networks that read texts, of 20,000 words in 100 numbers each and 20 classes.
 TEXT_MODELS: Final[dict[str, ModelEntry]] = {
     "text_cnn": ModelEntry(
@@ -114,14 +231,14 @@ def checked_model(name: object) -> str:
     Parameters
     ----------
     name : str
-        One of `MODELS`, or ``timm:NAME`` or ``torchvision:NAME``, checked in its form only.
+        One of `OURS`, or ``timm:NAME`` or ``torchvision:NAME``, checked in its form only.
 
     Raises
     ------
     UsageError
         SETTING: a name that is none of these.
     """
-    if isinstance(name, str) and (name in MODELS or BY_NAME.fullmatch(name)):
+    if isinstance(name, str) and (name in OURS or BY_NAME.fullmatch(name)):
         return name
     if isinstance(name, str) and name in TEXT_MODELS:
         raise UsageError("SETTING", f"{name} reads texts", f"use one of {', '.join(MODELS)}")

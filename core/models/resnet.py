@@ -93,6 +93,8 @@ def resnet(
     widths: Sequence[int],
     depths: Sequence[int],
     shortcut: Shortcut,
+    head: str = "fc",
+    pooled: bool = False,
 ) -> nn.Sequential:
     """Return a residual network whose stem is a 3x3 convolution without pooling.
 
@@ -109,11 +111,17 @@ def resnet(
         Blocks of each stage.
     shortcut : callable
         `projection` or `Padding`.
+    head : str
+        What the last layer is called.
+    pooled : bool
+        Halve the maps once more after the stem.
     """
     stem, *stages = widths
     layers: OrderedDict[str, nn.Module] = OrderedDict(
         conv1=convolution(channels, stem, 3), bn1=nn.BatchNorm2d(stem), relu=nn.ReLU(inplace=True)
     )
+    if pooled:
+        layers["maxpool"] = nn.MaxPool2d(3, 2, 1)
     before = stem
     for number, (width, depth) in enumerate(zip(stages, depths, strict=True), 1):
         blocks: list[nn.Module] = []
@@ -123,7 +131,7 @@ def resnet(
             before = width * block.expansion
         layers[f"layer{number}"] = nn.Sequential(*blocks)
     layers |= {"pool": nn.AdaptiveAvgPool2d(1), "flatten": nn.Flatten()}
-    layers["fc"] = nn.Linear(before, n_outputs)
+    layers[head] = nn.Linear(before, n_outputs)
     model = nn.Sequential(layers)
     draw_he_normal(model)
     return model

@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 from typing import Final
 
-from core.models.catalogue import MODELS
+from core.models.catalogue import OURS
 from core.readers.weights.named_tensors import WeightGroup, WeightsFile
 from core.screens.kit.numbers import count, three
 from core.screens.kit.records import Column, Table
@@ -51,8 +51,8 @@ class CheckpointFit:
 
 def model_label(model: str) -> str:
     """Return the printed name of a network."""
-    if model in MODELS:
-        return MODELS[model].label
+    if model in OURS:
+        return OURS[model].label
     library, _, name = model.partition(":")
     return f"{name} from {library}"
 

@@ -10,7 +10,7 @@ from core.datasets.shifts import CORRUPTIONS, KINDS, OFFICIAL, OWN, SEVERITIES
 from core.datasets.splits import SPLIT_NAMES
 from core.errors import UsageError
 from core.inference.preprocessing import MOMENTS
-from core.models.catalogue import MODELS
+from core.models.catalogue import OURS
 from core.screens.evaluate.results import PART_WORDS
 from pages.ui import state, widgets
 from pages.ui.escape import esc
@@ -235,7 +235,7 @@ def network(opened: OpenedWeights, known: tuple[str, ...] | None) -> None:
         )
     if form.value("pick") == form.OTHER:
         chosen = form.value("network")
-        options = [*MODELS, *(known or ())]
+        options = [*OURS, *(known or ())]
         others = () if chosen is None or chosen in options else (chosen,)
         st.selectbox(
             "Network",
@@ -253,7 +253,7 @@ def model_name(model: str) -> str:
     """Return a network's name with the library that has it."""
     if model == form.OTHER:
         return "Another network"
-    return MODELS[model].label if model in MODELS else model
+    return OURS[model].label if model in OURS else model
 
 
 def _picked(opened: OpenedWeights) -> None:

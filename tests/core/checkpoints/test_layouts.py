@@ -449,14 +449,13 @@ def test_networks_of_the_released_code(torch, through, filled, name):
     assert found.renamed == "; ".join(said)
 
 
-@pytest.mark.slow
 def test_a_linear_layer_named_so_is_fc(torch, through, filled):
-    """As in the widely copied networks for CIFAR."""
+    """As in akamaster's code with shortcuts of option B."""
     from core.models.build import build
 
     torch.manual_seed(1)
-    net = filled(build("resnet50_cifar", n_outputs=10, channels=3, size=(32, 32)))
+    net = filled(build("resnet20_bearpaw", n_outputs=10, channels=3, size=(32, 32)))
     state = {re.sub("^fc", "module.linear", name): one for name, one in net.state_dict().items()}
     state = {n if n.startswith("module.") else f"module.{n}": one for n, one in state.items()}
-    _, found, _ = through({"net": state, "acc": 95.1}, net, "resnet50_cifar", sides=(32, 32))
+    _, found, _ = through({"net": state, "acc": 95.1}, net, "resnet20_bearpaw", sides=(32, 32))
     assert found.renamed == "the prefix “module.” was removed; linear is fc"

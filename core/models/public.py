@@ -1,0 +1,188 @@
+"""Networks of public code that Candor evaluates but does not train: their forms; torch.
+
+`catalogue.PUBLIC` says whose code they follow, and what images it shows them.
+"""
+
+from collections import OrderedDict
+from collections.abc import Callable
+from functools import partial
+from itertools import pairwise
+from typing import Final
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from core.models.by_name import torchvision_model
+from core.models.resnet import Basic, Bottleneck, Padding, projection, resnet
+
+Form = Callable[[int, int], nn.Module]  # from channels and outputs
+SMALL_WIDTHS: Final = (16, 16, 32, 64)
+WIDTHS: Final = (64, 64, 128, 256, 512)
+DEPTHS: Final = {18: (2, 2, 2, 2), 34: (3, 4, 6, 3), 50: (3, 4, 6, 3)}
+VGG: Final = {  # 3x3 convolutions of each stage; Simonyan and Zisserman 2015, table 1
+    11: (1, 1, 2, 2, 2),
+    13: (2, 2, 2, 2, 2),
+    16: (2, 2, 3, 3, 3),
+    19: (2, 2, 4, 4, 4),
+}
+
+
+class CentredPadding(Padding):
+    """As `Padding`, with half of the zero channels before and half after the others."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Return maps (N, after, H / stride, W / stride)."""
+        half = self.more // 2
+        x = x[..., :: self.stride, :: self.stride]
+        return functional.pad(x, (0, 0, 0, 0, half, self.more - half))
+
+
+class PreActivated(nn.Module):
+    """Two 3x3 convolutions, each after its norm, and a shortcut that is not normed.
+
+    Parameters
+    ----------
+    before, after, stride : int
+    biased : bool
+        As bmsookim's code: convolutions have biases, the second one has the stride, and shortcuts
+        begin before the first norm. Otherwise as xternalz's: where channels change, both paths
+        begin after the first norm.
+    """
+
+    def __init__(self, before: int, after: int, stride: int, *, biased: bool) -> None:
+        super().__init__()
+        strides = (1, stride) if biased else (stride, 1)
+        self.bn1 = nn.BatchNorm2d(before)
+        self.conv1 = nn.Conv2d(before, after, 3, strides[0], 1, bias=biased)
+        self.bn2 = nn.BatchNorm2d(after)
+        self.conv2 = nn.Conv2d(after, after, 3, strides[1], 1, bias=biased)
+        self.biased = biased
+        if before != after:
+            projected = nn.Conv2d(before, after, 1, stride, bias=biased)
+            if biased:
+                self.shortcut = nn.Sequential(projected)
+            else:
+                self.convShortcut = projected
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Return maps (N, after, H / stride, W / stride)."""
+        normed = functional.relu(self.bn1(x))
+        out: Tensor = self.conv2(functional.relu(self.bn2(self.conv1(normed))))
+        if hasattr(self, "convShortcut"):
+            return torch.add(out, self.convShortcut(normed))
+        return torch.add(out, self.shortcut(x) if hasattr(self, "shortcut") else x)
+
+
+def wide_resnet(
+    depth: int, factor: int, channels: int, n_outputs: int, *, biased: bool = False
+) -> nn.Sequential:
+    """Return a Wide-ResNet with norms before convolutions, under the names of public code.
+
+    References
+    ----------
+    Zagoruyko and Komodakis 2016, table 1; (depth - 4) / 6 blocks a stage.
+    """
+    widths = (16, 16 * factor, 32 * factor, 64 * factor)
+    layers: OrderedDict[str, nn.Module] = OrderedDict(
+        conv1=nn.Conv2d(channels, 16, 3, padding=1, bias=biased)
+    )
+    for number, (before, after) in enumerate(pairwise(widths), 1):
+        blocks = nn.Sequential(
+            *(
+                PreActivated(
+                    after if index else before,
+                    after,
+                    2 if number > 1 and index == 0 else 1,
+                    biased=biased,
+                )
+                for index in range((depth - 4) // 6)
+            )
+        )
+        name = f"layer{number}" if biased else f"block{number}"
+        layers[name] = blocks if biased else nn.Sequential(OrderedDict(layer=blocks))
+    layers |= {"bn1": nn.BatchNorm2d(widths[-1]), "relu": nn.ReLU(inplace=True)}
+    layers |= {"pool": nn.AdaptiveAvgPool2d(1), "flatten": nn.Flatten()}
+    layers["linear" if biased else "fc"] = nn.Linear(widths[-1], n_outputs)
+    return nn.Sequential(layers)
+
+
+def vgg_bn(depth: int, channels: int, n_outputs: int, *, deep: bool = False) -> nn.Sequential:
+    """Return VGG with batch normalisation, for small images: what is left of a map is averaged.
+
+    Its head is one linear layer or, `deep`, three with dropout between them.
+    """
+    features: list[nn.Module] = []
+    before = channels
+    for number, count in enumerate(VGG[depth]):
+        width = min(64 * 2**number, 512)
+        for _ in range(count):
+            features += [nn.Conv2d(before, width, 3, padding=1), nn.BatchNorm2d(width)]
+            features.append(nn.ReLU(inplace=True))
+            before = width
+        features.append(nn.MaxPool2d(2, ceil_mode=True))  # of 32 x 32 as without; 8 x 8 keep 1
+    head: nn.Module = nn.Linear(512, n_outputs)
+    if deep:
+        inner = [
+            layer
+            for _ in range(2)
+            for layer in (nn.Dropout(), nn.Linear(512, 512), nn.ReLU(inplace=True))
+        ]
+        head = nn.Sequential(*inner, nn.Linear(512, n_outputs))
+    return nn.Sequential(
+        OrderedDict(
+            features=nn.Sequential(*features),
+            pool=nn.AdaptiveAvgPool2d(1),
+            flatten=nn.Flatten(),
+            classifier=head,
+        )
+    )
+
+
+def _small_resnet(depth: int, *, own: str) -> Form:
+    """Return the form of a ResNet of three narrow stages, in akamaster's or bearpaw's layout."""
+    n = (depth - 2) // 6
+    bottleneck = own == "bearpaw" and depth >= 44  # as its code has it, whatever the name says
+    return partial(
+        resnet,
+        block=Bottleneck if bottleneck else Basic,
+        widths=SMALL_WIDTHS,
+        depths=(n, n, n),
+        shortcut=CentredPadding if own == "akamaster" else projection,
+        head="linear" if own == "akamaster" else "fc",
+    )
+
+
+def _resnet(depth: int, *, head: str = "fc", pooled: bool = False) -> Form:
+    block = Bottleneck if depth >= 50 else Basic
+    return partial(
+        resnet,
+        block=block,
+        widths=WIDTHS,
+        depths=DEPTHS[depth],
+        shortcut=projection,
+        head=head,
+        pooled=pooled,
+    )
+
+
+def _densenet121(channels: int, n_outputs: int) -> nn.Module:
+    return torchvision_model("densenet121", channels, n_outputs)
+
+
+PUBLIC_FORMS: Final[dict[str, Form]] = {
+    **{f"resnet{d}_akamaster": _small_resnet(d, own="akamaster") for d in (20, 32, 44, 56, 110)},
+    **{f"resnet{d}_bearpaw": _small_resnet(d, own="bearpaw") for d in (20, 32, 44, 56, 110)},
+    **{f"resnet{d}_chenyaofo": _small_resnet(d, own="chenyaofo") for d in (44, 56, 110)},
+    "resnet18_cifar": _resnet(18),
+    "resnet34_cifar": _resnet(34),
+    **{f"resnet{d}_kuangliu": _resnet(d, head="linear") for d in DEPTHS},
+    **{f"resnet{d}_huyvnphan": _resnet(d, pooled=True) for d in DEPTHS},
+    "wrn_28_10_cifar": partial(wide_resnet, 28, 10),
+    "wrn_40_2_cifar": partial(wide_resnet, 40, 2),
+    "wrn_28_10_bmsookim": partial(wide_resnet, 28, 10, biased=True),
+    **{f"vgg{d}_bn_cifar": partial(vgg_bn, d) for d in VGG},
+    **{f"vgg{d}_bn_chengyangfu": partial(vgg_bn, d, deep=True) for d in VGG},
+    "densenet121_xrv": _densenet121,
+    "densenet121_monai": _densenet121,
+}
