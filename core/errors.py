@@ -131,6 +131,9 @@ def lacking(error: BaseException) -> AuditError | None:
     if number in {errno.ENOSPC, errno.EDQUOT}:
         what = "The disk is full; what was being written is not there"
         return LibraryError("DISK_FULL", what, "free some space, then try again")
+    if number == errno.EFBIG:
+        what = "A file may not become so large here; what was being written is not there"
+        return LibraryError("DISK_FULL", what, "raise ulimit -f, then try again")
     no_thread = isinstance(error, RuntimeError) and "new thread" in str(error)
     if number == errno.EAGAIN or no_thread:
         what = "No further process or thread may be started"

@@ -93,6 +93,7 @@ def test_a_refusal_knows_the_options_that_its_remedy_names(remedy, options):
         ),
         (RuntimeError("can't start new thread"), "LOST_WORKER", "process"),
         (OSError(errno.ENOSPC, "No space left on device"), "DISK_FULL", "disk"),
+        (OSError(errno.EFBIG, "File too large"), "DISK_FULL", "large"),
     ],
 )
 def test_what_the_machine_lacks_is_said_and_is_no_bug(error, code, word, monkeypatch, capsys):
