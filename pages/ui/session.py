@@ -124,9 +124,13 @@ def _collect_garbage() -> None:
         _GARBAGE.wait()
         time.sleep(COLLECT_S)
         _GARBAGE.clear()
-        gc.collect()
-        if _CLOSED.is_set():
+        closed = _CLOSED.is_set()
+        if closed:
             _CLOSED.clear()
+            gc.unfreeze()  # what a session held that has ended since
+        gc.collect()
+        if closed:
+            gc.freeze()
             _trim()
 
 

@@ -44,6 +44,10 @@ def test_modules_are_spared_once_for_each_hundred_of_them(thawed):
     assert later
 
 
+class Ended(Exception):
+    """Of a loop without an end."""
+
+
 class Leftover:
     """Held by nothing but itself."""
 
@@ -60,6 +64,27 @@ def test_what_a_session_leaves_behind_is_collected_at_the_next_hundred(thawed):
     assert seen() is not None  # set aside with the modules
     session.spare_modules(len(sys.modules) + 100)
     assert seen() is None
+
+
+def test_what_was_set_aside_is_collected_once_sessions_are_closed(thawed, monkeypatch):
+    """A session that was there as modules were set aside held 120 MiB until the server ended."""
+    leftover = Leftover()
+    seen = weakref.ref(leftover)
+    session.spare_modules(len(sys.modules))
+    del leftover
+    trimmed = []
+
+    def trim():
+        trimmed.append(gc.get_freeze_count())
+        raise Ended
+
+    monkeypatch.setattr(session, "COLLECT_S", 0.0)
+    monkeypatch.setattr(session, "_trim", trim)
+    session._give_back()
+    with pytest.raises(Ended):
+        session._collect_garbage()
+    assert seen() is None
+    assert trimmed[0] > 50_000  # modules are spared as before
 
 
 def test_the_first_freeze_collects_nothing_for_streamlit_has_just_begun(thawed):
@@ -147,10 +172,6 @@ def test_what_sessions_held_is_garbage_as_soon_as_they_are_closed(streamlit):
     assert works.session_state  # until its script ends
     server.expire()
     assert len(streamlit.told) == 1
-
-
-class Ended(Exception):
-    """Of a loop without an end."""
 
 
 def test_runs_that_end_within_a_moment_leave_their_garbage_to_one_collection(monkeypatch):
