@@ -14,8 +14,12 @@ RUN_IT = (
     "of a model, run it and save its outputs (logits or probabilities) with the labels as .npz; "
     "save arrays as .npz too"
 )
-EXPORT = "export the weights from PyTorch: torch.save(model.state_dict(), 'weights.pt')"
+EXPORT = (
+    "export the weights from PyTorch: torch.save(model.state_dict(), 'weights.pt'); or run the "
+    "model with assets/predict_to_file.py and upload the predictions"
+)
 KERAS = "a Keras model"
+EXPORTED = "a program of torch.export, whose loading may run code from the file"
 
 
 def model_of(head: bytes) -> str:
@@ -25,5 +29,7 @@ def model_of(head: bytes) -> str:
 
 def packed_model(names: Collection[str]) -> str:
     """Return what kind of model an archive with these members is; empty if none."""
+    if any(name.rpartition("/")[2] == "archive_format" for name in names):
+        return EXPORTED
     keras = "model.weights.h5" in names or {"config.json", "metadata.json"} <= set(names)
     return KERAS if keras else ""

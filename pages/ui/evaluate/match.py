@@ -13,6 +13,7 @@ from core.screens.evaluate.checkpoint import TITLES, CheckpointFit
 from pages.ui import frame, inference, state, weights_source, widgets
 from pages.ui.escape import esc
 from pages.ui.evaluate import form as evaluate_form
+from pages.ui.evaluate import sources
 from pages.ui.evaluate import state as form
 from pages.ui.form import SESSION
 from pages.ui.jobs import cache as cache_train
@@ -79,7 +80,8 @@ def _match(opened: OpenedWeights) -> CheckpointFit | None:
     """Say whether the weights fit, once that is known."""
     question = form.question(opened)
     if question is None:
-        st.markdown("Choose a network to match with the weights.")
+        st.markdown("Choose a network to match with the weights. If none fits, run your own:")
+        sources.script()
         return None
     text = f"Matching with {esc(checkpoint.model_label(question['model']))}."
     answer = inference.query("evaluate.matching", MATCHING, question, text).wait()
@@ -127,6 +129,7 @@ def _does_not_fit(fit: CheckpointFit, name: str) -> None:
                 args=("n_outputs", other),
             )
         widgets.save(checkpoint.all_names(fit), "tensors", "All of them, CSV")
+        sources.script()
     for key in checkpoint.lists(fit):
         _list(fit, key)
 

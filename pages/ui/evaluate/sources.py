@@ -19,10 +19,14 @@ from pages.ui.intake import server_paths
 from pages.ui.jobs import queue
 
 CONVERTER: Final = Path(__file__).parents[3] / "assets" / "convert_checkpoint.py"
+OF_OTHERS: Final = (  # what no network here can be loaded from
+    *(RefusalCode.FORMAT_UNKNOWN, RefusalCode.TORCHSCRIPT),
+)
 CONVERTED: Final = (  # what it makes plain weights of
     RefusalCode.PICKLE_GLOBAL,
     RefusalCode.TORCHSCRIPT,
 )
+SCRIPT: Final = CONVERTER.parent / "predict_to_file.py"
 READ: Final = "PT, PTH, PTH.TAR, CKPT or safetensors"
 TITLE: Final = (
     '<h1 class="c-sentence">Evaluate a model on images and keep its predictions as a run.</h1>'
@@ -62,6 +66,20 @@ def refused() -> None:
                 key="evaluate.converter",
                 explanation="Run it only if you trust the file: it executes the code inside.",
             )
+        if any(refusal.error.code in OF_OTHERS for refusal in intake.refusals):
+            script()
+
+
+def script() -> None:
+    """Offer what runs a network that Candor cannot make, where its code is."""
+    widgets.download(
+        "Script that writes predictions",
+        lambda: SCRIPT.read_text("utf-8"),
+        SCRIPT.name,
+        "text/x-python",
+        key="evaluate.script",
+        explanation="Run it beside your own code, then upload the file under Runs.",
+    )
 
 
 def training(trained: Sequence[Job]) -> None:
