@@ -212,8 +212,8 @@ def _rescaled(predictions: Predictions) -> Notice | None:
     more = f" (and {len(rescaled) - 1} more)" if len(rescaled) > 1 else ""
     return Notice(
         NoticeCode.NOT_PROBABILITY,
-        f"{name}{more}: the score says {100 * says:.1f} % on average, but {100 * share:.1f} % of "
-        "rows have it. It looks rescaled to an operating point: recalibrate it.",
+        f"{name}{more}: the score says {100 * says:.1f} % on average, but it is there in "
+        f"{100 * share:.1f} %. It looks rescaled to an operating point: recalibrate it.",
     )
 
 

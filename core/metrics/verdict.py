@@ -301,7 +301,7 @@ def class_words(cell: ClassCell) -> str:
     what = f"“{cell.name}”"
     if cell.part == Part.STATED:
         what = f"a class stated at {share(cell.bounds[0])} to {share(cell.bounds[1])} %"
-    return f"of 100 wrong answers, {what} should be right for {stated} and is right for {true}"
+    return f"of 100 wrong answers, {what} should be the true one of {stated} and is of {true}"
 
 
 def _within_chance(

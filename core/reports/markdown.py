@@ -66,7 +66,8 @@ def _tile(tile: Tile) -> str:
 
 
 def _figure(card: FigureCard) -> str:
-    return f"*{text(card.title)}.* {text(card.alt)}"
+    stop = "" if card.title.endswith("?") else "."
+    return f"*{text(card.title)}{stop}* {text(card.alt)}"
 
 
 def _table(table: WrittenTable) -> Iterator[str]:

@@ -29,7 +29,7 @@ from core.screens.kit.numbers import count
 from core.screens.kit.records import Sentence
 from core.screens.kit.run_marks import marks
 from core.screens.kit.sentences import groups_words
-from core.screens.kit.units import FILM_DATA, speaking_of, spoken
+from core.screens.kit.units import FILM_DATA, noticed, speaking_of, spoken
 from core.screens.ood import plain as plain_ood
 from core.screens.ood.view import ShownCurve, ood_view
 from core.screens.ood.words import set_name
@@ -76,8 +76,8 @@ AS_READ = "scores as read"
 ALARMS = 0.05  # of the in-distribution images, as on the page at first
 THRESHOLDS = (0.01, 0.5)  # of the decision curve, as on the page at first
 LIMITS: Final = (
-    "These numbers hold for rows like the ones audited. Another hospital, camera or year can give "
-    "others.",
+    "These numbers hold for images like the ones audited. Another hospital, camera or year can "
+    "give others.",
     "Labels were taken as true. Wrong labels can make a model look better or worse than it is.",
     "Calibration is an average. It does not say that a single answer is right.",
     "The model was not run. Candor read its stored scores and compared them with the labels.",
@@ -166,7 +166,7 @@ def chapters(
                 Chapter(
                     title=f"{run_numbers.run.name}, {run_numbers.run.split} split",
                     sections=tuple(parts),
-                    notices=views.reliability.notices,
+                    notices=noticed(views.reliability.notices),
                 )
             )
     compared = _compared(numbers, edition)
@@ -317,7 +317,7 @@ def _posthoc(views: RunViews) -> tuple[Section, ...]:
             sentence=view.sentence,
             cards=tuple(card for _, _, card in view.diagrams),
             tables=(written_scores("", view.table),),
-            paragraphs=tuple(notice.sentence for notice in after.rows.notices),
+            paragraphs=tuple(notice.sentence for notice in noticed(after.rows.notices)),
             caption=view.caption,
         ),
     )
@@ -351,7 +351,7 @@ def _ood(views: RunViews) -> tuple[Section, ...]:
             flagged = " and ".join(hundred.text for hundred in words.hundreds)
             paragraphs = [f"The alarm flags {flagged}.", words.limits]
         elif not made:  # once: they speak of all sets
-            paragraphs += [notice.sentence for notice in beside.notices]
+            paragraphs += [notice.sentence for notice in noticed(beside.notices)]
         made.append(
             Section(
                 key=f"{OOD}.{split}",
@@ -469,12 +469,17 @@ def _settings(numbers: ReportNumbers, settings: Mapping[str, str]) -> Section:
             "Digest of the rows": rows.digest,
             "Read as": f"{rows.task}, {rows.kind}",
             "Choices while reading": reading or "none",
-            "Split": f"{run.split}, {count(rows.n)} rows",
+            "Split": f"{run.split}, {count(rows.n)} {spoken('images')}",
             "Other splits": ", ".join((*run.splits, *run.outside)),
             "Classes": count(rows.n_classes),
         } | {f"Left out: {SECTIONS[key]}": why for key, why in of_run.left_out.items()}
         tables.append(pairs(run.name, ("setting", "value"), list(listed.items())))
-    return Section(key=SETTINGS, title=SECTIONS[SETTINGS], paragraphs=LIMITS, tables=tuple(tables))
+    return Section(
+        key=SETTINGS,
+        title=SECTIONS[SETTINGS],
+        paragraphs=tuple(map(spoken, LIMITS)),
+        tables=tuple(tables),
+    )
 
 
 MAKERS: Final[Mapping[str, Callable[[RunViews], tuple[Section, ...]]]] = {

@@ -48,7 +48,7 @@ def checklist(numbers: RunNumbers) -> Section:
         ("Measures of performance, and why", "Discrimination, calibration and net benefit"),
         ("Performance with confidence intervals", _intervals(numbers.audit)),
         ("Performance in subgroups", "By finding; by patient group on the Chest X-ray page"),
-        ("Clusters of rows", _clusters(numbers)),
+        (f"Clusters of {spoken('images')}", _clusters(numbers)),
         ("Recalibration or updating of the model", _updating(numbers)),
         ("Class imbalance", "Scores were taken as they are; none was rebalanced"),
         ("Output of the model", f"{numbers.rows.kind}, one score a finding"),
@@ -82,7 +82,7 @@ def _intervals(audit: Audit) -> str:
 def _clusters(numbers: RunNumbers) -> str:
     groups = numbers.rows.groups
     if groups is None:
-        return "Rows were taken as independent. Name a column of groups if they are not"
+        return spoken("Images were taken as independent. Name a column of groups if they are not")
     return f"Intervals draw whole groups by {groups.name}"
 
 

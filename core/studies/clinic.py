@@ -295,7 +295,7 @@ def _recalibrated(
 ) -> tuple[Predictions, Recalibrated]:
     fit = posthoc.fit(method, fit_rows)
     if fit.calibrator is None:
-        remedy = "use more rows with and without the finding"
+        remedy = "use more films with and without the finding"
         raise Refused(RefusalCode.FIT, fit.refusal, remedy)
     after = posthoc.calibrated(fit.calibrator, rows)
     errors = [error(split) for split in (rows, after)]

@@ -112,7 +112,7 @@ def notices(notice_list: tuple[Notice, ...]) -> None:
     if not notice_list:
         return
     with st.container(key="notices"):
-        pieces.draw("notices", notice_list)
+        pieces.draw("notices", units.noticed(notice_list))
 
 
 @contextmanager

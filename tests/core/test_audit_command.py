@@ -49,7 +49,7 @@ def test_a_number_without_an_interval_is_printed_with_the_reason(run, tmp_path):
     code, out, _ = run(path, *FEW)
     assert code == 0
     line = {row.split()[0]: row for row in out.splitlines() if row.startswith("  ")}
-    assert "only 6 rows of the rarer outcome" in line["brier_skill"]
+    assert "only 6 of the rarer outcome" in line["brier_skill"]
     assert "a bin of 600 rows" not in line["mce"]
     assert " to " in line["ece"]
 

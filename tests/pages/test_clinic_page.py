@@ -137,7 +137,7 @@ def test_one_click_recalibrates_and_one_undoes_it(page, keep):
     assert test.query_params[clinic.RECALIBRATE] == "beta"
     assert "Recalibrated by beta calibration" in html(test)
     assert "450 films of test · recalibrated" in html(test)
-    assert "the rows not fitted on (450, seed 0)" in html(test)
+    assert "the films not fitted on (450, seed 0)" in html(test)
     assert "this test set of 450 films are flagged" in html(test)
     fine(test.button(key="clinic.recalibrate").click().run())
     assert clinic.RECALIBRATE not in test.query_params

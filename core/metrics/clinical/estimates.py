@@ -135,7 +135,7 @@ def _skill(prepared: PreparedTarget, level: float) -> Score:
     ranked = prepared.ranked
     n, share, value = ranked.n, ranked.hits / ranked.total, brier_skill(ranked)
     if math.isnan(value):
-        reason = f"only one outcome is present: {ranked.hits} of {n} rows are events"
+        reason = f"only one outcome is present: {ranked.hits} of {n} are events"
         return Score(
             metric="brier_skill",
             value=None,
@@ -155,7 +155,7 @@ def _skill(prepared: PreparedTarget, level: float) -> Score:
     settings: dict[str, Setting] = {"of": prepared.of, "reference": share}
     rarer = effective_rarer(ranked)
     if rarer < FEWEST:
-        reason = f"only {rarer:.0f} rows of the rarer outcome: too few for an interval of the skill"
+        reason = f"only {rarer:.0f} of the rarer outcome: too few for an interval of the skill"
         return Score(
             metric="brier_skill",
             value=value,

@@ -312,7 +312,7 @@ def _one_sided(claims: _Claims) -> str:
     n, events = claims.rows.sum(), claims.events.sum()
     if 0 < events < n:
         return ""
-    return f"only one outcome is present: {events:,.10g} of {n:,.10g} rows are events"
+    return f"only one outcome is present: {events:,.10g} of {n:,.10g} are events"
 
 
 def _in_the_large(claims: _Claims, level: float) -> Estimated:

@@ -114,15 +114,16 @@ def diagram_alt(target: TargetAudit) -> str:
     off = [i for i in filled(bins) if tone(bins, i) in {"over", "under"}]
     listed = " ".join(f"{bin_words(bins, i, words)}: {TONE_WORDS[tone(bins, i)]}." for i in off)
     n_filled = len(filled(bins))
-    lie = "bin lies" if len(off) == 1 else "bins lie"
+    lie = "1 bin lies" if len(off) == 1 else f"{len(off) or 'No'} bins lie"
+    many = "1 bin" if n_filled == 1 else f"{n_filled} bins"
     outside = (
         "No bin is off beyond chance."
         if bins.could_be_chance
-        else f"{len(off)} {lie} outside the band of a perfect model, {n_filled - len(off)} inside."
+        else f"{lie} outside the band of a perfect model, {n_filled - len(off)} inside."
     )
     return (
-        f"Reliability diagram of {count(int(bins.count.sum()))} {spoken(UNIT)} in {n_filled} "
-        f"bins. On average it {words.says} {percent(says)}, {words.right} {percent(right)}."
+        f"Reliability diagram of {count(int(bins.count.sum()))} {spoken(UNIT)} in {many}. "
+        f"On average it {words.says} {percent(says)}, {words.right} {percent(right)}."
         f"{error} {outside} {listed}"
     ).rstrip()
 

@@ -160,7 +160,22 @@ def other_sentence(other: TargetAudit) -> str:
 
 def plain_other(other: TargetAudit) -> str:
     """Return the same without jargon."""
-    return plain_sentence(other).parts[0].text
+    text = plain_sentence(other).parts[0].text
+    if other.event is not None:
+        return text
+    return f"When it only answers yes or no: {text[:1].lower()}{text[1:]}"
+
+
+def plain_above(target: TargetAudit) -> str:
+    """Say without jargon that an error above its floor could be chance all the same."""
+    score, floor = calibration_error(target)
+    chance_code = target.verdict.code in {VerdictCode.COULD_BE_CHANCE, VerdictCode.SOUND}
+    if not chance_code or score is None or floor is None or not _above(score, floor):
+        return ""
+    return (
+        f"It looks off by {points(score.value, floor.q95)} points; 5 in 100 perfect models look "
+        f"off by more than {points(floor.q95, score.value)}."
+    )
 
 
 def taken_alone(target: TargetAudit, noun: str = "labels") -> str:
@@ -190,7 +205,7 @@ def worth(target: TargetAudit, rows: str = UNIT) -> str:
     if groups is None:
         return ""
     belonging = groups_words(groups.column, groups.n)
-    what = "" if target.target is None else f" for {target.name}"
+    what = "" if target.target is None else f" for “{target.name}”"
     return (
         f"{count(int(target.bins.count.sum()))} {spoken(rows)} of {belonging} count as about "
         f"{about_count(groups.effective_n, int(target.bins.count.sum()))} independent ones{what}."
@@ -228,7 +243,7 @@ def bin_sentence(target: TargetAudit) -> str:
     says = percent(float(bins.confidence[i]))
     low, high = float(bins.ci_low[i]), float(bins.ci_high[i])
     times = in_hundred(float(bins.accuracy[i]), low, high)
-    outcome = "it is right" if target.target is None else "it is present"
+    outcome = "it is right" if target.target is None else f"“{target.name}” is present"
     noun = "time" if times == "1" else "times"
     return (
         f"Where it says {says} ({_images(n)}), {outcome} {times} {noun} in 100 ({span(low, high)})."
@@ -365,7 +380,7 @@ def _off_by(target: TargetAudit) -> str:
         if one.statistic == Statistic.ECE and score is not None:
             return f"; bin by bin it is off by {points(score.value)} points"
         if one.statistic == Statistic.FINE:
-            return f"; over {N_BINS_MAX} bins it is off by {off} points {chance_shows}"
+            return f"; over {N_BINS_MAX} bins ECE is {off} points {chance_shows}"
         if one.statistic == Statistic.CUMULATIVE:
             return f"; cumulative differences range over {off} points {chance_shows}"
     return "" if verdict.deviant is None else f"; {class_words(verdict.deviant)}"
@@ -418,7 +433,8 @@ def _chance_parts(target: TargetAudit) -> tuple[Phrase, ...]:
     n, (score, floor) = int(target.bins.count.sum()), calibration_error(target)
     if target.verdict.too_few or score is None or floor is None:
         are = "are" if n > 1 else "is"
-        return (Phrase(f"Could be chance: {_images(n)} {are} too few to tell."),)
+        whose = _for_event(target)
+        return (Phrase(f"Could be chance{whose}: {_images(n)} {are} too few to tell."),)
     size = f"its ECE of {points(score.value, floor.q95)} points is"
     within = f"within what a perfect model shows (up to {points(floor.q95, score.value)})"
     if _above(score, floor):

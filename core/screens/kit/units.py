@@ -6,14 +6,17 @@ through `spoken`.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import replace
 from typing import Final
 
 from core.datasets.catalogue import TEXT_DATA
+from core.errors import Notice
 
 WRITTEN: Final = re.compile(r"\b(?:(an|a) )?(image|picture)(s?)\b", re.IGNORECASE)
+ROWS: Final = re.compile(r"\b(R|r)ow(s\b|\b(?! \d))")  # "row 12" is a place in a file
 FILM_DATA: Final = frozenset({"chestxray14", "phantom"})
 IMAGE, FILM, TEXT = "image", "film", "text"
 _NOUN: Final = ContextVar("noun", default=IMAGE)
@@ -53,6 +56,20 @@ def spoken(words: str) -> str:
         The same for images; else with film, films and a film (or text) in their place.
     """
     return words if _NOUN.get() == IMAGE else WRITTEN.sub(_called, words)
+
+
+def noticed(notices: Sequence[Notice]) -> tuple[Notice, ...]:
+    """Return notices of readers and audits; rows are films or texts where the runs are."""
+    own = _NOUN.get()
+    if own == IMAGE:
+        return tuple(notices)
+    return tuple(
+        replace(
+            note,
+            text=ROWS.sub(lambda m: f"{own.capitalize() if m[1] == 'R' else own}{m[2]}", note.text),
+        )
+        for note in notices
+    )
 
 
 def _noun(data_sets: tuple[str, ...]) -> str:

@@ -9,6 +9,7 @@ from core.calibrators.landscape import Landscape
 from core.metrics.comparison import Comparison, compare
 from core.metrics.paired import Difference
 from core.screens.kit import cards
+from core.screens.kit.bin_marks import shares
 from core.screens.kit.curves import Plot, TheoryCurve, chart
 from core.screens.kit.diagram import small_diagram
 from core.screens.kit.differences import (
@@ -23,7 +24,7 @@ from core.screens.kit.differences import (
 from core.screens.kit.differences import name as metric_name
 from core.screens.kit.forms import Kind
 from core.screens.kit.methods import parameters
-from core.screens.kit.numbers import count, points, span, three
+from core.screens.kit.numbers import count, in_hundred, points, span, three
 from core.screens.kit.records import (
     Cell,
     Column,
@@ -72,7 +73,7 @@ PLAIN_CAPTION = (
     "Chance: how far off a perfect model could look on as many images."
 )
 ELSEWHERE = "The corrections were fitted on other images. The best of them was picked on these."
-SAME_ROWS = "Fitted and judged on the same rows, so every correction looks better than it is. "
+SAME_ROWS = "Fitted and judged on the same images, so every correction looks better than it is. "
 SAME = (
     "The corrections were fitted on the same images that are counted here: on new ones they would "
     "do less well."
@@ -144,7 +145,11 @@ def plain_view(
         for name, row in zip(names, full.table.rows, strict=False)
     )
     before_after = [
-        (PLAIN_TITLES[name == best], "", card)
+        (
+            PLAIN_TITLES[name == best],
+            "",
+            _plain_card(PLAIN_TITLES[name == best], judged[name], card),
+        )
         for name, (_, _, card) in zip(names, full.diagrams, strict=False)
         if name in (NONE, best)
     ]
@@ -157,6 +162,15 @@ def plain_view(
     )
 
 
+def _plain_card(title: str, report: MethodReport, card: FigureCard) -> FigureCard:
+    """Return a diagram with title and text without jargon."""
+    main = report.compared.audit.main
+    says, right = (in_hundred(share) for share in shares(main.bins))
+    outcome = f"is right {right} times" if main.target is None else f"{right} came true"
+    text = f"{title}: on average it says {says} in 100, and {outcome}."
+    return replace(card, title=title, explanation="", alt=text)
+
+
 def _name(parts: PosthocRows) -> str:
     both = f"{parts.fit_name} and {parts.test_name}"
     return parts.test_name if parts.fit_name == parts.test_name else both
@@ -166,7 +180,7 @@ def _over_same_rows(sentence: Sentence, parts: PosthocRows) -> Sentence:
     """Put into the headline that every correction is flattered, where it is."""
     if not parts.same_rows:
         return sentence
-    return replace(sentence, parts=(Phrase(SAME_ROWS, "over"), *sentence.parts))
+    return replace(sentence, parts=(Phrase(spoken(SAME_ROWS), "over"), *sentence.parts))
 
 
 def _eyebrow(named: NamedRun, parts: PosthocRows) -> str:
@@ -283,7 +297,8 @@ def _caption(parts: PosthocRows, none: Comparison, judged: Mapping[str, MethodRe
     texts = ["Intervals are each method's own, at 95 %."]
     if parts.same_rows:
         texts.insert(
-            0, "Fitted on the rows that are reported: on new rows all methods do less well."
+            0,
+            spoken("Fitted on the images that are reported: on new ones all methods do less well."),
         )
     differences = [by_metric["ece"] for by_metric in none.differences if "ece" in by_metric]
     resamples = next(

@@ -37,7 +37,8 @@ MEANINGS = {
     "focal_ts": "Temperature first, then the focal map: two numbers. It never changes the answers.",
     "ets": "A mixture of the scaled scores, the scores as read, and equal shares. It never changes "
     "the answers.",
-    "vector": "Each class has a scale and a shift of its own. Answers can change.",
+    "vector": "Each class has a scale and a shift of its own. For one score this is Platt scaling. "
+    "Answers can change.",
     "matrix": "Every class's score is computed from all scores; weights off the diagonal are "
     "kept small. Needs many rows. Answers can change.",
     "dirichlet": "As matrix scaling, on log-probabilities. Needs many rows. Answers can change.",
@@ -52,6 +53,7 @@ MEANINGS = {
 PLAIN_MEANINGS = MEANINGS | {  # those above with a term of the field in them
     "focal_map": "One number makes the model more or less sure, along another curve than "
     "Temperature. It never changes the answers.",
+    "vector": "Each class has a scale and a shift of its own. Answers can change.",
     "matrix": "Every class’s score is computed from all scores. Needs many examples. Answers can "
     "change.",
     "dirichlet": "Like Matrix, on another scale. Needs many examples. Answers can change.",
@@ -165,7 +167,7 @@ def _none_helps(
     second = ""
     if error <= chance.q95:
         second = (
-            f"There is little to gain: on {count(n)} {spoken('images')} a perfect model would look "
+            f"That could be chance: on {count(n)} {spoken('images')} a perfect model would look "
             f"off by up to {points(chance.q95)} points."
         )
     raising = [name for name, difference in differences.items() if worse(difference)]
@@ -236,15 +238,19 @@ def _helping(judged: Mapping[str, MethodReport], comparison: Comparison) -> list
 def plain_sentence(judged: Mapping[str, MethodReport], comparison: Comparison) -> Sentence:
     """Return which correction helps, and by how much, without technical terms."""
     best = plain_best(judged, comparison)
-    now = f"off by {points(_ece(judged[NONE]))} points on average"
+    what = "The stated certainty of this model is"
+    if _of_risk(judged):
+        event = f" “{comparison.event}”" if comparison.event else ""
+        what = f"The chances this model gives{event} are"
+    now = f"{what} off by {points(_ece(judged[NONE]))} points on average"
     if not best:
-        first = f"The stated certainty of this model is {now}."
+        first = f"{now}."
         return Sentence((Phrase(first),), _plain_others(judged, comparison))
     difference = comparison.differences[list(judged).index(best)]["ece"]
     changed = judged[best].changed
     return Sentence(
         (
-            Phrase(f"The stated certainty of this model is {now}. A correction brings that to "),
+            Phrase(f"{now}. A correction brings that to "),
             Phrase(points(_ece(judged[best]))),
             Phrase(
                 f", but {_changes(judged[best])}." if changed else ", without changing any answer."
@@ -253,7 +259,7 @@ def plain_sentence(judged: Mapping[str, MethodReport], comparison: Comparison) -
         ),
         f"The correction is {IN_SENTENCE[best]}. Difference "
         f"{points(difference.value, signed=True)} points "
-        f"({span(difference.low, difference.high, signed=True)}): not chance.",
+        f"({span(difference.low, difference.high, signed=True)}): beyond chance.",
     )
 
 

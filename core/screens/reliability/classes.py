@@ -127,7 +127,8 @@ def risk_card(coverage: Float, risk: Float, aurc: Score | None, caption: str) ->
     named = []
     for share in COVERAGES:
         at = min(int((coverage < share - 1e-12).sum()), coverage.size - 1)
-        named.append(f"{percent(float(risk[at]))} at {percent(float(coverage[at]))}")
+        of = "all" if coverage[at] >= 1 else f"the surest {percent(float(coverage[at]))}"
+        named.append(f"{percent(float(risk[at]))} of {of}")
     area = ""
     if aurc is not None and aurc.value is not None:
         area = f" Area under the curve {three(aurc.value)}."
@@ -138,8 +139,7 @@ def risk_card(coverage: Float, risk: Float, aurc: Score | None, caption: str) ->
         title="Wrong answers among the most confident",
         explanation="risk–coverage",
         draw=partial(risk_coverage, coverage[places], risk[places]),
-        alt="Share of wrong answers when only the most confident are kept: "
-        f"{', '.join(named)}.{area}",
+        alt=f"Share of wrong answers: {', '.join(named)}.{area}",
         table=Table(columns, tuple((float(coverage[i]), float(risk[i])) for i in places)),
         caption=caption,
     )

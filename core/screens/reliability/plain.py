@@ -32,6 +32,7 @@ from core.screens.kit.sentences import (
     doubted,
     groups_words,
     other_verdict,
+    plain_above,
     plain_other,
     plain_sentence,
 )
@@ -52,8 +53,10 @@ PRESENCE_GROUPS = (
     (0.60, "Likely", "20 to 60"),
     (1.00, "Very likely", "60 or more"),
 )
-ANSWERS_HELP = "One correction, found on other pictures, can mend its certainty. No answer changes."
-RISK_HELP = "One correction, found on other pictures, can shift and stretch the chances it gives."
+ANSWERS_HELP = (
+    "One correction, found on other pictures, may put its certainty right. No answer changes."
+)
+RISK_HELP = "One correction, found on other pictures, may shift and stretch the chances it gives."
 WRONG, PRESENT = "×", "●"  # the marks of 100 pictures
 ENOUGH = 20  # answers a group must hold before a picture of 100 is made from it
 
@@ -217,7 +220,11 @@ def _card(groups: tuple[Group, ...], came_true: str) -> FigureCard:
         (f"{g.name} ({g.range})", g.n, *(_cell(v) for v in (g.says, g.right, g.low, g.high)))
         for g in reversed(groups)
     )
-    question = f"When it says it is this sure, how often is it {came_true}?"
+    question = (
+        "When it says it is this sure, how often is it right?"
+        if came_true == "right"
+        else "When it gives such a chance, how often is it there?"
+    )
     return FigureCard(
         key="plain",
         title=question,
@@ -252,20 +259,23 @@ def _missed(groups: tuple[Group, ...]) -> Group | None:
 
 def _second(audit: Audit, target: TargetAudit, groups: tuple[Group, ...]) -> str:
     group, other = _missed(groups), other_verdict(audit, target)
-    parts = [] if other is None else [plain_other(other)]
+    parts = [*filter(None, ("" if other is None else plain_other(other), plain_above(target)))]
     if group is not None:
-        parts.append(
-            "Its certainty is least reliable where it is "
-            f"“{group.name.lower()}” ({group.range} in 100): "
-            f"{_weight(group, groups)}."
+        least = (
+            f"Its certainty is least reliable where it is “{group.name.lower()}”"
+            if target.target is None
+            else "The chances it gives are least reliable"
         )
+        at = f"({group.range} in 100)" if target.target is None else f"at {group.range} in 100"
+        parts.append(f"{least} {at}: {_weight(group, groups, target)}.")
     return " ".join(parts)
 
 
-def _weight(group: Group, groups: tuple[Group, ...]) -> str:
-    """Return how many of all are in a group: "357 of 10,000 (4 in 100)"."""
+def _weight(group: Group, groups: tuple[Group, ...], target: TargetAudit) -> str:
+    """Return how many of all are in a group: "357 of 10,000 answers, 4 in 100"."""
     total = sum(g.n for g in groups)
-    return f"{count(group.n)} of {count(total)} ({in_hundred(group.n / total)} in 100)"
+    things = "answers" if target.target is None else spoken("pictures")
+    return f"{count(group.n)} of {count(total)} {things}, {in_hundred(group.n / total)} in 100"
 
 
 def _icons(groups: tuple[Group, ...], target: TargetAudit) -> Icons | None:
@@ -275,7 +285,7 @@ def _icons(groups: tuple[Group, ...], target: TargetAudit) -> Icons | None:
     if group.n < ENOUGH:
         return None
     made = _answer_icons(group) if target.target is None else _presence_icons(group)
-    return replace(made, note=_weight(group, groups))
+    return replace(made, note=_weight(group, groups, target))
 
 
 def _answer_icons(group: Group) -> Icons:

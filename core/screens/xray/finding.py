@@ -62,8 +62,8 @@ MEANINGS = {
     "auprc": "average precision; a guess has the prevalence",
 }
 SMOOTHED = {
-    "lowess": "lowess as of Harrell, lines over 2/3 of the rows, no robust iterations",
-    "loess": f"loess as of Austin and Steyerberg, parabolas over 75{THIN}% of the rows",
+    "lowess": "lowess as of Harrell, lines over 2/3 of the films, no robust iterations",
+    "loess": f"loess as of Austin and Steyerberg, parabolas over 75{THIN}% of the films",
 }
 NUMBER_LABELS = LABELS | {"observed_expected": "O:E"}
 NUMBER_COLUMNS = (

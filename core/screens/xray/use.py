@@ -187,11 +187,11 @@ def hosmer_words(test: HosmerLemeshow, extents: Extents) -> str:
     """Return the Hosmer-Lemeshow test in words; why there is none for grouped or weighted rows."""
     if not extents.independent:
         return (
-            "The Hosmer-Lemeshow test assumes independent, unweighted rows. These are grouped "
+            "The Hosmer-Lemeshow test assumes independent, unweighted films. These are grouped "
             "or weighted, so no p-value is shown."
         )
     chance = "under 0.001" if test.p_value < 0.001 else f"{test.p_value:.3f}"
     return (
         f"Hosmer-Lemeshow over {test.groups} groups of equal counts: chi-square "
-        f"{test.statistic:.1f} on {test.df} degrees of freedom (rows not fitted on), p {chance}."
+        f"{test.statistic:.1f} on {test.df} degrees of freedom (films not fitted on), p {chance}."
     )

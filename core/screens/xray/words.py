@@ -59,7 +59,7 @@ class ClinicSource:
     synthetic : bool
         Whether the rows are drawn by a program.
     rest : str
-        Which rows of the split these are, where it was cut: "the rows not fitted on, ...".
+        Which rows of the split these are, where it was cut: "the films not fitted on, ...".
     groups : str
         What they belong to, as "6,187 patients"; empty where each stands for itself.
     recalibrated : bool

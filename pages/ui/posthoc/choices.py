@@ -166,7 +166,8 @@ def label(run: cache.Run) -> int:
 
 def _method_name(method: str) -> str:
     mark = "" if CALIBRATORS[method].keeps_accuracy else " · may change answers"
-    return f"{NAMES[method]}{mark}"
+    platt = " (of one score: Platt)" if method == "vector" else ""
+    return f"{NAMES[method]}{platt}{mark}"
 
 
 def _keep_methods(methods: Sequence[str], defaults_of_task: Sequence[str] = ()) -> None:

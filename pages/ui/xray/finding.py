@@ -137,7 +137,7 @@ def _smoother() -> str:
         SMOOTHER,
         {name: name for name in SMOOTHERS},
         "The flexible curve, ICI, E50, E90 and Emax depend on the smoother. Lowess: lines over two "
-        "thirds of the rows, as in Harrell’s val.prob. Loess: parabolas over three quarters, as "
+        "thirds of the films, as in Harrell’s val.prob. Loess: parabolas over three quarters, as "
         "Austin and Steyerberg used to define the ICI. Compare a value only with one of its kind.",
     )
 

@@ -44,7 +44,7 @@ def draw(run: cache.Run, source: ClinicSource, query: ClinicQuery) -> tuple[tupl
         What was asked for the finding that is shown.
     """
     INTAKE.settle(_keep)
-    widgets.title("Subgroups", "by any column of a table that names the rows of this run")
+    widgets.title("Subgroups", "by any column of a table that names the films of this run")
     with st.container(horizontal=True, vertical_alignment="bottom", key="clinic_groups"):
         with st.popover("Add a table", key=f"clinic.door.{INTAKE.drops}"):
             _door()
@@ -79,7 +79,7 @@ def _door() -> None:
     """Draw the drop zone, and what its tables are to hold."""
     INTAKE.zone("Table", _take, label_visibility="collapsed")
     widgets.caption(
-        "CSV or TSV with a header: one column names the rows as this run does, the others say "
+        "CSV or TSV with a header: one column names the films as this run does, the others say "
         "what is known of them, such as age, sex or view. It stays in this session."
     )
     st.toggle("Its rows come in the run’s order", key=IN_ORDER, persist_state="session")

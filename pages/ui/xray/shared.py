@@ -78,7 +78,7 @@ def source(
     n = reported_rows.n if known is None else known.size
     rest = ""
     if parts is not None and parts.cut is not None:
-        rest = f"the rows not fitted on ({count(n)}, seed {parts.cut[1]})"
+        rest = f"the films not fitted on ({count(n)}, seed {parts.cut[1]})"
     names = rows.class_names if rows.task is Task.MULTILABEL else rows.class_names[1:]
     groups = reported_rows.groups
     groups = groups if known is None or groups is None else groups.take(known)

@@ -210,7 +210,7 @@ CLAIMED = (
         "corrections ranked the wrong way round",
     ),
     Claimed(
-        "not chance.",
+        "beyond chance.",
         "Post-hoc, plain words",
         "core.screens.posthoc.words:plain_sentence",
         PAIRED,
@@ -338,7 +338,7 @@ CLAIMED = (
         "a cell of the subgroups is strong",
     ),
     Claimed(
-        "degrees of freedom (rows not fitted on), p",
+        "degrees of freedom (films not fitted on), p",
         "Clinic, on request",
         "core.screens.xray.use:hosmer_words",
         "chi-square; not for rows that belong together",

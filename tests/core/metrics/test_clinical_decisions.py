@@ -415,7 +415,7 @@ def test_skill_of_few_events_has_a_wider_interval_or_none():
     few = skill(9)
     assert few.value is not None
     assert (few.low, few.high) == (None, None)
-    assert few.reason.startswith("only 9 rows of the rarer outcome")
+    assert few.reason.startswith("only 9 of the rarer outcome")
     # 1 - B / V with the sums of squares written out, by the jackknife's spread of its influence
     y = np.arange(1_000) < 10
     squares = (p - y) ** 2

@@ -542,7 +542,7 @@ def test_score_rescaled_to_its_operating_point_is_pointed_out():
 
     (text,) = told(mapped)
     assert f"the score says {100 * mapped.mean():.1f} % on average" in text
-    assert f"{100 * present.mean():.1f} % of rows have it" in text
+    assert f"it is there in {100 * present.mean():.1f} %" in text
     assert told(p) == []
     both = np.column_stack([p, mapped])
     labels = np.column_stack([present, present])

@@ -175,7 +175,7 @@ def test_one_finding_says_what_its_films_are_worth(clinic):
     rows, source = clinic
     found = clinic_study.one_finding(clinic_study.binary_rows(rows, 0))
     view, worth = finding_view(source, "Mass", found), round(found.audit.groups.effective_n)
-    told = f"3,000 films of 150 patients count as about {worth} independent ones for Mass."
+    told = f"3,000 films of 150 patients count as about {worth} independent ones for “Mass”."
     assert view.sentence.second.replace("\u202f", " ").replace("\u2009", " ").endswith(f" {told}")
     assert "films of 150 patients, test split" in view.caption
     rarer = int(found.fit.rarer)

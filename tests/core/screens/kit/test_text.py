@@ -2,7 +2,9 @@
 
 import pytest
 
+from core.errors import Notice
 from core.screens.kit.text import without_shared_start
+from core.screens.kit.units import noticed, speaking_of
 
 
 @pytest.mark.parametrize(
@@ -17,3 +19,16 @@ from core.screens.kit.text import without_shared_start
 )
 def test_words_that_all_names_begin_with_are_left_out(names, shorter):
     assert without_shared_start(names) == shorter
+
+
+def test_rows_of_notices_are_films_where_films_are_spoken_of():
+    notes = (
+        Notice("GROUPED", "40 rows of 10 patients. Rows of one patient are alike."),
+        Notice("GAP", "1 row left out, row 12 of the file; rowing stays."),
+    )
+    with speaking_of("chestxray14"):
+        assert [note.text for note in noticed(notes)] == [
+            "40 films of 10 patients. Films of one patient are alike.",
+            "1 film left out, row 12 of the file; rowing stays.",
+        ]
+    assert noticed(notes) == notes

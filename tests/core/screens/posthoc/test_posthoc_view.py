@@ -102,7 +102,7 @@ def test_no_help_beyond_chance_is_said_and_how_little_there_is_to_gain():
     assert said.text == (
         f"No method lowers the calibration error of {error:.1f} points beyond chance."
     )
-    assert "There is little to gain: on 1,600 images" in said.second
+    assert "That could be chance: on 1,600 images" in said.second
     assert said.second.endswith("The focal map raises it.")
     alone = told({NONE: calm, "ts": calm}, ts=(0.0, -0.001, 0.001))
     assert alone.text.startswith("Temperature scaling does not lower")
@@ -365,8 +365,8 @@ def test_infinite_log_loss_is_said_of_the_best_method():
 def test_captions_say_whether_the_counted_rows_were_fitted_on(found):
     part, fits, judged = found
     same = replace(part, fit_from=part.test_from, fit_name="test")
-    assert "on new rows all methods do less well" in posthoc_view(NAMED, same, fits, judged).caption
-    assert "on new rows" not in posthoc_view(NAMED, part, fits, judged).caption
+    assert "on new ones all methods do less well" in posthoc_view(NAMED, same, fits, judged).caption
+    assert "on new ones" not in posthoc_view(NAMED, part, fits, judged).caption
     assert "fitted on the same images" in plain_view(NAMED, same, fits, judged).caption
     assert "fitted on other images" in plain_view(NAMED, part, fits, judged).caption
 
@@ -376,5 +376,5 @@ def test_the_headline_says_when_rows_are_judged_that_were_fitted_on(found):
     same = replace(part, fit_from=part.test_from)  # another name, the same rows
     for make in (posthoc_view, plain_view):
         flattered = make(NAMED, same, fits, judged).sentence.text
-        assert flattered.startswith("Fitted and judged on the same rows")
+        assert flattered.startswith("Fitted and judged on the same images")
         assert flattered.endswith(make(NAMED, part, fits, judged).sentence.text)

@@ -77,9 +77,9 @@ def test_risk_card_reads_the_curve_it_draws(view):
     assert coverage == 1.0
     accuracy = next(row for row in view.scores.rows if row[0] == "accuracy")
     assert risk == pytest.approx(1 - accuracy[2])
-    assert f"{100 * risk:.1f}\u202f% at 100.0\u202f%" in alt
+    assert f"{100 * risk:.1f}\u202f% of all" in alt
     at_half = next(r for c, r in view.figures["risk"].table.rows if c >= 0.495)
-    said = float(alt.split("kept: ")[1].split("\u202f")[0])
+    said = float(alt.split("answers: ")[1].split("\u202f")[0])
     assert said == pytest.approx(100 * at_half, abs=1.0)
 
 

@@ -46,11 +46,11 @@ def test_icons_show_the_group_that_keeps_its_promise_least(make_audit, make_targ
     view = plain_view(make_audit(), make_target(), ranked(sure + certain), name="m", split="test")
     icons = view.icons
     assert icons.title == "Of 100 answers that were 80 to 95 in 100 sure"
-    assert icons.note == "400 of 1,300 (31 in 100)"
+    assert icons.note == "400 of 1,300 answers, 31 in 100"
     assert (icons.promised, icons.observed, icons.tone) == (10, 40, "over")
     assert (icons.low, icons.high) == (35, 45)  # Wilson for 240 of 400: 0.551 to 0.647
     assert icons.observed_text == "In this test 40 of 100 were wrong (35 to 45)."
-    assert "where it is “sure” (80 to 95 in 100): 400 of 1,300 (31 in 100)." in (
+    assert "where it is “sure” (80 to 95 in 100): 400 of 1,300 answers, 31 in 100." in (
         view.sentence.second
     )
     assert [(swatch.tone, swatch.shape) for swatch in view.key] == [("ink", "bar"), ("over", "dot")]
@@ -104,7 +104,7 @@ def test_plain_view_of_a_real_audit_names_its_class():
     made = audit(found, QUICK)
     view = plain_view(made, made.main, Ranked.of(found.outcomes(1)), name="m", split="test")
     assert "“ill”" in view.sentence.text
-    assert "present" in view.dumbbells.title
+    assert "is it there?" in view.dumbbells.title
     assert sum(row[1] for row in view.dumbbells.table.rows) == 900
 
 

@@ -75,7 +75,7 @@ def test_every_verdict_has_its_sentence(make_audit, make_target, code, gap, star
         (
             "uneven",
             "fine",
-            "right on average, but not everywhere; over 50 bins it is off by 4.1 points (chance: "
+            "right on average, but not everywhere; over 50 bins ECE is 4.1 points (chance: "
             "up to 2.0).",
         ),
     ],
@@ -201,8 +201,8 @@ def test_classes_that_are_off_are_named(make_audit, make_target):
         (answers, "answers “cat” state 80 % and are right 68 times in 100."),
         (
             stated,
-            "of 100 wrong answers, a class stated at 0.1 to 0.2 % should be right for 0.2 and is "
-            "right for 98.",
+            "of 100 wrong answers, a class stated at 0.1 to 0.2 % should be the true one of 0.2 "
+            "and is of 98.",
         ),
     ):
         off = replace(target, verdict=replace(target.verdict, deviant=cell))
@@ -281,7 +281,7 @@ def test_one_image_is_too_few_to_tell(make_audit, make_target, make_bins):
 def test_a_positive_class_is_present_and_not_right(make_audit, make_target):
     view = reliability_view(make_audit(make_target(target=1), task="binary"), SUBJECT)
     assert "present in 87.4\u202f% of images" in view.sentence.text
-    assert "it is present 95 times in 100" in view.sentence.second
+    assert "“cat” is present 95 times in 100" in view.sentence.second
     assert "class “cat”" in view.eyebrow
 
 

@@ -51,7 +51,7 @@ def test_one_score_opens_with_the_event_and_goes_on_with_the_answers():
         audit, audit.main, Ranked.of(rows(columns=1).outcomes(1)), name="r", split="test"
     )
     assert plain.sentence.text.startswith("This model expects “good” less often than it is there.")
-    assert plain.sentence.second.startswith("This model is ")
+    assert plain.sentence.second.startswith("When it only answers yes or no: this model is ")
 
 
 @pytest.mark.parametrize("target", [0, 1])

@@ -538,7 +538,7 @@ def test_a_skill_without_an_interval_says_why():
     tile = next(tile for tile in shown.numbers if tile.label == "Brier score")
     assert tile.interval.startswith("skill ")
     assert "(" not in tile.interval
-    assert "only 5 rows of the rarer outcome" in tile.note
+    assert "only 5 of the rarer outcome" in tile.note
 
 
 def test_overconfident_scores_next_to_zero_are_still_no_probabilities():
