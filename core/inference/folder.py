@@ -8,6 +8,7 @@ from core.inference.config import EvaluationConfig, from_json
 from core.training.folder import JobFolder
 
 WEIGHTS: Final = "weights.safetensors"
+PICTURES: Final = "pictures"  # that were dropped: a folder for each setting that names one
 
 
 def config_of(folder: JobFolder) -> EvaluationConfig:

@@ -28,7 +28,7 @@ from core.errors import Notice, Refused, UsageError
 from core.inference.config import EvaluationConfig
 from core.inference.evaluate import NOT_WATCHED, scores, spread
 from core.inference.film_model import FilmModel
-from core.inference.folder import WEIGHTS, config_of
+from core.inference.folder import PICTURES, WEIGHTS, config_of
 from core.inference.prepare import BatchPreprocessor
 from core.inference.spool import Spool
 from core.library import RunSource, open_library, summarise
@@ -95,7 +95,8 @@ def run(folder: JobFolder, watch: AbstractContextManager[object] = NOT_WATCHED) 
         "notices": [notice.to_json() for notice in manifest.notices],
     }
     folder.finish(result)
-    shutil.rmtree(folder.path / SPLITS_FOLDER, ignore_errors=True)
+    for name in (SPLITS_FOLDER, PICTURES):
+        shutil.rmtree(folder.path / name, ignore_errors=True)
     return result
 
 

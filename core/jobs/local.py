@@ -10,6 +10,7 @@ import shutil
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar, Final, Protocol
 
@@ -18,7 +19,7 @@ from core.access import Act, Quotas, Visitor, of_process
 from core.disk import writing
 from core.errors import LibraryError, UsageError
 from core.inference.config import EvaluationConfig
-from core.inference.folder import WEIGHTS, config_of
+from core.inference.folder import PICTURES, WEIGHTS, config_of
 from core.jobs import failures, processes
 from core.jobs.audit import AUDIT, AuditSpec, spec_of
 from core.jobs.devices import CPU, fit, slots
@@ -164,6 +165,7 @@ class LocalJobs:
         configs: Sequence[Spec],
         *,
         weights: Path | None = None,
+        pictures: Path | None = None,
         wants: str = "auto",
         priority: int = 0,
         time_limit: float | None = None,
@@ -177,6 +179,8 @@ class LocalJobs:
             One job each; they share a group.
         weights : Path, optional
             The safetensors file that evaluations load; each job keeps its own.
+        pictures : Path, optional
+            A folder that is soon gone; each evaluation keeps the folders in it that it names.
         wants : str
             A slot such as ``cuda:1``; ``auto`` leaves it to each config's device.
         priority : int
@@ -203,8 +207,11 @@ class LocalJobs:
         jobs: list[Job] = []
         try:
             for config in configs:
+                job_id = _new_id()
+                if pictures is not None and isinstance(config, EvaluationConfig):
+                    config = _with_own(config, pictures, self._store.folder(job_id) / PICTURES)
                 job = Job(
-                    id=_new_id(),
+                    id=job_id,
                     kind=config.kind,
                     name=config.name,
                     group=group,
@@ -223,6 +230,8 @@ class LocalJobs:
                 folder = JobFolder.make(self._store.folder(job.id), config)
                 if weights is not None:
                     _share(weights, folder.path / WEIGHTS)
+                if pictures is not None:
+                    _share_folders(config, pictures, folder.path / PICTURES)
             return self._add(launcher, jobs)
         except BaseException:
             for job in jobs:
@@ -471,6 +480,30 @@ def _share(old: Path, new: Path) -> None:
             new.hardlink_to(old)
         except OSError:  # another disk
             shutil.copyfile(old, new)
+
+
+def _with_own(config: EvaluationConfig, old: Path, new: Path) -> EvaluationConfig:
+    """Return a config that names a job's own copies of folders below one that is soon gone."""
+
+    def moved(root: str | None) -> str | None:
+        inside = root is not None and Path(root).parent == old
+        return str(new / Path(root).name) if root is not None and inside else root
+
+    sets = tuple(replace(each, root=moved(each.root)) for each in config.sets)
+    return replace(config, data_root=moved(config.data_root), sets=sets)
+
+
+def _share_folders(config: Spec, old: Path, new: Path) -> None:
+    """Give a job the folders of pictures that its config names as its own."""
+    if isinstance(config, EvaluationConfig):
+        for root in (config.data_root, *(each.root for each in config.sets)):
+            if root is not None and Path(root).parent == new and not Path(root).exists():
+                with writing():
+                    shutil.copytree(old / Path(root).name, root, copy_function=_share_named)
+
+
+def _share_named(old: str, new: str) -> None:
+    _share(Path(old), Path(new))
 
 
 def _take_over(old: Path, new: Path) -> None:

@@ -19,7 +19,9 @@ from core.training.config import from_json
 from core.training.folder import JobFolder
 from core.training.progress import Progress
 from core.training.submission import FIRST
+from pages.ui import session
 from pages.ui.evaluate.state import FORM, SHOWN
+from tests.core.readers.test_picture_zips import packed, picture
 from tests.pages.evaluate_cases import CONFIG, checkpoint, harmful, keep_job, keep_run
 from tests.pages.seen import fine, html, opened, said, until
 from tests.pages.test_train_page import buttons, links
@@ -135,6 +137,33 @@ def test_a_checkpoint_is_matched_tried_and_queued(page, tmp_path):
 
 
 @pytest.mark.slow
+def test_a_zip_of_class_folders_is_evaluated_on_and_belongs_to_the_job(page, tmp_path):
+    test = matched(upload(page(), checkpoint(tmp_path)))
+    test = matched(test.selectbox(key="evaluate.data").set_value("folder").run())
+    assert "restart it with CANDOR_IMPORT=FOLDER" in said(fine(test))  # nothing is refused
+    assert test.button(key="evaluate.submit").disabled
+    made = {f"{k}/{n}.png": picture(10 * k + n) for k in range(2) for n in range(3)}
+    drop_zip(test, packed(tmp_path, {**made, "../out.png": picture()}))
+    assert "ARCHIVE_PATH" in said(test)
+    drop_zip(test, packed(tmp_path, made))
+    assert "6 pictures in 2 folders" in said(fine(test))
+    matched(test).button(key="evaluate.submit").click().run()
+    (job,) = open_jobs().list()
+    root = Path(open_jobs().evaluation(job.id).data_root)
+    assert root.is_relative_to(open_jobs().folder(job.id).path)
+    (room,) = [room for room in session._ROOMS.values() if (room.folder / "pictures").exists()]
+    session.scratch.remove(room.folder / "pictures")  # the visitor leaves
+    found = {str(p.relative_to(root)): p.read_bytes() for p in root.rglob("*.png")}
+    assert found == made
+
+
+def drop_zip(test: AppTest, path: Path) -> AppTest:
+    (uploader,) = [one for one in test.file_uploader if "ZIP" in one.label]
+    uploader.set_value((path.name, path.read_bytes(), "application/zip"))
+    return until(test.run(), lambda: "Reading" not in said(test))
+
+
+@pytest.mark.slow
 def test_a_wrong_number_of_classes_is_mended_by_one_click(page, tmp_path):
     test = matched(upload(page(), checkpoint(tmp_path, 7)))
     assert test.number_input(key="evaluate.n_outputs").value == 7
@@ -149,7 +178,8 @@ def test_a_wrong_number_of_classes_is_mended_by_one_click(page, tmp_path):
 
 
 @pytest.mark.slow
-def test_every_declared_field_stands_in_the_form(page, tmp_path):
+def test_every_declared_field_stands_in_the_form(page, tmp_path, monkeypatch):
+    monkeypatch.setenv("CANDOR_IMPORT", str(tmp_path))
     test = matched(upload(page(), checkpoint(tmp_path)))
     kinds = ["corrupted", "svhn", "folder"]
     test.multiselect(key="evaluate.kinds").set_value(kinds).run()

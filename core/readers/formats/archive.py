@@ -62,6 +62,10 @@ class Archive:
         """Names of the files inside, in the order of the directory."""
         return list(self._members)
 
+    def size(self, name: str) -> int:
+        """Return how many bytes a member claims to hold."""
+        return self._members[name].file_size
+
     def is_stored(self, name: str) -> bool:
         """Whether a member lies in the archive uncompressed."""
         return self._members[name].compress_type == zipfile.ZIP_STORED

@@ -16,6 +16,7 @@ from typing import Any, Generic
 from core.codes import NoticeCode
 from core.errors import Notice, Refused, about
 from core.readers.films.film import Film
+from core.readers.formats.pictures import PictureFiles
 from core.readers.formats.shards import shard_files
 from core.readers.predictions.options import ReadOptions
 from core.readers.predictions.parts import listed
@@ -36,6 +37,7 @@ from core.readers.sandbox.readers import (
     FILE,
     FILM,
     HISTORY,
+    PICTURES,
     PREDICTIONS,
     SHARD,
     VOTES,
@@ -43,7 +45,7 @@ from core.readers.sandbox.readers import (
     Reader,
     Result,
 )
-from core.readers.sandbox.wire import NOTHING, Exchange, copy_tensors
+from core.readers.sandbox.wire import NOTHING, Exchange, copy_pictures, copy_tensors
 from core.readers.tables.boxes import BoxList
 from core.readers.tables.columns import TextColumns
 from core.readers.tables.history_file import HistoryFile
@@ -239,6 +241,28 @@ def read_weights(
     with read_sealed(WEIGHTS, {FILE: (path, name)}, limits) as response:
         copy_tensors(response.result, response.folder, into)
         return replace(response.result, name=name or path.name, digest=response.digest)
+
+
+def read_pictures(
+    path: Path, *, into: Path, name: str, cancel: threading.Event | None = None
+) -> PictureFiles:
+    """Unpack a zip of pictures into a new folder; see `core.readers.formats.pictures`.
+
+    Parameters
+    ----------
+    path, name, cancel
+        As of `read`.
+    into : Path
+        Made here; it is whole, or not there.
+
+    Raises
+    ------
+    LibraryError
+        LIBRARY_WRITE: it cannot be written.
+    """
+    with read_sealed(PICTURES, {FILE: (path, name)}, Limits(cancel=cancel)) as response:
+        copy_pictures(response.result, response.folder, into)
+        return response.result
 
 
 def read_film(path: Path, *, name: str, cancel: threading.Event | None = None) -> Film:

@@ -13,6 +13,12 @@ from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 from core import defaults
 from core.readers.films.film import Film
 from core.readers.formats.contents import FileBytes
+from core.readers.formats.pictures import (
+    MOST_BYTES,
+    PackedPictures,
+    PictureFiles,
+    read_pictures,
+)
 from core.readers.predictions.options import ReadOptions
 from core.readers.predictions.result import ReadResult
 from core.readers.sandbox import wire
@@ -164,6 +170,16 @@ FILM: Final = Reader[Film, Film](
     unpacks=False,
     timeout_s=60.0,
 )
+PICTURES: Final = Reader[PackedPictures, PictureFiles](
+    "pictures",
+    lambda sources, _: read_pictures(sources[FILE]),
+    lambda exchange, pictures: wire.write_pictures(exchange.folder, pictures),
+    lambda exchange: wire.load_pictures(exchange.folder),
+    base_bytes=MOST_BYTES + 2 * GIB,  # written to one file
+    unpacks=False,
+    timeout_s=300.0,
+)
 READERS: Final[Mapping[str, Reader[Any, Any]]] = {  # Any: each has its own content
-    reader.name: reader for reader in (PREDICTIONS, HISTORY, COLUMNS, VOTES, BOXES, WEIGHTS, FILM)
+    reader.name: reader
+    for reader in (PREDICTIONS, HISTORY, COLUMNS, VOTES, BOXES, WEIGHTS, FILM, PICTURES)
 }

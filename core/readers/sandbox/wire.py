@@ -27,6 +27,7 @@ from core.predictions import Groups, Predictions, ScoreKind, Task, Votes, Weight
 from core.readers.films.film import MAX_PIXELS, MIN_SIDE, Film, Pixels
 from core.readers.formats.contents import Entry, FileBytes
 from core.readers.formats.numpy_file import array_of
+from core.readers.formats.pictures import PictureFiles, plain_path
 from core.readers.formats.safetensors_file import open_safetensors, write_safetensors
 from core.readers.predictions.options import ReadOptions
 from core.readers.predictions.result import SPLIT_NAME, Inspection, NeedsChoice, ReadResult
@@ -37,12 +38,14 @@ from core.readers.tables.votes_file import VoteFile
 from core.readers.weights.named_tensors import WeightsFile
 
 if TYPE_CHECKING:  # the child's own
+    from core.readers.formats.pictures import PackedPictures
     from core.readers.predictions.interpret import InterpretedFile
     from core.readers.predictions.judge import JudgedSplit
     from core.readers.weights.weights_file import StoredWeights
 
 RESULT = "result.json"
 FILM = "film.npy"
+PICTURES = "pictures.bin"  # the bytes of all, one after another
 MAX_JSON = 2**30
 COPIED = 2**20  # bytes at a time
 NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
@@ -91,6 +94,16 @@ def write_film(folder: Path, film: Film) -> None:
     """Write the pixels of a film, and the JSON last."""
     _save(folder / FILM, film.pixels)
     _write_json(folder, {"notices": [notice.to_json() for notice in film.notices]})
+
+
+def write_pictures(folder: Path, pictures: "PackedPictures") -> None:
+    """Write the bytes of all pictures into one file, and their paths and lengths last."""
+    listed = []
+    with os.fdopen(os.open(folder / PICTURES, NEW, 0o600), "wb") as file:
+        for path, data in pictures.contents():
+            file.write(data)
+            listed.append([path, len(data)])
+    _write_json(folder, {"pictures": listed, "skipped": pictures.skipped})
 
 
 def write_columns(folder: Path, table: TextColumns) -> None:
@@ -280,6 +293,38 @@ def load_weights(folder: Path) -> WeightsFile:
                 if open_safetensors(FileBytes.of_file(group.file, file))[0] != group.tensors:
                     raise ValueError(group.file)
         return weights
+
+
+def load_pictures(folder: Path) -> PictureFiles:
+    """Return the paths and lengths that the child left, each judged; see `load_predictions`."""
+    with _arriving():
+        data = _left(folder)
+        files = {str(path): int(size) for path, size in data["pictures"]}
+        with open_left(folder / PICTURES) as file:
+            whole = os.fstat(file.fileno()).st_size
+        plain = all(plain_path(path) and size > 0 for path, size in files.items())
+        if not plain or len(files) != len(data["pictures"]) or sum(files.values()) != whole:
+            raise ValueError(PICTURES)
+        return PictureFiles(files, int(data["skipped"]))
+
+
+def copy_pictures(pictures: PictureFiles, folder: Path, into: Path) -> None:
+    """Copy the pictures that the child left, unseen, to a new folder of this user alone.
+
+    Raises
+    ------
+    LibraryError
+        LIBRARY_WRITE; nothing is left in `into`.
+    """
+    with writing(), ExitStack() as undo:
+        into.mkdir(mode=0o700)
+        undo.callback(shutil.rmtree, into, ignore_errors=True)
+        with open_left(folder / PICTURES) as file:
+            for path, size in pictures.files.items():
+                (into / path).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+                with os.fdopen(os.open(into / path, NEW, 0o600), "wb") as target:
+                    target.write(file.read(size))
+        undo.pop_all()
 
 
 def copy_tensors(weights: WeightsFile, folder: Path, into: Path) -> None:

@@ -14,6 +14,7 @@ from core.models.catalogue import OURS
 from core.screens.evaluate.results import PART_WORDS
 from pages.ui import state, widgets
 from pages.ui.escape import esc
+from pages.ui.evaluate import pictures
 from pages.ui.evaluate import state as form
 from pages.ui.evaluate.state import FORM, SHOWN, key
 from pages.ui.form import NARROW, SESSION, WIDE
@@ -55,7 +56,7 @@ def images() -> None:
             "test part.",
         )
     if DATASETS[str(form.value("data"))].needs_root:
-        FORM.draw("data_root")
+        pictures.folder("data_root", dropped=form.value("data") == "folder")
     _sets()
 
 
@@ -81,7 +82,7 @@ def _sets() -> None:
         _corruptions(kinds)
     for kind in kinds:
         if kind != "corrupted":
-            FORM.draw(f"{kind}_root")
+            pictures.folder(f"{kind}_root", dropped=kind == "folder")
 
 
 def _corruptions(kinds: list[str]) -> None:

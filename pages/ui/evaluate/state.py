@@ -1,6 +1,7 @@
 """What stands in the form of the Evaluate page: filled from what was opened, read into a config."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, Final
 
 import streamlit as st
@@ -14,11 +15,14 @@ from core.datasets.splits import SPLIT_NAMES
 from core.errors import UsageError
 from core.fields import Field, fields_of
 from core.inference.config import MAX_OUTPUTS, EvaluationConfig, first_size, native_size
+from core.inference.folder import PICTURES
 from core.inference.preprocessing import MAX_SIDE, MOMENTS, Preprocessing
+from core.readers.formats.pictures import PictureFiles
 from core.readers.weights.named_tensors import WeightGroup
 from core.training.config import MAX_NAME, TrainConfig
 from core.training.estimate import SHAPES
 from core.training.submission import NO_FOLDER, check_folder, folder_remedy
+from pages.ui import session
 from pages.ui.form import Form
 from pages.ui.weights_source import OpenedWeights
 
@@ -72,6 +76,26 @@ FOR: Final = "evaluate.for"  # which weights the form was filled for
 SHOWN_FOR: Final = "evaluate.shown_for"  # which network and data the preprocessing was filled for
 EDITED: Final = "evaluate.edited"  # by hand, so it stays
 CHANGED: Final = "evaluate.size"  # by a click, of a network and data
+
+
+@dataclass(frozen=True)
+class Pictures:
+    """Pictures of a zip that was dropped, and where they lie until the session ends."""
+
+    name: str
+    files: PictureFiles
+    folder: Path
+
+
+def pictures(setting: str) -> Pictures | None:
+    """Return the pictures that were dropped in place of a folder of the server."""
+    dropped: Pictures | None = st.session_state.get(f"evaluate.{setting}.pictures")
+    return dropped
+
+
+def pictures_home() -> Path:
+    """Return where pictures that were dropped lie."""
+    return session.room().folder / PICTURES
 
 
 def begin(opened: OpenedWeights) -> None:
@@ -142,10 +166,13 @@ def _fill_again(opened: OpenedWeights, config: EvaluationConfig) -> None:
     _pick(opened, config.model)
     for name, what in FORM.of(config.to_json()).items():
         put(name, what)
+    if config.data_root and PICTURES in Path(config.data_root).parts:  # dropped, and gone
+        put("data_root", "")
     put("splits", list(config.splits))
     put("kinds", list(dict.fromkeys(outside_set.kind for outside_set in config.sets)))
     for outside_set in config.sets:
-        if outside_set.root is not None and outside_set.kind != "corrupted":
+        gone = PICTURES in Path(outside_set.root or "").parts
+        if outside_set.root is not None and outside_set.kind != "corrupted" and not gone:
             put(f"{outside_set.kind}_root", outside_set.root)
     shifted = [outside_set for outside_set in config.sets if outside_set.corruption]
     if shifted:
@@ -283,6 +310,9 @@ def _picked(kind: str) -> list[str]:
 
 def _root(kind: str) -> str | None:
     """Return the folder of a set, checked; None for those that need none."""
+    dropped = pictures(f"{kind}_root")
+    if dropped is not None:
+        return str(dropped.folder)
     root = (value(f"{kind}_root") or "").strip() or None
     if root is None and kind in {"cifar10c", "folder"}:
         content = "the .npy files of CIFAR-10-C" if kind == "cifar10c" else "images"
@@ -314,10 +344,14 @@ def config(opened: OpenedWeights) -> EvaluationConfig:
     if chosen is None:
         raise UsageError("SETTING", "No network is chosen", "search timm or torchvision")
     settings = FORM.settings(EvaluationConfig)
+    dropped = pictures("data_root") if settings["data"] == "folder" else None
+    if dropped is not None:
+        settings["data_root"] = str(dropped.folder)
     data, root = DATASETS[settings["data"]], settings["data_root"]
     if data.needs_root and root is None:
         raise UsageError("FOLDER", NO_FOLDER, folder_remedy(settings["data"], data.label))
-    check_folder(root)
+    if dropped is None:
+        check_folder(root)
     return EvaluationConfig(
         **settings,
         model=chosen,

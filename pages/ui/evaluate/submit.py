@@ -5,11 +5,12 @@ from typing import Final
 
 import streamlit as st
 
-from core.errors import UsageError
+from core.errors import UsageError, sentence
 from core.inference.client import Answer
 from core.inference.config import EvaluationConfig
 from core.jobs.local import LocalJobs
 from core.screens.evaluate.trial import trial
+from core.training.submission import NO_FOLDER
 from pages.ui import frame, inference, state, widgets
 from pages.ui.evaluate import state as form
 from pages.ui.evaluate import watch
@@ -26,7 +27,10 @@ def draw(jobs: LocalJobs, opened: OpenedWeights) -> None:
     try:
         config = form.config(opened)
     except UsageError as error:
-        frame.refusal(error)
+        if error.what == NO_FOLDER:  # nothing is wrong yet
+            widgets.caption(f"{sentence(error.remedy)}")
+        else:
+            frame.refusal(error)
     path = opened.path(opened.file.group(str(form.value("group"))))
     if config is not None:
         _outcome(config, path, form.other_size())

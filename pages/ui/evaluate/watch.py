@@ -23,6 +23,7 @@ from pages.ui import (
     weights_source,
     widgets,
 )
+from pages.ui.evaluate import state as form
 from pages.ui.jobs import watch as job_watch
 from pages.ui.jobs.watch import WatchedJob
 from pages.ui.visitor import open_library
@@ -30,7 +31,7 @@ from pages.ui.visitor import open_library
 
 def submit(jobs: LocalJobs, config: EvaluationConfig, weights: Path) -> None:
     """Queue an evaluation and open it; what is refused is said on the page that follows."""
-    job_watch.submit(jobs, [config], weights=weights)
+    job_watch.submit(jobs, [config], weights=weights, pictures=form.pictures_home())
     if "job" in st.query_params:
         st.query_params.pop(weights_source.LINK, None)
 

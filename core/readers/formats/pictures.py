@@ -1,0 +1,136 @@
+"""A zip of pictures: which members are pictures, and the names under which they are unpacked.
+
+Nothing is decoded here; what a picture holds is judged where it is looked at.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from core.errors import Refused
+from core.readers.formats.archive import Archive
+from core.readers.formats.contents import FileBytes
+
+MOST: Final = 100_000  # members
+MOST_BYTES: Final = 4 * 2**30  # of all pictures, unpacked
+DEEPEST: Final = 8  # folders
+LONGEST: Final = 200  # bytes of a name of a file or folder
+SUFFIXES: Final = (".jpg", ".jpeg", ".png", ".bmp", ".ppm", ".pgm", ".webp")
+BEGINNINGS: Final = (b"\xff\xd8\xff", b"\x89PNG\r\n\x1a\n", b"BM", b"P5", b"P6", b"RIFF")
+REMEDIES: Final[Mapping[str, str]] = {
+    "EMPTY": "pack the pictures, a folder for each class",
+    "ARCHIVE_COUNT": f"pack at most {MOST:,} pictures",
+    "ARCHIVE_SIZE": "pack fewer or smaller pictures",
+    "ARCHIVE_RATIO": "pack pictures as JPEG or PNG",
+    "ARCHIVE_PATH": "give folders and files plain names and pack them again",
+    "ARCHIVE_LINK": "pack the picture itself",
+}
+
+
+@dataclass(frozen=True)
+class PackedPictures:
+    """Pictures of a zip that may be unpacked.
+
+    Attributes
+    ----------
+    archive : Archive
+    members : mapping of str to str
+        The member by the path that it is unpacked to: without a folder around all of them.
+    skipped : int
+        Other files.
+    """
+
+    archive: Archive
+    members: Mapping[str, str]
+    skipped: int
+
+    def contents(self) -> Iterator[tuple[str, memoryview]]:
+        """Yield the path and the bytes of each picture.
+
+        Raises
+        ------
+        Refused
+            FORMAT_UNKNOWN: its bytes are no picture's. ARCHIVE_SIZE: it is not as long as it says.
+        """
+        for path, member in self.members.items():
+            data = self.archive.read(member)
+            if not bytes(data[:8]).startswith(BEGINNINGS):
+                what = f"{path} is called a picture and holds something else"
+                raise Refused("FORMAT_UNKNOWN", what, "take it out, or save it as JPEG or PNG")
+            yield path, data
+
+
+@dataclass(frozen=True)
+class PictureFiles:
+    """Pictures that were unpacked: their lengths in bytes by path, and how many files were not."""
+
+    files: Mapping[str, int]
+    skipped: int
+
+    @property
+    def n_classes(self) -> int:
+        """How many folders hold them, at the lowest level."""
+        return len({path.split("/")[-2] for path in self.files if "/" in path})
+
+
+def read_pictures(source: FileBytes) -> PackedPictures:
+    """Return the pictures of a zip, judged by its directory before a byte is inflated.
+
+    Raises
+    ------
+    Refused
+        EMPTY: it holds none. The ARCHIVE_ codes, TRAILING and FORMAT_UNKNOWN as of `Archive`.
+    """
+    try:
+        return _judged(Archive(source, MOST))
+    except Refused as refusal:
+        raise refusal.with_remedy(REMEDIES.get(refusal.code, refusal.remedy)) from None
+
+
+def _judged(archive: Archive) -> PackedPictures:
+    members = _bare({name: name for name in archive.names if _is_picture(name)})
+    if not members:
+        raise Refused("EMPTY", "The archive holds no pictures", "")
+    _check(members)
+    size = sum(archive.size(member) for member in members.values())
+    if size > MOST_BYTES:
+        what = f"Unpacked the pictures have {size:,} bytes; at most {MOST_BYTES:,} are read"
+        raise Refused("ARCHIVE_SIZE", what, "")
+    return PackedPictures(archive, members, len(archive.names) - len(members))
+
+
+def _is_picture(name: str) -> bool:
+    """Whether a member is called as a picture is; what a Mac adds and hidden files are not."""
+    parts = name.split("/")
+    hidden = any(part.startswith(".") or part == "__MACOSX" for part in parts)
+    return name.lower().endswith(SUFFIXES) and not hidden
+
+
+def _bare(members: Mapping[str, str]) -> dict[str, str]:
+    """Return members without the one folder around all folders of pictures, if there is one."""
+    parts = [path.split("/") for path in members]
+    if len({part[0] for part in parts}) == 1 and all(len(part) > 2 for part in parts):
+        return {path.partition("/")[2]: member for path, member in members.items()}
+    return dict(members)
+
+
+def _check(paths: Mapping[str, str]) -> None:
+    """Refuse a path that cannot be unpacked as it is, or whose folder is another picture."""
+    for path in paths:
+        folders = path.split("/")[:-1]
+        above = ("/".join(folders[: n + 1]) for n in range(len(folders)))
+        if not plain_path(path) or any(folder in paths for folder in above):
+            what = "The name of a member cannot be that of a file"
+            raise Refused("ARCHIVE_PATH", what, "", path[:LONGEST])
+
+
+def plain_path(path: str) -> bool:
+    """Whether a path stays below a folder, whatever it is, and can be written and shown."""
+    parts = path.split("/")
+    return len(parts) <= DEEPEST and all(
+        0 < len(part.encode("utf-8", "surrogatepass")) <= LONGEST
+        and part.isprintable()
+        and not part.startswith(".")
+        and "\\" not in part
+        for part in parts
+    )
