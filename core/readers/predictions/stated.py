@@ -1,5 +1,6 @@
 """Stated confidences: one score a row beside the answer, or beside whether it was right."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -78,7 +79,7 @@ def worded(contents: Contents) -> dict[str, tuple[str, ...]]:
         if is_text(entry) and entry.ndim == 1 and set(words_of(name)) & CONFIDENCE:
             cells = {str(cell).strip() for cell in entry.tolist()} - {""}
             words = sorted(c for c in cells if c.casefold() not in MISSING)
-            if words and not any(is_number(word.rstrip("% ")) for word in words):
+            if words and not any(re.search(r"\d", word) for word in words):
                 out[name] = tuple(words)
     return out
 

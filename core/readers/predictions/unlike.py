@@ -4,6 +4,7 @@ import re
 
 import numpy as np
 
+from core.codes import RefusalCode
 from core.errors import Refused
 from core.readers.formats.contents import Contents, Entry, is_text, is_whole
 from core.readers.formats.encoding import is_number
@@ -57,7 +58,8 @@ def explained(contents: Contents, refusal: Refused) -> Refused:
     what = what or (_without_scores(contents) if refusal.code == "AMBIGUOUS_KEYS" else "")
     if what:
         return Refused("FORMAT_UNKNOWN", what, CLASSIFY)
-    return _percentages(contents) or _words(contents) or refusal
+    words = None if refusal.code == RefusalCode.UNDECIDED else _words(contents)
+    return _percentages(contents) or words or refusal
 
 
 def _words(contents: Contents) -> Refused | None:
