@@ -1,5 +1,6 @@
 """Text tables: pyarrow's parser on the whole file, our own judgement of header and columns."""
 
+import json
 import re
 from collections import Counter
 from collections.abc import Mapping
@@ -13,9 +14,10 @@ from core import defaults
 from core.codes import NoticeCode
 from core.errors import Notice, Refused
 from core.readers.formats.arrow import array_of_column
-from core.readers.formats.contents import Contents, Entry, FileBytes, is_text
+from core.readers.formats.contents import Contents, Entry, FileBytes, is_text, text_array
 from core.readers.formats.encoding import Dialect, decode, dialect_notices, is_number, sniff_dialect
 from core.readers.formats.list_cells import with_matrices
+from core.readers.formats.scored_lists import spread
 from core.readers.predictions.parts import counted
 from core.readers.predictions.roles import refuse_bin_history
 
@@ -92,8 +94,9 @@ def _names(dialect: Dialect) -> tuple[list[str], bool, list[Notice]]:
 
 def _is_header(first: list[str], rest: tuple[tuple[str, ...], ...], decimal: str) -> bool:
     numbers = [is_number(cell, decimal) for cell in first]
-    if not any(numbers):
-        return True
+    if not any(numbers):  # words that come again below are cells, as of a list of labels
+        cells = [[row[k : k + 1] for row in rest] for k in range(len(first))]
+        return not all((cell,) in below for cell, below in zip(first, cells, strict=True))
     plain = [cell for cell in first if cell]
     counts_up = plain == [str(i) for i in range(len(plain))] and len(plain) > 1
     if counts_up and rest and not all(c.strip().isdigit() for c in rest[0] if c):
@@ -190,7 +193,29 @@ def _refusal(ragged: list[tuple[int, int]], names: list[str]) -> Refused:
 
 def _with_matrices(contents: Contents) -> Contents:
     entries, notices = with_matrices(contents.entries, contents.row)
+    for name in [n for n, e in entries.items() if is_text(e) and e.ndim == 1]:
+        lists = _scored_lists(entries[name].tolist())
+        rows, texts = spread([{name: cell} for cell in lists]) if lists else ([], ())
+        if texts:
+            del entries[name]
+            for key in rows[0]:
+                cells = [row[key] for row in rows]
+                words = isinstance(cells[0], str)
+                entries[key] = (
+                    text_array([str(c) for c in cells]) if words else np.array(cells, np.float64)
+                )
+            notices += [Notice(NoticeCode.KEYS_GUESSED, text) for text in texts]
     return replace(contents, entries=entries, notices=(*contents.notices, *notices))
+
+
+def _scored_lists(cells: list[str]) -> list[object]:
+    """Return cells that hold lists of mappings, as JSON or as Python prints them; else nothing."""
+    if not cells or not re.match(r"\s*\[\s*\{", cells[0]):
+        return []
+    try:
+        return [json.loads(c if '"' in c else c.replace("'", '"')) for c in cells]
+    except (ValueError, RecursionError):
+        return []
 
 
 def _refuse_overflow(columns: Mapping[str, Entry], data: memoryview) -> None:

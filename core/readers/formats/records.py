@@ -47,7 +47,9 @@ def _leaves(row: Row, prefix: str, depth: int) -> Iterator[tuple[str, object]]:
         what = f"A row nested deeper than {MAX_DEPTH}"
         raise Refused("PICKLE_SHAPE", what, "write one flat object for each row")
     for name, value in row.items():
-        if isinstance(value, dict):
+        if isinstance(value, dict) and value.keys() == {"type", "values"}:  # a vector of Spark
+            yield f"{prefix}{name}", value["values"]
+        elif isinstance(value, dict):
             yield from _leaves(value, f"{prefix}{name}.", depth + 1)
         else:
             yield f"{prefix}{name}", value

@@ -11,6 +11,7 @@ from core.readers.formats.contents import Contents, Entry, is_text, native, text
 from core.readers.formats.flat import REMEDY, flatten, of_loader, refuse_ragged, rows_of
 from core.readers.formats.records import columns_of
 from core.readers.predictions.parts import listed
+from core.readers.predictions.roles import METRICS, words_of
 
 Settle = Callable[[object], object]
 MAX_NODES = 4_000_000
@@ -72,6 +73,9 @@ def contents_of(
     if flat.batches and node is not whole:  # of a dataloader, so no parts
         flat.joined, flat.entries, flat.batches = [len(flat.entries)], dict(flat.batches), None
     if not flat.entries:
+        if any(METRICS & set(words_of(name)) for name in flat.aside):
+            what = f"A summary of metrics ({listed(flat.aside)}), not of predictions"
+            raise Refused("FORMAT_UNKNOWN", what, "give the scores and labels behind it")
         raise Refused("PICKLE_SHAPE", "No array of numbers was found", REMEDY)
     counts = dict.fromkeys([*walk.joined, *flat.joined])
     texts = [f"{count} batches were joined" for count in counts if count > 1]

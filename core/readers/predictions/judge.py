@@ -310,16 +310,19 @@ def _of_members(part: SplitArrays, options: ReadOptions) -> tuple[SplitArrays, t
             what = f"--members is {options.members[:20]!r}, and {name} has {count}"
             raise Refused("CLASSES", what, f"say mean, or a number from 1 to {count}", name)
         return replace(part, scores=members[number - 1]), ()
-    text = f"the {count} members of {name} were averaged as probabilities, which are audited"
-    notice = Notice(NoticeCode.MEMBERS_AVERAGED, text)
     hint = options.scores or part.kind
     wide = members.astype(np.float64)
     logits = hint is ScoreKind.LOGITS or (hint is None and (wide.min() < 0 or wide.max() > 1))
+    if logits:
+        wide = np.exp(log_softmax(wide.reshape(-1, wide.shape[-1])).reshape(wide.shape))
+    mean = wide.mean(axis=0)
+    unlike = 100.0 * float((wide.argmax(axis=2) != mean.argmax(axis=1)).mean())
+    text = f"the {count} members of {name} were averaged as probabilities, which are audited; a"
+    text += f" member names another class than they do together in {unlike:.1f} % of rows, on"
+    notice = Notice(NoticeCode.MEMBERS_AVERAGED, f"{text} average")
     if not logits:
-        return replace(part, scores=wide.mean(axis=0)), (notice,)
-    flat = log_softmax(wide.reshape(-1, wide.shape[-1])).reshape(wide.shape)
-    mean = np.log(np.exp(flat).mean(axis=0))
-    return replace(part, scores=mean, kind=ScoreKind.LOGITS), (notice,)
+        return replace(part, scores=mean), (notice,)
+    return replace(part, scores=np.log(mean), kind=ScoreKind.LOGITS), (notice,)
 
 
 def _certain(part: SplitArrays, options: ReadOptions) -> tuple[SplitArrays, tuple[Notice, ...]]:

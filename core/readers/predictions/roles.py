@@ -106,6 +106,11 @@ CLASS_NAMES = {
 ROW_FOR_EACH = {"class", "category", "model", "method", "seed", "run", "annotator"}
 SPLIT_COLUMNS = {"split", "fold", "set", "subset", "partition", "phase"}
 INDEX_NAMES = {"", "unnamed: 0", "index", "level_0", "__index_level_0__"}  # of pandas
+METRICS = {
+    "loss", "acc", "accuracy", "fscore", "auc", "auroc", "auprc", "precision", "recall", "support",
+    "metric", "value", "map", "bleu", "rouge", "perplexity", "ece", "brier", "nll", "mae", "mse",
+    "rmse", "specificity", "sensitivity", "lr", "top",
+}  # fmt: skip
 # Where groups, weights and votes came from, in an exported run.
 GROUP_NAME, WEIGHT_NAME, VOTES_NAME = "group_name", "weight_name", "votes_name"
 SETS = "sets/"  # what an exported run holds beside its train, val and test parts

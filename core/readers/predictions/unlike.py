@@ -12,7 +12,7 @@ from core.readers.predictions.inspect import HEAD
 from core.readers.predictions.options import join_names
 from core.readers.predictions.parts import listed
 from core.readers.predictions.questions import Question, ReadChoice
-from core.readers.predictions.roles import Role, name_entry, words_of
+from core.readers.predictions.roles import METRICS, Role, name_entry, words_of
 from core.readers.predictions.stated import worded
 
 # Names that only detections have together, each with scores of its own.
@@ -22,11 +22,6 @@ DETECTIONS = (
     {"xmin", "ymin", "xmax", "ymax", "confidence"},
     {"x1", "y1", "x2", "y2", "score"},
 )
-METRICS = {
-    "loss", "acc", "accuracy", "fscore", "auc", "auroc", "auprc", "precision", "recall", "support",
-    "metric", "value", "map", "bleu", "rouge", "perplexity", "ece", "brier", "nll", "mae", "mse",
-    "rmse", "specificity", "sensitivity", "lr", "top",
-}  # fmt: skip
 BESIDE_METRICS = {
     "epoch", "step", "val", "train", "test", "model", "name", "score", "macro", "micro", "avg",
     "weighted", "eval", "index", "std", "mean", "learning", "rate", "time", "1", "5",

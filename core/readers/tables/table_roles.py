@@ -1,6 +1,7 @@
 """Which columns of a table name rows and parts, and which hold labels."""
 
-from itertools import product
+import re
+from itertools import pairwise, product
 
 import numpy as np
 
@@ -28,6 +29,7 @@ from core.readers.tables.table_columns import TableColumns
 
 TAKEN = (Role.SCORES, Role.LABELS, Role.CORRECT, Role.GROUP, Role.WEIGHT)
 NO_MODEL = {"max", "maximum", "top", "1", "model", "stated", "verbal", "verbalized", "id", "label"}
+TRUTHS = {"gold", "true", "truth", "target", "actual", "expected", "reference", "gt"}
 MANY_ROWS = 20  # from which a column without a repeated value holds no labels
 NO_LABELS = "give a second file with --labels, or name the column with --labels-key"
 
@@ -109,7 +111,23 @@ def settle_timm(columns: TableColumns, classes: set[str]) -> None:
     """Timm's inference lists filename, label or index, and score: that label is the answer.
 
     Both name the same answer; `classes`, those of the labels, say which of them does it alike.
+    Of several ranks, label_0 and prob_0 are the answer and its confidence.
     """
+    ranked: dict[str, list[str]] = {}
+    for name in columns.entries:
+        stem = re.fullmatch(r"(?i)(index|label|class|prob|score)_?(\d)", name)
+        if stem and int(stem[2]) == len(ranked.get(stem[1].lower(), [])):
+            ranked.setdefault(stem[1].lower(), []).append(name)
+    sure = next((names for stem, names in ranked.items() if stem in ("prob", "score")), [])
+    told = [names for stem, names in ranked.items() if stem not in ("prob", "score")]
+    numbers = [columns.entries[n] for n in sure if not is_text(columns.entries[n])]
+    flat = [np.asarray(entry.astype(np.float64)) for entry in numbers]
+    falls = all(bool(np.all(a >= b)) for a, b in pairwise(flat))
+    if 1 < len(flat) == len(sure) and falls and told and all(len(n) == len(sure) for n in told):
+        columns.set_role([n for names in (sure, *told) for n in names], Role.UNUSED)
+        columns.set_role(sure[:1], Role.CONFIDENCE)
+        columns.set_role(told[-1][:1], Role.PREDICTED)
+        return
     names = {name.lower() for name in columns.entries}
     if "filename" not in names or not names <= {"filename", "index", "label", "prob", "logit"}:
         return
@@ -184,6 +202,9 @@ def settle_scores(columns: TableColumns, *, need_labels: bool) -> None:
     fractions = [n for n in fractions if not is_whole(columns.entries[n])]
     if not need_labels and not columns.of(Role.SCORES) and fractions == labels:
         columns.set_role(fractions, Role.SCORES)
+    if need_labels:
+        _settle_label_as_answer(columns)
+        labels = columns.of(Role.LABELS)
     plain = [name for name in labels if set(words_of(name)) & LABELS]
     if 0 < len(plain) < len(labels):  # gold beside category
         columns.set_role([name for name in labels if name not in plain], Role.UNUSED)
@@ -197,6 +218,22 @@ def settle_scores(columns: TableColumns, *, need_labels: bool) -> None:
         constant = is_text(entry) and entry.size >= MANY_ROWS and len(set(entry.tolist())) == 1
         if constant and not set(words_of(name)) & LABELS:
             columns.set_role([name], Role.UNUSED)
+
+
+def _settle_label_as_answer(columns: TableColumns) -> None:
+    """Take `label` for the answer beside one score and a column of the truth, as pipelines say."""
+    texts = {n: e for n, e in columns.entries.items() if is_text(e) and e.ndim == 1}
+    called = [n for n in texts if words_of(n) == ["label"]]
+    truth = columns.listed.get(Role.LABELS) or [
+        n for n in columns.of(Role.LABELS) if set(words_of(n)) & TRUTHS and n in texts
+    ]
+    one_score = len(columns.of(Role.SCORES, Role.CONFIDENCE)) == 1
+    if not (one_score and len(truth) == len(called) == 1) or columns.of(Role.PREDICTED):
+        return
+    if truth != called and truth[0] in texts:
+        answers, labels = (set(map(folded, texts[n].tolist())) for n in (called[0], truth[0]))
+        if answers <= labels:
+            columns.set_role(called, Role.PREDICTED)
 
 
 def _complete_scores(columns: TableColumns) -> None:

@@ -202,8 +202,13 @@ def _of_one_form(columns: TableColumns, scores: list[str]) -> list[str]:
         return scores
     pair = by_kind.keys() in ({LOGITS, ScoreKind.PROBABILITIES}, {LOGITS, ScoreKind.SIGMOID})
     if not pair:
-        remedy = "name a prefix with --scores-key"
-        raise ambiguous(f"Columns of several kinds: {listed(scores)}", remedy)
+        raise undecided(
+            f"Columns of several kinds: {listed(scores)}",
+            *(
+                ReadChoice(f"scores in {listed(names)}", {"scores_key": join_names(names)})
+                for names in by_kind.values()
+            ),
+        )
     groups = {listed(group): (kind, group) for kind, group in by_kind.items() if kind is not None}
     chosen = logits_of_two(
         {name: kind for name, (kind, _) in groups.items()},

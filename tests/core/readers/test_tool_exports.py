@@ -241,7 +241,10 @@ def test_members_of_an_ensemble_are_asked_for(tmp_path, axis, kind):
     assert isinstance(got, InterpretedFile)
     mean = np.exp(the_part(got).scores) if kind == "logits" else the_part(got).scores
     np.testing.assert_allclose(mean, SOFT.mean(axis=0), atol=1e-9)
-    assert "MEMBERS_AVERAGED" in {n.code for n in got.notices}
+    unlike = 100 * (SOFT.argmax(axis=2) != SOFT.mean(axis=0).argmax(axis=1)).mean()
+    (text,) = (n.text for n in got.notices if n.code == "MEMBERS_AVERAGED")
+    assert text.startswith(f"the 4 members of {kind} were averaged")
+    assert f"in {unlike:.1f} % of rows" in text
     same(read(path, members="2"), members[1])
     for wrong in ("0", "5", "x"):
         assert isinstance(read(path, members=wrong), Refused)
@@ -940,3 +943,84 @@ def test_labels_far_apart_are_refused_at_once(tmp_path):
     got = read(arrays(tmp_path, prob=CHANCE[: len(labels)], label=np.array(labels)))
     assert isinstance(got, Refused)
     assert got.code == "LABEL_RANGE"
+
+
+WORDS = np.array(["cat", "dog", "fox"])
+
+
+@pytest.mark.parametrize("form", ["json", "python"])
+def test_lists_of_labels_and_scores_in_cells_of_csv_are_columns(tmp_path, form):
+    write = json.dumps if form == "json" else str
+    lines = ["predicted_label,predicted_label_probs,label"]
+    for k, row in enumerate(SOFT[0]):
+        pairs = [{"label": str(WORDS[c]), "prob": float(row[c])} for c in np.argsort(-row)]
+        cell = write(pairs).replace('"', '""')
+        lines.append(f'{WORDS[row.argmax()]},"{cell}",{WORDS[THREE[k]]}')
+    (tmp_path / "x.csv").write_text("\n".join(lines))
+    rows = the_part(read(tmp_path / "x.csv"))
+    order = [rows.class_names.index(name) for name in WORDS]
+    np.testing.assert_allclose(rows.scores[:, order], SOFT[0])
+
+
+def test_the_label_of_a_pipeline_is_its_answer_beside_the_truth(tmp_path):
+    sure = np.maximum(CHANCE, 1 - CHANCE)
+    path = table(tmp_path, label=words(CHANCE), score=sure, gold=words(TRUTH))
+    for choices in ({}, {"labels_key": "gold"}):
+        rows = the_part(same(read(path, **choices), sure))
+        np.testing.assert_array_equal(rows.rows.correct, words(CHANCE) == np.array(words(TRUTH)))
+
+
+def test_ranks_of_timm_are_an_answer_and_its_confidence(tmp_path):
+    order = np.argsort(-SOFT[0], axis=1)[:, :2]
+    columns = {"filename": [f"{k}.jpg" for k in range(N)]}
+    columns |= {f"label_{r}": WORDS[order[:, r]] for r in (0, 1)}
+    columns |= {f"prob_{r}": np.take_along_axis(SOFT[0], order, 1)[:, r] for r in (0, 1)}
+    path = table(tmp_path, **columns)
+    labels = tmp_path / "y.csv"
+    labels.write_text(
+        "filename,label\n" + "".join(f"{k}.jpg,{WORDS[t]}\n" for k, t in enumerate(THREE))
+    )
+    rows = the_part(same(read(path, labels), SOFT[0].max(axis=1)))
+    np.testing.assert_array_equal(rows.rows.correct, SOFT[0].argmax(axis=1) == THREE)
+
+
+def test_ranks_from_1_to_5_are_no_classes_and_no_scores(tmp_path):
+    rank = RNG.integers(1, 6, N)
+    got = same(read(table(tmp_path, rank=rank, p=CHANCE, y=TRUTH)), CHANCE)
+    np.testing.assert_array_equal(the_part(got).labels, TRUTH)
+
+
+def test_a_list_of_words_without_a_header_has_a_label_in_its_first_line(tmp_path):
+    np.save(tmp_path / "p.npy", SOFT[0])
+    (tmp_path / "y.txt").write_text("\n".join(WORDS[THREE]))
+    rows = the_part(same(read(tmp_path / "p.npy", tmp_path / "y.txt"), SOFT[0]))
+    np.testing.assert_array_equal(rows.labels, THREE)
+
+
+def test_vectors_of_spark_are_asked_for_or_read(tmp_path):
+    two = np.column_stack([1 - CHANCE, CHANCE])
+    rows = [
+        {"label": int(t), "probability": {"type": 1, "values": p}, "prediction": float(p[1] > 0.5)}
+        for t, p in zip(TRUTH, two.tolist(), strict=True)
+    ]
+    same(read(dump(tmp_path, rows, "x.jsonl")), two)
+    lines = ["label,rawPrediction,probability"]
+    lines += [
+        f'{t},"[{-z},{z}]","{p}"' for t, z, p in zip(TRUTH, LOG_ODDS, two.tolist(), strict=True)
+    ]
+    (tmp_path / "x.csv").write_text("\n".join(lines))
+    assert "--scores-key probability" in options(read(tmp_path / "x.csv"))
+    same(read(tmp_path / "x.csv", scores_key="probability"), two)
+
+
+@pytest.mark.parametrize(
+    "tree",
+    [
+        {"results": {"arc": {"acc,none": 0.7, "acc_stderr,none": 0.01}}, "versions": {}},
+        {"name": "m", "clean_acc": "95.1", "autoattack_acc": "59.5"},
+    ],
+)
+def test_a_summary_of_metrics_is_named(tmp_path, tree):
+    got = read(dump(tmp_path, tree))
+    assert isinstance(got, Refused)
+    assert got.what.startswith("A summary of metrics (")
