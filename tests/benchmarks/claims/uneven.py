@@ -39,12 +39,12 @@ from tests.benchmarks.claims.groups import (
 )
 
 RULED = (
-    "A few patients rule: they vary like 11 to 37 equal ones, and sums by group see too little of "
-    "what a large one adds. FEW_GROUPS says so below 30."
+    "A few patients rule: they vary like 11 to 37 equal ones, which tell roughly how alike films "
+    "are. FEW_GROUPS says so below 30."
 )
 CLUMPED = "Most sets lack the patients with many events: films look less alike than they are."
 FEW = "One or two surprises in many sets: the slope is left out where they are separated."
-WIDE = "Noise of a run is not alike in a patient, and what patients share is taken to be: wide."
+WIDE = "What so few patients share is not known well, and taken to be more rather than less: wide."
 MEANS = ("accuracy", "nll", "brier")
 WORTH = "worth that is said over the true one"
 Sizes = Callable[[int], Int]
@@ -117,6 +117,8 @@ def truths(name: str, temperature: float, seed: int) -> dict[str, float]:
 def _reason(name: str, claim: str, rate: float) -> str:
     if claim == "ece" and rate > COVERAGE[1]:
         return WITHIN
+    if claim and rate > COVERAGE[1]:
+        return WIDE
     if "saturated" in name:
         return FEW if claim == "slope" else ""
     return CLUMPED if "1 %" in name else RULED
@@ -192,7 +194,8 @@ def _differences(name: str, sets: int, seed: int) -> Iterator[Row]:
             assert found.high is not None
             held[k] += found.low <= true[k] <= found.high
     for metric, rate in zip(MEANS, (held / sets).tolist(), strict=True):
-        yield Row(f"difference of {metric}", f"{name}, two runs", n, rate, sets, WIDE)
+        claim = f"difference of {metric}"
+        yield Row(claim, f"{name}, two runs", n, rate, sets, _reason(name, claim, rate))
 
 
 def rows(sets: int, seed: int) -> Iterator[Row]:
