@@ -500,15 +500,17 @@ class Predictions:
         Raises
         ------
         Refused
-            EMPTY: it is known in none.
+            EMPTY: it is known in none, or in none of any weight.
         """
         if self.task is not Task.MULTILABEL or not self.labelled:
             return None
         known = self.labels[:, label] >= 0
         if known.all():
             return None
-        if not known.any():
-            what = f"No row of this part has a label of {self.class_names[label]}"
+        weighted = known if self.weights is None else known & (self.weights.of_row > 0.0)
+        if not weighted.any():
+            rows = "row" if self.weights is None else "row with a weight"
+            what = f"No {rows} of this part has a label of {self.class_names[label]}"
             raise Refused("EMPTY", what, "leave the finding out, or give rows that are labelled")
         return np.flatnonzero(known)
 

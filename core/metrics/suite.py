@@ -244,7 +244,7 @@ def label_predictions(predictions: Predictions, index: int) -> Predictions:
     Raises
     ------
     Refused
-        EMPTY: it is known in no row.
+        EMPTY: it is known in no row of any weight.
     """
     name, known = predictions.class_names[index], predictions.labelled_rows(index)
     if known is not None:

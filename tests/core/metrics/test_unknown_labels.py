@@ -151,6 +151,12 @@ def test_a_finding_without_any_label_is_refused():
         audit(file(labels=labels), CONFIG)
 
 
+def test_a_finding_known_in_rows_of_weight_0_alone_is_refused():
+    weights = Weights.of("w", np.where(KNOWN[:, 1], 0.0, 1.0))
+    with pytest.raises(Refused, match="No row with a weight of this part has a label of mass"):
+        audit(file(weights=weights), CONFIG)
+
+
 def test_runs_are_compared_where_the_same_labels_are_known():
     masked, whole = compared(file()), compared(file(labels=TRUTH))
     assert masked.rows.labels != whole.rows.labels
