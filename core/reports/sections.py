@@ -24,7 +24,13 @@ from core.reports.tripod import checklist
 from core.screens.compare.view import compare_view
 from core.screens.compare.view import plain_view as plain_compare
 from core.screens.kit.differences import NamedRun
-from core.screens.kit.labels import PLAIN_VERBS, headline, label_verdicts, labels_sentence
+from core.screens.kit.labels import (
+    PLAIN_VERBS,
+    headline,
+    label_verdicts,
+    labels_sentence,
+    with_unknown,
+)
 from core.screens.kit.numbers import count
 from core.screens.kit.records import Sentence
 from core.screens.kit.run_marks import marks
@@ -231,7 +237,8 @@ def _of_all_labels(views: RunViews, sentence: Sentence) -> Sentence:
         f"The rest of this page is about “{one.name}”, which {off}.",
         sentence.second,
     )
-    return replace(sentence, second=" ".join(filter(None, said)))
+    said_of_all = replace(sentence, second=" ".join(filter(None, said)))
+    return with_unknown(said_of_all, views.numbers.audit)
 
 
 def _reliability(views: RunViews) -> tuple[Section, ...]:

@@ -294,6 +294,21 @@ def test_a_board_of_chest_films_says_that_its_labels_were_mined():
         assert "pictures" not in files.html
 
 
+@pytest.mark.parametrize("edition", [Edition.PLAIN, Edition.BOARD])
+def test_the_headline_of_many_labels_counts_unknown_ones(edition):
+    rng = np.random.default_rng(4)
+    p = rng.random((60, 3))
+    labels = (rng.random(p.shape) < p).astype(np.int64)
+    labels[:7, 1] = -1
+    rows = Predictions(Task.MULTILABEL, ScoreKind.SIGMOID, p, labels)
+    config = AuditConfig(n_resamples=20)
+    request = build.ReportRequest(
+        runs=(reported(rows),), sections=("verdict",), edition=edition, config=config
+    )
+    verdict = build.report(request)[1].chapters[0].sections[0]
+    assert "7 of 180 labels are unknown" in verdict.sentence.second
+
+
 def board_of(monkeypatch, p_values):
     """Return the board page of three findings, each off by itself, at these p-values."""
     rng = np.random.default_rng(2)
