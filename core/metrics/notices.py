@@ -106,10 +106,13 @@ def _zero(predictions: Predictions) -> Notice | None:
         return None
     impossible = -np.inf if predictions.kind is ScoreKind.LOGITS else 0.0
     scores = predictions.scores.reshape(predictions.n, -1)
-    rows = sum(
-        int(np.count_nonzero((scores[chunk] == impossible).any(axis=1)))
-        for chunk in row_chunks(*scores.shape)
-    )
+    masked = predictions.task is Task.MULTILABEL and predictions.labelled
+    rows = 0
+    for chunk in row_chunks(*scores.shape):
+        zero = scores[chunk] == impossible
+        if masked:  # a score without a label enters no number
+            zero &= predictions.labels[chunk] >= 0
+        rows += int(np.count_nonzero(zero.any(axis=1)))
     if not rows:
         return None
     return Notice(

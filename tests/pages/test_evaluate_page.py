@@ -14,6 +14,7 @@ from core.inference.preprocessing import Preprocessing
 from core.jobs.local import open_jobs
 from core.jobs.records import Failure, JobState
 from core.library import SAMPLES, Library
+from core.readers.sandbox import scratch
 from core.training import progress
 from core.training.config import from_json
 from core.training.folder import JobFolder
@@ -152,7 +153,7 @@ def test_a_zip_of_class_folders_is_evaluated_on_and_belongs_to_the_job(page, tmp
     root = Path(open_jobs().evaluation(job.id).data_root)
     assert root.is_relative_to(open_jobs().folder(job.id).path)
     (room,) = [room for room in session._ROOMS.values() if (room.folder / "pictures").exists()]
-    session.scratch.remove(room.folder / "pictures")  # the visitor leaves
+    scratch.remove(room.folder / "pictures")  # the visitor leaves
     found = {str(p.relative_to(root)): p.read_bytes() for p in root.rglob("*.png")}
     assert found == made
 

@@ -65,7 +65,8 @@ def _dropped(setting: str, now: Pictures) -> None:
     """Say what was dropped, with the way to take it back."""
     files = now.files
     inside = f" in {files.n_classes} folders" if files.n_classes > 1 else ""
-    others = f"; {count(files.skipped)} other files left out" if files.skipped else ""
+    word = "file" if files.skipped == 1 else "files"
+    others = f"; {count(files.skipped)} other {word} left out" if files.skipped else ""
     with st.container(horizontal=True, vertical_alignment="center", key=f"evaluate.{setting}.row"):
         st.markdown(f"**{esc(now.name)}**: {count(len(files.files))} pictures{inside}{others}")
         st.button(

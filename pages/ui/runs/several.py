@@ -252,6 +252,7 @@ def _draft(draft: session.Draft, audit: Audit | None) -> None:
         metrics=None if audit is None else summarise(audit),
     )
     name = f"*{esc(draft.name.strip())}*"  # heard, not seen: the name stands beside it
+    keeping: Task[int] | None = st.session_state.get(KEEPING)
     with _row(draft.id):
         st.markdown(f"**{esc(draft.name)}**  \n{esc(draft_line(line, table.words()))}")
         if st.button(f"Open {name}", key=f"draft.open.{draft.id}", type="tertiary"):
@@ -262,6 +263,7 @@ def _draft(draft: session.Draft, audit: Audit | None) -> None:
             type="tertiary",
             on_click=upload.forget_draft,
             args=(draft.id,),
+            disabled=keeping is not None and keeping.running,
         )
 
 

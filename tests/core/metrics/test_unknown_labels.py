@@ -144,6 +144,15 @@ def test_the_headline_counts_unknown_labels():
     assert with_unknown(known, whole) == known
 
 
+def test_a_probability_of_0_without_a_label_is_not_counted():
+    def codes(scores: np.ndarray) -> set[str]:
+        return {notice.code for notice in audit(file(scores=scores), CONFIG).notices}
+
+    within = np.clip(SCORES, 0.001, 0.999)
+    assert "ZERO_PROBABILITY" not in codes(np.where(KNOWN, within, 0.0))
+    assert "ZERO_PROBABILITY" in codes(np.where(KNOWN, 0.0, within))
+
+
 def test_a_finding_without_any_label_is_refused():
     labels = np.where(KNOWN, TRUTH, -1)
     labels[:, 1] = -1
