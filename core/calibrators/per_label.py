@@ -93,8 +93,8 @@ class PerLabel:
             logits, labels = logits[known], labels[known]
             weights = None if weights is None else weights[known]
             groups = None if groups is None else groups[known]
-        if not labels.size or (weights is not None and not weights.any()):
-            raise cannot_fit("No row with a weight has this label", "give rows that are labelled")
+            if not labels.size or (weights is not None and not weights.any()):
+                raise cannot_fit("No row with a weight has it labelled", "label more rows")
         return self.make().fit(logits, labels, weights, groups)
 
     def predict_log_proba(self, logits: npt.NDArray[np.floating]) -> Float:
