@@ -64,8 +64,8 @@ NOTHING_OPEN = {"runs", "evaluate", "nothing published", "a link to nothing"}
 # More than OPEN: a clinic's caveats stand by its numbers, a step is a card over a whole page, and
 # a replay has the settings of its rule.
 WORDIER = {
-    "one finding": 130,
-    "one finding in plain words": 150,
+    "one finding": 140,
+    "one finding in plain words": 155,
     "a step of the tour": 145,
     "gamma beside": 130,
     "post-hoc": 125,
