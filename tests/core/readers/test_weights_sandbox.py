@@ -116,7 +116,8 @@ def left(folder: Path, change: Mapping[str, object]) -> None:
     header = {"fc.weight": {"dtype": "F32", "shape": [2], "data_offsets": [0, 8]}}
     (folder / "group-0.safetensors").write_bytes(made.safetensors(header, bytes(8)))
     tensors = [{"name": "fc.weight", "shape": [2], "dtype": "F32"}]
-    group = {"key": "", "ema": False, "tensors": tensors, "file": "group-0.safetensors"} | change
+    group = {"key": "", "ema": False, "tensors": tensors, "file": "group-0.safetensors"}
+    group |= {"temperature": None} | change
     data = {"name": "x", "digest": "", "format": "torch", "groups": [group]}
     (folder / "result.json").write_text(json.dumps(data | {"hints": {}, "notices": []}))
 
