@@ -35,7 +35,6 @@ from core.screens.xray import (
     use as clinic_use,
 )
 from core.screens.xray.finding import finding_view
-from core.screens.xray.finding_figures import TONES
 from core.screens.xray.findings import findings_view, order, plain_findings_view
 from core.screens.xray.plain import (
     band_sentence,
@@ -46,7 +45,7 @@ from core.screens.xray.plain import (
     telling,
 )
 from core.screens.xray.verdict import badge, sentence
-from core.screens.xray.words import BANNER, MINED, SYNTHETIC, ClinicSource
+from core.screens.xray.words import BANNER, MINED, SYNTHETIC, TONES, ClinicSource
 from core.studies import clinic as clinic_study
 from core.studies.posthoc import NONE
 
