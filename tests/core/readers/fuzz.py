@@ -30,6 +30,7 @@ from core.readers.sandbox.wire import Exchange
 from tests import hostile_cases as made
 from tests.core.readers.test_boxes import NIH, PLAIN
 from tests.core.readers.test_mutations import VALID, changed
+from tests.core.readers.test_picture_zips import picture
 
 ROOT = Path(__file__).parents[3]
 KEPT = ROOT / "build" / "fuzz"
@@ -94,6 +95,7 @@ SEEDS: dict[str, Callable[[], dict[str, bytes]]] = {
     "boxes": lambda: {"nih.csv": NIH, "plain.csv": PLAIN},
     "weights": _weights,
     "film": _films,
+    "pictures": lambda: {"set.zip": made.archive({f"{k}/{k}.png": picture(k) for k in range(2)})},
 }  # fmt: skip
 
 
