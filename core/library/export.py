@@ -24,7 +24,7 @@ import numpy.typing as npt
 from core.disk import PART
 from core.errors import LibraryError
 from core.library.manifest import Manifest
-from core.predictions import Predictions
+from core.predictions import Predictions, Task
 from core.readers.predictions.roles import GROUP_NAME, SETS, VOTES_NAME, WEIGHT_NAME
 
 PARTS = ("train", "val", "test")
@@ -111,7 +111,10 @@ def _split_arrays(
         key = split if split in PARTS else f"{SETS}{split}"
         arrays[f"{key}_{predictions.kind}"] = predictions.scores
         if predictions.labelled:
-            arrays[f"{key}_labels"] = predictions.labels
+            labels = predictions.labels
+            if predictions.task is Task.MULTILABEL and (labels < 0).any():
+                labels = np.where(labels < 0, np.nan, labels)  # blank, and not uncertain (-1)
+            arrays[f"{key}_labels"] = labels
         if predictions.predicted is not None:
             arrays[f"{key}_predicted"] = predictions.predicted
         if predictions.row_ids:

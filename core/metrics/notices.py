@@ -151,9 +151,10 @@ def _absent(predictions: Predictions) -> Notice | None:
     if predictions.task is Task.MULTILABEL:
         labels = predictions.labels
         one_sided = np.flatnonzero(~((labels == 1).any(axis=0) & (labels == 0).any(axis=0)))
-        words = "labels are the same in every row, so they have no AUROC"
+        rows = "labelled row" if (labels < 0).any() else "row"
+        words = f"labels are the same in every {rows}, so they have no AUROC"
         if one_sided.size == 1:
-            words = "labels is the same in every row, so it has no AUROC"
+            words = f"labels is the same in every {rows}, so it has no AUROC"
     else:
         present = np.bincount(predictions.labels, minlength=len(names))
         one_sided = np.flatnonzero(present == 0)

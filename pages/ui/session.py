@@ -349,10 +349,10 @@ def add_draft(
 def discard(draft_id: str) -> None:
     """Forget a draft, and remove the files that no other draft was read from."""
     draft = drafts().pop(draft_id, None)
-    for path in set(draft.files if draft else ()) - held():
+    for path in set(draft.files if draft else ()) - draft_files():
         path.unlink(missing_ok=True)
 
 
-def held() -> set[Path]:
+def draft_files() -> set[Path]:
     """Return the files that drafts of this browser were read from."""
     return {path for draft in drafts().values() for path in draft.files}

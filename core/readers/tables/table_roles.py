@@ -119,14 +119,19 @@ def settle_timm(columns: TableColumns, classes: set[str]) -> None:
         if stem and int(stem[2]) == len(ranked.get(stem[1].lower(), [])):
             ranked.setdefault(stem[1].lower(), []).append(name)
     sure = next((names for stem, names in ranked.items() if stem in ("prob", "score")), [])
-    told = [names for stem, names in ranked.items() if stem not in ("prob", "score")]
+    by_rank = [names for stem, names in ranked.items() if stem not in ("prob", "score")]
     numbers = [columns.entries[n] for n in sure if not is_text(columns.entries[n])]
     flat = [np.asarray(entry.astype(np.float64)) for entry in numbers]
     falls = all(bool(np.all(a >= b)) for a, b in pairwise(flat))
-    if 1 < len(flat) == len(sure) and falls and told and all(len(n) == len(sure) for n in told):
-        columns.set_role([n for names in (sure, *told) for n in names], Role.UNUSED)
+    if (
+        1 < len(flat) == len(sure)
+        and falls
+        and by_rank
+        and all(len(n) == len(sure) for n in by_rank)
+    ):
+        columns.set_role([n for names in (sure, *by_rank) for n in names], Role.UNUSED)
         columns.set_role(sure[:1], Role.CONFIDENCE)
-        columns.set_role(told[-1][:1], Role.PREDICTED)
+        columns.set_role(by_rank[-1][:1], Role.PREDICTED)
         return
     names = {name.lower() for name in columns.entries}
     if "filename" not in names or not names <= {"filename", "index", "label", "prob", "logit"}:

@@ -270,8 +270,8 @@ def _folder(opened: OpenedWeights) -> str | None:
     """Return the folder whose pictures may say in which size a network is shown them."""
     root = (value("data_root") or "").strip()
     trained_here = isinstance(opened.spec, TrainConfig)
-    told = trained_here or stated_side(opened.file) or st.session_state[CHANGED]
-    if value("data") != "folder" or not root or told:
+    size_is_given = trained_here or stated_side(opened.file) or st.session_state[CHANGED]
+    if value("data") != "folder" or not root or size_is_given:
         return None
     try:
         check_folder(root)

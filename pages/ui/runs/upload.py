@@ -159,7 +159,7 @@ def waiting() -> list[ImportReading]:
 
 def kept_files() -> set[Path]:
     """Return the files that drafts were read from, and those that wait for an answer."""
-    return session.held().union(*(reading.files for reading in waiting()))
+    return session.draft_files().union(*(reading.files for reading in waiting()))
 
 
 def drop_zone(take: Callable[..., None]) -> None:

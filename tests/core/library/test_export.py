@@ -5,11 +5,11 @@ import json
 import numpy as np
 import pytest
 
-from core.errors import LibraryError
+from core.errors import LibraryError, Refused
 from core.predictions import Predictions, ScoreKind, Task
 from core.readers.formats.contents import FileBytes as FileSource
 from core.readers.predictions.interpret import read_source
-from core.readers.predictions.options import ReadOptions
+from core.readers.predictions.options import ReadOptions, Uncertain
 from core.readers.tables.history_file import read_history
 from tests.core.library.builders import SOURCE, same_columns, small, small_bins, unlabelled
 
@@ -85,6 +85,19 @@ def test_export_is_read_back_as_what_was_kept(case, library, tmp_path):
     library.export(kept.id, tmp_path / "out.npz")
     data = (tmp_path / "out.npz").read_bytes()
     found = read_source(FileSource.of_bytes("out.npz", data), None, ReadOptions())
+    assert found.splits["test"].predictions().digest == predictions.digest
+
+
+def test_unknown_labels_are_exported_as_blank_ones(library, tmp_path):
+    """A label that was blank must not come back as uncertain, which may count as present."""
+    labels = np.where(np.arange(12).reshape(6, 2) == 3, -1, TRAITS)
+    predictions = Predictions(Task.MULTILABEL, ScoreKind.SIGMOID, SIGMOIDS, labels)
+    kept = library.keep("a", {"test": predictions}, source=SOURCE, summary={})
+    library.export(kept.id, tmp_path / "out.npz")
+    file = FileSource.of_bytes("out.npz", (tmp_path / "out.npz").read_bytes())
+    with pytest.raises(Refused, match="1 label of 12 blank, 0 uncertain"):
+        read_source(file, None, ReadOptions())
+    found = read_source(file, None, ReadOptions(uncertain=Uncertain.LEAVE_OUT))
     assert found.splits["test"].predictions().digest == predictions.digest
 
 
