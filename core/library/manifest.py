@@ -207,11 +207,10 @@ class Manifest:
 def summarise(audit: Audit) -> Summary:
     """Return the headline numbers of an audit; values that it lacks are None.
 
-    Of two classes the ECE and its floor are of the event, gap and verdict of `Audit.headline`.
+    Of two classes ECE, floor, gap and verdict are of what opens the audit, `Audit.headline`.
     """
-    metrics = audit.main.metrics
-    ece, accuracy = metrics.get("ece"), metrics.get("accuracy")
-    floor = audit.main.noise_floor.get("ece")
+    accuracy = audit.main.metrics.get("accuracy")
+    ece, floor = audit.headline.metrics.get("ece"), audit.headline.noise_floor.get("ece")
     direction = audit.headline.direction
     return Summary(
         accuracy=accuracy.value if accuracy else None,

@@ -64,7 +64,7 @@ TECHNICAL: Final = RunsWords(
         "added": "Added",
     },
     helps={
-        "ece": "Expected calibration error over 15 equal-width bins; of two classes, the event’s.",
+        "ece": "Expected calibration error over 15 equal-width bins, as on the run’s own page.",
         "floor": "A perfect model’s ECE on as many rows stays below this 95 times in 100.",
         "direction": "Mean claim minus what came true, in points: of answers, or of the event.",
     },

@@ -5,15 +5,19 @@ import math
 from copy import deepcopy
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from core.configs import AuditConfig
 from core.errors import LibraryError, Notice
 from core.library.describe import describe
 from core.library.history import Tables
 from core.library.manifest import from_json, summarise
 from core.metrics.records import Audit, Floor, Gap, Score, TargetAudit, Verdict
+from core.metrics.suite import audit
+from core.predictions import Predictions, ScoreKind, Task
 from tests.core.library.builders import (
     SOURCE,
     headline,
@@ -190,20 +194,34 @@ def _audit(metrics, floor):
 
 
 def test_summary_takes_the_headline_numbers_of_an_audit():
-    audit = _audit(
+    numbers = _audit(
         {
             "accuracy": Score(metric="accuracy", value=0.9, low=0.8, high=0.95, level=0.95, n=10),
             "ece": Score(metric="ece", value=0.0625, low=0.05, high=0.07, level=0.95, n=10),
         },
         {"ece": Floor(0.01, 0.02)},
     )
-    assert summarise(audit) == {
+    assert summarise(numbers) == {
         "accuracy": 0.9,
         "ece": {"value": 0.0625, "low": 0.05, "high": 0.07},
         "floor_q95": 0.02,
         "gap": {"gap": 0.04, "low": 0.03, "high": 0.05},
         "verdict": "over_confident",
     }
+
+
+def test_summary_of_two_columns_is_of_the_answers_as_their_page_is():
+    rng = np.random.default_rng(8)
+    p = rng.uniform(0.02, 0.98, 300).round(2)
+    rows = np.stack([1.0 - p, p], axis=1)
+    labels = (rng.random(300) < p**2).astype(np.int64)
+    numbers = audit(
+        Predictions(Task.BINARY, ScoreKind.PROBABILITIES, rows, labels), AuditConfig(n_resamples=30)
+    )
+    metrics = numbers.main.metrics
+    assert metrics["ece"].value != metrics["ece_answer"].value
+    assert summarise(numbers)["ece"]["value"] == metrics["ece_answer"].value
+    assert summarise(numbers)["gap"]["gap"] == numbers.headline.direction.gap
 
 
 def test_summary_of_an_audit_without_accuracy_or_ece_holds_none():
