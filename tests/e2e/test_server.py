@@ -142,7 +142,15 @@ def test_a_link_to_a_page_asks_for_nothing_that_is_not_there(visit, server):
     assert [answer.url for answer in answers if answer.status >= 400] == []
 
 
-@pytest.mark.parametrize("make", [files.npz_multilabel, files.ambiguous, files.nan_logit])
+def test_axe_finds_nothing_in_how_a_file_was_read(visit, tmp_path):
+    page = visit("/")
+    drop(page, files.npz_multilabel(tmp_path))
+    page.get_by_role("button", name="How it was read").click()
+    expect(page.get_by_role("button", name="Read it another way")).to_be_visible()
+    check_axe(page)
+
+
+@pytest.mark.parametrize("make", [files.ambiguous, files.nan_logit])
 def test_axe_finds_nothing_in_the_import_step(visit, tmp_path, make):
     page = visit("/")
     drop(page, make(tmp_path))
