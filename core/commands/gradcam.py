@@ -52,7 +52,7 @@ def _gradcam(arguments: argparse.Namespace) -> int:
         candidate = checkpoint.candidate_of(arguments.model, file, group)
         spec = open_jobs().network(job) if job else None
         model = _model(arguments, candidate, spec, folder / group.file)
-        names = _names(arguments.names, model.n_outputs, "" if spec is None else spec.data)
+        names = _names(arguments.names, model, "" if spec is None else spec.data)
         findings = _chosen_findings(arguments.finding or [], names)
         for number, image in enumerate(arguments.image, 1):
             title = f"film {number}"  # what a file is called may name a person
@@ -69,6 +69,7 @@ def _gradcam(arguments: argparse.Namespace) -> int:
     emit(arguments.json, entries)
     if arguments.json != "-":
         _print(entries)
+        print(printable(model.note), end="\n" * bool(model.note))
     return 0
 
 
@@ -87,13 +88,16 @@ def _model(
 ) -> "FilmModel":
     """Return the network with what films go through: as its job says, else as for CheXNet."""
     from core.inference.film_model import FilmModel, shown_to, with_moments
-    from core.models.catalogue import OURS
+    from core.models.catalogue import OURS, PUBLIC
 
-    if spec is None and candidate.model in OURS and not (arguments.size and arguments.moments):
+    of_code = PUBLIC.get(candidate.model)
+    tells = candidate.model not in OURS or (of_code is not None and of_code.size is not None)
+    if spec is None and not tells and not (arguments.size and arguments.moments):
         what = f"{candidate.model} takes films of any size, and its file does not say which"
         raise UsageError("SETTING", what, "give --size and --moments, or the id of its training")
     channels = arguments.channels or candidate.channels or 3
-    preprocessing = checkpoint.preprocessing_of(arguments, shown_to(spec, channels, candidate.size))
+    shown = shown_to(spec, channels, candidate.size, candidate.model)
+    preprocessing = checkpoint.preprocessing_of(arguments, shown)
     if arguments.moments == checkpoint.MOMENTS_OF_DATA:
         raise UsageError(
             "SETTING",
@@ -112,15 +116,15 @@ def _model(
     )
 
 
-def _names(given: str, n_outputs: int, data: str) -> tuple[str, ...]:
+def _names(given: str, model: "FilmModel", data: str) -> tuple[str, ...]:
     """Return what the outputs are called."""
     from core.inference.film_model import output_names
 
     named = tuple(name for name in given.split(",") if name)
-    if named and len(named) != n_outputs:
-        what = f"{len(named)} names for {n_outputs} outputs"
+    if named and len(named) != model.n_outputs:
+        what = f"{len(named)} names for {model.n_outputs} outputs"
         raise UsageError("SETTING", what, "give one for each output, in order")
-    return named or output_names(n_outputs, data)
+    return named or output_names(model.n_outputs, data, model.model)
 
 
 def _chosen_findings(findings: list[str], names: tuple[str, ...]) -> list[int] | None:

@@ -6,13 +6,23 @@ from typing import Final
 from core.datasets.catalogue import FINDINGS
 from core.errors import UsageError
 from core.inference.config import EvaluationConfig
-from core.inference.preprocessing import MOMENTS, Preprocessing
-from core.models.catalogue import checked_model
+from core.inference.preprocessing import MOMENTS, Preprocessing, shown_by_code
+from core.models.catalogue import PUBLIC, checked_model
 from core.training.config import TrainConfig
 from core.training.estimate import SHAPES
 from core.xray import phantom
 
 SCALED: Final = 0.875  # 224 of 256, as in the released CheXNet code
+XRV: Final = "densenet121_xrv"
+XRV_FINDINGS: Final = (  # torchxrayvision.datasets.default_pathologies, in the order of outputs
+    *("Atelectasis", "Consolidation", "Infiltration", "Pneumothorax", "Edema", "Emphysema"),
+    *("Fibrosis", "Effusion", "Pneumonia", "Pleural_Thickening", "Cardiomegaly", "Nodule"),
+    *("Mass", "Hernia", "Lung Lesion", "Fracture", "Lung Opacity", "Enlarged Cardiomediastinum"),
+)
+XRV_NOTE: Final = (
+    "TorchXRayVision’s op_threshs are left off: a probability of 50 % is not its threshold. "
+    "Weights of one data set leave findings that it lacks untrained."
+)
 Spec = TrainConfig | EvaluationConfig
 
 
@@ -50,17 +60,26 @@ class FilmModel:
             what = f"Mean has {len(self.preprocessing.mean)} numbers for {self.channels} channels"
             raise UsageError("SETTING", what, "give mean and std for each channel")
 
+    @property
+    def note(self) -> str:
+        """What must be said beside its probabilities; empty for most."""
+        return XRV_NOTE if self.model == XRV else ""
 
-def output_names(n_outputs: int, data: str = "") -> tuple[str, ...]:
-    """Return what a model's outputs are called: NIH's 14 in their published order."""
+
+def output_names(n_outputs: int, data: str = "", model: str = "") -> tuple[str, ...]:
+    """Return what a model's outputs are called: as NIH or TorchXRayVision published them."""
     if data == "phantom":
         return phantom.FINDINGS
+    if model == XRV and n_outputs == len(XRV_FINDINGS):
+        return XRV_FINDINGS
     if n_outputs == len(FINDINGS):
         return FINDINGS
     return tuple(f"Output {k + 1}" for k in range(n_outputs))
 
 
-def shown_to(spec: Spec | None, channels: int, size: tuple[int, int] | None) -> Preprocessing:
+def shown_to(
+    spec: Spec | None, channels: int, size: tuple[int, int] | None, model: str = ""
+) -> Preprocessing:
     """Return how a film is made ready for a network.
 
     Parameters
@@ -70,7 +89,11 @@ def shown_to(spec: Spec | None, channels: int, size: tuple[int, int] | None) -> 
     channels : int
     size : (int, int), optional
         Height and width that the network takes, where it takes no other; else 224 x 224.
+    model : str, optional
+        One of public code is shown what that code shows it.
     """
+    if spec is None and model in PUBLIC and PUBLIC[model].mean:
+        return shown_by_code(PUBLIC[model], size or (224, 224), channels)
     if spec is None:
         settings = Preprocessing(size or (224, 224), crop=SCALED, cover=True)
         return with_moments(settings, "imagenet", channels)

@@ -7,6 +7,7 @@ from typing import Annotated, Final
 from core import fields
 from core.errors import UsageError
 from core.fields import Field
+from core.models.catalogue import PublicEntry
 
 INTERPOLATIONS: Final = {"bilinear": "bilinear", "bicubic": "bicubic"}
 CROPS: Final = {
@@ -130,3 +131,12 @@ class Preprocessing:
         """Height and width that images are scaled to before `size` is cut out."""
         height, width = (math.floor(side / self.crop + 0.5) for side in self.size)
         return height, width
+
+
+def shown_by_code(entry: PublicEntry, size: tuple[int, int], channels: int) -> Preprocessing:
+    """Return what public code shows its network: in `size`, unless the code has its own."""
+    mean, std = (
+        moments if len(moments) == channels else (sum(moments) / len(moments),) * channels
+        for moments in (entry.mean, entry.std)
+    )
+    return Preprocessing(entry.size or size, mean, std, cover=entry.size is not None)

@@ -8,7 +8,7 @@ from core.checkpoints.guess import COLOURS
 from core.checkpoints.index import shipped
 from core.datasets.pictures import common_size
 from core.inference.config import CIFAR, SMALL
-from core.inference.preprocessing import INTERPOLATIONS, Preprocessing
+from core.inference.preprocessing import INTERPOLATIONS, Preprocessing, shown_by_code
 from core.models.build import input_size
 from core.models.catalogue import OURS, PUBLIC
 
@@ -36,11 +36,7 @@ def settings_of(model: str, size: tuple[int, int] | None, channels: int = COLOUR
         shown = (entry and entry.size) or input_size(model, size or CIFAR)
         if entry is None or not entry.mean:
             return Preprocessing(shown)
-        mean, std = (
-            moments if len(moments) == channels else (sum(moments) / len(moments),) * channels
-            for moments in (entry.mean, entry.std)
-        )
-        return Preprocessing(shown, mean, std, cover=entry.size is not None)
+        return shown_by_code(entry, shown, channels)
     own = input_size(model, CIFAR)  # refuses unknown names
     if size is not None and max(size) <= SMALL < min(own):
         return Preprocessing(size)

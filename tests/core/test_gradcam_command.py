@@ -126,6 +126,32 @@ def test_a_network_of_any_size_needs_what_it_was_shown(files, capsys):
     assert "--size and --moments" in capsys.readouterr().err
 
 
+def test_a_densenet_of_torchxrayvision_is_shown_films_as_its_code_does(capsys, tmp_path):
+    """From -1024 to 1024, eighteen findings by name, its op_threshs left off and said."""
+    from torchvision.models import densenet121
+
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(5)
+        net = densenet121(num_classes=18).eval()
+        net.features.conv0 = torch.nn.Conv2d(1, 64, 7, 2, 3, bias=False)
+    with torch.no_grad():
+        net.features.conv0.weight /= 1024  # random weights would saturate
+    state = {**net.state_dict(), "op_threshs": torch.full((18,), 0.1)}
+    torch.save(state, tmp_path / "all.pt")
+    pixels = np.add.outer(np.arange(224), np.arange(224)).astype(np.uint8)
+    Image.fromarray(pixels).save(tmp_path / "film.png")
+    (tmp_path / "out").mkdir()
+    arguments = [str(tmp_path / "all.pt"), str(tmp_path / "film.png"), "--finding", "Fracture"]
+    assert main(["gradcam", *arguments, "--out", str(tmp_path / "out")]) == 0
+    film = (2 * torch.from_numpy(pixels)[None, None].float() / 255 - 1) * 1024
+    with torch.no_grad():
+        logits = net(film)[0]
+    assert logits.abs().max() < 5
+    said = capsys.readouterr().out
+    assert f"Fracture {100 * logits.sigmoid()[15]:.1f} %" in said
+    assert "op_threshs are left off" in said
+
+
 def test_a_missing_film_is_not_named(files, capsys):
     (checkpoint, _), out = files
     assert main(["gradcam", checkpoint, "/nowhere/DOE JANE.png", "--out", str(out)]) == 3

@@ -492,6 +492,22 @@ def test_who_moves_on_quickly_does_not_end_the_process_that_answers(home, weight
 
 
 @pytest.mark.slow
+def test_a_densenet_of_torchxrayvision_has_its_findings_and_says_what_is_left_off(xray, tmp_path):
+    torch.manual_seed(0)
+    state = build("densenet121_xrv", n_outputs=18, channels=1, size=(224, 224)).state_dict()
+    torch.save({**state, "op_threshs": torch.full((18,), 0.1)}, tmp_path / "all.pt")
+    test = with_model(drop(xray(), ("a.png", film())), tmp_path / "all.pt")
+    (model,) = fine(test).session_state["xray.models"].values()
+    assert (model.findings[0], model.findings[9], model.findings[17]) == (
+        *("Atelectasis", "Pleural_Thickening", "Enlarged Cardiomediastinum"),
+    )
+    how = model.film_model.preprocessing
+    assert [(end - how.mean[0]) / how.std[0] for end in (0, 1)] == [-1024, 1024]
+    assert (how.size, how.cover, how.crop) == ((224, 224), True, 1)
+    assert "op_threshs are left off" in said(test)
+
+
+@pytest.mark.slow
 def test_ten_crops_change_what_is_asked_of_the_model(xray, weights):
     test = with_model(drop(xray(), ("a.png", film())), weights)
     (ten,) = [one for one in test.toggle if "Ten crops" in one.label]

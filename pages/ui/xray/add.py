@@ -60,8 +60,8 @@ def add_model() -> None:
         max_upload_size=MAX_WEIGHTS_MB,
     )
     widgets.caption(
-        "Nothing in the file is run. Fourteen outputs are read as NIH’s fourteen findings, in "
-        "their published order."
+        "Nothing in the file is run. Fourteen outputs are read as NIH’s findings, eighteen of a "
+        "DenseNet as TorchXRayVision’s, in their published order."
     )
     _jobs(open_jobs())
     offered = xray_models.offered()

@@ -216,6 +216,8 @@ def _draw_heading(study: FilmStudy) -> None:
         widgets.caption(saliency.BURNT_IN)
     if study.unusual:
         widgets.caveat("Not a film of the usual size", study.unusual)
+    for note in study.of_models:
+        widgets.caption(note)
 
 
 def _alone(study: FilmStudy, settings: SaliencySettings) -> None:

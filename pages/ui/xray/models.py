@@ -165,7 +165,7 @@ def _model(opened: OpenedWeights) -> Model:
     network = _network(opened)
     spec = opened.spec
     data = spec.data if spec is not None else ""
-    preprocessing = shown_to(spec, network.channels, network.size)
+    preprocessing = shown_to(spec, network.channels, network.size, network.model)
     film_model = FilmModel(
         model=network.model,
         n_outputs=network.n_outputs,
@@ -178,7 +178,7 @@ def _model(opened: OpenedWeights) -> Model:
         id=f"own-{number}-{secrets.token_hex(2)}",
         name=opened.file.name,
         film_model=film_model,
-        findings=output_names(network.n_outputs, data),
+        findings=output_names(network.n_outputs, data, network.model),
         synthetic=data == "phantom" if data else None,
         run=opened.run,
     )

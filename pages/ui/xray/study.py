@@ -118,8 +118,15 @@ class FilmStudy:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What must be said of the film itself, in every copy."""
-        return (*(notice.sentence for notice in self.film.notices), *filter(None, (self.unusual,)))
+        """What must be said of the film and its models, in every copy."""
+        film = (notice.sentence for notice in self.film.notices)
+        return (*film, *filter(None, (self.unusual,)), *self.of_models)
+
+    @property
+    def of_models(self) -> tuple[str, ...]:
+        """What must be said beside the probabilities of these models."""
+        notes = (result.model.film_model.note for result in self.results)
+        return tuple(dict.fromkeys(filter(None, notes)))
 
     @property
     def unusual(self) -> str:
