@@ -25,7 +25,7 @@ import numpy as np
 from core.errors import AuditError
 from core.readers.formats.contents import FileBytes
 from core.readers.predictions.options import ReadOptions
-from core.readers.sandbox.readers import FILE, READERS
+from core.readers.sandbox.readers import FILE, READERS, SHARD
 from core.readers.sandbox.wire import Exchange
 from tests import hostile_cases as made
 from tests.core.readers.test_boxes import NIH, PLAIN
@@ -43,6 +43,47 @@ HISTORY = "epoch,bin,lower,upper,count,confidence,accuracy,gamma\n" + "".join(
     for k in range(4)
 )
 ROWS = b"\n".join(made.CSV.splitlines()[:13])
+RANKS = ".ranks.zip"  # a folder of shards: packed here, and unpacked before it is read
+
+
+def _predictions() -> dict[str, bytes]:
+    """Sound files of every layout: those that are read at once, logs, lists, ranks and words."""
+    from tests.core.readers.test_tool_exports import inspected
+
+    samples = [inspected(k) | {"epoch": k % 2 + 1} for k in range(12)]
+    packed = {f"samples/{k}.json": json.dumps(s).encode() for k, s in enumerate(samples)}
+    batches = [
+        {"logits": z, "labels": y, "idx": np.arange(3 * k, 3 * k + 3)}
+        for k, (z, y) in enumerate(
+            zip(made.LOGITS.reshape(-1, 3, 4), made.LABELS.reshape(-1, 3), strict=True)
+        )
+    ]
+    words = [f"{'abc'[k % 3]},{'high' if k % 2 else 'low'},{'abc'[k // 2 % 3]}" for k in range(12)]
+    top = [f"{k}.png,{k % 4},0.{9 - k % 3},{(k + 1) % 4},0.0{k % 5}" for k in range(12)]
+    words_of_top = ["filename,label_0,prob_0,label_1,prob_1", *top]
+    return {name: data for name, data in VALID.items() if name != "file.npy"} | {
+        "log.json": json.dumps({"version": 2, "eval": {}, "samples": samples}).encode(),
+        "log.eval": made.archive({"header.json": b"{}", **packed}),
+        "words.csv": "\n".join(["answer,confidence,gold", *words]).encode(),
+        "ranked.csv": "\n".join(words_of_top).encode(),
+        "loaders.pt": _saved([batches[:4], batches[4:6]]),
+        "loader.pt": _saved([batches[:4]]),
+        f"shards{RANKS}": made.archive(
+            {f"predictions_{rank}.pt": _saved([batches[rank::2][:3]]) for rank in range(2)}
+        ),
+    }
+
+
+def _saved(tree: object) -> bytes:
+    import torch
+
+    def tensors(node: object) -> object:
+        if isinstance(node, dict):
+            return {key: tensors(value) for key, value in node.items()}
+        return [tensors(item) for item in node] if isinstance(node, list) else torch.tensor(node)
+
+    torch.save(tensors(tree), file := io.BytesIO())
+    return file.getvalue()
 
 
 def _weights() -> dict[str, bytes]:
@@ -88,7 +129,7 @@ def _films() -> dict[str, bytes]:
 
 
 SEEDS: dict[str, Callable[[], dict[str, bytes]]] = {
-    "predictions": lambda: {name: data for name, data in VALID.items() if name != "file.npy"},
+    "predictions": _predictions,
     "history": lambda: {"gammas.csv": HISTORY.encode()},
     "columns": lambda: {"groups.csv": ROWS, "g.tsv": b"a\tb\n1\t2\n"},
     "votes": _votes,
@@ -124,7 +165,7 @@ def outcome(reader: str, name: str, data: bytes) -> str:
     kind = READERS[reader]
     with tempfile.TemporaryDirectory() as folder:
         try:
-            content = kind.read({FILE: FileBytes.of_bytes(name, data)}, ReadOptions())
+            content = kind.read(_sources(name, data), ReadOptions())
             kind.write(Exchange(Path(folder)), content)
             kind.load(Exchange(Path(folder)))
         except AuditError as error:
@@ -134,6 +175,18 @@ def outcome(reader: str, name: str, data: bytes) -> str:
         except Exception as error:  # noqa: BLE001  whatever it is, it is the finding
             return f"!{type(error).__name__}: {error}"
     return "result"
+
+
+def _sources(name: str, data: bytes) -> dict[str, FileBytes]:
+    """Return a file by its role; of packed ranks every file of the folder."""
+    if not name.endswith(RANKS):
+        return {FILE: FileBytes.of_bytes(name, data)}
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as packed:
+            files = {member: packed.read(member) for member in packed.namelist()}
+    except Exception:  # noqa: BLE001  the archive was hit, which is not what is tried here
+        return {FILE: FileBytes.of_bytes("predictions_0.pt", data)}
+    return {f"{SHARD}{k}": FileBytes.of_bytes(n, d) for k, (n, d) in enumerate(files.items())}
 
 
 def child(reader: str, seed: int, first: int, count: int) -> None:
