@@ -1300,6 +1300,97 @@ def _weka_distribution_csv():
     return _text("weka_distribution.csv", _table(rows)), _of_probs(probs, labels)
 
 
+@_form("Weka")
+def _weka_text_output():
+    """What the Explorer prints: columns by spaces, an empty one where the answer was right."""
+    z, labels = _binary(423, 160, 0.4)
+    texts, p = _printed(_sigmoid(z), "{:.3f}")
+    rest, _ = _printed(1 - p, "{:.3f}")
+    names = ["1:no", "2:yes"]
+    lines = ["=== Predictions on test split ===", ""]
+    lines += ["    inst#     actual  predicted error distribution"]
+    for i, (v, r, y) in enumerate(zip(texts, rest, labels, strict=True), 1):
+        k = int(float(v) > 0.5)
+        shown = f"{r},*{v}" if k else f"*{r},{v}"
+        lines += [f"{i:9} {names[y]:>10} {names[k]:>10} {'+' if k != y else ' ':>5}   {shown} "]
+    return _text("weka.txt", "\n".join(lines) + "\n"), _of_positive(p, labels)
+
+
+@_form("Orange")
+def _orange_one_model_tab():
+    """Tabs, and three header rows of which the second holds letters."""
+    names = ["a b", "c d", "e f"]
+    logits, labels = _multiclass(424, 150, (0.5, 0.2, 0.3))
+    texts, probs = _printed(_softmax(logits), "{:.6g}")
+    rows = [["age", "kind", "Tree", *(f"Tree ({name})" for name in names), "Fold"]]
+    rows += [list("cddcccd"), ["", "class", *["meta"] * 5]]
+    for i, (text, p, y) in enumerate(zip(texts, probs, labels, strict=True)):
+        rows.append([20 + i % 50, names[y], names[p.argmax()], *text, i % 5 + 1])
+    return _text("orange.tab", _table(rows, "\t")), _of_probs(probs, labels)
+
+
+@_form("DataRobot")
+def _datarobot_numbers_csv():
+    """A target of 0 and 1: every column that could be labels holds numbers."""
+    z, labels = _binary(425, 200, 0.4)
+    texts, p = _printed(_sigmoid(z), "{:.6f}")
+    rest, _ = _printed(1 - p, "{:.6f}")
+    columns = {"readmitted_1_PREDICTION": texts, "readmitted_0_PREDICTION": rest}
+    columns |= {"readmitted_PREDICTION": (p > 0.5).astype(int), "THRESHOLD": [0.5] * 200}
+    columns |= {"POSITIVE_CLASS": [1] * 200, "readmitted": labels}
+    return _text("datarobot.csv", _columns(columns)), _of_positive(p, labels)
+
+
+@_form("SageMaker")
+def _sagemaker_softprob_csv():
+    """Batch transform joined with its input, without a header: label, features, probabilities."""
+    logits, labels = _multiclass(426, 180, (0.4, 0.35, 0.25))
+    texts, probs = _printed(_softmax(logits), "{:.6f}")
+    ages = _numbers(426, 180, 18, 900) % 70
+    rows = [(y, a, *t) for y, a, t in zip(labels, ages, texts, strict=True)]
+    return _text("test.csv.out", _table(rows)), _of_probs(probs, labels)
+
+
+@_form("SageMaker")
+def _sagemaker_lists_csv():
+    """The same with the probabilities as a list in one cell."""
+    logits, labels = _multiclass(427, 180, (0.4, 0.35, 0.25))
+    texts, probs = _printed(_softmax(logits), "{:.6f}")
+    ages = _numbers(427, 180, 18, 900) % 70
+    cells = [f"[{', '.join(t)}]" for t in texts]
+    rows = list(zip(labels, ages, cells, strict=True))
+    return _text("list.csv.out", _table(rows)), _of_probs(probs, labels)
+
+
+@_form("SageMaker Autopilot")
+def _sagemaker_autopilot_csv():
+    """The answer, its probability, and two lists a row: probabilities and what they are of."""
+    names = ["adult", "child", "senior"]
+    logits, labels = _multiclass(428, 180, (0.4, 0.35, 0.25))
+    texts, probs = _printed(_softmax(logits), "{:.6f}")
+    columns = {"group": [names[y] for y in labels]}
+    columns |= {"predicted_label": [names[k] for k in probs.argmax(axis=1)]}
+    columns |= {"probabilities": [f"[{', '.join(t)}]" for t in texts]}
+    columns |= {"labels": [str(names)] * 180}
+    return _text("autopilot.csv", _columns(columns)), _of_probs(probs, labels)
+
+
+@_form("SageMaker BlazingText")
+def _blazingtext_jsonl():
+    """One answer and its probability, each in a list, joined with the input."""
+    logits, labels = _multiclass(429, 150, (0.4, 0.35, 0.25))
+    probs = _softmax(logits)
+    rows = [
+        {
+            "source": f"text {i}",
+            "gold": f"__label__{y}",
+            "SageMakerOutput": {"label": [f"__label__{p.argmax()}"], "prob": [float(p.max())]},
+        }
+        for i, (p, y) in enumerate(zip(probs, labels, strict=True))
+    ]
+    return _text("x.jsonl.out", _json_lines(rows)), _of_answers(probs.argmax(axis=1), labels)
+
+
 # Statistics packages ----------------------------------------------------------------------------
 
 
@@ -1458,6 +1549,16 @@ def _excel_unicode_text():
     columns |= {"Cancer": np.where(labels == 1, "Yes", "No")}
     write = _text("scores.tsv", _columns(columns, "\t", "\r\n"), "utf-16")
     return write, _of_positive(p, labels)
+
+
+@_form("Excel, German locale")
+def _percent_sign_csv():
+    """Percent signs behind decimal commas."""
+    z, labels = _binary(613, 180, 0.4)
+    texts, percent = _printed(100 * _sigmoid(z), "{:.1f}")
+    columns = {"Wahrscheinlichkeit": [f"{t} %".replace(".", ",") for t in texts]}
+    columns |= {"Befund": labels}
+    return _text("x.csv", _columns(columns, ";")), _of_positive(percent / 100, labels)
 
 
 @_form("spreadsheet")

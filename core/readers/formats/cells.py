@@ -1,16 +1,19 @@
 """Cells of columns of text: names, or numbers with a gap or a slip among them."""
 
 import re
+from dataclasses import replace
 
 import numpy as np
 
-from core.errors import Refused
+from core.codes import NoticeCode
+from core.errors import Notice, Refused
 from core.readers.formats.contents import Contents, Entry, is_text
 from core.readers.formats.encoding import is_number
 from core.readers.predictions.roles import Role, name_entry
 
 SAMPLE = 1_000
 NUMBERS = np.full(1, np.nan)  # stands for a column that holds numbers
+PERCENT = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)")
 MISSING = {"na", "n/a", "nan", "null", "none", "-", "."}
 
 
@@ -35,6 +38,35 @@ def _like_number(cell: str) -> bool:
 
 def _is_plain(cell: str) -> bool:
     return cell.isascii() and is_number(cell)
+
+
+def fractions(contents: Contents, *, divide: bool) -> Contents:
+    """Return contents whose columns of numbers with percent signs are fractions.
+
+    Without `divide` the signs alone are taken off. Where some cells have one and others none, the
+    column stays text.
+    """
+    entries, made = dict(contents.entries), []
+    for name, entry in entries.items():
+        cells = [str(c).strip() for c in entry.reshape(-1).tolist()] if is_text(entry) else []
+        bare = [cell.removesuffix("%").rstrip() for cell in cells]
+        if not cells or not all(c.endswith("%") for c in cells):
+            continue
+        if not any("." in cell for cell in bare):
+            bare = [cell.replace(",", ".") for cell in bare]
+        if all(PERCENT.fullmatch(cell) for cell in bare):
+            end = "e-2" if divide else ""
+            numbers = np.array([float(f"{cell}{end}") for cell in bare])
+            entries[name] = numbers.reshape(entry.shape)
+            made.append(name)
+    if not made:
+        return contents
+    done = "divided by 100" if divide else "taken off"
+    shown = ", ".join(name[:60] for name in made[:6])
+    more = f" and {len(made) - 6} more" if len(made) > 6 else ""
+    text = f"numbers with percent signs in {shown}{more}: {done}"
+    notice = Notice(NoticeCode.UNITS, text)
+    return replace(contents, entries=entries, notices=(*contents.notices, notice))
 
 
 def words_in(entry: Entry) -> set[str]:

@@ -17,7 +17,8 @@ from core.readers.formats.arrow import array_of_column
 from core.readers.formats.contents import Contents, Entry, FileBytes, is_text, text_array
 from core.readers.formats.encoding import Dialect, decode, dialect_notices, is_number, sniff_dialect
 from core.readers.formats.list_cells import with_matrices
-from core.readers.formats.scored_lists import spread
+from core.readers.formats.scored_lists import PLURALS, SCORE_LISTS, plain, spread
+from core.readers.formats.tool_tables import rewritten
 from core.readers.predictions.parts import counted
 from core.readers.predictions.roles import refuse_bin_history
 
@@ -33,10 +34,13 @@ def read_csv(source: FileBytes, *, history: bool = False, text: bool = False) ->
     Raises
     ------
     Refused
-        CSV_ENCODING, CSV_COLUMNS, CSV_HEADER, CSV_RAGGED, TABLE_SIZE, EMPTY or BIN_HISTORY.
+        CSV_ENCODING, CSV_COLUMNS, CSV_HEADER, CSV_RAGGED, TABLE_SIZE, EMPTY, BIN_HISTORY or
+        FORMAT_UNKNOWN.
     """
     data, notices = decode(source.data)
     _check_first_line(data)
+    data, tool_notices = rewritten(data)
+    notices += tool_notices
     dialect = replace(sniff_dialect(data), text=text)
     notices += dialect_notices(dialect, data)
     if dialect.delimiter == " ":
@@ -192,30 +196,44 @@ def _refusal(ragged: list[tuple[int, int]], names: list[str]) -> Refused:
 
 
 def _with_matrices(contents: Contents) -> Contents:
-    entries, notices = with_matrices(contents.entries, contents.row)
-    for name in [n for n, e in entries.items() if is_text(e) and e.ndim == 1]:
-        lists = _scored_lists(entries[name].tolist())
-        rows, texts = spread([{name: cell} for cell in lists]) if lists else ([], ())
-        if texts:
+    columns = {n: e for n, e in contents.entries.items() if is_text(e) and e.ndim == 1}
+    lists = {n: _lists(entry.tolist()) for n, entry in columns.items()}
+    names, scores = ([n for n in columns if plain(n) in some] for some in (PLURALS, SCORE_LISTS))
+    alike = len(names) == len(scores) == 1 and lists[names[0]] and lists[scores[0]]
+    together = [(names[0], scores[0])] if alike else []  # labels beside their scores
+    alone = [(n,) for n, cells in lists.items() if cells and _is_scored(cells[0])]
+    entries = dict(contents.entries)
+    texts: list[str] = []
+    for group in (*together, *alone):
+        cells = zip(*(lists[n] for n in group), strict=True)
+        rows, made = spread([dict(zip(group, row, strict=True)) for row in cells])
+        for name in group if made else ():
             del entries[name]
-            for key in rows[0]:
-                cells = [row[key] for row in rows]
-                words = isinstance(cells[0], str)
-                entries[key] = (
-                    text_array([str(c) for c in cells]) if words else np.array(cells, np.float64)
-                )
-            notices += [Notice(NoticeCode.KEYS_GUESSED, text) for text in texts]
+        for key in rows[0] if made else ():
+            values = [row[key] for row in rows]
+            words = isinstance(values[0], str)
+            entries[key] = (
+                text_array([str(v) for v in values]) if words else np.array(values, np.float64)
+            )
+        texts += made
+    entries, notices = with_matrices(entries, contents.row)
+    notices += [Notice(NoticeCode.KEYS_GUESSED, text) for text in texts]
     return replace(contents, entries=entries, notices=(*contents.notices, *notices))
 
 
-def _scored_lists(cells: list[str]) -> list[object]:
-    """Return cells that hold lists of mappings, as JSON or as Python prints them; else nothing."""
-    if not cells or not re.match(r"\s*\[\s*\{", cells[0]):
+def _is_scored(value: object) -> bool:
+    return isinstance(value, list) and bool(value) and isinstance(value[0], dict)
+
+
+def _lists(cells: list[str]) -> list[object]:
+    """Return cells that hold lists, as JSON or as Python prints them; else nothing."""
+    if not cells or not re.match(r"\s*\[\s*[\[{\d\"'.-]", cells[0]):
         return []
     try:
-        return [json.loads(c if '"' in c else c.replace("'", '"')) for c in cells]
+        out = [json.loads(c if '"' in c else c.replace("'", '"')) for c in cells]
     except (ValueError, RecursionError):
         return []
+    return out if all(isinstance(item, list) for item in out) else []
 
 
 def _refuse_overflow(columns: Mapping[str, Entry], data: memoryview) -> None:

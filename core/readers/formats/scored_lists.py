@@ -13,6 +13,7 @@ Row = Mapping[str, object]
 NAMES: Final = {"label", "class", "classname", "category", "displayname", "name", "token"}
 SCORES: Final = {"score", "prob", "probability", "confidence", "logprob"}
 PLURALS: Final = {"labels", "classes", "classnames", "categories", "displaynames"}
+SCORE_LISTS: Final = {f"{word}s" for word in SCORES} | {"probabilities"}
 ANSWERS: Final = {"answers", "samples", "responses", "generations", "predictions", "votes"}
 PLACED: Final = {"box", "bbox", "mask", "start", "end"}  # beside a score: where something was found
 MAX_DEPTH: Final = 6
@@ -28,6 +29,7 @@ def spread(rows: Sequence[Row]) -> tuple[list[Row], tuple[str, ...]]:
     are votes, of which most give the answer and their share the confidence.
     """
     made = []
+    rows = _of_label_studio(rows) or _unwrapped(rows)
     out = [dict(row) for row in rows]
     for key, first in (rows[0] if rows else {}).items():
         if not isinstance(first, list | dict):
@@ -37,14 +39,53 @@ def spread(rows: Sequence[Row]) -> tuple[list[Row], tuple[str, ...]]:
         if len(scored) == len(rows):
             made.append(_put(out, key, scored))
         elif ANSWERS & set(words_of(key)) and all(_are_answers(row.get(key)) for row in rows):
-            made.append(_put(out, key, [_votes(row[key]) for row in rows], votes=True))
+            made.append(_put(out, key, [_votes(row.get(key)) for row in rows], votes=True))
     lists = [_parallel(row) for row in rows] if rows else []
     scored = [item for item in lists if item]
     if rows and len(scored) == len(rows):  # zero-shot: two lists of the row itself
-        kept = PLURALS | {f"{word}s" for word in SCORES}
-        out = [{k: v for k, v in row.items() if _plain(k) not in kept} for row in out]
+        kept = PLURALS | SCORE_LISTS
+        out = [{k: v for k, v in row.items() if plain(k) not in kept} for row in out]
         made.append(_put(out, "pipeline", scored))
     return list(out), tuple(made)
+
+
+def _of_label_studio(rows: Sequence[Row]) -> list[Row]:
+    """Return answer, confidence and label of tasks that Label Studio exports; else nothing."""
+    out: list[Row] = []
+    for row in rows:
+        (truth, _), (answer, score) = (_choice(row.get(k)) for k in ("annotations", "predictions"))
+        if not truth or not answer or not _is_number(score):
+            return []
+        out.append({"id": row.get("id"), "label": truth, "predicted": answer, "confidence": score})
+    return out
+
+
+def _choice(given: object) -> tuple[str, object]:
+    """Return the one choice of the first annotation or prediction of a task, and its score."""
+    first = given[0] if isinstance(given, list) and given else None
+    result = first.get("result") if isinstance(first, dict) else None
+    only = result[0] if isinstance(result, list) and len(result) == 1 else None
+    value = only.get("value") if isinstance(only, dict) else None
+    choices = value.get("choices") if isinstance(value, dict) else None
+    name = str(choices[0]) if isinstance(choices, list) and len(choices) == 1 else ""
+    return name, first.get("score") if isinstance(first, dict) else None
+
+
+def _is_flat(item: Row) -> bool:
+    return not any(isinstance(value, dict | list) for value in item.values())
+
+
+def _unwrapped(rows: Sequence[Row]) -> list[Row]:
+    """Return rows without lists around a lone mapping, as SageMaker writes `predictions`."""
+    out = [dict(row) for row in rows]
+    for key in rows[0] if rows else ():
+        items = [row.get(key) for row in rows]
+        lone = [i[0] for i in items if isinstance(i, list) and len(i) == 1]
+        maps = [i for i in lone if isinstance(i, dict) and _pair(i) is None and _is_flat(i)]
+        if len(maps) == len(rows):
+            for row, item in zip(out, maps, strict=True):
+                row[key] = item
+    return list(out)
 
 
 def _are_answers(value: object) -> bool:
@@ -83,7 +124,7 @@ def _put(
 def _scored(value: object) -> dict[str, float] | None:
     """Return the score of each label in a list of such pairs; None where it is no such list."""
     if isinstance(value, dict):
-        return _parallel(value)
+        return _parallel(value) or _parallel({f"{key}s": item for key, item in value.items()})
     out: dict[str, float] = {}
     for item in value if isinstance(value, list) else []:
         pair = _pair(item) if isinstance(item, dict) else None
@@ -94,7 +135,7 @@ def _scored(value: object) -> dict[str, float] | None:
 
 
 def _pair(item: Row) -> tuple[str, float] | None:
-    keys = {_plain(key): key for key in item}
+    keys = {plain(key): key for key in item}
     names, scores = NAMES & keys.keys(), SCORES & keys.keys()
     if len(names) != 1 or len(scores) != 1 or PLACED & keys.keys():
         return None
@@ -108,9 +149,9 @@ def _pair(item: Row) -> tuple[str, float] | None:
 
 def _parallel(row: Row) -> dict[str, float] | None:
     """Return the scores of labels that stand in two lists of one length."""
-    keys = {_plain(key): key for key, value in row.items() if isinstance(value, list)}
+    keys = {plain(key): key for key, value in row.items() if isinstance(value, list)}
     names = [row[keys[key]] for key in PLURALS & keys.keys()]
-    scores = [row[keys[f"{key}s"]] for key in SCORES if f"{key}s" in keys]
+    scores = [row[keys[key]] for key in SCORE_LISTS & keys.keys()]
     if len(names) != 1 or len(scores) != 1:
         return None
     first, second = names[0], scores[0]
@@ -123,7 +164,8 @@ def _parallel(row: Row) -> dict[str, float] | None:
     return dict(zip(texts, numbers, strict=True))
 
 
-def _plain(key: object) -> str:
+def plain(key: object) -> str:
+    """Return a key without case and underscores, as lists of words here have it."""
     return str(key).replace("_", "").casefold()
 
 

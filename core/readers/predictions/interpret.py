@@ -10,7 +10,7 @@ import numpy as np
 from core.codes import NoticeCode, RefusalCode
 from core.errors import Notice, Refused, about
 from core.predictions import ScoreKind, Task
-from core.readers.formats.cells import words_in
+from core.readers.formats.cells import fractions, words_in
 from core.readers.formats.contents import Contents, Entry, FileBytes, is_binary, is_text, is_whole
 from core.readers.formats.gunzip import unpacked
 from core.readers.formats.parse import read_contents
@@ -42,7 +42,7 @@ from core.readers.predictions.offers import (
     weight_columns,
 )
 from core.readers.predictions.offers import offers as find_offers
-from core.readers.predictions.options import PairMeaning, ReadOptions
+from core.readers.predictions.options import PairMeaning, ReadOptions, Units
 from core.readers.predictions.parts import FileLayout, SplitArrays, listed
 from core.readers.predictions.questions import Guess, Question, ReadChoice, undecided
 from core.readers.predictions.repeats import repeated
@@ -192,6 +192,7 @@ def _interpret(contents: Contents, beside: Companions, options: ReadOptions) -> 
     others, own = beside.labels, beside.options(options)
     try:
         refuse_detections(contents)
+        contents = fractions(contents, divide=options.units is not Units.PERCENT)
         contents = scaled(contents, options.scale)
         contents = _of_pairs(contents, options)
         layout = _lay_out(contents, others, own)

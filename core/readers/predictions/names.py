@@ -1,7 +1,7 @@
 """Names of classes, compared: case, separators, order, and words of affirmation aside."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from unicodedata import normalize
 
 from core.readers.predictions.roles import (
@@ -208,6 +208,17 @@ def without_score_word(name: str) -> str:
 def _without_end(name: str) -> str:
     cut = re.fullmatch(r"(.+)[_\-. ]([A-Za-z]+)", name)
     return cut[1] if cut and cut[2].lower() in SCORE_WORDS else name
+
+
+def with_shared_start(columns: Sequence[str], names: Sequence[str]) -> Iterator[tuple[str, ...]]:
+    """Yield names with more and more of what all columns begin with, as Iris of Iris-setosa."""
+    ends = [column.rfind(name) for column, name in zip(columns, names, strict=True)]
+    if len(set(ends)) > 1 or min(ends, default=-1) < 1:
+        return
+    for place in range(ends[0] - 1, 0, -1):
+        if columns[0][place - 1] in "_-. :=([":
+            whole = zip(columns, names, strict=True)
+            yield tuple(c[place : ends[0]] + name for c, name in whole)
 
 
 def without_shared_end(names: Sequence[str]) -> tuple[str, ...]:

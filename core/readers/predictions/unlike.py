@@ -43,6 +43,10 @@ def refuse_detections(contents: Contents) -> None:
     if any(names >= known for known in DETECTIONS):
         what = "Detections: boxes with scores, several to an image, which are audited by overlap"
         raise Refused("FORMAT_UNKNOWN", what, CLASSIFY)
+    if any(name.startswith(("metricsData.", "metrics_data.")) for name in contents.entries):
+        what = "Scores of DeepEval say how good a reply is, not how sure the model was of it"
+        remedy = "ask the model for a confidence, and save it with whether the reply was right"
+        raise Refused("FORMAT_UNKNOWN", what, remedy)
 
 
 def explained(contents: Contents, refusal: Refused) -> Refused:
@@ -132,7 +136,7 @@ def _percentages(contents: Contents) -> Refused | None:
         marked = [i for i, cell in enumerate(cells) if cell.rstrip().endswith("%")]
         if marked and all(_is_percentage(cell) for cell in cells):
             what = f"{cells[marked[0]][:40]!r} is a percentage, not a plain number"
-            remedy = "remove the percent signs, divide by 100 and read the file again"
+            remedy = "write all of them with a percent sign, or all as fractions"
             row = marked[0] // max(1, entry.size // len(entry))
             return Refused("PROB_RANGE", what, remedy, f"{contents.row(row)}, {name}")
     return None

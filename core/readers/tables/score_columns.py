@@ -93,6 +93,13 @@ def _in_unit(entry: Entry) -> bool:
     return bool(entry.size and entry.min() >= 0 and entry.max() <= 1)
 
 
+def last_that_sum_to_one(columns: Mapping[str, Entry]) -> list[str]:
+    """Return the last columns that sum to one, behind the features that a batch was made from."""
+    names = list(columns)
+    blocks = (names[start:] for start in range(len(names) - 1))
+    return next((block for block in blocks if sum_to_one(columns, block)), [])
+
+
 def sum_to_one(columns: Mapping[str, Entry], names: list[str]) -> bool:
     """Return whether columns sum to one in every row, within the rounding of few digits."""
     if len(names) < 2 or not all(_numbers_in_unit(columns[name]) for name in names):

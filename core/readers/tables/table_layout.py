@@ -27,9 +27,9 @@ from core.readers.tables.table_roles import (
     says_correctness,
     settle_answers,
     settle_scores,
-    settle_timm,
 )
 from core.readers.tables.table_scores import scored_part, stated_column, stated_part
+from core.readers.tables.tool_columns import settle_tools
 
 MAX_PARTS = 12
 
@@ -69,7 +69,7 @@ def lay_out_table(
     find_ids(columns)
     refuse_long(columns)
     find_split(columns)
-    settle_timm(columns, classes)
+    settle_tools(columns, classes)
     settle_answers(columns)
     settle_scores(columns, need_labels=need_labels)
     ask_parts(columns)

@@ -1,13 +1,11 @@
 """Which columns of a table name rows and parts, and which hold labels."""
 
-import re
-from itertools import pairwise, product
+from itertools import product
 
 import numpy as np
 
 from core.codes import NoticeCode
 from core.errors import Notice, Refused
-from core.readers.formats.cells import words_in
 from core.readers.formats.contents import Entry, id_text, is_text, is_whole
 from core.readers.predictions.labels import with_gaps
 from core.readers.predictions.names import bare_name, class_names, folded, without_score_word
@@ -19,12 +17,13 @@ from core.readers.predictions.roles import (
     INDEX_NAMES,
     LABELS,
     ROW_FOR_EACH,
+    SPLIT_COLUMNS,
     SPLITS,
     Role,
     words_of,
 )
 from core.readers.predictions.stated import below_half, is_unit_list
-from core.readers.tables.score_columns import sum_to_one
+from core.readers.tables.score_columns import last_that_sum_to_one, sum_to_one
 from core.readers.tables.table_columns import TableColumns
 
 TAKEN = (Role.SCORES, Role.LABELS, Role.CORRECT, Role.GROUP, Role.WEIGHT)
@@ -107,43 +106,6 @@ def find_split(columns: TableColumns) -> None:
                 return
 
 
-def settle_timm(columns: TableColumns, classes: set[str]) -> None:
-    """Timm's inference lists filename, label or index, and score: that label is the answer.
-
-    Both name the same answer; `classes`, those of the labels, say which of them does it alike.
-    Of several ranks, label_0 and prob_0 are the answer and its confidence.
-    """
-    ranked: dict[str, list[str]] = {}
-    for name in columns.entries:
-        stem = re.fullmatch(r"(?i)(index|label|class|prob|score)_?(\d)", name)
-        if stem and int(stem[2]) == len(ranked.get(stem[1].lower(), [])):
-            ranked.setdefault(stem[1].lower(), []).append(name)
-    sure = next((names for stem, names in ranked.items() if stem in ("prob", "score")), [])
-    by_rank = [names for stem, names in ranked.items() if stem not in ("prob", "score")]
-    numbers = [columns.entries[n] for n in sure if not is_text(columns.entries[n])]
-    flat = [np.asarray(entry.astype(np.float64)) for entry in numbers]
-    falls = all(bool(np.all(a >= b)) for a, b in pairwise(flat))
-    if (
-        1 < len(flat) == len(sure)
-        and falls
-        and by_rank
-        and all(len(n) == len(sure) for n in by_rank)
-    ):
-        columns.set_role([n for names in (sure, *by_rank) for n in names], Role.UNUSED)
-        columns.set_role(sure[:1], Role.CONFIDENCE)
-        columns.set_role(by_rank[-1][:1], Role.PREDICTED)
-        return
-    names = {name.lower() for name in columns.entries}
-    if "filename" not in names or not names <= {"filename", "index", "label", "prob", "logit"}:
-        return
-    answers = [n for n in columns.entries if n.lower() in ("index", "label")]
-    if answers and len(names & {"prob", "logit"}) == 1:
-        answers.sort(key=lambda n: not words_in(id_text(columns.entries[n])) & classes)
-        columns.set_role(answers[:1], Role.PREDICTED)
-        columns.set_role(answers[1:], Role.UNUSED)
-        columns.set_role([n for n in columns.entries if n.lower() in ("prob",)], Role.CONFIDENCE)
-
-
 def settle_answers(columns: TableColumns) -> None:
     """Let no score be paired with another model's answers: XGBoost_Confidence, Forest_Pred.
 
@@ -193,7 +155,7 @@ def _names_a_class(columns: TableColumns, labels: list[str]) -> bool:
 def _model(name: str) -> str:
     """Return what a column's name says beside score or answer: a model, in folded case."""
     words = [w.casefold() for w in bare_name(name).split()]
-    return folded(" ".join(w for w in words if w not in CONFIDENCE | NO_MODEL))
+    return folded(bare_name(" ".join(w for w in words if w not in CONFIDENCE | NO_MODEL)))
 
 
 def settle_scores(columns: TableColumns, *, need_labels: bool) -> None:
@@ -220,8 +182,10 @@ def settle_scores(columns: TableColumns, *, need_labels: bool) -> None:
         columns.set_role(sole, Role.LABELS)  # the answer beside a prediction is the true one
     for name in labels:  # the positive class, said in every row
         entry = columns.entries[name]
-        constant = is_text(entry) and entry.size >= MANY_ROWS and len(set(entry.tolist())) == 1
-        if constant and not set(words_of(name)) & LABELS:
+        if entry.ndim != 1 or entry.size < MANY_ROWS or set(words_of(name)) & LABELS:
+            continue
+        called = is_text(entry) or "positive" in words_of(name)
+        if called and len(set(entry.tolist())) == 1:
             columns.set_role([name], Role.UNUSED)
 
 
@@ -318,13 +282,20 @@ def find_labels(columns: TableColumns) -> None:
         return
     scores_named = columns.of(Role.SCORES) + columns.of(Role.CONFIDENCE)
     numbers = columns.numbers()
+    numbers = [n for n in numbers if n.strip().casefold() not in SPLIT_COLUMNS]
+    classes = _classes_without_names(columns, numbers)
+    if classes:
+        plain = [n for n in numbers if not is_text(columns.entries[n])]
+        numbers = [n for n in plain if columns.entries[n].max() <= max(1, classes)]
     whole = [n for n in numbers if _repeats(columns.entries[n])]
     if not whole:  # np.savetxt writes labels as 0.0, 1.0, after or before the scores
         ends = dict.fromkeys([*numbers[-1:], *numbers[:1]])
         floats = [n for n in ends if columns.entries[n].dtype.kind == "f"]
         whole = [name for name in floats if _holds_whole(columns.entries[name])]
     others = [n for n in numbers if n not in whole]
-    text = [n for n in columns.of(Role.UNUSED) if n not in numbers]
+    unused = {n: columns.entries[n] for n in columns.of(Role.UNUSED) if n not in numbers}
+    text = [n for n, entry in unused.items() if is_text(entry) and entry.ndim == 1]
+    others += [n for n, entry in unused.items() if not is_text(entry)]  # lists in cells
     candidates = whole if others or scores_named else []
     agreeing = _agreeing(columns, text)
     if len(agreeing) == 1:
@@ -349,11 +320,21 @@ def find_labels(columns: TableColumns) -> None:
         columns.guesses.append(Guess(f"no name says that {candidates[0]} holds labels", (choice,)))
 
 
+def _classes_without_names(columns: TableColumns, numbers: list[str]) -> int:
+    """Return how many classes lists in cells or, without a header, the last columns score."""
+    wide = [e for n in columns.of(Role.UNUSED) if (e := columns.entries[n]).ndim == 2]
+    if len(wide) == 1 and not is_text(wide[0]):
+        return int(wide[0].shape[1])
+    some = {} if columns.contents.headed else {n: columns.entries[n] for n in numbers}
+    return len(last_that_sum_to_one(some))
+
+
 def _agreeing(columns: TableColumns, text: list[str]) -> list[str]:
     """Return columns of text that hold the words of the answers, or the names of the scores."""
     entries = columns.entries
     answers = [n for n in columns.of(Role.PREDICTED) if is_text(entries[n])]
-    words = {folded(cell) for cell in entries[answers[0]].tolist()} if len(answers) == 1 else set()
+    given = [{folded(cell) for cell in entries[n].tolist()} for n in answers]
+    words = given[0] if given and all(some == given[0] for some in given) else set()
     scores = columns.of(Role.SCORES) or [n for n in columns.numbers() if is_unit_list(entries[n])]
     names = {folded(name) for name in class_names(scores)} if len(scores) > 1 else set()
     cells = {name: {folded(cell) for cell in entries[name].tolist()} for name in text}

@@ -19,6 +19,7 @@ from core.readers.predictions.names import (
     paired,
     paired_columns,
     stated_word,
+    with_shared_start,
     without_shared_end,
 )
 from core.readers.predictions.options import Units, join_names
@@ -36,7 +37,7 @@ from core.readers.predictions.stated import (
     margin_question,
     upper_answer,
 )
-from core.readers.tables.score_columns import pick_scores, sum_to_one
+from core.readers.tables.score_columns import last_that_sum_to_one, pick_scores, sum_to_one
 from core.readers.tables.table_columns import TableColumns
 
 LOGITS = ScoreKind.LOGITS
@@ -175,9 +176,8 @@ def _classes_of(columns: TableColumns, scores: list[str], labels: list[str]) -> 
     if len(labels) != 1 or not is_text(columns.entries[labels[0]]):
         return names
     words = {folded(cell) for cell in columns.entries[labels[0]].tolist()}
-    short = without_shared_end(names)
-    known = words <= {folded(name) for name in names}
-    return short if not known and words <= {folded(name) for name in short} else names
+    forms = (names, without_shared_end(names), *with_shared_start(scores, names))
+    return next((form for form in forms if words <= {folded(name) for name in form}), names)
 
 
 def _refuse_margin(columns: TableColumns, name: str) -> None:
@@ -302,8 +302,11 @@ def _ask_binary_models(columns: TableColumns, scores: list[str], labels: list[st
 def _unnamed(columns: TableColumns, labels: list[str]) -> list[str]:
     """Columns of numbers that no name calls scores."""
     numbers = {name: columns.entries[name] for name in columns.numbers()}
+    lists = [n for n in columns.of(Role.UNUSED) if columns.entries[n].ndim == 2]
+    if len(lists) == 1 and not is_text(columns.entries[lists[0]]):
+        return lists
     if not numbers or not columns.contents.headed:
-        return list(numbers)
+        return last_that_sum_to_one(numbers) or list(numbers)
     words = {name.casefold() for name in class_names(labels)} if len(labels) > 1 else set()
     for name in labels if len(labels) == 1 else []:
         words |= words_in(np.unique(columns.entries[name]))

@@ -201,11 +201,7 @@ CASES = {
     "records.json": (b'[{"a":1,"b":2,"y":0},{"a":null,"b":2,"y":1}]', "NONFINITE", "row 1 col 0"),
     "hollow.json": (b'{"logits":[[1,2],[2,3]],"labels":[0,null]}', "LABEL_NOT_INTEGER", "row 1"),
     "ragged.json": (b'{"logits":[[1,2],[2,3,4]],"labels":[0,1]}', "PICKLE_SHAPE", "row 1"),
-    "percent.csv": (
-        b"id,p0,p1,label\na,20%,80%,1\nb,70%,30%,0\nc,70%,30%,0\n", "PROB_RANGE", "line 2",
-    ),
     "percent_cell.csv": (made.with_row("20%", 1, 2, 3, 0), "PROB_RANGE", "line 5"),
-    "percent.json": (b'{"probs":[["20%","80%"],["60%","40%"]],"labels":[1,0]}', "PROB_RANGE", ""),
     "over.json": (b'{"logits":[[1,1e400],[2,3]],"labels":[0,1]}', "NONFINITE", "row 0 col 1"),
     "wide.json": (b'{"logits":[[1,%s],[2,3]],"labels":[0,1]}' % (b"9" * 30), "DTYPE", ""),
     "digits.json": (b"[%s]" % (b"9" * 5_000), "HEADER_PARSE", ""),
@@ -391,9 +387,9 @@ def test_a_refusal_names_the_value_the_row_and_the_remedy() -> None:
     assert ragged.what == "Rows differ in length: 3 values where row 0 has 2"
     missing = refusal("a.json", CASES["null.json"][0])
     assert "missing" in missing.what
-    percent = refusal("a.csv", CASES["percent.csv"][0])
+    percent = refusal("a.csv", CASES["percent_cell.csv"][0])
     assert "'20%'" in percent.what
-    assert "divide by 100" in percent.remedy
+    assert "with a percent sign" in percent.remedy
     single = refusal("a.npz", made.npz(logits=z[:1], labels=y[:2]))
     assert single.what == "The scores have 1 row, the labels 2"
     weights = refusal("a.safetensors", CASES["weights.safetensors"][0])

@@ -663,6 +663,18 @@ STRANGERS = {
         {"prediction": float(v), "target": float(v + e)}
         for v, e in zip(VALUES, RNG.normal(size=N), strict=True)
     ],
+    "Scores of DeepEval: run": {
+        "testCases": [
+            {
+                "name": f"t{k}",
+                "success": bool(TRUTH[k]),
+                "metricsData": [
+                    {"name": "GEval", "score": float(CHANCE[k]), "success": bool(TRUTH[k])}
+                ],
+            }
+            for k in range(N)
+        ]
+    },
     "Decisions: words": [
         {"prediction": a, "label": b} for a, b in zip(words(CHANCE), words(TRUTH), strict=True)
     ],
@@ -692,6 +704,23 @@ def test_arrays_that_are_no_predictions_are_named(tmp_path):
         got = read(arrays(tmp_path, probability=constant, labels=TRUTH))
         assert isinstance(got, Refused)
         assert "decisions" in got.what
+
+
+def test_percent_signs_are_hundredths_unless_only_some_cells_have_one(tmp_path):
+    """Without the sign, and said to be percent, the numbers are the same."""
+    texts = [f"{100 * p:.2f}%" for p in CHANCE]
+    for choices in ({}, {"units": "percent"}):
+        got = same(read(table(tmp_path, prob=texts, label=TRUTH), **choices), CHANCE)
+        assert any(n.code == "UNITS" for n in got.notices)
+    mixed = read(table(tmp_path, prob=["0.4", *texts[1:]], label=TRUTH))
+    assert isinstance(mixed, Refused)
+    assert "all of them with a percent sign" in mixed.remedy
+
+
+def test_what_deciders_name_beside_each_class_is_never_its_label(tmp_path):
+    """The class that counts as positive is one for all rows."""
+    path = table(tmp_path, prob=CHANCE, positive_class=[1] * N, truth_of=TRUTH)
+    np.testing.assert_array_equal(the_part(read(path)).labels, TRUTH)
 
 
 def commands(refusal: Refused) -> list[dict[str, Any]]:
