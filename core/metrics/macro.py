@@ -19,7 +19,7 @@ from core.metrics.records import (
     TargetAudit,
     Verdict,
 )
-from core.metrics.verdict_codes import BEYOND_CHANCE, VerdictCode, VerdictSubject
+from core.metrics.verdict_codes import BEYOND_CHANCE, DETECTED, VerdictCode, VerdictSubject
 
 BOUNDS = "mean of the labels' bounds (conservative)"
 SIGNED = ("citl", "slope", "intercept", "spiegelhalter_z")  # of which no mean is taken
@@ -181,11 +181,16 @@ def _mean_score(scores: Sequence[Score], level: float) -> Score:
 def _verdict(labels: Sequence[TargetAudit]) -> Verdict:
     """Say how many labels got which verdict, corrected for looking at all of them.
 
-    The code is that of the most frequent one.
+    The code is that of the worst of them: what they are off by where some are, mixed where that
+    differs; else the weakest of off_but_small, could_be_chance and sound that a label has.
     """
     counts = Counter(corrected_codes(labels))
     listed = [f"{counts[code]} {code.words}" for code in VerdictCode if counts[code]]
-    code = counts.most_common(1)[0][0]
+    off = [code for code in counts if code in DETECTED]
+    weaker = (VerdictCode.OFF_BUT_SMALL, VerdictCode.COULD_BE_CHANCE, VerdictCode.SOUND)
+    code = off[0] if off else next(code for code in weaker if counts[code])
+    if len(off) > 1:
+        code = VerdictCode.MIXED
     if len(labels) == 1:
         return Verdict(code, f"Of 1 label: {listed[0]}.", of=VerdictSubject.EVENT)
     looks = f"corrected for looking at {len(labels)} labels (Holm)"
@@ -213,7 +218,10 @@ def corrected_verdicts(labels: Sequence[TargetAudit]) -> tuple[Verdict, ...]:
 
 
 def _chance_among(alone: Verdict, labels: int, p_holm: float) -> ChanceAmong:
-    text = f"Could be chance among {labels} labels (Holm). Taken alone: {alone.text}"
+    text = (
+        f"Could be chance among {labels} labels (p = {p_holm:.3f} by Holm). "
+        f"Taken alone: {alone.text}"
+    )
     return ChanceAmong(
         VerdictCode.COULD_BE_CHANCE,
         text,

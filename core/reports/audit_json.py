@@ -2,12 +2,12 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 from core.errors import Notice
 from core.metrics.human import HumanAudit
-from core.metrics.macro import corrected_codes
+from core.metrics.macro import ChanceAmong, corrected_verdicts
 from core.metrics.records import (
     Audit,
     BinTable,
@@ -55,7 +55,8 @@ def audit_json(
     -------
     dict
         Every key of the command line's contract; `labels` for multi-label audits only, each with
-        its own verdict and the code that is left when all labels are looked at (Holm); of two
+        the verdict that is left when all labels are looked at (Holm), with `p_holm` and, under
+        ``alone``, the one without correction where that differs; of two
         classes `direction` and `verdict` are those of `Audit.headline`, the other two stand under
         ``answers`` or ``event_audit``, and `bins` belong to `metrics.ece`, the event's. A verdict
         lists as `evidence` what its joint test found, with value and 95th percentile of chance
@@ -91,8 +92,9 @@ def audit_json(
         out["event_audit" if audit.by_answer else "answers"] = _judged(audit.second)
     if audit.labels:
         out["labels"] = [
-            {"name": label.name, "event": label.event, "corrected_verdict": code} | _target(label)
-            for label, code in zip(audit.labels, corrected_codes(audit.labels), strict=True)
+            {"name": label.name, "event": label.event, "corrected_verdict": verdict.code}
+            | _target(replace(label, verdict=verdict))
+            for label, verdict in zip(audit.labels, corrected_verdicts(audit.labels), strict=True)
         ]
     return out
 
@@ -185,6 +187,8 @@ def _verdict(verdict: Verdict) -> Json:
         out["small"] = float(verdict.small)
     if verdict.deviant is not None:
         out["deviant"] = asdict(verdict.deviant) | {"bounds": list(verdict.deviant.bounds)}
+    if isinstance(verdict, ChanceAmong):
+        out |= {"p_holm": verdict.p_holm, "alone": _verdict(verdict.alone)}
     return _explained(out, ("p_value",), NO_TEST)
 
 

@@ -48,6 +48,22 @@ def test_little_that_one_label_is_off_by_may_be_chance_among_three(labels):
     assert corrected_codes(seen) == ("off_but_small", "sound", "sound")
 
 
+@pytest.mark.parametrize(
+    ("codes", "together"),
+    [
+        ("overestimates could_be_chance could_be_chance", "overestimates"),
+        ("sound too_extreme overestimates", "mixed"),
+        ("sound sound could_be_chance", "could_be_chance"),
+        ("sound off_but_small could_be_chance", "off_but_small"),
+        ("sound sound sound", "sound"),
+        ("too_extreme off_but_small too_extreme", "too_extreme"),
+    ],
+)
+def test_the_code_of_many_labels_is_that_of_the_worst(labels, codes, together):
+    seen = [(code, 0.9 if code in {"sound", "could_be_chance"} else 1e-6) for code in codes.split()]
+    assert over_labels(with_verdicts(labels, *seen), 0.95).verdict.code == together
+
+
 def test_one_label_needs_no_correction(labels):
     seen = with_verdicts(labels[:1], ("mixed", 0.04))
     assert over_labels(seen, 0.95).verdict.text == "Of 1 label: 1 mixed."

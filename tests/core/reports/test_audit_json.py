@@ -156,7 +156,7 @@ def test_labels_have_one_entry_each_with_their_own_bins():
     assert made["labels"][2]["metrics"]["auroc"]["value"] is None
 
 
-def test_a_label_that_only_many_looks_call_off_keeps_its_own_verdict_beside_the_corrected():
+def test_a_label_that_could_be_chance_among_all_is_so_in_the_json_with_its_own_beside():
     n, rng = 400, np.random.default_rng(0)
     p = np.full((n, 40), 0.5) + rng.uniform(-0.2, 0.2, (n, 40))
     labels = (rng.random(p.shape) < p).astype(np.int64)
@@ -168,11 +168,15 @@ def test_a_label_that_only_many_looks_call_off_keeps_its_own_verdict_beside_the_
         ),
         QUICK,
     )
-    first, *_ = audit_json("f", "ab", {"test": n}, "test", (), found)["labels"]
-    own = first["verdict"]
-    assert own["code"] == "overestimates"
-    assert 0.05 / 40 < own["p_value"] < 0.05
-    assert first["corrected_verdict"] == "could_be_chance"
+    first, *others = audit_json("f", "ab", {"test": n}, "test", (), found)["labels"]
+    verdict = first["verdict"]
+    assert verdict["code"] == first["corrected_verdict"] == "could_be_chance"
+    assert verdict["text"].startswith("Could be chance among 40 labels (p = ")
+    assert (verdict["evidence"], verdict["p_holm"] > 0.05) == ([], True)
+    assert verdict["alone"]["code"] == "overestimates"
+    assert 0.05 / 40 < verdict["alone"]["p_value"] < 0.05
+    for label in others:  # one decision for sentence and entries
+        assert ("alone" in label["verdict"]) == ("p_holm" in label["verdict"])
 
 
 def test_an_infinite_loss_is_null_beside_its_reason():
