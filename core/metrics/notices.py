@@ -1,12 +1,13 @@
 """What must be said about the data itself, whatever the scores; numpy only."""
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
 
 from core.arrays import row_chunks
 from core.codes import NoticeCode
-from core.defaults import SMALL_N
+from core.defaults import FALSE_ALARMS, SMALL_N
 from core.errors import Notice
 from core.metrics.design_effect import group_concentration
 from core.metrics.grouped import FEW_GROUPS, RULED, rule_of_few, weight_summary
@@ -182,8 +183,13 @@ def _chance(predictions: Predictions) -> Notice | None:
 
 
 def _always_right(predictions: Predictions) -> Notice | None:
-    """Ask for the truth where labels could be the model's own answers."""
+    """Ask for the truth where labels could be the model's own answers.
+
+    Not where the claims say that all may be right by chance: a rare event that did not come.
+    """
     if predictions.n < MANY_ROWS or not predictions.rows.correct.all():
+        return None
+    if float(np.log(predictions.rows.confidence).sum()) > math.log(FALSE_ALARMS):
         return None
     return Notice(
         NoticeCode.ALWAYS_RIGHT,

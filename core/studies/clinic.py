@@ -1,14 +1,13 @@
 """What the clinical pages compute: many findings at once, and one; picklable in and out."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from core.arrays import Bool, Float, Int
 from core.codes import RefusalCode
 from core.configs import AuditConfig, BinRule
-from core.defaults import SMOOTHER
 from core.errors import Notice, Refused
 from core.metrics import clinical, estimates, paired, suite
 from core.metrics.clinical import FlexibleCurve, NetBenefit, Recalibration
@@ -71,16 +70,17 @@ class Findings:
         return too_few(self.rarer[k])
 
 
-def findings(rows: Predictions) -> Findings:
-    """Return the numbers of every finding of a multi-label split."""
-    audit = suite.audit(rows, AuditConfig(metrics=SCORES))
+def findings(rows: Predictions, config: AuditConfig | None = None) -> Findings:
+    """Return the numbers of every finding of a multi-label split, by an audit's settings."""
+    config = replace(config or AuditConfig(), metrics=SCORES)
+    audit = suite.audit(rows, config)
     events = tuple(int(k) for k in (rows.labels == 1).sum(axis=0))
-    targets = [_prepared(rows, k) for k in range(rows.n_classes)]
+    targets = [_prepared(rows, k, config) for k in range(rows.n_classes)]
     shares = tuple(prepared.ranked.hits / prepared.ranked.total for prepared in targets)
     rarer = tuple(effective_rarer(prepared.ranked) for prepared in targets)
     return Findings(
         audit=audit,
-        bins=tuple(map(_bins, targets)),
+        bins=tuple(_bins(target, config) for target in targets),
         events=events,
         shares=shares,
         rarer=rarer,
@@ -88,15 +88,14 @@ def findings(rows: Predictions) -> Findings:
     )
 
 
-def _prepared(rows: Predictions, index: int) -> PreparedTarget:
-    config = AuditConfig()
+def _prepared(rows: Predictions, index: int, config: AuditConfig) -> PreparedTarget:
     return suite.prepare(
         rows, index, n_resamples=config.n_resamples, seed=config.seed, n_bins=MASS_BINS
     )
 
 
-def _bins(prepared: PreparedTarget) -> BinTable:
-    return estimates.bin_table(prepared, MASS_BINS, BinRule.EQUAL_MASS, AuditConfig().level)
+def _bins(prepared: PreparedTarget, config: AuditConfig) -> BinTable:
+    return estimates.bin_table(prepared, MASS_BINS, BinRule.EQUAL_MASS, config.level)
 
 
 @dataclass(frozen=True)
@@ -241,7 +240,7 @@ def one_finding(
     rows: Predictions,
     fit_rows: Predictions | None = None,
     method: str = "",
-    smoother: str = SMOOTHER,
+    config: AuditConfig | None = None,
 ) -> OneFinding:
     """Return the numbers of one finding.
 
@@ -253,8 +252,8 @@ def one_finding(
         Other rows of it: the scores are recalibrated on them first.
     method : str
         A key of `CALIBRATORS`, where there are `fit_rows`.
-    smoother : str
-        Of the flexible curve and its errors: lowess or loess.
+    config : AuditConfig, optional
+        Settings, but for the metrics; the product's defaults when left out.
 
     Raises
     ------
@@ -264,12 +263,12 @@ def one_finding(
     changed = None
     if fit_rows is not None:
         rows, changed = _recalibrated(rows, fit_rows, method)
-    config = AuditConfig(metrics=FINDING, smoother=smoother)
+    config = replace(config or AuditConfig(), metrics=FINDING)
     audit = suite.audit(rows, config)
     outcomes = rows.outcomes(1)
     p, y, extents = outcomes.confidence, outcomes.correct, rows.extents
     both = 0 < np.count_nonzero(y) < y.size
-    thresholds = np.array(THRESHOLDS)
+    level, smoother, thresholds = config.level, config.smoother, np.array(THRESHOLDS)
     sorted_scores = np.sort(p), np.sort(p[y])
     flagged, events = (
         scores.size - np.searchsorted(scores, thresholds, side="left") for scores in sorted_scores
@@ -278,10 +277,10 @@ def one_finding(
         p=p,
         y=y,
         audit=audit.main,
-        fit=clinical.recalibration(p, y, config.level, extents=extents),
-        curve=clinical.flexible(p, y, config.level, smoother, extents=extents) if both else None,
-        bins=_bins(_prepared(rows, 1)),
-        net=clinical.net_benefit(p, y, thresholds, level=config.level, extents=extents),
+        fit=clinical.recalibration(p, y, level, extents=extents),
+        curve=clinical.flexible(p, y, level, smoother, extents=extents) if both else None,
+        bins=_bins(_prepared(rows, 1, config), config),
+        net=clinical.net_benefit(p, y, thresholds, level=level, extents=extents),
         flagged=flagged.astype(np.int64),
         flagged_events=events.astype(np.int64),
         notices=audit.notices,

@@ -198,7 +198,7 @@ def _run(
             beside = _ood(run, rows, left_out)
     if CLINICAL in sections:
         with steps.next(f"Analysing the findings of {run.name}"):
-            clinical = _clinical(rows)
+            clinical = _clinical(rows, config)
         if clinical is None:
             left_out[CLINICAL] = "it needs two classes or many labels"
     return RunNumbers(
@@ -280,7 +280,7 @@ def _ood(run: ReportedRun, rows: Predictions, left_out: dict[str, str]) -> OodNu
     return OodNumbers(score=score, sets=sets, effects=effects, notices=tuple(notices))
 
 
-def _clinical(rows: Predictions) -> Findings | OneFinding | None:
+def _clinical(rows: Predictions, config: AuditConfig) -> Findings | OneFinding | None:
     if rows.task is Task.MULTILABEL:
-        return clinic.findings(rows)
-    return clinic.one_finding(rows) if rows.task is Task.BINARY else None
+        return clinic.findings(rows, config)
+    return clinic.one_finding(rows, config=config) if rows.task is Task.BINARY else None

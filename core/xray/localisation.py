@@ -134,7 +134,10 @@ def localise(
     overlaps = _by_film([iou(saliency, at, threshold) for saliency, at in pairs], film_ids)
     shares = _by_film([energy(saliency, at) for saliency, at in pairs], film_ids)
     return Localisation(
-        hits.size, pointed(hits, level), _mean(overlaps, level, seed), _mean(shares, level, seed)
+        hits.size,
+        pointed(hits, level),
+        mean_over_films(overlaps, level, seed),
+        mean_over_films(shares, level, seed),
     )
 
 
@@ -156,6 +159,7 @@ def pointed(hits: Bool | Float, level: float = LEVEL) -> MeanOverFilms:
     return MeanOverFilms(float(hits.mean()), float(low), float(high))
 
 
-def _mean(values: Float, level: float, seed: int) -> MeanOverFilms:
+def mean_over_films(values: Float, level: float, seed: int) -> MeanOverFilms:
+    """Return the mean with its percentile bootstrap interval over films."""
     low, high = mean_interval(values, N_RESAMPLES, level, np.random.default_rng(seed))
     return MeanOverFilms(float(values.mean()), low, high)

@@ -8,7 +8,8 @@ import numpy as np
 from core.arrays import Bool
 from core.defaults import FEW_EVENTS
 from core.metrics.clinical.groups import too_few
-from core.screens.kit.numbers import THIN, count, percent, points, span
+from core.screens.kit.cards import level
+from core.screens.kit.numbers import count, percent, points, span
 from core.screens.kit.records import Column, FigureCard, Table
 from core.screens.xray import finding_curves
 from core.screens.xray.words import TOO_FEW, ClinicSource, finding, sourced
@@ -55,12 +56,12 @@ def decision_card(
     return FigureCard(
         key="clinic_decision",
         title="Decision curve",
-        explanation=f"net benefit with a simultaneous {_level(analysis)} band",
+        explanation=f"net benefit with a simultaneous {level(analysis.audit)} band",
         draw=partial(finding_curves.decision, net, spoken, ends),
         alt=f"{finding(name)}: net benefit of following the model against treating all and none. "
         f"{benefit}",
         table=sourced(Table(columns, rows), source),
-        caption=f"{BAND.format(level=_level(analysis))} {source.caption}",
+        caption=f"{BAND.format(level=level(analysis.audit))} {source.caption}",
     )
 
 
@@ -82,10 +83,6 @@ def _hover_text(analysis: OneFinding, i: int, films: str) -> str:
         f"{lead}<br>flagged {count(flagged)}, {percent(share)} of them labelled with it:"
         f"<br>{beside}<br>treat all: {points(float(net.treat_all[i]))}"
     )
-
-
-def _level(analysis: OneFinding) -> str:
-    return f"{100 * analysis.net.level:g}{THIN}%"
 
 
 def _few(analysis: OneFinding) -> bool:

@@ -8,7 +8,7 @@ import numpy as np
 from core.metrics.records import Score
 from core.metrics.verdict_codes import BEYOND_CHANCE
 from core.screens.kit.bin_marks import filled
-from core.screens.kit.cards import bin_table
+from core.screens.kit.cards import bin_table, level
 from core.screens.kit.numbers import (
     THIN,
     chance,
@@ -47,7 +47,7 @@ KEY = (
     Swatch("says less", "under", "dot"),
     Swatch("within chance", "sound", "ring"),
     Swatch("too few to tell", "few", "ring"),
-    Swatch("flexible curve and its 95 % band", "ink", "bar"),
+    Swatch("flexible curve and its band", "ink", "bar"),
 )
 FEW_KEY = (Swatch("too few to tell; the dotted curve has no verdict", "few", "ring"),)
 MEANINGS = {
@@ -185,7 +185,7 @@ def _curve_card(source: ClinicSource, label: str, analysis: OneFinding) -> Figur
         exact = analysis.curve.settings["exact"]
         smoother = (
             f"{SMOOTHED[str(analysis.curve.settings['smoother'])]}, exact: {exact}; "
-            f"{len(filled(analysis.bins))} equal-mass bins with Wilson 95{THIN}%. "
+            f"{len(filled(analysis.bins))} equal-mass bins with Wilson {level(analysis.audit)}. "
         )
     dots = "; ".join(
         f"says {percent(float(analysis.bins.confidence[i]))}, labelled "

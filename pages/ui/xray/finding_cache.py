@@ -9,6 +9,7 @@ import streamlit as st
 
 from core import defaults
 from core.arrays import Int
+from core.configs import AuditConfig
 from core.predictions import Predictions
 from core.studies import clinic as clinic_study
 from core.studies import posthoc
@@ -75,14 +76,15 @@ def _temperatures(query: ClinicQuery) -> Call:
 def _one_finding(query: ClinicQuery) -> Call:
     """Return what computes one finding; the detail is how it is recalibrated and the smoother."""
     label, (method, smoother) = query.label or 0, query.detail
+    config = AuditConfig(smoother=str(smoother))
     if method == AS_READ:
         finding_rows = clinic_study.binary_rows(rows(query.run, query.split), label)
-        return clinic_study.one_finding, (finding_rows, None, "", smoother)
+        return clinic_study.one_finding, (finding_rows, None, "", config)
     split_rows = parts(query.run, query.split)
     test, fit = (
         clinic_study.binary_rows(part, label) for part in (split_rows.test, split_rows.fit)
     )
-    return clinic_study.one_finding, (test, fit, method, smoother)
+    return clinic_study.one_finding, (test, fit, method, config)
 
 
 def _groups(query: ClinicQuery) -> Call:

@@ -657,3 +657,12 @@ def test_what_a_fitted_temperature_leaves_is_small():
     assert suite.audit(rows, config).main.verdict.code == "off_but_small"
     narrow = suite.audit(rows, replace(config, small_gap=0.02)).main.verdict
     assert narrow.code == "over_confident"  # the interval of 1.5 points goes beyond 2
+
+
+@pytest.mark.parametrize("risk", [0.003, 0.01])  # .997^400 is .30, .99^400 is .018
+def test_a_rare_event_that_did_not_come_by_chance_casts_no_doubt_on_the_labels(risk):
+    rows = Predictions(Task.BINARY, ScoreKind.SIGMOID, np.full(400, risk), np.zeros(400, int))
+    found = suite.audit(rows, QUICK)
+    assert "CLASS_ABSENT" in codes(found)
+    assert ("ALWAYS_RIGHT" in codes(found)) == (risk == 0.01)
+    assert ("the labels the truth" in found.main.verdict.text) == (risk == 0.01)

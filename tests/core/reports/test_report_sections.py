@@ -16,7 +16,7 @@ from core.reports.calibrate_json import human_fits_json
 from core.reports.document import Edition
 from core.screens.xray.words import BANNER, EVERYDAY, MINED
 from core.studies.human import human_study
-from core.studies.report import ReportedRun, beside
+from core.studies.report import ReportedRun, beside, report_numbers
 
 N = 300
 
@@ -267,6 +267,37 @@ def test_a_board_is_told_how_many_findings_are_off_and_which_it_reads_of():
     assert "Research use, not a medical device." in text
     assert "×" not in text  # which marks wrong answers
     assert "is about “Effusion”, which is furthest off beyond chance." in text
+
+
+def test_one_report_has_one_verdict_on_each_label_and_one_level():
+    rng = np.random.default_rng(0)
+    p = rng.beta(0.6, 4.0, (300, 14))
+    true = np.clip(p * np.linspace(0.6, 1.0, 14), 0.0, 1.0)
+    labels = (rng.random(p.shape) < true).astype(np.int64)
+    rows = Predictions(Task.MULTILABEL, ScoreKind.SIGMOID, p, labels)
+    config = AuditConfig(n_bins=7, level=0.9, n_resamples=200, seed=3)
+    request = build.ReportRequest(
+        runs=(reported(rows),), sections=("verdict", "clinical"), config=config
+    )
+    (numbers,) = report_numbers(request.runs, request.sections, config).runs
+    pairs = zip(numbers.audit.labels, numbers.clinical.audit.labels, strict=True)
+    for label, finding in pairs:
+        assert finding.verdict == label.verdict
+        assert finding.metrics["ece"] == label.metrics["ece"]
+
+
+def test_the_curve_of_a_report_names_the_level_of_its_intervals():
+    rows, _ = one_finding()
+    text = build.report_files(
+        build.ReportRequest(
+            runs=(reported(rows),),
+            sections=("clinical",),
+            config=AuditConfig(level=0.9, n_resamples=20),
+        )
+    ).html
+    assert "Wilson 90" in text
+    assert "simultaneous 90" in text
+    assert "95\u202f%" not in text
 
 
 def test_a_board_of_chest_films_says_that_its_labels_were_mined():
