@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from core.arrays import Float, Int, empty, log_sigmoid, log_softmax, row_chunks
+from core.arrays import Bool, Float, Int, empty, log_sigmoid, log_softmax, row_chunks
 from core.codes import NoticeCode
 from core.errors import Notice, Refused
 from core.predictions import Outcomes, Predictions, ScoreKind, Task
@@ -109,7 +109,7 @@ def prepare(part: SplitArrays, options: ReadOptions) -> SettledSplit:
     """
     if options.unlabelled:
         part = _without_labels(part)
-    part, member_notices = _of_members(part, options)
+    part, member_notices = _of_members(_in_declared_order(part, options), options)
     assert part.labels is not None
     part, uncertain_notices = _certain(part, options)
     assert part.labels is not None
@@ -165,6 +165,17 @@ def prepare(part: SplitArrays, options: ReadOptions) -> SettledSplit:
         notices=all_notices,
         units=units,
     )
+
+
+def _in_declared_order(part: SplitArrays, options: ReadOptions) -> SplitArrays:
+    """Return a part whose named columns stand in the order in which the user names them all."""
+    declared, own = options.class_list(), [folded(name) for name in part.class_names]
+    keys = [folded(name) for name in declared]
+    named = part.contents.table and part.scores.ndim == 2 and not all(k.isdigit() for k in keys)
+    if not named or keys == own or sorted(keys) != sorted(own) or len(set(own)) < len(own):
+        return part
+    order = [own.index(key) for key in keys]
+    return replace(part, scores=part.scores[:, order], class_names=declared)
 
 
 def _labels_of(labels: Entry, classes: Classes, part: SplitArrays) -> Labels:
@@ -328,8 +339,7 @@ def _of_members(part: SplitArrays, options: ReadOptions) -> tuple[SplitArrays, t
 def _certain(part: SplitArrays, options: ReadOptions) -> tuple[SplitArrays, tuple[Notice, ...]]:
     """Return a part in which labels of findings that are blank or -1 count as the user says.
 
-    Left out, they are -1 in a matrix, and their rows are gone where there is one finding. Findings
-    without any label go with their scores.
+    Left out, they are -1 in a matrix, and their rows are gone where there is one finding.
 
     Raises
     ------
@@ -362,26 +372,58 @@ def _certain(part: SplitArrays, options: ReadOptions) -> tuple[SplitArrays, tupl
     else:
         numbers = np.where(blank, -1.0, numbers)
         text = f"{counts}: each left out of the numbers of its own finding"
-        part, numbers, more = _with_labels(part, numbers)
-        text += more
     part = replace(part, labels=numbers.astype(np.int64))
     return part, (Notice(NoticeCode.UNCERTAIN, text),)
 
 
-def _with_labels(part: SplitArrays, numbers: Float) -> tuple[SplitArrays, Float, str]:
-    """Return a part without the findings that no row has a label of, and what to say of them."""
-    has = (numbers >= 0.0).any(axis=0)
-    if has.all() or part.scores.shape != numbers.shape:
-        return part, numbers, ""
+def labelled(
+    parts: list[SplitArrays], options: ReadOptions
+) -> tuple[list[SplitArrays], tuple[Notice, ...]]:
+    """Return parts without the findings that some part has no label of, in rows of any weight.
+
+    Raises
+    ------
+    Refused
+        LABEL_NOT_INTEGER: none is left.
+    """
+    shapes = {part.labels.shape[1:] for part in parts if part.labels is not None}
+    together = len(shapes) == 1 and all(
+        p.labels is not None and p.labels.ndim == 2 and p.labels.shape == p.scores.shape
+        for p in parts
+    )
+    if options.uncertain is not Uncertain.LEAVE_OUT or not together:
+        return parts, ()
+    named = {part.split: _labelled(part) for part in parts}
+    has = np.logical_and.reduce(list(named.values()))
+    if has.all():
+        return parts, ()
     if not has.any():
-        what = "No label is 0 or 1"
+        what = "No finding has a label of 0 or 1" + (" in every part" if len(parts) > 1 else "")
         raise Refused("LABEL_NOT_INTEGER", what, "give labels of at least one finding")
-    names = part.class_names if len(part.class_names) == has.size else ()
-    kept = tuple(names[k] for k in np.flatnonzero(has)) if names else ()
-    gone = tuple(name for name in names if name not in kept)
-    called = listed(gone) if gone else f"{np.count_nonzero(~has)} findings"
-    part = replace(part, scores=part.scores[:, has], class_names=kept)
-    return part, numbers[:, has], f"; {called} without any label not audited"
+    names = parts[0].class_names if len(parts[0].class_names) == has.size else ()
+    gone = [names[k] if names else f"finding {k}" for k in np.flatnonzero(~has).tolist()]
+    where = [split for split, own in named.items() if not own[~has].any()]
+    place = f" in the {where[0]} part" if len(parts) > 1 and where else ""
+    text = f"{listed(gone)} without any label{place}: {len(gone)} of {has.size} not audited"
+    cut = [
+        replace(
+            part,
+            scores=part.scores[:, has],
+            labels=None if part.labels is None else part.labels[:, has],
+            class_names=tuple(n for n, k in zip(names, has, strict=True) if k) if names else (),
+        )
+        for part in parts
+    ]
+    return cut, (Notice(NoticeCode.UNCERTAIN, text),)
+
+
+def _labelled(part: SplitArrays) -> Bool:
+    """Return which findings are known in some row that counts."""
+    numbers = None if part.labels is None else with_gaps(part.labels)
+    if numbers is None:
+        return np.ones(part.scores.shape[1], dtype=np.bool_)
+    counts = slice(None) if part.weights is None else part.weights.of_row > 0.0
+    return np.asarray((numbers[counts] >= 0.0).any(axis=0))
 
 
 def _taken(part: SplitArrays, rows: Int) -> SplitArrays:

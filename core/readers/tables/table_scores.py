@@ -16,6 +16,7 @@ from core.readers.predictions.names import (
     class_names,
     counts_up,
     folded,
+    meanings,
     paired,
     paired_columns,
     stated_word,
@@ -137,8 +138,11 @@ def scored_part(columns: TableColumns, base: SplitArrays, labels: list[str]) -> 
         refuse_text(name, columns.entries[name], columns.contents)
     scores = _of_one_model(columns, _of_one_form(columns, scores), labels)
     columns.set_role(scores, Role.SCORES)
-    matrix = columns.entries[scores[0]] if len(scores) == 1 else _stack(columns, scores)
     classes = _classes_of(columns, scores, labels)
+    free = columns.options.scores_key is None and columns.options.classes is None
+    if free and len(labels) < 2 and meanings(classes) == [1, 0]:  # the second is the event
+        scores, classes = scores[::-1], classes[::-1]
+    matrix = columns.entries[scores[0]] if len(scores) == 1 else _stack(columns, scores)
     kinds = {item.kind for item in columns.named if item.name in scores}
     single = len(scores) == 1 and matrix.ndim == 1
     _refuse_margin(columns, scores[0])

@@ -717,6 +717,28 @@ def test_percent_signs_are_hundredths_unless_only_some_cells_have_one(tmp_path):
     assert "all of them with a percent sign" in mixed.remedy
 
 
+@pytest.mark.parametrize("names", [("yes", "no"), ("True", "False"), ("1", "0")])
+def test_of_two_columns_the_one_that_affirms_is_the_event(tmp_path, names):
+    """RapidMiner and DataRobot write it first."""
+    columns = {f"confidence({names[0]})": CHANCE, f"confidence({names[1]})": 1 - CHANCE}
+    path = table(tmp_path, **columns, label=[names[1 - int(y)] for y in TRUTH])
+    got = the_part(read(path))
+    assert got.class_names == names[::-1]
+    np.testing.assert_allclose(got.column(1), CHANCE)
+    kept = the_part(read(path, scores_key="confidence"))
+    assert kept.class_names == names
+
+
+def test_classes_named_in_another_order_move_their_columns(tmp_path):
+    names = ["cat", "dog", "fox"]
+    columns = {f"prob_{n}": SOFT[0][:, k] for k, n in enumerate(names)}
+    path = table(tmp_path, **columns, label=[names[k] for k in THREE])
+    plain, turned = the_part(read(path)), the_part(read(path, classes="fox,cat,dog"))
+    assert turned.class_names == ("fox", "cat", "dog")
+    np.testing.assert_allclose(turned.scores, plain.scores[:, [2, 0, 1]])
+    np.testing.assert_array_equal(turned.rows.correct, plain.rows.correct)
+
+
 def test_what_deciders_name_beside_each_class_is_never_its_label(tmp_path):
     """The class that counts as positive is one for all rows."""
     path = table(tmp_path, prob=CHANCE, positive_class=[1] * N, truth_of=TRUTH)
@@ -840,9 +862,37 @@ def test_a_finding_without_any_label_is_not_audited(tmp_path):
     path = table(tmp_path, **columns, **{f"label_{n}": cells[k] for k, n in enumerate("abc")})
     got = same(read(path, uncertain="leave_out"), scores[:, [0, 2]])
     assert the_part(got).class_names == ("a", "c")
-    assert any("b without any label not audited" in n.text for n in got.notices)
+    assert any("b without any label: 1 of 3 not audited" in n.text for n in got.notices)
     with pytest.raises(UsageError):
         read(path, uncertain="perhaps")
+
+
+@pytest.mark.parametrize("form", ["parts", "weights"])
+def test_a_finding_known_in_some_part_or_in_rows_of_no_weight_is_left_out(tmp_path, form):
+    _, scores, truth = findings(tmp_path)
+    half = np.arange(N) % 2 == 1
+    truth[:, 2] = 1.0 * (scores[:, 2] > 0.5)
+    truth[half, 1] = np.nan  # of the test part, or of the rows that count
+    columns = {f"pred_{n}": scores[:, k] for k, n in enumerate("abc")}
+    cells = [["" if np.isnan(v) else v for v in truth[:, k].tolist()] for k in range(3)]
+    columns |= {f"label_{n}": cells[k] for k, n in enumerate("abc")}
+    columns |= {"split": np.where(half, "test", "val"), "w": half.astype(int)}
+    choices = {"uncertain": "leave_out"} | ({"weight": "w"} if form == "weights" else {})
+    if form == "weights":
+        del columns["split"]
+    got = read(table(tmp_path, **columns), **choices)
+    assert isinstance(got, InterpretedFile), str(got)
+    for part in got.splits.values():
+        assert part.class_names == ("a", "c")
+        assert audit(part.predictions()).labels[1].name == "c"
+    place = " in the test part" if form == "parts" else ""
+    assert any(f"b without any label{place}: 1 of 3 not" in n.text for n in got.notices)
+    truth[half, :] = np.nan
+    cells = [["" if np.isnan(v) else v for v in truth[:, k].tolist()] for k in range(3)]
+    columns |= {f"label_{n}": cells[k] for k, n in enumerate("abc")}
+    none = read(table(tmp_path, **columns), **choices)
+    assert isinstance(none, Refused)
+    assert "No finding has a label" in none.what
 
 
 @pytest.mark.parametrize("gap", ["", "-1", "nan"])
