@@ -29,7 +29,7 @@ from core.studies.reliability import (
 )
 from pages.ui import cache, run_studies
 from pages.ui.escape import esc
-from pages.ui.scoped import Results, cached
+from pages.ui.scoped import Results, cached, released_when_idle
 from pages.ui.task import Shared, Task, Work, in_process, stop_works
 from pages.ui.visitor import open_library
 
@@ -236,6 +236,9 @@ def source(run: cache.Run, split: str) -> Source:
 def _library_results(kind: str) -> Results[_Step[Any], Any]:
     del kind  # part of the key
     return Results(KEPT)
+
+
+released_when_idle(_library_results.clear)
 
 
 @st.cache_resource(scope="session", max_entries=8, show_spinner=False)

@@ -20,6 +20,7 @@ EXPECTED: dict[str, object] = {
     "client.showErrorDetails": "none",
     "client.showErrorLinks": False,
     "client.toolbarMode": "viewer",
+    "client.allowedOrigins": [],
     "runner.magicEnabled": False,
     "server.fileWatcherType": "none",
     "server.maxUploadSize": defaults.UPLOAD_MB,

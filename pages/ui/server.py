@@ -52,6 +52,8 @@ EXPIRE_S: Final = 5.0  # how often sessions that were left are looked for
 ROOT: Final = str(Path(__file__).parents[2])
 CALLBACK: Final = "/oauth2callback"  # of Streamlit, where the provider leads back to
 LOGOUT: Final = "/auth/logout"
+ELSEWHERE: Final = {"cross-site", "same-site"}  # Sec-Fetch-Site of what another site leads to
+MEDIA: Final = "/media/"
 # Of a login, kept for its end. Proxies refuse more than 8 KiB of cookies.
 MAX_TOKEN: Final = 2_000  # characters
 UPLOAD: Final = re.compile(r"/_stcore/upload_file/(?P<session>[^/]+)/[^/]+/?\Z")
@@ -76,6 +78,8 @@ HEADERS: Final = (
     (b"content-security-policy", POLICY.encode()),
     (b"x-content-type-options", b"nosniff"),
     (b"referrer-policy", b"same-origin"),
+    (b"cross-origin-opener-policy", b"same-origin"),
+    (b"cross-origin-resource-policy", b"same-origin"),
 )
 ENDS: Final = {"connection": "close"}
 INDEX: Final = Path(st.__file__).parent / "static" / "index.html"
@@ -209,9 +213,11 @@ class Guard:
         send = _without_old_cookies(scope, send)
         if scope["path"].endswith(CALLBACK):
             send = _to_link(scope, send)
-        if scope["path"].endswith((CALLBACK, LOGOUT)):  # who logs in anew has logged out
-            await _end_login(scope)
-        if upload and scope["method"] == "PUT":
+        if scope["path"].endswith((CALLBACK, LOGOUT)):
+            send = _ending_login(scope, send)
+        if await _is_kept_out(scope, upload["session"] if upload else ""):
+            await PlainTextResponse("Not from here.", 403, ENDS)(scope, receive, send)
+        elif upload and scope["method"] == "PUT":
             await self._upload(upload["session"], scope, receive, send)
         else:
             await self._app(scope, receive, send)
@@ -436,6 +442,47 @@ def login_in(request: Request) -> str:
     except ValueError:
         return ""
     return str(claims.get(visitor.LOGIN) or "")
+
+
+async def _is_kept_out(scope: Scope, session: str) -> bool:
+    """Whether a login is missing that a file or an upload needs, or another site logs one out.
+
+    Parameters
+    ----------
+    scope : Scope
+    session : str
+        Whose uploads are to change; "" for none.
+    """
+    if scope["path"].endswith(LOGOUT):
+        return Headers(scope=scope).get("sec-fetch-site") in ELSEWHERE
+    if not session and MEDIA not in scope["path"]:
+        return False
+    from pages.ui import visitor  # with NumPy, which the server loads once a page is opened
+
+    if not visitor.login_on() or scope["method"] == "OPTIONS":
+        return False
+    key = login_in(Request(scope))
+    if await asyncio.to_thread(visitor.login_of, key) is None:
+        return True
+    info = _running()._session_mgr.get_active_session_info(session) if session else None
+    return info is not None and info.session._user_info.get(visitor.LOGIN) != key
+
+
+def _ending_login(scope: Scope, send: Send) -> Send:
+    """End the login that a browser held once it is given another, or told to forget it.
+
+    Not before: any site can lead a browser to the addresses where that may happen.
+    """
+    told = f"{USER_COOKIE_NAME}=".encode()
+
+    async def sent(message: Message) -> None:
+        if message["type"] == "http.response.start" and any(
+            name == b"set-cookie" and value.startswith(told) for name, value in message["headers"]
+        ):
+            await _end_login(scope)
+        await send(message)
+
+    return sent
 
 
 async def _end_login(scope: Scope) -> None:

@@ -94,7 +94,7 @@ def login_on() -> bool:
 
 def account() -> Account | None:
     """Return who is logged in; None where nobody is, or the login has ended or is too old."""
-    login = _login(_key())
+    login = login_of(_key())
     if login is None:
         return None
     role = login.known_role
@@ -107,7 +107,8 @@ def _key() -> str:
     return str(claims.get(LOGIN) or "") if claims.get("is_logged_in") else ""
 
 
-def _login(key: str) -> Login | None:
+def login_of(key: str) -> Login | None:
+    """Return the login of a key; None where there is none, or it has ended or is too old."""
     login = logins.read(home(), key) if key else None
     return None if login is None or expired(login) else login
 
@@ -337,7 +338,7 @@ def exported(make: Callable[[], Answer], name: str, *, job: str = "") -> Callabl
     drafts: set[str] = st.session_state.setdefault(MADE_OF_DRAFTS, set())
 
     def made() -> Answer:
-        if key and _login(key) is None:
+        if key and login_of(key) is None:
             raise LibraryError("LOGIN", "Your login has ended", "log in, then download it again")
         _refuse_lost(visitor, runs)
         for subject in [job] if job else sorted(runs | drafts) or [""]:

@@ -289,6 +289,48 @@ def test_log_out_ends_every_tab_and_a_copied_cookie_logs_nobody_in(site):
         page.context.close()
 
 
+def test_no_other_site_ends_a_login(site):
+    anna = site.enter("anna")
+    ask = anna.request
+
+    def status(path, method="GET", **headers):
+        url = site.server.url + path
+        return ask.fetch(url, method=method, headers=headers, max_redirects=0).status
+
+    elsewhere = {"Sec-Fetch-Site": "cross-site"}
+    assert status("/auth/logout", **elsewhere) == 403
+    assert status("/auth/logout", "HEAD", **{"Sec-Fetch-Site": "same-site"}) == 403
+    assert status("/auth/logout", "POST") == 405
+    assert status("/theory/auth/logout") == 200  # no page of that name
+    assert status("/oauth2callback?code=a&state=b", **elsewhere) == 302  # as from the provider
+    site.go(anna, "/")
+    expect(anna.get_by_role("button", name="Log out")).to_be_visible()
+    assert status("/auth/logout", **{"Sec-Fetch-Site": "same-origin"}) == 302
+    expect(anna.get_by_text("Log in to see your runs.")).to_be_visible()
+    anna.context.close()
+
+
+def test_files_and_uploads_want_the_login_of_their_session(site, tmp_path):
+    anna, bert, nobody = site.enter("anna"), site.enter("bert"), new_page(site.browser)
+
+    def statuses(url, method="GET"):
+        return [page.request.fetch(url, method=method).status for page in (anna, bert, nobody)]
+
+    with anna.expect_response("**/media/*") as media:
+        site.go(anna, "/xray")
+    film = media.value.url
+    assert statuses(film) == [200, 200, 403]  # nobody can guess it
+    site.go(anna, "/")
+    with anna.expect_request("**/upload_file/**") as put:
+        anna.get_by_test_id("stFileUploaderDropzoneInput").set_input_files(npz_logits(tmp_path))
+    assert statuses(put.value.url, "DELETE")[1:] == [403, 403]
+    assert statuses(put.value.url, "PUT")[1:] == [403, 403]
+    anna.request.get(f"{site.server.url}/auth/logout", max_redirects=0)
+    assert statuses(film)[0] == 403
+    for page in (anna, bert, nobody):
+        page.context.close()
+
+
 MANY = [f"{i:08x}-0000-4000-8000-{i:012x}" for i in range(200)]  # as some providers name groups
 SPLIT = 3_500  # characters, of the parts of cookies that versions before left in browsers
 

@@ -12,7 +12,7 @@ from pandas import DataFrame
 from core import arrays
 from core.library import SAMPLES, Library, RunSource
 from core.predictions import Predictions, ScoreKind, Task
-from pages.ui import audits, task
+from pages.ui import audits, cache, scoped, task
 from tests.pages.seen import fine, html, opened, said, until
 
 N, K = 400, 3
@@ -46,6 +46,17 @@ def words_of(test) -> list[str]:
     """Return all that the page says once it is whole."""
     until(fine(test), lambda: "Reliability diagram" in html(test))
     return [one.proto.body for one in fine(test).main.get("html")]
+
+
+def test_what_was_computed_of_a_run_goes_with_the_last_session(keep):
+    """A million rows hold 130 MB."""
+    run = keep()
+    words_of(page(run))
+    step = audits._split(cache.find(run), "test")
+    step.keep(object())
+    assert step.known
+    scoped.release()
+    assert step.known is None
 
 
 @pytest.mark.parametrize(
