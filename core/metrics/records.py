@@ -325,9 +325,9 @@ class Audit:
         return self.answers if self.by_answer and self.answers is not None else self.main
 
     @property
-    def p_answers(self) -> float:
-        """p-value of the joint test of the answers given; 0 where there is none."""
-        return (self.answers or self.main).verdict.p_value or 0.0
+    def p_joint(self) -> float:
+        """The largest p-value of its joint tests, of answers and event; 0 where there is none."""
+        return max(each.verdict.p_value or 0.0 for each in (self.main, self.answers) if each)
 
     @property
     def second(self) -> TargetAudit | None:

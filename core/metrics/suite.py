@@ -458,8 +458,8 @@ def class_gaps(
     n_bins : int
         Bins of the classwise ECE.
     p_joint : float
-        p-value of the joint test of the answers. No class's is smaller, so that none is named
-        where the answers together could be calibrated.
+        p-value of the joint test of the answers, or the larger one of answers and event. No
+        class's is smaller, so that none is named where all together could be calibrated.
 
     Returns
     -------

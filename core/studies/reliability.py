@@ -60,7 +60,7 @@ def audit_split(source: Source, metrics: tuple[str, ...]) -> SplitAudit:
     if several:
         return SplitAudit(audit=audit, classes=(), prepared=prepared, rows=None)
     with part(CLASSES, 0.6, 1.0, _cells(predictions)):
-        classes = suite.class_gaps(predictions, AuditConfig().level, p_joint=audit.p_answers)
+        classes = suite.class_gaps(predictions, AuditConfig().level, p_joint=audit.p_joint)
     return SplitAudit(audit=audit, classes=classes, prepared=prepared, rows=rows)
 
 

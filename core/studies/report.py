@@ -181,7 +181,7 @@ def _run(
         audit = suite.audit(rows, config)
         several = rows.task is Task.MULTILABEL
         rows_by_class = (
-            () if several else suite.class_gaps(rows, config.level, p_joint=audit.p_answers)
+            () if several else suite.class_gaps(rows, config.level, p_joint=audit.p_joint)
         )
     people = after = beside = clinical = None
     if HUMAN in sections:

@@ -186,7 +186,7 @@ def classes(run: Run, split: str) -> tuple[ClassRow, ...]:
     arrays = predictions(run, split)
     if arrays.task is Task.MULTILABEL:
         return ()
-    p_joint = audit(run, split).p_answers
+    p_joint = audit(run, split).p_joint
     return suite.class_gaps(arrays, AuditConfig().level, p_joint=p_joint)
 
 

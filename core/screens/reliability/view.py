@@ -204,7 +204,7 @@ def audited_view(predictions: Predictions, audit: Audit, subject: Subject) -> Re
         return reliability_view(audit, subject)
     score, _ = calibration_error(audit.main)
     level = score.level if score is not None else LEVEL
-    rows = class_gaps(predictions, level, p_joint=audit.p_answers)
+    rows = class_gaps(predictions, level, p_joint=audit.p_joint)
     curve = risk_coverage(Ranked.of(predictions.outcomes(None)))
     return reliability_view(audit, subject, classes=rows, curve=curve)
 

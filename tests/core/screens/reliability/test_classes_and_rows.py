@@ -2,8 +2,10 @@ import numpy as np
 import pytest
 
 from core.configs import AuditConfig
-from core.metrics.suite import audit, diagram, prepare
+from core.metrics.suite import audit, class_gaps, diagram, prepare
+from core.metrics.verdict_codes import BEYOND_CHANCE
 from core.predictions import Predictions, ScoreKind, Task
+from core.screens.reliability.class_figure import gap_tone
 from core.screens.reliability.classes import MAX_CLASSES, class_card
 from core.screens.reliability.rows import bin_rows
 from core.screens.reliability.view import Subject, audited_view, pictured, reliability_view
@@ -191,3 +193,38 @@ def test_class_card_is_silent_about_markup_in_names(found):
     )
     figure = class_card((row,), "95 %", "").figure("light")
     assert figure.layout.yaxis.ticktext == ("&lt;b&gt;x&lt;/b&gt;",)
+
+
+def two_classes(seed, *, columns):
+    """Risks below a half state two points too much, the others half a point too little."""
+    rng = np.random.default_rng(seed)
+    true = 1 / (1 + np.exp(-rng.normal(-0.3, 1.5, 6000)))
+    labels = (rng.random(6000) < true).astype(np.int64)
+    p = np.clip(true + 0.022 * ((true > 0.1) & (true < 0.5)) - 0.005 * (true > 0.5), 0, 1)
+    scores = np.column_stack([1 - p, p]) if columns else p
+    kind = ScoreKind.PROBABILITIES if columns else ScoreKind.SIGMOID
+    return Predictions(Task.BINARY, kind, scores, labels)
+
+
+def one_class_off(seed, by):
+    """Four classes, of which the answers of one are right less often than stated."""
+    rng = np.random.default_rng(seed)
+    logits = 2 * rng.normal(size=(4000, 4))
+    true = logits - by * np.eye(4)[0] * (logits.argmax(axis=1) == 0)[:, None]
+    labels = (true + rng.gumbel(size=true.shape)).argmax(axis=1)
+    return Predictions(Task.MULTICLASS, ScoreKind.LOGITS, logits, labels)
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        *(two_classes(seed, columns=columns) for seed in (12, 37) for columns in (True, False)),
+        *(one_class_off(0, by) for by in (0.0, 0.2, 0.6)),
+    ],
+)
+def test_no_class_is_coloured_where_a_verdict_finds_nothing(rows):
+    judged = audit(rows, AuditConfig(metrics=("ece",), n_resamples=200))
+    tones = {gap_tone(row) for row in class_gaps(rows, 0.95, p_joint=judged.p_joint)}
+    targets = [judged.headline] + [judged.second] * (judged.second is not None)
+    if not all(target.verdict.code in BEYOND_CHANCE for target in targets):
+        assert tones == {"few"}
