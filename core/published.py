@@ -31,15 +31,10 @@ MODELS: Final = {
     "densenet121_cifar": "densenet121",
     "text_cnn": "gp_cnn",
 }
-METHODS: Final = {
+SAME_NAME: Final = ("brier", "mmce", "flsd_53", "dual_focal", "adafocal", "fcl", "fcl_l1")
+METHODS: Final[Mapping[str, tuple[str, ...]]] = {
     "ce": ("ce", "ce_wd"),
-    "brier": ("brier",),
-    "mmce": ("mmce",),
-    "flsd_53": ("flsd_53",),
-    "dual_focal": ("dual_focal",),
-    "adafocal": ("adafocal",),
-    "fcl": ("fcl",),
-    "fcl_l1": ("fcl_l1",),
+    **{name: (name,) for name in SAME_NAME},
 }
 CORRUPTION: Final = ("gaussian_noise", 5)  # of CIFAR-10-C in Ghosh et al. 2022; others name none
 
@@ -106,7 +101,7 @@ class PublishedNumber:
         return f"{PAPERS[self.paper]}, table {self.table}"
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Definition:
     """What a metric of the papers corresponds to here.
 
@@ -114,49 +109,56 @@ class Definition:
     ----------
     metric : str
         The key of Candor's metric of the same definition, else empty: shown, never compared.
-    settings : mapping of str to str
-        Of the audit, where its defaults differ.
+    label : str
+        Its name where Candor's metric has another, or there is none.
     remark : str
         What the papers leave open, or why nothing corresponds.
+    settings : mapping of str to str
+        Of the audit, where its defaults differ.
     """
 
     metric: str = ""
-    settings: Mapping[str, str] = field(default_factory=dict)
+    label: str = ""
     remark: str = ""
+    settings: Mapping[str, str] = field(default_factory=dict)
 
 
+NO_NORM: Final = "The papers do not state the norm."
+FROM_99: Final = "The paper counts confidences above 0.99, Candor from 0.99 on."
 DEFINITIONS: Final[Mapping[str, Definition]] = {
-    "ece_ew": Definition(metric="ece", remark="15 bins of equal width."),
+    "ece_ew": Definition("ece", "ECE, equal width", "15 bins of equal width."),
     "ece_em": Definition(
-        metric="ada_ece", remark="15 bins of equal mass, with the edges of the released code."
+        "ada_ece",
+        "ECE, equal mass",
+        "15 bins of equal mass, with the edges of the released code.",
     ),
-    "ece_sweep_em": Definition(metric="ece_sweep", remark="The papers do not state the norm."),
-    "ece_sweep_ew": Definition(remark="Candor’s sweep has bins of equal mass."),
-    "ece_debias": Definition(remark="The papers do not state the norm."),
-    "ece_debias_30bins": Definition(remark="The papers do not state the norm."),
-    "ece_unspecified": Definition(remark="The paper does not state which ECE this is."),
+    "ece_sweep_em": Definition("ece_sweep", "ECE sweep", NO_NORM),
+    "ece_sweep_ew": Definition(
+        label="ECE sweep, equal width", remark="Candor’s sweep has bins of equal mass."
+    ),
+    "ece_debias": Definition(label="Debiased ECE", remark=NO_NORM),
+    "ece_debias_30bins": Definition(label="Debiased ECE, 30 bins", remark=NO_NORM),
+    "ece_unspecified": Definition(
+        label="ECE, kind not stated", remark="The paper does not state which ECE this is."
+    ),
     "smece": Definition(
-        metric="smece",
-        settings={"smece": "relplot"},
+        "smece",
         remark="By the grid of the released program; the paper defines another error, smCE.",
+        settings={"smece": "relplot"},
     ),
     "classwise_ece": Definition(
-        metric="classwise_ece", remark="Mean over classes; the paper does not state the bins."
+        "classwise_ece", remark="Mean over classes; the paper does not state the bins."
     ),
-    "mce": Definition(
-        metric="mce", remark="The worst of 15 bins, often one of a few images: no target."
+    "mce": Definition("mce", remark="The worst of 15 bins, often one of a few images: no target."),
+    "nll": Definition("nll", remark="In nats; Mukhoti et al. 2020 print 100 times that."),
+    "error": Definition("error"),
+    "accuracy": Definition("accuracy"),
+    "s99_share": Definition("s99_share", remark=FROM_99),
+    "s99_accuracy": Definition("s99_accuracy", remark=FROM_99),
+    "auroc": Definition(
+        label="AUROC, out-of-distribution",
+        remark="Runs have theirs on the Out of distribution page.",
     ),
-    "nll": Definition(metric="nll", remark="In nats; Mukhoti et al. 2020 print 100 times that."),
-    "error": Definition(metric="error"),
-    "accuracy": Definition(metric="accuracy"),
-    "s99_share": Definition(
-        metric="s99_share", remark="The paper counts confidences above 0.99, Candor from 0.99 on."
-    ),
-    "s99_accuracy": Definition(
-        metric="s99_accuracy",
-        remark="The paper counts confidences above 0.99, Candor from 0.99 on.",
-    ),
-    "auroc": Definition(remark="Runs have theirs on the Out of distribution page."),
 }
 OF_A_FINDING: Final = Definition(remark="Runs have theirs on the Chest X-ray page.")
 
@@ -213,12 +215,10 @@ def settings() -> tuple[PublishedSetting, ...]:
 def rows() -> tuple[PublishedNumber, ...]:
     """Return every row of the file that comes with the program."""
     with FILE.open(encoding="utf-8", newline="") as lines:
-        return tuple(_row(line) for line in csv.DictReader(lines))
-
-
-def _row(line: Mapping[str, str]) -> PublishedNumber:
-    fields = {key: text for key, text in line.items() if key != "value"}
-    return PublishedNumber(printed=line["value"], **fields)  # type: ignore[arg-type]
+        return tuple(
+            PublishedNumber(printed=line.pop("value"), **line)  # type: ignore[arg-type]
+            for line in csv.DictReader(lines)
+        )
 
 
 def published(**criteria: str) -> tuple[PublishedNumber, ...]:
@@ -228,28 +228,23 @@ def published(**criteria: str) -> tuple[PublishedNumber, ...]:
     )
 
 
-def subject(
-    config: Mapping[str, Any] | None,
-) -> PaperSetting | None:  # Any: a run's config, plain JSON
+def subject(config: Mapping[str, Any] | None) -> PaperSetting | None:  # Any: plain JSON
     """Return what a run's config corresponds to in the papers; None where it does to nothing."""
     if config is None or config.get("model") not in MODELS:
         return None
-    loss = config.get("loss")
-    methods = _methods(loss) if isinstance(loss, dict) else ()
-    dataset = config.get("data")
-    if not methods or not isinstance(dataset, str):
+    dataset, loss = config.get("data"), config.get("loss")
+    if not isinstance(dataset, str) or not isinstance(loss, dict):
         return None
-    return PaperSetting(dataset, MODELS[config["model"]], methods)
-
-
-def _methods(loss: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return what the papers call a loss; what has other settings there is another loss."""
+    # What has other settings there is another loss.
     name = loss.get("name")
+    methods: tuple[str, ...] = ()
     if name == "ls":
-        return ("ls_0.05",) if loss.get("smoothing") == 0.05 else ()
-    if name == "focal":
-        return (f"focal_{loss['gamma']:g}",) if isinstance(loss.get("gamma"), int | float) else ()
-    return METHODS.get(name, ()) if isinstance(name, str) else ()
+        methods = ("ls_0.05",) if loss.get("smoothing") == 0.05 else ()
+    elif name == "focal" and isinstance(loss.get("gamma"), int | float):
+        methods = (f"focal_{loss['gamma']:g}",)
+    elif isinstance(name, str):
+        methods = METHODS.get(name, ())
+    return PaperSetting(dataset, MODELS[config["model"]], methods) if methods else None
 
 
 def auroc_rows(

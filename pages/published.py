@@ -4,8 +4,8 @@ import streamlit as st
 
 from core.screens.published.view import published_view
 from core.screens.published.words import PLAIN, TECHNICAL
-from pages.ui import frame, state, visitor, widgets
-from pages.ui.published import cache, choices, figures
+from pages.ui import frame, pieces, state, visitor, widgets
+from pages.ui.published import cache, choices
 
 frame.begin("pages/published.py")
 with frame.caught():
@@ -21,7 +21,11 @@ with frame.caught():
     view = published_view(filters, words, own, cache.trained())
     if view is None:
         with top:
-            figures.empty()
+            widgets.eyebrow("Published")
+            pieces.draw("headline", "No published number fits these filters.")
+            st.button(
+                "Clear filters", key="published.clear", type="primary", on_click=choices.clear
+            )
     else:
         for run_id in view.trained:
             visitor.note(run_id)
@@ -32,6 +36,15 @@ with frame.caught():
             with figure:
                 widgets.figure(view.figure)
         with beside:
-            figures.beside(view)
-        figures.table(view)
-        figures.settings(view)
+            for mark, text in view.beside:
+                pieces.draw("beside", mark, text)
+            if view.remark:
+                widgets.caption(view.remark)
+        widgets.title("In the papers")
+        widgets.scores("Published numbers", view.table.heads, view.table.written())
+        widgets.save(view.file, "published", "All numbers, CSV")
+        widgets.caption(view.caption)
+        if n := len(view.settings.rows):
+            with st.expander(f"Hyper-parameters in the papers: {n}", key="published.settings"):
+                widgets.table(view.settings, key="table.settings")
+                widgets.save(view.settings, "published_settings")

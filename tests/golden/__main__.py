@@ -39,6 +39,7 @@ PAGES = (
     *("train", "evaluate", "gamma", "published", "theory", "report"),
 )
 VIEWS = ("film", "findings", "finding")  # of the clinic
+RANDOM = ("id", "form_id", "media_file_id", "deferred_file_id")  # of an element
 VARIES = (
     (r"\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d+)?)?(Z|\+00:00)?)?", "DATE"),
     (r"\b\d\d:\d\d(:\d\d)? UTC", "TIME"),
@@ -139,7 +140,7 @@ def elements(block: object, depth: int = 0) -> Iterator[str]:
     for child in getattr(block, "children", {}).values():
         proto = getattr(child, "proto", None)
         held = {} if proto is None else MessageToDict(proto, preserving_proto_field_name=True)
-        held = {k: v for k, v in held.items() if k not in {"id", "form_id", "media_file_id"}}
+        held = {k: v for k, v in held.items() if k not in RANDOM}
         yield "  " * depth + f"{child.type} {json.dumps(held, sort_keys=True, ensure_ascii=False)}"
         yield from elements(child, depth + 1)
 

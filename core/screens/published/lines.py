@@ -1,16 +1,15 @@
 """The papers' numbers as lines: one training, one metric, before and after calibrators."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Final, Literal
 
-from core.published import ALL, PAPERS, PublishedNumber, PublishedSetting, rows, settings
+from core.published import ALL, PAPERS, PublishedNumber, PublishedSetting, rows
 from core.screens.published.words import DATA, METHODS, NETWORKS, POSTHOC, metric_label
 
 Moment = Literal["both", "before", "after"]
 FIRST_METRICS: Final = ("ece_ew", "ece_em", "error", "accuracy", "nll")
-FIRST_NETWORK: Final = "resnet50"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,39 +31,35 @@ class Filters:
         """Whether all numbers are of one metric, network and data set, and can be drawn."""
         return bool(self.data and self.network and self.metric)
 
+    def asks_for(self, posthoc: str) -> bool:
+        """Whether numbers after a calibrator, or after none, were asked for."""
+        return self.moment == "both" or (self.moment == "before") == (posthoc == "none")
+
     def keeps(self, row: PublishedNumber) -> bool:
         """Whether a number was asked for."""
-        of_row = (row.dataset, row.model, row.metric, row.paper)
-        asked = (self.data, self.network, self.metric, self.paper)
         return (
-            all(not key or key == value for key, value in zip(asked, of_row, strict=True))
+            self.data in ("", row.dataset)
+            and self.network in ("", row.model)
+            and self.metric in ("", row.metric)
+            and self.paper in ("", row.paper)
             and (not self.methods or row.method in self.methods)
             and self.asks_for(row.posthoc)
         )
 
     def keeps_setting(self, row: PublishedSetting) -> bool:
         """Whether a hyper-parameter holds for some of the trainings that were asked for."""
-        of_row = (row.dataset, row.model, row.paper)
-        asked = (self.data, self.network, self.paper)
-        return all(
-            not key or key in names.split(";") or names == ALL
-            for key, names in zip(asked, of_row, strict=True)
-        ) and (not self.methods or any(self._concerns(name) for name in row.method.split(";")))
-
-    def _concerns(self, name: str) -> bool:
-        """Whether all losses, a calibrator, or a family of losses is one of those asked for."""
-        return (
+        asked = ((self.data, row.dataset), (self.network, row.model), (self.paper, row.paper))
+        if any(key and names != ALL and key not in names.split(";") for key, names in asked):
+            return False
+        # A setting names losses, a family of losses ("focal" of "focal_3"), or a calibrator.
+        return not self.methods or any(
             name in (ALL, *POSTHOC)
-            or name in self.methods
-            or any(method.startswith(f"{name}_") for method in self.methods)
+            or any(f"{method}_".startswith(f"{name}_") for method in self.methods)
+            for name in row.method.split(";")
         )
 
-    def asks_for(self, posthoc: str) -> bool:
-        """Whether numbers after a calibrator, or after none, were asked for."""
-        return self.moment == "both" or (self.moment == "before") == (posthoc == "none")
 
-
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Line:
     """What a paper prints of one training under one metric.
 
@@ -72,18 +67,17 @@ class Line:
     ----------
     numbers : mapping of str to PublishedNumber
         By calibrator, ``none`` for none; from the first table that has it.
-    tables : tuple of str
+    tables : tuple of int
         All tables that have one of them, with the same digits.
     """
 
-    paper: str
-    dataset: str
-    model: str
-    method: str
-    metric: str
-    ood_dataset: str
     numbers: Mapping[str, PublishedNumber]
-    tables: tuple[str, ...]
+    tables: tuple[int, ...]
+
+    @property
+    def training(self) -> PublishedNumber:
+        """The first number: it names paper, data, network, loss and metric of all."""
+        return next(iter(self.numbers.values()))
 
     @property
     def doubts(self) -> tuple[PublishedNumber, ...]:
@@ -96,64 +90,43 @@ def numbers(filters: Filters) -> tuple[PublishedNumber, ...]:
     return tuple(row for row in rows() if filters.keeps(row))
 
 
-def hyperparameters(filters: Filters) -> tuple[PublishedSetting, ...]:
-    """Return what the papers state of the trainings that were asked for; any metric, any moment."""
-    return tuple(row for row in settings() if filters.keeps_setting(row))
-
-
-def lines(kept: Sequence[PublishedNumber]) -> tuple[Line, ...]:
+def lines(kept: Sequence[PublishedNumber]) -> list[Line]:
     """Return numbers as lines, by data, network, metric and loss.
 
     A training that two tables print differently has two lines.
     """
-    groups: dict[tuple[str, ...], list[dict[str, list[PublishedNumber]]]] = {}
+    trainings: dict[tuple[str, ...], list[dict[str, list[PublishedNumber]]]] = {}
     for row in kept:
         key = (row.paper, row.dataset, row.model, row.method, row.metric, row.ood_dataset)
-        of_key = groups.setdefault(key, [])
-        place = next((group for group in of_key if _fits(group, row)), None)
-        if place is None:
-            of_key.append({row.posthoc: [row]})
+        groups = trainings.setdefault(key, [])
+        for group in groups:
+            if row.posthoc not in group or group[row.posthoc][0].printed == row.printed:
+                break
         else:
-            place.setdefault(row.posthoc, []).append(row)
-    made = [_line(group) for of_key in groups.values() for group in of_key]
-    return tuple(sorted(made, key=_order))
+            group = {}
+            groups.append(group)
+        group.setdefault(row.posthoc, []).append(row)
+    made = []
+    for groups in trainings.values():
+        for group in groups:
+            tables = {int(row.table) for same in group.values() for row in same}
+            firsts = {key: group[key][0] for key in POSTHOC if key in group}
+            made.append(Line(firsts, tuple(sorted(tables))))
 
+    def place(line: Line) -> tuple[int | str, ...]:
+        of = line.training
+        data, network = list(DATA).index(of.dataset), list(NETWORKS).index(of.model)
+        method, paper = list(METHODS).index(of.method), list(PAPERS).index(of.paper)
+        return data, network, of.metric, of.ood_dataset, method, paper, *line.tables
 
-def _fits(group: Mapping[str, Sequence[PublishedNumber]], row: PublishedNumber) -> bool:
-    known = group.get(row.posthoc)
-    return known is None or known[0].printed == row.printed
-
-
-def _line(group: Mapping[str, Sequence[PublishedNumber]]) -> Line:
-    every = [row for same in group.values() for row in same]
-    first = every[0]
-    return Line(
-        paper=first.paper,
-        dataset=first.dataset,
-        model=first.model,
-        method=first.method,
-        metric=first.metric,
-        ood_dataset=first.ood_dataset,
-        numbers={key: group[key][0] for key in POSTHOC if key in group},
-        tables=tuple(sorted({row.table for row in every}, key=int)),
-    )
-
-
-def _order(line: Line) -> tuple[int | str, ...]:
-    places = (
-        (DATA, line.dataset),
-        (NETWORKS, line.model),
-        (METHODS, line.method),
-        (PAPERS, line.paper),
-    )
-    at = [list(table).index(key) for table, key in places]
-    return (at[0], at[1], line.metric, line.ood_dataset, *at[2:], *map(int, line.tables))
+    return sorted(made, key=place)
 
 
 @cache
 def networks(data: str) -> tuple[str, ...]:
     """Return the networks that were trained on some data."""
-    return _kept(NETWORKS, (row.model for row in numbers(Filters(data=data))))
+    there = {row.model for row in numbers(Filters(data=data))}
+    return tuple(name for name in NETWORKS if name in there)
 
 
 @cache
@@ -165,25 +138,7 @@ def metrics(data: str, network: str) -> tuple[str, ...]:
 
 
 @cache
-def methods() -> tuple[str, ...]:
-    """Return every loss of the papers."""
-    return _kept(METHODS, (row.method for row in rows()))
-
-
-@cache
-def usual_network(data: str) -> str:
-    """Return the network that is shown first for some data."""
-    there = networks(data)
-    return FIRST_NETWORK if FIRST_NETWORK in there else there[0]
-
-
-@cache
 def richest_paper(data: str, network: str, metric: str) -> str:
     """Return the paper with the most numbers of one kind: its trainings are alike."""
     kept = [row.paper for row in numbers(Filters(data=data, network=network, metric=metric))]
     return max(PAPERS, key=kept.count)
-
-
-def _kept(names: Iterable[str], there: Iterable[str]) -> tuple[str, ...]:
-    kept = set(there)
-    return tuple(name for name in names if name in kept)

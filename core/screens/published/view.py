@@ -1,26 +1,29 @@
 """What the Published page says: sentence, dot plot, table, file, and what runs differ in."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
-from core.metrics.records import Score
-from core.published import PAPERS, PublishedNumber, definition
+import plotly.graph_objects as go
+
+from core.published import PAPERS, PublishedNumber, definition, settings
 from core.screens.kit.numbers import count
 from core.screens.kit.records import Cell, Column, FigureCard, Phrase, Sentence, Table
 from core.screens.kit.run_marks import RunMark
 from core.screens.kit.tables import Estimate, PageColumn, ScoreTable, TableRow
-from core.screens.published import figures
-from core.screens.published.lines import Filters, Line, hyperparameters, lines, numbers
+from core.screens.kit.text import safe, short
+from core.screens.kit.theme import Theme, axis, layout
+from core.screens.published.lines import Filters, Line, lines, numbers
 from core.screens.published.own import OwnRun, TrainedRun, with_interval
 from core.screens.published.words import (
     BASELINES,
     DATA,
     METHODS,
     NETWORKS,
+    POSTHOC,
     SETS,
-    SHAPES,
+    SETTINGS,
     SHORT_PAPERS,
     VALUES,
     PublishedWords,
@@ -28,7 +31,6 @@ from core.screens.published.words import (
     higher_is_better,
     in_percent,
     in_sentence,
-    setting_label,
     settings_names,
     unit_after,
 )
@@ -41,22 +43,17 @@ TO_DRAW: Final = "Choose data, network and metric to draw them."
 OTHER_T: Final = (
     "Each run’s T has the smallest validation NLL; papers mostly chose T by validation ECE."
 )
-FILE_COLUMNS: Final = (
-    *(Column(key, key) for key in ("paper", "table", "dataset", "model", "method", "posthoc")),
-    *(Column(key, key) for key in ("metric", "unit", "printed")),
-    Column("value", "value", "number"),
-    *(Column(key, key) for key in ("std", "temperature", "gamma_ev", "ood_dataset")),
-    *(Column(key, key) for key in ("doubt", "why", "note", "trained_here")),
+FILE_KEYS: Final = (
+    *("paper", "table", "dataset", "model", "method", "posthoc", "metric", "unit", "printed"),
+    *("value", "std", "temperature", "gamma_ev", "ood_dataset", "doubt", "why", "note"),
 )
-SETTING_COLUMNS: Final = (
-    Column("setting", "Setting"),
-    Column("value", "Value"),
-    Column("data", "Data"),
-    Column("network", "Network"),
-    Column("loss", "Loss"),
-    Column("note", "Note"),
-    Column("source", "Source"),
-)
+SETTING_HEADS: Final = ("Setting", "Value", "Data", "Network", "Loss", "Note", "Source")
+ROW_PX: Final = 27  # of the dot plot
+FRAME_PX: Final = 74
+NAME_CHARACTERS: Final = 34
+CHARACTER_PX: Final = 6.6
+PAD: Final = 0.04  # of the axis, beside the outermost numbers
+INTERVAL_STEP: Final = 0.2  # of a row, half of what lies between the two intervals of a run
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,347 +100,355 @@ def published_view(
     shown = lines(kept)
     if not shown:
         return None
+    some = f"The first {MOST_ROWS} of {count(len(shown))} lines. " if len(shown) > MOST_ROWS else ""
+    caption = f"{some}Numbers as printed; the CSV file has every one, with unit, doubt and notes."
+    figure, beside, remark = None, [], []
     if filters.one_kind:
-        shown = _best_first(shown, filters.metric)
-    figure = _figure(shown, filters, words, own) if filters.one_kind else None
+        sign = -1.0 if higher_is_better(filters.metric) else 1.0  # the best one on top
+        shown.sort(key=lambda line: (line.training.ood_dataset, sign * line.training.value))
+        figure = _figure(shown, filters, words, own, caption)
+        for run in own:
+            differs = run.facts.differences(filters.data, filters.network)
+            beside.append((run.mark, f"{run.sentence(filters.metric, words)} {differs}"))
+        known = definition(filters.metric)
+        remark = [
+            "" if known.metric else "Runs are not compared on this metric.",
+            known.remark,
+            OTHER_T if any(run.numbers.after for run in own) else "",
+        ]
+    named = [of.id for number in kept if (of := _run_of(number, trained)) is not None]
     return PublishedView(
-        eyebrow=f"Published · {count(len(kept))} {'number' if len(kept) == 1 else 'numbers'}",
+        eyebrow=f"Published · {_numbers(len(kept))}",
         sentence=_sentence(shown, filters, words),
         figure=figure,
-        beside=tuple((run.mark, _beside(run, filters, words)) for run in own if filters.one_kind),
-        remark=_remark(filters, own) if filters.one_kind and words.details else "",
+        beside=tuple(beside),
+        remark=" ".join(filter(None, remark)) if words.details else "",
         table=_table(shown, filters, words, trained),
-        caption=_caption(shown),
+        caption=caption,
         file=partial(_file, kept, trained),
-        settings=_settings(filters) if words.details else Table(SETTING_COLUMNS, ()),
-        trained=tuple(dict.fromkeys(run.id for run in _all_trained(kept, trained))),
+        settings=_settings(filters, words),
+        trained=tuple(dict.fromkeys(named)),
     )
 
 
-def _settings(filters: Filters) -> Table:
-    """Return the hyper-parameters that the papers state for what was asked for."""
-    rows = tuple(
-        (
-            setting_label(row.setting),
-            _value(row.value),
-            settings_names(row.dataset, DATA),
-            settings_names(row.model, NETWORKS),
-            settings_names(row.method, METHODS),
-            row.note,
-            f"{PAPERS[row.paper]}, {row.source}",
-        )
-        for row in hyperparameters(filters)
-    )
-    return Table(SETTING_COLUMNS, rows)
+def _numbers(n: int) -> str:
+    return f"{count(n)} number{'' if n == 1 else 's'}"
 
 
-def _value(value: str) -> str:
-    """Return what a setting is set to, as people read it."""
-    if value.isdigit():
-        return count(int(value))
-    return VALUES.get(value, value.replace(";", "; ").replace(";  ", "; "))
+def _tables(tables: Iterable[int]) -> str:
+    numbers = ", ".join(map(str, sorted(set(tables))))
+    return f"{'tables' if ',' in numbers else 'table'} {numbers}"
+
+
+def _run_of(number: PublishedNumber, trained: Sequence[TrainedRun]) -> TrainedRun | None:
+    """Return the run that trained this loss on this data and network, if there is one."""
+    for run in trained:
+        of = run.setting
+        if (of.dataset, of.model) == (number.dataset, number.model) and number.method in of.methods:
+            return run
+    return None
 
 
 def _sentence(shown: Sequence[Line], filters: Filters, words: PublishedWords) -> Sentence:
+    papers = list(dict.fromkeys(line.training.paper for line in shown))
+    n = sum(len(line.numbers) for line in shown)
+    doubts = sum(len(line.doubts) for line in shown)
+    in_doubt = f"{_numbers(doubts)} in doubt." if doubts else ""
     if not filters.one_kind:
-        n, papers = sum(len(line.numbers) for line in shown), _papers(shown)
         source = PAPERS[papers[0]] if len(papers) == 1 else f"{len(papers)} papers"
-        second = " ".join(filter(None, (_doubts(shown), TO_DRAW)))
-        return Sentence((Phrase(f"{_counted(n, 'number')} from {source}."),), second)
-    second = " ".join(filter(None, (_sources(shown), _doubts(shown), _spread(shown))))
-    return Sentence((Phrase(_story(shown, filters, words)),), second)
-
-
-def _counted(n: int, noun: str) -> str:
-    return f"{count(n)} {noun}" if n == 1 else f"{count(n)} {noun}s"
-
-
-def _papers(shown: Sequence[Line]) -> list[str]:
-    return list(dict.fromkeys(line.paper for line in shown))
+        parts = [in_doubt, TO_DRAW]
+        text = f"{_numbers(n)} from {source}."
+    else:
+        sources = []
+        for paper in papers:
+            tables = [t for line in shown if line.training.paper == paper for t in line.tables]
+            sources.append(f"{PAPERS[paper]}, {_tables(tables)}")
+        spread = any(number.std for line in shown for number in line.numbers.values())
+        parts = [f"{'; '.join(sources)}.", in_doubt, DEVIATIONS if spread else NO_INTERVALS]
+        text = _story(shown, filters, words)
+    return Sentence((Phrase(text),), " ".join(filter(None, parts)))
 
 
 def _story(shown: Sequence[Line], filters: Filters, words: PublishedWords) -> str:
     """Return the errors of the baseline and the best of one paper's losses, before and after."""
-    papers = [line.paper for line in shown]
-    alike = [line for line in shown if line.paper == max(_papers(shown), key=papers.count)]
-    alike = [line for line in alike if line.ood_dataset == alike[0].ood_dataset]
-    posthoc = (
-        "none" if any("none" in line.numbers for line in alike) else next(iter(alike[0].numbers))
-    )
+    # Lines that are alike: of the paper with the most, of one set, and none in doubt if possible.
+    papers = [line.training.paper for line in shown]
+    alike = [line for line in shown if line.training.paper == max(papers, key=papers.count)]
+    first = alike[0].training
+    alike = [line for line in alike if line.training.ood_dataset == first.ood_dataset]
+    posthoc = "none" if any("none" in line.numbers for line in alike) else first.posthoc
     known = [line for line in alike if posthoc in line.numbers]
     alike = [line for line in known if not line.doubts] or known
-    told = _base_and_best(alike, posthoc, filters.metric)
+    # The baseline and the best one, or the best one alone.
+    better = higher_is_better(filters.metric)
+    sign = -1.0 if better else 1.0
+    ranked = sorted(alike, key=lambda line: sign * line.numbers[posthoc].value)
+    base = next((line for line in ranked if line.training.method in BASELINES), ranked[0])
+    named = [base] if base is ranked[0] else [base, ranked[0]]
+
     parts = [f"{NETWORKS[filters.network]} on {DATA[filters.data]}"]
-    if len(_papers(shown)) > 1:
-        parts.append(PAPERS[alike[0].paper])
-    if alike[0].ood_dataset:
-        parts.append(f"against {SETS[alike[0].ood_dataset]}")
+    if len(set(papers)) > 1:
+        parts.append(PAPERS[first.paper])
+    if first.ood_dataset:
+        parts.append(f"against {SETS[first.ood_dataset]}")
     if posthoc != "none":
         parts.append(words.posthoc[posthoc].lower())
     lead, unit = words.measure(filters.metric)
-    amounts = [
-        f"{amount(line.numbers[posthoc])}{unit} with {in_sentence(line.method)}" for line in told
-    ]
-    best = ""
-    n = len({line.method for line in alike})
+    amounts = " and ".join(
+        f"{amount(line.numbers[posthoc])}{unit} with {in_sentence(line.training.method)}"
+        for line in named
+    )
+    best, n = "", len({line.training.method for line in alike})
     if n > 1:
-        end = "highest" if higher_is_better(filters.metric) else "lowest"
         sound = " not in doubt" if len(alike) < len(known) else ""
-        best = f", the {end} of {n} {words.variants}{sound}"
+        best = f", the {'highest' if better else 'lowest'} of {n} {words.variants}{sound}"
     after = ""
-    if posthoc == "none" and all("ts" in line.numbers for line in told):
-        scaled = " and ".join(f"{amount(line.numbers['ts'])}{unit}" for line in told)
+    if posthoc == "none" and all("ts" in line.numbers for line in named):
+        scaled = " and ".join(f"{amount(line.numbers['ts'])}{unit}" for line in named)
         after = f" {words.after}, {scaled}."
-    return f"{', '.join(parts)}: {lead}{' and '.join(amounts)}{best}.{after}"
-
-
-def _base_and_best(alike: Sequence[Line], posthoc: str, metric: str) -> tuple[Line, ...]:
-    """Return the baseline and the best line, or the best one alone."""
-    sign = -1.0 if higher_is_better(metric) else 1.0
-    ranked = sorted(alike, key=lambda line: sign * line.numbers[posthoc].value)
-    base = next((line for line in ranked if line.method in BASELINES), ranked[0])
-    return (base,) if base is ranked[0] else (base, ranked[0])
-
-
-def _best_first(shown: Sequence[Line], metric: str) -> tuple[Line, ...]:
-    """Return the lines by their first number, the best one on top."""
-    sign = -1.0 if higher_is_better(metric) else 1.0
-
-    def rank(line: Line) -> tuple[str, float]:
-        return line.ood_dataset, sign * next(iter(line.numbers.values())).value
-
-    return tuple(sorted(shown, key=rank))
-
-
-def _sources(shown: Sequence[Line]) -> str:
-    """Return papers and tables."""
-    told = []
-    for paper in _papers(shown):
-        tables = sorted({int(t) for line in shown if line.paper == paper for t in line.tables})
-        plural = "tables" if len(tables) > 1 else "table"
-        told.append(f"{PAPERS[paper]}, {plural} {', '.join(map(str, tables))}")
-    return f"{'; '.join(told)}."
-
-
-def _doubts(shown: Sequence[Line]) -> str:
-    n = sum(len(line.doubts) for line in shown)
-    return "" if not n else f"{_counted(n, 'number')} in doubt."
-
-
-def _spread(shown: Sequence[Line]) -> str:
-    printed = any(number.std for line in shown for number in line.numbers.values())
-    return DEVIATIONS if printed else NO_INTERVALS
-
-
-def _remark(filters: Filters, own: Sequence[OwnRun]) -> str:
-    """Return what is open about the metric's definition, and about temperatures."""
-    known = definition(filters.metric)
-    parts = [] if known.metric else ["Runs are not compared on this metric."]
-    parts.append(known.remark)
-    if any(run.numbers.after for run in own):
-        parts.append(OTHER_T)
-    return " ".join(filter(None, parts))
-
-
-def _beside(run: OwnRun, filters: Filters, words: PublishedWords) -> str:
-    told = run.told(filters.metric, words)
-    return f"{told} {run.facts.differences(filters.data, filters.network)}"
+    return f"{', '.join(parts)}: {lead}{amounts}{best}.{after}"
 
 
 def _name(line: Line) -> str:
-    return " · ".join(filter(None, (METHODS[line.method], SETS.get(line.ood_dataset, ""))))
-
-
-def _figure(
-    shown: Sequence[Line], filters: Filters, words: PublishedWords, own: Sequence[OwnRun]
-) -> FigureCard:
-    """Return the dot plot; beyond MOST_DRAWN lines the table has the rest."""
-    drawn, several = shown[:MOST_DRAWN], len(_papers(shown)) > 1
-    rows = [
-        figures.DotRow(
-            name=_name(line) + (f" · {SHORT_PAPERS[line.paper]}" if several else ""),
-            dots=tuple(_dot(key, number, words) for key, number in line.numbers.items()),
-        )
-        for line in drawn
-    ]
-    rows += [row for row in (_own_row(run, filters, words) for run in own) if row.dots]
-    label = words.label(filters.metric)
-    unit = ", %" if in_percent(filters.metric) else ", nats"
-    shown_keys = {dot.posthoc for row in rows for dot in row.dots}
-    parts = [
-        *(f"{shape}: {words.posthoc[k].lower()}" for k, shape in SHAPES.items() if k in shown_keys),
-        "hollow: in doubt" if any(line.doubts for line in drawn) else "",
-        f"the first {len(drawn)} of {len(shown)}" if len(drawn) < len(shown) else "",
-    ]
-    return FigureCard(
-        key="published",
-        title=f"{label}, by {'loss' if words.details else 'way of training'}",
-        explanation="; ".join(filter(None, parts)),
-        draw=partial(
-            figures.dot_plot,
-            rows,
-            title=f"{label}{unit}",
-            from_zero=not higher_is_better(filters.metric),
-        ),
-        alt=f"{label}{unit}. " + ". ".join(_row_words(row) for row in rows) + ".",
-        table=_drawn_table(rows, filters.metric, words),
-        caption=_caption(shown),
-    )
-
-
-def _dot(posthoc: str, number: PublishedNumber, words: PublishedWords) -> figures.Dot:
-    doubt = f", {number.doubt}: {number.why}" if number.doubt != "none" else ""
-    scale = 100.0 if in_percent(number.metric) else 1.0
-    return figures.Dot(
-        posthoc=posthoc,
-        value=scale * number.value,
-        words=f"{words.posthoc[posthoc]} {amount(number)}{unit_after(number.metric)}{doubt}",
-        doubtful=bool(doubt),
-    )
-
-
-def _own_row(run: OwnRun, filters: Filters, words: PublishedWords) -> figures.DotRow:
-    scores = {"none": run.numbers.before, "ts": run.numbers.after}
-    dots = (
-        _own_dot(key, score, filters.metric, words)
-        for key, score in scores.items()
-        if filters.asks_for(key) and score is not None and score.value is not None
-    )
-    return figures.DotRow(name=run.name, dots=tuple(dots), mark=run.mark)
-
-
-def _own_dot(posthoc: str, score: Score, metric: str, words: PublishedWords) -> figures.Dot:
-    assert score.value is not None
-    scale = 100.0 if in_percent(metric) else 1.0
-    text = with_interval(score, metric, unit_after(metric))
-    return figures.Dot(
-        posthoc=posthoc,
-        value=scale * score.value,
-        words=f"{words.posthoc[posthoc]} {text}",
-        low=None if score.low is None else scale * score.low,
-        high=None if score.high is None else scale * score.high,
-    )
-
-
-def _row_words(row: figures.DotRow) -> str:
-    return f"{row.name}: {', '.join(dot.words for dot in row.dots)}"
-
-
-def _drawn_table(rows: Sequence[figures.DotRow], metric: str, words: PublishedWords) -> Table:
-    columns = (
-        Column("name", "name"),
-        Column("posthoc", "calibrator"),
-        Column("value", "percent" if in_percent(metric) else "nats", "number"),
-        Column("low", "low", "number"),
-        Column("high", "high", "number"),
-        Column("in_doubt", "in doubt"),
-    )
-    cells = tuple(
-        (
-            row.name,
-            words.posthoc[dot.posthoc],
-            dot.value,
-            dot.low,
-            dot.high,
-            "yes" if dot.doubtful else "",
-        )
-        for row in rows
-        for dot in row.dots
-    )
-    return Table(columns, cells)
+    of = line.training
+    return " · ".join(filter(None, (METHODS[of.method], SETS.get(of.ood_dataset, ""))))
 
 
 def _table(
     shown: Sequence[Line], filters: Filters, words: PublishedWords, trained: Sequence[TrainedRun]
 ) -> ScoreTable:
     """Return the first lines, a column for each calibrator that one of them has."""
-    listed = shown[:MOST_ROWS]
-    keys = [key for key in words.posthoc if any(key in line.numbers for line in listed)]
-    columns = (
-        *(PageColumn(key, words.posthoc[key]) for key in keys),
-        PageColumn("trained", "Trained here"),
-    )
-    rows = tuple(_row(line, filters, words, trained) for line in listed)
-    return ScoreTable("Training", columns, (), rows)
-
-
-def _row(
-    line: Line, filters: Filters, words: PublishedWords, trained: Sequence[TrainedRun]
-) -> TableRow:
-    of_all = (
-        DATA[line.dataset] if not filters.data else "",
-        NETWORKS[line.model] if not filters.network else "",
-        words.label(line.metric) if not filters.metric else "",
-    )
-    tables = f"{'tables' if len(line.tables) > 1 else 'table'} {', '.join(line.tables)}"
-    cells: dict[str, Estimate | Cell] = {
-        key: _number_cell(number, words) for key, number in line.numbers.items()
-    }
-    cells["trained"] = _trained_cell(line, trained)
-    return TableRow(
-        name=_name(line),
-        cells=cells,
-        notes=(" · ".join(filter(None, of_all)), f"{PAPERS[line.paper]}, {tables}", _doubt(line)),
-    )
-
-
-def _number_cell(number: PublishedNumber, words: PublishedWords) -> Estimate:
-    spread = f"± {number.std}" if number.std else ""
-    notes = (
-        spread,
-        f"T {number.temperature}" if number.temperature else "",
-        f"γ {number.gamma_ev}" if number.gamma_ev else "",
-    )
-    text = f"{amount(number)}{unit_after(number.metric)}"
-    note = ", ".join(filter(None, notes)) if words.details else spread
-    return Estimate(text, note=note, reason=number.note)
-
-
-def _doubt(line: Line) -> str:
-    """Return why numbers of a line are in doubt; nothing where none is."""
-    if not line.doubts:
-        return ""
-    whys = dict.fromkeys(why for number in line.doubts for why in number.why.split("; "))
-    worst = "Suspect" if any(n.doubt == "suspect" for n in line.doubts) else "Uncertain"
-    return f"{worst}: {'; '.join(whys)}."
-
-
-def _trained(number: Line | PublishedNumber, trained: Sequence[TrainedRun]) -> TrainedRun | None:
-    """Return the run that trained this loss on this data and network, if there is one."""
-    return next(
-        (
-            run
-            for run in trained
-            if (run.setting.dataset, run.setting.model) == (number.dataset, number.model)
-            and number.method in run.setting.methods
-        ),
-        None,
-    )
-
-
-def _all_trained(
-    kept: Sequence[PublishedNumber], trained: Sequence[TrainedRun]
-) -> list[TrainedRun]:
-    return [run for number in kept if (run := _trained(number, trained)) is not None]
-
-
-def _trained_cell(line: Line, trained: Sequence[TrainedRun]) -> Estimate:
-    run = _trained(line, trained)
-    if run is None:
-        return Estimate("no", mark="tie")
-    return Estimate(f"yes: {run.name}", note=run.result())
-
-
-def _caption(shown: Sequence[Line]) -> str:
-    some = f"The first {MOST_ROWS} of {count(len(shown))} lines. " if len(shown) > MOST_ROWS else ""
-    return f"{some}Numbers as printed; the CSV file has every one, with unit, doubt and notes."
+    rows = []
+    for line in shown[:MOST_ROWS]:
+        of, cells = line.training, dict[str, Estimate | Cell]()
+        for key, number in line.numbers.items():
+            notes = [f"± {number.std}" if number.std else ""]
+            if words.details:
+                notes.append(f"T {number.temperature}" if number.temperature else "")
+                notes.append(f"γ {number.gamma_ev}" if number.gamma_ev else "")
+            text = f"{amount(number)}{unit_after(number.metric)}"
+            cells[key] = Estimate(text, note=", ".join(filter(None, notes)), reason=number.note)
+        run = _run_of(of, trained)
+        cells["trained"] = (
+            Estimate(f"yes: {run.name}", note=run.result()) if run else Estimate("no", mark="tie")
+        )
+        # Under the name: what the filters leave open, where it is printed, why it is in doubt.
+        left_open = (
+            "" if filters.data else DATA[of.dataset],
+            "" if filters.network else NETWORKS[of.model],
+            "" if filters.metric else words.label(of.metric),
+        )
+        doubt = ""
+        if line.doubts:
+            whys = dict.fromkeys(why for number in line.doubts for why in number.why.split("; "))
+            suspect = any(number.doubt == "suspect" for number in line.doubts)
+            doubt = f"{'Suspect' if suspect else 'Uncertain'}: {'; '.join(whys)}."
+        source = f"{PAPERS[of.paper]}, {_tables(line.tables)}"
+        notes = [" · ".join(filter(None, left_open)), source, doubt]
+        rows.append(TableRow(name=_name(line), cells=cells, notes=tuple(notes)))
+    there = {key for row in rows for key in row.cells}
+    columns = [PageColumn(key, head) for key, head in words.posthoc.items() if key in there]
+    columns.append(PageColumn("trained", "Trained here"))
+    return ScoreTable("Training", tuple(columns), (), tuple(rows))
 
 
 def _file(kept: Sequence[PublishedNumber], trained: Sequence[TrainedRun]) -> Table:
     """Return every number that was asked for, with all that is known of it."""
-    keys = [column.key for column in FILE_COLUMNS if column.key != "trained_here"]
+    columns = [Column(key, key, "number" if key == "value" else "text") for key in FILE_KEYS]
     rows = []
     for number in kept:
-        run = _trained(number, trained)
-        rows.append((*(getattr(number, key) for key in keys), run.name if run else "no"))
-    return Table(FILE_COLUMNS, tuple(rows))
+        run = _run_of(number, trained)
+        rows.append((*(getattr(number, key) for key in FILE_KEYS), run.name if run else "no"))
+    return Table((*columns, Column("trained_here", "trained_here")), tuple(rows))
+
+
+def _settings(filters: Filters, words: PublishedWords) -> Table:
+    """Return the hyper-parameters that the papers state for what was asked for."""
+    rows = []
+    for row in settings():
+        if not (words.details and filters.keeps_setting(row)):
+            continue
+        name = row.setting.replace("gamma", "γ").replace("_", " ")
+        name = name if name[0] == "γ" else name[0].upper() + name[1:]
+        value = row.value.replace(";", "; ").replace(";  ", "; ")
+        rows.append(
+            (
+                SETTINGS.get(row.setting, name),
+                count(int(value)) if value.isdigit() else VALUES.get(row.value, value),
+                settings_names(row.dataset, DATA),
+                settings_names(row.model, NETWORKS),
+                settings_names(row.method, METHODS),
+                row.note,
+                f"{PAPERS[row.paper]}, {row.source}",
+            )
+        )
+    return Table(tuple(Column(head.lower(), head) for head in SETTING_HEADS), tuple(rows))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Dot:
+    """One number: its calibrator, its place, and what it says when pointed at."""
+
+    posthoc: str
+    value: float
+    words: str
+    doubtful: bool = False
+    low: float | None = None
+    high: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class DotRow:
+    """One training, or a run with its badge."""
+
+    name: str
+    dots: Sequence[Dot]
+    mark: RunMark | None = None
+
+
+def _figure(
+    shown: Sequence[Line],
+    filters: Filters,
+    words: PublishedWords,
+    own: Sequence[OwnRun],
+    caption: str,
+) -> FigureCard:
+    """Return the dot plot; beyond MOST_DRAWN lines the table has the rest."""
+    metric, unit = filters.metric, unit_after(filters.metric)
+    scale = 100.0 if in_percent(metric) else 1.0
+    drawn, rows = shown[:MOST_DRAWN], list[DotRow]()
+    several = len({line.training.paper for line in shown}) > 1
+    for line in drawn:
+        dots = []
+        for key, number in line.numbers.items():
+            doubt = f", {number.doubt}: {number.why}" if number.doubt != "none" else ""
+            text = f"{words.posthoc[key]} {amount(number)}{unit}{doubt}"
+            value = scale * number.value
+            dots.append(Dot(posthoc=key, value=value, words=text, doubtful=bool(doubt)))
+        paper = f" · {SHORT_PAPERS[line.training.paper]}" if several else ""
+        rows.append(DotRow(name=f"{_name(line)}{paper}", dots=dots))
+    for run in own:
+        dots = [
+            Dot(
+                posthoc=key,
+                value=scale * score.value,
+                words=f"{words.posthoc[key]} {with_interval(score, metric, unit)}",
+                low=None if score.low is None else scale * score.low,
+                high=None if score.high is None else scale * score.high,
+            )
+            for key, score in (("none", run.numbers.before), ("ts", run.numbers.after))
+            if filters.asks_for(key) and score is not None and score.value is not None
+        ]
+        if dots:
+            rows.append(DotRow(name=run.name, dots=dots, mark=run.mark))
+    keys = {dot.posthoc for row in rows for dot in row.dots}
+    explanation = [
+        f"{mark.shape}: {words.posthoc[key].lower()}"
+        for key, mark in POSTHOC.items()
+        if key in keys
+    ]
+    if any(line.doubts for line in drawn):
+        explanation.append("hollow: in doubt")
+    if len(drawn) < len(shown):
+        explanation.append(f"the first {len(drawn)} of {len(shown)}")
+    label, in_unit = words.label(metric), "percent" if in_percent(metric) else "nats"
+    title = f"{label}, {'%' if in_percent(metric) else 'nats'}"
+    read = [f"{row.name}: {', '.join(dot.words for dot in row.dots)}" for row in rows]
+    columns = (
+        Column("name", "name"),
+        Column("posthoc", "calibrator"),
+        Column("value", in_unit, "number"),
+        Column("low", "low", "number"),
+        Column("high", "high", "number"),
+        Column("in_doubt", "in doubt"),
+    )
+    cells = [
+        (row.name, words.posthoc[d.posthoc], d.value, d.low, d.high, "yes" if d.doubtful else "")
+        for row in rows
+        for d in row.dots
+    ]
+    return FigureCard(
+        key="published",
+        title=f"{label}, by {'loss' if words.details else 'way of training'}",
+        explanation="; ".join(explanation),
+        draw=partial(dot_plot, rows, title=title, from_zero=not higher_is_better(metric)),
+        alt=f"{title}. {'. '.join(read)}.",
+        table=Table(columns, tuple(cells)),
+        caption=caption,
+    )
+
+
+def dot_plot(rows: Sequence[DotRow], theme: Theme, *, title: str, from_zero: bool) -> go.Figure:
+    """Draw a row for each training: as trained and after calibrators, by shape and colour.
+
+    Parameters
+    ----------
+    rows : sequence of DotRow
+        From above.
+    theme : Theme
+        Light or dark.
+    title : str
+        Of the axis.
+    from_zero : bool
+        Whether the axis begins at 0.
+    """
+    names = [short(row.name, NAME_CHARACTERS) for row in rows]
+    dots = [dot for row in rows for dot in row.dots]
+    ends = [end for d in dots for end in (d.low, d.value, d.high) if end is not None]
+    low, high = 0.0 if from_zero else min(ends), max(ends)
+    pad = PAD * (high - low or 1.0)
+    settings = layout(theme, FRAME_PX + ROW_PX * len(rows))
+    settings["margin"] = {"l": 16 + CHARACTER_PX * max(map(len, names)), "r": 16, "t": 10, "b": 46}
+    reach = [low if from_zero else low - pad, high + pad]
+    settings["xaxis"] = axis(theme, title, range=reach, nticks=6, tickformat="~g")
+    settings["yaxis"] = axis(
+        theme,
+        range=[len(rows) - 0.5, -0.5],
+        tickvals=list(range(len(rows))),
+        ticktext=[
+            f"<b>{row.mark.letter}</b> {safe(name)}" if row.mark else safe(name)
+            for row, name in zip(rows, names, strict=True)
+        ],
+        tickfont={"size": 12.5, "color": theme.ink},
+        showgrid=False,
+    )
+    figure = go.Figure(layout=settings)
+    for at, row in enumerate(rows):
+        values = [dot.value for dot in row.dots]
+        colours = [theme.bars if dot.posthoc == "none" else theme.accent for dot in row.dots]
+        # The two intervals of a run lie over one another; the dots of a paper are joined.
+        step = INTERVAL_STEP if row.mark and len(values) > 1 else 0.0
+        heights = [at + step * (2 * i - len(values) + 1) for i in range(len(values))]
+        if not row.mark:
+            figure.add_trace(_segment(min(values), max(values), at, theme.line))
+        for dot, height, colour in zip(row.dots, heights, colours, strict=True):
+            if dot.low is not None and dot.high is not None:
+                figure.add_trace(_segment(dot.low, dot.high, height, colour))
+        marker: dict[str, Any] = {
+            "size": 11,
+            "symbol": [POSTHOC[dot.posthoc].symbol for dot in row.dots],
+            "color": [
+                theme.paper if dot.doubtful else colour
+                for dot, colour in zip(row.dots, colours, strict=True)
+            ],
+            "line": {"color": colours, "width": 2},
+        }
+        figure.add_trace(
+            go.Scatter(
+                x=values,
+                y=heights,
+                name=row.name,
+                mode="markers",
+                marker=marker,
+                hovertext=[f"<b>{safe(row.name)}</b><br>{safe(dot.words)}" for dot in row.dots],
+                hovertemplate="%{hovertext}<extra></extra>",
+                cliponaxis=False,
+            )
+        )
+    return figure
+
+
+def _segment(start: float, end: float, height: float, colour: str) -> go.Scatter:
+    line = {"color": colour, "width": 2}
+    ends = {"x": [start, end], "y": [height, height]}
+    return go.Scatter(ends, mode="lines", line=line, hoverinfo="skip")

@@ -1,8 +1,8 @@
 """What the papers' data, networks, losses and metrics are called, and the words of an edition."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Final
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
 
 from core.datasets.catalogue import DATASETS
 from core.losses.catalogue import LOSSES
@@ -48,31 +48,24 @@ METHODS: Final[Mapping[str, str]] = {
     "wang2017_baseline": "Wang et al. 2017",
     "yao2017_baseline": "Yao et al. 2017",
 }
-LOWER: Final = (
-    "ce",
-    "ce_wd",
-    "bce",
-    "ls_0.05",
-    "dual_focal",
-    *(f"focal_{g}" for g in (1, 2, 3, 7)),
-)
 BASELINES: Final = ("ce", "ce_wd", "bce")
-POSTHOC: Final[Mapping[str, str]] = {
-    "none": "As trained",
-    "ts": "After temperature",
-    "focal_ts": "After focal temperature",
-    "ets": "After ensemble temperature",
-    "spline": "After spline",
-}
-OTHER_METRICS: Final[Mapping[str, str]] = {
-    "ece_ew": "ECE, equal width",
-    "ece_em": "ECE, equal mass",
-    "ece_sweep_em": "ECE sweep",
-    "ece_sweep_ew": "ECE sweep, equal width",
-    "ece_debias": "Debiased ECE",
-    "ece_debias_30bins": "Debiased ECE, 30 bins",
-    "ece_unspecified": "ECE, kind not stated",
-    "auroc": "AUROC, out-of-distribution",
+LOWER: Final = (*BASELINES, "ls_0.05", "dual_focal", *(f"focal_{gamma}" for gamma in (1, 2, 3, 7)))
+
+
+class CalibratorMark(NamedTuple):
+    """What numbers after a calibrator are called, and how the figure marks them."""
+
+    head: str
+    symbol: str  # Plotly's name
+    shape: str
+
+
+POSTHOC: Final[Mapping[str, CalibratorMark]] = {
+    "none": CalibratorMark("As trained", "circle", "circle"),
+    "ts": CalibratorMark("After temperature", "diamond", "diamond"),
+    "focal_ts": CalibratorMark("After focal temperature", "square", "square"),
+    "ets": CalibratorMark("After ensemble temperature", "triangle-up", "triangle"),
+    "spline": CalibratorMark("After spline", "x", "cross"),
 }
 NAMES_IN_SETTINGS: Final[Mapping[str, str]] = {
     "all": "All",
@@ -119,13 +112,6 @@ SHORT_PAPERS: Final[Mapping[str, str]] = {
     "komisarenko2024": "Komisarenko 2024",
     "mukhoti2020iclr": "Mukhoti 2020",
 }
-SHAPES: Final[Mapping[str, str]] = {
-    "none": "circle",
-    "ts": "diamond",
-    "focal_ts": "square",
-    "ets": "triangle",
-    "spline": "cross",
-}
 SETS: Final[Mapping[str, str]] = {"svhn": "SVHN", "cifar10c": "CIFAR-10-C"}
 
 
@@ -133,25 +119,14 @@ def metric_label(metric: str) -> str:
     """Return the name of a metric of the papers."""
     if metric.startswith("auroc_"):
         return f"AUROC, {metric.removeprefix('auroc_').replace('_', ' ')}"
-    return OTHER_METRICS.get(metric) or METRICS[DEFINITIONS[metric].metric].label
-
-
-def short_metric(metric: str) -> str:
-    """Return the name of a metric inside a sentence."""
-    return metric_label(metric).partition(",")[0]
+    known = DEFINITIONS[metric]
+    return known.label or METRICS[known.metric].label
 
 
 def in_sentence(method: str) -> str:
     """Return the name of a loss inside a sentence; what is printed as Weight Decay is one too."""
     name = METHODS["ce" if method == "ce_wd" else method]
     return name[0].lower() + name[1:] if method in LOWER else name
-
-
-def setting_label(setting: str) -> str:
-    """Return the name of a hyper-parameter of the papers."""
-    words = setting.replace("gamma", "γ").replace("_", " ")
-    start = words[0] if words[0] == "γ" else words[0].upper()
-    return SETTINGS.get(setting) or start + words[1:]
 
 
 def settings_names(keys: str, names: Mapping[str, str]) -> str:
@@ -171,6 +146,11 @@ def in_percent(metric: str) -> bool:
     return metric != "nll"
 
 
+def unit_after(metric: str) -> str:
+    """Return what stands behind an amount."""
+    return f"{THIN}%" if in_percent(metric) else ""
+
+
 def amount(number: PublishedNumber) -> str:
     """Return a number with the digits of print, in percent or nats, without a unit."""
     if in_percent(number.metric):
@@ -178,14 +158,9 @@ def amount(number: PublishedNumber) -> str:
     return f"{number.value:.{number.digits + 2}f}"
 
 
-def unit_after(metric: str) -> str:
-    """Return what stands behind an amount."""
-    return f"{THIN}%" if in_percent(metric) else ""
-
-
 @dataclass(frozen=True, kw_only=True)
 class PublishedWords:
-    """How one edition of the page speaks.
+    """How one edition of the page speaks; the defaults are those of the full view.
 
     Attributes
     ----------
@@ -205,16 +180,16 @@ class PublishedWords:
         Whether temperatures and definitions are told.
     """
 
-    metrics: Mapping[str, str]
-    measures: Mapping[str, tuple[str, str]]
+    metrics: Mapping[str, str] = field(default_factory=dict)
+    measures: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     posthoc: Mapping[str, str]
-    after: str
-    variants: str
-    network: str
-    metric: str
-    method: str
-    moment: str
-    details: bool
+    after: str = "After temperature scaling"
+    variants: str = "losses"
+    network: str = "Network"
+    metric: str = "Metric"
+    method: str = "Losses"
+    moment: str = "Temperature"
+    details: bool = True
 
     def label(self, metric: str) -> str:
         """Return what a metric is called."""
@@ -222,21 +197,11 @@ class PublishedWords:
 
     def measure(self, metric: str) -> tuple[str, str]:
         """Return what stands before and behind an amount in a sentence."""
-        return self.measures.get(metric, (f"{short_metric(metric)} is ", unit_after(metric)))
+        name = metric_label(metric).partition(",")[0]
+        return self.measures.get(metric, (f"{name} is ", unit_after(metric)))
 
 
-TECHNICAL: Final = PublishedWords(
-    metrics={},
-    measures={},
-    posthoc=POSTHOC,
-    after="After temperature scaling",
-    variants="losses",
-    network="Network",
-    metric="Metric",
-    method="Losses",
-    moment="Temperature",
-    details=True,
-)
+TECHNICAL: Final = PublishedWords(posthoc={key: mark.head for key, mark in POSTHOC.items()})
 OFF: Final = ("on average it is off by ", " points")
 PLAIN: Final = PublishedWords(
     metrics={

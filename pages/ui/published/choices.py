@@ -1,106 +1,77 @@
 """What is chosen on the Published page: data, network, metric, paper, losses, and runs beside."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import cast
 
 import streamlit as st
 
 from core.errors import LibraryError
-from core.published import PAPERS, definition
-from core.screens.published.lines import (
-    Filters,
-    Moment,
-    methods,
-    metrics,
-    networks,
-    richest_paper,
-    usual_network,
-)
+from core.published import ALL, PAPERS, definition
+from core.screens.published.lines import Filters, Moment, metrics, networks, richest_paper
 from core.screens.published.words import DATA, METHODS, NETWORKS, PublishedWords
 from core.studies.published import comparable
 from pages.ui import cache, controls, picked_runs, session, state
 
-ALL = "all"
-FIRST_DATA = "cifar10"
+FIRST_DATA, FIRST_NETWORK = "cifar10", "resnet50"
 FIRST_RUN = "cifar10-ce"  # the sample beside the first story
 MOST = 3  # runs beside
 LISTED = 200
-MOMENTS: dict[str, str] = {"both": "Both", "before": "As trained", "after": "After"}
-NAMES = ("data", "network", "measure", "paper", "moment")
+MOMENTS = {"both": "Both", "before": "As trained", "after": "After"}
 WIDTH = 168  # two abreast on a phone
 
 
 def filters(words: PublishedWords) -> Filters:
     """Draw the filters, and return what they ask for."""
-    data = _select("Data", "data", list(DATA), FIRST_DATA, DATA)
-    known = "" if data == ALL else data
-    usual = usual_network(known)
-    network = _select(words.network, "network", list(networks(known)), usual, NETWORKS)
-    of_network = "" if network == ALL else network
-    offered = [
-        key for key in metrics(known, of_network) if not words.metrics or key in words.metrics
-    ]
-    labels = {key: words.label(key) for key in offered}
-    metric = _select(words.metric, "measure", offered, offered[0] if offered else ALL, labels)
-    asked = "" if metric == ALL else metric
-    best = richest_paper(known, of_network, asked)
-    paper = _select("Paper", "paper", list(PAPERS), best, PAPERS)
+    data = _select("Data", "data", DATA, FIRST_DATA)
+    there = networks(data)
+    usual = FIRST_NETWORK if FIRST_NETWORK in there else there[0]
+    network = _select(words.network, "network", {key: NETWORKS[key] for key in there}, usual)
+    offered = {
+        key: words.label(key)
+        for key in metrics(data, network)
+        if not words.metrics or key in words.metrics
+    }
+    metric = _select(words.metric, "measure", offered, next(iter(offered), ALL))
+    paper = _select("Paper", "paper", PAPERS, richest_paper(data, network, metric))
     with st.popover("More filters", key="published.more"):
-        moment, kept = _moment(words), _methods(words)
+        moment = controls.segments(words.moment, "moment", list(MOMENTS), "both", MOMENTS)
+        linked = st.query_params.get("loss", "").split(",")
+        losses = [key for key in linked if key in METHODS]
+        st.session_state["widget.loss"] = losses
+        st.multiselect(
+            words.method,
+            list(METHODS),
+            key="widget.loss",
+            format_func=METHODS.__getitem__,
+            placeholder="All",
+            on_change=_keep_methods,
+            width=2 * WIDTH,
+        )
     return Filters(
-        data=known,
-        network=of_network,
-        metric=asked,
-        paper="" if paper == ALL else paper,
-        methods=kept,
-        moment=moment,
+        data=data,
+        network=network,
+        metric=metric,
+        paper=paper,
+        methods=tuple(losses),
+        moment=cast(Moment, moment),
     )
 
 
-def _moment(words: PublishedWords) -> Moment:
-    moment = controls.segments(
-        words.moment,
-        "moment",
-        list(MOMENTS),
-        "both",
-        MOMENTS,
-    )
-    return cast(Moment, moment)
-
-
-def _select(
-    label: str, name: str, options: list[str], default: str, words: Mapping[str, str]
-) -> str:
-    """Draw a choice of one key or all that lives in the link."""
-    names = {ALL: "All", **words}
-    every = [*options, ALL]
-    value = state.choice(name, every, default)
+def _select(label: str, name: str, options: Mapping[str, str], default: str) -> str:
+    """Draw a choice of one key, or of all, that lives in the link; all is empty."""
+    every = {**options, ALL: "All"}
+    value = state.choice(name, list(every), default)
     st.selectbox(
         label,
-        every,
-        format_func=lambda option: names.get(option, option),
+        list(every),
+        format_func=lambda option: every.get(option, option),
         key=f"widget.{name}",
         on_change=state.pick,
         args=(name, default),
         width=WIDTH,
     )
-    return value
-
-
-def _methods(words: PublishedWords) -> tuple[str, ...]:
-    """Draw the choice of losses; none chosen stands for all."""
-    linked = [key for key in st.query_params.get("loss", "").split(",") if key in methods()]
-    st.session_state["widget.loss"] = linked
-    st.multiselect(
-        words.method,
-        list(methods()),
-        key="widget.loss",
-        format_func=METHODS.__getitem__,
-        placeholder="All",
-        on_change=_keep_methods,
-        width=2 * WIDTH,
-    )
-    return tuple(linked)
+    return "" if value == ALL else value
 
 
 def _keep_methods() -> None:
@@ -113,11 +84,10 @@ def _keep_methods() -> None:
 
 def clear() -> None:
     """Forget every filter."""
-    for name in NAMES:
+    for name in ("data", "network", "measure", "paper", "moment", "loss"):
         st.session_state.pop(f"set.{name}", None)
         st.session_state.pop(f"widget.{name}", None)
         st.query_params.pop(name, None)
-    st.query_params.pop("loss", None)
 
 
 def beside(filters: Filters) -> list[cache.Run]:
@@ -129,8 +99,8 @@ def beside(filters: Filters) -> list[cache.Run]:
         return []
     names = {draft.id: f"{draft.name} (draft)" for draft in session.drafts().values()}
     names |= {row.id: row.name for row in cache.openable(LISTED) if row.task == "multiclass"}
-    chosen = [run_id for run_id in _chosen(filters) if run_id in names][:MOST]
     names = state.distinct_names(names)
+    chosen = [run_id for run_id in _chosen(filters) if run_id in names][:MOST]
     st.session_state["widget.own"] = chosen
     st.multiselect(
         "Your runs beside",
@@ -139,10 +109,14 @@ def beside(filters: Filters) -> list[cache.Run]:
         format_func=lambda run_id: names.get(run_id, run_id),
         max_selections=MOST,
         placeholder="Pick runs",
-        on_change=_keep_runs,
+        on_change=lambda: picked_runs.keep("set.own", "own", tuple(st.session_state["widget.own"])),
         width=2 * WIDTH,
     )
-    return _found(chosen)
+    runs = []
+    for run_id in chosen:
+        with suppress(LibraryError):  # deleted meanwhile
+            runs.append(cache.find(run_id))
+    return runs
 
 
 def _chosen(filters: Filters) -> Sequence[str]:
@@ -152,25 +126,8 @@ def _chosen(filters: Filters) -> Sequence[str]:
     remembered: Sequence[str] | None = st.session_state.get("set.own")
     if remembered is not None:
         return remembered
-    try:
+    with suppress(LibraryError):
         current = state.current_run()
-    except LibraryError:
-        current = None
-    if current is not None and comparable(current.task):
-        return [current.id]
+        if current is not None and comparable(current.task):
+            return [current.id]
     return [FIRST_RUN] if filters.data == FIRST_DATA else []
-
-
-def _keep_runs() -> None:
-    picked_runs.keep("set.own", "own", tuple(st.session_state["widget.own"]))
-
-
-def _found(ids: Sequence[str]) -> list[cache.Run]:
-    """Return the runs that are still there."""
-    runs = []
-    for run_id in ids:
-        try:
-            runs.append(cache.find(run_id))
-        except LibraryError:  # deleted meanwhile
-            continue
-    return runs

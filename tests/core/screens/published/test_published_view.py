@@ -12,7 +12,6 @@ from core.published import PAPERS, PaperSetting, definition, rows
 from core.reports.table import csv_text
 from core.screens.kit.run_marks import RunMark
 from core.screens.kit.theme import THEMES
-from core.screens.published.figures import SYMBOLS
 from core.screens.published.lines import Filters, metrics, networks
 from core.screens.published.own import UNKNOWN, OwnRun, RunFacts, TrainedRun
 from core.screens.published.view import published_view
@@ -22,7 +21,6 @@ from core.screens.published.words import (
     NETWORKS,
     PLAIN,
     POSTHOC,
-    SHAPES,
     SHORT_PAPERS,
     TECHNICAL,
     metric_label,
@@ -76,8 +74,8 @@ def test_calibrators_are_told_apart_without_colour():
     assert card.explanation == "circle: as trained; diamond: after temperature"
     (symbols,) = {t.marker.symbol for t in card.figure("light").data if t.mode == "markers"}
     assert symbols == ("circle", "diamond")
-    assert list(SHAPES) == list(SYMBOLS) == list(POSTHOC)
-    assert len(set(SHAPES.values())) == len(set(SYMBOLS.values())) == len(SYMBOLS)
+    for distinct in zip(*POSTHOC.values(), strict=True):  # heads, symbols, shapes
+        assert len(set(distinct)) == len(POSTHOC)
 
 
 def test_plain_words_have_no_terms_of_the_field():
