@@ -4,7 +4,6 @@ import streamlit as st
 
 from core.screens.theory import view as views
 from core.screens.theory.claims import claims, claims_table
-from core.screens.theory.curves import gradient_cards, temperature_cards
 from core.screens.theory.triangle import loss_cards, simplex_cards
 from pages.ui import frame, state, widgets
 from pages.ui.theory import choices, figures
@@ -28,7 +27,7 @@ with frame.caught():
         case "map":
             figures.draw(views.map_cards(gamma, truth, choices.also()))
         case "temperature":
-            figures.draw(temperature_cards(gamma, figures.sweeps()))
+            figures.draw(views.temperature_cards(gamma, figures.sweeps()))
         case "classes":
             figures.draw(simplex_cards(gamma))
         case "loss":
@@ -37,7 +36,7 @@ with frame.caught():
             with st.container(horizontal=True, vertical_alignment="bottom", key="more.controls"):
                 p0 = choices.p0()
                 also = choices.also()
-            figures.draw(gradient_cards(gamma, p0, also))
+            figures.draw(views.gradient_cards(gamma, p0, also))
         case "print":
             all_claims = claims(gamma, truth, choices.weight(), figures.sweeps())
             figures.draw_claims(all_claims)

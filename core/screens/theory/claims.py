@@ -11,8 +11,20 @@ from core.calibrators.theory import Sweep, fcl_minimiser, principal_root
 from core.screens.kit.curves import DASHES, SHARES, Highlight, Plot, TheoryCurve, curve_card
 from core.screens.kit.numbers import MINUS, THIN, percent, points, three
 from core.screens.kit.records import Column, FigureCard, Table
-from core.screens.theory.curves import GRADIENT_PAPER, fitted, line_card
-from core.screens.theory.view import LOGITS, MAP_PAPER, mapped, written
+from core.screens.theory.view import (
+    GRADIENT_PAPER,
+    INSIDE,
+    LOGITS,
+    MAP_PAPER,
+    fitted,
+    line_card,
+    main_curve,
+    mapped,
+    number,
+    quiet_curve,
+    share,
+    written,
+)
 
 FCL_PAPER = "FCL 2024"
 FALLING = (  # rows whose top probability falls for some gamma above 0, and the gamma that is named
@@ -51,15 +63,80 @@ def claims(
     sweeps : mapping of int to Sweep
         Closest temperatures of two, three and four classes.
     """
+    name, minimum = written(gamma), float(fcl_minimiser(truth, gamma, weight))
+    falls = []
+    for row_name, row, falling_gamma in FALLING:
+        after = float(focal_map(np.array(row), falling_gamma).max())
+        fall = f"{percent(max(row))} to {100 * after:.4f}{THIN}%"
+        falls.append(f"{row_name}: {fall} at γ = {written(falling_gamma)}")
+    at_one = float(sigmoid(binary_focal_map(np.array(1.0), gamma)))
+    low, high = (float(p) for p in _printed_bounds(np.array(1.0), gamma))
+    slope, intercept = fitted(sweeps[4])
+    worst = {k: int(sweep.residuals.argmax()) for k, sweep in sweeps.items()}
+    worst_gamma = {k: written(float(sweep.gammas[worst[k]])) for k, sweep in sweeps.items()}
+    residual = {k: float(sweep.residuals[worst[k]]) for k, sweep in sweeps.items()}
+
+    def closest(k: int, at: float) -> str:
+        nearest = int(np.argmin(np.abs(sweeps[k].gammas - at)))
+        return f"{sweeps[k].temperatures[nearest]:.3f}"
+
+    s = np.arange(0.001, 20.0005, 0.001)
+    sharpest = float((binary_focal_map(s, 4.0) / s).max())
+    root = max(abs(float(principal_root(0.25))), 1e-16)
     return (
-        _confidence(),
-        _fcl(gamma, truth, weight),
-        _bounds(gamma),
-        _four(sweeps[4]),
-        _two(sweeps[2]),
-        _captions(sweeps),
-        _tightest(),
-        _branch(),
+        Claim(
+            "The map can lower the top probability",
+            f"{MAP_PAPER}, proposition 5.",
+            f"With four or more classes it can fall. {'; '.join(falls)}.",
+            _falling_card(),
+        ),
+        Claim(
+            "Focal calibration loss is not strictly proper",
+            f"{FCL_PAPER}, section 4.3, appendix A.8.",
+            f"At γ = {name} and λ = {weight:g} it is smallest at {percent(minimum)} where the "
+            f"truth is {percent(truth)}. The proof covers only truths of 0 and 1. Only γ = 0 "
+            "makes it proper.",
+            _fcl_card(gamma, truth, weight),
+        ),
+        Claim(
+            "The printed temperature bounds are inverted",
+            f"{MAP_PAPER}, proposition 3.",
+            f"At logit 1 and γ = {name} the map gives {percent(at_one)}, not {percent(low)} to "
+            f"{percent(high)}. The logit must be multiplied by γ + 1 and γ + 1 {MINUS} ½ ln(γ + 1)"
+            ", not divided.",
+            _bounds_card(gamma),
+        ),
+        Claim(
+            "The line for four classes differs",
+            f"{MAP_PAPER}, section 3.3: 1/T ≈ 0.47 γ + 0.85, off by up to 8 points.",
+            f"1/T ≈ {slope:.3f} γ + {intercept:.3f}, off by up to {points(residual[4])} points at "
+            f"γ = {worst_gamma[4]}.",
+            line_card({4: sweeps[4]}),
+        ),
+        Claim(
+            "Two classes: slightly above 0.001",
+            f"{MAP_PAPER}, section 3.2: T is off by less than 0.001.",
+            f"At γ = {worst_gamma[2]} it is off by {three(residual[2])}.",
+        ),
+        Claim(
+            "Temperatures under two figures fit other gammas",
+            f"{MAP_PAPER}, figure 5: T = 0.81 and 0.46 for γ = 1 and 3; figure 2: T = 0.36 for "
+            "γ = 3.",
+            f"Three classes: {closest(3, 1.0)} at γ = 1 and {closest(3, 3.0)} at γ = 3; the "
+            f"printed ones fit γ = 0.5 ({closest(3, 0.5)}) and γ = 2 ({closest(3, 2.0)}). Two "
+            f"classes: {closest(2, 3.0)} at γ = 3; 0.36 is nearer to γ = 2 ({closest(2, 2.0)}).",
+        ),
+        Claim(
+            "The tightest bound is the proved one",
+            f"{MAP_PAPER}, section 3.2: at γ = 4 the tightest sharp side is T = 0.206, not 0.2.",
+            f"Over logits up to 20 it is {1.0 / sharpest:.4f}, tending to 0.2.",
+        ),
+        Claim(
+            "The other branch gives 0",
+            f"{GRADIENT_PAPER}, proposition 2: the principal branch of Lambert's W gives a "
+            "negative γ.",
+            f"At p0 = 0.25 it gives 0 to within {root:.0e}.",
+        ),
     )
 
 
@@ -75,35 +152,15 @@ def claims_table(statements: tuple[Claim, ...]) -> Table:
     )
 
 
-def _confidence() -> Claim:
-    examples = []
-    for name, row, gamma in FALLING:
-        q = np.array(row)
-        after = float(focal_map(q, gamma).max())
-        fallen = f"{percent(q.max())} to {100 * after:.4f}{THIN}%"
-        examples.append(f"{name}: {fallen} at γ = {written(gamma)}")
-    return Claim(
-        "The map can lower the top probability",
-        f"{MAP_PAPER}, proposition 5.",
-        f"With four or more classes it can fall. {'; '.join(examples)}.",
-        _confidence_card(),
-    )
-
-
-def _confidence_card() -> FigureCard:
+def _falling_card() -> FigureCard:
     gammas = np.linspace(0.05, 8.0, 160)
-    curves = tuple(
-        TheoryCurve(
-            name, gammas, 100.0 * _rises(np.array(row), gammas), colour=i, dash=dash, width=2.4
-        )
-        for i, ((name, row, _), dash) in enumerate(
-            zip(FALLING, ("solid", *DASHES[1:3]), strict=True)
-        )
-    )
+    curves = []
+    for i, ((name, row, _), dash) in enumerate(zip(FALLING, ("solid", *DASHES[1:3]), strict=True)):
+        q = np.array(row)
+        rises = np.array([focal_map(q, float(gamma)).max() - q.max() for gamma in gammas])
+        curves.append(TheoryCurve(name, gammas, 100.0 * rises, i, dash, 2.4))
     low = min(float(curve.y.min()) for curve in curves)
-    flat = TheoryCurve(
-        "unchanged", gammas, np.zeros_like(gammas), "quiet", "dash", 1.4, tabled=False
-    )
+    flat = quiet_curve("unchanged", gammas, np.zeros_like(gammas), dash="dash", tabled=False)
     plot = Plot(
         curves=(flat, *curves),
         across="γ",
@@ -118,41 +175,20 @@ def _confidence_card() -> FigureCard:
         "Change of the top probability",
         "",
         plot,
-        (Column("gamma", "γ", "number"), Column("points", "points", "number")),
+        (number("gamma", "γ"), number("points")),
         alt=f"Change of the top probability in points against gamma; the lowest values: {lowest}.",
         caption=f"{MAP_PAPER}, proposition 4.",
     )
 
 
-def _rises(q: Float, gammas: Float) -> Float:
-    """Return by how much the top probability rises, for each gamma."""
-    return np.array([focal_map(q, float(gamma)).max() - q.max() for gamma in gammas])
-
-
-def _fcl(gamma: float, truth: float, weight: float) -> Claim:
-    q = float(fcl_minimiser(truth, gamma, weight))
-    return Claim(
-        "Focal calibration loss is not strictly proper",
-        f"{FCL_PAPER}, section 4.3, appendix A.8.",
-        f"At γ = {written(gamma)} and λ = {weight:g} it is smallest at {percent(q)} where the "
-        f"truth is {percent(truth)}. The proof covers only truths of 0 and 1. Only γ = 0 makes it "
-        "proper.",
-        _fcl_card(gamma, truth, weight, q),
-    )
-
-
-def _fcl_card(gamma: float, truth: float, weight: float, q: float) -> FigureCard:
-    p = np.linspace(0.005, 0.995, 199)
-    proper = TheoryCurve("a proper loss", p, p, colour="quiet", dash="dash", width=1.4)
-    curves = (
-        proper,
-        TheoryCurve(
-            "focal alone (λ = 0)", p, fcl_minimiser(p, gamma, 0.0), colour=2, dash="dot", width=2.0
-        ),
-        TheoryCurve(f"FCL, λ = {weight:g}", p, fcl_minimiser(p, gamma, weight), width=3.0),
-    )
+def _fcl_card(gamma: float, truth: float, weight: float) -> FigureCard:
+    q, p, name = float(fcl_minimiser(truth, gamma, weight)), INSIDE, written(gamma)
     plot = Plot(
-        curves=curves,
+        curves=(
+            quiet_curve("a proper loss", p, p, dash="dash"),
+            TheoryCurve("focal alone (λ = 0)", p, fcl_minimiser(p, gamma, 0.0), 2, "dot"),
+            main_curve(f"FCL, λ = {weight:g}", p, fcl_minimiser(p, gamma, weight)),
+        ),
         across="True share",
         up="Minimiser of the loss",
         x=SHARES,
@@ -164,47 +200,31 @@ def _fcl_card(gamma: float, truth: float, weight: float, q: float) -> FigureCard
     return curve_card(
         "fcl",
         "Minimiser of the loss",
-        f"γ = {written(gamma)}, two classes",
+        f"γ = {name}, two classes",
         plot,
-        (Column("truth", "truth", "share"), Column("says", "says", "share")),
-        alt=f"Minimiser of the expected focal calibration loss against the truth, gamma "
-        f"{written(gamma)}, lambda {weight:g}: {percent(q)} at {percent(truth)}. A proper loss "
-        "would lie on the diagonal.",
+        (share("truth"), share("says")),
+        alt=f"Minimiser of the expected focal calibration loss against the truth, gamma {name}, "
+        f"lambda {weight:g}: {percent(q)} at {percent(truth)}. A proper loss would lie on the "
+        "diagonal.",
         caption=f"{FCL_PAPER}, definition 3.1, squared distance summed over both classes; λ from "
         "0.5 to 4.5 in its appendix A.10.",
     )
 
 
-def _bounds(gamma: float) -> Claim:
-    low, high = _printed(np.array(1.0), gamma)
-    share = float(sigmoid(binary_focal_map(np.array(1.0), gamma)))
-    return Claim(
-        "The printed temperature bounds are inverted",
-        f"{MAP_PAPER}, proposition 3.",
-        f"At logit 1 and γ = {written(gamma)} the map gives {percent(share)}, not "
-        f"{percent(float(low))} to {percent(float(high))}. The logit must be multiplied by γ + 1 "
-        f"and γ + 1 {MINUS} ½ ln(γ + 1), not divided.",
-        _bounds_card(gamma),
-    )
-
-
-def _printed(s: Float, gamma: float) -> tuple[Float, Float]:
+def _printed_bounds(s: Float, gamma: float) -> tuple[Float, Float]:
     """Return the bounds as printed: temperatures gamma + 1 and gamma + 1 - log(gamma + 1) / 2."""
     return sigmoid(s / (gamma + 1.0)), sigmoid(s / (gamma + 1.0 - 0.5 * float(np.log1p(gamma))))
 
 
 def _bounds_card(gamma: float) -> FigureCard:
-    low, high = _printed(LOGITS, gamma)
+    low, high = _printed_bounds(LOGITS, gamma)
     printed = (
-        TheoryCurve("printed, one side", LOGITS, low, colour=2, dash="dot", width=1.8),
-        TheoryCurve("printed, other side", LOGITS, high, colour=2, dash="dashdot", width=1.8),
+        TheoryCurve("printed, one side", LOGITS, low, 2, "dot", 1.8),
+        TheoryCurve("printed, other side", LOGITS, high, 2, "dashdot", 1.8),
     )
-    curves = (
-        *printed,
-        TheoryCurve(f"the map, γ = {written(gamma)}", LOGITS, mapped(gamma), width=3.0),
-    )
+    name = written(gamma)
     plot = Plot(
-        curves=curves,
+        curves=(*printed, main_curve(f"the map, γ = {name}", LOGITS, mapped(gamma))),
         across="Logit s of what the model says",
         up="Probability",
         x={"range": [-6, 6]},
@@ -215,66 +235,10 @@ def _bounds_card(gamma: float) -> FigureCard:
     return curve_card(
         "printed",
         "Map and bounds as printed",
-        f"γ = {written(gamma)}",
+        f"γ = {name}",
         plot,
-        (Column("logit", "logit", "number"), Column("p", "p", "share")),
-        alt=f"Map at gamma {written(gamma)} against the logit, with the two bounds as printed: the "
-        "map is steeper than both.",
+        (number("logit"), share("p")),
+        alt=f"Map at gamma {name} against the logit, with the two bounds as printed: the map is "
+        "steeper than both.",
         caption=f"{MAP_PAPER}, proposition 3 as printed; the corrected bounds are under “The map”.",
-    )
-
-
-def _four(sweep: Sweep) -> Claim:
-    slope, intercept = fitted(sweep)
-    worst = int(sweep.residuals.argmax())
-    return Claim(
-        "The line for four classes differs",
-        f"{MAP_PAPER}, section 3.3: 1/T ≈ 0.47 γ + 0.85, off by up to 8 points.",
-        f"1/T ≈ {slope:.3f} γ + {intercept:.3f}, off by up to "
-        f"{points(float(sweep.residuals[worst]))} points at "
-        f"γ = {written(float(sweep.gammas[worst]))}.",
-        line_card({4: sweep}),
-    )
-
-
-def _two(sweep: Sweep) -> Claim:
-    worst = int(sweep.residuals.argmax())
-    return Claim(
-        "Two classes: slightly above 0.001",
-        f"{MAP_PAPER}, section 3.2: T is off by less than 0.001.",
-        f"At γ = {written(float(sweep.gammas[worst]))} it is off by "
-        f"{three(float(sweep.residuals[worst]))}.",
-    )
-
-
-def _captions(sweeps: Mapping[int, Sweep]) -> Claim:
-    def at(n_classes: int, gamma: float) -> str:
-        sweep = sweeps[n_classes]
-        return f"{sweep.temperatures[int(np.argmin(np.abs(sweep.gammas - gamma)))]:.3f}"
-
-    return Claim(
-        "Temperatures under two figures fit other gammas",
-        f"{MAP_PAPER}, figure 5: T = 0.81 and 0.46 for γ = 1 and 3; figure 2: T = 0.36 for γ = 3.",
-        f"Three classes: {at(3, 1.0)} at γ = 1 and {at(3, 3.0)} at γ = 3; the printed ones fit "
-        f"γ = 0.5 ({at(3, 0.5)}) and γ = 2 ({at(3, 2.0)}). Two classes: {at(2, 3.0)} at γ = 3; "
-        f"0.36 is nearer to γ = 2 ({at(2, 2.0)}).",
-    )
-
-
-def _tightest() -> Claim:
-    s = np.arange(0.001, 20.0005, 0.001)
-    most = float((binary_focal_map(s, 4.0) / s).max())
-    return Claim(
-        "The tightest bound is the proved one",
-        f"{MAP_PAPER}, section 3.2: at γ = 4 the tightest sharp side is T = 0.206, not 0.2.",
-        f"Over logits up to 20 it is {1.0 / most:.4f}, tending to 0.2.",
-    )
-
-
-def _branch() -> Claim:
-    root = abs(float(principal_root(0.25)))
-    return Claim(
-        "The other branch gives 0",
-        f"{GRADIENT_PAPER}, proposition 2: the principal branch of Lambert's W gives a negative γ.",
-        f"At p0 = 0.25 it gives 0 to within {max(root, 1e-16):.0e}.",
     )

@@ -1,27 +1,120 @@
-"""Losses and three classes on the theory page: both maps, their difference, risks as isolines."""
+"""Figures of the theory page over a plane: three classes in a triangle, and a linear classifier."""
 
+from collections.abc import Mapping
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
+import plotly.graph_objects as go
 
-from core.arrays import Float, sigmoid
-from core.calibrators.focal_inverse import focal_loss, inverse_focal_map, properised_loss
-from core.calibrators.focal_map import focal_map, gradient_factor
+from core.arrays import Bool, Float
+from core.calibrators.focal_inverse import focal_loss, inverse_focal_map
+from core.calibrators.focal_map import focal_map
 from core.calibrators.theory import risk_isolines, temperature_scaled
-from core.losses.shapes import brier_isolines, calfocal, inverse_focal
-from core.screens.kit.curves import SHARES, Plot, TheoryCurve, curve_card
+from core.losses.linear_toy import FLIPPED, POINTS, STEPS, LinearToy, linear_toy
+from core.losses.shapes import brier_isolines
+from core.screens.kit.curves import (
+    Colour,
+    Dash,
+    Plot,
+    TheoryCurve,
+    chart,
+    curve_card,
+    curve_table,
+    legend,
+    tint,
+)
 from core.screens.kit.numbers import THIN, percent, points, three
 from core.screens.kit.records import Column, FigureCard, Table
-from core.screens.theory import triangle_figure
-from core.screens.theory.toy import toy_cards
-from core.screens.theory.view import MAP_PAPER, closest, written
+from core.screens.kit.theme import Theme, layout
+from core.screens.theory.view import (
+    GRADIENT_PAPER,
+    MAP_PAPER,
+    closest,
+    loss_curve_cards,
+    number,
+    weight_card,
+    written,
+)
 
-STEPS = 10  # of the lattice from which arrows start, and of the table beside the heatmap
+HEIGHT = float(np.sqrt(3.0) / 2.0)
+CORNERS = np.array([[0.0, 0.0], [1.0, 0.0], [0.5, HEIGHT]])  # of class 1, 2 and 3
+NAMES = ("class 1", "class 2", "class 3")
+LATTICE = 10  # steps of the lattice from which arrows start, and half of those of the heatmap's
 CELLS = 150  # across the heatmap
 SHARES_WITHIN = np.array([0.03, 0.12, 0.20])  # of the area, as in figure 4 of MAP_PAPER
-LOSS_LOGITS = np.linspace(-30.0, 9.0, 313)  # far down, where the properised loss still rises
-ACCURACY = 0.8  # of the bin, as in figure 3(a) of Ghosh et al. 2022
-CLASSES = ("class 1", "class 2", "class 3")
+REACH = 2.5  # of both axes of the linear classifier
+STEP = 5  # steps between points of its curves
+
+
+class MoveArrows(NamedTuple):
+    """Arrows of one map, from `start` to `end`, (N, 3) probabilities each."""
+
+    name: str
+    start: Float
+    end: Float
+    colour: Colour
+
+
+class TriangleLines(NamedTuple):
+    """Closed lines of one kind, (L, R, 3) probabilities, and what is said of each."""
+
+    name: str
+    lines: Float
+    texts: tuple[str, ...]
+    colour: Colour
+    dash: Dash
+
+
+class TriangleMark(NamedTuple):
+    """Three probabilities that are pointed out, with plotly's name of a symbol."""
+
+    p: Float
+    text: str
+    symbol: str
+
+
+def plane(p: Float) -> Float:
+    """Return where probabilities, (..., 3), lie: (..., 2), each class at its corner."""
+    return np.asarray(p @ CORNERS)
+
+
+def raster(columns: int) -> tuple[Float, Float, Float, Bool]:
+    """Return a grid of cells over the triangle.
+
+    Parameters
+    ----------
+    columns : int
+        Cells across; they are square.
+
+    Returns
+    -------
+    x : (C,) float64
+    y : (R,) float64
+        Middles of the cells.
+    p : (R, C, 3) float64
+        Their probabilities; negative outside.
+    inside : (R, C) bool
+        Whether every probability is above 0.
+    """
+    x = (np.arange(columns) + 0.5) / columns
+    y = (np.arange(round(columns * HEIGHT)) + 0.5) / columns
+    across, up = np.meshgrid(x, y)
+    third = up / HEIGHT
+    second = across - third / 2.0
+    p = np.stack([1.0 - second - third, second, third], axis=-1)
+    return x, y, p, np.asarray((p > 0.0).all(axis=-1))
+
+
+def lattice(steps: int) -> Float:
+    """Return the probabilities of an even lattice inside the triangle, (N, 3), none of them 0."""
+    first, second = np.meshgrid(np.arange(steps + 1), np.arange(steps + 1), indexing="ij")
+    third = steps - first - second
+    within = (first > 0) & (second > 0) & (third > 0)
+    return np.stack([first[within], second[within], third[within]], axis=-1) / steps
+
+
+# Cards.
 
 
 def simplex_cards(gamma: float) -> tuple[FigureCard, ...]:
@@ -32,105 +125,63 @@ def simplex_cards(gamma: float) -> tuple[FigureCard, ...]:
     gamma : float
         Above -1.
     """
-    near = closest(3, gamma)
-    settings = f"γ = {written(gamma)}, T = {three(near.temperature)}"
-    return (
-        _arrow_card(gamma, near.temperature, settings),
-        _heatmap_card(gamma, near.temperature, settings),
-        _weight_card(gamma),
-    )
+    temperature = closest(3, gamma).temperature
+    settings = f"γ = {written(gamma)}, T = {three(temperature)}"
 
+    def both(q: Float) -> tuple[Float, Float, Float]:
+        by_map, by_temperature = focal_map(q, gamma), temperature_scaled(np.log(q), temperature)
+        return by_map, by_temperature, np.abs(by_map - by_temperature).max(axis=1)
 
-def _weight_card(gamma: float) -> FigureCard:
-    q = np.linspace(0.005, 0.995, 199)
-    weight = q / gradient_factor(q, gamma)
-    name = written(gamma)
-    curves = (
-        TheoryCurve("γ = 0", q, q, colour="quiet", dash="dash", width=1.4),
-        TheoryCurve(f"γ = {name}", q, weight, width=3.0),
-    )
-    half = float(np.interp(0.5, q, weight))
-    plot = Plot(
-        curves=curves,
-        across="q, probability of a class",
-        up="−1 / φ′(q)",
-        x=SHARES,
-        y={"range": [0, 3]},
-        hover="q = %{x:.1%}: %{y:.4f}",
-    )
-    return curve_card(
-        "phi",
-        "Weight of a class",
-        "before normalisation",
-        plot,
-        (Column("q", "q", "share"), Column("weight", "weight", "number")),
-        alt=f"Weight of a class in the focal map against its probability, gamma {name}: "
-        f"{three(half)} at one half, where it is 0.5 without the map.",
-        caption=f"{MAP_PAPER}, proposition 4; φ(q) = −(1 − q)^γ ln q.",
-    )
+    def table(start: Float) -> Table:
+        heads = (("says", "says"), ("map", "focal map"), ("temperature", "temperature"))
+        columns = [
+            Column(f"{key}_{k}", f"{label}, class {k}", "share")
+            for key, label in heads
+            for k in (1, 2, 3)
+        ]
+        by_map, by_temperature, difference = both(start)
+        rows = np.concatenate([start, by_map, by_temperature, difference[:, None]], axis=1)
+        ends = Column("apart", "apart, points", "points")
+        return Table((*columns, ends), tuple(map(tuple, rows.tolist())))
 
-
-def _arrow_card(gamma: float, temperature: float, settings: str) -> FigureCard:
-    start = triangle_figure.lattice(STEPS)
-    by_map, by_temperature = _both(start, gamma, temperature)
-    moves = (
-        triangle_figure.MoveArrows(f"temperature {three(temperature)}", start, by_temperature, 2),
-        triangle_figure.MoveArrows(f"focal map, γ = {written(gamma)}", start, by_map, "ink"),
-    )
-    middle = int(np.argmax(np.abs(by_map - by_temperature).max(axis=1)))
-    return FigureCard(
+    start = lattice(LATTICE)
+    by_map, by_temperature, difference = both(start)
+    most = int(np.argmax(difference))
+    arrow_card = FigureCard(
         key="arrows",
         title="Moves of both maps",
         explanation=settings,
-        draw=partial(triangle_figure.arrows, moves),
-        alt=(
-            f"Triangle of three probabilities with arrows of the focal map and of temperature "
-            f"scaling, {settings}. Both point away from the middle. They part most from "
-            f"{_written_row(start[middle])}: the map gives {_written_row(by_map[middle])}, the "
-            f"temperature {_written_row(by_temperature[middle])}."
+        draw=partial(
+            arrows,
+            (
+                MoveArrows(f"temperature {three(temperature)}", start, by_temperature, 2),
+                MoveArrows(f"focal map, γ = {written(gamma)}", start, by_map, "ink"),
+            ),
         ),
-        table=_moves_table(start, by_map, by_temperature),
+        alt="Triangle of three probabilities with arrows of the focal map and of temperature "
+        f"scaling, {settings}. Both point away from the middle. They part most from "
+        f"{_written_row(start[most])}: the map gives {_written_row(by_map[most])}, the "
+        f"temperature {_written_row(by_temperature[most])}.",
+        table=table(start),
         caption=f"{MAP_PAPER}, figure 5; T for logits within ±5.",
     )
 
-
-def _heatmap_card(gamma: float, temperature: float, settings: str) -> FigureCard:
-    _, _, p, inside = triangle_figure.raster(CELLS)
+    _, _, p, inside = raster(CELLS)
     values = np.full(inside.shape, np.nan)
-    by_map, by_temperature = _both(p[inside], gamma, temperature)
-    values[inside] = 100.0 * np.abs(by_map - by_temperature).max(axis=1)
+    values[inside] = 100.0 * both(p[inside])[2]
     worst = p[inside][np.argmax(values[inside])]
-    most = float(values[inside].max()) / 100.0
-    start = triangle_figure.lattice(2 * STEPS)
-    return FigureCard(
+    heatmap_card = FigureCard(
         key="simplex",
         title="Largest difference",
         explanation=settings,
-        draw=partial(triangle_figure.heatmap, values, "points"),
-        alt=(
-            f"Heatmap over the triangle of three probabilities, {settings}. Map and temperature "
-            f"differ by up to {points(most)} points, near {_written_row(worst)}."
-        ),
-        table=_moves_table(start, *_both(start, gamma, temperature)),
+        draw=partial(heatmap, values, "points"),
+        alt=f"Heatmap over the triangle of three probabilities, {settings}. Map and temperature "
+        f"differ by up to {points(float(values[inside].max()) / 100.0)} points, near "
+        f"{_written_row(worst)}.",
+        table=table(lattice(2 * LATTICE)),
         caption=f"{MAP_PAPER}, figure 7; coarser table.",
     )
-
-
-def _both(q: Float, gamma: float, temperature: float) -> tuple[Float, Float]:
-    return focal_map(q, gamma), temperature_scaled(np.log(q), temperature)
-
-
-def _moves_table(start: Float, by_map: Float, by_temperature: Float) -> Table:
-    heads = (("says", "says"), ("map", "focal map"), ("temperature", "temperature"))
-    columns = [
-        Column(f"{key}_{k + 1}", f"{label}, class {k + 1}", "share")
-        for key, label in heads
-        for k in range(3)
-    ]
-    difference = np.abs(by_map - by_temperature).max(axis=1)
-    rows = np.concatenate([start, by_map, by_temperature, difference[:, None]], axis=1)
-    ends = Column("apart", "apart, points", "points")
-    return Table((*columns, ends), tuple(map(tuple, rows.tolist())))
+    return arrow_card, heatmap_card, weight_card(gamma)
 
 
 def _written_row(p: Float) -> str:
@@ -138,7 +189,7 @@ def _written_row(p: Float) -> str:
 
 
 def loss_cards(gamma: float, truth: tuple[float, float, float]) -> tuple[FigureCard, ...]:
-    """Return the three losses of two classes, and the risk over three classes.
+    """Return losses of two classes, the risk over three, and a linear classifier's training.
 
     Parameters
     ----------
@@ -147,94 +198,9 @@ def loss_cards(gamma: float, truth: tuple[float, float, float]) -> tuple[FigureC
     truth : (p1, p2, p3)
         How often each of three classes is there; above 0, sum 1.
     """
-    return (
-        _loss_card(gamma),
-        _shape_card(gamma),
-        _risk_card(gamma, np.array(truth)),
-        *toy_cards(gamma),
-    )
-
-
-def _shape_card(gamma: float) -> FigureCard:
-    p = np.linspace(0.005, 0.995, 199)
-    name = written(gamma)
-    curves = (
-        TheoryCurve("cross-entropy", p, -np.log(p), colour="quiet", dash="dash", width=1.8),
-        TheoryCurve(
-            f"inverse focal, γ = {name}",
-            p,
-            inverse_focal(p, gamma),
-            colour=2,
-            dash="dot",
-            width=2.4,
-        ),
-        *(
-            TheoryCurve(
-                f"CalFocal, λ = {rate}",
-                p,
-                calfocal(p, ACCURACY, rate),
-                colour=colour,
-                dash=dash,
-                width=2.0,
-            )
-            for rate, colour, dash in (
-                (1, 0, "dashdot"),
-                (10, 1, "longdash"),
-                (100, 3, "solid"),
-            )
-        ),
-    )
-    read = ", ".join(f"{c.name} {three(float(np.interp(ACCURACY, p, c.y)))}" for c in curves)
-    plot = Plot(
-        curves=curves,
-        across="Probability of the true class",
-        up="Loss, nats",
-        x=SHARES,
-        y={"range": [0, 4]},
-        hover="p = %{x:.1%}: %{y:.4f}",
-    )
-    return curve_card(
-        "shapes",
-        "Inverse focal and CalFocal",
-        f"bin accuracy {percent(ACCURACY)}",
-        plot,
-        (Column("p", "p", "share"), Column("loss", "loss", "number")),
-        alt=f"Losses against the probability of the true class. At {percent(ACCURACY)}: {read}.",
-        caption="Ghosh 2022, figure 3(a).",
-    )
-
-
-def _loss_card(gamma: float) -> FigureCard:
-    p = sigmoid(LOSS_LOGITS)
-    log_p = np.log(np.stack([sigmoid(-LOSS_LOGITS), p], axis=-1))
-    name = written(gamma)
-    curves = (
-        TheoryCurve("cross-entropy", p, -log_p[:, 1], colour="quiet", dash="dash", width=1.8),
-        TheoryCurve(
-            f"focal, γ = {name}", p, focal_loss(log_p, gamma)[:, 1], colour=2, dash="dot", width=2.4
-        ),
-        TheoryCurve(f"properised, γ = {name}", p, properised_loss(log_p, gamma)[:, 1], width=3.0),
-    )
-    at = int(np.argmin(np.abs(p - 0.8)))
-    read = ", ".join(f"{curve.name} {three(float(curve.y[at]))}" for curve in curves)
-    plot = Plot(
-        curves=curves,
-        across="Probability of the true class",
-        up="Loss, nats",
-        x=SHARES,
-        y={"range": [0, 4]},
-        hover="p = %{x:.1%}: %{y:.4f}",
-    )
-    return curve_card(
-        "losses",
-        "Three losses",
-        "properised: at the inverse map of p",
-        plot,
-        (Column("p", "p", "share"), Column("loss", "loss", "number")),
-        alt="Losses against the probability of the true class. "
-        f"At {percent(float(p[at]))}: {read}.",
-        caption=f"{MAP_PAPER}, figure 1, two classes.",
-    )
+    runs = {"cross-entropy": linear_toy(0.0), f"focal, γ = {written(gamma)}": linear_toy(gamma)}
+    risk = _risk_card(gamma, np.array(truth))
+    return *loss_curve_cards(gamma), risk, _boundary_card(runs), _norm_card(runs)
 
 
 def _risk_card(gamma: float, truth: Float) -> FigureCard:
@@ -248,51 +214,234 @@ def _risk_card(gamma: float, truth: Float) -> FigureCard:
     cross = risk_isolines(
         lambda p: np.asarray(-np.log(p) @ truth), truth, lambda p: p, SHARES_WITHIN
     )
-    name = f"properised focal, γ = {written(gamma)}"
     brier = brier_isolines(truth, SHARES_WITHIN)
-    kinds = (
-        triangle_figure.TriangleLines(
-            "Brier", brier[1], tuple(three(float(level)) for level in brier[0]), 1, "dot"
-        ),
-        triangle_figure.TriangleLines(
-            "cross-entropy", cross[1], _level_words(cross[0]), "quiet", "dash"
-        ),
-        triangle_figure.TriangleLines(name, proper[1], _level_words(proper[0]), "ink", "solid"),
+    name = f"properised focal, γ = {written(gamma)}"
+    kinds: tuple[tuple[str, tuple[Float, Float], str, Colour, Dash], ...] = (
+        ("Brier", brier, "", 1, "dot"),
+        ("cross-entropy", cross, " nats", "quiet", "dash"),
+        (name, proper, " nats", "ink", "solid"),
+    )
+    lines = tuple(
+        TriangleLines(kind, drawn, tuple(f"{three(x)}{unit}" for x in levels), colour, dash)
+        for kind, (levels, drawn), unit, colour, dash in kinds
     )
     marks = (
-        triangle_figure.TriangleMark(truth, "the truth: all three are lowest here", "circle"),
-        triangle_figure.TriangleMark(focal, "focal loss itself is lowest here", "x"),
+        TriangleMark(truth, "the truth: all three are lowest here", "circle"),
+        TriangleMark(focal, "focal loss itself is lowest here", "x"),
     )
+    rows = tuple(
+        (kind, level, *point)
+        for kind, (levels, drawn), *_ in kinds
+        for level, line in zip(levels.tolist(), drawn.tolist(), strict=True)
+        for point in line
+    )
+    columns = [Column(f"p_{k + 1}", label, "share") for k, label in enumerate(NAMES)]
     return FigureCard(
         key="isolines",
         title="Isolines of the risk",
         explanation=f"truth: {_written_row(truth)}",
-        draw=partial(triangle_figure.isolines, kinds, marks),
-        alt=(
-            "Lines of equal expected loss in the triangle when the truth is "
-            f"{_written_row(truth)}, around 3, 12 and 20{THIN}% of its area. Properised "
-            "focal loss, cross-entropy and Brier score are lowest at the truth; focal loss at "
-            f"{_written_row(focal)}."
-        ),
-        table=_lines_table({"Brier": brier, "cross-entropy": cross, name: proper}),
+        draw=partial(isolines, lines, marks),
+        alt="Lines of equal expected loss in the triangle when the truth is "
+        f"{_written_row(truth)}, around 3, 12 and 20{THIN}% of its area. Properised "
+        "focal loss, cross-entropy and Brier score are lowest at the truth; focal loss at "
+        f"{_written_row(focal)}.",
+        table=Table((Column("loss", "loss"), number("risk", "expected loss"), *columns), rows),
         caption=f"{MAP_PAPER}, figure 4. Lines enclose 3, 12 and 20{THIN}% of the area.",
     )
 
 
-def _level_words(levels: Float) -> tuple[str, ...]:
-    return tuple(f"{three(float(level))} nats" for level in levels)
+def _toy_curves(lines: Mapping[str, tuple[Float, Float]], width: float) -> tuple[TheoryCurve, ...]:
+    """Return a curve for cross-entropy and one for focal loss, in this order."""
+    styles: tuple[tuple[Colour, Dash], ...] = (("quiet", "dash"), ("ink", "solid"))
+    return tuple(
+        TheoryCurve(name, x, y, colour, dash, width)
+        for (name, (x, y)), (colour, dash) in zip(lines.items(), styles, strict=True)
+    )
 
 
-def _lines_table(kinds: dict[str, tuple[Float, Float]]) -> Table:
-    columns = (
-        Column("loss", "loss"),
-        Column("risk", "expected loss", "number"),
-        *(Column(f"p_{k + 1}", name, "share") for k, name in enumerate(CLASSES)),
+def _boundary_card(runs: Mapping[str, LinearToy]) -> FigureCard:
+    """Return where a linear classifier says one half, from edge to edge, over its points."""
+    lines, confidences = {}, []
+    for name, run in runs.items():
+        direction = np.array([-run.weights[1], run.weights[0]]) / np.linalg.norm(run.weights)
+        x, y = np.array([[-2.0 * REACH], [2.0 * REACH]]).T * direction[:, None]
+        lines[name] = (x, y)
+        confidences.append(f"{name} {percent(float(run.wrong_confidence.mean()))}")
+    curves, confidence = _toy_curves(lines, 2.4), ", ".join(confidences)
+    first, second = runs.values()
+    return FigureCard(
+        key="boundary",
+        title="Linear classifier",
+        explanation=f"lines at 50{THIN}%",
+        draw=partial(boundaries, first, curves),
+        alt="Points of two classes and two decision boundaries, "
+        f"{three(abs(first.angle - second.angle))} degrees apart."
+        f" Mean confidence of wrong answers: {confidence}.",
+        table=curve_table(curves, (number("x1"), number("x2"))),
+        caption=f"{GRADIENT_PAPER}, figure 6; {percent(FLIPPED)} of {POINTS:,} labels flipped. "
+        f"Mean confidence when wrong: {confidence}.",
     )
-    rows = tuple(
-        (name, level, *point)
-        for name, (levels, lines) in kinds.items()
-        for level, line in zip(levels.tolist(), lines.tolist(), strict=True)
-        for point in line
+
+
+def _norm_card(runs: Mapping[str, LinearToy]) -> FigureCard:
+    steps = np.arange(0, STEPS + 1, STEP).astype(np.float64)
+    ends = ", ".join(f"{name} {three(float(run.norms[-1]))}" for name, run in runs.items())
+    plot = Plot(
+        curves=_toy_curves({name: (steps, run.norms[::STEP]) for name, run in runs.items()}, 2.0),
+        across="Step",
+        up="Norm of the weights",
+        y={"rangemode": "tozero"},
+        hover="step %{x}: %{y:.3f}",
     )
-    return Table(columns, rows)
+    return curve_card(
+        "toy_norm",
+        "Weight norm",
+        "gradient descent from 0",
+        plot,
+        (number("step"), number("norm")),
+        alt=f"Norm of a linear classifier's weights by step. At the end: {ends}.",
+        caption=f"{GRADIENT_PAPER}, figure 5.",
+    )
+
+
+# Figures.
+
+
+def boundaries(run: LinearToy, curves: tuple[TheoryCurve, ...], theme: Theme) -> go.Figure:
+    """Draw the points of two classes, and decision boundaries under them."""
+    ends = {"range": [-REACH, REACH]}
+    figure = chart(Plot(curves=curves, across="x1", up="x2", x=ends, y=ends, square=True), theme)
+    for label, colour, symbol in ((False, theme.under, "circle"), (True, theme.over, "x")):
+        x, y = run.points[run.labels == label].T
+        marker = {"size": 5, "color": colour, "symbol": symbol, "opacity": 0.7}
+        name = f"class {int(label)}"
+        points = go.Scatter(x=x, y=y, mode="markers", name=name, marker=marker, hoverinfo="skip")
+        figure.add_trace(points)
+    return figure
+
+
+def _empty(theme: Theme) -> go.Figure:
+    """Return the triangle with the names of its corners."""
+    settings = layout(theme, 430)
+    settings["margin"] = {"l": 16, "r": 16, "t": 40, "b": 16}
+    hidden = {"visible": False, "fixedrange": True, "constrain": "domain"}
+    settings["xaxis"] = hidden | {"range": [-0.06, 1.06]}
+    settings["yaxis"] = hidden | {"range": [-0.09, HEIGHT + 0.09]}
+    settings["yaxis"] |= {"scaleanchor": "x", "constraintoward": "top"}  # blank goes below
+    settings["showlegend"] = True
+    settings["legend"] = legend(theme)
+    names = go.Scatter(
+        x=CORNERS[:, 0],
+        y=CORNERS[:, 1],
+        name="corners",
+        mode="text",
+        text=NAMES,
+        textposition=["bottom center", "bottom center", "top center"],
+        textfont={"size": 12.5, "color": theme.quiet},
+        hoverinfo="skip",
+        showlegend=False,
+        cliponaxis=False,
+    )
+    return go.Figure([_outline(theme), names], settings)
+
+
+def _outline(theme: Theme) -> go.Scatter:
+    x, y = np.concatenate([CORNERS, CORNERS[:1]]).T
+    line = {"color": theme.quiet, "width": 1.6}
+    return go.Scatter(
+        x=x, y=y, name="edge", mode="lines", line=line, hoverinfo="skip", showlegend=False
+    )
+
+
+def arrows(moves: tuple[MoveArrows, ...], theme: Theme) -> go.Figure:
+    """Draw the arrows of several maps over one another.
+
+    Those of a map are one trace: a gap after each, the head turned along its line.
+    """
+    figure = _empty(theme)
+    for move in moves:
+        colour, n = tint(move.colour, theme), len(move.start)
+        ends = np.stack([plane(move.start), plane(move.end), np.full((n, 2), np.nan)], axis=1)
+        x, y = ends.reshape(-1, 2).T
+        head = {
+            "symbol": "arrow",
+            "angleref": "previous",
+            "size": np.tile([0, 8, 0], n),
+            "color": colour,
+            "opacity": 1,
+        }
+        figure.add_trace(
+            go.Scatter(
+                x=x,
+                y=y,
+                name=move.name,
+                mode="lines+markers",
+                line={"color": colour, "width": 1.4},
+                marker=head,
+                hoverinfo="skip",
+            )
+        )
+    return figure
+
+
+def heatmap(values: Float, title: str, theme: Theme) -> go.Figure:
+    """Draw the values of a raster, (R, C) with NaN outside, in cividis from 0 up."""
+    x, y, _, _ = raster(values.shape[1])
+    figure = _empty(theme)
+    figure.add_trace(
+        go.Heatmap(
+            x=x,
+            y=y,
+            z=values.astype(np.float32),
+            colorscale="Cividis",
+            zmin=0,
+            colorbar={
+                "title": {"text": title, "font": {"size": 12.5, "color": theme.ink}},
+                "tickfont": {"size": 12, "color": theme.quiet},
+                "thickness": 14,
+                "len": 0.8,
+                "outlinewidth": 0,
+            },
+            hovertemplate="%{z:.2f} points<extra></extra>",
+            hoverongaps=False,
+        )
+    )
+    figure.add_trace(_outline(theme))  # over the ragged rim of the cells
+    return figure
+
+
+def isolines(
+    kinds: tuple[TriangleLines, ...], marks: tuple[TriangleMark, ...], theme: Theme
+) -> go.Figure:
+    """Draw lines of equal value, one trace each, and marks over them."""
+    figure = _empty(theme)
+    for kind in kinds:
+        colour = tint(kind.colour, theme)
+        line = {"color": colour, "width": 2, "dash": kind.dash, "simplify": False}
+        for i, (points_of_line, text) in enumerate(zip(kind.lines, kind.texts, strict=True)):
+            x, y = plane(points_of_line).T
+            figure.add_trace(
+                go.Scatter(
+                    x=x,
+                    y=y,
+                    name=kind.name,
+                    mode="lines",
+                    line=line,
+                    showlegend=i == 0,  # the first bears the name of its kind
+                    hovertemplate=f"{kind.name}: {text}<extra></extra>",
+                )
+            )
+    marker = {"size": 11, "color": theme.ink, "line": {"color": theme.paper, "width": 1}}
+    for mark in marks:
+        x, y = plane(mark.p)
+        figure.add_trace(
+            go.Scatter(
+                x=[x],
+                y=[y],
+                name=mark.text,
+                mode="markers",
+                marker=marker | {"symbol": mark.symbol},
+                hovertemplate=f"{mark.text}<extra></extra>",
+            )
+        )
+    return figure

@@ -1,53 +1,62 @@
-"""What the theory page says of one gamma: sentence, numbers, the map, temperatures, gradients."""
+"""What the theory page says of one gamma: sentence, numbers, and curves against p and gamma."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 
 import numpy as np
 
 from core.arrays import Float, sigmoid
-from core.calibrators.focal_inverse import inverse_focal_map
-from core.calibrators.focal_map import binary_focal_map
+from core.calibrators.focal_inverse import focal_loss, inverse_focal_map, properised_loss
+from core.calibrators.focal_map import binary_focal_map, gamma_star, gradient_factor
 from core.calibrators.focal_theory import (
     ClosestTemperature,
     closest_temperature,
+    line_fit,
     logit_grid,
     temperature_bounds,
 )
-from core.calibrators.theory import GRIDS, unit_crossing
-from core.screens.kit.curves import SHARES, Highlight, Plot, TheoryCurve, curve_card
+from core.calibrators.theory import GRIDS, Sweep, unit_crossing
+from core.losses.shapes import calfocal, inverse_focal
+from core.screens.kit.curves import DASHES, SHARES, Highlight, Plot, TheoryCurve, curve_card
 from core.screens.kit.numbers import MINUS, in_hundred, percent, points, three
 from core.screens.kit.records import Column, FigureCard, Phrase, Sentence, Tile
 
 MAP_PAPER = "Komisarenko 2024"
+GRADIENT_PAPER = "Mukhoti 2020"
+PRINTED_LINES = {2: (0.95, 0.85), 3: (0.64, 0.91), 4: (0.47, 0.85)}  # of MAP_PAPER, 3.2 and 3.3
+FITTED_UP_TO = 5.0
 LOGITS = np.linspace(-9.0, 9.0, 181)
+LOSS_LOGITS = np.linspace(-30.0, 9.0, 313)  # far down, where the properised loss still rises
+INSIDE = np.linspace(0.005, 0.995, 199)  # probabilities, where a curve has no value at the ends
+ACCURACY = 0.8  # of the bin, as in figure 3(a) of Ghosh et al. 2022
 UNDONE = (
     "A higher γ makes the model less confident. The map undoes this exactly if training was "
     "perfect; an audit shows whether yours was."
-)
-# Of other gammas beside the map: none of them the dash of a bound or of the diagonal.
-MAP_DASHES = (
-    "longdash",
-    "longdashdot",
-    "2px,6px",
-    "10px,3px,2px,3px,2px,3px",
-    "18px,3px",
-    "5px,2px",
 )
 PLAIN = (
     "The stronger focal training is, the less sure the model says it is. If training was perfect, "
     "an exact correction is known; an audit shows whether yours was."
 )
+# Of other gammas beside the map: none of them the dash of a bound or of the diagonal.
+MAP_DASHES = (
+    *("longdash", "longdashdot", "2px,6px"),
+    *("10px,3px,2px,3px,2px,3px", "18px,3px", "5px,2px"),
+)
+FROM_ZERO = {"rangemode": "tozero"}
+
+main_curve = partial(TheoryCurve, width=3.0)  # of the gamma that is chosen
+quiet_curve = partial(TheoryCurve, colour="quiet", width=1.4)  # what it is compared with
 
 
-@dataclass(frozen=True)
-class TheoryTop:
-    """What stands over every part of the page."""
+def number(key: str, label: str = "") -> Column:
+    """Return a column of plain numbers of a figure's table."""
+    return Column(key, label or key, "number")
 
-    eyebrow: str
-    sentence: Sentence
-    plain: str
-    numbers: tuple[Tile, ...]
+
+def share(key: str) -> Column:
+    """Return a column of fractions of a figure's table."""
+    return Column(key, key, "share")
 
 
 def written(gamma: float) -> str:
@@ -68,6 +77,27 @@ def stated(truth: float, gamma: float) -> float:
     return float(np.exp(log_q[0, 1]))
 
 
+def mapped(gamma: float) -> Float:
+    """Return the map of two classes at the logits that are drawn."""
+    return sigmoid(binary_focal_map(LOGITS, gamma))
+
+
+def fitted(sweep: Sweep) -> tuple[float, float]:
+    """Return slope and intercept of 1 / T over the gammas that are fitted."""
+    low = sweep.gammas <= FITTED_UP_TO
+    return line_fit(sweep.gammas[low], sweep.temperatures[low])
+
+
+@dataclass(frozen=True)
+class TheoryTop:
+    """What stands over every part of the page."""
+
+    eyebrow: str
+    sentence: Sentence
+    plain: str
+    numbers: tuple[Tile, ...] = ()
+
+
 def theory_top(gamma: float, truth: float) -> TheoryTop:
     """Return sentence, plain words and numbers.
 
@@ -79,25 +109,14 @@ def theory_top(gamma: float, truth: float) -> TheoryTop:
         How often the answer of the example is right.
     """
     says = stated(truth, gamma)
-    sentence = Sentence(
-        (
-            Phrase(f"With γ at {written(gamma)}, focal training ends up "),
-            Phrase(f"saying {percent(says)} where the truth is {percent(truth)}", "under"),
-            Phrase(f". The focal calibration map returns {percent(truth)}."),
-        )
-    )
-    return TheoryTop(
-        "Theory · the focal calibration map",
-        sentence,
-        UNDONE,
-        _tiles(gamma, truth, says),
-    )
-
-
-def _tiles(gamma: float, truth: float, says: float) -> tuple[Tile, ...]:
     sharp, soft = temperature_bounds(gamma)
     two, three_classes = closest(2, gamma), closest(3, gamma)
-    return (
+    parts = (
+        Phrase(f"With γ at {written(gamma)}, focal training ends up "),
+        Phrase(f"saying {percent(says)} where the truth is {percent(truth)}", "under"),
+        Phrase(f". The focal calibration map returns {percent(truth)}."),
+    )
+    tiles = (
         Tile(
             f"Says, where right {percent(truth)}",
             points(says),
@@ -126,103 +145,33 @@ def _tiles(gamma: float, truth: float, says: float) -> tuple[Tile, ...]:
             help="Where the gradient of focal loss is that of cross-entropy: g(p, γ) = 1.",
         ),
     )
+    return TheoryTop("Theory · the focal calibration map", Sentence(parts), UNDONE, tiles)
 
 
 def plain_top(gamma: float, truth: float) -> TheoryTop:
     """Return the same in times out of 100, without numbers of experts."""
-    says = in_hundred(stated(truth, gamma))
-    right = in_hundred(truth)
+    says, right = in_hundred(stated(truth, gamma)), in_hundred(truth)
     parts = (
         Phrase(f"At strength {written(gamma)}, focal training makes a model "),
         Phrase(f"say {says} in 100 where it is right {right} times in 100", "under"),
         Phrase("."),
     )
-    return TheoryTop("Theory · one setting", Sentence(parts), PLAIN, ())
+    return TheoryTop("Theory · one setting", Sentence(parts), PLAIN)
 
 
-def map_cards(gamma: float, truth: float, also: tuple[float, ...]) -> tuple[FigureCard, ...]:
-    """Return the binary map between its temperature bounds, and how sharp it is by logit.
-
-    Parameters
-    ----------
-    gamma : float
-        Above 0.
-    truth : float in (0, 1)
-        The example that is pointed out.
-    also : tuple of float
-        Other gammas above -1 that are drawn thin.
-    """
-    return _map_card(gamma, truth, also), _sharpness_card(gamma)
-
-
-def _map_card(gamma: float, truth: float, also: tuple[float, ...]) -> FigureCard:
-    says, name = sigmoid(LOGITS), written(gamma)
-    sharp, soft = temperature_bounds(gamma)
-    bounds = (
-        TheoryCurve(
-            f"T = {three(sharp)}",
-            says,
-            sigmoid(LOGITS / sharp),
-            colour="quiet",
-            dash="dot",
-            width=1.4,
-        ),
-        TheoryCurve(
-            f"T = {three(soft)}",
-            says,
-            sigmoid(LOGITS / soft),
-            colour="quiet",
-            dash="dashdot",
-            width=1.4,
-        ),
-    )
-    others = tuple(
-        TheoryCurve(
-            f"γ = {written(g)}",
-            says,
-            mapped(g),
-            colour=i,
-            dash=MAP_DASHES[i % len(MAP_DASHES)],
-            width=1.6,
-        )
-        for i, g in enumerate(also)
-    )
-    curves = (*bounds, *others, TheoryCurve(f"γ = {name}", says, mapped(gamma), width=3.0))
-    q = stated(truth, gamma)
-    plot = Plot(
-        curves=(_diagonal(), *curves),
-        across="Model says",
-        up="True share (the map)",
-        x=SHARES,
-        y=SHARES,
-        spots=(Highlight(q, truth, f"example: {percent(q)} → {percent(truth)}"),),
-        between=bounds,
-        square=True,
-        hover="says %{x:.1%}, is %{y:.1%}",
-    )
-    return curve_card(
-        "map",
-        "Two classes",
-        f"γ = {name} between two temperatures",
-        plot,
-        (Column("says", "says", "share"), Column("is", "is", "share")),
-        alt=f"Focal calibration map for two classes. At gamma {name}, {percent(q)} becomes "
-        f"{percent(truth)}. For every stated share above a half it lies between temperature "
-        f"scaling with T = {three(soft)} and the sharper T = {three(sharp)}; below, the reverse.",
-        caption=f"{MAP_PAPER}, propositions 2 and 3 (corrected).",
-    )
+# The map.
 
 
 def _diagonal() -> TheoryCurve:
     ends = np.array([0.0, 1.0])
-    return TheoryCurve("nothing changed", ends, ends, "quiet", "dash", 1.4, tabled=False)
+    return quiet_curve("nothing changed", ends, ends, dash="dash", tabled=False)
 
 
 def plain_card(gamma: float, truth: float) -> FigureCard:
     """Return the map alone, in times out of 100."""
     q = stated(truth, gamma)
     read = f"says {in_hundred(q)} in 100, right {in_hundred(truth)} times in 100"
-    curve = TheoryCurve(f"strength {written(gamma)}", sigmoid(LOGITS), mapped(gamma), width=3.0)
+    curve = main_curve(f"strength {written(gamma)}", sigmoid(LOGITS), mapped(gamma))
     plot = Plot(
         curves=(_diagonal(), curve),
         across="Model says, times in 100",
@@ -238,41 +187,73 @@ def plain_card(gamma: float, truth: float) -> FigureCard:
         "What the strength does",
         "above the dashed line: right more often than it says",
         plot,
-        (Column("says", "says", "share"), Column("right", "right", "share")),
+        (share("says"), share("right")),
         alt="Curve of how often a model is right against what it says, two possible answers, "
         f"strength {written(gamma)}. Example: {read}.",
         caption=f"{MAP_PAPER}, for two possible answers and a model that learned perfectly.",
     )
 
 
-def mapped(gamma: float) -> Float:
-    """Return the map of two classes at the logits that are drawn."""
-    return sigmoid(binary_focal_map(LOGITS, gamma))
+def map_cards(gamma: float, truth: float, also: tuple[float, ...]) -> tuple[FigureCard, ...]:
+    """Return the binary map between its temperature bounds, and how sharp it is by logit.
+
+    Parameters
+    ----------
+    gamma : float
+        Above 0.
+    truth : float in (0, 1)
+        The example that is pointed out.
+    also : tuple of float
+        Other gammas above -1 that are drawn thin.
+    """
+    says, name, q = sigmoid(LOGITS), written(gamma), stated(truth, gamma)
+    sharp, soft = temperature_bounds(gamma)
+    bounds = (
+        quiet_curve(f"T = {three(sharp)}", says, sigmoid(LOGITS / sharp), dash="dot"),
+        quiet_curve(f"T = {three(soft)}", says, sigmoid(LOGITS / soft), dash="dashdot"),
+    )
+    others = [
+        TheoryCurve(f"γ = {written(g)}", says, mapped(g), i, MAP_DASHES[i % len(MAP_DASHES)], 1.6)
+        for i, g in enumerate(also)
+    ]
+    plot = Plot(
+        curves=(_diagonal(), *bounds, *others, main_curve(f"γ = {name}", says, mapped(gamma))),
+        across="Model says",
+        up="True share (the map)",
+        x=SHARES,
+        y=SHARES,
+        spots=(Highlight(q, truth, f"example: {percent(q)} → {percent(truth)}"),),
+        between=bounds,
+        square=True,
+        hover="says %{x:.1%}, is %{y:.1%}",
+    )
+    card = curve_card(
+        "map",
+        "Two classes",
+        f"γ = {name} between two temperatures",
+        plot,
+        (share("says"), share("is")),
+        alt=f"Focal calibration map for two classes. At gamma {name}, {percent(q)} becomes "
+        f"{percent(truth)}. For every stated share above a half it lies between temperature "
+        f"scaling with T = {three(soft)} and the sharper T = {three(sharp)}; below, the reverse.",
+        caption=f"{MAP_PAPER}, propositions 2 and 3 (corrected).",
+    )
+    return card, _sharpness_card(gamma)
 
 
 def _sharpness_card(gamma: float) -> FigureCard:
     s = np.linspace(0.05, 20.0, 200)
     ratio = binary_focal_map(s, gamma) / s
     sharp, soft = temperature_bounds(gamma)
-    near = closest(2, gamma).temperature
+    levels = (1.0 / sharp, 1.0 / closest(2, gamma).temperature, 1.0 / soft)
     names = ("γ + 1", "closest 1/T", "γ + 1 − ½ ln(γ + 1)")
-    levels = (1.0 / sharp, 1.0 / near, 1.0 / soft)
-    dashes = ("dot", "dash", "dashdot")
-    lines = tuple(
-        TheoryCurve(
-            f"{name} = {three(level)}",
-            s,
-            np.full_like(s, level),
-            colour="quiet",
-            dash=dash,
-            width=1.4,
-        )
-        for name, level, dash in zip(names, levels, dashes, strict=True)
-    )
-    curves = (*lines, TheoryCurve(f"the map, γ = {written(gamma)}", s, ratio, width=3.0))
+    lines = [
+        quiet_curve(f"{name} = {three(level)}", s, np.full_like(s, level), dash=dash)
+        for name, level, dash in zip(names, levels, ("dot", "dash", "dashdot"), strict=True)
+    ]
     pad = 0.06 * (levels[0] - levels[2])
     plot = Plot(
-        curves=curves,
+        curves=(*lines, main_curve(f"the map, γ = {written(gamma)}", s, ratio)),
         across="Logit s of what the model says",
         up="Factor on the logit",
         x={"range": [0, 20.4]},
@@ -285,9 +266,279 @@ def _sharpness_card(gamma: float) -> FigureCard:
         "Sharpening",
         "logit after / before",
         plot,
-        (Column("logit", "logit", "number"), Column("factor", "factor", "number")),
+        (number("logit"), number("factor")),
         alt=f"Factor by which the map multiplies a positive logit. It starts at {three(ratio[0])}, "
         f"tends to gamma + 1 = {three(levels[0])} and stays above {three(levels[2])}. "
         f"The closest temperature is the flat line {three(levels[1])}.",
         caption=f"{MAP_PAPER}, proposition 3 (corrected).",
+    )
+
+
+# Closest temperatures.
+
+
+def temperature_cards(gamma: float, sweeps: Mapping[int, Sweep]) -> tuple[FigureCard, ...]:
+    """Return the closest temperature against gamma, what it leaves, and where it differs.
+
+    Parameters
+    ----------
+    gamma : float
+        Above 0.
+    sweeps : mapping of int to Sweep
+        By number of classes.
+    """
+    worst = [f"{points(float(s.residuals.max()))} with {k} classes" for k, s in sweeps.items()]
+    residual = Plot(
+        curves=tuple(
+            TheoryCurve(f"{k} classes", sweep.gammas, 100.0 * sweep.residuals, i, dots=True)
+            for i, (k, sweep) in enumerate(sweeps.items())
+        ),
+        across="γ",
+        up="Largest difference, points",
+        x={"range": [0, 9.3]},
+        y=FROM_ZERO,
+        hover="γ = %{x}: %{y:.2f} points",
+    )
+    residual_card = curve_card(
+        "residual",
+        "What remains",
+        "at the best T",
+        residual,
+        (number("gamma", "γ"), number("points")),
+        alt="Largest difference between map and closest temperature, in points, up to: "
+        f"{', '.join(worst)}.",
+        caption=f"{MAP_PAPER}, sections 3.2 and 3.3.",
+    )
+
+    near = closest(2, gamma)
+    t = f"T = {three(near.temperature)}"
+    gap = 100.0 * (mapped(gamma) - sigmoid(LOGITS / near.temperature))
+    name = f"map at γ = {written(gamma)} minus {t}"
+    difference = Plot(
+        curves=(TheoryCurve(name, sigmoid(LOGITS), gap, width=2.4),),
+        across="Model says",
+        up="Difference, points",
+        x=SHARES,
+        hover="says %{x:.1%}: %{y:+.4f} points",
+    )
+    difference_card = curve_card(
+        "difference",
+        "Map minus temperature",
+        f"γ = {written(gamma)}, {t}",
+        difference,
+        (share("says"), number("points")),
+        alt="Difference between the map and its closest temperature, at most "
+        f"{points(near.residual)} points.",
+        caption=f"{MAP_PAPER}, section 3.2.",
+    )
+    return line_card(sweeps), residual_card, difference_card, _width_card(gamma)
+
+
+def line_card(sweeps: Mapping[int, Sweep]) -> FigureCard:
+    """Return 1 / T against gamma with the fitted and the printed line."""
+    curves, fits = [], []
+    for i, (k, sweep) in enumerate(sweeps.items()):
+        slope, intercept = fitted(sweep)
+        fits.append(f"{k} classes, fitted {slope:.2f} γ + {intercept:.2f}")
+        curves.append(TheoryCurve(fits[-1], sweep.gammas, 1.0 / sweep.temperatures, i, dots=True))
+        a, b = PRINTED_LINES[k]
+        printed = a * sweep.gammas + b
+        curves.append(TheoryCurve(f"printed {a} γ + {b}", sweep.gammas, printed, i, "dot", 1.6))
+    plot = Plot(
+        curves=tuple(curves),
+        across="γ",
+        up="1 / T of the closest temperature",
+        x={"range": [0, 9.3]},
+        y=FROM_ZERO,
+        hover="γ = %{x}: 1/T = %{y:.3f}",
+    )
+    return curve_card(
+        "line",
+        "Closest temperature",
+        f"fitted up to γ = {FITTED_UP_TO:g}",
+        plot,
+        (number("gamma", "γ"), number("inverse", "1/T")),
+        alt=f"Inverse of the closest temperature against gamma. {'; '.join(fits)}.",
+        caption=f"{MAP_PAPER}, sections 3.2 and 3.3.",
+    )
+
+
+def _width_card(gamma: float) -> FigureCard:
+    gammas = np.linspace(0.05, 10.0, 200)
+    width = np.array([np.diff(temperature_bounds(float(g)))[0] for g in gammas])
+    now, widest = float(np.diff(temperature_bounds(gamma))[0]), int(width.argmax())
+    plot = Plot(
+        curves=(main_curve("soft bound minus sharp bound", gammas, width),),
+        across="γ",
+        up="Width, in T",
+        x={"range": [0, 10.2]},
+        y=FROM_ZERO,
+        spots=(Highlight(gamma, now, f"γ = {written(gamma)}: {three(now)}"),),
+        hover="γ = %{x:.2f}: %{y:.4f}",
+    )
+    return curve_card(
+        "width",
+        "Width of the bounds",
+        "two classes",
+        plot,
+        (number("gamma", "γ"), number("width")),
+        alt=f"Width of the bounds against gamma: {three(now)} at {written(gamma)}, at most "
+        f"{three(float(width[widest]))} near {three(float(gammas[widest]))}.",
+        caption=f"{MAP_PAPER}, proposition 3 (corrected).",
+    )
+
+
+# Losses, gradients and weights of one class.
+
+
+def loss_curve_cards(gamma: float) -> tuple[FigureCard, FigureCard]:
+    """Return the losses of two classes: of the map's paper, and inverse focal and CalFocal."""
+    name, far = written(gamma), sigmoid(LOSS_LOGITS)
+    log_p = np.log(np.stack([sigmoid(-LOSS_LOGITS), far], axis=-1))
+    focal, proper = focal_loss(log_p, gamma)[:, 1], properised_loss(log_p, gamma)[:, 1]
+    losses = (
+        TheoryCurve("cross-entropy", far, -log_p[:, 1], "quiet", "dash", 1.8),
+        TheoryCurve(f"focal, γ = {name}", far, focal, 2, "dot", 2.4),
+        main_curve(f"properised, γ = {name}", far, proper),
+    )
+    at = int(np.argmin(np.abs(far - 0.8)))
+    read = ", ".join(f"{curve.name} {three(float(curve.y[at]))}" for curve in losses)
+
+    p = INSIDE
+    shapes = (
+        TheoryCurve("cross-entropy", p, -np.log(p), "quiet", "dash", 1.8),
+        TheoryCurve(f"inverse focal, γ = {name}", p, inverse_focal(p, gamma), 2, "dot", 2.4),
+        *(
+            TheoryCurve(f"CalFocal, λ = {rate}", p, calfocal(p, ACCURACY, rate), colour, dash)
+            for rate, colour, dash in ((1, 0, "dashdot"), (10, 1, "longdash"), (100, 3, "solid"))
+        ),
+    )
+    read_shapes = ", ".join(f"{c.name} {three(float(np.interp(ACCURACY, p, c.y)))}" for c in shapes)
+    loss_plot = partial(
+        Plot,
+        across="Probability of the true class",
+        up="Loss, nats",
+        x=SHARES,
+        y={"range": [0, 4]},
+        hover="p = %{x:.1%}: %{y:.4f}",
+    )
+    alt = "Losses against the probability of the true class. At "
+    columns = (share("p"), number("loss"))
+    losses_card = curve_card(
+        "losses",
+        "Three losses",
+        "properised: at the inverse map of p",
+        loss_plot(curves=losses),
+        columns,
+        alt=f"{alt}{percent(float(far[at]))}: {read}.",
+        caption=f"{MAP_PAPER}, figure 1, two classes.",
+    )
+    shapes_card = curve_card(
+        "shapes",
+        "Inverse focal and CalFocal",
+        f"bin accuracy {percent(ACCURACY)}",
+        loss_plot(curves=shapes),
+        columns,
+        alt=f"{alt}{percent(ACCURACY)}: {read_shapes}.",
+        caption="Ghosh 2022, figure 3(a).",
+    )
+    return losses_card, shapes_card
+
+
+def weight_card(gamma: float) -> FigureCard:
+    """Return the weight of a class in the focal map against its probability."""
+    name, weight = written(gamma), INSIDE / gradient_factor(INSIDE, gamma)
+    plot = Plot(
+        curves=(
+            quiet_curve("γ = 0", INSIDE, INSIDE, dash="dash"),
+            main_curve(f"γ = {name}", INSIDE, weight),
+        ),
+        across="q, probability of a class",
+        up="−1 / φ′(q)",
+        x=SHARES,
+        y={"range": [0, 3]},
+        hover="q = %{x:.1%}: %{y:.4f}",
+    )
+    return curve_card(
+        "phi",
+        "Weight of a class",
+        "before normalisation",
+        plot,
+        (share("q"), number("weight")),
+        alt=f"Weight of a class in the focal map against its probability, gamma {name}: "
+        f"{three(float(np.interp(0.5, INSIDE, weight)))} at one half, where it is 0.5 without "
+        "the map.",
+        caption=f"{MAP_PAPER}, proposition 4; φ(q) = −(1 − q)^γ ln q.",
+    )
+
+
+def gradient_cards(gamma: float, p0: float, also: tuple[float, ...]) -> tuple[FigureCard, ...]:
+    """Return the factor on the gradient, and the gamma from which it stays below one.
+
+    Parameters
+    ----------
+    gamma : float
+        Above 0.
+    p0 : float in (0, 1)
+        Probability of the true class that is pointed out.
+    also : tuple of float
+        Other gammas; those below 0 have no factor and are left out.
+    """
+    p, cross = np.linspace(0.0, 1.0, 201), unit_crossing(gamma)
+    factor = gradient_factor(p, gamma)
+    others = [
+        TheoryCurve(f"γ = {written(g)}", p, gradient_factor(p, g), i, DASHES[i % len(DASHES)], 1.6)
+        for i, g in enumerate(g for g in also if g > 0.0)
+    ]
+    factors = Plot(
+        curves=(
+            quiet_curve("cross-entropy", p, np.ones_like(p), dash="dash"),
+            *others,
+            main_curve(f"γ = {written(gamma)}", p, factor),
+        ),
+        across="Probability of the true class",
+        up="Gradient over that of cross-entropy",
+        x=SHARES,
+        y=FROM_ZERO,
+        spots=(Highlight(cross, 1.0, f"equal at {percent(cross)}"),),
+        hover="p = %{x:.1%}: %{y:.3f}",
+    )
+    factor_card = curve_card(
+        "factor",
+        "Gradient relative to cross-entropy",
+        "g(p, γ)",
+        factors,
+        (share("p"), number("factor", "g")),
+        alt=f"Factor on the gradient at gamma {written(gamma)}: 1 at probability 0, at most "
+        f"{three(float(factor.max()))}, 1 again at {percent(cross)}, 0 at 1.",
+        caption=f"{GRADIENT_PAPER}, proposition 1.",
+    )
+    return factor_card, _star_card(p0)
+
+
+def _star_card(p0: float) -> FigureCard:
+    p, star = np.linspace(0.1, 0.6, 201), float(gamma_star(p0))
+    steps, gammas = np.array([0.1, 0.2, 0.2, 0.6]), np.array([5.0, 5.0, 3.0, 3.0])
+    plot = Plot(
+        curves=(
+            main_curve("γ*(p0)", p, gamma_star(p)),
+            TheoryCurve("FLSD-53: 5 below 0.2, else 3", steps, gammas, 1, "dash", 1.8),
+        ),
+        across="p0, probability of the true class",
+        up="γ",
+        x={"range": [0.09, 0.61], "tickformat": ".0%"},
+        y={"range": [-0.6, 16]},
+        spots=(Highlight(p0, star, f"γ*({p0:g}) = {three(star)}"),),
+        hover="p0 = %{x:.1%}: γ = %{y:.3f}",
+    )
+    return curve_card(
+        "star",
+        "Smallest γ with no larger gradient",
+        "g(p, γ) ≤ 1 for every p ≥ p0",
+        plot,
+        (number("p0"), number("gamma", "γ")),
+        alt=f"Gamma star against p0: {three(star)} at {p0:g}, "
+        f"{three(float(gamma_star(0.2)))} at 0.2 and {three(float(gamma_star(0.25)))} at 0.25, "
+        "which FLSD-53 rounds to 5 and 3; 0 from one half.",
+        caption=f"{GRADIENT_PAPER}, proposition 2.",
     )

@@ -1,7 +1,5 @@
 """What is chosen on the Theory page: gamma, the example, the part and what it asks for."""
 
-from typing import NamedTuple
-
 import streamlit as st
 
 from core.screens.theory.view import written
@@ -24,34 +22,24 @@ TRUTHS = {
 TRUTH_WORDS = {"paper": "55, 30, 15", "sure": "90, 6, 4", "even": "a third each"}
 
 
-class SliderRange(NamedTuple):
-    """What a slider spans, where it starts and its step."""
-
-    low: float
-    high: float
-    start: float
-    step: float
-
-
 def gamma() -> float:
     """Return gamma."""
-    label = "Strength" if state.plain() else "γ"
-    return _slider(label, "knob", SliderRange(0.05, 10.0, 2.0, 0.05))
+    return _slider("Strength" if state.plain() else "γ", "knob", 0.05, 10.0, 2.0, 0.05)
 
 
 def share() -> float:
     """Return how often the answer of the example is right."""
-    return _slider("True share in the example", "share", SliderRange(0.5, 0.99, 0.8, 0.01))
+    return _slider("True share in the example", "share", 0.5, 0.99, 0.8, 0.01)
 
 
 def p0() -> float:
     """Return where the switching gamma is read."""
-    return _slider("p0", "p0", SliderRange(0.1, 0.6, 0.2, 0.01), "Where γ* is read.")
+    return _slider("p0", "p0", 0.1, 0.6, 0.2, 0.01, "Where γ* is read.")
 
 
 def weight() -> float:
     """Return lambda of the focal calibration loss."""
-    return _slider("λ of focal calibration loss", "weight", SliderRange(0.0, 10.0, 0.5, 0.1))
+    return _slider("λ of focal calibration loss", "weight", 0.0, 10.0, 0.5, 0.1)
 
 
 def part() -> str:
@@ -93,13 +81,21 @@ def also() -> tuple[float, ...]:
     return tuple(float(gamma) for gamma in ALSO if gamma in chosen)
 
 
-def _slider(label: str, key: str, span: SliderRange, help_text: str | None = None) -> float:
+def _slider(
+    label: str,
+    key: str,
+    low: float,
+    high: float,
+    start: float,
+    step: float,
+    help_text: str | None = None,
+) -> float:
     value = st.slider(
         label,
-        span.low,
-        span.high,
-        span.start,
-        span.step,
+        low,
+        high,
+        start,
+        step,
         key=key,
         bind="query-params",
         persist_state="session",

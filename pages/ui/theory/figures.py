@@ -26,14 +26,10 @@ def draw_claims(claims: Sequence[Claim]) -> None:
     with st.container(horizontal=True, gap="medium", key="figures"):
         for i, claim in enumerate(claims):
             with st.container(key=f"half.claim{i}", width=CARD_WIDTH):
-                _claim(claim)
-
-
-def _claim(claim: Claim) -> None:
-    widgets.caveat(claim.title, claim.printed)
-    widgets.second(claim.computed)
-    if claim.card is not None:
-        widgets.figure(claim.card)
+                widgets.caveat(claim.title, claim.printed)
+                widgets.second(claim.computed)
+                if claim.card is not None:
+                    widgets.figure(claim.card)
 
 
 @st.cache_resource(max_entries=1, show_spinner="Searching the closest temperatures")

@@ -9,11 +9,11 @@ import pytest
 
 from core.calibrators.theory import GRIDS, sweep
 from core.screens.kit.theme import LIGHT
-from core.screens.theory import triangle_figure
+from core.screens.theory import triangle
 from core.screens.theory import view as theory
 from core.screens.theory.claims import claims, claims_table
-from core.screens.theory.curves import gradient_cards, temperature_cards
 from core.screens.theory.triangle import loss_cards, simplex_cards
+from core.screens.theory.view import gradient_cards, temperature_cards
 
 GOLDEN = {
     entry["id"]: entry["value"]
@@ -174,7 +174,7 @@ def test_isolines_stand_around_the_truth_with_their_levels_in_the_table():
         assert (line.min(axis=0) < TRUTH).all()
         assert (line.max(axis=0) > TRUTH).all()
     marks = {trace.name: trace for trace in card.figure("light").data}
-    x, y = triangle_figure.plane(np.array(TRUTH))
+    x, y = triangle.plane(np.array(TRUTH))
     truth = marks["the truth: all three are lowest here"]
     assert (truth.x[0], truth.y[0]) == pytest.approx((x, y))
     golden = next(
@@ -183,7 +183,7 @@ def test_isolines_stand_around_the_truth_with_their_levels_in_the_table():
         if row["p"] == list(TRUTH) and row["gamma"] == 3
     )
     focal = curves(loss_cards(3.0, TRUTH)[2])["focal loss itself is lowest here"]
-    where = triangle_figure.plane(np.array(golden["q"], float))
+    where = triangle.plane(np.array(golden["q"], float))
     assert (focal.x[0], focal.y[0]) == pytest.approx(tuple(where), rel=1e-9)
 
 
@@ -255,8 +255,8 @@ def test_all_statements_go_into_one_table(told):
 
 def test_lattice_and_raster_hold_probabilities():
     for p in (
-        triangle_figure.lattice(10),
-        triangle_figure.raster(30)[2][triangle_figure.raster(30)[3]],
+        triangle.lattice(10),
+        triangle.raster(30)[2][triangle.raster(30)[3]],
     ):
         np.testing.assert_allclose(p.sum(axis=-1), 1.0)
         assert (p > 0).all()
