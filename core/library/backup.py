@@ -155,13 +155,13 @@ def _remove_unfinished(folder: Path) -> None:
 
 @contextmanager
 def _alone(home: Path) -> Iterator[None]:
-    """Keep a second backup out, whose first act would be to remove the snapshot of this one."""
+    """Keep a second one out, whose first act would be to remove what this one has copied so far."""
     path = home / LOCK
     with ExitStack() as opened:
         with writing():
             file = opened.enter_context(path.open("ab"))
         if not _locked_alone(file, path):
-            what = f"Another backup of {home.name} is being made"
+            what = f"{home.name} is being backed up or restored already"
             raise LibraryError("RUNNING", what, "wait until it has ended")
         try:
             yield
@@ -320,12 +320,10 @@ def restore(file: Path, home: Path) -> BackupList:
     Refused
         BACKUP: the file is no backup, is cut short, or differs from its own list.
     LibraryError
-        LIBRARY_WRITE: the home cannot be written.
+        LIBRARY_WRITE: the home cannot be written. RUNNING: it is being restored already.
     """
     part = home / f".restore.{secrets.token_hex(4)}{PART}"
-    if home.exists() and not (home.is_dir() and all(_unfinished(p.name) for p in home.iterdir())):
-        what = f"{home.name} is not empty, and nothing in it is overwritten"
-        raise UsageError("OUTPUT", what, "set CANDOR_HOME to a folder that is empty or missing")
+    _refuse_used(home)
     existed = home.exists()
     try:
         with _archive(file) as archive:
@@ -334,6 +332,8 @@ def restore(file: Path, home: Path) -> BackupList:
             contents = _contents(archive, members, file.name)
             with writing():
                 make_private(home, exist_ok=True)
+            with _alone(home), writing():
+                _refuse_used(home)  # by whoever was alone with it before
                 for left in home.glob(f".restore.*{PART}"):
                     shutil.rmtree(left)
                 part.mkdir(mode=0o700)
@@ -347,6 +347,12 @@ def restore(file: Path, home: Path) -> BackupList:
                 home.rmdir()
         raise
     return contents
+
+
+def _refuse_used(home: Path) -> None:
+    if home.exists() and not (home.is_dir() and all(_unfinished(p.name) for p in home.iterdir())):
+        what = f"{home.name} is not empty, and nothing in it is overwritten"
+        raise UsageError("OUTPUT", what, "set CANDOR_HOME to a folder that is empty or missing")
 
 
 @contextmanager
@@ -441,6 +447,7 @@ def _extract(
 
 def _move_in(part: Path, home: Path) -> None:
     """Move what is whole to its place, the runs last: a home without them shows none of them."""
+    _refuse_used(home)  # by a server that was started meanwhile
     for path in sorted(part.iterdir(), key=lambda path: path.name == "runs"):
         path.rename(home / path.name)
     part.rmdir()

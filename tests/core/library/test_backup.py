@@ -202,6 +202,38 @@ def test_nothing_is_overwritten(old, archive, new):
     assert files(new) == files(STORED)
 
 
+def test_a_second_restore_at_once_is_refused_and_the_first_is_whole(archive, new, monkeypatch):
+    """They would move each other's files away, and the last one would end well with the rest."""
+    codes = []
+    move = library_backup._move_in
+
+    def meanwhile(part, home):
+        monkeypatch.undo()
+        codes.append(refused(restore, archive, home))
+        move(part, home)
+
+    monkeypatch.setattr(library_backup, "_move_in", meanwhile)
+    restore(archive, new)
+    assert codes == ["RUNNING"]
+    assert files(new) == files(STORED)
+    assert refused(restore, archive, new) == "OUTPUT"
+    assert not list(new.glob(".*"))
+
+
+def test_a_server_that_begins_to_use_a_home_meanwhile_loses_nothing(archive, new, monkeypatch):
+    extract = library_backup._extract
+
+    def meanwhile(*given):
+        (new / "jobs.sqlite").write_bytes(b"a server's")
+        extract(*given)
+
+    monkeypatch.setattr(library_backup, "_extract", meanwhile)
+    assert refused(restore, archive, new) == "OUTPUT"
+    assert [(path.name, path.read_bytes()) for path in new.iterdir()] == [
+        ("jobs.sqlite", b"a server's")
+    ]
+
+
 def test_there_is_no_backup_of_nothing(tmp_path):
     assert refused(backup, tmp_path / "none", tmp_path / "kept.tar") == "FILE"
 
