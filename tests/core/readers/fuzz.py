@@ -60,12 +60,20 @@ def _predictions() -> dict[str, bytes]:
     ]
     words = [f"{'abc'[k % 3]},{'high' if k % 2 else 'low'},{'abc'[k // 2 % 3]}" for k in range(12)]
     top = [f"{k}.png,{k % 4},0.{9 - k % 3},{(k + 1) % 4},0.0{k % 5}" for k in range(12)]
+    rows = [(f"{k % 2 + 1}:{'ny'[k % 2]}", f"0.{9 - k % 4}", f"{k}%") for k in range(12)]
+    weka = ["inst#  actual  predicted  error  prediction"]
+    weka += [f"{k + 1}  {a}  1:n  {'+' if k % 2 else ' '}  {p}" for k, (a, p, _) in enumerate(rows)]
+    orange = ["y\tT\tT (n)\tT (y)", "d\td\tc\tc", "class\tmeta\tmeta\tmeta"]
+    orange += [f"{a[2]}\tn\t{p}\t{1 - float(p):.1f}" for a, p, _ in rows]
     words_of_top = ["filename,label_0,prob_0,label_1,prob_1", *top]
     return {name: data for name, data in VALID.items() if name != "file.npy"} | {
         "log.json": json.dumps({"version": 2, "eval": {}, "samples": samples}).encode(),
         "log.eval": made.archive({"header.json": b"{}", **packed}),
         "words.csv": "\n".join(["answer,confidence,gold", *words]).encode(),
         "ranked.csv": "\n".join(words_of_top).encode(),
+        "weka.txt": "\n".join(weka).encode(),
+        "orange.tab": "\n".join(orange).encode(),
+        "percent.csv": "\n".join(["pred,conf,y", *(f"a,{c},a" for _, _, c in rows)]).encode(),
         "loaders.pt": _saved([batches[:4], batches[4:6]]),
         "loader.pt": _saved([batches[:4]]),
         f"shards{RANKS}": made.archive(
