@@ -40,7 +40,13 @@ def complain(error: AuditError, of: str = "") -> None:
     location = f" ({error.location})" if error.location else ""
     line = f"{of}{error.code}: {error.named()}{location}; {error.remedy}"
     print(printable(line), file=sys.stderr)
-    for candidate in error.to_json().get("candidates", ()):
+    told = error.to_json()
+    for number, question in enumerate(told.get("questions", ()), 1):
+        answers = " or ".join(
+            f"{option} ({words})" for option, words in question["answers"].items()
+        )
+        print(printable(f"  question {number}: {question['what']}: {answers}"), file=sys.stderr)
+    for candidate in told.get("candidates", ()):
         print(printable(f"  {candidate['option']}: {candidate['means']}"), file=sys.stderr)
 
 

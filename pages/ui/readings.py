@@ -47,8 +47,8 @@ def _unique(names: tuple[str, ...]) -> list[str]:
     return out
 
 
-def question(refusal: AuditError) -> None:
-    """Ask what the file leaves open; nothing is wrong with it."""
+def question(refusal: AuditError, inspection: Inspection | None = None) -> None:
+    """Ask all that the file leaves open; nothing is wrong with it."""
     location = f" ({esc(refusal.location)})" if refusal.location else ""
     with st.container(key="question"):
         st.info(
@@ -57,6 +57,13 @@ def question(refusal: AuditError) -> None:
             f"files like this are read that way from now on.  \n`{refusal.code}`",
             icon=":material/help:",
         )
+        several = inspection.questions if inspection is not None else ()
+        lines = [
+            f"{k}. {esc(sentence(open_.what))} *{esc(' or '.join(open_.answers))}?*"
+            for k, open_ in enumerate(several, 1)
+        ]
+        if lines:
+            st.markdown("\n".join(("Each reading below answers these together:", "", *lines)))
 
 
 def pick(inspection: Inspection, key: str) -> ReadOptions | None:

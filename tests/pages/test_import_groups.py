@@ -67,6 +67,25 @@ def test_nothing_is_preselected_and_help_says_what_a_choice_does(page):
     assert "--group" not in said(test)
 
 
+def test_groups_are_asked_beside_another_question_and_not_again(page):
+    rng = np.random.default_rng(4)
+    p = rng.random(N)
+    labels = np.where(rng.random(N) < p, "b", "a")
+    rows = [f"p{k // 3},{100 * p[k]:.0f},{labels[k]}" for k in range(N)]
+    test = page()
+    test.file_uploader[0].set_value(
+        [("x.csv", "\n".join(["patient,score,label", *rows]).encode(), "text/csv")]
+    )
+    test = until(fine(test.run()), lambda: "more than one way" in said(test))
+    assert "Each reading below answers these together" in said(test)
+    assert "2. Values in score run from" in said(test)
+    fine(select(test, "Rows that belong together").set_value("patient").run())
+    picked = [button for button in test.button if button.label == "Read it this way"][1]
+    test = until(fine(picked.click().run()), lambda: "groups by patient" in said(test))
+    rows = draft().result.splits["test"]
+    assert (rows.groups.name, rows.class_names) == ("patient", ("a", "b"))
+
+
 def test_a_file_without_such_columns_shows_no_choice(page):
     test = drop(page(), table())
     assert select(test, "Rows that belong together") is None

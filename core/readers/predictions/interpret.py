@@ -53,7 +53,13 @@ from core.readers.predictions.options import PairMeaning, ReadOptions, Units
 from core.readers.predictions.parts import FileLayout, SplitArrays, listed
 from core.readers.predictions.questions import Guess, Question, ReadChoice, undecided
 from core.readers.predictions.repeats import repeated
-from core.readers.predictions.result import Inspection, NeedsChoice, ReadingCandidate, choose_split
+from core.readers.predictions.result import (
+    Inspection,
+    NeedsChoice,
+    OpenQuestion,
+    ReadingCandidate,
+    choose_split,
+)
 from core.readers.predictions.roles import Role, name_entry, says_correct, words_of
 from core.readers.predictions.stated import scaled
 from core.readers.predictions.unlike import explained, refuse_detections
@@ -114,7 +120,7 @@ def read_source(
             return read_source(source, labels, chosen, tables)
 
         raise NeedsChoice(
-            question, _open(inspection, _candidates(question, read, options))
+            question, _open(inspection, *_candidates(question, read, options))
         ) from None
     with about("" if labels is None else labels.name):
         others = None if labels is None else read_contents(labels)
@@ -346,11 +352,11 @@ def _try_choices(
     files: tuple[Contents, Companions],
     options: ReadOptions,
 ) -> InterpretedFile:
-    """Read in the one way that is possible, or refuse with what each way would mean."""
+    """Read in the one way that is possible, or refuse with all that is open and what follows."""
     possible: list[ReadingCandidate] = []
     last: InterpretedFile | None = None
     ruled_out = True  # whether the other readings fail by what they are, not by a damaged cell
-    choices = list(question.choices)
+    choices, open_ = list(question.choices), [_asked(question)]
     for choice in choices:  # grows: what a choice leaves open is asked at once
         chosen = choice.options(options)
         try:
@@ -358,6 +364,8 @@ def _try_choices(
         except Refused as refusal:
             cause = refusal.__cause__
             follows = cause.choices if isinstance(cause, Question) else ()
+            if isinstance(cause, Question) and follows:
+                open_.append(_asked(cause))
             if follows and len(choices) + len(follows) <= MOST_CHOICES:
                 choices += [choice.followed_by(other) for other in follows]
             elif follows:
@@ -368,39 +376,76 @@ def _try_choices(
             continue
         last = reading
         possible.append(_candidate(choice, chosen, reading))
+        follow = _doubt(reading, *files, chosen)
+        if follow is not None and follow.choices:
+            open_.append(_asked(follow, f"If {choice.title}: "))
     alone = question.code == RefusalCode.UNDECIDED and len(possible) == 1 < len(question.choices)
     if alone and ruled_out and last is not None and _doubt(last, *files, options) is None:
         text = f"{question.what}; read as {possible[0].title}, as nothing else is possible"
         return replace(last, notices=(Notice(NoticeCode.KEYS_GUESSED, text), *last.notices))
-    raise NeedsChoice(question, _open(inspection, possible))
+    if last is not None:  # what rows may belong to can be said together with the answer
+        seen = last.inspection
+        inspection = replace(
+            inspection,
+            belonging=seen.belonging,
+            group_columns=seen.group_columns,
+            weight_columns=seen.weight_columns,
+        )
+    raise NeedsChoice(question, _open(inspection, possible, open_))
+
+
+def _asked(question: Question, before: str = "") -> OpenQuestion:
+    titles = tuple(choice.title for choice in question.choices)
+    commands = tuple(choice.command for choice in question.choices)
+    return OpenQuestion(f"{before}{question.what}", titles, commands)
 
 
 def _candidates(
     question: Question, read: Callable[[ReadOptions], InterpretedFile], options: ReadOptions
-) -> list[ReadingCandidate]:
-    """Return what may be chosen where nothing of a file could be read before."""
-    out = []
+) -> tuple[list[ReadingCandidate], list[OpenQuestion]]:
+    """Return what may be chosen where nothing of a file could be read before, and all questions."""
+    out, open_ = [], [_asked(question)]
     for choice in question.choices:
         chosen = choice.options(options)
         try:
             out.append(_candidate(choice, chosen, read(chosen)))
         except NeedsChoice as follows:
-            if follows.inspection.candidates:
-                out.append(
-                    ReadingCandidate(options=chosen, option=choice.command, title=choice.title)
+            more = follows.inspection.candidates
+            if not more:
+                continue
+            cause = follows.__cause__
+            own = (_asked(cause),) if isinstance(cause, Question) else ()
+            open_ += follows.inspection.questions or own
+            if len(out) + len(more) > MOST_CHOICES:
+                more = (ReadingCandidate(options=chosen, option="", title=""),)
+            out += [
+                replace(
+                    candidate,
+                    title="; ".join(filter(None, (choice.title, candidate.title))),
+                    option=f"{choice.command} {candidate.option}".strip(),
                 )
+                for candidate in more
+            ]
         except Refused:
             continue
-    return out
+    return out, open_
 
 
-def _open(inspection: Inspection, possible: list[ReadingCandidate]) -> Inspection:
+def _open(
+    inspection: Inspection, possible: list[ReadingCandidate], questions: list[OpenQuestion]
+) -> Inspection:
     """Add what may be chosen; a recipe for such files holds only where the same is asked again."""
     if not possible:
         return inspection
     options = "|".join(candidate.option for candidate in possible)
     state = blake2b(f"{inspection.fingerprint}|{options}".encode(), digest_size=8)
-    return replace(inspection, candidates=tuple(possible), fingerprint=state.hexdigest())
+    once = tuple(dict.fromkeys(questions))
+    return replace(
+        inspection,
+        candidates=tuple(possible),
+        questions=once if len(once) > 1 else (),
+        fingerprint=state.hexdigest(),
+    )
 
 
 def _candidate(

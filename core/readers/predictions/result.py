@@ -86,6 +86,15 @@ class ReadingCandidate:
 
 
 @dataclass(frozen=True)
+class OpenQuestion:
+    """One thing that a file leaves open: what, the answers in words, and the option of each."""
+
+    what: str
+    answers: tuple[str, ...]
+    options: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Inspection:
     """What a file looks like, for the step in which a user checks or chooses.
 
@@ -118,6 +127,9 @@ class Inspection:
         What suggests groups, where nobody has chosen any.
     candidates : tuple of ReadingCandidate
         The readings between which the user must choose; empty where the file decides.
+    questions : tuple of OpenQuestion
+        All that is open at once, where it is more than one thing; each candidate answers the first
+        and those that follow from its answer.
     """
 
     layout: str
@@ -137,6 +149,7 @@ class Inspection:
     weight_columns: tuple[str, ...] = ()
     belonging: str = ""
     candidates: tuple[ReadingCandidate, ...] = ()
+    questions: tuple[OpenQuestion, ...] = ()
 
 
 class NeedsChoice(Refused):
@@ -149,7 +162,12 @@ class NeedsChoice(Refused):
     def to_json(self) -> dict[str, Any]:  # Any: plain JSON values of several types
         """Return the refusal as plain JSON, with the readings to choose from if there are any."""
         candidates = [{"option": c.option, "means": c.means} for c in self.inspection.candidates]
-        return super().to_json() | ({"candidates": candidates} if candidates else {})
+        questions = [
+            {"what": q.what, "answers": dict(zip(q.options, q.answers, strict=True))}
+            for q in self.inspection.questions
+        ]
+        more = {"questions": questions} if questions else {}
+        return super().to_json() | ({"candidates": candidates} if candidates else {}) | more
 
 
 @dataclass(frozen=True)

@@ -97,6 +97,8 @@ class Import:
         The draft whose place it takes, if any.
     listed : bool
         It is one of several that were dropped together.
+    grouped : bool
+        What rows may belong to was asked beside another question.
     """
 
     upload: Upload
@@ -105,6 +107,7 @@ class Import:
     recalled: bool = False
     draft: str = ""
     listed: bool = False
+    grouped: bool = False
 
 
 @dataclass(kw_only=True, eq=False)
@@ -299,7 +302,7 @@ def anew(reading: ImportReading) -> Import | None:
 def asks(reading: ImportReading) -> bool:
     """Whether the user is to say more of a file that was read: groups, or a table's column."""
     options = reading.plan.options
-    return bool(reading.offer) or any(
+    return (bool(reading.offer) and not reading.plan.grouped) or any(
         getattr(options, name) is None for name in reading.plan.upload.tables
     )
 
@@ -342,12 +345,15 @@ def _choose_after_refusal(reading: ImportReading, refusal: NeedsChoice) -> None:
     with st.container(border=True, key="import"):
         widgets.title(reading.name, inspection.layout)
         if refusal.code == RefusalCode.UNDECIDED:
-            readings.question(refusal)
+            readings.question(refusal, inspection)
         else:
             frame.refusal(refusal, titled=reading.name, instead=_remedy(inspection))
+        extents = _belonging(inspection, plan.options) if inspection.candidates else plan.options
         picked = readings.pick(inspection, _this("pick")) if inspection.candidates else None
         if picked is not None:
-            read(replace(plan, options=picked))
+            options = replace(picked, group=extents.group, weight=extents.weight)
+            asked = bool(inspection.group_columns)
+            read(replace(plan, options=options, grouped=asked))
         readings.preview(inspection, "import.preview")
         by_hand = not inspection.candidates or (
             _choosable(inspection) and st.toggle("None of these: choose by hand", key=_this("hand"))

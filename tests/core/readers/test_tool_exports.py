@@ -17,7 +17,7 @@ import pyarrow.ipc
 import pyarrow.parquet
 import pytest
 
-from core.commands.shared import READING, Parser, add_reading
+from core.commands.shared import READING, Parser, add_reading, complain
 from core.configs import AuditConfig
 from core.errors import Refused, UsageError
 from core.metrics.suite import audit
@@ -181,6 +181,28 @@ def test_units_silence_no_other_question(tmp_path):
     assert options(read(percent))[-2:] == [f"--units percent {option}" for option in asked]
     got = same(read(percent, units="percent", scores="probabilities"), CHANCE)
     np.testing.assert_array_equal(the_part(got).labels, TRUTH)
+
+
+def test_all_that_is_open_is_asked_at_once(tmp_path, capsys):
+    """Which list, which class and which unit; every reading that is offered answers all."""
+    ab = ["ab"[int(y)] for y in TRUTH]
+    rows = [
+        {"score": round(100 * float(p)), "label": word} for p, word in zip(CHANCE, ab, strict=True)
+    ]
+    path = dump(tmp_path, {"one": rows, "two": rows})
+    with pytest.raises(NeedsChoice) as asked:
+        sandbox.read(path)
+    seen = asked.value.inspection
+    assert [q.what.split()[0] for q in seen.questions] == ["The", "The", "Values"]
+    assert seen.questions[1].options == ("--classes a,b", "--classes b,a")
+    assert len(seen.candidates) == 2 * 2 * 3
+    right = next(c for c in seen.candidates if f"two: {N}" in c.title and "b; percent" in c.title)
+    got = sandbox.read(path, options=right.options)
+    np.testing.assert_allclose(got.splits["test"].scores, CHANCE.round(2))
+    complain(asked.value)
+    lines = capsys.readouterr().err.splitlines()
+    assert [line[:13] for line in lines[1:4]] == [f"  question {k}:" for k in (1, 2, 3)]
+    assert lines[3].endswith("--units percent (percent) or --scores logits (logits)")
 
 
 @pytest.mark.parametrize("name", ["probs", "scores", "confidence"])
