@@ -5,10 +5,7 @@ there is no result, what is asked for here is None, and the page shows how far i
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Any, Final, Generic, Self, TypeVar
-
-import streamlit as st
+from typing import Final, TypeVar
 
 from core.configs import AuditConfig, BinRule
 from core.library import StoredSplit
@@ -28,9 +25,10 @@ from core.studies.reliability import (
     prepare_target,
 )
 from pages.ui import cache, run_studies
+from pages.ui.caching import cached, results
+from pages.ui.compute import Step
 from pages.ui.escape import esc
-from pages.ui.scoped import Results, cached, released_when_idle
-from pages.ui.task import Shared, Task, Work, in_process, stop_works
+from pages.ui.task import stop_works
 from pages.ui.visitor import open_library
 
 LARGE_CELLS: Final = 20_000_000  # scores; fewer are read in a tenth of a second
@@ -38,71 +36,6 @@ LARGE_VOTES: Final = 30_000  # scores with votes; fewer are held against people 
 LARGE_CLAIMS: Final = 200_000  # rows, of each label; fewer are resampled in a second
 KEPT: Final = 4  # of each kind; that of a million rows holds 130 MB
 Result = TypeVar("Result")
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Step(Generic[Result]):
-    """What is computed elsewhere, as a key: a function, and what it is given after the scores."""
-
-    run_id: str
-    digest: str  # of the split's rows: a run that is renamed stays what it is
-    function: Callable[..., Result]
-    given: tuple[object, ...]
-    run: cache.Run = field(compare=False)
-    split: str = field(compare=False)
-    words: str = field(compare=False)
-
-    @classmethod
-    def of(
-        cls,
-        run: cache.Run,
-        split: str,
-        function: Callable[..., Result],
-        *given: object,
-        words: str,
-    ) -> Self:
-        """Return the step that calls a function on one split."""
-        return cls(
-            run_id=run.id,
-            digest=run.digest(split),
-            function=function,
-            given=given,
-            run=run,
-            split=split,
-            words=words,
-        )
-
-    @property
-    def known(self) -> Result | None:
-        """What was computed before, or None."""
-        result: Result | None = _results(self.run, self.function.__name__).get(self)
-        return result
-
-    def keep(self, result: Result) -> None:
-        """Keep what was computed."""
-        _results(self.run, self.function.__name__).put(self, result)
-
-    def computed(self) -> Result | None:
-        """Return what is known; what is not is under way, or stopped, and said so."""
-        results = _results(self.run, self.function.__name__)
-        known = self.known
-
-        def start() -> Work[Result]:
-            shared: Shared[Result] = Shared(self, lambda result: results.put(self, result))
-            return in_process(
-                self.function, source(self.run, self.split), *self.given, shared=shared
-            )
-
-        task = Task(self.function.__name__, self, self._text(), start)
-        if known is None:
-            return task.wait()
-        task.forget()
-        return known
-
-    def _text(self) -> str:
-        rows, classes = self.run.n(self.split), len(self.run.class_names)
-        size = f"{count(rows)} rows of {count(classes)} classes"
-        return f"{self.words} “{esc(self.run.name)}”, {size}."
 
 
 def large(run: cache.Run, split: str) -> bool:
@@ -148,7 +81,7 @@ def every_metric(run: cache.Run, split: str) -> Audit | None:
     """Return the audit with all metrics, which takes several times as long."""
     if not large(run, split):
         return cache.audit(run, split, ())
-    return _Step.of(run, split, audit_every_metric, words="Computing every metric of").computed()
+    return _step(run, split, audit_every_metric, words="Computing every metric of").computed()
 
 
 def human(run: cache.Run, split: str) -> HumanStudy | None:
@@ -158,8 +91,9 @@ def human(run: cache.Run, split: str) -> HumanStudy | None:
         return kept
     if run.n(split) * len(run.class_names) > LARGE_VOTES:
         others = tuple((name, source(run, name)) for name in _voted(run) if name != split)
-        step = _Step.of(run, split, study_beside, split, others, words="Comparing with people")
-        return step.computed()
+        return _step(
+            run, split, study_beside, split, others, words="Comparing with people"
+        ).computed()
     return _human(run, split)
 
 
@@ -200,17 +134,13 @@ def hand_over(draft: cache.Run, run: cache.Run) -> None:
 
 def discard(draft_id: str) -> None:
     """Stop what runs for a draft, and let go of what came of it."""
-
-    def is_of(key: object) -> bool:
-        return isinstance(key, _Step) and key.run_id == draft_id
-
-    stop_works(is_of)
+    stop_works(lambda key: isinstance(key, tuple) and draft_id in key)
     for function in (audit_split, prepare_target, audit_every_metric, study_beside):
-        _draft_results(function.__name__).drop(is_of)
+        results(function.__name__, draft=True, most=KEPT).drop(lambda key: key[0] == draft_id)
 
 
-def _split(run: cache.Run, split: str) -> _Step[SplitAudit]:
-    return _Step.of(run, split, audit_split, cache.HEADLINES, words="Auditing")
+def _split(run: cache.Run, split: str) -> Step[SplitAudit]:
+    return _step(run, split, audit_split, cache.HEADLINES, words="Auditing")
 
 
 def _opened(run: cache.Run, split: str) -> SplitAudit | None:
@@ -220,9 +150,29 @@ def _opened(run: cache.Run, split: str) -> SplitAudit | None:
     return opened
 
 
-def _target(run: cache.Run, split: str, target: int | None) -> _Step[TargetRows]:
+def _target(run: cache.Run, split: str, target: int | None) -> Step[TargetRows]:
     name = "the answers" if target is None else f"“{esc(run.class_names[target])}”"
-    return _Step.of(run, split, prepare_target, target, words=f"Analysing {name} in")
+    return _step(run, split, prepare_target, target, words=f"Analysing {name} in")
+
+
+def _step(
+    run: cache.Run, split: str, function: Callable[..., Result], *given: object, words: str
+) -> Step[Result]:
+    """Return the step that calls a function on the scores of a large split; all sessions share it.
+
+    A run that is renamed stays what it is: the digest of the rows stands for it.
+    """
+    size = f"{count(run.n(split))} rows of {count(len(run.class_names))} classes"
+    return Step(
+        function=function,
+        key=(run.id, run.digest(split), *given),
+        words=f"{words} “{esc(run.name)}”, {size}.",
+        arguments=lambda: (source(run, split), *given),
+        draft=run.draft,
+        shared=True,
+        slot=function.__name__,
+        most=KEPT,
+    )
 
 
 def source(run: cache.Run, split: str) -> Source:
@@ -230,23 +180,3 @@ def source(run: cache.Run, split: str) -> Source:
     if run.draft:
         return cache.predictions(run, split)
     return StoredSplit(run.id, split, run.n(split) * len(run.class_names))
-
-
-@st.cache_resource(max_entries=8, show_spinner=False)
-def _library_results(kind: str) -> Results[_Step[Any], Any]:
-    del kind  # part of the key
-    return Results(KEPT)
-
-
-released_when_idle(_library_results.clear)
-
-
-@st.cache_resource(scope="session", max_entries=8, show_spinner=False)
-def _draft_results(kind: str) -> Results[_Step[Any], Any]:
-    del kind
-    return Results(KEPT)
-
-
-def _results(run: cache.Run, kind: str) -> Results[_Step[Any], Any]:
-    """Return where what was computed of a run is kept; of a draft it belongs to its session."""
-    return _draft_results(kind) if run.draft else _library_results(kind)

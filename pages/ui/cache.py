@@ -17,7 +17,7 @@ from core.metrics.estimates import PreparedTarget
 from core.metrics.records import Audit, ClassRow
 from core.predictions import Predictions, RowStats, Task
 from pages.ui import session, visitor
-from pages.ui.scoped import Keys, cached, released_when_idle
+from pages.ui.caching import Keys, cached, released_when_idle
 from pages.ui.visitor import open_library
 
 INTERVALS = "Computing intervals and the noise floor"

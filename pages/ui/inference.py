@@ -17,7 +17,7 @@ import streamlit as st
 from core.errors import AuditError, LostWorker
 from core.inference.client import Answer, shared
 from pages.ui import server
-from pages.ui.once import once
+from pages.ui.caching import once
 from pages.ui.task import Task, Work, in_thread
 
 TIMEOUT_S: Final = 180.0  # the first question waits for torch itself

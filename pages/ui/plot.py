@@ -18,7 +18,7 @@ import streamlit as st
 from core.screens.kit.records import FigureCard
 from core.screens.kit.theme import Side
 from pages.ui import state, visitor
-from pages.ui.scoped import cached
+from pages.ui.caching import cached
 
 if TYPE_CHECKING:
     from plotly.basedatatypes import BaseTraceType

@@ -8,7 +8,7 @@ from core.studies.posthoc import EvaluatedMethod
 from core.studies.precomputed import RunStudies, methods_of, studies_of
 from core.studies.temperatures import TemperatureMaps
 from pages.ui import cache
-from pages.ui.scoped import Results
+from pages.ui.caching import Results
 from pages.ui.visitor import open_library
 
 Key = tuple[str, tuple[str, ...]]  # a run that was replaced is read again

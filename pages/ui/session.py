@@ -28,8 +28,8 @@ from core.jobs.local import LocalJobs, open_jobs
 from core.library import SAMPLES, Library, home
 from core.readers.predictions.result import ReadResult
 from core.readers.sandbox import scratch
-from pages.ui import demo, scoped, server, visitor
-from pages.ui.once import once
+from pages.ui import caching, demo, server, visitor
+from pages.ui.caching import once
 
 EXPIRE_S: Final = 3_600.0  # how often it is looked for what is too old
 JOBS_S: Final = 5.0  # how often jobs are looked after
@@ -114,7 +114,7 @@ def leave_garbage() -> None:
 def _give_back() -> None:
     """Let go of what sessions held, and of what they shared once none is there."""
     if server.idle():
-        scoped.release()
+        caching.release()
     _CLOSED.set()
     leave_garbage()
 

@@ -12,7 +12,7 @@ from typing import Final
 from core.metrics.comparison import MOST_RUNS
 from core.studies import background
 from pages.ui import server
-from pages.ui.once import once
+from pages.ui.caching import once
 from pages.ui.task import in_background
 
 LOOK_S: Final = 2.0  # how often runs are looked for

@@ -22,7 +22,7 @@ from core.arrays import sent
 from core.errors import AuditError, LostWorker
 from core.worker import LINE
 from pages.ui import frame, session, visitor, widgets
-from pages.ui.once import once
+from pages.ui.caching import once
 
 ROOT: Final = Path(__file__).parents[2]
 WORKS: Final = "app.works"  # by slot and key

@@ -15,7 +15,7 @@ from core.library.manifest import role_of
 from core.screens.runs import tour as words
 from core.screens.runs.tour import Stop
 from pages.ui import cache, pieces, site, state
-from pages.ui.scoped import cached
+from pages.ui.caching import cached
 
 STEP: Final = "tour"  # in the link
 PLAIN_BEFORE: Final = "tour.plain"  # whether words were plain before the tour

@@ -16,7 +16,7 @@ from core.access import RETENTION
 from core.library import Library
 from core.readers.sandbox import scratch
 from pages.ui import server, session, visitor
-from pages.ui.once import once
+from pages.ui.caching import once
 from tests.core.library.test_expire import age, kept
 from tests.pages.seen import fine, opened
 

@@ -9,8 +9,8 @@ import streamlit as st
 from core.metrics.comparison import Compared, Comparison, compare_all
 from core.studies import comparison
 from pages.ui import cache, run_studies
+from pages.ui.caching import Results, results
 from pages.ui.escape import esc
-from pages.ui.scoped import Results
 from pages.ui.task import Call, Task, Work, in_turn
 
 AT_ONCE = 4_000  # rows of all runs; a page waits about a second for as many
@@ -35,32 +35,9 @@ class ComparedSplit:
         return self.run.id, self.split, self.run.digest(self.split)
 
 
-@st.cache_resource(max_entries=1, show_spinner=False)
-def _library_results() -> Results[Key, Compared]:
-    return Results(256)
-
-
-@st.cache_resource(scope="session", show_spinner=False)
-def _draft_results() -> Results[Key, Compared]:
-    return Results(64)
-
-
-Comparisons = Results[tuple[tuple[Key, ...], tuple[str, ...], int], Comparison]
-
-
-@st.cache_resource(max_entries=1, show_spinner=False)
-def _library_comparisons() -> Comparisons:
-    return Results(32)
-
-
-@st.cache_resource(scope="session", show_spinner=False)
-def _draft_comparisons() -> Comparisons:
-    return Results(4)
-
-
 def _results(run: cache.Run) -> Results[Key, Compared]:
     """Return where a run's result is kept; that of a draft belongs to its session."""
-    return _draft_results() if run.draft else _library_results()
+    return results("compared", draft=run.draft)
 
 
 def compared(runs: Sequence[cache.Run], splits: Sequence[str]) -> list[Compared] | None:
@@ -84,11 +61,11 @@ def ranked(
     parts = [ComparedSplit(run, split) for run, split in zip(runs, splits, strict=True)]
     names = [run.name for run in runs]
     key = tuple(part.key for part in parts), tuple(names), reference
-    results = _draft_comparisons() if any(run.draft for run in runs) else _library_comparisons()
-    found = results.get(key)
+    kept = results("comparisons", draft=any(run.draft for run in runs), most=32)
+    found: Comparison | None = kept.get(key)
     if found is None:
         found = compare_all(audited, names, reference)
-        results.put(key, found)
+        kept.put(key, found)
     return found
 
 
@@ -126,8 +103,8 @@ def _start(missing: list[ComparedSplit]) -> Work[int]:
     blocks = list(_blocks(missing)) if processes else [[part] for part in missing]
     kept = {part.run: _results(part.run) for part in missing}  # a thread has no session to ask
 
-    def keep(i: int, results: list[Compared]) -> None:
-        for part, result in zip(blocks[i], results, strict=True):
+    def keep(i: int, found: list[Compared]) -> None:
+        for part, result in zip(blocks[i], found, strict=True):
             kept[part.run].put(part.key, result)
 
     return in_turn([_call(block) for block in blocks], keep, processes=processes)

@@ -15,7 +15,7 @@ from core.screens.kit.words import LABELS
 from core.studies import settings
 from core.studies.disagreements import Answers
 from pages.ui import cache, frame, pieces, row_pictures, widgets
-from pages.ui.scoped import cached
+from pages.ui.caching import cached
 from pages.ui.visitor import open_library
 
 AT_MOST = 20_000_000  # scores that a page reads to list rows

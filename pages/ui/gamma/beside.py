@@ -1,19 +1,15 @@
 """The histories that the Gamma page shows: the open one, or a replay, and one beside it."""
 
 from core.errors import AuditError
-from core.histories import BinHistory
 from core.screens.gamma.beside import bin_mismatch
 from core.screens.gamma.panels import SecondHistory
-from core.screens.gamma.replay import replay_run
 from core.screens.gamma.view import GammaDynamics
 from core.screens.kit.run_marks import RunMark, marks
 from pages.ui import frame, visitor
-from pages.ui.escape import esc
 from pages.ui.gamma import cache as cache_gamma
 from pages.ui.gamma import choices
 from pages.ui.gamma.cache import HistorySource, ReplaySettings
 from pages.ui.gamma.choices import REPLAY, TRAINED
-from pages.ui.steps import StepKind, computed
 
 Second = tuple[GammaDynamics, RunMark]
 
@@ -45,20 +41,10 @@ def drawn_over(history: GammaDynamics, second: Second | None) -> SecondHistory |
     return SecondHistory(dynamics.grid, mark.colour, dash)
 
 
-REPLAYS: StepKind[ReplaySettings, BinHistory] = StepKind(
-    name=lambda settings: f"Replaying the rule on {esc(settings.source.name)}",
-    known=lambda settings: cache_gamma.replays().get(settings),
-    keep=lambda settings, bins: cache_gamma.replays().put(settings, bins),
-    heavy=cache_gamma.heavy,
-    call=lambda settings: (replay_run, cache_gamma.call(settings)),
-)
-
-
 def _replay(settings: ReplaySettings) -> GammaDynamics | None:
     """Return a replay; None while it is computed elsewhere, or cannot be."""
     try:
-        bins = computed([settings], REPLAYS).get(settings)
+        return cache_gamma.replay(settings)
     except AuditError as error:
         frame.refusal(error)
         return None
-    return None if bins is None else cache_gamma.replayed(settings, bins)

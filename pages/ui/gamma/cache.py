@@ -11,11 +11,12 @@ from core.histories import BinHistory
 from core.library.history import from_events
 from core.library.index import RunRow, row_of
 from core.screens.gamma.heatmaps import HistoryGrid
-from core.screens.gamma.replay import replay_cells
+from core.screens.gamma.replay import replay_cells, replay_run
 from core.screens.gamma.rule import BY_BIN, HistoryRule, Rule, learned
 from core.screens.gamma.view import GammaDynamics
 from pages.ui import cache
-from pages.ui.scoped import Results
+from pages.ui.compute import Step
+from pages.ui.escape import esc
 from pages.ui.visitor import open_jobs, open_library
 
 LISTED = 500  # newest runs that are looked through; a link reaches all
@@ -182,28 +183,24 @@ class ReplaySettings:
     n_bins: int
 
 
-@st.cache_resource(max_entries=1, show_spinner=False)
-def replays() -> Results[ReplaySettings, BinHistory]:
-    """Return where replays are kept, for the sessions of a process."""
-    return Results(32)
-
-
-def call(settings: ReplaySettings) -> tuple[str, Rule, int]:
-    """Return the arguments of `core.screens.gamma.replay.replay_run`."""
-    return settings.source.id, settings.rule, settings.n_bins
-
-
-def heavy(settings: ReplaySettings) -> bool:
-    """Whether a replay would keep the page waiting: then a process of its own does it."""
-    return replay_cells(settings.source.id) > HEAVY_CELLS
-
-
-def replayed(settings: ReplaySettings, bins: BinHistory) -> GammaDynamics:
-    """Return a replay as a history to be shown."""
+def replay(settings: ReplaySettings) -> GammaDynamics | None:
+    """Return a replay as a history to be shown; None while it is computed elsewhere."""
+    source = settings.source
+    bins = Step(
+        function=replay_run,
+        key=(source.id, settings),
+        words=f"Replaying the rule on {esc(source.name)}",
+        arguments=lambda: (source.id, settings.rule, settings.n_bins),
+        draft=False,
+        heavy=replay_cells(source.id) > HEAVY_CELLS,
+        most=32,
+    ).computed()
+    if bins is None:
+        return None
     history_rule = HistoryRule(settings.rule, "from the replay settings")
     name = f"replay, {origin(settings.rule)}"
     return GammaDynamics(
-        name=settings.source.name,
+        name=source.name,
         origin=name,
         grid=HistoryGrid.of(bins),
         learned=history_rule,

@@ -14,7 +14,7 @@ from core.studies import ood as study
 from core.studies.ood import ConfidentRows, OodPair, ScoreSeparation, ShiftEffect
 from core.studies.posthoc import fitted_temperature
 from pages.ui import cache, session
-from pages.ui.scoped import cached
+from pages.ui.caching import cached
 
 _SPINNER = "Comparing the two sets"
 DROPPED = "ood.dropped"

@@ -11,8 +11,9 @@ from core.screens.kit.run_marks import marks
 from core.screens.posthoc import innate
 from core.studies.posthoc import NONE, RowChoice
 from pages.ui import cache, picked_runs, session, state, widgets
+from pages.ui.compute import computed
 from pages.ui.posthoc import cache as cache_posthoc
-from pages.ui.posthoc.cache import MethodChoice, PosthocStep
+from pages.ui.posthoc.cache import MethodChoice, method_step
 
 MOST = 11  # beside the open one
 LISTED = 200
@@ -72,14 +73,14 @@ def _find_run(run_id: str) -> cache.Run | None:
 def draw(runs: Mapping[cache.Run, RowChoice]) -> None:
     """Draw the table of runs before and after their temperature."""
     steps = [
-        PosthocStep(run, row_choice, MethodChoice(method))
+        method_step(run, row_choice, MethodChoice(method))
         for run, row_choice in runs.items()
         for method in (NONE, "ts")
     ]
-    known = cache_posthoc.computed(steps)
+    known = computed(steps)
     judged: dict[cache.Run, RowChoice] = {}
     for run, row_choice in runs.items():
-        scaled = known.get(PosthocStep(run, row_choice, MethodChoice("ts")))
+        scaled = known.get(method_step(run, row_choice, MethodChoice("ts")))
         if scaled is None:
             continue
         if scaled.judged is None:

@@ -3,8 +3,6 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-import streamlit as st
-
 from core.arrays import Float
 from core.defaults import SEED
 from core.predictions import Predictions
@@ -27,9 +25,10 @@ from core.studies.temperatures import (
     temperature_curve,
     temperature_map,
 )
-from pages.ui import audits, cache, run_studies, steps
+from pages.ui import audits, cache, run_studies
+from pages.ui.caching import cached
+from pages.ui.compute import Step, computed
 from pages.ui.escape import esc
-from pages.ui.scoped import Results, cached
 
 _MAPPING = "Trying every γ and T"
 HEAVY_CELLS = 400_000  # scores; a method on fewer is fitted and judged in a second or two
@@ -42,15 +41,6 @@ class MethodChoice:
     method: str
     objective: str = "nll"
     search: str = "exact"
-
-
-@dataclass(frozen=True)
-class PosthocStep:
-    """One thing to compute: a method on a run."""
-
-    run: cache.Run
-    row_choice: RowChoice
-    method_choice: MethodChoice
 
 
 def parts(run: cache.Run, row_choice: RowChoice) -> PosthocRows:
@@ -76,79 +66,49 @@ def _names(run: cache.Run, row_choice: RowChoice) -> list[str]:
     return [name for name in run.splits if name in {row_choice.fit_on, row_choice.test}]
 
 
-@st.cache_resource(max_entries=1, show_spinner=False)
-def _library_results() -> Results[PosthocStep, EvaluatedMethod]:
-    return Results(256)
-
-
-@st.cache_resource(scope="session", show_spinner=False)
-def _draft_results() -> Results[PosthocStep, EvaluatedMethod]:
-    return Results(64)
-
-
-def results(run: cache.Run) -> Results[PosthocStep, EvaluatedMethod]:
-    """Return where a run's results are kept; those of a draft belong to its session."""
-    return _draft_results() if run.draft else _library_results()
-
-
-def call(step: PosthocStep) -> tuple[object, ...]:
-    """Return the arguments of `core.studies.posthoc.evaluate_splits`."""
-    choice = step.method_choice
-    return (choice.method, *_where(step), choice.objective, choice.search)
-
-
-def _where(step: PosthocStep) -> tuple[dict[str, posthoc.Source], RowChoice]:
-    """Return the scores, or where those lie that another process is to load, and the choice."""
-    source = audits.source if heavy(step) else cache.predictions
-    names = _names(step.run, step.row_choice)
-    return {name: source(step.run, name) for name in names}, step.row_choice
-
-
-def heavy(step: PosthocStep) -> bool:
-    """Whether computing it would keep a page waiting: then a process of its own does it."""
-    n_rows = sum(step.run.n(name) for name in _names(step.run, step.row_choice))
-    return n_rows * len(step.run.class_names) > HEAVY_CELLS
-
-
 def first(run: cache.Run) -> RowChoice:
     """Return the rows that the page takes at first."""
     return RowChoice(fit_default(run.splits, run.split), run.split, SHARE, SEED)
 
 
-def known(step: PosthocStep) -> EvaluatedMethod | None:
-    """Return what was computed before, or is kept beside the run."""
-    result = results(step.run).get(step)
-    choice = step.method_choice
-    if (
-        result is None
-        and step.row_choice == first(step.run)
-        and (choice.objective, choice.search) == ("nll", "exact")
-    ):
-        result = run_studies.methods(step.run).get(choice.method)
-        if result is not None:
-            results(step.run).put(step, result)
-    return result
+def method_step(
+    run: cache.Run, row_choice: RowChoice, choice: MethodChoice
+) -> Step[EvaluatedMethod]:
+    """Return the step that fits a method, or none, and judges it."""
+    of = "Scoring the uncorrected predictions"
+    if choice.method != NONE:
+        of = f"Fitting {IN_SENTENCE[choice.method]} to the predictions"
+
+    def beside() -> EvaluatedMethod | None:
+        at_first = row_choice == first(run) and choice == MethodChoice(choice.method)
+        return run_studies.methods(run).get(choice.method) if at_first else None
+
+    return Step(
+        function=posthoc.evaluate_splits,
+        key=(run.id, run, row_choice, choice),
+        words=f"{of} of {esc(run.name)}",
+        arguments=lambda: (
+            choice.method,
+            *_where(run, row_choice),
+            choice.objective,
+            choice.search,
+        ),
+        draft=run.draft,
+        heavy=heavy(run, row_choice),
+        beside=beside,
+    )
 
 
-def _task(method: str) -> str:
-    """Return what is being done, as the line over the bar says it."""
-    if method == NONE:
-        return "Scoring the uncorrected predictions"
-    return f"Fitting {IN_SENTENCE[method]} to the predictions"
+def _where(run: cache.Run, row_choice: RowChoice) -> tuple[dict[str, posthoc.Source], RowChoice]:
+    """Return the scores, or where those lie that another process is to load, and the choice."""
+    source = audits.source if heavy(run, row_choice) else cache.predictions
+    return {name: source(run, name) for name in _names(run, row_choice)}, row_choice
 
 
-KIND: steps.StepKind[PosthocStep, EvaluatedMethod] = steps.StepKind(
-    name=lambda step: f"{_task(step.method_choice.method)} of {esc(step.run.name)}",
-    known=known,
-    keep=lambda step, result: results(step.run).put(step, result),
-    heavy=heavy,
-    call=lambda step: (posthoc.evaluate_splits, call(step)),
-)
-
-
-def computed(posthoc_steps: Sequence[PosthocStep]) -> dict[PosthocStep, EvaluatedMethod]:
-    """Return what is known of these steps; what is not is under way, or stopped, and said so."""
-    return steps.computed(posthoc_steps, KIND)
+def heavy(run: cache.Run, row_choice: RowChoice) -> bool:
+    """Whether to fit a method would keep a page waiting: then a process of its own does it."""
+    n_rows = sum(run.n(name) for name in _names(run, row_choice))
+    return n_rows * len(run.class_names) > HEAVY_CELLS
 
 
 def uncalibrated(run: cache.Run, row_choice: RowChoice, objective: str) -> MethodReport | None:
@@ -157,17 +117,20 @@ def uncalibrated(run: cache.Run, row_choice: RowChoice, objective: str) -> Metho
     The objective is reported where it is a metric that is not shown otherwise.
     """
     choice = MethodChoice(NONE, objective) if objective in ON_REQUEST else MethodChoice(NONE)
-    step = PosthocStep(run, row_choice, choice)
-    return next((result.judged for result in computed([step]).values()), None)
+    found = method_step(run, row_choice, choice).computed()
+    return found.judged if found else None
 
 
 def evaluated(
     run: cache.Run, row_choice: RowChoice, methods: Sequence[str], objective: str, search: str
 ) -> dict[str, EvaluatedMethod]:
     """Return what is known of these methods, as `computed`."""
-    choices = [MethodChoice(method, objective, search) for method in methods]
-    results = computed([PosthocStep(run, row_choice, choice) for choice in choices])
-    return {step.method_choice.method: result for step, result in results.items()}
+    steps = {
+        method: method_step(run, row_choice, MethodChoice(method, objective, search))
+        for method in methods
+    }
+    found = computed(list(steps.values()))
+    return {method: found[step] for method, step in steps.items() if step in found}
 
 
 @cached(library=64, draft=16, spinner=_MAPPING, keys=cache.KEYS)
@@ -196,47 +159,6 @@ def _maps(
     return run_studies.maps(run) if at_first else None
 
 
-@dataclass(frozen=True)
-class InnateStep:
-    """A run before and after temperature scaling, on rows where both are known."""
-
-    run: cache.Run
-    row_choice: RowChoice
-
-    def of(self, method: str) -> PosthocStep:
-        """Return the step that fits and judges a method on the same rows."""
-        return PosthocStep(self.run, self.row_choice, MethodChoice(method))
-
-
-@st.cache_resource(max_entries=1, show_spinner=False)
-def _library_innate() -> Results[InnateStep, InnateCalibration]:
-    return Results(64)
-
-
-@st.cache_resource(scope="session", show_spinner=False)
-def _draft_innate() -> Results[InnateStep, InnateCalibration]:
-    return Results(16)
-
-
-def _innate(step: InnateStep) -> Results[InnateStep, InnateCalibration]:
-    return _draft_innate() if step.run.draft else _library_innate()
-
-
-def _innate_call(step: InnateStep) -> tuple[object, ...]:
-    before, scaled = (results(step.run).get(step.of(method)) for method in (NONE, "ts"))
-    assert before is not None
-    return (*_where(step.of("ts")), before.judged, scaled)
-
-
-INNATE: steps.StepKind[InnateStep, InnateCalibration] = steps.StepKind(
-    name=lambda step: f"Comparing the temperatures of {esc(step.run.name)}",
-    known=lambda step: _innate(step).get(step),
-    keep=lambda step, result: _innate(step).put(step, result),
-    heavy=lambda step: heavy(step.of("ts")),
-    call=lambda step: (innate_of_splits, _innate_call(step)),
-)
-
-
 def innate_calibrations(
     runs: Mapping[cache.Run, RowChoice], *, begin: bool
 ) -> dict[cache.Run, InnateCalibration]:
@@ -244,9 +166,27 @@ def innate_calibrations(
 
     What takes long is begun only where `begin`: nothing else is under way then.
     """
-    innate_steps = [InnateStep(run, choice) for run, choice in runs.items()]
-    if not begin:
-        innate_steps = [
-            step for step in innate_steps if INNATE.known(step) or not INNATE.heavy(step)
-        ]
-    return {step.run: found for step, found in steps.computed(innate_steps, INNATE).items()}
+    steps = {run: _innate_step(run, choice) for run, choice in runs.items()}
+    found = computed([step for step in steps.values() if begin or step.known or not step.heavy])
+    return {run: found[step] for run, step in steps.items() if step in found}
+
+
+def _innate_step(run: cache.Run, row_choice: RowChoice) -> Step[InnateCalibration]:
+    """Return the step that compares a run before and after temperature scaling on its rows."""
+
+    def arguments() -> tuple[object, ...]:
+        before, scaled = (
+            method_step(run, row_choice, MethodChoice(method)).known for method in (NONE, "ts")
+        )
+        assert before is not None
+        return (*_where(run, row_choice), before.judged, scaled)
+
+    return Step(
+        function=innate_of_splits,
+        key=(run.id, run, row_choice),
+        words=f"Comparing the temperatures of {esc(run.name)}",
+        arguments=arguments,
+        draft=run.draft,
+        heavy=heavy(run, row_choice),
+        most=64,
+    )

@@ -2,93 +2,50 @@
 
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
-
-import streamlit as st
 
 from core.errors import LibraryError
-from core.library import StoredSplit
 from core.published import definition
 from core.screens.kit.run_marks import marks
 from core.screens.published.own import OwnRun, RunFacts, TrainedRun
 from core.studies.published import OwnNumbers, own_numbers
-from core.studies.reliability import Source
-from pages.ui import cache, papers, steps
+from pages.ui import audits, cache, papers
+from pages.ui.caching import cached
+from pages.ui.compute import Step, computed
 from pages.ui.escape import esc
-from pages.ui.scoped import Results, cached
 from pages.ui.visitor import open_library
 
 LISTED = 200  # runs that are looked at; the Runs page lists all
 HEAVY_CELLS = 400_000  # scores; fewer are read and resampled in a second or two
 
 
-@dataclass(frozen=True)
-class OwnStep:
-    """A metric of the papers, of a run."""
-
-    run: cache.Run
-    metric: str
-
-    @property
-    def validation(self) -> bool:
-        """Whether there is a split that a temperature can be fitted on."""
-        return "val" in self.run.splits and self.run.split != "val"
-
-
-@st.cache_resource(max_entries=1, show_spinner=False)
-def _library_results() -> Results[OwnStep, OwnNumbers]:
-    return Results(256)
-
-
-@st.cache_resource(scope="session", show_spinner=False)
-def _draft_results() -> Results[OwnStep, OwnNumbers]:
-    return Results(64)
-
-
-def _results(run: cache.Run) -> Results[OwnStep, OwnNumbers]:
-    return _draft_results() if run.draft else _library_results()
-
-
-def _call(step: OwnStep) -> tuple[object, ...]:
-    validation = _source(step.run, "val") if step.validation else None
-    return (_source(step.run, step.run.split), validation, definition(step.metric))
-
-
-def _source(run: cache.Run, split: str) -> Source:
-    """Return the scores of a draft, and where those of a stored run lie."""
-    if run.draft:
-        return cache.predictions(run, split)
-    return StoredSplit(run.id, split, run.n(split) * len(run.class_names))
-
-
-def _heavy(step: OwnStep) -> bool:
-    splits = (step.run.split, "val") if step.validation else (step.run.split,)
-    return sum(map(step.run.n, splits)) * len(step.run.class_names) > HEAVY_CELLS
-
-
-KIND: steps.StepKind[OwnStep, OwnNumbers] = steps.StepKind(
-    name=lambda step: esc(step.run.name),
-    known=lambda step: _results(step.run).get(step),
-    keep=lambda step, result: _results(step.run).put(step, result),
-    heavy=_heavy,
-    call=lambda step: (own_numbers, _call(step)),
-)
-
-
 def own_runs(runs: Sequence[cache.Run], metric: str) -> tuple[OwnRun, ...]:
     """Return the runs whose numbers are known."""
-    known = {
-        step.run: result for step, result in steps.computed(_steps(runs, metric), KIND).items()
-    }
+    steps = {run: _step(run, metric) for run in runs}
+    known = computed(list(steps.values()))
     return tuple(
-        OwnRun(id=run.id, name=run.name, mark=mark, facts=_facts(run), numbers=known[run])
+        OwnRun(id=run.id, name=run.name, mark=mark, facts=_facts(run), numbers=known[steps[run]])
         for run, mark in zip(runs, marks([run.id for run in runs]), strict=True)
-        if run in known
+        if steps[run] in known
     )
 
 
-def _steps(runs: Sequence[cache.Run], metric: str) -> list[OwnStep]:
-    return [OwnStep(run, metric) for run in runs]
+def _step(run: cache.Run, metric: str) -> Step[OwnNumbers]:
+    """Return the step that computes a metric of the papers, of a run."""
+    # A temperature can be fitted where there is a validation split beside the one that is shown.
+    splits = [run.split] + ["val"] * ("val" in run.splits and run.split != "val")
+
+    def arguments() -> tuple[object, ...]:
+        test, *fit = (audits.source(run, split) for split in splits)
+        return test, fit[0] if fit else None, definition(metric)
+
+    return Step(
+        function=own_numbers,
+        key=(run.id, run, metric),
+        words=esc(run.name),
+        arguments=arguments,
+        draft=run.draft,
+        heavy=sum(map(run.n, splits)) * len(run.class_names) > HEAVY_CELLS,
+    )
 
 
 def _facts(run: cache.Run) -> RunFacts:

@@ -21,7 +21,7 @@ from core.xray.heat import Pixels
 from core.xray.phantom import Phantom
 from core.xray.picture import DrawnBox, Saliency, SaliencyStyle
 from pages.ui import cache
-from pages.ui.scoped import Results, cached
+from pages.ui.caching import Results, cached
 from pages.ui.visitor import open_library
 
 

@@ -1,6 +1,7 @@
 """One finding of a run: drawn in full or in plain words."""
 
 from dataclasses import replace
+from typing import Any
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -23,10 +24,11 @@ from core.screens.xray.verdict import Badge, badge
 from core.screens.xray.words import BANNER, PLAIN, ClinicSource
 from core.studies.clinic import THRESHOLDS, OneFinding
 from pages.ui import cache, controls, drafts, state, widgets
+from pages.ui.compute import Step, computed
 from pages.ui.xray import finding_cache
 from pages.ui.xray import groups as clinic_groups
 from pages.ui.xray import shared as clinic
-from pages.ui.xray.finding_cache import AS_READ, ClinicQuery
+from pages.ui.xray.finding_cache import AS_READ, FindingChoice
 
 NO_FINDING = (
     "This run has one answer among several classes, not findings. Open a run with many labels or "
@@ -42,7 +44,7 @@ LEFT = 470
 def draw(run: cache.Run) -> None:
     """Draw the view of one finding of the open run."""
     split = controls.split_of(run)
-    rows = finding_cache.rows(run, split)
+    rows = cache.predictions(run, split)
     if rows.task not in {Task.MULTILABEL, Task.BINARY}:
         clinic.nothing(NO_FINDING)
         return
@@ -54,8 +56,8 @@ def draw(run: cache.Run) -> None:
     parts = finding_cache.parts(run, split) if method != AS_READ else None
     source = clinic.source(run, rows, split, parts, index)
     name = source.findings[index] if rows.task is Task.MULTILABEL else source.findings[0]
-    query = ClinicQuery(run=run, split=split, what="one", label=index, detail=(method, smoother))
-    statistics = _statistics(query, one_of_many=rows.task is Task.MULTILABEL and method == AS_READ)
+    choice = FindingChoice(run, split, index, method, smoother)
+    statistics = _statistics(choice, one_of_many=rows.task is Task.MULTILABEL)
     if statistics is None:
         with top:
             widgets.eyebrow(f"Chest X-ray · {run.name}", controls.chip(run))
@@ -67,23 +69,24 @@ def draw(run: cache.Run) -> None:
     if state.plain():
         _plain(run, source, name, statistics, top)
     else:
-        _full(query, source, name, statistics, top)
+        _full(choice, source, name, statistics, top)
 
 
-def _statistics(query: ClinicQuery, *, one_of_many: bool) -> OneFinding | None:
+def _statistics(choice: FindingChoice, *, one_of_many: bool) -> OneFinding | None:
     """Return the numbers of one finding once they are there.
 
-    Where it is one of many, its verdict is the one of All findings: what is left among them.
+    Where it is one of many as read, its verdict is that of All findings: what is left among them.
     """
-    if not one_of_many:
-        alone: OneFinding | None = finding_cache.answer(query)
-        return alone
-    every = replace(query, what="findings", label=None, detail=())
-    found = finding_cache.answers([query, every])
-    if len(found) < 2 or query.label is None:
+    alone = finding_cache.one_finding(choice)
+    if not one_of_many or choice.recalibrated:
+        return alone.computed()
+    every = finding_cache.all_findings(choice.run, choice.split)
+    steps: list[Step[Any]] = [alone, every]
+    computed(steps)
+    one, all_findings = alone.known, every.known
+    if one is None or all_findings is None:
         return None
-    one: OneFinding = found[query]
-    return replace(one, audit=among(one.audit, found[every].audit.labels, query.label))
+    return replace(one, audit=among(one.audit, all_findings.audit.labels, choice.label))
 
 
 def _finding(task: Task, names: tuple[str, ...]) -> int:
@@ -169,7 +172,7 @@ def _badge(score_badge: Badge | None) -> None:
 
 
 def _full(
-    query: ClinicQuery,
+    choice: FindingChoice,
     source: ClinicSource,
     name: str,
     statistics: OneFinding,
@@ -177,9 +180,9 @@ def _full(
 ) -> None:
     view = finding.finding_view(source, name, statistics)
     with top:
-        widgets.eyebrow(view.eyebrow, controls.chip(query.run))
+        widgets.eyebrow(view.eyebrow, controls.chip(choice.run))
         widgets.sentence(view.sentence)
-        drafts.bar(query.run)
+        drafts.bar(choice.run)
         _badge(view.badge)
         widgets.strip(view.numbers)
     with st.container(horizontal=True, gap="medium", key="clinic_pair"):
@@ -195,7 +198,7 @@ def _full(
             widgets.scores("How far off", finding.HEADS, view.rows)
             widgets.save(view.table, "finding", "All numbers, CSV")
         use = _threshold(source, statistics)
-    groups = clinic_groups.draw(query.run, source, query)
+    groups = clinic_groups.draw(source, choice)
     _test(statistics)
     widgets.caption(view.caption)
     clinic.export(_sheet(source, view, decision, use, groups))

@@ -1,45 +1,48 @@
-"""The cached part of the clinical views, question by question; keys and scopes as in `cache`."""
+"""What the clinical views compute, question by question; keys and scopes as in `compute`."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
-import streamlit as st
 
 from core import defaults
 from core.arrays import Int
 from core.configs import AuditConfig
-from core.predictions import Predictions
-from core.studies import clinic as clinic_study
-from core.studies import posthoc
+from core.metrics.clinical.groups import Grouping, Subgroup
+from core.studies import clinic, posthoc
+from core.studies.clinic import Findings, OneFinding, TemperatureScaled
 from core.studies.posthoc import CUT, SHARE, PosthocRows, fit_default
-from pages.ui import cache, steps
+from pages.ui import cache
+from pages.ui.compute import Step
 from pages.ui.escape import esc
-from pages.ui.scoped import Results
 
 HEAVY_CELLS = 20_000  # scores whose resampling would keep a page waiting
-AS_READ = "none"  # for the method of recalibration
-Call = tuple[Callable[..., Any], tuple[object, ...]]
+AS_READ: Final = "none"  # for the method of recalibration
 
 
-@dataclass(frozen=True, kw_only=True)
-class ClinicQuery:
-    """One thing to compute: what, of which rows, and for which finding if for one.
-
-    `detail` is what else the answer depends on, in the form that its maker reads.
-    """
+@dataclass(frozen=True)
+class FindingChoice:
+    """One finding of a split, as read or recalibrated, and how its curve is smoothed."""
 
     run: cache.Run
     split: str
-    what: str
-    label: int | None = None
-    detail: tuple[object, ...] = ()
+    label: int
+    method: str
+    smoother: str
 
+    @property
+    def recalibrated(self) -> bool:
+        """Whether its scores are not as they were read."""
+        return self.method != AS_READ
 
-def rows(run: cache.Run, split: str) -> Predictions:
-    """Return the rows of a split."""
-    return cache.predictions(run, split)
+    def shown_rows(self) -> Int:
+        """Return the rows that are shown: all with a label, or those not fitted on."""
+        whole = cache.predictions(self.run, self.split)
+        known = whole.labelled_rows(self.label)
+        known = np.arange(whole.n) if known is None else known
+        if not self.recalibrated or fit_default(self.run.splits, self.split) != CUT:
+            return known
+        return np.intersect1d(known, posthoc.cut_rows(whole, SHARE, defaults.SEED)[1])
 
 
 def parts(run: cache.Run, split: str) -> PosthocRows:
@@ -50,111 +53,77 @@ def parts(run: cache.Run, split: str) -> PosthocRows:
     return posthoc.parts(splits, fit_on, split, share=SHARE, seed=defaults.SEED)
 
 
-def shown_rows(run: cache.Run, split: str, label: int, *, recalibrated: bool) -> Int:
-    """Return the rows of a finding that are shown: all with a label, or those not fitted on."""
-    whole = rows(run, split)
-    known = whole.labelled_rows(label)
-    known = np.arange(whole.n) if known is None else known
-    if not recalibrated or fit_default(run.splits, split) != CUT:
-        return known
-    return np.intersect1d(known, posthoc.cut_rows(whole, SHARE, defaults.SEED)[1])
-
-
-def _findings(query: ClinicQuery) -> Call:
-    return clinic_study.findings, (rows(query.run, query.split),)
-
-
-def _temperatures(query: ClinicQuery) -> Call:
-    assert query.label is not None
-    split_rows = parts(query.run, query.split)
-    pair = (
-        clinic_study.binary_rows(part, query.label) for part in (split_rows.fit, split_rows.test)
+def all_findings(run: cache.Run, split: str) -> Step[Findings]:
+    """Return the step that computes every finding of a split."""
+    return Step(
+        function=clinic.findings,
+        key=(run.id, run, split),
+        words="Intervals and the noise floor of every finding",
+        arguments=lambda: (cache.predictions(run, split),),
+        draft=run.draft,
+        heavy=run.n(split) * len(run.class_names) > HEAVY_CELLS,
     )
-    return clinic_study.temperature_scaled, tuple(pair)
 
 
-def _one_finding(query: ClinicQuery) -> Call:
-    """Return what computes one finding; the detail is how it is recalibrated and the smoother."""
-    label, (method, smoother) = query.label or 0, query.detail
-    config = AuditConfig(smoother=str(smoother))
-    if method == AS_READ:
-        finding_rows = clinic_study.binary_rows(rows(query.run, query.split), label)
-        return clinic_study.one_finding, (finding_rows, None, "", config)
-    split_rows = parts(query.run, query.split)
-    test, fit = (
-        clinic_study.binary_rows(part, label) for part in (split_rows.test, split_rows.fit)
+def temperature(run: cache.Run, split: str, label: int) -> Step[TemperatureScaled]:
+    """Return the step that fits temperatures of a finding and judges them."""
+
+    def arguments() -> tuple[object, ...]:
+        rows = parts(run, split)
+        return tuple(clinic.binary_rows(part, label) for part in (rows.fit, rows.test))
+
+    return Step(
+        function=clinic.temperature_scaled,
+        key=(run.id, run, split, label),
+        words=_words("Temperatures", run, label),
+        arguments=arguments,
+        draft=run.draft,
+        heavy=run.n(split) > HEAVY_CELLS,
     )
-    return clinic_study.one_finding, (test, fit, method, config)
 
 
-def _groups(query: ClinicQuery) -> Call:
-    """Return what computes subgroups; the detail ends with the grouping of the rows shown."""
-    *detail, grouping = query.detail
-    statistics = known(replace(query, what="one", detail=tuple(detail)))
-    return clinic_study.groups, (statistics.p, statistics.y, grouping, statistics.extents)
+def one_finding(choice: FindingChoice) -> Step[OneFinding]:
+    """Return the step that computes one finding."""
+    run, split = choice.run, choice.split
+
+    config = AuditConfig(smoother=choice.smoother)
+
+    def arguments() -> tuple[object, ...]:
+        if not choice.recalibrated:
+            as_read = clinic.binary_rows(cache.predictions(run, split), choice.label)
+            return as_read, None, "", config
+        rows = parts(run, split)
+        test, fit = (clinic.binary_rows(part, choice.label) for part in (rows.test, rows.fit))
+        return test, fit, choice.method, config
+
+    return Step(
+        function=clinic.one_finding,
+        key=(run.id, choice),
+        words=_words("Intervals, curve and decision curve", run, choice.label),
+        arguments=arguments,
+        draft=run.draft,
+        heavy=run.n(split) > HEAVY_CELLS,
+    )
 
 
-MAKERS: dict[str, Callable[[ClinicQuery], Call]] = {
-    "findings": _findings,
-    "heated": _temperatures,
-    "one": _one_finding,
-    "groups": _groups,
-}
-NAMES = {
-    "findings": "Intervals and the noise floor of every finding",
-    "heated": "Temperatures",
-    "one": "Intervals, curve and decision curve",
-    "groups": "Subgroups",
-}
+def subgroups(choice: FindingChoice, shown: Grouping) -> Step[tuple[Subgroup, ...]]:
+    """Return the step that computes subgroups of the rows shown, by a table of this session."""
+
+    def arguments() -> tuple[object, ...]:
+        statistics = one_finding(choice).known
+        assert statistics is not None
+        return statistics.p, statistics.y, shown, statistics.extents
+
+    return Step(
+        function=clinic.groups,
+        key=(choice.run.id, choice, shown),
+        words=_words("Subgroups", choice.run, choice.label),
+        arguments=arguments,
+        draft=True,
+        heavy=choice.run.n(choice.split) > HEAVY_CELLS,
+    )
 
 
-@st.cache_resource(max_entries=1, show_spinner=False)
-def _library_results() -> Results[ClinicQuery, Any]:
-    return Results(256)
-
-
-@st.cache_resource(scope="session", show_spinner=False)
-def _draft_results() -> Results[ClinicQuery, Any]:
-    return Results(64)
-
-
-def results(query: ClinicQuery) -> Results[ClinicQuery, Any]:
-    """Return where answers are kept; of a draft, and by a table that was dropped, for a session."""
-    own = query.run.draft or query.what == "groups"
-    return _draft_results() if own else _library_results()
-
-
-def heavy(query: ClinicQuery) -> bool:
-    """Whether computing it would keep a page waiting: then a process of its own does it."""
-    predictions = rows(query.run, query.split)
-    return predictions.n * (1 if query.label is not None else predictions.n_classes) > HEAVY_CELLS
-
-
-def _name(query: ClinicQuery) -> str:
-    if query.label is None or query.label >= len(query.run.class_names):
-        return NAMES[query.what]
-    return f"{NAMES[query.what]}: {esc(query.run.class_names[query.label])}"
-
-
-KIND: steps.StepKind[ClinicQuery, Any] = steps.StepKind(
-    name=_name,
-    known=lambda query: results(query).get(query),
-    keep=lambda query, result: results(query).put(query, result),
-    heavy=heavy,
-    call=lambda query: MAKERS[query.what](query),
-)
-
-
-def known(query: ClinicQuery) -> Any:  # noqa: ANN401  whatever its maker's function returns
-    """Return an answer that is there already, or None."""
-    return KIND.known(query)
-
-
-def answers(queries: Sequence[ClinicQuery]) -> dict[ClinicQuery, Any]:
-    """Return the answers that are there; the others are computed one after another, and shown."""
-    return steps.computed(queries, KIND)
-
-
-def answer(query: ClinicQuery) -> Any:  # noqa: ANN401  whatever its maker's function returns
-    """Return one answer, or None while it is computed or stopped, which the page then says."""
-    return answers([query]).get(query)
+def _words(what: str, run: cache.Run, label: int) -> str:
+    names = run.class_names
+    return f"{what}: {esc(names[label])}" if label < len(names) else what

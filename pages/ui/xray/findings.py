@@ -18,10 +18,10 @@ from core.screens.xray.findings import (
 )
 from core.screens.xray.words import BANNER, ClinicSource
 from pages.ui import cache, controls, drafts, frame, pieces, state, widgets
+from pages.ui.compute import computed
 from pages.ui.escape import esc
 from pages.ui.xray import finding_cache
 from pages.ui.xray import shared as clinic
-from pages.ui.xray.finding_cache import ClinicQuery
 
 NO_FINDINGS = (
     "This run has one answer per row, not several findings. Open a run with many labels. A run "
@@ -34,14 +34,14 @@ FITTED = "temperatures"  # whether they are fitted, in the link
 def draw(run: cache.Run) -> None:
     """Draw the view of all findings of the open run."""
     split = controls.split_of(run)
-    rows = finding_cache.rows(run, split)
+    rows = cache.predictions(run, split)
     if rows.task is not Task.MULTILABEL:
         clinic.nothing(NO_FINDINGS)
         return
     top = st.container()
     controls.splits(run)
     source = clinic.source(run, rows, split)
-    statistics = finding_cache.answer(ClinicQuery(run=run, split=split, what="findings"))
+    statistics = finding_cache.all_findings(run, split).computed()
     if statistics is None:
         with top:
             widgets.eyebrow(f"Chest X-ray · {run.name}", controls.chip(run))
@@ -95,16 +95,13 @@ def _temperatures(
         "A temperature for each finding",
         "fitted on some films, reported on others, ECE before and after",
     )
-    queries = [ClinicQuery(run=run, split=split, what="heated", label=k) for k in ranked]
+    steps = {label: finding_cache.temperature(run, split, label) for label in ranked}
     chosen = state.choice(FITTED, ["no", "yes"], "no") == "yes"
-    if not chosen and not all(map(finding_cache.known, queries)):
+    if not chosen and not all(step.known for step in steps.values()):
         st.button("Fit temperatures", key="clinic.heat", on_click=_fit)
         return ()
-    temperatures = {
-        query.label: temperature
-        for query, temperature in finding_cache.answers(queries).items()
-        if query.label is not None
-    }
+    fitted = computed(list(steps.values()))
+    temperatures = {label: fitted[step] for label, step in steps.items() if step in fitted}
     if not temperatures:
         return ()
     widgets.second(temperature_scaled.summary(temperatures))

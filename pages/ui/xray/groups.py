@@ -15,7 +15,7 @@ from core.screens.xray.words import ClinicSource
 from pages.ui import cache, widgets
 from pages.ui.intake import FileReading, Intake, SealedFile
 from pages.ui.xray import finding_cache
-from pages.ui.xray.finding_cache import AS_READ, ClinicQuery
+from pages.ui.xray.finding_cache import FindingChoice
 
 INTAKE: Final = Intake[FileReading[TextColumns]]("clinic")
 TABLE, IN_ORDER = "clinic.table", "clinic.in_order"
@@ -31,35 +31,30 @@ class DroppedTable:
     matched: MatchedTable | None = None
 
 
-def draw(run: cache.Run, source: ClinicSource, query: ClinicQuery) -> tuple[tuple[str, Table], ...]:
+def draw(source: ClinicSource, choice: FindingChoice) -> tuple[tuple[str, Table], ...]:
     """Draw the door for a table and the subgroups by one of its columns; return what is shown.
 
     Parameters
     ----------
-    run : Run
-        The open run.
     source : ClinicSource
         Where the numbers come from.
-    query : ClinicQuery
-        What was asked for the finding that is shown.
+    choice : FindingChoice
+        The finding that is shown.
     """
     INTAKE.settle(_keep)
     widgets.title("Subgroups", "by any column of a table that names the films of this run")
     with st.container(horizontal=True, vertical_alignment="bottom", key="clinic_groups"):
         with st.popover("Add a table", key=f"clinic.door.{INTAKE.drops}"):
             _door()
-        matched = _matched(run, query.split)
+        matched = _matched(choice.run, choice.split)
         column = _column(matched)
     INTAKE.progress()
     INTAKE.refused()
     if matched is None or column is None:
         return ()
-    recalibrated = query.detail[0] != AS_READ
-    rows = finding_cache.shown_rows(run, query.split, query.label or 0, recalibrated=recalibrated)
     values = matched.columns[column]
-    groups = grouping([values[row] for row in rows])
-    groups_query = replace(query, what="groups", detail=(*query.detail, groups))
-    subgroups = finding_cache.answer(groups_query)
+    groups = grouping([values[row] for row in choice.shown_rows()])
+    subgroups = finding_cache.subgroups(choice, groups).computed()
     if subgroups is None:
         return ()
     table = use.group_table(source, f"{column}; {matched.description}", subgroups)
@@ -103,7 +98,7 @@ def _matched(run: cache.Run, split: str) -> MatchedTable | None:
     in_order = bool(st.session_state.get(IN_ORDER))
     rows_key = (run.digest(split), str(in_order))
     if dropped.rows_key != rows_key:
-        rows = finding_cache.rows(run, split)
+        rows = cache.predictions(run, split)
         matched = None
         INTAKE.refusals.clear()
         try:

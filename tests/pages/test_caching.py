@@ -6,7 +6,7 @@ from streamlit.testing.v1 import AppTest
 
 from core.predictions import Task
 from pages.ui.cache import KEYS, Run
-from pages.ui.scoped import Results
+from pages.ui.caching import Results
 
 
 def script():
@@ -16,7 +16,7 @@ def script():
     import streamlit as st
     from streamlit.runtime.scriptrunner import get_script_run_ctx
 
-    from pages.ui.scoped import cached
+    from pages.ui.caching import cached
 
     @dataclass(frozen=True)
     class Owner:

@@ -1,10 +1,10 @@
-"""One cache for what belongs to the library, and one a session for what belongs to a draft.
+"""What is kept between two looks: of the library for the process, of a draft for its session.
 
 So nobody is ever served what was computed from another session's upload.
 """
 
 from collections.abc import Callable, Hashable, Mapping
-from functools import wraps
+from functools import cache, wraps
 from inspect import signature
 from threading import Lock
 from typing import Any, Final, Generic, ParamSpec, TypeVar
@@ -15,7 +15,6 @@ Given = ParamSpec("Given")
 Key = TypeVar("Key", bound=Hashable)
 Result = TypeVar("Result")
 Keys = Mapping[str | type, Callable[[Any], object]]  # Any: what Streamlit hands to its hash_funcs
-
 
 _RELEASED: Final[list[Callable[[], object]]] = []
 
@@ -77,29 +76,61 @@ def cached(
 
 
 class Results(Generic[Key, Result]):
-    """What was computed last, by step; shared by the sessions of a process, or of one session."""
+    """What was computed last, by key; shared by the sessions of a process, or of one session."""
 
     def __init__(self, most: int) -> None:
         self._most, self._lock = most, Lock()
         self._results: dict[Key, Result] = {}
 
-    def get(self, step: Key) -> Result | None:
+    def get(self, key: Key) -> Result | None:
         """Return a result, or None when it must be computed."""
         with self._lock:
-            result = self._results.pop(step, None)
+            result = self._results.pop(key, None)
             if result is not None:  # what is looked at is the last to go
-                self._results[step] = result
+                self._results[key] = result
             return result
 
-    def put(self, step: Key, result: Result) -> None:
+    def put(self, key: Key, result: Result) -> None:
         """Keep a result; what was not looked at for longest goes when there are too many."""
         with self._lock:
-            self._results[step] = result
+            self._results[key] = result
             while len(self._results) > self._most:
                 del self._results[next(iter(self._results))]
 
     def drop(self, of: Callable[[Key], bool]) -> None:
-        """Let go of the results of some steps."""
+        """Let go of the results of some keys."""
         with self._lock:
-            for step in [step for step in self._results if of(step)]:
-                del self._results[step]
+            for key in [key for key in self._results if of(key)]:
+                del self._results[key]
+
+
+def results(kind: str, *, draft: bool, most: int = 256) -> Results[Any, Any]:
+    """Return where results of a kind are kept; of a draft a quarter as many, in its session."""
+    return _of_session(kind, max(most // 4, 4)) if draft else _of_library(kind, most)
+
+
+@st.cache_resource(max_entries=64, show_spinner=False)
+def _of_library(kind: str, most: int) -> Results[Any, Any]:
+    del kind  # part of the key only
+    return Results(most)
+
+
+@st.cache_resource(scope="session", max_entries=64, show_spinner=False)
+def _of_session(kind: str, most: int) -> Results[Any, Any]:
+    del kind
+    return Results(most)
+
+
+def once(function: Callable[[], Result]) -> Callable[[], Result]:
+    """Return a function that calls another one once, and gives everybody its result.
+
+    `functools.cache` alone calls it for each thread that comes before the first one is through.
+    """
+    result, lock = cache(function), Lock()
+
+    @wraps(function)
+    def called() -> Result:
+        with lock:
+            return result()
+
+    return called
