@@ -26,7 +26,7 @@ from core.studies.reliability import (
 )
 from pages.ui import cache, run_studies
 from pages.ui.caching import cached, results
-from pages.ui.compute import Step
+from pages.ui.compute import Computation
 from pages.ui.escape import esc
 from pages.ui.task import stop_works
 from pages.ui.visitor import open_library
@@ -139,7 +139,7 @@ def discard(draft_id: str) -> None:
         results(function.__name__, draft=True, most=KEPT).drop(lambda key: key[0] == draft_id)
 
 
-def _split(run: cache.Run, split: str) -> Step[SplitAudit]:
+def _split(run: cache.Run, split: str) -> Computation[SplitAudit]:
     return _step(run, split, audit_split, cache.HEADLINES, words="Auditing")
 
 
@@ -150,20 +150,20 @@ def _opened(run: cache.Run, split: str) -> SplitAudit | None:
     return opened
 
 
-def _target(run: cache.Run, split: str, target: int | None) -> Step[TargetRows]:
+def _target(run: cache.Run, split: str, target: int | None) -> Computation[TargetRows]:
     name = "the answers" if target is None else f"“{esc(run.class_names[target])}”"
     return _step(run, split, prepare_target, target, words=f"Analysing {name} in")
 
 
 def _step(
     run: cache.Run, split: str, function: Callable[..., Result], *given: object, words: str
-) -> Step[Result]:
+) -> Computation[Result]:
     """Return the step that calls a function on the scores of a large split; all sessions share it.
 
     A run that is renamed stays what it is: the digest of the rows stands for it.
     """
     size = f"{count(run.n(split))} rows of {count(len(run.class_names))} classes"
-    return Step(
+    return Computation(
         function=function,
         key=(run.id, run.digest(split), *given),
         words=f"{words} “{esc(run.name)}”, {size}.",

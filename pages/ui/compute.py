@@ -15,7 +15,7 @@ Result = TypeVar("Result")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Step(Generic[Result]):
+class Computation(Generic[Result]):
     """One thing to compute.
 
     Attributes
@@ -91,7 +91,7 @@ class Step(Generic[Result]):
         return Task(self.slot, (self.function, *self.key), _text(self, done, total), start)
 
 
-def computed(steps: Sequence[Step[Result]]) -> dict[Step[Result], Result]:
+def computed(steps: Sequence[Computation[Result]]) -> dict[Computation[Result], Result]:
     """Return what is known of these steps; what is not is under way, or stopped, and said so.
 
     Quick ones are computed at once. The others are computed one after another in a process of
@@ -120,5 +120,5 @@ def computed(steps: Sequence[Step[Result]]) -> dict[Step[Result], Result]:
     return {step: known[step] for step in steps if step in known}
 
 
-def _text(step: Step[Any], done: int, total: int) -> str:
+def _text(step: Computation[Any], done: int, total: int) -> str:
     return f"{done + 1} of {total}: {step.words}" if total > 1 else step.words

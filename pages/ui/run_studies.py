@@ -7,11 +7,9 @@ from core.studies.human import HumanStudy
 from core.studies.posthoc import EvaluatedMethod
 from core.studies.precomputed import RunStudies, methods_of, studies_of
 from core.studies.temperatures import TemperatureMaps
-from pages.ui import cache
+from pages.ui import cache, caching
 from pages.ui.caching import Results
 from pages.ui.visitor import open_library
-
-Key = tuple[str, tuple[str, ...]]  # a run that was replaced is read again
 
 
 def compared(run: cache.Run, split: str) -> Compared | None:
@@ -41,18 +39,15 @@ def human(run: cache.Run, split: str) -> HumanStudy | None:
 def _kept(run: cache.Run) -> RunStudies | None:
     if run.draft:
         return None
-    key, results = (run.id, run.digests), _results()
+    key = run.id, run.digests  # a run that was replaced is read again
+    results: Results[tuple[str, tuple[str, ...]], RunStudies]
+    results = caching.results("studies", draft=False, most=64)
     kept = results.get(key)
     if kept is None:
         kept = studies_of(open_library(), run.id)
         if kept is not None:  # else it may be there the next time
             results.put(key, kept)
     return kept
-
-
-@st.cache_resource(max_entries=1, show_spinner=False)
-def _results() -> Results[Key, RunStudies]:
-    return Results(64)
 
 
 @st.cache_resource(max_entries=32, show_spinner=False)

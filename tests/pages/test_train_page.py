@@ -23,7 +23,7 @@ from core.predictions import Predictions, ScoreKind, Task
 from core.process_identity import identity
 from core.training import progress
 from core.training.config import from_json
-from core.training.estimate import Speed
+from core.training.estimate import Speed, basis
 from core.training.folder import JobFolder
 from core.training.progress import Progress
 from core.training.submission import FIRST
@@ -481,7 +481,8 @@ def test_measuring_can_be_stopped(page):
 
 def test_the_time_is_told_once_it_was_measured(page):
     cache_train.speeds().put(
-        CONFIG, Speed(device="cpu", trained=997 / 2, evaluated=1e9, start_s=0.0, epoch_s=0.0)
+        basis(CONFIG).digest,
+        Speed(device="cpu", trained=997 / 2, evaluated=1e9, start_s=0.0, epoch_s=0.0),
     )
     test = fine(page())
     assert any("About 5 min" in one.value for one in test.markdown)  # 150 epochs of two seconds

@@ -15,7 +15,7 @@ from core.screens.gamma.replay import replay_cells, replay_run
 from core.screens.gamma.rule import BY_BIN, HistoryRule, Rule, learned
 from core.screens.gamma.view import GammaDynamics
 from pages.ui import cache
-from pages.ui.compute import Step
+from pages.ui.compute import Computation
 from pages.ui.escape import esc
 from pages.ui.visitor import open_jobs, open_library
 
@@ -186,7 +186,7 @@ class ReplaySettings:
 def replay(settings: ReplaySettings) -> GammaDynamics | None:
     """Return a replay as a history to be shown; None while it is computed elsewhere."""
     source = settings.source
-    bins = Step(
+    bins = Computation(
         function=replay_run,
         key=(source.id, settings),
         words=f"Replaying the rule on {esc(source.name)}",

@@ -1,7 +1,6 @@
 """What jobs and their forms ask for often: histories, devices, measured speeds, networks."""
 
 from functools import partial
-from threading import Lock
 from typing import Final
 
 import streamlit as st
@@ -12,12 +11,11 @@ from core.jobs.devices import Device
 from core.jobs.devices import devices as find_devices
 from core.library.history import from_events
 from core.models import names
-from core.training.config import TrainConfig
-from core.training.estimate import Speed, basis
+from core.training.estimate import Speed
+from pages.ui.caching import Results, results
 from pages.ui.task import Task, in_process
 from pages.ui.visitor import open_jobs, open_library
 
-MOST_SPEEDS = 256
 NETWORKS: Final = Task(
     "networks",
     "",
@@ -68,29 +66,9 @@ def parts_of_history(run_id: str) -> tuple[str, ...]:
     return tuple(history.files) if history else ()
 
 
-class Speeds:
-    """What was measured, by what it depends on; shared by the sessions of a process."""
-
-    def __init__(self) -> None:
-        self._lock = Lock()
-        self._speeds: dict[str, Speed] = {}
-
-    def get(self, config: TrainConfig) -> Speed | None:
-        """Return the speed of a config, or None where it was not measured."""
-        return self._speeds.get(basis(config).digest)
-
-    def put(self, config: TrainConfig, speed: Speed) -> None:
-        """Keep a speed; the oldest goes when there are too many."""
-        with self._lock:
-            self._speeds[basis(config).digest] = speed
-            while len(self._speeds) > MOST_SPEEDS:
-                del self._speeds[next(iter(self._speeds))]
-
-
-@st.cache_resource(max_entries=1, show_spinner=False)
-def speeds() -> Speeds:
-    """Return where measured speeds are kept."""
-    return Speeds()
+def speeds() -> Results[str, Speed]:
+    """Return where measured speeds are kept, by the digest of what they depend on (`basis`)."""
+    return results("speeds", draft=False)
 
 
 def networks() -> tuple[str, ...] | None:

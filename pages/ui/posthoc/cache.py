@@ -27,7 +27,7 @@ from core.studies.temperatures import (
 )
 from pages.ui import audits, cache, run_studies
 from pages.ui.caching import cached
-from pages.ui.compute import Step, computed
+from pages.ui.compute import Computation, computed
 from pages.ui.escape import esc
 
 _MAPPING = "Trying every γ and T"
@@ -73,7 +73,7 @@ def first(run: cache.Run) -> RowChoice:
 
 def method_step(
     run: cache.Run, row_choice: RowChoice, choice: MethodChoice
-) -> Step[EvaluatedMethod]:
+) -> Computation[EvaluatedMethod]:
     """Return the step that fits a method, or none, and judges it."""
     of = "Scoring the uncorrected predictions"
     if choice.method != NONE:
@@ -83,7 +83,7 @@ def method_step(
         at_first = row_choice == first(run) and choice == MethodChoice(choice.method)
         return run_studies.methods(run).get(choice.method) if at_first else None
 
-    return Step(
+    return Computation(
         function=posthoc.evaluate_splits,
         key=(run.id, run, row_choice, choice),
         words=f"{of} of {esc(run.name)}",
@@ -171,7 +171,7 @@ def innate_calibrations(
     return {run: found[step] for run, step in steps.items() if step in found}
 
 
-def _innate_step(run: cache.Run, row_choice: RowChoice) -> Step[InnateCalibration]:
+def _innate_step(run: cache.Run, row_choice: RowChoice) -> Computation[InnateCalibration]:
     """Return the step that compares a run before and after temperature scaling on its rows."""
 
     def arguments() -> tuple[object, ...]:
@@ -181,7 +181,7 @@ def _innate_step(run: cache.Run, row_choice: RowChoice) -> Step[InnateCalibratio
         assert before is not None
         return (*_where(run, row_choice), before.judged, scaled)
 
-    return Step(
+    return Computation(
         function=innate_of_splits,
         key=(run.id, run, row_choice),
         words=f"Comparing the temperatures of {esc(run.name)}",

@@ -10,7 +10,7 @@ from core.screens.published.own import OwnRun, RunFacts, TrainedRun
 from core.studies.published import OwnNumbers, own_numbers
 from pages.ui import audits, cache, papers
 from pages.ui.caching import cached
-from pages.ui.compute import Step, computed
+from pages.ui.compute import Computation, computed
 from pages.ui.escape import esc
 from pages.ui.visitor import open_library
 
@@ -29,7 +29,7 @@ def own_runs(runs: Sequence[cache.Run], metric: str) -> tuple[OwnRun, ...]:
     )
 
 
-def _step(run: cache.Run, metric: str) -> Step[OwnNumbers]:
+def _step(run: cache.Run, metric: str) -> Computation[OwnNumbers]:
     """Return the step that computes a metric of the papers, of a run."""
     # A temperature can be fitted where there is a validation split beside the one that is shown.
     splits = [run.split] + ["val"] * ("val" in run.splits and run.split != "val")
@@ -38,7 +38,7 @@ def _step(run: cache.Run, metric: str) -> Step[OwnNumbers]:
         test, *fit = (audits.source(run, split) for split in splits)
         return test, fit[0] if fit else None, definition(metric)
 
-    return Step(
+    return Computation(
         function=own_numbers,
         key=(run.id, run, metric),
         words=esc(run.name),

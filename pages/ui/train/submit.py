@@ -211,11 +211,11 @@ def _measuring(config: TrainConfig) -> Task[Speed]:
 
 def _measured(config: TrainConfig, measuring: Task[Speed]) -> Speed | None:
     """Return how fast a config trains here, where that was measured; draw what measures it."""
-    speed = cache_train.speeds().get(config)
+    speed = cache_train.speeds().get(basis(config).digest)
     if speed is None:
         speed = measuring.draw()
         if speed is not None:
-            cache_train.speeds().put(config, speed)
+            cache_train.speeds().put(basis(config).digest, speed)
     return speed
 
 

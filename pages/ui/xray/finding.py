@@ -24,7 +24,7 @@ from core.screens.xray.verdict import Badge, badge
 from core.screens.xray.words import BANNER, PLAIN, ClinicSource
 from core.studies.clinic import THRESHOLDS, OneFinding
 from pages.ui import cache, controls, drafts, state, widgets
-from pages.ui.compute import Step, computed
+from pages.ui.compute import Computation, computed
 from pages.ui.xray import finding_cache
 from pages.ui.xray import groups as clinic_groups
 from pages.ui.xray import shared as clinic
@@ -81,7 +81,7 @@ def _statistics(choice: FindingChoice, *, one_of_many: bool) -> OneFinding | Non
     if not one_of_many or choice.recalibrated:
         return alone.computed()
     every = finding_cache.all_findings(choice.run, choice.split)
-    steps: list[Step[Any]] = [alone, every]
+    steps: list[Computation[Any]] = [alone, every]
     computed(steps)
     one, all_findings = alone.known, every.known
     if one is None or all_findings is None:

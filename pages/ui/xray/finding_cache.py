@@ -13,7 +13,7 @@ from core.studies import clinic, posthoc
 from core.studies.clinic import Findings, OneFinding, TemperatureScaled
 from core.studies.posthoc import CUT, SHARE, PosthocRows, fit_default
 from pages.ui import cache
-from pages.ui.compute import Step
+from pages.ui.compute import Computation
 from pages.ui.escape import esc
 
 HEAVY_CELLS = 20_000  # scores whose resampling would keep a page waiting
@@ -53,9 +53,9 @@ def parts(run: cache.Run, split: str) -> PosthocRows:
     return posthoc.parts(splits, fit_on, split, share=SHARE, seed=defaults.SEED)
 
 
-def all_findings(run: cache.Run, split: str) -> Step[Findings]:
+def all_findings(run: cache.Run, split: str) -> Computation[Findings]:
     """Return the step that computes every finding of a split."""
-    return Step(
+    return Computation(
         function=clinic.findings,
         key=(run.id, run, split),
         words="Intervals and the noise floor of every finding",
@@ -65,14 +65,14 @@ def all_findings(run: cache.Run, split: str) -> Step[Findings]:
     )
 
 
-def temperature(run: cache.Run, split: str, label: int) -> Step[TemperatureScaled]:
+def temperature(run: cache.Run, split: str, label: int) -> Computation[TemperatureScaled]:
     """Return the step that fits temperatures of a finding and judges them."""
 
     def arguments() -> tuple[object, ...]:
         rows = parts(run, split)
         return tuple(clinic.binary_rows(part, label) for part in (rows.fit, rows.test))
 
-    return Step(
+    return Computation(
         function=clinic.temperature_scaled,
         key=(run.id, run, split, label),
         words=_words("Temperatures", run, label),
@@ -82,7 +82,7 @@ def temperature(run: cache.Run, split: str, label: int) -> Step[TemperatureScale
     )
 
 
-def one_finding(choice: FindingChoice) -> Step[OneFinding]:
+def one_finding(choice: FindingChoice) -> Computation[OneFinding]:
     """Return the step that computes one finding."""
     run, split = choice.run, choice.split
 
@@ -96,7 +96,7 @@ def one_finding(choice: FindingChoice) -> Step[OneFinding]:
         test, fit = (clinic.binary_rows(part, choice.label) for part in (rows.test, rows.fit))
         return test, fit, choice.method, config
 
-    return Step(
+    return Computation(
         function=clinic.one_finding,
         key=(run.id, choice),
         words=_words("Intervals, curve and decision curve", run, choice.label),
@@ -106,7 +106,7 @@ def one_finding(choice: FindingChoice) -> Step[OneFinding]:
     )
 
 
-def subgroups(choice: FindingChoice, shown: Grouping) -> Step[tuple[Subgroup, ...]]:
+def subgroups(choice: FindingChoice, shown: Grouping) -> Computation[tuple[Subgroup, ...]]:
     """Return the step that computes subgroups of the rows shown, by a table of this session."""
 
     def arguments() -> tuple[object, ...]:
@@ -114,7 +114,7 @@ def subgroups(choice: FindingChoice, shown: Grouping) -> Step[tuple[Subgroup, ..
         assert statistics is not None
         return statistics.p, statistics.y, shown, statistics.extents
 
-    return Step(
+    return Computation(
         function=clinic.groups,
         key=(choice.run.id, choice, shown),
         words=_words("Subgroups", choice.run, choice.label),
