@@ -170,6 +170,7 @@ def _step(
         arguments=lambda: (source(run, split), *given),
         draft=run.draft,
         shared=True,
+        large=True,
         slot=function.__name__,
         most=KEPT,
     )

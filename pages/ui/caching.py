@@ -104,15 +104,29 @@ class Results(Generic[Key, Result]):
                 del self._results[key]
 
 
-def results(kind: str, *, draft: bool, most: int = 256) -> Results[Any, Any]:
-    """Return where results of a kind are kept; of a draft a quarter as many, in its session."""
-    return _of_session(kind, max(most // 4, 4)) if draft else _of_library(kind, most)
+def results(kind: str, *, draft: bool, most: int = 256, large: bool = False) -> Results[Any, Any]:
+    """Return where results of a kind are kept; of a draft a quarter as many, in its session.
+
+    Those of the library that are as large as files go with `release`.
+    """
+    if draft:
+        return _of_session(kind, max(most // 4, 4))
+    return (_large if large else _of_library)(kind, most)
 
 
 @st.cache_resource(max_entries=64, show_spinner=False)
 def _of_library(kind: str, most: int) -> Results[Any, Any]:
     del kind  # part of the key only
     return Results(most)
+
+
+@st.cache_resource(max_entries=8, show_spinner=False)
+def _large(kind: str, most: int) -> Results[Any, Any]:
+    del kind
+    return Results(most)
+
+
+released_when_idle(_large.clear)
 
 
 @st.cache_resource(scope="session", max_entries=64, show_spinner=False)

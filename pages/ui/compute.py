@@ -34,6 +34,8 @@ class Computation(Generic[Result]):
         To compute it here would keep a page waiting: a process of its own does it.
     shared : bool
         Sessions that want it at the same time wait for one process together.
+    large : bool
+        The result is as large as a file: that of the library goes when nobody is there.
     slot : str
         Of its task; to begin another step of a slot stops the one that runs.
     most : int
@@ -49,6 +51,7 @@ class Computation(Generic[Result]):
     draft: bool = field(compare=False)
     heavy: bool = field(default=True, compare=False)
     shared: bool = field(default=False, compare=False)
+    large: bool = field(default=False, compare=False)
     slot: str = field(default=SLOT, compare=False)
     most: int = field(default=256, compare=False)
     beside: Callable[[], Result | None] = field(default=lambda: None, compare=False)
@@ -56,7 +59,8 @@ class Computation(Generic[Result]):
     @property
     def results(self) -> Results[tuple[Hashable, ...], Result]:
         """Where its result is kept."""
-        return results(self.function.__name__, draft=self.draft, most=self.most)
+        name, most = self.function.__name__, self.most
+        return results(name, draft=self.draft, most=most, large=self.large)
 
     @property
     def known(self) -> Result | None:

@@ -12,7 +12,7 @@ from pandas import DataFrame
 from core import arrays
 from core.library import SAMPLES, Library, RunSource
 from core.predictions import Predictions, ScoreKind, Task
-from pages.ui import audits, cache, scoped, task
+from pages.ui import audits, cache, caching, task
 from tests.pages.seen import fine, html, opened, said, until
 
 N, K = 400, 3
@@ -55,7 +55,7 @@ def test_what_was_computed_of_a_run_goes_with_the_last_session(keep):
     step = audits._split(cache.find(run), "test")
     step.keep(object())
     assert step.known
-    scoped.release()
+    caching.release()
     assert step.known is None
 
 
