@@ -38,6 +38,9 @@ def add_runs(verb: Parser) -> None:
     imported.add_argument("files", type=Path, nargs="+", metavar="file")
     imported.add_argument("--name", help="of the run; of one file")
     imported.add_argument("--tag", action="append", default=[], help="may be given several times")
+    imported.add_argument(
+        "--each-model", action="store_true", help="keep scores of several models as a run each"
+    )
     add_reading(imported)
     add_votes(imported)
     exported = acts.add_parser("export", help="write a run to one file")
@@ -106,17 +109,44 @@ def _import(arguments: argparse.Namespace) -> int:
         what = f"One --name for {len(arguments.files)} files"
         raise UsageError("NAME", what, "leave it out: each run is called like its file")
     code = 0
-    for file in arguments.files:
-        own = argparse.Namespace(**vars(arguments) | {"file": file})
-        if len(arguments.files) == 1:
+    each = [one for file in arguments.files for one in _each_model(arguments, file)]
+    for name, own in each:
+        if len(each) == 1:
             print(_imported(own).id)
             continue
         try:
-            print(printable(f"{_imported(own).id}  {file.name}"))
+            print(printable(f"{_imported(own).id}  {name}"))
         except AuditError as error:
-            complain(error, of=f"{file.name}: ")
+            complain(error, of=f"{name}: ")
             code = max(code, error.exit_code)
     return code
+
+
+def _each_model(arguments: argparse.Namespace, file: Path) -> list[tuple[str, argparse.Namespace]]:
+    """Return how a file is to be read: once, or once for each of its models, if that is asked."""
+    from core.readers.predictions.result import NeedsChoice
+
+    own = argparse.Namespace(**vars(arguments) | {"file": file})
+    try:
+        if arguments.each_model:
+            read(own)
+    except NeedsChoice as refusal:
+        first = arguments.name or file.stem
+        return [
+            (
+                f"{file.name} {candidate.model}",
+                argparse.Namespace(
+                    **vars(own)
+                    | candidate.options.to_json()
+                    | {"group": own.group, "weight": own.weight}
+                    | {"name": f"{first} {candidate.model}"}
+                ),
+            )
+            for candidate in refusal.inspection.models
+        ] or [(file.name, own)]
+    except AuditError:  # told where it is imported
+        pass
+    return [(file.name, own)]
 
 
 def _imported(arguments: argparse.Namespace) -> Any:  # noqa: ANN401  Manifest

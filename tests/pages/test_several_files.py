@@ -155,6 +155,23 @@ def test_all_are_kept_and_compared_and_that_is_undone():
     assert not [path for path in room.folder.iterdir() if path.is_file()]
 
 
+def test_two_models_of_one_file_become_two_drafts():
+    rng = np.random.default_rng(5)
+    p = rng.random((N, 2)).round(3)
+    rows = [f"{a},{b},{int(o)}" for (a, b), o in zip(p, rng.random(N) < p[:, 0], strict=True)]
+    data = "\n".join(["prob_old,prob_new,label", *rows]).encode()
+    test = fine(drop(opened(), pair__csv=data))
+    test = until(fine(press(test, "Read both as two runs")), lambda: len(drafts()) == 2)
+    assert [draft.name for draft in drafts()] == ["pair prob_old", "pair prob_new"]
+    for k, draft in enumerate(drafts()):
+        np.testing.assert_allclose(draft.result.splits["test"].scores, p[:, k])
+    test = until(fine(test), lambda: any("Keep all" in one.label for one in test.button))
+    test = fine(press(test, "Discard pair prob_old"))
+    assert all(path.is_file() for path in drafts()[0].files)  # which both were read from
+    test = fine(drop(opened(), again__csv=data))  # one of them is no answer for the next file
+    assert "more than one way" in said(test)
+
+
 def test_too_many_files_are_refused_and_leave_nothing(monkeypatch):
     monkeypatch.setattr(several, "MOST_RUNS", 2)
     test = opened()

@@ -265,7 +265,7 @@ def _scores_of(
     shapes = {contents.entries[name].shape for name in names}
     if len(shapes) == 1 and len(names) <= MOST_MODELS and not pair:
         what = f"Scores may be {listed(names)}, which are alike in shape: one model each"
-        raise undecided(what, *(ReadChoice(f"scores in {n}", {"scores_key": n}) for n in names))
+        raise undecided(what, *(ReadChoice(f"scores in {n}", {"scores_key": n}, n) for n in names))
     if len(candidates) != 2 or not pair:
         raise ambiguous(f"Scores may be {listed(names)}", "name one with --scores-key")
     values = {name: contents.entries[name] for name in names}

@@ -461,6 +461,7 @@ def _candidate(
         accuracy=accuracy,
         ece=error,
         ece_of=of,
+        model=choice.model,
     )
 
 

@@ -12,10 +12,14 @@ LONG = 200  # letters of an option that a sentence holds; the reading itself has
 
 @dataclass(frozen=True)
 class ReadChoice:
-    """One way to read a file: its name in a few words, and the options that pick it."""
+    """One way to read a file: its name in a few words, and the options that pick it.
+
+    `model` names the model whose scores these are, where the file holds those of several.
+    """
 
     title: str
     changes: Mapping[str, object]
+    model: str = ""
 
     def options(self, current: ReadOptions) -> ReadOptions:
         """Return all choices: those already made, and this one."""
@@ -23,7 +27,8 @@ class ReadChoice:
 
     def followed_by(self, other: "ReadChoice") -> "ReadChoice":
         """Return this choice together with one that answers what it leaves open."""
-        return ReadChoice(f"{self.title}; {other.title}", {**self.changes, **other.changes})
+        title, changes = f"{self.title}; {other.title}", {**self.changes, **other.changes}
+        return ReadChoice(title, changes, self.model or other.model)
 
     @property
     def command(self) -> str:

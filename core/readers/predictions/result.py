@@ -64,6 +64,8 @@ class ReadingCandidate:
         Fractions of the part that is audited; None where they cannot be told.
     ece_of : str
         What the ECE is of, where it could be of the answers, of the event or of labels.
+    model : str
+        Whose scores these are, where the file holds those of several models.
     """
 
     options: ReadOptions
@@ -73,6 +75,7 @@ class ReadingCandidate:
     accuracy: float | None = None
     ece: float | None = None
     ece_of: str = ""
+    model: str = ""
 
     @property
     def means(self) -> str:
@@ -150,6 +153,12 @@ class Inspection:
     belonging: str = ""
     candidates: tuple[ReadingCandidate, ...] = ()
     questions: tuple[OpenQuestion, ...] = ()
+
+    @property
+    def models(self) -> tuple[ReadingCandidate, ...]:
+        """The candidates, where each is another model's: each may be a run of its own."""
+        several = len({c.model for c in self.candidates if c.model}) == len(self.candidates) > 1
+        return self.candidates if several else ()
 
 
 class NeedsChoice(Refused):

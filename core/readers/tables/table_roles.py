@@ -129,7 +129,7 @@ def settle_answers(columns: TableColumns) -> None:
         raise undecided(
             f"Scores and answers of {len(pairs)} models: {listed([n for n, _ in pairs.values()])}",
             *(
-                ReadChoice(f"scores of {n}", {"scores_key": n, "prediction_key": answer})
+                ReadChoice(f"scores of {n}", {"scores_key": n, "prediction_key": answer}, n)
                 for n, answer in pairs.values()
             ),
         )

@@ -276,7 +276,7 @@ def _ask_models(columns: TableColumns, scores: list[str]) -> None:
     _refuse_many(list(groups))
     raise undecided(
         f"The columns look like those of {len(groups)} models: {listed(list(groups))}",
-        *(ReadChoice(f"scores of {name}", {"scores_key": keys[name]}) for name in groups),
+        *(ReadChoice(f"scores of {name}", {"scores_key": keys[name]}, name) for name in groups),
     )
 
 
@@ -299,7 +299,7 @@ def _ask_binary_models(columns: TableColumns, scores: list[str], labels: list[st
     _refuse_many(scores)
     raise undecided(
         f"Labels have two classes, and {listed(scores)} do not sum to one: one model each",
-        *(ReadChoice(f"scores of {name}", {"scores_key": name}) for name in scores),
+        *(ReadChoice(f"scores of {name}", {"scores_key": name}, name) for name in scores),
     )
 
 

@@ -39,7 +39,9 @@ def settle_tools(columns: TableColumns, classes: set[str]) -> None:
             f"Scores and answers of {len(models)} models: {listed(list(models))}",
             *(
                 ReadChoice(
-                    f"scores of {name}", {"scores_key": join_names(some), "prediction_key": name}
+                    f"scores of {name}",
+                    {"scores_key": join_names(some), "prediction_key": name},
+                    name,
                 )
                 for name, some in models.items()
             ),

@@ -56,6 +56,8 @@ def take(*files: SealedFile) -> None:
 
 def reading() -> bool:
     """Draw how far files are read, if any are; settle them once all are."""
+    each: list[Import] = st.session_state.pop(upload.EACH, [])
+    INTAKE.start(*map(upload.reading_of, each))
     readings = INTAKE.readings
     if readings and all(item.done for item in readings):
         _next(readings)

@@ -45,6 +45,7 @@ from pages.ui.runs import audit_jobs
 
 AUTO = "(by its name)"
 NOTHING = ""
+EACH = "app.each"  # in the session: how the models of a file are to be read, each by itself
 GROUP, WEIGHT = "Rows that belong together", "Rows count as"
 UNCHOSEN = {"group": "None", "weight": "One each"}
 LABELS = {"group": GROUP, "weight": WEIGHT}
@@ -99,6 +100,8 @@ class Import:
         It is one of several that were dropped together.
     grouped : bool
         What rows may belong to was asked beside another question.
+    model : str
+        Whose scores are read, where the file holds those of several models.
     """
 
     upload: Upload
@@ -108,6 +111,7 @@ class Import:
     draft: str = ""
     listed: bool = False
     grouped: bool = False
+    model: str = ""
 
 
 @dataclass(kw_only=True, eq=False)
@@ -352,8 +356,8 @@ def _choose_after_refusal(reading: ImportReading, refusal: NeedsChoice) -> None:
         picked = readings.pick(inspection, _this("pick")) if inspection.candidates else None
         if picked is not None:
             options = replace(picked, group=extents.group, weight=extents.weight)
-            asked = bool(inspection.group_columns)
-            read(replace(plan, options=options, grouped=asked))
+            read(replace(plan, options=options, grouped=bool(inspection.group_columns)))
+        _each_model(plan, inspection, extents)
         readings.preview(inspection, "import.preview")
         by_hand = not inspection.candidates or (
             _choosable(inspection) and st.toggle("None of these: choose by hand", key=_this("hand"))
@@ -373,6 +377,28 @@ def _choose_after_refusal(reading: ImportReading, refusal: NeedsChoice) -> None:
                 read(replace(plan, options=options))
             _without_groups(plan)
             _another_file(reading)
+
+
+def _each_model(plan: Import, inspection: Inspection, extents: ReadOptions) -> None:
+    """Offer to read the scores of each of a file's models as a run of its own."""
+    models = inspection.models
+    words = "both as two runs" if len(models) == 2 else f"all {len(models)} as runs of their own"
+    if not models or not st.button(f"Read {words}", type="primary", key="import.each"):
+        return
+    asked = bool(inspection.group_columns)
+    st.session_state[EACH] = [
+        replace(
+            plan,
+            options=replace(one.options, group=extents.group, weight=extents.weight),
+            model=one.model,
+            draft="",
+            listed=True,
+            grouped=asked,
+        )
+        for one in models
+    ]
+    INTAKE.readings.clear()  # its file is read again
+    st.rerun()
 
 
 def _without_groups(plan: Import) -> None:
@@ -600,10 +626,10 @@ def add_draft(reading: ImportReading, result: ReadResult) -> session.Draft:
     plan = reading.plan
     # a column of a table of its own is not there in the next file
     chosen = replace(plan.options, **dict.fromkeys(plan.upload.tables))  # type: ignore[arg-type]
-    if chosen != ReadOptions() and not plan.recalled:
+    if chosen != ReadOptions() and not plan.recalled and not plan.model:
         save_recipe(visitor.recipes_home(), plan.form, chosen.to_json())
     draft = session.add_draft(
-        plan.upload.title,
+        f"{plan.upload.title} {plan.model}".strip(),
         reading.name,
         result,
         plan.upload.paths,

@@ -129,6 +129,26 @@ def test_exported_run_is_read_back_with_the_same_scores_labels_and_ids(
     assert (new.kind, new.row_ids, new.class_names) == (old.kind, old.row_ids, old.class_names)
 
 
+def test_scores_of_two_models_become_two_runs(run, library, tmp_path):
+    p = np.random.default_rng(2).random((40, 2)).round(3)
+    y = (p.mean(axis=1) > 0.5).astype(int)
+    rows = [f"{a},{b},{label}" for (a, b), label in zip(p, y, strict=True)]
+    file = tmp_path / "pair.csv"
+    file.write_text("\n".join(["prob_old,prob_new,label", *rows]))
+    code, _, error = run("import", str(file))
+    assert (code, library.rows(kind="upload")) == (2, [])
+    assert "UNDECIDED" in error
+    code, out, error = run("import", str(file), "--each-model", "--tag", "t")
+    assert (code, error) == (0, "")
+    assert [line.split("  ")[1] for line in out.splitlines()] == [
+        "pair.csv prob_old",
+        "pair.csv prob_new",
+    ]
+    kept = {row.name: library.load(row.id, "test").scores for row in library.rows(search="pair")}
+    np.testing.assert_allclose(kept["pair prob_old"], p[:, 0])
+    np.testing.assert_allclose(kept["pair prob_new"], p[:, 1])
+
+
 HISTORY = """epoch,bin,lower,upper,count,confidence,accuracy,gamma
 0,0,0.25,0.5,30,0.4,0.5,0.9
 0,1,0.5,0.875,0,,,1.0
