@@ -6,9 +6,8 @@ from core.ood.scores import SCORES
 from core.screens.kit import units
 from core.studies.ood import extent_notices
 from pages.ui import controls, drafts, frame, opening, pieces, state, widgets
-from pages.ui.ood import beside, cache, choices, drop, figures, pictures
-from pages.ui.ood.cache import OodQuestion
-from pages.ui.ood.sets import offered
+from pages.ui.ood import beside, choices, drop, figures, pictures, sources
+from pages.ui.ood.sources import OodQuestion, offered
 
 frame.begin("pages/ood.py")
 with frame.caught():
@@ -38,12 +37,12 @@ with frame.caught():
         question, name = questions[focus], sets.names[focus]
         scaling = choices.scaling(temperature)
         view = figures.threshold(sets, focus, questions, scaling, numbers)
-        notices += extent_notices(cache.judged(question, full=True), name.label)
+        notices += extent_notices(sources.judged(question, full=True), name.label)
         with top:
             widgets.eyebrow(view.eyebrow, controls.chip(run))
             widgets.sentence(view.sentence)
             drafts.bar(run)
-            for draft in cache.dropped().values():
+            for draft in sources.dropped().values():
                 drop.bar(draft)
             frame.notices(tuple(dict.fromkeys(notices)))
         if not state.plain():

@@ -36,8 +36,8 @@ from core.screens.kit.records import Sentence
 from core.screens.kit.run_marks import marks
 from core.screens.kit.sentences import groups_words
 from core.screens.kit.units import FILM_DATA, noticed, speaking_of, spoken
-from core.screens.ood import plain as plain_ood
 from core.screens.ood.view import ShownCurve, ood_view
+from core.screens.ood.words import plain_view as plain_ood
 from core.screens.ood.words import set_name
 from core.screens.posthoc.view import plain_view as plain_posthoc
 from core.screens.posthoc.view import posthoc_view
@@ -354,7 +354,7 @@ def _ood(views: RunViews) -> tuple[Section, ...]:
         )
         paragraphs = [view.reading]
         if views.plain:
-            words = plain_ood.plain_view(names[split], curve.judged, view.tally)
+            words = plain_ood(names[split], curve.judged, view.tally)
             flagged = " and ".join(hundred.text for hundred in words.hundreds)
             paragraphs = [f"The alarm flags {flagged}.", words.limits]
         elif not made:  # once: they speak of all sets

@@ -61,51 +61,42 @@ def roc(lines: Sequence[RocLine], spot: OperatingPoint, theme: Theme) -> go.Figu
     settings["showlegend"] = True
     settings["legend"] = legend(theme)
     figure = go.Figure(layout=settings)
-    figure.add_trace(_guess(theme))
-    figure.add_traces([_line(line, theme) for line in lines])
-    figure.add_trace(_spot(spot, theme))
+    figure.add_trace(
+        go.Scatter(
+            x=[0, 1],
+            y=[0, 1],
+            name="a guess",
+            mode="lines",
+            line={"color": theme.quiet, "width": 1.2, "dash": "dash"},
+            hoverinfo="skip",
+            showlegend=False,
+        )
+    )
+    for line in lines:
+        name, colour = safe(line.name), theme.runs[line.colour % len(theme.runs)]
+        figure.add_trace(
+            go.Scatter(
+                x=line.alarms,
+                y=line.flagged,
+                name=f"{name} <b>{line.area:.3f}</b>",
+                mode="lines",
+                line={"color": colour, "width": 2.2, "dash": line.dash, "simplify": False},
+                hovertemplate=f"<b>{name}</b><br>%{{y:.1%}} flagged, %{{x:.1%}} false alarms"
+                "<extra></extra>",
+            )
+        )
+    ring = {"size": 12, "color": theme.paper, "line": {"color": theme.ink, "width": 2.4}}
+    figure.add_trace(
+        go.Scatter(
+            **spot_at(spot),
+            name="threshold",
+            mode="markers",
+            marker=ring,
+            showlegend=False,
+            cliponaxis=False,
+        )
+    )
     return figure
-
-
-def _guess(theme: Theme) -> go.Scatter:
-    return go.Scatter(
-        x=[0, 1],
-        y=[0, 1],
-        name="a guess",
-        mode="lines",
-        line={"color": theme.quiet, "width": 1.2, "dash": "dash"},
-        hoverinfo="skip",
-        showlegend=False,
-    )
-
-
-def _line(line: RocLine, theme: Theme) -> go.Scatter:
-    name = safe(line.name)
-    return go.Scatter(
-        x=line.alarms,
-        y=line.flagged,
-        name=f"{name} <b>{line.area:.3f}</b>",
-        mode="lines",
-        line={
-            "color": theme.runs[line.colour % len(theme.runs)],
-            "width": 2.2,
-            "dash": line.dash,
-            "simplify": False,
-        },
-        hovertemplate=f"<b>{name}</b><br>%{{y:.1%}} flagged, %{{x:.1%}} false alarms"
-        "<extra></extra>",
-    )
-
-
-def _spot(spot: OperatingPoint, theme: Theme) -> go.Scatter:
-    return go.Scatter(
-        **spot_at(spot),
-        name="threshold",
-        mode="markers",
-        marker={"size": 12, "color": theme.paper, "line": {"color": theme.ink, "width": 2.4}},
-        showlegend=False,
-        cliponaxis=False,
-    )
 
 
 def spot_at(spot: OperatingPoint) -> dict[str, Any]:

@@ -1,7 +1,8 @@
-"""The table of runs, sets and scores, before and after temperature, beside the papers' numbers."""
+"""Tables of runs, sets and scores, beside the papers' numbers, and of rows that look familiar."""
 
+import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from core.metrics.records import Score
 from core.ood.scores import SCORES
@@ -9,6 +10,7 @@ from core.published import PublishedNumber
 from core.screens.kit.records import Cell, CellWords, Column, ScoreRow, Table
 from core.screens.kit.run_marks import RunMark
 from core.screens.ood.words import SetName, share_span
+from core.studies.ood import ConfidentRows
 
 UNCHANGED = ("max_logit",)  # by a temperature: it divides all of them alike
 PRINTED = "as printed: same data, network and loss"
@@ -92,36 +94,30 @@ def rows(lines: Sequence[SetRow], chosen: tuple[str, bool]) -> tuple[ScoreRow, .
     several = len({line.run for line in lines}) > 1  # one is named over the page
     score_rows: list[ScoreRow] = []
     for line in lines:
-        row = _row(line, columns, chosen, compared=compared)
-        score_rows += [row if several else replace(row, notes=row.notes[1:])]
+        cells = [
+            _cell((line.after if after else line.as_read).get(key)) for key, after, _ in columns
+        ]
+        strong = {i for i, (key, after, _) in enumerate(columns) if (key, after) == chosen}
+        ties: set[int] = set()
+        if compared:
+            cells.append(_difference(line))
+            difference = line.difference
+            if difference and difference.low is not None and difference.high is not None:
+                tie = difference.low <= 0.0 <= difference.high
+                (ties if tie else strong).add(len(columns))
+        fitted = "" if line.temperature is None else f"T = {line.temperature:.2f}"
+        score_rows.append(
+            ScoreRow(
+                name=line.name.label,
+                cells=tuple(cells),
+                notes=(line.run, fitted) if several else (fitted,),
+                mark=line.mark,
+                strong=frozenset(strong),
+                ties=frozenset(ties),
+            )
+        )
         score_rows += _paper_rows(line, columns, compared=compared)
     return tuple(score_rows)
-
-
-def _row(
-    line: SetRow,
-    columns: Sequence[tuple[str, bool, str]],
-    chosen: tuple[str, bool],
-    *,
-    compared: bool,
-) -> ScoreRow:
-    cells = [_cell((line.after if after else line.as_read).get(key)) for key, after, _ in columns]
-    strong = {i for i, (key, after, _) in enumerate(columns) if (key, after) == chosen}
-    ties: set[int] = set()
-    if compared:
-        cells.append(_difference(line))
-        difference = line.difference
-        if difference and difference.low is not None and difference.high is not None:
-            (ties if difference.low <= 0.0 <= difference.high else strong).add(len(cells) - 1)
-    fitted = "" if line.temperature is None else f"T = {line.temperature:.2f}"
-    return ScoreRow(
-        name=line.name.label,
-        cells=tuple(cells),
-        notes=(line.run, fitted),
-        mark=line.mark,
-        strong=frozenset(strong),
-        ties=frozenset(ties),
-    )
 
 
 def _paper_rows(
@@ -133,20 +129,14 @@ def _paper_rows(
         by_source.setdefault((row.source, row.method), {})[row.posthoc == "ts"] = row
     rows = []
     for (source, _), by_temperature in by_source.items():
-        cells = [
-            CellWords("")
-            if key != "entropy" or after not in by_temperature
-            else _printed(by_temperature[after])
-            for key, after, _ in columns
-        ]
-        rows.append(
-            ScoreRow(
-                name=source,
-                cells=(*cells, *([CellWords("")] if compared else [])),
-                notes=(PRINTED,),
-                shaded=True,
-            )
-        )
+        cells = []
+        for key, after, _ in columns:
+            number = by_temperature.get(after) if key == "entropy" else None
+            digits = "" if number is None else f"{number.value:.{number.digits + 2}f}"
+            cells.append(CellWords(digits, reason="" if number is None else number.note))
+        if compared:
+            cells.append(CellWords(""))
+        rows.append(ScoreRow(name=source, cells=tuple(cells), notes=(PRINTED,), shaded=True))
     return rows
 
 
@@ -154,11 +144,6 @@ def _cell(score: Score | None) -> CellWords:
     if score is None or score.value is None:
         return CellWords("–")
     return CellWords(f"{score.value:.3f}", share_span(score))
-
-
-def _printed(row: PublishedNumber) -> CellWords:
-    """Return a paper's number with the digits that it prints."""
-    return CellWords(f"{row.value:.{row.digits + 2}f}", reason=row.note)
 
 
 def _difference(line: SetRow) -> CellWords:
@@ -208,4 +193,28 @@ def table(lines: Sequence[SetRow]) -> Table:
     more = tuple(Column(key, label, "number") for key, label in EFFECTIVE.items())
     return Table(
         (*columns, *more), tuple((*row, *cells) for row, cells in zip(rows, worth, strict=True))
+    )
+
+
+def certain_table(confident: ConfidentRows, row_ids: Sequence[str], score: str) -> Table:
+    """Return one line a row: its name or number, the answer, the confidence and the score."""
+    columns = (
+        Column("row", "row"),
+        Column("answer", "answers"),
+        Column("confidence", "confidence", "share"),
+        Column(f"{score}_higher_is_ood", SCORES[score].axis, "number"),
+    )
+    rows = zip(
+        confident.rows.tolist(),
+        confident.answers,
+        confident.confidence.tolist(),
+        confident.score.tolist(),
+        strict=True,
+    )
+    return Table(
+        columns,
+        tuple(
+            (row_ids[i] if row_ids else str(i), answer, None if math.isnan(sure) else sure, value)
+            for i, answer, sure, value in rows
+        ),
     )

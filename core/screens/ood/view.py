@@ -1,29 +1,33 @@
 """What the page Out of distribution says of one run and one set: sentence, numbers, figures."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 
-from core.metrics.records import Score
+from core.arrays import Float
 from core.ood.scores import SCORES
-from core.ood.thresholds import Counts, roc_points
+from core.ood.separation import Separation
+from core.ood.thresholds import Counts, counts_of, roc_points, thresholds_at
+from core.ood.values import worth
 from core.screens.kit.differences import NamedRun
 from core.screens.kit.numbers import count, percent, three, weight
-from core.screens.kit.records import (
-    Column,
-    FigureCard,
-    Sentence,
-    Table,
-    Tile,
-)
+from core.screens.kit.records import Cell, Column, FigureCard, Sentence, Table, Tile
 from core.screens.kit.run_marks import RunMark
-from core.screens.kit.tables import ScoreTable
+from core.screens.kit.tables import Estimate, PageColumn, ScoreTable, TableRow
 from core.screens.kit.text import short
 from core.screens.kit.units import spoken
-from core.screens.ood.figures import Density, OperatingPoint, RocLine, density, roc
-from core.screens.ood.threshold import BINS, at_thresholds, edges_of
+from core.screens.ood.figures import (
+    Density,
+    OperatingPoint,
+    RocLine,
+    density,
+    line_at,
+    roc,
+    spot_at,
+    spot_words,
+)
 from core.screens.ood.words import (
     HELP,
     LABELS,
@@ -32,6 +36,7 @@ from core.screens.ood.words import (
     ShiftPair,
     reading_words,
     rows_words,
+    sentence,
     share_span,
     weight_words,
 )
@@ -44,6 +49,29 @@ ROC_COLUMNS = (
     Column("positive", "positive class"),
     Column("false_alarms", "in-distribution flagged", "share"),
     Column("flagged", "out-of-distribution flagged", "share"),
+)
+BINS = 50
+LOWEST = 1e-9  # where a logarithmic axis may begin; what lies below stands in its first bin
+LOG_SCORES = ("entropy", "msp")
+TAIL = 0.001  # of either set, beyond the ends of a linear axis
+COUNT_HEADS = ("At this threshold", "Flagged", "Passed", "All")
+PLAIN_HEADS = ("Alarm", "No alarm", "All")
+COUNT_COLUMNS = (
+    Column("set", "set"),
+    Column("side", "side"),
+    Column("positive", "positive class"),
+    Column("score", "score"),
+    Column("temperature", "temperature", "number"),
+    Column("threshold", "threshold", "number"),
+    Column("flagged", "flagged", "weight"),
+    Column("passed", "passed", "weight"),
+)
+EXTENT_COLUMNS = (
+    Column("rows", "rows", "count"),
+    Column("group_column", "groups by"),
+    Column("groups", "groups", "count"),
+    Column("effective_n", "independent rows, for the AUROC", "number"),
+    Column("weight_column", "rows count by"),
 )
 
 
@@ -64,6 +92,38 @@ class ShownCurve:
     label: str
     mark: RunMark
     judged: ScoreSeparation
+
+
+@dataclass(frozen=True, kw_only=True)
+class AtThreshold:
+    """What is written and drawn at one threshold.
+
+    Attributes
+    ----------
+    alarms : float
+        Share of in-distribution rows that may be flagged.
+    tally : Counts
+        What the threshold does to either set.
+    sentence : Sentence
+        The first line of the page.
+    counts : ScoreTable
+        The tally as a table.
+    line : mapping
+        Of the layout of the figure of densities, by path.
+    spot : mapping
+        Of the ring on the ROC curve, by property.
+    written, said : str
+        The share of false alarms, and what a screen reader says of the threshold.
+    """
+
+    alarms: float
+    tally: Counts
+    sentence: Sentence
+    counts: ScoreTable
+    line: Mapping[str, Cell]
+    spot: Mapping[str, Cell | list[float]]
+    written: str
+    said: str
 
 
 @dataclass(frozen=True)
@@ -121,6 +181,12 @@ def ood_view(
         f"{named.name}, {named.split} part, n = {rows_words(curve.judged, 0)}, against "
         f"{name.label}, n = {rows_words(curve.judged, 1)}"
     )
+    tiles = []
+    for score in curve.judged.numbers.values():
+        label, positive = LABELS[score.metric]
+        value = "–" if score.value is None else f"{score.value:.3f}"
+        span, meaning = share_span(score), HELP[score.metric]
+        tiles.append(Tile(label, value, interval=span, note=positive, help=meaning))
     how = () if plain else (scoring, POSITIVE)
     parts = (counted, by_weight, *how, f"file digest {named.digest[:8]}.")
     caption = "; ".join(filter(None, parts))
@@ -130,7 +196,7 @@ def ood_view(
         if plain
         else f"Out of distribution · {pair}",
         sentence=at.sentence,
-        numbers=tuple(_tile(curve.judged.numbers[key]) for key in curve.judged.numbers),
+        numbers=tuple(tiles),
         roc=_roc_card(curves, at.tally, scoring, caption),
         density=_density_card(named, name, curve, at.tally, caption, plain=plain),
         tally=at.tally,
@@ -141,15 +207,93 @@ def ood_view(
     )
 
 
-def _tile(score: Score) -> Tile:
-    label, positive = LABELS[score.metric]
-    return Tile(
-        label,
-        f"{score.value:.3f}" if score.value is not None else "–",
-        interval=share_span(score),
-        note=positive,
-        help=HELP[score.metric],
+def at_thresholds(
+    named: NamedRun,
+    name: SetName,
+    judged: ScoreSeparation,
+    alarms: Sequence[float],
+    *,
+    effects: ShiftPair | None = None,
+    plain: bool = False,
+) -> list[AtThreshold]:
+    """Return what is written and drawn at each share of false alarms; see `ood_view`."""
+    separation = judged.separation
+    edges, log = edges_of(separation, judged.score)
+    tallies = counts_of(separation, thresholds_at(separation, alarms))
+    heads = (spoken("Of these pictures"), *PLAIN_HEADS) if plain else COUNT_HEADS
+    effective = () if separation.members is None else worth(separation)  # rows count once, or not
+    return [
+        AtThreshold(
+            alarms=share,
+            tally=tally,
+            sentence=sentence(name, judged, tally, effects, plain=plain),
+            counts=_count_table(named, name, tally, judged, heads, effective),
+            line=line_at(edges, tally.threshold, log=log),
+            spot=spot_at(point := OperatingPoint(tally.false_alarms, 1.0 - tally.missed)),
+            written=percent(share),
+            said=f"{percent(share)}; {spot_words(point)}",
+        )
+        for share, tally in zip(alarms, tallies, strict=True)
+    ]
+
+
+def edges_of(separation: Separation, score: str) -> tuple[Float, bool]:
+    """Return the bins that both sets are counted in, and whether their axis is logarithmic."""
+    passed = [np.cumsum(side) / side.sum() for side in (separation.inside, separation.outside)]
+    low = min(float(separation.values[np.searchsorted(side, TAIL)]) for side in passed)
+    top = float(separation.values[-1])
+    if score in LOG_SCORES and separation.values[0] >= 0.0 and top > LOWEST:
+        start = 10.0 ** np.floor(np.log10(max(low, LOWEST)))
+        return np.geomspace(start, max(top, 10.0 * start), BINS + 1), True
+    at = [min(int(np.searchsorted(side, 1.0 - TAIL)), side.size - 1) for side in passed]
+    high = max(float(separation.values[i]) for i in at)
+    wide = max(high - low, 1e-9 * max(1.0, abs(low)))
+    return np.linspace(low, low + wide, BINS + 1), False
+
+
+def _count_table(
+    named: NamedRun,
+    name: SetName,
+    tally: Counts,
+    judged: ScoreSeparation,
+    heads: Sequence[str],
+    effective: Sequence[float],
+) -> ScoreTable:
+    """Return what the threshold does to either set; the file says what their rows are worth."""
+    corner, *page_heads = heads
+    ns = (judged.separation.n_in, judged.separation.n_out)
+    sides = (
+        (named.split, "in-distribution", tally.flagged_in, tally.passed_in),
+        (name.label, "out-of-distribution", tally.flagged_out, tally.passed_out),
     )
+    rows = []
+    for i, (set_name, side, flagged, passed) in enumerate(sides):
+        total = flagged + passed
+        cells: dict[str, Estimate | Cell] = {
+            "set": set_name,
+            "side": side,
+            "positive": "out-of-distribution",
+            "score": judged.score,
+            "temperature": judged.temperature,
+            "threshold": tally.threshold,
+            "flagged": Estimate(flagged, note=percent(flagged / total)),
+            "passed": Estimate(passed, note=percent(passed / total)),
+            "all": Estimate(total),
+        }
+        if effective:
+            groups, weights = judged.groups[i], judged.weights[i]
+            cells |= {
+                "rows": ns[i],
+                "group_column": groups.column if groups else "",
+                "groups": groups.n if groups else None,
+                "effective_n": effective[i],
+                "weight_column": weights.column if weights else "",
+            }
+        rows.append(TableRow(name=set_name, cells=cells, shaded=i == 1))
+    keys = ("flagged", "passed", "all")
+    shown = [PageColumn(key, head, "weight") for key, head in zip(keys, page_heads, strict=True)]
+    columns = (*COUNT_COLUMNS, *EXTENT_COLUMNS) if effective else COUNT_COLUMNS
+    return ScoreTable(corner, tuple(shown), columns, tuple(rows))
 
 
 def _roc_card(

@@ -1,6 +1,7 @@
 """The table of runs, sets and scores, and other runs beside the open one."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 
 import streamlit as st
@@ -14,9 +15,8 @@ from core.screens.ood.table import SetRow
 from core.screens.ood.words import SetName
 from core.studies import ood as study
 from pages.ui import cache, papers, picked_runs, state, widgets
-from pages.ui.ood import cache as cache_ood
-from pages.ui.ood.cache import OodQuestion, SplitSource
-from pages.ui.ood.sets import Sets, shifted
+from pages.ui.ood import sources
+from pages.ui.ood.sources import OodQuestion, Sets, SplitSource, shifted
 
 MOST = 5  # beside the open one
 LISTED = 200
@@ -39,9 +39,10 @@ def draw(sets: Sets, question: OodQuestion) -> None:
     for reference in sets.shown:
         base, name = replace(question, outside=sets.offers[reference]), sets.names[reference]
         lines.append(_line(inside, base.outside, name, badges[inside.owner]))
-        for other in others:
-            part = _same_set(base.outside, inside.owner, other)
-            if part is not None:
+        for other in others if base.outside.owner == inside.owner else ():
+            split = base.outside.split  # the part of the same name
+            if split in (*other.splits, *other.outside):
+                part = SplitSource(other, split)
                 lines.append(_other(other, part, name, badges[other], base))
     chosen = question.score, question.temperature != 1.0
     heads, rows = ood_table.heads(lines), ood_table.rows(lines, chosen)
@@ -49,16 +50,9 @@ def draw(sets: Sets, question: OodQuestion) -> None:
     widgets.noted(ood_table.caption(lines), ood_table.table(lines), "ood", "All numbers, CSV")
 
 
-def _same_set(part: SplitSource, run: cache.Run, other: cache.Run) -> SplitSource | None:
-    """Return another run's part of the same name as the open run's own."""
-    own = part.owner == run
-    has_part = part.split in (*other.splits, *other.outside)
-    return SplitSource(other, part.split) if own and has_part else None
-
-
 def _line(inside: SplitSource, outside: SplitSource, name: SetName, mark: RunMark) -> SetRow:
     run = inside.owner
-    temperature = cache_ood.temperature(run)[0]
+    temperature = sources.temperature(run)[0]
     return SetRow(
         run=run.name,
         mark=mark,
@@ -76,7 +70,7 @@ def _scores(inside: SplitSource, outside: SplitSource, temperature: float) -> di
     keys = [key for key, text in why.items() if not text]
     if temperature != 1.0 and "entropy" not in keys:
         return {}
-    return {key: cache_ood.auroc(OodQuestion(inside, outside, key, temperature)) for key in keys}
+    return {key: sources.auroc(OodQuestion(inside, outside, key, temperature)) for key in keys}
 
 
 def _printed(run: cache.Run, name: SetName) -> tuple[PublishedNumber, ...]:
@@ -94,32 +88,25 @@ def _other(
     """Return another run's row, with its difference from the open run at the page's setting."""
     inside = SplitSource(other, other.split)
     line = _line(inside, part, name, mark)
-    has_temperature = base.temperature == 1.0 or line.temperature is not None
-    scores = line.as_read if base.temperature == 1.0 else line.after
-    if not has_temperature or base.score not in scores:
+    as_read = base.temperature == 1.0
+    if base.score not in (line.as_read if as_read else line.after):
         return line
-    temperature = 1.0 if base.temperature == 1.0 else line.temperature or 1.0
+    temperature = 1.0 if as_read else line.temperature or 1.0
     question = OodQuestion(inside, part, base.score, temperature)
-    difference, why = cache_ood.difference(question, base)
-    return SetRow(
-        run=line.run,
-        mark=line.mark,
-        name=line.name,
-        temperature=line.temperature,
-        as_read=line.as_read,
-        after=line.after,
-        printed=line.printed,
-        difference=difference,
-        why=why,
-    )
+    difference, why = sources.difference(question, base)
+    return replace(line, difference=difference, why=why)
 
 
 def picker(run: cache.Run) -> list[cache.Run]:
     """Draw the choice of other runs that hold parts of the same names."""
     own = {*run.outside, *shifted(run)}
-    candidates = {
-        other.id: other for other in _candidates(run) if own & {*other.splits, *other.outside}
-    }
+    candidates: dict[str, cache.Run] = {}
+    for row in cache.openable(LISTED):
+        if row.id != run.id and row.n_classes == len(run.class_names):
+            with suppress(LibraryError):  # deleted meanwhile
+                other = cache.look_up(row.id)
+                if own & {*other.splits, *other.outside}:
+                    candidates[row.id] = other
     if not candidates:
         return []
     linked = [
@@ -150,16 +137,3 @@ def picker(run: cache.Run) -> list[cache.Run]:
 
 def _keep(ids: Sequence[str]) -> None:
     picked_runs.keep("set.ood_beside", "beside", ids)
-
-
-def _candidates(run: cache.Run) -> list[cache.Run]:
-    """Return other runs with as many classes."""
-    candidates = []
-    for row in cache.openable(LISTED):
-        if row.id == run.id or row.n_classes != len(run.class_names):
-            continue
-        try:
-            candidates.append(cache.look_up(row.id))
-        except LibraryError:  # deleted meanwhile
-            continue
-    return candidates

@@ -13,11 +13,8 @@ from core.studies import ood as study
 from pages.ui import cache, controls, dragged, frame, state
 from pages.ui.dragged import Dragged
 from pages.ui.escape import esc
-from pages.ui.ood import cache as cache_ood
-from pages.ui.ood import drop
-from pages.ui.ood import sets as ood_sets
-from pages.ui.ood.cache import SplitSource
-from pages.ui.ood.sets import Offer, Sets
+from pages.ui.ood import drop, sources
+from pages.ui.ood.sources import Offer, Sets, SplitSource
 
 ALARMS = 5.0  # percent of ordinary pictures stopped, at first
 STEPS = [0.5 * step for step in range(101)]
@@ -49,23 +46,23 @@ def sets(inside: SplitSource, offers: Offer) -> tuple[Sets, list[Notice]]:
     """Return the sets beside the run; those that cannot be told from its rows are refused."""
     if not offers:
         return Sets({}, {}, []), []
-    names = ood_sets.names(offers, inside.owner)
+    names = sources.names(offers, inside.owner)
     with st.container(horizontal=True, vertical_alignment="bottom", key="sets"):
-        chosen = ood_sets.picker(offers, names, inside.owner)
+        chosen = sources.picker(offers, names, inside.owner)
         drop.door(inside.owner)
     drop.outcome()
     sound: list[str] = []
     notices: list[Notice] = []
     for reference in chosen:
-        pair_notices, refusal = cache_ood.checked(inside, offers[reference], names[reference].label)
+        pair_notices, refusal = sources.checked(inside, offers[reference], names[reference].label)
         if refusal is not None:
             frame.refusal(refusal)
             continue
         sound.append(reference)
-        if offers[reference].owner.id not in cache_ood.dropped():
+        if offers[reference].owner.id not in sources.dropped():
             cache.note(offers[reference].owner)
         notices += pair_notices
-        if ood_sets.foreign(offers[reference], inside.owner):
+        if sources.foreign(offers[reference], inside.owner):
             notices.append(Notice(NoticeCode.OTHER_MODEL, f"“{names[reference].label}” {FOREIGN}"))
     return Sets(offers, names, sound), notices
 
@@ -125,7 +122,7 @@ def _score(offered: list[str], default: str, why: Mapping[str, str]) -> str:
 
 def _temperature(inside: SplitSource, score: str) -> float | None:
     """Return the temperature, where one can be fitted and is chosen."""
-    fitted, why = cache_ood.temperature(inside.owner)
+    fitted, why = sources.temperature(inside.owner)
     if "entropy" in unavailable(inside.rows):
         return None
     if fitted is None:

@@ -20,8 +20,8 @@ from core.screens.kit import units
 from pages.ui import cache, frame, pieces, readings, session, site, state, widgets
 from pages.ui.escape import esc
 from pages.ui.intake import FileReading, Intake, SealedFile
-from pages.ui.ood import sets as ood_sets
-from pages.ui.ood.cache import dropped
+from pages.ui.ood import sources
+from pages.ui.ood.sources import dropped
 from pages.ui.visitor import open_library
 
 AUTO = "(by its name)"
@@ -160,7 +160,7 @@ def _add(reading: ScoresReading) -> None:
     draft = session.Draft(f"draft-{token_hex(4)}", Path(name).stem or name, name, result)
     dropped()[draft.id] = draft
     reference = f"{draft.id}.{result.chosen_split}"
-    sets_by_run = ood_sets.kept_sets()
+    sets_by_run = sources.kept_sets()
     sets_by_run[reading.run.id] = (reference, *sets_by_run.get(reading.run.id, ()))
     st.session_state["set.set"] = reference
 
@@ -224,7 +224,7 @@ def _keep(draft: session.Draft, name: str, result: ReadResult) -> None:
     manifest = keep_result(open_library(), name, draft.file_name, result)
     dropped().pop(draft.id)
     old, new = f"{draft.id}.", f"{manifest.id}."
-    sets_by_run = ood_sets.kept_sets()
+    sets_by_run = sources.kept_sets()
     for run_id, sets in sets_by_run.items():
         sets_by_run[run_id] = tuple(reference.replace(old, new) for reference in sets)
     st.session_state["set.set"] = f"{new}{result.chosen_split}"

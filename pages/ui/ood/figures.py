@@ -1,5 +1,6 @@
 """The figures of the page Out of distribution: what a threshold does, and corrupted images."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import streamlit as st
@@ -10,20 +11,20 @@ from core.ood.scores import SCORES
 from core.screens.kit.differences import NamedRun
 from core.screens.kit.run_marks import DASHES, marks
 from core.screens.ood import view as views
-from core.screens.ood.plain import PlainOod, plain_view
 from core.screens.ood.shifts import shift_view
-from core.screens.ood.threshold import at_thresholds
-from core.screens.ood.view import OodView, ShownCurve
-from core.screens.ood.words import SetName, ShiftPair
+from core.screens.ood.view import AtThreshold, OodView, ShownCurve, at_thresholds
+from core.screens.ood.words import PlainOod, SetName, ShiftPair, hundreds, plain_view
 from core.studies.ood import ShiftEffect
 from pages.ui import cache, pieces, state, widgets
-from pages.ui.ood import cache as cache_ood
-from pages.ui.ood import choices, moving, sets
-from pages.ui.ood.cache import OodQuestion, SplitSource
-from pages.ui.ood.sets import Sets
+from pages.ui.dragged import Crossed, Dragged, MovedFigure, columns
+from pages.ui.ood import choices, sources
+from pages.ui.ood.sources import OodQuestion, Sets, SplitSource
 
 HALF_WIDTH = 470
 MAP_WIDTH = 229  # four stand beside each other at 1,280 px
+COUNTS = "What the threshold does"
+HUNDREDS = ("ood_flagged", "ood_mistaken")
+CROSSED, FLAGGED = "found-quiet", "!"  # the mark as in assets/dragged.js
 
 
 def threshold(
@@ -56,11 +57,11 @@ def threshold(
     steps = at_thresholds(named, name, judged, shares, effects=effects, plain=plain)
     with left if plain else right:
         widgets.figure(view.density)
-        choices.threshold(alarms, moving.moved(name, steps))
+        choices.threshold(alarms, moved(name, steps))
     with right:
         if plain:
             _plain(plain_view(name, judged, view.tally))
-        widgets.scores(moving.COUNTS, view.counts.heads, view.counts.written())
+        widgets.scores(COUNTS, view.counts.heads, view.counts.written())
         widgets.noted(view.reading, view.counts.file, "threshold", "Counts, CSV")
     if not plain:
         with strip:
@@ -73,20 +74,18 @@ def threshold(
 def _effects_of(question: OodQuestion) -> ShiftPair | None:
     """Return what a shift of the run's own images does, beside the intact ones."""
     owner = question.inside.owner
-    if question.outside.owner != owner or question.outside.split not in sets.shifted(owner):
+    if question.outside.owner != owner or question.outside.split not in sources.shifted(owner):
         return None
     intact = replace(question, outside=question.inside)
-    return cache_ood.shift(question), cache_ood.shift(intact)
+    return sources.shift(question), sources.shift(intact)
 
 
 def _plain(view: PlainOod) -> None:
     """Draw the pictures of 100, and the words beside them."""
     widgets.title("What the alarm flags")
-    for key, hundred in zip(moving.HUNDREDS, view.hundreds, strict=True):
+    for key, hundred in zip(HUNDREDS, view.hundreds, strict=True):
         with st.container(key=key):
-            pieces.draw(
-                "hundred", hundred.text, hundred.crossed, moving.CROSSED, moving.FLAGGED, True
-            )
+            pieces.draw("hundred", hundred.text, hundred.crossed, CROSSED, FLAGGED, True)
     widgets.caveat("What this does not say", view.limits)
     widgets.caveat("What helps", view.helps, helpful=True)
 
@@ -100,7 +99,7 @@ def _curves(
         reference: ShownCurve(
             names[reference].label,
             replace(mark, dash=dash),
-            cache_ood.judged(question, full=reference == focus),
+            sources.judged(question, full=reference == focus),
         )
         for (reference, question), mark, dash in zip(
             questions.items(), set_marks, DASHES, strict=False
@@ -135,7 +134,7 @@ def corruptions(question: OodQuestion, scaling: str) -> None:
 def _effects(question: OodQuestion) -> dict[OutsideSet, ShiftEffect]:
     """Return what each corruption does, counting them while any is new."""
     owner = question.inside.owner
-    splits = sets.shifted(owner)
+    splits = sources.shifted(owner)
     bar, effects = st.empty(), {}
     for i, split in enumerate(splits):
         named = parse_name(split)
@@ -143,10 +142,48 @@ def _effects(question: OodQuestion) -> dict[OutsideSet, ShiftEffect]:
             continue
         if i % 10 == 0:
             bar.progress(i / len(splits), text=f"{i} of {len(splits)} corruptions")
-        effects[named] = cache_ood.shift(replace(question, outside=SplitSource(owner, split)))
+        effects[named] = sources.shift(replace(question, outside=SplitSource(owner, split)))
     bar.empty()
     return effects
 
 
 def _named(run: cache.Run) -> NamedRun:
     return NamedRun(run.id, run.name, run.split, run.file_digest)
+
+
+def moved(name: SetName, steps: Sequence[AtThreshold]) -> Dragged:
+    """Return what the page says and draws at each step."""
+    texts = {
+        "h1.c-sentence": [step.sentence.parts[0].text for step in steps],
+        "h1.c-sentence + .c-second": [step.sentence.second for step in steps],
+        **_cells(steps),
+    }
+    crossed = {}
+    if state.plain():
+        pictures = [hundreds(name, step.tally) for step in steps]
+        for key, picture in zip(HUNDREDS, zip(*pictures, strict=True), strict=True):
+            texts[f".st-key-{key} .c-said"] = [hundred.text for hundred in picture]
+            values = [hundred.crossed for hundred in picture]
+            crossed[f".st-key-{key} .c-icons"] = Crossed(values=values, kind=CROSSED)
+    return Dragged(
+        written=[step.written for step in steps],
+        said=[step.said for step in steps],
+        texts=texts,
+        crossed=crossed,
+        figures=(
+            MovedFigure(figure="density", layout=columns([step.line for step in steps])),
+            MovedFigure(figure="roc", last=columns([step.spot for step in steps])),
+        ),
+    )
+
+
+def _cells(steps: Sequence[AtThreshold]) -> dict[str, list[str]]:
+    """Return the cells of the table of counts, numbers and what stands under them."""
+    tables, found = [step.counts.written() for step in steps], {}
+    for i, row in enumerate(tables[0]):
+        for j in range(len(row.cells) - 1):  # the last holds all rows, whatever the threshold
+            cells = [table[i].cells[j] for table in tables]
+            place = f'[aria-label="{COUNTS}"] tbody tr:nth-of-type({i + 1}) td:nth-of-type({j + 1})'
+            found[place] = [cell.value for cell in cells]
+            found[f"{place} small"] = [cell.interval for cell in cells]
+    return found

@@ -7,13 +7,13 @@ import streamlit as st
 
 from core.fields import JsonObject
 from core.screens.kit.numbers import percent
-from core.screens.ood.rows import certain_table
+from core.screens.ood.table import certain_table
 from core.screens.ood.words import SetName
 from core.studies.ood import ConfidentRows
 from pages.ui import frame, row_pictures, widgets
 from pages.ui.escape import esc
-from pages.ui.ood import cache as cache_ood
-from pages.ui.ood.cache import OodQuestion
+from pages.ui.ood import sources
+from pages.ui.ood.sources import OodQuestion
 
 ROWS_SHOWN: Final = 50
 
@@ -32,7 +32,7 @@ def draw(question: OodQuestion, name: SetName) -> None:
     if not fold.open:
         return
     with fold:
-        confident_rows = cache_ood.certain(question, ROWS_SHOWN)
+        confident_rows = sources.certain(question, ROWS_SHOWN)
         if opened is not None:
             _pictures(question, opened, confident_rows)
         table = certain_table(confident_rows, outside.rows.row_ids, question.score)

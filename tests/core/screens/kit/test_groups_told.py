@@ -24,10 +24,10 @@ from core.screens.kit.numbers import in_hundred
 from core.screens.kit.run_marks import marks
 from core.screens.kit.sentences import verdict_sentence
 from core.screens.ood import table as ood_table
-from core.screens.ood.plain import plain_view as plain_ood
 from core.screens.ood.shifts import shift_view
 from core.screens.ood.table import SetRow
 from core.screens.ood.view import ShownCurve, ood_view
+from core.screens.ood.words import plain_view as plain_ood
 from core.screens.ood.words import set_name, weight_words
 from core.screens.reliability.plain import certainty_groups, plain_view
 from core.screens.xray import words as clinic_words

@@ -7,7 +7,7 @@ import pytest
 
 from core.screens.kit.theme import DARK, LIGHT
 from core.screens.ood.figures import Density, OperatingPoint, RocLine, density, roc
-from core.screens.ood.shift_maps import ValueGrid, heatmap
+from core.screens.ood.shifts import ValueGrid, heatmap
 
 LINE = RocLine(
     name="a & b",

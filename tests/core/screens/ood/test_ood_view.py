@@ -15,13 +15,10 @@ from core.screens.kit.run_marks import marks
 from core.screens.kit.theme import DARK, LIGHT
 from core.screens.kit.units import speaking_of
 from core.screens.ood import table as ood_table
-from core.screens.ood.plain import plain_view
-from core.screens.ood.rows import certain_table
 from core.screens.ood.shifts import shift_view
-from core.screens.ood.table import SetRow
-from core.screens.ood.threshold import at_thresholds, edges_of
-from core.screens.ood.view import ShownCurve, ood_view
-from core.screens.ood.words import SetName, set_name
+from core.screens.ood.table import SetRow, certain_table
+from core.screens.ood.view import ShownCurve, at_thresholds, edges_of, ood_view
+from core.screens.ood.words import SetName, plain_view, set_name
 from core.studies import ood as study
 from core.studies.ood import ConfidentRows, ScoreSeparation, ShiftEffect
 
