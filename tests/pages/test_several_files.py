@@ -2,6 +2,7 @@
 
 import io
 from html import unescape
+from threading import Event, Timer
 
 import numpy as np
 import pytest
@@ -153,6 +154,27 @@ def test_all_are_kept_and_compared_and_that_is_undone():
     assert set("".join(test.query_params["runs"]).split(",")) == {row.id for row in own}
     (room,) = session._ROOMS.values()
     assert not [path for path in room.folder.iterdir() if path.is_file()]
+
+
+def test_keeping_all_can_be_stopped(monkeypatch):
+    """What was kept by then is a run, once; the run that was being kept counts among them."""
+    keep, began, go_on = several.keep_result, Event(), Event()
+
+    def slow(library, name, *rest, **more):
+        began.set()
+        assert go_on.wait(60)
+        return keep(library, name, *rest, **more)
+
+    monkeypatch.setattr(several, "keep_result", slow)
+    test = fine(drop(opened(), **{f"seed{k}__npz": npz(k) for k in range(3)}))
+    until(test, lambda: said(test).count("120 rows · accuracy") == 3)
+    press(test, "Keep all and compare")
+    assert began.wait(60)
+    Timer(1.0, go_on.set).start()
+    press(test, "Stop")
+    until(fine(test), lambda: "Kept 1 run." in said(test))
+    assert [draft.name for draft in drafts()] == ["seed1", "seed2"]
+    assert [row.name for row in open_library().rows() if row.kind == "upload"] == ["seed0"]
 
 
 def test_two_models_of_one_file_become_two_drafts():

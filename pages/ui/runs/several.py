@@ -1,6 +1,7 @@
 """Several files dropped at once: each becomes a draft; what one leaves open costs no other."""
 
 from collections.abc import Sequence
+from concurrent.futures import wait as wait_for
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -31,6 +32,7 @@ from pages.ui.visitor import open_library
 
 INTAKE: Final = Intake[ImportReading]("several", several=True, together=True)
 PROCESS_CELLS: Final = 2_000_000  # scores; a thread audits fewer in a second or two
+LAST_WAIT_S: Final = 10.0
 AUDITS, KEPT = "drafts.audits", "drafts.kept"  # in the session, by the id of the draft
 KEEPING: Final = "drafts.keeping"  # in the session: the task of keeping all
 # Words of the name of a file.
@@ -323,8 +325,8 @@ def _discard_all() -> None:
 def _actions(drafts: Sequence[session.Draft]) -> None:
     """Draw what can be done with all of them."""
     task: Task[int] | None = st.session_state.get(KEEPING)
-    if task is not None and task.running:
-        task.draw()
+    if task is not None:
+        task.draw()  # once it is stopped, what is being written ends first
         return
     with st.container(horizontal=True, key="drafts.actions"):
         if len(drafts) > 1:
@@ -358,7 +360,7 @@ def _keep_all() -> None:
 def _kept() -> None:
     """Let the drafts go that are runs by now; compare them once all are, else say why not."""
     task: Task[int] | None = st.session_state.get(KEEPING)
-    if task is None or task.running:
+    if task is None or task.running or not _ended(task):
         return
     error = task.error
     del st.session_state[KEEPING]
@@ -377,6 +379,12 @@ def _kept() -> None:
         state.say(f"Kept {len(ids)} runs.")
         picked_runs.choose(ids)
         st.switch_page(site.COMPARE.script, query_params={"runs": ",".join(ids)})
+
+
+def _ended(task: Task[int]) -> bool:
+    """Wait a moment for the run that is being written while all are stopped; it is kept, too."""
+    work = task.work
+    return work is None or not wait_for([work.future], timeout=LAST_WAIT_S).not_done
 
 
 def _large(splits: Sequence[Predictions]) -> bool:
