@@ -1,4 +1,4 @@
-"""A slider move on the Reliability page, from the prepared target to the drawn view.
+"""Preparing a target, and a slider move on Reliability from there to the drawn view.
 
 Run from the project's folder: python -m tests.benchmarks.bench_slider [--size S|M|L|XL]
 """
@@ -13,9 +13,15 @@ from core.metrics import suite
 from core.metrics.selective import risk_coverage
 from core.screens.reliability.view import Subject, reliability_view
 from tests.benchmarks.peers.data import SIZES, Data, make_logits
-from tests.benchmarks.peers.worker import cost_of
+from tests.benchmarks.peers.worker import Cost, cost_of
 
 TARGET_MS = 150
+
+
+def preparing(data: Data) -> Cost:
+    """Return what the page's target of new logits costs, sorted and resampled 1,000 times."""
+    suite.prepare(make_logits(200, 4).predictions(), None, n_resamples=10, seed=0)  # compiles
+    return cost_of(lambda: suite.prepare(data.predictions(), None, n_resamples=1_000, seed=0))
 
 
 def slowest_move(data: Data) -> float:
@@ -41,11 +47,15 @@ def slowest_move(data: Data) -> float:
 
 
 def main() -> None:
-    """Print the slowest move at one size."""
+    """Print what preparing and the slowest move take at one size."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--size", choices=SIZES, default="L")
     size = parser.parse_args().size
-    spent = slowest_move(make_logits(*SIZES[size]))
+    data = make_logits(*SIZES[size])
+    cost, load = preparing(data), os.getloadavg()[0]
+    spent_on = f"{cost.wall_ms:.0f} ms by the clock, {cost.cpu_ms:.0f} ms of the processor"
+    print(f"preparing {size}: {spent_on} (load {load:.1f})")
+    spent = slowest_move(data)
     print(f"slowest of six moves at {size}: {spent:.1f} ms (target {TARGET_MS} ms)")
 
 

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from core.metrics import METRICS
 from tests.benchmarks.claims.sentences import CLAIMED, Claimed, source
 
 PAGE = (Path(__file__).parents[2] / "docs" / "coverage.md").read_text("utf-8")
@@ -22,3 +23,16 @@ def test_a_listed_sentence_has_its_row(claimed: Claimed) -> None:
     if claimed.section:
         held = next(part for part in SECTIONS if part.startswith(claimed.section))
         assert f"\n| {claimed.row} |" in held
+
+
+# Of which the interval is that of another one, or a share.
+SAME = {
+    "brier_event": "brier",  # half of it
+    "ece_answer": "ece",  # of the answers, as in most designs there
+    **{name: f"share: {name}" for name in ("accuracy", "error", "s99_share", "s99_accuracy")},
+}
+
+
+@pytest.mark.parametrize("metric", sorted(METRICS.keys() - {"spiegelhalter_z"}))  # no interval
+def test_every_interval_of_a_metric_has_its_row(metric: str) -> None:
+    assert f"\n| {SAME.get(metric, metric)} |" in PAGE
