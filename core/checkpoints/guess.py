@@ -12,7 +12,7 @@ from typing import Final
 
 from core.checkpoints.index import ExactMatch, LayoutIndex, lookup, shipped
 from core.checkpoints.names import renamings
-from core.models.catalogue import PUBLIC
+from core.models.catalogue import ONNX, PUBLIC
 from core.readers.weights.named_tensors import Hint, WeightGroup, WeightsFile
 
 MOST: Final = 20
@@ -67,6 +67,8 @@ def guess(file: WeightsFile, group: WeightGroup) -> tuple[NetworkCandidate, ...]
     group : WeightGroup
         One of the file's.
     """
+    if file.format == ONNX:
+        return (_of_onnx(file),)
     index = shipped()
     hints: dict[str, str] = {}
     for own, why in _named(file, index):
@@ -76,6 +78,21 @@ def guess(file: WeightsFile, group: WeightGroup) -> tuple[NetworkCandidate, ...]
     if not hits:
         return tuple(_of_hints(file, group, hints, index))[:MOST]
     return tuple(_fitting(hit, hints, len(hits), index) for hit in hits[:MOST])
+
+
+def _of_onnx(file: WeightsFile) -> NetworkCandidate:
+    outputs, channels, height, width = (
+        value if type(value) is int else 0
+        for value in map(file.hints.get, ("outputs", "channels", "height", "width"))
+    )
+    return NetworkCandidate(
+        model=ONNX,
+        n_outputs=outputs or 1,
+        channels=channels or COLOURS,
+        size=(height, width) if height and width else None,
+        why="The file holds the network.",
+        fits=True,
+    )
 
 
 def stated_side(file: WeightsFile) -> int | None:

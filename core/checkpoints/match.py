@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from core.checkpoints.names import Renaming, renamings
 from core.errors import Refused
 from core.models.build import last_layer, outline
+from core.models.catalogue import ONNX
 from core.readers.weights.named_tensors import TensorInfo
 
 SHOWN: Final = 10
@@ -76,6 +77,9 @@ class Match:
 
     def refusal(self) -> Refused:
         """Return why the weights are not loaded: what is missing, unexpected and mismatched."""
+        if self.model == ONNX:
+            what = f"The model gives {self.likely_outputs} outputs, not {self.n_outputs}"
+            return Refused("STATE_DICT", what, self._remedy())
         parts = [
             f"The weights do not fit {self.model} with {self.n_outputs} outputs: "
             f"{self.matched} of {self.total} tensors do"

@@ -27,7 +27,7 @@ def add_options(verb: Parser) -> None:
     verb.add_argument("--crop", type=float, metavar="SHARE", help="of the scaled image, to 1")
     verb.add_argument("--crops", type=int, choices=[1, 5, 10], help="parts that are averaged")
     verb.add_argument("--average", choices=["logits", "probabilities"])
-    verb.add_argument("--moments", help="data, imagenet, half, cifar10, or cifar100")
+    verb.add_argument("--moments", help="data, imagenet, half, unit, bytes ...")
 
 
 def check(arguments: argparse.Namespace) -> None:
@@ -103,12 +103,14 @@ def outputs(group: "WeightGroup") -> int:
     return matrices[-1][0] if matrices else 1
 
 
-def preprocessing_of(arguments: argparse.Namespace, settings: "Preprocessing") -> "Preprocessing":
+def preprocessing_of(
+    arguments: argparse.Namespace, settings: "Preprocessing", channels: int
+) -> "Preprocessing":
     """Return what images go through: the network's settings, changed as the options say.
 
     UsageError SETTING for moments of an unknown name.
     """
-    from core.inference.preprocessing import MOMENTS
+    from core.inference.preprocessing import MOMENTS, with_moments
 
     changed: Json = {
         key: getattr(arguments, key)
@@ -122,7 +124,7 @@ def preprocessing_of(arguments: argparse.Namespace, settings: "Preprocessing") -
             known = ", ".join((MOMENTS_OF_DATA, *MOMENTS))
             what = f"Moments are {arguments.moments!r}"
             raise UsageError("SETTING", what, f"use one of {known}")
-        changed |= dict(zip(("mean", "std"), MOMENTS[arguments.moments], strict=True))
+        settings = with_moments(settings, arguments.moments, channels)
     if arguments.size:
         changed["size"] = (arguments.size, arguments.size)
     return replace(settings, **changed)

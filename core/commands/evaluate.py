@@ -45,6 +45,8 @@ def add_evaluate(verb: Parser) -> None:
     verb.add_argument(
         "--temperature", default="1", metavar="T|file", help="divide logits by it, or by the file's"
     )
+    verb.add_argument("--layout", choices=["nchw", "nhwc"], help="of an ONNX model")
+    verb.add_argument("--outputs", choices=["logits", "probabilities"], help="of an ONNX model")
     verb.add_argument(
         "--keep-implausible", action="store_true", help="even if it guesses with high confidence"
     )
@@ -65,11 +67,13 @@ def _evaluate(arguments: argparse.Namespace) -> int:
     with scratch.folder("evaluate") as folder:
         file, group = checkpoint.read(path, folder, arguments.group)
         candidate = checkpoint.candidate_of(arguments.model, file, group)
+        if arguments.moments is None and file.hints.get("input_type") == "uint8":
+            arguments.moments = "bytes"
         config = _config(arguments, file, group, candidate, run)
-        matched = _match(group, config)
+        matched = _match(group, config, folder / group.file)
         if not matched.ok and arguments.classes is None and matched.likely_outputs:
             config = replace(config, n_outputs=matched.likely_outputs)
-            matched = _match(group, config)
+            matched = _match(group, config, folder / group.file)
         if not matched.ok:
             raise matched.refusal()
         (job,) = jobs.submit([config], weights=folder / group.file, request=request)
@@ -128,7 +132,27 @@ def _config(
         device=arguments.device,
         temperature=_temperature(arguments.temperature, group),
         keep_implausible=arguments.keep_implausible,
+        **_of_onnx(arguments, file),
     )
+
+
+def _of_onnx(arguments: argparse.Namespace, file: "WeightsFile") -> dict[str, str]:
+    """Return what must be known of an ONNX model: as named, else as its graph says; or ask."""
+    from core.models.catalogue import ONNX
+
+    if file.format != ONNX:
+        given = {"layout": arguments.layout, "outputs": arguments.outputs}
+        return {key: value for key, value in given.items() if value is not None}
+    if arguments.moments is None:
+        what = "An ONNX file does not say which pixels its network was trained on"
+        known = "imagenet, half (−1 to 1), unit (0 to 1), bytes (0 to 255), cifar10, cifar100, data"
+        raise UsageError("SETTING", what, f"name them with --moments: {known}")
+    layout = arguments.layout or file.hints.get("layout")
+    if layout is None:
+        what = "The model does not say whether channels come first or last"
+        raise UsageError("SETTING", what, "give --layout nchw or --layout nhwc")
+    outputs = arguments.outputs or file.hints.get("gives", "logits")
+    return {"layout": str(layout), "outputs": str(outputs)}
 
 
 def _temperature(text: str, group: "WeightGroup") -> float:
@@ -180,18 +204,24 @@ def _preprocessing(
     if data == "folder" and root is not None and stated is None and not trained_here:
         settings = settings_for_folder(candidate.model, root, channels)
         if settings is not None:
-            return checkpoint.preprocessing_of(arguments, settings)
+            return checkpoint.preprocessing_of(arguments, settings, channels)
     size = first_size(
         candidate.model, candidate.size, data, stated=stated, trained_here=trained_here
     )
-    return checkpoint.preprocessing_of(arguments, settings_of(candidate.model, size, channels))
+    settings = settings_of(candidate.model, size, channels)
+    return checkpoint.preprocessing_of(arguments, settings, channels)
 
 
-def _match(group: "WeightGroup", config: "EvaluationConfig") -> "Match":
+def _match(group: "WeightGroup", config: "EvaluationConfig", weights: Path) -> "Match":
     """Return how the weights fit, before anything is queued."""
     from core.checkpoints.match import match
     from core.models.build import input_size
+    from core.models.catalogue import ONNX
 
+    if config.model == ONNX:
+        from core.inference.onnx_network import onnx_match
+
+        return onnx_match(weights, config.n_outputs)
     return match(
         group.tensors,
         config.model,
@@ -228,10 +258,13 @@ def _report(manifest: "Manifest", config: "EvaluationConfig", matched: "Match") 
 
 
 def _print(report: Json) -> None:
+    from core.models.catalogue import ONNX
+
     loaded = report["loaded"]
     renamed = f" ({loaded['renamed']})" if loaded["renamed"] else ""
     print(printable(f"run {report['run']}: {report['model']}"))
-    print(printable(f"{loaded['matched']} of {loaded['total']} tensors loaded{renamed}"))
+    if report["model"] != ONNX:
+        print(printable(f"{loaded['matched']} of {loaded['total']} tensors loaded{renamed}"))
     for key in ("accuracy", "ece", "nll"):
         if key in report["metrics"]:
             print(f"  {key:<14} {number(report['metrics'][key]['value']):>10}")

@@ -87,7 +87,7 @@ def _model(
     arguments: argparse.Namespace, candidate: "NetworkCandidate", spec: "Spec | None", weights: Path
 ) -> "FilmModel":
     """Return the network with what films go through: as its job says, else as for CheXNet."""
-    from core.inference.film_model import FilmModel, shown_to, with_moments
+    from core.inference.film_model import FilmModel, shown_to
     from core.models.catalogue import OURS, PUBLIC
 
     of_code = PUBLIC.get(candidate.model)
@@ -97,15 +97,13 @@ def _model(
         raise UsageError("SETTING", what, "give --size and --moments, or the id of its training")
     channels = arguments.channels or candidate.channels or 3
     shown = shown_to(spec, channels, candidate.size, candidate.model)
-    preprocessing = checkpoint.preprocessing_of(arguments, shown)
+    preprocessing = checkpoint.preprocessing_of(arguments, shown, channels)
     if arguments.moments == checkpoint.MOMENTS_OF_DATA:
         raise UsageError(
             "SETTING",
             "Films have no mean and standard deviation of their own",
             "name them with --moments",
         )
-    if arguments.moments is not None:
-        preprocessing = with_moments(preprocessing, arguments.moments, channels)
     n_outputs = arguments.classes or candidate.n_outputs
     return FilmModel(
         model=candidate.model,

@@ -21,9 +21,12 @@ from core.inference.config import from_json
 from core.inference.evaluate import scores, spread
 from core.inference.job import check_classes, open_data
 from core.inference.kept import CPU, kept_model
+from core.inference.onnx_network import onnx_match
 from core.inference.prepare import BatchPreprocessor
+from core.inference.preprocessing import with_moments
 from core.inference.settings import settings_for_folder, settings_of
 from core.models.build import input_size
+from core.models.catalogue import ONNX
 from core.predictions import Task
 from core.readers.weights.named_tensors import TensorInfo
 from core.training.config import from_json as training_config
@@ -44,13 +47,18 @@ def matching(question: Json) -> Answer:
     settings = (folder and settings_for_folder(model, Path(folder), channels)) or settings_of(
         model, size, channels
     )
-    fit = match(
-        tensors,
-        question["model"],
-        n_outputs=question["n_outputs"],
-        channels=question["channels"],
-        size=input_size(question["model"], settings.size),
-    )
+    if question.get("bytes"):
+        settings = with_moments(settings, "bytes", channels)
+    if model == ONNX:
+        fit = onnx_match(Path(question["weights"]), question["n_outputs"])
+    else:
+        fit = match(
+            tensors,
+            model,
+            n_outputs=question["n_outputs"],
+            channels=channels,
+            size=input_size(model, settings.size),
+        )
     return {"match": codec.to_json(fit), "settings": codec.to_json(settings)}, {}
 
 

@@ -13,13 +13,16 @@ from core.defaults import SEED_MAX
 from core.errors import UsageError
 from core.fields import Field, JsonObject, is_path
 from core.inference.preprocessing import Preprocessing
-from core.models.catalogue import OURS, PUBLIC, checked_model
+from core.models.catalogue import ONNX, OURS, PUBLIC, checked_model
 from core.readers.weights.named_tensors import LEAST_TEMPERATURE, MOST_TEMPERATURE
 from core.training.config import DEVICES, MAX_BATCH, MAX_NAME
 from core.training.estimate import SHAPES
 
 MAX_SETS, MAX_OUTPUTS = 200, 100_000
 CIFAR: Final = (32, 32)
+LAYOUTS: Final = {"nchw": "Channels first (NCHW)", "nhwc": "Channels last (NHWC)"}
+OUTPUTS: Final = {"logits": "Logits", "probabilities": "Probabilities"}
+OF_ONNX: Final = ("layout", "outputs")  # settings of ONNX models alone
 SMALL: Final = 64  # sides up to which images of the data are shown as they are
 
 
@@ -106,6 +109,12 @@ class EvaluationConfig:
             high=MOST_TEMPERATURE,
         ),
     ] = 1.0
+    layout: Annotated[
+        str, Field("Layout", "Of the images an ONNX model takes.", choices=LAYOUTS)
+    ] = "nchw"
+    outputs: Annotated[
+        str, Field("Outputs", "What an ONNX model gives: probabilities sum to 1.", choices=OUTPUTS)
+    ] = "logits"
     keep_implausible: Annotated[
         bool,
         Field("Keep in any case", "Even a run that guesses with high confidence is kept."),
@@ -116,7 +125,8 @@ class EvaluationConfig:
         checked_model(self.model)
         checked_data(self.data)
         if not self.name:
-            name = f"{self.model} on {DATASETS[self.data].label}"
+            network = self.weights.file if self.model == ONNX else self.model
+            name = f"{network} on {DATASETS[self.data].label}"
             object.__setattr__(self, "name", name)
         fields.check(self)
         for ok, what, remedy in self._checks():
@@ -128,6 +138,16 @@ class EvaluationConfig:
         twice = sorted({name for name in names if names.count(name) > 1})
         moments = len(self.preprocessing.mean)
         return (
+            (
+                self.model == ONNX or (self.layout, self.outputs) == ("nchw", "logits"),
+                f"layout is {self.layout} and outputs are {self.outputs} for {self.model}",
+                "leave them out: only ONNX models have them",
+            ),
+            (
+                self.model != ONNX or self.device != "cuda",
+                "an ONNX model runs on the CPU",
+                "set device to auto or cpu",
+            ),
             (
                 self.data_root is not None or not DATASETS[self.data].needs_root,
                 f"{DATASETS[self.data].label} is read from a folder",
@@ -153,6 +173,8 @@ class EvaluationConfig:
         loose = {"name", "data_root", "batch_size", "device", "keep_implausible"}
         if self.temperature == 1:  # as before there was one
             loose.add("temperature")
+        if self.model != ONNX:  # the same
+            loose.update(OF_ONNX)
         decides = {key: v for key, v in self.to_json().items() if key not in loose}
         return digest(repr(sorted(decides.items())))
 
@@ -185,6 +207,8 @@ def first_size(
     stem for small images are shown a folder's pictures at CIFAR's size.
     """
     native = native_size(data)
+    if model == ONNX:
+        return own or ((stated, stated) if stated else native)
     if trained_here or not shipped().takes_any(model):
         return native if model in OURS else own
     if stated is not None:

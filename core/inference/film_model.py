@@ -6,8 +6,8 @@ from typing import Final
 from core.datasets.catalogue import FINDINGS
 from core.errors import UsageError
 from core.inference.config import EvaluationConfig
-from core.inference.preprocessing import MOMENTS, Preprocessing, shown_by_code
-from core.models.catalogue import PUBLIC, checked_model
+from core.inference.preprocessing import Preprocessing, shown_by_code, with_moments
+from core.models.catalogue import ONNX, PUBLIC, checked_model
 from core.training.config import TrainConfig
 from core.training.estimate import SHAPES
 from core.xray import phantom
@@ -56,6 +56,10 @@ class FilmModel:
     def __post_init__(self) -> None:
         """Refuse what no film can be shown to."""
         checked_model(self.model)
+        if self.model == ONNX:
+            what = "An ONNX model gives no heatmap"
+            remedy = "open its weights as PyTorch saved them, or the model itself under Evaluate"
+            raise UsageError("SETTING", what, remedy)
         if len(self.preprocessing.mean) != self.channels:
             what = f"Mean has {len(self.preprocessing.mean)} numbers for {self.channels} channels"
             raise UsageError("SETTING", what, "give mean and std for each channel")
@@ -107,11 +111,3 @@ def shown_to(
     if spec.data == "phantom":
         return replace(settings, mean=(phantom.MEAN,), std=(phantom.STD,))
     return with_moments(settings, "imagenet", channels)
-
-
-def with_moments(settings: Preprocessing, named: str, channels: int) -> Preprocessing:
-    """Return a preprocessing with moments of MOMENTS, averaged where the network sees greys."""
-    mean, std = MOMENTS[named]
-    if channels != len(mean):
-        mean, std = ((sum(moments) / len(moments),) * channels for moments in (mean, std))
-    return replace(settings, mean=mean, std=std)

@@ -20,6 +20,7 @@ from core.checkpoints.load import load as load_model
 from core.codes import NoticeCode
 from core.configs import AuditConfig
 from core.datasets.base import DatasetSplit, SplitDataset
+from core.datasets.catalogue import data_entry
 from core.datasets.load import load as load_data
 from core.datasets.outside import OutsideDataset, open_outside, overlap
 from core.datasets.pictures import Scaling
@@ -29,12 +30,14 @@ from core.inference.config import EvaluationConfig
 from core.inference.evaluate import NOT_WATCHED, scores, spread
 from core.inference.film_model import FilmModel
 from core.inference.folder import PICTURES, WEIGHTS, config_of
+from core.inference.onnx_network import OnnxNetwork
 from core.inference.prepare import BatchPreprocessor
 from core.inference.spool import Spool
 from core.library import RunSource, open_library, summarise
 from core.metrics.intervals import wilson
 from core.metrics.suite import audit
 from core.models.build import input_size, last_layer
+from core.models.catalogue import ONNX
 from core.predictions import Predictions, ScoreKind, Task
 from core.training.folder import JobFolder
 from core.training.progress import Progress, write
@@ -133,7 +136,7 @@ def connect(config: EvaluationConfig) -> torch.device:
     UsageError
         DEVICE: there is none.
     """
-    available = torch.cuda.is_available()
+    available = torch.cuda.is_available() and config.model != ONNX
     if config.device == "cuda" and not available:
         raise UsageError("DEVICE", "No CUDA device can be used", "set device to cpu or auto")
     return torch.device("cuda" if available and config.device != "cpu" else "cpu")
@@ -175,6 +178,15 @@ def open_model(
     Refused
         STATE_DICT: names or shapes differ.
     """
+    if isinstance(config, EvaluationConfig) and config.model == ONNX:
+        return OnnxNetwork(
+            weights,
+            config.n_outputs,
+            layout=config.layout,
+            outputs=config.outputs,
+            many=data_entry(config.data).task is Task.MULTILABEL,
+            temperature=config.temperature,
+        )
     model = load_model(
         weights,
         config.model,

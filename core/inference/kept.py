@@ -7,6 +7,7 @@ from typing import Final
 import torch
 from torch import nn
 
+from core.datasets.catalogue import data_entry
 from core.inference.config import EvaluationConfig
 from core.inference.film_model import FilmModel
 from core.inference.job import open_model
@@ -23,8 +24,10 @@ def kept_model(config: EvaluationConfig | FilmModel, weights: Path) -> nn.Module
     """
     about = weights.stat()
     size = config.preprocessing.size
-    t = config.temperature if isinstance(config, EvaluationConfig) else 1.0
-    net = (config.model, config.n_outputs, config.channels, size, t)
+    net: tuple[object, ...] = (config.model, config.n_outputs, config.channels, size)
+    if isinstance(config, EvaluationConfig):
+        many = data_entry(config.data).task  # what probabilities of ONNX models are of
+        net += (config.temperature, config.layout, config.outputs, many)
     key = (str(weights), about.st_mtime_ns, *net)
     if key not in _models:
         while len(_models) >= KEPT:

@@ -23,6 +23,8 @@ AVERAGES: Final = {
 MOMENTS: Final[dict[str, tuple[tuple[float, ...], tuple[float, ...]]]] = {
     "imagenet": ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225)),  # torchvision's models
     "half": ((0.5, 0.5, 0.5), (0.5, 0.5, 0.5)),  # many of timm's
+    "unit": ((0.0,) * 3, (1.0,) * 3),  # pixels from 0 to 1
+    "bytes": ((0.0,) * 3, (1 / 255,) * 3),  # pixels from 0 to 255
     "cifar10": ((0.4914, 0.4822, 0.4465), (0.2023, 0.1994, 0.2010)),  # Mukhoti et al. 2020
     "cifar100": ((0.5071, 0.4867, 0.4408), (0.2675, 0.2565, 0.2761)),  # Mukhoti et al. 2020
 }
@@ -140,3 +142,11 @@ def shown_by_code(entry: PublicEntry, size: tuple[int, int], channels: int) -> P
         for moments in (entry.mean, entry.std)
     )
     return Preprocessing(entry.size or size, mean, std, cover=entry.size is not None)
+
+
+def with_moments(settings: Preprocessing, named: str, channels: int) -> Preprocessing:
+    """Return a preprocessing with moments of MOMENTS, averaged for other channels than three."""
+    mean, std = MOMENTS[named]
+    if channels != len(mean):
+        mean, std = ((sum(moments) / len(moments),) * channels for moments in (mean, std))
+    return replace(settings, mean=mean, std=std)

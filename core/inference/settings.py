@@ -8,9 +8,9 @@ from core.checkpoints.guess import COLOURS
 from core.checkpoints.index import shipped
 from core.datasets.pictures import common_size
 from core.inference.config import CIFAR, SMALL
-from core.inference.preprocessing import INTERPOLATIONS, Preprocessing, shown_by_code
+from core.inference.preprocessing import INTERPOLATIONS, MOMENTS, Preprocessing, shown_by_code
 from core.models.build import input_size
-from core.models.catalogue import OURS, PUBLIC
+from core.models.catalogue import ONNX, OURS, PUBLIC
 
 
 def settings_of(model: str, size: tuple[int, int] | None, channels: int = COLOURS) -> Preprocessing:
@@ -31,6 +31,10 @@ def settings_of(model: str, size: tuple[int, int] | None, channels: int = COLOUR
     UsageError
         SETTING: an unknown network.
     """
+    if model == ONNX:  # nothing tells: as most networks for pictures, or for small ones
+        shown = size or CIFAR
+        named = MOMENTS["imagenet"] if channels == COLOURS and max(shown) > SMALL else ((), ())
+        return Preprocessing(shown, *named)
     if model in OURS:
         entry = PUBLIC.get(model)
         shown = (entry and entry.size) or input_size(model, size or CIFAR)

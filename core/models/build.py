@@ -9,7 +9,7 @@ from torch.overrides import TorchFunctionMode
 
 from core.errors import UsageError
 from core.models.by_name import timm_model, timm_size, torchvision_model, torchvision_size
-from core.models.catalogue import checked_model
+from core.models.catalogue import ONNX, checked_model
 from core.models.densenet import densenet121, densenet_small
 from core.models.layers import weighted_layers
 from core.models.public import PUBLIC_FORMS
@@ -118,6 +118,8 @@ def input_size(name: str, size: tuple[int, int]) -> tuple[int, int]:
         SETTING: an unknown network, or images too small for it.
     """
     checked_model(name)
+    if name == ONNX:
+        return size
     if name not in FORMS:
         library, _, own_name = name.partition(":")
         return LIBRARIES[library][1](own_name)

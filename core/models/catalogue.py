@@ -221,6 +221,7 @@ TEXT_MODELS: Final[dict[str, ModelEntry]] = {
 }
 
 
+ONNX: Final = "onnx"  # the file is the network: evaluated alone
 # Names that timm and torchvision give, in form; which there are is known when one is built.
 BY_NAME: Final = re.compile(r"timm:[a-z0-9_]+(\.[a-z0-9_]+)?|torchvision:[a-z0-9_]+")
 
@@ -231,14 +232,14 @@ def checked_model(name: object) -> str:
     Parameters
     ----------
     name : str
-        One of `OURS`, or ``timm:NAME`` or ``torchvision:NAME``, checked in its form only.
+        One of `OURS`, `ONNX`, or ``timm:NAME`` or ``torchvision:NAME``, checked in its form only.
 
     Raises
     ------
     UsageError
         SETTING: a name that is none of these.
     """
-    if isinstance(name, str) and (name in OURS or BY_NAME.fullmatch(name)):
+    if isinstance(name, str) and (name in OURS or name == ONNX or BY_NAME.fullmatch(name)):
         return name
     if isinstance(name, str) and name in TEXT_MODELS:
         raise UsageError("SETTING", f"{name} reads texts", f"use one of {', '.join(MODELS)}")

@@ -14,7 +14,14 @@ from core.defaults import SEED_MAX
 from core.errors import UsageError
 from core.fields import Field, JsonObject, is_path
 from core.losses.catalogue import LOSSES, REDUCTIONS, checked
-from core.models.catalogue import MODELS, PUBLIC, TEXT_MODELS, checked_model, checked_text_model
+from core.models.catalogue import (
+    MODELS,
+    ONNX,
+    PUBLIC,
+    TEXT_MODELS,
+    checked_model,
+    checked_text_model,
+)
 from core.training.recipes import RECIPES
 
 PRECISIONS: Final = {
@@ -231,7 +238,7 @@ class TrainConfig:
             what = f"{self.model} reads texts, and {self.data} holds images"
             raise UsageError("SETTING", what, f"use one of {', '.join(MODELS)}")
         checked_model(self.model)
-        if self.model in PUBLIC:
+        if self.model in PUBLIC or self.model == ONNX:
             what = f"{self.model} is evaluated only"
             raise UsageError("SETTING", what, f"use one of {', '.join(MODELS)}")
         if self.text != TextConfig():

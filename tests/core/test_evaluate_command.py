@@ -15,6 +15,7 @@ from core.library import Library
 from core.models.build import build
 from core.training.config import from_json
 from core.training.folder import JobFolder
+from tests import onnx_files
 
 ROOT = Path(__file__).parents[2]
 
@@ -39,6 +40,7 @@ def candor(here, monkeypatch, capfd):
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
 
     def run(*arguments):
+        capfd.readouterr()  # what an earlier run said
         code = main(["evaluate", *arguments, "--json", "-"])
         out, err = capfd.readouterr()
         print(err)
@@ -117,6 +119,51 @@ def trainer_job(here):
     jobs.cancel(job.id)
     jobs.unpause()
     return job.id
+
+
+@pytest.mark.slow
+def test_an_onnx_model_is_run_as_any_other_network(here, candor):
+    """Digits, a linear network: its logits, written out from the images of the run."""
+    from core.datasets.load import load
+
+    pytest.importorskip("onnxruntime")
+    (here / "net.onnx").write_bytes(onnx_files.linear())
+    code, report = candor(
+        *(str(here / "net.onnx"), "--data", "digits", "--moments", "unit"),
+        *("--limit", "40", "--keep-implausible"),
+    )
+    assert code == 0
+    library = Library(here / "home", here / "none")
+    manifest = library.get(report["run"])
+    assert (manifest.name, manifest.config["model"]) == ("net.onnx on Digits", "onnx")
+    found = library.load(manifest.id, "test")
+    test = load("digits", root=None, split_seed=0).test
+    rows = [test.row_ids.index(name) for name in found.row_ids]
+    (images,) = test.images([torch.tensor(rows)], torch.device("cpu"))
+    weight = np.random.default_rng(4).normal(0, 0.3, (64, 10)).astype(np.float32)
+    expected = images.numpy().reshape(40, 64).astype(np.float32) / 255 @ weight
+    np.testing.assert_allclose(found.scores, expected, rtol=1e-4, atol=1e-4)
+    job = here / "home" / "jobs" / report["run"] / "weights.safetensors"
+    code, again = candor(
+        *(str(job), "--data", "digits", "--moments", "unit", "--limit", "40"),
+        *("--keep-implausible", "--name", "again"),
+    )
+    assert code == 0
+    assert again["metrics"]["accuracy"]["value"] == report["metrics"]["accuracy"]["value"]
+
+
+def test_what_an_onnx_file_does_not_say_is_asked(here, refused):
+    pytest.importorskip("onnxruntime")
+    (here / "net.onnx").write_bytes(onnx_files.linear())
+    error = refused(str(here / "net.onnx"), "--data", "digits")
+    assert "--moments" in error["remedy"]
+    (here / "net.onnx").write_bytes(onnx_files.linear(n_outputs=7))
+    error = refused(
+        *(str(here / "net.onnx"), "--data", "digits", "--moments", "unit", "--classes", "10")
+    )
+    assert error["what"].endswith("The model gives 7 outputs, not 10")
+    error = refused(str(here / "net.pth"), "--data", "digits", "--layout", "nhwc")
+    assert "only ONNX" in error["remedy"]
 
 
 def test_a_wrong_number_of_classes_names_the_likely_one(here, refused):

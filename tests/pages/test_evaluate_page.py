@@ -22,6 +22,7 @@ from core.training.progress import Progress
 from core.training.submission import FIRST
 from pages.ui import session
 from pages.ui.evaluate.state import FORM, SHOWN
+from tests import onnx_files
 from tests.core.readers.test_picture_zips import packed, picture
 from tests.pages.evaluate_cases import CONFIG, checkpoint, harmful, keep_job, keep_run
 from tests.pages.seen import fine, html, opened, said, until
@@ -190,7 +191,34 @@ def test_every_declared_field_stands_in_the_form(page, tmp_path, monkeypatch):
     widgets = [*test.selectbox, *test.number_input, *test.text_input, *test.toggle]
     drawn = {widget.key for widget in widgets}
     declared = {FORM.key(name) for name in (*FORM.widgets, *SHOWN.widgets)}
-    assert declared - drawn == {"evaluate.cifar10c_root"}  # of photographs alone
+    others = {"evaluate.layout", "evaluate.outputs"}  # of ONNX models alone
+    assert declared - drawn == {"evaluate.cifar10c_root", *others}  # the first: of photographs
+
+
+@pytest.mark.slow
+def test_an_onnx_model_is_tried_and_queued_with_what_was_chosen(page, tmp_path):
+    pytest.importorskip("onnxruntime")
+    (tmp_path / "net.onnx").write_bytes(onnx_files.linear(n_outputs=10))
+    test = matched(upload(page(), tmp_path / "net.onnx"))
+    assert "The model runs and gives 10 outputs." in said(fine(test))
+    assert not [radio for radio in test.radio if radio.key == "evaluate.pick"]
+    assert test.selectbox(key="evaluate.data").value == "digits"
+    assert "does not say mean and std" in said(test)
+    test.selectbox(key="evaluate.moments").set_value("unit").run()
+    test.button(key="evaluate.try").click().run()
+    until(test, lambda: not test.button(key="evaluate.try").disabled)
+    assert "guessing" in said(fine(test))
+    test.selectbox(key="evaluate.outputs").set_value("probabilities").run()
+    test.button(key="evaluate.try").click().run()
+    until(test, lambda: not test.button(key="evaluate.try").disabled)
+    assert "are no probabilities" in said(test)
+    test.selectbox(key="evaluate.outputs").set_value("logits").run()
+    test.button(key="evaluate.submit").click().run()
+    (job,) = open_jobs().list()
+    config = open_jobs().evaluation(job.id)
+    assert (config.model, config.n_outputs, config.channels) == ("onnx", 10, 1)
+    assert (config.layout, config.outputs, config.name) == ("nchw", "logits", "net.onnx on Digits")
+    assert config.preprocessing == Preprocessing((8, 8), (0.0,), (1.0,))
 
 
 @pytest.mark.slow

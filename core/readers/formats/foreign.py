@@ -3,8 +3,9 @@
 import re
 from collections.abc import Collection
 
+ONNX = "an ONNX model"
 MODELS = {
-    re.compile(rb"\x08[\x03-\x20][\x12\x3a\x42]"): "an ONNX model",  # from version 3, of 2017
+    re.compile(rb"\x08[\x03-\x20][\x12\x3a\x42]"): ONNX,  # from version 3, of 2017
     re.compile(rb"\x08\x01\x12"): "a TensorFlow SavedModel",
     re.compile(rb"GGUF"): "a GGUF file of weights",
     re.compile(rb".{4}TFL3", re.DOTALL): "a TensorFlow Lite model",

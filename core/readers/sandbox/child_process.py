@@ -147,7 +147,7 @@ def job_of(
     }
 
 
-def _environment() -> dict[str, str]:
+def environment() -> dict[str, str]:
     """Nothing of ours but what a quiet, single-threaded interpreter needs."""
     threads = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
     inherited = {key: os.environ[key] for key in ("SYSTEMROOT", "PATH") if key in os.environ}
@@ -186,7 +186,7 @@ def _start(
         return subprocess.Popen(
             [sys.executable, "-m", "core.readers.sandbox.child", str(job)],
             cwd=ROOT,
-            env=_environment(),
+            env=environment(),
             pass_fds=() if WINDOWS else [item.file.fileno() for item in inputs],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,

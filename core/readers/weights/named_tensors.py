@@ -14,7 +14,7 @@ from core.fields import Field
 DTYPES: Final = frozenset(
     {"F64", "F32", "F16", "BF16", "I64", "I32", "I16", "I8", "U64", "U32", "U16", "U8", "BOOL"}
 )  # as safetensors names them
-FORMATS: Final = frozenset({"torch", "torch-legacy", "safetensors"})
+FORMATS: Final = frozenset({"torch", "torch-legacy", "safetensors", "onnx"})
 # Of a wrapper that divides logits, as ModelWithTemperature of Guo et al. 2017.
 TEMPERATURE: Final = re.compile(r"(^|\.)(temperature|temp)$")
 LEAST_TEMPERATURE, MOST_TEMPERATURE = 0.01, 100
@@ -80,7 +80,7 @@ class WeightsFile:
     digest : str
         Of its bytes.
     format : str
-        ``torch``, ``torch-legacy`` or ``safetensors``.
+        ``torch``, ``torch-legacy``, ``safetensors`` or ``onnx``, whose one tensor is the file.
     groups : tuple of WeightGroup
         The best first: averages before the last state, then those of more tensors.
     hints : mapping of str to plain value

@@ -16,7 +16,7 @@ from core.codes import NoticeCode, RefusalCode
 from core.errors import Notice, Refused
 from core.readers.formats.archive import Archive
 from core.readers.formats.contents import COPY_AGAIN, Entry, FileBytes
-from core.readers.formats.foreign import EXPORT, model_of, packed_model
+from core.readers.formats.foreign import EXPORT, ONNX, model_of, packed_model
 from core.readers.formats.parse import HARMFUL, MAX_NAME
 from core.readers.formats.safetensors_file import named, open_safetensors
 from core.readers.formats.sniff import FileFormat, sniff
@@ -38,6 +38,7 @@ from core.readers.weights.named_tensors import (
     TensorInfo,
     WeightGroup,
 )
+from core.readers.weights.onnx_file import MODEL, read_onnx
 
 MAX_DEPTH: Final = 4
 MAX_GROUPS: Final = 16
@@ -99,6 +100,8 @@ def read_weights_file(source: FileBytes) -> StoredWeights:
     if bytes(source.data[TAR]) == b"ustar":
         raise Refused("FORMAT_UNKNOWN", "A tar archive, as torch 0.1 wrote", CONVERT)
     model = model_of(bytes(source.data[:HEAD]))
+    if model == ONNX:
+        return _of_onnx(source.array(0, np.dtype(np.uint8), (source.size,)))
     if model:
         raise _foreign(model)
     form = sniff(source)
@@ -147,6 +150,8 @@ def _converted(refusal: Refused) -> Refused:
 
 def _of_safetensors(source: FileBytes) -> StoredWeights:
     infos, numbers = open_safetensors(source)
+    if [(info.name, info.dtype) for info in infos] == [(MODEL, "U8")]:  # of a job
+        return _of_onnx(numbers(MODEL))
     _check_names([info.name for info in infos])
     _check_count([info.name for info in infos])
     if not any(_is_parameter(info.name) for info in infos):
@@ -154,6 +159,14 @@ def _of_safetensors(source: FileBytes) -> StoredWeights:
     stated = _temperature(infos, numbers)
     group = WeightGroup("", ema=False, tensors=infos, file="", temperature=stated)
     return StoredWeights("safetensors", _filed([StoredGroup(group, numbers)]))
+
+
+def _of_onnx(whole: Entry) -> StoredWeights:
+    """Return a model as one tensor of its bytes, and what it says of itself as hints."""
+    hints = read_onnx(whole.view(np.uint8).data)
+    info = TensorInfo(MODEL, (whole.size,), "U8")
+    group = WeightGroup("", ema=False, tensors=(info,), file="")
+    return StoredWeights("onnx", _filed([StoredGroup(group, lambda _: whole)]), hints)
 
 
 def _of_torch(form: str, saved: SavedTensors, size: int) -> StoredWeights:

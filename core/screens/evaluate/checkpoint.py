@@ -4,8 +4,9 @@ import math
 from dataclasses import dataclass
 from typing import Final
 
-from core.models.catalogue import OURS
+from core.models.catalogue import ONNX, OURS
 from core.readers.weights.named_tensors import WeightGroup, WeightsFile
+from core.readers.weights.onnx_file import MODEL
 from core.screens.kit.numbers import count, three
 from core.screens.kit.records import Column, Table
 
@@ -14,6 +15,7 @@ FORMATS: Final = {
     "torch": "PyTorch",
     "torch-legacy": "PyTorch before 1.6",
     "safetensors": "safetensors",
+    "onnx": "ONNX",
 }
 TITLES: Final = {
     "missing": ("Missing", "the network has them, the file does not"),
@@ -53,6 +55,8 @@ def model_label(model: str) -> str:
     """Return the printed name of a network."""
     if model in OURS:
         return OURS[model].label
+    if model == ONNX:
+        return "ONNX model"
     library, _, name = model.partition(":")
     return f"{name} from {library}"
 
@@ -64,6 +68,10 @@ def plain_fit_words(fit: CheckpointFit) -> str:
 
 def fit_words(fit: CheckpointFit) -> str:
     """Return in a sentence whether the weights fit."""
+    if fit.model == ONNX:
+        known = fit.n_outputs if fit.likely_outputs is None else fit.likely_outputs
+        runs = f"The model runs and gives {known} outputs"
+        return f"{runs}." if fit.ok else f"{runs}, not {fit.n_outputs}."
     network = f"{model_label(fit.model)} with {fit.n_outputs} outputs"
     steps = (f" {step[:1].upper()}{step[1:]}." for step in fit.renamed.split("; ") if step)
     renamed = "".join(steps)
@@ -105,6 +113,8 @@ def group_label(group: WeightGroup) -> str:
 def group_words(group: WeightGroup) -> str:
     """Return what a group holds."""
     n = len(group.tensors)
+    if group.tensors[0].name == MODEL:
+        return f"{n_numbers(group) / 1e6:.1f} MB"
     return f"{count(n)} tensor{'' if n == 1 else 's'}, {millions(n_numbers(group))} numbers"
 
 
@@ -115,6 +125,8 @@ def millions(n: int) -> str:
 
 def file_words(file: WeightsFile) -> str:
     """Return what a file is."""
+    if file.format == ONNX:
+        return f"ONNX, {count(int(file.hints['nodes']))} nodes, digest {file.digest[:8]}"
     groups = "1 group of tensors" if len(file.groups) == 1 else f"{len(file.groups)} groups"
     return f"{FORMATS[file.format]}, {groups}, digest {file.digest[:8]}"
 

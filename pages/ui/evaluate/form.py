@@ -10,7 +10,7 @@ from core.datasets.shifts import CORRUPTIONS, KINDS, OFFICIAL, OWN, SEVERITIES
 from core.datasets.splits import SPLIT_NAMES
 from core.errors import UsageError
 from core.inference.preprocessing import MOMENTS
-from core.models.catalogue import OURS
+from core.models.catalogue import ONNX, OURS
 from core.screens.evaluate.results import PART_WORDS
 from pages.ui import state, widgets
 from pages.ui.escape import esc
@@ -29,7 +29,9 @@ PLAIN_KINDS: Final = {
 MOMENT_WORDS: Final = {
     form.OF_DATA: "of the data",
     "imagenet": "of ImageNet",
-    "half": "of one half (timm)",
+    "half": "of one half (timm): pixels from −1 to 1",
+    "unit": "none: pixels from 0 to 1",
+    "bytes": "none: pixels from 0 to 255",
     "cifar10": "of CIFAR-10, released code",
     "cifar100": "of CIFAR-100, released code",
     form.OWN: "of my own",
@@ -122,7 +124,10 @@ def shown() -> None:
         moments = MOMENT_WORDS[str(form.value("moments"))]
         height, width = preprocessing.size
         summary = f"{height} x {width}{crops}; mean and std {moments}"
-    with st.expander(f"Input of the network: {summary}", key="evaluate.shown"):
+    onnx = form.model() == ONNX
+    with st.expander(f"Input of the network: {summary}", expanded=onnx, key="evaluate.shown"):
+        if onnx:
+            widgets.caption("The file does not say mean and std: choose those of its training.")
         _sizes()
         _moments()
         _crops()
@@ -221,7 +226,9 @@ def more(opened: OpenedWeights) -> None:
 def network(opened: OpenedWeights, known: tuple[str, ...] | None) -> None:
     """Draw which network the weights are taken for."""
     candidates = opened.looks_like[str(form.value("group"))][: form.OFFERED]
-    if candidates:
+    if form.model() == ONNX:
+        widgets.caption(candidates[0].why)
+    elif candidates:
         st.radio(
             "Detected network",
             [*(candidate.model for candidate in candidates), form.OTHER],
@@ -271,3 +278,6 @@ def shape() -> None:
     with st.container(horizontal=True, vertical_alignment="top", key="evaluate.shape"):
         FORM.draw("n_outputs")
         FORM.draw("channels")
+        if form.model() == ONNX:
+            FORM.draw("layout", width=WIDE)
+            FORM.draw("outputs", width=WIDE)

@@ -21,13 +21,14 @@ from pages.ui.jobs import queue
 CONVERTER: Final = Path(__file__).parents[3] / "assets" / "convert_checkpoint.py"
 OF_OTHERS: Final = (  # what no network here can be loaded from
     *(RefusalCode.FORMAT_UNKNOWN, RefusalCode.TORCHSCRIPT),
+    *(RefusalCode.MODEL_INPUT, RefusalCode.MODEL_OUTPUT),
 )
 CONVERTED: Final = (  # what it makes plain weights of
     RefusalCode.PICKLE_GLOBAL,
     RefusalCode.TORCHSCRIPT,
 )
 SCRIPT: Final = CONVERTER.parent / "predict_to_file.py"
-READ: Final = "PT, PTH, PTH.TAR, CKPT or safetensors"
+READ: Final = "PT, PTH, PTH.TAR, CKPT, safetensors or ONNX"
 TITLE: Final = (
     '<h1 class="c-sentence">Evaluate a model on images and keep its predictions as a run.</h1>'
 )

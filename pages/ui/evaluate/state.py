@@ -16,7 +16,8 @@ from core.errors import UsageError
 from core.fields import Field, fields_of
 from core.inference.config import MAX_OUTPUTS, EvaluationConfig, first_size, native_size
 from core.inference.folder import PICTURES
-from core.inference.preprocessing import MAX_SIDE, MOMENTS, Preprocessing
+from core.inference.preprocessing import MAX_SIDE, MOMENTS, Preprocessing, with_moments
+from core.models.catalogue import ONNX
 from core.readers.formats.pictures import PictureFiles
 from core.readers.weights.named_tensors import WeightGroup
 from core.training.config import MAX_NAME, TrainConfig
@@ -109,6 +110,9 @@ def begin(opened: OpenedWeights) -> None:
     for name, what in DEFAULTS.items():
         put(name, what)
     put("group", opened.file.groups[0].key)
+    if opened.file.format == ONNX:
+        put("layout", opened.file.hints.get("layout", "nchw"))
+        put("outputs", opened.file.hints.get("gives", "logits"))
     if isinstance(opened.spec, EvaluationConfig):
         _fill_again(opened, opened.spec)
     elif opened.spec is not None:
@@ -224,13 +228,18 @@ def size(opened: OpenedWeights) -> tuple[int, int] | None:
     if chosen is None:
         return None
     changed: dict[tuple[str, str], tuple[int, int]] = st.session_state[CHANGED]
+    own = _candidate_size(opened) if chosen == ONNX else shipped().size(chosen)
     return changed.get((chosen, str(value("data")))) or first_size(
         chosen,
-        shipped().size(chosen),
+        own,
         str(value("data")),
         stated=stated_side(opened.file),
         trained_here=isinstance(opened.spec, TrainConfig),
     )
+
+
+def _candidate_size(opened: OpenedWeights) -> tuple[int, int] | None:
+    return opened.looks_like[str(value("group"))][0].size
 
 
 def other_size() -> tuple[int, int] | None:
@@ -263,6 +272,8 @@ def question(opened: OpenedWeights) -> dict[str, Any] | None:  # Any: plain JSON
         "channels": value("channels"),
         "size": None if image_size is None else list(image_size),
         "folder": _folder(opened),
+        **({"weights": str(opened.path(group))} if chosen == ONNX else {}),
+        "bytes": chosen == ONNX and opened.file.hints.get("input_type") == "uint8",
     }
 
 
@@ -270,7 +281,8 @@ def _folder(opened: OpenedWeights) -> str | None:
     """Return the folder whose pictures may say in which size a network is shown them."""
     root = (value("data_root") or "").strip()
     trained_here = isinstance(opened.spec, TrainConfig)
-    size_is_given = trained_here or stated_side(opened.file) or st.session_state[CHANGED]
+    stated = stated_side(opened.file) or (model() == ONNX and _candidate_size(opened))
+    size_is_given = trained_here or stated or st.session_state[CHANGED]
     if value("data") != "folder" or not root or size_is_given:
         return None
     try:
@@ -324,12 +336,13 @@ def _root(kind: str) -> str | None:
 def preprocessing() -> Preprocessing:
     """Return what is done to an image; UsageError SETTING."""
     chosen = value("moments")
-    mean, std = MOMENTS.get(chosen, ((), ()))
+    mean, std = (), ()
     if chosen == OWN:
         mean, std = (tuple(SHOWN.setting(name)) for name in ("mean", "std"))
     names = fields_of(Preprocessing).keys() - {"size", "mean", "std"}
     rest = {name: SHOWN.setting(name) for name in names}
-    return Preprocessing((int(value("height")), int(value("width"))), mean, std, **rest)
+    settings = Preprocessing((int(value("height")), int(value("width"))), mean, std, **rest)
+    return with_moments(settings, chosen, int(value("channels"))) if chosen in MOMENTS else settings
 
 
 def config(opened: OpenedWeights) -> EvaluationConfig:

@@ -10,8 +10,8 @@ import streamlit as st
 
 from core.checkpoints.guess import NetworkCandidate
 from core.errors import UsageError
-from core.inference.film_model import SCALED, FilmModel, output_names, shown_to, with_moments
-from core.inference.preprocessing import Preprocessing
+from core.inference.film_model import SCALED, FilmModel, output_names, shown_to
+from core.inference.preprocessing import Preprocessing, with_moments
 from pages.ui import state, weights_source
 from pages.ui.weights_source import OpenedWeights
 from pages.ui.xray import film_cache

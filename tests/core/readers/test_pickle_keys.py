@@ -12,7 +12,7 @@ from core.errors import Refused
 from core.readers.formats.contents import FileBytes
 from core.readers.formats.parse import read_contents
 from core.readers.pickles.opcodes import scan
-from core.readers.sandbox.child_process import _environment
+from core.readers.sandbox.child_process import environment
 from tests import hostile_cases as made
 
 PRIME = sys.hash_info.modulus
@@ -161,4 +161,4 @@ def test_arrays_under_numbers_are_read(protocol: int) -> None:
 
 def test_the_reading_process_salts_the_hash_of_text(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTHONHASHSEED", "0")
-    assert _environment()["PYTHONHASHSEED"] == "random"
+    assert environment()["PYTHONHASHSEED"] == "random"
