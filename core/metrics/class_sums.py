@@ -7,10 +7,12 @@ p_k / (1 - p_answer), whatever made the answer wrong: so the last two are indepe
 """
 
 from dataclasses import dataclass
+from statistics import NormalDist
 
 import numpy as np
 
 from core.arrays import Float, Int, row_chunks, wide_enough
+from core.defaults import FALSE_ALARMS
 from core.metrics.design_effect import design_effect, of_rows
 from core.metrics.records import ClassCell
 from core.metrics.verdict_codes import Part
@@ -23,6 +25,7 @@ TINY = 1e-9  # of the rows of a cell: what it is taken to expect at least
 SPREAD = 0.05  # of a Poisson variance: what a cell is taken to have at least
 DIGITS = 9  # to which sums are kept: those of the same rows in another order are one
 CELLS_DRAWN = 2**17  # draws worked on at a time: they stay in cache
+FAR = 2.0  # times the mean gap: a class that is further off is unlike the mean
 Z = 1.645  # of a one-sided bound at 95 %
 
 
@@ -70,6 +73,59 @@ class ClassSums:
             true=float(self.hits[at]) / max(n, TINY),
         )
         return float(off[at]), cell
+
+    def furthest(self, draws: Float) -> tuple[tuple[ClassCell, ...], float]:
+        """Return the answers furthest off on each side, and the share of rows on the rarer side.
+
+        Parameters
+        ----------
+        draws : (R,) float64
+            The largest deviations of `draws`: what exceeds 95 % of them is beyond chance.
+
+        Returns
+        -------
+        (tuple of ClassCell, float)
+            One cell of a side that has any beyond chance, the further first; the share is of all
+            rows, 0 where one side has none.
+        """
+        k = len(self.names)
+        mean, squares, hits = self._rarer()
+        off = _standardised(mean[:k], squares[:k], hits[:k, None])[:, 0]
+        gap = (self.expected - self.hits)[:k] / np.maximum(self.trials[:k], TINY)
+        decided = off > np.quantile(draws, 1.0 - FALSE_ALARMS)
+        sides = [decided & (gap > 0.0), decided & (gap < 0.0)]
+        cells = [
+            self._answers(int(np.argmax(np.where(side, np.abs(gap), -1.0))))
+            for side in sides
+            if side.any()
+        ]
+        rarer = min(float(self.trials[:k][side].sum()) for side in sides) / self.total
+        return tuple(sorted(cells, key=lambda cell: -abs(cell.gap))), rarer
+
+    def unlike(self, cell: ClassCell, gap: float) -> bool:
+        """Whether answers of a class are far from the mean gap, beyond chance among the classes.
+
+        Far is twice the mean or more, or on its other side. The bound is that of a normal
+        distribution at 95 % over all classes (Bonferroni).
+        """
+        k = self.names.index(cell.name)
+        spread = max(self.expected[k] - self.squares[k], cell.n * cell.true * (1.0 - cell.true))
+        error = float(np.sqrt(self.effect[k] * spread)) / max(cell.n, TINY)
+        z = NormalDist().inv_cdf(1.0 - 0.5 * FALSE_ALARMS / len(self.names))
+        far = cell.gap * gap <= 0.0 or abs(cell.gap) >= FAR * abs(gap)
+        return far and abs(cell.gap - gap) > z * error
+
+    def _answers(self, index: int) -> ClassCell:
+        """Return the answers of one class."""
+        n = float(self.trials[index])
+        return ClassCell(
+            part=Part.ANSWERS,
+            name=self.names[index],
+            bounds=(0.0, 1.0),
+            n=n,
+            stated=float(self.expected[index]) / max(n, TINY),
+            true=float(self.hits[index]) / max(n, TINY),
+        )
 
     def sizes(self) -> Float:
         """Return what each partition is off by, in shares of all rows, (P,)."""

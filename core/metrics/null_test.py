@@ -11,6 +11,7 @@ saturated or rare the claims (Westfall and Young 1993, step one).
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from enum import Enum
 from functools import cached_property
 from statistics import NormalDist
 
@@ -29,8 +30,9 @@ from core.defaults import (
 )
 from core.metrics.binning import BinSums, equal_mass_cuts
 from core.metrics.class_sums import ClassSums
+from core.metrics.clinical.fit import recalibrated
 from core.metrics.intervals import Resamples, units
-from core.metrics.records import ClassCell
+from core.metrics.records import ClassCell, Score
 from core.metrics.top_label import weighted_gap
 from core.metrics.verdict_codes import Statistic
 from core.predictions import Extents
@@ -43,6 +45,14 @@ HALVINGS = 40
 NEWTON = 12
 ENOUGH = 6.63  # of the deviance, that a shift may save beside a temperature: 1 in 100 by chance
 STEPS = 30  # of Newton's method, which converges in five to ten
+
+
+class Form(Enum):
+    """How a material miscalibration moves the claims."""
+
+    TEMPERATURE = "logits off, and the mean claim with them"
+    SPREAD = "logits off, the mean claim kept"
+    ODDS = "odds off"
 
 
 @dataclass(frozen=True)
@@ -77,6 +87,9 @@ class NullTest:
     power : float
         Of 1, how often the test would have detected a material miscalibration, the least over
         its forms; NaN where it detected one.
+    power_odds, power_spread : float or None
+        The same of odds off alone, and of logits off with the mean claim kept; None where
+        the test detected something, or the form would be immaterial.
     bins : (B,) float64
         p-value of each bin, corrected for looking at all bins; NaN where it is empty, and
         everywhere where the test detected nothing, since no bin is to be named then.
@@ -93,6 +106,18 @@ class NullTest:
         What the target is off by less than, where it is off and equivalence is shown.
     deviant : ClassCell or None
         The cell of the classes that deviates most, where they deviate beyond chance.
+    sided : bool
+        Whether the interval of the gap at 95 % leaves 0 out.
+    fit : Score or None
+        Calibration slope of the rows with its interval at 95 %, where the test detected something.
+    furthest : tuple of ClassCell
+        Answers of the classes furthest off on each side beyond chance, the further first.
+    unlike : tuple of ClassCell
+        Those of them that the mean gap does not tell of.
+    rarer_side : float
+        Share of the rows that such answers of the rarer side hold; 0 where one side has none.
+    two_classes : bool
+        Whether the answers are of two classes.
     """
 
     p_value: float
@@ -110,6 +135,14 @@ class NullTest:
     chance: Mapping[Statistic, float] = field(default_factory=dict)
     small: float | None = None
     deviant: ClassCell | None = None
+    power_odds: float | None = None
+    power_spread: float | None = None
+    sided: bool = True
+    fit: Score | None = None
+    furthest: tuple[ClassCell, ...] = ()
+    unlike: tuple[ClassCell, ...] = ()
+    rarer_side: float = 0.0
+    two_classes: bool = False
 
     def finds(self, statistic: Statistic) -> bool:
         """Return whether a statistic is beyond chance, corrected for looking at all."""
@@ -195,19 +228,26 @@ class Null:
         return bool(saved <= ENOUGH * max(spread, 1.0) < over)
 
     @cached_property
-    def _shifts(self) -> Float:
-        """How far each material miscalibration moves the gap of each cell, (A, C)."""
+    def _fit(self) -> Score:
+        """Calibration slope of the rows, that of the table of clinical numbers, at 95 %."""
+        return recalibrated(self.resamples.ranked, 1.0 - FALSE_ALARMS).slope
+
+    @cached_property
+    def _shifts(self) -> tuple[tuple[Form, ...], Float]:
+        """Each material miscalibration, and how far it moves the gap of each cell, (A, C)."""
         mean, count = self._mean, self._own.count
         logit = np.log(mean) - np.log1p(-mean)
-        moved = []
+        moved: list[tuple[Form, Float]] = []
         for factor in (1.0 / MATERIAL_TEMPERATURE, MATERIAL_TEMPERATURE):
-            moved += [_sigmoid(factor * logit), _mean_kept(factor * logit, mean, count)]
-        for odds in (1.0 / MATERIAL_ODDS, MATERIAL_ODDS):
-            moved.append(_sigmoid(logit + np.log(odds)))
-        shifts = np.stack([count * (mean - truth) for truth in moved])
+            moved.append((Form.TEMPERATURE, _sigmoid(factor * logit)))
+            moved.append((Form.SPREAD, _mean_kept(factor * logit, mean, count)))
+        shifted = (_sigmoid(logit + sign * np.log(MATERIAL_ODDS)) for sign in (-1.0, 1.0))
+        moved += [(Form.ODDS, claims) for claims in shifted]
+        shifts = np.stack([count * (mean - truth) for _, truth in moved])
         information = count @ (mean * (1.0 - mean))
         material = np.abs(shifts).sum(axis=1) >= MATERIAL_SHARE * information
-        return np.asarray(shifts[material])
+        forms = tuple(form for (form, _), big in zip(moved, material, strict=True) if big)
+        return forms, np.asarray(shifts[material])
 
     @cached_property
     def _moved(self) -> tuple[Float, Float]:
@@ -215,7 +255,7 @@ class Null:
 
         The shifts are running sums of the gaps of cells, (A, C + 1).
         """
-        shifts, draws = self._shifts, self._draws.gap
+        shifts, draws = self._shifts[1], self._draws.gap
         moved = [self._sums(draws + shift) for shift in shifts]
         running = np.pad(np.cumsum(shifts, axis=1), ((0, 0), (1, 0)))
         return np.array(moved).reshape(len(shifts), len(draws), 4), running
@@ -253,11 +293,14 @@ class Null:
         scale = dict.fromkeys(looks, 1.0) | {Statistic.FINE: n, Statistic.CUMULATIVE: n}
         chance = dict(zip(looks, np.quantile(null, 0.95, axis=0).tolist(), strict=True))
         shown = [look for look in looks if look not in {Statistic.GAP, Statistic.SLOPE}]
+        powers = {} if off else self._powers(cuts, null)
         test = NullTest(
             p_value=p_value,
             **{look.value: p for look, p in adjusted.items()},
             steepness=float(own[1]),
-            power=np.nan if off else self._power(cuts, null),
+            power=np.nan if off else min(powers.values(), default=1.0),
+            power_odds=powers.get(Form.ODDS),
+            power_spread=powers.get(Form.SPREAD),
             bins=bins_beyond(bins, drawn) if off else np.full(bins.count.shape, np.nan),
             slope_leads=bool(off) and self._slope_leads,
             values={look: float(rows[looks.index(look)]) / scale[look] for look in shown},
@@ -265,8 +308,24 @@ class Null:
         )
         if not off:
             return test
-        cell = deviant if test.finds(Statistic.CLASSES) else None
-        return replace(test, small=self._small(rows, null, zone or Zone()), deviant=cell)
+        low, high = self.resamples.gap_interval(1.0 - FALSE_ALARMS)
+        test = replace(
+            test,
+            small=self._small(rows, null, zone or Zone()),
+            sided=not low <= 0.0 <= high,
+            fit=self._fit,
+        )
+        if self.classes is None or not test.finds(Statistic.CLASSES):
+            return test
+        furthest, rarer = self.classes.furthest(self._of_classes[0])
+        return replace(
+            test,
+            deviant=deviant,
+            furthest=furthest,
+            unlike=tuple(c for c in furthest if self.classes.unlike(c, self.resamples.ranked.gap)),
+            rarer_side=rarer,
+            two_classes=len(self.classes.names) == 2,
+        )
 
     def _small(self, rows: Float, null: Float, zone: Zone) -> float | None:
         """Return what the target is off by less than, if it is shown to be; else None.
@@ -330,21 +389,22 @@ class Null:
         moved = _mean_kept(slope * logit, self._mean, count)
         return float(count @ np.abs(moved - self._mean) / count.sum())
 
-    def _power(self, cuts: Int, null: Float) -> float:
-        """Return how often the test detects a material miscalibration, the least over its forms."""
+    def _powers(self, cuts: Int, null: Float) -> dict[Form, float]:
+        """Return how often the test detects each form of miscalibration, the least over signs."""
         if not null[:, 0].any():  # certain claims: no set drawn from them can be off
-            return 0.0
+            return dict.fromkeys(Form, 0.0)
         moved, running = self._moved
         bins = np.diff(running[:, self.resamples.columns(cuts)], axis=1)
         own = self.resamples.floor(cuts).gap
-        least = 1.0
-        for fixed, binned in zip(moved, bins, strict=True):
+        powers: dict[Form, float] = {}
+        for form, fixed, binned in zip(self._shifts[0], moved, bins, strict=True):
             ece = np.abs(own + binned).sum(axis=1) / self.resamples.ranked.total
             sets = np.column_stack([np.abs(fixed), ece])
             if self.classes is not None:  # as if no class deviated for that
                 sets = np.column_stack([sets, self._of_classes[0]])
-            least = min(least, float(significant(sets, null).mean()))
-        return least
+            often = float(significant(sets, null).mean())
+            powers[form] = min(powers.get(form, 1.0), often)
+        return powers
 
 
 def _sigmoid(logit: Float) -> Float:

@@ -130,6 +130,8 @@ class MixedEnd:
         Lower edge of the first and upper edge of the last of them.
     gap : Gap
         Their mean gap; its interval holds for all bins at once.
+    spans : tuple of (float, float)
+        Where they are, bins that touch joined; empty where that is low to high.
     """
 
     over: bool
@@ -137,6 +139,7 @@ class MixedEnd:
     low: float
     high: float
     gap: Gap
+    spans: tuple[tuple[float, float], ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -164,6 +167,11 @@ class ClassCell:
     stated: float
     true: float
 
+    @property
+    def gap(self) -> float:
+        """Share stated less share that is true."""
+        return self.stated - self.true
+
 
 @dataclass(frozen=True, kw_only=True)
 class Evidence:
@@ -173,13 +181,17 @@ class Evidence:
     ----------
     statistic : Statistic
     value, q95 : float or None
-        Of the rows, and the 95th percentile of what a calibrated model shows; None of gap and
-        slope, which have intervals.
+        Of the rows, and the 95th percentile of what a calibrated model shows; None of the gap,
+        whose size is the direction. Of the slope the value is the calibration slope.
+    low, high : float or None
+        Interval of the slope, at 95 %.
     """
 
     statistic: Statistic
     value: float | None
     q95: float | None
+    low: float | None = None
+    high: float | None = None
 
 
 @dataclass(frozen=True)
@@ -200,13 +212,22 @@ class Verdict:
     evidence : tuple of Evidence
         What the joint test found, but for gap and slope with its size; empty where nothing.
     power : float or None
-        Of 1, how often a material miscalibration would have been detected; None where one was.
+        Of 1, how often a material miscalibration would have been detected, the least over its
+        forms; None where one was.
+    power_odds, power_spread : float or None
+        The same of odds off by a fifth, and of logits off by 15 % with the mean claim kept; None
+        where the form would be immaterial.
     small : float or None
         What the target is off by less than; None for other verdicts than off_but_small.
     costly : int or None
-        The decided bin with the largest share of rows times |gap|; None where none is decided.
+        The bin with the largest share of rows times |gap|, on the side that the verdict names:
+        of those whose interval leaves their claim out, else of all there. Of a verdict without a
+        side the decided bin that costs most; None where none is.
     deviant : ClassCell or None
         The cell of the classes that deviates most, where classes do.
+    classes : tuple of ClassCell
+        Answers of the classes furthest off on each side beyond chance, the further first, where
+        the mean does not tell of them: they differ in sign from it, or are twice as far off.
     of : VerdictSubject
         The answers given, or the risk of an event: each has words of its own.
     """
@@ -218,9 +239,12 @@ class Verdict:
     ends: tuple[MixedEnd, ...] = ()
     evidence: tuple[Evidence, ...] = ()
     power: float | None = None
+    power_odds: float | None = None
+    power_spread: float | None = None
     small: float | None = None
     costly: int | None = None
     deviant: ClassCell | None = None
+    classes: tuple[ClassCell, ...] = ()
     of: VerdictSubject = VerdictSubject.ANSWER
 
     def finds(self, statistic: Statistic) -> bool:
@@ -229,9 +253,10 @@ class Verdict:
 
     @property
     def too_few(self) -> bool:
-        """Whether the rows are too few to tell: a material error would often not have shown."""
-        low = self.power is None or self.power < LOW_POWER
-        return self.code == VerdictCode.COULD_BE_CHANCE and low
+        """Whether the rows are too few to tell: no form of error would have shown often."""
+        known = (self.power, self.power_odds, self.power_spread)
+        most = max((power for power in known if power is not None), default=0.0)
+        return self.code == VerdictCode.COULD_BE_CHANCE and most < LOW_POWER
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -389,8 +414,9 @@ class ClassRow:
         Equal-width ECE of this class's probability over all rows; None where the file holds no
         class scores.
     p_value : float or None
-        Of the gap, corrected for looking at all classes (Holm), and no smaller than that of the
-        joint test of the answers.
+        Of the gap, corrected for looking at all classes (Holm).
+    could_be_chance : bool
+        Whether all classes together could be calibrated, so that none is to be called off.
     """
 
     name: str
@@ -402,3 +428,4 @@ class ClassRow:
     gap: Gap | None
     ece: float | None
     p_value: float | None = None
+    could_be_chance: bool = False

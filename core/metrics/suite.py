@@ -22,11 +22,10 @@ from core.metrics.clinical.curve import ERRORS
 from core.metrics.clinical.estimates import SCORES, clinical_scores, curve_estimates
 from core.metrics.design_effect import design_effect, of_rows
 from core.metrics.estimates import Estimate, PreparedTarget
-from core.metrics.exact import binomial_test
+from core.metrics.exact import binomial_test, exact_interval
 from core.metrics.few_errors import brier_losses, nll_losses
 from core.metrics.group_resamples import resamples_of
 from core.metrics.grouped import summary_of, weight_summary
-from core.metrics.intervals import wilson
 from core.metrics.notices import extent_notices, infinite_rows, nll_reason, notices
 from core.metrics.null_test import Zone, holm
 from core.metrics.proper import brier, nll, nll_rows
@@ -452,14 +451,14 @@ def class_gaps(
     predictions : Predictions
         Not multi-label: there each label has an audit of its own.
     level : float
-        Of the intervals: mean confidence minus Wilson's interval of the accuracy, so the
-        confidences are taken as given. Each is of its class alone; the p-values are corrected
-        for looking at all classes.
+        Of all intervals together: mean confidence minus the exact interval of the accuracy at
+        1 - (1 - level) / (classes answered), so the confidences are taken as given. One that
+        leaves 0 out has a p-value, corrected for looking at all classes, of at most 1 - level.
     n_bins : int
         Bins of the classwise ECE.
     p_joint : float
-        p-value of the joint test of the answers, or the larger one of answers and event. No
-        class's is smaller, so that none is named where all together could be calibrated.
+        p-value of the joint test of the answers, or the larger one of answers and event: no
+        class is named where all together could be calibrated.
 
     Returns
     -------
@@ -476,7 +475,8 @@ def class_gaps(
     )
     labelled = np.bincount(predictions.labels, minlength=k)
     effect = _effect_by_class(predictions)
-    low, high = wilson(right / effect, answered / effect, level)
+    looks = max(int(np.count_nonzero(answered)), 1)
+    low, high = exact_interval(right / effect, answered / effect, 1.0 - (1.0 - level) / looks)
     full = predictions.task is not Task.TOP_LABEL
     errors = class_bins(predictions, n_bins=n_bins).ece if full else None
     sums = (part / effect for part in (answered, right, stated))
@@ -501,7 +501,7 @@ def class_gaps(
             )
         )
     return tuple(
-        row if row.gap is None else replace(row, p_value=max(p, p_joint))
+        row if row.gap is None else replace(row, p_value=p, could_be_chance=p_joint > FALSE_ALARMS)
         for row, p in zip(table, p_values, strict=True)
     )
 

@@ -1,5 +1,7 @@
 """The verdict on one target: a code by fixed rules, and the sentence that opens every screen."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from core.arrays import Bool, Float
@@ -16,6 +18,7 @@ from core.metrics.records import (
     Verdict,
 )
 from core.metrics.verdict_codes import (
+    BEYOND_CHANCE,
     TOO_HIGH,
     TOO_LOW,
     MixedReading,
@@ -26,12 +29,20 @@ from core.metrics.verdict_codes import (
 )
 
 TESTED = "mean gap, slope, ECE and cumulative differences"
-MATERIAL = "logits off by 15 % or odds off by a fifth"  # MATERIAL_TEMPERATURE and MATERIAL_ODDS
+ODDS = "odds off by a fifth"  # MATERIAL_ODDS
+STRETCHED = "logits off by 15 % about the same mean"  # MATERIAL_TEMPERATURE
+WOULD_SHOW = f"{ODDS}, or {STRETCHED}, would have shown"
+SETTLED = 0.95  # level of the intervals that must leave 0, or a slope of 1, out
+OTHER_SIDE = 0.2  # of the rows: answers of more classes, off on the other side, make a mixture
 _SPREAD = {MixedReading.TOO_EXTREME: "Too extreme", MixedReading.TOO_MODERATE: "Too moderate"}
 _OUTCOMES = {
     MixedReading.TOO_EXTREME: "its claims vary more than outcomes do",
     MixedReading.TOO_MODERATE: "its claims vary less than outcomes do",
 }
+AT_ONCE = "bounds hold for all bins at once"
+UNSETTLED = (
+    "more than a calibrated model shows, though the intervals of gap and slope do not say which way"
+)
 ONE_SIDED = TOO_HIGH | TOO_LOW
 NEARLY_FULL = 0.9  # of the rows of the fullest bin
 
@@ -88,7 +99,12 @@ def verdict(
         gap. Else all that is off is shown to be less than matters: off_but_small. Else it finds
         the gap: over_confident or under_confident. It finds the slope, an ECE, the cumulative
         differences or the classes alone: mixed. It finds nothing: sound where it would have
-        found a material miscalibration, otherwise could_be_chance.
+        found a material miscalibration, otherwise could_be_chance. Answers of two classes that
+        are off in opposite directions are mixed, too, and of more where a fifth of the rows is.
+
+        A gap is found where its interval at 95 % leaves 0 out as well, a slope where the
+        logistic slope of the rows, fitted with an intercept, has an interval without 1: a mean
+        that is off moves the score statistic, too.
 
         A risk overestimates or underestimates its event where the test finds the gap. It is
         too_extreme or too_moderate where the test finds the slope, and not the gap or a gap that
@@ -98,8 +114,10 @@ def verdict(
         not find one.
     """
     reading, answers = None, event is None
-    gap_off, slope_off = test.gap <= FALSE_ALARMS, test.slope <= FALSE_ALARMS
-    spread = MixedReading.TOO_EXTREME if test.steepness > 0 else MixedReading.TOO_MODERATE
+    gap_off, slope_off = test.finds(Statistic.GAP) and test.sided, _slope_off(test)
+    extreme = test.steepness > 0 if test.fit is None else (test.fit.value or 0.0) < 1.0
+    spread = MixedReading.TOO_EXTREME if extreme else MixedReading.TOO_MODERATE
+    by_class = _both_signs(test)
     if test.p_value > FALSE_ALARMS:
         code, opening = _within_chance(gap, error, test, event)
     elif test.small is not None and not ends:
@@ -107,6 +125,9 @@ def verdict(
     elif not answers and slope_off and (test.slope_leads or not gap_off):
         code = VerdictCode[spread.name]
         opening = f"{_SPREAD[spread]}{_for(event)}: {_OUTCOMES[spread]}. On average {_signed(gap)}."
+    elif by_class:
+        code, reading = VerdictCode.MIXED, MixedReading.BY_CLASS
+        opening = f"Mixed by class: {classes_words(by_class)}. On average {_signed(gap)}."
     elif ends and gap_off and (answers or not slope_off):
         code, reading = VerdictCode.MIXED, MixedReading.OPPOSITE
         opening = f"{_both_ends(ends, event)} On average {_signed(gap)}."
@@ -119,10 +140,15 @@ def verdict(
                 opening += f" By bins: {_listed(ends, event)}."
     else:
         code = VerdictCode.MIXED
-        reading, opening = _uneven(gap, error, test, ends, event)
+        reading, opening = _uneven(gap, error, test, ends, event, slope_off=slope_off)
+    classes = test.unlike if code in BEYOND_CHANCE else ()
+    costly = None
     if test.p_value <= FALSE_ALARMS:
+        if classes and reading != MixedReading.BY_CLASS:
+            opening += f" Not alike for all classes: {classes_words(classes)}."
         opening += which_test(gap_off=gap_off, slope_off=slope_off, error=error)
-    costly = costly_bin(bins, test.bins) if test.p_value <= FALSE_ALARMS else None
+        over = gap.gap > 0 if code in ONE_SIDED else None
+        costly = costly_bin(bins, test.bins, over=over)
     outcome = "it is right" if answers else "it came true"
     return Verdict(
         code=code,
@@ -130,22 +156,52 @@ def verdict(
         p_value=test.p_value,
         reading=reading,
         ends=ends if code == VerdictCode.MIXED or code in ONE_SIDED else (),
-        evidence=_evidence(test),
+        evidence=_evidence(test, slope_off=slope_off),
         power=None if np.isnan(test.power) else test.power,
+        power_odds=test.power_odds,
+        power_spread=test.power_spread,
         small=test.small if code == VerdictCode.OFF_BUT_SMALL else None,
         costly=costly,
         deviant=test.deviant,
+        classes=by_class or classes,
         of=VerdictSubject.ANSWER if answers else VerdictSubject.EVENT,
     )
 
 
-def _evidence(test: NullTest) -> tuple[Evidence, ...]:
-    """Return what the test found, with its size where that is no gap or slope."""
-    return tuple(
-        Evidence(statistic=look, value=test.values.get(look), q95=test.chance.get(look))
-        for look in Statistic
-        if test.finds(look)
-    )
+def _slope_off(test: NullTest) -> bool:
+    """Whether the slope is off: the interval of the fit leaves 1 out, and gap or slope is found.
+
+    Without an interval the score statistic decides where the gap does not move it.
+    """
+    gap, slope = test.finds(Statistic.GAP), test.finds(Statistic.SLOPE)
+    if test.fit is None or test.fit.low is None or test.fit.high is None:
+        return slope and (not gap or test.fit is None)
+    return (gap or slope) and not test.fit.low <= 1.0 <= test.fit.high
+
+
+def _both_signs(test: NullTest) -> tuple[ClassCell, ...]:
+    """Return the answers furthest off on each side, where both sides matter; else nothing."""
+    if len(test.furthest) < 2 or (not test.two_classes and test.rarer_side < OTHER_SIDE):
+        return ()
+    return test.furthest
+
+
+def _evidence(test: NullTest, *, slope_off: bool) -> tuple[Evidence, ...]:
+    """Return what the test found, with its size where that is no gap."""
+    out = []
+    for look in Statistic:
+        if look == Statistic.SLOPE:
+            fit = test.fit
+            if slope_off and fit is not None:
+                out.append(
+                    Evidence(statistic=look, value=fit.value, q95=None, low=fit.low, high=fit.high)
+                )
+            elif slope_off:
+                out.append(Evidence(statistic=look, value=None, q95=None))
+        elif test.finds(look):
+            value, chance = test.values.get(look), test.chance.get(look)
+            out.append(Evidence(statistic=look, value=value, q95=chance))
+    return tuple(out)
 
 
 def which_test(*, gap_off: bool, slope_off: bool, error: tuple[Score, Floor]) -> str:
@@ -158,8 +214,8 @@ def which_test(*, gap_off: bool, slope_off: bool, error: tuple[Score, Floor]) ->
 
 def _small(gap: Gap, small: float, event: str | None) -> str:
     return (
-        f"Off by less than {points(small)} points on average{_for(event)}: {_signed(gap)}. "
-        "Its error is beyond chance, but too little to matter."
+        f"Off by less than {points(small)} points on average{_for(event)}, the size set as "
+        f"mattering: {_signed(gap)}. Its error is beyond chance."
     )
 
 
@@ -200,12 +256,17 @@ def _end(bins: BinTable, interval: tuple[Float, Float], decided: Bool, *, over: 
     weight = bins.share[decided] / bins.share[decided].sum()
     gaps = (bins.confidence - bins.accuracy, *interval)
     mean, low, high = (float(weight @ gap[decided]) for gap in gaps)
+    filled = np.flatnonzero(bins.count > 0)
+    runs = np.split(filled, np.flatnonzero(np.diff(decided[filled])) + 1)
     return MixedEnd(
         over=over,
         bins=int(decided.sum()),
         low=float(bins.low[decided][0]),
         high=float(bins.high[decided][-1]),
         gap=Gap(mean, low, high),
+        spans=tuple(
+            (float(bins.low[run[0]]), float(bins.high[run[-1]])) for run in runs if decided[run[0]]
+        ),
     )
 
 
@@ -214,7 +275,7 @@ def _one_sided(gap: Gap, event: str | None) -> tuple[VerdictCode, str]:
     low, high = (gap.low, gap.high) if over else (-gap.high, -gap.low)
     size = f"by {points(abs(gap.gap))} points ({points(low)} to {points(high)})"
     if low <= 0:
-        size += ", beyond chance all the same where outcomes follow the claims"
+        size += f", beyond 0 at {100 * SETTLED:.0f} %"
     if event is not None:
         code = VerdictCode.OVERESTIMATES if over else VerdictCode.UNDERESTIMATES
         return code, f"{code.capitalize()} “{event}” {size}."
@@ -234,20 +295,34 @@ def _both_ends(ends: tuple[MixedEnd, ...], event: str | None) -> str:
 
 
 def _listed(ends: tuple[MixedEnd, ...], event: str | None) -> str:
-    return ", ".join(_end_words(end, event) for end in ends)
+    return f"{', '.join(_end_words(end, event) for end in ends)}; {AT_ONCE}"
+
+
+def places(end: MixedEnd, *, joint: str = " and ") -> str:
+    """Return the claims of an end in hundredths, its parts one by one: "0 to 10 and 80 to 100"."""
+    spans = end.spans or ((end.low, end.high),)
+    return joint.join(f"{share(low)} to {share(high)}" for low, high in spans)
+
+
+def classes_words(cells: Sequence[ClassCell]) -> str:
+    """Return answers that are off: "answers “cat” are over-confident by 25.0 points, …"."""
+    return ", ".join(
+        f"{'' if place else 'answers '}“{cell.name}”{'' if place else ' are'} "
+        f"{'over' if cell.gap > 0 else 'under'}-confident by {points(abs(cell.gap))} points"
+        for place, cell in enumerate(cells)
+    )
 
 
 def _end_words(end: MixedEnd, event: str | None) -> str:
     sign = 1 if end.over else -1
-    low, high = sorted((sign * end.gap.low, sign * end.gap.high))
+    least = min(sign * end.gap.low, sign * end.gap.high)
     bins = "1 bin" if end.bins == 1 else f"{end.bins} bins"
     off = f"{'over' if end.over else 'under'}-confident"
     if event is not None:
         off = f"{'over' if end.over else 'under'}estimates"
     return (
-        f"{off} by {points(sign * end.gap.gap)} points "
-        f"({points(low)} to {points(high)}) in {bins} from {share(end.low)} to "
-        f"{share(end.high)} %"
+        f"{off} by {points(sign * end.gap.gap)} points (at least {points(least)}) in {bins} "
+        f"from {places(end)} %"
     )
 
 
@@ -257,13 +332,16 @@ def _uneven(
     test: NullTest,
     ends: tuple[MixedEnd, ...],
     event: str | None,
+    *,
+    slope_off: bool,
 ) -> tuple[MixedReading, str]:
     """Return what is off though the signed gap is not beyond chance, and its sentence."""
     opening = f"{_both_ends(ends, event)} On average" if ends else f"Mixed{_for(event)}:"
     opening = f"{opening} {_signed(gap)}"
-    if test.slope <= FALSE_ALARMS:  # of answers: that of a risk has codes of its own
+    if slope_off:  # of answers: that of a risk has codes of its own
         reading, word, much = MixedReading.TOO_MODERATE, "moderate", "less"
-        if test.steepness > 0:
+        extreme = test.steepness > 0 if test.fit is None else (test.fit.value or 0.0) < 1.0
+        if extreme:
             reading, word, much = MixedReading.TOO_EXTREME, "extreme", "more"
         return (
             reading,
@@ -271,6 +349,9 @@ def _uneven(
         )
     off = f"ECE is {points(error[0].value or 0.0)} points"
     chance = f"where chance alone explains up to {points(error[1].q95)}"
+    unbinned = (Statistic.FINE, Statistic.CLASSES, Statistic.CUMULATIVE)
+    if not any(map(test.finds, (Statistic.ECE, *unbinned))):
+        return MixedReading.UNSETTLED, f"{opening}, {UNSETTLED}."
     if not test.finds(Statistic.ECE):
         off, chance = _unbinned(test)
         if test.finds(Statistic.CLASSES) and not test.finds(Statistic.FINE):
@@ -308,10 +389,13 @@ def _within_chance(
     gap: Gap, error: tuple[Score, Floor], test: NullTest, event: str | None
 ) -> tuple[VerdictCode, str]:
     value, floor = error[0].value or 0.0, error[1]
-    chance = f"within what chance explains (up to {points(floor.q95)})"
+    size, chance = points(value), f"within what chance explains (up to {points(floor.q95)})"
     if value > floor.q95:
-        chance = f"beyond {points(floor.q95)}, as in 5 of 100 calibrated sets"
-    summary = f"{_signed(gap)}, and ECE of {points(value)} points is {chance}"
+        bound = points(floor.q95)
+        if size == bound:
+            size, bound = f"{100 * value:.3f}", f"{100 * floor.q95:.3f}"
+        chance = f"beyond {bound}, as in 5 of 100 calibrated sets"
+    summary = f"{_signed(gap)}, and ECE of {size} points is {chance}"
     alone = ""
     if gap.low > 0 or gap.high < 0:
         often = f"{100 * (1.0 - error[0].level):.3g}"
@@ -319,29 +403,53 @@ def _within_chance(
             f" Taken alone, the interval of the gap excludes 0, as in {often} of 100 "
             "calibrated sets."
         )
+    shown = shown_words(test.power_odds, test.power_spread)
     if test.power >= SOUND_POWER:
         tested = TESTED.replace(" and", ",") + " and each class" if event is None else TESTED
-        text = f"Sound{_for(event)}: {summary}; {MATERIAL} would have shown. Tested: {tested}."
+        text = f"Sound{_for(event)}: {summary}; {WOULD_SHOW}. Tested: {tested}."
         return VerdictCode.SOUND, f"{text}{alone}"
-    if test.power < LOW_POWER:
-        text = f"Could be chance{_for(event)}: {summary}; too few rows to tell, {MATERIAL} might "
-        return VerdictCode.COULD_BE_CHANCE, f"{text}not have shown.{alone}"
-    often = f"would have shown in {100 * test.power:.0f} of 100 such sets"
-    text = f"No error beyond chance{_for(event)}: {summary}; {MATERIAL} {often}.{alone}"
+    few = max(test.power, test.power_odds or 0.0, test.power_spread or 0.0) < LOW_POWER
+    if few:
+        text = f"Could be chance{_for(event)}: {summary}; too few rows to tell: {shown}.{alone}"
+    else:
+        text = f"No error beyond chance{_for(event)}: {summary}; {shown}.{alone}"
     return VerdictCode.COULD_BE_CHANCE, text
+
+
+def shown_words(odds: float | None, spread: float | None) -> str:
+    """Return how often odds off by a fifth, and logits off about the same mean, would show."""
+    known = [(what, p) for what, p in ((ODDS, odds), (STRETCHED, spread)) if p is not None]
+    (first, often), *more = known or [(ODDS, 0.0)]
+    text = f"{first} would have shown in {int(100 * often)} of 100 such sets"
+    return text + "".join(f", {what} in {int(100 * p)}" for what, p in more)
 
 
 def _signed(gap: Gap) -> str:
     return f"the signed gap is {points(gap.gap)} points ({points(gap.low)} to {points(gap.high)})"
 
 
-def costly_bin(bins: BinTable, p_values: Float) -> int | None:
-    """Return the decided bin with the largest share of rows times |gap|; None without one."""
-    decided = p_values <= FALSE_ALARMS
-    if not decided.any():
-        return None
-    cost = bins.share * np.abs(bins.confidence - bins.accuracy)
-    return int(np.argmax(np.where(decided, cost, -1.0)))
+def costly_bin(bins: BinTable, p_values: Float, *, over: bool | None = None) -> int | None:
+    """Return the bin with the largest share of rows times |gap|; see `Verdict.costly`.
+
+    Parameters
+    ----------
+    bins : BinTable
+        Bins of the diagram, B of them.
+    p_values : (B,) float64
+        Of each bin, corrected for all; read where the verdict has no side.
+    over : bool, optional
+        The side of the verdict.
+    """
+    gap = bins.confidence - bins.accuracy
+    if over is None:
+        listed = [p_values <= FALSE_ALARMS]
+    else:
+        side = np.nan_to_num(gap if over else -gap) > 0.0
+        beyond = bins.ci_high < bins.confidence if over else bins.ci_low > bins.confidence
+        listed = [side & beyond, side]
+    cost = bins.share * np.abs(gap)
+    chosen = next((some for some in listed if some.any()), None)
+    return None if chosen is None else int(np.argmax(np.where(chosen, cost, -1.0)))
 
 
 def quoted_bin(bins: BinTable, costly: int | None = None) -> int:

@@ -49,7 +49,8 @@ class MixedReading(StrEnum):
     TOO_MODERATE = "too_moderate"
     CANCEL = "cancel"  # bins of both signs are beyond chance, and the signed gap is not
     UNEVEN = "uneven"
-    BY_CLASS = "by_class"  # classes are off beyond chance, whose errors cancel on average
+    BY_CLASS = "by_class"  # classes are off beyond chance, whose errors cancel or differ in sign
+    UNSETTLED = "unsettled"  # off beyond chance, but the interval of neither gap nor slope says so
 
 
 class Statistic(StrEnum):

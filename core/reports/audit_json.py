@@ -18,6 +18,7 @@ from core.metrics.records import (
     TargetAudit,
     Verdict,
 )
+from core.metrics.verdict_codes import Statistic
 from core.screens.reliability.human_words import agreement_words
 
 Json = dict[str, Any]  # Any: plain JSON values
@@ -59,8 +60,9 @@ def audit_json(
         ``alone``, the one without correction where that differs; of two
         classes `direction` and `verdict` are those of `Audit.headline`, the other two stand under
         ``answers`` or ``event_audit``, and `bins` belong to `metrics.ece`, the event's. A verdict
-        lists as `evidence` what its joint test found, with value and 95th percentile of chance
-        where that is no gap or slope; `small` is what an off_but_small one is off by less than,
+        lists as `evidence` what its joint test found, with value and 95th percentile of chance,
+        of the slope with its interval; `classes` are answers that the mean does not tell of;
+        `small` is what an off_but_small one is off by less than,
         `deviant` the class that deviates most, where classes do. `groups` and `weights` where rows
         belong together or count by weight, `unknown_labels` where some are not known. A number that
         is undefined or infinite is null, and the object it stands in has a `reason`.
@@ -185,6 +187,11 @@ def _verdict(verdict: Verdict) -> Json:
         out["evidence"] = [_evidence(item) for item in verdict.evidence]
     if verdict.small is not None:
         out["small"] = float(verdict.small)
+    if verdict.classes:
+        out["classes"] = [
+            {"name": cell.name, "n": cell.n, "stated": cell.stated, "true": cell.true}
+            for cell in verdict.classes
+        ]
     if verdict.deviant is not None:
         out["deviant"] = asdict(verdict.deviant) | {"bounds": list(verdict.deviant.bounds)}
     if isinstance(verdict, ChanceAmong):
@@ -193,9 +200,12 @@ def _verdict(verdict: Verdict) -> Json:
 
 
 def _evidence(item: Evidence) -> Json:
-    """Return a statistic that is beyond chance; gap and slope have intervals instead of a size."""
+    """Return a statistic that is beyond chance; the size of a gap is the direction."""
     if item.value is None:
         return {"statistic": item.statistic}
+    if item.statistic == Statistic.SLOPE:
+        interval = {"low": _number(item.low), "high": _number(item.high)}
+        return {"statistic": item.statistic, "value": _number(item.value)} | interval
     return {
         "statistic": item.statistic,
         "value": _number(item.value),

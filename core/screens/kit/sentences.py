@@ -8,7 +8,18 @@ from core.defaults import LEVEL, N_BINS_MAX
 from core.errors import Notice
 from core.metrics.macro import ChanceAmong
 from core.metrics.records import Audit, Floor, Gap, MixedEnd, Score, TargetAudit
-from core.metrics.verdict import MATERIAL, TESTED, class_words, quoted_bin, share, which_test
+from core.metrics.verdict import (
+    AT_ONCE,
+    TESTED,
+    UNSETTLED,
+    WOULD_SHOW,
+    class_words,
+    classes_words,
+    places,
+    quoted_bin,
+    shown_words,
+    which_test,
+)
 from core.metrics.verdict_codes import (
     BEYOND_CHANCE,
     SLOPE,
@@ -60,6 +71,9 @@ PLAIN_ANSWERS = {
     "too_moderate": "This model is not sure enough where it is sure, and too sure elsewhere.",
     "uneven": "This model is as sure as it should be on average, but not everywhere.",
     "by_class": "This model is as sure as it should be on average, but not for every class.",
+    "unsettled": (
+        "This model is not as sure as it should be; which way, so few pictures do not say."
+    ),
     "off_but_small": "This model is almost as sure as it should be.",
     "within_chance": "This model looks as sure as it should be; what is off could be chance.",
     "sound": "This model is right as often as it says.",
@@ -80,6 +94,9 @@ PLAIN_PRESENCE = {
         "chance."
     ),
     "uneven": "On average this model expects {name} as often as it is there, but not everywhere.",
+    "unsettled": (
+        "The chances this model gives {name} are off; which way, so few pictures do not say."
+    ),
     "sound": "This model expects {name} as often as it is there.",
     "could_be_chance": (
         "There are too few pictures to tell whether this model expects {name} as often as it "
@@ -101,6 +118,7 @@ MIXED = {
     "too_moderate": "its probabilities are not spread enough, though right on average",
     "uneven": "right on average, but not everywhere",
     "by_class": "right on average, but not for every class",
+    "unsettled": f"off by {UNSETTLED}",
 }
 
 
@@ -154,6 +172,8 @@ def other_sentence(other: TargetAudit) -> str:
     if code in TOO_HIGH | TOO_LOW:
         size = _size(other, other.direction, over=code in TOO_HIGH)
         return f"Its answers are {size}." if answers else f"It {size}."
+    if _by_class(other):
+        return f"Its {classes_words(other.verdict.classes)}."
     whose = "Its answers are" if answers else f"Its risks of “{other.event}” are"
     return f"{whose} {OTHER.get(code, code.words)}."
 
@@ -260,7 +280,9 @@ def plain_sentence(target: TargetAudit) -> Sentence:
         reading = target.verdict.reading or MixedReading.UNEVEN
     elif code == VerdictCode.COULD_BE_CHANCE and not target.verdict.too_few:
         reading = "within_chance"
-    if code == VerdictCode.MIXED and target.verdict.ends:
+    if _by_class(target):
+        first = f"This model is {_plain_classes(target)}."
+    elif code == VerdictCode.MIXED and target.verdict.ends:
         first = _plain_ends(target)
     elif target.of == VerdictSubject.ANSWER:
         first = spoken(PLAIN_ANSWERS[reading])
@@ -269,6 +291,8 @@ def plain_sentence(target: TargetAudit) -> Sentence:
         if target.verdict.ends:
             first = f"{first} {_plain_ends(target)}"
     rest = _plain_counts(target)
+    if target.verdict.classes and not _by_class(target):
+        rest += f" It is {_plain_classes(target)}."
     if isinstance(target.verdict, ChanceAmong):
         looks = f"Taken alone it looks off; among {target.verdict.labels} that could be chance."
         rest = f"{looks} {rest}"
@@ -290,12 +314,26 @@ def _plain_counts(target: TargetAudit) -> str:
     )
 
 
+def _by_class(target: TargetAudit) -> bool:
+    """Whether what is off is that classes differ, and they are named."""
+    return target.verdict.reading == MixedReading.BY_CLASS and bool(target.verdict.classes)
+
+
+def _plain_classes(target: TargetAudit) -> str:
+    """Return of which answers it is too sure, and of which not sure enough, by class."""
+    return ", and ".join(
+        f"{'too sure' if cell.gap > 0 else 'not sure enough'} of its answers “{cell.name}” "
+        f"(says {in_hundred(cell.stated)} in 100, right {in_hundred(cell.true)})"
+        for cell in target.verdict.classes
+    )
+
+
 def _plain_ends(target: TargetAudit) -> str:
     """Return where it is too sure and where not sure enough, in times out of 100."""
     answers = target.target is None
     much, little = ("too sure", "not sure enough") if answers else ("too high", "too low")
     listed = [
-        f"{much if end.over else little} where it says {_places(end)} in 100"
+        f"{much if end.over else little} where it says {places(end, joint=' or ')} in 100"
         for end in target.verdict.ends
     ]
     what = "This model is" if answers else f"The chance this model gives “{target.name}” is"
@@ -308,7 +346,7 @@ def _direction_parts(target: TargetAudit) -> tuple[Phrase, ...]:
     spread = SPREAD.get(target.verdict.reading or "", "")
     parts = [
         Phrase(_capital(size), "over" if over else "under"),
-        Phrase(f": {averages(target)}."),
+        Phrase(f": {averages(target)}.{_unlike_classes(target)}"),
     ]
     if not spread:
         return tuple(parts)
@@ -325,12 +363,19 @@ def _slope_parts(target: TargetAudit) -> tuple[Phrase, ...]:
 def _small_parts(target: TargetAudit) -> tuple[Phrase, ...]:
     by = points(target.verdict.small)
     off = f"Off by less than {by} points on average{_for_event(target)}"
-    return (Phrase(f"{off}: {averages(target).removeprefix('on average ')}."),)
+    says = averages(target).removeprefix("on average ")
+    return (Phrase(f"{off}: {says}.{_unlike_classes(target)}"),)
+
+
+def _unlike_classes(target: TargetAudit) -> str:
+    """Return a sentence on the classes that the average does not tell of; empty without any."""
+    classes = target.verdict.classes
+    return f" Not alike for all classes: {classes_words(classes)}." if classes else ""
 
 
 def _too_little(target: TargetAudit) -> str:
     text = f"Its error on {_images(int(target.bins.count.sum()))} is beyond chance"
-    text += ", but too little to matter"
+    text += ", but less than the size set as mattering"
     verdict = target.verdict
     if verdict.finds(Statistic.GAP) or verdict.finds(Statistic.SLOPE):
         return f"{text}."
@@ -355,6 +400,8 @@ def _for_event(target: TargetAudit) -> str:
 
 
 def _mixed_parts(target: TargetAudit) -> tuple[Phrase, ...]:
+    if _by_class(target):
+        return (Phrase(f"Mixed by class: {classes_words(target.verdict.classes)}."),)
     if target.verdict.ends:
         return (Phrase(f"Mixed{_for_event(target)}: "), *_end_parts(target))
     reading = target.verdict.reading or MixedReading.UNEVEN
@@ -366,10 +413,12 @@ def _end_parts(target: TargetAudit) -> tuple[Phrase, ...]:
     parts = []
     for end in target.verdict.ends:
         tone: Tone = "over" if end.over else "under"
-        where = f" in {_bins(end)} from {_places(end)}{THIN}%"
-        size = _size(target, end.gap, over=end.over, whose="")
+        where = f" in {_bins(end)} from {places(end)}{THIN}%"
+        gap, least = abs(end.gap.gap), min(abs(end.gap.low), abs(end.gap.high))
+        much = _much(target, over=end.over, name="")
+        size = f"{much} by {points(gap)} points (at least {points(least)})"
         parts += [Phrase(size, tone), Phrase(where), Phrase(", ")]
-    return (*parts[:-1], Phrase("."))
+    return (*parts[:-1], Phrase(f"; {AT_ONCE}."))
 
 
 def _off_by(target: TargetAudit) -> str:
@@ -386,28 +435,23 @@ def _off_by(target: TargetAudit) -> str:
     return "" if verdict.deviant is None else f"; {class_words(verdict.deviant)}"
 
 
-def _size(target: TargetAudit, gap: Gap, *, over: bool, whose: str | None = None) -> str:
-    """Return "over-confident by 4.0 points (3.5 to 4.4)", or of a risk "overestimates …".
-
-    `whose` is the name of the event, by default that of the target.
-    """
+def _size(target: TargetAudit, gap: Gap, *, over: bool) -> str:
+    """Return "over-confident by 4.0 points (3.5 to 4.4)", or of a risk "overestimates …"."""
     ends = (gap.gap, gap.low, gap.high) if over else (-gap.gap, -gap.high, -gap.low)
     interval = points_span(*ends)
-    much = "over-confident" if over else "under-confident"
-    if target.of == VerdictSubject.EVENT:
-        name = f" “{target.name}”" if whose is None else whose
-        much = f"{'overestimates' if over else 'underestimates'}{name}"
-    size = f"{much} by {points(*ends)} points"
+    size = f"{_much(target, over=over, name=f' “{target.name}”')} by {points(*ends)} points"
     return f"{size} ({interval})" if interval else size
+
+
+def _much(target: TargetAudit, *, over: bool, name: str) -> str:
+    """Return which way it is off: of answers, or of the risk of an event of that name."""
+    if target.of == VerdictSubject.EVENT:
+        return f"{'overestimates' if over else 'underestimates'}{name}"
+    return "over-confident" if over else "under-confident"
 
 
 def _bins(end: MixedEnd) -> str:
     return "1 bin" if end.bins == 1 else f"{end.bins} bins"
-
-
-def _places(end: MixedEnd) -> str:
-    """Return the claims of an end, in hundredths: "53 to 87"."""
-    return f"{share(end.low)} to {share(end.high)}"
 
 
 def _on_average(target: TargetAudit) -> str:
@@ -423,10 +467,7 @@ def _would_have_shown(target: TargetAudit) -> str:
     tested = TESTED
     if target.of == VerdictSubject.ANSWER:
         tested = f"{TESTED.replace(' and', ',')} and each class"
-    return (
-        f"On {_images(n)} an error of practical size ({MATERIAL}) would have shown in the "
-        f"{tested}.{_above_chance(target)}{_alone(target)}"
-    )
+    return f"On {_images(n)} {WOULD_SHOW} in the {tested}.{_above_chance(target)}{_alone(target)}"
 
 
 def _chance_parts(target: TargetAudit) -> tuple[Phrase, ...]:
@@ -443,18 +484,15 @@ def _chance_parts(target: TargetAudit) -> tuple[Phrase, ...]:
 
 
 def _might_not_have_shown(target: TargetAudit) -> str:
-    (ece, floor), power = calibration_error(target), target.verdict.power
+    (ece, floor), verdict = calibration_error(target), target.verdict
     if int(target.bins.count.sum()) == 1 or ece is None or floor is None:
         return ""
-    if not target.verdict.too_few and power is not None:
-        return (
-            f"An error of practical size ({MATERIAL}) would have shown in {100 * power:.0f} of "
-            f"100 such sets.{_alone(target)}"
-        )
+    shown = f"{_capital(shown_words(verdict.power_odds, verdict.power_spread))}.{_alone(target)}"
+    if not verdict.too_few:
+        return shown
     return (
         f"It looks off by {points(ece.value)} points; a perfect model would look off by up to "
-        f"{points(floor.q95)}. An error of practical size ({MATERIAL}) might not have shown."
-        f"{_alone(target)}"
+        f"{points(floor.q95)}. {shown}"
     )
 
 

@@ -17,7 +17,9 @@ Drawn = tuple[ClassRow, Gap]
 
 def gap_tone(row: ClassRow) -> Tone:
     """Return over or under where the gap is beyond chance among all classes, else few."""
-    if row.gap is None or row.p_value is None or row.p_value > FALSE_ALARMS:
+    if row.could_be_chance or row.gap is None or row.p_value is None:
+        return "few"
+    if row.p_value > FALSE_ALARMS:
         return "few"
     return "over" if row.gap.gap > 0.0 else "under"
 

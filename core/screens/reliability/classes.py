@@ -92,11 +92,12 @@ def class_card(rows: tuple[ClassRow, ...], level: str, caption: str) -> FigureCa
     widest = sorted(answered, key=lambda pair: abs(pair[1].gap), reverse=True)[:MAX_CLASSES]
     by_gap = sorted(widest, key=lambda pair: pair[1].gap, reverse=True)
     cut = f", the {MAX_CLASSES} widest of {count(len(answered))}"
+    cut = cut if len(answered) > MAX_CLASSES else ""
     listed = "; ".join(f"{row.name} {_gap_words(gap)}" for row, gap in by_gap)
     return FigureCard(
         key="classes",
         title="Gap by predicted class",
-        explanation=f"points, {level} interval{cut if len(answered) > MAX_CLASSES else ''}",
+        explanation=f"points, {level} intervals of all classes together{cut}",
         draw=partial(class_gaps, tuple(row for row, _ in by_gap)),
         alt=(
             "Gap by predicted class, what it says minus how often it was right, in points: "

@@ -56,6 +56,10 @@ PRESENCE_GROUPS = (
 ANSWERS_HELP = (
     "One correction, found on other pictures, may put its certainty right. No answer changes."
 )
+CLASSES_HELP = (
+    "A correction that treats each class by itself, found on other pictures: one for all would "
+    "leave them unlike. Some answers may change."
+)
 RISK_HELP = "One correction, found on other pictures, may shift and stretch the chances it gives."
 WRONG, PRESENT = "×", "●"  # the marks of 100 pictures
 ENOUGH = 20  # answers a group must hold before a picture of 100 is made from it
@@ -136,7 +140,7 @@ def plain_view(
         icons=_icons(groups, target),
         limits=_limits(audit, target),
         helps=_helps(target),
-        key=_key(groups, came_true),
+        key=_key(_missed(groups, target), came_true),
         caption=(
             "Same data and same numbers as the technical page. "
             "Intervals: 95 in 100 such intervals would hold the true value."
@@ -144,9 +148,8 @@ def plain_view(
     )
 
 
-def _key(groups: tuple[Group, ...], came_true: str) -> tuple[Swatch, Swatch]:
+def _key(missed: Group | None, came_true: str) -> tuple[Swatch, Swatch]:
     """Explain the marks, with a dot as the figure draws it where a promise was missed."""
-    missed = _missed(groups)
     words = f"how often it was {came_true}, with its interval"
     dot = Swatch(words, missed.tone, "dot") if missed else Swatch(words, "few", "ring")
     return Swatch("what the model says", "ink", "bar"), dot
@@ -251,21 +254,24 @@ def _cell(value: float) -> float | None:
     return value if np.isfinite(value) else None
 
 
-def _missed(groups: tuple[Group, ...]) -> Group | None:
-    """Return the group whose promise was missed most, if any was missed beyond chance."""
-    missed = [g for g in groups if g.n >= ENOUGH and g.tone in {"over", "under"}]
-    return max(missed, key=lambda g: abs(g.says - g.right), default=None)
+def _missed(groups: tuple[Group, ...], target: TargetAudit) -> Group | None:
+    """Return the group whose promise was missed at most cost, if any was beyond chance.
+
+    Where the verdict has a side, of the groups on it, as the bin that the other pages quote.
+    """
+    code = target.verdict.code
+    sides = {"over"} if code in TOO_HIGH else {"under"} if code in TOO_LOW else {"over", "under"}
+    missed = [g for g in groups if g.n >= ENOUGH and g.tone in sides]
+    return max(missed, key=lambda g: g.n * abs(g.says - g.right), default=None)
 
 
 def _second(audit: Audit, target: TargetAudit, groups: tuple[Group, ...]) -> str:
-    group, other = _missed(groups), other_verdict(audit, target)
+    group, other = _missed(groups, target), other_verdict(audit, target)
     parts = [*filter(None, ("" if other is None else plain_other(other), plain_above(target)))]
     if group is not None:
-        least = (
-            f"Its certainty is least reliable where it is “{group.name.lower()}”"
-            if target.target is None
-            else "The chances it gives are least reliable"
-        )
+        least = "It shows most"
+        if target.target is None:
+            least += f" where it is “{group.name.lower()}”"
         at = f"({group.range} in 100)" if target.target is None else f"at {group.range} in 100"
         parts.append(f"{least} {at}: {_weight(group, groups, target)}.")
     return " ".join(parts)
@@ -279,9 +285,9 @@ def _weight(group: Group, groups: tuple[Group, ...], target: TargetAudit) -> str
 
 
 def _icons(groups: tuple[Group, ...], target: TargetAudit) -> Icons | None:
-    """Take the group whose promise was missed most; without one, the fullest."""
+    """Take the group whose promise was missed at most cost; without one, the fullest."""
     fullest = max(groups, key=lambda g: g.n)
-    group = _missed(groups) or fullest
+    group = _missed(groups, target) or fullest
     if group.n < ENOUGH:
         return None
     made = _answer_icons(group) if target.target is None else _presence_icons(group)
@@ -384,11 +390,15 @@ def _helps(target: TargetAudit) -> Advice:
             else "Correct the scores of {name} by themselves, on other pictures."
         ),
         VerdictCode.OFF_BUT_SMALL: (
-            "It is off by too little to matter. Check again when the pictures change."
+            "It is off by less than {small} points, the size set as mattering. Check again when "
+            "the pictures change."
         ),
         VerdictCode.SOUND: "Nothing needs to be done. Check again when the pictures change.",
         VerdictCode.COULD_BE_CHANCE: (
             "More pictures with known answers. On this many, a perfect model could look the same."
         ),
     }[code]
-    return Advice("What helps", spoken(advice).replace("{name}", f"“{target.name}”"))
+    if target.verdict.classes and code in DETECTED:
+        advice = CLASSES_HELP
+    advice = spoken(advice).replace("{name}", f"“{target.name}”")
+    return Advice("What helps", advice.replace("{small}", points(target.verdict.small)))

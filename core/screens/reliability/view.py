@@ -162,7 +162,8 @@ def _sentence(audit: Audit, target: TargetAudit, furthest: str) -> Sentence:
     Classes whose errors cancel in a small one are named there.
     """
     opening, other = verdict_sentence(target), other_verdict(audit, target)
-    if target.verdict.code == VerdictCode.OFF_BUT_SMALL and target.target is None:
+    small = target.verdict.code == VerdictCode.OFF_BUT_SMALL and target.target is None
+    if small and not target.verdict.classes:  # which the verdict names itself
         opening = replace(opening, second=f"{furthest} {opening.second}".strip())
     if other is None:
         return opening

@@ -77,7 +77,7 @@ CLAIMED = (
         "Sound{_for(event)}: ",
         "Reliability, audit",
         "core.metrics.verdict:_within_chance",
-        "the test finds nothing, and would have found an error of practical size 95 times in 100",
+        "the test finds nothing, and would have found a material error 95 times in 100",
         VERDICTS,
         '"sound"',
     ),
@@ -122,7 +122,7 @@ CLAIMED = (
         "an interval of the gap that leaves 0 out",
     ),
     Claimed(
-        "Its certainty is least reliable",
+        "It shows most",
         "Reliability, plain words",
         "core.screens.reliability.plain:_second",
         "the verdict detects, and an exact interval divided among the groups",

@@ -63,12 +63,25 @@ def test_the_gap_interval_is_as_wide_as_the_answers_are_few():
     table = suite.class_gaps(rows, 0.95)
     assert [(row.labelled, row.n) for row in table] == [(10, 40), (40, 10)]
     for row, confidence in zip(table, (0.6, 0.9), strict=True):
-        # Wilson's ends p solve n (8/n - p)^2 = z^2 p (1 - p)
-        z2 = 1.959964**2
-        low, high = sorted(np.roots([row.n + z2, -(16 + z2), 64 / row.n]))
         assert row.gap.gap == pytest.approx(confidence - 8 / row.n)
-        assert row.gap.low == pytest.approx(confidence - high, abs=1e-6)
-        assert row.gap.high == pytest.approx(confidence - low, abs=1e-6)
+        # both hold together: 8 or more, and 8 or fewer, in .0125 of sets at the exact ends
+        low, high = confidence - row.gap.high, confidence - row.gap.low
+        assert stats.binom.sf(7, row.n, low) == pytest.approx(0.0125)
+        assert stats.binom.cdf(8, row.n, high) == pytest.approx(0.0125)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_an_interval_leaves_0_out_only_where_the_p_value_beside_it_is_small(seed):
+    rng = np.random.default_rng(seed)
+    predicted = np.repeat(np.arange(6), rng.integers(5, 200, 6))
+    says = rng.uniform(0.6, 0.99, 6)[predicted]
+    right = rng.random(predicted.size) < says - 0.1 * rng.random()
+    rows = top_label(says, predicted, np.where(right, predicted, (predicted + 1) % 6))
+    for p_joint in (0.0, 0.3):
+        for row in suite.class_gaps(rows, 0.95, p_joint=p_joint):
+            excludes = not row.gap.low <= 0.0 <= row.gap.high
+            assert not excludes or row.p_value <= 0.05
+            assert row.could_be_chance == (p_joint > 0.05)
 
 
 def test_a_class_that_is_only_answered_has_its_line():
@@ -95,7 +108,7 @@ def test_one_error_among_almost_certain_answers_is_no_wonder():
     predicted, labels = np.zeros(50, dtype=int), np.zeros(50, dtype=int)
     labels[0] = 1
     table = suite.class_gaps(top_label(np.full(50, 0.999), predicted, labels), 0.95)
-    assert table[0].gap.low > 0  # Wilson's interval leaves 0 out
+    assert table[0].gap.low < 0  # though Wilson's interval leaves 0 out
     assert table[0].p_value == pytest.approx(2 * (1 - 0.999**50), rel=1e-9)  # 0.0976
 
 

@@ -13,11 +13,20 @@ from sklearn.metrics import roc_auc_score
 from core.configs import AuditConfig, BinRule
 from core.errors import UsageError
 from core.metrics import METRICS, clinical, suite
+from core.metrics.class_sums import class_sums
 from core.metrics.notices import notices
 from core.metrics.null_test import NullTest
 from core.metrics.ranked import Ranked
 from core.metrics.records import BinTable, Floor, Gap, Score
-from core.metrics.verdict import bin_sentence, mixed_ends, points, share, verdict
+from core.metrics.verdict import (
+    bin_sentence,
+    costly_bin,
+    mixed_ends,
+    places,
+    points,
+    share,
+    verdict,
+)
 from core.predictions import Predictions, ScoreKind, Task
 
 SHARED = Path(os.environ.get("CANDOR_SHARED", Path(__file__).parents[3].parent / "shared"))
@@ -330,11 +339,20 @@ FLOOR = Floor(0.01, 0.02)
 
 
 def judged(
-    gap, bins, *p_values, ece=0.05, power=0.0, steepness=0.0, wrong=0.01, level=0.95, event=None
+    gap,
+    bins,
+    *p_values,
+    ece=0.05,
+    power=0.0,
+    steepness=0.0,
+    wrong=0.01,
+    level=0.95,
+    event=None,
+    **more,
 ):
     """The verdict for adjusted p-values of gap, slope and ECE, and one for every bin."""
     each = np.full(bins.count.size, wrong)
-    test = NullTest(min(p_values), *p_values, steepness, power, each)
+    test = NullTest(min(p_values), *p_values, steepness, power, each, **more)
     error = Score(metric="ece", value=ece, low=None, high=None, level=level, n=100), FLOOR
     return verdict(gap, bins, error, test, mixed_ends(bins, bins, each), event=event)
 
@@ -345,8 +363,94 @@ def test_verdict_follows_the_test_of_the_gap():
     assert judged(Gap(-0.1, -0.15, -0.05), table(UNDER), 0.05, 0.5, 0.5).code == "under_confident"
     assert judged(apart, table(OVER), 0.051, 0.5, 0.5).code == "could_be_chance"
     assert judged(apart, table(OVER), 0.03, 0.5, 0.5).p_value == 0.03
-    wide = judged(Gap(0.1, -0.01, 0.2), table(OVER), 0.01, 0.5, 0.5).text
-    assert "(-1.0 to 20.0), beyond chance all the same" in wide
+    wide = judged(Gap(0.1, -0.01, 0.2), table(OVER), 0.01, 0.5, 0.5, level=0.999).text
+    assert "(-1.0 to 20.0), beyond 0 at 95 %." in wide
+
+
+def slope(value, low, high):
+    return Score(metric="slope", value=value, low=low, high=high, level=0.95, n=100)
+
+
+def test_no_direction_is_named_where_the_interval_of_the_mean_holds_0():
+    gap, shown = Gap(0.01, -0.002, 0.02), {"sided": False, "event": "ill"}
+    steep = judged(gap, table(OVER), 0.01, 0.2, 0.5, fit=slope(0.75, 0.6, 0.9), **shown)
+    assert steep.code == "too_extreme"
+    assert [one.statistic for one in steep.evidence] == ["gap", "slope"]
+    assert (steep.evidence[1].value, steep.evidence[1].high) == (0.75, 0.9)
+    fair = judged(gap, table(OVER), 0.01, 0.2, 0.5, fit=slope(0.95, 0.8, 1.1), **shown)
+    assert (fair.code, fair.reading) == ("mixed", "unsettled")
+    assert fair.text.startswith(
+        "Mixed for “ill”: the signed gap is 1.0 points (-0.2 to 2.0), more than a calibrated "
+        "model shows, though the intervals of gap and slope do not say which way."
+    )
+    waves = judged(gap, table(OVER), 0.01, 0.2, 0.02, fit=slope(0.95, 0.8, 1.1), **shown)
+    assert (waves.code, waves.reading) == ("mixed", "uneven")
+
+
+def test_a_slope_is_off_only_where_the_fitted_one_is():
+    gap = Gap(0.12, 0.11, 0.13)
+    shifted = judged(gap, table(OVER), 0.01, 0.01, 0.01, event="ill", fit=slope(1.01, 0.92, 1.1))
+    assert (shifted.code, shifted.reading) == ("overestimates", None)
+    assert "slope" not in {one.statistic for one in shifted.evidence}
+    flat = judged(gap, table(OVER), 0.01, 0.01, 0.01, event="ill", fit=slope(1.4, 1.2, 1.6))
+    assert (flat.code, flat.reading) == ("overestimates", "too_moderate")
+
+
+def test_a_shift_of_the_log_odds_is_not_called_too_extreme():
+    rng = np.random.default_rng(6)
+    logits = rng.normal(-2.2, 1.3, 6_000)
+    labels = (rng.random(logits.size) < 1 / (1 + np.exp(-logits))).astype(np.int64)
+    rows = Predictions(Task.BINARY, ScoreKind.LOGITS, logits + 1.0, labels, ("well", "ill"))
+    audit = suite.audit(rows, replace(QUICK, metrics=("slope",)))
+    fitted = audit.main.metrics["slope"]
+    assert fitted.low < 1.0 < fitted.high
+    assert (audit.main.verdict.code, audit.main.verdict.reading) == ("overestimates", None)
+    assert "extreme" not in audit.main.verdict.text
+    # of the answers: "ill" is said too surely, "well" not surely enough
+    answers = audit.answers.verdict
+    assert (answers.code, answers.reading) == ("mixed", "by_class")
+    assert [cell.name for cell in answers.classes] == ["ill", "well"]
+    assert answers.text.startswith("Mixed by class: answers “ill” are over-confident by ")
+    assert "“well” under-confident by " in answers.text
+
+
+def test_a_class_that_the_mean_does_not_tell_of_is_named_in_the_verdict():
+    rng = np.random.default_rng(3)
+    z = rng.normal(size=(6_000, 4)) * 2.5
+    p = np.exp(z) / np.exp(z).sum(axis=1, keepdims=True)
+    labels = (p.cumsum(axis=1) > rng.random((len(p), 1))).argmax(axis=1)
+    names = ("cat", "dog", "cow", "sheep")
+    for raised, code in ((0.0, "could_be_chance"), (1.5, "mixed")):
+        moved = z.copy()
+        moved[:, 3] += raised
+        rows = Predictions(Task.MULTICLASS, ScoreKind.LOGITS, moved, labels, names)
+        verdict = suite.audit(rows, replace(QUICK, metrics=("ece",))).main.verdict
+        assert (verdict.code, bool(verdict.classes)) == (code, raised > 0.0)
+    furthest = verdict.classes[0]
+    own = moved.argmax(axis=1) == 3
+    stated = (np.exp(moved) / np.exp(moved).sum(axis=1, keepdims=True)).max(axis=1)[own].mean()
+    assert (furthest.name, furthest.n) == ("sheep", own.sum())
+    assert_allclose(furthest.gap, stated - (labels[own] == 3).mean())
+    assert verdict.text.startswith("Mixed by class: answers “sheep” are over-confident by ")
+
+
+def test_a_class_is_unlike_the_mean_only_beyond_chance():
+    # 4 classes of 400 answers that say .8: right 280, 300, 300 and 260 times, 285 on average
+    labels = np.repeat(np.arange(4), 400)
+    right = np.concatenate([np.arange(400) < hits for hits in (280, 300, 300, 260)])
+    p = np.full((1_600, 4), 0.2 / 3)
+    p[np.arange(1_600), labels] = 0.8
+    rows = Predictions(
+        Task.MULTICLASS, ScoreKind.PROBABILITIES, p, np.where(right, labels, (labels + 1) % 4)
+    )
+    sums = class_sums(rows)
+    (furthest,), rarer = sums.furthest(np.zeros(9))  # every deviation is beyond these draws
+    assert (furthest.name, rarer) == ("3", 0.0)
+    assert_allclose(furthest.gap, 0.15)  # .8 said, 260 of 400 right
+    # its error is sqrt(.65 * .35 / 400) = .0238, and 2.50 of them are .0596
+    assert not sums.unlike(furthest, 0.0875)  # not twice as far off
+    assert sums.unlike(furthest, 0.07)
+    assert not sums.unlike(replace(furthest, true=0.76), 0.0)  # .04 is within 2.5 of .0214
 
 
 def test_verdict_is_mixed_where_bins_of_both_sides_are_decided_however_few_their_rows():
@@ -371,9 +475,20 @@ def test_an_end_is_the_mean_of_its_bins_by_rows():
     assert_allclose(astuple(high.gap), (-0.05, -0.06, -0.04))
     words = judged(Gap(-0.1, -0.2, 0.0), bins, 0.01, 0.5, 0.5).text
     assert words.startswith(
-        "Mixed: over-confident by 12.5 points (11.5 to 13.5) in 2 bins from 0 to 67 %, "
-        "under-confident by 5.0 points (4.0 to 6.0) in 1 bin from 67 to 100 %. On average"
+        "Mixed: over-confident by 12.5 points (at least 11.5) in 2 bins from 0 to 67 %, "
+        "under-confident by 5.0 points (at least 4.0) in 1 bin from 67 to 100 %; bounds hold for "
+        "all bins at once. On average"
     )
+
+
+def test_an_end_of_bins_that_do_not_touch_is_named_by_its_parts():
+    over, under = (50, 0.5, 0.4, 0, 1), (50, 0.5, 0.6, 0, 1)
+    bins = table(over, over, under, (0, np.nan, np.nan, 0, 1), under, over, (50, 0.5, 0.5, 0, 1))
+    high, low = mixed_ends(bins, bins, np.array([0.01, 0.01, 0.01, np.nan, 0.01, 0.01, 0.6]))
+    assert_allclose(high.spans, [(0, 2 / 7), (5 / 7, 6 / 7)])
+    assert_allclose(low.spans, [(2 / 7, 5 / 7)])  # no rows lie between
+    assert places(high) == "0 to 29 and 71 to 86"
+    assert places(high, joint=" or ") == "0 to 29 or 71 to 86"
 
 
 def test_a_model_that_is_off_on_one_side_or_nowhere_is_called_mixed_in_at_most_5_of_100_sets():
@@ -439,20 +554,31 @@ def test_a_mixed_verdict_says_what_is_off():
 
 def test_sound_needs_that_a_material_miscalibration_would_have_shown():
     gap = Gap(0.001, -0.01, 0.012)
+    kept = {"power_odds": 0.99, "power_spread": 0.94}
     sound = judged(gap, table(OVER), 0.6, 0.3, 0.4, ece=0.02, power=0.95)
     assert sound.code == "sound"
-    assert "within what chance explains (up to 2.0); logits off by 15 % or odds" in sound.text
-    assert "off by a fifth would have shown." in sound.text
+    assert (
+        "within what chance explains (up to 2.0); odds off by a fifth, or logits off by 15 % about "
+        "the same mean, would have shown." in sound.text
+    )
     tested = "Tested: mean gap, slope, ECE, cumulative differences and each class."
     assert tested in sound.text
-    between = judged(gap, table(OVER), 0.6, 0.3, 0.4, ece=0.02, power=0.94)
+    between = judged(gap, table(OVER), 0.6, 0.3, 0.4, ece=0.02, power=0.94, **kept)
     assert between.code == "could_be_chance"
     assert between.text.startswith("No error beyond chance: ")
-    assert "would have shown in 94 of 100 such sets." in between.text
-    chance = judged(gap, table(OVER), 0.6, 0.3, 0.4, ece=0.02, power=0.49)
+    assert (
+        "; odds off by a fifth would have shown in 99 of 100 such sets, logits off by 15 % about "
+        "the same mean in 94." in between.text
+    )
+    kept = {"power_odds": 0.96, "power_spread": 0.3}  # many rows for the one, few for the other
+    unlike = judged(gap, table(OVER), 0.6, 0.3, 0.4, ece=0.02, power=0.3, **kept)
+    assert unlike.text.startswith("No error beyond chance: ")
+    assert not unlike.too_few
+    kept = {"power_odds": 0.49, "power_spread": 0.3}
+    chance = judged(gap, table(OVER), 0.6, 0.3, 0.4, ece=0.02, power=0.3, **kept)
     assert chance.code == "could_be_chance"
-    assert "too few rows to tell" in chance.text
-    assert "might not have shown." in chance.text
+    assert chance.too_few
+    assert "too few rows to tell: odds off by a fifth would have shown in 49 of" in chance.text
 
 
 def test_a_verdict_within_chance_explains_what_alone_looks_beyond_it():
@@ -462,6 +588,21 @@ def test_a_verdict_within_chance_explains_what_alone_looks_beyond_it():
     assert "excludes 0, as in 5 of 100 calibrated sets." in text
     text = judged(gap, table(OVER), 0.08, 0.3, 0.4, ece=0.01, level=0.8).text
     assert "excludes 0, as in 20 of 100 calibrated sets." in text
+
+
+def test_the_example_is_the_bin_that_costs_most_on_the_side_of_the_verdict():
+    exact, low = (500, 0.55, 0.55, 0, 1), (200, 0.7, 0.6, 0, 1)
+    other = (400, 0.9, 0.99, 0, 1)
+    bins = table(exact, low, (40, 0.8, 0.6, 0, 1), other)
+    every = np.full(4, 0.01)
+    # 500 x 0, 200 x .1 = 20, 40 x .2 = 8, and 400 x .09 = 36 on the other side
+    assert costly_bin(bins, every, over=True) == 1
+    assert costly_bin(bins, every, over=False) == 3
+    assert costly_bin(bins, every) == 3
+    assert costly_bin(bins, np.full(4, 0.2)) is None
+    wide = replace(bins, ci_high=np.array([0.6, 0.71, 0.79, 1.0]))
+    assert costly_bin(wide, every, over=True) == 2  # the interval of the first holds its claim
+    assert costly_bin(replace(bins, ci_high=np.ones(4)), every, over=True) == 1
 
 
 def test_verdict_sentence():
@@ -635,7 +776,8 @@ def test_what_is_too_little_to_matter_is_a_setting():
     default = suite.audit(rows, replace(QUICK, metrics=("ece",)))
     assert default.main.verdict.code == "off_but_small"
     assert default.main.verdict.small == 0.025
-    assert default.main.verdict.text.startswith("Off by less than 2.5 points on average for “1”: ")
+    assert default.main.verdict.text.startswith("Off by less than 2.5 points on average for “1”, ")
+    assert "2.5 points on average for “1”, the size set as mattering: " in default.main.verdict.text
     strict = replace(QUICK, metrics=("ece",), small_gap=0.002, small_slope=0.01)
     assert suite.audit(rows, strict).main.verdict.code == "too_extreme"
 

@@ -106,14 +106,14 @@ def test_off_by_less_than_matters_says_by_how_much(make_audit, make_target):
     target = make_target("off_but_small", (0.006, 0.002, 0.01))
     sentence = reliability_view(make_audit(target), SUBJECT).sentence
     assert sentence.text.startswith("Off by less than 2.0 points on average: it says")
-    assert sentence.second.startswith("Its error on 1,000 images is beyond chance, but too little")
+    assert sentence.second.startswith("Its error on 1,000 images is beyond chance, but less than")
     assert plain_sentence(target).text.startswith("This model is almost as sure as it should be.")
     target = make_target("off_but_small", (0.006, -0.002, 0.014), statistic=Statistic.CLASSES)
     cell = ClassCell(part="answers", name="cat", bounds=(0, 1), n=300, stated=0.8, true=0.68)
     off = replace(target, verdict=replace(target.verdict, deviant=cell))
     assert (
-        "too little to matter; answers “cat” state 80 % and are right 68 times in 100."
-        in reliability_view(make_audit(off), SUBJECT).sentence.second
+        "less than the size set as mattering; answers “cat” state 80 % and are right 68 times in "
+        "100." in reliability_view(make_audit(off), SUBJECT).sentence.second
     )
 
 
@@ -163,9 +163,9 @@ def test_a_risk_off_in_gap_and_slope_names_the_bins_of_both_sides(make_audit, ma
     target = replace(target, verdict=verdict)
     sentence = reliability_view(make_audit(target), SUBJECT).sentence
     assert sentence.text.endswith(
-        "Its claims are also too extreme: underestimates by 8.0 points (6.0 to 10.0) in 2 bins "
-        "from 0 to 20\u202f%, overestimates by 5.0 points (3.0 to 7.0) in 3 bins from 60 to "
-        "80\u202f%."
+        "Its claims are also too extreme: underestimates by 8.0 points (at least 6.0) in 2 bins "
+        "from 0 to 20\u202f%, overestimates by 5.0 points (at least 3.0) in 3 bins from 60 to "
+        "80\u202f%; bounds hold for all bins at once."
     )
     assert [part.tone for part in sentence.parts if part.tone in {"over", "under"}] == [
         "under",
@@ -178,13 +178,17 @@ def test_a_risk_off_in_gap_and_slope_names_the_bins_of_both_sides(make_audit, ma
 
 def test_too_few_is_said_only_where_power_is_low(make_audit, make_target):
     target = make_target("could_be_chance", (0.002, -0.01, 0.02), power=0.7)
-    target = replace(target, noise_floor={"ece": Floor(0.03, 0.05)})
+    odds = replace(target.verdict, power_odds=0.8, power_spread=0.7)
+    target = replace(target, noise_floor={"ece": Floor(0.03, 0.05)}, verdict=odds)
     sentence = reliability_view(make_audit(target), SUBJECT).sentence
     assert sentence.text == (
         "No error beyond chance: its ECE of 4.1 points is within what a perfect model shows "
         "(up to 5.0)."
     )
-    assert "would have shown in 70 of 100 such sets." in sentence.second
+    assert sentence.second.startswith(
+        "Odds off by a fifth would have shown in 80 of 100 such sets, logits off by 15 % about the "
+        "same mean in 70."
+    )
     assert "could be chance" in plain_sentence(target).text
     low = make_target("could_be_chance", (0.002, -0.01, 0.02), power=0.4)
     text = reliability_view(make_audit(low), SUBJECT).sentence.text
@@ -238,8 +242,9 @@ def test_a_mixed_headline_says_both_ends_and_then_the_average(make_audit, make_t
     target = replace(target, verdict=replace(target.verdict, ends=(over, under)))
     sentence = reliability_view(make_audit(target), SUBJECT).sentence
     assert sentence.text.replace("\u202f", " ") == (
-        "Mixed: over-confident by 12.1 points (9.8 to 14.4) in 5 bins from 53 to 87 %, "
-        "under-confident by 2.1 points (1.5 to 2.6) in 1 bin from 93 to 100 %."
+        "Mixed: over-confident by 12.1 points (at least 9.8) in 5 bins from 53 to 87 %, "
+        "under-confident by 2.1 points (at least 1.5) in 1 bin from 93 to 100 %; bounds hold for "
+        "all bins at once."
     )
     assert [part.tone for part in sentence.parts if "confident" in part.text] == ["over", "under"]
     assert sentence.second.startswith("On average it says")
@@ -252,13 +257,17 @@ def test_a_mixed_headline_says_both_ends_and_then_the_average(make_audit, make_t
 def test_sound_and_chance_say_what_would_have_shown(make_audit, make_target):
     gap = (0.001, -0.003, 0.005)
     sound = reliability_view(make_audit(make_target("sound", gap)), SUBJECT).sentence.second
-    error = "an error of practical size (logits off by 15 % or odds off by a fifth)"
     assert sound.startswith(
-        f"On 1,000 images {error} would have shown in the mean gap, slope, ECE, cumulative "
-        "differences and each class."
+        "On 1,000 images odds off by a fifth, or logits off by 15 % about the same mean, would "
+        "have shown in the mean gap, slope, ECE, cumulative differences and each class."
     )
-    chance = reliability_view(make_audit(make_target("could_be_chance", gap)), SUBJECT)
-    assert f"up to 2.0. {error.capitalize()} might not have shown." in chance.sentence.second
+    chance = make_target("could_be_chance", gap, power=0.2)
+    chance = replace(chance, verdict=replace(chance.verdict, power_odds=0.31))
+    chance = reliability_view(make_audit(chance), SUBJECT)
+    assert (
+        "up to 2.0. Odds off by a fifth would have shown in 31 of 100 such sets."
+        in chance.sentence.second
+    )
     assert {part.tone for part in chance.sentence.parts} == {"ink"}
 
 

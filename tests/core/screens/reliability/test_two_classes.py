@@ -27,8 +27,10 @@ def test_two_columns_open_with_the_answers_and_go_on_with_the_event():
     audit = suite.audit(file, CONFIG)
     view = audited_view(file, audit, SUBJECT)
     # .98 and .6 against .91 and .67, by 1,500 and 500 rows: 3.5 points too much
-    assert view.sentence.text.startswith("Mixed: ")
-    assert "over-confident by 7.0 points" in view.sentence.text
+    assert view.sentence.text == (
+        "Mixed by class: answers “bad” are over-confident by 7.0 points, “good” under-confident "
+        "by 7.0 points."
+    )
     assert view.sentence.second.startswith("It underestimates “good” by 7.0 points (")
     assert view.numbers[0].label == "ECE of the answers"
     assert view.numbers[0].value == "7.0"
@@ -36,7 +38,11 @@ def test_two_columns_open_with_the_answers_and_go_on_with_the_event():
     plain = plain_view(
         audit, headline(audit), Ranked.of(file.outcomes(None)), name="r", split="test"
     )
-    assert plain.sentence.text.startswith("This model is ")
+    assert plain.sentence.text.startswith(
+        "This model is too sure of its answers “bad” (says 98 in 100, right 91), and not sure "
+        "enough of its answers “good” (says 60 in 100, right 67)."
+    )
+    assert plain.helps.text.startswith("A correction that treats each class by itself")
     assert plain.sentence.second.startswith("This model expects “good” less often than it is there")
 
 
@@ -44,14 +50,18 @@ def test_one_score_opens_with_the_event_and_goes_on_with_the_answers():
     audit = suite.audit(rows(columns=1), CONFIG)
     view = reliability_view(audit, SUBJECT)
     assert view.sentence.text.startswith("Underestimates “good” by 7.0 points (")
-    assert view.sentence.second.startswith("Its answers are too high in some ranges and too low")
+    assert view.sentence.second.startswith(
+        "Its answers “bad” are over-confident by 7.0 points, “good” under-confident by 7.0 points. "
+    )
     assert view.numbers[0].label == "ECE of “good”"
     assert "confident" not in view.sentence.text
     plain = plain_view(
         audit, audit.main, Ranked.of(rows(columns=1).outcomes(1)), name="r", split="test"
     )
     assert plain.sentence.text.startswith("This model expects “good” less often than it is there.")
-    assert plain.sentence.second.startswith("When it only answers yes or no: this model is ")
+    assert plain.sentence.second.startswith(
+        "When it only answers yes or no: this model is too sure of its answers “bad” (says 98 in "
+    )
 
 
 @pytest.mark.parametrize("target", [0, 1])
