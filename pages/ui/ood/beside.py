@@ -52,7 +52,10 @@ def draw(sets: Sets, question: OodQuestion) -> None:
 
 def _line(inside: SplitSource, outside: SplitSource, name: SetName, mark: RunMark) -> SetRow:
     run = inside.owner
-    temperature = sources.temperature(run)[0]
+    temperature, shift = sources.temperature(run)[0], name.shift
+    printed: tuple[PublishedNumber, ...] = ()
+    if shift is not None:  # a set of Candor's has no counterpart
+        printed = auroc_rows(papers.setting(run), shift.kind, shift.corruption, shift.severity)
     return SetRow(
         run=run.name,
         mark=mark,
@@ -60,7 +63,7 @@ def _line(inside: SplitSource, outside: SplitSource, name: SetName, mark: RunMar
         temperature=temperature,
         as_read=_scores(inside, outside, 1.0),
         after={} if temperature is None else _scores(inside, outside, temperature),
-        printed=_printed(run, name),
+        printed=printed,
     )
 
 
@@ -71,15 +74,6 @@ def _scores(inside: SplitSource, outside: SplitSource, temperature: float) -> di
     if temperature != 1.0 and "entropy" not in keys:
         return {}
     return {key: sources.auroc(OodQuestion(inside, outside, key, temperature)) for key in keys}
-
-
-def _printed(run: cache.Run, name: SetName) -> tuple[PublishedNumber, ...]:
-    """Return the papers' numbers for a run on a published set; a set of Candor's has none."""
-    if name.shift is None:
-        return ()
-    return auroc_rows(
-        papers.setting(run), name.shift.kind, name.shift.corruption, name.shift.severity
-    )
 
 
 def _other(

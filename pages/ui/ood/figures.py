@@ -13,7 +13,7 @@ from core.screens.kit.run_marks import DASHES, marks
 from core.screens.ood import view as views
 from core.screens.ood.shifts import shift_view
 from core.screens.ood.view import AtThreshold, OodView, ShownCurve, at_thresholds
-from core.screens.ood.words import PlainOod, SetName, ShiftPair, hundreds, plain_view
+from core.screens.ood.words import SetName, ShiftPair, hundreds, plain_view
 from core.studies.ood import ShiftEffect
 from pages.ui import cache, pieces, state, widgets
 from pages.ui.dragged import Crossed, Dragged, MovedFigure, columns
@@ -60,7 +60,13 @@ def threshold(
         choices.threshold(alarms, moved(name, steps))
     with right:
         if plain:
-            _plain(plain_view(name, judged, view.tally))
+            pictures = plain_view(name, judged, view.tally)
+            widgets.title("What the alarm flags")
+            for key, hundred in zip(HUNDREDS, pictures.hundreds, strict=True):
+                with st.container(key=key):
+                    pieces.draw("hundred", hundred.text, hundred.crossed, CROSSED, FLAGGED, True)
+            widgets.caveat("What this does not say", pictures.limits)
+            widgets.caveat("What helps", pictures.helps, helpful=True)
         widgets.scores(COUNTS, view.counts.heads, view.counts.written())
         widgets.noted(view.reading, view.counts.file, "threshold", "Counts, CSV")
     if not plain:
@@ -78,16 +84,6 @@ def _effects_of(question: OodQuestion) -> ShiftPair | None:
         return None
     intact = replace(question, outside=question.inside)
     return sources.shift(question), sources.shift(intact)
-
-
-def _plain(view: PlainOod) -> None:
-    """Draw the pictures of 100, and the words beside them."""
-    widgets.title("What the alarm flags")
-    for key, hundred in zip(HUNDREDS, view.hundreds, strict=True):
-        with st.container(key=key):
-            pieces.draw("hundred", hundred.text, hundred.crossed, CROSSED, FLAGGED, True)
-    widgets.caveat("What this does not say", view.limits)
-    widgets.caveat("What helps", view.helps, helpful=True)
 
 
 def _curves(
@@ -110,7 +106,17 @@ def _curves(
 def corruptions(question: OodQuestion, scaling: str) -> None:
     """Draw the maps of every kind of corruption that the run was evaluated on."""
     named = _named(question.inside.owner)
-    effects = _effects(question)
+    owner = question.inside.owner
+    splits = sources.shifted(owner)
+    bar, effects = st.empty(), dict[OutsideSet, ShiftEffect]()
+    for i, split in enumerate(splits):
+        corruption = parse_name(split)
+        if corruption is not None:
+            if i % 10 == 0:
+                bar.progress(i / len(splits), text=f"{i} of {len(splits)} corruptions")
+            part = replace(question, outside=SplitSource(owner, split))
+            effects[corruption] = sources.shift(part)
+    bar.empty()
     for kind in ("cifar10c", "corrupted"):
         own = {
             outside_set: shift for outside_set, shift in effects.items() if outside_set.kind == kind
@@ -129,22 +135,6 @@ def corruptions(question: OodQuestion, scaling: str) -> None:
                 with st.container(width=MAP_WIDTH, key=f"map.{card.key}"):
                     widgets.figure(card)
         widgets.caption(view.caption)
-
-
-def _effects(question: OodQuestion) -> dict[OutsideSet, ShiftEffect]:
-    """Return what each corruption does, counting them while any is new."""
-    owner = question.inside.owner
-    splits = sources.shifted(owner)
-    bar, effects = st.empty(), {}
-    for i, split in enumerate(splits):
-        named = parse_name(split)
-        if named is None:
-            continue
-        if i % 10 == 0:
-            bar.progress(i / len(splits), text=f"{i} of {len(splits)} corruptions")
-        effects[named] = sources.shift(replace(question, outside=SplitSource(owner, split)))
-    bar.empty()
-    return effects
 
 
 def _named(run: cache.Run) -> NamedRun:
