@@ -14,7 +14,7 @@ with frame.caught():
     if len(runs) < 2:
         pieces.draw("headline", "Pick one more run." if runs else "Pick two or more runs.")
         st.markdown(
-            "Runs that were tested on the same labelled rows are ranked, with intervals of their "
+            "Runs tested on the same data are ranked, with intervals of their "
             "differences; others are shown side by side."
         )
         picked_runs.picker(runs)

@@ -40,7 +40,7 @@ METRICS: dict[str, Metric] = {
         range=UNIT,
         better="higher",
         needs="outcomes",
-        source="share of rows answered right",
+        source="share of right answers",
     ),
     "error": Metric(
         function=error,
@@ -100,7 +100,7 @@ METRICS: dict[str, Metric] = {
     "ece_em": Metric(
         function=ece_em,
         label="Equal-mass ECE",
-        plain="The same, over groups of equally many rows.",
+        plain="The same, over groups of equal size.",
         range=UNIT,
         better="lower",
         needs="outcomes",
@@ -118,7 +118,7 @@ METRICS: dict[str, Metric] = {
     "mce": Metric(
         function=mce,
         label="MCE",
-        plain="How far off it is where it is worst, however few rows lie there.",
+        plain="How far off it is where it is worst, however few answers lie there.",
         range=UNIT,
         better="lower",
         needs="outcomes",
@@ -226,7 +226,7 @@ METRICS: dict[str, Metric] = {
     "aurc": Metric(
         function=aurc,
         label="AURC",
-        plain="How often it errs when it may skip the rows it is least sure of.",
+        plain="How often it errs when it may skip the answers it is least sure of.",
         range=UNIT,
         better="lower",
         needs="outcomes",
@@ -235,7 +235,7 @@ METRICS: dict[str, Metric] = {
     "auroc": Metric(
         function=auroc,
         label="AUROC",
-        plain="How often it gives a positive row a higher score than a negative one.",
+        plain="How often a positive scores higher than a negative.",
         range=UNIT,
         better="higher",
         needs="positive",
@@ -253,8 +253,7 @@ METRICS: dict[str, Metric] = {
     "citl": Metric(
         function=citl,
         label="Calibration in the large",
-        plain="Whether, over all rows, more events happen than it states (above 0) or fewer "
-        "(below).",
+        plain="Whether, overall, more events happen than it states (above 0) or fewer (below).",
         range=LINE,
         better="zero",
         needs="positive",
@@ -291,7 +290,7 @@ METRICS: dict[str, Metric] = {
     "e50": Metric(
         function=e50,
         label="E50",
-        plain="For half of the rows the smooth curve lies no farther from the stated risk than "
+        plain="For half of the scores the smooth curve lies no farther from the stated risk than "
         "this.",
         range=UNIT,
         better="lower",
@@ -301,7 +300,7 @@ METRICS: dict[str, Metric] = {
     "e90": Metric(
         function=e90,
         label="E90",
-        plain="For nine rows in ten the smooth curve lies no farther from the stated risk than "
+        plain="For nine scores in ten the smooth curve lies no farther from the stated risk than "
         "this.",
         range=UNIT,
         better="lower",
@@ -334,6 +333,6 @@ METRICS: dict[str, Metric] = {
         range=(float("-inf"), 1.0),
         better="higher",
         needs="positive",
-        source="Brier 1950; against the share of events in these rows",
+        source="Brier 1950; against the share of events in these data",
     ),
 }

@@ -378,11 +378,12 @@ def class_words(cell: ClassCell) -> str:
     """Return what is stated and what is true of a cell of the classes."""
     stated, true = share(cell.stated), share(cell.true)
     if cell.part == Part.ANSWERS:
-        return f"answers “{cell.name}” state {stated} % and are right {true} times in 100"
-    what = f"“{cell.name}”"
+        return f"where it answers “{cell.name}” it says {stated} % and is right {true} times in 100"
+    what, real = f"“{cell.name}”", "it is"
     if cell.part == Part.STATED:
         what = f"a class stated at {share(cell.bounds[0])} to {share(cell.bounds[1])} %"
-    return f"of 100 wrong answers, {what} should be the true one of {stated} and is of {true}"
+        real = "one is"
+    return f"of 100 wrong answers it expects {what} to be the truth in {stated}; {real} in {true}"
 
 
 def _within_chance(

@@ -189,7 +189,7 @@ def extent_notices(judged: ScoreSeparation, name: str) -> tuple[Notice, ...]:
     sides = (both.n_in, "in-distribution rows"), (both.n_out, f"rows of {name}")
     for (n, rows), groups, weights in zip(sides, judged.groups, judged.weights, strict=True):
         if groups is not None:
-            own = f"{n:,} {rows} of {groups.n:,} groups by {groups.column}, worth about"
+            own = f"{n:,} {rows} of {groups.n:,} groups by {groups.column} count as about"
             worth = f"{round(groups.effective_n):,} independent ones for the AUROC"
             notices.append(
                 Notice(NoticeCode.GROUPED, f"{own} {worth}; intervals draw whole groups.")

@@ -78,10 +78,10 @@ def test_a_clicked_bin_shows_its_rows(visit):
         with contextlib.suppress(Late):
             rows.locator("h2").wait_for(timeout=15_000)
             break
-    expect(rows.locator("h2")).to_contain_text("Rows of this bin")
+    expect(rows.locator("h2")).to_contain_text("Images of this bin")
     expect(rows).to_contain_text(re.compile(r"Bin 0\.93 to 1\.00"))
     with page.expect_download() as saved:
-        rows.get_by_role("button", name="All rows of this bin, CSV").click()
+        rows.get_by_role("button", name="All images of this bin, CSV").click()
     lines = Path(saved.value.path()).read_text(encoding="utf-8-sig").splitlines()
     said = int(re.search(r"([\d,]+) images", rows.inner_text())[1].replace(",", ""))
     assert lines[0].split(",")[:3] == ["id", "true", "predicted"]

@@ -56,7 +56,9 @@ def test_votes_are_asked_about_shown_and_kept(visit, server, run_id, pictures, t
     ids, _, votes = pictures
     page = visit(f"/reliability?run={run_id}")
     page.get_by_role("radio", name="Human truth").click()
-    expect(page.locator("h1")).to_have_text("No votes yet. Upload people’s answers for these rows.")
+    expect(page.locator("h1")).to_have_text(
+        "No votes yet. Upload people’s answers for these images."
+    )
     check_axe(page)
 
     wrong = tmp_path / "notes.csv"

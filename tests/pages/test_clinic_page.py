@@ -101,7 +101,7 @@ def test_a_finding_that_is_off_only_when_looked_at_alone_is_said_so_on_both_page
     assert count in words(page(run=run, show=clinic.ALL))
     one = words(page(run=run, show=clinic.ONE, of="1"))
     assert "Could be chance among 3 findings." in one
-    assert "This score is off by" not in one
+    assert "Off by" not in one
     plain = words(page(run=run, show=clinic.ONE, of="1", plain="true"))
     assert "Taken alone it looks off; among 3 that could be chance." in plain
     assert count in words(opened("reliability", run=run))
@@ -124,7 +124,7 @@ def test_one_finding_shows_the_numbers_of_the_run(page, keep):
     test = fine(page(run=keep(), show=clinic.ONE, of="0"))
     fit = recalibration(run.column(0), run.labels[:, 0] == 1)
     assert f"{fit.slope.value:.2f}" in html(test)
-    assert "This score is off by" in html(test)
+    assert "Off by" in html(test)
     assert "Hosmer-Lemeshow over" not in html(test)
     fine(test.toggle(key="clinic.hosmer").set_value(True).run())
     assert "Hosmer-Lemeshow over" in html(test)
@@ -313,8 +313,8 @@ def test_a_saved_view_holds_its_badge_and_all_its_tables(page, keep, saved):
     fine(page(run=run, show=clinic.ONE, of="0", plain="true"))
     drawn = saved[-1].icons
     assert drawn[0].startswith("100 films like these: ")
-    assert drawn[1].key[0].startswith("labelled with the finding: ")
-    assert any("This score is off by" in text for text in saved[-1].paragraphs)
+    assert drawn[1].key[0].startswith("labelled with it: ")
+    assert any("Off by" in text for text in saved[-1].paragraphs)
     test = fine(page(run=run, show=clinic.ALL))
     assert [name for name, _ in saved[-1].tables] == ["Every finding"]
     fine(test.button(key="clinic.heat").click().run())

@@ -318,7 +318,7 @@ def test_what_is_folded_is_drawn_for_trained_runs(page):
         "sweep": "ECE by loss",
         "scatter": "ECE against Accuracy",
         "training": "Gamma by epoch",
-        "rows": "of 500 rows get different answers",
+        "rows": "of 500 images get different answers",
     }
     for way, words in said_by_way.items():
         test.session_state["compare.more"] = True

@@ -266,8 +266,8 @@ def test_a_table_is_read_with_the_columns_of_the_runs_groups_and_weights(page, k
     assert "rows count by films" in html(test)
     worth = [round(number) for number in values.worth(found)]
     assert (
-        f"The 300 in-distribution rows of 100 patients are worth about {worth[0]} "
-        "independent ones. The 150 out-of-distribution rows of 30 patients are worth about "
+        f"The 300 in-distribution rows of 100 patients count as about {worth[0]} "
+        "independent ones. The 150 out-of-distribution rows of 30 patients count as about "
         f"{worth[1]} independent ones." in text_of.unescape(html(test))
     )
     assert html(test).count('title="WEIGHTED"') == 2

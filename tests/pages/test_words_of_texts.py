@@ -117,9 +117,9 @@ def test_a_run_of_images_opened_after_it_speaks_of_images(run):
     assert "images" in said(test)
 
 
-def test_runs_of_texts_and_of_images_beside_each_other_are_compared_on_images():
+def test_runs_of_texts_and_of_images_beside_each_other_are_compared_on_rows():
     with speaking_of("20newsgroups", "cifar10"):
-        assert spoken("Images") == "Images"
+        assert spoken("Images") == "Rows"
     with speaking_of("20newsgroups", "tickets"):
         assert spoken("Images") == "Texts"
 
@@ -185,6 +185,11 @@ def test_a_page_of_films_calls_its_rows_films(plain):
         assert re.search(r"\bfilms\b", text)
         assert not re.search(r"\b(images|pictures)\b", text)
     assert "films" in said(fine(opened("reliability", run="phantom-hospital", of="1")))
+
+
+def test_rows_of_data_that_nothing_names_are_rows_and_examples_in_plain_words():
+    with speaking_of(""):
+        assert spoken("An image, 3 Images and a picture") == "A row, 3 Rows and an example"
 
 
 def test_films_are_told_by_their_data_and_not_beside_images():

@@ -7,6 +7,7 @@ from core.arrays import Int
 from core.screens.kit.numbers import count, percent
 from core.screens.kit.records import Cell, Column, Table
 from core.screens.kit.run_marks import RunMark
+from core.screens.kit.units import spoken
 from core.studies.disagreements import Answers, Disagreement, disagreements
 
 LISTED = 50
@@ -59,7 +60,7 @@ def view(marks: Sequence[RunMark], runs: Sequence[Answers], labels: Int) -> Disa
     share = percent(total / len(labels))
     shown = f"the {len(rows)} most confident" if total > len(rows) else "most confident first"
     return DisagreementView(
-        f"{count(total)} of {count(len(labels))} rows get different answers",
+        f"{count(total)} of {count(len(labels))} {spoken('images')} get different answers",
         f"{share}; {shown}" if total else "",
         Table(columns, cells),
         tuple(one.row for one in rows),

@@ -375,7 +375,7 @@ def _worth(runs: Sequence[Compared]) -> list[str]:
     if weights is not None:
         equal = count(round(weights.effective_n))
         words.append(
-            f"{spoken('Images')} count by {weights.column}, worth about {equal} of equal weight."
+            f"{spoken('Images')} count by {weights.column}, as about {equal} of equal weight."
         )
     if groups is not None:
         summaries = [run.audit.main.groups or groups for run in runs]
@@ -383,7 +383,7 @@ def _worth(runs: Sequence[Compared]) -> list[str]:
         least, most = count(worth[0]), count(worth[-1])
         about = least if least == most else f"{least} to {most}"
         by_run = "" if least == most else ", depending on the run"
-        words.append(f"The {spoken('images')} are worth about {about} independent ones{by_run}.")
+        words.append(f"The {spoken('images')} count as about {about} independent ones{by_run}.")
     return words
 
 

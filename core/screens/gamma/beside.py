@@ -43,7 +43,7 @@ def _gammas(grid: HistoryGrid, other: HistoryGrid, at: int, other_at: int) -> st
         return f"the same γ in every bin; {gap}"
     most = int(off.argmax())
     runs = f"γ from {brief(float(other_gamma.min()))} to {brief(float(other_gamma.max()))}"
-    runs += f" instead of {brief(float(gamma.min()))} to {brief(float(gamma.max()))}"
+    runs += f", here {brief(float(gamma.min()))} to {brief(float(gamma.max()))}"
     widest = f"{brief(float(other_gamma[most]))} instead of {brief(float(gamma[most]))}"
     return f"{runs}, furthest apart in bin {most + 1} ({widest}); {gap}"
 

@@ -11,6 +11,7 @@ from core.losses.bins import LARGEST_EXPONENT, AdaFocalRule, CalFocalRule, Valid
 from core.losses.catalogue import checked
 from core.screens.gamma.heatmaps import HistoryGrid
 from core.screens.kit.numbers import MINUS, three
+from core.screens.kit.units import spoken
 
 Rule = AdaFocalRule | CalFocalRule
 CLOSE = 1e-9  # of a kept gamma to what the rule gives, relative; both are float64
@@ -19,8 +20,8 @@ NO_BOUND = 1e6
 TELLING = 1e-3  # a gap smaller than this tells nothing of lambda
 FOUND = "λ is not in the file. The value inferred from the numbers reproduces every γ."
 OWN_GAMMA = (
-    "In this loss every training row has its own γ. This is the γ of a row whose probability of "
-    "the true class is the bin's validation confidence."
+    "In this loss every training image has its own γ. This is the γ of an image whose probability "
+    "of the true class is the bin's validation confidence."
 )
 EVIDENCE = 3  # updates that must agree before a lambda is believed
 START = 1.0  # gamma before the first update
@@ -76,7 +77,7 @@ def learned(config: Mapping[str, object] | None, grid: HistoryGrid) -> HistoryRu
     settings = checked(config)
     every, source = settings["update_every"], "from the training settings"
     if name != "adafocal":
-        note = OWN_GAMMA if name == "calfocal_1" else ""
+        note = spoken(OWN_GAMMA) if name == "calfocal_1" else ""
         return HistoryRule(CalFocalRule(float(settings["lambda"])), source, note=note)
     if every != "epoch":
         what = f"γ was updated every {every} batches, and only the last update of an epoch is kept"

@@ -195,7 +195,7 @@ TECHNICAL = GammaWords(
         Swatch("γ changed sign", "few", "ring"),
         Swatch("no validation answers", "quiet", "block"),
     ),
-    map_title="γ (top) and gap (below) by bin",
+    map_title="γ and gap by bin",
     map_note="bin {} is the most certain",
     map_alt=_map_alt,
     diagram_note="square: the chosen bin",
@@ -419,7 +419,8 @@ def correspondence_card(dynamics: GammaDynamics, place: PanelChoice) -> FigureCa
     differences = np.abs(grid.train_confidence - grid.confidence)[both]
     middling = points(float(np.median(differences))) if differences.size else "–"
     none = int((~known).sum())
-    lost = f" The line has gaps where no training row fell into the bin: {count(none)} cells."
+    image = spoken("image")
+    lost = f" The line has gaps where no training {image} fell into the bin: {count(none)} cells."
     return FigureCard(
         key="gamma_train",
         title="Training and validation confidence",

@@ -26,7 +26,7 @@ MOVES = {
     "fall": ("fell to", "fallen to"),
     "stay": ("stayed at", "stayed at"),
 }
-REPLAY = "A replay shows what the rule would have done. Nothing was trained with it."
+REPLAY = "A replay only applies the rule. Nothing was trained with it."
 
 
 @dataclass(frozen=True)
@@ -238,8 +238,9 @@ def frozen_words(grid: HistoryGrid, rule: Rule | None, at: int) -> str:
     if empty[-1] == grid.n_bins - 1 and tied.size and tied[-1] == empty[-1]:
         last = amount(float(grid.gamma[at, -1]))
         texts.append(
-            f"Training rows with a probability of {percent(float(grid.upper[at, -1]))} still "
-            f"belong to the last bin, with its γ of {last}."
+            f"Training {spoken('images')} with a probability of "
+            f"{percent(float(grid.upper[at, -1]))} still belong to the last bin, with its γ of "
+            f"{last}."
         )
     return " ".join(texts)
 

@@ -252,7 +252,7 @@ def averages(target: TargetAudit) -> str:
     if target.target is None:
         return f"on average it says {percent(says)} and is right {percent(right)}"
     present = f"{percent(right)} of {spoken(UNIT)}"
-    return f"on average it says {percent(says)} and it is present in {present}"
+    return f"on average it says {percent(says)}; it is present in {present}"
 
 
 def bin_sentence(target: TargetAudit) -> str:

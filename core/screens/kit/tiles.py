@@ -53,7 +53,7 @@ def tiles(audit: Audit, target: TargetAudit, tone: Tone) -> tuple[Tile, ...]:
     if target.target is not None:
         scored.append(_prevalence_tile(target))
     kinds = f"{audit.n_classes} {'labels' if audit.task == 'multilabel' else 'classes'}"
-    last = Tile(spoken("Images"), count(audit.n), note=kinds, help=GLOSSARY["images"])
+    last = Tile(spoken("Images"), count(audit.n), note=kinds, help=spoken(GLOSSARY["images"]))
     whose = ""
     if audit.answers is not None:  # of two classes there are two
         whose = "of the answers" if answers else f"of “{target.name}”"

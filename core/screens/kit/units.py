@@ -1,8 +1,8 @@
-"""What the rows of the run that a page speaks of are called: images, films, or texts.
+"""What the rows of the run that a page speaks of are called: images, films, texts, or rows.
 
 Pages and reports are written for images. Where all runs that they speak of are of films or of
-texts, that is said once by `speak_of`; whatever is said after that, in the same thread, goes
-through `spoken`.
+texts, or nothing says what their rows are, `speak_of` is told so once; whatever is said after
+that, in the same thread, goes through `spoken`.
 """
 
 import re
@@ -16,14 +16,19 @@ from core.datasets.catalogue import TEXT_DATA
 from core.errors import Notice
 
 WRITTEN: Final = re.compile(r"\b(?:(an|a) )?(image|picture)(s?)\b", re.IGNORECASE)
-ROWS: Final = re.compile(r"\b(R|r)ow(s\b|\b(?! \d))")  # "row 12" is a place in a file
+# "row 12" is a place in a file, and a row's name or order is the file's.
+ROWS: Final = re.compile(r"\b(?:(an|a) )?(row)(s?)\b(?! (?:\d|name|order|number))", re.IGNORECASE)
 FILM_DATA: Final = frozenset({"chestxray14", "phantom"})
-IMAGE, FILM, TEXT = "image", "film", "text"
+IMAGE, FILM, TEXT, ROW = "image", "film", "text", "row"
+PLAIN: Final = {ROW: "example"}  # in place of a picture, which plain words call an image
 _NOUN: Final = ContextVar("noun", default=IMAGE)
 
 
 def speak_of(*data_sets: str) -> None:
-    """Name the data sets of the runs that are spoken of from now on; "" where one is not known."""
+    """Name the data sets of the runs that are spoken of from now on; "" where one is not known.
+
+    Without any, no run is open: what a page offers then is written for images.
+    """
     _NOUN.set(_noun(data_sets))
 
 
@@ -53,34 +58,36 @@ def spoken(words: str) -> str:
     Returns
     -------
     str
-        The same for images; else with film, films and a film (or text) in their place.
+        The same for images; else with film, films and a film (or text) in their place. Where the
+        data are not known, an image is a row and a picture an example.
     """
     return words if _NOUN.get() == IMAGE else WRITTEN.sub(_called, words)
 
 
 def noticed(notices: Sequence[Notice]) -> tuple[Notice, ...]:
-    """Return notices of readers and audits; rows are films or texts where the runs are."""
+    """Return notices of readers and audits; rows are called what they are, where it is known."""
     own = _NOUN.get()
-    if own == IMAGE:
+    if own == ROW:
         return tuple(notices)
-    return tuple(
-        replace(
-            note,
-            text=ROWS.sub(lambda m: f"{own.capitalize() if m[1] == 'R' else own}{m[2]}", note.text),
-        )
-        for note in notices
-    )
+    return tuple(replace(note, text=ROWS.sub(_called, note.text)) for note in notices)
 
 
 def _noun(data_sets: tuple[str, ...]) -> str:
     nouns = {
-        TEXT if data in TEXT_DATA else FILM if data in FILM_DATA else IMAGE for data in data_sets
+        TEXT if data in TEXT_DATA else FILM if data in FILM_DATA else IMAGE if data else ROW
+        for data in data_sets
     }
-    return nouns.pop() if len(nouns) == 1 else IMAGE
+    if nouns <= {IMAGE, FILM}:
+        return FILM if nouns == {FILM} else IMAGE
+    return nouns.pop() if len(nouns) == 1 else ROW
 
 
 def _called(match: re.Match[str]) -> str:
     article, noun, plural = match.groups()
     own = _NOUN.get()
+    own = PLAIN.get(own, own) if noun[0] in "Pp" else own
     called = f"{own.capitalize() if noun[0].isupper() else own}{plural}"
-    return f"{'A' if article[0].isupper() else 'a'} {called}" if article else called
+    if not article:
+        return called
+    fitting = "an" if own[0] in "ie" else "a"
+    return f"{fitting.capitalize() if article[0].isupper() else fitting} {called}"

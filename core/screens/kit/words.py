@@ -47,7 +47,7 @@ GLOSSARY: Final[dict[str, str]] = {
         "of the surest answers are kept. Lower is better."
     ),
     "prevalence": "The share of images in which it is present.",
-    "images": "The number of rows that were audited.",
+    "images": "The number of images that were audited.",
     "interval": "In 95 of 100 samples like this one such an interval holds the true value.",
     "band": (
         "Where the dots of a perfectly calibrated model with the same confidences would land in "

@@ -15,8 +15,8 @@ from core.studies.ood import ConfidentRows
 UNCHANGED = ("max_logit",)  # by a temperature: it divides all of them alike
 PRINTED = "as printed: same data, network and loss"
 EFFECTIVE = {  # where rows belong together or count by weight
-    "effective_in": "in-distribution rows are worth",
-    "effective_out": "rows of the set are worth",
+    "effective_in": "effective sample size, in-distribution",
+    "effective_out": "effective sample size, set",
 }
 DIFFERENCE = "Difference from the open run"
 CAPTION = (

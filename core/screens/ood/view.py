@@ -42,7 +42,7 @@ from core.screens.ood.words import (
 )
 from core.studies.ood import ScoreSeparation
 
-SUMS = " Counts are sums of weights, not of rows."
+SUMS = " Counts are sums of weights."
 PLAIN_TITLE, PLAIN_AXIS = "How unsure it is", "Sure on the left, unsure on the right"
 ROC_COLUMNS = (
     Column("curve", "curve"),
@@ -70,7 +70,7 @@ EXTENT_COLUMNS = (
     Column("rows", "rows", "count"),
     Column("group_column", "groups by"),
     Column("groups", "groups", "count"),
-    Column("effective_n", "independent rows, for the AUROC", "number"),
+    Column("effective_n", "effective sample size, for the AUROC", "number"),
     Column("weight_column", "rows count by"),
 )
 
@@ -327,7 +327,7 @@ def _roc_card(
         draw=partial(roc, lines, spot),
         alt=f"ROC curves by {scoring}, {POSITIVE}. Area under the curve: {areas}. At the threshold "
         f"{percent(spot.flagged)} of the set and {percent(spot.alarms)} of the in-distribution "
-        "rows are flagged.",
+        f"{spoken('images')} are flagged.",
         table=Table(ROC_COLUMNS, tuple(rows)),
         caption=caption,
     )
@@ -380,9 +380,9 @@ def _density_card(
         title=title,
         explanation=("log scale; " if log and not plain else "") + "flagged is tinted",
         draw=partial(density, histogram),
-        alt=f"{score.axis} of {count(separation.n_in)} in-distribution rows and "
-        f"{count(separation.n_out)} rows of {name.label}. Above {three(counts.threshold)} are "
-        f"flagged: {weight(counts.flagged_in)} and {weight(counts.flagged_out)} of them"
+        alt=f"{score.axis} of {count(separation.n_in)} in-distribution {spoken('images')} and "
+        f"{count(separation.n_out)} {name.called(plain=plain)}. Above {three(counts.threshold)} "
+        f"are flagged: {weight(counts.flagged_in)} and {weight(counts.flagged_out)} of them"
         f"{' by weight' if separation.weighted else ''}.",
         table=table,
         caption=caption,

@@ -22,14 +22,14 @@ UNFAMILIAR = {  # what speaks of an unfamiliar row, of SCORES
     "energy": "higher energy",
 }
 HELP = {
-    "auroc": "How often an out-of-distribution row scores above an in-distribution row. 0.5 is "
+    "auroc": "How often an out-of-distribution input scores above an in-distribution one. 0.5 is "
     "guessing.",
     "aupr_out": "Average precision, out-of-distribution positive. Guessing scores the share of "
-    "such rows.",
+    "such inputs.",
     "aupr_in": "Average precision, in-distribution positive, by the negated score.",
-    "fpr95": "Share of in-distribution rows flagged where 95 % of the set is flagged.",
-    "fpr95_in": "Share of the set that passes where 95 % of in-distribution rows pass.",
-    "detection_error": "Smallest mean of missed share and false alarms at any threshold.",
+    "fpr95": "False alarms at the threshold that flags 95 % of the out-of-distribution set.",
+    "fpr95_in": "Misses at the threshold that passes 95 % of the in-distribution set.",
+    "detection_error": "Mean of the shares missed and falsely flagged, at the best threshold.",
 }
 LABELS = {  # of each number, and its positive class
     "auroc": ("AUROC", "OOD positive"),
@@ -138,7 +138,7 @@ def _right_and_sure(name: SetName, effect: ShiftEffect, *, plain: bool) -> str:
 def _intact(effect: ShiftEffect, *, plain: bool) -> str:
     if plain:
         right, says = in_hundred(effect.accuracy), in_hundred(effect.confidence)
-        return f"On ordinary pictures: {right} and {says}."
+        return f"Of 100 ordinary pictures it is right on {right} and expects {says}."
     return f"On intact images: {percent(effect.accuracy)} and {percent(effect.confidence)}."
 
 
@@ -153,20 +153,20 @@ def threshold_words(name: SetName, counts: Counts) -> str:
     """Return what the threshold lets pass of both sets; of weighted rows by weight."""
     kept, passed = in_hundred(1.0 - counts.false_alarms), in_hundred(counts.missed)
     return (
-        f"The threshold that passes {kept} in 100 in-distribution {spoken('images')} passes "
-        f"{passed} in 100 {name.called(plain=False)}."
+        f"The threshold that passes {kept} of 100 in-distribution {spoken('images')} passes "
+        f"{passed} of 100 {name.called(plain=False)}."
     )
 
 
 def rows_words(judged: ScoreSeparation, side: int) -> str:
-    """Return "200 of 40 patients, worth about 87 independent ones"; else the number."""
+    """Return "200 of 40 patients, counting as about 87 independent ones"; else the number."""
     n = count((judged.separation.n_in, judged.separation.n_out)[side])
     groups, weights = judged.groups[side], judged.weights[side]
     if groups is not None:
         own = f"{n} of {groups_words(groups.column, groups.n)}"
-        return f"{own}, worth about {count(round(groups.effective_n))} independent ones"
+        return f"{own}, counting as about {count(round(groups.effective_n))} independent ones"
     if weights is not None:
-        return f"{n}, worth about {count(round(weights.effective_n))} of equal weight"
+        return f"{n}, counting as about {count(round(weights.effective_n))} of equal weight"
     return n
 
 
@@ -180,9 +180,10 @@ def worth_words(judged: ScoreSeparation) -> str:
         strict=True,
     ):
         if groups is not None:
-            own = f"The {count(n)} {rows} rows of {groups_words(groups.column, groups.n)}"
+            own = f"The {count(n)} {rows} {spoken('images')}"
             texts.append(
-                f"{own} are worth about {count(round(groups.effective_n))} independent ones."
+                f"{own} of {groups_words(groups.column, groups.n)} count as about "
+                f"{count(round(groups.effective_n))} independent ones."
             )
     return " ".join(texts)
 
@@ -190,8 +191,8 @@ def worth_words(judged: ScoreSeparation) -> str:
 def alike_words(judged: ScoreSeparation) -> str:
     """Return in plain words what pictures that belong together tell; empty where none do."""
     texts = [
-        f"The {rows} ones come from {groups_words(groups.column, groups.n)} and count for as much "
-        f"as about {count(round(groups.effective_n))} unrelated ones."
+        f"The {rows} ones come from {groups_words(groups.column, groups.n)} and count as about "
+        f"{count(round(groups.effective_n))} unrelated ones."
         for rows, groups in zip(("ordinary", "unfamiliar"), judged.groups, strict=True)
         if groups is not None
     ]
@@ -202,10 +203,11 @@ def alike_words(judged: ScoreSeparation) -> str:
 
 def weight_words(judged: ScoreSeparation) -> str:
     """Return which rows count by which column; empty where each counts once."""
-    sides = zip(judged.weights, ("in-distribution rows", "rows of the set"), strict=True)
+    images = spoken("images")
+    sides = zip(judged.weights, (f"in-distribution {images}", "those of the set"), strict=True)
     columns = [(weights.column, rows) for weights, rows in sides if weights is not None]
     if len({column for column, _ in columns}) == 1 and len(columns) == len(judged.weights):
-        return f"rows count by {columns[0][0]}"
+        return f"{images} count by {columns[0][0]}"
     return "; ".join(f"{rows} count by {column}" for column, rows in columns)
 
 
@@ -216,7 +218,7 @@ def reading_words(name: SetName, score: str, auroc: Score, *, plain: bool) -> st
         pair = spoken("Shown one ordinary and one unfamiliar picture")
         return f"{pair}, it is more alarmed by the unfamiliar one {times}"
     return (
-        f"In pairs with in-distribution {spoken('images')}, {name.called(plain=False)} have the "
+        f"Against in-distribution {spoken('images')}, {name.called(plain=False)} have the "
         f"{UNFAMILIAR[score]} {times}"
     )
 

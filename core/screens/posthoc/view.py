@@ -223,7 +223,9 @@ def _table(
         _row(name, by_method.get(name), report, metrics, [c.differences[i] for c in comparisons])
         for i, (name, report) in enumerate(judged.items())
     ]
-    shown = _shown(metrics, with_temperature=ts is not None)
+    audits = [report.compared.audit.main for report in judged.values()]
+    known = [metric for metric in metrics if any(metric in audit.metrics for audit in audits)]
+    shown = _shown(known, with_temperature=ts is not None)
     rows += [_refused(fit, shown) for fit in fits if fit.calibrator is None]
     return ScoreTable("Method", shown, _columns(metrics), tuple(rows))
 
@@ -296,10 +298,8 @@ def _refused(fit: Fit, shown: Sequence[PageColumn]) -> TableRow:
 def _caption(parts: PosthocRows, none: Comparison, judged: Mapping[str, MethodReport]) -> str:
     texts = ["Intervals are each method's own, at 95 %."]
     if parts.same_rows:
-        texts.insert(
-            0,
-            spoken("Fitted on the images that are reported: on new ones all methods do less well."),
-        )
+        fitted = "Fitted on the images that are reported: on new ones all methods do less well."
+        texts.insert(0, spoken(fitted))
     differences = [by_metric["ece"] for by_metric in none.differences if "ece" in by_metric]
     resamples = next(
         (difference.settings.get("resamples") for difference in differences if difference.settings),
@@ -307,15 +307,12 @@ def _caption(parts: PosthocRows, none: Comparison, judged: Mapping[str, MethodRe
     )
     if resamples is not None:
         texts.append(
-            f"Differences are paired: the same {count(int(str(resamples)))} resamples of "
+            f"Differences are paired, on {count(int(str(resamples)))} resamples of "
             f"{drawn_words(differences)}, at {level_words(none.level)}; tie: the interval "
             "includes zero."
         )
     if "ece" in judged[NONE].compared.audit.main.noise_floor:
-        texts.append("Chance: the 95th percentile of the method's noise floor.")
-    moved = [NAMES[name].lower() for name, report in judged.items() if report.changed]
-    if moved:
-        texts.append(f"Answers change with {', '.join(moved)}.")
+        texts.append("Chance: the 95th percentile of the noise floor.")
     return " ".join(texts)
 
 
@@ -381,7 +378,7 @@ def landscape_card(
     return FigureCard(
         key="landscape",
         title=f"{what} over T and γ",
-        explanation=f"on {some} fitting {spoken('images')}; brighter is better",
+        explanation=f"on {some}; brighter is better",
         draw=partial(landscape, criterion, line),
         alt=f"{what} of focal temperature scaling on a grid of {len(criterion.gammas)} gammas and "
         f"{len(criterion.temperatures)} temperatures. Lowest at T = {best.temperature:.2f}, gamma "

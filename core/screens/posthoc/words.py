@@ -189,8 +189,7 @@ def _others(best: str, judged: Mapping[str, MethodReport], names: Sequence[str])
     higher = [name for name, difference in rest.items() if worse(difference)]
     clauses = []
     if ties:
-        it = "it by ECE" if not lower and not higher else "it"
-        clauses.append(f"{_listed(ties)} {_verb(ties, 'ties', 'tie')} with {it}")
+        clauses.append(f"{_listed(ties)} {_verb(ties, 'ties', 'tie')} with it")
     clauses += [f"{IN_SENTENCE[name]} goes lower, but {_changes(judged[name])}" for name in lower]
     if higher:
         clauses.append(f"{_listed(higher)} {_verb(higher, 'stays', 'stay')} higher")

@@ -29,6 +29,7 @@ from core.screens.kit.records import (
     Tile,
 )
 from core.screens.kit.text import short
+from core.screens.kit.units import spoken
 from core.screens.reliability.human_figure import disagreement_gaps, tones_of
 from core.screens.reliability.human_words import (
     PLAIN,
@@ -105,7 +106,7 @@ def human_view(
         Which edition.
     """
     words, audit = PLAIN if plain else TECHNICAL, study.audit
-    caption = _caption(audit, split)
+    caption = _caption(audit, split, words)
     eyebrow = "Human truth, in plain words" if plain else "Reliability · Human truth"
     return HumanView(
         eyebrow=f"{eyebrow} · {name} · {split} split",
@@ -118,21 +119,21 @@ def human_view(
         heads=("Method", *(head for head, _ in HEADS.values())),
         fits=tuple(_fit_row(method, words) for method in study.fits.methods),
         fits_file=_fits_file(study.fits),
-        far_title=words.far,
+        far_title=spoken(words.far),
         far_rows=_far_table(study.far, predictions, words.far_distance),
         caption=caption,
     )
 
 
-def _caption(audit: HumanAudit, split: str) -> str:
+def _caption(audit: HumanAudit, split: str, words: HumanWords) -> str:
     rows = f"n = {count(audit.n)}"
     if audit.n < audit.n_rows:
-        rows += f" of {count(audit.n_rows)} rows, the others without votes"
+        rows += f" of {count(audit.n_rows)} {spoken(words.rows)}, the others without votes"
     votes = "shares of votes"
     if audit.mean is not None:
         ends = f"{audit.least:.0f} to {audit.most:.0f}"
         votes = f"{audit.mean:.0f}" if audit.least == audit.most else ends
-        votes += " vote a row" if votes == "1" else " votes a row"
+        votes += " vote each" if votes == "1" else " votes each"
     tied = f", {count(audit.tied)} with a tie for the most votes" if audit.tied else ""
     level = f"{100 * audit.level:g}{THIN}% intervals"
     return f"{rows}, {votes}{tied}, {level}, {split} split, votes of {short(audit.name, 60)}"
@@ -158,7 +159,7 @@ def _tiles(audit: HumanAudit, words: HumanWords, *, plain: bool) -> tuple[Tile, 
             "in 100",
             points_span(scores["rank"].value, scores["rank"].low, scores["rank"].high),
             _floor_note(scores["rank"], in_hundred(scores["rank"].floor), words.best),
-            words.rank_help,
+            spoken(words.rank_help),
         ),
     )
     if plain:
@@ -210,14 +211,14 @@ def _card(audit: HumanAudit, words: HumanWords, caption: str) -> FigureCard:
         for k in (0, -1)
     ]
     alt = (
-        f"Gap in {len(rows)} groups of rows, from those that people agree about ({ends[0]}) to "
-        f"those that they disagree about ({ends[1]}); {beyond} of {len(rows)} intervals leave 0 "
-        "out."
+        f"Gap in {len(rows)} groups of {spoken(words.rows)}, from those that people agree about "
+        f"({ends[0]}) to those that they disagree about ({ends[1]}); {beyond} of {len(rows)} "
+        "intervals exclude 0."
     )
     return FigureCard(
         key="human_gap",
         title=words.figure,
-        explanation=words.figure_note,
+        explanation=spoken(words.figure_note),
         draw=partial(disagreement_gaps, groups, words.axis, words.tick),
         alt=alt,
         table=Table(GROUP_COLUMNS, rows),
@@ -247,7 +248,10 @@ def fits_words(fits: HumanFits, words: HumanWords) -> str:
         if ("ts", target) in by and not by["ts", target].refusal
     ]
     others = "others" if fits.fit_name == fits.test_name else f"of {fits.fit_name}"
-    judged = f"Judged on {count(fits.test_rows)} rows, fitted on {count(fits.fit_rows)} {others}."
+    judged = (
+        f"Judged on {count(fits.test_rows)} {spoken(words.rows)}, fitted on "
+        f"{count(fits.fit_rows)} {others}."
+    )
     return " ".join((*told, judged))
 
 

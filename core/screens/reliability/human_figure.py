@@ -6,6 +6,7 @@ import plotly.graph_objects as go
 from core.metrics.human.records import Disagreement
 from core.screens.kit.numbers import count, percent, with_span
 from core.screens.kit.theme import Theme, Tone, axis, layout
+from core.screens.kit.units import spoken
 
 HEIGHT = 330
 
@@ -88,8 +89,9 @@ def _marks(groups: Disagreement, at: list[int], tone: Tone, theme: Theme) -> go.
 
 def _hover(groups: Disagreement, i: int) -> str:
     gap, low, high = (float(part[i]) for part in (groups.gap, groups.low, groups.high))
+    things = spoken("images")
     return (
-        f"<b>{with_span(gap, low, high)} points</b>, {count(int(groups.count[i]))} rows,<br>"
+        f"<b>{with_span(gap, low, high)} points</b>, {count(int(groups.count[i]))} {things},<br>"
         f"says {percent(float(groups.confidence[i]))}, "
         f"{percent(float(groups.agreement[i]))} of people agree"
     )

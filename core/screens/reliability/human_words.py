@@ -7,6 +7,7 @@ from core.metrics.records import Gap
 from core.screens.kit.numbers import count, in_hundred, with_span
 from core.screens.kit.records import Phrase, Sentence
 from core.screens.kit.theme import Tone
+from core.screens.kit.units import spoken
 
 
 @dataclass(frozen=True)
@@ -27,6 +28,7 @@ class HumanWords:
     figure_note: str
     axis: str
     tick: str
+    rows: str
     floor: str
     best: str
     far_distance: str
@@ -45,16 +47,17 @@ TECHNICAL = HumanWords(
     entropy_help="Entropy of the probabilities minus that of the votes, in nats; below 0 the model "
     "is more confident than people.",
     rank="Ranked alike",
-    rank_help="Share of rows whose classes model and people rank alike; people's ties may come in "
-    "either order.",
+    rank_help="Share of images whose classes model and people rank alike; people's ties may come "
+    "in either order.",
     error="ECE against votes",
     error_help="ECE with the share of people who agree in place of right and wrong, 15 bins.",
     likelihood="Soft NLL",
     likelihood_help="Negative log-likelihood of the votes; it cannot lie below their entropy.",
     figure="Gap by disagreement",
-    figure_note="confidence minus share of people who agree; rows by entropy of their votes",
+    figure_note="confidence minus share of people who agree; images by entropy of their votes",
     axis="◂ people agree · entropy of their votes, nats · people disagree ▸",
     tick="{:.2f}",
+    rows="images",
     floor="floor {}",
     best="at best {}",
     far_distance="TVD",
@@ -62,7 +65,7 @@ TECHNICAL = HumanWords(
     fitted="Fitted on {} (T = {}),",
     labels="majority labels",
     votes="votes",
-    far="Rows where model and people differ most",
+    far="Images where model and people differ most",
     known="a model that knew the true shares",
 )
 PLAIN = HumanWords(
@@ -81,6 +84,7 @@ PLAIN = HumanWords(
     figure_note="how much more sure the model is than people, from clear cases to disputed ones",
     axis="◂ people agree · people disagree ▸",
     tick="",
+    rows="pictures",
     floor="{} for a model that knew what people think",
     best="{} for a model that knew what people think",
     far_distance="difference",
@@ -88,25 +92,25 @@ PLAIN = HumanWords(
     fitted="With a correction learned from {},",
     labels="what most people chose",
     votes="how many people chose it",
-    far="Where model and people differ most",
+    far="Pictures where model and people differ most",
     known="a model that knew what people think",
 )
 
 
 def agreement_words(vote_bin: VoteBin) -> str:
-    """Return how many people agree with the answers that most rows give, out of 100."""
+    """Return how many of 100 people agree with the answers of the fullest bin."""
     share, low, high = vote_bin.agreement, vote_bin.low, vote_bin.high
     agreed = in_hundred(share, low, high)
     interval = f"{100 * low:.0f} to {100 * high:.0f}"
-    given = in_hundred(vote_bin.confidence)
+    sure = in_hundred(vote_bin.confidence)
     return (
-        f"Of 100 people asked, {agreed} ({interval}) would agree with an answer that the model "
-        f"gives {given}."
+        f"Of 100 people asked, {agreed} ({interval}) would agree with an answer that the model is "
+        f"{sure} in 100 sure of."
     )
 
 
 def human_sentence(audit: HumanAudit, *, plain: bool) -> Sentence:
-    """Return what is said first: the fullest bin, then whether the model is surer than people."""
+    """Return the opening: agreement in the fullest bin, then whether the model is surer."""
     gap, vote_bin = audit.direction, audit.fullest
     tone = tone_of(gap)
     first, _, rest = agreement_words(vote_bin).partition(" would agree")
@@ -133,11 +137,11 @@ def _second(audit: HumanAudit, *, plain: bool) -> str:
     surer = {
         "over": f"More sure than people by {size} points",
         "under": f"Less sure than people by {size} points",
-        "few": "As sure as people, or a difference that could be chance: "
+        "few": "About as sure as people; the difference could be chance: "
         f"{with_span(gap.gap, gap.low, gap.high)} points",
     }[tone_of(gap)]
-    row, rows = ("picture or text", "pictures or texts") if plain else ("row", "rows")
-    rows = f"{count(audit.n)} {row if audit.n == 1 else rows}"
+    things = spoken((PLAIN if plain else TECHNICAL).rows)
+    rows = f"{count(audit.n)} {things[:-1] if audit.n == 1 else things}"
     if audit.mean is None:
         return f"{surer}, on {rows}."
     mean = f"{audit.mean:.0f}"

@@ -367,7 +367,7 @@ def _limits(audit: Audit, target: TargetAudit) -> Advice:
     if groups is not None:
         about = "" if target.target is None else f" for “{target.name}”"
         alike = (
-            f" They come from {groups_words(groups.column, groups.n)} and count for as much as "
+            f" They come from {groups_words(groups.column, groups.n)} and count as "
             f"about {about_count(groups.effective_n, audit.n)} unrelated ones{about}."
         )
     return Advice(

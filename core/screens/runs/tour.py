@@ -46,8 +46,8 @@ def mended_stop(fixed: "Mended") -> Stop:
     before, after = points(fixed.before), points(fixed.after)
     surer = "more sure" if fixed.surer else "less sure"
     return Stop(
-        f"One correction brings its error from {before} to {after} points.",
-        f"It makes the model {surer} of its answers, by a rule found on other pictures. "
+        f"A correction lowers its error from {before} to {after} points.",
+        f"It makes the model {surer} of its answers, by a rule learned from other pictures. "
         "No answer changes.",
         "The two diagrams, before and after: closer to the line is better.",
     )
@@ -58,9 +58,8 @@ def shifted_stop(pictures: str, ordinary: "Claimed", shifted: "Claimed") -> Stop
     return Stop(
         f"On {pictures}, it says {in_hundred(shifted.says)} in 100 and is right "
         f"{in_hundred(shifted.right)} times.",
-        f"On clean pictures it says {in_hundred(ordinary.says)} and is right "
-        f"{in_hundred(ordinary.right)} times. A correction holds only for pictures like those it "
-        "was found on.",
+        f"On clean ones: {in_hundred(ordinary.says)} and {in_hundred(ordinary.right)}. A "
+        "correction holds only for pictures like those it was found on.",
         "How many of 100 such pictures the alarm flags.",
     )
 

@@ -56,7 +56,7 @@ def decision_card(
     return FigureCard(
         key="clinic_decision",
         title="Decision curve",
-        explanation=f"net benefit with a simultaneous {level(analysis.audit)} band",
+        explanation=f"net benefit, simultaneous {level(analysis.audit)} band",
         draw=partial(finding_curves.decision, net, spoken, ends),
         alt=f"{finding(name)}: net benefit of following the model against treating all and none. "
         f"{benefit}",

@@ -99,8 +99,7 @@ def finding_view(source: ClinicSource, name: str, analysis: OneFinding) -> Findi
     label, remark = finding(name), hanging(source, analysis)
     rest = "" if analysis.recalibrated is None else " · recalibrated"
     return FindingView(
-        eyebrow=f"Chest X-ray · {source.run} · {label} · {count(source.n)} {source.films} of "
-        f"{source.split}{rest}",
+        eyebrow=f"Chest X-ray · {source.run} · {label} · {source.split}{rest}",
         sentence=sentence(source, analysis),
         badge=badge(source, analysis),
         numbers=_tiles(source, analysis),
@@ -178,7 +177,7 @@ def _tiles(source: ClinicSource, analysis: OneFinding) -> tuple[Tile, ...]:
 def _curve_card(source: ClinicSource, label: str, analysis: OneFinding) -> FigureCard:
     scarce, chance = few(analysis), analysis.audit.verdict.code not in BEYOND_CHANCE
     bins = replace(analysis.bins, could_be_chance=chance)
-    coloured = "no dot is coloured: could be chance" if chance else "coloured: beyond its own band"
+    coloured = "no dot is coloured: could be chance" if chance else "coloured: beyond its band"
     ici, floor = analysis.audit.metrics["ici"], analysis.audit.noise_floor["ici"]
     smoother = ""
     if analysis.curve is not None:

@@ -281,9 +281,9 @@ def hundred(bands: Bands, i: int, *, counted: bool = True) -> HundredFilms | Non
 
 def _key(bands: Bands, i: int, *, counted: bool) -> tuple[str, str, str]:
     times, low, high = of_hundred(bands, i)
-    with_it, without = "labelled with the finding", "not labelled with it"
+    with_it, without = "labelled with it", "not labelled with it"
     if not counted:
-        with_it, without = "would be labelled with the finding", "would not be labelled with it"
+        with_it, without = "would be labelled with it", "would not be labelled with it"
     return f"{with_it}: {times}", f"could be chance: {low} to {high}", without
 
 
@@ -370,4 +370,4 @@ def _care(
         few = (
             f"Only {count(n)} {source.films} lie in this band, so the count may be {low} to {high}."
         )
-    return tuple(text for text in (counts, few, source.noise) if text)
+    return (counts, few) if few else (counts,)

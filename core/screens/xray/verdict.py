@@ -46,14 +46,14 @@ def as_few(analysis: OneFinding) -> str:
     fit = analysis.fit
     events, others = fit.events, fit.n - fit.events
     rarer = f"{count(events)} with it" if fit.rate <= 0.5 else f"{count(others)} without it"
-    return f"; the {rarer} are worth about {count(int(fit.rarer))} independent ones"
+    return f"; the {rarer} count as about {count(int(fit.rarer))} independent ones"
 
 
 def extremes(source: ClinicSource, analysis: OneFinding) -> str:
     """Return how many films have scores next to 0 or 1; empty without any."""
     n = analysis.fit.extreme
     films = source.films if n > 1 else source.films[:-1]
-    return f"{count(n)} {films} scored within a millionth of 0 or 1" if n else ""
+    return f"{count(n)} {films} within a millionth of 0 or 1" if n else ""
 
 
 def hanging(source: ClinicSource, analysis: OneFinding) -> str:
@@ -170,11 +170,11 @@ def badge(source: ClinicSource, analysis: OneFinding) -> Badge | None:
         )
     rarer = min(analysis.fit.rate, 1.0 - analysis.fit.rate)
     far = error.value is not None and error.value >= min(FAR_OFF, rarer)
-    off = f"off by {points(error.value)} points (ECE)"
+    off = f"ff by {points(error.value)} points (ECE)"
     perfect = f"A perfect model would show up to {points(floor.q95)}."
     if far:
-        return Badge("This score is not a probability", f"It is {off}. {perfect}")
-    return Badge(f"This score is {off}", f"{perfect} Recalibration may lower it.")
+        return Badge("This score is not a probability", f"It is o{off}. {perfect}")
+    return Badge(f"O{off}", perfect)
 
 
 def _recalibrated(source: ClinicSource, analysis: OneFinding) -> Badge:

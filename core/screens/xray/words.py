@@ -7,6 +7,8 @@ from typing import Final
 from core.screens.kit.numbers import count
 from core.screens.kit.records import Column, Table
 from core.screens.kit.theme import Tone
+from core.screens.kit.units import spoken
+from core.screens.kit.words import UNIT
 from core.screens.xray.finding_figures import RESEARCH
 
 BANNER: Final = RESEARCH
@@ -87,7 +89,7 @@ class ClinicSource:
     @property
     def films(self) -> str:
         """What the rows are."""
-        return "films" if self.of_films else "images"
+        return "films" if self.of_films else spoken(UNIT)
 
     @property
     def reference_class(self) -> str:

@@ -157,12 +157,12 @@ def _rows(runs: Runs, splits: Sequence[str], marks: Sequence[tuple[str, RunMark]
     ][: training.MOST]
     cells = sum(run.n(split) * len(run.class_names) for run, split, _ in chosen)
     if cells > AT_MOST:
-        st.markdown("Too many scores to list rows here. Compare fewer runs.")
+        st.markdown("Too many scores to list disagreements. Compare fewer runs.")
         return
     answers = [_answers(run, split) for run, split, _ in chosen]
     known = [one for one in answers if one is not None]
     if len(known) < len(answers) or len(known) < 2:
-        st.markdown("Multi-label runs have no single answer per row.")
+        st.markdown("Runs with many labels have no single answer to compare.")
         return
     run, split, _ = chosen[0]
     labels = cache.predictions(run, split).labels

@@ -96,7 +96,7 @@ def replay(source: HistorySource) -> ReplaySettings:
     if state.plain():
         return ReplaySettings(source, AdaFocalRule(), N_BINS)
     with st.container(horizontal=True, vertical_alignment="bottom", key="gamma_settings"):
-        name = controls.segments("Rule of the replay", "replayed", list(RULES), "adafocal", RULES)
+        name = controls.segments("Replay rule", "replayed", list(RULES), "adafocal", RULES)
         parameters = LOSSES[name].parameters
         rate = _number("lambda", parameters)
         rule: AdaFocalRule | CalFocalRule = CalFocalRule(rate)

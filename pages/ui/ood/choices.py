@@ -37,7 +37,7 @@ def inside(run: cache.Run) -> SplitSource:
         raise Refused(
             "CLASSES",
             f"{run.name} has many labels and no single answer",
-            "open a run with one answer a row",
+            "open a run whose answer is one of several classes",
         )
     return source
 
@@ -158,5 +158,5 @@ def threshold(alarms: float, moved: Dragged) -> None:
         alarms,
         ALARMS,
         moved,
-        "Moves the threshold. Rows that score above it are flagged.",
+        "Moves the threshold. Whatever scores above it is flagged.",
     )

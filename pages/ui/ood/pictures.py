@@ -20,11 +20,11 @@ ROWS_SHOWN: Final = 50
 
 @frame.fragment
 def draw(question: OodQuestion, name: SetName) -> None:
-    """Draw the rows of the set that look most like ordinary ones; without pictures, folded."""
+    """Draw what of the set looks most like ordinary ones; without pictures, folded."""
     outside = question.outside
     opened = row_pictures.source(outside.owner.id, outside.split)
     fold = st.expander(
-        f"Rows of {esc(name.label)} that look most in-distribution: lowest scores",
+        f"{esc(name.label)}: lowest scores, which look most in-distribution",
         key="ood.certain",
         expanded=opened is not None,
         on_change="rerun",

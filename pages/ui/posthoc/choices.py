@@ -11,6 +11,7 @@ from core.codes import NoticeCode
 from core.configs import OTHER_NAMES
 from core.errors import Refused
 from core.predictions import Task
+from core.screens.kit import units
 from core.screens.posthoc.words import NAMES, OBJECTIVES
 from core.studies.posthoc import (
     CUT,
@@ -52,8 +53,10 @@ def rows(run: cache.Run) -> RowChoice:
         options,
         default,
         words,
-        "Calibrators must be fitted on rows that are not reported. The last option draws rows "
-        "at random and reports the others.",
+        units.spoken(
+            "Calibrators must be fitted on images that are not reported. The last option draws "
+            "images at random and reports the others."
+        ),
     )
     if fit_on != CUT:
         return RowChoice(fit_on, test, SHARE, defaults.SEED)
@@ -77,8 +80,8 @@ def _fit_settings() -> tuple[str, str]:
         list(OBJECTIVES),
         "nll",
         OBJECTIVES,
-        "What the fit minimises on its own rows. Temperature, the focal map and focal "
-        "temperature can use any of these. Every other method has its own.",
+        "What the fit minimises. Temperature, the focal map and focal temperature can use any of "
+        "these. Every other method has its own.",
     )
     linked = st.query_params.get("search", "")
     if linked in OTHER_NAMES:
@@ -119,7 +122,8 @@ def methods(task: Task, *, rescaled: bool) -> list[str]:
         on_change=lambda: _keep_methods(
             st.session_state["widget.methods"] or defaults_of_task, defaults_of_task
         ),
-        help="Compared with none, the scores as they were read.",
+        help=f"Compared with none, the scores as they were read. {_changing(offered)} may change "
+        "answers.",
     )
     return chosen
 
@@ -165,9 +169,12 @@ def label(run: cache.Run) -> int:
 
 
 def _method_name(method: str) -> str:
-    mark = "" if CALIBRATORS[method].keeps_accuracy else " · may change answers"
-    platt = " (of one score: Platt)" if method == "vector" else ""
-    return f"{NAMES[method]}{platt}{mark}"
+    return f"{NAMES[method]} (Platt)" if method == "vector" else NAMES[method]
+
+
+def _changing(offered: Sequence[str]) -> str:
+    *first, last = (NAMES[name] for name in offered if not CALIBRATORS[name].keeps_accuracy)
+    return f"{', '.join(first)} and {last}" if first else last
 
 
 def _keep_methods(methods: Sequence[str], defaults_of_task: Sequence[str] = ()) -> None:

@@ -12,6 +12,7 @@ from core.calibrators.export import code
 from core.calibrators.per_label import PerLabel
 from core.calibrators.stored import to_json
 from core.library.export import npz_bytes
+from core.screens.kit import units
 from core.screens.kit.methods import parameters
 from core.screens.kit.numbers import count
 from core.screens.posthoc.words import MEANINGS, NAMES
@@ -80,7 +81,7 @@ def _take_away(
     chosen = next(fit for fit in fits if fit.method == method)
     weights = rows.fit_from.weights
     by = f", which count by {weights.name}" if weights is not None else ""
-    summary = f"{parameters(chosen)}; fitted on {count(rows.n_fit)} rows{by}."
+    summary = f"{parameters(chosen)}; fitted on {count(rows.n_fit)} {units.spoken('images')}{by}."
     widgets.caption(f"{NAMES[method]}: {summary}")
 
 

@@ -6,6 +6,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from core.metrics.estimates import PreparedTarget
 from core.metrics.records import Audit
+from core.screens.kit import units
 from core.screens.kit.records import Table
 from core.screens.reliability.view import KEY, Subject, reliability_view
 from pages.ui import audits, cache, controls, frame, widgets
@@ -44,7 +45,7 @@ def draw(shown: Shown, at: Places) -> None:
         rule, n_bins = choices.bins()
     with at.figures.scale.container():
         widgets.key(KEY)
-        widgets.caption("Click a dot or a bar to see the rows of its bin.")
+        widgets.caption(units.spoken("Click a dot or a bar to see the images of its bin."))
         log_counts = choices.log_counts()
     target_audit = audits.diagram(shown.ready, n_bins=n_bins, rule=rule)
     view = reliability_view(

@@ -11,6 +11,7 @@ from core.arrays import Float
 from core.metrics.records import Audit, TargetAudit
 from core.metrics.selective import risk_coverage
 from core.predictions import Task
+from core.screens.kit import units
 from core.screens.kit.records import FigureCard
 from core.screens.reliability.rows import bin_rows
 from pages.ui import audits, cache, row_pictures, state, widgets
@@ -84,7 +85,7 @@ def rows(run: cache.Run, split: str, target_audit: TargetAudit, index: int | Non
     list_rows = partial(bin_rows, arrays, target, target_audit.bins, index, outcomes)
     bin_list = list_rows(limit=ROWS_SHOWN)
     with st.container(border=True, key="bin_rows"):
-        widgets.title("Rows of this bin", bin_list.text)
+        widgets.title(units.spoken("Images of this bin"), bin_list.text)
         opened = row_pictures.texts_source(run.id, split)
         if opened is not None:
             row_pictures.draw("rows.texts", opened, split, arrays, bin_list.rows, bin_list.captions)
@@ -92,5 +93,9 @@ def rows(run: cache.Run, split: str, target_audit: TargetAudit, index: int | Non
         if bin_list.total > ROWS_SHOWN:
             widgets.caption(f"The first {ROWS_SHOWN} of {bin_list.total}; the file has all.")
         with st.container(horizontal=True):
-            widgets.save(lambda: list_rows().table, f"bin_{index}", "All rows of this bin, CSV")
+            widgets.save(
+                lambda: list_rows().table,
+                f"bin_{index}",
+                units.spoken("All images of this bin, CSV"),
+            )
             st.button("Close", key="rows.close", on_click=state.next_generation)

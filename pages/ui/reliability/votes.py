@@ -11,6 +11,7 @@ from core.arrays import digest
 from core.errors import AuditError, Refused
 from core.readers.predictions.options import ReadOptions
 from core.readers.predictions.result import Inspection, ReadResult
+from core.screens.kit import units
 from pages.ui import cache, session, state, widgets
 from pages.ui.escape import esc
 from pages.ui.intake import FileReading, Intake, SealedFile
@@ -21,9 +22,9 @@ if TYPE_CHECKING:
 INTAKE: Final = Intake["FileReading[VoteFile]"]("votes")
 ASKED: Final = "votes.asked"  # in the session: votes whose classes may come in two orders
 HELP = (
-    "One row for each row of the run, one number of votes (or share) for each class: CSV, Parquet, "
-    "npz, or JSON lines with label_count. Rows are matched by the names of the rows, classes by "
-    "name. The file is never run."
+    "One row for each image of the run, one number of votes (or share) for each class: CSV, "
+    "Parquet, npz, or JSON lines with label_count. Rows are matched by the names of the rows, "
+    "classes by name. The file is never run."
 )
 INSTEAD = "say which under Columns and classes, then upload the file again"
 IN_ORDER = (
@@ -47,7 +48,7 @@ def draw(run: cache.Run, split: str) -> None:
     _ask(run, split)
     INTAKE.progress()
     INTAKE.zone("Votes of people", _take, label_visibility="collapsed")
-    widgets.caption(HELP)
+    widgets.caption(units.spoken(HELP))
     with st.popover("Columns and classes", key="votes.more"):
         st.text_input(
             "Columns of votes",

@@ -9,10 +9,11 @@ from streamlit.delta_generator import DeltaGenerator
 from core.configs import AuditConfig
 from core.defaults import SMOOTHER, SMOOTHERS
 from core.metrics import clinical
+from core.metrics.records import TargetAudit
 from core.predictions import Task
 from core.reports.html import PageView, films_html
 from core.screens.kit.labels import among
-from core.screens.kit.records import FigureCard, Table
+from core.screens.kit.records import FigureCard, Sentence, Table
 from core.screens.kit.sentences import plain_sentence
 from core.screens.xray import finding
 from core.screens.xray import use as clinic_use
@@ -329,6 +330,12 @@ def _test(statistics: OneFinding) -> None:
         widgets.second(words)
 
 
+def _overall(audit: TargetAudit, name: str) -> Sentence:
+    """Return the verdict on films of all scores in plain words; which are off, the bands say."""
+    verdict = replace(audit.verdict, ends=())
+    return plain_sentence(replace(audit, name=PLAIN.inside(name).strip("“”"), verdict=verdict))
+
+
 def _plain(
     run: cache.Run,
     source: ClinicSource,
@@ -344,7 +351,7 @@ def _plain(
     with st.container(horizontal=True, vertical_alignment="bottom", key="clinic_band"):
         band = int(state.choice(BAND, options, first))
         st.select_slider(
-            "Films that the model scores",
+            "Scores",
             options,
             key=f"widget.{BAND}",
             format_func=lambda k: f"{10 * int(k)} to {10 * int(k) + 10} %",
@@ -359,7 +366,7 @@ def _plain(
         statistics.outcomes,
         band=band,
         prevalence=prevalence,
-        overall=plain_sentence(replace(statistics.audit, name=PLAIN.inside(name))),
+        overall=_overall(statistics.audit, name),
         code=statistics.audit.verdict.code,
     )
     with top:

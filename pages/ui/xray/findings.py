@@ -24,8 +24,8 @@ from pages.ui.xray import finding_cache
 from pages.ui.xray import shared as clinic
 
 NO_FINDINGS = (
-    "This run has one answer per row, not several findings. Open a run with many labels. A run "
-    "with two classes counts as one finding."
+    "This run has one answer among several classes, not findings. Open a run with many labels. A "
+    "run with two classes counts as one finding."
 )
 SMALL_WIDTH = 192
 FITTED = "temperatures"  # whether they are fitted, in the link

@@ -365,7 +365,7 @@ def test_notices_say_what_rows_are_worth_and_that_they_are_weighted():
     texts = {note.code: note.text for note in study.extent_notices(found, "noise")}
     worth = round(found.groups[0].effective_n)
     assert texts == {
-        "GROUPED": "200 in-distribution rows of 40 groups by patient, worth about "
+        "GROUPED": "200 in-distribution rows of 40 groups by patient count as about "
         f"{worth} independent ones for the AUROC; intervals draw whole groups.",
         "WEIGHTED": "in-distribution rows count by films: 200 rows are worth about 180 of equal "
         "weight.",

@@ -44,16 +44,19 @@ def test_the_first_sentence_is_the_fullest_bin():
     assert fullest.count == max(vote_bin.count for vote_bin in audit.bins)
     asked = replace(fullest, agreement=0.62, low=0.598, high=0.641, confidence=0.9)
     assert agreement_words(asked) == (
-        "Of 100 people asked, 62 (60 to 64) would agree with an answer that the model gives 90."
+        "Of 100 people asked, 62 (60 to 64) would agree with an answer that the model is 90 in "
+        "100 sure of."
     )
     view = view_of(predictions)
     assert view.sentence.text == agreement_words(human_audit(predictions).fullest)
     assert view.sentence.parts[1].tone == "over"
     assert view.sentence.second.startswith("More sure than people by ")
-    assert view.sentence.second.endswith("points, on 400 rows of 25 votes each.")
+    assert view.sentence.second.endswith("points, on 400 images of 25 votes each.")
 
 
-@pytest.mark.parametrize(("by", "start"), [(1.0, "As sure as people, or"), (0.4, "Less sure than")])
+@pytest.mark.parametrize(
+    ("by", "start"), [(1.0, "About as sure as people;"), (0.4, "Less sure than")]
+)
 def test_a_gap_that_could_be_chance_is_called_so(by, start):
     view = view_of(run(by))
     assert view.sentence.second.startswith(start)
@@ -62,10 +65,10 @@ def test_a_gap_that_could_be_chance_is_called_so(by, start):
 
 def test_a_lone_row_and_a_lone_vote_are_named_in_the_singular():
     audit = human_audit(run(n=40, people=1), AuditConfig(n_resamples=50))
-    assert human_sentence(audit, plain=False).second.endswith(", on 40 rows of 1 vote each.")
+    assert human_sentence(audit, plain=False).second.endswith(", on 40 images of 1 vote each.")
     lone = human_sentence(replace(audit, n=1, mean=1.2, most=2.0), plain=True).second
-    assert lone.endswith(", on 1 picture or text of about 1 person each.")
-    assert ", 1 vote a row, " in view_of(run(n=40, people=1)).caption
+    assert lone.endswith(", on 1 picture of about 1 person each.")
+    assert ", 1 vote each, " in view_of(run(n=40, people=1)).caption
 
 
 def test_every_number_has_an_interval_and_a_floor():
@@ -91,7 +94,7 @@ def test_what_each_fit_does_to_both_errors_is_said():
     assert "that against labels changes by −" in labels
     assert labels.endswith("points, which could be chance")
     assert "the error against people falls by" in votes
-    assert judged.endswith("Judged on 200 rows, fitted on 200 others.")
+    assert judged.endswith("Judged on 200 images, fitted on 200 others.")
     refused = HumanFits(
         fit_rows=0, test_rows=0, fit_name="", test_name="test", refusal="12 rows are too few"
     )
@@ -140,5 +143,5 @@ def test_the_figure_draws_every_group_and_says_so():
     known = next(trace for trace in figure.data if trace.name == "known")
     marks = [trace for trace in figure.data if trace.name != "known"]
     assert sum(len(trace.x) for trace in marks) == len(card.table.rows) == len(known.x)
-    assert card.alt.startswith(f"Gap in {len(card.table.rows)} groups of rows")
+    assert card.alt.startswith(f"Gap in {len(card.table.rows)} groups of images")
     assert TECHNICAL.axis in figure.layout.xaxis.title.text

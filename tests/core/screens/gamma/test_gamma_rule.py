@@ -225,7 +225,7 @@ def test_lambda_switch_and_bounds_are_found_again():
 def test_what_was_found_says_so():
     assert "not in the file" in learned(None, wandering(CalFocalRule(7.25))).note
     own = learned({"name": "calfocal_1", "lambda": 1.0}, wandering(CalFocalRule(1.0)))
-    assert "every training row has its own γ" in own.note
+    assert "every training image has its own γ" in own.note
 
 
 def test_calfocal_is_found_again():

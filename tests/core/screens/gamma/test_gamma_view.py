@@ -314,7 +314,7 @@ def test_a_second_history_is_compared_at_the_same_epoch():
     one = dynamics(grid([[1.0, 2.0]], [[0.1, 0.1]]))
     two = replace(one, name="other", grid=grid([[1.5, -0.4]], [[0.2, 0.2]]))
     said = difference(one, two, 0)
-    assert "γ from −0.40 to 1.50 instead of 1.00 to 2.00" in said
+    assert "γ from −0.40 to 1.50, here 1.00 to 2.00" in said
     assert "furthest apart in bin 2 (−0.40 instead of 2.00)" in said
     assert "a mean gap of 20.0 points instead of 10.0" in said
     same = replace(one, name="same")

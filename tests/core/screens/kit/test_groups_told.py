@@ -68,9 +68,7 @@ def test_plain_words_say_how_many_unrelated_pictures_they_are():
     ranked = Ranked.of(file.outcomes(None))
     view = plain_view(found, found.main, ranked, name="a run", split="test")
     worth = round(found.main.groups.effective_n)
-    assert f"30 patients and count for as much as about {worth} unrelated ones" in (
-        view.limits.text
-    )
+    assert f"30 patients and count as about {worth} unrelated ones" in (view.limits.text)
 
 
 def test_groups_of_certainty_are_as_unsure_as_their_patients():
@@ -119,7 +117,7 @@ def test_a_comparison_says_of_how_many_groups_the_images_are_and_what_they_are_w
     view = compare_view(named, runs, compare(runs, ["a", "b"], 0), "ece")
     worth = round(runs[0].audit.main.groups.effective_n)
     assert view.eyebrow.endswith("the same 120 images of 30 patients")
-    assert view.caption.endswith(f"The images are worth about {worth} independent ones.")
+    assert view.caption.endswith(f"The images count as about {worth} independent ones.")
     alone = [compared(films(0, grouped=False))] * 2
     view = compare_view(named, alone, compare(alone, ["a", "b"], 0), "ece")
     assert "group" not in view.eyebrow + view.caption
@@ -133,7 +131,7 @@ def test_a_comparison_says_the_least_and_the_most_that_images_are_worth():
     named = [NamedRun(name, name, "test", "d") for name in "ab"]
     view = compare_view(named, runs, compare(runs, ["a", "b"], 0), "ece")
     assert view.caption.endswith(
-        f"worth about {worth[0]} to {worth[1]} independent ones, depending on the run."
+        f"count as about {worth[0]} to {worth[1]} independent ones, depending on the run."
     )
 
 
@@ -180,7 +178,7 @@ def test_one_finding_says_what_its_films_are_worth(clinic):
     assert "films of 150 patients, test split" in view.caption
     rarer = int(found.fit.rarer)
     assert rarer < 100
-    assert f" with it are worth about {rarer} independent ones)" in view.sentence.second
+    assert f" with it count as about {rarer} independent ones)" in view.sentence.second
     plain = plain_finding(source, "Mass", rows.outcomes(0), band=3)
     assert plain.care[-1].endswith(f"for this finding they count as about {worth}.")
     alone = findings(grouped=False)
@@ -242,10 +240,10 @@ def test_the_page_of_strange_inputs_says_what_films_of_patients_are_worth():
     worth = round(judged.groups[0].effective_n)
     assert 1 < worth <= 120
     assert view.sentence.second.endswith(
-        f" The 120 in-distribution rows of 30 patients are worth about {worth} independent ones."
+        f" The 120 in-distribution images of 30 patients count as about {worth} independent ones."
     )
     assert (
-        f"n = 120 of 30 patients, worth about {worth} independent ones, against noise, "
+        f"n = 120 of 30 patients, counting as about {worth} independent ones, against noise, "
         "n = 120;" in view.caption
     )
     assert "weight" not in view.caption + view.reading
@@ -256,7 +254,7 @@ def test_the_page_of_strange_inputs_says_what_films_of_patients_are_worth():
     assert "worth" not in strange_films(plain=True)[1].sentence.second
     limits = plain_ood(set_name("noise"), judged, view.tally).limits
     assert (
-        "The ordinary ones come from 30 patients and count for as much as about "
+        "The ordinary ones come from 30 patients and count as about "
         f"{worth} unrelated ones." in limits
     )
 
@@ -270,18 +268,19 @@ def test_the_page_of_strange_inputs_counts_by_weight_and_says_so():
     assert view.counts.written()[1].cells[0].value == f"{flagged.sum():.1f}"
     assert view.counts.written()[1].cells[2].value == "120"
     assert (
-        "passes 95 in 100 in-distribution images passes "
-        f"{in_hundred(counts.missed)} in 100 inputs of “noise”" in view.sentence.second
+        "passes 95 of 100 in-distribution images passes "
+        f"{in_hundred(counts.missed)} of 100 inputs of “noise”" in view.sentence.second
     )
-    assert view.reading.endswith(" times in 100. Counts are sums of weights, not of rows.")
-    assert "noise, n = 120, worth about 93 of equal weight; rows of the set count by films;" in (
-        view.caption
+    assert view.reading.endswith(" times in 100. Counts are sums of weights.")
+    assert (
+        "noise, n = 120, counting as about 93 of equal weight; those of the set count by films;"
+        in (view.caption)
     )
     bins = view.density.table.rows
     assert sum(row[2] for row in bins) == 120
     assert sum(row[3] for row in bins) == pytest.approx(120.0, rel=1e-9)
     assert isinstance(bins[0][2], int)
-    assert "rows by weight" in view.density.figure("light").to_json()
+    assert "images by weight" in view.density.figure("light").to_json()
     first, second = csv.DictReader(io.StringIO(csv_text(view.counts.file)))
     assert (first["flagged"], first["weight_column"]) == (str(counts.flagged_in), "")
     assert (float(second["flagged"]), second["weight_column"]) == (counts.flagged_out, "films")
@@ -299,8 +298,10 @@ def test_a_column_by_which_both_sets_count_is_named_once():
         )
         return weight_words(judge(*sets, "entropy", full=False))
 
-    assert words("films") == "rows count by films"
-    assert words("shots") == "in-distribution rows count by films; rows of the set count by shots"
+    assert words("films") == "images count by films"
+    assert (
+        words("shots") == "in-distribution images count by films; those of the set count by shots"
+    )
 
 
 def test_the_table_of_areas_says_what_rows_are_worth_where_they_are_not_independent():

@@ -31,4 +31,9 @@ def test_rows_of_notices_are_films_where_films_are_spoken_of():
             "40 films of 10 patients. Films of one patient are alike.",
             "1 film left out, row 12 of the file; rowing stays.",
         ]
-    assert noticed(notes) == notes
+    with speaking_of("cifar10"):
+        assert noticed((Notice("A", "A row of 9; 4 row names; a Row."),))[0].text == (
+            "An image of 9; 4 row names; an Image."
+        )
+    with speaking_of(""):
+        assert noticed(notes) == notes

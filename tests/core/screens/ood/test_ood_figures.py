@@ -52,7 +52,7 @@ def test_densities_are_percent_of_each_set(log):
     assert (inside.line.dash, outside.line.dash) == ("dot", None)  # told apart without colour
     np.testing.assert_allclose(inside.y, [10, 20, 30, 40, 40])
     np.testing.assert_allclose(outside.y, [25, 0, 0, 75, 75])
-    assert "15 rows" in outside.customdata[3]
+    assert "15 images" in outside.customdata[3]
     assert figure.layout.xaxis.type == ("log" if log else None)
     assert "flagged above 0.500" in figure.layout.annotations[0].text
     assert figure.layout.shapes[1].x0 == 0.5

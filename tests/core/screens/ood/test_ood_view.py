@@ -59,7 +59,7 @@ def test_the_sentence_counts_what_passes_in_hundreds():
         "The model is as sure of 10 in 100 street numbers as of ordinary images."
     )
     assert found.sentence.second == (
-        "The threshold that passes 95 in 100 in-distribution images passes 10 in 100 street "
+        "The threshold that passes 95 of 100 in-distribution images passes 10 of 100 street "
         "numbers."
     )
 
@@ -82,7 +82,9 @@ def test_the_sentence_of_a_shift_says_how_often_it_is_right_and_how_sure_it_is()
     assert plain.text == (
         "Of 100 pictures with fog of severity 5 it is right on 60 and expects to be right on 82."
     )
-    assert plain.second == "On ordinary pictures: 68 and 72."  # the rest stands in the figures
+    assert (
+        plain.second == "Of 100 ordinary pictures it is right on 68 and expects 72."
+    )  # the rest stands in the figures
 
 
 @pytest.mark.parametrize(
@@ -117,7 +119,7 @@ def test_the_threshold_moves_the_counts():
         "45",
     ]  # 0.5 itself passes
     assert [row.cells[0].value for row in view(alarms=0.51).counts.written()] == ["51", "50"]
-    assert "threshold that passes 50 in 100" in many.sentence.second
+    assert "threshold that passes 50 of 100" in many.sentence.second
 
 
 def test_the_positive_class_is_on_every_card_table_and_line():

@@ -261,7 +261,7 @@ def test_landscape_says_where_the_best_place_is(found):
     card = landscape_card(some, some.ridge, (800, 5000), NAMED)
     best = some.best
     assert f"T = {best.temperature:.2f}" in card.alt
-    assert card.explanation == "on 800 of 5,000 fitting images; brighter is better"
+    assert card.explanation == "on 800 of 5,000; brighter is better"
     assert len(card.table.rows) == some.values.size
     above = excess(some)
     assert above.min() == 0

@@ -112,8 +112,8 @@ def test_off_by_less_than_matters_says_by_how_much(make_audit, make_target):
     cell = ClassCell(part="answers", name="cat", bounds=(0, 1), n=300, stated=0.8, true=0.68)
     off = replace(target, verdict=replace(target.verdict, deviant=cell))
     assert (
-        "less than the size set as mattering; answers “cat” state 80 % and are right 68 times in "
-        "100." in reliability_view(make_audit(off), SUBJECT).sentence.second
+        "less than the size set as mattering; where it answers “cat” it says 80 % and is right 68 "
+        "times in 100." in reliability_view(make_audit(off), SUBJECT).sentence.second
     )
 
 
@@ -202,11 +202,11 @@ def test_classes_that_are_off_are_named(make_audit, make_target):
         part="stated", name="", bounds=(2**-10, 2**-9), n=90, stated=0.002, true=0.98
     )
     for cell, words in (
-        (answers, "answers “cat” state 80 % and are right 68 times in 100."),
+        (answers, "where it answers “cat” it says 80 % and is right 68 times in 100."),
         (
             stated,
-            "of 100 wrong answers, a class stated at 0.1 to 0.2 % should be the true one of 0.2 "
-            "and is of 98.",
+            "of 100 wrong answers it expects a class stated at 0.1 to 0.2 % to be the truth in "
+            "0.2; one is in 98.",
         ),
     ):
         off = replace(target, verdict=replace(target.verdict, deviant=cell))

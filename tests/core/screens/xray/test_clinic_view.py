@@ -646,7 +646,7 @@ def test_decision_words_follow_the_numbers(stretched):
     assert clinic_decision.benefit_words(useless, (0.05, 0.4)).startswith(
         "Following the model is at no threshold"
     )
-    assert "a simultaneous 95\u202f% band" in card.explanation
+    assert "simultaneous 95\u202f% band" in card.explanation
     assert "The simultaneous 95\u202f% band contains the whole curve" in card.caption
 
 
