@@ -22,6 +22,7 @@ SINCE_4 = ("groups", "weights")  # of a split
 SINCE_2 = ("config", "environment", "history")
 SHIFTED = ("corrupted-", "cifar10c-")  # beginnings of the names of splits of corrupted images
 ROLES = ("train", "val", "test", "shifted", "ood")
+DIGITS = "sklearn.datasets.load_digits"  # what samples without a config were made on
 HISTORY_KIND = "history"  # a run that is a gamma history alone
 HISTORY, BINS, VALIDATION = "history.parquet", "bins.parquet", "validation.safetensors"
 VOCABULARY = "vocabulary.txt"  # a word a line
@@ -181,6 +182,12 @@ class Manifest:
         if "test" in self.labelled:
             return "test"
         return next(iter(self.metrics or self.labelled), "")
+
+    @property
+    def data(self) -> str:
+        """The data set it was made on, as configs name it; empty where nothing says so."""
+        own = "digits" if self.source.file == DIGITS else ""  # samples that hold no config
+        return str((self.config or {}).get("data", own))
 
     @property
     def vocabulary(self) -> str:

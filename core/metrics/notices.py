@@ -223,7 +223,8 @@ def _rescaled(predictions: Predictions) -> Notice | None:
     return Notice(
         NoticeCode.NOT_PROBABILITY,
         f"{name}{more}: the score says {100 * says:.1f} % on average, but it is there in "
-        f"{100 * share:.1f} %. It looks rescaled to an operating point: recalibrate it.",
+        f"{100 * share:.1f} %. A rescaled score or fewer events than in training can do that: "
+        "recalibrate it.",
     )
 
 

@@ -48,7 +48,7 @@ SCORES = {
     "msp": OodScore(
         "Max probability",
         "1 minus the largest probability",
-        "What the answer leaves to all other classes together.",
+        "The probability left for all other classes together.",
         "Hendrycks and Gimpel 2017: maximum softmax probability",
     ),
     "max_logit": OodScore(

@@ -195,8 +195,8 @@ def run_of_library(library: Library, run_id: str, split: str | None = None) -> R
         outside={key: part for key, part in stored.items() if key not in manifest.labelled},
         notices=manifest.notices,
         reading={} if manifest.config else dict(manifest.source.recipe or {}),  # else of its data
-        data=str((manifest.config or {}).get("data", "")),
-        synthetic=(manifest.config or {}).get("data") == "phantom",
+        data=manifest.data,
+        synthetic=manifest.data == "phantom",
         task=Task(manifest.task),
         names=manifest.class_names,
         voted=tuple(key for key in manifest.labelled if manifest.splits[key].votes),

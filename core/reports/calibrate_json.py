@@ -143,8 +143,8 @@ def difference_json(difference: Difference) -> Json:
 def calibrate_lines(report: Json) -> list[str]:
     """Return the same for a terminal: where it was fitted, the methods, and what was searched."""
     lines = [
-        f"fitted on {report['n_fit']} rows of {report['fit']}, "
-        f"reported on {report['n_test']} rows of {report['test']}{_same(report)}",
+        f"fitted on {report['n_fit']:,} rows of {report['fit']}, reported on "
+        f"{report['n_test']:,} {_others(report)}rows of {report['test']}{_same(report)}",
         f"{NONE:<17}{_scores(report[NONE])}",
     ]
     fitted = [method for method in report["methods"].values() if "reason" not in method]
@@ -182,6 +182,10 @@ def _human_lines(human: Json) -> list[str]:
 
 def _people_scores(method: Json) -> str:
     return "  ".join(f"{name} {_number(method['metrics'][name])}" for name in HUMAN)
+
+
+def _others(report: Json) -> str:
+    return "other " if report["fit"] == report["test"] and not _same(report) else ""
 
 
 def _same(report: Json) -> str:

@@ -82,8 +82,8 @@ AS_READ = "scores as read"
 ALARMS = 0.05  # of the in-distribution images, as on the page at first
 THRESHOLDS = (0.01, 0.5)  # of the decision curve, as on the page at first
 LIMITS: Final = (
-    "These numbers hold for images like the ones audited. Another hospital, camera or year can "
-    "give others.",
+    "These numbers hold for images like the ones audited. Another place, device or year can give "
+    "others.",
     "Labels were taken as true. Wrong labels can make a model look better or worse than it is.",
     "Calibration is an average. It does not say that a single answer is right.",
     "The model was not run. Candor read its stored scores and compared them with the labels.",

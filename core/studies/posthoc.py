@@ -206,8 +206,8 @@ def parts(
     if fit_on not in splits:
         first, second = cut_rows(splits[test], share, seed)
         text = (
-            f"fitted on {first.size} rows of {test}, drawn with seed {seed}; reported on the other "
-            f"{second.size}"
+            f"fitted on {first.size:,} rows of {test}, drawn with seed {seed}; reported on the "
+            f"other {second.size:,}"
         )
         return PosthocRows(
             fit_from=splits[test],

@@ -134,7 +134,7 @@ def _stored(run_id: str) -> Run:
         file_digest=manifest.source.digest,
         class_names=manifest.class_names,
         notices=manifest.notices,
-        data=str((manifest.config or {}).get("data", "")),
+        data=manifest.data,
     )
 
 

@@ -106,7 +106,7 @@ def test_the_sentence_and_the_counts_are_those_of_the_run(page, keep):
     found = separated(PARTS["test"], PARTS["svhn"])
     counts = missed(found)
     text = html(test)
-    assert f"as sure of {round(100 * counts.missed)} in 100 street numbers as of" in text
+    assert f"{round(100 * counts.missed)} in 100 street numbers pass the alarm" in text
     assert f">{auroc(found):.3f}</span>" in text
     assert "positive class: out-of-distribution" in text
     rows = table(test, "What the threshold does")

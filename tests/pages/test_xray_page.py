@@ -107,7 +107,7 @@ def test_a_film_that_comes_with_candor_is_shown_before_any_model_is_loaded(xray)
     shared().close()
     test = fine(xray())
     text = said(test)
-    assert "The model scores this film 71." in text
+    assert "The model gives this film a score of 71." in text
     assert "about 51" in text
     assert not shared().warm
     assert "The first answer" not in said(
@@ -163,7 +163,7 @@ def test_a_real_film_gets_neither_score_nor_heat_from_models_of_synthetic_films(
     assert "No score of this real film is shown." in text
     assert "trained on synthetic films alone" in text
     for words in (
-        "scores this film",
+        "gives this film a score of",
         "The findings of this film",
         "strong influence",
         "Consolidation",

@@ -220,8 +220,8 @@ def _rows(reason: str, survey: Survey, name: str) -> KindVerdict:
     if survey.deviation <= survey.quiet and survey.high <= 1.0:
         return KindVerdict(kind=PROBABILITIES, reason=reason)
     text = (
-        f"rows of {name} do not sum to exactly one (largest deviation {survey.deviation:.2g},"
-        f" {survey.worst_row}); each row was divided by its sum"
+        f"rows of {name} sum to one only approximately (off by at most {survey.deviation:.2g}, in "
+        f"{survey.worst_row}); each row was divided by its sum"
     )
     return KindVerdict(
         kind=PROBABILITIES,

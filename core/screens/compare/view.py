@@ -48,9 +48,8 @@ from core.screens.kit.text import without_shared_start
 from core.screens.kit.units import spoken
 
 PLAIN_CAPTION = (
-    "In brackets and small type: where the number would lie on other images of the same kind, 95 "
-    "times in 100. Tie: too few images to tell the two apart. Bold: better than every other model, "
-    "beyond chance."
+    "In brackets and small type: 95 in 100 such intervals hold the true value. Tie: too few images "
+    "to tell the two apart. Bold: better than every other model, beyond chance."
 )
 FEW = 12  # runs whose badges, rows and diagrams can still be told apart
 HIGHLIGHTED = 6  # of more than that; the others are grey
@@ -75,7 +74,7 @@ class ForestWords:
 
 
 PLAIN_FOREST = ForestWords(
-    lead="How much further off than",
+    lead="Error minus that of",
     explanation="points; hollow: could be chance",
     sides=("closer", "further off"),
     caption=PLAIN_CAPTION,

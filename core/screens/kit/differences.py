@@ -199,7 +199,7 @@ def plain_sentence(
         Differences from its reference.
     """
     if comparison.reason:
-        first = "These models cannot be ranked: they were not tested on the same answers."
+        first = "These models cannot be ranked: they were not tested on the same data."
         return Sentence((Phrase(first),), comparison.reason)
     known = {i: error for i, error in enumerate(errors) if error is not None}
     if len(known) < 2:
@@ -210,9 +210,9 @@ def plain_sentence(
     if len(others) > MOST_NAMED:
         errors_of_others = sorted(known[i] for i in others)
         listed = f"the others by {points(errors_of_others[0])} to {points(errors_of_others[-1])}"
-    what = f"The stated certainty of “{names[best]}” is"
+    what = f"The stated certainty of “{names[best]}” looks"
     if comparison.event:
-        what = f"The chances that “{names[best]}” gives “{comparison.event}” are"
+        what = f"The chances that “{names[best]}” gives “{comparison.event}” look"
     first = f"{what} off by {points(known[best])} points on average; {listed}."
     return Sentence((Phrase(first),), _plain_ties(names, comparison.leaders.get("ece")))
 

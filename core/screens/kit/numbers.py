@@ -173,8 +173,15 @@ def in_hundred(value: float | None, low: float | None = None, high: float | None
     return str(times)
 
 
-def counts_apart(*values: float) -> tuple[int, list[str]]:
+def counts_apart(*values: float, most: int = 10_000) -> tuple[int, list[str]]:
     """Return shares as counts of 100, or of 1,000 or 10,000 where fewer would hide a difference.
+
+    Parameters
+    ----------
+    *values : float
+        Shares.
+    most : int
+        How many were seen: counts are never of more, but of 100 at least.
 
     Returns
     -------
@@ -182,7 +189,7 @@ def counts_apart(*values: float) -> tuple[int, list[str]]:
     counts : list of str
         Whole numbers, "fewer than 1" where a share is not 0.
     """
-    for of in (100, 1_000, 10_000):
+    for of in (100, *(min(of, max(most, 100)) for of in (1_000, 10_000))):
         whole = [round(of * value) for value in values]
         distinct = len(set(whole)) == len(set(values)) or max(values) - min(values) < LIKE
         if distinct and all(n or not value for n, value in zip(whole, values, strict=True)):

@@ -302,11 +302,12 @@ def plain_sentence(target: TargetAudit) -> Sentence:
 def _plain_counts(target: TargetAudit) -> str:
     """Return wrong answers, or pictures of the event, as expected and as they were."""
     says, right = shares(target.bins)
+    n = int(target.bins.count.sum())
     if target.target is None:
-        of, (expected, wrong) = counts_apart(1.0 - says, 1.0 - right)
+        of, (expected, wrong) = counts_apart(1.0 - says, 1.0 - right, most=n)
         are = "is" if singular(wrong) else "are"
         return f"Of {count(of)} answers it expects {expected} to be wrong; {wrong} {are}."
-    of, (expected, present) = counts_apart(says, right)
+    of, (expected, present) = counts_apart(says, right, most=n)
     do = "does" if singular(present) else "do"
     return (
         f"Of {count(of)} {spoken('pictures')} it expects {expected} to show “{target.name}”; "

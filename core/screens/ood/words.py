@@ -6,7 +6,7 @@ from core.datasets.shifts import CORRUPTIONS, OutsideSet, parse_name
 from core.datasets.texts.corpus import LEFT_OUT
 from core.metrics.records import Score
 from core.ood.thresholds import Counts
-from core.screens.kit.numbers import count, in_hundred, percent, points_span
+from core.screens.kit.numbers import count, in_hundred, percent, points_span, singular
 from core.screens.kit.records import Phrase, Sentence
 from core.screens.kit.sentences import groups_words
 from core.screens.kit.units import spoken
@@ -14,7 +14,6 @@ from core.studies.ood import ScoreSeparation, ShiftEffect
 
 ShiftPair = tuple[ShiftEffect, ShiftEffect]  # of shifted images, and of the same kind intact
 POSITIVE = "positive class: out-of-distribution"
-FAMILIAR = ("max_logit", "energy")  # scores that say nothing of certainty
 UNFAMILIAR = {  # what speaks of an unfamiliar row, of SCORES
     "entropy": "higher entropy",
     "msp": "lower maximum probability",
@@ -106,22 +105,21 @@ def sentence(
     those of the intact ones; of others, how many of a hundred the model is as sure of.
     """
     if effects is None:
-        first, before = _alike(name, judged, counts, plain=plain), ""
+        first, before = _alike(name, counts, plain=plain), ""
     else:
         first = _right_and_sure(name, effects[0], plain=plain)
         before = _intact(effects[1], plain=plain)
-    threshold = threshold_words(name, counts)
-    second = (before,) if plain else (before, threshold, worth_words(judged))
+    threshold = "" if plain or effects is None else threshold_words(name, counts)
+    second = (before, threshold, "" if plain else worth_words(judged))
     return Sentence((Phrase(first),), " ".join(filter(None, second)))
 
 
-def _alike(name: SetName, judged: ScoreSeparation, counts: Counts, *, plain: bool) -> str:
+def _alike(name: SetName, counts: Counts, *, plain: bool) -> str:
     times, things = in_hundred(counts.missed), name.called(plain=plain)
-    ordinary = spoken("ordinary pictures" if plain else "ordinary images")
-    if judged.score in FAMILIAR:
-        look = "looks" if times == "1" else "look"
-        return f"{times} in 100 {things} {look} as familiar as {ordinary}."
-    return f"The model is as sure of {times} in 100 {things} as of {ordinary}."
+    alarms = in_hundred(counts.false_alarms)
+    ordinary = spoken("ordinary pictures" if plain else "in-distribution images")
+    pass_ = "passes" if singular(times) else "pass"
+    return f"{times} in 100 {things} {pass_} the alarm that flags {alarms} in 100 {ordinary}."
 
 
 def _right_and_sure(name: SetName, effect: ShiftEffect, *, plain: bool) -> str:

@@ -47,6 +47,7 @@ from core.screens.kit.text import safe, short
 from core.screens.kit.units import spoken
 from core.screens.posthoc.figures import excess, landscape, unit
 from core.screens.posthoc.words import (
+    CHANCE,
     NAMES,
     OBJECTIVES,
     PLAIN_MEANINGS,
@@ -59,7 +60,6 @@ from core.studies.posthoc import NONE, Fit, MethodReport, PosthocRows
 
 FROM_TS = "ece_from_temperature"  # on the page alone
 ON_REQUEST = ("ada_ece",)  # columns where a fit was by them
-CHANCE = "chance: up to {}"
 DIAGRAM_PX = 232
 PLAIN_COLUMNS = (
     PageColumn("accuracy", "Right, in 100", "unsigned_points"),
@@ -69,10 +69,12 @@ PLAIN_COLUMNS = (
 LONE = 48  # letters of a name with the key to itself
 PLAIN_TITLES = {False: "As it is", True: "Corrected"}
 PLAIN_CAPTION = (
-    "Small type: where the number would lie on other images of the same kind, 95 times in 100. "
-    "Chance: how far off a perfect model could look on as many images."
+    "Small type: 95 in 100 such intervals hold the true value. Chance: how far off a perfect model "
+    "could look on as many images."
 )
-ELSEWHERE = "The corrections were fitted on other images. The best of them was picked on these."
+ELSEWHERE = (
+    "The corrections were fitted on other images. If one is named above, it was picked on these."
+)
 SAME_ROWS = "Fitted and judged on the same images, so every correction looks better than it is. "
 SAME = (
     "The corrections were fitted on the same images that are counted here: on new ones they would "
@@ -121,7 +123,7 @@ def posthoc_view(
         sentence=_over_same_rows(sentence(judged, none, refused), parts),
         diagrams=_diagrams(named, by_method, judged),
         table=_table(fits, judged, none, ts),
-        caption=_caption(parts, none, judged),
+        caption=_caption(parts, none),
     )
 
 
@@ -295,8 +297,8 @@ def _refused(fit: Fit, shown: Sequence[PageColumn]) -> TableRow:
     )
 
 
-def _caption(parts: PosthocRows, none: Comparison, judged: Mapping[str, MethodReport]) -> str:
-    texts = ["Intervals are each method's own, at 95 %."]
+def _caption(parts: PosthocRows, none: Comparison) -> str:
+    texts = ["Intervals are at 95 %."]
     if parts.same_rows:
         fitted = "Fitted on the images that are reported: on new ones all methods do less well."
         texts.insert(0, spoken(fitted))
@@ -307,12 +309,10 @@ def _caption(parts: PosthocRows, none: Comparison, judged: Mapping[str, MethodRe
     )
     if resamples is not None:
         texts.append(
-            f"Differences are paired, on {count(int(str(resamples)))} resamples of "
-            f"{drawn_words(differences)}, at {level_words(none.level)}; tie: the interval "
-            "includes zero."
+            f"Differences are paired, at {level_words(none.level)}, on "
+            f"{count(int(str(resamples)))} resamples of {drawn_words(differences)}. Tie: the "
+            "interval includes zero."
         )
-    if "ece" in judged[NONE].compared.audit.main.noise_floor:
-        texts.append("Chance: the 95th percentile of the noise floor.")
     return " ".join(texts)
 
 

@@ -5,10 +5,11 @@ from collections.abc import Mapping, Sequence
 from core.calibrators import CALIBRATORS
 from core.metrics.comparison import Comparison, compare
 from core.metrics.paired import Difference
+from core.predictions import Task
 from core.screens.kit.differences import better, size_words, worse
 from core.screens.kit.differences import name as metric_name
 from core.screens.kit.methods import IN_SENTENCE
-from core.screens.kit.numbers import count, points, span
+from core.screens.kit.numbers import count, in_hundred, points, points_span, span
 from core.screens.kit.records import Phrase, Sentence
 from core.screens.kit.units import spoken
 from core.screens.kit.words import LABELS
@@ -32,8 +33,8 @@ NAMES = {
 MEANINGS = {
     "ts": "One number makes the model more or less sure of everything. It never changes the "
     "answers.",
-    "focal_map": "With one number γ it undoes what focal loss does to confidence. At 0 nothing "
-    "changes. It never changes the answers.",
+    "focal_map": "With one number γ it undoes what focal loss, perfectly minimised, does to "
+    "confidence. At 0 nothing changes. It never changes the answers.",
     "focal_ts": "Temperature first, then the focal map: two numbers. It never changes the answers.",
     "ets": "A mixture of the scaled scores, the scores as read, and equal shares. It never changes "
     "the answers.",
@@ -60,6 +61,7 @@ PLAIN_MEANINGS = MEANINGS | {  # those above with a term of the field in them
     "histogram": "Every score is replaced by how often that class came among scores like it. "
     "Answers can change.",
 }
+CHANCE = "chance: up to {}"
 PERFECT = " A perfect model would show up to {}."
 OBJECTIVES = {key: LABELS[key] for key in ("nll", "ece", "ece_em", "ada_ece")}
 assert set(IN_SENTENCE) == set(MEANINGS) == set(CALIBRATORS) == set(NAMES) - {NONE}
@@ -237,28 +239,53 @@ def _helping(judged: Mapping[str, MethodReport], comparison: Comparison) -> list
 def plain_sentence(judged: Mapping[str, MethodReport], comparison: Comparison) -> Sentence:
     """Return which correction helps, and by how much, without technical terms."""
     best = plain_best(judged, comparison)
-    what = "The stated certainty of this model is"
-    if _of_risk(judged):
-        event = f" “{comparison.event}”" if comparison.event else ""
-        what = f"The chances this model gives{event} are"
-    now = f"{what} off by {points(_ece(judged[NONE]))} points on average"
+    now = _plain_error(judged, comparison)
     if not best:
-        first = f"{now}."
-        return Sentence((Phrase(first),), _plain_others(judged, comparison))
+        return Sentence((Phrase(f"{now}."),), _plain_others(judged, comparison))
     difference = comparison.differences[list(judged).index(best)]["ece"]
-    changed = judged[best].changed
     return Sentence(
         (
             Phrase(f"{now}. A correction brings that to "),
             Phrase(points(_ece(judged[best]))),
-            Phrase(
-                f", but {_changes(judged[best])}." if changed else ", without changing any answer."
-            ),
+            Phrase(_plain_cost(judged[best], judged[NONE])),
             Phrase(explained(judged[best], PERFECT)),
         ),
         f"The correction is {IN_SENTENCE[best]}. Difference "
         f"{points(difference.value, signed=True)} points "
         f"({span(difference.low, difference.high, signed=True)}): beyond chance.",
+    )
+
+
+def _plain_error(judged: Mapping[str, MethodReport], comparison: Comparison) -> str:
+    """Return how far off the scores are, or look where a perfect model could look so, too."""
+    main = judged[NONE].compared.audit.main
+    ece, floor = main.metrics["ece"], main.noise_floor.get("ece")
+    could_be = floor is not None and ece.value is not None and ece.value <= floor.q95
+    what = f"The stated certainty of this model {'looks' if could_be else 'is'}"
+    if _of_risk(judged):
+        event = f" “{comparison.event}”" if comparison.event else ""
+        what = f"The chances this model gives{event} {'look' if could_be else 'are'}"
+    beside = (points_span(ece.value, ece.low, ece.high), explained(judged[NONE], CHANCE))
+    return (
+        f"{what} off by {points(ece.value)} points on average ({'; '.join(filter(None, beside))})"
+    )
+
+
+def _plain_cost(judged: MethodReport, none: MethodReport) -> str:
+    """Return how many answers a correction changes, of how many, and how many are right then."""
+    if not judged.changed:
+        return ", without changing any answer."
+    audit = none.compared.audit
+    of, kind = audit.n, "answers"
+    if audit.task == Task.MULTILABEL:
+        of, kind = audit.n * audit.n_classes, "yes/no decisions"
+    right, before = (
+        in_hundred(one.compared.audit.main.metrics["accuracy"].value or 0.0)
+        for one in (judged, none)
+    )
+    return (
+        f". It changes {count(judged.changed)} of {count(of)} {kind}; of 100 then {right} are "
+        f"right, {before} before."
     )
 
 

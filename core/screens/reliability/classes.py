@@ -39,7 +39,7 @@ LABEL_COLUMNS = (
     Column("gap_low", "low", "points"),
     Column("gap_high", "high", "points"),
     Column("ece", "ECE", "share"),
-    Column("floor_q95", "noise floor", "share"),
+    Column("floor_q95", "noise floor, 95th percentile", "share"),
     Column("auroc", "AUROC", "number"),
     Column("reading", "reading among all labels (Holm)"),
 )

@@ -268,7 +268,7 @@ def _missed(groups: tuple[Group, ...], target: TargetAudit) -> Group | None:
 def _second(audit: Audit, target: TargetAudit, groups: tuple[Group, ...]) -> str:
     group, other = _missed(groups, target), other_verdict(audit, target)
     parts = [*filter(None, ("" if other is None else plain_other(other), plain_above(target)))]
-    if group is not None:
+    if group is not None and group.n < sum(g.n for g in groups):
         least = "It shows most"
         if target.target is None:
             least += f" where it is “{group.name.lower()}”"
@@ -346,7 +346,7 @@ def _texts(
     """
     of, (promised, seen) = 100, [in_hundred(share) for share in shares[:2]]
     if group.tone in {"over", "under"} and promised == seen:
-        of, (promised, seen) = counts_apart(*shares[:2])
+        of, (promised, seen) = counts_apart(*shares[:2], most=group.n)
     low, high = (count(round(of * share)) for share in shares[2:])
     were = "was" if singular(seen) else "were"
     about = words[0].format(n=about_hundred(promised), of=count(of))
@@ -372,8 +372,8 @@ def _limits(audit: Audit, target: TargetAudit) -> Advice:
         )
     return Advice(
         "What this does not say",
-        f"It holds for {spoken('pictures')} like {n}.{alike} It is an average, not one answer’s "
-        "chance of being right.",
+        f"It says nothing of {spoken('pictures')} unlike {n}, nor whether a single answer is "
+        f"right.{alike}",
     )
 
 

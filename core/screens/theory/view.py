@@ -135,7 +135,7 @@ def theory_top(gamma: float, truth: float) -> TheoryTop:
             "Closest temperature, three classes",
             three(three_classes.temperature),
             note=f"off by up to {points(three_classes.residual)} points",
-            help="The same for three classes: no temperature comes nearer than this.",
+            help="For three classes: the temperature that comes closest to the map.",
         ),
         Tile(
             "Weaker gradient than cross-entropy above",

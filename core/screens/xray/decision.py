@@ -56,7 +56,7 @@ def decision_card(
     return FigureCard(
         key="clinic_decision",
         title="Decision curve",
-        explanation=f"net benefit, simultaneous {level(analysis.audit)} band",
+        explanation=f"net benefit, {level(analysis.audit)} band",
         draw=partial(finding_curves.decision, net, spoken, ends),
         alt=f"{finding(name)}: net benefit of following the model against treating all and none. "
         f"{benefit}",
@@ -103,6 +103,12 @@ def benefit_words(analysis: OneFinding, ends: tuple[float, float]) -> str:
         return (
             "Following the model is at no threshold in this range better, beyond chance, than both "
             "treating all and treating none."
+        )
+    if len(spans) == 1 and inside[spans[0][0] : spans[0][1] + 1].sum() == inside.sum():
+        low, high = (float(net.thresholds[at]) for at in spans[0])
+        return (
+            "Following the model is better, beyond chance, than treating all and treating none at "
+            f"every threshold shown, {percent(low)} to {percent(high)}."
         )
     ranges = " and ".join(
         f"at {percent(float(net.thresholds[a]))}"

@@ -164,7 +164,7 @@ def sentence(
     """Return the sentence that opens the page: the score, and what it was worth elsewhere."""
     score, name = scored.scores[index], scored.findings[index]
     label, shown = words.inside(name), words.shown(name)
-    scores = f"The model scores this film {score_words(score)}"
+    scores = f"The model gives this film a score of {score_words(score)}"
     first = f"{scores} of 100 for {label}."
     if known is None:
         rest = " What such a score means is not known: no test set of this model is loaded."
@@ -337,7 +337,8 @@ def doubtful_sentence(scored: FilmScores, index: int, words: FindingWords) -> Se
     return Sentence(
         (
             Phrase(
-                f"The model scores this film {score} of 100 for {label}, and that may mean nothing"
+                f"The model gives this film a score of {score} of 100 for {label}, which may mean "
+                "nothing"
             ),
             Phrase(f": {UNKNOWN}."),
         ),

@@ -34,7 +34,7 @@ from core.screens.kit.records import (
 )
 from core.screens.kit.tiles import strip
 from core.screens.kit.units import spoken
-from core.screens.kit.words import GLOSSARY, LABELS
+from core.screens.kit.words import GLOSSARY, LABELS, TONE_WORDS
 from core.screens.xray import finding_curves
 from core.screens.xray.finding_figures import reading
 from core.screens.xray.verdict import Badge, after, badge, extremes, few, hanging, sentence
@@ -189,7 +189,7 @@ def _curve_card(source: ClinicSource, label: str, analysis: OneFinding) -> Figur
     dots = "; ".join(
         f"says {percent(float(analysis.bins.confidence[i]))}, labelled "
         f"{percent(float(analysis.bins.accuracy[i]))}"
-        + ("" if scarce else f" ({reading(bins, i, few=False)})")
+        + ("" if scarce else f" ({TONE_WORDS[reading(bins, i, few=False)]})")
         for i in filled(analysis.bins)
     )
     return FigureCard(

@@ -353,10 +353,8 @@ def _belonging(source: ClinicSource, outcomes: Outcomes) -> tuple[str, ...]:
 def _care(
     source: ClinicSource, share: float, bands: Bands, i: int, prevalence: float | None
 ) -> tuple[str, ...]:
-    counts = (
-        f"In {source.reference_class} {in_hundred(share)} in 100 carried the label. Counts will "
-        "differ at another clinic."
-    )
+    elsewhere = "at another clinic" if source.of_films else "elsewhere"
+    counts = f"Here {in_hundred(share)} in 100 carried the label. Counts will differ {elsewhere}."
     if prevalence is not None:
         counts = (
             f"The counts come from {source.reference_class}, where {in_hundred(share)} in 100 "

@@ -38,9 +38,9 @@ EACH_ITS_OWN: Final = (
 WITHHELD: Final = "No score and no heat: this model was trained on other films."
 BURNT_IN: Final = "Text in the picture is kept and may name a patient."
 CAPTION: Final = (
-    "The colours show where the picture influenced the score. They are not the outline of a "
-    "disease, miss small and multiple findings, and can follow drains, text or the device that "
-    "took the film."
+    "The colours show where, by this method, the picture influenced the score. They are not the "
+    "outline of a disease, often miss small or multiple findings, and can follow drains, text or "
+    "the device that took the film."
 )
 MORE: Final = (
     (

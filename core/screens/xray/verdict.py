@@ -165,7 +165,8 @@ def badge(source: ClinicSource, analysis: OneFinding) -> Badge | None:
     if NoticeCode.NOT_PROBABILITY in {note.code for note in analysis.notices}:
         return Badge(
             "This score is not a probability",
-            f"It looks rescaled to an operating point: 50{THIN}% is not an even chance.",
+            f"50{THIN}% is not an even chance: the score was rescaled, or findings are rarer here "
+            "than in training.",
             alarm=True,
         )
     rarer = min(analysis.fit.rate, 1.0 - analysis.fit.rate)

@@ -12,7 +12,9 @@ from core.screens.kit.words import UNIT
 from core.screens.xray.finding_figures import RESEARCH
 
 BANNER: Final = RESEARCH
-MINED: Final = "Its reference labels were mined from reports by a program and are often wrong."
+MINED: Final = (
+    "If these labels are NIH’s, they were mined from reports by a program and are often wrong."
+)
 LABELS_MAY_ERR: Final = "Reference labels can be wrong."
 SYNTHETIC: Final = "Synthetic films and labels."
 TOO_FEW: Final = "too few events"

@@ -56,7 +56,7 @@ def opened() -> tuple[str | None, HistorySource | None]:
 def _note(run_id: str) -> None:
     """Note that this page is made of a run, for the audit trail and for the words of its rows."""
     visitor.note(run_id)
-    frame.speak_of(str((open_library().get(run_id).config or {}).get("data", "")))
+    frame.speak_of(open_library().get(run_id).data)
 
 
 def _sample() -> HistorySource | None:

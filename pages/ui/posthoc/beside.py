@@ -53,7 +53,7 @@ def picker(run: cache.Run, task: Task) -> tuple[list[cache.Run], ExpanderContain
         max_selections=MOST,
         placeholder="Pick runs trained with other losses",
         on_change=lambda: _keep(st.session_state["widget.beside"]),
-        help="Each is fitted on its own validation split, or on half of its only one.",
+        help="Each is fitted on its own validation split; a run with one split, on half of it.",
     )
     return [other for other in map(_find_run, chosen) if other is not None], more
 

@@ -226,7 +226,7 @@ CLAIMED = (
         "“none is calibrated by its training”",
     ),
     Claimed(
-        "The model is as sure of",
+        " the alarm that flags ",
         "Out of distribution",
         "core.screens.ood.words:_alike",
         "the share itself; its interval stands beside it",
@@ -400,7 +400,7 @@ CLAIMED = (
         f"{PAIRED}; rows of ECE under {EQUAL_RUNS}",
     ),
     Claimed(
-        "intervals leave 0 ",
+        "intervals exclude 0",
         "Reliability, human truth, in words",
         "core.screens.reliability.human:_card",
         "a count of groups of rows, each by its own interval",

@@ -341,6 +341,6 @@ def test_a_risk_is_named_by_its_event_in_both_editions():
     by_accuracy = compare_view(named("ab"), runs, comparison, "accuracy")
     assert "malignant" not in by_accuracy.sentence.text
     plain = plain_view(named("ab"), runs, comparison)
-    assert plain.sentence.text.startswith("The chances that “a” gives “malignant” are off by")
+    assert plain.sentence.text.startswith("The chances that “a” gives “malignant” look off by")
     written = compare_json("ab", "AB", runs, comparison, "ece")
     assert [one["event"] for one in written["runs"]] == ["malignant", "malignant"]

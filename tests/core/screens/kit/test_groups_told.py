@@ -240,7 +240,7 @@ def test_the_page_of_strange_inputs_says_what_films_of_patients_are_worth():
     worth = round(judged.groups[0].effective_n)
     assert 1 < worth <= 120
     assert view.sentence.second.endswith(
-        f" The 120 in-distribution images of 30 patients count as about {worth} independent ones."
+        f"The 120 in-distribution images of 30 patients count as about {worth} independent ones."
     )
     assert (
         f"n = 120 of 30 patients, counting as about {worth} independent ones, against noise, "
@@ -267,9 +267,8 @@ def test_the_page_of_strange_inputs_counts_by_weight_and_says_so():
     assert counts.flagged_out == pytest.approx(flagged.sum(), rel=1e-12)
     assert view.counts.written()[1].cells[0].value == f"{flagged.sum():.1f}"
     assert view.counts.written()[1].cells[2].value == "120"
-    assert (
-        "passes 95 of 100 in-distribution images passes "
-        f"{in_hundred(counts.missed)} of 100 inputs of “noise”" in view.sentence.second
+    assert view.sentence.text.startswith(
+        f"{in_hundred(counts.missed)} in 100 inputs of “noise” pass the alarm"
     )
     assert view.reading.endswith(" times in 100. Counts are sums of weights.")
     assert (

@@ -56,12 +56,9 @@ def view(shown=HAND, name=STREETS, alarms=0.05, **other):
 def test_the_sentence_counts_what_passes_in_hundreds():
     found = view()
     assert found.sentence.text == (
-        "The model is as sure of 10 in 100 street numbers as of ordinary images."
+        "10 in 100 street numbers pass the alarm that flags 5 in 100 in-distribution images."
     )
-    assert found.sentence.second == (
-        "The threshold that passes 95 of 100 in-distribution images passes 10 of 100 street "
-        "numbers."
-    )
+    assert found.sentence.second == ""
 
 
 def test_the_sentence_of_a_shift_says_how_often_it_is_right_and_how_sure_it_is():
@@ -98,16 +95,16 @@ def test_the_sentence_of_a_shift_says_how_often_it_is_right_and_how_sure_it_is()
 )
 def test_the_sentence_agrees_with_its_number(strange, words):
     assert (
-        f"as sure of {words} street numbers"
+        f"{words} street numbers pass"
         in view(separated(np.arange(100) / 100, strange)).sentence.text
     )
 
 
 def test_scores_that_say_nothing_of_certainty_are_not_called_certain():
     found = view(separated([1.0, 2.0], [0.5, 3.0], "energy"))
-    assert found.sentence.text.startswith("50 in 100 street numbers look as familiar as")
+    assert found.sentence.text.startswith("50 in 100 street numbers pass")
     one = view(separated(np.arange(100) / 100, [0.5] + [1.5] * 99, "energy"))
-    assert one.sentence.text.startswith("1 in 100 street numbers looks as familiar as")
+    assert one.sentence.text.startswith("1 in 100 street numbers passes")
 
 
 def test_the_threshold_moves_the_counts():
@@ -119,7 +116,7 @@ def test_the_threshold_moves_the_counts():
         "45",
     ]  # 0.5 itself passes
     assert [row.cells[0].value for row in view(alarms=0.51).counts.written()] == ["51", "50"]
-    assert "threshold that passes 50 of 100" in many.sentence.second
+    assert "the alarm that flags 50 in 100" in many.sentence.text
 
 
 def test_the_positive_class_is_on_every_card_table_and_line():

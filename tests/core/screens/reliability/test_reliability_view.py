@@ -223,6 +223,8 @@ def test_plain_words_count_errors_and_more_answers_where_100_hide_them(make_targ
         "Of 100 answers it expects 7 to be wrong; 11 are."
     )
     assert counts_apart(0.0203, 0.0204) == (10_000, ["203", "204"])
+    assert counts_apart(0.0203, 0.0204, most=2_000) == (2_000, ["41", "41"])
+    assert counts_apart(0.0005, 0.0035, most=40) == (100, ["fewer than 1", "fewer than 1"])
     assert counts_apart(0.02, 0.02) == (100, ["2", "2"])
     assert counts_apart(0.0, 0.3) == (100, ["0", "30"])
 

@@ -406,8 +406,8 @@ def test_badge_is_for_scores_that_are_clearly_no_probabilities(stretched, honest
     )
     said = badge(source(), strong)
     assert said.alarm
-    assert "rescaled to an operating point" in said.text
-    assert "rescaled to an operating point" not in weak.text
+    assert "the score was rescaled, or findings are rarer" in said.text
+    assert "the score was rescaled, or findings are rarer" not in weak.text
 
 
 def test_a_bent_curve_is_told_though_mean_and_slope_fit(honest):
@@ -646,7 +646,7 @@ def test_decision_words_follow_the_numbers(stretched):
     assert clinic_decision.benefit_words(useless, (0.05, 0.4)).startswith(
         "Following the model is at no threshold"
     )
-    assert "simultaneous 95\u202f% band" in card.explanation
+    assert "95\u202f% band" in card.explanation
     assert "The simultaneous 95\u202f% band contains the whole curve" in card.caption
 
 

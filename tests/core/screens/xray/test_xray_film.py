@@ -71,8 +71,8 @@ def test_the_sentence_counts_films_of_such_a_score():
     found = views.sentence(film(0.74), 0, known(), TECHNICAL)
     # 29 of 48 are 60.4 %; Wilson's interval at 95 % is 46.3 to 73.0 %.
     assert found.text == (
-        "The model scores this film 74. Of 100 films that it scores between 70 and 80, about 60 "
-        "(46 to 73) were labelled as showing an effusion."
+        "The model gives this film a score of 74. Of 100 films that it scores between 70 and 80, "
+        "about 60 (46 to 73) were labelled as showing an effusion."
     )
     assert "fluid around the lung" in views.sentence(film(0.74), 0, known(), PLAIN).text
 
@@ -84,7 +84,7 @@ def test_few_films_are_counted_and_none_is_said():
     assert "1 of them was labelled as showing an effusion" in text
     assert "Of 100 films" not in text
     assert (
-        "The model scores this film 55 of 100 for effusion. No film of this test set of 100 films"
+        "a score of 55 of 100 for effusion. No film of this test set of 100 films"
         in views.sentence(film(0.55), 0, few, TECHNICAL).text
     )
 
@@ -253,8 +253,8 @@ def test_models_and_films_of_different_kinds_say_that_it_means_nothing():
     assert found.startswith("A was trained on no synthetic films. Its score and heat would mean")
     said = views.doubtful_sentence(film(0.74), 0, TECHNICAL).text
     assert said == (
-        "The model scores this film 74 of 100 for effusion, and that may mean nothing: nothing is "
-        "known of what this model was trained on."
+        "The model gives this film a score of 74 of 100 for effusion, which may mean nothing: "
+        "nothing is known of what this model was trained on."
     )
 
 
