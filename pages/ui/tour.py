@@ -164,8 +164,8 @@ def _shifted(run: cache.Run, split: str) -> Stop:
     from core.screens.ood.words import set_name
     from core.studies import tour
 
-    ordinary, shifted = (tour.overall(cache.predictions(run, part)) for part in (run.split, split))
-    return words.shifted_stop(set_name(split, "").things, ordinary, shifted)
+    shifted = tour.overall(cache.predictions(run, split))
+    return words.shifted_stop(set_name(split, "").things, shifted)
 
 
 @cached(library=4, draft=1, keys=cache.KEYS)

@@ -136,12 +136,12 @@ def test_one_click_recalibrates_and_one_undoes_it(page, keep):
     fine(test.button(key="clinic.recalibrate").click().run())
     assert test.query_params[clinic.RECALIBRATE] == "beta"
     assert "Recalibrated by beta calibration" in html(test)
-    assert "450 films of test · recalibrated" in html(test)
+    assert "test · recalibrated" in html(test)
     assert "the films not fitted on (450, seed 0)" in html(test)
     assert "this test set of 450 films are flagged" in html(test)
     fine(test.button(key="clinic.recalibrate").click().run())
     assert clinic.RECALIBRATE not in test.query_params
-    assert "900 films of test" in html(test)
+    assert "n = 900 films" in html(test)
 
 
 def test_the_curve_is_smoothed_as_chosen_and_says_how(page, keep):
@@ -151,9 +151,9 @@ def test_the_curve_is_smoothed_as_chosen_and_says_how(page, keep):
     link = {"run": run, "show": clinic.ONE, "of": "0", "smoother": "loess", "recal": "beta"}
     test = unfolded(page(**link), "clinic_curve")
     assert "loess as of Austin and Steyerberg" in html(test)
-    assert "450 films of test · recalibrated" in html(test)
+    assert "test · recalibrated" in html(test)
     fine(test.button(key="clinic.recalibrate").click().run())
-    assert "900 films of test" in html(test)
+    assert "n = 900 films" in html(test)
     assert "loess as of Austin and Steyerberg" in html(test)
 
 
@@ -161,7 +161,7 @@ def test_recalibration_is_fitted_on_the_validation_part(page, keep):
     run = keep(val=films(1, 600), test=films(2, 500))
     test = fine(page(run=run, show=clinic.ONE, of="0", recal="isotonic"))
     assert "fitted on 600 other films" in html(test)
-    assert "500 films of test · recalibrated" in html(test)
+    assert "test · recalibrated" in html(test)
     fine(test.selectbox(key="widget.of").select("1").run())
     assert clinic.RECALIBRATE not in test.query_params
 
@@ -313,7 +313,7 @@ def test_a_saved_view_holds_its_badge_and_all_its_tables(page, keep, saved):
     fine(page(run=run, show=clinic.ONE, of="0", plain="true"))
     drawn = saved[-1].icons
     assert drawn[0].startswith("100 films like these: ")
-    assert drawn[1].key[0].startswith("labelled with it: ")
+    assert drawn[1].key[0].startswith("labelled: ")
     assert any("Off by" in text for text in saved[-1].paragraphs)
     test = fine(page(run=run, show=clinic.ALL))
     assert [name for name, _ in saved[-1].tables] == ["Every finding"]

@@ -219,7 +219,7 @@ def test_a_run_that_was_deleted_leaves_the_others(page, home):
 
 def test_plain_words_have_no_jargon(page):
     text = html(page(runs=PAIR, plain="true"))
-    assert "The stated certainty of “Fair digits” is off by" in text
+    assert "The stated certainty of “Fair digits” looks off by" in text
     assert "ECE" not in text
 
 

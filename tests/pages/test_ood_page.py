@@ -166,7 +166,7 @@ def test_nonsense_in_a_link_is_read_as_the_default(page, keep):
 def test_a_run_without_sets_says_how_to_get_them(page, keep):
     test = page(run=keep(test=labelled(2)))
     assert not test.exception
-    assert "No out-of-distribution images to compare with yet" in html(test)
+    assert "No out-of-distribution rows to compare with yet" in html(test)
     assert test.file_uploader
 
 

@@ -16,8 +16,7 @@ from core.screens.kit.tables import (
     estimate,
     with_ends,
 )
-from core.screens.posthoc.view import CHANCE
-from core.screens.posthoc.words import explained
+from core.screens.posthoc.words import CHANCE, explained
 from core.studies.innate import ConfidentAnswers, InnateCalibration
 from core.studies.posthoc import MethodReport
 

@@ -298,7 +298,7 @@ def _refused(fit: Fit, shown: Sequence[PageColumn]) -> TableRow:
 
 
 def _caption(parts: PosthocRows, none: Comparison) -> str:
-    texts = ["Intervals are at 95 %."]
+    texts = ["Intervals: 95 %."]
     if parts.same_rows:
         fitted = "Fitted on the images that are reported: on new ones all methods do less well."
         texts.insert(0, spoken(fitted))

@@ -53,13 +53,12 @@ def mended_stop(fixed: "Mended") -> Stop:
     )
 
 
-def shifted_stop(pictures: str, ordinary: "Claimed", shifted: "Claimed") -> Stop:
+def shifted_stop(pictures: str, shifted: "Claimed") -> Stop:
     """Return what a model claims of damaged pictures; `pictures` is what they are called."""
     return Stop(
         f"On {pictures}, it says {in_hundred(shifted.says)} in 100 and is right "
         f"{in_hundred(shifted.right)} times.",
-        f"On clean ones: {in_hundred(ordinary.says)} and {in_hundred(ordinary.right)}. A "
-        "correction holds only for pictures like those it was found on.",
+        "A correction holds only for pictures like those it was found on.",
         "How many of 100 such pictures the alarm flags.",
     )
 

@@ -281,9 +281,9 @@ def hundred(bands: Bands, i: int, *, counted: bool = True) -> HundredFilms | Non
 
 def _key(bands: Bands, i: int, *, counted: bool) -> tuple[str, str, str]:
     times, low, high = of_hundred(bands, i)
-    with_it, without = "labelled with it", "not labelled with it"
+    with_it, without = "labelled", "not labelled"
     if not counted:
-        with_it, without = "would be labelled with it", "would not be labelled with it"
+        with_it, without = "would be labelled", "would not be labelled"
     return f"{with_it}: {times}", f"could be chance: {low} to {high}", without
 
 

@@ -172,7 +172,7 @@ def badge(source: ClinicSource, analysis: OneFinding) -> Badge | None:
     rarer = min(analysis.fit.rate, 1.0 - analysis.fit.rate)
     far = error.value is not None and error.value >= min(FAR_OFF, rarer)
     off = f"ff by {points(error.value)} points (ECE)"
-    perfect = f"A perfect model would show up to {points(floor.q95)}."
+    perfect = f"Chance: up to {points(floor.q95)}."
     if far:
         return Badge("This score is not a probability", f"It is o{off}. {perfect}")
     return Badge(f"O{off}", perfect)

@@ -301,7 +301,7 @@ def _boxes() -> tuple[float, float | None]:
 def _prevalence() -> float | None:
     """Draw the box for another prevalence; empty means that of this set."""
     percent = st.number_input(
-        "Labelled in another clinic, %" if state.plain() else "Prevalence in another clinic, %",
+        "In another clinic, %" if state.plain() else "Prevalence in another clinic, %",
         0.01,
         99.0,
         None,

@@ -327,7 +327,7 @@ def test_what_is_carried_over_says_so_in_every_copy(stretched):
     assert there.card.explanation == said
     assert there.note.endswith(f"; {said}")
     assert there.icons.key[0].startswith("would be labelled")
-    assert there.icons.key[2] == "would not be labelled with it"
+    assert there.icons.key[2] == "would not be labelled"
     assert here.icons.key[0].startswith("labelled")
     assert "carried over" not in here.note + here.card.explanation
     assert "Carried over" not in repr((here.card.caption, here.card.alt, here.card.table))
@@ -507,7 +507,7 @@ def test_a_handful_of_films_next_to_zero_is_counted_and_gives_no_verdict_on_the_
     assert "too extreme" not in shown.sentence.text
     assert shown.sentence.text.startswith("No error beyond chance for “Effusion”: ")
     assert shown.sentence.second.startswith("No verdict on the spread of its scores")
-    said = "6 films scored within a millionth of 0 or 1"
+    said = "6 films within a millionth of 0 or 1"
     assert said in shown.numbers[1].note
     assert said in shown.caption
     assert f"depends much on {said}" in shown.sentence.second
@@ -524,7 +524,7 @@ def test_a_handful_of_films_next_to_zero_is_counted_and_gives_no_verdict_on_the_
 def test_a_film_next_to_zero_that_fits_is_counted_and_nothing_hangs_on_it():
     rows, _ = near_zero(1, event=0)
     shown = finding_view(source(), "Effusion", clinic_study.one_finding(rows))
-    assert "1 film scored within a millionth" in shown.numbers[1].note
+    assert "1 film within a millionth" in shown.numbers[1].note
     words = shown.caption + shown.sentence.text + shown.sentence.second
     assert "depends much on" not in words
     assert "No verdict" not in words

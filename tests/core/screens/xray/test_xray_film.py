@@ -212,9 +212,9 @@ def test_the_icons_are_the_numbers_of_the_sentence():
     assert (icons.low, icons.filled, icons.high) == (46, 60, 73)
     assert note == "48 films scored 70 to 80 in this test set of 100 films"
     assert icons.key == (
-        "labelled with it: 60",
+        "labelled: 60",
         "could be chance: 46 to 73",
-        "not labelled with it",
+        "not labelled",
     )
 
 
