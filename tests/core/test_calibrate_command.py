@@ -296,7 +296,7 @@ def of_scores(said):
 def test_lines_for_people_name_methods_differences_and_notices(one_part, capsys):
     assert main(["calibrate", str(one_part), "--methods", "ts,vector"]) == 0
     said = capsys.readouterr().out
-    assert "fitted on 450 rows of test, reported on 450 rows of test" in said
+    assert "fitted on 450 rows of test, reported on 450 other rows of test" in said
     assert "temperature 2." in said
     assert all(re.search(r"  ece \d\.\d{4} \(chance: up to ", line) for line in of_scores(said))
     assert "answers changed" in said
