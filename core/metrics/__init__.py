@@ -328,8 +328,7 @@ METRICS: dict[str, Metric] = {
     "brier_skill": Metric(
         function=brier_skill,
         label="Brier skill",
-        plain="How much smaller its squared errors are than those of stating the average for every "
-        "row.",
+        plain="How much smaller its squared errors are than those of always stating the average.",
         range=(float("-inf"), 1.0),
         better="higher",
         needs="positive",

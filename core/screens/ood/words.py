@@ -252,10 +252,11 @@ def plain_view(name: SetName, judged: ScoreSeparation, counts: Counts) -> PlainO
 def hundreds(name: SetName, counts: Counts) -> tuple[HundredRows, HundredRows]:
     """Return what the threshold does to 100 of either kind."""
     flagged, false = in_hundred(1.0 - counts.missed), in_hundred(counts.false_alarms)
+    things = "pictures" if name.shifted else spoken("pictures")  # only pictures are corrupted
     return (
         HundredRows(f"{flagged} in 100 {name.things}", round(100 * (1.0 - counts.missed))),
         HundredRows(
-            f"{false} in 100 ordinary {spoken('pictures')}, by mistake",
+            f"{false} in 100 ordinary {things}, by mistake",
             round(100 * counts.false_alarms),
         ),
     )

@@ -495,4 +495,4 @@ def test_the_command_says_groups_and_what_they_are_worth(files, capsys):
     lines = read(capsys, files, "", *more).splitlines()
     worth = round(one["groups"]["in"]["effective_n"])
     (line,) = (text for text in lines if "GROUPED" in text and "in-distribution" in text)
-    assert f"worth about {worth} independent ones" in line
+    assert f"count as about {worth} independent ones" in line
