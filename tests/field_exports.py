@@ -1391,6 +1391,33 @@ def _blazingtext_jsonl():
     return _text("x.jsonl.out", _json_lines(rows)), _of_answers(probs.argmax(axis=1), labels)
 
 
+@_form("fastText")
+def _fasttext_txt():
+    """The true label, a tab, and what predict-prob prints: labels and probabilities in turns."""
+    names = ["de", "en", "nl"]
+    logits, labels = _multiclass(430, 150, (0.4, 0.35, 0.25))
+    texts, probs = _printed(_softmax(logits), "{:.5f}")
+    lines = []
+    for text, p, y in zip(texts, probs, labels, strict=True):
+        turns = " ".join(f"__label__{names[k]} {text[k]}" for k in np.argsort(-p))
+        lines.append(f"__label__{names[y]}\t{turns}")
+    return _text("fasttext.txt", "\n".join(lines) + "\n"), _of_probs(probs, labels)
+
+
+@_form("LangSmith")
+def _langsmith_csv():
+    """An experiment: outputs, reference outputs and feedback, each with a dotted name."""
+    z, labels = _binary(431, 180, 0.45)
+    names = np.array(["ham", "spam"])
+    p = _sigmoid(z)
+    answers = (p > 0.5).astype(int)
+    columns = {"id": [f"{i:032x}" for i in range(180)], "inputs.question": ["q"] * 180}
+    columns |= {"outputs.answer": names[answers], "reference_outputs.answer": names[labels]}
+    columns |= {"outputs.confidence": np.maximum(p, 1 - p).round(2)}
+    columns |= {"feedback.correctness": (answers == labels).astype(float)}
+    return _text("experiment.csv", _columns(columns)), _of_answers(answers, labels)
+
+
 # Statistics packages ----------------------------------------------------------------------------
 
 

@@ -43,13 +43,18 @@ def _is_plain(cell: str) -> bool:
 def fractions(contents: Contents, *, divide: bool) -> Contents:
     """Return contents whose columns of numbers with percent signs are fractions.
 
-    Without `divide` the signs alone are taken off. Where some cells have one and others none, the
+    Text of fractions in formats that have numbers is a number, too. Without `divide` the signs
+    alone are taken off. Where some cells have one and others none, the
     column stays text.
     """
     entries, made = dict(contents.entries), []
     for name, entry in entries.items():
         cells = [str(c).strip() for c in entry.reshape(-1).tolist()] if is_text(entry) else []
         bare = [cell.removesuffix("%").rstrip() for cell in cells]
+        typed = contents.format != "csv" and any(mark in c for c in cells for mark in ".eE")
+        if typed and entry.ndim == 1 and all(is_number(c) for c in cells):  # numbers as text
+            entries[name] = np.array([float(cell) for cell in cells])
+            continue
         if not cells or not all(c.endswith("%") for c in cells):
             continue
         if not any("." in cell for cell in bare):
@@ -60,7 +65,7 @@ def fractions(contents: Contents, *, divide: bool) -> Contents:
             entries[name] = numbers.reshape(entry.shape)
             made.append(name)
     if not made:
-        return contents
+        return replace(contents, entries=entries)
     done = "divided by 100" if divide else "taken off"
     shown = ", ".join(name[:60] for name in made[:6])
     more = f" and {len(made) - 6} more" if len(made) > 6 else ""

@@ -60,6 +60,10 @@ def contents_of_json(tree: object, records: str | None = None) -> Contents:
         text = f"rows are the {len(nested)} records of a list inside the file"
         notices = (Notice(NoticeCode.KEYS_GUESSED, text),)
     if isinstance(tree, list) and tree and all(isinstance(row, dict) for row in tree):
+        if any({"event_id", "sample_id", "type"} <= row.keys() for row in tree):
+            what = "A record of OpenAI evals, which states no confidence of its answers"
+            remedy = "save the answer, a confidence and the label of each sample"
+            raise Refused("FORMAT_UNKNOWN", what, remedy)
         log = harness_contents(tree)
         if log is not None:
             return log

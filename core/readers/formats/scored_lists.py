@@ -137,6 +137,8 @@ def _scored(value: object) -> dict[str, float] | None:
 def _pair(item: Row) -> tuple[str, float] | None:
     keys = {plain(key): key for key in item}
     names, scores = NAMES & keys.keys(), SCORES & keys.keys()
+    if len(names) > 1:  # ultralytics writes name and number of each class
+        names = {name for name in names if isinstance(item[keys[name]], str)}
     if len(names) != 1 or len(scores) != 1 or PLACED & keys.keys():
         return None
     score = scores.pop()

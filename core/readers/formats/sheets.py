@@ -10,16 +10,17 @@ from xml.etree import ElementTree
 
 from core import defaults
 from core.codes import NoticeCode
-from core.errors import Refused
+from core.errors import Notice, Refused
 from core.readers.formats.archive import Archive
 from core.readers.formats.contents import Contents, FileBytes
 from core.readers.formats.csv_file import read_csv
-from core.readers.predictions.parts import listed
+from core.readers.predictions.parts import counted, listed
 from core.readers.predictions.questions import ReadChoice, undecided
 
 WORKBOOK: Final = "xl/workbook.xml"
 LINK: Final = re.compile(r"\{http://[^}]*/officeDocument/[^}]*relationships\}id")  # or strict
 MOST_SHEETS: Final = 8  # that are offered
+MOST_TITLES: Final = 5  # lines of one cell above a table
 AGAIN: Final = "save the workbook again, or the sheet as CSV"
 MOST_ROWS: Final = 2**20  # of a sheet of Excel
 MOST_EMPTY: Final = 10_000_000  # cells, whatever the filled ones
@@ -146,6 +147,8 @@ def _as_table(rows: list[Mapping[int, str]]) -> Contents:
     if width * len(rows) > MOST_EMPTY + 10 * sum(map(len, rows)):
         what = f"The sheet has {len(rows):,} rows of {width:,} columns, nearly all of them empty"
         raise Refused("TABLE_SIZE", what, "delete what stands far off the table")
+    titles = next((k for k, cells in enumerate(rows[:MOST_TITLES]) if len(cells) > 1), 0)
+    rows = rows[titles:]  # a line of one cell above the table is its title
     rows = [{at: re.sub(r"\s*[\r\n]\s*", " ", text) for at, text in rows[0].items()}, *rows[1:]]
     text = io.StringIO()
     text.write("sep=,\n")
@@ -153,4 +156,7 @@ def _as_table(rows: list[Mapping[int, str]]) -> Contents:
     writer.writerows([cells.get(at, "") for at in range(width)] for cells in rows)
     table = read_csv(FileBytes.of_bytes("sheet.csv", text.getvalue().encode()))
     notices = tuple(n for n in table.notices if n.code is not NoticeCode.DIALECT)
-    return replace(table, format="xlsx", first_line=table.first_line - 1, notices=notices)
+    above = Notice(NoticeCode.DIALECT, f"{counted(titles, 'title')} above the table left out")
+    notices = (above, *notices) if titles else notices
+    first = table.first_line - 1 + titles
+    return replace(table, format="xlsx", first_line=first, notices=notices)

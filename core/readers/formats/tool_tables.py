@@ -16,6 +16,7 @@ WEKA: Final = re.compile(
 WEKA_LINE: Final = re.compile(
     r"\s*(\d+)\s+(\d+:.*?|\?)\s+(\d+:.*?|\?)\s+\+?\s*(\*?[\d.]+(?:,\*?[\d.]+)*)(?:\s+\(.*\))?\s*"
 )
+FASTTEXT: Final = re.compile(rb"__label__\S+\s+(?:__label__\S+\s+)?[\d.e-]+[ \r\n]")
 ARFF: Final = re.compile(rb"(?i)\s*(?:%[^\n]*\n\s*)*@relation\s")
 TYPES: Final = {"continuous", "c", "discrete", "d", "string", "s", "time", "t"}
 FLAGS: Final = re.compile(r"(?i)(?:class|c|meta|m|ignore|i|weight|w|)(?: \S+=\S*)*")
@@ -39,6 +40,9 @@ def rewritten(data: memoryview) -> tuple[memoryview, list[Notice]]:
     if start is not None:
         table = _weka(str(data[start.start() :], "utf-8"))
         return (data, []) if table is None else (_encoded(table), _said("Weka"))
+    if FASTTEXT.match(head):
+        table = _fasttext(str(data, "utf-8"))
+        return (data, []) if table is None else (_encoded(table), _said("fastText"))
     return _orange(data, head)
 
 
@@ -86,6 +90,26 @@ def _weka_row(line: str, *, commas: bool) -> list[str]:
         return [*cells[1:3], *cells[4:]]
     match = WEKA_LINE.fullmatch(line)
     return [match[2], match[3], *match[4].split(",")] if match else [line]
+
+
+def _fasttext(text: str) -> list[list[str]] | None:
+    """Return labels and probabilities that take turns in a line, perhaps behind the true label."""
+    bare = text.replace("__label__", "")
+    lines = [line.split() for line in bare.splitlines() if line.strip()]
+    truth = len(lines[0]) % 2
+    rows = [dict(zip(line[truth::2], line[truth + 1 :: 2], strict=False)) for line in lines]
+    if any(len(line) % 2 != truth or len(line) < 2 for line in lines):
+        return None
+    names = sorted(rows[0])
+    whole = len(names) > 1 and all(sorted(row) == names for row in rows)
+    head = ["label"][:truth] + (
+        [f"prob_{name}" for name in names] if whole else ["predicted", "confidence"]
+    )
+    out = [head]
+    for line, row in zip(lines, rows, strict=True):
+        first = next(iter(row))
+        out.append([*line[:truth], *([row[n] for n in names] if whole else [first, row[first]])])
+    return out
 
 
 def _orange(data: memoryview, head: bytes) -> tuple[memoryview, list[Notice]]:

@@ -62,10 +62,12 @@ LABELS = {
 }
 # Whether the answer was right; such a name may hold nothing else, as in is_correct or hit_1.
 CORRECT = {
-    "correct", "correctness", "iscorrect", "right", "hit", "hits", "acc", "accuracy", "richtig",
+    "correct", "correctness", "iscorrect", "right", "hit", "hits", "acc", "accuracy", "accuracies",
+    "richtig",
 }  # fmt: skip
 WRONG = {"incorrect", "wrong", "iswrong", "error", "misclassified"}
-CORRECT_BESIDE = {"is", "was", "top", "1", "answer", "pred", "prediction"}
+CORRECT_BESIDE = {"is", "was", "top", "1", "answer", "pred", "prediction", "feedback"}
+TRUE_ANSWER = {"gold", "reference", "expected", "groundtruth", "actual"}  # before answer, output
 # What a table or a file of arrays holds beside scores: none of it is a class.
 ASIDE = {
     "loss", "losses", "time", "times", "ms", "seconds", "latency", "duration", "margin", "margins",
@@ -229,6 +231,8 @@ def _text_role(name: str, words: set[str], entry: Entry) -> tuple[Role, ScoreKin
     answers = words & CORRECT and words <= CORRECT | CORRECT_BESIDE  # "correct": "B" is the truth
     if answers or (words & {"correct"} and words & PREDICTED):
         return Role.LABELS, None
+    if words & TRUE_ANSWER and words & {"answer"} and not words & PREDICTED - {"answer"}:
+        return Role.LABELS, None
     for role, vocabulary in ((Role.PREDICTED, PREDICTED), (Role.LABELS, LABELS | CLASS_WORDS)):
         if words & vocabulary:
             return role, None
@@ -262,12 +266,13 @@ def _number_role(words: set[str], entry: Entry) -> tuple[Role, ScoreKind | None]
     wordy = any(len(w) > 1 and not w.isdigit() for w in words)  # x is a feature, p(x|risk) is none
     if words & ASIDE - ({"x"} if wordy else set()) and not words & (LABELS | PREDICTED):
         return Role.ASIDE, None
-    if words & PREDICTED:
+    true_answer = words & TRUE_ANSWER and not words & PREDICTED - {"answer"}
+    if words & PREDICTED and not true_answer:
         answer = flat and (whole or is_whole(entry))
         return (Role.PREDICTED if answer else Role.SCORES), None
     if words & SCORES and (not flat or not whole or _graded(words, entry)):
         return Role.SCORES, None
-    if words & LABELS or (words & CLASS_WORDS and flat and whole and not numbered):
+    if words & (LABELS | TRUE_ANSWER) or (words & CLASS_WORDS and flat and whole and not numbered):
         return Role.LABELS, None
     if words & IDS and flat and not numbered and is_whole(entry):
         return Role.IDS, None

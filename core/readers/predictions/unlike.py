@@ -27,6 +27,12 @@ BESIDE_METRICS = {
     "weighted", "eval", "index", "std", "mean", "learning", "rate", "time", "1", "5",
 }  # fmt: skip
 FEATURES = {"embedding", "embeddings", "emb", "feature", "features", "feat", "feats", "hidden"}
+REPLY_LISTS = {"metricsData", "metrics_data"}
+REPLY_METRICS = {
+    "faithfulness", "answer_relevancy", "context_precision", "context_recall",
+    "answer_correctness", "answer_similarity", "factual_correctness", "semantic_similarity",
+}  # fmt: skip
+ANNOTATED = {"accept", "reject", "ignore"}
 MANY = 20  # values of labels that are no classes
 CLASSIFY = "give the class scores of a classifier, with a label for each row"
 
@@ -43,9 +49,18 @@ def refuse_detections(contents: Contents) -> None:
     if any(names >= known for known in DETECTIONS):
         what = "Detections: boxes with scores, several to an image, which are audited by overlap"
         raise Refused("FORMAT_UNKNOWN", what, CLASSIFY)
-    if any(name.startswith(("metricsData.", "metrics_data.")) for name in contents.entries):
-        what = "Scores of DeepEval say how good a reply is, not how sure the model was of it"
+    of_replies = {"DeepEval": REPLY_LISTS & {n.partition(".")[0] for n in contents.entries}}
+    stated = {"confidence", "correct"} & names
+    of_replies["RAGAS"] = set() if stated else REPLY_METRICS & names
+    tool = next((tool for tool, some in of_replies.items() if some), "")
+    if tool:
+        what = f"Scores of {tool} say how good a reply is, not how sure the model was of it"
         remedy = "ask the model for a confidence, and save it with whether the reply was right"
+        raise Refused("FORMAT_UNKNOWN", what, remedy)
+    answer = next((e for n, e in contents.entries.items() if n == "answer" and is_text(e)), None)
+    if answer is not None and {"accept", "reject"} <= set(answer.tolist()) <= ANNOTATED:
+        what = "Answers of Prodigy say whether a label was accepted, and score is of that label"
+        remedy = "keep score and answer, write 1 for accept and 0 for reject, and drop ignore"
         raise Refused("FORMAT_UNKNOWN", what, remedy)
 
 

@@ -8,6 +8,7 @@ import numpy as np
 from core.readers.formats.contents import Entry, is_text
 from core.readers.predictions.parts import ambiguous, listed
 
+MANY_ROWS = 20  # from which fractions are no accident
 REMEDY = "name the columns of scores with --scores-key, as a list with commas"
 
 
@@ -98,6 +99,14 @@ def last_that_sum_to_one(columns: Mapping[str, Entry]) -> list[str]:
     names = list(columns)
     blocks = (names[start:] for start in range(len(names) - 1))
     return next((block for block in blocks if sum_to_one(columns, block)), [])
+
+
+def last_of_fractions(columns: Mapping[str, Entry]) -> list[str]:
+    """Return the last column if it alone holds fractions, behind those of a batch's features."""
+    numbers = {n: e for n, e in columns.items() if not is_text(e)}
+    unit = [n for n, e in numbers.items() if e.dtype.kind == "f" and e.size and _in_unit(e)]
+    alone = len(unit) == 1 and unit == list(columns)[-1:] and len(columns) > 2
+    return unit if alone and numbers[unit[0]].size >= MANY_ROWS else []
 
 
 def sum_to_one(columns: Mapping[str, Entry], names: list[str]) -> bool:

@@ -23,7 +23,7 @@ from core.readers.predictions.roles import (
     words_of,
 )
 from core.readers.predictions.stated import below_half, is_unit_list
-from core.readers.tables.score_columns import last_that_sum_to_one, sum_to_one
+from core.readers.tables.score_columns import last_of_fractions, last_that_sum_to_one, sum_to_one
 from core.readers.tables.table_columns import TableColumns
 
 TAKEN = (Role.SCORES, Role.LABELS, Role.CORRECT, Role.GROUP, Role.WEIGHT)
@@ -63,7 +63,10 @@ def find_ids(columns: TableColumns) -> None:
     """Settle which column names the rows: one that is called so, or text that never repeats."""
     ids = columns.of(Role.IDS)
     if len(ids) > 1:
-        columns.set_role(ids[1:], Role.UNUSED)
+        cells = {n: id_text(columns.entries[n]).tolist() for n in ids if n not in columns.aside}
+        sole = [n for n, some in cells.items() if len(set(some)) == len(some)]
+        kept = columns.listed.get(Role.IDS) or sole[:1] or ids[:1]
+        columns.set_role([n for n in ids if n not in kept], Role.UNUSED)
     if ids:
         return
     text = [n for n in columns.of(Role.UNUSED) if is_text(columns.entries[n])]
@@ -326,7 +329,7 @@ def _classes_without_names(columns: TableColumns, numbers: list[str]) -> int:
     if len(wide) == 1 and not is_text(wide[0]):
         return int(wide[0].shape[1])
     some = {} if columns.contents.headed else {n: columns.entries[n] for n in numbers}
-    return len(last_that_sum_to_one(some))
+    return len(last_that_sum_to_one(some)) or 2 * len(last_of_fractions(some))
 
 
 def _agreeing(columns: TableColumns, text: list[str]) -> list[str]:

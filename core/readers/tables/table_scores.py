@@ -38,7 +38,12 @@ from core.readers.predictions.stated import (
     margin_question,
     upper_answer,
 )
-from core.readers.tables.score_columns import last_that_sum_to_one, pick_scores, sum_to_one
+from core.readers.tables.score_columns import (
+    last_of_fractions,
+    last_that_sum_to_one,
+    pick_scores,
+    sum_to_one,
+)
 from core.readers.tables.table_columns import TableColumns
 
 LOGITS = ScoreKind.LOGITS
@@ -310,7 +315,8 @@ def _unnamed(columns: TableColumns, labels: list[str]) -> list[str]:
     if len(lists) == 1 and not is_text(columns.entries[lists[0]]):
         return lists
     if not numbers or not columns.contents.headed:
-        return last_that_sum_to_one(numbers) or list(numbers)
+        last = last_that_sum_to_one(numbers) or last_of_fractions(numbers)
+        return last or list(numbers)
     words = {name.casefold() for name in class_names(labels)} if len(labels) > 1 else set()
     for name in labels if len(labels) == 1 else []:
         words |= words_in(np.unique(columns.entries[name]))

@@ -330,6 +330,24 @@ def test_lists_of_labels_and_scores_are_columns(tmp_path, tool):
     np.testing.assert_array_equal(run.labels, np.array(order)[THREE])
 
 
+def test_classes_with_a_name_and_a_number_are_taken_by_name(tmp_path):
+    """Ultralytics writes both beside each confidence; labels come in a second file."""
+    rows = [
+        {
+            "path": f"v/{k}.jpg",
+            "predictions": [
+                {"name": n, "class": c, "confidence": float(SOFT[0][k, c])}
+                for c, n in enumerate(["cat", "dog", "fox"])
+            ],
+        }
+        for k in range(N)
+    ]
+    labels = tmp_path / "y.csv"
+    lines = [f"v/{k}.jpg,{['cat', 'dog', 'fox'][THREE[k]]}" for k in range(N)]
+    labels.write_text("\n".join(["path,label", *lines[::-1]]))
+    same(read(dump(tmp_path, rows), labels), SOFT[0])
+
+
 def logged(pair: dict[str, Any]) -> dict[str, Any]:
     return {"token": pair["label"], "logprob": float(np.log(pair["score"]))}
 
@@ -568,6 +586,13 @@ def test_a_sheet_of_a_workbook_is_a_table(tmp_path):
     assert "row 6 (line 8)" in gap.location
 
 
+def test_titles_above_the_table_of_a_sheet_are_left_out(tmp_path):
+    rows = [["Report of March"], ["All wards"], ["prob", "label"]]
+    rows += [[float(p), int(y)] for p, y in zip(CHANCE, TRUTH, strict=True)]
+    got = same(read(workbook(tmp_path, Scores=rows)), CHANCE)
+    assert any("2 titles above" in n.text for n in got.notices)
+
+
 def test_a_header_of_a_sheet_may_hold_a_line_end_or_begin_with_a_number_sign(tmp_path):
     rows = [[k, *SOFT[0][k].tolist(), "abc"[THREE[k]]] for k in range(N)]
     for first in ("#", "#\nof row"):
@@ -697,6 +722,29 @@ STRANGERS = {
             for k in range(N)
         ]
     },
+    "Scores of RAGAS: frame": [
+        {"user_input": f"q{k}", "response": "a", "reference": "b", "faithfulness": float(p)}
+        for k, p in enumerate(CHANCE)
+    ],
+    "A record of OpenAI evals: events": [
+        {
+            "run_id": "r",
+            "event_id": k,
+            "sample_id": f"s.{k}",
+            "type": "match",
+            "data": {"correct": bool(y), "expected": "A", "picked": "AB"[int(y)]},
+        }
+        for k, y in enumerate(TRUTH)
+    ],
+    "Answers of Prodigy: teach": [
+        {
+            "text": f"t{k}",
+            "label": "INSULT",
+            "score": float(p),
+            "answer": ["accept", "reject", "ignore"][k % 3],
+        }
+        for k, p in enumerate(CHANCE)
+    ],
     "Decisions: words": [
         {"prediction": a, "label": b} for a, b in zip(words(CHANCE), words(TRUTH), strict=True)
     ],
@@ -759,6 +807,43 @@ def test_classes_named_in_another_order_move_their_columns(tmp_path):
     assert turned.class_names == ("fox", "cat", "dog")
     np.testing.assert_allclose(turned.scores, plain.scores[:, [2, 0, 1]])
     np.testing.assert_array_equal(turned.rows.correct, plain.rows.correct)
+
+
+def test_numbers_that_arrow_holds_as_text_are_numbers(tmp_path):
+    texts = [f"{p:.4E}" for p in CHANCE]
+    frame = pa.table({"prob": texts, "label": TRUTH})
+    pyarrow.feather.write_feather(frame, str(tmp_path / "x.feather"))
+    same(read(tmp_path / "x.feather"), [float(text) for text in texts])
+
+
+def test_a_last_column_of_fractions_is_the_score_of_a_batch(tmp_path):
+    """Without a header, behind features: what a batch transform joins to its input."""
+    rows = [
+        f"{int(y)},{18 + k % 60},{k / 7:.3f},{p}"
+        for k, (y, p) in enumerate(zip(TRUTH, CHANCE, strict=True))
+    ]
+    (tmp_path / "x.csv").write_text("\n".join(rows))
+    got = same(read(tmp_path / "x.csv"), CHANCE)
+    np.testing.assert_array_equal(the_part(got).labels, TRUTH)
+
+
+def test_of_several_columns_of_names_the_one_without_repeats_names_the_rows(tmp_path):
+    """Tidymodels has the resample in `id` and the row in `.row`."""
+    folds = [f"Fold{k % 5}" for k in range(N)]
+    path = table(tmp_path, id=folds, **{".row": np.arange(N)[::-1] + 7}, prob=CHANCE, label=TRUTH)
+    got = read(path)
+    assert the_part(got).row_ids[0] == str(N + 6)
+    assert not any(n.code == "ROWS_REPEATED" for n in got.notices)
+
+
+def test_state_of_a_calibration_error_is_confidence_and_correctness(tmp_path):
+    """Torchmetrics keeps both as lists of batches."""
+    import torch
+
+    sure, right = (torch.tensor(v).reshape(-1, 50) for v in (np.maximum(CHANCE, 0.5), TRUTH * 1.0))
+    torch.save({"confidences": list(sure), "accuracies": list(right)}, tmp_path / "state.pt")
+    got = same(read(tmp_path / "state.pt", pairs="batches"), np.maximum(CHANCE, 0.5))
+    np.testing.assert_array_equal(the_part(got).rows.correct, TRUTH == 1)
 
 
 def test_what_deciders_name_beside_each_class_is_never_its_label(tmp_path):
