@@ -8,6 +8,7 @@ docker=${DOCKER:-docker}
 pinned() {
   "$docker" pull --quiet "$1:$2" > /dev/null
   digest=$("$docker" image inspect --format '{{index .RepoDigests 0}}' "$1:$2")
+  case $digest in *@sha256:*) ;; *) echo "$1:$2 has no digest here" >&2; exit 1 ;; esac
   printf '%s@%s\n' "$2" "${digest##*@}"
 }
 python=$(pinned docker.io/library/python 3.11-slim-bookworm)
