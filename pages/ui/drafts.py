@@ -53,12 +53,17 @@ def _form(run: cache.Run) -> None:
 
 def _keep(run: cache.Run, name: str, tags: str) -> None:
     """Keep a draft: a large one in a process of its own."""
-    draft, audited = session.drafts()[run.id], audits.known(run, run.split)
+    draft, audited = session.claim(run.id), audits.known(run, run.split)
     words = [tag for tag in map(str.strip, tags.split(",")) if tag]
     keep = partial(keep_result, tags=words, audited=audited)
     given = open_library(), name, draft.file_name, draft.result
     if not any(audits.large(run, split) for split in run.splits):
-        _kept(run, keep(*given))
+        try:
+            manifest = keep(*given)
+        except BaseException:  # another tab may have more luck
+            session.disclaim(run.id)
+            raise
+        _kept(run, manifest)
     start = partial(in_process, keep, *given)
     text = f"Keeping “{esc(name)}” in the library."
     task = st.session_state[_place(run.id)] = Task(f"keep.{run.id}", run.id, text, start)
@@ -76,6 +81,8 @@ def _watch(run: cache.Run) -> None:
         del st.session_state[_place(run.id)]
         task.forget()
         _kept(run, manifest)
+    if not task.running:  # it was stopped, or failed
+        session.disclaim(run.id)
 
 
 def _place(draft_id: str) -> str:

@@ -24,6 +24,7 @@ import streamlit as st
 from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 from core.access import LOCAL_OWNER, RETAINER, Quotas, refuse_over, retention
+from core.errors import LibraryError
 from core.jobs.local import LocalJobs, open_jobs
 from core.library import SAMPLES, Library, home
 from core.readers.predictions.result import ReadResult
@@ -182,6 +183,8 @@ class BrowserRoom:
         By id.
     n_sessions : int
         How many are there; a minute after the last one the folder goes.
+    keepers : dict
+        Which session keeps a draft in the library, by its id.
     """
 
     secret: str
@@ -189,6 +192,7 @@ class BrowserRoom:
     folder: Path
     drafts: dict[str, Draft] = field(default_factory=dict)
     n_sessions: int = 0
+    keepers: "dict[str, SessionResources]" = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -215,6 +219,9 @@ class SessionResources:
             cancel.set()
         with _ROOMS_LOCK:
             self.browser.n_sessions -= 1
+            keepers = self.browser.keepers
+            for draft_id in [name for name, keeper in keepers.items() if keeper is self]:
+                del keepers[draft_id]
         if self.browser.drafts:  # a page that is loaded anew closes its session first
             timer = Timer(LINGER_S, _vacate, (self.browser,))
             timer.daemon = True
@@ -346,8 +353,37 @@ def add_draft(
     return draft
 
 
+def claim(draft_id: str) -> Draft:
+    """Return a draft that this session is to keep, and no other tab of the browser meanwhile.
+
+    Raises
+    ------
+    LibraryError
+        RUNNING: another tab keeps it. RUN_UNKNOWN: one has kept or discarded it.
+    """
+    mine = room()
+    with _ROOMS_LOCK:
+        draft = mine.browser.drafts.get(draft_id)
+        if draft is None:
+            what, remedy = "This draft is not here any more", "pick its run from your runs"
+            raise LibraryError("RUN_UNKNOWN", what, remedy)
+        if mine.browser.keepers.setdefault(draft_id, mine) is not mine:
+            what = f"Another tab is keeping “{draft.name}”"
+            raise LibraryError("RUNNING", what, "wait, then pick it from your runs")
+    return draft
+
+
+def disclaim(draft_id: str) -> None:
+    """Let other tabs keep a draft that this one did not keep after all."""
+    mine = room()
+    with _ROOMS_LOCK:
+        if mine.browser.keepers.get(draft_id) is mine:
+            del mine.browser.keepers[draft_id]
+
+
 def discard(draft_id: str) -> None:
     """Forget a draft, and remove the files that no other draft was read from."""
+    disclaim(draft_id)
     draft = drafts().pop(draft_id, None)
     for path in set(draft.files if draft else ()) - draft_files():
         path.unlink(missing_ok=True)

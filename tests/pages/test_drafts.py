@@ -2,6 +2,7 @@
 
 import pytest
 
+from core.errors import LibraryError
 from core.readers.predictions.result import ReadResult
 from pages.ui import session
 
@@ -59,3 +60,25 @@ def test_without_drafts_nothing_waits():
     empty.close()
     assert not empty.folder.exists()
     assert not session._ROOMS
+
+
+def test_of_two_tabs_that_keep_a_draft_one_does(monkeypatch):
+    first = drafted(session.entered(""))
+    second = session.entered(first.browser.secret)
+
+    def claims(tab):
+        monkeypatch.setattr(session, "room", lambda: tab)
+        return session.claim("draft-1").name
+
+    assert claims(first) == claims(first) == "a"  # it may try again
+    with pytest.raises(LibraryError, match="Another tab is keeping “a”"):
+        claims(second)
+    session.disclaim("draft-1")  # by a tab that does not keep it: nothing
+    with pytest.raises(LibraryError, match="RUNNING"):
+        claims(second)
+    first.close()
+    assert claims(second) == "a"
+    session.discard("draft-1")
+    with pytest.raises(LibraryError, match="not here any more"):
+        claims(second)
+    assert not first.browser.keepers
