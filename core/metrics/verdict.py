@@ -145,7 +145,7 @@ def verdict(
     costly = None
     if test.p_value <= FALSE_ALARMS:
         if classes and reading != MixedReading.BY_CLASS:
-            opening += f" Not alike for all classes: {classes_words(classes)}."
+            opening += f" Classes differ: {classes_words(classes)}."
         opening += which_test(gap_off=gap_off, slope_off=slope_off, error=error)
         over = gap.gap > 0 if code in ONE_SIDED else None
         costly = costly_bin(bins, test.bins, over=over)
@@ -214,8 +214,8 @@ def which_test(*, gap_off: bool, slope_off: bool, error: tuple[Score, Floor]) ->
 
 def _small(gap: Gap, small: float, event: str | None) -> str:
     return (
-        f"Off by less than {points(small)} points on average{_for(event)}, the size set as "
-        f"mattering: {_signed(gap)}. Its error is beyond chance."
+        f"Off by less than {points(small)} points on average{_for(event)}, the limit set "
+        f"for errors that matter: {_signed(gap)}. Its error is beyond chance."
     )
 
 

@@ -56,9 +56,7 @@ def test_votes_are_asked_about_shown_and_kept(visit, server, run_id, pictures, t
     ids, _, votes = pictures
     page = visit(f"/reliability?run={run_id}")
     page.get_by_role("radio", name="Human truth").click()
-    expect(page.locator("h1")).to_have_text(
-        "No votes yet. Upload people’s answers for these images."
-    )
+    expect(page.locator("h1")).to_have_text("No votes yet. Upload people’s answers for these rows.")
     check_axe(page)
 
     wrong = tmp_path / "notes.csv"
@@ -85,7 +83,7 @@ def test_votes_are_asked_about_shown_and_kept(visit, server, run_id, pictures, t
     good.write_text("\n".join(lines))
     drop(page, good)
     sentence = re.compile(
-        r"Of 100 people asked, \d+ \(\d+ to \d+\) would agree with an answer that the model gives"
+        r"Of 100 people asked, \d+ \(\d+ to \d+\) would agree with an answer that the model is"
     )
     expect(page.locator("h1")).to_have_text(sentence)
     settled(page)

@@ -107,7 +107,7 @@ def test_choices_are_kept_by_the_link(visit):
 def test_fitting_on_the_reported_rows_is_warned_of(visit):
     page = visit(OVER + "&fit=test")
     drawn(page)
-    expect(page.locator(".st-key-notices")).to_contain_text("the same rows that are reported")
+    expect(page.locator(".st-key-notices")).to_contain_text("the same images that are reported")
 
 
 @pytest.fixture(scope="module")

@@ -71,9 +71,7 @@ PLAIN_ANSWERS = {
     "too_moderate": "This model is not sure enough where it is sure, and too sure elsewhere.",
     "uneven": "This model is as sure as it should be on average, but not everywhere.",
     "by_class": "This model is as sure as it should be on average, but not for every class.",
-    "unsettled": (
-        "This model is not as sure as it should be; which way, so few pictures do not say."
-    ),
+    "unsettled": ("This model is not as sure as it should be; too few pictures to say which way."),
     "off_but_small": "This model is almost as sure as it should be.",
     "within_chance": "This model looks as sure as it should be; what is off could be chance.",
     "sound": "This model is right as often as it says.",
@@ -95,7 +93,7 @@ PLAIN_PRESENCE = {
     ),
     "uneven": "On average this model expects {name} as often as it is there, but not everywhere.",
     "unsettled": (
-        "The chances this model gives {name} are off; which way, so few pictures do not say."
+        "The chances this model gives {name} are off; too few pictures to say which way."
     ),
     "sound": "This model expects {name} as often as it is there.",
     "could_be_chance": (
@@ -371,12 +369,12 @@ def _small_parts(target: TargetAudit) -> tuple[Phrase, ...]:
 def _unlike_classes(target: TargetAudit) -> str:
     """Return a sentence on the classes that the average does not tell of; empty without any."""
     classes = target.verdict.classes
-    return f" Not alike for all classes: {classes_words(classes)}." if classes else ""
+    return f" Classes differ: {classes_words(classes)}." if classes else ""
 
 
 def _too_little(target: TargetAudit) -> str:
     text = f"Its error on {_images(int(target.bins.count.sum()))} is beyond chance"
-    text += ", but less than the size set as mattering"
+    text += ", but below the limit set for errors that matter"
     verdict = target.verdict
     if verdict.finds(Statistic.GAP) or verdict.finds(Statistic.SLOPE):
         return f"{text}."

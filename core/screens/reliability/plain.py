@@ -53,14 +53,12 @@ PRESENCE_GROUPS = (
     (0.60, "Likely", "20 to 60"),
     (1.00, "Very likely", "60 or more"),
 )
-ANSWERS_HELP = (
-    "One correction, found on other pictures, may put its certainty right. No answer changes."
-)
+ANSWERS_HELP = "A correction learned from other pictures may mend its certainty. No answer changes."
 CLASSES_HELP = (
     "A correction that treats each class by itself, found on other pictures: one for all would "
     "leave them unlike. Some answers may change."
 )
-RISK_HELP = "One correction, found on other pictures, may shift and stretch the chances it gives."
+RISK_HELP = "A correction learned from other pictures may shift and stretch the chances it gives."
 WRONG, PRESENT = "×", "●"  # the marks of 100 pictures
 ENOUGH = 20  # answers a group must hold before a picture of 100 is made from it
 
@@ -269,7 +267,7 @@ def _second(audit: Audit, target: TargetAudit, groups: tuple[Group, ...]) -> str
     group, other = _missed(groups, target), other_verdict(audit, target)
     parts = [*filter(None, ("" if other is None else plain_other(other), plain_above(target)))]
     if group is not None and group.n < sum(g.n for g in groups):
-        least = "It shows most"
+        least = "Its error shows most"
         if target.target is None:
             least += f" where it is “{group.name.lower()}”"
         at = f"({group.range} in 100)" if target.target is None else f"at {group.range} in 100"
@@ -390,8 +388,8 @@ def _helps(target: TargetAudit) -> Advice:
             else "Correct the scores of {name} by themselves, on other pictures."
         ),
         VerdictCode.OFF_BUT_SMALL: (
-            "It is off by less than {small} points, the size set as mattering. Check again when "
-            "the pictures change."
+            "It is off by less than {small} points, the limit set for errors that matter. Check "
+            "again when the pictures change."
         ),
         VerdictCode.SOUND: "Nothing needs to be done. Check again when the pictures change.",
         VerdictCode.COULD_BE_CHANCE: (

@@ -777,7 +777,10 @@ def test_what_is_too_little_to_matter_is_a_setting():
     assert default.main.verdict.code == "off_but_small"
     assert default.main.verdict.small == 0.025
     assert default.main.verdict.text.startswith("Off by less than 2.5 points on average for “1”, ")
-    assert "2.5 points on average for “1”, the size set as mattering: " in default.main.verdict.text
+    assert (
+        "2.5 points on average for “1”, the limit set for errors that matter: "
+        in default.main.verdict.text
+    )
     strict = replace(QUICK, metrics=("ece",), small_gap=0.002, small_slope=0.01)
     assert suite.audit(rows, strict).main.verdict.code == "too_extreme"
 
