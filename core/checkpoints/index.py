@@ -7,6 +7,7 @@ catalogue; `python -m core.checkpoints.signatures` writes it.
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
 from functools import cache
 from hashlib import blake2b
 from pathlib import Path
@@ -15,6 +16,7 @@ from typing import Final
 PATH: Final = Path(__file__).resolve().parents[2] / "assets" / "architectures.json"
 COUNTED: Final = "num_batches_tracked"  # missing from old files
 OPEN: Final = -1  # stands for a number of classes or channels
+NEAR: Final = 6  # names that are listed
 USUAL_SIZE: Final = (224, 224)
 Shapes = Mapping[str, tuple[int, ...]]
 Axis = tuple[str, int]  # a tensor and one of its axes
@@ -56,6 +58,16 @@ class LayoutIndex:
     def takes_any(self, network: str) -> bool:
         """Whether it takes images of other sizes than its own; a tag of timm does not matter."""
         return network.partition(".")[0] not in self.fixed
+
+    def near(self, name: str) -> tuple[str, ...]:
+        """Return networks of a name without its library, and of alike names; none if none is."""
+        plain = name.lower().replace("-", "_").rpartition(":")[2]
+        by_own: dict[str, list[str]] = {}
+        for network in sorted(self.names(), key=lambda one: (one.startswith("timm:"), one)):
+            by_own.setdefault(network.rpartition(":")[2], []).append(network)
+        alike = [own for own in by_own if own == plain or own.startswith(f"{plain}_")]
+        alike = sorted(alike, key=len) or get_close_matches(plain, by_own, NEAR)
+        return tuple(network for own in alike for network in by_own[own])[:NEAR]
 
     def names(self) -> frozenset[str]:
         """Return all networks."""

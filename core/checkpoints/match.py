@@ -4,8 +4,10 @@ import inspect
 import math
 import re
 import sys
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from heapq import nsmallest
 from typing import Final
 
 import torch
@@ -13,11 +15,14 @@ from torch import Tensor, nn
 
 from core.checkpoints.names import Renaming, renamings
 from core.errors import Refused
-from core.models.build import last_layer, outline
+from core.models.build import input_size, last_layer, outline
 from core.models.catalogue import ONNX
 from core.readers.weights.named_tensors import TensorInfo
 
 SHOWN: Final = 10
+MATCHED: Final = 2  # networks whose names are compared, of those alike in shapes
+SIZE: Final = (224, 224)  # of images; most tensors do not depend on it
+MOST_OF: Final = 0.5  # the tensors of a network that is named as the nearest
 COUNTED: Final = "num_batches_tracked"  # no part of an answer; torch before 0.4.1 had none
 DTYPES: Final = {
     "F64": torch.float64, "F32": torch.float32, "F16": torch.float16, "BF16": torch.bfloat16,
@@ -131,6 +136,38 @@ def match(
     net = outline(model, n_outputs=n_outputs, channels=channels, size=size)
     empty = {t.name: torch.empty(t.shape, dtype=DTYPES[t.dtype], device="meta") for t in tensors}
     return fitted(empty, net, model, n_outputs)[0]
+
+
+def nearest(tensors: Sequence[TensorInfo], models: Iterable[str], n_outputs: int) -> Match | None:
+    """Return how tensors fit the network they come closest to; None where most fit none.
+
+    Parameters
+    ----------
+    tensors : sequence of TensorInfo
+    models : iterable of str
+    n_outputs : int
+        A first guess; what the last layer has is tried, too.
+    """
+    stems = [tensor.shape[1] for tensor in tensors if len(tensor.shape) == 4]
+    channels = stems[0] if stems and 0 < stems[0] < 5 else 3
+    shapes = Counter(tensor.shape for tensor in tensors)
+
+    def off(model: str) -> int:
+        """Return how many tensors have shapes of their own, whatever they are called."""
+        net = outline(model, n_outputs=n_outputs, channels=channels, size=input_size(model, SIZE))
+        own = Counter(tuple(tensor.shape) for tensor in net.state_dict().values())
+        return ((own - shapes) + (shapes - own)).total()
+
+    best: Match | None = None
+    for model in nsmallest(MATCHED, models, key=off):
+        size = input_size(model, SIZE)
+        one = match(tensors, model, n_outputs=n_outputs, channels=channels, size=size)
+        if one.likely_outputs not in (None, 0, n_outputs):
+            likely = one.likely_outputs or 1
+            one = match(tensors, model, n_outputs=likely, channels=channels, size=size)
+        if best is None or one.wrong < best.wrong:
+            best = one
+    return best if best is not None and best.matched > MOST_OF * best.total else None
 
 
 def fitted(

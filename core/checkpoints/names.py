@@ -31,7 +31,7 @@ NO_WEIGHTS: Final[tuple[tuple[str, re.Pattern[str], Callable[[Shape], bool]], ..
         ),
         lambda shape: math.prod(shape) == 1,
     ),
-    ("a temperature", TEMPERATURE, lambda shape: math.prod(shape) == 1),
+    ("it divides logits", TEMPERATURE, lambda shape: math.prod(shape) == 1),
     (
         "weights of classes or thresholds",
         re.compile(

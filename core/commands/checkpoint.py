@@ -1,6 +1,7 @@
 """What the verbs that open a checkpoint share: its file, its network, and what that is shown."""
 
 import argparse
+import math
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -14,6 +15,16 @@ if TYPE_CHECKING:
     from core.readers.weights.named_tensors import WeightGroup, WeightsFile
 
 MOMENTS_OF_DATA: Final = "data"
+OWN_CODE: Final = "run your code with assets/predict_to_file.py and upload the predictions"
+USUAL: Final = {  # millions of parameters of those of libraries that are compared, too
+    "torchvision:resnet18": 11.7, "torchvision:resnet34": 21.8, "torchvision:resnet50": 25.6,
+    "torchvision:resnet101": 44.5, "torchvision:densenet121": 8.0, "torchvision:vgg16_bn": 138.4,
+    "torchvision:mobilenet_v2": 3.5, "torchvision:efficientnet_b0": 5.3,
+    "torchvision:convnext_tiny": 28.6, "torchvision:vit_b_16": 86.6, "torchvision:swin_t": 28.3,
+    "timm:vit_base_patch16_224": 86.6, "timm:vit_small_patch16_224": 22.1,
+    "timm:efficientnet_b0": 5.3, "timm:convnext_tiny": 28.6,
+}  # fmt: skip
+ALIKE: Final = (0.6, 1.5)  # of their numbers that a file's are
 
 
 def add_options(verb: Parser) -> None:
@@ -79,22 +90,44 @@ def candidate_of(
 ) -> "NetworkCandidate":
     """Return the network that was named, or the one whose tensors these are.
 
-    Refused STATE_DICT where it cannot be told.
+    Refused STATE_DICT where it cannot be told, with the network that is nearest; UsageError SETTING
+    for a name that none has, with names near it.
     """
     from core.checkpoints.guess import NetworkCandidate, guess
+    from core.checkpoints.index import shipped
+    from core.models.catalogue import BY_NAME, ONNX, OURS
 
     candidates = guess(file, group)
     if model is None:
         if not candidates or not candidates[0].fits:
-            what = "The network of these weights cannot be told"
-            raise Refused("STATE_DICT", what, "name it with --model")
+            raise _untold(file, group, [candidate.model for candidate in candidates])
         return candidates[0]
+    if model not in {*OURS, ONNX} and not BY_NAME.fullmatch(model):
+        near = shipped().near(model)
+        remedy = f"use {', '.join(near)}" if near else f"none has a name like it: {OWN_CODE}"
+        raise UsageError("SETTING", f"There is no network {model[:60]!r}", remedy)
     same = [candidate for candidate in candidates if candidate.model == model]
     return (
         same[0]
         if same
         else NetworkCandidate(model=model, n_outputs=0, channels=0, size=None, why="", fits=False)
     )
+
+
+def _untold(file: "WeightsFile", group: "WeightGroup", named: list[str]) -> Refused:
+    """Return why a network cannot be told: what the nearest lacks, or that none is near."""
+    from core.checkpoints.match import nearest
+    from core.models.catalogue import OURS
+
+    n = sum(math.prod(tensor.shape) for tensor in group.tensors) / 1e6
+    sizes = {name: entry.millions for name, entry in OURS.items()} | USUAL
+    alike = [name for name, size in sizes.items() if ALIKE[0] * size <= n <= ALIKE[1] * size]
+    best = nearest(group.tensors, dict.fromkeys([*named, *alike]), outputs(group))
+    what = f"No network here has exactly the tensors of {file.name[:60]}"
+    if best is None:
+        return Refused("STATE_DICT", what, f"name it with --model; if none fits, {OWN_CODE}")
+    remedy = f"take out or add these tensors, name another with --model, or {OWN_CODE}"
+    return Refused("STATE_DICT", f"{what}. {best.refusal().what}", remedy)
 
 
 def outputs(group: "WeightGroup") -> int:

@@ -166,6 +166,34 @@ def test_what_an_onnx_file_does_not_say_is_asked(here, refused):
     assert "only ONNX" in error["remedy"]
 
 
+def test_what_no_network_fits_names_the_nearest_and_what_is_too_much(here, refused):
+    state = build("small_cnn", n_outputs=10, channels=1, size=(8, 8)).state_dict()
+    torch.save({**state, "extra.weight": torch.zeros(3, 4, 2)}, here / "odd.pth")
+    error = refused(str(here / "odd.pth"), "--data", "digits")
+    assert "small_cnn with 10 outputs: 11 of 11 tensors do" in error["what"]
+    assert "unexpected (1): extra.weight" in error["what"]
+    assert "predict_to_file.py" in error["remedy"]
+    torch.save({"trunk.weight": torch.zeros(50, 9)}, here / "mine.pth")
+    error = refused(str(here / "mine.pth"), "--data", "digits")
+    assert "No network here has exactly" in error["what"]
+    assert "if none fits" in error["remedy"]
+
+
+@pytest.mark.parametrize(
+    ("name", "near"),
+    [
+        ("resnet18", "torchvision:resnet18, timm:resnet18, resnet18_cifar"),
+        ("VGG16-BN", "torchvision:vgg16_bn, timm:vgg16_bn, vgg16_bn_cifar"),
+        ("wrn2810", "wrn_28_10_cifar"),
+        ("my_own_transformer_thing", "none has a name like it"),
+    ],
+)
+def test_a_name_that_no_network_has_is_answered_with_names_near_it(here, refused, name, near):
+    error = refused(str(here / "net.pth"), "--data", "digits", "--model", name)
+    assert error["code"] == "SETTING"
+    assert near in error["remedy"]
+
+
 def test_a_wrong_number_of_classes_names_the_likely_one(here, refused):
     error = refused(str(here / "net.pth"), "--data", "digits", "--classes", "7")
     assert error["code"] == "STATE_DICT"

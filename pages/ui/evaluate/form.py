@@ -226,9 +226,7 @@ def more(opened: OpenedWeights) -> None:
 def network(opened: OpenedWeights, known: tuple[str, ...] | None) -> None:
     """Draw which network the weights are taken for."""
     candidates = opened.looks_like[str(form.value("group"))][: form.OFFERED]
-    if form.model() == ONNX:
-        widgets.caption(candidates[0].why)
-    elif candidates:
+    if candidates and form.model() != ONNX:
         st.radio(
             "Detected network",
             [*(candidate.model for candidate in candidates), form.OTHER],

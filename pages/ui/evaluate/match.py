@@ -8,6 +8,7 @@ import streamlit as st
 from core import codec
 from core.errors import AuditError
 from core.inference.preprocessing import Preprocessing
+from core.models.catalogue import ONNX
 from core.screens.evaluate import checkpoint
 from core.screens.evaluate.checkpoint import TITLES, CheckpointFit
 from pages.ui import frame, inference, state, weights_source, widgets
@@ -30,6 +31,8 @@ def draw(opened: OpenedWeights) -> CheckpointFit | None:
     if not state.plain():
         _inside(opened)
     explanation = "what the weights belong to" if state.plain() else WHOLE
+    if opened.file.format == ONNX:
+        explanation = "as the file holds it"
     widgets.title("Network", explanation)
     known = cache_train.networks() if form.value("pick") == form.OTHER else None
     evaluate_form.network(opened, known)
@@ -72,7 +75,8 @@ def _inside(opened: OpenedWeights) -> None:
             help="Averages over the last steps (EMA) are what most papers report.",
         )
     if file.hints:
-        with st.expander(f"Saved beside the weights: {len(file.hints)}", key="evaluate.hints"):
+        title = "In the file" if file.format == ONNX else "Saved beside the weights"
+        with st.expander(f"{title}: {len(file.hints)}", key="evaluate.hints"):
             widgets.table(checkpoint.hints(file), key="evaluate.hints.table")
 
 

@@ -133,7 +133,7 @@ NO_WEIGHTS = {  # as training code registers them, with the words of the step
     "class_weights": (CLASSES, "weights of classes"),
     "loss_fn.pos_weight": (CLASSES, "weights of classes"),
     "criterion.weight": (CLASSES, "states of losses and measures"),
-    "temperature": (ONE, "a temperature"),
+    "temperature": (ONE, "it divides logits"),
     "num_updates": ((), "counters"),
     "decay": ((), "counters"),
     "val_ece.confidences": ((40,), "states of losses and measures"),
