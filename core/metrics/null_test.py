@@ -113,7 +113,7 @@ class NullTest:
     furthest : tuple of ClassCell
         Answers of the classes furthest off on each side beyond chance, the further first.
     unlike : tuple of ClassCell
-        Those of them that the mean gap does not tell of.
+        Those of them that the mean gap, where it is found, does not tell of.
     rarer_side : float
         Share of the rows that such answers of the rarer side hold; 0 where one side has none.
     two_classes : bool
@@ -318,11 +318,12 @@ class Null:
         if self.classes is None or not test.finds(Statistic.CLASSES):
             return test
         furthest, rarer = self.classes.furthest(self._of_classes[0])
+        mean = self.resamples.ranked.gap if test.finds(Statistic.GAP) else 0.0
         return replace(
             test,
             deviant=deviant,
             furthest=furthest,
-            unlike=tuple(c for c in furthest if self.classes.unlike(c, self.resamples.ranked.gap)),
+            unlike=tuple(cell for cell in furthest if self.classes.unlike(cell, mean)),
             rarer_side=rarer,
             two_classes=len(self.classes.names) == 2,
         )
