@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from core.calibrators import CALIBRATORS
 from core.metrics.comparison import Comparison, compare
 from core.metrics.paired import Difference
+from core.metrics.verdict import classes_words
 from core.predictions import Task
 from core.screens.kit.differences import better, size_words, worse
 from core.screens.kit.differences import name as metric_name
@@ -110,7 +111,14 @@ def sentence(
         Phrase(explained(judged[best], PERFECT)),
     )
     others = _others(best, judged, names)
-    return Sentence(parts, f"{others} {_cost(best, judged, comparison)}".strip())
+    second = (others, _cost(best, judged, comparison), _unlike_classes(judged[best]))
+    return Sentence(parts, " ".join(filter(None, second)))
+
+
+def _unlike_classes(judged: MethodReport) -> str:
+    """Return the classes that a method leaves off, where the mean does not tell of them."""
+    classes = judged.compared.audit.headline.verdict.classes
+    return f"Classes stay unlike: {classes_words(classes)}." if classes else ""
 
 
 def _whose(event: str) -> str:
@@ -252,7 +260,8 @@ def plain_sentence(judged: Mapping[str, MethodReport], comparison: Comparison) -
         ),
         f"The correction is {IN_SENTENCE[best]}. Difference "
         f"{points(difference.value, signed=True)} points "
-        f"({span(difference.low, difference.high, signed=True)}): beyond chance.",
+        f"({span(difference.low, difference.high, signed=True)}): beyond chance. "
+        f"{_unlike_classes(judged[best])}".rstrip(),
     )
 
 

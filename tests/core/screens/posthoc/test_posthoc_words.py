@@ -9,8 +9,9 @@ from core.calibrators import CALIBRATORS
 from core.metrics.comparison import Comparison
 from core.metrics.paired import Difference
 from core.predictions import Predictions, ScoreKind, Task
-from core.screens.posthoc.words import PLAIN_MEANINGS, plain_sentence
-from core.studies.posthoc import NONE, MethodReport, judge
+from core.screens.posthoc.words import PLAIN_MEANINGS, plain_sentence, sentence
+from core.studies.posthoc import NONE, MethodReport, calibrated, judge
+from core.studies.posthoc import fit as fitted
 
 RNG = np.random.default_rng(4)
 TRUE = RNG.normal(size=(300, 3))
@@ -61,3 +62,21 @@ def test_plain_words_of_a_correction_name_no_term():
     assert set(PLAIN_MEANINGS) == set(CALIBRATORS)
     for meaning in PLAIN_MEANINGS.values():
         assert not re.search("γ|focal loss|logit|probabilit|diagonal|rows", meaning)
+
+
+def test_a_class_that_a_temperature_leaves_off_is_named():
+    rng = np.random.default_rng(2)
+    logits = rng.normal(size=(6_000, 4)) * 2.5
+    labels = (logits + rng.gumbel(size=logits.shape)).argmax(axis=1)
+    logits[:, 3] += 1.5  # of one class alone
+    rows = Predictions(
+        Task.MULTICLASS, ScoreKind.LOGITS, logits, labels, ("cat", "dog", "cow", "sheep")
+    )
+    fit, test = rows.take(np.arange(3_000)), rows.take(np.arange(3_000, 6_000))
+    scaled = calibrated(fitted("ts", fit).calibrator, test)
+    reports = {NONE: judge(test, None), "ts": judge(scaled, None)}
+    difference = Comparison("", 0, 0.95, ({}, HELPS))
+    for said in (plain_sentence(reports, difference), sentence(reports, difference)):
+        assert "Classes stay unlike: answers “sheep” are over-confident by " in said.second
+    even = {NONE: reports[NONE], "ts": MethodReport(compared(1.0), 0)}
+    assert "unlike" not in plain_sentence(even, difference).second
