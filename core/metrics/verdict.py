@@ -39,7 +39,7 @@ _OUTCOMES = {
     MixedReading.TOO_EXTREME: "its claims vary more than outcomes do",
     MixedReading.TOO_MODERATE: "its claims vary less than outcomes do",
 }
-AT_ONCE = "bounds hold for all bins at once"
+AT_ONCE = "joint bounds"
 UNSETTLED = (
     "more than a calibrated model shows, though the intervals of gap and slope do not say which way"
 )

@@ -267,7 +267,7 @@ def _second(audit: Audit, target: TargetAudit, groups: tuple[Group, ...]) -> str
     group, other = _missed(groups, target), other_verdict(audit, target)
     parts = [*filter(None, ("" if other is None else plain_other(other), plain_above(target)))]
     if group is not None and group.n < sum(g.n for g in groups):
-        least = "Its error shows most"
+        least = "This shows most"
         if target.target is None:
             least += f" where it is “{group.name.lower()}”"
         at = f"({group.range} in 100)" if target.target is None else f"at {group.range} in 100"

@@ -101,8 +101,8 @@ def _spread(source: ClinicSource, analysis: OneFinding) -> str:
             f"excludes 1, but not {rest}."
         )
     verdict = analysis.audit.verdict
-    if outside(slope, 1.0) and (verdict.reading or verdict.code in SLOPE):  # the headline says it
-        return f"Slope {two(slope.value)} ({two_span(slope.low, slope.high)})."
+    if outside(slope, 1.0) and (verdict.reading or verdict.code in SLOPE):  # as the headline says
+        return ""
     if slope.high < 1:
         return f"Its scores are too extreme {interval}."
     if slope.low > 1:

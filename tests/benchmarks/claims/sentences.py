@@ -122,7 +122,7 @@ CLAIMED = (
         "an interval of the gap that leaves 0 out",
     ),
     Claimed(
-        "Its error shows most",
+        "This shows most",
         "Reliability, plain words",
         "core.screens.reliability.plain:_second",
         "the verdict detects, and an exact interval divided among the groups",

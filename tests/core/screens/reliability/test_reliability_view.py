@@ -165,7 +165,7 @@ def test_a_risk_off_in_gap_and_slope_names_the_bins_of_both_sides(make_audit, ma
     assert sentence.text.endswith(
         "Its claims are also too extreme: underestimates by 8.0 points (at least 6.0) in 2 bins "
         "from 0 to 20\u202f%, overestimates by 5.0 points (at least 3.0) in 3 bins from 60 to "
-        "80\u202f%; bounds hold for all bins at once."
+        "80\u202f%; joint bounds."
     )
     assert [part.tone for part in sentence.parts if part.tone in {"over", "under"}] == [
         "under",
@@ -245,8 +245,7 @@ def test_a_mixed_headline_says_both_ends_and_then_the_average(make_audit, make_t
     sentence = reliability_view(make_audit(target), SUBJECT).sentence
     assert sentence.text.replace("\u202f", " ") == (
         "Mixed: over-confident by 12.1 points (at least 9.8) in 5 bins from 53 to 87 %, "
-        "under-confident by 2.1 points (at least 1.5) in 1 bin from 93 to 100 %; bounds hold for "
-        "all bins at once."
+        "under-confident by 2.1 points (at least 1.5) in 1 bin from 93 to 100 %; joint bounds."
     )
     assert [part.tone for part in sentence.parts if "confident" in part.text] == ["over", "under"]
     assert sentence.second.startswith("On average it says")
