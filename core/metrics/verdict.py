@@ -308,7 +308,8 @@ def classes_words(cells: Sequence[ClassCell]) -> str:
     """Return answers that are off: "answers “cat” are over-confident by 25.0 points, …"."""
     return ", ".join(
         f"{'' if place else 'answers '}“{cell.name}”{'' if place else ' are'} "
-        f"{'over' if cell.gap > 0 else 'under'}-confident by {points(abs(cell.gap))} points"
+        f"{'over' if cell.gap > 0 else 'under'}-confident by {points(abs(cell.gap))}"
+        f"{'' if place else ' points'}"
         for place, cell in enumerate(cells)
     )
 

@@ -290,7 +290,7 @@ def plain_sentence(target: TargetAudit) -> Sentence:
             first = f"{first} {_plain_ends(target)}"
     rest = _plain_counts(target)
     if target.verdict.classes and not _by_class(target):
-        rest += f" It is {_plain_classes(target)}."
+        rest += f" It is {_plain_classes(target, most=1)}."
     if isinstance(target.verdict, ChanceAmong):
         looks = f"Taken alone it looks off; among {target.verdict.labels} that could be chance."
         rest = f"{looks} {rest}"
@@ -318,12 +318,12 @@ def _by_class(target: TargetAudit) -> bool:
     return target.verdict.reading == MixedReading.BY_CLASS and bool(target.verdict.classes)
 
 
-def _plain_classes(target: TargetAudit) -> str:
+def _plain_classes(target: TargetAudit, most: int = 2) -> str:
     """Return of which answers it is too sure, and of which not sure enough, by class."""
     return ", and ".join(
         f"{'too sure' if cell.gap > 0 else 'not sure enough'} of its answers “{cell.name}” "
         f"(says {in_hundred(cell.stated)} in 100, right {in_hundred(cell.true)})"
-        for cell in target.verdict.classes
+        for cell in target.verdict.classes[:most]
     )
 
 

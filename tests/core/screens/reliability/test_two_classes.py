@@ -28,8 +28,8 @@ def test_two_columns_open_with_the_answers_and_go_on_with_the_event():
     view = audited_view(file, audit, SUBJECT)
     # .98 and .6 against .91 and .67, by 1,500 and 500 rows: 3.5 points too much
     assert view.sentence.text == (
-        "Mixed by class: answers “bad” are over-confident by 7.0 points, “good” under-confident "
-        "by 7.0 points."
+        "Mixed by class: answers “bad” are over-confident by 7.0 points, “good” under-confident by "
+        "7.0."
     )
     assert view.sentence.second.startswith("It underestimates “good” by 7.0 points (")
     assert view.numbers[0].label == "ECE of the answers"
@@ -51,7 +51,7 @@ def test_one_score_opens_with_the_event_and_goes_on_with_the_answers():
     view = reliability_view(audit, SUBJECT)
     assert view.sentence.text.startswith("Underestimates “good” by 7.0 points (")
     assert view.sentence.second.startswith(
-        "Its answers “bad” are over-confident by 7.0 points, “good” under-confident by 7.0 points. "
+        "Its answers “bad” are over-confident by 7.0 points, “good” under-confident by 7.0. "
     )
     assert view.numbers[0].label == "ECE of “good”"
     assert "confident" not in view.sentence.text
