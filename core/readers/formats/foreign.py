@@ -19,6 +19,10 @@ EXPORT = (
     "export the weights from PyTorch: torch.save(model.state_dict(), 'weights.pt'); or run the "
     "model with assets/predict_to_file.py and upload the predictions"
 )
+AS_ONNX = (
+    "export it as ONNX with torch.onnx.export(..., external_data=False), or run it with "
+    "assets/predict_to_file.py and upload the predictions"
+)
 KERAS = "a Keras model"
 EXPORTED = "a program of torch.export, whose loading may run code from the file"
 

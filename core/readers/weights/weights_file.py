@@ -16,7 +16,14 @@ from core.codes import NoticeCode, RefusalCode
 from core.errors import Notice, Refused
 from core.readers.formats.archive import Archive
 from core.readers.formats.contents import COPY_AGAIN, Entry, FileBytes
-from core.readers.formats.foreign import EXPORT, ONNX, model_of, packed_model
+from core.readers.formats.foreign import (
+    AS_ONNX,
+    EXPORT,
+    EXPORTED,
+    ONNX,
+    model_of,
+    packed_model,
+)
 from core.readers.formats.parse import HARMFUL, MAX_NAME
 from core.readers.formats.safetensors_file import named, open_safetensors
 from core.readers.formats.sniff import FileFormat, sniff
@@ -128,7 +135,8 @@ def _opened(source: FileBytes) -> SavedTensors:
 
 
 def _foreign(model: str) -> Refused:
-    return Refused("FORMAT_UNKNOWN", f"This is {model}, not weights of PyTorch", EXPORT)
+    remedy = AS_ONNX if model == EXPORTED else EXPORT
+    return Refused("FORMAT_UNKNOWN", f"This is {model}, not weights of PyTorch", remedy)
 
 
 def _converted(refusal: Refused) -> Refused:

@@ -42,3 +42,4 @@ def test_a_program_of_torch_export_is_named_and_not_loaded(torch, unsealed, tmp_
         unsealed((tmp_path / "net.pt2").read_bytes(), "net.pt2")
     assert caught.value.code == "FORMAT_UNKNOWN"
     assert "predict_to_file.py" in caught.value.remedy
+    assert "torch.onnx.export" in caught.value.remedy
