@@ -7,7 +7,7 @@ from core.codes import NoticeCode
 from core.defaults import LEVEL, N_BINS_MAX
 from core.errors import Notice
 from core.metrics.macro import ChanceAmong
-from core.metrics.records import Audit, Floor, Gap, MixedEnd, Score, TargetAudit
+from core.metrics.records import Audit, ClassCell, Floor, Gap, MixedEnd, Score, TargetAudit
 from core.metrics.verdict import (
     AT_ONCE,
     TESTED,
@@ -290,7 +290,8 @@ def plain_sentence(target: TargetAudit) -> Sentence:
             first = f"{first} {_plain_ends(target)}"
     rest = _plain_counts(target)
     if target.verdict.classes and not _by_class(target):
-        rest += f" It is {_plain_classes(target, most=1)}."
+        worst = target.verdict.classes[0]
+        rest += f" Furthest off: answers “{worst.name}” ({_plain_shares(worst)})."
     if isinstance(target.verdict, ChanceAmong):
         looks = f"Taken alone it looks off; among {target.verdict.labels} that could be chance."
         rest = f"{looks} {rest}"
@@ -318,13 +319,17 @@ def _by_class(target: TargetAudit) -> bool:
     return target.verdict.reading == MixedReading.BY_CLASS and bool(target.verdict.classes)
 
 
-def _plain_classes(target: TargetAudit, most: int = 2) -> str:
+def _plain_classes(target: TargetAudit) -> str:
     """Return of which answers it is too sure, and of which not sure enough, by class."""
     return ", and ".join(
         f"{'too sure' if cell.gap > 0 else 'not sure enough'} of its answers “{cell.name}” "
-        f"(says {in_hundred(cell.stated)} in 100, right {in_hundred(cell.true)})"
-        for cell in target.verdict.classes[:most]
+        f"({_plain_shares(cell)})"
+        for cell in target.verdict.classes
     )
+
+
+def _plain_shares(cell: ClassCell) -> str:
+    return f"says {in_hundred(cell.stated)} in 100, right {in_hundred(cell.true)}"
 
 
 def _plain_ends(target: TargetAudit) -> str:

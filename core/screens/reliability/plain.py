@@ -55,8 +55,7 @@ PRESENCE_GROUPS = (
 )
 ANSWERS_HELP = "A correction learned from other pictures may mend its certainty. No answer changes."
 CLASSES_HELP = (
-    "A correction that treats each class by itself, found on other pictures: one for all would "
-    "leave them unlike. Some answers may change."
+    "A correction of each class by itself, found on other pictures. Some answers may change."
 )
 RISK_HELP = "A correction learned from other pictures may shift and stretch the chances it gives."
 WRONG, PRESENT = "×", "●"  # the marks of 100 pictures

@@ -214,6 +214,22 @@ def test_classes_that_are_off_are_named(make_audit, make_target):
         assert text == f"Mixed: right on average, but not for every class; {words}"
 
 
+def test_a_class_that_the_mean_does_not_tell_of_is_named_in_every_edition(make_audit, make_target):
+    cells = tuple(
+        ClassCell(part="answers", name=name, bounds=(0, 1), n=300, stated=0.8, true=true)
+        for name, true in (("cat", 0.55), ("dog", 0.87))
+    )
+    target = make_target()
+    target = replace(target, verdict=replace(target.verdict, classes=cells))
+    text = reliability_view(make_audit(target), SUBJECT).sentence.text
+    assert text.endswith(
+        " Classes differ: answers “cat” are over-confident by 25.0 points, “dog” "
+        "under-confident by 7.0."
+    )
+    plain = plain_sentence(target).text
+    assert plain.endswith("Furthest off: answers “cat” (says 80 in 100, right 55).")
+
+
 def test_plain_words_count_errors_and_more_answers_where_100_hide_them(make_target, make_bins):
     bins = make_bins([0, 1000], [0, 0.992], [0, 0.988])
     text = plain_sentence(make_target(bins=bins)).text
