@@ -7,8 +7,7 @@ from typing import Final
 from core.datasets.base import DatasetRequest, SplitDataset
 from core.datasets.catalogue import checked_data
 from core.datasets.embedded import digits, phantoms
-from core.datasets.films import chestxray14
-from core.datasets.folders import folder, tiny_imagenet
+from core.datasets.folders import chestxray14, folder, tiny_imagenet
 from core.datasets.pictures import STRETCHED, Scaling
 from core.datasets.published import cifar10, cifar100, svhn
 

@@ -13,8 +13,8 @@ from core import codec
 from core.checkpoints.match import match
 from core.datasets.base import DatasetSplit
 from core.datasets.outside import open_outside
-from core.datasets.texts.cleaning import shown
 from core.datasets.texts.corpus import texts_named
+from core.datasets.texts.words import shown
 from core.errors import Refused
 from core.inference import films
 from core.inference.config import from_json

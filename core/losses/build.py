@@ -8,13 +8,17 @@ from core.errors import UsageError
 from core.losses.adafocal import BinFocal, CalFocalSample
 from core.losses.base import Loss
 from core.losses.bins import AdaFocalRule, CalFocalRule
-from core.losses.brier import Brier
 from core.losses.catalogue import REDUCTIONS, checked, named
-from core.losses.cross_entropy import CrossEntropy, LabelSmoothing
-from core.losses.dual import DualFocal
-from core.losses.fcl import FocalCalibration
-from core.losses.focal import Focal, InverseFocal, SampleFocal, ScheduledFocal
+from core.losses.focal import (
+    DualFocal,
+    Focal,
+    FocalCalibration,
+    InverseFocal,
+    SampleFocal,
+    ScheduledFocal,
+)
 from core.losses.mmce import Mmce, MmceWeighted
+from core.losses.proper import Brier, CrossEntropy, LabelSmoothing
 from core.predictions import Task
 
 Settings = Mapping[str, Any]  # checked by the catalogue; each maker knows the types of its own

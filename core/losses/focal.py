@@ -1,4 +1,4 @@
-"""Focal loss with gamma fixed, chosen by p or by the epoch, and its inverse; torch."""
+"""Focal losses: gamma fixed, by p or by epoch, inverse, dual, and focal calibration loss; torch."""
 
 from collections.abc import Sequence
 
@@ -7,6 +7,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from core.losses.base import Loss
+from core.losses.others import OtherClasses
 from core.predictions import Task
 
 
@@ -141,3 +142,74 @@ class ScheduledFocal(Loss):
     def losses(self, logits: Tensor, targets: Tensor) -> Tensor:
         """Return the focal loss with the epoch's gamma, (N,) or (N, L)."""
         return focal(self.true_log_odds(logits, targets), self.gamma)
+
+
+class DualFocal(Focal):
+    """-(1 - p + p_j)^gamma log p, where p_j is the largest probability below p, else 0.
+
+    p_j is not the runner-up where the model is wrong, and ties with p do not count. Gradients
+    flow through p_j, in equal parts where classes share it.
+
+    References
+    ----------
+    Tao et al. 2023, dual focal loss, as in its released code; its text has the largest
+    probability of the other classes.
+    """
+
+    def losses(self, logits: Tensor, targets: Tensor) -> Tensor:
+        """Return the dual focal loss, (N,)."""
+        log_odds, _, gap = OtherClasses.apply(logits, targets, True)
+        log_p = functional.logsigmoid(log_odds)
+        spread = torch.logaddexp(functional.logsigmoid(-log_odds), gap + log_p)
+        return -torch.exp(self.gamma * spread) * log_p
+
+
+class FocalCalibration(Loss):
+    """Focal loss plus a weighted distance of the probabilities from the truth.
+
+    Parameters
+    ----------
+    gamma : float, at least 0
+        Of the focal loss.
+    weight : float, at least 0
+        Lambda, of the distance.
+    squared : bool
+        ||p - onehot||_2^2, or the ablation ||p - onehot||_1 = 2 (1 - p).
+    two_sided : bool
+        With many labels, whether the distance is that of the two outcomes of a label, 2 (p - y)^2
+        or 2 |p - y|, or of its presence alone, half of that. The paper does not say.
+
+    Notes
+    -----
+    Its minimiser is not the true probability for gamma > 0, though the paper's appendix says so.
+
+    References
+    ----------
+    Focal calibration loss 2024, definition 3.1, and appendix A.15 for the ablation.
+    """
+
+    def __init__(
+        self,
+        gamma: float,
+        weight: float,
+        *,
+        squared: bool = True,
+        two_sided: bool = False,
+        task: Task,
+        reduction: str = "mean",
+    ) -> None:
+        super().__init__(task=task, reduction=reduction)
+        self.gamma = gamma
+        self.weight = weight
+        self.squared = squared
+        self.sides = 1.0 if task is Task.MULTILABEL and not two_sided else 2.0
+
+    def losses(self, logits: Tensor, targets: Tensor) -> Tensor:
+        """Return the focal loss plus the weighted distance, (N,) or (N, L)."""
+        if self.squared and self.task is not Task.MULTILABEL:
+            distance, log_odds = self.squared_distance(logits, targets)
+        else:
+            log_odds = self.true_log_odds(logits, targets)
+            missing = log_odds.neg().sigmoid()
+            distance = self.sides * (missing.square() if self.squared else missing)
+        return focal(log_odds, self.gamma) + self.weight * distance

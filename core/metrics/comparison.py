@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from statistics import NormalDist
 
 import numpy as np
 
@@ -11,11 +12,45 @@ from core.configs import AuditConfig
 from core.defaults import LEVEL
 from core.metrics import METRICS
 from core.metrics.human.paired import DISTANCE, distance
-from core.metrics.joint import every_pair_level
 from core.metrics.paired import PAIRED, Difference, MetricDraws, difference, draws
 from core.metrics.records import Audit, Score
 from core.metrics.suite import audit
 from core.predictions import Extents, Predictions, Task
+
+
+def every_pair_level(draws: Sequence[Float], level: float) -> float:
+    """Return the level of each difference at which those of all pairs hold together.
+
+    Parameters
+    ----------
+    draws : sequence of (R,) float64
+        One metric of each run on the same resamples.
+    level : float
+        Of all pairs together.
+
+    Returns
+    -------
+    float
+        `level` for two runs. Else what the normal quantile c leaves inside, where c is the
+        quantile at `level`, over the resamples, of the largest standardised difference of any
+        pair (max-T; Westfall & Young 1993, Hothorn, Bretz & Westfall 2008). At most that of
+        Bonferroni, which needs no resamples.
+    """
+    pairs = len(draws) * (len(draws) - 1) // 2
+    if pairs < 2:
+        return level
+    rounds = min(run.size for run in draws)
+    scattered = np.array([run[:rounds] - run[:rounds].mean() for run in draws])
+    largest = np.zeros(rounds)
+    for i in range(1, len(scattered)):
+        apart = scattered[i:] - scattered[i - 1]
+        spread = apart.std(axis=1, keepdims=True)
+        standard = np.divide(np.abs(apart), spread, where=spread > 0.0, out=np.zeros_like(apart))
+        largest = np.maximum(largest, standard.max(axis=0))
+    exact = min(1.0, level * (rounds + 1) / rounds)  # of so many draws and the sample itself
+    within = 2.0 * NormalDist().cdf(float(np.quantile(largest, exact, method="higher"))) - 1.0
+    return min(max(level, within), 1.0 - (1.0 - level) / pairs)
+
 
 CLAIMS = {
     Task.BINARY: "the risk of one class",

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from core.codes import RefusalCode
 from core.errors import AuditError
-from core.training import ranks, stopping
+from core.training import progress, ranks
 from core.training.folder import JobFolder
 
 
@@ -28,7 +28,7 @@ def main() -> int:
         if ranks.leads():  # the others share its lock
             lock = folder.lock()
             folder.begin()
-            stopping.forget(folder.path)
+            progress.forget(folder.path)
         result = run(folder, seconds=arguments.seconds)
     except AuditError as error:
         # Of ranks the first that failed.
@@ -40,7 +40,7 @@ def main() -> int:
     finally:
         if lock is not None:
             lock.close()
-    return stopping.TIME_IS_UP if result is None else 0
+    return progress.TIME_IS_UP if result is None else 0
 
 
 if __name__ == "__main__":

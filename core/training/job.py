@@ -16,8 +16,7 @@ from core.configs import AuditConfig
 from core.datasets.base import LabelledRows, SplitDataset
 from core.datasets.load import load
 from core.datasets.texts.corpus import LEFT_OUT
-from core.datasets.texts.dataset import TextDataset
-from core.datasets.texts.load import load_texts
+from core.datasets.texts.dataset import TextDataset, load_texts
 from core.errors import LibraryError, Notice
 from core.library import RunSource, open_library, summarise
 from core.library.history import from_events

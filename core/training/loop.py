@@ -6,26 +6,225 @@ for the device; sums are kept there and read once an epoch.
 
 import logging
 import math
+import resource
+import sys
 import time
+from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from core.arrays import Bool, Float, log_sigmoid, log_softmax, row_chunks
 from core.errors import Refused
 from core.library.history import from_events
 from core.losses.adafocal import BinFocal
 from core.losses.bins import GammaUpdate
-from core.training import checkpoint, distributions, stopping, threads
+from core.metrics import top_label
+from core.metrics.ranked import Ranked
+from core.predictions import Outcomes, Task
+from core.training import checkpoint, distributions, progress, threads
 from core.training.folder import Epoch, JobFolder
 from core.training.images import Augmentation
-from core.training.measures import answers, measure
-from core.training.norms import row_gradient_norms
-from core.training.pace import TrainingProgress
 from core.training.parts import TrainingSetup, joined, predict, seed_all, share
+from core.training.progress import Progress, write
+
+ROWS: Final = 512  # of the training part, spread evenly over it; always the same ones
+
+
+def row_gradient_norms(parts: TrainingSetup) -> Float:
+    """Return the norm of the loss's gradient by the last layer's weights, of some training rows.
+
+    Parameters
+    ----------
+    parts : TrainingSetup
+        Its network is used as it is, in evaluation mode, on images that are not augmented.
+
+    Returns
+    -------
+    (M,) float64
+        M <= ROWS.
+
+    Notes
+    -----
+    The layer's gradient of a row is the outer product of the gradient by its logits and of what
+    the layer sees, so its norm is the product of both norms. Losses of pairs of rows see these
+    rows as one batch.
+
+    References
+    ----------
+    Mukhoti et al. 2020, figure 4 (b-d), there over the whole training part.
+    """
+    every = torch.linspace(0, len(parts.rows) - 1, min(ROWS, len(parts.rows)))
+    rows = parts.rows[every.long()]
+    (images,) = parts.data.train.inputs([rows], parts.fabric.device)
+    seen: list[Tensor] = []
+    hook = parts.last_layer.register_forward_hook(lambda _layer, inputs, _out: seen.extend(inputs))
+    was_training = parts.net.training
+    parts.net.eval()
+    try:
+        with torch.no_grad():
+            logits = parts.net(parts.normalise(images)).float()
+    finally:
+        hook.remove()
+        parts.net.train(was_training)
+    logits.requires_grad_()
+    loss = parts.loss(logits, parts.targets["train"][rows.to(parts.fabric.device)])
+    (by_logits,) = torch.autograd.grad(loss, logits)
+    if parts.loss.reduction == "mean":
+        by_logits = by_logits * len(rows)
+    norms = by_logits.double().norm(dim=1) * seen[-1].double().flatten(1).norm(dim=1)
+    finite: Float = norms[norms.isfinite()].cpu().numpy()
+    return finite
+
+
+@dataclass(frozen=True)
+class Answers:
+    """What a model says of each row, or with many labels of each label of each row.
+
+    Attributes
+    ----------
+    confidence : (M,) float64
+        Of the answer given.
+    correct : (M,) bool
+    log_p_true : (M,) float64
+        Natural logarithm of the probability of what is true.
+    entropy : (M,) float64
+        Of the stated probabilities, in nats.
+    """
+
+    confidence: Float
+    correct: Bool
+    log_p_true: Float
+    entropy: Float
+
+
+def answers(
+    logits: npt.NDArray[np.floating], targets: npt.NDArray[np.number], task: Task
+) -> Answers:
+    """Return what logits say; (N, K) with targets (N,), or (N, L) with targets (N, L) of 0/1."""
+    if task is Task.MULTILABEL:
+        return _label_answers(logits.astype(np.float64).ravel(), targets.ravel() > 0)
+    blocks = [
+        _class_answers(logits[rows], targets[rows].astype(np.int64))
+        for rows in row_chunks(*logits.shape)
+    ]
+    return Answers(*(np.concatenate(parts) for parts in zip(*map(_fields, blocks), strict=True)))
+
+
+def _fields(block: Answers) -> tuple[Float, Bool, Float, Float]:
+    return block.confidence, block.correct, block.log_p_true, block.entropy
+
+
+def _class_answers(logits: npt.NDArray[np.floating], targets: npt.NDArray[np.int64]) -> Answers:
+    log_p = log_softmax(logits)
+    at, best = np.arange(targets.size), logits.argmax(axis=1)
+    p = np.exp(log_p)
+    return Answers(
+        p[at, best], best == targets, log_p[at, targets], -np.einsum("ij,ij->i", p, log_p)
+    )
+
+
+def _label_answers(logit: Float, present: Bool) -> Answers:
+    yes, no = log_sigmoid(logit), log_sigmoid(-logit)
+    return Answers(
+        np.exp(np.maximum(yes, no)),
+        (logit > 0) == present,
+        np.where(present, yes, no),
+        -(np.exp(yes) * yes + np.exp(no) * no),
+    )
+
+
+def measure(model_answers: Answers) -> dict[str, float]:
+    """Return the scores of an epoch by name, NaN where there is nothing to average.
+
+    Notes
+    -----
+    `val_nll` in nats, over all, right and wrong answers; `val_error`, `val_ece` (15 bins of equal
+    width), `val_ece_em` (of equal mass) and `val_p_true` (mean probability of what is true) are
+    fractions; `val_entropy_correct` and `val_entropy_wrong` in nats over right and over wrong
+    answers, as in figure 3 of Mukhoti et al. 2020.
+    """
+    ranked = Ranked.of(Outcomes(model_answers.confidence, model_answers.correct))
+    nll, wrong = -model_answers.log_p_true, ~model_answers.correct
+    return {
+        "val_nll": _mean(nll),
+        "val_nll_correct": _mean(nll[model_answers.correct]),
+        "val_nll_wrong": _mean(nll[wrong]),
+        "val_error": top_label.error(ranked),
+        "val_ece": top_label.ece(ranked),
+        "val_ece_em": top_label.ece_em(ranked),
+        "val_entropy_correct": _mean(model_answers.entropy[model_answers.correct]),
+        "val_entropy_wrong": _mean(model_answers.entropy[wrong]),
+        "val_p_true": _mean(np.exp(model_answers.log_p_true)),
+    }
+
+
+def _mean(values: Float) -> float:
+    return float(values.mean()) if values.size else float("nan")
+
+
+EVERY_S: Final = 1.0
+RECENT_S: Final = 60.0  # the pace is that of the last minute: a slow start is forgotten
+
+
+class TrainingProgress:
+    """Counts steps from now on and writes how far the training is.
+
+    Parameters
+    ----------
+    parts : TrainingSetup
+        Its epoch says where it began.
+    folder : JobFolder
+    """
+
+    def __init__(self, parts: TrainingSetup, folder: JobFolder) -> None:
+        self._parts = parts
+        self._folder = folder
+        self._began = self._said = time.monotonic()
+        self._first = float(parts.epoch)
+        self._recent = deque([(self._began, 0.0)])  # when how many epochs were done
+
+    def stepped(self, batch: int, n_batches: int) -> None:
+        """Take note of a step; `batch` of `n_batches` of this epoch are done."""
+        now = time.monotonic()
+        if now - self._said < EVERY_S:
+            return
+        self._said = now
+        parts, spent = self._parts, now - self._began
+        done = parts.epoch + batch / n_batches - self._first  # evaluations count in the time
+        left = parts.config.epochs - self._first - done
+        self._recent.append((now, done))
+        while now - self._recent[1][0] >= RECENT_S:
+            self._recent.popleft()
+        then, before = self._recent[0]
+        pace = (done - before) / (now - then)
+        write(
+            self._folder.path,
+            Progress(
+                epoch=parts.epoch,
+                n_epochs=parts.config.epochs,
+                batch=batch,
+                n_batches=n_batches,
+                images_per_second=pace * len(parts.rows),
+                memory=_memory(parts.fabric.device),
+                seconds=spent,
+                left=left / pace,
+            ),
+        )
+
+
+def _memory(device: torch.device) -> int:
+    """Return the most bytes held so far: on the GPU, or by this process."""
+    if device.type == "cuda":
+        return int(torch.cuda.max_memory_allocated(device))
+    unit = 1 if sys.platform == "darwin" else 1024  # macOS counts bytes, Linux KiB
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
+
 
 VALIDATION_BYTES: Final = 128 * 2**20  # of all epochs' logits; larger ones are not kept
 LOG: Final = logging.getLogger("candor.training")
@@ -130,7 +329,7 @@ def train(
             rows = "texts" if config.of_texts else "images"
             LOG.info(_line(parts.epoch, config.epochs, epoch.metrics, rows))
         late = seconds is not None and time.monotonic() - began >= seconds
-        late = late or stopping.is_asked(folder.path)
+        late = late or progress.is_asked(folder.path)
         if parts.fabric.broadcast(late):  # ranks end together; each waits here for the first
             break
     rate = images / training if training else None

@@ -10,6 +10,25 @@ from core import codec
 from core.disk import PART, parse_json
 from core.errors import UsageError
 
+TIME_IS_UP: Final = 75  # exit code of a training that stopped before its end
+_NAME: Final = "stop"  # a file of the job's folder, which every node sees
+
+
+def ask(folder: Path) -> None:
+    """Ask the training in a job's folder to stop."""
+    (folder / _NAME).touch()
+
+
+def is_asked(folder: Path) -> bool:
+    """Whether it is to stop."""
+    return (folder / _NAME).exists()
+
+
+def forget(folder: Path) -> None:
+    """Forget what was asked of the process before."""
+    (folder / _NAME).unlink(missing_ok=True)
+
+
 NAME: Final = "progress.json"
 
 

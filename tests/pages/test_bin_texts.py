@@ -7,7 +7,7 @@ from html import unescape
 import numpy as np
 import pytest
 
-from core.datasets.texts.tickets import tickets
+from core.datasets.texts.corpus import tickets
 from core.inference.client import shared
 from core.library import SAMPLES, Library, RunSource, summarise
 from core.metrics.suite import audit

@@ -5,8 +5,9 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
+import plotly.graph_objects as go
 
-from core.screens.gamma.epoch_diagram import epoch_diagram
+from core.metrics.records import BinTable
 from core.screens.gamma.heatmaps import (
     MOST_BINS,
     MOST_EPOCHS,
@@ -38,9 +39,62 @@ from core.screens.gamma.words import (
     tiles,
 )
 from core.screens.kit.bin_marks import ANSWERS, ClaimWords
+from core.screens.kit.diagram import TICK_TEXT, TICKS, small_diagram
 from core.screens.kit.numbers import count, in_hundred, percent, points
 from core.screens.kit.records import Column, FigureCard, Sentence, Swatch, Table, Tile
+from core.screens.kit.theme import Theme, axis
 from core.screens.kit.units import spoken
+
+HEIGHT = 376
+SQUARE = 22
+
+
+def epoch_diagram(
+    bins: BinTable, chosen: int, theme: Theme, *, words: ClaimWords = ANSWERS
+) -> go.Figure:
+    """Draw the bins of one epoch; customdata of every dot is its bin.
+
+    Parameters
+    ----------
+    bins : BinTable
+        Validation bins of the epoch.
+    chosen : int
+        The bin that is marked by a square: rings are changes of sign. An empty one has no dot.
+    theme : Theme
+    words : ClaimWords
+        Titles of the axes.
+    """
+    figure = small_diagram(bins, theme, height=HEIGHT)
+    ticks: dict[str, object] = {
+        "range": [0, 1],
+        "tickvals": TICKS,
+        "ticktext": TICK_TEXT,
+        "constrain": "domain",
+    }
+    figure.update_layout(
+        margin={"l": 58, "r": 26, "t": 8, "b": 46},
+        xaxis=axis(theme, words.claim, **ticks),
+        yaxis=axis(theme, words.actual, scaleanchor="x", constraintoward="top", **ticks),
+    )
+    if bins.count[chosen] > 0:
+        figure.add_trace(
+            go.Scatter(
+                x=[bins.confidence[chosen]],
+                y=[bins.accuracy[chosen]],
+                mode="markers",
+                name="chosen bin",
+                marker={
+                    "symbol": "square-open",
+                    "size": SQUARE,
+                    "color": theme.accent,
+                    "line": {"width": 2},
+                },
+                hoverinfo="skip",
+                cliponaxis=False,
+            )
+        )
+    return figure
+
 
 MOST_PANELS = 15
 PAPER = "Ghosh et al. 2022"

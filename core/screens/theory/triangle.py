@@ -11,8 +11,7 @@ from core.arrays import Bool, Float
 from core.calibrators.focal_inverse import focal_loss, inverse_focal_map
 from core.calibrators.focal_map import focal_map
 from core.calibrators.theory import risk_isolines, temperature_scaled
-from core.losses.linear_toy import FLIPPED, POINTS, STEPS, LinearToy, linear_toy
-from core.losses.shapes import brier_isolines
+from core.losses.linear_toy import FLIPPED, POINTS, STEPS, LinearToy, brier_isolines, linear_toy
 from core.screens.kit.curves import (
     Colour,
     Dash,

@@ -17,7 +17,7 @@ from core.calibrators.focal_theory import (
     temperature_bounds,
 )
 from core.calibrators.theory import GRIDS, Sweep, unit_crossing
-from core.losses.shapes import calfocal, inverse_focal
+from core.losses.linear_toy import calfocal, inverse_focal
 from core.screens.kit.curves import DASHES, SHARES, Highlight, Plot, TheoryCurve, curve_card
 from core.screens.kit.numbers import MINUS, in_hundred, percent, points, three
 from core.screens.kit.records import Column, FigureCard, Phrase, Sentence, Tile

@@ -13,19 +13,30 @@ import torch
 
 from core.datasets.catalogue import TEXT_DATA
 from core.datasets.texts import reading
-from core.datasets.texts.cleaning import (
+from core.datasets.texts.corpus import (
+    ANY,
+    BOTH,
+    DESKS,
+    LEFT_OUT,
+    N,
+    read_corpus,
+    texts_named,
+    tickets,
+)
+from core.datasets.texts.dataset import load_texts, to_numbers
+from core.datasets.texts.settings import TextConfig
+from core.datasets.texts.words import (
     MAIL,
+    WORD,
     masked,
+    numbers,
+    read_vectors,
     shown,
+    vocabulary,
     without_headers,
     without_quotes_and_footer,
+    words,
 )
-from core.datasets.texts.corpus import LEFT_OUT, read_corpus, texts_named
-from core.datasets.texts.dataset import to_numbers
-from core.datasets.texts.load import load_texts
-from core.datasets.texts.settings import TextConfig
-from core.datasets.texts.tickets import ANY, BOTH, DESKS, N, tickets
-from core.datasets.texts.words import WORD, numbers, read_vectors, vocabulary, words
 from core.errors import AuditError
 
 CPU = torch.device("cpu")

@@ -8,8 +8,7 @@ import sys
 import pytest
 
 from core.errors import UsageError
-from core.losses.catalogue import LOSSES, REDUCTIONS, checked
-from core.losses.presets import PRESETS
+from core.losses.catalogue import LOSSES, PRESETS, REDUCTIONS, checked
 from core.predictions import Task
 from tests.core.losses.test_golden import SHARED
 

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 
-from core.losses.linear_toy import linear_toy
-from core.losses.shapes import brier_isolines, calfocal, inverse_focal
+from core.losses.linear_toy import brier_isolines, calfocal, inverse_focal, linear_toy
 
 
 def test_shapes_by_hand():

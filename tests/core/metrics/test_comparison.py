@@ -13,10 +13,10 @@ from core.metrics.comparison import (
     compare,
     compare_all,
     compared,
+    every_pair_level,
     why_not,
 )
 from core.metrics.intervals import Units
-from core.metrics.joint import every_pair_level
 from core.metrics.paired import NO_FLOOR, PAIRED, Difference, MetricDraws
 from core.predictions import Predictions, ScoreKind, Task, Weights
 

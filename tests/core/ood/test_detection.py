@@ -13,8 +13,7 @@ from sklearn.metrics import average_precision_score, roc_auc_score, roc_curve
 from core.errors import Refused
 from core.metrics.intervals import logit_interval, quantile, student
 from core.ood import intervals, pairs, separation, thresholds, values
-from core.ood.bounds import ScoreCounts, false_positives
-from core.ood.intervals import numbers
+from core.ood.intervals import ScoreCounts, false_positives, numbers
 from core.ood.pairs import auroc_difference
 from core.ood.scores import ood_scores
 from core.ood.separation import Separation, cells

@@ -9,9 +9,7 @@ import torch
 from core.errors import Refused
 from core.losses.catalogue import LOSSES
 from core.training import loop
-from core.training.loop import LOSS_ROWS
-from core.training.measures import answers, measure
-from core.training.norms import row_gradient_norms
+from core.training.loop import LOSS_ROWS, answers, measure, row_gradient_norms
 from core.training.parts import predict, seed_all
 from tests.reference import slow_losses
 

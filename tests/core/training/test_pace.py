@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import torch
 
-from core.training import pace
+from core.training import loop
 from core.training.config import from_json
 from core.training.folder import JobFolder
 from core.training.progress import Progress, read, write
@@ -16,11 +16,11 @@ CONFIG = from_json({"data": "digits", "model": "small_cnn", "loss": {"name": "ce
 
 def test_what_is_left_counts_from_where_this_process_began(tmp_path: Path, monkeypatch):
     now = [100.0]
-    monkeypatch.setattr("core.training.pace.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("core.training.loop.time.monotonic", lambda: now[0])
     device = SimpleNamespace(device=torch.device("cpu"))
     parts = SimpleNamespace(config=CONFIG, rows=range(200), epoch=4, fabric=device)
     folder = JobFolder.make(tmp_path / "job", CONFIG)
-    found = pace.TrainingProgress(parts, folder)
+    found = loop.TrainingProgress(parts, folder)
     now[0] = 100.5
     found.stepped(1, 4)  # half a second later: not yet said
     assert read(folder.path) is None

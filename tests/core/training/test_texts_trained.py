@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from core.datasets.texts.load import load_texts
+from core.datasets.texts.dataset import load_texts
 from core.datasets.texts.settings import TextConfig
 from core.errors import LibraryError
 from core.library import Library

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from core.histories import BinHistory
-from core.screens.gamma.epoch_diagram import epoch_diagram
 from core.screens.gamma.heatmaps import PLAIN_TERMS, TERMS, HistoryGrid, heatmaps, root, some, ticks
 from core.screens.gamma.panels import (
     STRIDE,
@@ -15,6 +14,7 @@ from core.screens.gamma.panels import (
     correspondence,
     small_multiples,
 )
+from core.screens.gamma.view import epoch_diagram
 from core.screens.kit.theme import DARK, LIGHT
 
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.screens.kit.theme import DARK, LIGHT
-from core.screens.train.figures import MOST_POINTS, MeasureCurve, MeasurePanel, kept, panel
+from core.screens.train.view import MOST_POINTS, MeasureCurve, MeasurePanel, kept, panel
 
 
 def line(values, **settings):
