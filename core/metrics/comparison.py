@@ -222,7 +222,7 @@ def compare_all(
     """Return the same where any run may be held against any other.
 
     Each difference is at the level at which those of all pairs hold together, by metric
-    (`core.metrics.joint`): so the leader and the reference may be picked by what is seen.
+    (`every_pair_level`): so the leader and the reference may be picked by what is seen.
     """
     levels = {
         metric: every_pair_level([run.draws for run in _known(runs, metric).values()], level)
