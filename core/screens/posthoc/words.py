@@ -111,8 +111,7 @@ def sentence(
         Phrase(explained(judged[best], PERFECT)),
     )
     others = _others(best, judged, names)
-    second = (others, _cost(best, judged, comparison), _unlike_classes(judged[best]))
-    return Sentence(parts, " ".join(filter(None, second)))
+    return Sentence(parts, f"{others} {_cost(best, judged, comparison)}".strip())
 
 
 def _unlike_classes(judged: MethodReport) -> str:

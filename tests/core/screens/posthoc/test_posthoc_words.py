@@ -9,7 +9,7 @@ from core.calibrators import CALIBRATORS
 from core.metrics.comparison import Comparison
 from core.metrics.paired import Difference
 from core.predictions import Predictions, ScoreKind, Task
-from core.screens.posthoc.words import PLAIN_MEANINGS, plain_sentence, sentence
+from core.screens.posthoc.words import PLAIN_MEANINGS, plain_sentence
 from core.studies.posthoc import NONE, MethodReport, calibrated, judge
 from core.studies.posthoc import fit as fitted
 
@@ -76,7 +76,7 @@ def test_a_class_that_a_temperature_leaves_off_is_named():
     scaled = calibrated(fitted("ts", fit).calibrator, test)
     reports = {NONE: judge(test, None), "ts": judge(scaled, None)}
     difference = Comparison("", 0, 0.95, ({}, HELPS))
-    for said in (plain_sentence(reports, difference), sentence(reports, difference)):
-        assert "Classes stay unlike: answers “sheep” are over-confident by " in said.second
+    said = plain_sentence(reports, difference).second
+    assert "Classes stay unlike: answers “sheep” are over-confident by " in said
     even = {NONE: reports[NONE], "ts": MethodReport(compared(1.0), 0)}
     assert "unlike" not in plain_sentence(even, difference).second
