@@ -267,7 +267,7 @@ def _add_compare(verb: Parser) -> None:
 
 def _compare(arguments: argparse.Namespace) -> int:
     from core.metrics.comparison import MOST_RUNS, compare_all, compared
-    from core.metrics.human.paired import DISTANCE
+    from core.metrics.human.errors import DISTANCE
     from core.metrics.paired import PAIRED
     from core.reports import compare_text
     from core.reports.compare_json import compare_json

@@ -5,7 +5,7 @@ import streamlit as st
 from core.screens.gamma.view import gamma_view
 from core.screens.kit.records import Phrase, Sentence
 from pages.ui import frame, history_import, state, widgets
-from pages.ui.gamma import beside, cache, choices, figures, sources, watch
+from pages.ui.gamma import beside, cache, choices, figures, sources
 from pages.ui.gamma import state as gamma_state
 
 
@@ -57,5 +57,5 @@ with frame.caught():
         sources.nothing(source_id, offered)
     else:
         frame.title(source.label)
-        watch.follow(draw, source, offered)
+        figures.follow(draw, source, offered)
     history_import.draw()

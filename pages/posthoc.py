@@ -8,7 +8,7 @@ from core.screens.kit.records import Phrase, Sentence
 from core.screens.posthoc.view import plain_view, posthoc_view
 from core.studies.posthoc import NONE
 from pages.ui import controls, drafts, frame, opening, state, widgets
-from pages.ui.posthoc import cache, choices, details, figures
+from pages.ui.posthoc import cache, choices, figures
 
 frame.begin("pages/posthoc.py")
 with frame.caught():
@@ -49,7 +49,7 @@ with frame.caught():
         widgets.scores("Scores of the methods", view.table.heads, view.table.written())
         with widgets.noted(view.caption, view.table.file, "posthoc", "All numbers, CSV"):
             if not state.plain() and len(results) == len(methods):
-                details.take_away(run, fits, rows)
+                figures.take_away(run, fits, rows)
         if not state.plain() and len(results) == len(methods):
             figures.temperatures(run, row_choice, objective, run.task)
-            details.meanings(fits)
+            figures.meanings(fits)

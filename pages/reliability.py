@@ -8,7 +8,7 @@ from core.screens.reliability.classes import furthest_class
 from core.screens.reliability.plain import plain_view
 from core.screens.reliability.view import Subject, parts_table, unbinned_cards
 from pages.ui import audits, controls, drafts, frame, opening, state, widgets
-from pages.ui.reliability import binned, choices, figures, human, labels, plain, waiting
+from pages.ui.reliability import binned, choices, figures, human, labels, plain
 
 frame.begin("pages/reliability.py")
 with frame.caught():
@@ -21,7 +21,7 @@ with frame.caught():
     if against == choices.PEOPLE:
         human.draw(run, split, top, settings)
         st.stop()
-    audit = audits.audit(run, split) or waiting.end(top, run, split)
+    audit = audits.audit(run, split) or binned.end(top, run, split)
     with settings:
         controls.splits(run)
         target = choices.target(run, audit)
@@ -31,7 +31,7 @@ with frame.caught():
             drafts.bar(run)
         labels.table(run, split, audit)
         st.stop()
-    ready = audits.prepared(run, split, target) or waiting.end(top, run, split)
+    ready = audits.prepared(run, split, target) or binned.end(top, run, split)
     with top:
         head = st.container()
         drafts.bar(run)

@@ -5,7 +5,7 @@ import streamlit as st
 from core.reports.build import ReportRequest
 from core.screens.kit.records import Phrase, Sentence
 from pages.ui import controls, frame, opening, widgets
-from pages.ui.report import choices, making
+from pages.ui.report import choices
 
 frame.begin("pages/report.py")
 with frame.caught():
@@ -23,4 +23,4 @@ with frame.caught():
         widgets.eyebrow(f"Report · {reported_on}", controls.chip(runs[0]) if one else "")
         widgets.sentence(Sentence((Phrase("Share your results in one file."),)))
         widgets.second("It opens offline and prints on A4. Nothing is uploaded.")
-    making.draw(making.task(ReportRequest(runs=reported, sections=sections, edition=edition)))
+    choices.draw(choices.task(ReportRequest(runs=reported, sections=sections, edition=edition)))

@@ -7,10 +7,9 @@ import numpy.typing as npt
 
 from core.arrays import Float, Int
 from core.calibrators.base import as_columns, checked_labels
-from core.calibrators.criteria import OBJECTIVES, check_choice
 from core.calibrators.margins import Margins
 from core.calibrators.search import SearchPoint, best_of_each, scan
-from core.calibrators.weighing import counted
+from core.calibrators.weighing import OBJECTIVES, check_choice, counted
 from core.errors import UsageError
 
 GAMMAS = tuple(k / 4 for k in range(-3, 21))  # -0.75 .. 5

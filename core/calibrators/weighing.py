@@ -3,12 +3,17 @@
 Without weights nothing is multiplied, so that every sum keeps its bits.
 """
 
+from collections.abc import Callable, Sequence
+
 import numpy as np
 import numpy.typing as npt
 
 from core.arrays import Counts, Float, Int
-from core.errors import Refused
-from core.predictions import Weights
+from core.calibrators.margins import Margins
+from core.errors import Refused, UsageError
+from core.metrics.ranked import Ranked
+from core.metrics.top_label import ada_ece, ece, ece_em
+from core.predictions import Outcomes, Weights
 
 Logits = npt.NDArray[np.floating]
 
@@ -60,3 +65,39 @@ def total_of(n: int, weights: Float | None) -> float:
 def mean(values: Counts, weights: Float | None) -> float:
     """Return the mean of values, (N,), over the rows that they stand for."""
     return float(np.average(values, weights=weights))
+
+
+ERRORS: dict[str, Callable[[Ranked], float]] = {"ece": ece, "ece_em": ece_em, "ada_ece": ada_ece}
+OBJECTIVES = ("nll", *ERRORS)
+
+
+def check_choice(kind: str, value: str, allowed: Sequence[str]) -> None:
+    """Refuse an option that is not on the list."""
+    if value not in allowed:
+        raise UsageError("SETTING", f"{kind} is {value!r}", f"use {', '.join(allowed)}")
+
+
+def scores(margins: Margins, objective: str, temperature: float, gammas: Sequence[float]) -> Float:
+    """Return the objective after temperature, then the focal map, for each gamma, (G,) float64."""
+    if objective == "nll":
+        return margins.nll(temperature, gammas)
+    return np.array(
+        [
+            calibration_error(confidence, margins, objective)
+            for confidence in margins.confidences(temperature, gammas)
+        ]
+    )
+
+
+def calibration_error(confidence: Float, margins: Margins, objective: str) -> float:
+    """Return ece, ece_em or ada_ece, 15 bins, of the winner's confidence."""
+    return ERRORS[objective](margins.ranked(confidence))
+
+
+def objective_of(log_p: Float, labels: Int, objective: str, weights: Float | None = None) -> float:
+    """Return the objective of log-probabilities, (N, K), against labels; may be inf."""
+    if objective == "nll":
+        return 0.0 - mean(log_p[np.arange(labels.size), labels], weights)  # 0.0 - 0.0 is not -0.0
+    winner = log_p.argmax(axis=1)
+    confidence = np.minimum(np.exp(log_p[np.arange(labels.size), winner]), 1.0)
+    return ERRORS[objective](Ranked.of(Outcomes(confidence, winner == labels, weights=weights)))

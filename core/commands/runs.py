@@ -186,13 +186,13 @@ def _move(arguments: argparse.Namespace) -> int:
 
 def _purge(arguments: argparse.Namespace) -> int:
     from core.jobs.local import open_jobs
-    from core.library import people
+    from core.library import sharing
 
     library = _library()
     n_uploads = library.expire(arguments.older_than)
     n_audits = open_jobs().expire(arguments.older_than)
     n_recipes = library.forget_recipes(arguments.older_than)
-    n_names = len(people.known(library.home))
+    n_names = len(sharing.known(library.home))
     print(
         f"{n_uploads} uploads, {n_audits} audits in the background and {n_recipes} recipes for "
         "reading files removed for good"

@@ -84,8 +84,7 @@ def _samples_in(folder: Path) -> "Library":
 def _train(arguments: argparse.Namespace) -> int:
     from core.commands.jobs import report, wait_for
     from core.jobs.local import open_jobs
-    from core.training.advice import advice
-    from core.training.config import from_json
+    from core.training.config import advice, from_json
 
     request, config = launcher.request_of(arguments), from_json(_read(arguments.config))
     for notice in advice(config):

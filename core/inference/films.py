@@ -22,8 +22,7 @@ from core.inference.kept import CPU, kept_model
 from core.inference.prepare import BatchPreprocessor, frame
 from core.xray import gradcam, phantom
 from core.xray.methods import METHODS
-from core.xray.shuffled import cascade, shuffled
-from core.xray.similarity import ssim
+from core.xray.similarity import cascade, shuffled, ssim
 
 Json = dict[str, Any]  # Any: plain JSON values
 Arrays = dict[str, npt.NDArray[Any]]  # Any: numbers of several types

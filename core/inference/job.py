@@ -5,7 +5,7 @@ import resource
 import shutil
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,6 +25,7 @@ from core.datasets.load import load as load_data
 from core.datasets.outside import OutsideDataset, open_outside, overlap
 from core.datasets.pictures import Scaling
 from core.datasets.shifts import OutsideSet
+from core.disk import storing
 from core.errors import Notice, Refused, UsageError
 from core.inference.config import EvaluationConfig
 from core.inference.evaluate import NOT_WATCHED, scores, spread
@@ -32,7 +33,6 @@ from core.inference.film_model import FilmModel
 from core.inference.folder import PICTURES, WEIGHTS, config_of
 from core.inference.onnx_network import OnnxNetwork
 from core.inference.prepare import BatchPreprocessor
-from core.inference.spool import Spool
 from core.library import RunSource, open_library, summarise
 from core.metrics.intervals import wilson
 from core.metrics.suite import audit
@@ -41,6 +41,49 @@ from core.models.catalogue import ONNX
 from core.predictions import Predictions, ScoreKind, Task
 from core.training.folder import JobFolder
 from core.training.progress import Progress, write
+
+
+class Spool(Mapping[str, Predictions]):
+    """Predictions by name; each is read again when it is asked for.
+
+    Parameters
+    ----------
+    folder : Path
+        Where the scores lie; made with the first.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._rest: dict[str, dict[str, Any]] = {}  # Any: what Predictions takes
+
+    def put(self, name: str, predictions: Predictions) -> None:
+        """Take in predictions.
+
+        Raises
+        ------
+        LibraryError
+            DISK_FULL, or LIBRARY_WRITE.
+        """
+        with storing(f"The scores of {name}"):
+            self._folder.mkdir(exist_ok=True)
+            np.save(self._path(name), predictions.scores, allow_pickle=False)
+        same = ("task", "kind", "labels", "class_names", "row_ids", "labelled", "groups", "weights")
+        self._rest[name] = {key: getattr(predictions, key) for key in same}
+
+    def __getitem__(self, name: str) -> Predictions:
+        """Return what was taken in."""
+        rest = self._rest[name]
+        return Predictions(scores=np.load(self._path(name), allow_pickle=False), **rest)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._rest)
+
+    def __len__(self) -> int:
+        return len(self._rest)
+
+    def _path(self, name: str) -> Path:
+        return self._folder / f"{name}.npy"
+
 
 EVERY_S: Final = 1.0
 FAR: Final = 0.1  # above guessing: an interval that reaches so far leaves all open

@@ -16,8 +16,7 @@ from core.errors import LibraryError, Notice
 from core.fields import JsonObject
 from core.histories import BinHistory, History
 from core.library import files, recipes, sharing, trail, trash
-from core.library.checks import check_tables
-from core.library.describe import describe
+from core.library.describe import check_tables, describe
 from core.library.export import write_npz, write_parquet
 from core.library.history import Tables, read_bins, read_history
 from core.library.index import DamagedRun, Index, Query, RunRow

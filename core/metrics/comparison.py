@@ -11,7 +11,7 @@ from core.arrays import Float, digest
 from core.configs import AuditConfig
 from core.defaults import LEVEL
 from core.metrics import METRICS
-from core.metrics.human.paired import DISTANCE, distance
+from core.metrics.human.errors import DISTANCE, distance
 from core.metrics.paired import PAIRED, Difference, MetricDraws, difference, draws
 from core.metrics.records import Audit, Score
 from core.metrics.suite import audit

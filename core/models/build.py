@@ -11,7 +11,7 @@ from core.errors import UsageError
 from core.models.by_name import timm_model, timm_size, torchvision_model, torchvision_size
 from core.models.catalogue import ONNX, checked_model
 from core.models.densenet import densenet121, densenet_small
-from core.models.layers import weighted_layers
+from core.models.layers import SmallCnn, weighted_layers
 from core.models.public import PUBLIC_FORMS
 from core.models.resnet import (
     resnet50,
@@ -20,7 +20,6 @@ from core.models.resnet import (
     resnet110_released,
     wide_resnet_26_10,
 )
-from core.models.small_cnn import SmallCnn
 
 LEAST_SIDE: Final = 8  # of images for the networks of the catalogue: three times halved, 1 is left
 

@@ -1,6 +1,68 @@
-"""What networks share: convolutions without bias, initial weights, layers in order; torch."""
+"""What networks share, and the small CNN that is made of nothing else; torch."""
 
-from torch import nn
+from itertools import pairwise
+from typing import Final
+
+from torch import Tensor, nn
+from torch.nn import functional
+
+WIDTHS: Final = (24, 48, 96)
+CHANNELS_IN_A_GROUP: Final = 8
+
+
+class SmallCnn(nn.Module):
+    """Three blocks of 3x3 convolution, group normalisation and ReLU, then a linear layer.
+
+    The first two blocks end in max pooling by 2; 2x2 means of what the third gives are the
+    features. Groups of 8 channels are normalised within each image, so that neither the size of a
+    batch nor how it is spread over devices changes an answer.
+
+    Parameters
+    ----------
+    channels : int
+        C of the images.
+    n_outputs : int
+        K columns of logits.
+
+    Notes
+    -----
+    PyTorch's initialisation: He et al. 2015, uniform.
+
+    References
+    ----------
+    Wu and He 2018, *Group Normalization*.
+    """
+
+    def __init__(self, channels: int, n_outputs: int) -> None:
+        super().__init__()
+        self.blocks = nn.ModuleList(
+            nn.Sequential(
+                nn.Conv2d(before, after, 3, padding=1, bias=False),
+                nn.GroupNorm(after // CHANNELS_IN_A_GROUP, after),
+                nn.ReLU(inplace=True),
+            )
+            for before, after in pairwise((channels, *WIDTHS))
+        )
+        self.head = nn.Linear(4 * WIDTHS[-1], n_outputs)
+
+    def forward(self, images: Tensor) -> Tensor:
+        """Return logits (N, K) of images (N, C, H, W), H and W at least 8."""
+        first, second, third = self.blocks
+        features = functional.max_pool2d(first(images), 2)
+        features = functional.max_pool2d(second(features), 2)
+        return self.head(quarters(third(features)).flatten(1))  # type: ignore[no-any-return]
+
+
+def quarters(features: Tensor) -> Tensor:
+    """Return the means over the four quarters of each map, (N, C, 2, 2).
+
+    Quarters of an odd side share its middle line, as in adaptive average pooling, whose gradient
+    has no deterministic form on a GPU.
+    """
+    height, width = features.shape[-2:]
+    return functional.avg_pool2d(
+        features, (height - height // 2, width - width // 2), (height // 2, width // 2)
+    )
 
 
 def convolution(before: int, after: int, side: int, stride: int = 1) -> nn.Conv2d:

@@ -8,7 +8,7 @@ from core.calibrators.protocols import PROTOCOLS
 from core.codes import NoticeCode
 from core.errors import Notice
 from core.metrics.comparison import compare
-from core.metrics.human.paired import DISTANCE
+from core.metrics.human.errors import DISTANCE
 from core.metrics.paired import Difference
 from core.reports.audit_json import floor_json, score_json
 from core.studies.human import ERRORS, FittedOn, HumanFits

@@ -5,7 +5,7 @@ from dataclasses import asdict
 from typing import Any
 
 from core.metrics.comparison import Compared, Comparison
-from core.metrics.human.paired import DISTANCE
+from core.metrics.human.errors import DISTANCE
 from core.metrics.records import Audit
 from core.reports.audit_json import score_json
 from core.reports.calibrate_json import difference_json

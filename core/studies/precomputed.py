@@ -7,8 +7,9 @@ come with it; a run of one's own is studied in the background once it is kept
 (`core.studies.background`).
 """
 
+import ast
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -44,8 +45,66 @@ from core.studies.posthoc import (
     judge,
     parts,
 )
-from core.studies.program import program_digest
 from core.studies.temperatures import TemperatureMaps, temperature_curve, temperature_map
+
+ROOT: Final = Path(__file__).parents[2]
+STORE: Final = "core.library"  # hands over rows, whose digests are compared, and computes nothing
+Documented = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+
+
+def program_digest(modules: Iterable[str], root: Path = ROOT) -> str:
+    """Return a digest of modules and of every module of their package that they import.
+
+    Comments, docstrings and where lines stand do not count; names, constants and sentences do.
+
+    Parameters
+    ----------
+    modules : iterable of str
+        Dotted names below `root`.
+    root : Path
+        Folder of the package.
+    """
+    trees = modules_of(modules, root)
+    parts = (f"{name} {_meaning(trees[name])}" for name in sorted(trees))
+    return digest(*parts)
+
+
+def modules_of(modules: Iterable[str], root: Path = ROOT) -> dict[str, ast.Module]:
+    """Return modules and what they import of their package, wherever in their lines, parsed."""
+    trees: dict[str, ast.Module] = {}
+    ahead = list(modules)
+    while ahead:
+        name = ahead.pop()
+        path = None if name in trees or name == STORE else _source(name, root)
+        if path is not None:
+            trees[name] = ast.parse(path.read_bytes())
+            ahead += [name.rpartition(".")[0], *_imports(trees[name])]
+    return trees
+
+
+def _source(name: str, root: Path) -> Path | None:
+    """Return the file of a module or package; None of what lies elsewhere."""
+    stem = root.joinpath(*name.split("."))
+    files = (stem / "__init__.py", stem.with_name(f"{stem.name}.py"))
+    return next((path for path in files if name and path.is_file()), None)
+
+
+def _imports(tree: ast.Module) -> Iterator[str]:
+    """Yield the names that an import may mean: of a package also its modules."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module and node.module != STORE:
+            yield node.module
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def _meaning(tree: ast.Module) -> str:
+    for node in ast.walk(tree):
+        if isinstance(node, Documented) and ast.get_docstring(node, clean=False) is not None:
+            del node.body[0]
+    return ast.dump(tree)
+
 
 FILE: Final = "studies.safetensors"
 RECORDS: Final = "studies"  # the metadata that holds them

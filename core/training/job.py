@@ -24,8 +24,7 @@ from core.metrics.suite import audit
 from core.models.build import input_size
 from core.predictions import Predictions, ScoreKind
 from core.training import checkpoint, threads
-from core.training.advice import advice
-from core.training.config import TrainConfig
+from core.training.config import TrainConfig, advice
 from core.training.folder import JobFolder
 from core.training.loop import TrainingOutcome, train
 from core.training.parts import TrainingSetup, assemble, connect, predict

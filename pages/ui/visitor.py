@@ -21,7 +21,7 @@ from core.access import LOCAL, Act, Role, Visitor, group_id, user_id
 from core.arrays import digest
 from core.errors import LibraryError, UsageError
 from core.jobs.local import LocalJobs
-from core.library import SAMPLES, Library, home, logins, people, trail
+from core.library import SAMPLES, Library, home, logins, sharing, trail
 from core.library.logins import Login
 from pages.ui import demo
 
@@ -70,13 +70,13 @@ class Account:
     @property
     def name(self) -> str:
         """What pages call them: never an address."""
-        return people.name_of(home(), self.user) or _nameless(self.user)
+        return sharing.name_of(home(), self.user) or _nameless(self.user)
 
     @property
     def groups(self) -> dict[str, str]:
         """What their groups are called, by id."""
         groups = () if self.visitor is None else self.visitor.groups
-        return {group: people.name_of(home(), group) or f"Group {group[2:8]}" for group in groups}
+        return {group: sharing.name_of(home(), group) or f"Group {group[2:8]}" for group in groups}
 
 
 def settings() -> Claims:
@@ -132,7 +132,7 @@ def begin(claims: Claims) -> dict[str, str]:
     if login.role:
         with suppress(LibraryError):  # a full disk keeps nobody out
             for person, name in names.items():
-                people.remember(home(), person, name)
+                sharing.remember(home(), person, name)
     return {LOGIN: logins.begin(home(), login, lifetime_s())}
 
 

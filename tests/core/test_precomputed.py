@@ -17,7 +17,7 @@ from core.library import SAMPLES, Library, RunSource
 from core.predictions import Groups, Predictions, ScoreKind, Task, Votes
 from core.studies import background, posthoc, precomputed
 from core.studies.human import human_study
-from core.studies.program import modules_of, program_digest
+from core.studies.precomputed import modules_of, program_digest
 from core.studies.temperatures import TemperatureMaps, temperature_curve, temperature_map
 
 QUICK = ("digits-overconfident", "digits-traits", "digits-crowd")

@@ -19,7 +19,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from core.access import user_id
 from core.jobs.local import LocalJobs
-from core.library import Library, people
+from core.library import Library, sharing
 from tests.e2e.conftest import PATIENCE_S, ROOT, Server, free_port, new_page, settled, start, tick
 from tests.e2e.files import npz_logits
 from tests.e2e.test_proxy import NAME, NGINX, in_front
@@ -263,11 +263,11 @@ def no_names_outside_people(site: Site) -> None:
     """No address is stored or logged, and names stand in the list of people alone."""
     addresses = [address.encode() for address in EMAILS.values()]
     names = [account["name"].encode() for account in ACCOUNTS.values()]
-    assert site.user("anna") in people.known(site.home)
+    assert site.user("anna") in sharing.known(site.home)
     for path in [site.server.log, *filter(Path.is_file, site.home.rglob("*"))]:
         data, place = path.read_bytes(), str(path)
         assert not [address for address in addresses if address in data], place
-        if path.parent.name != people.FOLDER:
+        if path.parent.name != sharing.FOLDER:
             assert not [name for name in names if name in data], place
         assert not [n for n in ACCOUNTS if n in str(path.relative_to(site.home.parent))], place
 

@@ -15,7 +15,7 @@ from streamlit.testing.v1 import AppTest
 
 from core.access import DRAFTS, LOCAL, Act, Role, Visitor, group_id, user_id
 from core.errors import LibraryError, UsageError
-from core.library import SAMPLES, Library, people, trail
+from core.library import SAMPLES, Library, sharing, trail
 from core.library import home as library_home
 from core.library.logins import Login
 from pages.ui import login, selftest, server, session, visitor
@@ -285,7 +285,7 @@ def test_what_was_opened_is_in_the_trail_once():
     fine(test.run())
     entries = trail.entries(library_home(), LOCAL)
     assert [entry.act for entry in entries if entry.subject == run] == [Act.OPEN, Act.IMPORT]
-    assert people.known(library_home()) == {user_id(ISSUER, "anna"): "Anna"}
+    assert sharing.known(library_home()) == {user_id(ISSUER, "anna"): "Anna"}
 
 
 def history(user: str) -> str:

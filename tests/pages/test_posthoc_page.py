@@ -21,7 +21,7 @@ from core.studies.posthoc import cut, fit, parts
 from core.studies.precomputed import keep_studies
 from pages.ui import task
 from pages.ui.posthoc import cache as cache_posthoc
-from pages.ui.posthoc import details
+from pages.ui.posthoc import figures
 from tests.pages.seen import html, opened, until
 
 OVER = "digits-overconfident"
@@ -341,7 +341,7 @@ def test_what_is_too_large_for_a_download_is_left_to_the_command(page, keep, mon
     run = keep("large", val=rows(seed=1), test=rows(seed=2))
     n_bytes = 2 * 300 * 3 * 8
     for most, offered in ((n_bytes, True), (n_bytes - 1, False)):
-        monkeypatch.setattr(details, "MOST_BYTES", most)
+        monkeypatch.setattr(figures, "MOST_BYTES", most)
         test = page(run=run, methods="ts")
         labels = [button.proto.label for button in test.get("download_button")]
         assert ("Calibrated predictions, NPZ" in labels) == offered

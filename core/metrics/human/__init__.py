@@ -5,16 +5,16 @@ floors and sources: docs/metrics.md, section Human truth.
 """
 
 from core.metrics.human.audit import human_audit, judged_rows
-from core.metrics.human.distances import (
+from core.metrics.human.errors import (
     agreement_rows,
     alike_rows,
     entropy_rows,
     majority_shares,
+    share_ece,
     soft_nll_rows,
     tvd_rows,
     vote_shares,
 )
-from core.metrics.human.errors import share_ece
 from core.metrics.human.floor import Knowing, knowing
 from core.metrics.human.records import HumanAudit, HumanScore, VoteBin
 

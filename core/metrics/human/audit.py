@@ -11,15 +11,17 @@ from core.errors import Refused
 from core.metrics.binning import bin_index, equal_width_edges
 from core.metrics.design_effect import design_effect, of_rows
 from core.metrics.estimates import ONE_GROUP, ONE_ROW
-from core.metrics.human.distances import (
+from core.metrics.human.errors import (
     agreement_rows,
     alike_rows,
+    drawn_ece,
+    ece_floor,
     entropy_rows,
+    share_ece,
     soft_nll_rows,
     tvd_rows,
     vote_shares,
 )
-from core.metrics.human.errors import drawn_ece, ece_floor, share_ece
 from core.metrics.human.floor import NUMBERS, Knowing, knowing
 from core.metrics.human.records import (
     NOT_COUNTED,

@@ -1,12 +1,88 @@
-"""Calibration error against shares: an answer is right as far as people agree; numpy only."""
+"""Errors and distances of answers against shares of people, paired by row; numpy only."""
+
+from typing import Literal
 
 import numpy as np
+import numpy.typing as npt
 
-from core.arrays import Float, Int
-from core.defaults import N_BINS
+from core.arrays import Bool, Float, Int
+from core.defaults import LEVEL, N_BINS, N_RESAMPLES, SEED
 from core.metrics.binning import bin_index, equal_width_edges
+from core.metrics.design_effect import of_rows
+from core.metrics.estimates import ONE_GROUP, ONE_ROW
 from core.metrics.grouped import row_signs
-from core.predictions import Extents
+from core.metrics.human.audit import leaning_ends, voted_rows
+from core.metrics.intervals import units
+from core.metrics.paired import NO_FLOOR, MetricDraws
+from core.metrics.records import Score
+from core.metrics.resampled import resampled_counts
+from core.predictions import Extents, Predictions
+
+Ties = Literal["either", "column"]
+
+
+def vote_shares(votes: Float) -> Float:
+    """Return what share of its votes each class has, (N, K); of every row some are needed."""
+    return np.asarray(votes / votes.sum(axis=1, keepdims=True))
+
+
+def majority_shares(votes: Float) -> Float:
+    """Return 1 for the class with the most votes and 0 for the others, (N, K).
+
+    Classes tied for the most votes share the row: two have one half each.
+    """
+    most = votes == votes.max(axis=1, keepdims=True)
+    return np.asarray(most / most.sum(axis=1, keepdims=True))
+
+
+def entropy_rows(p: Float) -> Float:
+    """Return the entropy of each row of (N, K) probabilities in nats, with 0 log 0 = 0."""
+    return np.asarray(-(p * np.log(np.where(p > 0.0, p, 1.0))).sum(axis=1)) + 0.0  # never -0
+
+
+def tvd_rows(p: Float, shares: Float) -> Float:
+    """Return the total variation distance of each row, half the sum of |p - h|, in [0, 1].
+
+    Its mean is the DistCE of Baan et al. 2022.
+    """
+    return np.asarray(np.abs(p - shares).sum(axis=1) / 2.0)
+
+
+def agreement_rows(predicted: Int, shares: Float) -> Float:
+    """Return the share of people who agree with each answer, (N,)."""
+    return np.asarray(shares[np.arange(predicted.size), predicted])
+
+
+def soft_nll_rows(log_p: Float, shares: Float) -> Float:
+    """Return minus the sum of h log p in nats, (N,); inf where a class with votes has p = 0."""
+    return np.asarray(-(shares * np.where(shares > 0.0, log_p, 0.0)).sum(axis=1))
+
+
+def alike_rows(scores: npt.NDArray[np.floating], votes: Float, ties: Ties = "either") -> Bool:
+    """Return whether model and people rank the classes of each row alike, (N,).
+
+    Parameters
+    ----------
+    scores : (N, K) array of float
+        Logits or probabilities.
+    votes : (N, K) float64
+        Votes or shares.
+    ties : str
+        either: classes that people tie may come in either order, and a tie of the model between
+        classes that people do not tie is not alike. column: ties of both come in the order of the
+        columns, as in the released code of Baan et al. 2022, whose RankCS is the mean; it depends
+        on that order, and most rows of many classes have ties.
+    """
+    if ties == "column":
+        orders = (np.argsort(array, axis=1, kind="stable") for array in (scores, votes))
+        return np.asarray(np.equal(*orders).all(axis=1))
+    order = np.argsort(-votes, axis=1, kind="stable")
+    ranked, ordered = (np.take_along_axis(array, order, axis=1) for array in (votes, scores))
+    lowest = np.minimum.accumulate(ordered, axis=1)[:, :-1]  # of the classes so far
+    highest = np.maximum.accumulate(ordered[:, ::-1], axis=1)[:, -2::-1]  # of those that follow
+    tied = ranked[:, :-1] == ranked[:, 1:]
+    return np.asarray((tied | (lowest > highest)).all(axis=1))
+
 
 CENTRED = 10  # groups in a bin from which its own gap is taken off before signs are drawn
 
@@ -76,3 +152,65 @@ def ece_floor(
     signs = row_signs(residual.size, extents, n_resamples, rng)
     gaps = [np.bincount(index, sign * centred, n_bins) for sign in signs]
     return drawn_ece(np.stack(gaps).astype(np.float64), float(w.sum()))
+
+
+DISTANCE = "tvd"
+
+
+def distance(
+    predictions: Predictions,
+    *,
+    level: float = LEVEL,
+    n_resamples: int = N_RESAMPLES,
+    seed: int = SEED,
+) -> tuple[Score, MetricDraws]:
+    """Return the mean distance from votes: with its interval, and on shared resamples.
+
+    Parameters
+    ----------
+    predictions : Predictions
+        Rows of which people voted on some; these are averaged over.
+    level : float
+        Of the interval, as of `human_audit`.
+    n_resamples, seed : int
+        As of `core.metrics.paired.draws`: all rows are drawn, those without votes count nothing.
+
+    Raises
+    ------
+    Refused
+        VOTES: the split has none.
+    """
+    rows, some, votes = voted_rows(predictions)
+    table = np.zeros((predictions.n, 2))
+    table[rows, 0] = tvd_rows(np.exp(some.log_probabilities()), vote_shares(votes.of_row))
+    table[rows, 1] = 1.0
+    weights = np.ones(predictions.n) if predictions.weights is None else predictions.weights.of_row
+    total = weights @ table
+    blocks = resampled_counts(predictions.n, n_resamples, seed, predictions.extents)
+    sums = np.concatenate([block @ table for block in blocks])
+    drawn = sums[sums[:, 1] > 0.0]
+    drawable = units(rows.size, of_rows(predictions.extents, table[:, 1] > 0.0))
+    grouped = predictions.extents.groups is not None
+    known = bool(total[1] > 0.0)
+    value = float(total[0] / total[1]) if known else None
+    reason = "" if known else "every row with votes has weight 0"
+    low = high = None
+    if value is not None and drawable.count > 1:
+        ends = leaning_ends(value, drawn[:, 0] / drawn[:, 1], drawable.wide(level))
+        low, high = max(ends[0], 0.0), min(ends[1], 1.0)
+    elif value is not None:
+        reason = ONE_GROUP if grouped else ONE_ROW
+    score = Score(DISTANCE, value, low, high, level, rows.size, {}, reason)
+    return score, MetricDraws(
+        metric=DISTANCE,
+        value=value,
+        centre=np.nan if value is None else value,
+        draws=drawn[:, 0] / drawn[:, 1] if known else np.empty(0),
+        gap=np.empty(0),
+        floor=NO_FLOOR,
+        n=predictions.n,
+        seed=seed,
+        reason=reason if value is None else "",
+        units=drawable,
+        grouped=grouped,
+    )

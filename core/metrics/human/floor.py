@@ -14,7 +14,7 @@ from functools import cached_property
 import numpy as np
 
 from core.arrays import Float, Int, log_softmax
-from core.metrics.human.distances import (
+from core.metrics.human.errors import (
     alike_rows,
     entropy_rows,
     soft_nll_rows,

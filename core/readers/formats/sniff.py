@@ -7,7 +7,7 @@ from enum import StrEnum
 
 from core.errors import Refused
 from core.readers.formats.contents import FileBytes
-from core.readers.formats.foreign import RUN_IT, model_of
+from core.readers.formats.parse import RUN_IT, model_of
 
 FILMS = (
     "open a film on the Chest X-ray page; here give a file of predictions: the logits or "

@@ -3,17 +3,22 @@
 import io
 import math
 import pickle
+import struct
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 
 from core import defaults
 from core.errors import Refused
 from core.readers.formats.contents import (
+    COPY_AGAIN,
     Contents,
     Entry,
     FileBytes,
     check_dtype,
+    cut_off,
     native,
     text_array,
 )
@@ -26,7 +31,297 @@ from core.readers.pickles.guards import (
     default_mapping,
     mapping,
 )
-from core.readers.pickles.opcodes import scan
+
+MAX_NUMBERS: Final = 10_000  # numbers among the keys of a pickle
+MAX_OTHERS: Final = 1_000  # anything else but text, as the classes of callbacks
+SALTED, NUMBER, OTHER, TUPLE, NESTED = range(5)  # NESTED is a tuple with a tuple inside, and alike
+
+# What an operation takes from the stack, and the kind that it leaves there.
+EFFECTS: Final = {
+    **dict.fromkeys(b"SUTVXBC\x8c\x8d\x8e", (0, SALTED)),
+    **dict.fromkeys(b"FGJKMN\x88\x89", (0, NUMBER)),
+    **dict.fromkeys(b"]})c\x8f\x96", (0, OTHER)),
+    **dict.fromkeys(b"ab", (1, None)),
+    **dict.fromkeys(b"Q", (1, OTHER)),
+    0x93: (2, OTHER),
+}
+TUPLES: Final = {0x85: 1, 0x86: 2, 0x87: 3}
+REDUCE, NEW_OBJECT = ord("R"), 0x81
+MARK, POP, DUPLICATE, SET_ITEM = ord("("), ord("0"), ord("2"), ord("s")
+SHORT: Final = {0x8A: 10, ord("I"): 21, ord("L"): 22}  # bytes of a whole number of 64 bits
+LONG4: Final = 0x8B
+PAIRS: Final = b"ud"  # operations on a mark that set keys and values,
+ITEMS: Final = b"\x90\x91"  # those that set keys alone,
+ON_MARK: Final = b"ud\x90\x91tle1"
+LEFT: Final = {ord("d"): OTHER, ord("l"): OTHER, 0x91: OTHER}
+
+
+class Keys:
+    """The kinds on the stack and in the memo of a pickle, and how many keys it sets."""
+
+    def __init__(self) -> None:
+        self._stack = bytearray()
+        self._marks: list[int] = []
+        self._memo = bytearray()
+        self._numbers = 0
+        self._others = 0
+
+    def step(self, code: int, size: int) -> None:
+        """Follow one operation that is none of the memo; `size` is that of its operand.
+
+        Raises
+        ------
+        Refused
+            PICKLE_LIMIT: too many keys. PICKLE_SHAPE: nothing on the stack to take.
+        """
+        effect = EFFECTS.get(code)
+        if effect is not None:
+            self._take(effect[0])
+            if effect[1] is not None:
+                self._stack.append(effect[1])
+        elif code in TUPLES:
+            self._stack.append(_tuple(self._take(TUPLES[code])))
+        elif code == MARK:
+            self._marks.append(len(self._stack))
+        elif code in ON_MARK:
+            self._on_mark(code)
+        else:
+            self._rarely(code, size)
+
+    def put(self, index: int) -> None:
+        """Remember the kind on top of the stack."""
+        if index >= len(self._memo):
+            self._memo.extend(bytes([OTHER]) * (index + 1 - len(self._memo)))
+        self._memo[index] = self._top()
+
+    def get(self, index: int) -> None:
+        """Put a remembered kind on the stack."""
+        self._stack.append(self._memo[index] if index < len(self._memo) else OTHER)
+
+    def _rarely(self, code: int, size: int) -> None:
+        if code in (REDUCE, NEW_OBJECT):
+            _, arguments = self._take(2)
+            self._stack.append(NESTED if arguments == NESTED else OTHER)
+        elif code == SET_ITEM:
+            self._count(self._take(2)[:1])
+        elif code in SHORT:
+            self._stack.append(NUMBER if size <= SHORT[code] else OTHER)
+        elif code == LONG4:
+            self._stack.append(NESTED)
+        elif code == DUPLICATE:
+            self._stack.append(self._top())
+        elif code == POP and self._marks and self._marks[-1] == len(self._stack):
+            self._marks.pop()
+        elif code == POP:
+            self._take(1)
+
+    def _on_mark(self, code: int) -> None:
+        if not self._marks:
+            raise _short()
+        items = self._stack[(at := self._marks.pop()) :]
+        del self._stack[at:]
+        if code in PAIRS:
+            self._count(items[::2])
+        elif code in ITEMS:
+            self._count(items)
+        if code == ord("t"):
+            self._stack.append(_tuple(items))
+        elif code in LEFT:
+            self._stack.append(LEFT[code])
+
+    def _take(self, count: int) -> bytearray:
+        """Take kinds from the stack, none from below the last mark."""
+        at = len(self._stack) - count
+        if at < (self._marks[-1] if self._marks else 0):
+            raise _short()
+        taken = self._stack[at:]
+        del self._stack[at:]
+        return taken
+
+    def _top(self) -> int:
+        if not self._stack:
+            raise _short()
+        return self._stack[-1]
+
+    def _count(self, keys: bytearray) -> None:
+        self._numbers += keys.count(NUMBER)
+        self._others += keys.count(OTHER) + keys.count(TUPLE)
+        many = self._numbers > MAX_NUMBERS or self._others > MAX_OTHERS
+        if many or keys.count(NESTED):
+            what = (
+                f"The file has more than {MAX_NUMBERS} numbers or {MAX_OTHERS} other keys"
+                if many
+                else "A key is a tuple of tuples, or a number of any length"
+            )
+            raise Refused("PICKLE_LIMIT", what, "give every key as text")
+
+
+def _tuple(kinds: bytearray) -> int:
+    return NESTED if kinds.count(TUPLE) or kinds.count(NESTED) else TUPLE
+
+
+def _short() -> Refused:
+    what = "The pickle takes more from its stack than it put there"
+    return Refused("PICKLE_SHAPE", what, "save plain NumPy arrays, best as .npz")
+
+
+MAX_OPCODES = 8_000_000
+MAX_LINE = 10_000
+MAX_MEMO_GAP = 1_000  # memo slots that may be skipped: a list as long as the index is allocated
+
+# Bytes that follow an opcode: a fixed number, or the width of a little-endian length before data.
+FIXED = {
+    **dict.fromkeys(b"(.012NQRabdelostu})]\x85\x86\x87\x88\x89\x8f\x90\x91\x93\x94", 0),
+    ord("K"): 1,
+    ord("M"): 2,
+    ord("J"): 4,
+    ord("G"): 8,
+    ord("h"): 1,
+    ord("j"): 4,
+    ord("q"): 1,
+    ord("r"): 4,
+    0x80: 1,
+    0x95: 8,
+    0x81: 0,
+}
+COUNTED = {
+    ord("U"): 1,
+    ord("T"): 4,
+    ord("X"): 4,
+    ord("B"): 4,
+    ord("C"): 1,
+    0x8C: 1,
+    0x8D: 8,
+    0x8E: 8,
+    0x96: 8,
+    0x8A: 1,
+    0x8B: 4,
+}
+LINES = {**dict.fromkeys(b"FILSVgp", 1), ord("c"): 2}
+FORBIDDEN = {
+    0x82: "EXT1", 0x83: "EXT2", 0x84: "EXT4", ord("i"): "INST", ord("o"): "OBJ", ord("P"): "PERSID",
+    0x92: "NEWOBJ_EX", 0x97: "NEXT_BUFFER", 0x98: "READONLY_BUFFER",
+}  # fmt: skip
+PERSISTENT_ID = ord("Q")
+STOP = ord(".")
+MEMOIZE, GETS = 0x94, b"hjg"
+MEMO = frozenset(b"pqrhjg\x94")
+WIDTHS = {1: "<B", 4: "<I", 8: "<Q"}
+
+
+@dataclass
+class _Memo:
+    """How many memo slots are filled; an index far beyond that is an attack on memory."""
+
+    keys: Keys
+    filled: int = 0
+
+    def put(self, index: int) -> None:
+        """Check an index, and remember there what kind of value is on the stack."""
+        if index > self.filled + MAX_MEMO_GAP:
+            raise Refused(
+                "PICKLE_LIMIT", f"Memo index {index} far beyond its entries", "save as .npz"
+            )
+        self.filled += 1
+        self.keys.put(index)
+
+
+def scan(data: memoryview, start: int = 0, *, persistent: bool = False) -> int:
+    """Return where the pickle that begins at `start` ends, after its STOP.
+
+    Parameters
+    ----------
+    data : memoryview
+        Bytes that hold at least one pickle.
+    start : int
+        Where it begins.
+    persistent : bool
+        Whether references to storages (BINPERSID) may occur, as in torch files.
+
+    Raises
+    ------
+    Refused
+        PICKLE_LIMIT: a length beyond the file, too many operations, sparse memo indexes, too many
+        keys that are no text.
+        PICKLE_SHAPE: an operation that arrays never need, or bytes that are no pickle.
+    """
+    at, size, keys = start, data.nbytes, Keys()
+    memo = _Memo(keys)
+    for _ in range(MAX_OPCODES):
+        if at >= size:
+            raise Refused("PICKLE_SHAPE", cut_off(size), COPY_AGAIN)
+        code = data[at]
+        at += 1
+        if code == STOP:
+            return at
+        if _forbidden(code, persistent=persistent):
+            name = FORBIDDEN.get(code, "BINPERSID")
+            raise _broken(f"Operation {name}, which arrays never need")
+        after = _skip(data, at, code)
+        if after > size:
+            raise Refused("PICKLE_LIMIT", cut_off(size), COPY_AGAIN)
+        if code in MEMO:
+            _note_memo(data, at, code, memo)
+        else:
+            keys.step(code, after - at)
+        at = after
+    raise Refused("PICKLE_LIMIT", f"More than {MAX_OPCODES} operations", "save arrays, as .npz")
+
+
+def _forbidden(code: int, *, persistent: bool) -> bool:
+    """Torch files refer to storages; nothing else does."""
+    return code in FORBIDDEN or (code == PERSISTENT_ID and not persistent)
+
+
+def _broken(what: str) -> Refused:
+    return Refused("PICKLE_SHAPE", what, "save plain NumPy arrays, best as .npz")
+
+
+def _skip(data: memoryview, at: int, code: int) -> int:
+    fixed = FIXED.get(code)
+    if fixed is not None:
+        return at + fixed
+    width = COUNTED.get(code)
+    if width is not None:
+        if at + width > data.nbytes:
+            return at + width
+        return at + width + int(struct.unpack_from(WIDTHS[width], data, at)[0])
+    for _ in range(LINES.get(code, 0)):
+        at = _after_line(data, at)
+    if code not in LINES:
+        raise _broken(f"Byte {code} is not an operation of a pickle")
+    return at
+
+
+def _after_line(data: memoryview, at: int) -> int:
+    end = bytes(data[at : at + MAX_LINE]).find(b"\n")
+    if end < 0:
+        raise Refused("PICKLE_LIMIT", f"A line of more than {MAX_LINE} bytes", "save as .npz")
+    return at + end + 1
+
+
+def _note_memo(data: memoryview, at: int, code: int, memo: _Memo) -> None:
+    if code == MEMOIZE:
+        memo.put(memo.filled)
+        return
+    index = _index(data, at, code)
+    if code in GETS:
+        memo.keys.get(index)
+    else:
+        memo.put(index)
+
+
+def _index(data: memoryview, at: int, code: int) -> int:
+    """Return the memo index after an operation: one byte, four, or a line of digits."""
+    if code in b"qh":
+        return data[at]
+    if code in b"rj":
+        return int(struct.unpack_from("<I", data, at)[0])
+    line = bytes(data[at : _after_line(data, at) - 1]).strip()
+    if not line.isdigit() or len(line) > 9:
+        raise _broken("A memo index that is not a number")
+    return int(line)
+
 
 BROKEN = (
     pickle.UnpicklingError, EOFError, ValueError, TypeError, AttributeError, IndexError, KeyError,

@@ -16,15 +16,16 @@ from core.codes import NoticeCode, RefusalCode
 from core.errors import Notice, Refused
 from core.readers.formats.archive import Archive
 from core.readers.formats.contents import COPY_AGAIN, Entry, FileBytes
-from core.readers.formats.foreign import (
+from core.readers.formats.parse import (
     AS_ONNX,
     EXPORT,
     EXPORTED,
+    HARMFUL,
+    MAX_NAME,
     ONNX,
     model_of,
     packed_model,
 )
-from core.readers.formats.parse import HARMFUL, MAX_NAME
 from core.readers.formats.safetensors_file import named, open_safetensors
 from core.readers.formats.sniff import FileFormat, sniff
 from core.readers.pickles.torch_file import (

@@ -8,7 +8,7 @@ from core.screens.kit.numbers import count, percent
 from core.screens.kit.records import Cell, Column, Table
 from core.screens.kit.run_marks import RunMark
 from core.screens.kit.units import spoken
-from core.studies.disagreements import Answers, Disagreement, disagreements
+from core.studies.comparison import Answers, Disagreement, disagreements
 
 LISTED = 50
 NO_BREAK = "\u00a0"

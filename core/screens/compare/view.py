@@ -6,7 +6,7 @@ from functools import partial
 
 from core.defaults import SEED
 from core.metrics.comparison import Compared, Comparison
-from core.metrics.human.paired import DISTANCE
+from core.metrics.human.errors import DISTANCE
 from core.metrics.paired import Difference
 from core.screens.compare import figures
 from core.screens.kit import cards

@@ -7,8 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from core.arrays import Bool, Float
+from core.histories import BinHistory
+from core.library import open_library
 from core.losses.bins import LARGEST_EXPONENT, AdaFocalRule, CalFocalRule, ValidationBins
 from core.losses.catalogue import checked
+from core.losses.replay import replay
+from core.predictions import Task
 from core.screens.gamma.heatmaps import HistoryGrid
 from core.screens.kit.numbers import MINUS, three
 from core.screens.kit.units import spoken
@@ -284,3 +288,24 @@ def amount(value: float) -> str:
 def _factor(text: str) -> str:
     """Return a number behind a sign of multiplication, in brackets where it has its own sign."""
     return f"({text})" if text.startswith(MINUS) else text
+
+
+def replay_run(run_id: str, rule: Rule, n_bins: int) -> BinHistory:
+    """Return what a rule would have asked for, had it seen a run's validation answers.
+
+    Raises
+    ------
+    LibraryError
+        RUN_UNKNOWN, SPLIT_UNKNOWN, DAMAGED, or NO_HISTORY when no logits were kept.
+    Refused
+        NONFINITE.
+    """
+    library = open_library()
+    rows = library.load(run_id, "val")
+    logits = library.validation_logits(run_id)
+    return replay(logits, rows.labels, task=Task(rows.task), rule=rule, n_bins=n_bins)
+
+
+def replay_cells(run_id: str) -> int:
+    """Return how many logits a replay reads."""
+    return open_library().validation_logits(run_id).size

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from core.metrics.comparison import Compared, Comparison, Leader
-from core.metrics.human.paired import DISTANCE
+from core.metrics.human.errors import DISTANCE
 from core.metrics.paired import PAIRED, Difference
 from core.screens.kit.forms import FORMS, Kind
 from core.screens.kit.numbers import (

@@ -1,17 +1,185 @@
 """What is said about each class, each label and the surest answers: tables and their figures."""
 
 from functools import partial
+from typing import Any
 
-from core.arrays import Float
+import numpy as np
+import plotly.graph_objects as go
+
+from core.arrays import Float, Int
+from core.defaults import FALSE_ALARMS
 from core.metrics.macro import corrected_codes
 from core.metrics.records import ClassRow, Gap, Score, TargetAudit
 from core.screens.kit.bin_marks import shares
 from core.screens.kit.numbers import count, percent, points, span, three
 from core.screens.kit.records import Cell, Column, FigureCard, Table
+from core.screens.kit.text import safe, short
+from core.screens.kit.theme import Theme, Tone, axis, faded, layout
 from core.screens.kit.tiles import calibration_error
+from core.screens.kit.units import spoken
 from core.screens.kit.words import TONE_WORDS
-from core.screens.reliability.class_figure import class_gaps, gap_tone
-from core.screens.reliability.selective_figure import risk_coverage, thinned
+
+ROW_PX = 23
+Drawn = tuple[ClassRow, Gap]
+
+
+def gap_tone(row: ClassRow) -> Tone:
+    """Return over or under where the gap is beyond chance among all classes, else few."""
+    if row.could_be_chance or row.gap is None or row.p_value is None:
+        return "few"
+    if row.p_value > FALSE_ALARMS:
+        return "few"
+    return "over" if row.gap.gap > 0.0 else "under"
+
+
+def class_gaps(rows: tuple[ClassRow, ...], theme: Theme) -> go.Figure:
+    """Draw a forest of gaps in points, in the order given, values printed at the right.
+
+    Rows without answers have no gap and are left out; customdata is the index of the class.
+    """
+    drawn = [(row, row.gap) for row in rows if row.gap is not None]
+    settings = layout(theme, ROW_PX * len(drawn) + 62)
+    settings["margin"] = {"l": 132, "r": 138, "t": 8, "b": 46}
+    settings["xaxis"] = axis(
+        theme, "◂ says less · points · says more ▸", range=_reach(drawn), nticks=6
+    )
+    settings["yaxis"] = axis(
+        theme,
+        range=[len(drawn) - 0.5, -0.5],
+        tickvals=list(range(len(drawn))),
+        ticktext=[safe(short(row.name, 18)) for row, _ in drawn],
+        tickfont={"size": 12.5, "color": theme.ink},
+        showgrid=False,
+    )
+    settings["annotations"] = [_printed(gap, i, theme) for i, (_, gap) in enumerate(drawn)]
+    figure = go.Figure(layout=settings)
+    figure.add_vline(x=0, line={"color": theme.quiet, "width": 1.2})
+    tones: tuple[Tone, ...] = ("few", "under", "over")
+    for tone in tones:
+        at = [i for i, (row, _) in enumerate(drawn) if gap_tone(row) == tone]
+        if at:
+            figure.add_trace(_points(drawn, at, tone, theme))
+    return figure
+
+
+def _reach(drawn: list[Drawn]) -> list[float]:
+    ends = [100.0 * value for _, gap in drawn for value in (gap.gap, gap.low, gap.high)]
+    low, high = min([0.0, *ends]), max([0.0, *ends])
+    pad = 0.04 * max(high - low, 1.0)
+    return [low - (pad if low < 0 else 0.2 * pad), high + pad]
+
+
+def _points(drawn: list[Drawn], at: list[int], tone: Tone, theme: Theme) -> go.Scatter:
+    colour = theme.mark(tone)
+    ring = tone == "few"
+    gaps = [drawn[i][1] for i in at]
+    return go.Scatter(
+        x=[100.0 * gap.gap for gap in gaps],
+        y=at,
+        name=tone,
+        mode="markers",
+        marker={
+            "size": 9,
+            "color": theme.paper if ring else colour,
+            "line": {"color": colour, "width": 2 if ring else 0},
+        },
+        error_x={
+            "type": "data",
+            "symmetric": False,
+            "array": [100.0 * max(0.0, gap.high - gap.gap) for gap in gaps],
+            "arrayminus": [100.0 * max(0.0, gap.gap - gap.low) for gap in gaps],
+            "thickness": 1.8,
+            "width": 0,
+            "color": colour,
+        },
+        customdata=[drawn[i][0].index for i in at],
+        hovertext=[_class_hover(drawn[i][0]) for i in at],
+        hovertemplate="%{hovertext}<extra></extra>",
+        cliponaxis=False,
+    )
+
+
+def _class_hover(row: ClassRow) -> str:
+    noun = spoken("image" if row.n == 1 else "images")
+    return (
+        f"<b>{safe(short(row.name, 60))}</b>: {count(row.n)} {noun},<br>"
+        f"says {percent(row.confidence)}, right {percent(row.accuracy)}"
+    )
+
+
+def _printed(gap: Gap, at: int, theme: Theme) -> dict[str, Any]:
+    value = points(gap.gap, gap.low, gap.high, signed=True)
+    interval = span(gap.low, gap.high, signed=True)
+    return {
+        "text": f"{value} <span style='color:{theme.quiet}'>({interval})</span>",
+        "xref": "paper",
+        "x": 1.02,
+        "y": at,
+        "xanchor": "left",
+        "showarrow": False,
+        "font": {"size": 12.5, "color": theme.ink},
+    }
+
+
+MAX_POINTS = 400  # a page needs no more; the table and the area come from all of them
+
+
+def thinned(size: int) -> Int:
+    """Return at most MAX_POINTS positions of a curve, evenly spread, both ends kept."""
+    return np.unique(np.linspace(0, size - 1, min(size, MAX_POINTS)).round().astype(np.int64))
+
+
+def risk_coverage(coverage: Float, risk: Float, theme: Theme) -> go.Figure:
+    """Draw the share of wrong answers among the surest ones against how many are kept.
+
+    Parameters
+    ----------
+    coverage, risk : (G,) float64 in [0, 1]
+        The curve, coverage ascending to 1; thinned by the caller where it is long.
+    theme : Theme
+        Light or dark.
+    """
+    overall = float(risk[-1])
+    top = max(0.01, 1.15 * float(risk.max()))
+    settings = layout(theme, 270)
+    settings["xaxis"] = axis(
+        theme,
+        "Answered, most confident first (share)",
+        range=[0, 1],
+        tickvals=[0, 0.2, 0.4, 0.6, 0.8, 1],
+        ticktext=["0", "20", "40", "60", "80", "100 %"],
+    )
+    settings["yaxis"] = axis(theme, "Wrong among them", range=[0, top], nticks=5, tickformat=".3~p")
+    figure = go.Figure(layout=settings)
+    figure.add_hline(y=overall, line={"color": theme.quiet, "width": 1.2, "dash": "dot"})
+    figure.add_trace(
+        go.Scatter(
+            x=coverage,
+            y=risk,
+            name="risk",
+            mode="lines",
+            line={"color": theme.ink, "width": 2, "shape": "hv"},
+            fill="tozeroy",
+            fillcolor=faded(theme.quiet, 0.1),
+            hovertext=[_hover(c, r) for c, r in zip(coverage, risk, strict=True)],
+            hovertemplate="%{hovertext}<extra></extra>",
+        )
+    )
+    figure.add_annotation(
+        text=f"answering everything: {percent(overall)} wrong",
+        x=0.01,
+        y=overall,
+        xanchor="left",
+        yanchor="bottom",
+        showarrow=False,
+        font={"size": 12.5, "color": theme.quiet},
+    )
+    return figure
+
+
+def _hover(coverage: float, risk: float) -> str:
+    return f"<b>Most confident {percent(coverage)}</b>:<br>wrong {percent(risk)}"
+
 
 MAX_CLASSES = 20  # drawn; the table has all of them
 COVERAGES = (0.5, 0.8, 0.9, 1.0)  # named in the alt text of the risk-coverage curve

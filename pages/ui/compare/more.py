@@ -13,7 +13,7 @@ from core.screens.kit.differences import COLUMNS, NamedRun
 from core.screens.kit.run_marks import RunMark
 from core.screens.kit.words import LABELS
 from core.studies import settings
-from core.studies.disagreements import Answers
+from core.studies.comparison import Answers
 from pages.ui import cache, frame, pieces, row_pictures, widgets
 from pages.ui.caching import cached
 from pages.ui.visitor import open_library

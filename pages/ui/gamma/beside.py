@@ -1,9 +1,8 @@
 """The histories that the Gamma page shows: the open one, or a replay, and one beside it."""
 
 from core.errors import AuditError
-from core.screens.gamma.beside import bin_mismatch
 from core.screens.gamma.panels import SecondHistory
-from core.screens.gamma.view import GammaDynamics
+from core.screens.gamma.view import GammaDynamics, bin_mismatch
 from core.screens.kit.run_marks import RunMark, marks
 from pages.ui import frame, visitor
 from pages.ui.gamma import cache as cache_gamma

@@ -1,22 +1,214 @@
-"""The figures of the post-hoc page: diagrams of the methods, the landscape of T and γ."""
+"""What the post-hoc page draws under its numbers: diagrams, landscape, other runs, details."""
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
+from typing import Final
 
 import numpy as np
 import streamlit as st
+from streamlit.elements.lib.mutable_expander_container import ExpanderContainer
 
+from core.calibrators import CALIBRATORS
+from core.calibrators.base import Calibrator
+from core.calibrators.export import code
 from core.calibrators.landscape import GAMMAS
-from core.errors import Refused, sentence
+from core.calibrators.per_label import PerLabel
+from core.calibrators.stored import to_json
+from core.errors import LibraryError, Refused, sentence
+from core.library.export import npz_bytes
 from core.predictions import Task
+from core.screens.kit import units
 from core.screens.kit.differences import NamedRun
+from core.screens.kit.methods import parameters
+from core.screens.kit.numbers import count
 from core.screens.kit.records import FigureCard
 from core.screens.kit.run_marks import marks
+from core.screens.posthoc import innate
 from core.screens.posthoc import view as views
+from core.screens.posthoc.words import MEANINGS, NAMES
 from core.screens.reliability.view import KEY
-from core.studies.posthoc import CUT, RowChoice
-from pages.ui import cache, widgets
-from pages.ui.posthoc import beside, choices
+from core.studies.posthoc import (
+    CUT,
+    NONE,
+    Fit,
+    PosthocRows,
+    RowChoice,
+    calibrated_splits,
+    provenance,
+)
+from pages.ui import cache, picked_runs, session, state, visitor, widgets
+from pages.ui.compute import computed
 from pages.ui.posthoc import cache as cache_posthoc
+from pages.ui.posthoc import choices
+from pages.ui.posthoc.cache import MethodChoice, method_step
+
+MOST_BYTES: Final = 2**28  # of a download
+
+
+def take_away(run: cache.Run, fits: Sequence[Fit], rows: PosthocRows) -> None:
+    """Offer a fitted method as parameters, as code, and the predictions after it."""
+    fitted = {fit.method: fit.calibrator for fit in fits if fit.calibrator is not None}
+    if not fitted:
+        return
+    with st.popover("Export a fit", icon=":material/download:", key="posthoc.take"):
+        _take_away(run, fits, fitted, rows)
+
+
+def _take_away(
+    run: cache.Run,
+    fits: Sequence[Fit],
+    fitted: Mapping[str, Calibrator | PerLabel],
+    rows: PosthocRows,
+) -> None:
+    """Draw the choice of a fitted method, and its files."""
+    widgets.caption("python -m core apply reads the parameters.")
+    with st.container(horizontal=True, vertical_alignment="bottom", key="take"):
+        method = st.segmented_control(
+            "Method",
+            list(fitted),
+            default=next(iter(fitted)),
+            required=True,
+            format_func=NAMES.__getitem__,
+            key=f"take.{'.'.join(fitted)}",
+        )
+        calibrator = fitted[method]
+        # Read here: a download is made outside the session, which alone can read its drafts.
+        splits = {name: cache.predictions(run, name) for name in run.splits}
+        widgets.download(
+            "Parameters, JSON",
+            lambda: json.dumps(to_json(calibrator, provenance(rows)), allow_nan=False),
+            f"candor_{method}.json",
+            "application/json",
+            key="take.json",
+        )
+        widgets.download(
+            "Code, Python",
+            lambda: code(calibrator),
+            f"candor_{method}.py",
+            "text/x-python",
+            key="take.code",
+        )
+        if _downloadable(run):
+            widgets.download(
+                "Calibrated predictions, NPZ",
+                lambda: npz_bytes(calibrated_splits(calibrator, splits)),
+                f"candor_{method}.npz",
+                "application/octet-stream",
+                key="take.npz",
+            )
+    if not _downloadable(run):
+        widgets.caption(
+            "The calibrated predictions are too large to download. Save the parameters, then use "
+            f"python -m core apply {visitor.file_name(f'candor_{method}.json')} FILE --out OUT.npz."
+        )
+    chosen = next(fit for fit in fits if fit.method == method)
+    weights = rows.fit_from.weights
+    by = f", which count by {weights.name}" if weights is not None else ""
+    summary = f"{parameters(chosen)}; fitted on {count(rows.n_fit)} {units.spoken('images')}{by}."
+    widgets.caption(f"{NAMES[method]}: {summary}")
+
+
+def _downloadable(run: cache.Run) -> bool:
+    """Whether its probabilities fit into the server's memory, where a download is put together."""
+    cells = sum(run.n(name) for name in run.splits) * len(run.class_names)
+    return 8 * cells <= MOST_BYTES  # float64
+
+
+def meanings(fits: Sequence[Fit]) -> None:
+    """Say what the methods do, and who says so."""
+    with st.expander("What these methods do", key="details.words"):
+        widgets.meanings(
+            (NAMES[fit.method], f"{MEANINGS[fit.method]} {CALIBRATORS[fit.method].source}.")
+            for fit in fits
+        )
+
+
+MOST = 11  # beside the open one
+LISTED = 200
+
+
+def picker(run: cache.Run, task: Task) -> tuple[list[cache.Run], ExpanderContainer]:
+    """Draw the choice of other runs of the same task; return them, and where it is folded.
+
+    Drafts stay out of the link.
+    """
+    drafts = session.drafts().values()
+    names = {
+        draft.id: f"{draft.name} (draft)"
+        for draft in drafts
+        if draft.result.splits[draft.result.chosen_split].task is task
+    }
+    names |= {row.id: row.name for row in cache.openable(LISTED) if row.task == task}
+    names.pop(run.id, None)
+    names = state.distinct_names(names)
+    remembered = [run_id for run_id in st.session_state.get("set.beside", []) if run_id in names]
+    linked = [run_id for run_id in st.query_params.get("beside", "").split(",") if run_id in names]
+    same = linked == [run_id for run_id in remembered if run_id not in session.drafts()]
+    chosen = remembered if same or not linked else linked
+    _keep(chosen)
+    st.session_state["widget.beside"] = chosen
+    more = st.expander(
+        "Trained for calibration, or calibrated afterwards: this run and others",
+        key="posthoc.beside",
+        expanded=bool(chosen),
+        on_change="rerun",
+    )
+    more.multiselect(
+        "Other runs beside it",
+        list(names),
+        key="widget.beside",
+        format_func=lambda run_id: names.get(run_id, run_id),
+        max_selections=MOST,
+        placeholder="Pick runs trained with other losses",
+        on_change=lambda: _keep(st.session_state["widget.beside"]),
+        help="Each is fitted on its own validation split; a run with one split, on half of it.",
+    )
+    return [other for other in map(_find_run, chosen) if other is not None], more
+
+
+def _keep(ids: Sequence[str]) -> None:
+    picked_runs.keep("set.beside", "beside", ids)
+
+
+def _find_run(run_id: str) -> cache.Run | None:
+    """Return a run, or None for one that was deleted meanwhile."""
+    try:
+        return cache.find(run_id)
+    except LibraryError:
+        return None
+
+
+def draw(runs: Mapping[cache.Run, RowChoice]) -> None:
+    """Draw the table of runs before and after their temperature."""
+    steps = [
+        method_step(run, row_choice, MethodChoice(method))
+        for run, row_choice in runs.items()
+        for method in (NONE, "ts")
+    ]
+    known = computed(steps)
+    judged: dict[cache.Run, RowChoice] = {}
+    for run, row_choice in runs.items():
+        scaled = known.get(method_step(run, row_choice, MethodChoice("ts")))
+        if scaled is None:
+            continue
+        if scaled.judged is None:
+            widgets.caption(f"{run.name}: {scaled.fit.refusal if scaled.fit else ''}.")
+        else:
+            judged[run] = row_choice
+    calibrations = cache_posthoc.innate_calibrations(judged, begin=len(known) == len(steps))
+    if not calibrations:
+        return
+    badges = dict(zip(runs, marks([run.id for run in runs]), strict=True))
+    widgets.second(
+        innate.summary({run.name: run_calibration for run, run_calibration in calibrations.items()})
+    )
+    table = innate.innate_table(
+        [(run.name, badges[run], calibration) for run, calibration in calibrations.items()]
+    )
+    widgets.scores("Runs before and after their temperature", table.heads, table.written())
+    widgets.save(table.file, "before_and_after")
+    widgets.caption(innate.CAPTION)
+
 
 SMALL_WIDTH = 229  # four fit beside each other at 1,280 px
 
@@ -42,7 +234,7 @@ def _temperatures(run: cache.Run, row_choice: RowChoice, objective: str, task: T
     many = task is Task.MULTILABEL
     label = choices.label(run) if many else 0
     place = st.container()
-    others, more = ([], None) if many else beside.picker(run, task)
+    others, more = ([], None) if many else picker(run, task)
     runs = {run: row_choice} | {curve_run: cache_posthoc.first(curve_run) for curve_run in others}
     with place:
         left, right = st.columns(2, gap="medium")
@@ -63,4 +255,4 @@ def _temperatures(run: cache.Run, row_choice: RowChoice, objective: str, task: T
         widgets.figure(views.curves_card(lines, np.array(GAMMAS), objective))
     if more is not None and more.open:
         with more:
-            beside.draw(runs)
+            draw(runs)

@@ -7,7 +7,7 @@ from typing import Final
 import streamlit as st
 
 from core.access import LOCAL_OWNER, Act
-from core.library import Library, RunRow, people, trail
+from core.library import Library, RunRow, sharing, trail
 from core.screens.kit.records import Column, Table
 from pages.ui import frame, state, visitor, widgets
 from pages.ui.escape import esc
@@ -24,7 +24,7 @@ TRAIL: Final = {
 
 def draw(library: Library, row: RunRow) -> None:
     """List with whom a run is shared, each with Revoke, and offer more users and groups."""
-    names = people.known(library.home)
+    names = sharing.known(library.home)
     if row.owner != library.visitor.user:
         local = row.owner == LOCAL_OWNER
         st.caption(f"Belongs to {'this server' if local else esc(_called(row.owner, names))}")
@@ -92,7 +92,7 @@ def audit_trail(library: Library) -> None:
         return
     with opened:
         entries = trail.entries(library.home, library.visitor)
-        names = people.known(library.home)
+        names = sharing.known(library.home)
         table = Table(
             tuple(Column(key, head) for key, head in TRAIL.items()),
             tuple(

@@ -11,8 +11,7 @@ from core.jobs.local import LocalJobs
 from core.losses.catalogue import LOSSES
 from core.models.catalogue import MODELS, TEXT_MODELS
 from core.screens.kit.numbers import MINUS, count, three
-from core.training.advice import advice
-from core.training.config import DEVICES
+from core.training.config import DEVICES, advice
 from core.training.recipes import RECIPES
 from pages.ui import widgets
 from pages.ui.form import NARROW, SESSION, WIDE

@@ -9,13 +9,7 @@ from core.screens.xray import beside
 from core.screens.xray.plain import RISK
 from pages.ui import controls, state, widgets
 from pages.ui.escape import esc
-from pages.ui.xray import (
-    ask,
-    save,
-    shared,
-    trust,
-    worth,
-)
+from pages.ui.xray import ask, finding, save, shared, trust
 from pages.ui.xray import (
     pictures as xray_pictures,
 )
@@ -81,9 +75,9 @@ def _closer(study: FilmStudy, pictures: list[PagePicture], picked: Sequence[Mode
         return
     with st.container(horizontal=True, gap="medium", key="figures"):
         with st.container(width=xray_pictures.WIDTH, key="xray_left"):
-            worth.hundred(model_study)
+            finding.hundred(model_study)
         with st.container(key="beside"):
-            worth.bands(model_study)
+            finding.bands(model_study)
     if state.plain():
         return
     if pictures[place].scene.saliency is None:

@@ -19,12 +19,12 @@ from pages.ui.xray import (
     ask,
     boxes,
     film_cache,
+    finding,
     pictures,
     save,
     shared,
     sources,
     trust,
-    worth,
 )
 from pages.ui.xray import (
     beside as xray_beside,
@@ -228,8 +228,8 @@ def _alone(study: FilmStudy, settings: SaliencySettings) -> None:
     with left:
         (picture,) = pictures.draw(study, settings)
     with right:
-        worth.hundred(study)
-        worth.bands(study)
+        finding.hundred(study)
+        finding.bands(study)
     _findings(study)
     save.draw(study, [picture])
     if not state.plain() and picture.scene.saliency is not None:

@@ -15,21 +15,47 @@ from core.reports.html import PageView, films_html
 from core.screens.kit.labels import among
 from core.screens.kit.records import FigureCard, Sentence, Table
 from core.screens.kit.sentences import plain_sentence
-from core.screens.xray import finding
+from core.screens.xray import film, film_tables, finding
 from core.screens.xray import use as clinic_use
 from core.screens.xray.decision import BENEFIT, benefit_words, decision_card
 from core.screens.xray.finding import FindingView
-from core.screens.xray.plain import RISK, plain_view, telling
+from core.screens.xray.plain import KEY, RISK, plain_view, telling
 from core.screens.xray.use import ThresholdUse
 from core.screens.xray.verdict import Badge, badge
 from core.screens.xray.words import BANNER, PLAIN, ClinicSource
 from core.studies.clinic import THRESHOLDS, OneFinding
 from pages.ui import cache, controls, drafts, state, widgets
 from pages.ui.compute import Computation, computed
-from pages.ui.xray import finding_cache
+from pages.ui.xray import finding_cache, shared, sources
 from pages.ui.xray import groups as clinic_groups
 from pages.ui.xray import shared as clinic
 from pages.ui.xray.finding_cache import AS_READ, FindingChoice
+from pages.ui.xray.study import FilmStudy
+
+
+def hundred(study: FilmStudy) -> None:
+    """Draw 100 films of such a score as icons, with what must be read beside them."""
+    scored, known = study.main.scored, study.known
+    if known is not None:
+        icons, note = film.icons(scored, study.index, known)
+        if icons is not None:
+            widgets.title(film.ICONS, note)
+            st.html(films_html(icons))
+        else:
+            widgets.title("Films like this one, by the model’s score", note)
+            widgets.second(f"{film.TOO_FEW[:1].upper()}{film.TOO_FEW[1:]}.")
+    if not study.strange:
+        shared.care(study.care, RISK)
+
+
+def bands(study: FilmStudy) -> None:
+    """Draw what films of every score were labelled with, and which run that is where one picks."""
+    if study.known is not None:
+        widgets.figure(film_tables.bands_card(study.main.scored, study.index, study.known))
+        widgets.key(KEY)
+    if not study.strange and not study.main.model.run:
+        sources.count_on(study.main.model)
+
 
 NO_FINDING = (
     "This run has one answer among several classes, not findings. Open a run with many labels or "

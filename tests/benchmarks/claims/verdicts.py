@@ -22,7 +22,7 @@ from core.metrics.ranked import Ranked
 from core.metrics.records import TargetAudit, Verdict
 from core.metrics.verdict_codes import DETECTED, VerdictCode
 from core.predictions import Outcomes, Predictions, ScoreKind, Task
-from core.screens.reliability.class_figure import gap_tone
+from core.screens.reliability.classes import gap_tone
 from core.screens.reliability.plain import certainty_groups
 from core.screens.xray.plain import band_tone
 from core.studies import posthoc

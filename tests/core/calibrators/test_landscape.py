@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from core.arrays import log_softmax
-from core.calibrators.criteria import OBJECTIVES, objective_of
 from core.calibrators.focal_map import log_focal_map
 from core.calibrators.focal_temperature import FocalTemperature
 from core.calibrators.landscape import (
@@ -17,6 +16,7 @@ from core.calibrators.landscape import (
 from core.calibrators.margins import Margins
 from core.calibrators.search import scan
 from core.calibrators.temperature import Temperature
+from core.calibrators.weighing import OBJECTIVES, objective_of
 from core.errors import Refused, UsageError
 from tests.core.calibrators.cases import drawn, hard_runs
 

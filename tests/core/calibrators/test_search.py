@@ -5,7 +5,6 @@ import pytest
 from scipy.optimize import minimize_scalar
 
 from core.arrays import file_map_of, log_softmax
-from core.calibrators.criteria import OBJECTIVES, objective_of
 from core.calibrators.focal_map import log_focal_map
 from core.calibrators.focal_temperature import (
     GRID_GAMMAS,
@@ -26,6 +25,7 @@ from core.calibrators.temperature import (
     _derivatives,
     nll_temperature,
 )
+from core.calibrators.weighing import OBJECTIVES, objective_of
 from core.metrics import top_label
 from core.metrics.ranked import Ranked
 from core.predictions import Outcomes

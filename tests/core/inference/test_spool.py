@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from core.inference.spool import Spool
+from core.inference.job import Spool
 from tests.core.library.builders import small, unlabelled
 
 

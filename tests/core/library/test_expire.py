@@ -13,7 +13,7 @@ import pytest
 
 from core.__main__ import main
 from core.access import RETAINER, Role, Visitor, user_id
-from core.library import Library, RunSource, people, recipes, trail
+from core.library import Library, RunSource, recipes, sharing, trail
 from core.library.files import MANIFEST
 from tests.core.library.builders import headline, small, small_bins
 
@@ -111,7 +111,7 @@ def test_recipes_that_are_too_old_go_and_names_of_people_are_counted(of, home, c
         old = folder / "recipes" / f"{'0a' * 8}.json"
         then = time.time() - 31 * 86_400
         os.utime(old, (then, then))
-    people.remember(home, ANNA.user, "Anna")
+    sharing.remember(home, ANNA.user, "Anna")
     assert of(ANNA).forget_recipes(30) == 0  # they are not hers alone
     assert main(["runs", "purge", "--older-than", "30"]) == 0
     assert capsys.readouterr().out.splitlines() == [
@@ -123,4 +123,4 @@ def test_recipes_that_are_too_old_go_and_names_of_people_are_counted(of, home, c
         assert recipes.load_recipe(folder, "0b" * 8) == {"labels_key": CANARY}
     assert main(["runs", "purge", "--older-than", "0"]) == 0
     assert not holding(home)
-    assert people.known(home) == {ANNA.user: "Anna"}
+    assert sharing.known(home) == {ANNA.user: "Anna"}

@@ -10,7 +10,7 @@ import pytest
 
 from core.access import DISK, OWNER, Role, Visitor, group_id, of_process, user_id
 from core.errors import LibraryError
-from core.library import Library, people, trail
+from core.library import Library, sharing, trail
 from core.library.sharing import SHARING
 from tests.core.library.builders import SOURCE, headline, small
 
@@ -207,12 +207,12 @@ def test_what_the_trail_cannot_take_is_not_done(of, home):
 
 
 def test_names_of_people_are_remembered_by_id(home):
-    people.remember(home, ANNA.user, "Anna")
-    people.remember(home, WARD, "Ward 3")
-    people.remember(home, ANNA.user, "Anna B.")
-    assert people.known(home) == {ANNA.user: "Anna B.", WARD: "Ward 3"}
+    sharing.remember(home, ANNA.user, "Anna")
+    sharing.remember(home, WARD, "Ward 3")
+    sharing.remember(home, ANNA.user, "Anna B.")
+    assert sharing.known(home) == {ANNA.user: "Anna B.", WARD: "Ward 3"}
     with pytest.raises(LibraryError):
-        people.remember(home, "../x", "evil")
+        sharing.remember(home, "../x", "evil")
 
 
 def test_what_a_job_keeps_is_its_owners_and_in_the_trail_as_the_job_alone(of, home, monkeypatch):

@@ -3,8 +3,7 @@
 import pytest
 
 from core.losses.catalogue import LOSSES, checked
-from core.training.advice import advice
-from core.training.config import from_json
+from core.training.config import advice, from_json
 from core.training.folder import JobFolder
 from core.training.job import trained
 

@@ -16,7 +16,7 @@ from core.screens.compare.training import (
 )
 from core.screens.kit.differences import NamedRun
 from core.screens.kit.run_marks import marks
-from core.studies.disagreements import Answers, disagreements
+from core.studies.comparison import Answers, disagreements
 from core.studies.settings import seed_groups, settings, summary, varied
 
 PAIRS = ((1.0, 32), (2.0, 32), (1.0, 64), (2.0, 64))  # gamma and batch size

@@ -8,13 +8,14 @@ import pytest
 from core.losses.bins import AdaFocalRule, CalFocalRule
 from core.metrics.intervals import wilson
 from core.reports.table import csv_text
-from core.screens.gamma.beside import bin_mismatch, difference
 from core.screens.gamma.rule import HistoryRule
 from core.screens.gamma.view import (
     PLAIN,
     TECHNICAL,
     GammaDynamics,
+    bin_mismatch,
     bins_table,
+    difference,
     gamma_view,
     panels_of,
     whole_table,

@@ -3,9 +3,8 @@ import pytest
 
 from core.metrics.records import ClassRow, Gap
 from core.screens.kit.theme import DARK, LIGHT
-from core.screens.reliability.class_figure import class_gaps
-from core.screens.reliability.plain_figure import Group, dumbbells
-from core.screens.reliability.selective_figure import MAX_POINTS, risk_coverage, thinned
+from core.screens.reliability.classes import MAX_POINTS, class_gaps, risk_coverage, thinned
+from core.screens.reliability.plain import Group, dumbbells
 
 HOSTILE = '<img src=x onerror="alert(1)">\u202e'
 

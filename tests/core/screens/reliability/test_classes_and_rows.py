@@ -5,8 +5,7 @@ from core.configs import AuditConfig
 from core.metrics.suite import audit, class_gaps, diagram, prepare
 from core.metrics.verdict_codes import BEYOND_CHANCE
 from core.predictions import Predictions, ScoreKind, Task
-from core.screens.reliability.class_figure import gap_tone
-from core.screens.reliability.classes import MAX_CLASSES, class_card
+from core.screens.reliability.classes import MAX_CLASSES, class_card, gap_tone
 from core.screens.reliability.rows import bin_rows
 from core.screens.reliability.view import Subject, audited_view, pictured, reliability_view
 
