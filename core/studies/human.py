@@ -24,8 +24,7 @@ from core.metrics.human import (
     tvd_rows,
     vote_shares,
 )
-from core.metrics.human.audit import voted_rows
-from core.metrics.human.errors import drawn_ece, ece_floor
+from core.metrics.human.errors import drawn_ece, ece_floor, voted_rows
 from core.metrics.intervals import units
 from core.metrics.paired import NO_FLOOR, Difference, MetricDraws, difference
 from core.metrics.records import Floor

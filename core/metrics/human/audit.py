@@ -12,15 +12,18 @@ from core.metrics.binning import bin_index, equal_width_edges
 from core.metrics.design_effect import design_effect, of_rows
 from core.metrics.estimates import ONE_GROUP, ONE_ROW
 from core.metrics.human.errors import (
+    NO_SPREAD,
     agreement_rows,
     alike_rows,
     drawn_ece,
     ece_floor,
     entropy_rows,
+    leaning_ends,
     share_ece,
     soft_nll_rows,
     tvd_rows,
     vote_shares,
+    voted_rows,
 )
 from core.metrics.human.floor import NUMBERS, Knowing, knowing
 from core.metrics.human.records import (
@@ -38,7 +41,6 @@ from core.predictions import Extents, Predictions, Votes
 
 GROUPS = 10  # of rows, by how much people disagree
 HEAVY_ROWS = 100_000  # from which fewer resamples are drawn
-NO_SPREAD = 1e-12  # by which resamples differ from rounding alone
 SAME_ENTROPY = 12  # decimals to which entropies count as equal
 RANGES = {  # that no interval leaves
     "tvd": (0.0, 1.0),
@@ -76,23 +78,6 @@ class JudgedRows:
     tvd: Float
     soft_nll: Float
     alike: Bool
-
-
-def voted_rows(predictions: Predictions) -> tuple[Int, Predictions, Votes]:
-    """Return the rows that people voted on: their numbers, themselves and their votes.
-
-    Raises
-    ------
-    Refused
-        VOTES: the split has none.
-    """
-    votes = predictions.votes
-    if votes is None or not votes.voted.size:
-        raise Refused("VOTES", "The split has no votes", "give votes for its rows")
-    rows = votes.voted
-    some = predictions if rows.size == predictions.n else predictions.take(rows)
-    assert some.votes is not None
-    return rows, some, some.votes
 
 
 def judged_rows(predictions: Predictions) -> JudgedRows:
@@ -343,29 +328,6 @@ def _mean_ends(
     """Return Student's interval of a mean, longer on the side to which the resamples lean."""
     value, wide = means.within(part or "one", means.column(name)), means.wide(part, level)
     return leaning_ends(value, _ratio(draws, part, name), wide)
-
-
-def leaning_ends(value: float, drawn: Float, wide: float) -> tuple[float, float]:
-    """Return the interval of a mean from what it is in resamples.
-
-    Their spread is that of the mean, and so is their skewness, which a few rows far from the
-    others make: Johnson's correction (1978) by it lengthens one side and does not shorten the
-    other. One row, or group, has no spread.
-
-    Parameters
-    ----------
-    value : float
-        The mean.
-    drawn : (R,) float64
-        In resamples.
-    wide : float
-        Standard errors that it reaches either way: Student's quantile, and what resamples lack.
-    """
-    spread = float(drawn.std())
-    if not np.isfinite(wide) or spread < NO_SPREAD:
-        return value, value
-    lean = float((((drawn - drawn.mean()) / spread) ** 3).mean()) * (1.0 + 2.0 * wide**2) / 6.0
-    return value - spread * (wide + max(0.0, -lean)), value + spread * (wide + max(0.0, lean))
 
 
 def _share_ends(

@@ -7,16 +7,16 @@ import numpy.typing as npt
 
 from core.arrays import Bool, Float, Int
 from core.defaults import LEVEL, N_BINS, N_RESAMPLES, SEED
+from core.errors import Refused
 from core.metrics.binning import bin_index, equal_width_edges
 from core.metrics.design_effect import of_rows
 from core.metrics.estimates import ONE_GROUP, ONE_ROW
 from core.metrics.grouped import row_signs
-from core.metrics.human.audit import leaning_ends, voted_rows
 from core.metrics.intervals import units
 from core.metrics.paired import NO_FLOOR, MetricDraws
 from core.metrics.records import Score
 from core.metrics.resampled import resampled_counts
-from core.predictions import Extents, Predictions
+from core.predictions import Extents, Predictions, Votes
 
 Ties = Literal["either", "column"]
 
@@ -155,6 +155,47 @@ def ece_floor(
 
 
 DISTANCE = "tvd"
+NO_SPREAD = 1e-12  # by which resamples differ from rounding alone
+
+
+def voted_rows(predictions: Predictions) -> tuple[Int, Predictions, Votes]:
+    """Return the rows that people voted on: their numbers, themselves and their votes.
+
+    Raises
+    ------
+    Refused
+        VOTES: the split has none.
+    """
+    votes = predictions.votes
+    if votes is None or not votes.voted.size:
+        raise Refused("VOTES", "The split has no votes", "give votes for its rows")
+    rows = votes.voted
+    some = predictions if rows.size == predictions.n else predictions.take(rows)
+    assert some.votes is not None
+    return rows, some, some.votes
+
+
+def leaning_ends(value: float, drawn: Float, wide: float) -> tuple[float, float]:
+    """Return the interval of a mean from what it is in resamples.
+
+    Their spread is that of the mean, and so is their skewness, which a few rows far from the
+    others make: Johnson's correction (1978) by it lengthens one side and does not shorten the
+    other. One row, or group, has no spread.
+
+    Parameters
+    ----------
+    value : float
+        The mean.
+    drawn : (R,) float64
+        In resamples.
+    wide : float
+        Standard errors that it reaches either way: Student's quantile, and what resamples lack.
+    """
+    spread = float(drawn.std())
+    if not np.isfinite(wide) or spread < NO_SPREAD:
+        return value, value
+    lean = float((((drawn - drawn.mean()) / spread) ** 3).mean()) * (1.0 + 2.0 * wide**2) / 6.0
+    return value - spread * (wide + max(0.0, -lean)), value + spread * (wide + max(0.0, lean))
 
 
 def distance(
