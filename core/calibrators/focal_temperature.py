@@ -8,7 +8,7 @@ import numpy.typing as npt
 from core.arrays import Float, Int, log_softmax
 from core.calibrators.base import Calibrator, FitDetails
 from core.calibrators.focal_map import log_focal_map
-from core.calibrators.margins import Margins, confidence_of, samples
+from core.calibrators.margins import Margins, confidence_of, samples, scores
 from core.calibrators.search import SearchPoint, best_on_grid, polish, settle, zoom
 from core.calibrators.temperature import (
     BOTH_GRIDS,
@@ -20,7 +20,7 @@ from core.calibrators.temperature import (
     lies_within,
     nll_temperature,
 )
-from core.calibrators.weighing import OBJECTIVES, scores
+from core.calibrators.weighing import OBJECTIVES
 from core.configs import OTHER_NAMES, SEARCHES
 
 PAPER_GAMMAS = (-0.5, -0.25, 0.05, 0.25, 0.37, 0.5, 0.75, 1.0, 5.0)

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from core.arrays import Bool, Float, Int, empty
-from core.calibrators.weighing import mean, total_of, weighed
+from core.calibrators.weighing import ERRORS, mean, total_of, weighed
 from core.metrics.ranked import Ranked
 from core.predictions import Outcomes
 
@@ -229,3 +229,20 @@ def samples(margins: Margins, logits: npt.NDArray[np.floating], labels: Int) -> 
         yield Margins.of(logits[::stride], labels[::stride], weights)
         stride //= GROWTH
     yield margins
+
+
+def scores(margins: Margins, objective: str, temperature: float, gammas: Sequence[float]) -> Float:
+    """Return the objective after temperature, then the focal map, for each gamma, (G,) float64."""
+    if objective == "nll":
+        return margins.nll(temperature, gammas)
+    return np.array(
+        [
+            calibration_error(confidence, margins, objective)
+            for confidence in margins.confidences(temperature, gammas)
+        ]
+    )
+
+
+def calibration_error(confidence: Float, margins: Margins, objective: str) -> float:
+    """Return ece, ece_em or ada_ece, 15 bins, of the winner's confidence."""
+    return ERRORS[objective](margins.ranked(confidence))

@@ -14,8 +14,8 @@ import numpy as np
 from scipy.optimize import minimize
 
 from core.arrays import Float
-from core.calibrators.margins import Margins
-from core.calibrators.weighing import ERRORS, scores
+from core.calibrators.margins import Margins, scores
+from core.calibrators.weighing import ERRORS
 
 COARSE = 30  # temperatures tried first
 SLACK = 0.25  # of the fall over a stretch: how far the mean confidence may leave its ends

@@ -8,9 +8,9 @@ import numpy.typing as npt
 
 from core.arrays import Float, Int, log_softmax, row_chunks, wide_enough
 from core.calibrators.base import Calibrator, FitDetails
-from core.calibrators.margins import Margins, confidence_of
+from core.calibrators.margins import Margins, confidence_of, scores
 from core.calibrators.search import SearchPoint, best_on_grid, zoom
-from core.calibrators.weighing import OBJECTIVES, scores, total_of, weighed
+from core.calibrators.weighing import OBJECTIVES, total_of, weighed
 from core.configs import OTHER_NAMES, SEARCHES
 
 TEMPERATURES = (1e-2, 20.0)  # range of every search that is not a grid

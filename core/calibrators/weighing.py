@@ -9,7 +9,6 @@ import numpy as np
 import numpy.typing as npt
 
 from core.arrays import Counts, Float, Int
-from core.calibrators.margins import Margins
 from core.errors import Refused, UsageError
 from core.metrics.ranked import Ranked
 from core.metrics.top_label import ada_ece, ece, ece_em
@@ -75,23 +74,6 @@ def check_choice(kind: str, value: str, allowed: Sequence[str]) -> None:
     """Refuse an option that is not on the list."""
     if value not in allowed:
         raise UsageError("SETTING", f"{kind} is {value!r}", f"use {', '.join(allowed)}")
-
-
-def scores(margins: Margins, objective: str, temperature: float, gammas: Sequence[float]) -> Float:
-    """Return the objective after temperature, then the focal map, for each gamma, (G,) float64."""
-    if objective == "nll":
-        return margins.nll(temperature, gammas)
-    return np.array(
-        [
-            calibration_error(confidence, margins, objective)
-            for confidence in margins.confidences(temperature, gammas)
-        ]
-    )
-
-
-def calibration_error(confidence: Float, margins: Margins, objective: str) -> float:
-    """Return ece, ece_em or ada_ece, 15 bins, of the winner's confidence."""
-    return ERRORS[objective](margins.ranked(confidence))
 
 
 def objective_of(log_p: Float, labels: Int, objective: str, weights: Float | None = None) -> float:

@@ -3,7 +3,7 @@
 import csv
 import io
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Final
 from xml.etree import ElementTree
@@ -18,7 +18,7 @@ from core.readers.formats.csv_file import read_csv
 from core.readers.formats.json_file import contents_of_json, parsed, read_json
 from core.readers.formats.numpy_file import array_of, read_npy
 from core.readers.formats.safetensors_file import read_safetensors
-from core.readers.formats.sniff import FileFormat, sniff
+from core.readers.formats.sniff import RUN_IT, FileFormat, packed_model, sniff
 from core.readers.pickles.pickled import load, read_pickle
 from core.readers.pickles.torch_file import (
     PARAMETERS,
@@ -32,43 +32,6 @@ from core.readers.pickles.torch_file import (
 )
 from core.readers.predictions.parts import counted, listed
 from core.readers.predictions.questions import ReadChoice, undecided
-
-ONNX = "an ONNX model"
-MODELS = {
-    re.compile(rb"\x08[\x03-\x20][\x12\x3a\x42]"): ONNX,  # from version 3, of 2017
-    re.compile(rb"\x08\x01\x12"): "a TensorFlow SavedModel",
-    re.compile(rb"GGUF"): "a GGUF file of weights",
-    re.compile(rb".{4}TFL3", re.DOTALL): "a TensorFlow Lite model",
-    re.compile(rb"\x89HDF"): "an HDF5 file, as Keras writes weights",
-}
-RUN_IT = (
-    "of a model, run it and save its outputs (logits or probabilities) with the labels as .npz; "
-    "save arrays as .npz too"
-)
-EXPORT = (
-    "export the weights from PyTorch: torch.save(model.state_dict(), 'weights.pt'); or run the "
-    "model with assets/predict_to_file.py and upload the predictions"
-)
-AS_ONNX = (
-    "export it as ONNX with torch.onnx.export(..., external_data=False), or run it with "
-    "assets/predict_to_file.py and upload the predictions"
-)
-KERAS = "a Keras model"
-EXPORTED = "a program of torch.export, whose loading may run code from the file"
-
-
-def model_of(head: bytes) -> str:
-    """Return what kind of model begins like this; empty if none does."""
-    return next((kind for start, kind in MODELS.items() if start.match(head)), "")
-
-
-def packed_model(names: Collection[str]) -> str:
-    """Return what kind of model an archive with these members is; empty if none."""
-    if any(name.rpartition("/")[2] == "archive_format" for name in names):
-        return EXPORTED
-    keras = "model.weights.h5" in names or {"config.json", "metadata.json"} <= set(names)
-    return KERAS if keras else ""
-
 
 WORKBOOK: Final = "xl/workbook.xml"
 LINK: Final = re.compile(r"\{http://[^}]*/officeDocument/[^}]*relationships\}id")  # or strict

@@ -16,18 +16,18 @@ from core.codes import NoticeCode, RefusalCode
 from core.errors import Notice, Refused
 from core.readers.formats.archive import Archive
 from core.readers.formats.contents import COPY_AGAIN, Entry, FileBytes
-from core.readers.formats.parse import (
+from core.readers.formats.parse import HARMFUL, MAX_NAME
+from core.readers.formats.safetensors_file import named, open_safetensors
+from core.readers.formats.sniff import (
     AS_ONNX,
     EXPORT,
     EXPORTED,
-    HARMFUL,
-    MAX_NAME,
     ONNX,
+    FileFormat,
     model_of,
     packed_model,
+    sniff,
 )
-from core.readers.formats.safetensors_file import named, open_safetensors
-from core.readers.formats.sniff import FileFormat, sniff
 from core.readers.pickles.torch_file import (
     MAX_TENSORS,
     PARAMETERS,
