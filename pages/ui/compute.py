@@ -111,7 +111,10 @@ def computed(steps: Sequence[Computation[Result]]) -> dict[Computation[Result], 
             bar.progress(i / len(steps), text=_text(step, i, len(steps)))
             result = step.function(*step.arguments())
             step.keep(result)
-        step.task().forget()  # it is kept: a session need not hold it, too
+        task = step.task()
+        if task.running:  # another session was faster
+            task.stop()
+        task.forget()  # it is kept: a session need not hold it, too
         known[step] = result
     bar.empty()
     left.sort(key=lambda step: not step.task().running)  # it goes on, whatever was added

@@ -5,11 +5,12 @@ from typing import Final, NoReturn
 
 import streamlit as st
 
+from core.errors import LibraryError
 from core.library import Manifest
 from core.library.importing import keep_result
 from pages.ui import audits, cache, frame, readings, session, site, state, widgets
 from pages.ui.escape import esc
-from pages.ui.task import Task, in_process
+from pages.ui.task import Task, Work, in_process
 from pages.ui.visitor import open_library
 
 KEEPING: Final = "draft.keeping"  # and the draft's id: the task of a large one
@@ -64,7 +65,16 @@ def _keep(run: cache.Run, name: str, tags: str) -> None:
             session.disclaim(run.id)
             raise
         _kept(run, manifest)
-    start = partial(in_process, keep, *given)
+
+    def start() -> Work[Manifest]:
+        try:
+            session.claim(run.id)  # once more where it is resumed: another tab may keep it by now
+        except LibraryError as error:
+            refused: Work[Manifest] = Work()
+            refused.future.set_exception(error)
+            return refused
+        return in_process(keep, *given)
+
     text = f"Keeping “{esc(name)}” in the library."
     task = st.session_state[_place(run.id)] = Task(f"keep.{run.id}", run.id, text, start)
     task.begin()

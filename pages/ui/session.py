@@ -383,8 +383,11 @@ def disclaim(draft_id: str) -> None:
 
 def discard(draft_id: str) -> None:
     """Forget a draft, and remove the files that no other draft was read from."""
-    disclaim(draft_id)
-    draft = drafts().pop(draft_id, None)
+    mine = room()
+    with _ROOMS_LOCK:  # both at once: between them another tab would claim it
+        draft = mine.browser.drafts.pop(draft_id, None)
+        if mine.browser.keepers.get(draft_id) is mine:
+            del mine.browser.keepers[draft_id]
     for path in set(draft.files if draft else ()) - draft_files():
         path.unlink(missing_ok=True)
 

@@ -12,7 +12,7 @@ from pandas import DataFrame
 from core import arrays
 from core.library import SAMPLES, Library, RunSource
 from core.predictions import Predictions, ScoreKind, Task
-from pages.ui import audits, cache, caching, task
+from pages.ui import audits, cache, caching, session, task
 from tests.pages.seen import fine, html, opened, said, until
 
 N, K = 400, 3
@@ -169,6 +169,21 @@ def test_to_discard_a_draft_stops_its_keeping(home, draft, calls):
     draft.button(key="draft.discard").click().run()
     until(draft, lambda: calls.ended)
     assert not [row for row in Library(home, SAMPLES).rows() if row.name == "mine"]
+
+
+def test_a_keeping_that_is_resumed_asks_whether_another_tab_keeps_the_draft(home, draft, calls):
+    calls.go.clear()
+    kept_form(draft, "mine")
+    until(draft, lambda: calls.begun == 2)
+    (stop,) = [button for button in draft.button if str(button.key).startswith("keep.")]
+    stop.click().run()
+    (keepers,) = [room.keepers for room in session._ROOMS.values() if room.drafts]
+    (draft_id,) = [draft_id for room in session._ROOMS.values() for draft_id in room.drafts]
+    until(draft, lambda: draft_id not in keepers)
+    keepers[draft_id] = object()  # the other tab
+    draft.button(key=f"keep.{draft_id}.resume").click().run()
+    assert "Another tab is keeping “big”" in draft.error[0].value
+    assert calls.begun == 2
 
 
 def test_how_far_it_is_is_drawn_in_words(keep, calls):

@@ -61,6 +61,31 @@ def test_a_result_is_kept_where_its_arguments_belong():
     assert first["with a draft"] != second["with a draft"]
 
 
+def results_script():
+    import streamlit as st
+    from streamlit.runtime.scriptrunner import get_script_run_ctx
+
+    from pages.ui import caching
+
+    name = get_script_run_ctx().session_id = st.query_params["session"]
+    stores = {draft: caching.results("kind", draft=draft) for draft in (True, False)}
+    st.session_state["seen"] = {draft: store.get("key") for draft, store in stores.items()}
+    for store in stores.values():
+        store.put("key", name)
+
+
+def test_what_is_computed_from_a_draft_is_seen_by_its_session_alone():
+    def seen(name: str) -> dict[bool, str | None]:
+        test = AppTest.from_function(results_script)
+        test.query_params["session"] = name
+        assert not test.run().exception
+        return test.session_state["seen"]
+
+    assert seen("one")[True] is None
+    assert seen("one") == {True: "one", False: "one"}
+    assert seen("two") == {True: None, False: "one"}
+
+
 def test_caches_tell_runs_by_what_was_computed_from_them():
     run = Run(
         id="a",
