@@ -414,9 +414,8 @@ class ClassRow:
         Equal-width ECE of this class's probability over all rows; None where the file holds no
         class scores.
     p_value : float or None
-        Of the gap, corrected for looking at all classes (Holm).
-    could_be_chance : bool
-        Whether all classes together could be calibrated, so that none is to be called off.
+        Of the gap, corrected for looking at all classes (Bonferroni), and at least that of all
+        classes together.
     """
 
     name: str
@@ -428,4 +427,3 @@ class ClassRow:
     gap: Gap | None
     ece: float | None
     p_value: float | None = None
-    could_be_chance: bool = False

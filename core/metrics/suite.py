@@ -27,7 +27,7 @@ from core.metrics.few_errors import brier_losses, nll_losses
 from core.metrics.group_resamples import resamples_of
 from core.metrics.grouped import summary_of, weight_summary
 from core.metrics.notices import extent_notices, infinite_rows, nll_reason, notices
-from core.metrics.null_test import Zone, holm
+from core.metrics.null_test import Zone
 from core.metrics.proper import brier, nll, nll_rows
 from core.metrics.ranked import Ranked
 from core.metrics.records import Audit, ClassRow, Gap, MixedEnd, Score, Setting, TargetAudit
@@ -451,14 +451,16 @@ def class_gaps(
     predictions : Predictions
         Not multi-label: there each label has an audit of its own.
     level : float
-        Of all intervals together: mean confidence minus the exact interval of the accuracy at
-        1 - (1 - level) / (classes answered), so the confidences are taken as given. One that
-        leaves 0 out has a p-value, corrected for looking at all classes, of at most 1 - level.
+        Of all intervals together, at least that of verdicts: mean confidence minus the exact
+        interval of the accuracy at 1 - (1 - level) / (classes answered), so the confidences are
+        taken as given. It is the inverse of the test behind the p-value (exact, Bonferroni), and
+        leaves 0 out where that is below 1 - level, and nowhere else.
     n_bins : int
         Bins of the classwise ECE.
     p_joint : float
-        p-value of the joint test of the answers, or the larger one of answers and event: no
-        class is named where all together could be calibrated.
+        p-value of the joint test of the answers, or the larger one of answers and event. A class
+        is off only where all together are (closed testing): its p-value is at least this one, and
+        where this one is no finding its interval reaches 0.
 
     Returns
     -------
@@ -476,17 +478,23 @@ def class_gaps(
     labelled = np.bincount(predictions.labels, minlength=k)
     effect = _effect_by_class(predictions)
     looks = max(int(np.count_nonzero(answered)), 1)
-    low, high = exact_interval(right / effect, answered / effect, 1.0 - (1.0 - level) / looks)
+    alpha = min(1.0 - level, FALSE_ALARMS)
+    low, high = exact_interval(right / effect, answered / effect, 1.0 - alpha / looks)
     full = predictions.task is not Task.TOP_LABEL
     errors = class_bins(predictions, n_bins=n_bins).ece if full else None
-    sums = (part / effect for part in (answered, right, stated))
-    table, p_values = [], _class_tests(*sums)
+    table = []
     for index, name in enumerate(predictions.class_names):
         n, weight = int(counted[index]), answered[index]
-        sure, share, gap = None, None, None
+        sure, share, gap, p_value = None, None, None, None
         if weight > 0.0:
             sure, share = float(stated[index] / weight), float(right[index] / weight)
-            gap = Gap(sure - share, float(sure - high[index]), float(sure - low[index]))
+            ends = sure - float(high[index]), sure - float(low[index])
+            if p_joint > alpha:
+                ends = min(ends[0], 0.0), max(ends[1], 0.0)
+            gap = Gap(sure - share, *ends)
+            trials = right[index] / effect[index], weight / effect[index]
+            alone = float(binomial_test(*trials, np.float64(min(sure, 1.0))))
+            p_value = max(min(1.0, looks * alone), p_joint)
         error = None if errors is None else float(errors[index])
         table.append(
             ClassRow(
@@ -498,12 +506,10 @@ def class_gaps(
                 accuracy=share,
                 gap=gap,
                 ece=error,
+                p_value=p_value,
             )
         )
-    return tuple(
-        row if row.gap is None else replace(row, p_value=p, could_be_chance=p_joint > FALSE_ALARMS)
-        for row, p in zip(table, p_values, strict=True)
-    )
+    return tuple(table)
 
 
 def _effect_by_class(predictions: Predictions) -> Float:
@@ -514,11 +520,3 @@ def _effect_by_class(predictions: Predictions) -> Float:
             own = rows.predicted == k
             effect[k] = design_effect(rows.correct[own], of_rows(extents, own))
     return effect
-
-
-def _class_tests(answered: Float, right: Float, stated: Float) -> tuple[float, ...]:
-    """Return the p-value of each class's gap, corrected for the classes that were answered."""
-    nonempty = answered > 0
-    mean = np.clip(stated[nonempty] / answered[nonempty], 0.0, 1.0)
-    corrected = iter(holm(binomial_test(right[nonempty], answered[nonempty], mean).tolist()))
-    return tuple(next(corrected) if has_rows else 1.0 for has_rows in nonempty)

@@ -41,6 +41,7 @@ from core.screens.ood.words import plain_view as plain_ood
 from core.screens.ood.words import set_name
 from core.screens.posthoc.view import plain_view as plain_posthoc
 from core.screens.posthoc.view import posthoc_view
+from core.screens.reliability.classes import ONE_TEST
 from core.screens.reliability.human import HumanView, human_view
 from core.screens.reliability.plain import PlainView, plain_view
 from core.screens.reliability.view import ReliabilityView, Subject, reliability_view
@@ -334,8 +335,10 @@ def _classes(views: RunViews) -> tuple[Section, ...]:
     if views.plain or not view.parts.rows:
         return ()
     cards = (view.figures["classes"],) if "classes" in view.figures else ()
-    title = "By label" if views.numbers.audit.labels else "By class"
-    return (Section(key=CLASSES, title=title, cards=cards, tables=(written("", view.parts),)),)
+    by_label, tables = bool(views.numbers.audit.labels), (written("", view.parts),)
+    title = "By label" if by_label else "By class"
+    caption = "" if by_label else ONE_TEST
+    return (Section(key=CLASSES, title=title, cards=cards, tables=tables, caption=caption),)
 
 
 def _numbers(views: RunViews) -> tuple[Section, ...]:

@@ -7,7 +7,6 @@ import numpy as np
 import plotly.graph_objects as go
 
 from core.arrays import Float, Int
-from core.defaults import FALSE_ALARMS
 from core.metrics.macro import corrected_codes
 from core.metrics.records import ClassRow, Gap, Score, TargetAudit
 from core.screens.kit.bin_marks import shares
@@ -24,10 +23,8 @@ Drawn = tuple[ClassRow, Gap]
 
 
 def gap_tone(row: ClassRow) -> Tone:
-    """Return over or under where the gap is beyond chance among all classes, else few."""
-    if row.could_be_chance or row.gap is None or row.p_value is None:
-        return "few"
-    if row.p_value > FALSE_ALARMS:
+    """Return over or under where the interval of the gap leaves 0 out, else few."""
+    if row.gap is None or row.gap.low <= 0.0 <= row.gap.high:
         return "few"
     return "over" if row.gap.gap > 0.0 else "under"
 
@@ -184,6 +181,10 @@ def _hover(coverage: float, risk: float) -> str:
 MAX_CLASSES = 20  # drawn; the table has all of them
 COVERAGES = (0.5, 0.8, 0.9, 1.0)  # named in the alt text of the risk-coverage curve
 
+ONE_TEST = (
+    "Interval, p-value and reading of a class are of one test, corrected for all classes "
+    "(Bonferroni)."
+)
 CLASS_COLUMNS = (
     Column("class", "class"),
     Column("labelled", "labelled", "count"),
@@ -193,7 +194,7 @@ CLASS_COLUMNS = (
     Column("gap", "gap, points", "points"),
     Column("gap_low", "low", "points"),
     Column("gap_high", "high", "points"),
-    Column("p_holm", "p (Holm)", "number"),
+    Column("p_corrected", "p, all classes", "number"),
     Column("ece", "ECE, one vs. rest", "share"),
     Column("reading", "reading"),
 )
@@ -272,7 +273,7 @@ def class_card(rows: tuple[ClassRow, ...], level: str, caption: str) -> FigureCa
             f"{listed}."
         ),
         table=class_table(rows),
-        caption=f"{caption}; {_looks(len(answered))}",
+        caption=f"{caption}; {_looks(len(answered), level)}",
     )
 
 
@@ -318,11 +319,14 @@ def _gap_cells(gap: Gap | None) -> tuple[Cell, Cell, Cell]:
     return (None, None, None) if gap is None else (gap.gap, gap.low, gap.high)
 
 
-def _looks(classes: int) -> str:
-    """Return what colour means in the forest of classes."""
+def _looks(classes: int, level: str) -> str:
+    """Return what colour, interval and p-value of a class mean: they are of one test."""
     if classes == 1:
         return "coloured beyond chance"
-    return f"coloured beyond chance among {count(classes)} classes (Holm)"
+    return (
+        f"intervals hold for all {count(classes)} classes together at {level} (Bonferroni); one "
+        "without 0 is coloured beyond chance"
+    )
 
 
 def _reading(row: ClassRow) -> str:

@@ -130,10 +130,10 @@ CLAIMED = (
         "plain words name a group of answers",
     ),
     Claimed(
-        "coloured beyond chance among",
+        "is coloured beyond chance",
         "Reliability, classes",
         "core.screens.reliability.classes:_looks",
-        f"{JOINT}, and an exact test of each class, Holm",
+        f"{JOINT}, and an exact test of each class, Bonferroni",
         VERDICTS,
         "a class is coloured",
     ),

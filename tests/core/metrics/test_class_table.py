@@ -7,6 +7,7 @@ from scipy import stats
 from core.metrics import METRICS, classwise, suite
 from core.metrics.classwise import ClassCells
 from core.predictions import Predictions, ScoreKind, Task
+from core.screens.reliability.classes import gap_tone
 
 RNG = np.random.default_rng(0)
 LOGITS = RNG.normal(size=(400, 3)) * 4
@@ -70,18 +71,22 @@ def test_the_gap_interval_is_as_wide_as_the_answers_are_few():
         assert stats.binom.cdf(8, row.n, high) == pytest.approx(0.0125)
 
 
-@pytest.mark.parametrize("seed", range(12))
-def test_an_interval_leaves_0_out_only_where_the_p_value_beside_it_is_small(seed):
+@pytest.mark.parametrize("p_joint", [0.0, 0.07, 0.3])
+@pytest.mark.parametrize("level", [0.8, 0.95, 0.99])
+@pytest.mark.parametrize("seed", range(4))
+def test_interval_p_value_and_reading_of_a_class_are_of_one_test(seed, level, p_joint):
     rng = np.random.default_rng(seed)
-    predicted = np.repeat(np.arange(6), rng.integers(5, 200, 6))
-    says = rng.uniform(0.6, 0.99, 6)[predicted]
-    right = rng.random(predicted.size) < says - 0.1 * rng.random()
-    rows = top_label(says, predicted, np.where(right, predicted, (predicted + 1) % 6))
-    for p_joint in (0.0, 0.3):
-        for row in suite.class_gaps(rows, 0.95, p_joint=p_joint):
-            excludes = not row.gap.low <= 0.0 <= row.gap.high
-            assert not excludes or row.p_value <= 0.05
-            assert row.could_be_chance == (p_joint > 0.05)
+    predicted = np.repeat(np.arange(20), rng.integers(5, 200, 20))
+    says = rng.uniform(0.6, 0.99, 20)[predicted]
+    right = rng.random(predicted.size) < says - 0.2 * rng.random(20)[predicted]
+    rows = top_label(says, predicted, np.where(right, predicted, (predicted + 1) % 20))
+    off = []
+    for row in suite.class_gaps(rows, level, p_joint=p_joint):
+        off.append(not row.gap.low <= 0.0 <= row.gap.high)
+        assert off[-1] == (row.p_value <= min(1.0 - level, 0.05))
+        assert off[-1] == (gap_tone(row) != "few")
+        assert row.p_value >= p_joint
+    assert any(off) == (p_joint == 0.0)
 
 
 def test_a_class_that_is_only_answered_has_its_line():
@@ -99,7 +104,7 @@ def test_p_values_are_exact_and_corrected_for_the_classes_answered():
     labels = np.where(np.tile(np.arange(20), 2) < np.repeat([14, 18], 20), predicted, 2)
     table = suite.class_gaps(top_label(np.full(40, 0.9), predicted, labels), 0.95)
     alone = 2 * stats.binom.cdf(14, 20, 0.9)
-    assert table[0].p_value == pytest.approx(2 * alone)  # Holm: two classes, the smaller one
+    assert table[0].p_value == pytest.approx(2 * alone)  # two classes
     assert table[1].p_value == pytest.approx(1.0)
     assert table[2].p_value is None
 
