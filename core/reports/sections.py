@@ -46,10 +46,10 @@ from core.screens.reliability.human import HumanView, human_view
 from core.screens.reliability.plain import PlainView, plain_view
 from core.screens.reliability.view import ReliabilityView, Subject, reliability_view
 from core.screens.xray import finding
-from core.screens.xray.decision import benefit_words, decision_card
 from core.screens.xray.findings import findings_view, plain_findings_view
 from core.screens.xray.plain import RISK, telling
 from core.screens.xray.plain import plain_view as plain_finding
+from core.screens.xray.use import benefit_words, decision_card
 from core.screens.xray.words import BANNER, ClinicSource
 from core.studies.clinic import Findings, OneFinding
 from core.studies.report import (

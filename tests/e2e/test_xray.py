@@ -12,7 +12,7 @@ from PIL import Image
 from playwright.sync_api import Page, expect
 
 from core.inference.film_examples import EXAMPLES, HELD_OUT
-from core.screens.xray.film_tables import COLUMNS
+from core.screens.xray.film import COLUMNS
 from core.xray import phantom
 from tests.e2e.accessibility import check_axe
 from tests.e2e.conftest import check_no_sideways_scroll, settled

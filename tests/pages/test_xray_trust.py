@@ -7,7 +7,8 @@ import pytest
 
 from core.inference.film_model import FilmModel
 from core.inference.preprocessing import Preprocessing
-from core.screens.xray import film_tables, saliency
+from core.screens.xray import film as film_tables
+from core.screens.xray import saliency
 from core.screens.xray.film import FilmScores
 from core.screens.xray.words import TECHNICAL
 from core.xray import heat

@@ -9,16 +9,18 @@ from core.screens.kit.records import Cell, Column, Phrase, Sentence
 from core.screens.kit.run_marks import RunMark
 from core.screens.kit.tables import Estimate, Mark, PageColumn, ScoreTable, TableRow
 from core.screens.xray.film import (
+    COLUMNS,
     FilmScores,
     Reference,
     ReferenceBand,
+    cells,
     counted,
     frequency,
     place_of,
     score_words,
+    share_cell,
     spelled,
 )
-from core.screens.xray.film_tables import COLUMNS, cells, share_cell
 from core.screens.xray.saliency import SaliencyFocus
 from core.screens.xray.words import FindingWords, listed
 
@@ -247,22 +249,25 @@ def model_table(opinions: Sequence[Opinion], name: str, note: str) -> ScoreTable
     Where a box is known the page also has columns for where the saliency points. The file always
     has them, and in every row a `note` of what it may not be used for.
     """
+    rows = []
+    for opinion in opinions:
+        focus, score, threshold = opinion.focus, opinion.score(name), opinion.threshold(name)
+        row_cells = _counts(opinion, name) | {"note": note}
+        if score is None:
+            row_cells["threshold"] = Estimate(threshold, text=MISSING)
+        elif threshold is None:
+            row_cells["threshold"] = Estimate(note=opinion.worth or "not known")
+        else:
+            verdict = REACHED if score >= threshold else MISSED
+            row_cells |= {"threshold": Estimate(threshold, note=verdict), "verdict": verdict}
+        if focus is None:
+            row_cells |= {"peak": Estimate(note=NO_SALIENCY), "energy": None}
+        else:
+            row_cells |= {"peak": IN if focus.hit else OUT, "energy": focus.energy}
+        rows.append(TableRow(name=opinion.name, cells=row_cells, mark=opinion.mark))
     boxes = any(opinion.focus is not None for opinion in opinions)
     shown = (*MODEL_SHOWN, *BOX_SHOWN) if boxes else MODEL_SHOWN
-    rows = tuple(
-        TableRow(
-            name=opinion.name,
-            cells={
-                **_counts(opinion, name),
-                **_threshold(opinion, name),
-                **_focus(opinion.focus),
-                "note": note,
-            },
-            mark=opinion.mark,
-        )
-        for opinion in opinions
-    )
-    return ScoreTable("Model", shown, MODEL_COLUMNS, rows)
+    return ScoreTable("Model", shown, MODEL_COLUMNS, tuple(rows))
 
 
 def _counts(opinion: Opinion, name: str) -> dict[str, Estimate | Cell]:
@@ -287,24 +292,6 @@ def _score(opinion: Opinion, name: str, note: str = "") -> Estimate:
     return Estimate(score, text=None if score is None else score_words(score), note=note, mark=mark)
 
 
-def _threshold(opinion: Opinion, name: str) -> dict[str, Estimate | Cell]:
-    threshold, reaches = opinion.threshold(name), opinion.reaches(name)
-    if opinion.score(name) is None:
-        return {"threshold": Estimate(threshold, text=MISSING)}
-    if reaches is None:
-        return {"threshold": Estimate(note=opinion.worth or "not known")}
-    return {
-        "threshold": Estimate(threshold, note=REACHED if reaches else MISSED),
-        "verdict": REACHED if reaches else MISSED,
-    }
-
-
-def _focus(focus: SaliencyFocus | None) -> dict[str, Estimate | Cell]:
-    if focus is None:
-        return {"peak": Estimate(note=NO_SALIENCY), "energy": None}
-    return {"peak": IN if focus.hit else OUT, "energy": focus.energy}
-
-
 def focus_words(model: str, focus: SaliencyFocus) -> str:
     """Say where the saliency of one model points."""
     location = "lies in the box" if focus.hit else "lies outside the box"
@@ -321,6 +308,10 @@ def finding_table(
     The page has a column a model and the threshold, the file score and threshold a model.
     `chosen` is the finding that is shaded, `note` what the file may not be used for.
     """
+    names: dict[str, str] = {}  # as the first model that has a finding spells it
+    for opinion in opinions:
+        for k in () if opinion.withheld else opinion.scored.order:
+            names.setdefault(spelled(opinion.scored.findings[k]), opinion.scored.findings[k])
     shown = tuple(PageColumn(f"score: {opinion.name}", opinion.name) for opinion in opinions)
     columns = [Column("finding", "finding")]
     for opinion in opinions:
@@ -338,7 +329,7 @@ def finding_table(
                 cells={"finding": name, **_finding(opinions, name), "note": note},
                 shaded=name == chosen,
             )
-            for name in _findings(opinions)
+            for name in names.values()
         ),
     )
 
@@ -370,14 +361,3 @@ def _finding(opinions: Sequence[Opinion], name: str) -> dict[str, Estimate | Cel
             threshold: opinion.threshold(name),
         }
     return row_cells
-
-
-def _findings(opinions: Sequence[Opinion]) -> list[str]:
-    """Return the findings of all models, each once: the first model's, then what others add."""
-    names: dict[str, str] = {}
-    for opinion in opinions:
-        if opinion.withheld:  # in the order of its scores
-            continue
-        for k in opinion.scored.order:
-            names.setdefault(spelled(opinion.scored.findings[k]), opinion.scored.findings[k])
-    return list(names.values())

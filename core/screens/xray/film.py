@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 import numpy as np
@@ -9,16 +10,28 @@ import numpy as np
 from core.codes import NoticeCode
 from core.metrics.clinical import Bands, bands
 from core.predictions import Predictions
-from core.screens.kit.numbers import THIN, about_hundred, count, in_hundred, percent, singular
-from core.screens.kit.records import Phrase, Sentence
+from core.screens.kit.numbers import (
+    MISSING,
+    THIN,
+    about_hundred,
+    count,
+    in_hundred,
+    percent,
+    singular,
+)
+from core.screens.kit.records import Cell, Column, FigureCard, Phrase, Sentence, Table
+from core.screens.kit.tables import Estimate, PageColumn, ScoreTable, TableRow
+from core.screens.xray.figures import bands as draw_bands
 from core.screens.xray.plain import (
     FEW_FILMS,
     HundredFilms,
+    band_dots,
     band_reading,
     hundred,
+    known_share,
     of_hundred,
 )
-from core.screens.xray.words import ClinicSource, FindingWords, listed
+from core.screens.xray.words import ClinicSource, FindingWords, labelled_with, listed
 
 MANY: Final = 200  # films in a band from which nothing is said of their number
 HALF: Final = 0.5  # the threshold of a finding whose frequency is not known
@@ -217,7 +230,14 @@ def care(scored: FilmScores, index: int, known: Reference | None) -> tuple[str, 
         )
     if known.named:
         paragraphs.append(counted(known))
-    paragraphs.append(_counts(source, known.prevalence[index]))
+    carried = f"where {in_hundred(known.prevalence[index])} in 100 carried the label"
+    paragraphs.append(
+        f"Counted in {source.reference_class}, drawn by a program, {carried}. These counts do not "
+        "apply to real patients."
+        if source.synthetic
+        else f"Counted in {source.reference_class}, {carried}. Counts will differ at another "
+        "clinic."
+    )
     if 0 < place.n < MANY:
         _, low, high = place.hundred
         paragraphs.append(
@@ -232,19 +252,6 @@ def counted(known: Reference) -> str:
     if known.named:
         return f"Counted on {known.source.run}, which you named as this model’s scores."
     return f"Counted on {known.source.reference_class}."
-
-
-def _counts(source: ClinicSource, prevalence: float) -> str:
-    carried = f"{in_hundred(prevalence)} in 100 carried the label"
-    if source.synthetic:
-        return (
-            f"Counted in {source.reference_class}, drawn by a program, where {carried}. These "
-            "counts do not apply to real patients."
-        )
-    return (
-        f"Counted in {source.reference_class}, where {carried}. Counts will differ at another "
-        "clinic."
-    )
 
 
 def icons(scored: FilmScores, index: int, known: Reference) -> tuple[HundredFilms | None, str]:
@@ -364,3 +371,117 @@ def unusual(height: int, width: int) -> str:
             "is more than two and a half times as long as it is wide, or as wide as long"
         )
     return f"This film {' and '.join(reasons)}: small findings may be lost." if reasons else ""
+
+
+SHOWN: Final = (
+    PageColumn("score", "Score"),
+    PageColumn("band", "Band"),
+    PageColumn("share", "Labelled with it, of 100"),
+    PageColumn("films", "Films in the band", "count"),
+    PageColumn("reading", "On average in this band"),
+)
+COLUMNS: Final = (
+    Column("model", "model"),
+    Column("finding", "finding"),
+    Column("score", "score", "share"),
+    Column("band_low", "band from", "share"),
+    Column("band_high", "band to", "share"),
+    Column("films", "films in the band", "count"),
+    Column("labelled", "of these labelled with it", "count"),
+    Column("share", "share labelled", "share"),
+    Column("low", "low", "share"),
+    Column("high", "high", "share"),
+    Column("reading", "on average in this band the model"),
+    Column("note", "note"),
+)
+DOT_COLUMNS: Final = (
+    Column("low", "scored from", "share"),
+    Column("high", "to", "share"),
+    Column("n", "films", "count"),
+    Column("says", "mean score", "share"),
+    Column("share", "labelled with it", "share"),
+    Column("ci_low", "low", "share"),
+    Column("ci_high", "high", "share"),
+)
+
+
+def table(
+    scored: FilmScores, chosen: int, known: Reference | None, words: FindingWords, note: str
+) -> ScoreTable:
+    """Return the findings of a film by falling score, each with its own band.
+
+    The page shades the `chosen` one, and without a reference shows the scores alone; every row of
+    the file has a `note` of what it may not be used for.
+    """
+    rows = []
+    for k in scored.order:
+        name, score = scored.findings[k], scored.scores[k]
+        place = None if known is None else known.at(k, score)
+        worded = Estimate(score, text=score_words(score))
+        row_cells = cells(scored.model, name, worded, place) | {"note": note}
+        rows.append(TableRow(name=words.title(name), cells=row_cells, shaded=k == chosen))
+    return ScoreTable("Finding", SHOWN if known else SHOWN[:1], COLUMNS, tuple(rows))
+
+
+def cells(
+    model: str, name: str, score: Estimate, place: ReferenceBand | None
+) -> dict[str, Estimate | Cell]:
+    """Return what a model says of one finding, and what a reference has in the score's band."""
+    own: dict[str, Estimate | Cell] = {"model": model, "finding": name, "score": score}
+    if place is None:
+        return own | dict.fromkeys(("share", "films", "reading"))
+    bands, i = place.bands, place.i
+    return own | {
+        "band": place.range(),
+        "band_low": float(bands.low[i]),
+        "band_high": float(bands.high[i]),
+        "films": place.n,
+        "labelled": int(bands.events[i]),
+        "share": share_cell(place),
+        "low": known_share(bands.ci_low[i]),
+        "high": known_share(bands.ci_high[i]),
+        "reading": place.reading,
+    }
+
+
+def share_cell(place: ReferenceBand) -> Estimate:
+    """Return the share labelled in a band, of 100; of too few films only a file has it."""
+    share = known_share(place.bands.share[place.i])
+    if place.few:
+        return Estimate(share, text=MISSING, reason="too few films")
+    times, low, high = place.hundred
+    return Estimate(share, text=times, note=f"{low} to {high}")
+
+
+def bands_card(scored: FilmScores, index: int, known: Reference) -> FigureCard:
+    """Return what was found in every band of scores, with the film's own band marked."""
+    dots = band_dots(known.bands[index])
+    at = known.at(index, scored.scores[index]).i
+    listing = "; ".join(
+        f"scored {band_words(dot.low, dot.high)}: {films_words(dot.n)}, {in_hundred(dot.rate)} of "
+        f"100 ({in_hundred(dot.ci_low)} to {in_hundred(dot.ci_high)})"
+        for dot in dots
+        if dot.n
+    )
+    marked = band_words(dots[at].low, dots[at].high)
+    return FigureCard(
+        key="film_bands",
+        title="Score against what was found",
+        explanation="this film’s band is shaded" if dots[at].n else "",
+        draw=partial(draw_bands, dots, at),
+        alt=f"Labelled with {labelled_with(scored.findings[index])}, of 100 films, by the "
+        f"model’s score: {listing}. This film’s band: {marked}.",
+        table=Table(
+            DOT_COLUMNS,
+            tuple(
+                (
+                    dot.low,
+                    dot.high,
+                    dot.n,
+                    *map(known_share, (dot.says, dot.rate, dot.ci_low, dot.ci_high)),
+                )
+                for dot in dots
+            ),
+        ),
+        caption=known.source.caption,
+    )

@@ -2,13 +2,19 @@
 
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Final
 
 import numpy as np
 
-from core.metrics.records import Score
-from core.metrics.verdict_codes import BEYOND_CHANCE
+from core.codes import NoticeCode
+from core.metrics.clinical.groups import too_few
+from core.metrics.intervals import quantile
+from core.metrics.macro import ChanceAmong
+from core.metrics.records import Floor, Score
+from core.metrics.verdict_codes import BEYOND_CHANCE, DETECTED, SLOPE
 from core.screens.kit.bin_marks import filled
 from core.screens.kit.cards import bin_table, level
+from core.screens.kit.methods import IN_SENTENCE
 from core.screens.kit.numbers import (
     THIN,
     chance,
@@ -32,23 +38,198 @@ from core.screens.kit.records import (
     Table,
     Tile,
 )
+from core.screens.kit.sentences import taken_alone, verdict_sentence, worth
 from core.screens.kit.tiles import strip
 from core.screens.kit.units import spoken
 from core.screens.kit.words import GLOSSARY, LABELS, TONE_WORDS
-from core.screens.xray import finding_curves
-from core.screens.xray.finding_figures import reading
-from core.screens.xray.verdict import Badge, after, badge, extremes, few, hanging, sentence
-from core.screens.xray.words import TOO_FEW, ClinicSource, finding, sourced
-from core.studies.clinic import CURVE, OneFinding
+from core.screens.xray import figures
+from core.screens.xray.figures import reading
+from core.screens.xray.words import DOTS, TOO_FEW, ClinicSource, finding, sourced
+from core.studies.clinic import CURVE, Error, OneFinding
+
+FINDINGS: Final = "findings"  # what labels are called here
+LEAST_OFF: Final = 0.01  # of ECE: a score that is off by less may be read as a probability
+FAR_OFF: Final = 0.10  # of ECE: a score that is off by as much is none; nor one off by the rate
+
+
+@dataclass(frozen=True)
+class Badge:
+    """What must be said over the numbers: a heading and its text; `alarm` for the strongest.
+
+    `recalibrated` where it speaks of a recalibration, and not of scores that need one.
+    """
+
+    title: str
+    text: str
+    alarm: bool = False
+    recalibrated: bool = False
+
+
+def few(analysis: OneFinding) -> bool:
+    """Whether there are too few events or non-events for a verdict on the curve."""
+    return too_few(analysis.fit.rarer)
+
+
+def extremes(source: ClinicSource, analysis: OneFinding) -> str:
+    """Return how many films have scores next to 0 or 1; empty without any."""
+    n = analysis.fit.extreme
+    films = source.films if n > 1 else source.films[:-1]
+    return f"{count(n)} {films} within a millionth of 0 or 1" if n else ""
+
+
+def hanging(source: ClinicSource, analysis: OneFinding) -> str:
+    """Return that films with scores next to 0 or 1 decide the slope; empty where they do not."""
+    return f"the slope depends much on {extremes(source, analysis)}" if analysis.fit.swayed else ""
+
+
+def sentence(source: ClinicSource, analysis: OneFinding) -> Sentence:
+    """Return the verdict on one finding, in the words of every page, and how its scores spread."""
+    target = analysis.audit
+    second = (
+        taken_alone(target, FINDINGS),
+        _spread(source, analysis),
+        worth(target, source.films),
+    )
+    return Sentence(verdict_sentence(target, FINDINGS).parts, " ".join(filter(None, second)))
+
+
+def _spread(source: ClinicSource, analysis: OneFinding) -> str:
+    """Return what slope and curve say of the spread of the scores."""
+    fit, slope = analysis.fit, analysis.fit.slope
+    if few(analysis):
+        events = f"{count(fit.events)} of {count(fit.n)}"
+        if analysis.extents.groups is not None:
+            rarer = f"{count(fit.events)} with it"
+            if fit.rate > 0.5:
+                rarer = f"{count(fit.n - fit.events)} without it"
+            events += f"; the {rarer} count as about {count(int(fit.rarer))} independent ones"
+        return f"{TOO_FEW.capitalize()} to judge its curve ({events})."
+    if slope.value is None or slope.low is None or slope.high is None:
+        return f"{slope.reason[:1].upper()}{slope.reason[1:]}."
+    interval = f"(slope {two(slope.value)}, {two_span(slope.low, slope.high)})"
+    unjudged, changed = hanging(source, analysis), analysis.recalibrated
+    if changed is not None and changed.fit.method == "isotonic":
+        steps = "isotonic regression leaves few steps, which a slope does not describe"
+        unjudged = f"{steps}; {unjudged}" if unjudged else steps
+    if unjudged:
+        return f"No verdict on the spread of its scores {interval}: {unjudged}."
+    if outside(slope, 1.0) and not _detected(analysis):
+        among = isinstance(analysis.audit.verdict, ChanceAmong)
+        rest = "among all findings" if among else "when mean and bins are tested too"
+        return (
+            f"The spread of its scores could be chance {interval}: taken alone its interval "
+            f"excludes 1, but not {rest}."
+        )
+    verdict = analysis.audit.verdict
+    if outside(slope, 1.0) and (verdict.reading or verdict.code in SLOPE):  # as the headline says
+        return ""
+    if slope.high < 1:
+        return f"Its scores are too extreme {interval}."
+    if slope.low > 1:
+        return f"Its scores are not spread enough {interval}."
+    if _curved(analysis) and _detected(analysis) and not outside(fit.in_the_large, 0.0):
+        off = points(analysis.audit.metrics["ici"].value or 0.0)
+        return f"Mean and slope fit, but its curve is off by {off} points on average (ICI)."
+    return (
+        f"The spread of its scores fits {interval}, as far as {count(source.n)} {source.films} "
+        "can show."
+    )
+
+
+def _detected(analysis: OneFinding) -> bool:
+    """Whether the joint test of gap, slope and ECE finds its scores off, as the verdict says."""
+    return analysis.audit.verdict.code in DETECTED
+
+
+def outside(score: Score, ideal: float) -> bool:
+    """Whether the interval of a score excludes its ideal."""
+    if score.low is None or score.high is None:
+        return False
+    return not score.low <= ideal <= score.high
+
+
+def _beyond(error: Score, floor: Floor) -> bool:
+    """Whether an error is larger than a perfect model's would look, and large enough to matter."""
+    return error.value is not None and error.value > max(floor.q95, LEAST_OFF)
+
+
+def _curved(analysis: OneFinding) -> bool:
+    """Whether the flexible curve leaves the diagonal beyond chance, which a slope may not show."""
+    return not few(analysis) and _beyond(
+        analysis.audit.metrics["ici"], analysis.audit.noise_floor["ici"]
+    )
+
+
+def _off(analysis: OneFinding) -> bool:
+    """Whether calibration in the large, the slope or the curve misses its ideal beyond chance.
+
+    Where scores next to 0 or 1 decide the slope, Spiegelhalter's test speaks, which they do not.
+    """
+    if outside(analysis.fit.in_the_large, 0.0) or _curved(analysis):
+        return True
+    if not analysis.fit.swayed:
+        return outside(analysis.fit.slope, 1.0)
+    z = analysis.audit.metrics["spiegelhalter_z"]
+    return z.value is not None and abs(z.value) > quantile(z.level)
+
+
+def badge(source: ClinicSource, analysis: OneFinding) -> Badge | None:
+    """Return what must be said of scores that are no probabilities, or of a recalibration."""
+    changed = analysis.recalibrated
+    if changed is not None:
+        return _recalibrated(source, analysis)
+    error, floor = analysis.audit.metrics["ece"], analysis.audit.noise_floor["ece"]
+    one_sided = analysis.fit.events in (0, analysis.fit.n)  # nothing is ranked, or can be fitted
+    if one_sided or not (_detected(analysis) and _off(analysis) and _beyond(error, floor)):
+        return None
+    if NoticeCode.NOT_PROBABILITY in {note.code for note in analysis.notices}:
+        return Badge(
+            "This score is not a probability",
+            f"50{THIN}% is not an even chance: the score was rescaled, or findings are rarer here "
+            "than in training.",
+            alarm=True,
+        )
+    rarer = min(analysis.fit.rate, 1.0 - analysis.fit.rate)
+    far = error.value is not None and error.value >= min(FAR_OFF, rarer)
+    off = f"ff by {points(error.value)} points (ECE)"
+    perfect = f"Chance: up to {points(floor.q95)}."
+    if far:
+        return Badge("This score is not a probability", f"It is o{off}. {perfect}")
+    return Badge(f"O{off}", perfect)
+
+
+def _recalibrated(source: ClinicSource, analysis: OneFinding) -> Badge:
+    changed = analysis.recalibrated
+    assert changed is not None
+    method = changed.fit.method
+    difference = changed.difference
+    verdict = "a difference within chance" if difference.tie else "beyond chance"
+    method_words = {
+        "beta": "a curve of three numbers that keeps the order of films and needs few events",
+        "isotonic": "a rising staircase of any form, which needs many events",
+    }[method]
+    return Badge(
+        f"Recalibrated by {IN_SENTENCE[method]}",
+        f"{method_words.capitalize()}; fitted on {count(changed.rows)} other {source.films}. "
+        f"Every number and figure here is of the {count(source.n)} that were not fitted on. "
+        f"Their ECE goes from {_with_floor(changed.before)} to {_with_floor(after(analysis))}: "
+        f"{points(difference.value, signed=True)} points "
+        f"({span(difference.low, difference.high, signed=True)}), {verdict}.",
+        recalibrated=True,
+    )
+
+
+def after(analysis: OneFinding) -> Error:
+    """Return the calibration error of the scores as they are shown."""
+    return Error(analysis.audit.metrics["ece"], analysis.audit.noise_floor["ece"])
+
+
+def _with_floor(error: Error) -> str:
+    return f"{points(error.score.value)}{THIN}% (chance: up to {points(error.floor.q95)})"
+
 
 HEADS = ("Number", "Value", "A perfect model: up to")
-KEY = (
-    Swatch("says more than it should", "over", "dot"),
-    Swatch("says less", "under", "dot"),
-    Swatch("within chance", "sound", "ring"),
-    Swatch("too few to tell", "few", "ring"),
-    Swatch("flexible curve and its band", "ink", "bar"),
-)
+KEY = (*DOTS, Swatch("flexible curve and its band", "ink", "bar"))
 FEW_KEY = (Swatch("too few to tell; the dotted curve has no verdict", "few", "ring"),)
 MEANINGS = {
     "ici": "mean distance between curve and score, over films",
@@ -64,6 +245,12 @@ MEANINGS = {
 SMOOTHED = {
     "lowess": "lowess as of Harrell, lines over 2/3 of the films, no robust iterations",
     "loess": f"loess as of Austin and Steyerberg, parabolas over 75{THIN}% of the films",
+}
+NOTES = {
+    "citl": "intercept with the slope held at 1",
+    "intercept": "intercept fitted with the slope",
+    "brier": "summed over both outcomes: twice the Brier score of the page",
+    "brier_event": "(p − y)², the Brier score of the page",
 }
 NUMBER_LABELS = LABELS | {"observed_expected": "O:E"}
 NUMBER_COLUMNS = (
@@ -196,7 +383,7 @@ def _curve_card(source: ClinicSource, label: str, analysis: OneFinding) -> Figur
         key="clinic_curve",
         title="Labelled, against the score",
         explanation=f"{TOO_FEW}: {FEW_TEXT}" if scarce else coloured,
-        draw=partial(finding_curves.flexible, analysis.curve, bins, few=scarce),
+        draw=partial(figures.flexible, analysis.curve, bins, few=scarce),
         alt=(
             f"{label}: flexible calibration curve with its band over {len(filled(analysis.bins))} "
             f"bins{', ' + TOO_FEW if scarce else ''}. {dots}. Mean distance of curve and score "
@@ -208,7 +395,7 @@ def _curve_card(source: ClinicSource, label: str, analysis: OneFinding) -> Figur
 
 
 def _outcomes_card(source: ClinicSource, label: str, analysis: OneFinding) -> FigureCard:
-    histogram = finding_curves.by_outcome(analysis.p, analysis.y)
+    histogram = figures.by_outcome(analysis.p, analysis.y)
     halves = [
         percent(float(np.median(analysis.p[side]))) if side.any() else "none"
         for side in (analysis.y, ~analysis.y)
@@ -229,7 +416,7 @@ def _outcomes_card(source: ClinicSource, label: str, analysis: OneFinding) -> Fi
         key="clinic_outcomes",
         title="Scores by outcome",
         explanation=f"share of each group, log-odds axis{beyond}",
-        draw=partial(finding_curves.distributions, histogram, source.films),
+        draw=partial(figures.distributions, histogram, source.films),
         alt=(
             f"{label}: half of the {source.films} labelled with it score above {halves[0]}, half "
             f"of the others above {halves[1]}."
@@ -243,67 +430,43 @@ def _outcomes_card(source: ClinicSource, label: str, analysis: OneFinding) -> Fi
 
 
 def _rows(analysis: OneFinding) -> tuple[ScoreRow, ...]:
-    scarce = few(analysis)
-    rows = []
+    scarce, fit = few(analysis), analysis.fit
+    fitted = {"intercept": fit.intercept, "observed_expected": fit.observed_expected}
+    scores, rows = {**analysis.audit.metrics, **fitted}, []
     for metric in (*CURVE, "intercept", "auroc", "auprc", "observed_expected", "spiegelhalter_z"):
-        score = _score(analysis, metric)
-        floor = analysis.audit.noise_floor.get(metric)
-        value = _value_cell(score)
+        score, floor = scores[metric], analysis.audit.noise_floor.get(metric)
+        if score.value is None:
+            value = CellWords("–", reason=score.reason)
+        elif metric in CURVE:
+            text = points(score.value, score.low, score.high)
+            value = CellWords(f"{text}{THIN}%", span(score.low, score.high))
+        elif metric == "spiegelhalter_z":
+            p_value = score.settings.get("p_value")
+            p_text = "" if not isinstance(p_value, float) else chance(p_value)
+            value = CellWords(two(score.value, signed=True), p_text)
+        else:
+            value = CellWords(three(score.value), three_span(score.value, score.low, score.high))
         notes = (MEANINGS[metric], TOO_FEW if scarce and metric in CURVE else "")
         up_to = CellWords("" if floor is None else f"{points(floor.q95)}{THIN}%")
         rows.append(ScoreRow(name=NUMBER_LABELS[metric], cells=(value, up_to), notes=notes))
     return tuple(rows)
 
 
-def _score(analysis: OneFinding, metric: str) -> Score:
-    if metric == "intercept":
-        return analysis.fit.intercept
-    if metric == "observed_expected":
-        return analysis.fit.observed_expected
-    return analysis.audit.metrics[metric]
-
-
-def _value_cell(score: Score) -> CellWords:
-    if score.value is None:
-        return CellWords("–", reason=score.reason)
-    if score.metric in CURVE:
-        value = points(score.value, score.low, score.high)
-        return CellWords(f"{value}{THIN}%", span(score.low, score.high))
-    if score.metric == "spiegelhalter_z":
-        p_value = score.settings.get("p_value")
-        p_text = "" if not isinstance(p_value, float) else chance(p_value)
-        return CellWords(two(score.value, signed=True), p_text)
-    return CellWords(three(score.value), three_span(score.value, score.low, score.high))
-
-
 def _table(source: ClinicSource, analysis: OneFinding) -> Table:
     fits = (analysis.fit.in_the_large, analysis.fit.slope, analysis.fit.intercept)
     scores = (*fits, analysis.fit.observed_expected, *analysis.audit.metrics.values())
     floors, remark = analysis.audit.noise_floor, extremes(source, analysis)
-    rows = tuple(
-        (
-            score.metric,
-            score.value,
-            score.low,
-            score.high,
-            floors[score.metric].q95 if score.metric in floors else None,
-            score.reason or _noted(_note(score), remark if score in fits else ""),
-            source.caption,
-        )
-        for score in scores
-    )
-    return Table(NUMBER_COLUMNS, rows)
-
-
-def _note(score: Score) -> str:
-    if score.metric in CURVE:
-        return SMOOTHED[str(score.settings["smoother"])]
-    return {
-        "citl": "intercept with the slope held at 1",
-        "intercept": "intercept fitted with the slope",
-        "brier": "summed over both outcomes: twice the Brier score of the page",
-        "brier_event": "(p − y)², the Brier score of the page",
-    }.get(score.metric, "")
+    rows = []
+    for score in scores:
+        metric, floor = score.metric, floors.get(score.metric)
+        note = NOTES.get(metric, "")
+        if metric in CURVE:
+            note = SMOOTHED[str(score.settings["smoother"])]
+        reason = score.reason or _noted(note, remark if score in fits else "")
+        ends = (score.value, score.low, score.high)
+        q95 = None if floor is None else floor.q95
+        rows.append((metric, *ends, q95, reason, source.caption))
+    return Table(NUMBER_COLUMNS, tuple(rows))
 
 
 def waiting(name: str) -> Sentence:

@@ -1,15 +1,16 @@
 """All findings of a run: sentence, numbers, small diagrams and the table, in two editions."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
 from core.defaults import FEW_EVENTS
-from core.metrics.records import Score, TargetAudit
+from core.metrics.records import TargetAudit
 from core.metrics.verdict_codes import BEYOND_CHANCE, VerdictCode
 from core.predictions import group_nouns
 from core.published import PublishedNumber
 from core.screens.kit.bin_marks import filled, shares
+from core.screens.kit.differences import better, difference_words
 from core.screens.kit.labels import (
     PLAIN_VERBS,
     LabelVerdict,
@@ -17,13 +18,15 @@ from core.screens.kit.labels import (
     labels_sentence,
     with_unknown,
 )
+from core.screens.kit.methods import parameters
 from core.screens.kit.numbers import about_count, count, percent, points, span, three, three_span
 from core.screens.kit.records import (
     Cell,
+    CellWords,
     Column,
     FigureCard,
+    ScoreRow,
     Sentence,
-    Swatch,
     Table,
     Tile,
 )
@@ -38,8 +41,8 @@ from core.screens.kit.tables import (
 from core.screens.kit.tiles import strip
 from core.screens.kit.units import spoken
 from core.screens.kit.words import GLOSSARY
-from core.screens.xray.finding_figures import finding as draw_finding
-from core.screens.xray.finding_figures import reading
+from core.screens.xray.figures import finding as draw_finding
+from core.screens.xray.figures import reading
 from core.screens.xray.words import (
     PLAIN,
     TECHNICAL,
@@ -51,7 +54,136 @@ from core.screens.xray.words import (
     finding,
     sourced,
 )
-from core.studies.clinic import MASS_BINS, Findings
+from core.studies.clinic import MASS_BINS, TEMPERATURE_METHODS, Error, Findings, TemperatureScaled
+from core.studies.posthoc import NONE, PosthocRows
+
+TEMPERATURE_HEADS = (
+    "Finding",
+    "ECE as read, %",
+    "Temperature",
+    "ECE after, %",
+    "Difference",
+    "Focal temperature",
+    "ECE after, %",
+    "Difference",
+)
+TEMPERATURE_COLUMNS = (
+    Column("finding", "finding"),
+    Column("method", "method"),
+    Column("parameters", "parameters"),
+    Column("ece", "ECE", "number"),
+    Column("low", "low", "number"),
+    Column("high", "high", "number"),
+    Column("floor_q95", "noise floor, 95th percentile", "number"),
+    Column("difference", "difference from none", "number"),
+    Column("difference_low", "low", "number"),
+    Column("difference_high", "high", "number"),
+    Column("source", "source"),
+)
+
+
+def temperature_rows(
+    source: ClinicSource, by_finding: Mapping[int, TemperatureScaled]
+) -> tuple[ScoreRow, ...]:
+    """Return a row for each finding that is known, in the order given."""
+    rows = []
+    for k, scaled in by_finding.items():
+        cells = [_error(scaled.errors[NONE])]
+        beyond_chance: set[int] = set()
+        ties: set[int] = set()
+        for fit in scaled.fits:
+            if fit.method not in scaled.errors:
+                cells += [CellWords("–", reason=fit.refusal)] * 3
+                continue
+            difference = scaled.differences[fit.method]
+            cells += [
+                CellWords(parameters(fit)),
+                _error(scaled.errors[fit.method]),
+                CellWords(*difference_words(difference)),
+            ]
+            (ties if difference.tie else beyond_chance).add(len(cells) - 1)
+        rows.append(
+            ScoreRow(
+                name=finding(source.findings[k]),
+                cells=tuple(cells),
+                strong=frozenset(beyond_chance),
+                ties=frozenset(ties),
+            )
+        )
+    return tuple(rows)
+
+
+def _error(error: Error) -> CellWords:
+    score = error.score
+    return CellWords(points(score.value, score.low, score.high), span(score.low, score.high))
+
+
+def temperature_summary(by_finding: Mapping[int, TemperatureScaled]) -> str:
+    """Return in how many findings each method helps or harms beyond chance."""
+    sentences = []
+    for method, name in zip(
+        TEMPERATURE_METHODS, ("A temperature", "A focal temperature"), strict=True
+    ):
+        differences = [
+            scaled.differences[method]
+            for scaled in by_finding.values()
+            if method in scaled.differences
+        ]
+        helped = sum(better(difference) for difference in differences)
+        harmed = sum(
+            difference.low is not None and not difference.tie and not better(difference)
+            for difference in differences
+        )
+        worse = f", and raises it in {harmed}" if harmed else ""
+        sentences.append(
+            f"{name} of its own lowers the calibration error beyond chance in {helped} of "
+            f"{len(differences)} findings{worse}."
+        )
+    return " ".join(sentences)
+
+
+def temperature_caption(source: ClinicSource, parts: PosthocRows) -> str:
+    """Return which rows were fitted on and which are reported."""
+    fitted, reported = count(parts.n_fit), count(parts.n_test)
+    split = (
+        f"half of the {source.films} ({fitted}, drawn with seed {parts.cut[1]}), reported on the "
+        f"other half ({reported})"
+        if parts.cut is not None
+        else f"{parts.fit_name} ({fitted} {source.films}), reported on {parts.test_name} "
+        f"({reported})"
+    )
+    return f"Fitted by NLL on {split}. Differences are paired. {source.caption}"
+
+
+def temperature_table(
+    source: ClinicSource, by_finding: Mapping[int, TemperatureScaled], caption_text: str
+) -> Table:
+    """Return every number, a row for each finding and method."""
+    lines: list[tuple[Cell, ...]] = []
+    for k, scaled in by_finding.items():
+        fits = {fit.method: fit for fit in scaled.fits}
+        for method, error in scaled.errors.items():
+            score, difference = error.score, scaled.differences.get(method)
+            ends = (
+                (None, None, None)
+                if difference is None
+                else (difference.value, difference.low, difference.high)
+            )
+            lines.append(
+                (
+                    finding(source.findings[k]),
+                    method,
+                    parameters(fits[method]) if method in fits else "",
+                    score.value,
+                    score.low,
+                    score.high,
+                    error.floor.q95,
+                    *ends,
+                    caption_text,
+                )
+            )
+    return Table(TEMPERATURE_COLUMNS, tuple(lines))
+
 
 Columns = dict[str, tuple[PublishedNumber | None, ...]]  # what a paper prints, by method
 METHODS = {"bce": "CheXNet (BCE), published", "fcl": "FCL, published"}
@@ -83,24 +215,17 @@ def table(
     source: ClinicSource, findings: Findings, ranked: Sequence[int], printed_auroc: Columns
 ) -> ScoreTable:
     """Return one row a finding, and on the page the means over all."""
-    verdicts = label_verdicts(findings.audit.labels)
-    rows = tuple(_row(source, findings, verdicts[k], printed_auroc) for k in ranked)
-    means = _means(findings, printed_auroc) if len(findings.events) > 1 else ()
-    return ScoreTable("Finding", _shown(printed_auroc), _columns(printed_auroc), (*rows, *means))
-
-
-def plain_table(source: ClinicSource, findings: Findings, ranked: Sequence[int]) -> ScoreTable:
-    """Return the same rows, on the page in plain words."""
-    verdicts = label_verdicts(findings.audit.labels)
-    rows = tuple(
-        _plain_row(_row(source, findings, verdicts[k], {}), source, findings, verdicts[k])
-        for k in ranked
-    )
-    return ScoreTable("Finding", PLAIN_SHOWN, _columns({}), rows)
-
-
-def _shown(printed_auroc: Columns) -> tuple[PageColumn, ...]:
-    return (
+    verdicts, n = label_verdicts(findings.audit.labels), len(findings.events)
+    rows = [_row(source, findings, verdicts[k], printed_auroc) for k in ranked]
+    if n > 1:
+        prevalences = [e / k for e, k in zip(findings.events, findings.labelled, strict=True)]
+        cells = _scores(findings.audit.main, sum(prevalences) / n)
+        for method, printed_rows in printed_auroc.items():
+            values = [row.value for row in printed_rows if row is not None]
+            coverage = "" if len(values) == n else f"of {len(values)}"
+            cells[_printed_key(method)] = Estimate(sum(values) / len(values), note=coverage)
+        rows.append(TableRow(name=f"Mean of {n}", cells=cells, shaded=True, in_file=False))
+    shown = (
         PageColumn("verdict", "Verdict"),
         PageColumn("events", "Labelled with it", "count"),
         PageColumn("auroc", "AUROC", "decimals"),
@@ -109,6 +234,23 @@ def _shown(printed_auroc: Columns) -> tuple[PageColumn, ...]:
         PageColumn("ece", "ECE, %", "unsigned_points"),
         PageColumn("slope", "Slope", "two"),
     )
+    return ScoreTable("Finding", shown, _columns(printed_auroc), tuple(rows))
+
+
+def plain_table(source: ClinicSource, findings: Findings, ranked: Sequence[int]) -> ScoreTable:
+    """Return the same rows, on the page in plain words."""
+    verdicts, rows = label_verdicts(findings.audit.labels), []
+    for k in ranked:
+        row, name = _row(source, findings, verdicts[k], {}), PLAIN.title(source.findings[k])
+        says, labelled = shares(verdicts[k].audit.bins)
+        plain_cells: dict[str, Estimate | Cell] = {
+            "events": Estimate(findings.events[k]),
+            "plain_verdict": PLAIN_VERBS[verdicts[k].code][0],
+            "plain_says": says,
+            "plain_labelled": labelled,
+        }
+        rows.append(replace(row, name=name, cells={**row.cells, **plain_cells}, notes=()))
+    return ScoreTable("Finding", PLAIN_SHOWN, _columns({}), tuple(rows))
 
 
 def _columns(printed_auroc: Columns) -> tuple[Column, ...]:
@@ -176,17 +318,6 @@ def _scores(label: TargetAudit, prevalence: float) -> dict[str, Estimate | Cell]
     }
 
 
-def _means(findings: Findings, printed_auroc: Columns) -> tuple[TableRow]:
-    n = len(findings.events)
-    shares = [e / k for e, k in zip(findings.events, findings.labelled, strict=True)]
-    cells = _scores(findings.audit.main, sum(shares) / n)
-    for method, rows in printed_auroc.items():
-        values = [row.value for row in rows if row is not None]
-        coverage = "" if len(values) == n else f"of {len(values)}"
-        cells[_printed_key(method)] = Estimate(sum(values) / len(values), note=coverage)
-    return (TableRow(name=f"Mean of {n}", cells=cells, shaded=True, in_file=False),)
-
-
 PLAIN_SHOWN = (
     PageColumn("plain_verdict", "This finding"),
     PageColumn("plain_says", "The model says, of 100", "hundred_alone"),
@@ -196,28 +327,6 @@ PLAIN_SHOWN = (
 )
 
 
-def _plain_row(
-    row: TableRow, source: ClinicSource, findings: Findings, verdict: LabelVerdict
-) -> TableRow:
-    says, labelled = shares(verdict.audit.bins)
-    name = PLAIN.label(source.findings[verdict.index])
-    plain_cells: dict[str, Estimate | Cell] = {
-        "events": Estimate(findings.events[verdict.index]),
-        "plain_verdict": PLAIN_VERBS[verdict.code][0],
-        "plain_says": says,
-        "plain_labelled": labelled,
-    }
-    return replace(
-        row, name=name[:1].upper() + name[1:], cells={**row.cells, **plain_cells}, notes=()
-    )
-
-
-KEY = (
-    Swatch("says more than it should", "over", "dot"),
-    Swatch("says less", "under", "dot"),
-    Swatch("within chance", "sound", "ring"),
-    Swatch("too few to tell", "few", "ring"),
-)
 EDGE = "After each name: films labelled with it, and AUROC. A triangle on the edge: 0.1 % or less."
 WORTH = "Worth: how many independent films those with it, or without it, count for."
 UNDECIDED = "Could be chance: a perfect model could look the same."
@@ -280,31 +389,32 @@ def findings_view(
     published : sequence of PublishedNumber
         AUROC that a paper prints for findings, of any name.
     """
-    findings, ranked = _with_verdicts(findings), order(findings)
-    printed_auroc = printed(source, published)
+    verdicts, ranked = label_verdicts(findings.audit.labels), order(findings)
+    bins = tuple(  # none is called off where the corrected verdict is chance
+        replace(own, could_be_chance=verdict.code not in BEYOND_CHANCE)
+        for own, verdict in zip(findings.bins, verdicts, strict=True)
+    )
+    findings = replace(findings, bins=bins)
+    printed_auroc, first = printed(source, published), ranked[0]
     return FindingsView(
         eyebrow=_eyebrow(TECHNICAL, source, findings),
-        sentence=_with_alike(
-            source, findings, labels_sentence(label_verdicts(findings.audit.labels), "findings")
-        ),
-        numbers=(*_tiles(findings), *_size_tiles(source, findings)),
+        sentence=_with_alike(source, findings, labels_sentence(verdicts, "findings")),
+        numbers=_tiles(source, findings, plain=False),
         small=tuple(_small(source, findings, k) for k in ranked),
-        together=_together(source, findings, ranked),
+        together=FigureCard(  # for the downloads of all; the first diagram stands for them
+            key="findings_bins",
+            title=TITLE,
+            explanation=explanation(findings),
+            draw=partial(draw_finding, findings.bins[first], findings.few(first)),
+            alt=f"The bins of {len(ranked)} findings.",
+            table=_bin_rows(source, findings, ranked),
+            caption=source.caption,
+        ),
         table=table(source, findings, ranked, printed_auroc),
         notes=(PRINTED_NOTE,) if printed_auroc else (),
         caption=source.caption,
         legend=EDGE if findings.audit.main.groups is None else f"{EDGE} {WORTH}",
     )
-
-
-def _with_verdicts(findings: Findings) -> Findings:
-    """Return the findings with no bin called off where the corrected verdict is chance."""
-    verdicts = label_verdicts(findings.audit.labels)
-    bins = tuple(
-        replace(own, could_be_chance=verdict.code not in BEYOND_CHANCE)
-        for own, verdict in zip(findings.bins, verdicts, strict=True)
-    )
-    return replace(findings, bins=bins)
 
 
 def plain_findings_view(source: ClinicSource, findings: Findings) -> FindingsView:
@@ -318,7 +428,7 @@ def plain_findings_view(source: ClinicSource, findings: Findings) -> FindingsVie
         sentence=_with_alike(
             source, findings, replace(sentence, second=UNDECIDED if undecided else "")
         ),
-        numbers=(*_plain_tiles(findings), *_size_tiles(source, findings, plain=True)),
+        numbers=_tiles(source, findings, plain=True),
         small=(),
         table=plain_table(source, findings, order(findings)),
     )
@@ -343,28 +453,10 @@ def _eyebrow(words: FindingWords, source: ClinicSource, findings: Findings) -> s
     return f"{words.page} · {source.run} · {many}"
 
 
-def _size_tiles(
-    source: ClinicSource, findings: Findings, *, plain: bool = False
-) -> tuple[Tile, Tile]:
-    rarest = order(findings)[-1]
-    few = (
-        f"below {FEW_EVENTS}, its curve is not judged" if findings.few(rarest) and not plain else ""
-    )
-    return (
-        Tile(source.films.capitalize(), count(source.n)),
-        Tile(
-            "Rarest finding",
-            count(findings.events[rarest]),
-            source.films,
-            note=f"{finding(source.findings[rarest])}{': ' + few if few else ''}",
-        ),
-    )
-
-
-def _plain_tiles(findings: Findings) -> tuple[Tile, ...]:
-    n, main = len(findings.events), findings.audit.main
-    ece, floor = main.metrics["ece"], main.noise_floor["ece"]
-    return (
+def _tiles(source: ClinicSource, findings: Findings, *, plain: bool) -> tuple[Tile, ...]:
+    n, main, rarest = len(findings.events), findings.audit.main, order(findings)[-1]
+    auroc, ece, floor = main.metrics["auroc"], main.metrics["ece"], main.noise_floor["ece"]
+    scores: tuple[Tile, ...] = (
         Tile(
             "How far off its scores are",
             points(ece.value),
@@ -373,40 +465,44 @@ def _plain_tiles(findings: Findings) -> tuple[Tile, ...]:
             help=GLOSSARY["ece"],
         ),
     )
-
-
-def _tiles(findings: Findings) -> tuple[Tile, Tile, Tile]:
-    n, main = len(findings.events), findings.audit.main
-    ece, floor = main.metrics["ece"], main.noise_floor["ece"]
+    few = ""
+    if not plain:
+        few = f": below {FEW_EVENTS}, its curve is not judged" if findings.few(rarest) else ""
+        scores = (
+            Tile(
+                f"AUROC, mean of {auroc.settings.get('labels', n)}",
+                three(auroc.value),
+                interval=three_span(auroc.value, auroc.low, auroc.high),
+                note=auroc.reason,
+                help=f"{spoken(GLOSSARY['auroc'])} Its interval is the mean of the findings' "
+                "bounds, which is wide enough however the findings are correlated.",
+            ),
+            Tile(
+                f"ECE, mean of {n}",
+                points(ece.value, ece.low, ece.high),
+                "%",
+                interval=span(ece.low, ece.high),
+                help=GLOSSARY["ece"],
+                strip=strip(ece, floor, "ink"),
+            ),
+            Tile(
+                "Noise floor of ECE",
+                points(floor.mean),
+                "%",
+                note=f"chance: up to {points(floor.q95)}",
+                help=spoken(GLOSSARY["noise_floor"]),
+                floor_mark=True,
+            ),
+        )
     return (
-        _auroc_tile(main.metrics["auroc"], n),
+        *scores,
+        Tile(source.films.capitalize(), count(source.n)),
         Tile(
-            f"ECE, mean of {n}",
-            points(ece.value, ece.low, ece.high),
-            "%",
-            interval=span(ece.low, ece.high),
-            help=GLOSSARY["ece"],
-            strip=strip(ece, floor, "ink"),
+            "Rarest finding",
+            count(findings.events[rarest]),
+            source.films,
+            note=f"{finding(source.findings[rarest])}{few}",
         ),
-        Tile(
-            "Noise floor of ECE",
-            points(floor.mean),
-            "%",
-            note=f"chance: up to {points(floor.q95)}",
-            help=spoken(GLOSSARY["noise_floor"]),
-            floor_mark=True,
-        ),
-    )
-
-
-def _auroc_tile(score: Score, n: int) -> Tile:
-    return Tile(
-        f"AUROC, mean of {score.settings.get('labels', n)}",
-        three(score.value),
-        interval=three_span(score.value, score.low, score.high),
-        note=score.reason,
-        help=f"{spoken(GLOSSARY['auroc'])} Its interval is the mean of the findings' bounds, "
-        "which is wide enough however the findings are correlated.",
     )
 
 
@@ -440,20 +536,6 @@ def _small(source: ClinicSource, findings: Findings, k: int) -> SmallDiagram:
         caption=source.caption,
     )
     return SmallDiagram(k, name, note, card)
-
-
-def _together(source: ClinicSource, findings: Findings, ranked: Sequence[int]) -> FigureCard:
-    """Return what the downloads of all small diagrams hold; the first one stands for them."""
-    first = ranked[0]
-    return FigureCard(
-        key="findings_bins",
-        title=TITLE,
-        explanation=explanation(findings),
-        draw=partial(draw_finding, findings.bins[first], findings.few(first)),
-        alt=f"The bins of {len(ranked)} findings.",
-        table=_bin_rows(source, findings, ranked),
-        caption=source.caption,
-    )
 
 
 def _bin_rows(source: ClinicSource, findings: Findings, chosen: Sequence[int]) -> Table:

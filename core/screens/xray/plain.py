@@ -24,8 +24,8 @@ from core.screens.kit.numbers import (
 )
 from core.screens.kit.records import Column, FigureCard, Phrase, Sentence, Swatch, Table
 from core.screens.kit.theme import Tone
-from core.screens.xray.finding_figures import BandDot, band_name
-from core.screens.xray.finding_figures import bands as draw_bands
+from core.screens.xray.figures import BandDot, band_name
+from core.screens.xray.figures import bands as draw_bands
 from core.screens.xray.words import (
     PLAIN,
     TONES,
@@ -139,26 +139,33 @@ def plain_view(
     if not 0.0 < share < 1.0:
         prevalence = None  # there are no odds to move
     moved = observed if prevalence is None else elsewhere(observed, share, prevalence)
-    dots = [_dot(moved, i) for i in range(len(moved.count))]
+    dots = band_dots(moved)
     scored = band_name(dots[band].low, dots[band].high)
     sentence = band_sentence(source, name, moved, band, prevalence)
     if overall is not None:
         sentence = replace(sentence, second=f"{sentence.second} {overall.text}".strip())
+    carried = ""
+    if prevalence is not None:
+        carried = (
+            f"Carried over from {percent(share)} labelled in {source.reference_class} to a clinic "
+            f"where {percent(prevalence)} carry the label; that assumes that nothing else changes."
+        )
+    care = _care(source, share, moved, band, prevalence)
+    if outcomes.groups is not None:
+        effective = summary_of("", Ranked.of(outcomes)).effective_n
+        care += (
+            f"These are {source.counted}. Those that belong together are alike, so for this "
+            f"finding they count as about {about_count(effective, source.n)}.",
+        )
     return PlainFinding(
         eyebrow=f"{PLAIN.page} · {source.run} · {PLAIN.label(name)}",
         sentence=sentence,
         title=f"100 {source.films} like these",
         note=f"{count(dots[band].n)} scored {scored}" + _to(prevalence, "; "),
         icons=hundred(moved, band, counted=prevalence is None),
-        card=replace(
-            _card(source, name, moved, dots, band, _carried(source, share, prevalence)),
-            explanation=_to(prevalence),
-        ),
+        card=replace(_card(source, name, moved, dots, band, carried), explanation=_to(prevalence)),
         swatches=KEY,
-        care=(
-            *_care(source, share, moved, band, prevalence),
-            *_belonging(source, outcomes),
-        ),
+        care=care,
         caption=source.caption,
     )
 
@@ -189,17 +196,23 @@ def band_tone(bands: Bands, i: int) -> Tone:
     return "sound" if low <= bands.mean[i] <= high and narrow else "few"
 
 
-def _dot(bands: Bands, i: int) -> BandDot:
-    return BandDot(
-        low=float(bands.low[i]),
-        high=float(bands.high[i]),
-        n=int(bands.count[i]),
-        says=float(bands.mean[i]),
-        rate=float(bands.share[i]),
-        ci_low=float(bands.ci_low[i]),
-        ci_high=float(bands.ci_high[i]),
-        tone=band_tone(bands, i),
-    )
+def band_dots(bands: Bands) -> list[BandDot]:
+    """Return the bands as dots of a figure."""
+    parts = (bands.low, bands.high, bands.mean, bands.share, bands.ci_low, bands.ci_high)
+    keys = ("low", "high", "says", "rate", "ci_low", "ci_high")
+    return [
+        BandDot(
+            **dict(zip(keys, (float(part[i]) for part in parts), strict=True)),
+            n=int(bands.count[i]),
+            tone=band_tone(bands, i),
+        )
+        for i in range(len(bands.count))
+    ]
+
+
+def known_share(value: float) -> float | None:
+    """Return a share for a file; None where a band holds nothing."""
+    return float(value) if np.isfinite(value) else None
 
 
 def of_hundred(bands: Bands, i: int) -> tuple[str, str, str]:
@@ -276,30 +289,19 @@ def hundred(bands: Bands, i: int, *, counted: bool = True) -> HundredFilms | Non
     value, low, high = (
         round(100 * float(part[i])) for part in (bands.share, bands.ci_low, bands.ci_high)
     )
-    return HundredFilms(low, value, high, _key(bands, i, counted=counted))
-
-
-def _key(bands: Bands, i: int, *, counted: bool) -> tuple[str, str, str]:
-    times, low, high = of_hundred(bands, i)
-    with_it, without = "labelled", "not labelled"
-    if not counted:
-        with_it, without = "would be labelled", "would not be labelled"
-    return f"{with_it}: {times}", f"could be chance: {low} to {high}", without
+    times, least, most = of_hundred(bands, i)
+    would = "" if counted else "would be "
+    key = (
+        f"{would}labelled: {times}",
+        f"could be chance: {least} to {most}",
+        "not labelled" if counted else "would not be labelled",
+    )
+    return HundredFilms(low, value, high, key)
 
 
 def _to(prevalence: float | None, lead: str = "") -> str:
     """Return to which prevalence numbers were carried; empty where they were counted."""
     return "" if prevalence is None else f"{lead}carried over to {percent(prevalence)} labelled"
-
-
-def _carried(source: ClinicSource, share: float, prevalence: float | None) -> str:
-    """Return that the numbers are of another prevalence, and what that assumes; else nothing."""
-    if prevalence is None:
-        return ""
-    return (
-        f"Carried over from {percent(share)} labelled in {source.reference_class} to a clinic "
-        f"where {percent(prevalence)} carry the label; that assumes that nothing else changes."
-    )
 
 
 def _card(
@@ -318,7 +320,7 @@ def _card(
             dot.high,
             dot.n,
             None if carried else int(bands.events[i]),  # none were counted at that prevalence
-            *(_cell(v) for v in (dot.says, dot.rate, dot.ci_low, dot.ci_high)),
+            *map(known_share, (dot.says, dot.rate, dot.ci_low, dot.ci_high)),
             band_reading(bands, i) if dot.n else "",
         )
         for i, dot in enumerate(dots)
@@ -332,21 +334,6 @@ def _card(
         + (f" {carried}" if carried else ""),
         table=sourced(Table(COLUMNS, rows), source, carried),
         caption=f"{carried} {source.caption}".strip(),
-    )
-
-
-def _cell(value: float) -> float | None:
-    return value if np.isfinite(value) else None
-
-
-def _belonging(source: ClinicSource, outcomes: Outcomes) -> tuple[str, ...]:
-    """Return the effective sample size of grouped films in words; nothing without groups."""
-    if outcomes.groups is None:
-        return ()
-    summary = summary_of("", Ranked.of(outcomes))
-    return (
-        f"These are {source.counted}. Those that belong together are alike, so for this finding "
-        f"they count as about {about_count(summary.effective_n, source.n)}.",
     )
 
 

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from typing import Final
 
 from core.screens.kit.numbers import count
-from core.screens.kit.records import Column, Table
+from core.screens.kit.records import Column, Swatch, Table
 from core.screens.kit.theme import Tone
 from core.screens.kit.units import spoken
 from core.screens.kit.words import UNIT
-from core.screens.xray.finding_figures import RESEARCH
+from core.screens.xray.figures import RESEARCH
 
 BANNER: Final = RESEARCH
 MINED: Final = (
@@ -46,6 +46,14 @@ TONES: Final[dict[Tone, str]] = {
     "sound": "is well calibrated here",
     "few": "no error beyond chance here",
 }
+
+
+DOTS: Final = (  # the key of dots by tone
+    Swatch("says more than it should", "over", "dot"),
+    Swatch("says less", "under", "dot"),
+    Swatch("within chance", "sound", "ring"),
+    Swatch("too few to tell", "few", "ring"),
+)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,7 +10,7 @@ from streamlit.delta_generator import DeltaGenerator
 from core.codes import NoticeCode
 from core.errors import LibraryError
 from core.screens.xray import film as views
-from core.screens.xray import film_tables, saliency
+from core.screens.xray import saliency
 from core.screens.xray.film import Reference
 from core.screens.xray.words import listed
 from pages.ui import cache, frame, pieces, state, widgets
@@ -240,7 +240,5 @@ def _findings(study: FilmStudy) -> None:
     known = study.known is not None
     beside = "each with its own reference: films of that score" if known else ""
     widgets.title("The findings of this film", beside)
-    table = film_tables.table(
-        study.main.scored, study.index, study.known, shared.words(), study.note
-    )
+    table = views.table(study.main.scored, study.index, study.known, shared.words(), study.note)
     widgets.scores("The findings of this film", table.heads, table.written())

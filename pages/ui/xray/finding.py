@@ -15,13 +15,11 @@ from core.reports.html import PageView, films_html
 from core.screens.kit.labels import among
 from core.screens.kit.records import FigureCard, Sentence, Table
 from core.screens.kit.sentences import plain_sentence
-from core.screens.xray import film, film_tables, finding
+from core.screens.xray import film, finding
 from core.screens.xray import use as clinic_use
-from core.screens.xray.decision import BENEFIT, benefit_words, decision_card
-from core.screens.xray.finding import FindingView
+from core.screens.xray.finding import Badge, FindingView, badge
 from core.screens.xray.plain import KEY, RISK, plain_view, telling
-from core.screens.xray.use import ThresholdUse
-from core.screens.xray.verdict import Badge, badge
+from core.screens.xray.use import BENEFIT, ThresholdUse, benefit_words, decision_card
 from core.screens.xray.words import BANNER, PLAIN, ClinicSource
 from core.studies.clinic import THRESHOLDS, OneFinding
 from pages.ui import cache, controls, drafts, state, widgets
@@ -51,7 +49,7 @@ def hundred(study: FilmStudy) -> None:
 def bands(study: FilmStudy) -> None:
     """Draw what films of every score were labelled with, and which run that is where one picks."""
     if study.known is not None:
-        widgets.figure(film_tables.bands_card(study.main.scored, study.index, study.known))
+        widgets.figure(film.bands_card(study.main.scored, study.index, study.known))
         widgets.key(KEY)
     if not study.strange and not study.main.model.run:
         sources.count_on(study.main.model)

@@ -7,16 +7,15 @@ from core.codes import NoticeCode
 from core.predictions import Task
 from core.reports.html import PageView
 from core.screens.kit.records import Table
-from core.screens.xray import temperature_scaled
+from core.screens.xray import findings
 from core.screens.xray.findings import (
-    KEY,
     TITLE,
     FindingsView,
     findings_view,
     order,
     plain_findings_view,
 )
-from core.screens.xray.words import BANNER, ClinicSource
+from core.screens.xray.words import BANNER, DOTS, ClinicSource
 from pages.ui import cache, controls, drafts, frame, pieces, state, widgets
 from pages.ui.compute import computed
 from pages.ui.escape import esc
@@ -104,12 +103,12 @@ def _temperatures(
     temperatures = {label: fitted[step] for label, step in steps.items() if step in fitted}
     if not temperatures:
         return ()
-    widgets.second(temperature_scaled.summary(temperatures))
+    widgets.second(findings.temperature_summary(temperatures))
     widgets.scores(
-        "Temperatures", temperature_scaled.HEADS, temperature_scaled.rows(source, temperatures)
+        "Temperatures", findings.TEMPERATURE_HEADS, findings.temperature_rows(source, temperatures)
     )
-    caption = temperature_scaled.caption(source, finding_cache.parts(run, split))
-    table = temperature_scaled.table(source, temperatures, caption)
+    caption = findings.temperature_caption(source, finding_cache.parts(run, split))
+    table = findings.temperature_table(source, temperatures, caption)
     widgets.save(table, "temperatures", "Temperatures, CSV")
     widgets.caption(caption)
     return (("Temperatures", table),)
@@ -137,7 +136,7 @@ def _small(view: FindingsView) -> None:
                     args=(diagram.index,),
                 )
                 widgets.figure(diagram.card, titled=False)
-    widgets.key(KEY)
+    widgets.key(DOTS)
     widgets.caption(view.legend)
 
 

@@ -7,7 +7,7 @@ import streamlit as st
 from core.reports.html import PageView as PageSheet
 from core.reports.html import sheet_html
 from core.screens.kit.records import FigureCard, Table
-from core.screens.xray import beside, film, film_tables, saliency
+from core.screens.xray import beside, film, saliency
 from core.screens.xray.beside import Opinion
 from core.screens.xray.plain import RISK, HundredFilms
 from core.screens.xray.words import BANNER, TECHNICAL, finding
@@ -89,7 +89,7 @@ def _cards(study: FilmStudy) -> tuple[FigureCard, ...]:
         model_study = study.alone(place)
         if model_study is None or model_study.known is None:
             continue
-        card = film_tables.bands_card(result.scored, model_study.index, model_study.known)
+        card = film.bands_card(result.scored, model_study.index, model_study.known)
         if study.several:
             title = f"{result.model.name}: {card.title[:1].lower()}{card.title[1:]}"
             card = replace(card, key=f"{card.key}_{place + 1}", title=title)
@@ -111,9 +111,7 @@ def _tables(study: FilmStudy, pictures: list[PagePicture]) -> tuple[tuple[str, T
 
 
 def _film_table(study: FilmStudy) -> Table:
-    return film_tables.table(
-        study.main.scored, study.index, study.known, TECHNICAL, study.note
-    ).file
+    return film.table(study.main.scored, study.index, study.known, TECHNICAL, study.note).file
 
 
 def sheet(study: FilmStudy, pictures: list[PagePicture]) -> PictureSheet:

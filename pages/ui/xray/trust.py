@@ -16,7 +16,6 @@ from core.inference.film_examples import HELD_OUT
 from core.screens.kit.numbers import two
 from core.screens.xray import film as xray_film
 from core.screens.xray import saliency as words
-from core.screens.xray import trust
 from core.screens.xray.words import labelled_with
 from core.xray import heat, phantom
 from core.xray.heat import Frame, Map
@@ -47,7 +46,7 @@ Json = dict[str, Any]  # Any: plain JSON values
 def draw(film: FilmEntry, result: FilmResult, index: int, *, model_name: str = "") -> None:
     """Draw both checks of the map that is shown, `model_name` where there are several."""
     whose = f"{model_name}: does this map" if model_name else "Does this map"
-    widgets.title(f"{whose} depend on what was learned?", trust.NEEDED)
+    widgets.title(f"{whose} depend on what was learned?", words.NEEDED)
     if result.method in words.MINUTES:
         widgets.caption(words.too_slow(result.method, "to randomise the weights layer by layer"))
     else:
@@ -77,7 +76,7 @@ def _sanity(film: FilmEntry, result: FilmResult, index: int) -> None:
 
 def _stages(film: FilmEntry, result: FilmResult, answer: Answer) -> None:
     draws = tuple(map(tuple, answer.values["similarity"]))
-    sanity = trust.Sanity(tuple(answer.values["stages"]), draws)
+    sanity = words.Sanity(tuple(answer.values["stages"]), draws)
     st.markdown(sanity.text)
     with st.container(horizontal=True, gap="small", key="xray_stages"):
         for i in sanity.shown:
@@ -95,7 +94,7 @@ def _stages(film: FilmEntry, result: FilmResult, answer: Answer) -> None:
     )
     caption = f"{result.model.name}: {settings_text}."
     with st.container(width=HALF_WIDTH, key="xray_similarity"):
-        widgets.figure(trust.similarity_card(sanity, caption))
+        widgets.figure(words.similarity_card(sanity, caption))
 
 
 def _small(film: FilmEntry, of_film: Frame, coarse: Map) -> bytes:
@@ -196,16 +195,16 @@ def _key(result: FilmResult, name: str, cases: list[FindingCase] | None) -> str:
 def _pointed(
     localisations: dict[str, Localisation], target: str, films_text: str, result: FilmResult
 ) -> None:
-    st.markdown(trust.pointing_text(localisations, target))
+    st.markdown(words.pointing_text(localisations, target))
     caption = (
         f"{result.model.name}, on {films_text}. {METHODS[result.method].label}, "
         f"layer {result.layer}. IoU: of the box and what reaches half of a map’s largest value."
     )
     left, right = st.columns(2, gap="medium")
     with left:
-        widgets.figure(trust.pointing_card(localisations, target, caption))
+        widgets.figure(words.pointing_card(localisations, target, caption))
     with right:
-        table = trust.pointing_table(localisations)
+        table = words.pointing_table(localisations)
         widgets.scores("Maps and boxes", table.heads, table.written())
         widgets.caption(caption)
 
@@ -235,8 +234,8 @@ def compare(
         cases = _synthetic_cases(finding, index, work.cancel)
     share = 1 / (2 * -(-len(cases) // STEP) + 1)  # of the films, and of each question
     work.share = share
-    maps: dict[str, list[Map]] = {trust.MODEL: [], trust.SHUFFLED: []}
-    for key, seed in ((trust.MODEL, None), (trust.SHUFFLED, SEED)):
+    maps: dict[str, list[Map]] = {words.MODEL: [], words.SHUFFLED: []}
+    for key, seed in ((words.MODEL, None), (words.SHUFFLED, SEED)):
         for start in range(0, len(cases), STEP):
             part = cases[start : start + STEP]
             question = {
@@ -253,7 +252,7 @@ def compare(
                 )
             ]
             work.share = min(1.0, work.share + share)
-    maps[trust.CENTRE] = [_centre()] * len(cases)
+    maps[words.CENTRE] = [_centre()] * len(cases)
     boxes = [tuple(map(_pixels, case.boxes)) for case in cases]
     films = [case.film for case in cases]
     localisations = {
@@ -311,4 +310,4 @@ def _lungs(
     """
     flat = [np.asarray(case.lungs, np.float32) for case in cases]
     localisation = localise(flat, boxes, films=[case.film for case in cases])
-    return {trust.LUNGS: replace(localisation, pointing=localisation.energy)}
+    return {words.LUNGS: replace(localisation, pointing=localisation.energy)}

@@ -26,10 +26,10 @@ from core.metrics.clinical.groups import grouping
 from core.metrics.clinical.scores import hosmer_lemeshow
 from core.metrics.ranked import Ranked
 from core.predictions import Groups, Outcomes, Predictions, ScoreKind, Task
-from core.screens.xray.temperature_scaled import summary
-from core.screens.xray.trust import KINDS, pointing_text
+from core.screens.xray.finding import badge, sentence
+from core.screens.xray.findings import temperature_summary
+from core.screens.xray.saliency import KINDS, pointing_text
 from core.screens.xray.use import group_table
-from core.screens.xray.verdict import badge, sentence
 from core.screens.xray.words import ClinicSource
 from core.studies.clinic import groups as subgroups
 from core.studies.clinic import one_finding, temperature_scaled
@@ -147,7 +147,7 @@ def _said(rng: np.random.Generator, n: int, each: int) -> dict[str, bool]:
             row.strong for row in group_table(source, "group", by_group).written()
         ),
         "a temperature lowers the error of a finding": "in 1 of 1 findings"
-        in summary({0: temperature_scaled(fit_rows, rows_)}),
+        in temperature_summary({0: temperature_scaled(fit_rows, rows_)}),
         **({"Hosmer-Lemeshow, p under 0.05": test.p_value < 0.05} if each == 1 else {}),
     }
 

@@ -284,7 +284,7 @@ CLAIMED = (
     Claimed(
         "Following the model is better, beyond chance",
         "Clinic, decision curve",
-        "core.screens.xray.decision:benefit_words",
+        "core.screens.xray.use:benefit_words",
         "a band simultaneous over the thresholds, and 200 events",
         DECISIONS,
         "“better, beyond chance”, of a useless score",
@@ -292,7 +292,7 @@ CLAIMED = (
     Claimed(
         "so better than treating none",
         "Clinic, decision curve, pointer",
-        "core.screens.xray.decision:_hover_text",
+        "core.screens.xray.use:_hover_text",
         "the same band, against treating none",
         DECISIONS,
         "the band holds the curve at every threshold",
@@ -300,7 +300,7 @@ CLAIMED = (
     Claimed(
         "Its scores are too extreme",
         "Clinic, finding",
-        "core.screens.xray.verdict:_spread",
+        "core.screens.xray.finding:_spread",
         f"{JOINT}, and the interval of the slope",
         CLINICAL,
         "a finding's scores or curve are off",
@@ -308,7 +308,7 @@ CLAIMED = (
     Claimed(
         "This score is not a probability",
         "Clinic, finding",
-        "core.screens.xray.verdict:badge",
+        "core.screens.xray.finding:badge",
         f"{JOINT}; in the large, slope or curve off by its interval; ECE above its noise floor",
         CLINICAL,
         "“this score is not a probability”",
@@ -316,7 +316,7 @@ CLAIMED = (
     Claimed(
         "a difference within chance",
         "Clinic, recalibrated",
-        "core.screens.xray.verdict:_recalibrated",
+        "core.screens.xray.finding:_recalibrated",
         SINGLE,
         CLINICAL,
         "a temperature lowers the error of a finding",
@@ -324,7 +324,7 @@ CLAIMED = (
     Claimed(
         "lowers the calibration error beyond chance in",
         "Clinic, temperatures",
-        "core.screens.xray.temperature_scaled:summary",
+        "core.screens.xray.findings:temperature_summary",
         "the paired interval of each finding leaves 0 out",
         CLINICAL,
         "a temperature lowers the error of a finding",
@@ -348,7 +348,7 @@ CLAIMED = (
     Claimed(
         "beyond what every map beside it reaches",
         "X-ray, trust",
-        "core.screens.xray.trust:pointing_text",
+        "core.screens.xray.saliency:pointing_text",
         "Wilson's interval lies above that of every other map",
         CLINICAL,
         "a map points beyond chance",

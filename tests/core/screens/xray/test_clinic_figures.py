@@ -8,15 +8,19 @@ import pytest
 from core.configs import BinRule
 from core.metrics import clinical
 from core.screens.kit.theme import DARK, LIGHT
-from core.screens.xray.finding_curves import by_outcome, decision, distributions, flexible, reach
-from core.screens.xray.finding_figures import (
+from core.screens.xray.figures import (
     HIGHEST,
     LOWEST,
     RESEARCH,
     BandDot,
     bands,
+    by_outcome,
+    decision,
+    distributions,
     finding,
+    flexible,
     log_odds,
+    reach,
 )
 
 

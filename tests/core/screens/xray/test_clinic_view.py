@@ -25,16 +25,11 @@ from core.reports.html import PageView, sheet_html
 from core.reports.table import csv_text
 from core.screens.kit.numbers import count
 from core.screens.kit.records import Phrase, Sentence
+from core.screens.xray import findings
 from core.screens.xray import (
-    decision as clinic_decision,
+    use as use_views,
 )
-from core.screens.xray import (
-    temperature_scaled,
-)
-from core.screens.xray import (
-    use as clinic_use,
-)
-from core.screens.xray.finding import finding_view
+from core.screens.xray.finding import badge, finding_view, sentence
 from core.screens.xray.findings import findings_view, order, plain_findings_view
 from core.screens.xray.plain import (
     band_sentence,
@@ -44,7 +39,6 @@ from core.screens.xray.plain import (
     plain_view,
     telling,
 )
-from core.screens.xray.verdict import badge, sentence
 from core.screens.xray.words import BANNER, MINED, SYNTHETIC, TONES, ClinicSource
 from core.studies import clinic as clinic_study
 from core.studies.posthoc import NONE
@@ -111,7 +105,7 @@ def numbers_of(table):
 
 
 def written(subgroups):
-    return clinic_use.group_table(source(), "v", subgroups).written()
+    return use_views.group_table(source(), "v", subgroups).written()
 
 
 def test_findings_are_those_of_scikit_learn_sorted_by_events(rows, found):
@@ -628,7 +622,7 @@ def test_decision_words_follow_the_numbers(stretched):
         assert net.model[i] == pytest.approx((hits - false * t / (1 - t)) / N)
         assert stretched.flagged[i] == called.sum()
         assert stretched.flagged_events[i] == hits
-    card = clinic_decision.decision_card(source(), "Effusion", stretched, (0.05, 0.4))
+    card = use_views.decision_card(source(), "Effusion", stretched, (0.05, 0.4))
     figure = card.figure("light")
     model = next(t for t in figure.data if t.name == "the model")
     assert (model.x[0], model.x[-1]) == pytest.approx((5, 40))
@@ -639,11 +633,11 @@ def test_decision_words_follow_the_numbers(stretched):
         assert ("which may be chance" in text) == (net.low[i] <= 0 < share - t / 100)
         assert ("not above the threshold" in text) == (share <= t / 100)
         assert (value > 0) == (share > t / 100)
-    said = clinic_decision.benefit_words(stretched, (0.05, 0.4))
+    said = use_views.benefit_words(stretched, (0.05, 0.4))
     inside = (net.thresholds >= 0.0499) & (net.thresholds <= 0.4001)
     assert (net.gain_low[inside] > 0).any() == ("is better" in said)
     useless = replace(stretched, net=replace(net, gain_low=np.full_like(net.gain_low, -1.0)))
-    assert clinic_decision.benefit_words(useless, (0.05, 0.4)).startswith(
+    assert use_views.benefit_words(useless, (0.05, 0.4)).startswith(
         "Following the model is at no threshold"
     )
     assert "95\u202f% band" in card.explanation
@@ -663,8 +657,8 @@ def test_a_benefit_of_few_events_is_drawn_and_not_claimed():
     )
     found = clinic_study.one_finding(rows)
     assert (found.net.gain_low > 0).any()  # the band alone would say so
-    assert clinic_decision.benefit_words(found, (0.05, 0.4)).startswith("Too few events (under 200")
-    figure = clinic_decision.decision_card(source(), "Hernia", found, (0.05, 0.4)).figure("light")
+    assert use_views.benefit_words(found, (0.05, 0.4)).startswith("Too few events (under 200")
+    figure = use_views.decision_card(source(), "Hernia", found, (0.05, 0.4)).figure("light")
     hovers = next(trace for trace in figure.data if trace.name == "the model").hovertext
     assert "so better than" not in " ".join(hovers)
 
@@ -701,13 +695,13 @@ def test_decisions_honour_the_patients_of_films(stretched):
 def test_a_threshold_in_this_set_and_elsewhere(stretched):
     here = clinical.classified(stretched.p, stretched.y, 0.2)
     there = clinical.classified(stretched.p, stretched.y, 0.2, prevalence=0.02)
-    use = clinic_use.at_threshold(source(), here, there)
+    use = use_views.at_threshold(source(), here, there)
     rows = {line["number"]: line["value"] for line in numbers_of(use.table.file)}
     se, sp = rows["Sensitivity"], rows["Specificity"]
     ppv = next(v for k, v in rows.items() if k.startswith("PPV, prev"))
     assert ppv == pytest.approx(se * 0.02 / (se * 0.02 + (1 - sp) * 0.98))
-    assert clinic_use.ASSUMED in repr(use.table.rows)
-    assert clinic_use.at_threshold(source(), here, None).table.rows == use.table.rows[:4]
+    assert use_views.ASSUMED in repr(use.table.rows)
+    assert use_views.at_threshold(source(), here, None).table.rows == use.table.rows[:4]
     sensitivity = use.table.written()[0].cells
     assert sensitivity[0].value == f"{100 * se:.1f}\u202f%"
     assert sensitivity[1].value == count(int(stretched.y.sum()))
@@ -755,8 +749,7 @@ def test_subgroups_with_few_events_have_no_verdict(stretched):
     assert rows["PA"].ties == frozenset(range(7))
     assert rows["AP"].strong
     lines = {
-        line["group"]: line
-        for line in numbers_of(clinic_use.group_table(source(), "v", found).file)
+        line["group"]: line for line in numbers_of(use_views.group_table(source(), "v", found).file)
     }
     assert lines["AP"]["n"] + lines["PA"]["n"] == N
     assert lines["AP"]["slope"] == pytest.approx(stretched.fit.slope.value, abs=0.05)
@@ -780,13 +773,13 @@ def test_temperatures_of_a_stretched_finding(rows):
     assert heated.fits[0].calibrator.parameters()["temperature"] == pytest.approx(2.0, abs=0.25)
     assert heated.errors[NONE].score.value == clinic_study.error(test).score.value
     assert heated.differences["ts"].high < 0
-    line = temperature_scaled.rows(source(), {0: heated})[0]
+    line = findings.temperature_rows(source(), {0: heated})[0]
     assert line.name == "Effusion"
     assert line.strong >= {3}
-    assert temperature_scaled.summary({0: heated}).startswith(
+    assert findings.temperature_summary({0: heated}).startswith(
         "A temperature of its own lowers the calibration error beyond chance in 1 of 1 findings."
     )
-    table = numbers_of(temperature_scaled.table(source(), {0: heated}, "of half"))
+    table = numbers_of(findings.temperature_table(source(), {0: heated}, "of half"))
     assert [line["method"] for line in table] == [NONE, "ts", "focal_ts"]
     assert {line["source"] for line in table} == {"of half"}
 
@@ -809,7 +802,7 @@ def test_one_outcome_only_is_said_and_drawn():
     assert full.numbers[1].value == "–"
     full.curve.figure("light")
     full.outcomes.figure("dark")
-    clinic_decision.decision_card(source(60), "Effusion", one, (0.01, 0.5)).figure("light")
+    use_views.decision_card(source(60), "Effusion", one, (0.01, 0.5)).figure("light")
 
 
 def test_the_file_of_a_view_carries_both_banners_and_no_markup(stretched):
@@ -863,7 +856,7 @@ def test_a_file_draws_a_hundred_films(stretched):
 def test_every_copy_says_what_it_is(found, stretched):
     plain = plain_view(source(), "Effusion", stretched.outcomes, band=1)
     full = finding_view(source(), "Effusion", stretched)
-    decision = clinic_decision.decision_card(source(), "Effusion", stretched, (0.1, 0.4))
+    decision = use_views.decision_card(source(), "Effusion", stretched, (0.1, 0.4))
     for card in (plain.card, full.curve, full.outcomes, decision):
         notes = [note.text for note in card.figure("dark").layout.annotations]
         assert BANNER in notes
@@ -880,8 +873,8 @@ def test_order_and_table_names_are_stable(found):
 def test_hosmer_lemeshow_gives_no_p_for_rows_that_belong_together():
     p, y = np.linspace(0.05, 0.95, 40), np.arange(40) % 3 == 0
     test = clinical.hosmer_lemeshow(p, y)
-    assert "p " in clinic_use.hosmer_words(test, Extents(None))
+    assert "p " in use_views.hosmer_words(test, Extents(None))
     for extents in (Extents(np.arange(40) // 4), Extents(None, np.full(40, 2.0))):
-        said = clinic_use.hosmer_words(test, extents)
+        said = use_views.hosmer_words(test, extents)
         assert "no p-value is shown" in said
         assert "chi-square" not in said

@@ -12,7 +12,6 @@ from core.predictions import Predictions, ScoreKind, Task, Weights
 from core.reports.html import PageView, sheet_html
 from core.reports.table import csv_text
 from core.screens.xray import film as views
-from core.screens.xray import film_tables
 from core.screens.xray.film import FilmScores, Reference
 from core.screens.xray.plain import KEY, band_tone
 from core.screens.xray.words import PLAIN, TECHNICAL, TONES, ClinicSource
@@ -93,7 +92,7 @@ def test_without_a_test_set_no_number_is_given():
     text = views.sentence(film(0.74), 0, None, TECHNICAL).text
     assert "no test set of this model is loaded" in text
     assert "74" in text
-    assert film_tables.table(film(0.74), 0, None, TECHNICAL, NOTE).heads == ("Finding", "Score")
+    assert views.table(film(0.74), 0, None, TECHNICAL, NOTE).heads == ("Finding", "Score")
     assert views.threshold_of(None, "Effusion") == 0.5
     assert views.threshold_of(known(), "Effusion") == pytest.approx(0.29)
     assert views.threshold_of(known(), "pleural thickening") == 0.0
@@ -120,13 +119,13 @@ def test_scores_are_not_rounded_up_to_the_edge_of_their_band():
     for score, said in ((0.498, "49"), (0.5, "50"), (0.502, "50"), (0.0996, "9"), (0.448, "45")):
         assert views.score_words(score) == said
     assert views.score_words(float(np.float32(0.7))) == "70"  # one step of float32 below
-    row = film_tables.table(film(0.498), 0, known(), TECHNICAL, NOTE).written()[0]
+    row = views.table(film(0.498), 0, known(), TECHNICAL, NOTE).written()[0]
     assert [cell.value for cell in row.cells[:2]] == ["49", "40 to 50"]
 
 
 def tones(known):
     """Return how the figure marks each band."""
-    draw = film_tables.bands_card(film(0.5), 0, known).draw
+    draw = views.bands_card(film(0.5), 0, known).draw
     assert isinstance(draw, partial)
     return [dot.tone for dot in draw.args[0]]
 
@@ -175,7 +174,7 @@ def test_what_must_be_read_beside_a_score():
 
 
 def test_rows_are_sorted_by_score_and_the_chosen_one_is_shaded():
-    found = film_tables.table(film(0.2, 0.9), 0, known(), TECHNICAL, NOTE).written()
+    found = views.table(film(0.2, 0.9), 0, known(), TECHNICAL, NOTE).written()
     assert [row.name for row in found] == ["Pleural Thickening", "Effusion"]
     assert [row.shaded for row in found] == [False, True]
     assert (
@@ -184,7 +183,7 @@ def test_rows_are_sorted_by_score_and_the_chosen_one_is_shaded():
 
 
 def test_the_file_says_in_every_row_what_it_is_not_for():
-    text = csv_text(film_tables.table(film(0.74), 0, known(), TECHNICAL, NOTE).file)
+    text = csv_text(views.table(film(0.74), 0, known(), TECHNICAL, NOTE).file)
     head, *lines = text.splitlines()
     assert head.startswith("model,finding,score,band_low,band_high,films,labelled,share")
     assert all(line.endswith(f'"{NOTE}"') for line in lines)
@@ -192,18 +191,18 @@ def test_the_file_says_in_every_row_what_it_is_not_for():
     assert ",0.7,0.8,48,29," in lines[0]
     low, high = map(float, lines[0].split(",")[8:10])
     assert (low, high) == pytest.approx((0.463, 0.730), abs=1e-3)
-    empty = film_tables.table(film(0.74), 0, None, TECHNICAL, NOTE).file.rows[0]
-    assert len(empty) == len(film_tables.COLUMNS)
+    empty = views.table(film(0.74), 0, None, TECHNICAL, NOTE).file.rows[0]
+    assert len(empty) == len(views.COLUMNS)
     assert empty[3:11] == (None,) * 8
 
 
 def test_a_share_of_too_few_films_stands_in_the_file_alone():
     few = reference([0.75] * 3 + [0.05] * 97, [1] + [0] * 99)
-    table = film_tables.table(film(0.74), 0, few, TECHNICAL, NOTE)
+    table = views.table(film(0.74), 0, few, TECHNICAL, NOTE)
     labelled = table.written()[0].cells[2]
     assert (labelled.value, labelled.reason) == ("–", "too few films")
     assert table.file.rows[0][5:8] == (3, 1, pytest.approx(1 / 3))
-    counted = film_tables.table(film(0.74), 0, known(), TECHNICAL, NOTE).written()[0].cells
+    counted = views.table(film(0.74), 0, known(), TECHNICAL, NOTE).written()[0].cells
     assert (counted[2].value, counted[2].interval, counted[3].value) == ("60", "46 to 73", "48")
 
 
@@ -219,12 +218,12 @@ def test_the_icons_are_the_numbers_of_the_sentence():
 
 
 def test_the_alt_text_of_the_bands_names_the_films_own():
-    card = film_tables.bands_card(film(0.74), 0, known())
+    card = views.bands_card(film(0.74), 0, known())
     assert card.alt.endswith("This film’s band: 70 to 80.")
     assert "scored 70 to 80: 48 films, 60 of 100 (46 to 73)" in card.alt
     assert card.table.rows[7][2] == 48
     assert card.explanation == "this film’s band is shaded"
-    assert film_tables.bands_card(film(0.55), 0, known()).explanation == ""  # no film, so no dot
+    assert views.bands_card(film(0.55), 0, known()).explanation == ""  # no film, so no dot
 
 
 def test_the_key_of_the_bands_has_every_mark_that_they_can_have():
@@ -284,8 +283,8 @@ def test_a_saved_film_is_one_file_with_its_picture_inside():
             sentence=views.sentence(film(0.74), 0, known(), TECHNICAL),
             numbers=(),
             paragraphs=views.care(film(0.74), 0, known()),
-            cards=(film_tables.bands_card(film(0.74), 0, known()),),
-            tables=(("Findings", film_tables.table(film(0.74), 0, known(), TECHNICAL, NOTE).file),),
+            cards=(views.bands_card(film(0.74), 0, known()),),
+            tables=(("Findings", views.table(film(0.74), 0, known(), TECHNICAL, NOTE).file),),
             caption="caption",
             pictures=(("<Film> 1", drawn),),
         )

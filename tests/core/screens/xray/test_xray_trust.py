@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from core.screens.xray import trust
-from core.screens.xray.trust import CENTRE, LUNGS, MODEL, SHUFFLED, Sanity
+from core.screens.xray import saliency
+from core.screens.xray.saliency import CENTRE, LUNGS, MODEL, SHUFFLED, Sanity
 from core.xray.localisation import Localisation, MeanOverFilms
 
 
@@ -36,21 +36,21 @@ def test_first_and_last_stage_are_always_shown():
         shown = Sanity(tuple(map(str, range(n))), ((1.0,) * n,)).shown
         assert shown[0] == 0
         assert shown[-1] == n - 1
-        assert len(shown) == len(set(shown)) == min(n, trust.MOST_SHOWN)
+        assert len(shown) == len(set(shown)) == min(n, saliency.MOST_SHOWN)
 
 
 def test_a_map_is_better_only_where_no_interval_reaches_it():
     better = found(60, model=(0.8, 0.7, 0.9), shuffled=(0.1, 0.05, 0.2), centre=(0.1, 0.0, 0.2))
-    assert "beyond what every map beside it" in trust.pointing_text(better, "nodule")
+    assert "beyond what every map beside it" in saliency.pointing_text(better, "nodule")
     tied = better | found(60, lungs=(0.6, 0.5, 0.71))
-    text = trust.pointing_text(tied, "nodule")
+    text = saliency.pointing_text(tied, "nodule")
     assert "beyond" not in text
     assert text.endswith("or nearly: anywhere in the lungs.")
     assert "about 80 (70 to 90; 60 films)" in text
 
 
 def test_few_films_tell_nothing():
-    text = trust.pointing_text(found(5, model=(1.0, 0.6, 1.0), centre=(0.0, 0.0, 0.4)), "mass")
+    text = saliency.pointing_text(found(5, model=(1.0, 0.6, 1.0), centre=(0.0, 0.0, 0.4)), "mass")
     assert text.endswith("There are too few films to tell one map from another.")
 
 
@@ -60,21 +60,21 @@ def test_tables_and_figures_hold_every_map():
         **{MODEL: (0.8, 0.7, 0.9), SHUFFLED: (0.1, 0.0, 0.2), CENTRE: (0.2, 0.1, 0.3)},
         **{LUNGS: (0.05, 0.0, 0.1)},
     )
-    card = trust.pointing_card(maps, "nodule", "n = 60")
-    assert [row[0] for row in card.table.rows] == list(trust.KINDS.values())
+    card = saliency.pointing_card(maps, "nodule", "n = 60")
+    assert [row[0] for row in card.table.rows] == list(saliency.KINDS.values())
     assert card.table.rows[0][2:5] == (0.8, 0.7, 0.9)
     assert "Always the centre: 20 of 100 (10 to 30)." in card.alt
     drawn = card.figure("light")
     dots = [trace for trace in drawn.data if trace.mode == "markers"]
     np.testing.assert_allclose([dot.x[0] for dot in dots], [80, 10, 20, 5])
-    rows = trust.pointing_table(maps).written()
+    rows = saliency.pointing_table(maps).written()
     assert [row.shaded for row in rows] == [True, False, False, False]
     assert rows[0].cells[0].value == "80.0"
 
 
 def test_the_similarity_is_drawn_stage_by_stage():
     sanity = Sanity(("as trained", "head", "conv1"), ((1.0, 0.3, 0.1), (1.0, 0.5, -0.3)))
-    card = trust.similarity_card(sanity, "seed 0")
+    card = saliency.similarity_card(sanity, "seed 0")
     assert "head 0.40; conv1 −0.10" in card.alt
     for side in ("light", "dark"):
         drawn = card.figure(side)
