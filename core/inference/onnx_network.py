@@ -2,43 +2,30 @@
 
 import json
 import math
-import os
 import subprocess
-import sys
 import weakref
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
 from core.checkpoints.match import Match
 from core.errors import LostWorker, Refused
+from core.inference.onnx_session import MAX_TEXT, Floats
 from core.models.catalogue import ONNX
-from core.readers.formats.contents import FileBytes
-from core.readers.formats.safetensors_file import open_safetensors
+from core.readers.formats.parse import HARMFUL
 from core.readers.sandbox.child_process import ROOT, environment
-from core.readers.sandbox.limits import (
-    drop_privileges,
-    leave_network,
-    limit_resources,
-    may_become_nobody,
-)
-from core.readers.weights.onnx_file import MODEL
+from core.readers.sandbox.limits import command, may_become_nobody
 
+CHILD: Final = "core.inference.onnx_session"
 BASE_BYTES: Final = 8 * 2**30  # of address space, beside four times the model
-CPU_S: Final = 10**7  # who waits for a batch ends what hangs
-MAX_TEXT: Final = 200
 MAX_NUMBERS: Final = 2**28  # that one batch may give
-TYPES: Final = {
-    "tensor(float)": np.float32,
-    "tensor(float16)": np.float16,
-    "tensor(double)": np.float64,
-    "tensor(uint8)": np.uint8,
-}
-Floats = npt.NDArray[np.float32]
+NEAR: Final = 1e-3  # to which probabilities of a row sum to 1
+LEAST: Final = float(np.finfo(np.float32).tiny)
+MOST: Final = 1 - 2.0**-24  # the largest float32 below 1
+AS_PROBABILITIES: Final = "choose probabilities as outputs (--outputs probabilities)"
 
 
 class OnnxSession:
@@ -59,16 +46,15 @@ class OnnxSession:
     """
 
     def __init__(self, weights: Path, threads: int) -> None:
-        self._arguments = [
-            *(str(weights.absolute()), str(threads)),
-            str(BASE_BYTES + 4 * weights.stat().st_size),
-            str(int(may_become_nobody())),
-        ]
+        nobody = may_become_nobody()
+        memory_bytes = BASE_BYTES + 4 * weights.stat().st_size
+        arguments = (str(weights.absolute()), str(threads), str(memory_bytes), str(int(nobody)))
+        self._command = command(CHILD, *arguments, nobody=nobody)
         self._start()
 
     def _start(self) -> None:
         self._process = subprocess.Popen(
-            [sys.executable, "-m", __name__, *self._arguments],
+            self._command,
             cwd=ROOT,
             env=environment(),
             stdin=subprocess.PIPE,
@@ -101,13 +87,13 @@ class OnnxSession:
             error, shape = reply.get("error"), [max(int(n), 0) for n in reply.get("shape", [0])]
             whole = self._process.stdout.read(4 * min(math.prod(shape), MAX_NUMBERS))
             outputs = np.frombuffer(whole, np.float32).reshape(shape)
-        except (ValueError, TypeError, AttributeError):
+        except (ValueError, TypeError, AttributeError, OverflowError, RecursionError):
             _end(self._process)
             what = f"The process that runs the model ended with {self._process.returncode}"
             remedy = "use a smaller batch size; the model may need more memory than it is given"
             raise LostWorker("LOST_WORKER", what, remedy) from None
         if error is not None:
-            raise ValueError(str(error)[:MAX_TEXT])
+            raise ValueError(HARMFUL.sub("?", str(error))[:MAX_TEXT])
         return reply, outputs
 
 
@@ -120,81 +106,6 @@ def _end(process: "subprocess.Popen[bytes]") -> None:
                 pipe.close()
             except OSError:  # what was not sent
                 continue
-
-
-def main() -> int:
-    """Run a model until there are no more batches."""
-    path, (threads, memory_bytes, nobody) = sys.argv[1], map(int, sys.argv[2:])
-    answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
-    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # what libraries print
-    import onnxruntime  # type: ignore[import-untyped, import-not-found, unused-ignore]
-
-    with Path(path).open("rb", buffering=0) as file:
-        model = open_safetensors(FileBytes.of_file(MODEL, file))[1](MODEL).tobytes()
-    os.chdir("/")
-    leave_network(nobody=bool(nobody))
-    limit_resources(memory_bytes, CPU_S)
-    drop_privileges(nobody=bool(nobody))
-    try:
-        options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads, options.log_severity_level = threads, 4
-        options.enable_cpu_mem_arena = False
-        session = onnxruntime.InferenceSession(model, options, ["CPUExecutionProvider"])
-        (taken,), (given,) = session.get_inputs(), session.get_outputs()
-        n_outputs = given.shape[-1] if len(given.shape) == 2 else None
-        reply = {"n_outputs": n_outputs if isinstance(n_outputs, int) else None}
-        fixed = taken.shape[0] if isinstance(taken.shape[0], int) else None
-    except Exception as error:  # noqa: BLE001  whatever the runtime raises is said
-        _say(answers, {"error": str(error)})
-        return 0
-    del model
-    _say(answers, reply)
-    while line := sys.stdin.buffer.readline():
-        shape = json.loads(line)
-        whole = sys.stdin.buffer.read(4 * math.prod(shape))
-        images = np.frombuffer(whole, np.float32).reshape(shape)
-        try:
-            outputs = _run(session, taken, images, fixed)
-        except Exception as error:  # noqa: BLE001  as above
-            _say(answers, {"error": str(error)})
-        else:
-            _say(answers, {"shape": outputs.shape}, outputs)
-    return 0
-
-
-def _run(session: Any, taken: Any, images: Floats, fixed: int | None) -> Floats:  # noqa: ANN401
-    """Return the outputs of a batch, in steps of `fixed` images where the model takes so many."""
-    dtype = TYPES[taken.type]
-    if dtype is np.uint8:
-        images = np.rint(images).clip(0, 255)
-    step = fixed or len(images)
-    parts = []
-    for start in range(0, len(images), step):
-        part = images[start : start + step]
-        n = len(part)
-        if n < step:
-            part = np.concatenate([part, np.repeat(part[-1:], step - n, 0)])
-        parts.append(session.run(None, {taken.name: part.astype(dtype)})[0][:n])
-    return np.ascontiguousarray(np.concatenate(parts), np.float32)
-
-
-def _say(answers: Any, reply: dict[str, Any], outputs: Floats | None = None) -> None:  # noqa: ANN401
-    if "error" in reply:
-        reply["error"] = " ".join(reply["error"].split())[:MAX_TEXT]
-    answers.write(json.dumps(reply).encode() + b"\n")
-    if outputs is not None:
-        answers.write(outputs.data)
-    answers.flush()
-
-
-if __name__ == "__main__":
-    sys.exit(main())
-
-
-NEAR: Final = 1e-3  # to which probabilities of a row sum to 1
-LEAST: Final = float(np.finfo(np.float32).tiny)
-MOST: Final = 1 - 2.0**-24  # the largest float32 below 1
-AS_PROBABILITIES: Final = "choose probabilities as outputs (--outputs probabilities)"
 
 
 class OnnxNetwork(nn.Module):

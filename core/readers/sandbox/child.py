@@ -1,7 +1,8 @@
-"""The confined process that reads one file: `python -m core.readers.sandbox.child`, never imported.
+"""The confined process that reads one file: `main` is run by `core.readers.sandbox.limits`.
 
-Everything needed is imported before privileges are dropped, because a private home may hold the
-interpreter. The input arrives as open descriptors: no path of the user's is needed or known.
+It has left the network before this module is imported. Everything needed is imported before
+privileges are dropped, because a private home may hold the interpreter. The input arrives as open
+descriptors: no path of the user's is needed or known.
 """
 
 import codecs
@@ -18,7 +19,7 @@ from typing import Any
 from core.errors import Refused
 from core.readers.formats.contents import FileBytes
 from core.readers.predictions.options import ReadOptions
-from core.readers.sandbox.limits import drop_privileges, leave_network, limit_resources
+from core.readers.sandbox.limits import drop_privileges, limit_resources
 from core.readers.sandbox.readers import READERS
 from core.readers.sandbox.wire import NOTHING, Exchange, write_refusal
 
@@ -36,7 +37,6 @@ def main() -> int:
     tempfile.tempdir = os.curdir  # where large arrays are put together
     os.umask(0o077)
     import_early(job["reader"])
-    leave_network(nobody=job["nobody"])
     limit_resources(job["memory_bytes"], job["seconds"])
     drop_privileges(nobody=job["nobody"])
     try:
@@ -77,7 +77,3 @@ def _source(name: str, handle: int | str) -> FileBytes:
     """Open a descriptor; a path where descriptors cannot be handed over (Windows)."""
     descriptor = handle if isinstance(handle, int) else os.open(handle, os.O_RDONLY)
     return FileBytes.of_file(name, os.fdopen(descriptor, "rb"))
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -22,7 +22,7 @@ from core.errors import LostWorker, Refused, changed
 from core.readers.formats.contents import FileBytes
 from core.readers.predictions.options import ReadOptions
 from core.readers.sandbox import scratch
-from core.readers.sandbox.limits import give_to_nobody, is_nobodys
+from core.readers.sandbox.limits import command, give_to_nobody, is_nobodys
 from core.readers.sandbox.readers import GIB, Reader
 from core.readers.sandbox.wire import NEW, RESULT, open_left
 
@@ -34,6 +34,7 @@ POLL_S = 0.02
 DIGEST_BLOCK = 2**20
 PACKED = (b"PK", b"PA", b"AR", b"\xff\xff", b"\x1f\x8b")  # zip, Parquet, Arrow and gzip
 OUT_OF_MEMORY, NO_ROOM = 13, 14  # exit codes of the child; see core.readers.sandbox.child
+CHILD = "core.readers.sandbox.child"
 ERRORS = "stderr.txt"
 JOB = "job.json"
 AGAIN = "try again with a smaller file, or save it as .npz, .npy or .safetensors"
@@ -171,7 +172,9 @@ def run(
     with os.fdopen(os.open(folder / JOB, NEW, 0o600), "wb") as file:
         file.write(json.dumps(job).encode())  # of many shards too long for an argument
     with os.fdopen(os.open(folder / ERRORS, NEW, 0o600), "wb") as errors:
-        child = _start(folder / JOB, inputs, errors)
+        child = _start(
+            command(CHILD, str(folder / JOB), nobody=bool(job["nobody"])), inputs, errors
+        )
     try:
         _wait(child, time.monotonic() + timeout_s, cancel, timeout_s)
     finally:
@@ -180,11 +183,11 @@ def run(
 
 
 def _start(
-    job: Path, inputs: Iterable[OpenFile], errors: BufferedWriter
+    child: list[str], inputs: Iterable[OpenFile], errors: BufferedWriter
 ) -> subprocess.Popen[bytes]:
     try:
         return subprocess.Popen(
-            [sys.executable, "-m", "core.readers.sandbox.child", str(job)],
+            child,
             cwd=ROOT,
             env=environment(),
             pass_fds=() if WINDOWS else [item.file.fileno() for item in inputs],

@@ -1,5 +1,8 @@
 """Limits on the process that reads: memory, time, files, network, user; set from inside it.
 
+``python -m core.readers.sandbox.limits MODULE NOBODY [ARGUMENT ...]`` leaves the network, then
+runs `main` of a module.
+
 What holds where: on Linux memory, processor time, written bytes and core dumps are limited, and
 the process leaves the network by a namespace of its own where the kernel allows it (as root, or
 with unprivileged user namespaces); as root it also becomes the user nobody, where root may: in a
@@ -9,6 +12,7 @@ time limit holds.
 """
 
 import ctypes
+import importlib
 import os
 import re
 import signal
@@ -65,11 +69,34 @@ def is_nobodys(folder: Path) -> bool:
     return root and folder.stat().st_uid == NOBODY
 
 
+def command(module: str, *arguments: str, nobody: bool) -> list[str]:
+    """Return the command that runs `main` of a module outside the network."""
+    return [sys.executable, "-m", __name__, module, str(int(nobody)), *arguments]
+
+
+def main() -> int:
+    """Leave the network, then run `main` of the module that is named.
+
+    In this order: the kernel gives a plain user a network of its own only while the process has
+    one thread, and a thread that is there before stays in the old one. NumPy, Arrow and
+    onnxruntime start theirs when they are imported.
+    """
+    module, nobody = sys.argv[1], sys.argv[2] == "1"
+    del sys.argv[1:3]
+    leave_network(nobody=nobody)
+    status: int = importlib.import_module(module).main()
+    return status
+
+
 def leave_network(*, nobody: bool) -> bool:
-    """Move to an empty network; return whether the kernel allowed it."""
+    """Move to an empty network, and gain no privileges from now on; return whether it was left.
+
+    False for a plain user whose process has a second thread.
+    """
     if not sys.platform.startswith("linux"):
         return False
     libc = ctypes.CDLL(None)
+    libc.prctl(NO_NEW_PRIVILEGES, 1, 0, 0, 0)  # handed on to the threads to come
     if os.geteuid() == 0 and libc.unshare(CLONE_NEWNET) == 0:
         return True
     # A namespace of users of its own would hold no nobody.
@@ -91,12 +118,17 @@ def limit_resources(memory_bytes: int, seconds: int) -> None:
         resource.setrlimit(what, (top, top))
 
 
+def open_no_more() -> None:
+    """Keep what is open and open nothing else, whatever is named; every module is imported."""
+    if sys.platform.startswith("linux"):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (0, 0))
+
+
 def drop_privileges(*, nobody: bool) -> None:
     """Become nobody, as root may, for good; every module that is needed must be imported by now."""
     if not sys.platform.startswith("linux"):
         return
     libc = ctypes.CDLL(None)
-    libc.prctl(NO_NEW_PRIVILEGES, 1, 0, 0, 0)
     if nobody:
         resource.setrlimit(resource.RLIMIT_NPROC, (PROCESSES_OF_NOBODY, PROCESSES_OF_NOBODY))
         os.setgroups([])
@@ -104,3 +136,7 @@ def drop_privileges(*, nobody: bool) -> None:
         os.setresuid(NOBODY, NOBODY, NOBODY)
     # After the change of user, which clears it: a reader does not outlive who waits for it.
     libc.prctl(PARENT_DEATH_SIGNAL, signal.SIGKILL, 0, 0, 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

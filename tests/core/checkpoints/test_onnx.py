@@ -3,15 +3,20 @@
 onnxruntime reads what tests/onnx_files.py writes.
 """
 
+import os
+import sys
 from contextlib import suppress
+from pathlib import Path
 
 import numpy as np
 import pytest
+import safetensors.numpy
 
 from core.checkpoints.guess import guess, stated_side
 from core.errors import Refused
 from core.readers.weights import onnx_file
-from tests.onnx_files import FLOAT, UINT8, axis, message, model, node, tensor, value
+from tests import plain_user
+from tests.onnx_files import FLOAT, UINT8, axis, message, model, node, tensor, value, varint
 
 pytest.importorskip("onnxruntime")
 RNG = np.random.default_rng(4)
@@ -153,11 +158,31 @@ def test_a_model_that_asks_for_too_much_memory_fails_alone(torch, network):
         network(model(nodes, [*WEIGHTS, size]))(torch.from_numpy(images(2)))
 
 
-def test_the_process_has_limits_and_no_network(torch, network):
-    import os
-    import sys
-    from pathlib import Path
+HOLD = """
+import sys
+from pathlib import Path
+from core.inference.onnx_network import OnnxSession
+session = OnnxSession(Path(sys.argv[1]), 2)
+print(session._process.pid, flush=True)
+sys.stdin.read()
+"""
 
+
+def test_a_plain_users_model_is_outside_the_network_and_without_torch(unsealed):
+    file, folder = unsealed(model(LINEAR, WEIGHTS), "net.onnx")
+    weights = folder / file.groups[0].file
+    with plain_user.start("-c", HOLD, str(weights.resolve())) as process:
+        pid = process.stdout.readline().strip()
+        networks = plain_user.networks(pid)
+        maps = Path(f"/proc/{pid}/maps").read_text()
+        process.stdin.close()
+    assert len(networks) == 1
+    assert plain_user.networks("self").isdisjoint(networks)
+    assert "onnxruntime" in maps
+    assert "libtorch" not in maps
+
+
+def test_the_process_has_limits(torch, network):
     if not sys.platform.startswith("linux"):
         pytest.skip("limits are Linux's")
     net = network(model(LINEAR, WEIGHTS))
@@ -181,7 +206,20 @@ OUTSIDE = message(f1=[10], f2=1, f8="b", f13=message(f1="location", f2="/etc/pas
 CONSTANT = node("Constant", [], "b", attributes=[message(f1="value", f5=OUTSIDE, f20=4)])
 TWO = message(f1=LINEAR, f5=WEIGHTS, f11=[value("images", FLOAT, ("n", 3, 8, 8))] * 2,
               f12=[value("out", FLOAT, ("n", 10))])  # fmt: skip
+# Parsers of protobuf keep the lower 32 bits: of a key, and of an enumeration.
+PLACE = message(f1="location", f2="etc/passwd")
+LONG = varint(2**32 | 13 << 3 | 2) + varint(len(PLACE)) + PLACE
+LONG_KEYS = message(f1=10, f2=1, f8="b") + LONG + varint(2**32 | 14 << 3) + varint(1)
+CONTRIB = message(f1="Gelu", f4=["x"], f5=["y"], f7=[node("Add", ["x", "x"], "y")],
+                  f9=[message(f2=17)], f10="com.microsoft")  # fmt: skip
+GELU = node("Gelu", ["flat"], "out", "com.microsoft")
 REFUSED = {
+    "in another file, by long keys": (model(LINEAR, [WEIGHTS[0], LONG_KEYS]), "damaged"),
+    "in another file, by a long number": (
+        model(LINEAR, [WEIGHTS[0], message(f1=10, f2=1, f8="b", f14=2**32 + 1)]),
+        "lie in another file",
+    ),
+    "the runtime's own, by a function": (model([FLAT, GELU], [], f25=CONTRIB), "com.microsoft"),
     "weights in another file": (model(LINEAR, [WEIGHTS[0], OUTSIDE]), "lie in another file"),
     "of a constant": (model([*LINEAR, CONSTANT], WEIGHTS), "lie in another file"),
     "within a graph": (model([*LINEAR, in_attribute(OUTSIDE)], WEIGHTS), "lie in another file"),
@@ -213,6 +251,44 @@ def test_without_onnxruntime_the_line_that_installs_it_and_the_script_are_named(
     assert "predict_to_file.py" in caught.value.remedy
 
 
+def session_of(data, folder):
+    """Start the process that runs a model which nobody has looked at."""
+    from core.inference.onnx_network import OnnxSession
+
+    safetensors.numpy.save_file({onnx_file.MODEL: np.frombuffer(data, np.uint8)}, folder / "x")
+    return OnnxSession(folder / "x", 1)
+
+
+def test_the_process_opens_no_file_that_a_model_names(torch, tmp_path):
+    if not sys.platform.startswith("linux"):
+        pytest.skip("limits are Linux's")
+    place = [("location", "etc/passwd"), ("offset", "0"), ("length", "40")]
+    entries = [message(f1=name, f2=text) for name, text in place]
+    outside = message(f1=10, f2=1, f8="b", f13=entries, f14=1)
+    with pytest.raises(ValueError):
+        session_of(model(LINEAR, [WEIGHTS[0], outside]), tmp_path)
+
+
+def test_a_model_that_poses_as_onnxruntimes_own_format_is_read_as_it_was_judged(torch, tmp_path):
+    data = message(f2=b"\0\0ORTM" + 40 * b"x") + model(LINEAR, WEIGHTS)
+    assert data[4:8] == b"ORTM"  # where the format's name stands
+    session = session_of(data, tmp_path)
+    np.testing.assert_allclose(session.run(images(2)), by_hand(images(2)), rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("line", ['{"shape": [1e999]}', 9_000 * "[", '{"shape": 3}', "x"])
+def test_whatever_a_process_that_was_taken_over_answers_it_counts_as_lost(
+    torch, tmp_path, monkeypatch, line
+):
+    from core.errors import LostWorker
+    from core.inference import onnx_network
+
+    told = [sys.executable, "-c", "import sys; print(sys.argv[1])", line]
+    monkeypatch.setattr(onnx_network, "command", lambda *_, **__: told)
+    with pytest.raises(LostWorker):
+        session_of(b"", tmp_path)
+
+
 def test_functions_of_the_file_itself_are_no_custom_operators(torch, network):
     """As torch's exporter writes them: a domain of its own, defined within the file."""
     function = message(f1="Twice", f4=["x"], f5=[], f7=[node("Add", ["x", "x"], "y")],
@@ -227,9 +303,11 @@ def test_functions_of_the_file_itself_are_no_custom_operators(torch, network):
 def test_operators_that_the_runtime_does_not_know_are_refused_before_a_job(unsealed):
     from core.inference.onnx_network import onnx_match
 
-    file, folder = unsealed(model([FLAT, node("Nothing", ["flat"], "out")], []), "net.onnx")
-    with pytest.raises(Refused, match="onnxruntime does not run this model"):
+    unknown = node("Noth\x1b[31ming", ["flat"], "out")
+    file, folder = unsealed(model([FLAT, unknown], []), "net.onnx")
+    with pytest.raises(Refused, match="onnxruntime does not run this model") as caught:
         onnx_match(folder / file.groups[0].file, 10)
+    assert "Noth?[31ming" in caught.value.what
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -27,6 +27,7 @@ from core.readers.sandbox import child_process, wire
 from core.readers.sandbox import read as sandbox
 from core.readers.sandbox.readers import PREDICTIONS
 from tests import hostile_cases as made
+from tests import plain_user
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="the limits are those of Linux")
 z, y = made.LOGITS, made.LABELS
@@ -286,6 +287,16 @@ def test_the_walls_hold_inside_the_child() -> None:
     if alone != "True":
         pytest.skip("this kernel grants no network namespace; the limits hold, the network stays")
     assert reached == "unreachable"
+
+
+def test_a_plain_users_reader_is_outside_the_network_with_all_its_threads(scratch: Path) -> None:
+    with plain_user.start("-m", "core", "audit", str(slow_to_read()), "--json", "-") as process:
+        try:
+            found = plain_user.networks(plain_user.limited_child(process))
+        finally:
+            process.kill()
+    assert len(found) == 1
+    assert plain_user.networks("self").isdisjoint(found)
 
 
 def arrow_files() -> dict[str, bytes]:
