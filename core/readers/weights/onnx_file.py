@@ -22,6 +22,8 @@ MAX_DEPTH: Final = 16
 MAX_FIELDS: Final = 2_000_000
 MAX_TEXT: Final = 80
 STANDARD: Final = frozenset({"", "ai.onnx"})
+# Of onnxruntime's own: it runs these, and not a function that the file defines by their name.
+RUNTIME: Final = ("ai.onnx", "com.microsoft", "com.ms", "com.intel", "com.xilinx", "org.pytorch")
 CHANNELS: Final = range(1, 5)
 TYPES: Final = {1: "float32", 2: "uint8", 10: "float16", 11: "float64"}
 SCRIPT: Final = "run the model with assets/predict_to_file.py and upload the predictions"
@@ -81,7 +83,8 @@ def read_onnx(data: memoryview) -> dict[str, Hint]:
     except (IndexError, TypeError, ValueError) as error:
         what = "The ONNX model is cut off or damaged"
         raise Refused("FORMAT_UNKNOWN", what, "export or copy it again") from error
-    strange = sorted(seen.domains - STANDARD - seen.own)
+    own = {domain for domain in seen.own if not domain.startswith(RUNTIME)}
+    strange = sorted(seen.domains - STANDARD - own)
     if strange:
         what = f"The model has operators of {HARMFUL.sub('?', strange[0])[:MAX_TEXT]!r}"
         raise Refused("FORMAT_UNKNOWN", what, f"export it with standard operators; or {SCRIPT}")
@@ -96,7 +99,7 @@ def _walk(kind: str, data: memoryview, seen: _Seen, depth: int) -> None:
         seen.fields += 1
         if seen.fields > MAX_FIELDS:
             raise Refused("TENSOR_COUNT", f"The model has over {MAX_FIELDS:,} fields", SCRIPT)
-        if kind == "tensor" and (number == 13 or (number == 14 and value == 1)):
+        if kind == "tensor" and (number == 13 or (number == 14 and value != 0)):
             what = "The model's weights lie in another file"
             remedy = (
                 "save it whole: torch.onnx.export(..., external_data=False), or "
@@ -193,6 +196,8 @@ def _fields(data: memoryview) -> Iterator[tuple[int, Value]]:
     place = 0
     while place < len(data):
         key, place = _varint(data, place)
+        if key >> 32:  # other parsers keep the lower 32 bits, and see another field
+            raise ValueError
         kind = key & 7
         if kind == 0:
             value, place = _varint(data, place)
