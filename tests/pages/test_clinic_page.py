@@ -15,7 +15,6 @@ from core.metrics.clinical import bands, recalibration
 from core.predictions import Predictions, ScoreKind, Task
 from core.screens.xray.words import MINED, SYNTHETIC
 from core.studies.posthoc import CUT, SHARE, parts
-from pages.ui.xray import finding_cache
 from pages.ui.xray import shared as clinic
 from tests.core.screens.test_labels_agree import off_alone
 from tests.pages import seen
@@ -276,7 +275,7 @@ def test_long_work_is_done_elsewhere_and_said(page, keep, monkeypatch):
     run = keep()
     here = fine(page(run=run, show=clinic.ONE, of="1"))
     expected = table(here, "How far off")
-    monkeypatch.setattr(finding_cache, "HEAVY_CELLS", 0)
+    monkeypatch.setattr(clinic, "HEAVY_CELLS", 0)
     st.cache_resource.clear()
     test = page(run=run, show=clinic.ONE, of="1")
     assert "Analysing Mass." in html(test)
@@ -289,7 +288,7 @@ def test_long_work_is_done_elsewhere_and_said(page, keep, monkeypatch):
 def test_choices_outlast_long_work(page, keep, monkeypatch):
     test = drop(fine(page(run=keep(), show=clinic.ONE, of="0", at="50.0", range=ENDS)), described())
     fine(by(test).select("View").run())
-    monkeypatch.setattr(finding_cache, "HEAVY_CELLS", 0)
+    monkeypatch.setattr(clinic, "HEAVY_CELLS", 0)
     test.button(key="clinic.recalibrate").click().run()
     assert "Analysing Effusion." in html(test)
     assert test.query_params["at"] == "50.0"

@@ -23,12 +23,11 @@ from core.screens.xray.saliency import ALONE, OWN, SaliencyFocus
 from core.xray import heat, phantom, picture
 from core.xray.picture import Saliency, SaliencyStyle
 from pages.ui import task
-from pages.ui.xray import save
-from pages.ui.xray.ask import FilmResult
-from pages.ui.xray.film_cache import FilmScene, Model
-from pages.ui.xray.films import FilmEntry
+from pages.ui.xray import pictures as save
+from pages.ui.xray.films import FilmEntry, FilmScene
+from pages.ui.xray.models import Model
 from pages.ui.xray.pictures import PagePicture
-from pages.ui.xray.study import FilmStudy
+from pages.ui.xray.study import FilmResult, FilmStudy
 from tests.core.screens.xray.test_xray_film import NAMES, known
 from tests.pages import seen
 from tests.pages.seen import fine, said, until

@@ -24,7 +24,7 @@ from core.jobs.records import JobState
 from core.models.build import build
 from core.xray import phantom
 from pages.ui import inference, session
-from pages.ui.xray import film_cache
+from pages.ui.xray import models as xray_models
 from tests.pages.evaluate_cases import keep_job
 from tests.pages.seen import fine, opened, said, until
 
@@ -119,8 +119,8 @@ def test_a_film_that_comes_with_candor_is_shown_before_any_model_is_loaded(xray)
 @pytest.fixture
 def unknown(monkeypatch):
     """Nothing is known of what the sample models were trained on, so they read any film."""
-    models = [replace(model, synthetic=None) for model in film_cache.samples()]
-    monkeypatch.setattr(film_cache, "samples", lambda: models)
+    models = [replace(model, synthetic=None) for model in xray_models.samples()]
+    monkeypatch.setattr(xray_models, "samples", lambda: models)
 
 
 @pytest.mark.usefixtures("unknown")

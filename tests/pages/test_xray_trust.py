@@ -14,12 +14,11 @@ from core.screens.xray.words import TECHNICAL
 from core.xray import heat
 from core.xray.phantom import SIDE
 from core.xray.picture import Saliency, SaliencyStyle
-from pages.ui.xray import save, trust
-from pages.ui.xray.ask import FilmResult
-from pages.ui.xray.film_cache import FilmScene, Model
-from pages.ui.xray.films import FilmEntry
+from pages.ui.xray import pictures, trust
+from pages.ui.xray.films import FilmEntry, FilmScene
+from pages.ui.xray.models import Model
 from pages.ui.xray.pictures import PagePicture
-from pages.ui.xray.study import FilmStudy
+from pages.ui.xray.study import FilmResult, FilmStudy
 from pages.ui.xray.trust import FindingCase, boxed
 
 LEFT, RIGHT = (0.0, 0.0, 0.5, 0.5), (0.5, 0.5, 1.0, 1.0)
@@ -135,4 +134,4 @@ def test_a_sheet_of_several_models_says_that_scales_differ():
             PagePicture(result=study.main, scene=scene, index=0, scale=saliency.FINDINGS)
             for scene in scenes
         ]
-        assert (saliency.BESIDE in save.sheet(study, drawn).lines) == said
+        assert (saliency.BESIDE in pictures.sheet(study, drawn).lines) == said

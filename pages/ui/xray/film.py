@@ -9,97 +9,106 @@ from streamlit.delta_generator import DeltaGenerator
 
 from core.codes import NoticeCode
 from core.errors import LibraryError
+from core.reports.html import films_html
+from core.screens.kit.records import Sentence
+from core.screens.xray import beside, saliency
 from core.screens.xray import film as views
-from core.screens.xray import saliency
 from core.screens.xray.film import Reference
+from core.screens.xray.plain import KEY, RISK
 from core.screens.xray.words import listed
-from pages.ui import cache, frame, pieces, state, widgets
-from pages.ui.xray import (
-    add,
-    ask,
-    boxes,
-    film_cache,
-    finding,
-    pictures,
-    save,
-    shared,
-    sources,
-    trust,
-)
-from pages.ui.xray import (
-    beside as xray_beside,
-)
-from pages.ui.xray import (
-    films as xray_films,
-)
-from pages.ui.xray import (
-    models as xray_models,
-)
-from pages.ui.xray.ask import FilmResult
-from pages.ui.xray.film_cache import Model
+from pages.ui import cache, controls, frame, pieces, session, site, state, widgets
+from pages.ui.escape import esc
+from pages.ui.xray import films as xray_films
+from pages.ui.xray import models as xray_models
+from pages.ui.xray import pictures as xray_pictures
+from pages.ui.xray import shared, trust
+from pages.ui.xray import study as ask
 from pages.ui.xray.films import FilmEntry
+from pages.ui.xray.models import Model
 from pages.ui.xray.pictures import SaliencySettings
-from pages.ui.xray.study import FilmStudy
+from pages.ui.xray.study import FilmResult, FilmStudy
 
 TOP: Final = "top"
 LOOKING: Final = "The model is reading the film."
+LISTED: Final = 50
+NO_RUN: Final = "None: choose the run with this model’s scores"
 NO_ANSWER: Final = "The model gave no answer for this film."
 
 
 def draw() -> str:
     """Draw the view; return what is known of the labels that it speaks of."""
     xray_films.settle()
-    boxes.settle()
+    xray_films.settle_boxes()
     xray_models.take_in()
-    add.follow_run()
+    xray_models.follow_run()
     films, models = xray_films.offered(), xray_models.offered()
     top = st.container()
-    film = sources.films(films)
+    film = xray_films.choice_of_film(films)
     frame.title(film.title)
     if not models:
-        _no_model(top)
+        with top:
+            widgets.eyebrow("Chest X-ray")
+            pieces.draw("headline", "No model to read films yet. Add one.")
         return views.NO_LABELS
-    if any(notice.code == views.BLANK for notice in film.notices):
-        _blank(top, film)
+    if any(notice.code == views.BLANK for notice in film.notices):  # no model is asked about it
+        _film_alone(top, film, f"Chest X-ray · {film.title}", views.blank_sentence())
         return views.NO_LABELS
-    answers_place = st.container()
+
+    # the models and the finding are chosen over the answers, and drawn under them
+    answers_place, study, results = st.container(), None, []
     with st.container(horizontal=True, vertical_alignment="bottom", key="controls"):
-        picked = sorted(add.models(models), key=lambda model_id: _withheld(models[model_id], film))
-        withheld = all(_withheld(models[model_id], film) for model_id in picked)
+        ids = xray_models.choice_of_models(models)
+        picked = sorted((models[model_id] for model_id in ids), key=lambda m: _withheld(m, film))
+        withheld = all(_withheld(model, film) for model in picked)
         with answers_place:
-            shown = [] if withheld else [models[model_id] for model_id in picked]
-            results = _collect_results(shown, film)
+            for model in () if withheld else picked:
+                result = ask.look(model, film)
+                if result is not None:
+                    results.append(result)
+                elif ask.awaits(model, film):
+                    break  # one thing is asked at a time
         if results:
-            study = _study(film, results, _finding(results, alone=len(picked) == 1))
-            settings = pictures.settings(study)
-    if withheld:
-        _draw_withheld(top, film, [models[model_id] for model_id in picked])
+            study = FilmStudy(
+                film=film,
+                results=tuple(results),
+                index=_finding(results, alone=len(picked) == 1),
+                references=tuple(_reference(result.model, film) for result in results),
+                chosen=xray_pictures.thresholds(
+                    {name for result in results for name in result.scored.findings}
+                ),
+            )
+            settings = xray_pictures.settings(study)
+    if withheld:  # by all: none was trained on films of this kind, and none is asked about it
+        names = [model.name for model in picked]
+        eyebrow = f"Chest X-ray · {listed(names)} · {film.title}"
+        sentence = views.withheld_sentence(names, film_synthetic=film.synthetic)
+        _film_alone(top, film, eyebrow, sentence)
         return views.NO_LABELS
-    if not results:
+    if study is None:
         with top:
             widgets.eyebrow(f"Chest X-ray · {film.title}", _chip(film))
-            waits = any(ask.awaits(models[model_id], film) for model_id in picked)
+            waits = any(ask.awaits(model, film) for model in picked)
             pieces.draw("headline", LOOKING if waits else NO_ANSWER)
-        with st.container(width=pictures.WIDTH, key="xray_left"):
-            pictures.film_alone(film)
+        with st.container(width=xray_pictures.WIDTH, key="xray_left"):
+            xray_pictures.film_alone(film)
         return views.NO_LABELS
     with top:
         _draw_heading(study)
     if study.several:
-        xray_beside.draw(study, settings, [models[model_id] for model_id in picked])
+        _draw_several(study, settings, picked)
     else:
-        _alone(study, settings)
+        _draw_single(study, settings)
     return study.noise
 
 
-def _blank(top: DeltaGenerator, film: FilmEntry) -> None:
-    """Draw a film that shows nothing: no model is asked about it."""
+def _film_alone(top: DeltaGenerator, film: FilmEntry, eyebrow: str, sentence: Sentence) -> None:
+    """Draw a film of which no model says anything, and why."""
     with top:
-        widgets.eyebrow(f"Chest X-ray · {film.title}")
-        widgets.sentence(views.blank_sentence())
+        widgets.eyebrow(eyebrow, _chip(film))
+        widgets.sentence(sentence)
         frame.notices(film.notices)
-    with st.container(width=pictures.WIDTH, key="xray_left"):
-        pictures.film_alone(film)
+    with st.container(width=xray_pictures.WIDTH, key="xray_left"):
+        xray_pictures.film_alone(film)
 
 
 def _withheld(model: Model, film: FilmEntry) -> bool:
@@ -107,52 +116,11 @@ def _withheld(model: Model, film: FilmEntry) -> bool:
     return views.withheld(model.synthetic, film_synthetic=film.synthetic)
 
 
-def _draw_withheld(top: DeltaGenerator, film: FilmEntry, models: Sequence[Model]) -> None:
-    """Draw a film of a kind that no chosen model was trained on: no model is asked about it."""
-    names = [model.name for model in models]
-    with top:
-        widgets.eyebrow(f"Chest X-ray · {listed(names)} · {film.title}", _chip(film))
-        widgets.sentence(views.withheld_sentence(names, film_synthetic=film.synthetic))
-        frame.notices(film.notices)
-    with st.container(width=pictures.WIDTH, key="xray_left"):
-        pictures.film_alone(film)
-
-
 def _chip(film: FilmEntry) -> str:
     return "Synthetic film" if film.synthetic else ""
 
 
-def _no_model(top: DeltaGenerator) -> None:
-    with top:
-        widgets.eyebrow("Chest X-ray")
-        pieces.draw("headline", "No model to read films yet. Add one.")
-
-
-def _collect_results(models: list[Model], film: FilmEntry) -> tuple[FilmResult, ...]:
-    """Return what the models say, one after another as answers come; refusals are said."""
-    results = []
-    for model in models:
-        result = ask.look(model, film)
-        if result is not None:
-            results.append(result)
-        elif ask.awaits(model, film):
-            break  # one thing is asked at a time
-    return tuple(results)
-
-
-def _study(film: FilmEntry, results: tuple[FilmResult, ...], index: int) -> FilmStudy:
-    references = tuple(_reference(result.model, film) for result in results)
-    names = {name for result in results for name in result.scored.findings}
-    return FilmStudy(
-        film=film,
-        results=results,
-        index=index,
-        references=references,
-        chosen=pictures.thresholds(names),
-    )
-
-
-def _finding(results: tuple[FilmResult, ...], *, alone: bool) -> int:
+def _finding(results: Sequence[FilmResult], *, alone: bool) -> int:
     """Draw the choice of the finding, by falling score; the highest one unless one is chosen.
 
     Of several models it is the first one's order, and no score: the table has all of them. What
@@ -201,7 +169,7 @@ def _reference(model: Model, film: FilmEntry) -> Reference | None:
     rows = cache.predictions(run, run.split)
     if not views.names_match(model.findings, rows.class_names):
         return None
-    reference = film_cache.reference(run, run.split, shared.source(run, rows, run.split))
+    reference = xray_films.reference(run, run.split, shared.source(run, rows, run.split))
     return reference if model.run else replace(reference, named=True)
 
 
@@ -220,25 +188,159 @@ def _draw_heading(study: FilmStudy) -> None:
         widgets.caption(note)
 
 
-def _alone(study: FilmStudy, settings: SaliencySettings) -> None:
+def _draw_single(study: FilmStudy, settings: SaliencySettings) -> None:
     """Draw what one model says: picture, what its score was worth, every finding, checks."""
     with st.container(horizontal=True, gap="medium", key="figures"):
-        left = st.container(width=pictures.WIDTH, key="xray_left")
+        left = st.container(width=xray_pictures.WIDTH, key="xray_left")
         right = st.container(key="beside")
     with left:
-        (picture,) = pictures.draw(study, settings)
+        (picture,) = xray_pictures.draw(study, settings)
     with right:
-        finding.hundred(study)
-        finding.bands(study)
+        hundred(study)
+        bands(study)
     _findings(study)
-    save.draw(study, [picture])
+    xray_pictures.downloads(study, [picture])
     if not state.plain() and picture.scene.saliency is not None:
         trust.draw(study.film, picture.result, study.index)
 
 
 def _findings(study: FilmStudy) -> None:
-    known = study.known is not None
-    beside = "each with its own reference: films of that score" if known else ""
-    widgets.title("The findings of this film", beside)
-    table = views.table(study.main.scored, study.index, study.known, shared.words(), study.note)
-    widgets.scores("The findings of this film", table.heads, table.written())
+    """Draw the findings of the film as a table, of one model or of several."""
+    edition, note = shared.words(), study.note
+    if study.several:
+        explanation = f"scores of 100, by those of {study.main.model.name}"
+        table = beside.finding_table(study.opinions(), study.name, edition, note)
+    else:
+        known = study.known is not None
+        explanation = "each with its own reference: films of that score" if known else ""
+        table = views.table(study.main.scored, study.index, study.known, edition, note)
+    widgets.title(FINDINGS_TITLE, explanation)
+    marks = study.marks if study.several else ()
+    widgets.scores(FINDINGS_TITLE, table.heads, table.written(), marks)
+
+
+def hundred(study: FilmStudy) -> None:
+    """Draw 100 films of such a score as icons, with what must be read beside them."""
+    scored, known = study.main.scored, study.known
+    if known is not None:
+        icons, note = views.icons(scored, study.index, known)
+        if icons is not None:
+            widgets.title(views.ICONS, note)
+            st.html(films_html(icons))
+        else:
+            widgets.title("Films like this one, by the model’s score", note)
+            widgets.second(f"{views.TOO_FEW[:1].upper()}{views.TOO_FEW[1:]}.")
+    if not study.strange:
+        shared.care(study.care, RISK)
+
+
+def bands(study: FilmStudy) -> None:
+    """Draw what films of every score were labelled with, and which run that is where one picks."""
+    if study.known is not None:
+        widgets.figure(views.bands_card(study.main.scored, study.index, study.known))
+        widgets.key(KEY)
+    if not study.strange and not study.main.model.run:
+        _count_on(study.main.model)
+
+
+def _count_on(model: Model) -> None:
+    """Draw the choice of a run with scores of the same findings on labelled films."""
+    runs = _candidates(model)
+    widgets.title("What is such a score worth?", "counted on films with labels")
+    if not runs:
+        st.markdown(
+            "Drop a file of this model’s scores on labelled films on the Runs page. Then this page "
+            "counts how many films of a score carried the label."
+        )
+        st.page_link(site.HOME.script, label="Drop scores on labelled films", icon=site.HOME.icon)
+        return
+    names = {"": NO_RUN} | state.distinct_names({run.id: run.name for run in runs})
+    key, picked = f"xray.counted.{model.id}", xray_models.counted_on(model.id)
+    st.session_state[key] = picked if picked in names else ""
+    st.selectbox(
+        "Scores of this model on labelled films",
+        list(names),
+        format_func=lambda option: names.get(option, option),
+        key=key,
+        on_change=_picked,
+        args=(model.id,),
+        help="Another model’s scores say nothing of this one’s.",
+    )
+
+
+def _picked(model_id: str) -> None:
+    xray_models.count_on(model_id, st.session_state.get(f"xray.counted.{model_id}") or "")
+
+
+def _candidates(model: Model) -> list[cache.Run]:
+    """Return runs with the same findings in the same order, drafts first."""
+    ids = [*session.drafts(), *(row.id for row in cache.openable(LISTED))]
+    runs = []
+    for run_id in ids:
+        try:
+            run = cache.find(run_id)
+        except LibraryError:
+            continue
+        if views.names_match(model.findings, run.class_names):
+            runs.append(run)
+    return runs
+
+
+CLOSER: Final = "closer"
+FINDINGS_TITLE: Final = "The findings of this film"
+
+
+def _draw_several(study: FilmStudy, settings: SaliencySettings, picked: Sequence[Model]) -> None:
+    """Draw the pictures, the models and the findings as tables, and one model in detail.
+
+    `picked` are the models asked for, some of which may not have answered.
+    """
+    for text in filter(None, study.stranges):
+        widgets.caveat("Not its kind of film", text)
+    pictures = xray_pictures.draw(study, settings)
+    opinions = study.opinions([picture.focus for picture in pictures])
+    title = f"{shared.words().title(study.name)}, model by model"
+    widgets.title(title)
+    table = beside.model_table(opinions, study.name, study.note)
+    widgets.scores(title, table.heads, table.written())
+    for text in beside.sources(opinions):
+        widgets.caption(text)
+    if not study.strange:
+        shared.care(study.care, RISK)
+    _findings(study)
+    xray_pictures.downloads(study, pictures)
+    _closer(study, pictures, picked)
+
+
+def _closer(
+    study: FilmStudy, pictures: list[xray_pictures.PagePicture], picked: Sequence[Model]
+) -> None:
+    """Draw one of the models in detail: what its score was worth, and whether to trust its map."""
+    ids = [model.id for model in picked]
+    widgets.title("One model in detail", "what its score was worth, and checks of its map")
+    names = {model.id: esc(model.name) for model in picked}
+    chosen = picked[ids.index(controls.segments("Model", CLOSER, ids, ids[0], names))]
+    place = next(
+        (i for i, result in enumerate(study.results) if result.model.id == chosen.id), None
+    )
+    if place is None:
+        waits = ask.awaits(chosen, study.film)
+        widgets.second(
+            f"{chosen.name} {'is reading the film' if waits else 'gave no answer for it'}."
+        )
+        return
+    model_study = study.alone(place)
+    if model_study is None:
+        widgets.second(f"{chosen.name} {beside.NO_FINDING}.")
+        return
+    with st.container(horizontal=True, gap="medium", key="figures"):
+        with st.container(width=xray_pictures.WIDTH, key="xray_left"):
+            hundred(model_study)
+        with st.container(key="beside"):
+            bands(model_study)
+    if state.plain():
+        return
+    if pictures[place].scene.saliency is None:
+        widgets.caption(f"No heat of {chosen.name} is shown, so there is none to check.")
+    else:
+        trust.draw(study.film, pictures[place].result, model_study.index, model_name=chosen.name)

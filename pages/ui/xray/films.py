@@ -4,10 +4,13 @@ A dropped film has a number and no name: what its file is called may name a pers
 in the session's folder, are in no cache that sessions share, and go with the session.
 """
 
+import base64
 import secrets
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path
+from hashlib import blake2b
+from pathlib import Path, PurePath
 from threading import Event
 from typing import Any, Final
 
@@ -19,13 +22,138 @@ from core.errors import Notice, Refused, sentence
 from core.inference.film_examples import EXAMPLES, HELD_OUT, example
 from core.readers.films.film import Film as ReadFilm
 from core.readers.sandbox import read as sandbox
-from core.xray import phantom
-from core.xray.heat import Pixels
-from pages.ui import intake, session
+from core.readers.tables.boxes import Box, BoxList
+from core.screens.xray.film import Reference
+from core.screens.xray.words import ClinicSource
+from core.xray import phantom, picture
+from core.xray.heat import Frame, Pixels
+from core.xray.phantom import Phantom
+from core.xray.picture import DrawnBox, Saliency, SaliencyStyle
+from pages.ui import cache, intake, session, state, weights_source, widgets
+from pages.ui.caching import Results, cached
+from pages.ui.escape import esc
 from pages.ui.intake import FileReading, Intake, SealedFile
-from pages.ui.xray import boxes as xray_boxes
-from pages.ui.xray import film_cache
-from pages.ui.xray.boxes import Boxes
+from pages.ui.xray import models
+
+
+@st.cache_resource(max_entries=64, show_spinner=False)
+def drawn(seed: int, index: int) -> Phantom:
+    """Return a synthetic film; its arrays are shared and read-only."""
+    film = phantom.draw(seed, index)
+    film.pixels.setflags(write=False)
+    film.lungs.setflags(write=False)
+    return film
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class FilmScene:
+    """A film with its saliency and marks, as it is drawn; `key` is equal for equal pictures."""
+
+    key: str
+    film: Pixels
+    saliency: Saliency | None
+    look: SaliencyStyle
+    marks: tuple[DrawnBox, ...]
+    tag: str
+
+    def drawn(self) -> Pixels:
+        """Return the picture, (H, W, 3)."""
+        painted = picture.painted(self.film, self.saliency, self.look)
+        return picture.marked(painted, self.marks, self.tag)
+
+
+@st.cache_resource(scope="session", show_spinner=False)
+def _pictures() -> Results[str, bytes]:
+    return Results(128)
+
+
+def _encoded(key: str, make: Callable[[], bytes]) -> bytes:
+    """Return a picture of this session as a file, painting it first where it is not kept."""
+    encoded = _pictures().get(key)
+    if encoded is None:
+        encoded = make()
+        _pictures().put(key, encoded)
+    return encoded
+
+
+def png(scene: FilmScene) -> bytes:
+    """Return a scene as PNG."""
+    return _encoded(scene.key, lambda: picture.png(scene.drawn()))
+
+
+def small(scene: FilmScene) -> bytes:
+    """Return a scene as a small PNG."""
+    return _encoded(f"small {scene.key}", lambda: picture.png(picture.shrunk(scene.drawn())))
+
+
+def thumb(digest: str, film: Pixels) -> bytes:
+    """Return a film as a small JPEG."""
+    return _encoded(f"thumb {digest}", lambda: picture.thumb(film))
+
+
+@cached(library=32, draft=8, keys=cache.KEYS)
+def reference(run: cache.Run, split: str, source: ClinicSource) -> Reference:
+    """Return what the labels of a run say of its scores."""
+    return Reference.of(cache.predictions(run, split), source)
+
+
+SECRET: Final = "xray.secret"  # noqa: S105  a key of the session's state
+BOXES_KEY: Final = "xray.boxes"
+BOX_INTAKE: Final = Intake[FileReading[BoxList]](BOXES_KEY)
+BOX_LIST: Final = "List of boxes"
+Boxes = Mapping[str, tuple[Frame, ...]]  # by finding, in fractions of the film
+
+
+def disguised(name: str) -> str:
+    """Return what is equal for files of the same name without suffix, and only in this session.
+
+    Lists of boxes name films as their files are called; the name cannot be told from this.
+    """
+    key: bytes = st.session_state.setdefault(SECRET, secrets.token_bytes(32))
+    return blake2b(PurePath(name).stem.encode(), key=key, digest_size=16).hexdigest()
+
+
+def boxes_of(disguised_name: str) -> Boxes:
+    """Return the boxes of a film by its disguised name."""
+    return listed().get(disguised_name, {})
+
+
+def listed() -> Mapping[str, Boxes]:
+    """Return all boxes by the disguised name of their film."""
+    by_name: dict[str, Boxes] = st.session_state.setdefault(BOXES_KEY, {})
+    return by_name
+
+
+def take_boxes(file: SealedFile) -> None:
+    """Read a list; an earlier one is stopped."""
+    BOX_INTAKE.start(FileReading.of(sandbox.read_boxes, SealedFile(file.path, BOX_LIST)))
+
+
+def settle_boxes() -> None:
+    """Take in a list that was read or refused."""
+    BOX_INTAKE.settle(_keep_boxes)
+
+
+def _keep_boxes(reading: FileReading[BoxList]) -> None:
+    st.session_state[BOXES_KEY] = _by_film(reading.result().boxes)
+
+
+def _by_film(boxes: tuple[Box, ...]) -> dict[str, dict[str, tuple[Frame, ...]]]:
+    by_name: dict[str, dict[str, tuple[Frame, ...]]] = {}
+    for box in boxes:
+        of_film = by_name.setdefault(disguised(PurePath(box.image).name), {})
+        of_film[box.finding] = (*of_film.get(box.finding, ()), _frame(box))
+    return by_name
+
+
+def _frame(box: Box) -> Frame:
+    return (
+        max(0.0, box.x / box.width),
+        max(0.0, box.y / box.height),
+        min(1.0, (box.x + box.w) / box.width),
+        min(1.0, (box.y + box.h) / box.height),
+    )
+
 
 INTAKE: Final = Intake["FilmReading"]("xray", several=True)
 FILMS: Final = "xray.films"
@@ -92,7 +220,7 @@ def offered() -> dict[str, FilmEntry]:
     own = {
         film_id: replace(
             held_films()[film_id].film,
-            boxes=xray_boxes.boxes_of(held_films()[film_id].disguised_name),
+            boxes=boxes_of(held_films()[film_id].disguised_name),
         )
         for film_id in _in_order()
     }
@@ -112,7 +240,7 @@ def held_films() -> dict[str, DroppedFilm]:
 
 def _synthetic(place: int) -> FilmEntry:
     index = EXAMPLES[place]
-    phantom_film = film_cache.drawn(HELD_OUT, index)
+    phantom_film = drawn(HELD_OUT, index)
     side = phantom.SIDE
     boxes = {
         name: ((box[0] / side, box[1] / side, box[2] / side, box[3] / side),)
@@ -154,7 +282,7 @@ def _reading(file: SealedFile, place: int) -> FilmReading:
         files=(file.path,),
         once=True,
         number=number,
-        disguised_name=xray_boxes.disguised(file.name),
+        disguised_name=disguised(file.name),
     )
 
 
@@ -229,3 +357,121 @@ def forget_removed() -> None:
     if dropped_film is not None:
         dropped_film.file.unlink(missing_ok=True)
     st.session_state[REMOVED] = None
+
+
+MAX_MB = 128
+KEPT = (
+    "Only the pixels of a film are kept, for this session: its name, its tags and everything else "
+    "in the file are dropped. Text burnt into the picture stays."
+)
+
+
+def choice_of_film(available: Mapping[str, FilmEntry]) -> FilmEntry:
+    """Draw the films to choose from, with the ways to add and remove; return the chosen one."""
+    if st.query_params.get("film", FIRST) not in available:
+        st.session_state[ELSEWHERE] = True
+    chosen = state.choice("film", list(available), FIRST)
+    with st.container(horizontal=True, vertical_alignment="bottom", key="xray_strip"):
+        with st.container(horizontal=True, gap="small", key="xray_films"):
+            for film in available.values():
+                _thumb(film, chosen=film.id == chosen)
+        with st.container(width=160, gap="xsmall", key="xray_add"):
+            _add()
+            with st.popover("Add a model", icon=":material/add:", key="xray.add_model"):
+                models.add_model()
+            if not available[chosen].synthetic:
+                st.button(
+                    "Remove film",
+                    key="xray.remove",
+                    icon=":material/delete:",
+                    type="tertiary",
+                    on_click=remove,
+                    args=(chosen,),
+                )
+    st.session_state["widget.film"] = chosen
+    if st.session_state.get(ELSEWHERE):
+        notice = "That film was of another session, or was removed: films are kept for one session."
+        widgets.caption(f"{notice} This is {available[chosen].title}.")
+    _progress()
+    _refused()
+    _undo()
+    return available[chosen]
+
+
+def _thumb(film: FilmEntry, *, chosen: bool) -> None:
+    with st.container(
+        width=80, gap="xxsmall", key=f"xray_chosen.{film.id}" if chosen else f"xray_film.{film.id}"
+    ):
+        encoded = base64.b64encode(thumb(film.digest, film.pixels)).decode()
+        st.html(f'<img class="c-thumb" alt="" src="data:image/jpeg;base64,{encoded}">')
+        st.button(
+            f"{film.label}, shown" if chosen else film.label,
+            key=f"xray.pick.{film.id}",
+            type="secondary" if chosen else "tertiary",
+            on_click=choose,
+            args=(film.id,),
+            width="stretch",
+        )
+
+
+def _add() -> None:
+    key = f"xray.add.{INTAKE.drops}"
+    with st.popover("Add films", icon=":material/add_photo_alternate:", key=key):
+        INTAKE.zone(
+            "Films: PNG, JPEG or DICOM, several at once",
+            take,
+            accept_multiple_files=True,
+            max_upload_size=MAX_MB,
+        )
+        widgets.caption(KEPT)
+        if not session.sealed():
+            widgets.caption("On this system films are read under a time limit only.")
+        _box_list()
+
+
+def _box_list() -> None:
+    """Draw where a list of lesions is dropped, and say what came of it."""
+    BOX_INTAKE.zone(
+        "Boxes of lesions on them: NIH’s list, or columns image, finding, x, y, w, h",
+        take_boxes,
+        max_upload_size=MAX_MB,
+    )
+    BOX_INTAKE.refused()
+    if listed():
+        own = held_films().values()
+        with_box = sum(film.disguised_name in listed() for film in own)
+        rest = len(listed()) - with_box
+        widgets.caption(
+            f"The list has boxes for {with_box} of the {len(own)} films of this session, and for "
+            f"{rest} {'film' if rest == 1 else 'films'} that are not here."
+        )
+
+
+def _progress() -> None:
+    """Say what is being read."""
+    weights = weights_source.intake(models.SLOT)
+    weights.progress(partial(weights_source.stop, models.SLOT))
+    BOX_INTAKE.progress()
+    INTAKE.progress()
+
+
+def _refused() -> None:
+    weights_source.intake(models.SLOT).refused()
+    n = sum(refusal.error.code != RefusalCode.LIMIT_FILMS for refusal in INTAKE.refusals)
+    INTAKE.refused(f"{n} of {st.session_state.get(DROPPED)} were refused")
+
+
+def _undo() -> None:
+    """Say which film and which model were removed last, and offer to bring them back."""
+    dropped_film, model = removed(), models.removed()
+    if dropped_film is not None:
+        _removed("", dropped_film.film.title, bring_back, forget_removed)
+    if model is not None:
+        _removed("_model", model.name, models.bring_back, models.forget_removed)
+
+
+def _removed(kind: str, name: str, undo: Callable[[], None], forget: Callable[[], None]) -> None:
+    with st.container(horizontal=True, vertical_alignment="center", key=f"xray.removed{kind}"):
+        st.markdown(f"{esc(name)} was removed from this session.")
+        st.button("Undo", key=f"xray.undo{kind}", on_click=undo)
+        st.button("Forget it now", key=f"xray.forget{kind}", type="tertiary", on_click=forget)

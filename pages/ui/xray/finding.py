@@ -1,58 +1,152 @@
 """One finding of a run: drawn in full or in plain words."""
 
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Final
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from core.configs import AuditConfig
 from core.defaults import SMOOTHER, SMOOTHERS
+from core.errors import AuditError
 from core.metrics import clinical
+from core.metrics.clinical.groups import grouping
 from core.metrics.records import TargetAudit
 from core.predictions import Task
+from core.readers.sandbox import read as sandbox
+from core.readers.tables.columns import MatchedTable, TextColumns, match
 from core.reports.html import PageView, films_html
 from core.screens.kit.labels import among
 from core.screens.kit.records import FigureCard, Sentence, Table
 from core.screens.kit.sentences import plain_sentence
-from core.screens.xray import film, finding
+from core.screens.xray import finding, use
 from core.screens.xray import use as clinic_use
 from core.screens.xray.finding import Badge, FindingView, badge
-from core.screens.xray.plain import KEY, RISK, plain_view, telling
+from core.screens.xray.plain import RISK, plain_view, telling
 from core.screens.xray.use import BENEFIT, ThresholdUse, benefit_words, decision_card
 from core.screens.xray.words import BANNER, PLAIN, ClinicSource
 from core.studies.clinic import THRESHOLDS, OneFinding
 from pages.ui import cache, controls, drafts, state, widgets
 from pages.ui.compute import Computation, computed
-from pages.ui.xray import finding_cache, shared, sources
-from pages.ui.xray import groups as clinic_groups
+from pages.ui.intake import FileReading, Intake, SealedFile
+from pages.ui.xray import shared
 from pages.ui.xray import shared as clinic
-from pages.ui.xray.finding_cache import AS_READ, FindingChoice
-from pages.ui.xray.study import FilmStudy
+from pages.ui.xray.shared import AS_READ, FindingChoice
+
+INTAKE: Final = Intake[FileReading[TextColumns]]("clinic")
+TABLE, IN_ORDER = "clinic.table", "clinic.in_order"
+NAME = "Table"  # what a file is called may name a person
 
 
-def hundred(study: FilmStudy) -> None:
-    """Draw 100 films of such a score as icons, with what must be read beside them."""
-    scored, known = study.main.scored, study.known
-    if known is not None:
-        icons, note = film.icons(scored, study.index, known)
-        if icons is not None:
-            widgets.title(film.ICONS, note)
-            st.html(films_html(icons))
-        else:
-            widgets.title("Films like this one, by the model’s score", note)
-            widgets.second(f"{film.TOO_FEW[:1].upper()}{film.TOO_FEW[1:]}.")
-    if not study.strange:
-        shared.care(study.care, RISK)
+@dataclass(frozen=True)
+class DroppedTable:
+    """A table that was dropped, as it fits the rows of one split."""
+
+    table: TextColumns
+    rows_key: tuple[str, str]
+    matched: MatchedTable | None = None
 
 
-def bands(study: FilmStudy) -> None:
-    """Draw what films of every score were labelled with, and which run that is where one picks."""
-    if study.known is not None:
-        widgets.figure(film.bands_card(study.main.scored, study.index, study.known))
-        widgets.key(KEY)
-    if not study.strange and not study.main.model.run:
-        sources.count_on(study.main.model)
+def subgroups(source: ClinicSource, choice: FindingChoice) -> tuple[tuple[str, Table], ...]:
+    """Draw the door for a table and the subgroups by one of its columns; return what is shown.
+
+    Parameters
+    ----------
+    source : ClinicSource
+        Where the numbers come from.
+    choice : FindingChoice
+        The finding that is shown.
+    """
+    INTAKE.settle(_keep)
+    widgets.title("Subgroups", "by any column of a table that names the films of this run")
+    with st.container(horizontal=True, vertical_alignment="bottom", key="clinic_groups"):
+        with st.popover("Add a table", key=f"clinic.door.{INTAKE.drops}"):
+            _door()
+        matched = _matched(choice.run, choice.split)
+        column = _column(matched)
+    INTAKE.progress()
+    INTAKE.refused()
+    if matched is None or column is None:
+        return ()
+    values = matched.columns[column]
+    groups = grouping([values[row] for row in choice.shown_rows()])
+    calibrations = shared.subgroups(choice, groups).computed()
+    if calibrations is None:
+        return ()
+    table = use.group_table(source, f"{column}; {matched.description}", calibrations)
+    widgets.scores("Subgroups", table.heads, table.written())
+    widgets.save(table.file, "subgroups", "Subgroups, CSV")
+    cut = " Numbers were cut into quartiles." if groups.edges else ""
+    widgets.caption(
+        f"{matched.description[:1].upper()}{matched.description[1:]}.{cut} Strong: the group is "
+        "off beyond chance, corrected for looking at all groups (Holm), and the interval excludes "
+        "the ideal, or ECE exceeds what a perfect model would show. Differences between groups can "
+        f"be chance. {source.caption}"
+    )
+    return ((f"Subgroups by {column}", table.file),)
+
+
+def _door() -> None:
+    """Draw the drop zone, and what its tables are to hold."""
+    INTAKE.zone("Table", _take, label_visibility="collapsed")
+    widgets.caption(
+        "CSV or TSV with a header: one column names the films as this run does, the others say "
+        "what is known of them, such as age, sex or view. It stays in this session."
+    )
+    st.toggle("Its rows come in the run’s order", key=IN_ORDER, persist_state="session")
+
+
+def _take(file: SealedFile) -> None:
+    """Read a table, in place of the one before."""
+    st.session_state.pop(TABLE, None)
+    INTAKE.start(FileReading.of(sandbox.read_columns, SealedFile(file.path, NAME)))
+
+
+def _keep(reading: FileReading[TextColumns]) -> None:
+    st.session_state[TABLE] = DroppedTable(reading.result(), ("", ""))
+
+
+def _matched(run: cache.Run, split: str) -> MatchedTable | None:
+    """Return what the table says of each row of the split; matched once."""
+    dropped: DroppedTable | None = st.session_state.get(TABLE)
+    if dropped is None:
+        return None
+    in_order = bool(st.session_state.get(IN_ORDER))
+    rows_key = (run.digest(split), str(in_order))
+    if dropped.rows_key != rows_key:
+        rows = cache.predictions(run, split)
+        matched = None
+        INTAKE.refusals.clear()
+        try:
+            matched = match(dropped.table, rows.row_ids, rows.n, in_order=in_order)
+        except AuditError as error:
+            INTAKE.refuse(error, NAME)
+        dropped = replace(dropped, rows_key=rows_key, matched=matched)
+        st.session_state[TABLE] = dropped
+    return dropped.matched
+
+
+def _column(matched: MatchedTable | None) -> str | None:
+    """Draw the choice of the column."""
+    if matched is None:
+        return None
+    names = list(matched.columns)
+    column = st.selectbox(
+        "Groups by",
+        names,
+        index=None,
+        placeholder="Choose a column",
+        key=f"clinic.by.{INTAKE.drops}",  # another table has other columns
+        persist_state="session",
+        width=260,
+    )
+    st.button("Forget the table", type="tertiary", key="clinic.forget", on_click=_forget)
+    return column
+
+
+def _forget() -> None:
+    st.session_state.pop(TABLE, None)
+    INTAKE.refusals.clear()
 
 
 NO_FINDING = (
@@ -78,7 +172,7 @@ def draw(run: cache.Run) -> None:
         controls.splits(run)
         index = _finding(rows.task, rows.class_names)
         method, smoother = _method(), _smoother()
-    parts = finding_cache.parts(run, split) if method != AS_READ else None
+    parts = clinic.fit_parts(run, split) if method != AS_READ else None
     source = clinic.source(run, rows, split, parts, index)
     name = source.findings[index] if rows.task is Task.MULTILABEL else source.findings[0]
     choice = FindingChoice(run, split, index, method, smoother)
@@ -102,10 +196,10 @@ def _statistics(choice: FindingChoice, *, one_of_many: bool) -> OneFinding | Non
 
     Where it is one of many as read, its verdict is that of All findings: what is left among them.
     """
-    alone = finding_cache.one_finding(choice)
+    alone = clinic.one_finding(choice)
     if not one_of_many or choice.recalibrated:
         return alone.computed()
-    every = finding_cache.all_findings(choice.run, choice.split)
+    every = clinic.all_findings(choice.run, choice.split)
     steps: list[Computation[Any]] = [alone, every]
     computed(steps)
     one, all_findings = alone.known, every.known
@@ -223,7 +317,7 @@ def _full(
             widgets.scores("How far off", finding.HEADS, view.rows)
             widgets.save(view.table, "finding", "All numbers, CSV")
         use = _threshold(source, statistics)
-    groups = clinic_groups.draw(source, choice)
+    groups = subgroups(source, choice)
     _test(statistics)
     widgets.caption(view.caption)
     clinic.export(_sheet(source, view, decision, use, groups))

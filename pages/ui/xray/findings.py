@@ -19,7 +19,6 @@ from core.screens.xray.words import BANNER, DOTS, ClinicSource
 from pages.ui import cache, controls, drafts, frame, pieces, state, widgets
 from pages.ui.compute import computed
 from pages.ui.escape import esc
-from pages.ui.xray import finding_cache
 from pages.ui.xray import shared as clinic
 
 NO_FINDINGS = (
@@ -40,7 +39,7 @@ def draw(run: cache.Run) -> None:
     top = st.container()
     controls.splits(run)
     source = clinic.source(run, rows, split)
-    statistics = finding_cache.all_findings(run, split).computed()
+    statistics = clinic.all_findings(run, split).computed()
     if statistics is None:
         with top:
             widgets.eyebrow(f"Chest X-ray · {run.name}", controls.chip(run))
@@ -94,7 +93,7 @@ def _temperatures(
         "A temperature for each finding",
         "fitted on some films, reported on others, ECE before and after",
     )
-    steps = {label: finding_cache.temperature(run, split, label) for label in ranked}
+    steps = {label: clinic.temperature(run, split, label) for label in ranked}
     chosen = state.choice(FITTED, ["no", "yes"], "no") == "yes"
     if not chosen and not all(step.known for step in steps.values()):
         st.button("Fit temperatures", key="clinic.heat", on_click=_fit)
@@ -107,7 +106,7 @@ def _temperatures(
     widgets.scores(
         "Temperatures", findings.TEMPERATURE_HEADS, findings.temperature_rows(source, temperatures)
     )
-    caption = findings.temperature_caption(source, finding_cache.parts(run, split))
+    caption = findings.temperature_caption(source, clinic.fit_parts(run, split))
     table = findings.temperature_table(source, temperatures, caption)
     widgets.save(table, "temperatures", "Temperatures, CSV")
     widgets.caption(caption)

@@ -3,19 +3,28 @@
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import streamlit as st
 
+from core import codec
 from core.checkpoints.guess import NetworkCandidate
-from core.errors import UsageError
+from core.datasets.catalogue import data_entry
+from core.errors import AuditError, UsageError
+from core.inference.film_examples import MODELS, WEIGHTS, film_model
 from core.inference.film_model import SCALED, FilmModel, output_names, shown_to
-from core.inference.preprocessing import Preprocessing, with_moments
-from pages.ui import state, weights_source
+from core.inference.preprocessing import MOMENTS, Preprocessing, with_moments
+from core.jobs.local import LocalJobs
+from core.jobs.records import Job
+from core.library import SAMPLES
+from core.predictions import Task
+from core.screens.train.words import TRAIN
+from pages.ui import state, weights_source, widgets
+from pages.ui.escape import esc
+from pages.ui.visitor import open_jobs, open_library
 from pages.ui.weights_source import OpenedWeights
-from pages.ui.xray import film_cache
-from pages.ui.xray.film_cache import Model
 
 SLOT: Final = "xray.model"
 OWN, NEXT = "xray.models", "xray.next_model"
@@ -25,6 +34,55 @@ REMOVED: Final = "xray.removed_model"
 BY_JOB: Final = "xray.by_job"  # ids of models
 MOST: Final = 3  # beside one another
 TEN: Final = 10
+
+
+@dataclass(frozen=True, kw_only=True)
+class Model:
+    """A model that films can be shown to.
+
+    Attributes
+    ----------
+    id : str
+        In the link of models that come with Candor, of this session alone otherwise.
+    name : str
+    film_model : FilmModel
+    findings : tuple of str
+        Names of its outputs.
+    synthetic : bool or None
+        Whether it was trained on synthetic films; None where nothing is known of that.
+    run : str
+        Id of the run with its scores on labelled films, or empty.
+    """
+
+    id: str
+    name: str
+    film_model: FilmModel
+    findings: tuple[str, ...]
+    synthetic: bool | None
+    run: str = ""
+
+    @property
+    def payload(self) -> dict[str, Any]:
+        """The reference by which the inference process loads it, plain JSON."""
+        return codec.to_json(self.film_model)
+
+
+def samples() -> tuple[Model, ...]:
+    """Return the small models that come with Candor, trained on synthetic films."""
+    library = open_library()
+    model_ids = [model_id for model_id in MODELS if (SAMPLES / model_id / WEIGHTS).is_file()]
+    manifests = [library.get(model_id) for model_id in model_ids]
+    return tuple(
+        Model(
+            id=manifest.id,
+            name=MODELS[manifest.id],
+            film_model=film_model(manifest),
+            findings=manifest.class_names,
+            synthetic=True,
+            run=manifest.id,
+        )
+        for manifest in manifests
+    )
 
 
 @dataclass(frozen=True)
@@ -39,7 +97,7 @@ class RemovedModel:
 
 def offered() -> dict[str, Model]:
     """Return all models by id, those of this session first; no two have the same name."""
-    models = own() | {model.id: model for model in film_cache.samples()}
+    models = own() | {model.id: model for model in samples()}
     names = state.distinct_names({model.id: model.name for model in models.values()})
     return {model.id: replace(model, name=names[model.id]) for model in models.values()}
 
@@ -166,7 +224,7 @@ def _model(opened: OpenedWeights) -> Model:
     spec = opened.spec
     data = spec.data if spec is not None else ""
     preprocessing = shown_to(spec, network.channels, network.size, network.model)
-    film_model = FilmModel(
+    network_model = FilmModel(
         model=network.model,
         n_outputs=network.n_outputs,
         channels=network.channels,
@@ -177,7 +235,7 @@ def _model(opened: OpenedWeights) -> Model:
     return Model(
         id=f"own-{number}-{secrets.token_hex(2)}",
         name=opened.file.name,
-        film_model=film_model,
+        film_model=network_model,
         findings=output_names(network.n_outputs, data, network.model),
         synthetic=data == "phantom" if data else None,
         run=opened.run,
@@ -227,3 +285,170 @@ def prepared(model: FilmModel, side: int, *, ten: bool, moments: str | None) -> 
     return (
         preprocessing if moments is None else with_moments(preprocessing, moments, model.channels)
     )
+
+
+FOLLOWED = "xray.followed"  # the run whose model was shown last
+MAX_WEIGHTS_MB = 1024
+LISTED = 50
+WIDTHS = (240, 300, 335)  # of the choice of models: all that are ids are in sight
+CHANGED = (
+    "Changing a setting removes this model’s test set: its scores were made with the earlier "
+    "settings."
+)
+
+
+def choice_of_models(available: Mapping[str, Model]) -> list[str]:
+    """Draw the choice of up to three models."""
+    ids = chosen(available)
+    st.session_state["widget.xray_models"] = ids
+    st.multiselect(
+        "Models, side by side",
+        list(available),
+        key="widget.xray_models",
+        format_func=lambda model_id: available[model_id].name,
+        max_selections=MOST,
+        on_change=_choose,
+        args=(available,),
+        width=WIDTHS[min(len(ids), len(WIDTHS)) - 1],
+    )
+    return ids
+
+
+def _choose(available: Mapping[str, Model]) -> None:
+    choose(list(st.session_state["widget.xray_models"]), available)
+
+
+def add_model() -> None:
+    """Draw where a model may come from: a file of weights, or a job on films."""
+    if weights_source.opening(SLOT) is not None:
+        widgets.caption("Reading the weights.")
+        return
+    weights_source.intake(SLOT).zone(
+        "Weights of CheXNet or of another network for films: PT, PTH, PTH.TAR, CKPT, safetensors",
+        partial(weights_source.take, slot=SLOT),
+        max_upload_size=MAX_WEIGHTS_MB,
+    )
+    widgets.caption(
+        "Nothing in the file is run. Fourteen outputs are read as NIH’s findings, eighteen of a "
+        "DenseNet as TorchXRayVision’s, in their published order."
+    )
+    _jobs(open_jobs())
+    available = offered()
+    for model_id in own():
+        _settings(available[model_id])
+
+
+def _jobs(jobs: LocalJobs) -> None:
+    """Offer finished jobs on data with many labels, whose weights are still there."""
+    eligible = {job.id: job for job in jobs.list()[:LISTED] if _of_films(jobs, job)}
+    if not eligible:
+        return
+    names = state.distinct_names({job.id: job.name for job in eligible.values()})
+    st.selectbox(
+        "Or a model that was trained or evaluated here",
+        list(eligible),
+        index=None,
+        format_func=lambda job_id: names.get(job_id, job_id),
+        placeholder="Pick one",
+        key="xray.job",
+        on_change=_take_job,
+    )
+
+
+def follow_run() -> None:
+    """Show films to the model of the open run from now on, where it has one; once a run.
+
+    A link that opens a session with models of its own keeps them.
+    """
+    run_id = st.query_params.get("run", "")
+    linked = FOLLOWED not in st.session_state and "models" in st.query_params
+    new = run_id not in {"", st.session_state.get(FOLLOWED)}
+    st.session_state[FOLLOWED] = run_id
+    if not new or linked or weights_source.opening(SLOT) is not None:
+        return
+    if of_job(run_id) is not None or _has_weights(run_id):
+        _take(run_id)
+
+
+def _take(job_id: str) -> None:
+    """Show films to the model of a job, reading it where it is not here yet."""
+    here = of_job(job_id)
+    if here is None:
+        weights_source.take_job(job_id, SLOT)
+    else:
+        choose([here], offered())
+
+
+def _has_weights(run_id: str) -> bool:
+    """Whether the job that made a run looks at films, and keeps its weights."""
+    jobs = open_jobs()
+    try:
+        return _of_films(jobs, jobs.get(run_id))
+    except AuditError:
+        return False
+
+
+def _of_films(jobs: LocalJobs, job: Job) -> bool:
+    try:
+        spec = jobs.network(job.id)
+        if job.kind == TRAIN and not job.run:
+            return False
+        weights_source.weights_of(jobs, job)
+        return data_entry(spec.data).task is Task.MULTILABEL
+    except AuditError:
+        return False
+
+
+def _take_job() -> None:
+    job_id = st.session_state.get("xray.job")
+    if job_id:
+        _take(job_id)
+        st.session_state["xray.job"] = None
+
+
+def _settings(model: Model) -> None:
+    """Draw the few settings of a model of this session, and the way to remove it."""
+    preprocessing = model.film_model.preprocessing
+    with st.expander(esc(model.name), key=f"xray.settings.{model.id}"):
+        side = st.number_input(
+            "Input size, pixels",
+            32,
+            1024,
+            preprocessing.size[0],
+            32,
+            key=f"{model.id}.side",
+        )
+        ten = st.toggle(
+            "Ten crops, as in the paper",
+            preprocessing.crops == TEN,
+            key=f"{model.id}.ten",
+            help="Four corners and the middle, each also mirrored; their probabilities are "
+            "averaged. The heatmap is of the middle one.",
+        )
+        current_moments = next(
+            (
+                n
+                for n, mean_std in MOMENTS.items()
+                if mean_std == (preprocessing.mean, preprocessing.std)
+            ),
+            None,
+        )
+        moments = st.selectbox(
+            "Mean and standard deviation",
+            list(MOMENTS),
+            index=None if current_moments is None else list(MOMENTS).index(current_moments),
+            placeholder="The model’s own",
+            key=f"{model.id}.moments",
+        )
+        widgets.caption(CHANGED)
+        changed = prepared(model.film_model, int(side), ten=ten, moments=moments)
+        if changed != preprocessing:
+            change(model.id, changed)
+            st.rerun()
+        st.button(
+            "Remove this model",
+            key=f"{model.id}.remove",
+            type="tertiary",
+            on_click=remove,
+            args=(model.id,),
+        )

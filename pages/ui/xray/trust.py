@@ -24,11 +24,9 @@ from core.xray.methods import METHODS
 from core.xray.picture import Saliency, SaliencyStyle
 from pages.ui import inference, widgets
 from pages.ui.task import Task, Work, in_thread
-from pages.ui.xray import film_cache
 from pages.ui.xray import films as xray_films
-from pages.ui.xray.ask import FilmResult
-from pages.ui.xray.film_cache import FilmScene
-from pages.ui.xray.films import FilmEntry
+from pages.ui.xray.films import FilmEntry, FilmScene
+from pages.ui.xray.study import FilmResult
 
 SANITY: Final = "sanity"
 SEED: Final = 0
@@ -110,7 +108,7 @@ def _small(film: FilmEntry, of_film: Frame, coarse: Map) -> bytes:
         marks=(),
         tag=tag,
     )
-    return film_cache.small(scene)
+    return xray_films.small(scene)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
