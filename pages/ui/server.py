@@ -464,8 +464,11 @@ async def _is_kept_out(scope: Scope, session: str) -> bool:
     key = login_in(Request(scope))
     if await asyncio.to_thread(visitor.login_of, key) is None:
         return True
-    info = _running()._session_mgr.get_active_session_info(session) if session else None
-    return info is not None and info.session._user_info.get(visitor.LOGIN) != key
+    if not session:
+        return False
+    info = _running()._session_mgr.get_active_session_info(session)
+    # Of a session that was left nobody shows that it is theirs.
+    return info is None or info.session._user_info.get(visitor.LOGIN) != key
 
 
 def _ending_login(scope: Scope, send: Send) -> Send:

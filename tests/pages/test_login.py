@@ -5,6 +5,7 @@ import json
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
 from typing import Any
 from urllib.parse import quote
 
@@ -188,6 +189,21 @@ def test_a_login_leads_back_to_the_link_that_was_opened():
 )  # fmt: skip
 def test_a_login_leads_nowhere_but_to_a_page_of_this_site(link):
     assert led_to(link) == {b"location": b"/"}
+
+
+@pytest.mark.usefixtures("home")
+@pytest.mark.parametrize(("owner", "kept_out"), [("anna", False), ("bert", True), ("", True)])
+def test_uploads_change_for_the_login_of_their_open_session_alone(monkeypatch, owner, kept_out):
+    held = {name: cookie(claims(name, "auditor"))[visitor.LOGIN] for name in ("anna", "bert")}
+    user = {visitor.LOGIN: held.get(owner)}
+    info = SimpleNamespace(session=SimpleNamespace(_user_info=user)) if owner else None  # left
+    manager = SimpleNamespace(get_active_session_info=lambda _: info)
+    monkeypatch.setattr(server, "_running", lambda: SimpleNamespace(_session_mgr=manager))
+    monkeypatch.setattr(server, "login_in", lambda _: held["anna"])
+    monkeypatch.setattr(visitor, "login_on", lambda: True)
+    scope = {"type": "http", "method": "DELETE", "path": "/_stcore/upload_file/a/b", "headers": []}
+    with ThreadPoolExecutor(1) as pool:
+        assert pool.submit(asyncio.run, server._is_kept_out(scope, "a")).result() is kept_out
 
 
 # Pages -------------------------------------------------------------------------------------------
