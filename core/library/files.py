@@ -170,18 +170,18 @@ def read_manifest(run: Path) -> Manifest:
     """
     try:
         if (run / MANIFEST).stat().st_size > MAX_MANIFEST_BYTES:
-            raise _damaged(run.name, "its manifest is too large")
+            raise _damaged(run, "its manifest is too large")
         text = (run / MANIFEST).read_text("utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise _damaged(run.name, "its manifest cannot be read") from error
+        raise _damaged(run, "its manifest cannot be read") from error
     manifest = parse_manifest(text)
     if manifest.id != run.name:
-        raise _damaged(run.name, f"its manifest says {manifest.id}")
+        raise _damaged(run, f"its manifest says {manifest.id}")
     missing = [file for file in manifest.files if not (run / file).is_file()]
     if missing:
-        raise _damaged(run.name, f"{missing[0]} is missing")
+        raise _damaged(run, f"{missing[0]} is missing")
     if manifest.vocabulary and _words_digest(run / VOCABULARY) != manifest.vocabulary:
-        raise _damaged(run.name, f"{VOCABULARY} differs from what was kept")
+        raise _damaged(run, f"{VOCABULARY} differs from what was kept")
     return manifest
 
 
@@ -243,9 +243,9 @@ def read_predictions(
         }
         predictions = _predictions(arrays, manifest, entry)
     except (OSError, SafetensorError, KeyError, ValueError, IndexError, Refused) as error:
-        raise _damaged(manifest.id, f"{entry.file} cannot be read") from error
+        raise _damaged(run, f"{entry.file} cannot be read") from error
     if checked and entry_of(split, predictions, entry.digest) != entry:
-        raise _damaged(manifest.id, f"{entry.file} differs from what was kept")
+        raise _damaged(run, f"{entry.file} differs from what was kept")
     return predictions
 
 
@@ -264,7 +264,7 @@ def read_table(run: Path, name: str, read: Callable[[Path], T]) -> T:
     try:
         return read(run / name)
     except (OSError, SafetensorError, KeyError, ValueError, TypeError, Refused) as error:
-        raise _damaged(run.name, f"{name} cannot be read") from error
+        raise _damaged(run, f"{name} cannot be read") from error
 
 
 def read_logits(path: Path) -> Scores:
@@ -322,7 +322,15 @@ def _ids(arrays: Arrays) -> tuple[str, ...]:
     return tuple(coded[a:b].decode("utf-8", "surrogatepass") for a, b in pairwise(offsets))
 
 
-def _damaged(run_id: str, what: str) -> LibraryError:
+def unknown(run_id: str) -> LibraryError:
+    """Return what is said of a run that is not there, or not for this visitor."""
+    return LibraryError("RUN_UNKNOWN", f"There is no run “{run_id}”", "pick a run from the list")
+
+
+def _damaged(run: Path, what: str) -> LibraryError:
+    """Return what is said of a run that cannot be read; it may have been deleted meanwhile."""
+    if not run.is_dir():
+        return unknown(run.name)
     return LibraryError(
-        "DAMAGED", f"Run {run_id} is damaged: {what}", "delete it, or restore it from a backup"
+        "DAMAGED", f"Run {run.name} is damaged: {what}", "delete it, or restore it from a backup"
     )

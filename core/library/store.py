@@ -2,8 +2,8 @@
 
 import os
 import shutil
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -327,12 +327,9 @@ class Library:
     def delete(self, run_id: str) -> None:
         """Move a run to the trash, where it stays `defaults.TRASH_DAYS` days."""
         run = self._own(run_id, Act.DELETE)
-        with self._index.locked(), writing():
+        with self._changing(run):
             self._trash.mkdir(exist_ok=True, mode=0o700)
-            try:
-                run.rename(trash.place(self._trash, run_id))
-            except FileNotFoundError as error:
-                raise _unknown(run_id) from error
+            run.rename(trash.place(self._trash, run_id))
         self.purge()
 
     def restore(self, run_id: str) -> None:
@@ -349,7 +346,7 @@ class Library:
         with self._index.locked(), writing():
             folder = trash.newest(self._trash, run_id)
             if folder is None or not self.visitor.owns(sharing.owner_of(folder)):
-                raise _unknown(run_id)
+                raise files.unknown(run_id)
             trail.record(self.home, self.visitor, Act.RESTORE, run_id)
             folder.rename(self._runs / run_id)
 
@@ -488,7 +485,7 @@ class Library:
             return self.samples / run_id
         run = self._runs / run_id
         if not run.is_dir() or not self._sees(run):
-            raise _unknown(run_id)
+            raise files.unknown(run_id)
         return run
 
     def _sees(self, run: Path) -> bool:
@@ -527,12 +524,20 @@ class Library:
     ) -> None:
         sharing.checked(person)
         run = self._own(run_id, act, person)
-        with self._index.locked(), writing():
+        with self._changing(run):
             sharing.write(run, change(set(sharing.read(run))))
+
+    @contextmanager
+    def _changing(self, run: Path) -> Iterator[None]:
+        """Keep others from changing runs; RUN_UNKNOWN where one has just deleted this one."""
+        with self._index.locked(), writing():
+            if not run.is_dir():
+                raise files.unknown(run.name)
+            yield
 
     def _change(self, run_id: str, **fields: object) -> Manifest:
         run = self._own(run_id, Act.CHANGE)
-        with self._index.locked(), writing():
+        with self._changing(run):
             manifest = replace(files.read_manifest(run), **fields)  # type: ignore[arg-type]
             files.write_manifest(run, manifest)
         return manifest
@@ -566,7 +571,3 @@ def _bytes(run: Path) -> int:
         with suppress(OSError):
             n_bytes += path.lstat().st_size
     return n_bytes
-
-
-def _unknown(run_id: str) -> LibraryError:
-    return LibraryError("RUN_UNKNOWN", f"There is no run “{run_id}”", "pick a run from the list")

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from core import codec, defaults
+from core.access import user_id
 from core.errors import LibraryError, Notice, UsageError
 from core.library import Library
 from core.library import home as library_home
@@ -146,6 +147,33 @@ def test_deleted_run_leaves_the_list_and_comes_back_whole(keep, library):
     with pytest.raises(LibraryError) as excinfo:
         library.restore(run_id)
     assert _code(excinfo) == "RUN_UNKNOWN"
+
+
+@pytest.mark.parametrize(
+    "act",
+    [
+        lambda library, run: library.rename(run, "b"),
+        lambda library, run: library.tag(run, ["b"]),
+        lambda library, run: library.share(run, user_id("https://a.example", "b")),
+        lambda library, run: library.delete(run),
+        lambda library, run: library.get(run),
+        lambda library, run: library.load(run, "test"),
+        lambda library, run: library.history(run),
+    ],
+)
+def test_what_is_deleted_in_that_moment_is_unknown_and_not_damaged(act, keep, library, home):
+    run_id, folder, other = keep("a"), library.folder, Library(home, home / "none")
+
+    def checked(asked):
+        path = folder(asked)
+        other.delete(asked)
+        return path
+
+    library.folder = checked
+    with pytest.raises(LibraryError) as excinfo:
+        act(library, run_id)
+    assert _code(excinfo) == "RUN_UNKNOWN"
+    assert [trashed.id for trashed in library.trash()] == [run_id]
 
 
 def test_purge_removes_only_what_was_deleted_long_ago(keep, library, home):
