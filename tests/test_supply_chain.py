@@ -97,21 +97,27 @@ def test_what_a_login_needs_is_locked_too():
         assert {"authlib", "cryptography", "joserfc"} <= locked(name).keys()
 
 
-def test_images_are_pinned_by_the_digest_that_the_registry_says(tmp_path):
-    """With a Docker that answers as the real one does; there is no registry here."""
+def pinned(folder, answers):
+    """Run pin.sh with a Docker that says this of each image; there is no registry here."""
     for name in ("pin.sh", "compose.yaml", "Containerfile"):
-        (tmp_path / name).write_text((ROOT / "deploy" / name).read_text())
-    digests = {"python:3.11-slim-bookworm": "a" * 64, "nginx:1.28-alpine": "b" * 64}
+        (folder / name).write_text((ROOT / "deploy" / name).read_text())
     cases = "".join(
-        f"docker.io/library/{image}) echo {image.split(':')[0]}@sha256:{digest};;\n"
-        for image, digest in digests.items()
+        f"docker.io/library/{image}) echo '{answer}';;\n" for image, answer in answers.items()
     )
-    (tmp_path / "docker").write_text(
+    (folder / "docker").write_text(
         f'#!/bin/sh\n[ "$1" = pull ] && exit\ncase "$5" in\n{cases}*) exit 1;;\nesac\n'
     )
-    (tmp_path / "docker").chmod(0o755)
-    environment = os.environ | {"DOCKER": str(tmp_path / "docker")}
-    subprocess.run(["sh", tmp_path / "pin.sh"], check=True, env=environment)
+    (folder / "docker").chmod(0o755)
+    environment = os.environ | {"DOCKER": str(folder / "docker")}
+    return subprocess.run(
+        ["sh", folder / "pin.sh"], env=environment, capture_output=True, text=True
+    )
+
+
+def test_images_are_pinned_by_the_digest_that_the_registry_says(tmp_path):
+    digests = {"python:3.11-slim-bookworm": "a" * 64, "nginx:1.28-alpine": "b" * 64}
+    answers = {image: f"{image.split(':')[0]}@sha256:{digest}" for image, digest in digests.items()}
+    assert pinned(tmp_path, answers).returncode == 0
     pins = dict(line.split("=") for line in (tmp_path / ".env").read_text().split())
     named = {f"{name.lower()}:{pin.split('@sha256:')[0]}": pin[-64:] for name, pin in pins.items()}
     assert named == digests
@@ -119,6 +125,17 @@ def test_images_are_pinned_by_the_digest_that_the_registry_says(tmp_path):
     for name, pin in pins.items():
         assert f"${{{name}:-{pin.split('@')[0]}}}" in compose
     assert f"ARG PYTHON={pins['PYTHON'].split('@')[0]}" in (tmp_path / "Containerfile").read_text()
+
+
+@pytest.mark.parametrize("answer", ["", "<no value>", "nginx:1.28-alpine"])
+def test_an_image_without_a_digest_is_not_pinned(tmp_path, answer):
+    """As one that was built or loaded here; the pins of before stay."""
+    (tmp_path / ".env").write_text("before")
+    first = f"python@sha256:{'a' * 64}"
+    done = pinned(tmp_path, {"python:3.11-slim-bookworm": first, "nginx:1.28-alpine": answer})
+    assert done.returncode == 1
+    assert done.stderr == "docker.io/library/nginx:1.28-alpine has no digest here\n"
+    assert (tmp_path / ".env").read_text() == "before"
 
 
 def test_the_image_takes_settings_and_no_secrets():
