@@ -47,9 +47,12 @@ def limited_child(process):
     while process.poll() is None:
         for tasks in Path(f"/proc/{process.pid}/task").glob("*/children"):
             for pid in tasks.read_text().split():
-                limits = Path(f"/proc/{pid}/limits").read_text().splitlines()
-                space = next(line for line in limits if line.startswith("Max address space"))
-                if "unlimited" not in space:
+                if _space(pid) != _space("self"):
                     return int(pid)
         time.sleep(0.001)
     pytest.fail(f"it ended with {process.returncode} before its child was limited")
+
+
+def _space(pid):
+    limits = Path(f"/proc/{pid}/limits").read_text().splitlines()
+    return next(line for line in limits if line.startswith("Max address space"))

@@ -289,7 +289,10 @@ def test_the_walls_hold_inside_the_child() -> None:
     assert reached == "unreachable"
 
 
-def test_a_plain_users_reader_is_outside_the_network_with_all_its_threads(scratch: Path) -> None:
+def test_a_plain_users_reader_is_outside_the_network_with_all_its_threads(
+    scratch: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TMPDIR", str(scratch))  # what is killed tidies nothing up
     with plain_user.start("-m", "core", "audit", str(slow_to_read()), "--json", "-") as process:
         try:
             found = plain_user.networks(plain_user.limited_child(process))
