@@ -7,7 +7,7 @@ import pytest
 
 from core.inference.film_model import FilmModel
 from core.inference.preprocessing import Preprocessing
-from core.screens.xray import film as film_tables
+from core.screens.xray import film as views
 from core.screens.xray import saliency
 from core.screens.xray.film import FilmScores
 from core.screens.xray.words import TECHNICAL
@@ -111,7 +111,7 @@ def test_every_row_of_a_table_says_where_scores_mean_nothing():
     assert "mean nothing" not in fits.note
     strange = replace(fits, film=replace(fits.film, synthetic=True))
     assert "Its score and heat would mean nothing here, so neither is shown." in strange.note
-    rows = film_tables.table(strange.main.scored, 0, None, TECHNICAL, strange.note).file.rows
+    rows = views.table(strange.main.scored, 0, None, TECHNICAL, strange.note).file.rows
     assert all("mean nothing" in row[-1] for row in rows)
 
 

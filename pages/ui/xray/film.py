@@ -1,6 +1,7 @@
 """The view Film: films and models, what is said of one finding, its heat, and all findings."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Final
 
@@ -245,7 +246,13 @@ def bands(study: FilmStudy) -> None:
 
 def _count_on(model: Model) -> None:
     """Draw the choice of a run with scores of the same findings on labelled films."""
-    runs = _candidates(model)
+    # runs with the same findings in the same order, drafts first
+    runs = []
+    for run_id in [*session.drafts(), *(row.id for row in cache.openable(LISTED))]:
+        with suppress(LibraryError):
+            run = cache.find(run_id)
+            if views.names_match(model.findings, run.class_names):
+                runs.append(run)
     widgets.title("What is such a score worth?", "counted on films with labels")
     if not runs:
         st.markdown(
@@ -270,20 +277,6 @@ def _count_on(model: Model) -> None:
 
 def _picked(model_id: str) -> None:
     xray_models.count_on(model_id, st.session_state.get(f"xray.counted.{model_id}") or "")
-
-
-def _candidates(model: Model) -> list[cache.Run]:
-    """Return runs with the same findings in the same order, drafts first."""
-    ids = [*session.drafts(), *(row.id for row in cache.openable(LISTED))]
-    runs = []
-    for run_id in ids:
-        try:
-            run = cache.find(run_id)
-        except LibraryError:
-            continue
-        if views.names_match(model.findings, run.class_names):
-            runs.append(run)
-    return runs
 
 
 CLOSER: Final = "closer"

@@ -22,7 +22,7 @@ from core.errors import Notice, Refused, sentence
 from core.inference.film_examples import EXAMPLES, HELD_OUT, example
 from core.readers.films.film import Film as ReadFilm
 from core.readers.sandbox import read as sandbox
-from core.readers.tables.boxes import Box, BoxList
+from core.readers.tables.boxes import BoxList
 from core.screens.xray.film import Reference
 from core.screens.xray.words import ClinicSource
 from core.xray import phantom, picture
@@ -135,24 +135,17 @@ def settle_boxes() -> None:
 
 
 def _keep_boxes(reading: FileReading[BoxList]) -> None:
-    st.session_state[BOXES_KEY] = _by_film(reading.result().boxes)
-
-
-def _by_film(boxes: tuple[Box, ...]) -> dict[str, dict[str, tuple[Frame, ...]]]:
     by_name: dict[str, dict[str, tuple[Frame, ...]]] = {}
-    for box in boxes:
+    for box in reading.result().boxes:
+        frame = (  # as fractions of the film, cut at its ends
+            max(0.0, box.x / box.width),
+            max(0.0, box.y / box.height),
+            min(1.0, (box.x + box.w) / box.width),
+            min(1.0, (box.y + box.h) / box.height),
+        )
         of_film = by_name.setdefault(disguised(PurePath(box.image).name), {})
-        of_film[box.finding] = (*of_film.get(box.finding, ()), _frame(box))
-    return by_name
-
-
-def _frame(box: Box) -> Frame:
-    return (
-        max(0.0, box.x / box.width),
-        max(0.0, box.y / box.height),
-        min(1.0, (box.x + box.w) / box.width),
-        min(1.0, (box.y + box.h) / box.height),
-    )
+        of_film[box.finding] = (*of_film.get(box.finding, ()), frame)
+    st.session_state[BOXES_KEY] = by_name
 
 
 INTAKE: Final = Intake["FilmReading"]("xray", several=True)
@@ -263,27 +256,27 @@ def take(*files: SealedFile) -> None:
     """Read dropped films, each by itself, as far as there is room for them."""
     before = len(INTAKE.readings)  # of a drop whose films are not all read yet
     room = max(0, MOST - len(held_films()) - before)
-    st.session_state[DROPPED] = before + len(files[:room])
-    INTAKE.start(*(_reading(file, before + i) for i, file in enumerate(files[:room], 1)))
-    left = files[room:]
+    taken, left = files[:room], files[room:]
+    dropped = st.session_state[DROPPED] = before + len(taken)
+    readings = []
+    for place, file in enumerate(taken, before + 1):
+        number = st.session_state[COUNT] = st.session_state.get(COUNT, 0) + 1
+        position = "Film" if dropped == 1 else f"Film {place} of {dropped}"
+        readings.append(
+            FilmReading(
+                name=position,
+                read=partial(_read, file.path, position),
+                files=(file.path,),
+                once=True,
+                number=number,
+                disguised_name=disguised(file.name),
+            )
+        )
+    INTAKE.start(*readings)
     if left:
         intake.remove(file.path for file in left)
         what = f"A session holds {MOST} films; {len(left)} of those dropped were not read"
         INTAKE.refuse(Refused("LIMIT_FILMS", what, "remove some, then drop the others"))
-
-
-def _reading(file: SealedFile, place: int) -> FilmReading:
-    number = st.session_state[COUNT] = st.session_state.get(COUNT, 0) + 1
-    dropped = st.session_state[DROPPED]
-    position = "Film" if dropped == 1 else f"Film {place} of {dropped}"
-    return FilmReading(
-        name=position,
-        read=partial(_read, file.path, position),
-        files=(file.path,),
-        once=True,
-        number=number,
-        disguised_name=disguised(file.name),
-    )
 
 
 def _read(path: Path, name: str, cancel: Event) -> ReadFilm:
@@ -392,9 +385,20 @@ def choice_of_film(available: Mapping[str, FilmEntry]) -> FilmEntry:
     if st.session_state.get(ELSEWHERE):
         notice = "That film was of another session, or was removed: films are kept for one session."
         widgets.caption(f"{notice} This is {available[chosen].title}.")
-    _progress()
-    _refused()
-    _undo()
+    # what is being read and what was refused, of weights, boxes and films
+    weights = weights_source.intake(models.SLOT)
+    weights.progress(partial(weights_source.stop, models.SLOT))
+    BOX_INTAKE.progress()
+    INTAKE.progress()
+    weights.refused()
+    n = sum(refusal.error.code != RefusalCode.LIMIT_FILMS for refusal in INTAKE.refusals)
+    INTAKE.refused(f"{n} of {st.session_state.get(DROPPED)} were refused")
+    # which film and which model were removed last, to bring them back
+    dropped_film, model = removed(), models.removed()
+    if dropped_film is not None:
+        _removed("", dropped_film.film.title, bring_back, forget_removed)
+    if model is not None:
+        _removed("_model", model.name, models.bring_back, models.forget_removed)
     return available[chosen]
 
 
@@ -426,48 +430,21 @@ def _add() -> None:
         widgets.caption(KEPT)
         if not session.sealed():
             widgets.caption("On this system films are read under a time limit only.")
-        _box_list()
-
-
-def _box_list() -> None:
-    """Draw where a list of lesions is dropped, and say what came of it."""
-    BOX_INTAKE.zone(
-        "Boxes of lesions on them: NIH’s list, or columns image, finding, x, y, w, h",
-        take_boxes,
-        max_upload_size=MAX_MB,
-    )
-    BOX_INTAKE.refused()
-    if listed():
-        own = held_films().values()
-        with_box = sum(film.disguised_name in listed() for film in own)
-        rest = len(listed()) - with_box
-        widgets.caption(
-            f"The list has boxes for {with_box} of the {len(own)} films of this session, and for "
-            f"{rest} {'film' if rest == 1 else 'films'} that are not here."
+        # a list of lesions, and what came of it
+        BOX_INTAKE.zone(
+            "Boxes of lesions on them: NIH’s list, or columns image, finding, x, y, w, h",
+            take_boxes,
+            max_upload_size=MAX_MB,
         )
-
-
-def _progress() -> None:
-    """Say what is being read."""
-    weights = weights_source.intake(models.SLOT)
-    weights.progress(partial(weights_source.stop, models.SLOT))
-    BOX_INTAKE.progress()
-    INTAKE.progress()
-
-
-def _refused() -> None:
-    weights_source.intake(models.SLOT).refused()
-    n = sum(refusal.error.code != RefusalCode.LIMIT_FILMS for refusal in INTAKE.refusals)
-    INTAKE.refused(f"{n} of {st.session_state.get(DROPPED)} were refused")
-
-
-def _undo() -> None:
-    """Say which film and which model were removed last, and offer to bring them back."""
-    dropped_film, model = removed(), models.removed()
-    if dropped_film is not None:
-        _removed("", dropped_film.film.title, bring_back, forget_removed)
-    if model is not None:
-        _removed("_model", model.name, models.bring_back, models.forget_removed)
+        BOX_INTAKE.refused()
+        if listed():
+            own = held_films().values()
+            with_box = sum(film.disguised_name in listed() for film in own)
+            rest = len(listed()) - with_box
+            widgets.caption(
+                f"The list has boxes for {with_box} of the {len(own)} films of this session, and "
+                f"for {rest} {'film' if rest == 1 else 'films'} that are not here."
+            )
 
 
 def _removed(kind: str, name: str, undo: Callable[[], None], forget: Callable[[], None]) -> None:

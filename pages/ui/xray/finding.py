@@ -1,6 +1,7 @@
-"""One finding of a run: drawn in full or in plain words."""
+"""One finding of a run, in full or in plain words, and its subgroups by a table of the user."""
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Final
 
 import streamlit as st
@@ -11,17 +12,15 @@ from core.defaults import SMOOTHER, SMOOTHERS
 from core.errors import AuditError
 from core.metrics import clinical
 from core.metrics.clinical.groups import grouping
-from core.metrics.records import TargetAudit
 from core.predictions import Task
 from core.readers.sandbox import read as sandbox
 from core.readers.tables.columns import MatchedTable, TextColumns, match
 from core.reports.html import PageView, films_html
 from core.screens.kit.labels import among
-from core.screens.kit.records import FigureCard, Sentence, Table
+from core.screens.kit.records import Table
 from core.screens.kit.sentences import plain_sentence
 from core.screens.xray import finding, use
-from core.screens.xray import use as clinic_use
-from core.screens.xray.finding import Badge, FindingView, badge
+from core.screens.xray.finding import Badge, badge
 from core.screens.xray.plain import RISK, plain_view, telling
 from core.screens.xray.use import BENEFIT, ThresholdUse, benefit_words, decision_card
 from core.screens.xray.words import BANNER, PLAIN, ClinicSource
@@ -30,124 +29,7 @@ from pages.ui import cache, controls, drafts, state, widgets
 from pages.ui.compute import Computation, computed
 from pages.ui.intake import FileReading, Intake, SealedFile
 from pages.ui.xray import shared
-from pages.ui.xray import shared as clinic
 from pages.ui.xray.shared import AS_READ, FindingChoice
-
-INTAKE: Final = Intake[FileReading[TextColumns]]("clinic")
-TABLE, IN_ORDER = "clinic.table", "clinic.in_order"
-NAME = "Table"  # what a file is called may name a person
-
-
-@dataclass(frozen=True)
-class DroppedTable:
-    """A table that was dropped, as it fits the rows of one split."""
-
-    table: TextColumns
-    rows_key: tuple[str, str]
-    matched: MatchedTable | None = None
-
-
-def subgroups(source: ClinicSource, choice: FindingChoice) -> tuple[tuple[str, Table], ...]:
-    """Draw the door for a table and the subgroups by one of its columns; return what is shown.
-
-    Parameters
-    ----------
-    source : ClinicSource
-        Where the numbers come from.
-    choice : FindingChoice
-        The finding that is shown.
-    """
-    INTAKE.settle(_keep)
-    widgets.title("Subgroups", "by any column of a table that names the films of this run")
-    with st.container(horizontal=True, vertical_alignment="bottom", key="clinic_groups"):
-        with st.popover("Add a table", key=f"clinic.door.{INTAKE.drops}"):
-            _door()
-        matched = _matched(choice.run, choice.split)
-        column = _column(matched)
-    INTAKE.progress()
-    INTAKE.refused()
-    if matched is None or column is None:
-        return ()
-    values = matched.columns[column]
-    groups = grouping([values[row] for row in choice.shown_rows()])
-    calibrations = shared.subgroups(choice, groups).computed()
-    if calibrations is None:
-        return ()
-    table = use.group_table(source, f"{column}; {matched.description}", calibrations)
-    widgets.scores("Subgroups", table.heads, table.written())
-    widgets.save(table.file, "subgroups", "Subgroups, CSV")
-    cut = " Numbers were cut into quartiles." if groups.edges else ""
-    widgets.caption(
-        f"{matched.description[:1].upper()}{matched.description[1:]}.{cut} Strong: the group is "
-        "off beyond chance, corrected for looking at all groups (Holm), and the interval excludes "
-        "the ideal, or ECE exceeds what a perfect model would show. Differences between groups can "
-        f"be chance. {source.caption}"
-    )
-    return ((f"Subgroups by {column}", table.file),)
-
-
-def _door() -> None:
-    """Draw the drop zone, and what its tables are to hold."""
-    INTAKE.zone("Table", _take, label_visibility="collapsed")
-    widgets.caption(
-        "CSV or TSV with a header: one column names the films as this run does, the others say "
-        "what is known of them, such as age, sex or view. It stays in this session."
-    )
-    st.toggle("Its rows come in the run’s order", key=IN_ORDER, persist_state="session")
-
-
-def _take(file: SealedFile) -> None:
-    """Read a table, in place of the one before."""
-    st.session_state.pop(TABLE, None)
-    INTAKE.start(FileReading.of(sandbox.read_columns, SealedFile(file.path, NAME)))
-
-
-def _keep(reading: FileReading[TextColumns]) -> None:
-    st.session_state[TABLE] = DroppedTable(reading.result(), ("", ""))
-
-
-def _matched(run: cache.Run, split: str) -> MatchedTable | None:
-    """Return what the table says of each row of the split; matched once."""
-    dropped: DroppedTable | None = st.session_state.get(TABLE)
-    if dropped is None:
-        return None
-    in_order = bool(st.session_state.get(IN_ORDER))
-    rows_key = (run.digest(split), str(in_order))
-    if dropped.rows_key != rows_key:
-        rows = cache.predictions(run, split)
-        matched = None
-        INTAKE.refusals.clear()
-        try:
-            matched = match(dropped.table, rows.row_ids, rows.n, in_order=in_order)
-        except AuditError as error:
-            INTAKE.refuse(error, NAME)
-        dropped = replace(dropped, rows_key=rows_key, matched=matched)
-        st.session_state[TABLE] = dropped
-    return dropped.matched
-
-
-def _column(matched: MatchedTable | None) -> str | None:
-    """Draw the choice of the column."""
-    if matched is None:
-        return None
-    names = list(matched.columns)
-    column = st.selectbox(
-        "Groups by",
-        names,
-        index=None,
-        placeholder="Choose a column",
-        key=f"clinic.by.{INTAKE.drops}",  # another table has other columns
-        persist_state="session",
-        width=260,
-    )
-    st.button("Forget the table", type="tertiary", key="clinic.forget", on_click=_forget)
-    return column
-
-
-def _forget() -> None:
-    st.session_state.pop(TABLE, None)
-    INTAKE.refusals.clear()
-
 
 NO_FINDING = (
     "This run has one answer among several classes, not findings. Open a run with many labels or "
@@ -158,6 +40,9 @@ FIRST = "beta"
 RANGE = (0.01, 0.5)
 THRESHOLD, BAND, SMOOTHED = 10.0, "band", "smoother"
 LEFT = 470
+INTAKE: Final = Intake[FileReading[TextColumns]]("clinic")
+TABLE, IN_ORDER = "clinic.table", "clinic.in_order"
+NAME = "Table"  # what a file is called may name a person
 
 
 def draw(run: cache.Run) -> None:
@@ -165,22 +50,22 @@ def draw(run: cache.Run) -> None:
     split = controls.split_of(run)
     rows = cache.predictions(run, split)
     if rows.task not in {Task.MULTILABEL, Task.BINARY}:
-        clinic.nothing(NO_FINDING)
+        shared.nothing(NO_FINDING)
         return
     top = st.container()
     with st.container(horizontal=True, vertical_alignment="bottom", key="controls"):
         controls.splits(run)
         index = _finding(rows.task, rows.class_names)
         method, smoother = _method(), _smoother()
-    parts = clinic.fit_parts(run, split) if method != AS_READ else None
-    source = clinic.source(run, rows, split, parts, index)
+    parts = shared.fit_parts(run, split) if method != AS_READ else None
+    source = shared.source(run, rows, split, parts, index)
     name = source.findings[index] if rows.task is Task.MULTILABEL else source.findings[0]
     choice = FindingChoice(run, split, index, method, smoother)
     statistics = _statistics(choice, one_of_many=rows.task is Task.MULTILABEL)
     if statistics is None:
         with top:
             widgets.eyebrow(f"Chest X-ray · {run.name}", controls.chip(run))
-            widgets.sentence(finding.waiting(clinic.words().label(name)))
+            widgets.sentence(finding.waiting(shared.words().label(name)))
         if not state.plain():
             _range()
         _boxes()
@@ -196,10 +81,10 @@ def _statistics(choice: FindingChoice, *, one_of_many: bool) -> OneFinding | Non
 
     Where it is one of many as read, its verdict is that of All findings: what is left among them.
     """
-    alone = clinic.one_finding(choice)
+    alone = shared.one_finding(choice)
     if not one_of_many or choice.recalibrated:
         return alone.computed()
-    every = clinic.all_findings(choice.run, choice.split)
+    every = shared.all_findings(choice.run, choice.split)
     steps: list[Computation[Any]] = [alone, every]
     computed(steps)
     one, all_findings = alone.known, every.known
@@ -213,12 +98,12 @@ def _finding(task: Task, names: tuple[str, ...]) -> int:
     if task is Task.BINARY:
         return 1
     options = [str(k) for k in range(len(names))]
-    chosen = state.choice(clinic.FINDING, options, "0")
-    label = clinic.words().title
+    chosen = state.choice(shared.FINDING, options, "0")
+    label = shared.words().title
     st.selectbox(
         "Finding",
         options,
-        key=f"widget.{clinic.FINDING}",
+        key=f"widget.{shared.FINDING}",
         format_func=lambda k: label(names[int(k)]),
         on_change=_pick_finding,
         width=280,
@@ -228,18 +113,18 @@ def _finding(task: Task, names: tuple[str, ...]) -> int:
 
 def _pick_finding() -> None:
     """Take over the finding; another one is shown as read at first."""
-    state.pick(clinic.FINDING, "0")
+    state.pick(shared.FINDING, "0")
     _recalibrate(AS_READ)
 
 
 def _method() -> str:
     """Return how the scores are recalibrated, with the choice of how once they are."""
-    method = state.choice(clinic.RECALIBRATE, list(METHODS), AS_READ)
+    method = state.choice(shared.RECALIBRATE, list(METHODS), AS_READ)
     if method == AS_READ:
         return method
     return controls.segments(
         "Scores",
-        clinic.RECALIBRATE,
+        shared.RECALIBRATE,
         list(METHODS),
         AS_READ,
         METHODS,
@@ -265,7 +150,7 @@ def _smoother() -> str:
 
 
 def _recalibrate(method: str) -> None:
-    name = clinic.RECALIBRATE
+    name = shared.RECALIBRATE
     st.session_state[f"set.{name}"] = method
     if method == AS_READ:
         st.query_params.pop(name, None)
@@ -312,50 +197,40 @@ def _full(
         widgets.key(view.key)
         widgets.figure(view.outcomes)
     with right:
-        decision = _decision(source, name, statistics)
+        place = st.container()  # the curve stands over the range of thresholds that it shows
+        ends = _range()
+        decision = decision_card(source, name, statistics, ends)
+        with place:
+            widgets.figure(decision)
+        widgets.second(benefit_words(statistics, ends))
         with st.expander("All numbers, with what a perfect model would show", key="clinic.far"):
             widgets.scores("How far off", finding.HEADS, view.rows)
             widgets.save(view.table, "finding", "All numbers, CSV")
-        use = _threshold(source, statistics)
+        at_threshold = _threshold(source, statistics)
     groups = subgroups(source, choice)
-    _test(statistics)
+    if st.toggle("Show the Hosmer-Lemeshow test", key="clinic.hosmer", persist_state="session"):
+        widgets.caveat("Read with caution", use.CAUTION)
+        test = clinical.hosmer_lemeshow(statistics.p, statistics.y)
+        widgets.second(use.hosmer_words(test, statistics.extents))
     widgets.caption(view.caption)
-    clinic.export(_sheet(source, view, decision, use, groups))
-
-
-def _sheet(
-    source: ClinicSource,
-    view: FindingView,
-    decision: FigureCard,
-    use: ThresholdUse,
-    groups: tuple[tuple[str, Table], ...],
-) -> PageView:
-    return PageView(
-        eyebrow=view.eyebrow,
-        banners=(BANNER, source.noise),
-        sentence=view.sentence,
-        numbers=view.numbers,
-        paragraphs=(*_badge_texts(view.badge), use.text),
-        cards=(view.curve, decision, view.outcomes),
-        tables=(("All numbers", view.table), ("At a threshold", use.table.file), *groups),
-        caption=view.caption,
+    at = ("At a threshold", at_threshold.table.file)
+    shared.export(
+        PageView(
+            eyebrow=view.eyebrow,
+            banners=(BANNER, source.noise),
+            sentence=view.sentence,
+            numbers=view.numbers,
+            paragraphs=(*_badge_texts(view.badge), at_threshold.text),
+            cards=(view.curve, decision, view.outcomes),
+            tables=(("All numbers", view.table), at, *groups),
+            caption=view.caption,
+        )
     )
 
 
 def _badge_texts(score_badge: Badge | None) -> tuple[str, ...]:
     """Return the badge for a file."""
     return (f"{score_badge.title}. {score_badge.text}",) if score_badge else ()
-
-
-def _decision(source: ClinicSource, name: str, statistics: OneFinding) -> FigureCard:
-    """Draw the decision curve with the range of thresholds that matter to the reader."""
-    place = st.container()
-    ends = _range()
-    card = decision_card(source, name, statistics, ends)
-    with place:
-        widgets.figure(card)
-    widgets.second(benefit_words(statistics, ends))
-    return card
 
 
 def _range() -> tuple[float, float]:
@@ -378,19 +253,15 @@ def _threshold(source: ClinicSource, statistics: OneFinding) -> ThresholdUse:
     """Draw what a threshold does here, and at another prevalence."""
     widgets.title("At a threshold", "chosen by the clinic; scores at or above it are flagged")
     at, prevalence = _boxes()
-    at_own_prevalence = clinical.classified(
-        statistics.p, statistics.y, at / 100, extents=statistics.extents
+    classified = partial(
+        clinical.classified, statistics.p, statistics.y, at / 100, extents=statistics.extents
     )
-    at_other_prevalence = None
-    if prevalence is not None:
-        at_other_prevalence = clinical.classified(
-            statistics.p, statistics.y, at / 100, prevalence=prevalence, extents=statistics.extents
-        )
-    use = clinic_use.at_threshold(source, at_own_prevalence, at_other_prevalence)
-    widgets.second(use.text)
-    widgets.scores("At a threshold", use.table.heads, use.table.written())
-    widgets.save(use.table.file, "threshold", "Threshold, CSV")
-    return use
+    there = None if prevalence is None else classified(prevalence=prevalence)
+    at_threshold = use.at_threshold(source, classified(), there)
+    widgets.second(at_threshold.text)
+    widgets.scores("At a threshold", at_threshold.table.heads, at_threshold.table.written())
+    widgets.save(at_threshold.table.file, "threshold", "Threshold, CSV")
+    return at_threshold
 
 
 def _boxes() -> tuple[float, float | None]:
@@ -435,25 +306,6 @@ def _prevalence() -> float | None:
     return None if percent is None else percent / 100
 
 
-def _test(statistics: OneFinding) -> None:
-    """Show the Hosmer-Lemeshow test to those who ask for it, with its caution."""
-    show_test = st.toggle(
-        "Show the Hosmer-Lemeshow test", key="clinic.hosmer", persist_state="session"
-    )
-    if show_test:
-        widgets.caveat("Read with caution", clinic_use.CAUTION)
-        words = clinic_use.hosmer_words(
-            clinical.hosmer_lemeshow(statistics.p, statistics.y), statistics.extents
-        )
-        widgets.second(words)
-
-
-def _overall(audit: TargetAudit, name: str) -> Sentence:
-    """Return the verdict on films of all scores in plain words; which are off, the bands say."""
-    verdict = replace(audit.verdict, ends=())
-    return plain_sentence(replace(audit, name=PLAIN.inside(name).strip("“”"), verdict=verdict))
-
-
 def _plain(
     run: cache.Run,
     source: ClinicSource,
@@ -478,13 +330,19 @@ def _plain(
             width=420,
         )
         prevalence = _prevalence()
+    # the verdict on films of all scores; which of them are off, the bands say
+    overall = replace(
+        statistics.audit,
+        name=PLAIN.inside(name).strip("“”"),
+        verdict=replace(statistics.audit.verdict, ends=()),
+    )
     view = plain_view(
         source,
         name,
         statistics.outcomes,
         band=band,
         prevalence=prevalence,
-        overall=_overall(statistics.audit, name),
+        overall=plain_sentence(overall),
         code=statistics.audit.verdict.code,
     )
     with top:
@@ -496,14 +354,14 @@ def _plain(
         if view.icons is not None:
             widgets.title(view.title, view.note)
             st.html(films_html(view.icons))
-        clinic.care(view.care, RISK)
+        shared.care(view.care, RISK)
         score_badge = badge(source, statistics)
         _badge(score_badge)
     with right:
         widgets.figure(view.card)
         widgets.key(view.swatches)
     widgets.caption(view.caption)
-    clinic.export(
+    shared.export(
         PageView(
             eyebrow=view.eyebrow,
             banners=(BANNER, source.noise),
@@ -516,3 +374,101 @@ def _plain(
             icons=(f"{view.title}: {view.note}", view.icons) if view.icons is not None else None,
         )
     )
+
+
+@dataclass(frozen=True)
+class DroppedTable:
+    """A table that was dropped, as it fits the rows of one split."""
+
+    table: TextColumns
+    rows_key: tuple[str, str]
+    matched: MatchedTable | None = None
+
+
+def subgroups(source: ClinicSource, choice: FindingChoice) -> tuple[tuple[str, Table], ...]:
+    """Draw the door for a table and the subgroups by one of its columns; return what is shown.
+
+    Parameters
+    ----------
+    source : ClinicSource
+        Where the numbers come from.
+    choice : FindingChoice
+        The finding that is shown.
+    """
+    INTAKE.settle(_keep)
+    widgets.title("Subgroups", "by any column of a table that names the films of this run")
+    with st.container(horizontal=True, vertical_alignment="bottom", key="clinic_groups"):
+        with st.popover("Add a table", key=f"clinic.door.{INTAKE.drops}"):
+            INTAKE.zone("Table", _take, label_visibility="collapsed")
+            widgets.caption(
+                "CSV or TSV with a header: one column names the films as this run does, the others "
+                "say what is known of them, such as age, sex or view. It stays in this session."
+            )
+            st.toggle("Its rows come in the run’s order", key=IN_ORDER, persist_state="session")
+        matched, column = _matched(choice.run, choice.split), None
+        if matched is not None:
+            column = st.selectbox(
+                "Groups by",
+                list(matched.columns),
+                index=None,
+                placeholder="Choose a column",
+                key=f"clinic.by.{INTAKE.drops}",  # another table has other columns
+                persist_state="session",
+                width=260,
+            )
+            st.button("Forget the table", type="tertiary", key="clinic.forget", on_click=_forget)
+    INTAKE.progress()
+    INTAKE.refused()
+    if matched is None or column is None:
+        return ()
+    values = matched.columns[column]
+    groups = grouping([values[row] for row in choice.shown_rows()])
+    calibrations = shared.subgroups(choice, groups).computed()
+    if calibrations is None:
+        return ()
+    table = use.group_table(source, f"{column}; {matched.description}", calibrations)
+    widgets.scores("Subgroups", table.heads, table.written())
+    widgets.save(table.file, "subgroups", "Subgroups, CSV")
+    cut = " Numbers were cut into quartiles." if groups.edges else ""
+    widgets.caption(
+        f"{matched.description[:1].upper()}{matched.description[1:]}.{cut} Strong: the group is "
+        "off beyond chance, corrected for looking at all groups (Holm), and the interval excludes "
+        "the ideal, or ECE exceeds what a perfect model would show. Differences between groups can "
+        f"be chance. {source.caption}"
+    )
+    return ((f"Subgroups by {column}", table.file),)
+
+
+def _take(file: SealedFile) -> None:
+    """Read a table, in place of the one before."""
+    st.session_state.pop(TABLE, None)
+    INTAKE.start(FileReading.of(sandbox.read_columns, SealedFile(file.path, NAME)))
+
+
+def _keep(reading: FileReading[TextColumns]) -> None:
+    st.session_state[TABLE] = DroppedTable(reading.result(), ("", ""))
+
+
+def _matched(run: cache.Run, split: str) -> MatchedTable | None:
+    """Return what the table says of each row of the split; matched once."""
+    dropped: DroppedTable | None = st.session_state.get(TABLE)
+    if dropped is None:
+        return None
+    in_order = bool(st.session_state.get(IN_ORDER))
+    rows_key = (run.digest(split), str(in_order))
+    if dropped.rows_key != rows_key:
+        rows = cache.predictions(run, split)
+        matched = None
+        INTAKE.refusals.clear()
+        try:
+            matched = match(dropped.table, rows.row_ids, rows.n, in_order=in_order)
+        except AuditError as error:
+            INTAKE.refuse(error, NAME)
+        dropped = replace(dropped, rows_key=rows_key, matched=matched)
+        st.session_state[TABLE] = dropped
+    return dropped.matched
+
+
+def _forget() -> None:
+    st.session_state.pop(TABLE, None)
+    INTAKE.refusals.clear()

@@ -19,7 +19,7 @@ from core.screens.xray.words import BANNER, DOTS, ClinicSource
 from pages.ui import cache, controls, drafts, frame, pieces, state, widgets
 from pages.ui.compute import computed
 from pages.ui.escape import esc
-from pages.ui.xray import shared as clinic
+from pages.ui.xray import shared
 
 NO_FINDINGS = (
     "This run has one answer among several classes, not findings. Open a run with many labels. A "
@@ -34,12 +34,12 @@ def draw(run: cache.Run) -> None:
     split = controls.split_of(run)
     rows = cache.predictions(run, split)
     if rows.task is not Task.MULTILABEL:
-        clinic.nothing(NO_FINDINGS)
+        shared.nothing(NO_FINDINGS)
         return
     top = st.container()
     controls.splits(run)
-    source = clinic.source(run, rows, split)
-    statistics = clinic.all_findings(run, split).computed()
+    source = shared.source(run, rows, split)
+    statistics = shared.all_findings(run, split).computed()
     if statistics is None:
         with top:
             widgets.eyebrow(f"Chest X-ray · {run.name}", controls.chip(run))
@@ -60,28 +60,34 @@ def draw(run: cache.Run) -> None:
     _small(view)
     hint = "" if state.plain() else "click a name above, or choose one here, to see it alone"
     widgets.title("Every finding", hint)
-    _chooser(source.findings)
+    st.selectbox(
+        "Open one finding",
+        range(len(source.findings)),
+        index=None,
+        format_func=lambda k: source.findings[k].replace("_", " "),
+        placeholder="Choose a finding",
+        key="clinic.choose",
+        on_change=_chosen,
+        width=260,
+        label_visibility="collapsed",
+    )
     widgets.scores("Every finding", view.table.heads, view.table.written())
     widgets.save(view.table.file, "findings", "Findings, CSV")
     for note in view.notes:
         widgets.caption(note)
     widgets.caption(view.caption)
     more = () if state.plain() else _temperatures(run, split, source, order(statistics))
-    clinic.export(_sheet(source, view, more))
-
-
-def _sheet(
-    source: ClinicSource, view: FindingsView, more: tuple[tuple[str, Table], ...]
-) -> PageView:
-    return PageView(
-        eyebrow=view.eyebrow,
-        banners=(BANNER, source.noise),
-        sentence=view.sentence,
-        numbers=view.numbers,
-        paragraphs=view.notes,
-        cards=tuple(diagram.card for diagram in view.small),
-        tables=(("Every finding", view.table.file), *more),
-        caption=view.caption,
+    shared.export(
+        PageView(
+            eyebrow=view.eyebrow,
+            banners=(BANNER, source.noise),
+            sentence=view.sentence,
+            numbers=view.numbers,
+            paragraphs=view.notes,
+            cards=tuple(diagram.card for diagram in view.small),
+            tables=(("Every finding", view.table.file), *more),
+            caption=view.caption,
+        )
     )
 
 
@@ -93,7 +99,7 @@ def _temperatures(
         "A temperature for each finding",
         "fitted on some films, reported on others, ECE before and after",
     )
-    steps = {label: clinic.temperature(run, split, label) for label in ranked}
+    steps = {label: shared.temperature(run, split, label) for label in ranked}
     chosen = state.choice(FITTED, ["no", "yes"], "no") == "yes"
     if not chosen and not all(step.known for step in steps.values()):
         st.button("Fit temperatures", key="clinic.heat", on_click=_fit)
@@ -106,7 +112,7 @@ def _temperatures(
     widgets.scores(
         "Temperatures", findings.TEMPERATURE_HEADS, findings.temperature_rows(source, temperatures)
     )
-    caption = findings.temperature_caption(source, clinic.fit_parts(run, split))
+    caption = findings.temperature_caption(source, shared.fit_parts(run, split))
     table = findings.temperature_table(source, temperatures, caption)
     widgets.save(table, "temperatures", "Temperatures, CSV")
     widgets.caption(caption)
@@ -131,7 +137,7 @@ def _small(view: FindingsView) -> None:
                     type="tertiary",
                     key=f"clinic.open.{diagram.index}",
                     help="Show this finding alone",
-                    on_click=clinic.open_finding,
+                    on_click=shared.open_finding,
                     args=(diagram.index,),
                 )
                 widgets.figure(diagram.card, titled=False)
@@ -139,21 +145,7 @@ def _small(view: FindingsView) -> None:
     widgets.caption(view.legend)
 
 
-def _chooser(names: tuple[str, ...]) -> None:
-    st.selectbox(
-        "Open one finding",
-        range(len(names)),
-        index=None,
-        format_func=lambda k: names[k].replace("_", " "),
-        placeholder="Choose a finding",
-        key="clinic.choose",
-        on_change=_chosen,
-        width=260,
-        label_visibility="collapsed",
-    )
-
-
 def _chosen() -> None:
     index = st.session_state.get("clinic.choose")
     if index is not None:
-        clinic.open_finding(int(index))
+        shared.open_finding(int(index))

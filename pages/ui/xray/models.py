@@ -1,4 +1,4 @@
-"""Which models look at a film: the small ones that come with Candor, and those of this session."""
+"""The models that look at a film: Candor’s own, those of the session, and how to add one."""
 
 import secrets
 from collections.abc import Mapping
@@ -332,27 +332,23 @@ def add_model() -> None:
         "Nothing in the file is run. Fourteen outputs are read as NIH’s findings, eighteen of a "
         "DenseNet as TorchXRayVision’s, in their published order."
     )
-    _jobs(open_jobs())
+    # finished jobs on data with many labels, whose weights are still there
+    jobs = open_jobs()
+    eligible = {job.id: job for job in jobs.list()[:LISTED] if _of_films(jobs, job)}
+    if eligible:
+        names = state.distinct_names({job.id: job.name for job in eligible.values()})
+        st.selectbox(
+            "Or a model that was trained or evaluated here",
+            list(eligible),
+            index=None,
+            format_func=lambda job_id: names.get(job_id, job_id),
+            placeholder="Pick one",
+            key="xray.job",
+            on_change=_take_job,
+        )
     available = offered()
     for model_id in own():
         _settings(available[model_id])
-
-
-def _jobs(jobs: LocalJobs) -> None:
-    """Offer finished jobs on data with many labels, whose weights are still there."""
-    eligible = {job.id: job for job in jobs.list()[:LISTED] if _of_films(jobs, job)}
-    if not eligible:
-        return
-    names = state.distinct_names({job.id: job.name for job in eligible.values()})
-    st.selectbox(
-        "Or a model that was trained or evaluated here",
-        list(eligible),
-        index=None,
-        format_func=lambda job_id: names.get(job_id, job_id),
-        placeholder="Pick one",
-        key="xray.job",
-        on_change=_take_job,
-    )
 
 
 def follow_run() -> None:
@@ -366,8 +362,14 @@ def follow_run() -> None:
     st.session_state[FOLLOWED] = run_id
     if not new or linked or weights_source.opening(SLOT) is not None:
         return
-    if of_job(run_id) is not None or _has_weights(run_id):
-        _take(run_id)
+    if of_job(run_id) is None:
+        jobs = open_jobs()
+        try:  # whether the job that made the run looks at films, and keeps its weights
+            if not _of_films(jobs, jobs.get(run_id)):
+                return
+        except AuditError:
+            return
+    _take(run_id)
 
 
 def _take(job_id: str) -> None:
@@ -377,15 +379,6 @@ def _take(job_id: str) -> None:
         weights_source.take_job(job_id, SLOT)
     else:
         choose([here], offered())
-
-
-def _has_weights(run_id: str) -> bool:
-    """Whether the job that made a run looks at films, and keeps its weights."""
-    jobs = open_jobs()
-    try:
-        return _of_films(jobs, jobs.get(run_id))
-    except AuditError:
-        return False
 
 
 def _of_films(jobs: LocalJobs, job: Job) -> bool:

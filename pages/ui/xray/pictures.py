@@ -1,4 +1,4 @@
-"""Films with their heat: the controls, the pictures, their legend, and when heat is hidden."""
+"""Films with their heat: controls, pictures and legend, when heat is hidden, and what is saved."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -7,15 +7,14 @@ from typing import Any, Final
 
 import streamlit as st
 
-from core.reports.html import PageView as PageSheet
-from core.reports.html import sheet_html
+from core.reports.html import PageView, sheet_html
 from core.screens.kit.records import FigureCard, Table
-from core.screens.xray import beside, film, saliency
+from core.screens.xray import beside
 from core.screens.xray import film as views
 from core.screens.xray import saliency as words
 from core.screens.xray.beside import Opinion
 from core.screens.xray.film import Reference
-from core.screens.xray.plain import RISK, HundredFilms
+from core.screens.xray.plain import RISK
 from core.screens.xray.saliency import SaliencyFocus
 from core.screens.xray.words import BANNER, TECHNICAL, finding
 from core.xray import heat, phantom
@@ -23,7 +22,7 @@ from core.xray import picture as drawing
 from core.xray.methods import DEFAULT, METHODS
 from core.xray.picture import DrawnBox, FilmPanel, PictureSheet, Saliency, SaliencyStyle
 from pages.ui import controls, inference, pieces, state, widgets
-from pages.ui.xray import films as film_cache
+from pages.ui.xray import films as xray_films
 from pages.ui.xray import shared
 from pages.ui.xray import study as ask
 from pages.ui.xray.films import FilmEntry, FilmScene, offered
@@ -102,37 +101,29 @@ def settings(study: FilmStudy) -> SaliencySettings:
         return settings
     with st.popover("Method", icon=":material/tune:", key="xray.how"):
         _threshold_box(study)
-        return _choose_method(study.main, settings)
-
-
-def _choose_method(result: FilmResult, settings: SaliencySettings) -> SaliencySettings:
-    labels = {key: known_method.label for key, known_method in METHODS.items()}
-    method = controls.segments("Method", "method", list(METHODS), DEFAULT, labels)
-    about = METHODS[method]
-    widgets.caption(f"{about.plain} {about.source}.")
-    layer = controls.segments(
-        "Layer",
-        "layer",
-        list(reversed(result.layers)),
-        result.layers[-1],
-        {},
-        "From coarse to fine. Most papers use the last convolutional layer.",
-    )
-    offered_scales = list(words.SCALES) if about.at_once else [words.OWN]
-    scale = controls.segments(
-        "One scale for", "scale", offered_scales, offered_scales[0], words.SCALES
-    )
-    if scale == words.OWN:
-        widgets.caveat("Own scale", words.ALONE)
-    return SaliencySettings(
-        look=settings.look, opacity=settings.opacity, method=method, layer=layer, scale=scale
-    )
+        labels = {key: known_method.label for key, known_method in METHODS.items()}
+        method = controls.segments("Method", "method", list(METHODS), DEFAULT, labels)
+        about, layers = METHODS[method], study.main.layers
+        widgets.caption(f"{about.plain} {about.source}.")
+        layer = controls.segments(
+            "Layer",
+            "layer",
+            list(reversed(layers)),
+            layers[-1],
+            {},
+            "From coarse to fine. Most papers use the last convolutional layer.",
+        )
+        scales = list(words.SCALES) if about.at_once else [words.OWN]
+        scale = controls.segments("One scale for", "scale", scales, scales[0], words.SCALES)
+        if scale == words.OWN:
+            widgets.caveat("Own scale", words.ALONE)
+        return replace(settings, method=method, layer=layer, scale=scale)
 
 
 def film_alone(film: FilmEntry) -> None:
     """Draw a film without heat."""
     scene = _scene(film, None, SaliencySettings(look="film", opacity=0.0), ())
-    st.image(film_cache.png(scene), alt=f"{film.title}.", width="stretch")
+    st.image(xray_films.png(scene), alt=f"{film.title}.", width="stretch")
 
 
 def draw(study: FilmStudy, settings: SaliencySettings) -> list[PagePicture]:
@@ -148,7 +139,9 @@ def draw(study: FilmStudy, settings: SaliencySettings) -> list[PagePicture]:
                 widgets.title(words.title(result.model.name, picture.score), mark=mark)
             _draw(study, picture)
             pictures.append(picture)
-    if _without_lesion(study):
+    film, name = study.film, study.name
+    could = {views.spelled(finding) for finding in phantom.FINDINGS}
+    if film.synthetic and views.spelled(name) in could and not _marks(film, name):
         widgets.second(words.no_lesion(study.name, list(study.film.boxes), shared.words()))
     beside = words.beside(
         [picture.scale for picture in pictures if picture.scene.saliency is not None]
@@ -160,13 +153,6 @@ def draw(study: FilmStudy, settings: SaliencySettings) -> list[PagePicture]:
         for head, text in words.MORE:
             st.markdown(f"**{head}.** {text}")
     return pictures
-
-
-def _without_lesion(study: FilmStudy) -> bool:
-    """Whether a synthetic film could have the finding, and does not."""
-    could = {views.spelled(finding) for finding in phantom.FINDINGS}
-    name = study.name
-    return study.film.synthetic and views.spelled(name) in could and not _marks(study.film, name)
 
 
 def _picture(
@@ -191,7 +177,7 @@ def _picture(
     if settings.look == "film":
         return picture(result=result)
     score = result.scored.scores[index]
-    threshold = _threshold(reference, name)
+    threshold = thresholds([name]).get(views.spelled(name), views.frequency(reference, name))
     least = views.HALF if threshold is None else threshold
     place = f"{film.digest}.{result.model.id}.{views.spelled(name)}"
     anyway = f"xray.anyway.{place}"
@@ -279,11 +265,6 @@ def films_question(
     }
 
 
-def _threshold(reference: Reference | None, name: str) -> float | None:
-    """Return the threshold of a finding: the one set, else its frequency, else none."""
-    return thresholds([name]).get(views.spelled(name), views.frequency(reference, name))
-
-
 def _threshold_key(name: str) -> str:
     return f"xray.threshold.{views.spelled(name)}"
 
@@ -335,36 +316,26 @@ def _draw(study: FilmStudy, picture: PagePicture) -> None:
     coarse = None if scene.saliency is None else scene.saliency.coarse
     boxes = [mark.box for mark in scene.marks]
     st.image(
-        film_cache.png(scene),
+        xray_films.png(scene),
         alt=words.alt(study.film.title, study.name, coarse, result.frame, boxes),
         width="stretch",
     )
     if scene.saliency is not None:
-        legend(words.LEGENDS[picture.scale])
+        pieces.draw("scale", heat.STOPS, words.LEGENDS[picture.scale])
         if not state.plain():
             widgets.caption(
                 words.provenance(result.method, result.layer, scene.saliency.top, result.frame)
             )
-    elif picture.why_not:
-        _why_not(picture)
-
-
-def _why_not(picture: PagePicture) -> None:
-    """Say why there is no heat; what is hidden or slow can be asked for."""
-    with st.container(key=f"xray.hidden.{picture.result.model.id}"):
-        pieces.draw("hidden", picture.why_not)
-        if picture.offer is not None:
-            label, key = picture.offer
-            st.button(label, key=f"{key}.button", on_click=_take_up, args=(key,))
+    elif picture.why_not:  # what is hidden or slow can be asked for
+        with st.container(key=f"xray.hidden.{result.model.id}"):
+            pieces.draw("hidden", picture.why_not)
+            if picture.offer is not None:
+                label, key = picture.offer
+                st.button(label, key=f"{key}.button", on_click=_take_up, args=(key,))
 
 
 def _take_up(key: str) -> None:
     st.session_state[key] = True
-
-
-def legend(text: str) -> None:
-    """Draw the scale of the colours with its words."""
-    pieces.draw("scale", heat.STOPS, text)
 
 
 def downloads(study: FilmStudy, pictures: list[PagePicture]) -> None:
@@ -393,42 +364,35 @@ def downloads(study: FilmStudy, pictures: list[PagePicture]) -> None:
             key="xray.save.html",
         )
     if not study.film.synthetic:
-        widgets.caption(saliency.BURNT_IN)
+        widgets.caption(words.BURNT_IN)
 
 
 def _opinions(study: FilmStudy, pictures: list[PagePicture]) -> tuple[Opinion, ...]:
     return study.opinions([page_picture.focus for page_picture in pictures])
 
 
-def page(study: FilmStudy, pictures: list[PagePicture]) -> PageSheet:
+def page(study: FilmStudy, pictures: list[PagePicture]) -> PageView:
     """Return the view as one file: the picture to save, the bands, the findings."""
     alt = f"{study.film.title} as the models see it; the text below says the same."
-    return PageSheet(
+    # what must be read beside scores; of one model the sentence says why it is strange
+    care = tuple(filter(None, study.stranges)) if study.several else ()
+    care = care if study.strange else (*care, *study.care, RISK)
+    # 100 films like this one, of one model that has a test set with enough of them
+    icons, note = None, ""
+    if not study.several and study.known is not None:
+        icons, note = views.icons(study.main.scored, study.index, study.known)
+    return PageView(
         eyebrow=f"Chest X-ray · {study.who} · {finding(study.name)} · {study.film.title}",
         banners=(BANNER, study.noise),
         sentence=study.sentence,
         numbers=(),
-        paragraphs=(*study.notes, *_care(study)),
+        paragraphs=(*study.notes, *care),
         cards=_cards(study),
         tables=_tables(study, pictures),
-        caption=saliency.CAPTION,
+        caption=words.CAPTION,
         pictures=((alt, drawing.sheet(sheet(study, pictures))),),
-        icons=_icons(study),
+        icons=None if icons is None else (f"{views.ICONS}: {note}", icons),
     )
-
-
-def _icons(study: FilmStudy) -> tuple[str, HundredFilms] | None:
-    """Return 100 films like this one, of one model that has a test set with enough of them."""
-    if study.several or study.known is None:
-        return None
-    icons, note = film.icons(study.main.scored, study.index, study.known)
-    return None if icons is None else (f"{film.ICONS}: {note}", icons)
-
-
-def _care(study: FilmStudy) -> tuple[str, ...]:
-    """Return what must be read beside scores; of one model the sentence says why it is strange."""
-    why = tuple(filter(None, study.stranges)) if study.several else ()
-    return why if study.strange else (*why, *study.care, RISK)
 
 
 def _cards(study: FilmStudy) -> tuple[FigureCard, ...]:
@@ -438,7 +402,7 @@ def _cards(study: FilmStudy) -> tuple[FigureCard, ...]:
         model_study = study.alone(place)
         if model_study is None or model_study.known is None:
             continue
-        card = film.bands_card(result.scored, model_study.index, model_study.known)
+        card = views.bands_card(result.scored, model_study.index, model_study.known)
         if study.several:
             title = f"{result.model.name}: {card.title[:1].lower()}{card.title[1:]}"
             card = replace(card, key=f"{card.key}_{place + 1}", title=title)
@@ -460,7 +424,7 @@ def _tables(study: FilmStudy, pictures: list[PagePicture]) -> tuple[tuple[str, T
 
 
 def _film_table(study: FilmStudy) -> Table:
-    return film.table(study.main.scored, study.index, study.known, TECHNICAL, study.note).file
+    return views.table(study.main.scored, study.index, study.known, TECHNICAL, study.note).file
 
 
 def sheet(study: FilmStudy, pictures: list[PagePicture]) -> PictureSheet:
@@ -477,15 +441,15 @@ def sheet(study: FilmStudy, pictures: list[PagePicture]) -> PictureSheet:
             if opinion.focus is not None
         ]
     else:
-        score = film.score_words(study.main.scored.scores[study.index])
+        score = views.score_words(study.main.scored.scores[study.index])
         heading = f"{finding(study.name)}, score {score}. {study.film.title}"
-        counted = () if study.known is None else (film.counted(study.known),)
+        counted = () if study.known is None else (views.counted(study.known),)
     with_saliency = [
         page_picture for page_picture in pictures if page_picture.scene.saliency is not None
     ]
     provenances = [
         f"{page_picture.result.model.name}: "
-        + saliency.provenance(
+        + words.provenance(
             page_picture.result.method,
             page_picture.result.layer,
             page_picture.scene.saliency.top,
@@ -494,10 +458,18 @@ def sheet(study: FilmStudy, pictures: list[PagePicture]) -> PictureSheet:
         for page_picture in with_saliency
         if page_picture.scene.saliency is not None
     ]
+    panels = tuple(
+        FilmPanel(
+            page_picture.scene.drawn(),
+            words.title(page_picture.result.model.name, page_picture.score),
+            "" if page_picture.scene.saliency is None else words.LEGENDS[page_picture.scale],
+        )
+        for page_picture in pictures
+    )
     return PictureSheet(
         (BANNER, study.noise),
         heading,
-        tuple(map(_panel, pictures)),
+        panels,
         (
             study.sentence.text,
             *(() if study.strange else (RISK,)),
@@ -505,22 +477,13 @@ def sheet(study: FilmStudy, pictures: list[PagePicture]) -> PictureSheet:
             *study.notes,
             *filter(None, study.stranges),
             *focus_lines,
-            *filter(
-                None, [saliency.beside([page_picture.scale for page_picture in with_saliency])]
-            ),
+            *filter(None, [words.beside([page_picture.scale for page_picture in with_saliency])]),
             *(
                 f"{page_picture.result.model.name}: {page_picture.why_not}"
                 for page_picture in pictures
                 if page_picture.why_not
             ),
-            saliency.CAPTION,
+            words.CAPTION,
             *provenances,
         ),
     )
-
-
-def _panel(page_picture: PagePicture) -> FilmPanel:
-    title = saliency.title(page_picture.result.model.name, page_picture.score)
-    if page_picture.scene.saliency is None:
-        return FilmPanel(page_picture.scene.drawn(), title)
-    return FilmPanel(page_picture.scene.drawn(), title, saliency.LEGENDS[page_picture.scale])

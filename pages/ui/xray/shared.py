@@ -1,4 +1,4 @@
-"""What the clinical views share: where they are in the link, findings, where numbers come from."""
+"""What the clinical views share: their place in the link, sources, and what they compute."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

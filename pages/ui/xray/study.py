@@ -1,7 +1,7 @@
 """What the view Film speaks of, put together once for what is drawn and what is saved."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, cast
 
 from core.inference.client import Answer
@@ -172,13 +172,8 @@ class FilmStudy:
         index = views.place_of(result.scored.findings, self.name)
         if index is None:
             return None
-        return FilmStudy(
-            film=self.film,
-            results=(result,),
-            index=index,
-            references=(self.references[place],),
-            chosen=self.chosen,
-        )
+        known = self.references[place]
+        return replace(self, results=(result,), index=index, references=(known,))
 
     def opinions(self, focuses: Sequence[SaliencyFocus | None] = ()) -> tuple[Opinion, ...]:
         """Return what each model says, with where its heat points as far as that is given."""

@@ -80,7 +80,18 @@ def _stages(film: FilmEntry, result: FilmResult, answer: Answer) -> None:
         for i in sanity.shown:
             with st.container(width=SMALL, gap="xxsmall"):
                 coarse = answer.arrays["maps"][i]
-                st.image(_small(film, result.frame, coarse), alt="", width=SMALL)
+                saliency = None
+                if not heat.blank(coarse):
+                    saliency = Saliency(coarse, result.frame, heat.top_of([coarse]))
+                scene = FilmScene(
+                    key=repr((film.digest, coarse.tobytes().hex(), result.frame)),
+                    film=film.pixels,
+                    saliency=saliency,
+                    look=SaliencyStyle("overlay", 0.8),
+                    marks=(),
+                    tag="SYNTHETIC" if film.synthetic else "",
+                )
+                st.image(xray_films.small(scene), alt="", width=SMALL)
                 widgets.caption(f"{sanity.stages[i]}: {two(draws[0][i])}")
     widgets.caption(
         "The small maps are of the first draw. Each has its own scale: compare their shapes, not "
@@ -93,22 +104,6 @@ def _stages(film: FilmEntry, result: FilmResult, answer: Answer) -> None:
     caption = f"{result.model.name}: {settings_text}."
     with st.container(width=HALF_WIDTH, key="xray_similarity"):
         widgets.figure(words.similarity_card(sanity, caption))
-
-
-def _small(film: FilmEntry, of_film: Frame, coarse: Map) -> bytes:
-    top = heat.top_of([coarse])
-    saliency = None if heat.blank(coarse) else Saliency(coarse, of_film, top)
-    key = repr((film.digest, coarse.tobytes().hex(), of_film))
-    tag = "SYNTHETIC" if film.synthetic else ""
-    scene = FilmScene(
-        key=key,
-        film=film.pixels,
-        saliency=saliency,
-        look=SaliencyStyle("overlay", 0.8),
-        marks=(),
-        tag=tag,
-    )
-    return xray_films.small(scene)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -153,10 +148,12 @@ def _pointing(result: FilmResult, index: int) -> None:
     if not METHODS[result.method].at_once:
         widgets.caption(words.too_slow(result.method, "for so many films"))
         return
+    # what is equal for the same comparison: of model, maps, films and boxes
+    subject = name if cases is None else [(case.film, case.index, case.boxes) for case in cases]
     map_settings = {"model": result.model.payload, "method": result.method, "layer": result.layer}
     task = Task(
         "xray.pointing",
-        _key(result, name, cases),
+        repr((result.model.payload, result.method, result.layer, subject)),
         "Drawing films and asking the model for its maps.",
         partial(in_thread, partial(compare, map_settings, cases, name, index)),
     )
@@ -182,12 +179,6 @@ def boxed(films: Iterable[FilmEntry], findings: Sequence[str]) -> list[FindingCa
             for k, boxes in by_index.items()
         ]
     return cases[:MOST_CASES]
-
-
-def _key(result: FilmResult, name: str, cases: list[FindingCase] | None) -> str:
-    """Return what is equal for the same comparison: of model, maps, films and boxes."""
-    subject = name if cases is None else [(case.film, case.index, case.boxes) for case in cases]
-    return repr((result.model.payload, result.method, result.layer, subject))
 
 
 def _pointed(
@@ -250,22 +241,24 @@ def compare(
                 )
             ]
             work.share = min(1.0, work.share + share)
-    maps[words.CENTRE] = [_centre()] * len(cases)
-    boxes = [tuple(map(_pixels, case.boxes)) for case in cases]
+    centre = np.zeros((SIDE, SIDE), np.float32)  # a map that knows nothing of a film
+    centre[SIDE // 2, SIDE // 2] = 1.0
+    maps[words.CENTRE] = [cast(Map, ndimage.gaussian_filter(centre, SIDE / 8))] * len(cases)
+    boxes: list[tuple[Box, ...]] = [
+        tuple((SIDE * a, SIDE * b, SIDE * c, SIDE * d) for a, b, c, d in case.boxes)
+        for case in cases
+    ]
     films = [case.film for case in cases]
     localisations = {
         key: localise(method_maps, boxes, films=films) for key, method_maps in maps.items()
     }
-    return (
-        localisations
-        if any(case.lungs is None for case in cases)
-        else localisations | _lungs(cases, boxes)
-    )
-
-
-def _pixels(box: Frame) -> Box:
-    left, top, right, bottom = (SIDE * end for end in box)
-    return left, top, right, bottom
+    flat = [case.lungs.astype(np.float32) for case in cases if case.lungs is not None]
+    if len(flat) == len(cases):
+        # A point uniform over each film's own lungs hits as often as it is expected to: by the
+        # share of the lungs that lies in the boxes, the energy of a flat map of the lungs.
+        uniform = localise(flat, boxes, films=films)
+        localisations[words.LUNGS] = replace(uniform, pointing=uniform.energy)
+    return localisations
 
 
 def _synthetic_cases(finding: str, index: int, cancel: Event) -> list[FindingCase]:
@@ -289,23 +282,3 @@ def _synthetic_cases(finding: str, index: int, cancel: Event) -> list[FindingCas
             )
         number += 1
     return cases
-
-
-def _centre() -> Map:
-    """Return a map that knows nothing of a film but its centre."""
-    centre = np.zeros((SIDE, SIDE), np.float32)
-    centre[SIDE // 2, SIDE // 2] = 1.0
-    return cast(Map, ndimage.gaussian_filter(centre, SIDE / 8))
-
-
-def _lungs(
-    cases: Sequence[FindingCase], boxes: Sequence[tuple[Box, ...]]
-) -> dict[str, Localisation]:
-    """Return how a point does that is uniform over each film's own lungs.
-
-    It hits as often as it is expected to: by the share of the lungs that lies in the boxes, which
-    is the energy of a flat map of the lungs.
-    """
-    flat = [np.asarray(case.lungs, np.float32) for case in cases]
-    localisation = localise(flat, boxes, films=[case.film for case in cases])
-    return {words.LUNGS: replace(localisation, pointing=localisation.energy)}
