@@ -148,12 +148,10 @@ def _pointing(result: FilmResult, index: int) -> None:
     if not METHODS[result.method].at_once:
         widgets.caption(words.too_slow(result.method, "for so many films"))
         return
-    # what is equal for the same comparison: of model, maps, films and boxes
-    subject = name if cases is None else [(case.film, case.index, case.boxes) for case in cases]
     map_settings = {"model": result.model.payload, "method": result.method, "layer": result.layer}
     task = Task(
         "xray.pointing",
-        repr((result.model.payload, result.method, result.layer, subject)),
+        _key(result, name, cases),
         "Drawing films and asking the model for its maps.",
         partial(in_thread, partial(compare, map_settings, cases, name, index)),
     )
@@ -179,6 +177,12 @@ def boxed(films: Iterable[FilmEntry], findings: Sequence[str]) -> list[FindingCa
             for k, boxes in by_index.items()
         ]
     return cases[:MOST_CASES]
+
+
+def _key(result: FilmResult, name: str, cases: list[FindingCase] | None) -> str:
+    """Return what is equal for the same comparison: of model, maps, films and boxes."""
+    subject = name if cases is None else [(case.film, case.index, case.boxes) for case in cases]
+    return repr((result.model.payload, result.method, result.layer, subject))
 
 
 def _pointed(
@@ -252,12 +256,8 @@ def compare(
     localisations = {
         key: localise(method_maps, boxes, films=films) for key, method_maps in maps.items()
     }
-    flat = [case.lungs.astype(np.float32) for case in cases if case.lungs is not None]
-    if len(flat) == len(cases):
-        # A point uniform over each film's own lungs hits as often as it is expected to: by the
-        # share of the lungs that lies in the boxes, the energy of a flat map of the lungs.
-        uniform = localise(flat, boxes, films=films)
-        localisations[words.LUNGS] = replace(uniform, pointing=uniform.energy)
+    if all(case.lungs is not None for case in cases):
+        localisations |= _lungs(cases, boxes)
     return localisations
 
 
@@ -282,3 +282,16 @@ def _synthetic_cases(finding: str, index: int, cancel: Event) -> list[FindingCas
             )
         number += 1
     return cases
+
+
+def _lungs(
+    cases: Sequence[FindingCase], boxes: Sequence[tuple[Box, ...]]
+) -> dict[str, Localisation]:
+    """Return how a point does that is uniform over each film's own lungs.
+
+    It hits as often as it is expected to: by the share of the lungs that lies in the boxes, which
+    is the energy of a flat map of the lungs.
+    """
+    flat = [np.asarray(case.lungs, np.float32) for case in cases]
+    localisation = localise(flat, boxes, films=[case.film for case in cases])
+    return {words.LUNGS: replace(localisation, pointing=localisation.energy)}
