@@ -1,7 +1,7 @@
 """Comparing runs: whether they speak of the same rows, and by how much they differ; numpy only."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from statistics import NormalDist
 
@@ -111,12 +111,14 @@ class Compared:
     """One run, ready to be compared with any other: rows, single audit and paired draws.
 
     `distance` is that from people, None where nobody voted; it is not among the audit's metrics.
+    `config` holds the settings of all three.
     """
 
     rows: ComparedRows
     audit: Audit
     draws: Mapping[str, MetricDraws]
     distance: Score | None = None
+    config: AuditConfig = AuditConfig()
 
     def score(self, metric: str) -> Score | None:
         """Return a metric with its interval; None where the run has none."""
@@ -172,7 +174,9 @@ class Comparison:
         return {metric: one.run for metric, one in self.leaders.items() if not one.tied}
 
 
-def compared(predictions: Predictions, more: tuple[str, ...] = ()) -> Compared:
+def compared(
+    predictions: Predictions, more: tuple[str, ...] = (), config: AuditConfig | None = None
+) -> Compared:
     """Return what a comparison needs of one run; worth caching by the digest of the split.
 
     Parameters
@@ -181,19 +185,31 @@ def compared(predictions: Predictions, more: tuple[str, ...] = ()) -> Compared:
         The rows.
     more : tuple of str
         Metrics of `core.metrics.paired.PAIRABLE` beside the usual ones.
+    config : AuditConfig, optional
+        Settings, but for the metrics; the product's defaults when left out.
     """
     metrics = tuple(dict.fromkeys((*PAIRED, *more)))
-    own = audit(predictions, AuditConfig(metrics=metrics))
-    paired = draws(predictions, own.main.noise_floor, metrics)
-    rows = ComparedRows.of(predictions)
-    if predictions.votes is None or not predictions.votes.voted.size:
-        return Compared(rows, own, paired)
-    score, drawn = distance(predictions)
-    return Compared(rows, own, paired | {DISTANCE: drawn}, score)
+    config = replace(config or AuditConfig(), metrics=metrics)
+    own = audit(predictions, config)
+    rounds, seed = config.n_resamples, config.seed
+    paired = draws(
+        predictions,
+        own.main.noise_floor,
+        metrics,
+        n_resamples=rounds,
+        seed=seed,
+        n_bins=config.n_bins,
+    )
+    rows, score = ComparedRows.of(predictions), None
+    if predictions.votes is not None and predictions.votes.voted.size:
+        score, paired[DISTANCE] = distance(
+            predictions, level=config.level, n_resamples=rounds, seed=seed
+        )
+    return Compared(rows, own, paired, score, config)
 
 
 def compare(
-    runs: Sequence[Compared], names: Sequence[str], reference: int, *, level: float = LEVEL
+    runs: Sequence[Compared], names: Sequence[str], reference: int, *, level: float | None = None
 ) -> Comparison:
     """Return the paired differences of every run from one that was chosen beforehand, by metric.
 
@@ -208,22 +224,24 @@ def compare(
         What the runs are called, for the reason.
     reference : int
         Which of them the others are compared with.
-    level : float
-        Of all differences of one metric together.
+    level : float, optional
+        Of all differences of one metric together; that of the runs' own intervals when left out.
     """
+    level = runs[reference].config.level if level is None else level
     each = 1.0 - (1.0 - level) / max(1, len(runs) - 1)
     levels = dict.fromkeys(RANKED, each)
     return _comparison(runs, names, reference, levels)
 
 
 def compare_all(
-    runs: Sequence[Compared], names: Sequence[str], reference: int, *, level: float = LEVEL
+    runs: Sequence[Compared], names: Sequence[str], reference: int, *, level: float | None = None
 ) -> Comparison:
     """Return the same where any run may be held against any other.
 
     Each difference is at the level at which those of all pairs hold together, by metric
     (`every_pair_level`): so the leader and the reference may be picked by what is seen.
     """
+    level = runs[reference].config.level if level is None else level
     levels = {
         metric: every_pair_level([run.draws for run in _known(runs, metric).values()], level)
         for metric in RANKED

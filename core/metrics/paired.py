@@ -60,6 +60,8 @@ class MetricDraws:
         The rows, or groups of them, that could be drawn.
     grouped : bool
         Whether groups were drawn, not rows.
+    n_bins : int
+        Of the binned errors.
     """
 
     metric: str
@@ -73,6 +75,7 @@ class MetricDraws:
     reason: str = ""
     units: Units
     grouped: bool = False
+    n_bins: int = N_BINS
 
 
 @dataclass(frozen=True)
@@ -104,6 +107,7 @@ def draws(
     *,
     n_resamples: int = N_RESAMPLES,
     seed: int = SEED,
+    n_bins: int = N_BINS,
 ) -> dict[str, MetricDraws]:
     """Return the metrics of a run on the resamples that every run of as many rows shares.
 
@@ -119,6 +123,8 @@ def draws(
         R; when N K exceeds five million, classwise ECE takes the first 200 of them.
     seed : int
         Of the resamples.
+    n_bins : int
+        Of the binned errors.
 
     Returns
     -------
@@ -130,7 +136,7 @@ def draws(
     Resamples are held in blocks of 32 MiB.
     """
     chosen = [m for m in PAIRABLE if m in metrics and m not in UNAVAILABLE[predictions.task]]
-    parts, n = _parts(predictions), predictions.n
+    parts, n = _parts(predictions, n_bins), predictions.n
     reasons = _undefined(parts) if "nll" in chosen else {}
     drawn = [metric for metric in chosen if metric not in reasons]
     heavy = n * predictions.n_classes > HEAVY_CELLS
@@ -164,6 +170,7 @@ def draws(
             reason="",
             units=drawable,
             grouped=grouped,
+            n_bins=n_bins,
         )
     return {metric: out[metric] for metric in chosen}
 
@@ -254,7 +261,7 @@ def difference(run: MetricDraws, reference: MetricDraws, level: float) -> Differ
     if run.grouped:
         settings["resampled_by"] = "group"
     if run.metric in BIASED and run.metric != "smece":
-        settings["n_bins"] = N_BINS
+        settings["n_bins"] = run.n_bins
     ends = min(low, value), max(high, value)
     return Difference(run.metric, value, *ends, level, run.n, settings)
 
@@ -330,12 +337,12 @@ def _quantiles(values: Float, level: float) -> tuple[float, float]:
     return middle - half, middle + half
 
 
-def _parts(predictions: Predictions) -> list[ResampledRows]:
+def _parts(predictions: Predictions, n_bins: int) -> list[ResampledRows]:
     """Return what has one answer a row: the file itself, or its labels one by one."""
     if predictions.task is not Task.MULTILABEL:
-        return [ResampledRows(predictions)]
+        return [ResampledRows(predictions, n_bins=n_bins)]
     return [
-        ResampledRows(label_predictions(predictions, k), predictions.labelled_rows(k))
+        ResampledRows(label_predictions(predictions, k), predictions.labelled_rows(k), n_bins)
         for k in range(predictions.n_classes)
     ]
 

@@ -22,6 +22,7 @@ from core.metrics.ranked import Ranked
 from core.metrics.smooth import smece_draws
 from core.predictions import INDEPENDENT, Extents, Predictions
 
+IN_BINS = {"ece", "ece_em", "ada_ece", "classwise_ece"}  # of a number that is set
 BINNED = {"ece", "ece_em", "smece", "ada_ece"}  # read from cells of neighbouring confidence
 Cuts = Mapping[str, Callable[[Ranked, int], Int]]
 USUAL: Cuts = {"ece": equal_width_cuts, "ece_em": equal_mass_cuts}
@@ -83,17 +84,21 @@ class ResampledRows:
         Any task but many labels, whose labels are parts of their own.
     of_file : (n,) int64 or None
         Which of the N rows that are drawn these are; None where they are all.
+    n_bins : int
+        Of the binned errors.
     """
 
     predictions: Predictions
     of_file: Int | None = None
+    n_bins: int = N_BINS
 
     def value(self, metric: str) -> float:
         """Return the metric by its own function."""
         entry = METRICS[metric]
+        bins = {"n_bins": self.n_bins} if metric in IN_BINS else {}
         if entry.needs == "scores":
-            return entry.function(self.predictions)
-        return entry.function(self.answers if metric == "accuracy" else self.cells.ranked)
+            return entry.function(self.predictions, **bins)
+        return entry.function(self.answers if metric == "accuracy" else self.cells.ranked, **bins)
 
     def on(self, metrics: Sequence[str], counts: Counts, of_classes: int) -> dict[str, Float]:
         """Return the metrics and the signed gap on resamples given as (r, N) counts.
@@ -146,17 +151,17 @@ class ResampledRows:
     @cached_property
     def cells(self) -> "_ResampledCells":
         """The rows of the claim that is audited, in cells of neighbouring confidence."""
-        return _ResampledCells.of(self.predictions, USUAL)
+        return _ResampledCells.of(self.predictions, USUAL, self.n_bins)
 
     @cached_property
     def adaptive(self) -> "_ResampledCells":
         """Cells of their own: cuts more would move what is read from the others."""
-        return _ResampledCells.of(self.predictions, ADAPTIVE)
+        return _ResampledCells.of(self.predictions, ADAPTIVE, self.n_bins)
 
     @cached_property
     def classes(self) -> ClassCells:
         """Every class's probabilities by bins."""
-        return ClassCells.of(self.predictions)
+        return ClassCells.of(self.predictions, self.n_bins)
 
 
 def _weighted(counts: Counts, values: Float) -> Float:
@@ -182,10 +187,10 @@ class _ResampledCells:
     starts: Mapping[str, Int]
 
     @classmethod
-    def of(cls, predictions: Predictions, rules: Cuts) -> "_ResampledCells":
+    def of(cls, predictions: Predictions, rules: Cuts, n_bins: int) -> "_ResampledCells":
         outcomes = predictions.outcomes(predictions.default_target)
         ranked = Ranked.of(outcomes)
-        bins = {metric: cuts(ranked, N_BINS) for metric, cuts in rules.items()}
+        bins = {metric: cuts(ranked, n_bins) for metric, cuts in rules.items()}
         fine = [equal_width_cuts(ranked, CELLS), equal_mass_cuts(ranked, CELLS)]
         cuts = np.unique(np.concatenate([*bins.values(), *fine]))
         ends = ranked.confidence[cuts[1:] - 1]

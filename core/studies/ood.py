@@ -8,7 +8,8 @@ import numpy.typing as npt
 
 from core.arrays import Float, Int, digest, row_chunks
 from core.codes import NoticeCode, RefusalCode
-from core.defaults import LEVEL, N_RESAMPLES
+from core.configs import AuditConfig
+from core.defaults import LEVEL
 from core.errors import Notice, Refused, UsageError
 from core.library.manifest import role_of
 from core.metrics import METRICS
@@ -378,7 +379,7 @@ def judge(
     temperature: float = 1.0,
     *,
     full: bool = True,
-    n_resamples: int = N_RESAMPLES,
+    config: AuditConfig | None = None,
 ) -> ScoreSeparation:
     """Return how far a score tells a set from the in-distribution rows.
 
@@ -392,13 +393,15 @@ def judge(
         See `core.ood.scores.ood_scores`; to be fitted on other in-distribution rows.
     full : bool
         Every number with its interval; else the AUROC alone, which takes no bootstrap.
-    n_resamples : int
-        Of the bootstrap.
+    config : AuditConfig, optional
+        Its level, resamples and seed; the product's defaults when left out.
     """
-    separation = _separation(inside, outside, score, temperature)
-    scores = {"auroc": auroc_score(separation)}
+    separation, config = _separation(inside, outside, score, temperature), config or AuditConfig()
     if full:
-        scores = numbers(separation, n_resamples=n_resamples)
+        rounds, seed = config.n_resamples, config.seed
+        scores = numbers(separation, level=config.level, n_resamples=rounds, seed=seed)
+    else:
+        scores = {"auroc": auroc_score(separation, level=config.level)}
     weights = weight_summary(inside.weights), weight_summary(outside.weights)
     groups = _group_summaries(separation, (inside.groups, outside.groups))
     return ScoreSeparation(
@@ -452,19 +455,25 @@ def _separation(
 
 
 def shift(
-    inside: Predictions, shifted: Predictions, score: str, temperature: float = 1.0
+    inside: Predictions,
+    shifted: Predictions,
+    score: str,
+    temperature: float = 1.0,
+    *,
+    config: AuditConfig | None = None,
 ) -> ShiftEffect:
     """Return what a shift does to labelled rows, and how well the alarm tells them."""
+    config = config or AuditConfig()
     separation = _separation(inside, shifted, score, temperature)
     ranked = Ranked.of(temperature_scaled(shifted, temperature).outcomes(None))
-    right = proportion("accuracy", ranked, ranked.correct, LEVEL)
+    right = proportion("accuracy", ranked, ranked.correct, config.level)
     return ShiftEffect(
         n=shifted.n,
         accuracy=ranked.hits / ranked.total,
         low=right.low,
         high=right.high,
         confidence=float(ranked.sum_confidence[-1] / ranked.total),
-        ece=METRICS["ece"].function(ranked),
+        ece=METRICS["ece"].function(ranked, n_bins=config.n_bins),
         auroc=float(auroc_score(separation).value or 0.0),
         weight="" if shifted.weights is None else shifted.weights.name,
     )

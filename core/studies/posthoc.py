@@ -15,6 +15,7 @@ from core.calibrators.per_label import PerLabel
 from core.calibrators.stored import Fittable, make
 from core.calibrators.temperature import Temperature
 from core.codes import NoticeCode, RefusalCode
+from core.configs import AuditConfig
 from core.defaults import SEED_MAX
 from core.errors import Notice, Refused, UsageError
 from core.library import StoredSplit
@@ -328,7 +329,12 @@ def fitted_temperature(rows: Predictions) -> float:
     return float(method_fit.calibrator.temperature_)
 
 
-def judge(rows: Predictions, calibrator: Fittable | None, objective: str = "nll") -> MethodReport:
+def judge(
+    rows: Predictions,
+    calibrator: Fittable | None,
+    objective: str = "nll",
+    config: AuditConfig | None = None,
+) -> MethodReport:
     """Return what a calibrator, or none, does to the rows that are reported.
 
     Parameters
@@ -339,12 +345,14 @@ def judge(rows: Predictions, calibrator: Fittable | None, objective: str = "nll"
         Fitted.
     objective : str
         What the methods were fitted by: it is among the metrics.
+    config : AuditConfig, optional
+        As of `core.metrics.comparison.compared`.
     """
     more = (objective,) if objective in PAIRABLE else ()
     if calibrator is None:
-        return MethodReport(compared(rows, more), 0)
+        return MethodReport(compared(rows, more, config), 0)
     after = calibrated(calibrator, rows)
-    return MethodReport(compared(after, more), _changed(rows, after))
+    return MethodReport(compared(after, more, config), _changed(rows, after))
 
 
 @dataclass(frozen=True)
@@ -356,15 +364,20 @@ class EvaluatedMethod:
 
 
 def evaluate(
-    method: str, fit_rows: Predictions, test_rows: Predictions, objective: str, search: str
+    method: str,
+    fit_rows: Predictions,
+    test_rows: Predictions,
+    objective: str,
+    search: str,
+    config: AuditConfig | None = None,
 ) -> EvaluatedMethod:
     """Fit a method, or none, on some rows and judge it on others; as of `fit` and `judge`."""
     if method == NONE:
-        return EvaluatedMethod(None, judge(test_rows, None, objective))
+        return EvaluatedMethod(None, judge(test_rows, None, objective, config))
     method_fit = fit(method, fit_rows, objective=objective, search=search)
     if method_fit.calibrator is None:
         return EvaluatedMethod(method_fit, None)
-    return EvaluatedMethod(method_fit, judge(test_rows, method_fit.calibrator, objective))
+    return EvaluatedMethod(method_fit, judge(test_rows, method_fit.calibrator, objective, config))
 
 
 @dataclass(frozen=True)

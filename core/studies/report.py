@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 
 from core.codes import NoticeCode
 from core.configs import AuditConfig
-from core.defaults import SEED
 from core.errors import Notice, Refused
 from core.fields import JsonObject
 from core.metrics import suite
@@ -153,7 +152,7 @@ def report_numbers(
     if not comparing:
         return ReportNumbers(runs=numbers)
     with steps.next("Comparing the runs"):
-        both = tuple(compared(of_run.rows) for of_run in numbers)
+        both = tuple(compared(of_run.rows, config=config) for of_run in numbers)
         comparison = compare_all(both, [of_run.run.name for of_run in numbers], 0)
     return ReportNumbers(runs=numbers, compared=both, comparison=comparison)
 
@@ -190,12 +189,12 @@ def _run(
     if POSTHOC in sections:
         with steps.next(f"Fitting calibrators to {run.name}"):
             try:
-                after = _posthoc(run, audit)
+                after = _posthoc(run, audit, config)
             except Refused as refused:
                 left_out[POSTHOC] = refused.what
     if OOD in sections:
         with steps.next(f"Comparing other inputs with those of {run.name}"):
-            beside = _ood(run, rows, left_out)
+            beside = _ood(run, rows, config, left_out)
     if CLINICAL in sections:
         with steps.next(f"Analysing the findings of {run.name}"):
             clinical = _clinical(rows, config)
@@ -225,18 +224,18 @@ def _human(run: ReportedRun, config: AuditConfig, left_out: dict[str, str]) -> H
         return None
 
 
-def _posthoc(run: ReportedRun, audit: Audit) -> PosthocNumbers:
+def _posthoc(run: ReportedRun, audit: Audit, config: AuditConfig) -> PosthocNumbers:
     fit_on = posthoc.fit_default(list(run.splits), run.split)
     named = {
         name: loaded(source) for name, source in run.splits.items() if name in (fit_on, run.split)
     }
-    rows = posthoc.parts(named, fit_on, run.split, share=SHARE, seed=SEED)
+    rows = posthoc.parts(named, fit_on, run.split, share=SHARE, seed=config.seed)
     rescaled = any(note.code == NoticeCode.NOT_PROBABILITY for note in audit.notices)
     methods = RECALIBRATE if rescaled else posthoc.default_methods(rows.test.task)
-    judged = {NONE: posthoc.judge(rows.test, None, OBJECTIVE)}
+    judged = {NONE: posthoc.judge(rows.test, None, OBJECTIVE, config)}
     fits = []
     for method in methods:
-        evaluated = posthoc.evaluate(method, rows.fit, rows.test, OBJECTIVE, SEARCH)
+        evaluated = posthoc.evaluate(method, rows.fit, rows.test, OBJECTIVE, SEARCH, config)
         if evaluated.fit is not None:
             fits.append(evaluated.fit)
         if evaluated.judged is not None:
@@ -250,7 +249,9 @@ def beside(run: ReportedRun) -> dict[str, Source]:
     return ({shift: run.splits[shift]} if shift else {}) | dict(run.outside)
 
 
-def _ood(run: ReportedRun, rows: Predictions, left_out: dict[str, str]) -> OodNumbers | None:
+def _ood(
+    run: ReportedRun, rows: Predictions, config: AuditConfig, left_out: dict[str, str]
+) -> OodNumbers | None:
     sources = beside(run)
     if not sources:
         left_out[OOD] = "there are no unfamiliar images to compare with"
@@ -271,9 +272,12 @@ def _ood(run: ReportedRun, rows: Predictions, left_out: dict[str, str]) -> OodNu
         if score not in offered:
             left_out[OOD] = f"{name} has no {SCORES[score].label}" if score else "no score fits"
             continue
-        sets[name] = ood.judge(rows, outside, score)
+        sets[name] = ood.judge(rows, outside, score, config=config)
         if name in run.splits:
-            effects[name] = ood.shift(rows, outside, score), ood.shift(rows, rows, score)
+            shifted, intact = (
+                ood.shift(rows, own, score, config=config) for own in (outside, rows)
+            )
+            effects[name] = shifted, intact
         notices += ood.extent_notices(sets[name], name)
     if not sets:
         return None

@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from core.defaults import SEED
 from core.metrics.comparison import Compared, Comparison
 from core.metrics.human.errors import DISTANCE
 from core.metrics.paired import Difference
@@ -30,7 +29,7 @@ from core.screens.kit.differences import (
     with_people,
 )
 from core.screens.kit.forms import Kind
-from core.screens.kit.numbers import THIN, count, points
+from core.screens.kit.numbers import count, holding, points
 from core.screens.kit.records import Cell, Column, FigureCard, Sentence, Table
 from core.screens.kit.run_marks import RunMark, marks
 from core.screens.kit.sentences import groups_words
@@ -48,8 +47,8 @@ from core.screens.kit.text import without_shared_start
 from core.screens.kit.units import spoken
 
 PLAIN_CAPTION = (
-    "In brackets and small type: 95 in 100 such intervals hold the true value. Tie: too few images "
-    "to tell the two apart. Bold: better than every other model, beyond chance."
+    "In brackets and small type: {} Tie: too few images to tell the two apart. Bold: better than "
+    "every other model, beyond chance."
 )
 FEW = 12  # runs whose badges, rows and diagrams can still be told apart
 HIGHLIGHTED = 6  # of more than that; the others are grey
@@ -71,14 +70,6 @@ class ForestWords:
     explanation: str
     sides: tuple[str, str]  # of zero
     caption: str
-
-
-PLAIN_FOREST = ForestWords(
-    lead="Error minus that of",
-    explanation="points; hollow: could be chance",
-    sides=("closer", "further off"),
-    caption=PLAIN_CAPTION,
-)
 
 
 @dataclass(frozen=True)
@@ -127,8 +118,12 @@ def plain_view(
     pictured = _pictured(names, runs, comparison, "ece", search)
     shown = _plain_columns(comparison, runs)
     plain_table = replace(full.table, names_head="Model", shown=shown)
-    plain_words = replace(
-        PLAIN_FOREST, explanation=PLAIN_FOREST.explanation + _others_words(pictured)
+    caption = spoken(PLAIN_CAPTION.format(holding(runs[0].config.level)))
+    plain_words = ForestWords(
+        lead="Error minus that of",
+        explanation="points; hollow: could be chance" + _others_words(pictured),
+        sides=("closer", "further off"),
+        caption=caption,
     )
     scores = [run.audit.main.metrics.get("ece") for run in runs]
     errors = [None if score is None else score.value for score in scores]
@@ -140,7 +135,7 @@ def plain_view(
         diagrams=(),
         table=plain_table,
         listed=replace(plain_table, rows=full.listed.rows),
-        caption=spoken(PLAIN_CAPTION),
+        caption=caption,
     )
 
 
@@ -330,10 +325,11 @@ def _row(
 
 
 def _caption(runs: Sequence[Compared], comparison: Comparison, metric: str) -> str:
+    own, seed = level_words(runs[0].config.level), runs[0].config.seed
     if comparison.reason:
-        return "Each run has its own 95 % intervals. Runs are not ranked."
+        return f"Each run has its own {own} intervals. Runs are not ranked."
     differences = [by_metric[metric] for by_metric in comparison.differences if metric in by_metric]
-    parts = ["In the table each run has its own 95 % intervals."]
+    parts = [f"In the table each run has its own {own} intervals."]
     resamples = next(
         (difference.settings.get("resamples") for difference in differences if difference.settings),
         None,
@@ -341,11 +337,11 @@ def _caption(runs: Sequence[Compared], comparison: Comparison, metric: str) -> s
     if resamples is not None:
         parts.append(
             f"Differences use the same {count(int(str(resamples)))} resamples of the same "
-            f"{drawn_words(differences)} (seed {SEED})."
+            f"{drawn_words(differences)} (seed {seed})."
         )
     level = level_words(_level(comparison, metric))
     pairs = len(runs) * (len(runs) - 1) // 2
-    joint = f" so that all {number(pairs)} pairs hold jointly at 95{THIN}% (max-T)"
+    joint = f" so that all {number(pairs)} pairs hold jointly at {own} (max-T)"
     parts.append(
         f"They are at {level}{joint if pairs > 1 else ''}. Tie: the interval includes zero."
     )

@@ -2,6 +2,7 @@
 
 import math
 
+from core.defaults import LEVEL
 from core.metrics import METRICS
 from core.metrics.records import Audit, BinTable, TargetAudit
 from core.screens.kit.bin_marks import bin_words, filled, shares, speech, tone
@@ -39,9 +40,13 @@ SCORE_COLUMNS = (
 
 def level(target: TargetAudit) -> str:
     """Return the level of the intervals: 95 %."""
+    return f"{100 * level_of(target):g}{THIN}%"
+
+
+def level_of(target: TargetAudit) -> float:
+    """Return the level of the intervals, a fraction."""
     score, _ = calibration_error(target)
-    share = score.level if score is not None else 0.95
-    return f"{100 * share:g}{THIN}%"
+    return LEVEL if score is None else score.level
 
 
 def caption(audit: Audit, target: TargetAudit, split: str, digest: str) -> str:

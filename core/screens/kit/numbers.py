@@ -153,6 +153,11 @@ def chance(p_value: float) -> str:
     return "p under 0.001" if p_value < 0.001 else f"p = {p_value:.3f}"
 
 
+def holding(level: float) -> str:
+    """Return what intervals at a level are, in plain words."""
+    return f"{100 * level:g} in 100 such intervals would hold the true value."
+
+
 def in_hundred(value: float | None, low: float | None = None, high: float | None = None) -> str:
     """Return a fraction as times in 100, whole unless that would leave its own interval.
 

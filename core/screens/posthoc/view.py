@@ -24,7 +24,7 @@ from core.screens.kit.differences import (
 from core.screens.kit.differences import name as metric_name
 from core.screens.kit.forms import Kind
 from core.screens.kit.methods import parameters
-from core.screens.kit.numbers import count, in_hundred, points, span, three
+from core.screens.kit.numbers import count, holding, in_hundred, points, span, three
 from core.screens.kit.records import (
     Cell,
     Column,
@@ -68,10 +68,7 @@ PLAIN_COLUMNS = (
 )
 LONE = 48  # letters of a name with the key to itself
 PLAIN_TITLES = {False: "As it is", True: "Corrected"}
-PLAIN_CAPTION = (
-    "Small type: 95 in 100 such intervals hold the true value. Chance: how far off a perfect model "
-    "could look on as many images."
-)
+PLAIN_CAPTION = "Chance: how far off a perfect model could look on as many images."
 ELSEWHERE = (
     "The corrections were fitted on other images. If one is named above, it was picked on these."
 )
@@ -123,7 +120,7 @@ def posthoc_view(
         sentence=_over_same_rows(sentence(judged, none, refused), parts),
         diagrams=_diagrams(named, by_method, judged),
         table=_table(fits, judged, none, ts),
-        caption=_caption(parts, none),
+        caption=_caption(parts, none, runs[0].config.level),
     )
 
 
@@ -160,7 +157,10 @@ def plain_view(
         sentence=_over_same_rows(plain_sentence(judged, none), parts),
         diagrams=tuple(before_after),
         table=replace(full.table, names_head="Correction", shown=PLAIN_COLUMNS, rows=rows),
-        caption=spoken(f"{PLAIN_CAPTION} {SAME if parts.same_rows else ELSEWHERE}"),
+        caption=spoken(
+            f"Small type: {holding(judged[NONE].compared.config.level)} {PLAIN_CAPTION} "
+            f"{SAME if parts.same_rows else ELSEWHERE}"
+        ),
     )
 
 
@@ -297,8 +297,8 @@ def _refused(fit: Fit, shown: Sequence[PageColumn]) -> TableRow:
     )
 
 
-def _caption(parts: PosthocRows, none: Comparison) -> str:
-    texts = ["Intervals: 95 %."]
+def _caption(parts: PosthocRows, none: Comparison, level: float) -> str:
+    texts = [f"Intervals: {level_words(level)}."]
     if parts.same_rows:
         fitted = "Fitted on the images that are reported: on new ones all methods do less well."
         texts.insert(0, spoken(fitted))

@@ -7,7 +7,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from core.arrays import Counts, Float
-from core.defaults import FALSE_ALARMS, LEVEL
+from core.defaults import FALSE_ALARMS
 from core.metrics.binning import sums
 from core.metrics.exact import exact_interval
 from core.metrics.grouped import effective_rows
@@ -16,6 +16,7 @@ from core.metrics.ranked import Ranked
 from core.metrics.records import Audit, TargetAudit
 from core.metrics.verdict_codes import DETECTED, SLOPE, TOO_HIGH, TOO_LOW, VerdictCode
 from core.screens.kit.bin_marks import shares
+from core.screens.kit.cards import level_of
 from core.screens.kit.labels import among
 from core.screens.kit.numbers import (
     MISSING,
@@ -23,6 +24,7 @@ from core.screens.kit.numbers import (
     about_hundred,
     count,
     counts_apart,
+    holding,
     in_hundred,
     known,
     points,
@@ -277,7 +279,7 @@ def plain_view(
         key=_key(_missed(groups, target), came_true),
         caption=(
             "Same data and same numbers as the technical page. "
-            "Intervals: 95 in 100 such intervals would hold the true value."
+            f"Intervals: {holding(level_of(target))}"
         ),
     )
 
@@ -299,12 +301,10 @@ def certainty_groups(ranked: Ranked, target: TargetAudit) -> tuple[Group, ...]:
     inner = [upper for upper, _, _ in named[:-1]]
     cuts = np.searchsorted(ranked.confidence, [0.0, *inner, np.inf], side="left")
     parts = sums(ranked, cuts)
-    score, _ = calibration_error(target)
-    level = score.level if score is not None else LEVEL
     says, right = _share(parts.confidence, parts.count), _share(parts.hits, parts.count)
     rows = np.nan_to_num(effective_rows(ranked, cuts))
     hits = np.nan_to_num(right) * rows
-    low, high = wilson(hits, rows, level)
+    low, high = wilson(hits, rows, level_of(target))
     looks = max(int(np.count_nonzero(parts.count)), 1)
     least, most = exact_interval(hits, rows, 1.0 - FALSE_ALARMS / looks)
     if target.verdict.code not in DETECTED:

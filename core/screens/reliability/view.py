@@ -9,7 +9,6 @@ from functools import partial
 
 from core.arrays import Float
 from core.codes import NoticeCode
-from core.defaults import LEVEL
 from core.errors import Notice
 from core.metrics.ranked import Ranked
 from core.metrics.records import Audit, ClassRow, TargetAudit
@@ -28,7 +27,7 @@ from core.screens.kit.sentences import (
     other_verdict,
     verdict_sentence,
 )
-from core.screens.kit.tiles import calibration_error, tiles
+from core.screens.kit.tiles import tiles
 from core.screens.reliability.classes import (
     class_card,
     class_table,
@@ -203,9 +202,7 @@ def audited_view(predictions: Predictions, audit: Audit, subject: Subject) -> Re
     """Return the view of an audit with everything that can be read from its predictions."""
     if predictions.task is Task.MULTILABEL:
         return reliability_view(audit, subject)
-    score, _ = calibration_error(audit.main)
-    level = score.level if score is not None else LEVEL
-    rows = class_gaps(predictions, level, p_joint=audit.p_joint)
+    rows = class_gaps(predictions, cards.level_of(audit.main), p_joint=audit.p_joint)
     curve = risk_coverage(Ranked.of(predictions.outcomes(None)))
     return reliability_view(audit, subject, classes=rows, curve=curve)
 
@@ -246,8 +243,7 @@ def _bin_cards(
 
 def _by_chance(target: TargetAudit) -> str:
     """Return how many dots a perfect model would have outside their bands."""
-    score, _ = calibration_error(target)
-    dots, level = len(filled(target.bins)), score.level if score is not None else LEVEL
+    dots, level = len(filled(target.bins)), cards.level_of(target)
     if dots < FEW_DOTS:
         return ""
     return f"; of {dots} dots of a perfect model about {(1 - level) * dots:.1g} would lie outside"

@@ -14,6 +14,7 @@ import numpy as np
 from scipy.special import ndtr
 
 from core.arrays import Float
+from core.configs import AuditConfig
 from core.ood.separation import Separation
 from core.ood.values import NUMBERS
 from core.predictions import Groups, Predictions, ScoreKind, Task
@@ -24,7 +25,7 @@ from core.screens.ood.words import SetName
 from core.studies.ood import OodPair, difference, judge
 from tests.benchmarks.claims.designs import COVERAGE, Rng, Row, generator, power, sentence
 
-RESAMPLES, SCORE = 300, "msp"
+SETTINGS, SCORE = AuditConfig(n_resamples=300), "msp"
 SIZES = (20, 60, 200, 1_000, 2_000, 10_000)
 ENDS, MANY_CELLS, MASS = (-9.0, 18.0), 27_000, 1e12
 ALIKE = 0.3  # of the variance, shared by a group
@@ -128,7 +129,7 @@ def number_rows(sets: int, seed: int) -> Iterator[Row]:
                 rng = generator(seed, number, design.seeded_by or name, n)
                 own, other = (noise(rng, size, design.group) for size in sizes(design, n))
                 outside = part(design.distance + design.spread * other, design)
-                found = judge(part(own, design), outside, SCORE, n_resamples=RESAMPLES).numbers
+                found = judge(part(own, design), outside, SCORE, config=SETTINGS).numbers
                 for key, score in found.items():
                     assert score.low is not None
                     assert score.high is not None

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import roc_auc_score
 
+from core.configs import AuditConfig
 from core.errors import Refused, UsageError
 from core.metrics.suite import audit
 from core.ood.scores import SCORES, ood_scores
@@ -50,7 +51,7 @@ def test_every_score_at_a_temperature_is_judged_as_scikit_learn_does():
             area = roc_auc_score(truth, np.concatenate(scores))
             assert found.numbers["auroc"].value == pytest.approx(area, abs=1e-12)
             assert list(found.numbers) == ["auroc"]
-    full = study.judge(inside(), outside(), "msp", n_resamples=50)
+    full = study.judge(inside(), outside(), "msp", config=AuditConfig(n_resamples=50))
     assert (
         full.numbers["auroc"]
         == study.judge(inside(), outside(), "msp", full=False).numbers["auroc"]
@@ -93,7 +94,7 @@ def test_a_corruption_that_changes_nothing_is_said_and_not_refused():
     assert "395 of the 400 rows of snow" in notice.text
     assert study.check(inside(), outside(), "fog", shifted=True) == ()
     for key in SCORES:
-        found = study.judge(inside(), inside(), key, n_resamples=20).numbers["auroc"]
+        found = study.judge(inside(), inside(), key, full=False).numbers["auroc"]
         assert found.value == 0.5
         assert found.low <= 0.5 <= found.high
 

@@ -9,6 +9,7 @@ import pytest
 from core.configs import AuditConfig
 from core.errors import UsageError
 from core.metrics import suite
+from core.metrics.comparison import compare
 from core.predictions import Predictions, ScoreKind, Task, Votes
 from core.reports import build, html
 from core.reports.audit_json import human_json
@@ -284,6 +285,46 @@ def test_one_report_has_one_verdict_on_each_label_and_one_level():
     for label, finding in pairs:
         assert finding.verdict == label.verdict
         assert finding.metrics["ece"] == label.metrics["ece"]
+
+
+@pytest.mark.parametrize("edition", [Edition.TECHNICAL, Edition.PLAIN])
+def test_every_section_of_a_report_follows_its_settings(edition):
+    rows, outside = several()
+    splits = {"val": replace(rows, scores=rows.scores[::-1], labels=rows.labels[::-1])}
+    splits |= {"test": rows, "corrupted-fog-5": replace(rows, scores=0.8 * rows.scores)}
+    run = replace(reported(rows), splits=splits, outside=outside)
+    flat = replace(reported(replace(rows, scores=0.7 * rows.scores)), name="flat")
+    config = AuditConfig(n_bins=7, level=0.9, n_resamples=40, seed=3)
+    request = build.ReportRequest(
+        runs=(run, flat), sections=("posthoc", "ood", "compare"), edition=edition, config=config
+    )
+    numbers = report_numbers(request.runs, request.sections, config)
+    first = numbers.runs[0]
+    ece = first.audit.main.metrics["ece"]
+    assert (ece.settings["n_bins"], ece.level) == (7, 0.9)
+    for other in (first.posthoc.judged["none"].compared, numbers.compared[0]):
+        assert other.audit.main.metrics["ece"] == ece
+        assert (other.draws["ece"].draws.size, other.draws["ece"].seed) == (40, 3)
+        assert other.draws["ece"].value == ece.value
+    after = first.posthoc.judged
+    between = [compare([after[m].compared for m in ("none", "ts")], ["", ""], 0)]
+    for comparison in (*between, numbers.comparison):
+        difference = comparison.differences[1]["ece"]
+        assert difference.level == 0.9
+        assert difference.settings["n_bins"] == 7
+        assert difference.settings["seed"] == 3
+    for judged in first.ood.sets.values():
+        assert {score.level for score in judged.numbers.values()} == {0.9}
+        assert judged.numbers["fpr95"].settings["seed"] == 3
+        assert judged.numbers["fpr95"].settings["resamples"] == 40
+    (_, intact), *_ = first.ood.effects.values()
+    assert intact.ece == ece.value
+    right = first.audit.main.metrics["accuracy"]
+    assert (intact.low, intact.high) == (right.low, right.high)
+    chapters = build.report(request)[1].chapters
+    captions = [part.caption for chapter in chapters for part in chapter.sections]
+    assert not any("95\u202f%" in text or "95 in 100" in text for text in captions)
+    assert sum("90\u202f%" in text or "90 in 100" in text for text in captions) >= 3
 
 
 def test_the_curve_of_a_report_names_the_level_of_its_intervals():
