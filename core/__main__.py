@@ -273,6 +273,7 @@ def _compare(arguments: argparse.Namespace) -> int:
     from core.reports.compare_json import compare_json
     from core.screens.compare.view import compare_view
     from core.screens.kit.differences import NamedRun
+    from core.screens.kit.units import speaking_of
 
     files: list[Path] = arguments.files
     if not 2 <= len(files) <= MOST_RUNS:
@@ -295,7 +296,8 @@ def _compare(arguments: argparse.Namespace) -> int:
         what = f"No file has votes to compare by {DISTANCE}"
         raise UsageError("SETTING", what, "name them with --votes")
     comparison = compare_all(runs, names, 0)
-    view = compare_view(named, runs, comparison, arguments.metric)
+    with speaking_of(""):  # nothing says what the rows of a file are
+        view = compare_view(named, runs, comparison, arguments.metric)
     letters = compare_text.letters(view, names)
     emit(arguments.json, compare_json(names, letters, runs, comparison, arguments.metric))
     if arguments.json != "-":

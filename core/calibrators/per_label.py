@@ -41,6 +41,7 @@ class PerLabel:
         self.name = make().name
         self.label = f"{make().label}, label by label"
         self.members_: tuple[Calibrator | None, ...] = ()
+        self.names: tuple[str, ...] = ()  # of the labels, for messages
 
     def fit(
         self,
@@ -74,7 +75,7 @@ class PerLabel:
                 if refusal.code != RefusalCode.FIT:
                     raise
                 members.append(None)
-                reasons.append(f"label {k} is left as it is: {refusal.what}")
+                reasons.append(f"{self._name(k)} is left as it is: {refusal.what}")
         if not any(members):
             raise cannot_fit(reasons[0], "give rows in which a label is present and absent")
         self.members_ = tuple(members)
@@ -175,10 +176,13 @@ class PerLabel:
             raise cannot_restore(f"A label has the parameters of {member.n_classes} classes")
         return member
 
+    def _name(self, k: int) -> str:
+        return f"“{self.names[k]}”" if self.names else f"label {k}"
+
     def _reported(self, reasons: list[str], start: float) -> FitReport:
         reports = [member.report_ for member in self.members_ if member is not None]
         messages = [
-            f"label {k}: {member.report_.message}"
+            f"{self._name(k)}: {member.report_.message}"
             for k, member in enumerate(self.members_)
             if member is not None and member.report_.message
         ]

@@ -118,7 +118,7 @@ class Compared:
     audit: Audit
     draws: Mapping[str, MetricDraws]
     distance: Score | None = None
-    config: AuditConfig = AuditConfig()
+    config: AuditConfig = field(default_factory=AuditConfig)
 
     def score(self, metric: str) -> Score | None:
         """Return a metric with its interval; None where the run has none."""

@@ -20,6 +20,7 @@ NAMES_SHOWN = 5
 ROUNDING = 1e-12  # of a share
 MANY_ROWS = 20  # that no model of use gets right without a single slip
 CONCENTRATED = 1.0 / FEW_GROUPS  # of all pairs of rows in one group, as of so few equal groups
+FEW_HOLDERS = 10  # groups that hold all rows with an event
 RESCALED_GAP = 0.1  # by which a score says more than there is, at least
 RESCALED_RATIO = 2.0
 RESCALED_AUROC = 0.7
@@ -139,8 +140,8 @@ def _infinite(predictions: Predictions) -> Notice | None:
         return None
     return Notice(
         NoticeCode.NLL_INFINITE,
-        f"{_rows(rows, 'gives', 'give')} the true class a probability of 0, so the NLL is infinite"
-        " and shown as undefined.",
+        f"{_rows(rows, 'gives', 'give')} the true class a probability of 0: the NLL is infinite "
+        "and left out.",
     )
 
 
@@ -153,9 +154,12 @@ def _absent(predictions: Predictions) -> Notice | None:
         labels = predictions.labels
         one_sided = np.flatnonzero(~((labels == 1).any(axis=0) & (labels == 0).any(axis=0)))
         rows = "labelled row" if (labels < 0).any() else "row"
-        words = f"labels are the same in every {rows}, so they have no AUROC"
-        if one_sided.size == 1:
-            words = f"labels is the same in every {rows}, so it has no AUROC"
+        is_there = (labels[:, one_sided] == 1).any()
+        many = one_sided.size > 1
+        words = f"labels {'occur' if many else 'occurs'} in no {rows}"
+        if is_there:
+            words = f"labels {'are' if many else 'is'} the same in every {rows}"
+        words += f", so {'they have' if many else 'it has'} no AUROC"
     else:
         present = np.bincount(predictions.labels, minlength=len(names))
         one_sided = np.flatnonzero(present == 0)
@@ -223,8 +227,8 @@ def _rescaled(predictions: Predictions) -> Notice | None:
     return Notice(
         NoticeCode.NOT_PROBABILITY,
         f"{name}{more}: the score says {100 * says:.1f} % on average, but it is there in "
-        f"{100 * share:.1f} %. A rescaled score or fewer events than in training can do that: "
-        "recalibrate it.",
+        f"{100 * share:.1f} %. A rescaled score or fewer events than in training can do that, "
+        "among other causes; recalibrating may mend it.",
     )
 
 
@@ -234,7 +238,30 @@ def _ruled_by_groups(groups: GroupSummary, concentration: float) -> list[Notice]
         return []
     text = (
         f"a few large groups by {groups.column} hold much of the weight: {groups.n:,} groups count "
-        f"like {1.0 / concentration:.0f} of equal size. Intervals and verdicts are rough."
+        f"like {1.0 / concentration:.0f} of equal size. Intervals may be too short."
+    )
+    return [Notice(NoticeCode.FEW_GROUPS, text)]
+
+
+def _events_of_few(groups: GroupSummary, predictions: Predictions) -> list[Notice]:
+    """Say which event is seen in few groups alone, though there are many."""
+    of_row, several = predictions.extents.groups, predictions.task is Task.MULTILABEL
+    if of_row is None or groups.n < FEW_GROUPS or not (several or predictions.task is Task.BINARY):
+        return []
+    names = predictions.class_names if several else predictions.class_names[1:]
+    few = []
+    for name, labels in zip(names, predictions.labels.reshape(predictions.n, -1).T, strict=True):
+        events = of_row[labels == 1]
+        holders = np.unique(events).size
+        if holders < min(FEW_HOLDERS, events.size):
+            few.append((holders, events.size, name))
+    if not few:
+        return []
+    holders, events, name = min(few)
+    more = f" ({len(few) - 1} more labels in fewer than {FEW_HOLDERS})" if len(few) > 1 else ""
+    text = (
+        f"“{name}” is seen in {events:,} rows of {holders} {group_nouns(groups.column)[1]} "
+        f"alone{more}: what is said of it hangs on these few."
     )
     return [Notice(NoticeCode.FEW_GROUPS, text)]
 
@@ -268,6 +295,7 @@ def extent_notices(groups: GroupSummary | None, predictions: Predictions) -> tup
             out.append(Notice(NoticeCode.FEW_GROUPS, few))
         if predictions.extents.groups is not None:
             out += _ruled_by_groups(groups, group_concentration(predictions.extents))
+            out += _events_of_few(groups, predictions)
     summary = weight_summary(predictions.weights)
     if summary is not None and predictions.weights is not None:
         text = (

@@ -492,9 +492,9 @@ def class_gaps(
             if p_joint > alpha:
                 ends = min(ends[0], 0.0), max(ends[1], 0.0)
             gap = Gap(sure - share, *ends)
-            trials = right[index] / effect[index], weight / effect[index]
-            alone = float(binomial_test(*trials, np.float64(min(sure, 1.0))))
-            p_value = max(min(1.0, looks * alone), p_joint)
+            hits, trials = (np.array([part]) / effect[index] for part in (right[index], weight))
+            alone = binomial_test(hits, trials, np.array([min(sure, 1.0)]))
+            p_value = max(min(1.0, looks * float(alone[0])), p_joint)
         error = None if errors is None else float(errors[index])
         table.append(
             ClassRow(

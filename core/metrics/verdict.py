@@ -39,7 +39,8 @@ _OUTCOMES = {
     MixedReading.TOO_EXTREME: "its claims vary more than outcomes do",
     MixedReading.TOO_MODERATE: "its claims vary less than outcomes do",
 }
-AT_ONCE = "joint bounds"
+AT_ONCE = "both bounds hold jointly"
+ALONE = "The gap’s own interval excludes 0; allowing for all tests, that could be chance."
 UNSETTLED = (
     "more than a calibrated model shows, though the intervals of gap and slope do not say which way"
 )
@@ -145,7 +146,7 @@ def verdict(
     costly = None
     if test.p_value <= FALSE_ALARMS:
         if classes and reading != MixedReading.BY_CLASS:
-            opening += f" Classes differ: {classes_words(classes)}."
+            opening += f" Classes differ; furthest off: {classes_words(classes)}."
         opening += which_test(gap_off=gap_off, slope_off=slope_off, error=error)
         over = gap.gap > 0 if code in ONE_SIDED else None
         costly = costly_bin(bins, test.bins, over=over)
@@ -396,15 +397,11 @@ def _within_chance(
         bound = points(floor.q95)
         if size == bound:
             size, bound = f"{100 * value:.3f}", f"{100 * floor.q95:.3f}"
-        chance = f"beyond {bound}, as in 5 of 100 calibrated sets"
+        chance = f"beyond {bound}, which 5 of 100 calibrated sets exceed"
     summary = f"{_signed(gap)}, and ECE of {size} points is {chance}"
     alone = ""
     if gap.low > 0 or gap.high < 0:
-        often = f"{100 * (1.0 - error[0].level):.3g}"
-        alone = (
-            f" Taken alone, the interval of the gap excludes 0, as in {often} of 100 "
-            "calibrated sets."
-        )
+        alone = f" {ALONE}"
     shown = shown_words(test.power_odds, test.power_spread)
     if test.power >= SOUND_POWER:
         tested = TESTED.replace(" and", ",") + " and each class" if event is None else TESTED
@@ -422,8 +419,8 @@ def shown_words(odds: float | None, spread: float | None) -> str:
     """Return how often odds off by a fifth, and logits off about the same mean, would show."""
     known = [(what, p) for what, p in ((ODDS, odds), (STRETCHED, spread)) if p is not None]
     (first, often), *more = known or [(ODDS, 0.0)]
-    text = f"{first} would have shown in {int(100 * often)} of 100 such sets"
-    return text + "".join(f", {what} in {int(100 * p)}" for what, p in more)
+    text = f"{first} would be found at least {int(100 * often)} times in 100"
+    return text + "".join(f", {what} at least {int(100 * p)} times" for what, p in more)
 
 
 def _signed(gap: Gap) -> str:

@@ -155,7 +155,8 @@ def calibrate_lines(report: Json) -> list[str]:
         lines.append(f"{name:<17}{_scores(method)}")
         lines.append(f"{'':<17}{_method_words(method)}")
     searches = [method["settings"]["search"] for method in fitted if "search" in method["settings"]]
-    lines += [PROTOCOLS[search].words for search in dict.fromkeys(searches)]
+    if len(searches) > 1:  # they say how one search is fair to both
+        lines += [PROTOCOLS[search].words for search in dict.fromkeys(searches)]
     return [*lines, *(_human_lines(report["human"]) if "human" in report else [])]
 
 

@@ -25,6 +25,15 @@ EDITIONS = {
 }
 
 
+BOARD_LINES = (  # for the board to fill in
+    "What the model is to be used for",
+    "Who checks it when it is unsure",
+    "When it is audited again",
+    "Decision",
+    "Name, date, signature",
+)
+
+
 @dataclass(frozen=True)
 class WrittenTable:
     """A table as people read it.

@@ -9,7 +9,7 @@ from typing import Final
 from core.metrics.ranked import Ranked
 from core.metrics.records import Audit
 from core.readers.predictions.result import ReadResult
-from core.reports.document import Document, Edition
+from core.reports.document import BOARD_LINES, Document, Edition
 from core.reports.drawing.figure import drawn
 from core.reports.drawing.marks import Drawing, short
 from core.screens.kit.labels import headline
@@ -139,7 +139,7 @@ def report_html(view: ReliabilityView, plain: PlainView, settings: Mapping[str, 
 def document_html(document: Document) -> str:
     """Return a report as one HTML file that works offline and prints on A4."""
     template = "board.html" if document.edition is Edition.BOARD else "document.html"
-    return _file(template, document.title, document=document)
+    return _file(template, document.title, document=document, board_lines=BOARD_LINES)
 
 
 def _file(template: str, title: str, **values: object) -> str:

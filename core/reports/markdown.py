@@ -2,8 +2,9 @@
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
-from core.reports.document import Chapter, Document, Section, WrittenTable
+from core.reports.document import BOARD_LINES, Chapter, Document, Edition, Section, WrittenTable
 from core.screens.kit.records import FigureCard, Sentence, Tile
 from core.screens.kit.text import clean
 
@@ -15,7 +16,10 @@ def document_markdown(document: Document) -> str:
     lines = [f"# Candor report: {text(document.title)}"]
     lines += [f"**{text(banner)}**" for banner in document.banners]
     for chapter in document.chapters:
-        lines += _chapter(chapter)
+        if document.edition is not Edition.BOARD:
+            lines += _chapter(chapter)
+        elif chapter.sections and chapter.sections[0].key == "verdict":
+            lines += _board(chapter)
     lines.append(f"Candor {document.version}. Certificate of the JSON: `{document.digest}`")
     return "\n\n".join(lines) + "\n"
 
@@ -32,6 +36,13 @@ def _chapter(chapter: Chapter) -> Iterator[str]:
         yield "\n".join(f"- {text(note.sentence)} `{note.code}`" for note in chapter.notices)
     for section in chapter.sections:
         yield from _section(section)
+
+
+def _board(chapter: Chapter) -> Iterator[str]:
+    """Yield the one page of a chapter: its verdict, and what a board fills in."""
+    yield from _chapter(replace(chapter, notices=(), sections=chapter.sections[:1]))
+    rows = tuple((line, "") for line in BOARD_LINES)
+    yield from _table(WrittenTable("For the board", ("to fill in", ""), rows))
 
 
 def _section(section: Section) -> Iterator[str]:

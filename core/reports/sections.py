@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Final
 
 from core.metrics.clinical import bands
+from core.metrics.comparison import compare
 from core.metrics.ranked import Ranked
 from core.metrics.records import Audit
 from core.metrics.selective import risk_coverage
@@ -41,9 +42,10 @@ from core.screens.ood.words import plain_view as plain_ood
 from core.screens.ood.words import set_name
 from core.screens.posthoc.view import plain_view as plain_posthoc
 from core.screens.posthoc.view import posthoc_view
+from core.screens.posthoc.words import plain_best
 from core.screens.reliability.classes import ONE_TEST
 from core.screens.reliability.human import HumanView, human_view
-from core.screens.reliability.plain import PlainView, plain_view
+from core.screens.reliability.plain import SAME_NUMBERS, PlainView, plain_view
 from core.screens.reliability.view import ReliabilityView, Subject, reliability_view
 from core.screens.xray import finding
 from core.screens.xray.findings import findings_view, plain_findings_view
@@ -159,6 +161,10 @@ SECTIONS: Final = {
 }
 FULL_RUNS: Final = 10  # with more, what is said of each alone is left to those who choose it
 AS_READ = "scores as read"
+NO_HELP = (
+    "No correction that was tried helps beyond chance. More pictures with known answers may show "
+    "more."
+)
 ALARMS = 0.05  # of the in-distribution images, as on the page at first
 THRESHOLDS = (0.01, 0.5)  # of the decision curve, as on the page at first
 LIMITS: Final = (
@@ -287,6 +293,11 @@ def _verdict(views: RunViews) -> tuple[Section, ...]:
         )
     words = views.in_words
     limits, helps = words.limits, words.helps
+    after = views.numbers.posthoc
+    if after is not None and headline(views.numbers.audit).verdict.code in DETECTED:
+        none = compare([each.compared for each in after.judged.values()], list(after.judged), 0)
+        if not plain_best(after.judged, none):
+            helps = replace(helps, text=spoken(NO_HELP))
     return (
         Section(
             key=VERDICT,
@@ -295,7 +306,7 @@ def _verdict(views: RunViews) -> tuple[Section, ...]:
             numbers=words.numbers,
             icons=words.icons,
             paragraphs=(f"{limits.title}: {limits.text}", f"{helps.title}: {helps.text}"),
-            caption=words.caption,
+            caption=words.caption.removeprefix(SAME_NUMBERS),
         ),
     )
 
@@ -387,7 +398,7 @@ def _fits_table(view: HumanView) -> WrittenTable:
     return WrittenTable(
         view.fits_title,
         view.heads,
-        tuple((". ".join((row.name, *row.notes)), *map(cell_text, row.cells)) for row in view.fits),
+        tuple((", ".join((row.name, *row.notes)), *map(cell_text, row.cells)) for row in view.fits),
         numeric=frozenset(range(1, len(view.heads))),
         strong=frozenset((i, 1 + cell) for i, row in enumerate(view.fits) for cell in row.strong),
     )

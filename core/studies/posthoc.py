@@ -207,8 +207,8 @@ def parts(
     if fit_on not in splits:
         first, second = cut_rows(splits[test], share, seed)
         text = (
-            f"fitted on {first.size:,} rows of {test}, drawn with seed {seed}; reported on the "
-            f"other {second.size:,}"
+            f"fitted on {first.size:,} rows of the {test} split, drawn with seed {seed}; judged on "
+            f"the other {second.size:,}"
         )
         return PosthocRows(
             fit_from=splits[test],
@@ -307,6 +307,8 @@ def fit(method: str, rows: Predictions, *, objective: str = "nll", search: str =
     if kind is not None and rows.task not in kind.tasks:
         return Fit(method, None, f"{kind.label} has no form for {rows.task.value} scores")
     calibrator = make(method, rows.task, objective=objective, search=search)
+    if isinstance(calibrator, PerLabel):
+        calibrator.names = rows.class_names
     try:
         groups, weights = rows.extents
         return Fit(method, calibrator.fit(logits, rows.labels, weights, groups))

@@ -232,6 +232,8 @@ def _posthoc(run: ReportedRun, audit: Audit, config: AuditConfig) -> PosthocNumb
     rows = posthoc.parts(named, fit_on, run.split, share=SHARE, seed=config.seed)
     rescaled = any(note.code == NoticeCode.NOT_PROBABILITY for note in audit.notices)
     methods = RECALIBRATE if rescaled else posthoc.default_methods(rows.test.task)
+    if audit.headline.verdict.classes and "vector" not in methods:
+        methods = (*methods, "vector")  # what moves one class against another
     judged = {NONE: posthoc.judge(rows.test, None, OBJECTIVE, config)}
     fits = []
     for method in methods:
@@ -274,10 +276,8 @@ def _ood(
             continue
         sets[name] = ood.judge(rows, outside, score, config=config)
         if name in run.splits:
-            shifted, intact = (
-                ood.shift(rows, own, score, config=config) for own in (outside, rows)
-            )
-            effects[name] = shifted, intact
+            shifted = ood.shift(rows, outside, score, config=config)
+            effects[name] = shifted, ood.shift(rows, rows, score, config=config)
         notices += ood.extent_notices(sets[name], name)
     if not sets:
         return None

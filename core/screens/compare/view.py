@@ -351,7 +351,8 @@ def _caption(runs: Sequence[Compared], comparison: Comparison, metric: str) -> s
     upto = points(max((floor.q95 for floor in floors if floor is not None), default=None))
     if any(floors):
         called = name(metric, comparison.event)
-        parts.append(f"Noise floor of {called} at n = {count(runs[0].rows.n)}: up to {upto}.")
+        n = count(runs[0].rows.n)
+        parts.append(f"Chance alone shows {called} of up to {upto} at n = {n}.")
     if comparison.event:
         parts.append(f"Calibration errors are of “{comparison.event}”, accuracy of the answers.")
     return " ".join([*parts, *_worth(runs)])

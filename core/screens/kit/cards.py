@@ -119,12 +119,13 @@ def diagram_alt(target: TargetAudit) -> str:
     off = [i for i in filled(bins) if tone(bins, i) in {"over", "under"}]
     listed = " ".join(f"{bin_words(bins, i, words)}: {TONE_WORDS[tone(bins, i)]}." for i in off)
     n_filled = len(filled(bins))
-    lie = "1 bin lies" if len(off) == 1 else f"{len(off) or 'No'} bins lie"
+    lie = f"{len(off)} bins lie" if len(off) > 1 else f"{len(off) or 'No'} bin lies"
+    inside = f", {n_filled - len(off)} inside" if off else ""
     many = "1 bin" if n_filled == 1 else f"{n_filled} bins"
     outside = (
         "No bin is off beyond chance."
         if bins.could_be_chance
-        else f"{lie} outside the band of a perfect model, {n_filled - len(off)} inside."
+        else f"{lie} outside the band of a perfect model{inside}."
     )
     return (
         f"Reliability diagram of {count(int(bins.count.sum()))} {spoken(UNIT)} in {many}. "

@@ -8,6 +8,7 @@ from core.screens.kit.numbers import (
     MISSING,
     THIN,
     count,
+    hundred_span,
     in_hundred,
     known,
     percent,
@@ -87,7 +88,7 @@ FORMS: dict[Kind, Form] = {
     "signed_two": lambda value, low, high: _two(value, low, high, signed=True),
     "hundred": lambda value, low, high: (
         in_hundred(value, low, high),
-        f"{in_hundred(low)} to {in_hundred(high)}",
+        hundred_span(low, high),
     ),
     "hundred_alone": lambda value, *_: (in_hundred(value), ""),
 }

@@ -155,7 +155,7 @@ def chance(p_value: float) -> str:
 
 def holding(level: float) -> str:
     """Return what intervals at a level are, in plain words."""
-    return f"{100 * level:g} in 100 such intervals would hold the true value."
+    return f"{100 * level:g} in 100 such intervals hold the true value."
 
 
 def in_hundred(value: float | None, low: float | None = None, high: float | None = None) -> str:
@@ -176,6 +176,18 @@ def in_hundred(value: float | None, low: float | None = None, high: float | None
     if times == 0 and value > 0.0:
         return UNDER_ONE
     return str(times)
+
+
+def hundred_span(low: float | None, high: float | None) -> str:
+    """Return an interval in times in 100, whole: "0 to 1" where an end only rounds to 0."""
+    if low is None or high is None:
+        return f"{MISSING} to {MISSING}"
+    start, end = (in_hundred(share) for share in (low, high))
+    if start in {UNDER_ONE, ALMOST_ALL}:
+        start = str(math.floor(100.0 * low))
+    if end in {UNDER_ONE, ALMOST_ALL}:
+        end = str(math.ceil(100.0 * high))
+    return f"{start} to {end}"
 
 
 def counts_apart(*values: float, most: int = 10_000) -> tuple[int, list[str]]:

@@ -4,11 +4,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from core.codes import NoticeCode
-from core.defaults import LEVEL, N_BINS_MAX
+from core.defaults import N_BINS_MAX
 from core.errors import Notice
 from core.metrics.macro import ChanceAmong
 from core.metrics.records import Audit, ClassCell, Floor, Gap, MixedEnd, Score, TargetAudit
 from core.metrics.verdict import (
+    ALONE,
     AT_ONCE,
     TESTED,
     UNSETTLED,
@@ -72,7 +73,7 @@ PLAIN_ANSWERS = {
     "uneven": "This model is as sure as it should be on average, but not everywhere.",
     "by_class": "This model is as sure as it should be on average, but not for every class.",
     "unsettled": ("This model is not as sure as it should be; too few pictures to say which way."),
-    "off_but_small": "This model is almost as sure as it should be.",
+    "off_but_small": "On average this model is almost as sure as it should be.",
     "within_chance": "This model looks as sure as it should be; what is off could be chance.",
     "sound": "This model is right as often as it says.",
     "could_be_chance": (
@@ -86,7 +87,7 @@ PLAIN_PRESENCE = {
     "underestimates": "This model expects {name} less often than it is there.",
     "too_extreme": "The chances this model gives {name} are too near 0 or 100.",
     "too_moderate": "The chances this model gives {name} are too near the average.",
-    "off_but_small": "This model expects {name} almost as often as it is there.",
+    "off_but_small": "On average this model expects {name} almost as often as it is there.",
     "within_chance": (
         "This model looks as if it expects {name} as often as it should; what is off could be "
         "chance."
@@ -374,12 +375,12 @@ def _small_parts(target: TargetAudit) -> tuple[Phrase, ...]:
 def _unlike_classes(target: TargetAudit) -> str:
     """Return a sentence on the classes that the average does not tell of; empty without any."""
     classes = target.verdict.classes
-    return f" Classes differ: {classes_words(classes)}." if classes else ""
+    return f" Classes differ; furthest off: {classes_words(classes)}." if classes else ""
 
 
 def _too_little(target: TargetAudit) -> str:
     text = f"Its error on {_images(int(target.bins.count.sum()))} is beyond chance"
-    text += ", but below the limit set for errors that matter"
+    text += ", but on average below the limit set for errors that matter"
     verdict = target.verdict
     if verdict.finds(Statistic.GAP) or verdict.finds(Statistic.SLOPE):
         return f"{text}."
@@ -483,7 +484,7 @@ def _chance_parts(target: TargetAudit) -> tuple[Phrase, ...]:
     size = f"its ECE of {points(score.value, floor.q95)} points is"
     within = f"within what a perfect model shows (up to {points(floor.q95, score.value)})"
     if _above(score, floor):
-        within = f"above {points(floor.q95, score.value)}, as in 5 of 100 sets of a perfect model"
+        within = f"above {points(floor.q95, score.value)}, which 5 of 100 perfect models exceed"
     return (Phrase(f"No error beyond chance{_for_event(target)}: {size} {within}."),)
 
 
@@ -511,19 +512,13 @@ def _above_chance(target: TargetAudit) -> str:
         return ""
     size = f"The ECE of {points(score.value, floor.q95)} points alone is"
     beyond = f"above {points(floor.q95, score.value)}"
-    return f" {size} {beyond}, as in 5 of 100 sets of a perfect model."
+    return f" {size} {beyond}, which 5 of 100 perfect models exceed."
 
 
 def _alone(target: TargetAudit) -> str:
     """Explain an interval of the gap that leaves 0 out where the joint test does not."""
-    gap, (score, _) = target.direction, calibration_error(target)
-    if gap.low <= 0 <= gap.high:
-        return ""
-    often = 100 * (1 - (score.level if score is not None else LEVEL))
-    return (
-        f" Taken alone, the gap’s interval excludes 0; with a perfect model that happens "
-        f"{often:.3g} times in 100."
-    )
+    gap = target.direction
+    return "" if gap.low <= 0 <= gap.high else f" {ALONE}"
 
 
 def _images(n: int) -> str:

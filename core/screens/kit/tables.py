@@ -139,8 +139,8 @@ class ScoreTable:
 
 def column_words(cells: Sequence[Estimate], kind: Kind) -> list[CellWords]:
     """Return cells as a page shows them; text stands as it is, a missing value is a dash."""
-    numbers = [
-        (cell.value, cell.low, cell.high)
+    numbers = [  # of a tie the value is not shown, and asks for no decimals
+        (cell.value if cell.text is None or cell.low is None else cell.low, cell.low, cell.high)
         for cell in cells
         if cell.value is not None and not isinstance(cell.value, str)
     ]

@@ -318,7 +318,7 @@ def _roc_card(
             (curve.label, "out-of-distribution", float(a), float(f))
             for a, f in zip(alarms, flagged, strict=True)
         ]
-    areas = "; ".join(f"{line.name} {line.area:.3f}" for line in lines)
+    areas = "; ".join(f"{line.area:.3f} for {line.name}" for line in lines)
     spot = OperatingPoint(counts.false_alarms, 1.0 - counts.missed)
     return FigureCard(
         key="roc",

@@ -4,8 +4,10 @@ from collections.abc import Mapping, Sequence
 
 from core.calibrators import CALIBRATORS
 from core.metrics.comparison import Comparison, compare
+from core.metrics.macro import corrected_codes
 from core.metrics.paired import Difference
 from core.metrics.verdict import classes_words
+from core.metrics.verdict_codes import BEYOND_CHANCE
 from core.predictions import Task
 from core.screens.kit.differences import better, size_words, worse
 from core.screens.kit.differences import name as metric_name
@@ -44,13 +46,13 @@ MEANINGS = {
     "matrix": "Every class's score is computed from all scores; weights off the diagonal are "
     "kept small. Needs many rows. Answers can change.",
     "dirichlet": "As matrix scaling, on log-probabilities. Needs many rows. Answers can change.",
-    "isotonic": "A rising staircase for each class against the rest. Answers can change.",
+    "isotonic": "A rising staircase for each class. Answers can change.",
     "isotonic_ordered": "One rising staircase for all classes together. It never changes the "
     "answers.",
     "histogram": "Every probability is replaced by how often that class came in its bin. Answers "
     "can change.",
     "spline": "A smooth curve through the running share of right answers. Answers can change.",
-    "beta": "A curve of three numbers for each class against the rest. Answers can change.",
+    "beta": "A curve of three numbers for each class. Answers can change.",
 }
 PLAIN_MEANINGS = MEANINGS | {  # those above with a term of the field in them
     "focal_map": "One number makes the model more or less sure, along another curve than "
@@ -63,6 +65,7 @@ PLAIN_MEANINGS = MEANINGS | {  # those above with a term of the field in them
     "Answers can change.",
 }
 CHANCE = "chance: up to {}"
+ROUNDED = 0.0005  # nearer to what chance shows, both are printed alike
 PERFECT = " A perfect model would show up to {}."
 OBJECTIVES = {key: LABELS[key] for key in ("nll", "ece", "ece_em", "ada_ece")}
 assert set(IN_SENTENCE) == set(MEANINGS) == set(CALIBRATORS) == set(NAMES) - {NONE}
@@ -94,10 +97,9 @@ def sentence(
         return Sentence((Phrase(first),), _capital(why))
     errors = {name: _ece(judged[name]) for name in names}
     helping = [name for name, difference in differences.items() if better(difference)]
-    keeping = [name for name in helping if not judged[name].changed or _of_risk(judged)]
     if not helping:
         return _none_helps(errors[NONE], differences, judged)
-    best = min(keeping or helping, key=errors.__getitem__)
+    best = min(_preferred(helping, judged) or helping, key=errors.__getitem__)
     size, interval = size_words(differences[best])
     parts = (
         Phrase(
@@ -107,17 +109,33 @@ def sentence(
             )
         ),
         Phrase(f", a drop of {size}{interval}"),
-        Phrase(f", but {_changes(judged[best])}." if judged[best].changed else "."),
+        Phrase(_answers_cost(judged[best], judged[NONE]) if judged[best].changed else "."),
         Phrase(explained(judged[best], PERFECT)),
     )
     others = _others(best, judged, names)
     return Sentence(parts, f"{others} {_cost(best, judged, comparison)}".strip())
 
 
-def _unlike_classes(judged: MethodReport) -> str:
-    """Return the classes that a method leaves off, where the mean does not tell of them."""
-    classes = judged.compared.audit.headline.verdict.classes
-    return f"Classes stay unlike: {classes_words(classes)}." if classes else ""
+def _unlike_classes(judged: MethodReport, none: MethodReport) -> str:
+    """Return the classes that a method leaves off, where the mean does not tell of them.
+
+    What they were before shows where it moves errors between classes.
+    """
+    classes, before = (each.compared.audit.headline.verdict.classes for each in (judged, none))
+    if not classes:
+        return ""
+    was = ", ".join(f"“{cell.name}” {points(cell.gap, signed=True)}" for cell in before)
+    return f"Classes still differ: {classes_words(classes)}{f'; before: {was}' if was else ''}."
+
+
+def _preferred(names: Sequence[str], judged: Mapping[str, MethodReport]) -> list[str]:
+    """Return the methods that keep every answer, or all where answers have to change.
+
+    They are a cut of ours at one half for a risk; and no method that keeps them brings classes
+    that are off on different sides together.
+    """
+    may_change = _of_risk(judged) or judged[NONE].compared.audit.headline.verdict.classes
+    return [name for name in names if may_change or not judged[name].changed]
 
 
 def _whose(event: str) -> str:
@@ -165,12 +183,13 @@ def _none_helps(
     error: float, differences: Mapping[str, Difference], judged: Mapping[str, MethodReport]
 ) -> Sentence:
     chance = judged[NONE].compared.audit.main.noise_floor["ece"]
-    first = f"No method lowers the calibration error of {points(error)} points beyond chance."
+    size = f"{points(error)} points{_over_labels(judged)}"
+    first = f"No method lowers the calibration error of {size} beyond chance."
     if len(differences) == 1:
         only = next(iter(differences))
         first = (
-            f"{_capital(IN_SENTENCE[only])} does not lower the calibration error of "
-            f"{points(error)} points beyond chance."
+            f"{_capital(IN_SENTENCE[only])} does not lower the calibration error of {size} beyond "
+            "chance."
         )
     n = judged[NONE].compared.rows.n
     second = ""
@@ -182,6 +201,7 @@ def _none_helps(
     raising = [name for name, difference in differences.items() if worse(difference)]
     if raising:
         second += f" {_capital(_listed(raising))} {_verb(raising, 'raises', 'raise')} it."
+    second += _label_alone(judged)
     return Sentence((Phrase(first),), second.strip())
 
 
@@ -198,17 +218,16 @@ def _others(best: str, judged: Mapping[str, MethodReport], names: Sequence[str])
     higher = [name for name, difference in rest.items() if worse(difference)]
     clauses = []
     if ties:
-        clauses.append(f"{_listed(ties)} {_verb(ties, 'ties', 'tie')} with it")
-    clauses += [f"{IN_SENTENCE[name]} goes lower, but {_changes(judged[name])}" for name in lower]
+        clauses.append(f"{_listed(ties)} {_verb(ties, 'is', 'are')} tied with it")
+    every = _all_answers(judged[NONE])
+    clauses += [
+        f"{IN_SENTENCE[name]} goes lower"
+        + (f", changing {count(judged[name].changed)} of {every}" if judged[name].changed else "")
+        for name in lower
+    ]
     if higher:
         clauses.append(f"{_listed(higher)} {_verb(higher, 'stays', 'stay')} higher")
     return _capital("; ".join(clauses)) + "." if clauses else ""
-
-
-def _changes(judged: MethodReport) -> str:
-    if not judged.changed:
-        return "keeps the answers"
-    return f"changes {count(judged.changed)} answer{'s' if judged.changed > 1 else ''}"
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -227,11 +246,11 @@ def _capital(text: str) -> str:
 def plain_best(judged: Mapping[str, MethodReport], comparison: Comparison) -> str:
     """Return the method that does best beyond chance; empty without one.
 
-    It keeps every answer, but of a risk, whose answers are a cut of ours at one half.
+    It keeps every answer where it can; see `_preferred`.
     """
     helping = _helping(judged, comparison)
-    keeping = [name for name in helping if not judged[name].changed or _of_risk(judged)]
-    return min(keeping, key=lambda name: _ece(judged[name]), default="")
+    preferred = _preferred(helping, judged)
+    return min(preferred, key=lambda name: _ece(judged[name]), default="")
 
 
 def _helping(judged: Mapping[str, MethodReport], comparison: Comparison) -> list[str]:
@@ -254,13 +273,13 @@ def plain_sentence(judged: Mapping[str, MethodReport], comparison: Comparison) -
         (
             Phrase(f"{now}. A correction brings that to "),
             Phrase(points(_ece(judged[best]))),
-            Phrase(_plain_cost(judged[best], judged[NONE])),
+            Phrase(_answers_cost(judged[best], judged[NONE])),
             Phrase(explained(judged[best], PERFECT)),
         ),
         f"The correction is {IN_SENTENCE[best]}. Difference "
         f"{points(difference.value, signed=True)} points "
         f"({span(difference.low, difference.high, signed=True)}): beyond chance. "
-        f"{_unlike_classes(judged[best])}".rstrip(),
+        f"{_unlike_classes(judged[best], judged[NONE])}".rstrip(),
     )
 
 
@@ -268,44 +287,74 @@ def _plain_error(judged: Mapping[str, MethodReport], comparison: Comparison) -> 
     """Return how far off the scores are, or look where a perfect model could look so, too."""
     main = judged[NONE].compared.audit.main
     ece, floor = main.metrics["ece"], main.noise_floor.get("ece")
-    could_be = floor is not None and ece.value is not None and ece.value <= floor.q95
+    could_be = floor is not None and ece.value is not None and ece.value <= floor.q95 + ROUNDED
     what = f"The stated certainty of this model {'looks' if could_be else 'is'}"
     if _of_risk(judged):
         event = f" “{comparison.event}”" if comparison.event else ""
         what = f"The chances this model gives{event} {'look' if could_be else 'are'}"
     beside = (points_span(ece.value, ece.low, ece.high), explained(judged[NONE], CHANCE))
+    average = f"on average{_over_labels(judged)}"
+    return f"{what} off by {points(ece.value)} points {average} ({'; '.join(filter(None, beside))})"
+
+
+def _over_labels(judged: Mapping[str, MethodReport]) -> str:
+    """Return what many labels' calibration error is a mean of."""
+    labels = judged[NONE].compared.audit.labels
+    return f" over {len(labels)} labels" if labels else ""
+
+
+def _label_alone(judged: Mapping[str, MethodReport]) -> str:
+    """Return how far the method that is best for it brings the label that is off most.
+
+    The mean of many labels can hide it. Empty where none is off beyond chance, or gets better.
+    """
+    labels = judged[NONE].compared.audit.labels
+    off = [k for k, code in enumerate(corrected_codes(labels)) if code in BEYOND_CHANCE]
+    errors = {
+        name: [label.metrics["ece"].value or 0.0 for label in report.compared.audit.labels]
+        for name, report in judged.items()
+    }
+    k = max(off, key=lambda k: errors[NONE][k], default=None)
+    if k is None:
+        return ""
+    best = min(errors, key=lambda name: errors[name][k])
+    if best == NONE:
+        return ""
+    before, after = (points(errors[name][k]) for name in (NONE, best))
     return (
-        f"{what} off by {points(ece.value)} points on average ({'; '.join(filter(None, beside))})"
+        f" For “{labels[k].name}” alone, {IN_SENTENCE[best]} takes it from {before} to {after}; "
+        "that was not tested."
     )
 
 
-def _plain_cost(judged: MethodReport, none: MethodReport) -> str:
+def _answers_cost(judged: MethodReport, none: MethodReport) -> str:
     """Return how many answers a correction changes, of how many, and how many are right then."""
     if not judged.changed:
         return ", without changing any answer."
-    audit = none.compared.audit
-    of, kind = audit.n, "answers"
-    if audit.task == Task.MULTILABEL:
-        of, kind = audit.n * audit.n_classes, "yes/no decisions"
     right, before = (
         in_hundred(one.compared.audit.main.metrics["accuracy"].value or 0.0)
         for one in (judged, none)
     )
-    return (
-        f". It changes {count(judged.changed)} of {count(of)} {kind}; of 100 then {right} are "
-        f"right, {before} before."
-    )
+    changed = f"{count(judged.changed)} of {_all_answers(none)}"
+    return f". It changes {changed}; of 100 then {right} are right, {before} before."
+
+
+def _all_answers(judged: MethodReport) -> str:
+    """Return how many answers there are: of many labels, one for each."""
+    audit = judged.compared.audit
+    if audit.task == Task.MULTILABEL:
+        return f"{count(audit.n * audit.n_classes)} yes/no decisions"
+    return f"{count(audit.n)} answers"
 
 
 def _plain_others(judged: Mapping[str, MethodReport], comparison: Comparison) -> str:
     """Return which correction helps at the cost of answers, where none helps that keeps them."""
     helping = _helping(judged, comparison)
     if not helping:
-        return "None of these corrections makes it better beyond chance."
+        return f"None of these corrections makes it better beyond chance.{_label_alone(judged)}"
     best = min(helping, key=lambda name: _ece(judged[name]))
-    n = count(judged[NONE].compared.rows.n)
     return (
         "No correction that keeps every answer makes it better beyond chance. "
-        f"{_capital(IN_SENTENCE[best])} brings it to {points(_ece(judged[best]))} points, but "
-        f"changes {count(judged[best].changed)} of {n} answers."
+        f"{_capital(IN_SENTENCE[best])} brings it to {points(_ece(judged[best]))} points, changing "
+        f"{count(judged[best].changed)} of {_all_answers(judged[NONE])}."
     )

@@ -263,6 +263,7 @@ def class_card(rows: tuple[ClassRow, ...], level: str, caption: str) -> FigureCa
     cut = f", the {MAX_CLASSES} widest of {count(len(answered))}"
     cut = cut if len(answered) > MAX_CLASSES else ""
     listed = "; ".join(f"{row.name} {_gap_words(gap)}" for row, gap in by_gap)
+    none = "" if any(gap_tone(row) != "few" for row in rows) else " None is beyond chance."
     return FigureCard(
         key="classes",
         title="Gap by predicted class",
@@ -270,7 +271,7 @@ def class_card(rows: tuple[ClassRow, ...], level: str, caption: str) -> FigureCa
         draw=partial(class_gaps, tuple(row for row, _ in by_gap)),
         alt=(
             "Gap by predicted class, what it says minus how often it was right, in points: "
-            f"{listed}."
+            f"{listed}.{none}"
         ),
         table=class_table(rows),
         caption=f"{caption}; {_looks(len(answered), level)}",

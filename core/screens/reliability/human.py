@@ -362,11 +362,14 @@ def _change(method: FittedOn, error: str) -> str:
     if change.value is None or change.low is None or change.high is None:
         return "is unknown"
     if change.high < 0.0:
-        return f"falls by {with_span(-change.value, -change.high, -change.low)} points"
+        return f"falls by {_size(-change.value, -change.high, -change.low)}"
     if change.low > 0.0:
-        return f"rises by {with_span(change.value, change.low, change.high)} points"
-    size = with_span(change.value, change.low, change.high)
-    return f"changes by {size} points, which could be chance"
+        return f"rises by {_size(change.value, change.low, change.high)}"
+    return f"changes by {_size(change.value, change.low, change.high)}, which could be chance"
+
+
+def _size(value: float, low: float, high: float) -> str:
+    return f"{points(value, low, high)} points ({points_span(value, low, high)})"
 
 
 def _fit_row(method: FittedOn, words: HumanWords) -> ScoreRow:

@@ -25,6 +25,7 @@ from core.screens.kit.numbers import (
     count,
     counts_apart,
     holding,
+    hundred_span,
     in_hundred,
     known,
     points,
@@ -173,10 +174,10 @@ def _dumbbell(group: Group, y: int, theme: Theme, came_true: str) -> list[go.Sca
 
 
 def _hover(group: Group, came_true: str) -> str:
-    low, high = in_hundred(group.low), in_hundred(group.high)
+    interval = hundred_span(group.low, group.high)
     return (
         f"<b>{group.name}</b>: says {in_hundred(group.says)} in 100,<br>"
-        f"{came_true} {in_hundred(group.right)} ({low} to {high})"
+        f"{came_true} {in_hundred(group.right)} ({interval})"
     )
 
 
@@ -197,6 +198,7 @@ CLASSES_HELP = (
     "A correction of each class by itself, found on other pictures. Some answers may change."
 )
 RISK_HELP = "A correction learned from other pictures may shift and stretch the chances it gives."
+SAME_NUMBERS = "Same data and same numbers as the technical page. "
 WRONG, PRESENT = "×", "●"  # the marks of 100 pictures
 ENOUGH = 20  # answers a group must hold before a picture of 100 is made from it
 
@@ -277,10 +279,7 @@ def plain_view(
         limits=_limits(audit, target),
         helps=_helps(target),
         key=_key(_missed(groups, target), came_true),
-        caption=(
-            "Same data and same numbers as the technical page. "
-            f"Intervals: {holding(level_of(target))}"
-        ),
+        caption=(f"{SAME_NUMBERS}Intervals: {holding(level_of(target))}"),
     )
 
 
@@ -349,7 +348,7 @@ def _card(groups: tuple[Group, ...], came_true: str) -> FigureCard:
     descriptions = [
         f"{group.name} ({group.range}): {count(group.n)} {things}, says {in_hundred(group.says)} "
         f"in 100, {came_true} {in_hundred(group.right)} "
-        f"({in_hundred(group.low)} to {in_hundred(group.high)})"
+        f"({hundred_span(group.low, group.high)})"
         for group in reversed(groups)
         if group.n
     ]
@@ -412,10 +411,9 @@ def _second(audit: Audit, target: TargetAudit, groups: tuple[Group, ...]) -> str
 
 
 def _weight(group: Group, groups: tuple[Group, ...], target: TargetAudit) -> str:
-    """Return how many of all are in a group: "357 of 10,000 answers, 4 in 100"."""
-    total = sum(g.n for g in groups)
+    """Return how many of all are in a group: "357 of 10,000 answers"."""
     things = "answers" if target.target is None else spoken("pictures")
-    return f"{count(group.n)} of {count(total)} {things}, {in_hundred(group.n / total)} in 100"
+    return f"{count(group.n)} of {count(sum(g.n for g in groups))} {things}"
 
 
 def _icons(groups: tuple[Group, ...], target: TargetAudit) -> Icons | None:
@@ -433,7 +431,7 @@ def _answer_icons(group: Group) -> Icons:
     promised, observed = _wrong(group.says), _wrong(group.right)
     low, high = _wrong(group.high), _wrong(group.low)
     return Icons(
-        title=f"Of 100 answers that were {group.range} in 100 sure",
+        title=f"Answers that were {group.range} in 100 sure",
         note="",
         promised=promised,
         observed=observed,
@@ -443,7 +441,7 @@ def _answer_icons(group: Group) -> Icons:
         **_texts(
             group,
             (1.0 - group.says, 1.0 - group.right, 1.0 - group.high, 1.0 - group.low),
-            ("{n} of these {of} would be wrong", "{n} of {of} {were} wrong"),
+            ("{n} of {of} would be wrong", "{n} of {of} {were} wrong"),
         ),
         mark=WRONG,
     )
@@ -455,7 +453,7 @@ def _presence_icons(group: Group) -> Icons:
         round(100.0 * v) for v in (group.says, group.right, group.low, group.high)
     )
     return Icons(
-        title=f"Of 100 {spoken('pictures')} that it gave {group.range} in 100",
+        title=f"{spoken('Pictures')} given a chance of {group.range} in 100",
         note="",
         promised=promised,
         observed=observed,
@@ -465,7 +463,7 @@ def _presence_icons(group: Group) -> Icons:
         **_texts(
             group,
             (group.says, group.right, group.low, group.high),
-            ("it would be there in {n} of these {of}", "it was there in {n} of {of}"),
+            ("it would be there in {n} of {of}", "it was there in {n} of {of}"),
         ),
         mark=PRESENT,
     )
@@ -474,13 +472,17 @@ def _presence_icons(group: Group) -> Icons:
 def _texts(
     group: Group, shares: tuple[float, float, float, float], words: tuple[str, str]
 ) -> dict[str, str]:
-    """Return what was promised and seen of 100, or of more where 100 would hide a missed promise.
+    """Return what was promised and seen of 100, or of more where that would mislead.
+
+    Hundredths can hide a promise that was missed, and make one that was kept look missed.
 
     `shares` are promised, seen, and the ends of the interval of what was seen.
     """
     of, (promised, seen) = 100, [in_hundred(share) for share in shares[:2]]
     if group.tone in {"over", "under"} and promised == seen:
         of, (promised, seen) = counts_apart(*shares[:2], most=group.n)
+    elif promised != seen and abs(shares[0] - shares[1]) < 0.005 and group.n >= 1_000:
+        of, (promised, seen) = 1_000, [count(round(1_000 * share)) for share in shares[:2]]
     low, high = (count(round(of * share)) for share in shares[2:])
     were = "was" if singular(seen) else "were"
     about = words[0].format(n=about_hundred(promised), of=count(of))
@@ -506,8 +508,9 @@ def _limits(audit: Audit, target: TargetAudit) -> Advice:
         )
     return Advice(
         "What this does not say",
-        f"It says nothing of {spoken('pictures')} unlike {n}, nor whether a single answer is "
-        f"right.{alike}",
+        f"It says nothing of {spoken('pictures')} unlike {n}, nor whether "
+        + ("a single answer is right" if target.target is None else "a single one has it")
+        + f".{alike}",
     )
 
 
@@ -524,12 +527,14 @@ def _helps(target: TargetAudit) -> Advice:
             else "Correct the scores of {name} by themselves, on other pictures."
         ),
         VerdictCode.OFF_BUT_SMALL: (
-            "It is off by less than {small} points, the limit set for errors that matter. Check "
-            "again when the pictures change."
+            "Beyond chance, but on average below {small} points, the limit set for errors that "
+            "matter. Check again when the pictures change."
         ),
         VerdictCode.SOUND: "Nothing needs to be done. Check again when the pictures change.",
         VerdictCode.COULD_BE_CHANCE: (
             "More pictures with known answers. On this many, a perfect model could look the same."
+            if target.verdict.too_few or target.verdict.power is None
+            else "Nothing shows a need. Check again when the pictures change."
         ),
     }[code]
     if target.verdict.classes and code in DETECTED:

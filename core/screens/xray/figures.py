@@ -10,7 +10,7 @@ from core.arrays import Float, Int
 from core.metrics.clinical import FlexibleCurve, NetBenefit
 from core.metrics.records import BinTable
 from core.screens.kit.bin_marks import PRESENCE, filled, hover, tone
-from core.screens.kit.numbers import THIN, count, in_hundred, percent
+from core.screens.kit.numbers import THIN, count, hundred_span, in_hundred, percent
 from core.screens.kit.theme import Theme, Tone, axis, faded, layout
 
 RESEARCH = "Research use, not a medical device."
@@ -250,7 +250,7 @@ def _band_dot(dot: BandDot, theme: Theme, *, index: int, chosen: bool) -> go.Sca
         customdata=[index],
         hovertext=[
             f"<b>Scored {band_name(dot.low, dot.high)}</b>: {count(dot.n)},<br>labelled with it "
-            f"{in_hundred(dot.rate)} in 100 ({in_hundred(dot.ci_low)} to {in_hundred(dot.ci_high)})"
+            f"{in_hundred(dot.rate)} in 100 ({hundred_span(dot.ci_low, dot.ci_high)})"
         ],
         hovertemplate="%{hovertext}<extra></extra>",
         cliponaxis=False,

@@ -15,6 +15,7 @@ from core.screens.kit.numbers import (
     THIN,
     about_hundred,
     count,
+    hundred_span,
     in_hundred,
     percent,
     singular,
@@ -459,7 +460,7 @@ def bands_card(scored: FilmScores, index: int, known: Reference) -> FigureCard:
     at = known.at(index, scored.scores[index]).i
     listing = "; ".join(
         f"scored {band_words(dot.low, dot.high)}: {films_words(dot.n)}, {in_hundred(dot.rate)} of "
-        f"100 ({in_hundred(dot.ci_low)} to {in_hundred(dot.ci_high)})"
+        f"100 ({hundred_span(dot.ci_low, dot.ci_high)})"
         for dot in dots
         if dot.n
     )

@@ -16,6 +16,7 @@ from core.screens.kit.numbers import (
     about_count,
     about_hundred,
     count,
+    hundred_span,
     in_hundred,
     known,
     percent,
@@ -310,7 +311,7 @@ def _card(
     spoken = "; ".join(
         f"scored {band_name(dot.low, dot.high)} ({count(dot.n)} {source.films}): says "
         f"{in_hundred(dot.says)}, found {in_hundred(dot.rate)} of 100 "
-        f"({in_hundred(dot.ci_low)} to {in_hundred(dot.ci_high)})"
+        f"({hundred_span(dot.ci_low, dot.ci_high)})"
         for dot in dots
         if dot.n
     )

@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 import plotly.graph_objects as go
 
-from core.screens.kit.numbers import count, in_hundred, percent, three, two, two_span
+from core.screens.kit.numbers import count, hundred_span, in_hundred, percent, three, two, two_span
 from core.screens.kit.records import Column, FigureCard, Table
 from core.screens.kit.tables import (
     Estimate,
@@ -293,7 +293,7 @@ def pointing_text(localisations: Mapping[str, Localisation], name: str) -> str:
     start = (
         f"Of 100 films with {name}, the strongest place lies in the box in about "
         f"{in_hundred(share.value, share.low, share.high)} "
-        f"({in_hundred(share.low)} to {in_hundred(share.high)}; {count(own.n)} films)."
+        f"({hundred_span(share.low, share.high)}; {count(own.n)} films)."
     )
     if own.n < FEWEST:
         return f"{start} There are too few films to tell one map from another."
@@ -342,8 +342,7 @@ def pointing_card(localisations: Mapping[str, Localisation], name: str, caption:
         for key, localisation in localisations.items()
     ]
     listing = " ".join(
-        f"{row.name}: {in_hundred(row.value)} of 100 ({in_hundred(row.low)} to "
-        f"{in_hundred(row.high)})."
+        f"{row.name}: {in_hundred(row.value)} of 100 ({hundred_span(row.low, row.high)})."
         for row in rows
     )
     return FigureCard(

@@ -228,7 +228,7 @@ def _findings(n: int, sets: int, seed: int) -> list[Row]:
 
 def _classes(k: int, n: int, sets: int, seed: int) -> list[Row]:
     rng = np.random.default_rng([seed, n, k])
-    coloured, off = 0, 0
+    coloured, named, off = 0, 0, 0
     for at in range(sets):
         logits = _logits(rng, n, k)
         # the largest of logits with Gumbel noise is a draw from their softmax
@@ -237,9 +237,11 @@ def _classes(k: int, n: int, sets: int, seed: int) -> list[Row]:
         verdict = _of_scores(rows, at)
         table = suite.class_gaps(rows, 0.95, p_joint=verdict.p_value or 0.0)
         coloured += any(gap_tone(row) in OFF for row in table)
+        named += bool(verdict.classes)
         off += verdict.code in CALLED_OFF
     return [
         sentence("a class is coloured", f"K {k:,}", n, coloured / sets, sets),
+        sentence("a verdict names a class", f"K {k:,}", n, named / sets, sets),
         sentence(ANY, f"K {k:,}, all scores", n, off / sets, sets),
     ]
 
@@ -350,7 +352,7 @@ def rows(sets: int, seed: int) -> list[Row]:
             out += _calibrated(design, n, many, seed)
         for design in WRONG:
             out += _wrong(design, n, sets, seed)
-        for k in (2, 10, MANY_CLASSES):
+        for k in (2, 3, 10, MANY_CLASSES):
             out += _classes(k, n, _fewer(sets, n * k), seed)
         out += _findings(n, _fewer(sets, n * FINDINGS * FINDINGS), seed)
         out.append(_in_all(out, n))

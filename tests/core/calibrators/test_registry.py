@@ -12,7 +12,8 @@ from core.calibrators import CALIBRATORS
 from core.calibrators.per_label import PerLabel
 from core.calibrators.stored import from_json, make, to_json
 from core.errors import AuditError, Refused, UsageError
-from core.predictions import Task
+from core.predictions import Predictions, ScoreKind, Task
+from core.studies import posthoc
 from tests.core.calibrators.cases import drawn
 
 METHODS = sorted(CALIBRATORS)
@@ -324,6 +325,10 @@ def test_label_that_cannot_be_fitted_keeps_its_probabilities_and_is_named(name):
     fitted = make(name, Task.MULTILABEL).fit(logits, labels)
     np.testing.assert_allclose(fitted.predict_proba(logits)[:, 1], sigmoid(logits[:, 1]))
     assert "label 1 is left as it is" in fitted.report_.message
+    named = Predictions(
+        Task.MULTILABEL, ScoreKind.LOGITS, logits, labels, tuple("abcdefgh"[: logits.shape[1]])
+    )
+    assert "“b” is left as it is" in posthoc.fit(name, named).report.message
     again = from_json(json.loads(json.dumps(to_json(fitted))))
     assert np.array_equal(again.predict_proba(logits), fitted.predict_proba(logits))
 

@@ -657,6 +657,24 @@ def test_few_groups_are_said():
     assert any(note.text == "12 sites are few: intervals are rough." for note in found.notices)
 
 
+def test_an_event_that_few_groups_hold_is_said():
+    patients = np.repeat(np.arange(100), 3)
+    labels = np.column_stack([patients < 6, patients % 5 == 0]).astype(np.int64)  # 6, and 20
+    rows = Predictions(
+        Task.MULTILABEL,
+        ScoreKind.SIGMOID,
+        np.full((300, 2), 0.2),
+        labels,
+        class_names=("Cardiomegaly", "Mass"),
+        groups=Groups.of("patient", [str(p) for p in patients]),
+    )
+    texts = [note.text for note in audit(rows, AuditConfig(n_resamples=20)).notices]
+    assert (
+        "“Cardiomegaly” is seen in 18 rows of 6 patients alone: what is said of it hangs on these "
+        "few." in texts
+    )
+
+
 def test_labels_have_their_own_worth_and_the_mean_has_the_mean():
     p, y, groups = patients(50, 4, seed=6, within=0.9)
     own, other, _ = patients(50, 4, seed=7, within=0.0)

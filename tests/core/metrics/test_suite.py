@@ -476,8 +476,8 @@ def test_an_end_is_the_mean_of_its_bins_by_rows():
     words = judged(Gap(-0.1, -0.2, 0.0), bins, 0.01, 0.5, 0.5).text
     assert words.startswith(
         "Mixed: over-confident by 12.5 points (at least 11.5) in 2 bins from 0 to 67 %, "
-        "under-confident by 5.0 points (at least 4.0) in 1 bin from 67 to 100 %; joint bounds. "
-        "On average"
+        "under-confident by 5.0 points (at least 4.0) in 1 bin from 67 to 100 %; both bounds hold "
+        "jointly. On average"
     )
 
 
@@ -567,8 +567,8 @@ def test_sound_needs_that_a_material_miscalibration_would_have_shown():
     assert between.code == "could_be_chance"
     assert between.text.startswith("No error beyond chance: ")
     assert (
-        "; odds off by a fifth would have shown in 99 of 100 such sets, logits off by 15 % about "
-        "the same mean in 94." in between.text
+        "; odds off by a fifth would be found at least 99 times in 100, logits off by 15 % about "
+        "the same mean at least 94 times." in between.text
     )
     kept = {"power_odds": 0.96, "power_spread": 0.3}  # many rows for the one, few for the other
     unlike = judged(gap, table(OVER), 0.6, 0.3, 0.4, ece=0.02, power=0.3, **kept)
@@ -578,16 +578,19 @@ def test_sound_needs_that_a_material_miscalibration_would_have_shown():
     chance = judged(gap, table(OVER), 0.6, 0.3, 0.4, ece=0.02, power=0.3, **kept)
     assert chance.code == "could_be_chance"
     assert chance.too_few
-    assert "too few rows to tell: odds off by a fifth would have shown in 49 of" in chance.text
+    assert (
+        "too few rows to tell: odds off by a fifth would be found at least 49 times" in chance.text
+    )
 
 
 def test_a_verdict_within_chance_explains_what_alone_looks_beyond_it():
     gap = Gap(0.011, 0.001, 0.02)
     text = judged(gap, table(OVER), 0.08, 0.3, 0.4, ece=0.03, power=1.0).text
-    assert "ECE of 3.0 points is beyond 2.0, as in 5 of 100 calibrated sets;" in text
-    assert "excludes 0, as in 5 of 100 calibrated sets." in text
-    text = judged(gap, table(OVER), 0.08, 0.3, 0.4, ece=0.01, level=0.8).text
-    assert "excludes 0, as in 20 of 100 calibrated sets." in text
+    assert "ECE of 3.0 points is beyond 2.0, which 5 of 100 calibrated sets exceed;" in text
+    alone = "The gap’s own interval excludes 0; allowing for all tests, that could be chance."
+    assert alone in text
+    text = judged(Gap(0.011, -0.001, 0.02), table(OVER), 0.08, 0.3, 0.4, ece=0.01).text
+    assert alone not in text
 
 
 def test_the_example_is_the_bin_that_costs_most_on_the_side_of_the_verdict():

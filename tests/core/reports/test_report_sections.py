@@ -268,6 +268,26 @@ def test_a_board_is_told_how_many_findings_are_off_and_which_it_reads_of():
     assert "Research use, not a medical device." in text
     assert "×" not in text  # which marks wrong answers
     assert "is about “Effusion”, which is furthest off beyond chance." in text
+    every = replace(request, sections=("verdict", "posthoc", "clinical", "settings"))
+    page = build.report_files(every).markdown
+    assert "expected too often" in page
+    assert "| Decision |" in page
+    assert page.count("### ") == 1  # one page: no other section
+
+
+def test_what_helps_is_not_a_correction_that_the_report_finds_no_help(monkeypatch):
+    rows, _ = several()
+    rows = replace(rows, scores=3.0 * rows.scores)
+    request = build.ReportRequest(
+        runs=(reported(rows),),
+        sections=("verdict", "posthoc"),
+        edition=Edition.PLAIN,
+        config=AuditConfig(n_resamples=20),
+    )
+    for best, helps in (("ts", "A correction learned"), ("", "No correction that was tried helps")):
+        monkeypatch.setattr("core.reports.sections.plain_best", lambda *_, best=best: best)
+        verdict = build.report(request)[1].chapters[0].sections[0]
+        assert verdict.paragraphs[1].startswith(f"What helps: {helps}")
 
 
 def test_one_report_has_one_verdict_on_each_label_and_one_level():

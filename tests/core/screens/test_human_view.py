@@ -92,7 +92,7 @@ def test_what_each_fit_does_to_both_errors_is_said():
     assert labels.startswith("Fitted on majority labels (T = ")
     assert "the error against people rises by" in labels
     assert "that against labels changes by −" in labels
-    assert labels.endswith("points, which could be chance")
+    assert labels.endswith(", which could be chance")
     assert "the error against people falls by" in votes
     assert judged.endswith("Judged on 200 images, fitted on 200 others.")
     refused = HumanFits(
@@ -107,7 +107,7 @@ def test_what_each_fit_does_to_both_errors_is_said():
 def test_a_change_is_said_between_its_ends_whichever_way_it_goes():
     for by in (2.5, 0.4):
         words = view_of(run(by)).fits_words
-        changes = re.findall(r"(?:falls|rises) by (\S+) \((\S+) to (\S+)\)", words)
+        changes = re.findall(r"(?:falls|rises) by (\S+) points \((\S+) to (\S+)\)", words)
         assert changes
         for value, low, high in changes:
             assert 0.0 < float(low) <= float(value) <= float(high)

@@ -47,6 +47,9 @@ T = "\u202f"
         (numbers.two_span(-1.254, 1.451, signed=True), "−1.25 to +1.45"),
         (numbers.in_hundred(0.961), "96"),
         (numbers.in_hundred(0.998), "almost 100"),
+        (numbers.hundred_span(0.001, 0.008), "0 to 1"),
+        (numbers.hundred_span(0.964, 0.998), "96 to 100"),
+        (numbers.hundred_span(0.0001, 0.004), "0 to 1"),
         (numbers.in_hundred(0.001), "fewer than 1"),
         (numbers.in_hundred(0.023, 0.021, 0.025), "2.3"),  # 2 lies outside its own interval
         (numbers.about_hundred("12"), "about 12"),

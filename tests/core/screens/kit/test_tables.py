@@ -128,6 +128,12 @@ def test_decimals_are_equal_down_a_column(kind, values, shown):
     assert [words.value for words in tables.column_words(cells, kind)] == shown
 
 
+def test_the_value_of_a_tie_which_is_not_shown_asks_for_no_decimals():
+    tied = Difference(metric="ece", value=-0.00001, low=-0.037, high=0.035, level=0.95, n=9)
+    (cell,) = tables.column_words([tables.difference_cell(tied)], "points")
+    assert (cell.value, cell.interval) == ("tie", "−3.7 to +3.5")
+
+
 def test_a_difference_without_an_interval_is_not_beyond_chance():
     assert tables.difference_cell(gap(0.02, None, None)).mark == ""
     assert tables.difference_cell(None) == Estimate(text="")

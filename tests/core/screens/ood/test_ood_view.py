@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from core.configs import AuditConfig
 from core.datasets.shifts import CORRUPTIONS, OutsideSet
 from core.metrics.records import Score
 from core.ood.separation import Separation
@@ -142,7 +143,7 @@ def test_the_numbers_say_which_side_is_positive():
         part(rng.normal(size=(60, 3)), rng.integers(0, 3, 60)),
         part(rng.normal(size=(50, 3))),
         "entropy",
-        n_resamples=20,
+        config=AuditConfig(n_resamples=20),
     )
     tiles = view(ShownCurve("SVHN", MARK, found)).numbers
     assert [(tile.label, tile.note) for tile in tiles] == [

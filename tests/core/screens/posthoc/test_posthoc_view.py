@@ -84,14 +84,14 @@ def test_method_that_goes_lower_but_changes_answers_is_not_put_first(found):
     higher = {NONE: judged[NONE], "focal_map": judged[NONE], "isotonic": lower}
     said = told(higher, focal_map=(-0.01, -0.012, -0.008), isotonic=(-0.12, -0.14, -0.1))
     assert said.text.startswith("The focal map takes")
-    assert said.second == "Isotonic regression goes lower, but changes 25 answers."
+    assert said.second == "Isotonic regression goes lower, changing 25 of 800 answers."
 
 
 def test_only_method_that_helps_and_changes_answers_says_so(found):
     _, _, judged = found
     both = {NONE: judged[NONE], "isotonic": MethodReport(judged["ts"].compared, 1)}
     said = told(both, isotonic=(-0.12, -0.14, -0.1))
-    assert "(10.0 to 14.0), but changes 1 answer. A perfect model" in said.text
+    assert "(10.0 to 14.0). It changes 1 of 800 answers; of 100 then " in said.text
 
 
 def test_no_help_beyond_chance_is_said_and_how_little_there_is_to_gain():

@@ -9,7 +9,7 @@ from core.calibrators import CALIBRATORS
 from core.metrics.comparison import Comparison
 from core.metrics.paired import Difference
 from core.predictions import Predictions, ScoreKind, Task
-from core.screens.posthoc.words import PLAIN_MEANINGS, plain_sentence
+from core.screens.posthoc.words import PLAIN_MEANINGS, plain_best, plain_sentence
 from core.studies.posthoc import NONE, MethodReport, calibrated, judge
 from core.studies.posthoc import fit as fitted
 
@@ -54,7 +54,7 @@ def test_what_helps_but_changes_answers_is_named_with_how_many(judged):
     said = plain_sentence(only, Comparison("", 0, 0.95, ({}, HELPS)))
     assert said.second == (
         "No correction that keeps every answer makes it better beyond chance. Isotonic regression "
-        f"brings it to {ece(judged['isotonic']):.1f} points, but changes 3 of 300 answers."
+        f"brings it to {ece(judged['isotonic']):.1f} points, changing 3 of 300 answers."
     )
 
 
@@ -77,6 +77,13 @@ def test_a_class_that_a_temperature_leaves_off_is_named():
     reports = {NONE: judge(test, None), "ts": judge(scaled, None)}
     difference = Comparison("", 0, 0.95, ({}, HELPS))
     said = plain_sentence(reports, difference).second
-    assert "Classes stay unlike: answers “sheep” are over-confident by " in said
+    assert "Classes still differ: answers “sheep” are over-confident by " in said
+    assert "; before: “sheep” +" in said
     even = {NONE: reports[NONE], "ts": MethodReport(compared(1.0), 0)}
-    assert "unlike" not in plain_sentence(even, difference).second
+    assert "differ" not in plain_sentence(even, difference).second.removeprefix("The correction")
+    assert plain_best(reports, difference) == "ts"
+    vector = judge(calibrated(fitted("vector", fit).calibrator, test), None)
+    both = reports | {"vector": MethodReport(vector.compared, 700)}
+    mends = Comparison("", 0, 0.95, ({}, HELPS, HELPS))
+    assert plain_best(both, mends) == "vector"  # no temperature brings classes together
+    assert "It changes 700 of 3,000 answers" in plain_sentence(both, mends).text

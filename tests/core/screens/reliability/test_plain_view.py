@@ -45,21 +45,19 @@ def test_icons_show_the_group_that_keeps_its_promise_least(make_audit, make_targ
     certain = [(0.99, i % 100 < 90) for i in range(900)]
     view = plain_view(make_audit(), make_target(), ranked(sure + certain), name="m", split="test")
     icons = view.icons
-    assert icons.title == "Of 100 answers that were 80 to 95 in 100 sure"
-    assert icons.note == "400 of 1,300 answers, 31 in 100"
+    assert icons.title == "Answers that were 80 to 95 in 100 sure"
+    assert icons.note == "400 of 1,300 answers"
     assert (icons.promised, icons.observed, icons.tone) == (10, 40, "over")
     assert (icons.low, icons.high) == (35, 45)  # Wilson for 240 of 400: 0.551 to 0.647
     assert icons.observed_text == "In this test 40 of 100 were wrong (35 to 45)."
-    assert "where it is “sure” (80 to 95 in 100): 400 of 1,300 answers, 31 in 100." in (
-        view.sentence.second
-    )
+    assert "where it is “sure” (80 to 95 in 100): 400 of 1,300 answers." in (view.sentence.second)
     assert [(swatch.tone, swatch.shape) for swatch in view.key] == [("ink", "bar"), ("over", "dot")]
 
 
 def test_a_missed_promise_that_100_would_hide_is_counted_of_more(make_audit, make_target):
     rows = ranked([(0.994, i % 1000 >= 9) for i in range(20_000)])
     icons = plain_view(make_audit(), make_target(), rows, name="m", split="test").icons
-    assert icons.promised_text == "If that were right, about 6 of these 1,000 would be wrong."
+    assert icons.promised_text == "If that were right, about 6 of 1,000 would be wrong."
     assert icons.observed_text == "In this test 9 of 1,000 were wrong (8 to 10)."
 
 

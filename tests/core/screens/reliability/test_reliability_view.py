@@ -106,8 +106,8 @@ def test_off_by_less_than_matters_says_by_how_much(make_audit, make_target):
     target = make_target("off_but_small", (0.006, 0.002, 0.01))
     sentence = reliability_view(make_audit(target), SUBJECT).sentence
     assert sentence.text.startswith("Off by less than 2.0 points on average: it says")
-    assert sentence.second.startswith("Its error on 1,000 images is beyond chance, but below")
-    assert plain_sentence(target).text.startswith("This model is almost as sure as it should be.")
+    assert sentence.second.startswith("Its error on 1,000 images is beyond chance, but on average ")
+    assert plain_sentence(target).text.startswith("On average this model is almost as sure as")
     target = make_target("off_but_small", (0.006, -0.002, 0.014), statistic=Statistic.CLASSES)
     cell = ClassCell(part="answers", name="cat", bounds=(0, 1), n=300, stated=0.8, true=0.68)
     off = replace(target, verdict=replace(target.verdict, deviant=cell))
@@ -130,7 +130,7 @@ def test_a_class_that_is_off_is_named_under_a_small_error(make_audit, make_targe
         ece=0.05,
         p_value=0.001,
     )
-    other = replace(row, name="dog", index=1, gap=Gap(-0.03, -0.05, -0.01), p_value=0.2)
+    other = replace(row, name="dog", index=1, gap=Gap(-0.03, -0.07, 0.01), p_value=0.2)
     second = reliability_view(make_audit(target), SUBJECT, classes=(row, other)).sentence.second
     assert second.startswith("But answers “cat” are over-confident by 4.3 points (2.0 to 6.6).")
     both = (row, replace(other, gap=Gap(-0.05, -0.08, -0.02), p_value=0.01))
@@ -165,7 +165,7 @@ def test_a_risk_off_in_gap_and_slope_names_the_bins_of_both_sides(make_audit, ma
     assert sentence.text.endswith(
         "Its claims are also too extreme: underestimates by 8.0 points (at least 6.0) in 2 bins "
         "from 0 to 20\u202f%, overestimates by 5.0 points (at least 3.0) in 3 bins from 60 to "
-        "80\u202f%; joint bounds."
+        "80\u202f%; both bounds hold jointly."
     )
     assert [part.tone for part in sentence.parts if part.tone in {"over", "under"}] == [
         "under",
@@ -186,8 +186,8 @@ def test_too_few_is_said_only_where_power_is_low(make_audit, make_target):
         "(up to 5.0)."
     )
     assert sentence.second.startswith(
-        "Odds off by a fifth would have shown in 80 of 100 such sets, logits off by 15 % about the "
-        "same mean in 70."
+        "Odds off by a fifth would be found at least 80 times in 100, logits off by 15 % about the "
+        "same mean at least 70 times."
     )
     assert "could be chance" in plain_sentence(target).text
     low = make_target("could_be_chance", (0.002, -0.01, 0.02), power=0.4)
@@ -223,7 +223,7 @@ def test_a_class_that_the_mean_does_not_tell_of_is_named_in_every_edition(make_a
     target = replace(target, verdict=replace(target.verdict, classes=cells))
     text = reliability_view(make_audit(target), SUBJECT).sentence.text
     assert text.endswith(
-        " Classes differ: answers “cat” are over-confident by 25.0 points, “dog” "
+        " Classes differ; furthest off: answers “cat” are over-confident by 25.0 points, “dog” "
         "under-confident by 7.0."
     )
     plain = plain_sentence(target).text
@@ -261,7 +261,8 @@ def test_a_mixed_headline_says_both_ends_and_then_the_average(make_audit, make_t
     sentence = reliability_view(make_audit(target), SUBJECT).sentence
     assert sentence.text.replace("\u202f", " ") == (
         "Mixed: over-confident by 12.1 points (at least 9.8) in 5 bins from 53 to 87 %, "
-        "under-confident by 2.1 points (at least 1.5) in 1 bin from 93 to 100 %; joint bounds."
+        "under-confident by 2.1 points (at least 1.5) in 1 bin from 93 to 100 %; both bounds hold "
+        "jointly."
     )
     assert [part.tone for part in sentence.parts if "confident" in part.text] == ["over", "under"]
     assert sentence.second.startswith("On average it says")
@@ -282,7 +283,7 @@ def test_sound_and_chance_say_what_would_have_shown(make_audit, make_target):
     chance = replace(chance, verdict=replace(chance.verdict, power_odds=0.31))
     chance = reliability_view(make_audit(chance), SUBJECT)
     assert (
-        "up to 2.0. Odds off by a fifth would have shown in 31 of 100 such sets."
+        "up to 2.0. Odds off by a fifth would be found at least 31 times in 100."
         in chance.sentence.second
     )
     assert {part.tone for part in chance.sentence.parts} == {"ink"}
@@ -292,8 +293,8 @@ def test_sound_and_chance_say_what_would_have_shown(make_audit, make_target):
 def test_an_interval_that_leaves_0_out_alone_is_explained(make_audit, make_target, code):
     view = reliability_view(make_audit(make_target(code, (0.01, 0.001, 0.02))), SUBJECT)
     assert (
-        "Taken alone, the gap’s interval excludes 0; with a perfect model that happens "
-        "5 times in 100." in view.sentence.second
+        "The gap’s own interval excludes 0; allowing for all tests, that could be chance."
+        in view.sentence.second
     )
 
 
