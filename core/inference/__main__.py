@@ -4,17 +4,14 @@ Exit codes as of ``python -m core``.
 """
 
 import argparse
-import logging
 import os
 import sys
 import time
-from pathlib import Path
 from threading import Thread
 from typing import Final
 
-from core.codes import RefusalCode
-from core.errors import AuditError, Refused
-from core.training.folder import JobFolder
+from core.errors import Refused
+from core.training.folder import JobFolder, job_main
 
 STALL_S: Final = 900.0  # a model that takes so long for one batch counts as hanging
 LOOKS: Final = 10  # how often it is looked at in that time
@@ -22,25 +19,16 @@ LOOKS: Final = 10  # how often it is looked at in that time
 
 def main() -> int:
     """Evaluate, keep the run, and write how it went."""
-    parser = argparse.ArgumentParser(prog="python -m core.inference")
-    parser.add_argument("folder", type=Path)
-    parser.add_argument("--stall", type=float, default=STALL_S, metavar="SECONDS")
-    arguments = parser.parse_args()
-    logging.basicConfig(level=logging.INFO, stream=sys.stdout, format="%(message)s")
-    folder, watch = JobFolder(arguments.folder), BatchWatch()
-    Thread(target=end_when_stalled, args=(folder, watch, arguments.stall), daemon=True).start()
-    try:
-        from core.inference.job import run
+    stall = {"type": float, "default": STALL_S, "metavar": "SECONDS"}
+    return job_main("python -m core.inference", _evaluate, {"--stall": stall})
 
-        with folder.lock():
-            folder.begin()
-            run(folder, watch)
-    except AuditError as error:
-        if error.code != RefusalCode.RUNNING and folder.result() is None:
-            folder.fail(error)
-        return error.exit_code
-    except KeyboardInterrupt:
-        return 130
+
+def _evaluate(folder: JobFolder, arguments: argparse.Namespace) -> int:
+    from core.inference.job import run
+
+    watch = BatchWatch()
+    Thread(target=end_when_stalled, args=(folder, watch, arguments.stall), daemon=True).start()
+    run(folder, watch)
     return 0
 
 

@@ -1,9 +1,7 @@
 """One evaluation from its folder to a run in the library; torch."""
 
-import platform
 import resource
 import shutil
-import sys
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager
@@ -39,7 +37,7 @@ from core.metrics.suite import audit
 from core.models.build import input_size, last_layer
 from core.models.catalogue import ONNX
 from core.predictions import Predictions, ScoreKind, Task
-from core.training.folder import JobFolder
+from core.training.folder import JobFolder, environment
 from core.training.progress import Progress, write
 
 
@@ -395,18 +393,3 @@ class Evaluation:
         if n_same:
             text = f"{n_same:,} of {len(split):,} images of {label} also are in {self.data.name}."
             self.notices.append(Notice(NoticeCode.OVERLAP, text))
-
-
-def environment(device: torch.device) -> Json:
-    """Return what a run was made with."""
-    cuda = device.type == "cuda"
-    return {
-        "candor": defaults.VERSION,
-        "python": platform.python_version(),
-        "torch": torch.__version__,
-        "numpy": np.__version__,
-        "platform": sys.platform,
-        "device": device.type,
-        "device_name": torch.cuda.get_device_name(device) if cuda else platform.machine(),
-        "threads": torch.get_num_threads(),
-    }

@@ -19,7 +19,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from core import codec
+from core import codec, sqlite
 from core.disk import make_private, parse_json, replace_text, writing
 from core.errors import LibraryError, UsageError
 from core.jobs.devices import fit
@@ -29,7 +29,6 @@ from core.process_identity import ProcessIdentity
 
 VERSION: Final = 1  # of the table; another one is made anew from the folders
 BUSY_S: Final = 30.0
-RETRY_S: Final = 0.01
 STATE: Final = "state.json"
 ROOM: Final = 8_192  # bytes of a copy: one that is written over needs no new block of the disk
 ALPHABET: Final = "abcdefghijkmnpqrstuvwxyz23456789"  # of ids; no letter that reads as another
@@ -325,9 +324,8 @@ class JobStore:
     def _ask(self, text: str, *values: str) -> list[tuple[str]]:
         """Return what a query finds; a table that is missing or torn is rebuilt."""
         try:
-            address = f"{self.path.absolute().as_uri()}?mode=ro"
-            with closing(sqlite3.connect(address, uri=True, timeout=BUSY_S)) as connection:
-                if _version(connection) == VERSION:
+            with closing(sqlite.reader(self.path, BUSY_S)) as connection:
+                if sqlite.version(connection) == VERSION:
                     return connection.execute(text, values).fetchall()
         except sqlite3.OperationalError as error:
             if error.sqlite_errorcode & 0xFF in NO_ROOM:
@@ -351,48 +349,31 @@ class JobStore:
     @contextmanager
     def _writing(self) -> Iterator[sqlite3.Connection]:
         """Yield a connection that holds the write lock; what the body did is kept or undone."""
+        with writing():
+            make_private(self.jobs, exist_ok=True)
+            if not self.path.exists():
+                self.path.touch(mode=0o600)  # SQLite gives the files beside it the same mode
         try:
-            connection = self._opened()
+            connection = sqlite.writer(self.path, BUSY_S, self._prepare, self._set_aside)
             with closing(connection):
                 yield connection
                 connection.execute("COMMIT")
         except sqlite3.Error as error:
             raise _unreadable(error) from error
 
-    def _opened(self) -> sqlite3.Connection:
-        with writing():
-            make_private(self.jobs, exist_ok=True)
-            if not self.path.exists():
-                self.path.touch(mode=0o600)  # SQLite gives the files beside it the same mode
-        try:
-            return self._begun()
-        except sqlite3.OperationalError:
-            raise  # locked, full or read-only: the file may be sound
-        except sqlite3.DatabaseError:
-            self._set_aside()
-            return self._begun()
-
     def _set_aside(self) -> None:
         """Make way for a new table; the torn one stays for whoever wants to look at it."""
         with writing():
             self.path.replace(self.path.with_name(f"{self.path.name}{TORN}{time.time_ns()}"))
-            for end in ("-wal", "-shm"):
-                self.path.with_name(self.path.name + end).unlink(missing_ok=True)
+            sqlite.remove(self.path, ("-wal", "-shm"))
 
-    def _begun(self) -> sqlite3.Connection:
-        connection = sqlite3.connect(self.path, timeout=BUSY_S, isolation_level=None)
-        try:
-            _begin(connection)
-            if _version(connection) != VERSION:
-                connection.execute("DROP TABLE IF EXISTS jobs")
-                connection.execute(_TABLE)
-                self._take_in(connection)
-                connection.execute(f"PRAGMA user_version = {VERSION}")
-            self._take_in_ends(connection)
-        except sqlite3.Error:
-            connection.close()
-            raise
-        return connection
+    def _prepare(self, connection: sqlite3.Connection) -> None:
+        if sqlite.version(connection) != VERSION:
+            connection.execute("DROP TABLE IF EXISTS jobs")
+            connection.execute(_TABLE)
+            self._take_in(connection)
+            connection.execute(f"PRAGMA user_version = {VERSION}")
+        self._take_in_ends(connection)
 
 
 def is_id(text: str) -> bool:
@@ -448,31 +429,6 @@ def assigned(jobs: Sequence[Job], slots: Sequence[str]) -> list[tuple[Job, tuple
         if len(taken) == n_slots:
             assignments.append((job, taken))
     return assignments
-
-
-def _begin(connection: sqlite3.Connection) -> None:
-    """Begin a write transaction in WAL mode, waiting for other processes.
-
-    SQLite's own timeout does not cover the switch to WAL.
-    """
-    deadline = time.monotonic() + BUSY_S
-    while True:
-        try:
-            connection.execute("PRAGMA journal_mode = WAL")
-            connection.execute("PRAGMA synchronous = FULL")
-            connection.execute("BEGIN IMMEDIATE")
-        except sqlite3.OperationalError as error:
-            busy = error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY
-            if not busy or time.monotonic() > deadline:
-                raise
-        else:
-            return
-        time.sleep(RETRY_S)
-
-
-def _version(connection: sqlite3.Connection) -> int:
-    version: int = connection.execute("PRAGMA user_version").fetchone()[0]
-    return version
 
 
 def _listed(connection: sqlite3.Connection) -> list[Job]:

@@ -9,7 +9,6 @@ files only.
 import json
 import os
 import sqlite3
-import time
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, fields
@@ -17,7 +16,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
 
-from core import codec
+from core import codec, sqlite
 from core.codes import RefusalCode
 from core.disk import writing
 from core.errors import LibraryError, UsageError
@@ -27,7 +26,6 @@ from core.library.manifest import Manifest, Summary
 
 VERSION: Final = 3  # of the table; another one is thrown away and built anew
 BUSY_S: Final = 20.0
-RETRY_S: Final = 0.01
 KEPT: Final = 4096  # states of runs, what is listed of them
 _TABLE: Final = """
 CREATE TABLE IF NOT EXISTS runs (
@@ -218,13 +216,11 @@ class Index:
     def _up_to_date(self, present: Mapping[str, str]) -> sqlite3.Connection | None:
         """Return a read-only connection, or None when something changed or cannot be read."""
         try:
-            connection = sqlite3.connect(
-                f"{self.path.absolute().as_uri()}?mode=ro", uri=True, timeout=BUSY_S
-            )
+            connection = sqlite.reader(self.path, BUSY_S)
         except sqlite3.Error:
             return None
         try:
-            if _version(connection) == VERSION and _listed(connection) == present:
+            if sqlite.version(connection) == VERSION and _listed(connection) == present:
                 return connection
         except sqlite3.Error:  # not a database, or torn: it is only a cache
             pass
@@ -253,27 +249,14 @@ class Index:
 
     def _writable(self) -> sqlite3.Connection:
         """Return a connection inside BEGIN IMMEDIATE; a file that is broken is replaced."""
-        try:
-            return self._begin()
-        except sqlite3.OperationalError:
-            raise  # locked, full or read-only: the file may be sound
-        except sqlite3.DatabaseError:
-            self._discard()
-            return self._begin()
+        return sqlite.writer(self.path, BUSY_S, self._prepare, self._discard)
 
-    def _begin(self) -> sqlite3.Connection:
-        connection = sqlite3.connect(self.path, timeout=BUSY_S, isolation_level=None)
-        try:
-            _begin_writing(connection)
-            if _version(connection) != VERSION:
-                connection.execute("DROP TABLE IF EXISTS runs")
-                connection.execute(f"PRAGMA user_version = {VERSION}")
-            connection.execute(_TABLE)
-            _listed(connection)
-        except sqlite3.Error:
-            connection.close()
-            raise
-        return connection
+    def _prepare(self, connection: sqlite3.Connection) -> None:
+        if sqlite.version(connection) != VERSION:
+            connection.execute("DROP TABLE IF EXISTS runs")
+            connection.execute(f"PRAGMA user_version = {VERSION}")
+        connection.execute(_TABLE)
+        _listed(connection)
 
     def _take_in(self, connection: sqlite3.Connection, present: Mapping[str, str]) -> None:
         listed = _listed(connection)
@@ -297,8 +280,7 @@ class Index:
 
     def _discard(self) -> None:
         _values.cache_clear()
-        for end in ("", "-wal", "-shm"):
-            self.path.with_name(self.path.name + end).unlink(missing_ok=True)
+        sqlite.remove(self.path)
 
 
 _COLUMNS: Final = (
@@ -315,31 +297,6 @@ _COLUMNS: Final = (
     "needle",
     "owners",
 )
-
-
-def _begin_writing(connection: sqlite3.Connection) -> None:
-    """Begin a write transaction in WAL mode; wait for other processes up to BUSY_S seconds.
-
-    SQLite's own timeout does not cover the switch to WAL: of two processes that open a new file
-    at once, one is told at once that it is locked.
-    """
-    deadline = time.monotonic() + BUSY_S
-    while not _has_begun(connection):
-        if time.monotonic() > deadline:
-            raise sqlite3.OperationalError("database is locked")
-        time.sleep(RETRY_S)
-
-
-def _has_begun(connection: sqlite3.Connection) -> bool:
-    """Try once; False where another process has the lock."""
-    try:
-        connection.execute("PRAGMA journal_mode = WAL")
-        connection.execute("BEGIN IMMEDIATE")
-    except sqlite3.OperationalError as error:
-        if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY:
-            raise
-        return False
-    return True
 
 
 @lru_cache(KEPT)  # for where no file can be, as before the first run is kept: else read each time
@@ -400,11 +357,6 @@ def _row_from(text: str) -> RunRow:
     data = json.loads(text)
     data["splits"], data["tags"] = tuple(data["splits"]), tuple(data["tags"])
     return RunRow(**data)
-
-
-def _version(connection: sqlite3.Connection) -> int:
-    version: int = connection.execute("PRAGMA user_version").fetchone()[0]
-    return version
 
 
 def _listed(connection: sqlite3.Connection) -> dict[str, str]:

@@ -5,21 +5,32 @@ each epoch) and at the end `result.json`. Line and logits of an epoch are on the
 checkpoint is, so a checkpoint never stands without its history.
 """
 
+import argparse
 import json
+import logging
 import math
 import os
+import platform
 import shutil
+import sys
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from importlib.metadata import version
 from pathlib import Path
-from typing import IO, Any, Protocol
+from typing import IO, TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 from safetensors.numpy import load_file, save
 
+from core.codes import RefusalCode
+from core.defaults import VERSION
 from core.disk import make_private, parse_json, replace_bytes, replace_text, storing, writing
 from core.errors import AuditError, LibraryError, UsageError
 from core.training.config import TrainConfig, from_json
+
+if TYPE_CHECKING:
+    import torch
 
 Json = dict[str, Any]  # Any: plain JSON values
 
@@ -220,3 +231,68 @@ class JobFolder:
 
     def _logits(self, epoch: int) -> Path:
         return self._validation / f"epoch-{epoch:05d}.safetensors"
+
+
+def environment(device: "torch.device", n_devices: int | None = None) -> Json:
+    """Return what a run is made with; trainings say on how many devices Fabric spreads them."""
+    import torch
+
+    cuda, trained = device.type == "cuda", n_devices is not None
+    return {
+        "candor": VERSION,
+        "python": platform.python_version(),
+        "torch": torch.__version__,
+        **({"lightning_fabric": version("lightning-fabric")} if trained else {}),
+        "numpy": np.__version__,
+        "platform": sys.platform,
+        "device": device.type,
+        "device_name": torch.cuda.get_device_name(device) if cuda else platform.machine(),
+        **({"devices": n_devices} if trained else {}),
+        "threads": torch.get_num_threads(),
+    }
+
+
+def job_main(
+    program: str,
+    work: Callable[[JobFolder, argparse.Namespace], int],
+    options: Mapping[str, Json],
+    *,
+    leads: bool = True,
+) -> int:
+    """Work on the job whose folder the command line names, and return the exit code.
+
+    The job is locked meanwhile, by the first of those that work on it together; it forgets how it
+    ended before, and is told why it failed.
+
+    Parameters
+    ----------
+    program : str
+        What ``--help`` calls it.
+    work : callable
+        Returns the exit code; takes the folder and what was given for the options.
+    options : mapping of str to dict
+        By their names, as argparse takes them.
+    leads : bool
+        Whether this process is the first of those that work on the job.
+    """
+    parser = argparse.ArgumentParser(prog=program)
+    parser.add_argument("folder", type=Path)
+    for name, words in options.items():
+        parser.add_argument(name, **words)
+    arguments = parser.parse_args()
+    logging.basicConfig(level=logging.INFO, stream=sys.stdout, format="%(message)s")
+    folder, lock = JobFolder(arguments.folder), None
+    try:
+        if leads:
+            lock = folder.lock()
+            folder.begin()
+        return work(folder, arguments)
+    except AuditError as error:
+        if error.code != RefusalCode.RUNNING and folder.result() is None:
+            folder.fail(error)  # of several that work on it the first that failed
+        return error.exit_code
+    except KeyboardInterrupt:
+        return 130
+    finally:
+        if lock is not None:
+            lock.close()

@@ -1,16 +1,11 @@
 """One training job from its folder to a run in the library; torch."""
 
-import platform
 import shutil
-import sys
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
-import torch
 
-from core import defaults
 from core.arrays import digest
 from core.configs import AuditConfig
 from core.datasets.base import LabelledRows, SplitDataset
@@ -25,7 +20,7 @@ from core.models.build import input_size
 from core.predictions import Predictions, ScoreKind
 from core.training import checkpoint, threads
 from core.training.config import TrainConfig, advice
-from core.training.folder import JobFolder
+from core.training.folder import JobFolder, environment
 from core.training.loop import TrainingOutcome, train
 from core.training.parts import TrainingSetup, assemble, connect, predict
 
@@ -128,24 +123,6 @@ def check_room(folder: JobFolder, parts: TrainingSetup) -> None:
         )
 
 
-def environment(parts: TrainingSetup) -> Json:
-    """Return what a run was made with."""
-    device = parts.fabric.device
-    name = torch.cuda.get_device_name(device) if device.type == "cuda" else platform.machine()
-    return {
-        "candor": defaults.VERSION,
-        "python": platform.python_version(),
-        "torch": torch.__version__,
-        "lightning_fabric": version("lightning-fabric"),
-        "numpy": np.__version__,
-        "platform": sys.platform,
-        "device": device.type,
-        "device_name": name,
-        "devices": parts.fabric.world_size,
-        "threads": torch.get_num_threads(),
-    }
-
-
 def _predictions(
     parts: TrainingSetup, split: LabelledRows, *, labelled: bool = True
 ) -> Predictions:
@@ -172,7 +149,7 @@ def _keep(folder: JobFolder, parts: TrainingSetup, splits: dict[str, Predictions
         summary={"test": summarise(audit(splits["test"], AuditConfig()))},
         notices=_notices(folder, parts),
         config=config.to_json(),
-        environment=environment(parts),
+        environment=environment(parts.fabric.device, parts.fabric.world_size),
         history=history,
         bins=bins,
         validation=folder.validation(),

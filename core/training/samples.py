@@ -27,8 +27,8 @@ from core.metrics.suite import audit
 from core.predictions import Predictions
 from core.training import first_samples
 from core.training.config import TrainConfig, from_json
-from core.training.folder import JobFolder
-from core.training.job import environment, recipe_of, trained
+from core.training.folder import JobFolder, environment
+from core.training.job import recipe_of, trained
 from core.training.parts import TrainingSetup
 from core.training.sample_sets import outside_splits
 
@@ -283,7 +283,7 @@ def _manifest(sample_id: str, parts: TrainingSetup, splits: dict[str, Prediction
         description=description(sample, config, len(parts.data.train)),
         tags=(sample.data, "training"),
         config={**config.to_json(), "data_root": None, "name": manifest.name},
-        environment=environment(parts),
+        environment=environment(parts.fabric.device, parts.fabric.world_size),
     )
 
 
