@@ -14,29 +14,26 @@ from contextlib import suppress
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
-from typing import Final, NoReturn
+from typing import Final
 
-from core import defaults
 from core.commands import (
-    audit_submit,
-    backup,
     calibrate,
     evaluate,
     gradcam,
     jobs,
-    launcher,
     ood,
     report,
     runs,
     train,
-    verify,
 )
 from core.commands.shared import (
     Json,
     Parser,
+    add_audit,
     add_reading,
     add_votes,
     complain,
+    config_of,
     emit,
     number,
     printable,
@@ -46,7 +43,6 @@ from core.commands.shared import (
     with_votes,
     write,
 )
-from core.configs import AuditConfig
 from core.errors import AuditError, LostWorker, UsageError, lacking, sentence
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before numpy, which commands import late
@@ -64,24 +60,20 @@ def main(argv: Sequence[str] | None = None) -> int:
         finally:
             print(end="", flush=True)  # what the buffer holds finds a closed pipe here, not later
     except BrokenPipeError:
-        _give_up_output()
+        # What cannot be written goes nowhere: Python tries again as it ends, and would complain
+        for stream in (sys.stdout, sys.stderr):
+            try:
+                stream.flush()
+            except BrokenPipeError:
+                os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
         return UNREAD
-
-
-def _give_up_output() -> None:
-    """Send what cannot be written nowhere: Python tries again as it ends, and would complain."""
-    for stream in (sys.stdout, sys.stderr):
-        try:
-            stream.flush()
-        except BrokenPipeError:
-            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def _run(argv: Sequence[str] | None) -> int:
     from core.readers.sandbox import scratch
 
     argv = list(sys.argv[1:] if argv is None else argv)
-    as_json = _json_to_stdout(argv)
+    as_json = "--json=-" in argv or ("--json", "-") in set(pairwise(argv))
     try:
         arguments = _parser().parse_args(argv)
         scratch.sweep()  # what a command that was killed left of a user's data
@@ -105,10 +97,6 @@ def _run(argv: Sequence[str] | None) -> int:
     return code
 
 
-def _json_to_stdout(argv: Sequence[str]) -> bool:
-    return "--json=-" in argv or ("--json", "-") in set(pairwise(argv))
-
-
 def _fail(error: AuditError, *, as_json: bool) -> int:
     complain(error)
     if as_json:
@@ -125,14 +113,14 @@ def _parser() -> Parser:
     calibrate.add_apply(verbs.add_parser("apply", help="apply a saved calibrator to a file"))
     ood.add_ood(verbs.add_parser("ood", help="measure how well scores detect unfamiliar inputs"))
     report.add_report(verbs.add_parser("report", help="write a report of runs or files"))
-    verify.add_verify(verbs.add_parser("verify", help="check a report against its files"))
+    report.add_verify(verbs.add_parser("verify", help="check a report against its files"))
     runs.add_runs(verbs.add_parser("runs", help="list and keep runs of the library"))
     train.add_train(verbs.add_parser("train", help="train a model in the background"))
     evaluate.add_evaluate(verbs.add_parser("evaluate", help="run a checkpoint on images"))
     gradcam.add_gradcam(verbs.add_parser("gradcam", help="draw where on a film a score comes from"))
     jobs.add_jobs(verbs.add_parser("jobs", help="list, stop and resume trainings"))
-    backup.add_backup(verbs.add_parser("backup", help="write all that is kept to one file"))
-    backup.add_restore(verbs.add_parser("restore", help="fill an empty CANDOR_HOME from a backup"))
+    runs.add_backup(verbs.add_parser("backup", help="write all that is kept to one file"))
+    runs.add_restore(verbs.add_parser("restore", help="fill an empty CANDOR_HOME from a backup"))
     train.add_samples(verbs.add_parser("samples", help="build the sample runs"))
     return parser
 
@@ -143,43 +131,39 @@ def _add_audit(verb: Parser) -> None:
     add_reading(verb)
     add_votes(verb)
     verb.add_argument("--split", metavar="NAME")
-    verb.add_argument("--smece", default="exact", choices=["exact", "relplot"])
-    verb.add_argument("--smoother", default=defaults.SMOOTHER, choices=defaults.SMOOTHERS)
-    verb.add_argument("--nll-clip", type=float, metavar="EPS")
-    verb.add_argument("--bins", type=int, default=defaults.N_BINS)
-    verb.add_argument("--level", type=float, default=defaults.LEVEL)
-    verb.add_argument("--small-gap", type=float, default=defaults.SMALL_GAP, metavar="SHARE")
-    verb.add_argument("--small-slope", type=float, default=defaults.SMALL_SLOPE, metavar="SHARE")
-    verb.add_argument("--resamples", type=int, default=defaults.N_RESAMPLES)
-    verb.add_argument("--seed", type=int, default=defaults.SEED)
-    verb.add_argument("--metrics", metavar="A,B", default="")
+    add_audit(verb)
     verb.add_argument("--json", metavar="OUT|-")
     verb.add_argument("--html", metavar="OUT", type=Path)
     verb.add_argument("--fail-if", action="append", default=[], metavar='"ece>0.05"')
-    launcher.add_options(verb, default=None)
+    jobs.add_launcher(verb, default=None)
 
 
 def _audit(arguments: argparse.Namespace) -> int:
     from core.reports.gates import failures, gate
 
-    config = AuditConfig(
-        n_bins=arguments.bins,
-        level=arguments.level,
-        n_resamples=arguments.resamples,
-        seed=arguments.seed,
-        smece=arguments.smece,
-        smoother=arguments.smoother,
-        nll_clip=arguments.nll_clip,
-        metrics=tuple(name for name in arguments.metrics.split(",") if name),
-        small_gap=arguments.small_gap,
-        small_slope=arguments.small_slope,
-    )
+    config = config_of(arguments)
     gates = [gate(text) for text in arguments.fail_if]
     if arguments.launcher is not None:
-        report = audit_submit.audit_by_job(arguments, config)
+        report = jobs.audit_by_job(arguments, config)
     else:
-        launcher.request_of(arguments)  # refuses options of a cluster
-        report = _audited(arguments, config)
+        jobs.request_of(arguments)  # refuses options of a cluster
+        from core.metrics.human import human_audit
+        from core.metrics.suite import audit
+        from core.reports.audit_json import audit_json, human_json
+
+        result, name = read(arguments), arguments.file.name
+        split = split_of(arguments.split, result)
+        result = replace(with_votes(arguments, result, split), digest=result.digest)
+        audited = audit(result.splits[split], config)
+        refuse_changed(name, result)
+        rows = {part_name: part.n for part_name, part in result.splits.items()}
+        report = audit_json(name, result.digest, rows, split, result.notices, audited)
+        if result.splits[split].votes is not None:
+            report["human"] = human_json(human_audit(result.splits[split], config))
+        if arguments.html:
+            from core.reports.html import audit_html
+
+            write(arguments.html, audit_html(name, result, split, audited))
     emit(arguments.json, report)
     if arguments.json != "-":
         _print_audit(report)
@@ -187,34 +171,6 @@ def _audit(arguments: argparse.Namespace) -> int:
     for line in failed:
         print(line, file=sys.stderr)
     return int(bool(failed))
-
-
-def _audited(arguments: argparse.Namespace, config: AuditConfig) -> Json:
-    """Audit what was named in this process, and return the report."""
-    from core.metrics.human import human_audit
-    from core.metrics.suite import audit
-    from core.reports.audit_json import audit_json, human_json
-
-    result = read(arguments)
-    split = split_of(arguments.split, result)
-    result = replace(with_votes(arguments, result, split), digest=result.digest)
-    audit_result = audit(result.splits[split], config)
-    refuse_changed(arguments.file.name, result)
-    report = audit_json(
-        arguments.file.name,
-        result.digest,
-        {name: predictions.n for name, predictions in result.splits.items()},
-        split,
-        result.notices,
-        audit_result,
-    )
-    if result.splits[split].votes is not None:
-        report["human"] = human_json(human_audit(result.splits[split], config))
-    if arguments.html:
-        from core.reports.html import audit_html
-
-        write(arguments.html, audit_html(arguments.file.name, result, split, audit_result))
-    return report
 
 
 def _print_audit(report: Json) -> None:
@@ -230,22 +186,18 @@ def _print_audit(report: Json) -> None:
     for name, reason in report["unavailable"].items():
         print(f"  {name:<14} {'-':>10}  {reason}")
     if "human" in report:
-        _print_human(report["human"])
+        human: Json = report["human"]
+        asked = human["votes_per_row"]
+        by = "shares of votes" if asked is None else f"{asked:g} votes a row"
+        print(printable(f"Compared with people on {human['n']} rows, {by}: {human['text']}"))
+        for name in HUMAN:
+            score, floor = human[name], human[name]["floor"]
+            beside = "" if floor is None else f", floor {floor:.4f}"
+            print(f"  {name:<18} {number(score['value']):>10}  {_interval(score)}{beside}")
     for notice in report["notices"]:
         print(printable(f"{notice['code']}: {sentence(notice['text'])}"))
     if "run" in report:
         print(f"run {report['run']}")
-
-
-def _print_human(human: Json) -> None:
-    rows, asked = human["n"], human["votes_per_row"]
-    by = "shares of votes" if asked is None else f"{asked:g} votes a row"
-    print(printable(f"Compared with people on {rows} rows, {by}: {human['text']}"))
-    for name in HUMAN:
-        score = human[name]
-        floor = score["floor"]
-        beside = "" if floor is None else f", floor {floor:.4f}"
-        print(f"  {name:<18} {number(score['value']):>10}  {_interval(score)}{beside}")
 
 
 def _add_compare(verb: Parser) -> None:
@@ -312,17 +264,11 @@ def _interval(score: Json) -> str:
     return f"{score['low']:.4f} to {score['high']:.4f} ({100 * score['level']:g} %)"
 
 
-def _leave(code: int) -> NoReturn:
-    """End with an exit code; where something is lacking, at once.
-
-    Libraries that were loaded by half, for want of memory, crash as the interpreter ends.
-    """
-    if code == LostWorker.exit_code:
+if __name__ == "__main__":
+    exit_code = main()
+    if exit_code == LostWorker.exit_code:
+        # Libraries loaded by half, for want of memory, crash as the interpreter ends: leave at once
         with suppress(OSError):
             sys.stderr.flush()
-        os._exit(code)
-    sys.exit(code)
-
-
-if __name__ == "__main__":
-    _leave(main())
+        os._exit(exit_code)
+    sys.exit(exit_code)

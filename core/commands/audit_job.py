@@ -3,8 +3,6 @@
 Exit codes as of ``python -m core``.
 """
 
-import argparse
-import logging
 import os
 import resource
 import sys
@@ -15,19 +13,15 @@ from typing import Any, Final
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before numpy
 
 from core import progress
-from core.codes import RefusalCode
-from core.commands.shared import need_file, refuse_changed, split_of, voted
+from core.commands.shared import need_file, read_file, refuse_changed, split_of, voted
 from core.configs import AuditConfig
-from core.errors import AuditError
-from core.jobs.audit import MEASURING, STAGES, WRITING, AuditSpec, spec_of
+from core.jobs.audit import MEASURING, STAGES, WRITING, spec_of
 from core.library import open_library
 from core.library.importing import keep_result
 from core.metrics.human import human_audit
-from core.readers.predictions.result import ReadResult
-from core.readers.sandbox import read as sandbox
 from core.reports.audit_json import audit_json, human_json
 from core.studies.reliability import audit_every_metric
-from core.training.folder import JobFolder
+from core.training.folder import JobFolder, job_main
 from core.training.progress import Progress, write
 
 MANY_ROWS: Final = 1_000_000  # from which large arrays of the audit lie in files
@@ -40,20 +34,11 @@ Json = dict[str, Any]  # Any: plain JSON values
 
 def main() -> int:
     """Read, audit, keep the run, and write how it went."""
-    parser = argparse.ArgumentParser(prog="python -m core.commands.audit_job")
-    parser.add_argument("folder", type=Path)
-    logging.basicConfig(level=logging.INFO, stream=sys.stdout, format="%(message)s")
-    folder = JobFolder(parser.parse_args().folder)
-    try:
-        with folder.lock():
-            folder.begin()
-            run(folder)
-    except AuditError as error:
-        if error.code != RefusalCode.RUNNING and folder.result() is None:
-            folder.fail(error)
-        return error.exit_code
-    except KeyboardInterrupt:
-        return 130
+    return job_main("python -m core.commands.audit_job", _audit, {})
+
+
+def _audit(folder: JobFolder, _: object) -> int:
+    run(folder)
     return 0
 
 
@@ -69,10 +54,17 @@ def run(folder: JobFolder) -> Json:
     """
     began = time.monotonic()
     spec, pace = spec_of(folder), AuditProgress(folder)
-    read = result = _read(spec)
+    path, labels = Path(spec.path), None if spec.labels is None else Path(spec.labels)
+    tables = {column: Path(table) for column, table in spec.tables.items()}
+    votes = None if spec.votes is None else Path(spec.votes)
+    need_file(path, or_folder=True)
+    for file in filter(None, (labels, votes, *tables.values())):
+        need_file(file)
+    named = {column: (table, table.name) for column, table in tables.items()}
+    read = result = read_file(path, labels, spec.options, named, LIMIT_S)
     split = split_of(spec.split, read)
-    if spec.votes is not None:
-        result = voted(read, split, Path(spec.votes), spec.vote_choice, timeout_s=LIMIT_S)
+    if votes is not None:
+        result = voted(read, split, votes, spec.vote_choice, timeout_s=LIMIT_S)
     if result.splits[split].n >= MANY_ROWS:
         from core.compiled.memory import keep_large_in_files  # compiles for a second
 
@@ -84,7 +76,6 @@ def run(folder: JobFolder) -> Json:
         human = human_json(human_audit(result.splits[split], spec.config))
     pace.enter(WRITING)
     default = spec.config == AuditConfig() and split == result.chosen_split
-    path = Path(spec.path)
     refuse_changed(path.name, result)
     manifest = keep_result(
         open_library(),
@@ -105,26 +96,6 @@ def run(folder: JobFolder) -> Json:
     }
     folder.finish(outcome)
     return outcome
-
-
-def _read(spec: AuditSpec) -> ReadResult:
-    """Return what the files of a spec hold, read in a process of its own."""
-    path, labels = Path(spec.path), None if spec.labels is None else Path(spec.labels)
-    tables = {column: Path(table) for column, table in spec.tables.items()}
-    need_file(path, or_folder=True)
-    votes = None if spec.votes is None else Path(spec.votes)
-    for file in filter(None, (labels, votes, *tables.values())):
-        need_file(file)
-    return sandbox.read(
-        path,
-        name=path.name,
-        labels=labels,
-        labels_name=labels.name if labels else "",
-        tables={column: (table, table.name) for column, table in tables.items()},
-        options=spec.options,
-        timeout_s=LIMIT_S,
-        in_place=True,
-    )
 
 
 class AuditProgress:

@@ -2,7 +2,7 @@
 
 import argparse
 import json
-from collections.abc import Mapping
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +25,7 @@ from core.disk import JsonError, parse_json
 from core.errors import Refused, UsageError
 
 if TYPE_CHECKING:
-    from core.predictions import Predictions
+    from core.studies.posthoc import Fit
 
 OF_RAW_LOGITS = ("vector", "matrix")
 LARGEST_CALIBRATOR = 2**28  # bytes; a matrix of 1,000 classes takes about 20 MB
@@ -68,8 +68,10 @@ def add_apply(verb: Parser) -> None:
 
 def _calibrate(arguments: argparse.Namespace) -> int:
     from core.calibrators import CALIBRATORS
-    from core.reports.calibrate_json import calibrate_json, calibrate_lines
+    from core.reports.calibrate_json import calibrate_json, calibrate_lines, human_fits_json
+    from core.studies.human import METHODS, VOTES, fit_on_people, human_fits, human_rows
     from core.studies.posthoc import (
+        CUT,
         NONE,
         default_methods,
         fit,
@@ -104,10 +106,18 @@ def _calibrate(arguments: argparse.Namespace) -> int:
     refuse_changed(arguments.file.name, result)
     report = calibrate_json(rows, fits, judged, result.notices)
     if arguments.save:
-        fitted = [method_fit.calibrator for method_fit in fits if method_fit.calibrator is not None]
-        _save(arguments.save, fitted, provenance(rows))
+        _save(arguments.save, fits, provenance(rows))
     if result.splits[test].votes is not None:
-        report["human"] = _on_votes(arguments, result.splits, test)
+        # What temperatures fitted on votes do, beside those on labels
+        voted = {name: part for name, part in result.splits.items() if part.votes is not None}
+        fit_on = arguments.fit if arguments.fit in {*voted, CUT} else None
+        cut = {"share": arguments.share, "seed": arguments.seed}
+        people = human_fits(voted, test, fit_on, **cut)
+        if arguments.save and not people.refusal:
+            rows = human_rows(voted, test, fit_on, **cut)
+            soft = [fit_on_people(method, rows.fit, VOTES) for method in METHODS]
+            _save(arguments.save, soft, provenance(rows) | {"target": VOTES}, ending="_votes")
+        report["human"] = human_fits_json(people)
     emit(arguments.json, report)
     if arguments.json != "-":
         for line in calibrate_lines(report):
@@ -117,29 +127,7 @@ def _calibrate(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _on_votes(
-    arguments: argparse.Namespace, splits: Mapping[str, "Predictions"], test: str
-) -> Json:
-    """Return what temperatures fitted on votes do, beside those on labels; save them if asked."""
-    from core.reports.calibrate_json import human_fits_json
-    from core.studies.human import METHODS, VOTES, fit_on_people, human_fits, human_rows
-    from core.studies.posthoc import CUT, provenance
-
-    voted = {name: rows for name, rows in splits.items() if rows.votes is not None}
-    fit_on = arguments.fit if arguments.fit in {*voted, CUT} else None
-    cut = {"share": arguments.share, "seed": arguments.seed}
-    fits = human_fits(voted, test, fit_on, **cut)
-    if arguments.save and not fits.refusal:
-        rows = human_rows(voted, test, fit_on, **cut)
-        fitted = [fit_on_people(method, rows.fit, VOTES).calibrator for method in METHODS]
-        own = [calibrator for calibrator in fitted if calibrator is not None]
-        _save(arguments.save, own, provenance(rows) | {"target": VOTES}, ending="_votes")
-    return human_fits_json(fits)
-
-
-def _save(  # Any: Calibrator or PerLabel
-    folder: Path, fitted: list[Any], fitted_on: Json, *, ending: str = ""
-) -> None:
+def _save(folder: Path, fits: Sequence["Fit"], fitted_on: Json, *, ending: str = "") -> None:
     from core.calibrators.export import code
     from core.calibrators.stored import to_json
 
@@ -148,7 +136,7 @@ def _save(  # Any: Calibrator or PerLabel
     except OSError as error:
         what = f"{folder.name} cannot be made ({error.strerror})"
         raise UsageError("OUTPUT", what, "name another folder") from error
-    for calibrator in fitted:
+    for calibrator in (fit.calibrator for fit in fits if fit.calibrator is not None):
         write(
             folder / f"{calibrator.name}{ending}.json",
             json.dumps(to_json(calibrator, fitted_on), allow_nan=False) + "\n",
@@ -161,51 +149,31 @@ def _apply(arguments: argparse.Namespace) -> int:
     from core.library.export import write_splits
     from core.studies.posthoc import calibrated_splits
 
-    stored = _stored(arguments.calibrator)
-    calibrator = from_json(stored)
-    if arguments.out.suffix != ".npz":
-        raise UsageError(
-            "OUTPUT", f"{arguments.out.name} is not an .npz file", "name a file ending in .npz"
-        )
-    result = read(arguments)
-    _check_scores(stored, str(result.splits[result.chosen_split].kind))
-    write_splits(arguments.out, calibrated_splits(calibrator, result.splits))
-    for notice in result.notices:
-        print(printable(f"{notice.code}: {notice.sentence}"))
-    print(printable(arguments.out.name))
-    return 0
-
-
-def _check_scores(stored: Json, kind: str) -> None:
-    """Refuse a map of raw logits for log-probabilities: it would not give the same answers.
-
-    Temperatures and the like do not care: softmax ignores what separates the two.
-    """
-    fitted = stored["fitted_on"].get("scores")
-    if stored["method"] in OF_RAW_LOGITS and fitted and (fitted == "logits") != (kind == "logits"):
-        raise Refused(
-            "CALIBRATOR",
-            f"{stored['method']} was fitted on {fitted}, the file holds {kind}",
-            "apply it to the scores it was fitted on",
-        )
-
-
-def _stored(path: Path) -> Any:  # noqa: ANN401  plain JSON
-    """Return the JSON of a saved calibrator.
-
-    Raises
-    ------
-    UsageError
-        FILE: it is not there.
-    Refused
-        CALIBRATOR: it is too large, no JSON, or gives a key twice.
-    """
+    path = arguments.calibrator
     if not path.is_file():
         raise UsageError("FILE", f"There is no file {path.name}", "check the path")
     remedy = "give a .json that calibrate saved"
     if path.stat().st_size > LARGEST_CALIBRATOR:
         raise Refused("CALIBRATOR", f"{path.name} is too large to be a calibrator", remedy)
     try:
-        return parse_json(path.read_bytes())
+        stored: Any = parse_json(path.read_bytes())  # Any: plain JSON
     except JsonError as error:
         raise Refused("CALIBRATOR", f"{path.name} {error}", remedy) from error
+    calibrator = from_json(stored)
+    if arguments.out.suffix != ".npz":
+        raise UsageError(
+            "OUTPUT", f"{arguments.out.name} is not an .npz file", "name a file ending in .npz"
+        )
+    result = read(arguments)
+    # A map of raw logits does not give the same answers for log-probabilities. Temperatures and the
+    # like do not care: softmax ignores what separates the two.
+    method, fitted = stored["method"], stored["fitted_on"].get("scores")
+    kind = str(result.splits[result.chosen_split].kind)
+    if method in OF_RAW_LOGITS and fitted and (fitted == "logits") != (kind == "logits"):
+        what = f"{method} was fitted on {fitted}, the file holds {kind}"
+        raise Refused("CALIBRATOR", what, "apply it to the scores it was fitted on")
+    write_splits(arguments.out, calibrated_splits(calibrator, result.splits))
+    for notice in result.notices:
+        print(printable(f"{notice.code}: {notice.sentence}"))
+    print(printable(arguments.out.name))
+    return 0

@@ -7,7 +7,16 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from core import codec
-from core.commands import checkpoint
+from core.commands.evaluate import (
+    MOMENTS_OF_DATA,
+    add_checkpoint,
+    candidate_of,
+    check_numbers,
+    leads_to,
+    preprocessing_of,
+    read_checkpoint,
+    source,
+)
 from core.commands.shared import Json, Parser, emit, printable
 from core.errors import UsageError
 from core.xray.methods import DEFAULT, METHODS
@@ -23,7 +32,7 @@ ALL: Final = "all"
 def add_gradcam(verb: Parser) -> None:
     """Add the options of ``gradcam``."""
     verb.set_defaults(run=_gradcam)
-    checkpoint.add_options(verb)
+    add_checkpoint(verb)
     verb.add_argument("image", nargs="+", type=Path, metavar="IMAGE", help="PNG, JPEG or DICOM")
     verb.add_argument("--out", type=Path, required=True, metavar="DIR", help="for the maps")
     verb.add_argument("--names", default="", metavar="A,B", help="of the outputs; NIH's for 14")
@@ -36,24 +45,38 @@ def add_gradcam(verb: Parser) -> None:
 
 
 def _gradcam(arguments: argparse.Namespace) -> int:
+    from core.inference.film_model import output_names
     from core.jobs.local import open_jobs
     from core.readers.sandbox import scratch
     from core.readers.sandbox.read import read_film
 
-    checkpoint.check(arguments)
+    check_numbers(arguments)
     for number, image in enumerate(arguments.image, 1):
-        _need_film(image, number)
+        if not leads_to(image, "file"):  # its name is not repeated: it may name a person
+            raise UsageError("FILE", f"There is no file for film {number}", "check the path")
     if not arguments.out.is_dir():
         raise UsageError("OUTPUT", f"There is no folder {arguments.out.name}", "make it")
-    path, job = checkpoint.source(arguments.checkpoint)
+    path, job = source(arguments.checkpoint)
     entries: list[Json] = []
     with scratch.folder("gradcam") as folder:
-        file, group = checkpoint.read(path, folder, arguments.group)
-        candidate = checkpoint.candidate_of(arguments.model, file, group)
+        file, group = read_checkpoint(path, folder, arguments.group)
+        candidate = candidate_of(arguments.model, file, group)
         spec = open_jobs().network(job) if job else None
         model = _model(arguments, candidate, spec, folder / group.file)
-        names = _names(arguments.names, model, "" if spec is None else spec.data)
-        findings = _chosen_findings(arguments.finding or [], names)
+        names = tuple(name for name in arguments.names.split(",") if name)
+        if names and len(names) != model.n_outputs:
+            what = f"{len(names)} names for {model.n_outputs} outputs"
+            raise UsageError("SETTING", what, "give one for each output, in order")
+        names = names or output_names(
+            model.n_outputs, "" if spec is None else spec.data, model.model
+        )
+        chosen: list[str] = arguments.finding or []
+        unknown = [name for name in chosen if name not in names and chosen != [ALL]]
+        if unknown:
+            what = f"There is no finding {unknown[0]!r:.60}"
+            raise UsageError("SETTING", what, f"use {ALL}, or some of {', '.join(names)}")
+        every = list(range(len(names)))
+        findings = every if chosen == [ALL] else [names.index(name) for name in chosen]
         for number, image in enumerate(arguments.image, 1):
             title = f"film {number}"  # what a file is called may name a person
             film = read_film(image, name=title)
@@ -68,19 +91,13 @@ def _gradcam(arguments: argparse.Namespace) -> int:
             entries += _entries(request, film, title, names, findings, arguments.out)
     emit(arguments.json, entries)
     if arguments.json != "-":
-        _print(entries)
+        for entry in entries:
+            score = f"{100 * entry['probability']:.1f} %"
+            print(printable(f"{entry['image']}: {entry['finding']} {score}, map in {entry['map']}"))
+            for notice in entry["notices"]:
+                print(printable(f"  {notice['code']}: {notice['text']}"))
         print(printable(model.note), end="\n" * bool(model.note))
     return 0
-
-
-def _need_film(path: Path, number: int) -> None:
-    """Refuse a path that is no file; its name is not repeated, for it may name a person."""
-    try:
-        if path.is_file():
-            return
-    except OSError:
-        pass
-    raise UsageError("FILE", f"There is no file for film {number}", "check the path")
 
 
 def _model(
@@ -97,8 +114,8 @@ def _model(
         raise UsageError("SETTING", what, "give --size and --moments, or the id of its training")
     channels = arguments.channels or candidate.channels or 3
     shown = shown_to(spec, channels, candidate.size, candidate.model)
-    preprocessing = checkpoint.preprocessing_of(arguments, shown, channels)
-    if arguments.moments == checkpoint.MOMENTS_OF_DATA:
+    preprocessing = preprocessing_of(arguments, shown, channels)
+    if arguments.moments == MOMENTS_OF_DATA:
         raise UsageError(
             "SETTING",
             "Films have no mean and standard deviation of their own",
@@ -114,41 +131,19 @@ def _model(
     )
 
 
-def _names(given: str, model: "FilmModel", data: str) -> tuple[str, ...]:
-    """Return what the outputs are called."""
-    from core.inference.film_model import output_names
-
-    named = tuple(name for name in given.split(",") if name)
-    if named and len(named) != model.n_outputs:
-        what = f"{len(named)} names for {model.n_outputs} outputs"
-        raise UsageError("SETTING", what, "give one for each output, in order")
-    return named or output_names(model.n_outputs, data, model.model)
-
-
-def _chosen_findings(findings: list[str], names: tuple[str, ...]) -> list[int] | None:
-    """Return the outputs that are asked for; None for the highest of each film."""
-    if findings == [ALL]:
-        return list(range(len(names)))
-    unknown = [name for name in findings if name not in names]
-    if unknown:
-        what = f"There is no finding {unknown[0]!r:.60}"
-        raise UsageError("SETTING", what, f"use {ALL}, or some of {', '.join(names)}")
-    return [names.index(name) for name in findings] or None
-
-
 def _entries(
     request: Json,
     film: "Film",
     title: str,
     names: tuple[str, ...],
-    findings: list[int] | None,
+    findings: list[int],
     out: Path,
 ) -> list[Json]:
-    """Write the maps of one film, and return what is said of each."""
+    """Write the maps of one film, of its highest score where none is named; an entry each."""
     from core.inference.films import film_saliency
     from core.xray.heat import on_film
 
-    if findings is None:
+    if not findings:
         scores = film_saliency(request | {"findings": [0]})[1]["probabilities"]
         findings = [int(scores.argmax())]
     entries = []
@@ -184,11 +179,3 @@ def _save(path: Path, whole: "np.ndarray[Any, np.dtype[np.float32]]") -> None:
         path.unlink(missing_ok=True)  # half a map is none
         what = f"{path.name} cannot be written ({error.strerror})"
         raise UsageError("OUTPUT", what, "free space, or name another folder") from error
-
-
-def _print(entries: list[Json]) -> None:
-    for entry in entries:
-        score = f"{100 * entry['probability']:.1f} %"
-        print(printable(f"{entry['image']}: {entry['finding']} {score}, map in {entry['map']}"))
-        for notice in entry["notices"]:
-            print(printable(f"  {notice['code']}: {notice['text']}"))

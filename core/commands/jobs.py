@@ -1,17 +1,23 @@
-"""The verb `jobs`: list, show, stop, repeat and go on with trainings in the background."""
+"""The verb `jobs`, and what the verbs share that work through jobs, here or in a cluster."""
 
 import argparse
 import sys
 import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from types import NoneType
 from typing import TYPE_CHECKING, Final
 
 from core import codec
-from core.commands.shared import Json, Parser, emit, printable
+from core.commands.shared import Json, Parser, emit, printable, read_options, votes_of
+from core.configs import AuditConfig
 from core.errors import AuditError, LostWorker, UsageError
 
 if TYPE_CHECKING:
     from core.jobs.local import LocalJobs
     from core.jobs.records import Job
+    from core.jobs.slurm.request import SlurmRequest
 
 LOOK_S: Final = 0.2
 TICK_S: Final = 5.0
@@ -21,36 +27,115 @@ def add_jobs(verb: Parser) -> None:
     """Add the acts of `jobs`."""
     acts = verb.add_subparsers(metavar="ACT", parser_class=Parser)
     verb.set_defaults(run=_list, json=None)
-    listed = acts.add_parser("list", help="every job, newest first")
-    listed.set_defaults(run=_list)
-    listed.add_argument("--json", metavar="OUT|-")
-    shown = acts.add_parser("show", help="one job, how far it is, and why it failed")
-    shown.set_defaults(run=_show)
-    shown.add_argument("id")
-    shown.add_argument("--json", metavar="OUT|-")
-    logs = acts.add_parser("logs", help="its last lines of output")
-    logs.set_defaults(run=_logs)
-    logs.add_argument("id")
+
+    def act(name: str, run: Callable[[argparse.Namespace], int], about: str, *, of: str) -> Parser:
+        parser: Parser = acts.add_parser(name, help=about)
+        parser.set_defaults(run=run, act=name)
+        if "id" in of:
+            parser.add_argument("id")
+        if "wait" in of:
+            parser.add_argument("--wait", action="store_true", help="return when it has ended")
+        if "json" in of:
+            parser.add_argument("--json", metavar="OUT|-")
+        return parser
+
+    act("list", _list, "every job, newest first", of="json")
+    act("show", _show, "one job, how far it is, and why it failed", of="id json")
+    logs = act("logs", _logs, "its last lines of output", of="id")
     logs.add_argument("--lines", type=int, default=50, metavar="50")
-    cancelled = acts.add_parser("cancel", help="end it, with every process that it started")
-    cancelled.set_defaults(run=_cancel)
-    cancelled.add_argument("id")
-    cancelled.add_argument("--json", metavar="OUT|-")
-    for act, what in (
-        ("retry", "queue an ended job again, from the start"),
-        ("resume", "queue a job that continues from the last checkpoint of an ended one"),
-    ):
-        again = acts.add_parser(act, help=what)
-        again.set_defaults(run=_again, act=act)
-        again.add_argument("id")
-        again.add_argument("--wait", action="store_true", help="return when it has ended")
-        again.add_argument("--json", metavar="OUT|-")
-    paused = acts.add_parser("pause", help="start no new jobs; running ones continue")
-    paused.set_defaults(run=_pause)
-    unpaused = acts.add_parser("unpause", help="let queued jobs start again")
-    unpaused.set_defaults(run=_unpause)
-    rebuilt = acts.add_parser("rebuild", help="restore the table from the folders of jobs")
-    rebuilt.set_defaults(run=_rebuild)
+    act("cancel", _act_on, "end it, with every process that it started", of="id json")
+    act("retry", _act_on, "queue an ended job again, from the start", of="id wait json")
+    resumes = "queue a job that continues from the last checkpoint of an ended one"
+    act("resume", _act_on, resumes, of="id wait json")
+    act("pause", _queue, "start no new jobs; running ones continue", of="")
+    act("unpause", _queue, "let queued jobs start again", of="")
+    act("rebuild", _queue, "restore the table from the folders of jobs", of="")
+
+
+def add_launcher(verb: Parser, default: str | None = "local") -> None:
+    """Add ``--launcher`` and an option for each field of a request.
+
+    Without a `default` the verb itself works where no launcher is named.
+    """
+    from core.fields import fields_of
+    from core.jobs.records import LOCAL, SLURM
+    from core.jobs.slurm.request import SETTINGS, SlurmRequest
+
+    verb.add_argument("--launcher", choices=[LOCAL, SLURM], default=default)
+    group = verb.add_argument_group(
+        "with --launcher slurm", f"options left out are taken from {SETTINGS} in CANDOR_HOME"
+    )
+    for name, field in fields_of(SlurmRequest).items():
+        kind = next(kind for kind in field.kinds if kind is not NoneType)
+        about = f"{field.label}. {field.help}".removesuffix(" ")
+        group.add_argument(f"--{name}", type=kind, metavar=kind.__name__.upper(), help=about)
+
+
+def request_of(arguments: argparse.Namespace, **fixed: int) -> "SlurmRequest | None":
+    """Return what is asked of a cluster; None for this machine.
+
+    What is `fixed` does not come from the settings file; options may still say otherwise.
+
+    Raises
+    ------
+    UsageError
+        SETTING: a value out of range, or one for a cluster without ``--launcher slurm``.
+    """
+    from core.fields import fields_of
+    from core.jobs.records import SLURM
+    from core.jobs.slurm.request import SlurmRequest, defaults
+    from core.library import home
+
+    names = fields_of(SlurmRequest)
+    given = {name: value for name in names if (value := getattr(arguments, name)) is not None}
+    if arguments.launcher != SLURM:
+        if given:
+            what = f"--{next(iter(given))} is for a cluster, and the launcher is not slurm"
+            raise UsageError("SETTING", what, "add --launcher slurm, or leave it out")
+        return None
+    return replace(defaults(home()), **fixed | given)
+
+
+def audit_by_job(arguments: argparse.Namespace, config: AuditConfig) -> Json:
+    """Audit what was named in the background, wait for it, and return the report.
+
+    Raises
+    ------
+    UsageError
+        SETTING: an option that jobs do not have. FILE: a path that leads to no file. DEVICE,
+        CLUSTER: it cannot run there.
+    AuditError
+        Why it failed, or that it was cancelled.
+    """
+    from core.jobs.audit import AuditSpec
+    from core.jobs.local import open_jobs
+
+    if arguments.html is not None:
+        remedy = "write it from the run: python -m core report RUN --out OUT.html"
+        raise UsageError("SETTING", "--html cannot be used with --launcher", remedy)
+    request = request_of(arguments, gpus=0, nodes=1)
+    options, tables = read_options(arguments)
+    votes, choice = votes_of(arguments)
+
+    def absolute(file: Path) -> str:
+        return str(file.expanduser().absolute())
+
+    spec = AuditSpec(
+        path=absolute(arguments.file),
+        labels=None if arguments.labels is None else absolute(arguments.labels),
+        tables={column: absolute(path) for column, (path, _) in tables.items()},
+        options=options,
+        split=arguments.split,
+        votes=None if votes is None else absolute(votes),
+        vote_choice=choice,
+        config=config,
+    )
+    jobs = open_jobs()
+    (job,) = jobs.submit([spec], request=request)
+    ended = waited(jobs, job)
+    result = jobs.folder(job.id).result() or {}
+    report: Json = result["audit"] | {"run": ended.run}
+    return report
 
 
 def report(job: "Job", target: str | None) -> int:
@@ -63,7 +148,12 @@ def report(job: "Job", target: str | None) -> int:
 
 def wait_for(jobs: "LocalJobs", job: "Job", target: str | None) -> int:
     """Show what a job prints until it ends, and say how it went; errors as of `waited`."""
-    return _succeeded(jobs, waited(jobs, job), target)
+    job = waited(jobs, job)
+    result = jobs.folder(job.id).result() or {"job": job.id, "run": job.run, "state": job.state}
+    emit(target, result)
+    if target != "-":
+        print(f"run {job.run}")
+    return 0
 
 
 def waited(jobs: "LocalJobs", job: "Job") -> "Job":
@@ -88,13 +178,15 @@ def waited(jobs: "LocalJobs", job: "Job") -> "Job":
             if time.monotonic() - ticked >= TICK_S:
                 ticked = time.monotonic()
                 jobs.tick()
-            _print(follower.new())
+            for line in follower.new():
+                print(line, file=sys.stderr)
             job = jobs.get(job.id)
     except KeyboardInterrupt:
         jobs.cancel(job.id)
         print(f"cancelled; {_resume(job)}", file=sys.stderr)
         raise
-    _print(follower.rest())
+    for line in follower.rest():
+        print(line, file=sys.stderr)
     if job.state == "succeeded":
         return job
     failure = job.failure
@@ -104,19 +196,6 @@ def waited(jobs: "LocalJobs", job: "Job") -> "Job":
     # What the trainer refused has its own exit code; anything else is a worker that was lost.
     error.exit_code = job.exit_code if job.exit_code in {2, 3} else LostWorker.exit_code
     raise error
-
-
-def _print(lines: "list[str]") -> None:
-    for line in lines:
-        print(line, file=sys.stderr)
-
-
-def _succeeded(jobs: "LocalJobs", job: "Job", target: str | None) -> int:
-    result = jobs.folder(job.id).result() or {"job": job.id, "run": job.run, "state": job.state}
-    emit(target, result)
-    if target != "-":
-        print(f"run {job.run}")
-    return 0
 
 
 def _resume(job: "Job") -> str:
@@ -172,12 +251,11 @@ def _logs(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _cancel(arguments: argparse.Namespace) -> int:
-    return report(_jobs().cancel(arguments.id), arguments.json)
-
-
-def _again(arguments: argparse.Namespace) -> int:
+def _act_on(arguments: argparse.Namespace) -> int:
+    """Cancel, retry or resume a job."""
     jobs = _jobs()
+    if arguments.act == "cancel":
+        return report(jobs.cancel(arguments.id), arguments.json)
     jobs.tick()  # of a machine that was restarted, jobs that ran are brought to their end
     again = jobs.retry if arguments.act == "retry" else jobs.resume
     job = again(arguments.id)
@@ -186,18 +264,15 @@ def _again(arguments: argparse.Namespace) -> int:
     return report(job, arguments.json)
 
 
-def _pause(_: argparse.Namespace) -> int:
-    _jobs().pause()
-    print("paused")
-    return 0
-
-
-def _unpause(_: argparse.Namespace) -> int:
-    _jobs().unpause()
-    print("going on")
-    return 0
-
-
-def _rebuild(_: argparse.Namespace) -> int:
-    print(f"{_jobs().rebuild()} jobs restored")
+def _queue(arguments: argparse.Namespace) -> int:
+    """Pause or resume the queue, or rebuild its table, and print what was done."""
+    jobs = _jobs()
+    if arguments.act == "rebuild":
+        print(f"{jobs.rebuild()} jobs restored")
+    elif arguments.act == "pause":
+        jobs.pause()
+        print("paused")
+    else:
+        jobs.unpause()
+        print("going on")
     return 0

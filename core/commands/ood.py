@@ -8,25 +8,27 @@ from typing import Any
 
 from core.codes import NoticeCode
 from core.commands.shared import (
+    GROUPS,
+    READING,
     UNITS,
     Json,
     Parser,
-    add_groups,
+    add_reading,
     emit,
+    flag,
     need_file,
     printable,
+    read_file,
     refuse_changed,
+    split_of,
     tables_of,
 )
 from core.errors import Notice, Refused, UsageError
 
 Tables = Mapping[str, tuple[Path, str]]
 FIT, NONE = "fit", "none"
-LACKING = {  # options of the other verbs that read files
-    "--labels", "--answers", "--pairs", "--uncertain", "--classes", "--scores-key", "--labels-key",
-    "--correct-key", "--prediction-key", "--records", "--members", "--scale", "--id-column",
-    "--in-order",
-}  # fmt: skip
+OWN = ("scores", "units", *GROUPS)  # of the options of reading
+LACKING = {"--labels", *(flag(name) for name in READING if name not in OWN)}
 ALONE = "save the scores alone, by the name logits or probabilities"
 LABELLED = (
     "save the in-distribution file with val_logits, val_labels, test_logits and test_labels, or "
@@ -52,35 +54,54 @@ def add_ood(verb: Parser) -> None:
         metavar="none|fit|T",
         help="fit: on the labelled validation part of the in-distribution file",
     )
-    verb.add_argument("--scores", choices=["logits", "probabilities", "sigmoid", "confidence"])
+    add_reading(verb, ["scores"])
     verb.add_argument("--units", choices=UNITS, help="what the scores of every file count in")
-    add_groups(verb)
+    add_reading(verb, GROUPS)
     verb.add_argument("--split", metavar="test", help="of the in-distribution file")
     verb.add_argument("--json", metavar="OUT|-")
 
 
 def _ood(arguments: argparse.Namespace) -> int:
-    from core.commands.shared import split_of
     from core.library.manifest import role_of
     from core.ood.scores import SCORES
     from core.reports.ood_json import InDistribution, SetReport, ood_json, ood_lines
     from core.studies.ood import check, extent_notices, judge
+    from core.studies.posthoc import fitted_temperature
 
     if arguments.score not in SCORES:
         what = f"There is no score {arguments.score!r}"
         raise UsageError("SETTING", what, f"use one of {', '.join(SCORES)}")
-    files = _named(arguments.out)
-    fixed_temperature = _temperature(arguments.temperature)
-    fitting = arguments.temperature == FIT
+    files: dict[str, Path] = {}
+    for text in arguments.out:
+        name, sign, path = text.partition("=")
+        if not (name and sign and path):
+            raise UsageError("USAGE", f"{text!r} is not NAME=FILE", "write svhn=svhn.npz")
+        if name in files:
+            raise UsageError("USAGE", f"Two files are called {name}", "name each differently")
+        files[name] = Path(path)
+    fitting, temperature = arguments.temperature == FIT, None
+    if arguments.temperature not in (NONE, FIT):
+        try:
+            temperature = float(arguments.temperature)
+        except ValueError:
+            what = f"The temperature is {arguments.temperature!r}"
+            raise UsageError("SETTING", what, "use none, fit, or a number above 0") from None
     reading = {"scores": arguments.scores, "units": arguments.units}
     columns, tables = tables_of(arguments)
     unlabelled = not fitting and arguments.labels is None
     choices = {**reading, **columns, "unlabelled": unlabelled}
     own_file = _read(arguments.inside, choices, tables, arguments.labels)
     split = split_of(arguments.split, own_file)
-    temperature, fitted_on = (
-        (_fitted(own_file, split), "val") if fitting else (fixed_temperature, "")
-    )
+    if fitting and split == "val":
+        what = "The part val is reported, but a temperature would be fitted on it"
+        remedy = "report a part test beside it, or give a number with --temperature"
+        raise UsageError("SPLIT", what, remedy)
+    if fitting and "val" not in own_file.splits:
+        what = "There is no validation part to fit a temperature on"
+        remedy = "give a file with parts val and test, or a number with --temperature"
+        raise UsageError("SPLIT", what, remedy)
+    if fitting:
+        temperature = fitted_temperature(own_file.splits["val"])
     inside = own_file.splits[split]
     others = {part_name: part for part_name, part in own_file.splits.items() if part_name != split}
     sets = []
@@ -104,63 +125,12 @@ def _ood(arguments: argparse.Namespace) -> int:
         n=inside.n,
         notices=own_file.notices,
     )
-    report = ood_json(own, arguments.score, temperature, fitted_on, sets)
+    report = ood_json(own, arguments.score, temperature, "val" if fitting else "", sets)
     emit(arguments.json, report)
     if arguments.json != "-":
         for line in ood_lines(report):
             print(printable(line))
     return 0
-
-
-def _named(given: list[str]) -> dict[str, Path]:
-    """Return the files by the names they were given.
-
-    Raises
-    ------
-    UsageError
-        USAGE: one is not NAME=FILE, or a name is given twice.
-    """
-    files: dict[str, Path] = {}
-    for text in given:
-        name, sign, path = text.partition("=")
-        if not (name and sign and path):
-            raise UsageError("USAGE", f"{text!r} is not NAME=FILE", "write svhn=svhn.npz")
-        if name in files:
-            raise UsageError("USAGE", f"Two files are called {name}", "name each differently")
-        files[name] = Path(path)
-    return files
-
-
-def _temperature(text: str) -> float | None:
-    """Return the temperature that was given as a number, if one was."""
-    if text in (NONE, FIT):
-        return None
-    try:
-        return float(text)
-    except ValueError:
-        what = f"The temperature is {text!r}"
-        raise UsageError("SETTING", what, "use none, fit, or a number above 0") from None
-
-
-def _fitted(result: Any, split: str) -> float:  # noqa: ANN401  ReadResult; imported late
-    """Return the temperature fitted on the validation part.
-
-    Raises
-    ------
-    UsageError
-        SPLIT: there is none, or it is the part that is reported.
-    """
-    from core.studies.posthoc import fitted_temperature
-
-    if split == "val":
-        what = "The part val is reported, but a temperature would be fitted on it"
-        remedy = "report a part test beside it, or give a number with --temperature"
-        raise UsageError("SPLIT", what, remedy)
-    if "val" not in result.splits:
-        what = "There is no validation part to fit a temperature on"
-        remedy = "give a file with parts val and test, or a number with --temperature"
-        raise UsageError("SPLIT", what, remedy)
-    return fitted_temperature(result.splits["val"])
 
 
 def _set(path: Path, choices: dict[str, object], columns: Json, tables: Tables) -> Any:  # noqa: ANN401  as above
@@ -193,22 +163,13 @@ def _read(
         What the readers refuse; it names no option that this verb does not have.
     """
     from core.readers.predictions.options import ReadOptions
-    from core.readers.sandbox import read as sandbox
 
     need_file(path, or_folder=True)
     if labels is not None:
         need_file(labels)
     options = ReadOptions.from_json(choices)
     try:
-        return sandbox.read(
-            path,
-            name=path.name,
-            labels=labels,
-            labels_name=labels.name if labels else "",
-            tables=tables,
-            options=options,
-            in_place=True,
-        )
+        return read_file(path, labels, options, tables)
     except Refused as refused:
         if LACKING.isdisjoint(refused.options):
             raise

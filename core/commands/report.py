@@ -1,24 +1,28 @@
-"""``python -m core report``: runs and files as one HTML, Markdown or JSON file to hand on."""
+"""``python -m core report`` and ``verify``: a file to hand on, and whether it still holds."""
 
 import argparse
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from core import defaults
 from core.commands.shared import (
     Parser,
+    add_audit,
     add_reading,
     add_votes,
+    config_of,
+    need_file,
     printable,
     read,
     split_of,
     with_votes,
     write,
 )
-from core.errors import UsageError
+from core.errors import LibraryError, Refused, UsageError
 
 FORMATS = {".html": "html", ".htm": "html", ".md": "markdown", ".json": "json"}
+SHOWN = 20  # differences; more are counted
 
 
 def add_report(verb: Parser) -> None:
@@ -36,29 +40,24 @@ def add_report(verb: Parser) -> None:
     )
     verb.add_argument("--edition", default="technical", choices=["technical", "plain", "board"])
     verb.add_argument("--sections", metavar="A,B", help="default: all that fit")
-    verb.add_argument("--bins", type=int, default=defaults.N_BINS)
-    verb.add_argument("--level", type=float, default=defaults.LEVEL)
-    verb.add_argument("--resamples", type=int, default=defaults.N_RESAMPLES)
-    verb.add_argument("--seed", type=int, default=defaults.SEED)
+    add_audit(verb, ("bins", "level", "resamples", "seed"))
     verb.add_argument(
         "--fail-if", action="append", default=[], metavar='"ece>0.05"', help="exit 1 if any run is"
     )
 
 
 def _report(arguments: argparse.Namespace) -> int:
-    from core.configs import AuditConfig
     from core.reports import build, canonical, html, markdown
     from core.reports.document import Edition
     from core.reports.gates import failures, gate
 
-    form = _format(arguments)
+    suffix = "" if arguments.out is None else arguments.out.suffix.lower()
+    form = arguments.format or FORMATS.get(suffix)
+    if form is None:
+        what = "The report has no format"
+        raise UsageError("OUTPUT", what, "name a file ending in .html, .md or .json, or --format")
     gates = [gate(text) for text in arguments.fail_if]
-    config = AuditConfig(
-        n_bins=arguments.bins,
-        level=arguments.level,
-        n_resamples=arguments.resamples,
-        seed=arguments.seed,
-    )
+    config = config_of(arguments)
     runs = tuple(run_or_file(name, arguments) for name in arguments.runs)
     chosen = tuple(key for key in (arguments.sections or "").split(",") if key)
     request = build.ReportRequest(
@@ -86,23 +85,6 @@ def _report(arguments: argparse.Namespace) -> int:
     for line in failed:
         print(printable(line), file=sys.stderr)
     return int(bool(failed))
-
-
-def _format(arguments: argparse.Namespace) -> str:
-    """Return the form that was asked for, or that the name of the output says.
-
-    Raises
-    ------
-    UsageError
-        OUTPUT: the name says none.
-    """
-    if arguments.format:
-        return str(arguments.format)
-    suffix = "" if arguments.out is None else arguments.out.suffix.lower()
-    if suffix not in FORMATS:
-        what = "The report has no format"
-        raise UsageError("OUTPUT", what, "name a file ending in .html, .md or .json, or --format")
-    return FORMATS[suffix]
 
 
 def run_or_file(
@@ -140,3 +122,57 @@ def run_or_file(
     result = read(of_file, recipe)
     split = split_of(arguments.split, result)
     return run_of_file(path.name, with_votes(of_file, result, split), split)
+
+
+def add_verify(verb: Parser) -> None:
+    """Add the options of ``verify``."""
+    verb.set_defaults(run=_verify)
+    verb.add_argument("report", type=Path, metavar="REPORT", help="the JSON of a report")
+    verb.add_argument(
+        "files", nargs="+", metavar="RUN_OR_FILE", help="what it reports, in its order"
+    )
+    add_reading(verb)
+    add_votes(verb)
+
+
+def _verify(arguments: argparse.Namespace) -> int:
+    need_file(arguments.report)
+    try:
+        lines = _differences(arguments)
+    except Refused as refused:
+        lines = [f"{refused.code}: {refused.named()}; {refused.remedy}"]
+    if not lines:
+        print("The report agrees with its files: digests, settings and every number.")
+        return 0
+    for line in lines[:SHOWN]:
+        print(printable(line))
+    if len(lines) > SHOWN:
+        print(f"and {len(lines) - SHOWN:,} more")
+    return 1
+
+
+def _differences(arguments: argparse.Namespace) -> list[str]:
+    from core.reports import build, certificate
+
+    stated = certificate.opened(arguments.report)
+    files: list[str] = arguments.files
+    if len(files) != len(stated.runs):
+        what = f"Runs in the report: {len(stated.runs)}; files named: {len(files)}"
+        raise UsageError("USAGE", what, "name each in the report's order")
+    runs: list[Any] = []  # Any: ReportedRun, imported late
+    for name, own in zip(files, stated.runs, strict=True):  # each read as the report says it was
+        options = argparse.Namespace(**vars(arguments) | {"split": own.split})
+        try:
+            run = run_or_file(name, options, own.reading)
+        except (Refused, LibraryError) as error:
+            what = f"{name} cannot be read as it was: {error.what}"
+            raise Refused("REPORT", what, "name the file that was reported") from error
+        runs.append(replace(run, name=own.name, file=own.file))
+    lines = [line for run, own in zip(runs, stated.runs, strict=True) for line in own.beside(run)]
+    if lines:  # other rows: their numbers need no comparison
+        return lines
+    request = build.ReportRequest(
+        runs=tuple(runs), sections=stated.sections, edition=stated.edition, config=stated.config
+    )
+    again, _ = build.report(request)
+    return certificate.differences(stated.content, again)

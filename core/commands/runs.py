@@ -1,8 +1,9 @@
-"""The verb `runs`: list, show, keep, change and export runs of the library."""
+"""The verbs `runs`, `backup` and `restore`: what the library keeps, listed, changed and copied."""
 
 import argparse
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from core import codec
 from core.codes import RefusalCode
@@ -12,29 +13,47 @@ from core.commands.shared import (
     add_votes,
     complain,
     emit,
+    need_file,
     printable,
     read,
     with_votes,
 )
 from core.errors import AuditError, Refused, UsageError
 
+if TYPE_CHECKING:
+    from core.library.backup import BackupList
+
 
 def add_runs(verb: Parser) -> None:
     """Add the options of `runs`."""
     acts = verb.add_subparsers(metavar="ACT", parser_class=Parser)
     verb.set_defaults(run=_list, json=None)
-    listed = acts.add_parser("list", help="every run, newest first")
-    listed.set_defaults(run=_list)
-    listed.add_argument("--json", metavar="OUT|-")
-    shown = acts.add_parser("show", help="one run's manifest")
-    shown.set_defaults(run=_show)
-    shown.add_argument("id")
-    shown.add_argument("--json", metavar="OUT|-")
+
+    def act(
+        name: str,
+        run: Callable[[argparse.Namespace], int],
+        **words: Any,  # noqa: ANN401  its help, where there is any
+    ) -> Parser:
+        parser: Parser = acts.add_parser(name, **words)
+        parser.set_defaults(run=run, act=name)
+        return parser
+
+    listed = act("list", _list, help="every run, newest first")
+    shown = act("show", _show, help="one run's manifest")
+    imports = "read files of predictions or gamma histories, and keep each as a run"
+    imported = act("import", _import, help=imports)
+    exported = act("export", _change, help="write a run to one file")
+    renamed = act("rename", _change)
+    tagged = act("tag", _change, help="replace a run's tags")
+    moved = [act(name, _change) for name in ("delete", "restore")]
+    purges = "remove uploads and audits in the background older than some days for good"
+    purged = act("purge", _purge, help=purges)
+    act("rebuild-index", _rebuild, help="restore the index from the run folders")
+    for one_run in (shown, exported, renamed, tagged, *moved):
+        one_run.add_argument("id")
+    for either in (listed, shown):
+        either.add_argument("--json", metavar="OUT|-")
     shown.add_argument("--files", action="store_true", help="with absolute paths")
-    imported = acts.add_parser(
-        "import", help="read files of predictions or gamma histories, and keep each as a run"
-    )
-    imported.set_defaults(run=_import)
     imported.add_argument("files", type=Path, nargs="+", metavar="file")
     imported.add_argument("--name", help="of the run; of one file")
     imported.add_argument("--tag", action="append", default=[], help="may be given several times")
@@ -43,40 +62,16 @@ def add_runs(verb: Parser) -> None:
     )
     add_reading(imported)
     add_votes(imported)
-    exported = acts.add_parser("export", help="write a run to one file")
-    exported.set_defaults(run=_export)
-    exported.add_argument("id")
     exported.add_argument("--out", type=Path, required=True)
-    renamed = acts.add_parser("rename")
-    renamed.set_defaults(run=lambda a: _done(_library().rename(a.id, a.name), "renamed"))
-    renamed.add_argument("id")
     renamed.add_argument("name")
-    tagged = acts.add_parser("tag", help="replace a run's tags")
-    tagged.set_defaults(run=lambda a: _done(_library().tag(a.id, tuple(a.tags)), "tagged"))
-    tagged.add_argument("id")
     tagged.add_argument("tags", nargs="*")
-    for act in ("delete", "restore"):
-        moved = acts.add_parser(act)
-        moved.set_defaults(run=_move, act=act)
-        moved.add_argument("id")
-    purged = acts.add_parser(
-        "purge", help="remove uploads and audits in the background older than some days for good"
-    )
-    purged.set_defaults(run=_purge)
     purged.add_argument("--older-than", type=float, required=True, metavar="DAYS")
-    rebuilt = acts.add_parser("rebuild-index", help="restore the index from the run folders")
-    rebuilt.set_defaults(run=_rebuild)
 
 
 def _library() -> Any:  # noqa: ANN401  Library; imported late to keep `audit` light
     from core.library import open_library
 
     return open_library()
-
-
-def _done(_: object, act: str) -> int:
-    print(act)
-    return 0
 
 
 def _list(arguments: argparse.Namespace) -> int:
@@ -167,20 +162,25 @@ def _imported(arguments: argparse.Namespace) -> Any:  # noqa: ANN401  Manifest
     return keep_result(_library(), name, file.name, result, tags=tags)
 
 
-def _export(arguments: argparse.Namespace) -> int:
-    _library().export(arguments.id, arguments.out)
-    print(arguments.out.name)
-    return 0
-
-
-def _move(arguments: argparse.Namespace) -> int:
-    library = _library()
-    if arguments.act == "delete":
-        library.delete(arguments.id)
-        print(f"deleted; python -m core runs restore {arguments.id} brings it back")
-    else:
-        library.restore(arguments.id)
-        print("restored")
+def _change(arguments: argparse.Namespace) -> int:
+    """Rename, tag, export, delete or restore one run, and print what was done."""
+    library, run = _library(), arguments.id
+    match arguments.act:
+        case "rename":
+            library.rename(run, arguments.name)
+            print("renamed")
+        case "tag":
+            library.tag(run, tuple(arguments.tags))
+            print("tagged")
+        case "export":
+            library.export(run, arguments.out)
+            print(arguments.out.name)
+        case "delete":
+            library.delete(run)
+            print(f"deleted; python -m core runs restore {run} brings it back")
+        case "restore":
+            library.restore(run)
+            print("restored")
     return 0
 
 
@@ -208,3 +208,40 @@ def _rebuild(_: argparse.Namespace) -> int:
     more = f", {damaged} damaged: see python -m core runs list" if damaged else ""
     print(f"{count} runs indexed{more}")
     return 0
+
+
+def add_backup(verb: Parser) -> None:
+    """Add the options of ``backup``."""
+    verb.set_defaults(run=_backup)
+    verb.add_argument("file", type=Path, metavar="FILE", help="to be written; may not exist yet")
+
+
+def add_restore(verb: Parser) -> None:
+    """Add the options of ``restore``."""
+    verb.set_defaults(run=_restore)
+    verb.add_argument("file", type=Path, metavar="FILE", help="what backup wrote")
+
+
+def _backup(arguments: argparse.Namespace) -> int:
+    from core.library import home
+    from core.library.backup import backup
+
+    result = backup(home(), arguments.file)
+    print(printable(f"{arguments.file.name}: {_amount(result.contents)}"))
+    for link in result.links:
+        print(printable(f"left out: {link} is a link; back up what it leads to by itself"))
+    return 0
+
+
+def _restore(arguments: argparse.Namespace) -> int:
+    from core.library import home
+    from core.library.backup import restore
+
+    need_file(arguments.file)
+    contents = restore(arguments.file, home())
+    print(printable(f"restored {_amount(contents)}, of {contents.created}"))
+    return 0
+
+
+def _amount(contents: "BackupList") -> str:
+    return f"{len(contents.files):,} files, {contents.size / 1e6:,.1f} MB"

@@ -3,22 +3,58 @@
 import argparse
 import json
 import sys
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NoReturn
 from unicodedata import category
 
+from core import defaults
+from core.configs import AuditConfig
 from core.disk import FULL, replace_bytes
 from core.errors import AuditError, UsageError, changed
 
 Json = dict[str, Any]  # Any: plain JSON values
 TABLES = {".csv", ".tsv", ".txt", ".parquet", ".gz"}
 VOTE_FILES = {*TABLES, ".npz", ".npy", ".json", ".jsonl", ".safetensors", ".pt", ".zip"}
+PLACE = "[FILE:]COLUMN"
 UNITS = ["percent", "byte", "sum", "ln", "log2", "log10", "softmax_twice"]
-READING = (
-    "scores", "units", "answers", "pairs", "uncertain", "classes", "scores_key", "labels_key",
-    "correct_key", "prediction_key", "records", "members", "scale", "id_column", "group", "weight",
-    "in_order",
-)  # fmt: skip
+READING: dict[str, Json] = {  # fields of `ReadOptions` that a user may set, as options
+    "scores": {"choices": ["logits", "probabilities", "sigmoid", "confidence"]},
+    "units": {"choices": UNITS, "help": "what scores count in"},
+    "answers": {"choices": ["one", "many"], "help": "true classes of a row"},
+    "pairs": {"choices": ["parts", "batches"], "help": "what a list of pairs holds"},
+    "uncertain": {"choices": ["leave_out", "absent", "present"], "help": "labels blank or -1"},
+    "classes": {"metavar": "A,B,..", "help": "what the columns stand for, in order"},
+    "scores_key": {"metavar": "K"},
+    "labels_key": {"metavar": "K"},
+    "correct_key": {"metavar": "K", "help": "says whether the answer was right"},
+    "prediction_key": {"metavar": "K", "help": "holds the answer given"},
+    "records": {"metavar": "PATH", "help": "a list inside JSON, or a sheet"},
+    "members": {"metavar": "mean|1|2..", "help": "of an ensemble: the mean, or one"},
+    "scale": {"metavar": "LOW=0.2,..", "help": "what words of confidence stand for"},
+    "id_column": {"metavar": "C"},
+    "group": {"metavar": PLACE, "help": "rows that belong together; or id-stem"},
+    "weight": {"metavar": PLACE, "help": "how many rows each row stands for"},
+    "in_order": {"action": "store_true", "help": "two files hold the same rows"},
+}
+GROUPS = ("group", "weight")
+AUDIT: dict[str, Json] = {  # fields of `AuditConfig`, as options
+    "smece": {"default": "exact", "choices": ["exact", "relplot"]},
+    "smoother": {"default": defaults.SMOOTHER, "choices": defaults.SMOOTHERS},
+    "nll_clip": {"type": float, "metavar": "EPS"},
+    "bins": {"type": int, "default": defaults.N_BINS},
+    "level": {"type": float, "default": defaults.LEVEL},
+    "small_gap": {"type": float, "default": defaults.SMALL_GAP, "metavar": "SHARE"},
+    "small_slope": {"type": float, "default": defaults.SMALL_SLOPE, "metavar": "SHARE"},
+    "resamples": {"type": int, "default": defaults.N_RESAMPLES},
+    "seed": {"type": int, "default": defaults.SEED},
+    "metrics": {
+        "type": lambda text: tuple(filter(None, text.split(","))),
+        "metavar": "A,B",
+        "default": "",
+    },
+}
+COUNTS = {"bins": "n_bins", "resamples": "n_resamples"}  # fields that are called otherwise
 
 
 class Parser(argparse.ArgumentParser):
@@ -60,27 +96,23 @@ def write(path: Path, text: str) -> None:
     UsageError
         OUTPUT: the file cannot be written.
     """
-    data = text.encode("utf-8", "backslashreplace")
+    data, name = text.encode("utf-8", "backslashreplace"), path.name
     try:
         if str(path).startswith(("/dev/", "/proc/")) or (path.exists() and not path.is_file()):
             path.write_bytes(data)  # a pipe, a device, or what a shell has opened
-        else:
-            _replace(path.resolve(), data)  # a link stays one
+            return
+        path = path.resolve()  # a link stays one
+        there = path.exists()
+        try:
+            replace_bytes(path, data, path.stat().st_mode if there else None)
+        except OSError as error:
+            if not there or error.errno in FULL:
+                raise
+            path.write_bytes(data)  # in a folder that is closed to us
     except OSError as error:
         raise UsageError(
-            "OUTPUT", f"{path.name} cannot be written ({error.strerror})", "name another file"
+            "OUTPUT", f"{name} cannot be written ({error.strerror})", "name another file"
         ) from error
-
-
-def _replace(path: Path, data: bytes) -> None:
-    """Replace a file in one step; one in a folder that is closed to us is written over."""
-    there = path.exists()
-    try:
-        replace_bytes(path, data, path.stat().st_mode if there else None)
-    except OSError as error:
-        if not there or error.errno in FULL:
-            raise
-        path.write_bytes(data)
 
 
 def emit(target: str | None, value: Json | list[Json]) -> None:
@@ -94,34 +126,29 @@ def emit(target: str | None, value: Json | list[Json]) -> None:
         write(Path(target), text + "\n")
 
 
-def add_reading(verb: Parser) -> None:
-    """Add the options that say how a file is read."""
-    verb.add_argument("--labels", type=Path, metavar="FILE")
-    verb.add_argument("--scores", choices=["logits", "probabilities", "sigmoid", "confidence"])
-    verb.add_argument("--units", choices=UNITS, help="what scores count in")
-    verb.add_argument("--answers", choices=["one", "many"], help="true classes of a row")
-    verb.add_argument("--pairs", choices=["parts", "batches"], help="what a list of pairs holds")
-    verb.add_argument(
-        "--uncertain", choices=["leave_out", "absent", "present"], help="labels blank or -1"
-    )
-    verb.add_argument("--classes", metavar="A,B,..", help="what the columns stand for, in order")
-    verb.add_argument("--scores-key", metavar="K")
-    verb.add_argument("--labels-key", metavar="K")
-    verb.add_argument("--correct-key", metavar="K", help="says whether the answer was right")
-    verb.add_argument("--prediction-key", metavar="K", help="holds the answer given")
-    verb.add_argument("--records", metavar="PATH", help="a list inside JSON, or a sheet")
-    verb.add_argument("--members", metavar="mean|1|2..", help="of an ensemble: the mean, or one")
-    verb.add_argument("--scale", metavar="LOW=0.2,..", help="what words of confidence stand for")
-    verb.add_argument("--id-column", metavar="C")
-    add_groups(verb)
-    verb.add_argument("--in-order", action="store_true", help="two files hold the same rows")
+def flag(name: str) -> str:
+    """Return the option of a field."""
+    return f"--{name.replace('_', '-')}"
 
 
-def add_groups(verb: Parser) -> None:
-    """Add the options that say which rows belong together, and what they count as."""
-    place = "[FILE:]COLUMN"
-    verb.add_argument("--group", metavar=place, help="rows that belong together; or id-stem")
-    verb.add_argument("--weight", metavar=place, help="how many rows each row stands for")
+def add_reading(verb: Parser, names: Iterable[str] = READING) -> None:
+    """Add the options that say how a file is read: all, with that of its labels, or some."""
+    if names is READING:
+        verb.add_argument("--labels", type=Path, metavar="FILE")
+    for name in names:
+        verb.add_argument(flag(name), **READING[name])
+
+
+def add_audit(verb: Parser, names: Iterable[str] = AUDIT) -> None:
+    """Add the options of an audit, all or some."""
+    for name in names:
+        verb.add_argument(flag(name), **AUDIT[name])
+
+
+def config_of(arguments: argparse.Namespace) -> AuditConfig:
+    """Return the settings of an audit, defaults for those that are no options of the verb."""
+    named = {name: value for name, value in vars(arguments).items() if name in AUDIT}
+    return AuditConfig(**{COUNTS.get(name, name): value for name, value in named.items()})
 
 
 def tables_of(arguments: argparse.Namespace) -> tuple[Json, dict[str, tuple[Path, str]]]:
@@ -134,7 +161,7 @@ def tables_of(arguments: argparse.Namespace) -> tuple[Json, dict[str, tuple[Path
     """
     columns: Json = {}
     tables = {}
-    for option in ("group", "weight"):
+    for option in GROUPS:
         text: str | None = getattr(arguments, option)
         columns[option] = text
         cuts = [i for i, letter in enumerate(text or "") if letter == ":"]
@@ -181,7 +208,17 @@ def votes_of(arguments: argparse.Namespace) -> tuple[Path | None, Any]:
 
     if arguments.votes is None:
         return None, VoteChoice()
-    path, columns = _votes_place(arguments.votes, arguments.file)
+    # FILE, FILE:COLUMNS, or COLUMNS of the scores where no file is named
+    text: str = arguments.votes
+    cuts = [i for i, letter in enumerate(text) if letter == ":"]
+    path: Path = arguments.file
+    columns: str | None = text.lstrip(":")
+    there = next((i for i in (len(text), *cuts) if i and _is_file(Path(text[:i]))), None)
+    named = next((Path(text[:i]) for i in (*cuts, len(text)) if i), None)
+    if there is not None:
+        path, columns = Path(text[:there]), text[there + 1 :] or None
+    elif named is not None and named.suffix.lower() in VOTE_FILES:
+        path, columns = named, None
     need_file(path)
     return path, VoteChoice(columns, arguments.votes_classes, arguments.in_order)
 
@@ -215,18 +252,6 @@ def voted(  # Any: imported late
     return replace(result, splits=matched.splits, notices=notices, digest=both)
 
 
-def _votes_place(text: str, scores: Path) -> tuple[Path, str | None]:
-    """Return the file of votes and their columns: those of the scores where no file is named."""
-    cuts = [i for i, letter in enumerate(text) if letter == ":"]
-    for i in (len(text), *cuts):
-        if i and _is_file(Path(text[:i])):
-            return Path(text[:i]), text[i + 1 :] or None
-    named = next((Path(text[:i]) for i in (*cuts, len(text)) if i), None)
-    if named is not None and named.suffix.lower() in VOTE_FILES:
-        return named, None
-    return scores, text.lstrip(":")
-
-
 def _is_file(path: Path) -> bool:
     try:
         return path.is_file()
@@ -258,30 +283,47 @@ def need_file(path: Path, *, or_folder: bool = False) -> None:
         raise UsageError("FILE", what, "check the path, and that you may read it") from error
 
 
-def read(arguments: argparse.Namespace, recipe: Json | None = None) -> Any:  # noqa: ANN401  ReadResult; imported late
-    """Read the file that was named, in a process of its own; by a recipe where there is one.
+def read_options(arguments: argparse.Namespace, recipe: Json | None = None) -> tuple[Any, Json]:
+    """Return how the file that was named is read, and the tables of its groups and weights.
 
     Raises
     ------
     UsageError
-        FILE: it is not there, or cannot be opened.
+        FILE: it, its labels or a table is not there, or cannot be opened. SETTING: of an option.
     """
     from core.readers.predictions.options import ReadOptions
-    from core.readers.sandbox import read as sandbox
 
     need_file(arguments.file, or_folder=True)
     if arguments.labels is not None:
         need_file(arguments.labels)
     settings = {name: getattr(arguments, name) for name in READING}
     columns, tables = tables_of(arguments)
-    options = ReadOptions.from_json(settings | columns if recipe is None else recipe)
+    return ReadOptions.from_json(settings | columns if recipe is None else recipe), tables
+
+
+def read(arguments: argparse.Namespace, recipe: Json | None = None) -> Any:  # noqa: ANN401  ReadResult; imported late
+    """Read the file that was named; by a recipe where there is one. Raises as `read_options`."""
+    return read_file(arguments.file, arguments.labels, *read_options(arguments, recipe))
+
+
+def read_file(
+    path: Path,
+    labels: Path | None,
+    options: Any,  # noqa: ANN401  ReadOptions; imported late
+    tables: Mapping[str, tuple[Path, str]],
+    timeout_s: float | None = None,
+) -> Any:  # noqa: ANN401  as above
+    """Read a file, or a folder of shards, in a process of its own."""
+    from core.readers.sandbox import read as sandbox
+
     return sandbox.read(
-        arguments.file,
-        name=arguments.file.name,
-        labels=arguments.labels,
-        labels_name=arguments.labels.name if arguments.labels else "",
+        path,
+        name=path.name,
+        labels=labels,
+        labels_name=labels.name if labels else "",
         tables=tables,
         options=options,
+        timeout_s=timeout_s,
         in_place=True,
     )
 

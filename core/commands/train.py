@@ -4,14 +4,11 @@ import argparse
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from core.commands import launcher
+from core.commands.jobs import add_launcher, report, request_of, wait_for
 from core.commands.shared import Parser, printable
+from core.disk import JsonError, parse_json
 from core.errors import UsageError
-
-if TYPE_CHECKING:
-    from core.library import Library
 
 
 def add_train(verb: Parser) -> None:
@@ -21,33 +18,38 @@ def add_train(verb: Parser) -> None:
     verb.add_argument("--wait", action="store_true", help="return when training has ended")
     verb.add_argument("--time-limit", type=float, metavar="SECONDS", help="stop it after so long")
     verb.add_argument("--json", metavar="OUT|-")
-    launcher.add_options(verb)
+    add_launcher(verb)
 
 
 def add_samples(verb: Parser) -> None:
     """Add the acts of ``samples``."""
     acts = verb.add_subparsers(required=True, metavar="ACT", parser_class=Parser)
     build = acts.add_parser("build", help="train the models behind the sample runs")
-    build.set_defaults(run=_samples_build)
     build.add_argument("--only", metavar="NAME")
     build.add_argument("--images", type=Path, metavar="DIR", help="CIFAR-10 as JPEGs in folders")
     build.add_argument(
         "--minutes", type=float, metavar="M", help="stop then; build again to continue"
     )
     study = acts.add_parser("study", help="recompute what pages show first")
-    study.set_defaults(run=_samples_study)
-    for act in (build, study):
+    for name, act in (("build", build), ("study", study)):
+        act.set_defaults(run=_samples, act=name)
         act.add_argument("--out", type=Path, help="default: the folder of the shipped samples")
 
 
-def _samples_build(arguments: argparse.Namespace) -> int:
+def _samples(arguments: argparse.Namespace) -> int:
+    from core.library import SAMPLES, Library, home
+    from core.studies.precomputed import keep_studies
+
+    library = Library(home(), arguments.out or SAMPLES)
+    if arguments.act == "study":
+        for name in sorted(folder.name for folder in library.samples.iterdir() if folder.is_dir()):
+            keep_studies(library, name)
+            print(f"{name}: studied")
+        return 0
     from core.inference import film_samples
     from core.inference.film_examples import MODELS
-    from core.library import SAMPLES, home
-    from core.studies.precomputed import keep_studies
     from core.training.samples import BUILT, build
 
-    library = _samples_in(arguments.out or SAMPLES)
     outcomes = build(
         library.samples,
         arguments.only,
@@ -64,29 +66,19 @@ def _samples_build(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _samples_study(arguments: argparse.Namespace) -> int:
-    from core.library import SAMPLES
-    from core.studies.precomputed import keep_studies
-
-    library = _samples_in(arguments.out or SAMPLES)
-    for name in sorted(folder.name for folder in library.samples.iterdir() if folder.is_dir()):
-        keep_studies(library, name)
-        print(f"{name}: studied")
-    return 0
-
-
-def _samples_in(folder: Path) -> "Library":
-    from core.library import Library, home
-
-    return Library(home(), folder)
-
-
 def _train(arguments: argparse.Namespace) -> int:
-    from core.commands.jobs import report, wait_for
     from core.jobs.local import open_jobs
     from core.training.config import advice, from_json
 
-    request, config = launcher.request_of(arguments), from_json(_read(arguments.config))
+    request, path = request_of(arguments), arguments.config
+    try:
+        settings = parse_json(path.read_bytes())
+    except OSError as error:
+        raise UsageError("FILE", f"There is no file {path.name}", "check the path") from error
+    except JsonError as error:
+        remedy = "give a JSON object, each key once"
+        raise UsageError("SETTING", f"{path.name} {error}", remedy) from error
+    config = from_json(settings)
     for notice in advice(config):
         print(printable(f"{notice.code}: {notice.sentence}"), file=sys.stderr)
     if config.data_root:  # the trainer runs in another folder
@@ -96,15 +88,3 @@ def _train(arguments: argparse.Namespace) -> int:
     if arguments.wait:
         return wait_for(jobs, job, arguments.json)
     return report(job, arguments.json)
-
-
-def _read(path: Path) -> object:
-    from core.disk import JsonError, parse_json
-
-    try:
-        return parse_json(path.read_bytes())
-    except OSError as error:
-        raise UsageError("FILE", f"There is no file {path.name}", "check the path") from error
-    except JsonError as error:
-        remedy = "give a JSON object, each key once"
-        raise UsageError("SETTING", f"{path.name} {error}", remedy) from error
