@@ -10,6 +10,10 @@ from pages.ui.escape import esc
 
 LOOPBACK = {"127.0.0.1", "localhost", "::1"}
 MIN_SECRET = 32  # characters
+FAILED = (
+    "The login did not succeed. Try again. If it fails again, tell your administrator: the "
+    "server’s log says why."
+)
 KEPT_S = 900  # in which a link that was opened waits for the login
 
 
@@ -38,6 +42,8 @@ def guard() -> None:
     if user is None:
         st.html(frame.brand())
         pieces.draw("headline", "Log in to see your runs.")
+        if st.context.cookies.get(server.failure_cookie()) == "1":
+            st.markdown(FAILED)
         _keep_link()
         if st.button("Log in", type="primary", key="login.in"):
             st.login()

@@ -41,6 +41,7 @@ from streamlit.runtime.uploaded_file_manager import UploadedFile
 from streamlit.web.server.starlette import starlette_auth_routes as auth
 from streamlit.web.server.starlette.starlette_server_config import USER_COOKIE_NAME
 from streamlit.web.server.starlette.starlette_websocket import is_host_allowed
+from websockets.http11 import MAX_LINE_LENGTH
 
 from core import defaults
 from pages.ui import site
@@ -88,6 +89,11 @@ SERVER_IS_HERE: Final = (
     "<script>window.__streamlit = {BACKEND_BASE_URL: new URL('.', location).href}</script>"
 )
 KEPT_CLAIMS: Final = ("is_logged_in", "origin", "provider")  # that Streamlit itself looks at
+TOO_MANY_COOKIES: Final = (
+    "Your browser sends so many cookies here that no page could be shown. Most are of other "
+    "programs at this address. Delete the cookies of this site, then open it again. If they come "
+    "back, ask the administrator to give Candor a host name of its own."
+)
 OLD_COOKIE: Final = re.compile(r"_streamlit_user(_tokens)?_[0-9]+")
 _ASKING: Final[set[str]] = set()  # sessions that were shown a drop zone
 _ARRIVING: Final[Counter[str]] = Counter()  # bytes of uploads under way, by session
@@ -209,10 +215,13 @@ class Guard:
             stranger = PlainTextResponse("This server has another name.", 421, ENDS)
             await stranger(scope, receive, send)
             return
+        if _has_too_many_cookies(scope):
+            await PlainTextResponse(TOO_MANY_COOKIES, 431, ENDS)(scope, receive, send)
+            return
         upload = UPLOAD.search(scope["path"])
         send = _without_old_cookies(scope, send)
         if scope["path"].endswith(CALLBACK):
-            send = _to_link(scope, send)
+            send = _noting_failure(_to_link(scope, send))
         if scope["path"].endswith((CALLBACK, LOGOUT)):
             send = _ending_login(scope, send)
         if await _is_kept_out(scope, upload["session"] if upload else ""):
@@ -500,6 +509,39 @@ async def _end_login(scope: Scope) -> None:
         if session._user_info.get(visitor.LOGIN) == key:
             _ASKING.discard(session.id)
             session.request_rerun(None)  # and is led to the login
+
+
+def failure_cookie() -> str:
+    """Return the name of the cookie that says a login has just failed, of this port."""
+    return f"candor_failed_{st.get_option('server.port')}"
+
+
+def _noting_failure(send: Send) -> Send:
+    """Let the browser know for a minute that a login failed: Streamlit leads back without a word.
+
+    So it does where the provider refuses, or its token is larger than joserfc takes.
+    """
+    told = f"{USER_COOKIE_NAME}=".encode()
+
+    async def sent(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            given = [
+                value[len(told) :] for _, value in message["headers"] if value[: len(told)] == told
+            ]
+            begun = any(not value.startswith((b";", b'""')) for value in given)
+            note = "=; max-age=0" if begun else "=1; max-age=60; HttpOnly; SameSite=Lax"
+            noted = (b"set-cookie", f"{failure_cookie()}{note}; path=/".encode())
+            message = {**message, "headers": [*message["headers"], noted]}
+        await send(message)
+
+    return sent
+
+
+def _has_too_many_cookies(scope: Scope) -> bool:
+    """Whether a page is asked for with more cookies than its websocket could come about with."""
+    line = f"Cookie: {(headers := Headers(scope=scope)).get('cookie', '')}\r\n"
+    old = OLD_COOKIE.search(line)  # which go with the answer
+    return len(line) > MAX_LINE_LENGTH and "text/html" in headers.get("accept", "") and not old
 
 
 def _without_old_cookies(scope: Scope, send: Send) -> Send:

@@ -150,27 +150,39 @@ def test_hours_that_would_let_in_all_or_nobody_are_refused(monkeypatch, hours):
 # The link that a login began at -------------------------------------------------------------------
 
 
-def led_to(link: str, *, root: str = "/", path: str = "/oauth2callback") -> dict[bytes, bytes]:
-    """Return where a browser with that cookie is led, and the cookie that it is given."""
+GIVEN = b"_streamlit_user=2|1:0; path=/"
+
+
+def answered(path: str, told: list[tuple[bytes, bytes]], *headers: tuple[bytes, bytes]) -> Any:
+    """Return the start of the guard's answer, and what Streamlit tells the browser behind it."""
 
     async def streamlit(scope, receive, send):
-        location = (b"location", root.encode())
-        await send({"type": "http.response.start", "status": 302, "headers": [location]})
+        await send({"type": "http.response.start", "status": 302, "headers": told})
 
     sent: list[dict[str, Any]] = []
 
     async def send(message):
         sent.append(message)
 
-    cookie = f"other=1; {server.link_cookie()}={quote(link, safe='')}".encode()
-    headers = [(b"host", b"localhost"), (b"cookie", cookie)]
+    headers = ((b"host", b"localhost"), *headers)
     scope = {"type": "http", "method": "GET", "path": path, "headers": headers}
     guard = server.Guard(streamlit)
     server._GUARDS.remove(guard)  # a page that is tested elsewhere is served by nobody
     with ThreadPoolExecutor(1) as pool:  # browser tests may have left a loop in this thread
         pool.submit(asyncio.run, guard(scope, None, send)).result()
-    headers = dict(sent[0]["headers"])
-    return {name: headers[name] for name in (b"location", b"set-cookie") if name in headers}
+    return sent
+
+
+def led_to(link: str, *, root: str = "/", path: str = "/oauth2callback") -> dict[bytes, bytes]:
+    """Return where a browser with that cookie is led, and what becomes of the cookie."""
+    cookie = f"other=1; {server.link_cookie()}={quote(link, safe='')}".encode()
+    told = [(b"location", root.encode()), (b"set-cookie", GIVEN)]
+    others = (GIVEN, server.failure_cookie().encode())
+    return {
+        name: value
+        for name, value in answered(path, told, (b"cookie", cookie))[0]["headers"]
+        if name in {b"location", b"set-cookie"} and not value.startswith(others)
+    }
 
 
 def test_a_login_leads_back_to_the_link_that_was_opened():
@@ -204,6 +216,39 @@ def test_uploads_change_for_the_login_of_their_open_session_alone(monkeypatch, o
     scope = {"type": "http", "method": "DELETE", "path": "/_stcore/upload_file/a/b", "headers": []}
     with ThreadPoolExecutor(1) as pool:
         assert pool.submit(asyncio.run, server._is_kept_out(scope, "a")).result() is kept_out
+
+
+@pytest.mark.parametrize(
+    ("told", "lasts"),
+    [
+        ([], b"60"),  # the provider refused, or the answer came a second time
+        ([(b"set-cookie", b'_streamlit_user=""; Max-Age=0; Path=/')], b"60"),  # its token failed
+        ([(b"set-cookie", GIVEN)], b"0"),
+    ],
+)
+def test_a_login_that_fails_is_noted_for_a_minute(told, lasts):
+    headers = answered("/oauth2callback", [(b"location", b"/"), *told])[0]["headers"]
+    (note,) = [value for _, value in headers if value.startswith(b"candor_failed_")]
+    assert b"; max-age=" + lasts + b";" in note
+
+
+@pytest.mark.usefixtures("home")
+def test_after_a_login_that_failed_the_page_says_so(monkeypatch):
+    assert "did not succeed" not in said(fine(shown({})))
+    cookies = property(lambda _: {server.failure_cookie(): "1"})
+    monkeypatch.setattr(type(st.context), "cookies", cookies)
+    assert "The login did not succeed. Try again." in said(fine(shown({})))
+
+
+def test_a_page_that_too_many_cookies_would_leave_blank_says_what_to_do():
+    accept = (b"accept", b"text/html,*/*;q=0.8")
+    few, many = ((b"cookie", b"theirs=" + n * b"x") for n in (8_000, 8_192))
+    old = (b"cookie", many[1] + b"; _streamlit_user_1=x")  # is forgotten by the answer
+    for passed in ((accept, few), (accept, old), (many,)):
+        assert answered("/", [], *passed)[0]["status"] == 302
+    start, body = answered("/", [], accept, many)
+    assert start["status"] == 431
+    assert b"Delete the cookies of this site" in body["body"]
 
 
 # Pages -------------------------------------------------------------------------------------------
