@@ -2,10 +2,14 @@
 
 import html
 import re
+from dataclasses import replace
 
 import pytest
 
+from core.library import Library
 from pages.ui.escape import esc
+from tests.core.library.builders import SOURCE, headline, small, small_bins
+from tests.pages.seen import opened
 
 HOSTILE = "**b** ![x](http://x/y) [c](javascript:1) <script> $a$ :red[r] :material/home: `q` ~~s~~"
 
@@ -36,3 +40,15 @@ def test_control_and_direction_characters_become_one_space(text):
 
 def test_ordinary_words_in_any_script_stay_readable():
     assert esc("Größe 肺 42") == "Größe 肺 42"
+
+
+def test_no_list_of_choices_turns_the_direction_of_writing(home):
+    library = Library(home, home / "none")
+    library.keep_history("a\u202eb", small_bins(), source=SOURCE)
+    named = replace(small(), class_names=("c\u202ed", "e", "f"))
+    run = library.keep("g\u2066h", {"test": named}, source=SOURCE, summary={"test": headline()}).id
+    for page, query in (("gamma", {}), ("reliability", {"run": run}), ("compare", {"runs": run})):
+        test = opened(page, **query)
+        boxes = [*test.selectbox, *test.multiselect]
+        assert boxes
+        assert not {"\u202e", "\u2066"} & set("".join("".join(box.options) for box in boxes)), page

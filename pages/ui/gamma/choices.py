@@ -9,6 +9,7 @@ from core.fields import Field
 from core.losses.bins import AdaFocalRule, CalFocalRule
 from core.losses.catalogue import LOSSES
 from core.screens.gamma.heatmaps import HistoryGrid
+from core.screens.kit.text import clean
 from pages.ui import controls, state
 from pages.ui.gamma import state as gamma_state
 from pages.ui.gamma.cache import HistorySource, ReplaySettings
@@ -34,7 +35,7 @@ def history(source: HistorySource, offered: list[HistorySource]) -> None:
         "Run",
         list(sources),
         key="widget.source",
-        format_func=lambda key: sources[key].label if key in sources else key,
+        format_func=lambda key: clean(sources[key].label) if key in sources else key,
         on_change=pick,
         width=260,
     )
@@ -78,7 +79,7 @@ def against(source: HistorySource, shown: str, offered: list[HistorySource]) -> 
         "Compare with",
         list(names),
         key="widget.against",
-        format_func=lambda key: names.get(key, key),
+        format_func=lambda key: clean(names.get(key, key)),
         on_change=_keep_against,
         width=220,
         help="Drawn over the small panels: another run, or this one under another rule.",

@@ -12,6 +12,7 @@ from core.configs import OTHER_NAMES
 from core.errors import Refused
 from core.predictions import Task
 from core.screens.kit import units
+from core.screens.kit.text import clean
 from core.screens.posthoc.words import NAMES, OBJECTIVES
 from core.studies.posthoc import (
     CUT,
@@ -160,7 +161,7 @@ def label(run: cache.Run) -> int:
         "Finding",
         options,
         key="widget.of",
-        format_func=lambda k: run.class_names[int(k)],
+        format_func=lambda k: clean(run.class_names[int(k)]),
         on_change=state.pick,
         args=("of", "0"),
         width=260,

@@ -6,6 +6,7 @@ from core import defaults
 from core.configs import BinRule
 from core.metrics.records import Audit
 from core.predictions import Task
+from core.screens.kit.text import clean
 from pages.ui import cache, controls, state
 
 RULES = {BinRule.EQUAL_WIDTH.value: "Equal width", BinRule.EQUAL_MASS.value: "Equal mass"}
@@ -38,7 +39,7 @@ def target(run: cache.Run, audit: Audit) -> int | None:
         options,
         key="widget.of",
         format_func=lambda option: (
-            words[option] if option in words else run.class_names[int(option)]
+            words[option] if option in words else clean(run.class_names[int(option)])
         ),
         on_change=state.pick,
         args=("of", default),
