@@ -36,6 +36,7 @@ class NoticeCode(_Code):
     UNANSWERED = auto()
     UNCERTAIN = auto()
     MEMBERS_AVERAGED = auto()
+    DATED = auto()
     GROUPED = auto()
     VOTES_PARTLY = auto()
     VOTES_SIMULATED = auto()

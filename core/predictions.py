@@ -6,6 +6,7 @@ Imports numpy and our arrays, configs and errors only.
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from functools import cached_property
 from typing import Final, NamedTuple, Self
@@ -33,6 +34,14 @@ from core.errors import Refused
 MOST_ROWS = 1e12  # that whole weights may stand for, and votes for a class of a row
 SHARES_OFF = 0.02  # from 1, that shares of votes written with few digits may sum to
 DIGEST = "2-"  # the version of what `Predictions.digest` is taken of; the first says none
+DIGEST_MORE = "3-"  # of rows with dates or members, which the version before took no part of
+NO_DATE: Final = -(2**63)  # NaT of NumPy
+BLANK_DATES: Final = {"", "-", "nat", "nan", "na", "n/a", "<na>", "null", "none"}
+DATE: Final = re.compile(
+    r"(?:(?P<year>\d{4})(?P<by>[-/.])(?P<month>\d\d?)(?P=by)(?P<day>\d\d?)"
+    r"|(?P<first>\d\d?)(?P<sep>[-/.])(?P<second>\d\d?)(?P=sep)(?P<last>\d{4}))"
+    r"(?P<time>[T ]\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(?: ?(?:Z|[+-]\d\d:?\d\d))?)?"
+)
 # What rows may belong to, with its plural; what comes first is offered first.
 GROUP_NOUNS: Final = {
     "patient": "patients", "subject": "subjects", "participant": "participants",
@@ -277,6 +286,88 @@ class Votes:
         return type(self)(self.name, self.of_row[rows])
 
 
+@dataclass(frozen=True)
+class Dates:
+    """When each row is of; no number is taken of it.
+
+    Attributes
+    ----------
+    name : str
+        Column that says so.
+    of_row : (N,) int64
+        Microseconds since 1970, in UTC where the file names zones; NO_DATE where nothing is said.
+    """
+
+    name: str
+    of_row: Int
+
+    @classmethod
+    def of(cls, name: str, cells: Sequence[str]) -> Self | None:
+        """Return the dates in (N,) cells; None where one is none, or may be of two days.
+
+        3/4/2021 is the third of April only where another cell shows it, as 13/4/2021 does.
+        """
+        matches = {
+            cell: DATE.fullmatch(cell) for cell in set(cells) if cell.lower() not in BLANK_DATES
+        }
+        known = {cell: match for cell, match in matches.items() if match is not None}
+        short = [match for match in known.values() if match["first"] and match["sep"] != "."]
+        beyond = [any(int(match[part]) > 12 for match in short) for part in ("first", "second")]
+        if not known or len(known) < len(matches) or (short and beyond[0] == beyond[1]):
+            return None
+        try:
+            moments = {cell: _moment(match, month_first=beyond[1]) for cell, match in known.items()}
+            start = datetime(1970, 1, 1, tzinfo=next(iter(moments.values())).tzinfo and UTC)
+            since = {
+                cell: (at - start) // timedelta(microseconds=1) for cell, at in moments.items()
+            }
+        except (ValueError, TypeError):  # no such day; or a zone is named in some cells only
+            return None
+        return cls(name, np.array([since.get(cell, NO_DATE) for cell in cells], dtype=np.int64))
+
+    @property
+    def texts(self) -> npt.NDArray[np.str_]:
+        """Dates in ISO 8601, (N,), as short as all of them allow; empty where there is none."""
+        known = self.of_row[self.of_row != NO_DATE]
+        step = next((step for step in (86_400_000_000, 1_000_000) if not (known % step).any()), 1)
+        unit = {86_400_000_000: "D", 1_000_000: "s"}.get(step, "us")
+        stamps = self.of_row.view("datetime64[us]").astype(f"datetime64[{unit}]")
+        texts = stamps.astype(np.str_)
+        return np.where(self.of_row == NO_DATE, "", texts)
+
+    def take(self, rows: Int) -> Self:
+        """Return the dates of some rows."""
+        return type(self)(self.name, self.of_row[rows])
+
+
+def _moment(match: re.Match[str], *, month_first: bool) -> datetime:
+    """Return what a text means that `DATE` matches."""
+    if match["year"]:
+        year, month, day = match["year"], match["month"], match["day"]
+    elif month_first and match["sep"] != ".":
+        year, month, day = match["last"], match["first"], match["second"]
+    else:
+        year, day, month = match["last"], match["first"], match["second"]
+    time = (match["time"] or "").replace(" ", "T", 1).replace(" ", "")
+    return datetime.fromisoformat(f"{year}-{month:0>2}-{day:0>2}{time}")
+
+
+@dataclass(frozen=True)
+class Members:
+    """What each member of an ensemble, or each pass of dropout, says; its mean is audited.
+
+    Attributes
+    ----------
+    name : str
+        The array that says so.
+    of_row : (N, M, K) float
+        As the file has them: of the kind of the scores.
+    """
+
+    name: str
+    of_row: npt.NDArray[np.floating]
+
+
 class Extents(NamedTuple):
     """How far rows reach: which belong together, and how many each stands for; (N,) or None."""
 
@@ -386,6 +477,10 @@ class Predictions:
         How many rows each stands for; every number honours it.
     votes : Votes, optional
         What people said of each row, for each class; of one answer a row with every class's score.
+    dates : Dates, optional
+        When each row is of.
+    members : Members, optional
+        What the scores are the mean of; of a whole split only, no other scores or fewer rows.
 
     Raises
     ------
@@ -410,6 +505,8 @@ class Predictions:
     groups: Groups | None = None
     weights: Weights | None = None
     votes: Votes | None = None
+    dates: Dates | None = None
+    members: Members | None = None
 
     def __post_init__(self) -> None:
         """Check, and see to it that nobody writes into the arrays through this."""
@@ -427,13 +524,17 @@ class Predictions:
             put(self, "weights", Weights(self.weights.name, shared(self.weights.of_row)))
         if self.votes is not None:
             put(self, "votes", Votes(self.votes.name, shared(self.votes.of_row)))
+        if self.dates is not None:
+            put(self, "dates", Dates(self.dates.name, shared(self.dates.of_row)))
+        if self.members is not None:
+            put(self, "members", Members(self.members.name, shared(self.members.of_row)))
         _check(self)
 
     @cached_property
     def digest(self) -> str:
         """Digest of scores, labels, names and all that is known of the rows; what caches go by.
 
-        It begins with `DIGEST`, the version of what it is taken of.
+        It begins with `DIGEST` or `DIGEST_MORE`, the version of what it is taken of.
         """
         parts: list[npt.NDArray[np.generic] | str] = [self.task, self.kind, str(self.renormalise)]
         parts += [str(len(self.class_names)), *self.class_names, self.scores, self.labels]
@@ -445,11 +546,17 @@ class Predictions:
         for kind, column in columns:
             if column is not None:
                 parts += [kind, column.name, column.of_row]
-        return DIGEST + digest(*parts)
+        version = DIGEST
+        for kind, more in (("dates", self.dates), ("members", self.members)):
+            if more is not None:
+                version, parts = DIGEST_MORE, [*parts, kind, more.name, more.of_row]
+        return version + digest(*parts)
 
     def digest_as(self, stated: str) -> str:
         """Return the digest in the version of another that a file states, to be held against it."""
-        return self.digest if stated.startswith(DIGEST) else self.first_digest
+        if stated.startswith(DIGEST):
+            return replace(self, dates=None, members=None).digest
+        return self.digest if stated.startswith(DIGEST_MORE) else self.first_digest
 
     @cached_property
     def first_digest(self) -> str:
@@ -542,7 +649,7 @@ class Predictions:
         return {Task.BINARY: 1, Task.MULTILABEL: 0}.get(self.task)
 
     def take(self, rows: Int) -> Self:
-        """Return some rows, by their numbers, with all that is known of them."""
+        """Return some rows, by their numbers, with all that is known of them but members."""
         scores = empty((len(rows), *self.scores.shape[1:]), self.scores.dtype)
         for part in row_chunks(len(rows), scores[:1].size):  # as a whole it might be copied first
             scores[part] = self.scores[rows[part]]
@@ -555,6 +662,8 @@ class Predictions:
             groups=None if self.groups is None else self.groups.take(rows),
             weights=None if self.weights is None else self.weights.take(rows),
             votes=None if self.votes is None else self.votes.take(rows),
+            dates=None if self.dates is None else self.dates.take(rows),
+            members=None,
         )
 
     def column(self, index: int) -> Float:
@@ -680,11 +789,15 @@ def _check(predictions: Predictions) -> None:
             f"Scores are {scores.shape} and labels {labels.shape}",
             "give one 0/1 label for each score",
         )
-    for column in (predictions.groups, predictions.weights):
+    for column in (predictions.groups, predictions.weights, predictions.dates):
         if column is not None and column.of_row.shape != (scores.shape[0],):
             rows = column.of_row.size
             what = f"The scores have {scores.shape[0]} rows, {column.name} has {rows}"
             raise Refused("LENGTH_MISMATCH", what, f"give one {column.name} for each row")
+    members = predictions.members
+    if members is not None and (members.of_row.ndim != 3 or len(members.of_row) != len(scores)):
+        what = f"The scores are {scores.shape}, those of members {members.of_row.shape}"
+        raise Refused("LENGTH_MISMATCH", what, "give every member a score for each row and class")
     if predictions.votes is not None:
         _check_votes(predictions, predictions.votes)
     low = 0 if predictions.labelled and task is not Task.MULTILABEL else -1

@@ -3,10 +3,11 @@
 NumPy opens the .npz without anything else.
 
 Keys: `<split>_<kind of scores>`, `<split>_labels`, and where there are any `<split>_predicted`,
-`<split>_ids`, `<split>_groups`, `<split>_weights` and `<split>_votes`, the columns of which
-`group_name`, `weight_name` and `votes_name` name; `class_names`; `manifest`, the run's JSON as
-text. Splits other than train, val and test stand below `sets/`, which the reader passes over unless
-told. Imports numpy and our files.
+`<split>_ids`, `<split>_groups`, `<split>_weights`, `<split>_votes`, `<split>_dates` (ISO 8601) and
+`<split>_members`, the columns of which `group_name`, `weight_name`, `votes_name`, `date_name` and
+`members_name` name; `class_names`; `manifest`, the run's JSON as text. Splits other than train,
+val and test stand below `sets/`, which the reader passes over unless told. Imports numpy and our
+files.
 """
 
 import io
@@ -25,7 +26,14 @@ from core.disk import PART
 from core.errors import LibraryError
 from core.library.manifest import Manifest
 from core.predictions import Predictions, Task
-from core.readers.predictions.roles import GROUP_NAME, SETS, VOTES_NAME, WEIGHT_NAME
+from core.readers.predictions.roles import (
+    DATE_NAME,
+    GROUP_NAME,
+    MEMBERS_NAME,
+    SETS,
+    VOTES_NAME,
+    WEIGHT_NAME,
+)
 
 PARTS = ("train", "val", "test")
 
@@ -128,4 +136,10 @@ def _split_arrays(
         if predictions.votes is not None:
             arrays[f"{key}_votes"] = predictions.votes.of_row
             arrays[VOTES_NAME] = np.array(predictions.votes.name)
+        if predictions.dates is not None:
+            arrays[f"{key}_dates"] = predictions.dates.texts
+            arrays[DATE_NAME] = np.array(predictions.dates.name)
+        if predictions.members is not None:
+            arrays[f"{key}_members"] = predictions.members.of_row
+            arrays[MEMBERS_NAME] = np.array(predictions.members.name)
     return arrays

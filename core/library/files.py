@@ -37,7 +37,16 @@ from core.library.manifest import (
     role_of,
     split_file,
 )
-from core.predictions import DIGEST, Groups, Predictions, ScoreKind, Task, Votes, Weights
+from core.predictions import (
+    Dates,
+    Groups,
+    Members,
+    Predictions,
+    ScoreKind,
+    Task,
+    Votes,
+    Weights,
+)
 from core.readers.formats.safetensors_file import named, write_safetensors
 from core.readers.weights.named_tensors import TensorInfo
 
@@ -51,19 +60,21 @@ T = TypeVar("T")
 Arrays = dict[str, npt.NDArray[Any]]  # Any: the file says which dtype
 
 
-def entry_of(split: str, predictions: Predictions, stated: str = DIGEST) -> SplitEntry:
+def entry_of(split: str, predictions: Predictions, stated: str | None = None) -> SplitEntry:
     """Return the manifest's entry of a split, its digest in the version of one that is stated."""
     ids = digest(*_id_arrays(predictions.row_ids).values()) if predictions.row_ids else ""
     return SplitEntry(
         n=predictions.n,
         file=split_file(split),
-        digest=predictions.digest_as(stated),
+        digest=predictions.digest if stated is None else predictions.digest_as(stated),
         row_ids=ids,
         renormalise=predictions.renormalise,
         role=role_of(split, labelled=predictions.labelled),
         groups="" if predictions.groups is None else predictions.groups.name,
         weights="" if predictions.weights is None else predictions.weights.name,
         votes="" if predictions.votes is None else predictions.votes.name,
+        dates="" if predictions.dates is None else predictions.dates.name,
+        members="" if predictions.members is None else predictions.members.name,
     )
 
 
@@ -129,6 +140,8 @@ def write_predictions(path: Path, predictions: Predictions) -> None:
         "groups": predictions.groups,
         "weights": predictions.weights,
         "votes": predictions.votes,
+        "dates": predictions.dates,
+        "members": predictions.members,
     }
     arrays |= {key: column.of_row for key, column in columns.items() if column is not None}
     wide_first = sorted(arrays, key=lambda name: -arrays[name].itemsize)  # so all begin aligned
@@ -308,6 +321,8 @@ def _predictions(arrays: Arrays, manifest: Manifest, entry: SplitEntry) -> Predi
         groups=Groups(entry.groups, arrays["groups"]) if entry.groups else None,
         weights=Weights(entry.weights, arrays["weights"]) if entry.weights else None,
         votes=Votes(entry.votes, arrays["votes"]) if entry.votes else None,
+        dates=Dates(entry.dates, arrays["dates"]) if entry.dates else None,
+        members=Members(entry.members, arrays["members"]) if entry.members else None,
     )
 
 

@@ -14,9 +14,10 @@ from core.metrics.records import Audit
 from core.metrics.verdict_codes import VerdictCode
 from core.predictions import ScoreKind, Task
 
-SCHEMA_VERSION = 6  # in which `Predictions.digest` begins with its version
+SCHEMA_VERSION = 7
 BEFORE_6 = {"over_confident": "overestimates", "under_confident": "underestimates"}  # of events
 OF_EVENTS = (Task.BINARY, Task.MULTILABEL)
+SINCE_7 = ("dates", "members")  # of a split
 SINCE_5 = ("votes",)  # of a split
 SINCE_4 = ("groups", "weights")  # of a split
 SINCE_2 = ("config", "environment", "history")
@@ -92,6 +93,8 @@ class SplitEntry:
         none was chosen.
     votes : str
         Where the votes of people come from; empty where there are none.
+    dates, members : str
+        The column of dates, and the array of an ensemble's members; empty where there are none.
     """
 
     n: Count
@@ -103,6 +106,8 @@ class SplitEntry:
     groups: Text = ""
     weights: Text = ""
     votes: Text = ""
+    dates: Text = ""
+    members: Text = ""
 
 
 @dataclass(frozen=True)
@@ -329,8 +334,9 @@ def _as_event(summary: object) -> object:
 
 def _split_since(split: str, version: int) -> JsonObject:
     role = {"role": role_of(split, labelled=True)} if version < 3 else {}
-    columns = dict.fromkeys(SINCE_4, "") if version < 4 else {}
-    return role | columns | (dict.fromkeys(SINCE_5, "") if version < 5 else {})
+    since = {4: SINCE_4, 5: SINCE_5, 7: SINCE_7}
+    columns = {key: "" for schema, keys in since.items() if version < schema for key in keys}
+    return role | columns
 
 
 def role_of(split: str, *, labelled: bool) -> str:

@@ -219,7 +219,9 @@ class Library:
             return self.get(run_id)
         manifest = describe(name, splits, source=source, summary=summary, notices=notices)
         manifest = replace(manifest, id=run_id or manifest.id)
-        self.check_room(sum(part.scores.nbytes + part.labels.nbytes for part in splits.values()))
+        members = [part.members.of_row for part in splits.values() if part.members is not None]
+        arrays = [array for part in splits.values() for array in (part.scores, part.labels)]
+        self.check_room(sum(array.nbytes for array in (*arrays, *members)))
         manifest = replace(manifest, tags=checked_tags(tags))
         return self._write(manifest, splits, Tables(), of_job=run_id is not None)
 

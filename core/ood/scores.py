@@ -174,4 +174,5 @@ def temperature_scaled(predictions: Predictions, temperature: float) -> Predicti
         kind=ScoreKind.LOGITS,
         scores=logits,
         renormalise=False,
+        members=None,
     )

@@ -14,8 +14,7 @@ from core import codec
 from core.codes import NoticeCode
 from core.configs import AuditConfig
 from core.errors import Refused, UsageError
-from core.predictions import DIGEST as ROWS_VERSION
-from core.predictions import Task
+from core.predictions import DIGEST_MORE, Task
 from core.readers.predictions.options import ReadOptions
 from core.reports import canonical
 from core.reports.document import Edition
@@ -30,7 +29,12 @@ ABOUT: Final = ("software", CERTIFICATE)  # of the program that wrote it
 ROWS: Final = re.compile(r"runs\[\d+\]\.rows_digest")
 NOTICES: Final = re.compile(r"runs\[\d+\]\.audit\.notices")
 # What was guessed stands in `reading`: read again with it, it is no guess.
-GUESSED: Final = (NoticeCode.SCORES_GUESSED, NoticeCode.KEYS_GUESSED, NoticeCode.UNITS)
+GUESSED: Final = (
+    NoticeCode.SCORES_GUESSED,
+    NoticeCode.KEYS_GUESSED,
+    NoticeCode.UNITS,
+    NoticeCode.DATED,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -166,13 +170,15 @@ def _differing(place: str, theirs: Any, own: Any) -> Iterator[str]:  # noqa: ANN
             yield f"{place}: {len(theirs)} entries in the report, {len(own)} from the files"
         for i, pair in enumerate(zip(theirs, own, strict=False)):
             yield from _differing(f"{place}[{i}]", *pair)
-    elif not _same(theirs, own) and not (ROWS.fullmatch(place) and _is_first_digest(theirs)):
+    elif not _same(theirs, own) and not (ROWS.fullmatch(place) and _is_earlier(theirs, own)):
         yield f"{place}: {theirs!r} in the report, {own!r} from the files"
 
 
-def _is_first_digest(stated: object) -> bool:
+def _is_earlier(stated: object, own: object) -> bool:
     """Whether a digest of rows is one of versions before; it was held against them by itself."""
-    return isinstance(stated, str) and not stated.startswith(ROWS_VERSION)
+    if not isinstance(stated, str) or not isinstance(own, str):
+        return False
+    return not stated.startswith((own[: len(DIGEST_MORE)], DIGEST_MORE))
 
 
 def _unguessed(notices: list[Any]) -> list[Any]:

@@ -461,7 +461,7 @@ def calibrated_splits(
         if all(np.isfinite(split_logits).all() for split_logits in logs.values()):
             scores, kind = logs, ScoreKind.LOGITS
     return {
-        name: replace(rows, kind=kind, scores=scores[name], renormalise=False)
+        name: replace(rows, kind=kind, scores=scores[name], renormalise=False, members=None)
         for name, rows in splits.items()
     }
 

@@ -1,18 +1,18 @@
-"""Who the rows of a file are of is in no export, index, log or trail: not one byte of it."""
+"""Whom and which day rows are of is in no export, index, log or trail: not one byte of it."""
 
 import numpy as np
 import pytest
 
 from core.__main__ import main
 
-CANARY = "Zyxwvut"
+CANARY, TIME = "Zyxwvut", "04:59:37"
 PATIENTS, N = 40, 240
 USUAL = ("--group", "patient", "--id-column", "image", "--resamples", "50")
 
 
 @pytest.fixture
 def file(tmp_path, monkeypatch):
-    """Write films, each with an id and a patient whose names hold the canary."""
+    """Write films, each with an id and a patient whose names hold the canary, and a time."""
     monkeypatch.setenv("CANDOR_HOME", str(tmp_path / "home"))
 
     def write(name, scale):
@@ -20,11 +20,12 @@ def file(tmp_path, monkeypatch):
         logits = 2 * rng.normal(size=(N, 3))
         labels = (logits / 2 + rng.gumbel(size=logits.shape)).argmax(axis=1)
         lines = [
-            f"{CANARY}{i}.png,{CANARY}-{i % PATIENTS},{','.join(map(str, scale * row))},{label}"
+            f"{CANARY}{i}.png,{CANARY}-{i % PATIENTS},2021-03-{1 + i % 30:02} {TIME},"
+            f"{','.join(map(str, scale * row))},{label}"
             for i, (row, label) in enumerate(zip(logits, labels, strict=True))
         ]
         path = tmp_path / name
-        path.write_text("\n".join(["image,patient,a,b,c,label", *lines]) + "\n")
+        path.write_text("\n".join(["image,patient,taken,a,b,c,label", *lines]) + "\n")
         return path
 
     return write
@@ -51,8 +52,10 @@ def test_reports_tables_and_calibrators_hold_no_patient(file, tmp_path, capsys):
     written = [path for path in out.rglob("*") if path.is_file()]
     assert len(written) > 12
     assert b"one.csv" in (out / "technical.html").read_bytes()  # as it would stand there
-    assert CANARY not in printed
-    assert not [path.name for path in written if CANARY.encode() in path.read_bytes()]
+    assert "taken (2021-03)" in printed
+    for word in (CANARY, TIME, "2021-03-"):
+        assert word not in printed
+        assert not [path.name for path in written if word.encode() in path.read_bytes()]
 
 
 def test_of_a_kept_run_only_its_rows_name_patients(file, tmp_path, capsys):
@@ -60,6 +63,7 @@ def test_of_a_kept_run_only_its_rows_name_patients(file, tmp_path, capsys):
     assert main(["runs", "list"]) == 0
     assert CANARY not in "".join(capsys.readouterr())
     home = tmp_path / "home"
+    assert not [p for p in home.rglob("*") if p.is_file() and b"2021-03-" in p.read_bytes()]
     holding = [p for p in home.rglob("*") if p.is_file() and CANARY.encode() in p.read_bytes()]
     assert {path.suffix for path in holding} <= {".safetensors"}
     assert {path.relative_to(home).parts[0] for path in holding} == {"runs"}

@@ -60,7 +60,7 @@ MOST_MODELS = 8  # whose scores are offered
 ORDER = ("train", "val", "test")
 NO_LABEL = {
     Role.IDS, Role.CLASS_NAMES, Role.PREDICTED, Role.CORRECT, Role.ASIDE, Role.GROUP, Role.WEIGHT,
-    Role.VOTES,
+    Role.VOTES, Role.DATE, Role.MEMBERS,
 }  # fmt: skip
 NO_LABELS = "give a second file with --labels, or name the key with --labels-key"
 
@@ -146,7 +146,7 @@ def _guess_scores(
     """No key names scores: one matrix of numbers beside one list of labels speaks for itself."""
     entries = contents.entries
     known = {item.name: item for item in named}
-    barred = (Role.LABELS, Role.ASIDE, Role.GROUP, Role.WEIGHT, Role.VOTES)
+    barred = (Role.LABELS, Role.ASIDE, Role.GROUP, Role.WEIGHT, Role.VOTES, Role.MEMBERS)
     matrices = [n for n, e in entries.items() if _is_matrix(e) and known[n].role not in barred]
     if not matrices and len(entries) == 1 and not need_labels:
         matrices = [n for n, e in entries.items() if _is_column(e)]

@@ -5,31 +5,35 @@ names of the rows, or these names themselves.
 """
 
 import re
-from collections.abc import Mapping, Sized
+from collections.abc import Mapping, Sequence, Sized
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import Final, cast
 
 import numpy as np
+import numpy.typing as npt
 
 from core.arrays import Float
 from core.codes import NoticeCode
 from core.errors import Notice, Refused
-from core.predictions import Groups, Votes, Weights
+from core.predictions import NO_DATE, Dates, Groups, Members, Votes, Weights
 from core.readers.formats.contents import Contents, Entry, id_text, is_text, text_array
 from core.readers.predictions.join import cut_alike, row_names
 from core.readers.predictions.options import ID_STEM, ReadOptions, split_names
 from core.readers.predictions.parts import SplitArrays, ambiguous, counted, listed
 from core.readers.predictions.roles import (
+    DATE_NAME,
     GROUP_NAME,
+    MEMBERS_NAME,
     SETS,
     SPLITS,
     VOTES_NAME,
     WEIGHT_NAME,
     Role,
+    name_entry,
     words_of,
 )
 
-GROUP, WEIGHT, VOTES = "group", "weight", "votes"
+GROUP, WEIGHT, VOTES, MEMBERS = "group", "weight", "votes", "members"
 ROLES: Final = {GROUP: Role.GROUP, WEIGHT: Role.WEIGHT}
 EXPORTED: Final = {GROUP: ("groups", GROUP_NAME), WEIGHT: ("weights", WEIGHT_NAME)}
 EMPTY: Final = {"", "nan", "na", "n/a", "<na>", "null", "none"}
@@ -81,8 +85,12 @@ def chosen_roles(contents: Contents, options: ReadOptions) -> dict[str, Role]:
             roles |= dict.fromkeys(_named(contents, key), role)
             if getattr(options, option) is None:
                 roles[EXPORTED[option][1]] = role
-    if VOTES_NAME in contents.entries and not contents.table:
-        roles |= dict.fromkeys((VOTES_NAME, *_named(contents, VOTES)), Role.VOTES)
+    exported = ((VOTES_NAME, VOTES, Role.VOTES), (MEMBERS_NAME, MEMBERS, Role.MEMBERS))
+    for name, key, role in exported:
+        if name in contents.entries and not contents.table:
+            roles |= dict.fromkeys((name, *_named(contents, key)), role)
+    if DATE_NAME in contents.entries and not contents.table:
+        roles[DATE_NAME] = Role.DATE
     return roles
 
 
@@ -148,22 +156,83 @@ def attach_groups(
         notices += cells.notices
     if part.groups is not None and part.weights is not None:
         _refuse_single(part.groups, part.weights)
-    return replace(part, votes=_exported_votes(part)), notices
+    votes, members = (
+        _exported(part, VOTES, VOTES_NAME, 2),
+        _exported(part, MEMBERS, MEMBERS_NAME, 3),
+    )
+    part = replace(
+        part, votes=None if votes is None else Votes.of(votes.name, votes.values.astype(np.float64))
+    )
+    if members is not None and members.values.dtype.kind == "f":
+        of_row = cast("npt.NDArray[np.floating]", members.values)
+        part = replace(part, members=Members(members.name, of_row))
+    return part, notices
 
 
-def _exported_votes(part: SplitArrays) -> Votes | None:
-    """Return the votes of an exported run; those of any other file are chosen for themselves."""
+def _exported(part: SplitArrays, key: str, called: str, ndim: int) -> _ColumnCells | None:
+    """Return what an exported run holds; votes of any other file are chosen for themselves."""
     contents = part.contents
-    values = _own(part, VOTES) if VOTES_NAME in contents.entries and not contents.table else None
-    if (
-        values is None
-        or values.ndim != 2
-        or is_text(values)
-        or not contents.entries[VOTES_NAME].size
-    ):
+    values = _own(part, key) if called in contents.entries and not contents.table else None
+    named = values is not None and contents.entries[called].size > 0
+    if values is None or not named or values.ndim != ndim or is_text(values):
         return None
-    name = str(contents.entries[VOTES_NAME].reshape(-1)[0])
-    return Votes.of(name, values.astype(np.float64))
+    return _ColumnCells(str(contents.entries[called].reshape(-1)[0]), values)
+
+
+def attach_dates(
+    parts: Sequence[SplitArrays], beside: Companions, roles: Mapping[str, str]
+) -> tuple[list[SplitArrays], tuple[Notice, ...]]:
+    """Return the parts with the first column of dates, of the scores or else of the labels.
+
+    Parameters
+    ----------
+    parts : sequence of SplitArrays
+        All parts of a file.
+    beside : Companions
+        The file of labels.
+    roles : mapping of str
+        What each entry of the scores is used for.
+    """
+    contents, labels = parts[0].contents, beside.labels
+    free = [n for n in contents.entries if roles.get(n) in (Role.DATE, Role.IDS) and n != DATE_NAME]
+    names = [n for n in free if name_entry(n, contents.entries[n]).role is Role.DATE]
+    if not names and labels is not None and labels.headed:
+        names = [n for n, e in labels.entries.items() if name_entry(n, e).role is Role.DATE]
+    if not names:
+        return list(parts), ()
+    key = names[0]
+    own = contents.entries.get(DATE_NAME) if not contents.table else None
+    called = str(own.reshape(-1)[0]) if own is not None and own.size else key or "unnamed"
+    dated = [replace(part, dates=_dates(part, labels, key, called)) for part in parts]
+    spare = [n for n in names if _without_split(n) != _without_split(key)]
+    texts = [f"dates not used: {listed(spare)}"] if spare else []
+    known = [part.dates for part in dated if part.dates is not None]
+    if known:
+        of_row = np.concatenate([dates.of_row for dates in known])
+        months = np.sort(of_row[of_row != NO_DATE]).view("datetime64[us]").astype("datetime64[M]")
+        span = " to ".join(dict.fromkeys(str(month) for month in (*months[:1], *months[-1:])))
+        text = f"dates in {called} ({span}) are kept with the run"
+        blank = of_row.size - months.size
+        texts.insert(0, f"{text}; {counted(blank, 'row')} without one" if blank else text)
+    else:
+        texts.insert(0, f"dates in {called} are not kept: write every day as 2021-03-31")
+    return dated, tuple(Notice(NoticeCode.DATED, text) for text in texts)
+
+
+def _dates(part: SplitArrays, labels: Contents | None, key: str, called: str) -> Dates | None:
+    """Return the dates of a part; day and month are told apart by all cells of their column."""
+    contents, rows = part.contents, part.rows
+    entry = contents.entries.get(key) if contents.table else _own(part, key)
+    if not contents.table:
+        rows = None
+    if entry is None and labels is not None:
+        entry, rows = labels.entries.get(key), part.label_rows
+    dates = None
+    if entry is not None and entry.ndim == 1:
+        dates = Dates.of(called, [str(cell).strip() for cell in id_text(entry).tolist()])
+    dates = dates.take(rows.astype(np.int64)) if dates is not None and rows is not None else dates
+    n = len(part.scores) if part.labels is None else len(part.labels)
+    return dates if dates is not None and dates.of_row.size == n else None
 
 
 def _refuse_single(groups: Groups, weights: Weights) -> None:

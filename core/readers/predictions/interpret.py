@@ -27,7 +27,12 @@ from core.readers.predictions.doubts import (
     turned_question,
     twice_question,
 )
-from core.readers.predictions.groups import Companions, attach_groups, without_chosen
+from core.readers.predictions.groups import (
+    Companions,
+    attach_dates,
+    attach_groups,
+    without_chosen,
+)
 from core.readers.predictions.inspect import describe, inspect
 from core.readers.predictions.join import attach_labels
 from core.readers.predictions.judge import (
@@ -211,7 +216,8 @@ def _interpret(contents: Contents, beside: Companions, options: ReadOptions) -> 
         layout = _lay_out(contents, others, own)
         joined = [_joined(part, others, own) for part in layout.parts]
         joined = [_grouped(part, notices, beside, options) for part, notices in joined]
-        parts, left_out = labelled([part for part, _ in joined], options)
+        parts, dated = attach_dates([part for part, _ in joined], beside, layout.roles)
+        parts, left_out = labelled(parts, options)
         joined = [(part, notices) for part, (_, notices) in zip(parts, joined, strict=True)]
     except Refused as refusal:
         raise NeedsChoice(explained(contents, refusal), inspect(contents)) from refusal
@@ -244,7 +250,7 @@ def _interpret(contents: Contents, beside: Companions, options: ReadOptions) -> 
         else weight_columns(contents, others),
     )
     notices = _all_notices(contents, others, layout, [n for _, n in joined], prepared, verdicts)
-    notices += [*left_out, *repeated(splits, offers), *offered(offers, chosen.part)]
+    notices += [*dated, *left_out, *repeated(splits, offers), *offered(offers, chosen.part)]
     notices += [
         *unfit("group", inspection.group_columns, beside),
         *unfit("weight", inspection.weight_columns, beside),

@@ -9,7 +9,7 @@ import numpy.typing as npt
 from core.arrays import Bool, Float, Int, empty, log_sigmoid, log_softmax, row_chunks
 from core.codes import NoticeCode
 from core.errors import Notice, Refused
-from core.predictions import Outcomes, Predictions, ScoreKind, Task
+from core.predictions import Members, Outcomes, Predictions, ScoreKind, Task
 from core.readers.formats.contents import Entry, id_text, is_binary, is_text
 from core.readers.predictions.kinds import KindEvidence, KindVerdict, decide
 from core.readers.predictions.labels import (
@@ -327,10 +327,12 @@ def _of_members(part: SplitArrays, options: ReadOptions) -> tuple[SplitArrays, t
     if logits:
         wide = np.exp(log_softmax(wide.reshape(-1, wide.shape[-1])).reshape(wide.shape))
     mean = wide.mean(axis=0)
+    kept = Members(name or "scores", np.moveaxis(_floats(members), 0, 1))
+    part = replace(part, members=kept)
     unlike = 100.0 * float((wide.argmax(axis=2) != mean.argmax(axis=1)).mean())
-    text = f"the {count} members of {name} were averaged as probabilities, which are audited; a"
-    text += f" member names another class than they do together in {unlike:.1f} % of rows, on"
-    notice = Notice(NoticeCode.MEMBERS_AVERAGED, f"{text} average")
+    text = f"the mean probabilities of the {count} members of {name} are audited, and the members"
+    text += " are kept with the run; on average a member names another class than the mean in"
+    notice = Notice(NoticeCode.MEMBERS_AVERAGED, f"{text} {unlike:.1f} % of rows")
     if not logits:
         return replace(part, scores=mean), (notice,)
     return replace(part, scores=np.log(mean), kind=ScoreKind.LOGITS), (notice,)
@@ -428,12 +430,14 @@ def _labelled(part: SplitArrays) -> Bool:
 
 def _taken(part: SplitArrays, rows: Int) -> SplitArrays:
     """Return some rows of a part, with what is known of them."""
-    groups, weights, votes = part.groups, part.weights, part.votes
+    groups, weights, votes, members = part.groups, part.weights, part.votes, part.members
     return replace(
         part.take(part.split, rows),
         groups=None if groups is None else replace(groups, of_row=groups.of_row[rows]),
         weights=None if weights is None else replace(weights, of_row=weights.of_row[rows]),
         votes=None if votes is None else replace(votes, of_row=votes.of_row[rows]),
+        dates=None if part.dates is None else part.dates.take(rows),
+        members=None if members is None else replace(members, of_row=members.of_row[rows]),
         label_rows=None if part.label_rows is None else part.label_rows[rows],
     )
 
@@ -540,9 +544,9 @@ def _check_lengths(scores: Entry, labels: Int, part: SplitArrays) -> None:
 
 
 def _check_groups(n: int, part: SplitArrays) -> None:
-    for column in (part.groups, part.weights):
-        if column is not None and column.of_row.size != n:
-            what = f"The scores have {counted(n, 'row')}, {column.name} has {column.of_row.size}"
+    for column in (part.groups, part.weights, part.members):
+        if column is not None and len(column.of_row) != n:
+            what = f"The scores have {counted(n, 'row')}, {column.name} has {len(column.of_row)}"
             raise Refused("LENGTH_MISMATCH", what, f"give one {column.name} for each row")
 
 
@@ -691,6 +695,8 @@ class JudgedSplit:
             groups=self.prepared.part.groups,
             weights=self.prepared.part.weights,
             votes=self.prepared.part.votes,
+            dates=self.prepared.part.dates,
+            members=self.prepared.part.members,
         )
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from core.errors import Notice, Refused
-from core.predictions import Groups, ScoreKind, Votes, Weights
+from core.predictions import Dates, Groups, Members, ScoreKind, Votes, Weights
 from core.readers.formats.contents import Contents, Entry
 from core.readers.predictions.questions import Guess
 
@@ -57,6 +57,8 @@ class SplitArrays:
     groups: Groups | None = None
     weights: Weights | None = None
     votes: Votes | None = None
+    dates: Dates | None = None
+    members: Members | None = None
 
     def row(self, index: int) -> str:
         """Return how a message names a row of this part."""

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from core.errors import Refused
-from core.predictions import ScoreKind
+from core.predictions import BLANK_DATES, DATE, ScoreKind
 from core.readers.formats.contents import Entry, is_binary, is_text, is_whole
 
 SPLITS = {
@@ -115,6 +115,9 @@ METRICS = {
 }  # fmt: skip
 # Where groups, weights and votes came from, in an exported run.
 GROUP_NAME, WEIGHT_NAME, VOTES_NAME = "group_name", "weight_name", "votes_name"
+DATE_NAME, MEMBERS_NAME = "date_name", "members_name"  # and dates, and members
+BIRTH = {"birth", "birthdate", "birthday", "born", "dob"}
+HEAD = 200  # cells that show what a column of text holds
 SETS = "sets/"  # what an exported run holds beside its train, val and test parts
 JOINED = {
     "ytest": ("y", "test"), "yval": ("y", "val"), "ytrain": ("y", "train"), "ytrue": ("y", "true"),
@@ -149,6 +152,8 @@ class Role(StrEnum):
     GROUP = "rows that belong together"
     WEIGHT = "what rows count as"
     VOTES = "what people said"
+    DATE = "when"
+    MEMBERS = "members of an ensemble"
     SPLIT = "split"
     INDEX = "row number"
     ASIDE = "no score"
@@ -226,6 +231,8 @@ def _text_role(name: str, words: set[str], entry: Entry) -> tuple[Role, ScoreKin
         return Role.SPLIT, None
     if name.lower() in CLASS_NAMES:
         return Role.CLASS_NAMES, None
+    if _holds_dates(entry):
+        return (Role.ASIDE if words & BIRTH else Role.DATE), None
     if says_correct(words, entry):
         return Role.CORRECT, None
     answers = words & CORRECT and words <= CORRECT | CORRECT_BESIDE  # "correct": "B" is the truth
@@ -237,6 +244,13 @@ def _text_role(name: str, words: set[str], entry: Entry) -> tuple[Role, ScoreKin
         if words & vocabulary:
             return role, None
     return (Role.IDS if words & IDS else Role.UNUSED), None
+
+
+def _holds_dates(entry: Entry) -> bool:
+    """Whether cells look like days: what `core.predictions.Dates` makes of all is another thing."""
+    cells = [str(cell).strip() for cell in entry[:HEAD].tolist()] if entry.ndim == 1 else []
+    known = [cell for cell in cells if cell.lower() not in BLANK_DATES]
+    return bool(known) and all(DATE.fullmatch(cell) for cell in known)
 
 
 def _graded(words: set[str], entry: Entry) -> bool:

@@ -23,7 +23,16 @@ from core.arrays import MAPPED_BYTES, PASS_BYTES, Float, Int, copied_unless_larg
 from core.disk import parse_json, writing
 from core.errors import LostWorker, Notice, Refused, UsageError
 from core.histories import COLUMNS, BinHistory
-from core.predictions import Groups, Predictions, ScoreKind, Task, Votes, Weights
+from core.predictions import (
+    Dates,
+    Groups,
+    Members,
+    Predictions,
+    ScoreKind,
+    Task,
+    Votes,
+    Weights,
+)
 from core.readers.films.film import MAX_PIXELS, MIN_SIDE, Film, Pixels
 from core.readers.formats.contents import Entry, FileBytes
 from core.readers.formats.numpy_file import array_of
@@ -165,7 +174,13 @@ def _write_split(exchange: Exchange, name: str, ready: "JudgedSplit") -> Json:
     if prepared.predicted is not None:
         arrays["predicted"] = prepared.predicted
     part = prepared.part
-    columns = {"groups": part.groups, "weights": part.weights, "votes": part.votes}
+    columns: dict[str, Groups | Weights | Votes | Dates | Members | None] = {
+        "groups": part.groups,
+        "weights": part.weights,
+        "votes": part.votes,
+        "dates": part.dates,
+        "members": part.members,
+    }
     arrays |= {key: column.of_row for key, column in columns.items() if column is not None}
     for key, array in arrays.items():
         _save(exchange.folder / f"{name}.{key}.npy", array)
@@ -437,6 +452,8 @@ def _split(exchange: Exchange, name: str, item: Mapping[str, Any]) -> Prediction
         groups=_groups(folder / f"{name}.groups.npy", item["groups"]),
         weights=_row_weights(folder / f"{name}.weights.npy", item["weights"]),
         votes=_row_votes(folder / f"{name}.votes.npy", item["votes"]),
+        dates=_row_dates(folder / f"{name}.dates.npy", item["dates"]),
+        members=_members(folder / f"{name}.members.npy", item["members"]),
     )
 
 
@@ -472,6 +489,19 @@ def _row_votes(path: Path, name: object) -> Votes | None:
     if of_row.ndim != 2 or not np.all(np.isfinite(of_row) & (of_row >= 0.0)):
         raise ValueError(path.name)
     return Votes(str(name), of_row)
+
+
+def _row_dates(path: Path, name: object) -> Dates | None:
+    return None if name is None else Dates(str(name), cast("Int", _array(path, {"int64"})))
+
+
+def _members(path: Path, name: object) -> Members | None:
+    if name is None:
+        return None
+    of_row = cast("npt.NDArray[np.floating]", _array(path, FLOATS))
+    if of_row.ndim != 3:
+        raise ValueError(path.name)
+    return Members(str(name), of_row)
 
 
 def _array(path: Path, dtypes: set[str]) -> Entry:

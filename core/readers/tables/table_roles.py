@@ -70,6 +70,7 @@ def find_ids(columns: TableColumns) -> None:
     if ids:
         return
     text = [n for n in columns.of(Role.UNUSED) if is_text(columns.entries[n])]
+    text += columns.of(Role.DATE)
     for name in (n for n in text if n not in columns.broken):
         values = columns.entries[name].tolist()
         if columns.entries[name].ndim == 1 and len(set(values)) == len(values) > 1:
@@ -81,7 +82,7 @@ def find_ids(columns: TableColumns) -> None:
 
 def refuse_long(columns: TableColumns) -> None:
     """Refuse a table with several rows for each name: one for each class, or for each model."""
-    text = [n for n in columns.of(Role.UNUSED) if is_text(columns.entries[n])]
+    text = [n for n in columns.of(Role.UNUSED, Role.DATE) if is_text(columns.entries[n])]
     rest = [n for n in columns.entries if n not in columns.aside]
     by_columns = [n for n in rest if words_of(n) and set(words_of(n)) <= ROW_FOR_EACH]
     names = [n for n in (*columns.of(Role.IDS)[:1], *text) if n not in by_columns]

@@ -364,7 +364,7 @@ def test_a_manifest_of_the_first_schema_becomes_the_newest_only_when_changed(tmp
     assert path.read_bytes() == before
     library.tag("v1sample2345", ["y"])
     data = json.loads(path.read_text())
-    assert (data["schema_version"], data["history"], data["tags"]) == (6, None, ["y"])
+    assert (data["schema_version"], data["history"], data["tags"]) == (7, None, ["y"])
 
 
 KEEPER = """

@@ -169,8 +169,8 @@ def test_only_the_first_schema_may_lack_what_came_with_the_second(key):
 
 
 def test_newer_schema_says_what_to_do():
-    with pytest.raises(LibraryError, match="schema 7, this program reads 6") as excinfo:
-        from_json(_manifest().to_json() | {"schema_version": 7})
+    with pytest.raises(LibraryError, match="schema 8, this program reads 7") as excinfo:
+        from_json(_manifest().to_json() | {"schema_version": 8})
     assert excinfo.value.code == "SCHEMA_VERSION"
 
 

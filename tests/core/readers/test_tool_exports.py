@@ -265,7 +265,7 @@ def test_members_of_an_ensemble_are_asked_for(tmp_path, axis, kind):
     np.testing.assert_allclose(mean, SOFT.mean(axis=0), atol=1e-9)
     unlike = 100 * (SOFT.argmax(axis=2) != SOFT.mean(axis=0).argmax(axis=1)).mean()
     (text,) = (n.text for n in got.notices if n.code == "MEMBERS_AVERAGED")
-    assert text.startswith(f"the 4 members of {kind} were averaged")
+    assert text.startswith(f"the mean probabilities of the 4 members of {kind} are audited")
     assert f"in {unlike:.1f} % of rows" in text
     same(read(path, members="2"), members[1])
     for wrong in ("0", "5", "x"):
