@@ -16,8 +16,8 @@ import pytest
 from core.__main__ import main
 from core.library import open_library
 from core.training.config import from_json
+from core.training.distributions import DOT, NORMS, RELIABILITY
 from core.training.folder import JobFolder
-from core.training.loop import DOT, NORMS, RELIABILITY
 
 TINY = {
     "data": "digits",

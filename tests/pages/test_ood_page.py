@@ -203,7 +203,7 @@ def test_sets_of_other_runs_stand_beside_it_only_when_they_are_picked(page, keep
     other = keep("elsewhere", svhn=strange(8))
     run = keep("one", test=labelled(2))
     test = page(run=run)
-    assert "No out-of-distribution images to compare with yet" in html(test)
+    assert "No out-of-distribution rows to compare with yet" in html(test)
     picked = page(run=run, sets=f"{other}.svhn")
     assert "in 100 street numbers" in html(picked)
     assert "SVHN · elsewhere" in html(picked)

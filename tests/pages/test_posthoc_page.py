@@ -120,7 +120,7 @@ def test_a_run_that_was_studied_opens_as_it_is_computed_and_computes_nothing(
 def test_reporting_the_fitted_rows_is_warned_of(page, keep):
     test = page(run=keep("one part", test=rows()), fit="test", methods="ts")
     assert 'title="SAME_ROWS"' in html(test)
-    assert "fitted and reported on the same 300 images" in html(test)
+    assert "fitted and reported on the same 300 rows" in html(test)
 
 
 @pytest.mark.slow

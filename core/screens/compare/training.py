@@ -15,7 +15,7 @@ from core.screens.kit.records import Column, FigureCard, Table
 from core.screens.kit.run_marks import RunMark
 from core.screens.kit.text import safe
 from core.screens.kit.theme import Theme, axis, faded, layout
-from core.training.loop import DOT
+from core.training.distributions import DOT
 
 MOST = 6  # runs whose curves are told apart
 HEIGHT = 300

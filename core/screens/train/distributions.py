@@ -9,7 +9,7 @@ from core.histories import History
 from core.screens.kit.curves import SHARES, Plot, TheoryCurve, curve_card
 from core.screens.kit.numbers import count, percent
 from core.screens.kit.records import Column, FigureCard
-from core.training.loop import (
+from core.training.distributions import (
     BINS,
     DECADES,
     DOT,

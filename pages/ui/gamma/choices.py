@@ -79,7 +79,7 @@ def against(source: HistorySource, shown: str, offered: list[HistorySource]) -> 
         "Compare with",
         list(names),
         key="widget.against",
-        format_func=lambda key: clean(names.get(key, key)),
+        format_func=lambda key: clean(str(names.get(key, key))),
         on_change=_keep_against,
         width=220,
         help="Drawn over the small panels: another run, or this one under another rule.",

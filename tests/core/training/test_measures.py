@@ -12,7 +12,8 @@ from core.arrays import CHUNK_BYTES
 from core.configs import AuditConfig
 from core.metrics.suite import audit
 from core.predictions import Predictions, ScoreKind, Task
-from core.training.loop import answers, measure, norm_histogram, reliability
+from core.training.distributions import norm_histogram, reliability
+from core.training.loop import answers, measure
 
 NAMES = {
     "val_nll", "val_nll_correct", "val_nll_wrong", "val_error", "val_ece", "val_ece_em",
