@@ -511,7 +511,10 @@ def test_a_handful_of_films_next_to_zero_is_counted_and_gives_no_verdict_on_the_
     group = written(clinic_study.groups(found.p, found.y, grouping(["PA"] * N)))
     assert not group[0].strong & {4, 5}
     single = clinic_study.one_finding(near_zero(1)[0])
-    assert "depends much on 1 film within a millionth" in finding_view(source(), "Effusion", single).caption
+    assert (
+        "depends much on 1 film within a millionth"
+        in finding_view(source(), "Effusion", single).caption
+    )
 
 
 @pytest.mark.slow
