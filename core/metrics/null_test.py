@@ -144,6 +144,16 @@ class NullTest:
     rarer_side: float = 0.0
     two_classes: bool = False
 
+    @property
+    def too_extreme(self) -> bool:
+        """Whether claims vary more than outcomes do: by the fit, or where it has no value by score.
+
+        A fit has none where outcomes follow the claims without exception.
+        """
+        if self.fit is None or self.fit.value is None:
+            return self.steepness > 0
+        return self.fit.value < 1.0
+
     def finds(self, statistic: Statistic) -> bool:
         """Return whether a statistic is beyond chance, corrected for looking at all."""
         return bool(getattr(self, statistic) <= FALSE_ALARMS)

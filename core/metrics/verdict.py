@@ -1,5 +1,6 @@
 """The verdict on one target: a code by fixed rules, and the sentence that opens every screen."""
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -31,7 +32,6 @@ from core.metrics.verdict_codes import (
 TESTED = "mean gap, slope, ECE and cumulative differences"
 ODDS = "odds off by a fifth"  # MATERIAL_ODDS
 STRETCHED = "logits off by 15 % about the same mean"  # MATERIAL_TEMPERATURE
-WOULD_SHOW = f"{ODDS}, or {STRETCHED}, would have shown"
 SETTLED = 0.95  # level of the intervals that must leave 0, or a slope of 1, out
 OTHER_SIDE = 0.2  # of the rows: answers of more classes, off on the other side, make a mixture
 _SPREAD = {MixedReading.TOO_EXTREME: "Too extreme", MixedReading.TOO_MODERATE: "Too moderate"}
@@ -116,8 +116,7 @@ def verdict(
     """
     reading, answers = None, event is None
     gap_off, slope_off = test.finds(Statistic.GAP) and test.sided, _slope_off(test)
-    extreme = test.steepness > 0 if test.fit is None else (test.fit.value or 0.0) < 1.0
-    spread = MixedReading.TOO_EXTREME if extreme else MixedReading.TOO_MODERATE
+    spread = MixedReading.TOO_EXTREME if test.too_extreme else MixedReading.TOO_MODERATE
     by_class = _both_signs(test)
     if test.p_value > FALSE_ALARMS:
         code, opening = _within_chance(gap, error, test, event)
@@ -143,11 +142,14 @@ def verdict(
         code = VerdictCode.MIXED
         reading, opening = _uneven(gap, error, test, ends, event, slope_off=slope_off)
     classes = test.unlike if code in BEYOND_CHANCE else ()
-    costly = None
+    costly, evidence = None, _evidence(test, slope_off=slope_off)
     if test.p_value <= FALSE_ALARMS:
         if classes and reading != MixedReading.BY_CLASS:
             opening += f" Classes differ; furthest off: {classes_words(classes)}."
-        opening += which_test(gap_off=gap_off, slope_off=slope_off, error=error)
+        named = {item.statistic for item in evidence}
+        opening += which_test(
+            gap_off=Statistic.GAP in named, slope_off=Statistic.SLOPE in named, error=error
+        )
         over = gap.gap > 0 if code in ONE_SIDED else None
         costly = costly_bin(bins, test.bins, over=over)
     outcome = "it is right" if answers else "it came true"
@@ -157,7 +159,7 @@ def verdict(
         p_value=test.p_value,
         reading=reading,
         ends=ends if code == VerdictCode.MIXED or code in ONE_SIDED else (),
-        evidence=_evidence(test, slope_off=slope_off),
+        evidence=evidence,
         power=None if np.isnan(test.power) else test.power,
         power_odds=test.power_odds,
         power_spread=test.power_spread,
@@ -193,11 +195,12 @@ def _evidence(test: NullTest, *, slope_off: bool) -> tuple[Evidence, ...]:
     for look in Statistic:
         if look == Statistic.SLOPE:
             fit = test.fit
-            if slope_off and fit is not None:
+            found = slope_off or (test.finds(look) and not test.finds(Statistic.GAP))
+            if found and fit is not None:
                 out.append(
                     Evidence(statistic=look, value=fit.value, q95=None, low=fit.low, high=fit.high)
                 )
-            elif slope_off:
+            elif found:
                 out.append(Evidence(statistic=look, value=None, q95=None))
         elif test.finds(look):
             value, chance = test.values.get(look), test.chance.get(look)
@@ -342,8 +345,7 @@ def _uneven(
     opening = f"{opening} {_signed(gap)}"
     if slope_off:  # of answers: that of a risk has codes of its own
         reading, word, much = MixedReading.TOO_MODERATE, "moderate", "less"
-        extreme = test.steepness > 0 if test.fit is None else (test.fit.value or 0.0) < 1.0
-        if extreme:
+        if test.too_extreme:
             reading, word, much = MixedReading.TOO_EXTREME, "extreme", "more"
         return (
             reading,
@@ -353,7 +355,7 @@ def _uneven(
     chance = f"where chance alone explains up to {points(error[1].q95)}"
     unbinned = (Statistic.FINE, Statistic.CLASSES, Statistic.CUMULATIVE)
     if not any(map(test.finds, (Statistic.ECE, *unbinned))):
-        return MixedReading.UNSETTLED, f"{opening}, {UNSETTLED}."
+        return MixedReading.UNSETTLED, f"{opening}; the model is off by {UNSETTLED}."
     if not test.finds(Statistic.ECE):
         off, chance = _unbinned(test)
         if test.finds(Statistic.CLASSES) and not test.finds(Statistic.FINE):
@@ -405,7 +407,8 @@ def _within_chance(
     shown = shown_words(test.power_odds, test.power_spread)
     if test.power >= SOUND_POWER:
         tested = TESTED.replace(" and", ",") + " and each class" if event is None else TESTED
-        text = f"Sound{_for(event)}: {summary}; {WOULD_SHOW}. Tested: {tested}."
+        text = f"Sound{_for(event)}: {summary}; {would_show(test.power_odds, test.power_spread)}. "
+        text += f"Tested: {tested}."
         return VerdictCode.SOUND, f"{text}{alone}"
     few = max(test.power, test.power_odds or 0.0, test.power_spread or 0.0) < LOW_POWER
     if few:
@@ -415,12 +418,18 @@ def _within_chance(
     return VerdictCode.COULD_BE_CHANCE, text
 
 
+def would_show(odds: float | None, spread: float | None) -> str:
+    """Say which errors would have shown: those of them that would be material here."""
+    tried = [what for what, p in ((ODDS, odds), (STRETCHED, spread)) if p is not None]
+    return f"{', or '.join(tried)}{',' * (len(tried) > 1)} would have shown"
+
+
 def shown_words(odds: float | None, spread: float | None) -> str:
     """Return how often odds off by a fifth, and logits off about the same mean, would show."""
     known = [(what, p) for what, p in ((ODDS, odds), (STRETCHED, spread)) if p is not None]
     (first, often), *more = known or [(ODDS, 0.0)]
-    text = f"{first} would be found at least {int(100 * often)} times in 100"
-    return text + "".join(f", {what} at least {int(100 * p)} times" for what, p in more)
+    text = f"{first} would be found at least {_times(often)} times in 100"
+    return text + "".join(f", {what} at least {_times(p)} times" for what, p in more)
 
 
 def _signed(gap: Gap) -> str:
@@ -471,3 +480,7 @@ def bin_sentence(bins: BinTable, came_true: str, costly: int | None = None) -> s
         f"{came_true} {share(bins.accuracy[at])} times in 100 "
         f"({points(bins.ci_low[at])} to {points(bins.ci_high[at])})."
     )
+
+
+def _times(share_of_sets: float) -> int:
+    return math.floor(100 * share_of_sets + 1e-9)  # 0.29 is 28.999... hundredths

@@ -13,13 +13,13 @@ from core.metrics.verdict import (
     AT_ONCE,
     TESTED,
     UNSETTLED,
-    WOULD_SHOW,
     class_words,
     classes_words,
     places,
     quoted_bin,
     shown_words,
     which_test,
+    would_show,
 )
 from core.metrics.verdict_codes import (
     BEYOND_CHANCE,
@@ -472,7 +472,8 @@ def _would_have_shown(target: TargetAudit) -> str:
     tested = TESTED
     if target.of == VerdictSubject.ANSWER:
         tested = f"{TESTED.replace(' and', ',')} and each class"
-    return f"On {_images(n)} {WOULD_SHOW} in the {tested}.{_above_chance(target)}{_alone(target)}"
+    shown = would_show(target.verdict.power_odds, target.verdict.power_spread)
+    return f"On {_images(n)} {shown} in the {tested}.{_above_chance(target)}{_alone(target)}"
 
 
 def _chance_parts(target: TargetAudit) -> tuple[Phrase, ...]:

@@ -25,6 +25,7 @@ from core.metrics.verdict import (
     places,
     points,
     share,
+    shown_words,
     verdict,
 )
 from core.predictions import Predictions, ScoreKind, Task
@@ -380,9 +381,13 @@ def test_no_direction_is_named_where_the_interval_of_the_mean_holds_0():
     fair = judged(gap, table(OVER), 0.01, 0.2, 0.5, fit=slope(0.95, 0.8, 1.1), **shown)
     assert (fair.code, fair.reading) == ("mixed", "unsettled")
     assert fair.text.startswith(
-        "Mixed for “ill”: the signed gap is 1.0 points (-0.2 to 2.0), more than a calibrated "
-        "model shows, though the intervals of gap and slope do not say which way."
+        "Mixed for “ill”: the signed gap is 1.0 points (-0.2 to 2.0); the model is off by "
+        "more than a calibrated model shows, though the intervals of gap and slope do not say "
+        "which way."
     )
+    alone = judged(gap, table(OVER), 0.4, 0.01, 0.5, fit=slope(0.95, 0.8, 1.1), **shown)
+    assert (alone.code, alone.reading) == ("mixed", "unsettled")
+    assert [one.statistic for one in alone.evidence] == ["slope"]  # what the test found
     waves = judged(gap, table(OVER), 0.01, 0.2, 0.02, fit=slope(0.95, 0.8, 1.1), **shown)
     assert (waves.code, waves.reading) == ("mixed", "uneven")
 
@@ -394,6 +399,19 @@ def test_a_slope_is_off_only_where_the_fitted_one_is():
     assert "slope" not in {one.statistic for one in shifted.evidence}
     flat = judged(gap, table(OVER), 0.01, 0.01, 0.01, event="ill", fit=slope(1.4, 1.2, 1.6))
     assert (flat.code, flat.reading) == ("overestimates", "too_moderate")
+
+
+def test_outcomes_that_follow_the_claims_without_exception_make_them_too_moderate():
+    """The fitted slope has no value then; the score statistic has a sign."""
+    gap, fit = Gap(0.005, -0.025, 0.035), slope(None, None, None)
+    for steepness, code in ((-2.0, "too_moderate"), (2.0, "too_extreme")):
+        shown = judged(gap, table(OVER), 0.6, 0.01, 0.01, event="ill", fit=fit, steepness=steepness)
+        assert shown.code == code
+
+
+def test_a_power_is_never_rounded_up_nor_a_hundredth_lost():
+    for often, times in ((0.29, 29), (0.58, 58), (0.999, 99), (1.0, 100)):
+        assert f"at least {times} times in 100" in shown_words(often, None)
 
 
 def test_a_shift_of_the_log_odds_is_not_called_too_extreme():
@@ -555,8 +573,12 @@ def test_a_mixed_verdict_says_what_is_off():
 def test_sound_needs_that_a_material_miscalibration_would_have_shown():
     gap = Gap(0.001, -0.01, 0.012)
     kept = {"power_odds": 0.99, "power_spread": 0.94}
-    sound = judged(gap, table(OVER), 0.6, 0.3, 0.4, ece=0.02, power=0.95)
+    sound = judged(gap, table(OVER), 0.6, 0.3, 0.4, ece=0.02, power=0.95, **kept)
     assert sound.code == "sound"
+    kept["power_spread"] = None  # claims so alike that it would be immaterial
+    narrow = judged(gap, table(OVER), 0.6, 0.3, 0.4, ece=0.02, power=0.95, **kept)
+    assert "; odds off by a fifth would have shown. Tested:" in narrow.text
+    kept["power_spread"] = 0.94
     assert (
         "within what chance explains (up to 2.0); odds off by a fifth, or logits off by 15 % about "
         "the same mean, would have shown." in sound.text
