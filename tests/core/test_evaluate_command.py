@@ -214,7 +214,11 @@ def test_a_wrong_number_of_classes_names_the_likely_one(here, refused):
         (("x" * 300, "--data", "digits"), "FILE", "xxx"),
         (("net.pth", "--data", "digits", "--size", "0"), "SETTING", "--size"),
         (("net.pth", "--data", "digits", "--classes", "0"), "SETTING", "--classes"),
-        (("net.pth", "--data", "digits", "--out", "/nonexistent/a.npz"), "OUTPUT", "a.npz"),
+        (
+            ("net.pth", "--data", "digits", "--out", "/no/folder/of/this/name/a.npz"),
+            "OUTPUT",
+            "a.npz",
+        ),
         (("net.pth", "--data", "digits", "--moments", "mnist"), "SETTING", "mnist"),
         (("net.pth", "--data", "digits", "--crops", "10"), "SETTING", "crop"),
         (("net.pth", "--data", "digits", "--model", "resnet50_cifar"), "STATE_DICT", "resnet50"),

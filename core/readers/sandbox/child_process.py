@@ -156,6 +156,7 @@ def environment() -> dict[str, str]:
         **inherited,
         **dict.fromkeys(threads, "1"),
         "ARROW_DEFAULT_MEMORY_POOL": "system",
+        "ORT_DISABLE_TELEMETRY": "1",  # else ONNX Runtime keeps a number of the machine at home
         "PYTHONDONTWRITEBYTECODE": "1",
         "PYTHONHASHSEED": "random",
     }

@@ -269,6 +269,18 @@ def test_the_process_opens_no_file_that_a_model_names(torch, tmp_path):
         session_of(model(LINEAR, [WEIGHTS[0], outside]), tmp_path)
 
 
+def test_the_runtime_leaves_no_number_of_this_machine_behind(torch, tmp_path, monkeypatch):
+    from core.inference import onnx_network
+    from core.readers.sandbox.child_process import environment
+
+    home = tmp_path / "home"
+    home.mkdir()
+    places = {"HOME": str(home), "XDG_CACHE_HOME": str(home / "cache")}
+    monkeypatch.setattr(onnx_network, "environment", lambda: environment() | places)
+    session_of(model(LINEAR, WEIGHTS), tmp_path).run(images(1))
+    assert not list(home.iterdir())
+
+
 def test_a_model_that_poses_as_onnxruntimes_own_format_is_read_as_it_was_judged(torch, tmp_path):
     data = message(f2=b"\0\0ORTM" + 40 * b"x") + model(LINEAR, WEIGHTS)
     assert data[4:8] == b"ORTM"  # where the format's name stands

@@ -358,7 +358,7 @@ def test_a_set_that_is_missing_is_refused_before_any_image_is_looked_at(job, mon
 
     monkeypatch.setattr("core.inference.job.scores", never)
     with pytest.raises(Refused, match="DATA_ROOT"):
-        run(job(sets=(OutsideSet("folder", root="/nonexistent"),)))
+        run(job(sets=(OutsideSet("folder", root="/no/folder/of/this/name"),)))
 
 
 def test_what_was_evaluated_so_far_does_not_stay_in_the_job(job):
