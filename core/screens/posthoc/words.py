@@ -336,7 +336,10 @@ def _answers_cost(judged: MethodReport, none: MethodReport) -> str:
         for one in (judged, none)
     )
     changed = f"{count(judged.changed)} of {_all_answers(none)}"
-    return f". It changes {changed}; of 100 then {right} are right, {before} before."
+    then = f"{right} in 100 are right, as before"
+    if right != before:
+        then = f"{right} in 100 are then right, {before} before"
+    return f". It changes {changed}; {then}."
 
 
 def _all_answers(judged: MethodReport) -> str:

@@ -91,7 +91,7 @@ def test_only_method_that_helps_and_changes_answers_says_so(found):
     _, _, judged = found
     both = {NONE: judged[NONE], "isotonic": MethodReport(judged["ts"].compared, 1)}
     said = told(both, isotonic=(-0.12, -0.14, -0.1))
-    assert "(10.0 to 14.0). It changes 1 of 800 answers; of 100 then " in said.text
+    assert "(10.0 to 14.0). It changes 1 of 800 answers; 60 in 100 are right, as before." in said.text
 
 
 def test_no_help_beyond_chance_is_said_and_how_little_there_is_to_gain():
