@@ -236,7 +236,7 @@ def _shown(metrics: Sequence[str], *, with_temperature: bool) -> tuple[PageColum
     """Return the columns of the page; those that decide come first, as a window cuts the last."""
     scores = {metric: PageColumn(metric, HEADS[metric], value_kind(metric)) for metric in metrics}
     first = [scores.pop("accuracy"), scores.pop("ece")]
-    first.append(PageColumn("ece_difference", "Change in ECE, points", "points"))
+    first.append(PageColumn("ece_difference", "ECE change, points", "points"))
     if with_temperature:
         first.append(PageColumn(FROM_TS, "Against temperature, points", "points"))
     first.append(PageColumn("answers_changed", "Answers changed", "count"))
@@ -309,9 +309,8 @@ def _caption(parts: PosthocRows, none: Comparison, level: float) -> str:
     )
     if resamples is not None:
         texts.append(
-            f"Differences are paired, at {level_words(none.level)}, on "
-            f"{count(int(str(resamples)))} resamples of {drawn_words(differences)}. Tie: the "
-            "interval includes zero."
+            f"Paired differences: {level_words(none.level)}, {count(int(str(resamples)))} "
+            f"resamples of {drawn_words(differences)}. Tie: the interval includes zero."
         )
     return " ".join(texts)
 

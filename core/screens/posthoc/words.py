@@ -66,7 +66,7 @@ PLAIN_MEANINGS = MEANINGS | {  # those above with a term of the field in them
 }
 CHANCE = "chance: up to {}"
 ROUNDED = 0.0005  # nearer to what chance shows, both are printed alike
-PERFECT = " A perfect model would show up to {}."
+PERFECT = " Chance alone shows up to {}."
 OBJECTIVES = {key: LABELS[key] for key in ("nll", "ece", "ece_em", "ada_ece")}
 assert set(IN_SENTENCE) == set(MEANINGS) == set(CALIBRATORS) == set(NAMES) - {NONE}
 
@@ -336,7 +336,7 @@ def _answers_cost(judged: MethodReport, none: MethodReport) -> str:
         for one in (judged, none)
     )
     changed = f"{count(judged.changed)} of {_all_answers(none)}"
-    then = f"{right} in 100 are right, as before"
+    then = "as many are right"
     if right != before:
         then = f"{right} in 100 are then right, {before} before"
     return f". It changes {changed}; {then}."

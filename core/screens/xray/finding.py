@@ -129,7 +129,7 @@ def _spread(source: ClinicSource, analysis: OneFinding) -> str:
         return f"Its scores are not spread enough {interval}."
     if _curved(analysis) and _detected(analysis) and not outside(fit.in_the_large, 0.0):
         off = points(analysis.audit.metrics["ici"].value or 0.0)
-        return f"Mean and slope fit, but its curve is off by {off} points on average (ICI)."
+        return f"Mean and slope fit; its curve is off by {off} points (ICI)."
     return (
         f"The spread of its scores fits {interval}, as far as {count(source.n)} {source.films} "
         "can show."

@@ -63,7 +63,7 @@ def test_sentence_names_the_method_the_numbers_and_the_interval(found):
     said = told(only, ts=(-0.12, -0.14, -0.1))
     assert said.text == (
         f"Temperature scaling takes the calibration error from {before:.1f} to {after:.1f}, "
-        f"a drop of 12.0 points (10.0 to 14.0). A perfect model would show up to {floor:.1f}."
+        f"a drop of 12.0 points (10.0 to 14.0). Chance alone shows up to {floor:.1f}."
     )
     assert said.second == ""
 
@@ -91,7 +91,7 @@ def test_only_method_that_helps_and_changes_answers_says_so(found):
     _, _, judged = found
     both = {NONE: judged[NONE], "isotonic": MethodReport(judged["ts"].compared, 1)}
     said = told(both, isotonic=(-0.12, -0.14, -0.1))
-    assert "(10.0 to 14.0). It changes 1 of 800 answers; 60 in 100 are right, as before." in said.text
+    assert "(10.0 to 14.0). It changes 1 of 800 answers; as many are right." in said.text
 
 
 def test_no_help_beyond_chance_is_said_and_how_little_there_is_to_gain():
@@ -161,7 +161,7 @@ def test_table_shows_each_methods_own_audit(found):
     assert view.table.heads[1:6] == (  # what decides is in sight where a window cuts the table
         "Accuracy, %",
         "ECE, %",
-        "Change in ECE, points",
+        "ECE change, points",
         "Against temperature, points",
         "Answers changed",
     )
@@ -242,7 +242,7 @@ def test_plain_words_name_no_metric(found):
     notes = [note for row in view.table.written() for note in row.notes]
     said = " ".join([view.sentence.text, view.caption, *view.table.heads, *notes])
     assert re.search(
-        r"to \d\.\d, without changing any answer\. A perfect model would show up to \d\.\d\.$",
+        r"to \d\.\d, without changing any answer\. Chance alone shows up to \d\.\d\.$",
         view.sentence.text,
     )
     assert "; chance: up to " in view.table.written()[1].cells[1].interval

@@ -421,7 +421,7 @@ def test_a_bent_curve_is_told_though_mean_and_slope_fit(honest):
     assert bent.fit.slope.low < 1 < bent.fit.slope.high
     text = finding_view(source(), "Effusion", bent).sentence.second
     off = 100 * bent.audit.metrics["ici"].value
-    assert f"Mean and slope fit, but its curve is off by {off:.1f} points on average (ICI)" in text
+    assert f"Mean and slope fit; its curve is off by {off:.1f} points (ICI)" in text
     assert "off by 11.5 points" in badge(source(), bent).text  # (5 + 18 + 18 + 5) / 4
     assert (
         "The spread of its scores fits" in finding_view(source(), "Edema", honest).sentence.second
