@@ -39,7 +39,7 @@ _OUTCOMES = {
     MixedReading.TOO_EXTREME: "its claims vary more than outcomes do",
     MixedReading.TOO_MODERATE: "its claims vary less than outcomes do",
 }
-AT_ONCE = "both bounds hold jointly"
+AT_ONCE = "bounds hold jointly"
 ALONE = "The gap’s own interval excludes 0; allowing for all tests, that could be chance."
 UNSETTLED = (
     "more than a calibrated model shows, though the intervals of gap and slope do not say which way"
@@ -421,6 +421,8 @@ def _within_chance(
 def would_show(odds: float | None, spread: float | None) -> str:
     """Say which errors would have shown: those of them that would be material here."""
     tried = [what for what, p in ((ODDS, odds), (STRETCHED, spread)) if p is not None]
+    if not tried:
+        return "an error that matters would have shown"
     return f"{', or '.join(tried)}{',' * (len(tried) > 1)} would have shown"
 
 

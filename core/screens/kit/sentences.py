@@ -356,8 +356,8 @@ def _direction_parts(target: TargetAudit) -> tuple[Phrase, ...]:
     if not spread:
         return tuple(parts)
     if not target.verdict.ends:
-        return (*parts, Phrase(f" Its claims are also {spread}."))
-    return (*parts, Phrase(f" Its claims are also {spread}: "), *_end_parts(target))
+        return (*parts, Phrase(f" It is also {spread}."))
+    return (*parts, Phrase(f" It is also {spread}: "), *_end_parts(target))
 
 
 def _slope_parts(target: TargetAudit) -> tuple[Phrase, ...]:

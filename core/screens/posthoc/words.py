@@ -66,7 +66,8 @@ PLAIN_MEANINGS = MEANINGS | {  # those above with a term of the field in them
 }
 CHANCE = "chance: up to {}"
 ROUNDED = 0.0005  # nearer to what chance shows, both are printed alike
-PERFECT = " Chance alone shows up to {}."
+ALONE = " Chance alone shows up to {}."
+PERFECT = " A perfect model would show up to {}."  # in plain words
 OBJECTIVES = {key: LABELS[key] for key in ("nll", "ece", "ece_em", "ada_ece")}
 assert set(IN_SENTENCE) == set(MEANINGS) == set(CALIBRATORS) == set(NAMES) - {NONE}
 
@@ -110,7 +111,7 @@ def sentence(
         ),
         Phrase(f", a drop of {size}{interval}"),
         Phrase(_answers_cost(judged[best], judged[NONE]) if judged[best].changed else "."),
-        Phrase(explained(judged[best], PERFECT)),
+        Phrase(explained(judged[best], ALONE)),
     )
     others = _others(best, judged, names)
     return Sentence(parts, f"{others} {_cost(best, judged, comparison)}".strip())

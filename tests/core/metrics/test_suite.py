@@ -494,7 +494,7 @@ def test_an_end_is_the_mean_of_its_bins_by_rows():
     words = judged(Gap(-0.1, -0.2, 0.0), bins, 0.01, 0.5, 0.5).text
     assert words.startswith(
         "Mixed: over-confident by 12.5 points (at least 11.5) in 2 bins from 0 to 67 %, "
-        "under-confident by 5.0 points (at least 4.0) in 1 bin from 67 to 100 %; both bounds hold "
+        "under-confident by 5.0 points (at least 4.0) in 1 bin from 67 to 100 %; bounds hold "
         "jointly. On average"
     )
 

@@ -242,7 +242,7 @@ def test_plain_words_name_no_metric(found):
     notes = [note for row in view.table.written() for note in row.notes]
     said = " ".join([view.sentence.text, view.caption, *view.table.heads, *notes])
     assert re.search(
-        r"to \d\.\d, without changing any answer\. Chance alone shows up to \d\.\d\.$",
+        r"to \d\.\d, without changing any answer\. A perfect model would show up to \d\.\d\.$",
         view.sentence.text,
     )
     assert "; chance: up to " in view.table.written()[1].cells[1].interval
