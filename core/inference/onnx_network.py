@@ -180,7 +180,7 @@ def opened(weights: Path) -> OnnxSession:
     try:
         return OnnxSession(weights, torch.get_num_threads())
     except ValueError as error:
-        what = f"onnxruntime does not run this model ({error})"
+        what = f"ONNX Runtime does not run this model ({error})"
         raise Refused("FORMAT_UNKNOWN", what, "export it again with standard operators") from error
 
 

@@ -317,7 +317,7 @@ def test_operators_that_the_runtime_does_not_know_are_refused_before_a_job(unsea
 
     unknown = node("Noth\x1b[31ming", ["flat"], "out")
     file, folder = unsealed(model([FLAT, unknown], []), "net.onnx")
-    with pytest.raises(Refused, match="onnxruntime does not run this model") as caught:
+    with pytest.raises(Refused, match="ONNX Runtime does not run this model") as caught:
         onnx_match(folder / file.groups[0].file, 10)
     assert "Noth?[31ming" in caught.value.what
 

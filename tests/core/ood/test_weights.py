@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.__main__ import main
+from core.configs import AuditConfig
 from core.errors import Refused, UsageError
 from core.metrics import ranking
 from core.metrics.ranked import Ranked
@@ -32,6 +33,9 @@ SIDES = st.lists(
 
 # Weighted rows are worth no more than Kish says, which groups of copies do not know.
 NEAR = 0.04
+
+
+QUICK = AuditConfig(n_resamples=20)
 
 
 def columns(side):
@@ -309,8 +313,8 @@ def tall(rows):
 def test_a_set_is_judged_by_weight():
     inside, outside = both_parts()
     for key in ("entropy", "energy"):
-        found = study.judge(inside, outside, key, 1.7, n_resamples=20)
-        often = study.judge(tall(inside), tall(outside), key, 1.7, n_resamples=20)
+        found = study.judge(inside, outside, key, 1.7, config=QUICK)
+        often = study.judge(tall(inside), tall(outside), key, 1.7, config=QUICK)
         for name, score in found.numbers.items():
             assert score.value == often.numbers[name].value
         assert [one.column for one in found.weights] == ["films", "films"]
