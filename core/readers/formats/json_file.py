@@ -553,7 +553,7 @@ def _invalid(error: Exception, location: str = "") -> Refused:
     if isinstance(error, json.JSONDecodeError):
         rest = error.doc[error.pos :]
         if not rest.strip() or error.msg.startswith("Unterminated"):
-            what = f"The file is cut off after {len(error.doc):,} letters"
+            what = f"The file is cut off after {len(error.doc):,} characters"
             return Refused("HEADER_PARSE", what, "copy or download it again", location)
     return Refused("HEADER_PARSE", "Not valid JSON, or nested too deeply", REMEDY, location)
 
