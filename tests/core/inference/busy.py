@@ -15,5 +15,5 @@ def last(asked):
 
 
 if __name__ == "__main__":
-    sys.modules["core.inference.worker"] = SimpleNamespace(CALLS={"last": last})
+    sys.modules["core.inference.calls"] = SimpleNamespace(CALLS={"last": last})
     sys.exit(worker.main())
