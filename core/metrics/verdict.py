@@ -195,12 +195,12 @@ def _evidence(test: NullTest, *, slope_off: bool) -> tuple[Evidence, ...]:
     for look in Statistic:
         if look == Statistic.SLOPE:
             fit = test.fit
-            found = slope_off or (test.finds(look) and not test.finds(Statistic.GAP))
-            if found and fit is not None:
+            named = slope_off or (test.finds(look) and not test.finds(Statistic.GAP))
+            if named and fit is not None:
                 out.append(
                     Evidence(statistic=look, value=fit.value, q95=None, low=fit.low, high=fit.high)
                 )
-            elif found:
+            elif named:
                 out.append(Evidence(statistic=look, value=None, q95=None))
         elif test.finds(look):
             value, chance = test.values.get(look), test.chance.get(look)

@@ -40,7 +40,7 @@ class Computation(Generic[Result]):
         Of its task; to begin another step of a slot stops the one that runs.
     most : int
         Results of the function that are kept of the library.
-    beside : callable
+    stored : callable
         Returns what is kept beside the run, or None.
     """
 
@@ -54,7 +54,7 @@ class Computation(Generic[Result]):
     large: bool = field(default=False, compare=False)
     slot: str = field(default=SLOT, compare=False)
     most: int = field(default=256, compare=False)
-    beside: Callable[[], Result | None] = field(default=lambda: None, compare=False)
+    stored: Callable[[], Result | None] = field(default=lambda: None, compare=False)
 
     @property
     def results(self) -> Results[tuple[Hashable, ...], Result]:
@@ -67,7 +67,7 @@ class Computation(Generic[Result]):
         """What was computed before, or is kept beside the run; else None."""
         result = self.results.get(self.key)
         if result is None:
-            result = self.beside()
+            result = self.stored()
             if result is not None:
                 self.keep(result)
         return result

@@ -79,7 +79,7 @@ def method_step(
     if choice.method != NONE:
         of = f"Fitting {IN_SENTENCE[choice.method]} to the predictions"
 
-    def beside() -> EvaluatedMethod | None:
+    def stored() -> EvaluatedMethod | None:
         at_first = row_choice == first(run) and choice == MethodChoice(choice.method)
         return run_studies.methods(run).get(choice.method) if at_first else None
 
@@ -95,7 +95,7 @@ def method_step(
         ),
         draft=run.draft,
         heavy=heavy(run, row_choice),
-        beside=beside,
+        stored=stored,
     )
 
 
@@ -117,8 +117,8 @@ def uncalibrated(run: cache.Run, row_choice: RowChoice, objective: str) -> Metho
     The objective is reported where it is a metric that is not shown otherwise.
     """
     choice = MethodChoice(NONE, objective) if objective in ON_REQUEST else MethodChoice(NONE)
-    found = method_step(run, row_choice, choice).computed()
-    return found.judged if found else None
+    results = method_step(run, row_choice, choice).computed()
+    return results.judged if results else None
 
 
 def evaluated(
@@ -129,8 +129,8 @@ def evaluated(
         method: method_step(run, row_choice, MethodChoice(method, objective, search))
         for method in methods
     }
-    found = computed(list(steps.values()))
-    return {method: found[step] for method, step in steps.items() if step in found}
+    results = computed(list(steps.values()))
+    return {method: results[step] for method, step in steps.items() if step in results}
 
 
 @cached(library=64, draft=16, spinner=_MAPPING, keys=cache.KEYS)
@@ -167,8 +167,8 @@ def innate_calibrations(
     What takes long is begun only where `begin`: nothing else is under way then.
     """
     steps = {run: _innate_step(run, choice) for run, choice in runs.items()}
-    found = computed([step for step in steps.values() if begin or step.known or not step.heavy])
-    return {run: found[step] for run, step in steps.items() if step in found}
+    results = computed([step for step in steps.values() if begin or step.known or not step.heavy])
+    return {run: results[step] for run, step in steps.items() if step in results}
 
 
 def _innate_step(run: cache.Run, row_choice: RowChoice) -> Computation[InnateCalibration]:
