@@ -6,7 +6,8 @@ stated of the true class. Given that an answer is wrong, calibrated scores state
 p_k / (1 - p_answer), whatever made the answer wrong: so the last two are independent of the first.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from statistics import NormalDist
 
 import numpy as np
@@ -14,6 +15,7 @@ import numpy as np
 from core.arrays import Float, Int, row_chunks, wide_enough
 from core.defaults import FALSE_ALARMS
 from core.metrics.design_effect import design_effect, of_rows
+from core.metrics.exact import binomial_test
 from core.metrics.records import ClassCell
 from core.metrics.verdict_codes import Part
 from core.predictions import Predictions, ScoreKind, Task
@@ -56,10 +58,27 @@ class ClassSums:
     total: float
     names: tuple[str, ...]
 
+    @cached_property
+    def p_values(self) -> Float:
+        """Exact p-value of the answers of each class, corrected for those answered, (K,).
+
+        Binomial of the mean claim, Bonferroni. By it table and verdict call a class off, once all
+        together are.
+        """
+        own = slice(0, len(self.names))
+        trials, effect = self.trials[own], self.effect[own]
+        claim = np.clip(self.expected[own] / np.maximum(trials, TINY), 0.0, 1.0)
+        alone = binomial_test(self.hits[own] / effect, trials / effect, claim)
+        return np.minimum(1.0, max(int(np.count_nonzero(trials)), 1) * alone)
+
     def largest(self) -> tuple[float, ClassCell]:
-        """Return the largest standardised deviation, and its cell."""
+        """Return the largest standardised deviation, and its cell.
+
+        That of answers counts where their own test finds it: the table of classes shows no other.
+        """
         mean, squares, hits = self._rarer()
         off = _standardised(mean, squares, hits[:, None])[:, 0]
+        off[: len(self.names)][self.p_values > FALSE_ALARMS] = 0.0
         at = int(np.argmax(off))
         part, cells = next((p, c) for p, c in self._slices() if c.start <= at < c.stop)
         n, index = float(self.trials[at]), at - cells.start
@@ -74,25 +93,18 @@ class ClassSums:
         )
         return float(off[at]), cell
 
-    def furthest(self, draws: Float) -> tuple[tuple[ClassCell, ...], float]:
+    def furthest(self) -> tuple[tuple[ClassCell, ...], float]:
         """Return the answers furthest off on each side, and the share of rows on the rarer side.
-
-        Parameters
-        ----------
-        draws : (R,) float64
-            The largest deviations of `draws`: what exceeds 95 % of them is beyond chance.
 
         Returns
         -------
         (tuple of ClassCell, float)
-            One cell of a side that has any beyond chance, the further first; the share is of all
-            rows, 0 where one side has none.
+            One cell of a side that has any off by `p_values`, the further first; the share is of
+            all rows, 0 where one side has none.
         """
         k = len(self.names)
-        mean, squares, hits = self._rarer()
-        off = _standardised(mean[:k], squares[:k], hits[:k, None])[:, 0]
         gap = (self.expected - self.hits)[:k] / np.maximum(self.trials[:k], TINY)
-        decided = off > np.quantile(draws, 1.0 - FALSE_ALARMS)
+        decided = self.p_values <= FALSE_ALARMS
         sides = [decided & (gap > 0.0), decided & (gap < 0.0)]
         cells = [
             self._answers(int(np.argmax(np.where(side, np.abs(gap), -1.0))))
@@ -103,17 +115,18 @@ class ClassSums:
         return tuple(sorted(cells, key=lambda cell: -abs(cell.gap))), rarer
 
     def unlike(self, cell: ClassCell, gap: float) -> bool:
-        """Whether answers of a class are far from the mean gap, beyond chance among the classes.
+        """Whether the mean gap does not tell of a class that is off.
 
-        Far is twice the mean or more, or on its other side. The bound is that of a normal
-        distribution at 95 % over all classes (Bonferroni).
+        It is on the other side; or it is off by twice the mean or more, and differs from it beyond
+        the bound of a normal distribution at 95 % over all classes (Bonferroni).
         """
+        if cell.gap * gap <= 0.0:
+            return True
         k = self.names.index(cell.name)
         spread = max(self.expected[k] - self.squares[k], cell.n * cell.true * (1.0 - cell.true))
         error = float(np.sqrt(self.effect[k] * spread)) / max(cell.n, TINY)
         z = NormalDist().inv_cdf(1.0 - 0.5 * FALSE_ALARMS / len(self.names))
-        far = cell.gap * gap <= 0.0 or abs(cell.gap) >= FAR * abs(gap)
-        return far and abs(cell.gap - gap) > z * error
+        return abs(cell.gap) >= FAR * abs(gap) and abs(cell.gap - gap) > z * error
 
     def _answers(self, index: int) -> ClassCell:
         """Return the answers of one class."""
@@ -206,8 +219,8 @@ def _standardised(mean: Float, squares: Float, hits: Float) -> Float:
     return np.asarray(np.sqrt(out, out=out))
 
 
-def class_sums(predictions: Predictions) -> ClassSums:
-    """Return the sums of the answers given, and of the wrong ones where all scores are there.
+def answer_sums(predictions: Predictions) -> ClassSums:
+    """Return the sums of the answers given, by class.
 
     Parameters
     ----------
@@ -220,10 +233,10 @@ def class_sums(predictions: Predictions) -> ClassSums:
     confidence = rows.confidence
     if predictions.task is Task.BINARY:  # a tie is no more of one class than of the other
         weights = np.where(confidence == 0.5, 0.0, weights)
-    answers = [
-        np.bincount(rows.predicted, weights * values, k)
-        for values in (1.0, confidence, confidence**2, rows.correct)
-    ]
+    columns = (1.0, confidence, confidence**2, rows.correct)
+    trials, expected, squares, hits = np.array(
+        [np.bincount(rows.predicted, weights * values, k) for values in columns], dtype=np.float64
+    )
     effect = np.ones(k)
     if not extents.independent:
         for answer in np.unique(rows.predicted).tolist():
@@ -231,24 +244,45 @@ def class_sums(predictions: Predictions) -> ClassSums:
             effect[answer] = design_effect(
                 confidence[own] - rows.correct[own], of_rows(extents, own)
             )
-    parts, effects = [(Part.ANSWERS, k)], [effect]
-    sums: list[Float] = [np.stack(answers)]
-    wrong = np.flatnonzero(~rows.correct)
-    if predictions.task is not Task.TOP_LABEL and k > 2 and wrong.size:
-        for part, of_cells, of_part in _wrong_sums(predictions, wrong):
-            parts.append((part, of_cells.shape[1]))
-            sums.append(of_cells)
-            effects.append(of_part)
-    trials, expected, squares, hits = np.concatenate(sums, axis=1)
     return ClassSums(
+        parts=((Part.ANSWERS, k),),
+        trials=trials,
+        expected=expected,
+        squares=squares,
+        hits=hits,
+        effect=effect,
+        total=predictions.total,
+        names=predictions.class_names,
+    )
+
+
+def class_sums(predictions: Predictions) -> ClassSums:
+    """Return the sums of the answers given, and of the wrong ones where all scores are there.
+
+    Parameters
+    ----------
+    predictions : Predictions
+        Not multi-label.
+    """
+    own = answer_sums(predictions)
+    wrong = np.flatnonzero(~predictions.rows.correct)
+    if predictions.task is Task.TOP_LABEL or predictions.n_classes < 3 or not wrong.size:
+        return own
+    parts, effects = list(own.parts), [own.effect]
+    sums: list[Float] = [np.stack([own.trials, own.expected, own.squares, own.hits])]
+    for part, of_cells, of_part in _wrong_sums(predictions, wrong):
+        parts.append((part, of_cells.shape[1]))
+        sums.append(of_cells)
+        effects.append(of_part)
+    trials, expected, squares, hits = np.concatenate(sums, axis=1)
+    return replace(
+        own,
         parts=tuple(parts),
         trials=trials,
         expected=expected,
         squares=squares,
         hits=hits,
         effect=np.concatenate(effects),
-        total=predictions.total,
-        names=predictions.class_names,
     )
 
 

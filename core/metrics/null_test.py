@@ -325,13 +325,13 @@ class Null:
             sided=not low <= 0.0 <= high,
             fit=self._fit,
         )
-        if self.classes is None or not test.finds(Statistic.CLASSES):
+        if self.classes is None:
             return test
-        furthest, rarer = self.classes.furthest(self._of_classes[0])
+        furthest, rarer = self.classes.furthest()
         mean = self.resamples.ranked.gap if test.finds(Statistic.GAP) else 0.0
         return replace(
             test,
-            deviant=deviant,
+            deviant=deviant if test.finds(Statistic.CLASSES) else None,
             furthest=furthest,
             unlike=tuple(cell for cell in furthest if self.classes.unlike(cell, mean)),
             rarer_side=rarer,

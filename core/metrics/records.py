@@ -351,8 +351,9 @@ class Audit:
 
     @property
     def p_joint(self) -> float:
-        """The largest p-value of its joint tests, of answers and event; 0 where there is none."""
-        return max(each.verdict.p_value or 0.0 for each in (self.main, self.answers) if each)
+        """The larger p-value of headline and answers, by which classes are off; 0 without any."""
+        targets = (self.headline, self.answers or self.main)
+        return max(target.verdict.p_value or 0.0 for target in targets)
 
     @property
     def second(self) -> TargetAudit | None:

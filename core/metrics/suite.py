@@ -10,19 +10,17 @@ from typing import TypeVar
 
 import numpy as np
 
-from core.arrays import Float
 from core.codes import NoticeCode, RefusalCode
 from core.configs import AuditConfig, BinRule
 from core.defaults import FALSE_ALARMS, HEAVY_CELLS, N_BINS, N_BINS_MIN, N_RESAMPLES_HEAVY, S99
 from core.errors import UsageError
 from core.metrics import METRICS, estimates, macro
-from core.metrics.class_sums import class_sums
+from core.metrics.class_sums import answer_sums, class_sums
 from core.metrics.classwise import class_bins
 from core.metrics.clinical.curve import ERRORS
 from core.metrics.clinical.estimates import SCORES, clinical_scores, curve_estimates
-from core.metrics.design_effect import design_effect, of_rows
 from core.metrics.estimates import Estimate, PreparedTarget
-from core.metrics.exact import binomial_test, exact_interval
+from core.metrics.exact import exact_interval
 from core.metrics.few_errors import brier_losses, nll_losses
 from core.metrics.group_resamples import resamples_of
 from core.metrics.grouped import summary_of, weight_summary
@@ -451,50 +449,41 @@ def class_gaps(
     predictions : Predictions
         Not multi-label: there each label has an audit of its own.
     level : float
-        Of all intervals together, at least that of verdicts: mean confidence minus the exact
-        interval of the accuracy at 1 - (1 - level) / (classes answered), so the confidences are
-        taken as given. It is the inverse of the test behind the p-value (exact, Bonferroni), and
-        leaves 0 out where that is below 1 - level, and nowhere else.
+        Of all intervals together: mean confidence minus the exact interval of the accuracy at
+        1 - (1 - level) / (classes answered), so the confidences are taken as given. It is the
+        inverse of the test behind the p-value (exact, Bonferroni): it leaves 0 out where that is
+        at most 1 - level, and nowhere else.
     n_bins : int
         Bins of the classwise ECE.
     p_joint : float
-        p-value of the joint test of the answers, or the larger one of answers and event. A class
-        is off only where all together are (closed testing): its p-value is at least this one, and
-        where this one is no finding its interval reaches 0.
+        p-value of the joint test, `Audit.p_joint`. A class is off only where all together are
+        (closed testing): its p-value is at least this one, and where this one is above 1 - level
+        its interval reaches 0.
 
     Returns
     -------
     tuple of ClassRow
         One a class, in the order of the file.
     """
-    rows, k = predictions.rows, predictions.n_classes
-    weights = predictions.extents.weights
-    weights = np.ones(predictions.n) if weights is None else weights
-    counted = np.bincount(rows.predicted, minlength=k)
-    answered, right, stated = (
-        np.bincount(rows.predicted, weights * values, k)
-        for values in (1.0, rows.correct, rows.confidence)
-    )
+    sums, k = answer_sums(predictions), predictions.n_classes
+    counted = np.bincount(predictions.rows.predicted, minlength=k)
     labelled = np.bincount(predictions.labels, minlength=k)
-    effect = _effect_by_class(predictions)
-    looks = max(int(np.count_nonzero(answered)), 1)
-    alpha = min(1.0 - level, FALSE_ALARMS)
-    low, high = exact_interval(right / effect, answered / effect, 1.0 - alpha / looks)
+    looks = max(int(np.count_nonzero(sums.trials)), 1)
+    counts = sums.hits / sums.effect, sums.trials / sums.effect
+    low, high = exact_interval(*counts, 1.0 - (1.0 - level) / looks)
     full = predictions.task is not Task.TOP_LABEL
     errors = class_bins(predictions, n_bins=n_bins).ece if full else None
     table = []
     for index, name in enumerate(predictions.class_names):
-        n, weight = int(counted[index]), answered[index]
+        n, weight = int(counted[index]), sums.trials[index]
         sure, share, gap, p_value = None, None, None, None
         if weight > 0.0:
-            sure, share = float(stated[index] / weight), float(right[index] / weight)
+            sure, share = float(sums.expected[index] / weight), float(sums.hits[index] / weight)
             ends = sure - float(high[index]), sure - float(low[index])
-            if p_joint > alpha:
+            if p_joint > 1.0 - level:
                 ends = min(ends[0], 0.0), max(ends[1], 0.0)
             gap = Gap(sure - share, *ends)
-            hits, trials = (np.array([part]) / effect[index] for part in (right[index], weight))
-            alone = binomial_test(hits, trials, np.array([min(sure, 1.0)]))
-            p_value = max(min(1.0, looks * float(alone[0])), p_joint)
+            p_value = max(float(sums.p_values[index]), p_joint)
         error = None if errors is None else float(errors[index])
         table.append(
             ClassRow(
@@ -510,13 +499,3 @@ def class_gaps(
             )
         )
     return tuple(table)
-
-
-def _effect_by_class(predictions: Predictions) -> Float:
-    """Return the design effect of the accuracy among the answers of each class, (K,)."""
-    effect, rows, extents = np.ones(predictions.n_classes), predictions.rows, predictions.extents
-    if not extents.independent:
-        for k in np.unique(rows.predicted).tolist():
-            own = rows.predicted == k
-            effect[k] = design_effect(rows.correct[own], of_rows(extents, own))
-    return effect

@@ -7,6 +7,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from core.arrays import Float, Int
+from core.defaults import FALSE_ALARMS
 from core.metrics.macro import corrected_codes
 from core.metrics.records import ClassRow, Gap, Score, TargetAudit
 from core.screens.kit.bin_marks import shares
@@ -23,8 +24,8 @@ Drawn = tuple[ClassRow, Gap]
 
 
 def gap_tone(row: ClassRow) -> Tone:
-    """Return over or under where the interval of the gap leaves 0 out, else few."""
-    if row.gap is None or row.gap.low <= 0.0 <= row.gap.high:
+    """Return over or under where the gap is beyond chance as a verdict is, else few."""
+    if row.gap is None or row.p_value is None or row.p_value > FALSE_ALARMS:
         return "few"
     return "over" if row.gap.gap > 0.0 else "under"
 
@@ -182,8 +183,8 @@ MAX_CLASSES = 20  # drawn; the table has all of them
 COVERAGES = (0.5, 0.8, 0.9, 1.0)  # named in the alt text of the risk-coverage curve
 
 ONE_TEST = (
-    "Interval, p-value and reading of a class are of one test, corrected for all classes "
-    "(Bonferroni)."
+    "Interval and p-value of a class are of one test, corrected for all classes (Bonferroni); a "
+    f"class is off where p is at most {FALSE_ALARMS:g}."
 )
 CLASS_COLUMNS = (
     Column("class", "class"),
@@ -325,8 +326,8 @@ def _looks(classes: int, level: str) -> str:
     if classes == 1:
         return "coloured beyond chance"
     return (
-        f"intervals hold for all {count(classes)} classes together at {level} (Bonferroni); one "
-        "without 0 is coloured beyond chance"
+        f"intervals hold for all {count(classes)} classes together at {level} (Bonferroni); "
+        f"coloured where p is at most {FALSE_ALARMS:g}"
     )
 
 

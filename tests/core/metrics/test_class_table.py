@@ -4,8 +4,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from core.configs import AuditConfig
 from core.metrics import METRICS, classwise, suite
 from core.metrics.classwise import ClassCells
+from core.metrics.verdict import ONE_SIDED
+from core.metrics.verdict_codes import BEYOND_CHANCE, Part
 from core.predictions import Predictions, ScoreKind, Task
 from core.screens.reliability.classes import gap_tone
 
@@ -74,19 +77,18 @@ def test_the_gap_interval_is_as_wide_as_the_answers_are_few():
 @pytest.mark.parametrize("p_joint", [0.0, 0.07, 0.3])
 @pytest.mark.parametrize("level", [0.8, 0.95, 0.99])
 @pytest.mark.parametrize("seed", range(4))
-def test_interval_p_value_and_reading_of_a_class_are_of_one_test(seed, level, p_joint):
+def test_interval_and_p_value_of_a_class_are_of_one_test_at_any_level(seed, level, p_joint):
     rng = np.random.default_rng(seed)
     predicted = np.repeat(np.arange(20), rng.integers(5, 200, 20))
     says = rng.uniform(0.6, 0.99, 20)[predicted]
     right = rng.random(predicted.size) < says - 0.2 * rng.random(20)[predicted]
     rows = top_label(says, predicted, np.where(right, predicted, (predicted + 1) % 20))
-    off = []
-    for row in suite.class_gaps(rows, level, p_joint=p_joint):
-        off.append(not row.gap.low <= 0.0 <= row.gap.high)
-        assert off[-1] == (row.p_value <= min(1.0 - level, 0.05))
-        assert off[-1] == (gap_tone(row) != "few")
+    table = suite.class_gaps(rows, level, p_joint=p_joint)
+    for row in table:
+        assert (not row.gap.low <= 0.0 <= row.gap.high) == (row.p_value <= 1.0 - level)
+        assert (row.p_value <= 0.05) == (gap_tone(row) != "few")  # as verdicts, at any level
         assert row.p_value >= p_joint
-    assert any(off) == (p_joint == 0.0)
+    assert any(gap_tone(row) != "few" for row in table) == (p_joint == 0.0)
 
 
 def test_a_class_that_is_only_answered_has_its_line():
@@ -131,3 +133,32 @@ def test_cells_put_together_in_parts_are_those_put_together_at_once(monkeypatch)
     for column in ("row", "cell", "gap"):
         np.testing.assert_array_equal(getattr(parts, column), getattr(whole, column))
     assert whole.row.size > 3 * 70_000 - 70_000
+
+
+def drawn_classes(seed):
+    """Several classes, up to three of them too likely or too rarely expected."""
+    rng = np.random.default_rng(seed)
+    k, n = int(rng.choice([3, 5, 10, 20])), int(rng.choice([400, 1000, 3000]))
+    logits = 2.0 * rng.normal(size=(n, k))
+    labels = (logits + rng.gumbel(size=logits.shape)).argmax(axis=1)
+    logits[:, rng.integers(0, k, 3)] += 0.7 * rng.normal(size=3) * (rng.random(3) < 0.5)
+    return Predictions(Task.MULTICLASS, ScoreKind.LOGITS, logits, labels)
+
+
+@pytest.mark.parametrize("seed", [132, 141, 148, *range(20)])
+def test_table_and_verdict_call_the_same_classes_off(seed):
+    rows = drawn_classes(seed)
+    judged = suite.audit(rows, AuditConfig(metrics=("ece",), n_resamples=200))
+    told, side = judged.headline.verdict, np.sign(judged.headline.direction.gap)
+    table = suite.class_gaps(rows, 0.95, p_joint=judged.p_joint)
+    off = {row.name: np.sign(row.gap.gap) for row in table if gap_tone(row) != "few"}
+    named = {cell.name: np.sign(cell.gap) for cell in told.classes}
+    assert named.items() <= off.items()
+    if told.deviant is not None and told.deviant.part == Part.ANSWERS:
+        assert told.deviant.name in off
+    if off:
+        assert told.code in BEYOND_CHANCE
+    if told.code not in ONE_SIDED:  # whose mean tells of the classes on its side
+        side = 0
+    if told.code in BEYOND_CHANCE:  # one on each side stands for the others there
+        assert set(off.values()) - {side} == set(named.values()) - {side}
