@@ -44,6 +44,7 @@ SAME = 1e-9  # of the largest draw: a spread that is rounding
 HALVINGS = 40
 NEWTON = 12
 ENOUGH = 6.63  # of the deviance, that a shift may save beside a temperature: 1 in 100 by chance
+ONE_SIDED = NormalDist().inv_cdf(1.0 - FALSE_ALARMS)  # of bounds of what is shown to be small
 STEPS = 30  # of Newton's method, which converges in five to ten
 
 
@@ -103,7 +104,8 @@ class NullTest:
     values, chance : mapping of Statistic to float
         Of all but gap and slope, the value and the 95th percentile of the draws.
     small : float or None
-        What the target is off by less than, where it is off and equivalence is shown.
+        What the target is off by less than, where it is off and equivalence is shown; None where
+        a bin beyond chance is shown to be off by more.
     deviant : ClassCell or None
         The cell of the classes that deviates most, where they deviate beyond chance.
     sided : bool
@@ -304,6 +306,7 @@ class Null:
         chance = dict(zip(looks, np.quantile(null, 0.95, axis=0).tolist(), strict=True))
         shown = [look for look in looks if look not in {Statistic.GAP, Statistic.SLOPE}]
         powers = {} if off else self._powers(cuts, null)
+        beyond = bins_beyond(bins, drawn) if off else np.full(bins.count.shape, np.nan)
         test = NullTest(
             p_value=p_value,
             **{look.value: p for look, p in adjusted.items()},
@@ -311,7 +314,7 @@ class Null:
             power=np.nan if off else min(powers.values(), default=1.0),
             power_odds=powers.get(Form.ODDS),
             power_spread=powers.get(Form.SPREAD),
-            bins=bins_beyond(bins, drawn) if off else np.full(bins.count.shape, np.nan),
+            bins=beyond,
             slope_leads=bool(off) and self._slope_leads,
             values={look: float(rows[looks.index(look)]) / scale[look] for look in shown},
             chance={look: chance[look] / scale[look] for look in shown},
@@ -319,9 +322,14 @@ class Null:
         if not off:
             return test
         low, high = self.resamples.gap_interval(1.0 - FALSE_ALARMS)
+        zone = zone or Zone()
+        limit, named = self._limit(zone), beyond <= FALSE_ALARMS
+        least = np.abs(bins.gap) - ONE_SIDED * drawn.gap.std(axis=0)  # that each bin is off by
+        far = bool((least > limit * bins.count)[named].any())
+        is_small = not far and self._is_small(rows, null, limit, zone)
         test = replace(
             test,
-            small=self._small(rows, null, zone or Zone()),
+            small=limit if is_small else None,
             sided=not low <= 0.0 <= high,
             fit=self._fit,
         )
@@ -338,35 +346,33 @@ class Null:
             two_classes=len(self.classes.names) == 2,
         )
 
-    def _small(self, rows: Float, null: Float, zone: Zone) -> float | None:
-        """Return what the target is off by less than, if it is shown to be; else None.
+    def _limit(self, zone: Zone) -> float:
+        """Return what a gap must be below to be small: less where event or claim is rare."""
+        ranked = self.resamples.ranked
+        claimed = float(self._own.confidence.sum() / ranked.total)
+        shares = np.array([ranked.hits / ranked.total, claimed])
+        return min(zone.gap, SMALL_RARE * float(np.minimum(shares, 1.0 - shares).min()))
+
+    def _is_small(self, rows: Float, null: Float, limit: float, zone: Zone) -> bool:
+        """Whether the target is shown to be off by less than a limit.
 
         Two one-sided tests (Lakens 2017) at 5 % of the signed gap; of the slope, or of how far
         the claims move with it; and of the absolute errors of bins, of 50 bins and of classes,
         less what chance adds to them.
         """
         ranked = self.resamples.ranked
-        share = ranked.hits / ranked.total
-        rarer = min(share, 1.0 - share, *self._claimed_rarer)
-        limit = min(zone.gap, SMALL_RARE * rarer)
         gap = self.resamples.gap_interval(1.0 - 2.0 * FALSE_ALARMS)
         if not -limit < gap[0] <= gap[1] < limit:
-            return None
+            return False
         errors = [(rows[2] / ranked.total, null[:, 2] / ranked.total), (rows[4], null[:, 4])]
         if self.classes is not None:
             errors += list(zip(self.classes.sizes(), self._of_classes[1].T, strict=True))
-        z = NormalDist().inv_cdf(1.0 - FALSE_ALARMS)
-        if any(value - draws.mean() + z * draws.std() >= limit for value, draws in errors):
-            return None
+        if any(value - draws.mean() + ONE_SIDED * draws.std() >= limit for value, draws in errors):
+            return False
         low, high = self._slope_interval
         if 1.0 - zone.slope < low <= high < 1.0 + zone.slope:
-            return limit
-        return limit if max(map(self._reach, (low, high))) < limit else None
-
-    @cached_property
-    def _claimed_rarer(self) -> tuple[float, float]:
-        claimed = float(self._own.confidence.sum() / self._own.count.sum())
-        return claimed, 1.0 - claimed
+            return True
+        return max(map(self._reach, (low, high))) < limit
 
     @cached_property
     def _slope_interval(self) -> tuple[float, float]:

@@ -176,6 +176,26 @@ def test_a_doubled_rare_risk_is_never_small():
     assert test.small is None  # 1 point is half of what is claimed
 
 
+@pytest.mark.parametrize(("factor", "small"), [(1.3, False), (1.1, True)])
+def test_a_rare_risk_is_small_by_less_than_a_fifth_of_it(factor, small):
+    rng = np.random.default_rng(12)
+    truth = rng.beta(1.0, 99.0, 200_000)
+    hits = rng.random(truth.size) < truth
+    test = run(factor * truth, hits)
+    assert test.finds(Statistic.GAP)
+    assert test.small == (pytest.approx(hits.mean() / 5) if small else None)
+
+
+def test_nothing_is_small_where_a_bin_beyond_chance_is_off_by_more():
+    rng = np.random.default_rng(13)
+    claims = rng.uniform(0.0, 1.0, 100_000)
+    far = (claims > 0.8) & (claims < 13 / 15)
+    hits = rng.random(claims.size) < claims - 0.05 * far  # a third of a point on average
+    test = run(claims, hits)
+    assert test.bins[12] <= 0.05
+    assert test.small is None
+
+
 def test_the_slope_and_its_interval_are_those_of_a_logistic_regression():
     statsmodels = pytest.importorskip("statsmodels.api")
     rng = np.random.default_rng(11)
