@@ -4,10 +4,12 @@ import logging
 import subprocess
 import sys
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from threading import Thread
 from typing import IO, Final
 
+from core.errors import lacking
 from core.jobs.devices import slots
 from core.jobs.records import JobState
 from core.jobs.store import JobStore, assigned
@@ -42,10 +44,18 @@ def _start(home: Path) -> None:
                 stderr=words,
                 start_new_session=True,
             )
-    except OSError:  # no memory or no process left: whoever looks next tries again
-        LOG.exception("a supervisor could not be started")
+    except OSError as error:  # no memory or no process left: whoever looks next tries again
+        warn(str(lacking(error) or error))
         return
-    Thread(target=process.wait, daemon=True).start()  # so that it does not stay as a zombie
+    warn.cache_clear()
+    with suppress(RuntimeError):  # no thread left: it stays as a zombie until this process ends
+        Thread(target=process.wait, daemon=True).start()
+
+
+@cache
+def warn(why: str) -> None:
+    """Say once why jobs wait, though they are looked at every second."""
+    LOG.warning("Jobs wait, as none can be started. %s", why)
 
 
 def _words(home: Path) -> IO[bytes]:

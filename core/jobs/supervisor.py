@@ -20,7 +20,7 @@ from typing import Final, Protocol
 from core.access import OWNER
 from core.codes import RefusalCode
 from core.disk import parse_json
-from core.errors import AuditError
+from core.errors import AuditError, lacking
 from core.jobs import failures, processes
 from core.jobs.devices import environment, slots
 from core.jobs.launch import ROOT, start_what_can
@@ -110,20 +110,29 @@ class Supervisor:
         processes.become_reaper()
         beat(self.folder)
         kills = failures.out_of_memory_kills()
+        process = None
         try:
             process = self._start()
-        except OSError as error:
-            remedy = failures.remedy(self.job.kind)
-            self.end(JobState.FAILED, failure=Failure("EXCEPTION", str(error), remedy))
+            assert process.stdout is not None
+            reader = Thread(target=self._log.follow, args=(process.stdout.fileno(),), daemon=True)
+            reader.start()
+        except (OSError, RuntimeError) as error:  # no memory, or no further process or thread
+            if process is not None:
+                self._end_all(process)
+            self.end(JobState.FAILED, failure=self._unstarted(error))
             return
-        assert process.stdout is not None
-        reader = Thread(target=self._log.follow, args=(process.stdout.fileno(),), daemon=True)
-        reader.start()
         reason = self._watch(process)
         self._end_all(process)
         reader.join(GRACE_S)  # the last writer is gone, so it has read all
         reason = reason or self._late_reason(process.returncode)
         self.conclude(process.returncode, reason, failures.out_of_memory_kills() - kills)
+
+    def _unstarted(self, error: Exception) -> Failure:
+        """Return why the job's process could not begin."""
+        lack = lacking(error)
+        if lack is None:
+            return Failure("EXCEPTION", str(error), failures.remedy(self.job.kind))
+        return Failure(lack.code, lack.what, lack.remedy)
 
     def _start(self) -> "subprocess.Popen[bytes]":
         # The run belongs where the job does, whatever the environment of who started this says.

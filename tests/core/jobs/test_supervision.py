@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from core import codec, process_identity
-from core.jobs import processes
+from core.jobs import launch, processes
 from core.jobs.failures import explain, lost, time_limit
 from core.jobs.log import LIMIT, Follower, Log, tail
 from core.jobs.records import Failure, Job, JobState, silence, watched
@@ -74,6 +74,46 @@ def test_every_way_to_fail_has_its_card(words, code, exit_code, what, jobs):
         assert "halve the batch size to 64" in job.failure.remedy
     assert jobs.log(job.id, 500)[:2] == ["epoch 1", "epoch 2"]
     assert job.started < job.ended
+
+
+UNSTARTED = """
+import errno, os, subprocess, sys, threading
+from pathlib import Path
+from core.jobs import supervisor
+def refuse(*_, **__):
+    raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
+def refuse_thread(_):
+    raise RuntimeError("can't start new thread")
+if sys.argv[2] == "process":
+    subprocess.Popen = refuse
+else:
+    threading.Thread.start = refuse_thread
+sys.exit(supervisor.main(Path(sys.argv[1]), {"train": "tests.core.jobs.trainer"}))
+"""
+
+
+@pytest.mark.parametrize("lacks", ["process", "thread"])
+def test_where_no_process_can_be_started_jobs_wait_and_one_that_was_taken_fails(
+    lacks, jobs, monkeypatch, caplog
+):
+    def refuse(*_: object, **__: object) -> None:
+        raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
+
+    launch.warn.cache_clear()
+    with monkeypatch.context() as patch:
+        patch.setattr(subprocess, "Popen", refuse)
+        (job,) = jobs.submit([config("wait:never")])
+        jobs.tick()
+    assert jobs.get(job.id).state is JobState.QUEUED
+    (warning,) = caplog.records  # not at every look
+    assert "raise ulimit -u" in warning.getMessage()
+    assert warning.exc_info is None
+    subprocess.run([sys.executable, "-c", UNSTARTED, str(jobs.home), lacks], check=True)
+    job = jobs.get(job.id)
+    assert job.state is JobState.FAILED
+    assert job.failure.what == "No further process or thread may be started"
+    assert "raise ulimit -u" in job.failure.remedy
+    assert not marked(job)
 
 
 def test_a_kernel_that_says_it_killed_is_believed():
