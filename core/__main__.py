@@ -225,7 +225,7 @@ def _compare(arguments: argparse.Namespace) -> int:
     from core.reports.compare_json import compare_json
     from core.screens.compare.view import compare_view
     from core.screens.kit.differences import NamedRun
-    from core.screens.kit.units import speaking_of
+    from core.screens.kit.row_noun import speaking_of
 
     files: list[Path] = arguments.files
     if not 2 <= len(files) <= MOST_RUNS:

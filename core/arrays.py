@@ -58,7 +58,7 @@ def row_chunks(n_rows: int, n_columns: int, n_bytes: int = CHUNK_BYTES) -> Itera
     for start in range(0, n_rows, step):
         end = min(start + step, n_rows)
         yield slice(start, end)
-        progress.passed((end - start) * n_columns)
+        progress.advance((end - start) * n_columns)
 
 
 def log_softmax(logits: npt.NDArray[np.floating]) -> Float:
@@ -201,7 +201,7 @@ class Place(NamedTuple):
     shape: tuple[int, ...]
 
 
-def place_of(array: npt.NDArray[Any]) -> Place | None:
+def file_location(array: npt.NDArray[Any]) -> Place | None:
     """Return where a large array lies in a `FileMap`, row after row; None where it does not."""
     mapped = file_map_of(array)
     if mapped is None or array.nbytes < MAPPED_BYTES or not array.flags.c_contiguous:
@@ -226,7 +226,7 @@ def was_written_to(array: npt.NDArray[Any]) -> bool:
     return stamp_of(mapped.handle) != mapped.stamp
 
 
-def placed(handle: int, start: int, dtype: str, shape: tuple[int, ...]) -> npt.NDArray[Any]:
+def map_array(handle: int, start: int, dtype: str, shape: tuple[int, ...]) -> npt.NDArray[Any]:
     """Return the array at a place, read-only, mapped anew."""
     return shared(FileMap.of(handle).array(start, dtype, shape))
 
@@ -244,14 +244,14 @@ class _Sender(pickle.Pickler):
         self.handles: set[int] = set()
 
     def reducer_override(self, item: object) -> Any:  # noqa: ANN401  NotImplemented has no type
-        place = place_of(item) if isinstance(item, np.ndarray) else None
+        place = file_location(item) if isinstance(item, np.ndarray) else None
         if place is None:
             return NotImplemented
         self.handles.add(place.handle)
-        return placed, place
+        return map_array, place
 
 
-def sent(*items: object) -> tuple[bytes, tuple[int, ...]]:
+def pickle_with_mappings(*items: object) -> tuple[bytes, tuple[int, ...]]:
     """Return the pickle of a tuple for a process that is started with these file handles.
 
     Large arrays that are mapped stay in their files, which must be open until it has started.

@@ -368,7 +368,7 @@ class Members:
     of_row: npt.NDArray[np.floating]
 
 
-class Extents(NamedTuple):
+class SamplingDesign(NamedTuple):
     """How far rows reach: which belong together, and how many each stands for; (N,) or None."""
 
     groups: Int | None = None
@@ -380,7 +380,7 @@ class Extents(NamedTuple):
         return self.groups is None and self.weights is None
 
 
-INDEPENDENT = Extents()
+INDEPENDENT = SamplingDesign()
 
 
 @dataclass(frozen=True)
@@ -410,9 +410,9 @@ class Outcomes:
         return int(self.confidence.size)
 
     @property
-    def extents(self) -> Extents:
+    def extents(self) -> SamplingDesign:
         """Groups and weights."""
-        return Extents(self.groups, self.weights)
+        return SamplingDesign(self.groups, self.weights)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -595,11 +595,11 @@ class Predictions:
         return int(self.scores.shape[0])
 
     @cached_property
-    def extents(self) -> Extents:
+    def extents(self) -> SamplingDesign:
         """Groups and weights of the rows, as arrays; no groups where each has one row."""
         together = self.groups is not None and not self.groups.single
         groups = self.groups.of_row if self.groups is not None and together else None
-        return Extents(groups, None if self.weights is None else self.weights.of_row)
+        return SamplingDesign(groups, None if self.weights is None else self.weights.of_row)
 
     def labelled_rows(self, label: int) -> Int | None:
         """Return the numbers of the rows in which one of many labels is known; None for all.
@@ -621,11 +621,11 @@ class Predictions:
             raise Refused("EMPTY", what, "leave the finding out, or give rows that are labelled")
         return np.flatnonzero(known)
 
-    def extents_of(self, rows: Int) -> Extents:
+    def extents_of(self, rows: Int) -> SamplingDesign:
         """Return groups and weights of some rows, as arrays."""
         groups = None if self.groups is None else self.groups.take(rows)
         weights = None if self.weights is None else self.weights.take(rows).of_row
-        return Extents(None if groups is None or groups.single else groups.of_row, weights)
+        return SamplingDesign(None if groups is None or groups.single else groups.of_row, weights)
 
     @property
     def total(self) -> float:
@@ -726,7 +726,7 @@ class Predictions:
             return _stated_rows(self)
         return _logit_rows(self) if self.softmax_of_logits else _probability_rows(self)
 
-    def know(self, rows: RowStats) -> None:
+    def set_row_stats(self, rows: RowStats) -> None:
         """Take the top-label statistics that another process computed of the same scores."""
         self.__dict__["rows"] = rows  # where `cached_property` keeps it
 

@@ -32,13 +32,13 @@ class Part:
             Part.listener(self.start + (self.end - self.start) * inner, self.words)
 
 
-def listen(listener: Listener) -> None:
+def on_progress(listener: Listener) -> None:
     """Call a function with the share that is done, and what is being done, from now on."""
     Part.listener = listener
 
 
 @contextmanager
-def part(words: str, start: float, end: float, cells: int) -> Iterator[None]:
+def stage(words: str, start: float, end: float, cells: int) -> Iterator[None]:
     """Say what is done in the body.
 
     Parameters
@@ -58,7 +58,7 @@ def part(words: str, start: float, end: float, cells: int) -> Iterator[None]:
         Part.current = before
 
 
-def passed(cells: int) -> None:
+def advance(cells: int) -> None:
     """Say that so many more cells are done."""
     if Part.current is not None:
         Part.current.passed += cells

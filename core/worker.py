@@ -28,7 +28,7 @@ def main() -> None:
     if hasattr(os, "nice"):
         os.nice(5)  # pages stay quick beside it
     for file in sys.argv[2:]:
-        progress.listen(partial(_write, int(file)))
+        progress.on_progress(partial(_write, int(file)))
     function, arguments = pickle.loads(sys.stdin.buffer.read())  # noqa: S301  from our own process
     answer: tuple[object, Exception | None]
     try:

@@ -5,14 +5,14 @@ import streamlit as st
 from core.screens.compare.view import FEW, compare_view, plain_view
 from core.screens.kit.differences import NamedRun
 from core.screens.kit.records import Phrase, Sentence
-from pages.ui import frame, picked_runs, pieces, state, widgets
+from pages.ui import frame, html_macros, picked_runs, state, widgets
 from pages.ui.compare import cache, choices, figures, more
 
 frame.begin("pages/compare.py")
 with frame.caught():
     runs = choices.runs()
     if len(runs) < 2:
-        pieces.draw("headline", "Pick one more run." if runs else "Pick two or more runs.")
+        html_macros.draw("headline", "Pick one more run." if runs else "Pick two or more runs.")
         st.markdown(
             "Runs tested on the same data are ranked, with intervals of their "
             "differences; others are shown side by side."

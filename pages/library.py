@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from pages.ui import cache, frame, opening, pieces, tour, widgets
+from pages.ui import cache, frame, html_macros, selected_run, tour, widgets
 from pages.ui.jobs.queue import refused
 from pages.ui.runs import audit_jobs, several, sharing, table, upload
 from pages.ui.visitor import open_jobs, open_library
@@ -15,7 +15,7 @@ with frame.caught():
     job_id = audit_jobs.PAGE.linked()
     if not job_id:
         widgets.eyebrow("Runs")
-        pieces.draw("headline", table.words().headline)
+        html_macros.draw("headline", table.words().headline)
         upload.INTAKE.refused()
         refused()
         reading = upload.INTAKE.reading
@@ -30,7 +30,7 @@ with frame.caught():
                 with st.container(horizontal=True, vertical_alignment="center", key="tour_offer"):
                     widgets.title("No file yet?")
                     tour.offer()
-                opening.samples()
+                selected_run.samples()
             several.draw()
         elif not reading.done:
             upload.INTAKE.progress()

@@ -3,15 +3,15 @@
 import streamlit as st
 
 from core.ood.scores import SCORES
-from core.screens.kit import units
+from core.screens.kit import row_noun
 from core.studies.ood import extent_notices
-from pages.ui import controls, drafts, frame, opening, pieces, state, widgets
-from pages.ui.ood import beside, choices, drop, figures, pictures, sources
+from pages.ui import controls, drafts, frame, html_macros, selected_run, state, widgets
+from pages.ui.ood import choices, drop, figures, other_runs, pictures, sources
 from pages.ui.ood.sources import OodQuestion, offered
 
 frame.begin("pages/ood.py")
 with frame.caught():
-    run = opening.open_run()
+    run = selected_run.open_run()
     inside = choices.inside(run)
     drop.settle()
     offers = offered(run)
@@ -20,7 +20,7 @@ with frame.caught():
     if not sets.shown:
         with top:
             widgets.eyebrow(f"Out of distribution · {run.name}", controls.chip(run))
-            pieces.draw("headline", units.spoken(choices.NONE_YET[state.plain()]))
+            html_macros.draw("headline", row_noun.with_row_noun(choices.NONE_YET[state.plain()]))
             drop.needed()
         if not offers:
             drop.outcome()
@@ -46,7 +46,7 @@ with frame.caught():
                 drop.bar(draft)
             frame.notices(tuple(dict.fromkeys(notices)))
         if not state.plain():
-            beside.draw(sets, question)
+            other_runs.draw(sets, question)
             figures.corruptions(question, scaling)
         widgets.caption(view.caption)
         if not state.plain():

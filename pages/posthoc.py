@@ -7,12 +7,12 @@ from core.screens.kit.differences import NamedRun
 from core.screens.kit.records import Phrase, Sentence
 from core.screens.posthoc.view import plain_view, posthoc_view
 from core.studies.posthoc import NONE
-from pages.ui import controls, drafts, frame, opening, state, widgets
+from pages.ui import controls, drafts, frame, selected_run, state, widgets
 from pages.ui.posthoc import cache, choices, figures
 
 frame.begin("pages/posthoc.py")
 with frame.caught():
-    run = opening.open_run()
+    run = selected_run.open_run()
     task = choices.task(run)
     top = st.container()
     with st.container(horizontal=True, vertical_alignment="bottom", key="controls"):

@@ -4,7 +4,7 @@ import streamlit as st
 
 from core.screens.published.view import published_view
 from core.screens.published.words import PLAIN, TECHNICAL
-from pages.ui import frame, pieces, state, visitor, widgets
+from pages.ui import frame, html_macros, state, visitor, widgets
 from pages.ui.published import cache, choices
 
 frame.begin("pages/published.py")
@@ -22,7 +22,7 @@ with frame.caught():
     if view is None:
         with top:
             widgets.eyebrow("Published")
-            pieces.draw("headline", "No published number fits these filters.")
+            html_macros.draw("headline", "No published number fits these filters.")
             st.button(
                 "Clear filters", key="published.clear", type="primary", on_click=choices.clear
             )
@@ -37,7 +37,7 @@ with frame.caught():
                 widgets.figure(view.figure)
         with beside:
             for mark, text in view.beside:
-                pieces.draw("beside", mark, text)
+                html_macros.draw("beside", mark, text)
             if view.remark:
                 widgets.caption(view.remark)
         widgets.title("In the papers")

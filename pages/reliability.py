@@ -7,12 +7,12 @@ from core.configs import BinRule
 from core.screens.reliability.classes import furthest_class
 from core.screens.reliability.plain import plain_view
 from core.screens.reliability.view import Subject, parts_table, unbinned_cards
-from pages.ui import audits, controls, drafts, frame, opening, state, widgets
+from pages.ui import audits, controls, drafts, frame, selected_run, state, widgets
 from pages.ui.reliability import binned, choices, figures, human, labels, plain
 
 frame.begin("pages/reliability.py")
 with frame.caught():
-    run = opening.open_run()
+    run = selected_run.open_run()
     split = controls.split_of(run)
     top = st.container()
     settings = st.container(horizontal=True, vertical_alignment="center", key="bare.choices")

@@ -4,12 +4,12 @@ import streamlit as st
 
 from core.reports.build import ReportRequest
 from core.screens.kit.records import Phrase, Sentence
-from pages.ui import controls, frame, opening, widgets
+from pages.ui import controls, frame, selected_run, widgets
 from pages.ui.report import choices
 
 frame.begin("pages/report.py")
 with frame.caught():
-    opened = opening.open_run()
+    opened = selected_run.open_run()
     top = st.container()
     runs = choices.runs(opened)
     with st.container(horizontal=True, vertical_alignment="bottom", key="controls"):

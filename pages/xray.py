@@ -2,10 +2,10 @@
 
 import streamlit as st
 
-from core.screens.kit import units
+from core.screens.kit import row_noun
 from core.screens.xray.film import NO_LABELS
 from core.screens.xray.words import LABELS_MAY_ERR
-from pages.ui import cache, controls, frame, opening
+from pages.ui import cache, controls, frame, selected_run
 from pages.ui.xray import film, finding, findings, shared
 
 frame.begin("pages/xray.py")
@@ -23,12 +23,12 @@ with frame.caught():
         shared.banner(banner, film.draw())
     else:
         shared.banner(banner, LABELS_MAY_ERR)  # until it is known whose labels these are
-        run = opening.open_run(shared.SAMPLE)
+        run = selected_run.open_run(shared.SAMPLE)
         rows = cache.predictions(run, run.split)
         source = shared.source(run, rows, run.split)
         shared.banner(banner, source.noise)
         if source.of_films:  # as its findings tell, where its data are not known
-            frame.speak_of(*units.FILM_DATA)
+            frame.set_row_noun(*row_noun.FILM_DATA)
         if last == shared.FILM:
             shared.from_film(rows.class_names)
         st.session_state[shared.NAMES] = rows.class_names

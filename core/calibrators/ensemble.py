@@ -10,7 +10,7 @@ from scipy.special import logsumexp
 
 from core.arrays import Float, Int, log_softmax
 from core.calibrators.base import Calibrator, FitDetails
-from core.calibrators.search import zoom
+from core.calibrators.search import grid_zoom
 from core.calibrators.temperature import TEMPERATURES, at_end, lies_within, nll_temperature
 from core.calibrators.weighing import mean, total_of
 
@@ -138,4 +138,4 @@ def _brier_temperature(
     coarse = np.linspace(low, high, COARSE)
     at = int(values(coarse).argmin())
     ends = coarse[max(at - 1, 0)], coarse[min(at + 1, COARSE - 1)]
-    return float(np.exp(zoom(values, *ends, rounds=6)[0]))
+    return float(np.exp(grid_zoom(values, *ends, rounds=6)[0]))

@@ -8,8 +8,14 @@ import numpy.typing as npt
 from core.arrays import Float, Int, log_softmax
 from core.calibrators.base import Calibrator, FitDetails
 from core.calibrators.focal_map import log_focal_map
-from core.calibrators.margins import Margins, confidence_of, samples, scores
-from core.calibrators.search import SearchPoint, best_on_grid, polish, settle, zoom
+from core.calibrators.margins import LogitMargins, confidence_of, samples, scores
+from core.calibrators.search import (
+    SearchPoint,
+    best_on_grid,
+    grid_zoom,
+    newton_refine,
+    simplex_refine,
+)
 from core.calibrators.temperature import (
     BOTH_GRIDS,
     FINE_GRID,
@@ -60,7 +66,7 @@ class FocalMap(Calibrator):
     def _fit(
         self, logits: npt.NDArray[np.floating], labels: Int, weights: Float | None
     ) -> FitDetails:
-        margins = Margins.of(logits, labels, weights)
+        margins = LogitMargins.of(logits, labels, weights)
         if self.objective == "nll":
             few, *more = samples(margins, logits, labels)
         else:
@@ -68,12 +74,12 @@ class FocalMap(Calibrator):
         before = float(scores(margins, self.objective, 1.0, [0.0])[0])
         best: SearchPoint | None = self._best_on(few)
         for rows in more:
-            best = best and settle(rows, best, BOUNDS, along_gamma=True)
+            best = best and newton_refine(rows, best, BOUNDS, along_gamma=True)
         best = min(best or self._best_on(margins), SearchPoint(before, 0.0, 1.0))
         self.gamma_ = best.gamma
         return FitDetails(self.objective, before, best.value, at_end(best.gamma, GAMMAS))
 
-    def _best_on(self, margins: Margins) -> SearchPoint:
+    def _best_on(self, margins: LogitMargins) -> SearchPoint:
         """Return the best of many gammas, and of those beside it."""
 
         def value(gammas: Float) -> Float:
@@ -84,7 +90,7 @@ class FocalMap(Calibrator):
         values = value(points)
         at = int(values.argmin())
         ends = points[max(at - 1, 0)], points[min(at + 1, n_points - 1)]
-        gamma, lowest = zoom(value, *ends, rounds=ZOOMS.get(self.objective, 2))
+        gamma, lowest = grid_zoom(value, *ends, rounds=ZOOMS.get(self.objective, 2))
         start = SearchPoint(float(values[at]), float(points[at]), 1.0)
         return min(start, SearchPoint(lowest, gamma, 1.0))
 
@@ -143,7 +149,7 @@ class FocalTemperature(Calibrator):
     def _fit(
         self, logits: npt.NDArray[np.floating], labels: Int, weights: Float | None
     ) -> FitDetails:
-        margins = Margins.of(logits, labels, weights)
+        margins = LogitMargins.of(logits, labels, weights)
         best, gammas, temperatures = self._search(margins, logits, labels)
         self.gamma_, self.temperature_ = best.gamma, best.temperature
         before = float(scores(margins, self.objective, 1.0, [0.0])[0])
@@ -151,7 +157,7 @@ class FocalTemperature(Calibrator):
         return FitDetails(self.objective, before, best.value, at_bound)
 
     def _search(
-        self, margins: Margins, logits: npt.NDArray[np.floating], labels: Int
+        self, margins: LogitMargins, logits: npt.NDArray[np.floating], labels: Int
     ) -> tuple[SearchPoint, tuple[float, float], tuple[float, float]]:
         """Return the best point and the ends of what was searched."""
         if self.search == "exact":
@@ -165,7 +171,7 @@ class FocalTemperature(Calibrator):
         return best, (gammas[0], gammas[-1]), (temperatures[0], temperatures[-1])
 
     def _exact(
-        self, margins: Margins, logits: npt.NDArray[np.floating], labels: Int
+        self, margins: LogitMargins, logits: npt.NDArray[np.floating], labels: Int
     ) -> SearchPoint:
         """Take the better of the grids and temperature scaling, and walk downhill from there.
 
@@ -182,13 +188,13 @@ class FocalTemperature(Calibrator):
             return self._downhill(margins, plain)
         best: SearchPoint | None = self._downhill(few)
         for rows in more:
-            best = best and settle(rows, best, BOUNDS)
+            best = best and newton_refine(rows, best, BOUNDS)
         return self._downhill(margins, plain) if best is None else min(best, plain)
 
-    def _downhill(self, margins: Margins, *others: SearchPoint) -> SearchPoint:
+    def _downhill(self, margins: LogitMargins, *others: SearchPoint) -> SearchPoint:
         """Return where the way down ends that begins at the best of the grids and other points."""
         on_grid = best_on_grid(margins, self.objective, GRID_GAMMAS, BOTH_GRIDS)
-        return polish(margins, self.objective, min((on_grid, *others)), BOUNDS)
+        return simplex_refine(margins, self.objective, min((on_grid, *others)), BOUNDS)
 
     def _log_proba(self, logits: npt.NDArray[np.floating]) -> Float:
         tempered = log_softmax(np.divide(logits, self.temperature_, dtype=np.float64))
@@ -202,7 +208,7 @@ class FocalTemperature(Calibrator):
         return all(lies_within(value, ends) for value, ends in ranges)
 
 
-def best_on_line(margins: Margins, objective: str) -> SearchPoint:
+def best_on_line(margins: LogitMargins, objective: str) -> SearchPoint:
     """Return the best point on the line through the temperatures of two gammas.
 
     The paper's shortcut: T is nearly linear in gamma, so 2 x 500 + 551 points stand for the

@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from core.arrays import Float, Int
 from core.calibrators.base import as_columns, checked_labels
-from core.calibrators.margins import Margins
+from core.calibrators.margins import LogitMargins
 from core.calibrators.search import SearchPoint, best_of_each, scan
 from core.calibrators.weighing import OBJECTIVES, check_choice, counted
 from core.errors import UsageError
@@ -109,10 +109,10 @@ def temperature_curve(
     return np.array([point.temperature for point in points])
 
 
-def _margins(logits: npt.NDArray[np.floating], labels: Int, weights: Float | None) -> Margins:
+def _margins(logits: npt.NDArray[np.floating], labels: Int, weights: Float | None) -> LogitMargins:
     rows, answers, of_rows = counted(logits, labels, weights)
     z = as_columns(rows)
-    return Margins.of(z, checked_labels(answers, z), of_rows)
+    return LogitMargins.of(z, checked_labels(answers, z), of_rows)
 
 
 def _check_points(gammas: tuple[float, ...], temperatures: tuple[float, ...]) -> None:

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from core.arrays import Bool, Float, Int, empty
 from core.calibrators.weighing import ERRORS, mean, total_of, weighed
-from core.metrics.ranked import Ranked
+from core.metrics.ranked import SortedOutcomes
 from core.predictions import Outcomes
 
 BLOCK_CELLS = 2**15  # float64 values of one array worked on at a time: stays in cache
@@ -25,7 +25,7 @@ GROWTH = 8  # of the rows looked at next
 
 
 @dataclass(frozen=True)
-class Margins:
+class LogitMargins:
     """Rows in blocks, class-major, so that sums over classes add whole arrays.
 
     Attributes
@@ -82,9 +82,9 @@ class Margins:
         """Share of rows whose winner is the true class."""
         return mean(self.correct, self.weights)
 
-    def ranked(self, confidence: Float) -> Ranked:
+    def ranked(self, confidence: Float) -> SortedOutcomes:
         """Return the winners with some confidence, (N,), as what errors are computed from."""
-        return Ranked.of(Outcomes(confidence, self.correct, weights=self.weights))
+        return SortedOutcomes.of(Outcomes(confidence, self.correct, weights=self.weights))
 
     def confidences(self, temperature: float, gammas: Sequence[float]) -> Float:
         """Return the winner's probability after temperature, then the focal map.
@@ -209,11 +209,13 @@ class _ScaledBlock:
 
 def confidence_of(logits: npt.NDArray[np.floating], temperature: float, gamma: float) -> Float:
     """Return the winner's probability after temperature, then the focal map, (N,) float64."""
-    margins = Margins.of(logits, logits.argmax(axis=1))
+    margins = LogitMargins.of(logits, logits.argmax(axis=1))
     return np.asarray(margins.confidences(temperature, [gamma])[0])
 
 
-def samples(margins: Margins, logits: npt.NDArray[np.floating], labels: Int) -> Iterator[Margins]:
+def samples(
+    margins: LogitMargins, logits: npt.NDArray[np.floating], labels: Int
+) -> Iterator[LogitMargins]:
     """Yield margins of ever more rows, at even distances, and last those of all rows.
 
     Parameters
@@ -226,12 +228,14 @@ def samples(margins: Margins, logits: npt.NDArray[np.floating], labels: Int) -> 
     stride = margins.n // SAMPLE_ROWS
     while stride > 1:
         weights = None if margins.weights is None else margins.weights[::stride]
-        yield Margins.of(logits[::stride], labels[::stride], weights)
+        yield LogitMargins.of(logits[::stride], labels[::stride], weights)
         stride //= GROWTH
     yield margins
 
 
-def scores(margins: Margins, objective: str, temperature: float, gammas: Sequence[float]) -> Float:
+def scores(
+    margins: LogitMargins, objective: str, temperature: float, gammas: Sequence[float]
+) -> Float:
     """Return the objective after temperature, then the focal map, for each gamma, (G,) float64."""
     if objective == "nll":
         return margins.nll(temperature, gammas)
@@ -243,6 +247,6 @@ def scores(margins: Margins, objective: str, temperature: float, gammas: Sequenc
     )
 
 
-def calibration_error(confidence: Float, margins: Margins, objective: str) -> float:
+def calibration_error(confidence: Float, margins: LogitMargins, objective: str) -> float:
     """Return ece, ece_em or ada_ece, 15 bins, of the winner's confidence."""
     return ERRORS[objective](margins.ranked(confidence))

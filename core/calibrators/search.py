@@ -14,7 +14,7 @@ import numpy as np
 from scipy.optimize import minimize
 
 from core.arrays import Float
-from core.calibrators.margins import Margins, scores
+from core.calibrators.margins import LogitMargins, scores
 from core.calibrators.weighing import ERRORS
 
 COARSE = 30  # temperatures tried first
@@ -37,7 +37,7 @@ class SearchPoint:
 
 
 def scan(
-    margins: Margins, objective: str, gammas: Sequence[float], temperatures: Sequence[float]
+    margins: LogitMargins, objective: str, gammas: Sequence[float], temperatures: Sequence[float]
 ) -> Float:
     """Return the objective at every point, (G, M) float64."""
     columns = [scores(margins, objective, t, gammas) for t in temperatures]
@@ -45,7 +45,7 @@ def scan(
 
 
 def best_on_grid(
-    margins: Margins, objective: str, gammas: Sequence[float], temperatures: Sequence[float]
+    margins: LogitMargins, objective: str, gammas: Sequence[float], temperatures: Sequence[float]
 ) -> SearchPoint:
     """Return the smallest value on a grid; the first one, gamma by gamma, where several tie.
 
@@ -77,7 +77,7 @@ def best_on_grid(
 
 
 def best_of_each(
-    margins: Margins, objective: str, gammas: Sequence[float], temperatures: Sequence[float]
+    margins: LogitMargins, objective: str, gammas: Sequence[float], temperatures: Sequence[float]
 ) -> list[SearchPoint]:
     """Return the smallest value for every gamma, searched as by `best_on_grid`."""
     grid = _Grid(margins, objective, tuple(gammas), tuple(temperatures))
@@ -95,7 +95,7 @@ class _Grid:
 
     def __init__(
         self,
-        margins: Margins,
+        margins: LogitMargins,
         objective: str,
         gammas: tuple[float, ...],
         temperatures: tuple[float, ...],
@@ -196,7 +196,7 @@ class _Grid:
             at = int(near[np.argmin(self.values[row, near])])
 
 
-def zoom(
+def grid_zoom(
     function: Callable[[Float], Float], low: float, high: float, *, rounds: int
 ) -> tuple[float, float]:
     """Return the lowest of 21 points between two ends, and its value, looking ever closer.
@@ -216,8 +216,8 @@ def zoom(
     return best_at, best
 
 
-def polish(
-    margins: Margins, objective: str, start: SearchPoint, bounds: Sequence[tuple[float, float]]
+def simplex_refine(
+    margins: LogitMargins, objective: str, start: SearchPoint, bounds: Sequence[tuple[float, float]]
 ) -> SearchPoint:
     """Walk downhill from a point in (gamma, log T); never returns a higher value.
 
@@ -253,8 +253,8 @@ def polish(
     return end if end.value < start.value else start
 
 
-def settle(
-    margins: Margins,
+def newton_refine(
+    margins: LogitMargins,
     start: SearchPoint,
     bounds: Sequence[tuple[float, float]],
     *,
@@ -296,7 +296,7 @@ def settle(
     return None
 
 
-def _around(margins: Margins, at: Float) -> tuple[float, Float, Float]:
+def _around(margins: LogitMargins, at: Float) -> tuple[float, Float, Float]:
     """Return the NLL at (gamma, log T), and its slopes and curvatures from points beside it."""
     (gamma, log_t), (g, t) = at.tolist(), STEP.tolist()
     left, right = margins.nll(float(np.exp(log_t - t)), [gamma - g, gamma])

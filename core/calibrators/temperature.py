@@ -8,8 +8,8 @@ import numpy.typing as npt
 
 from core.arrays import Float, Int, log_softmax, row_chunks, wide_enough
 from core.calibrators.base import Calibrator, FitDetails
-from core.calibrators.margins import Margins, confidence_of, scores
-from core.calibrators.search import SearchPoint, best_on_grid, zoom
+from core.calibrators.margins import LogitMargins, confidence_of, scores
+from core.calibrators.search import SearchPoint, best_on_grid, grid_zoom
 from core.calibrators.weighing import OBJECTIVES, total_of, weighed
 from core.configs import OTHER_NAMES, SEARCHES
 
@@ -70,7 +70,7 @@ class Temperature(Calibrator):
         if self.objective == "nll" and self.search == "exact":
             self.temperature_, before, after = nll_temperature(logits, labels, weights)
             return FitDetails("nll", before, after, at_end(self.temperature_, TEMPERATURES))
-        margins = Margins.of(logits, labels, weights)
+        margins = LogitMargins.of(logits, labels, weights)
         grid, best = TEMPERATURES, best_temperature(margins, self.objective, self.search)
         if self.search != "exact":
             points = GRIDS[self.search]
@@ -99,7 +99,7 @@ def at_end(value: float, ends: tuple[float, float]) -> bool:
     return bool(np.isclose(value, ends, rtol=1e-6, atol=0.0).any())
 
 
-def best_temperature(margins: Margins, objective: str, search: str) -> SearchPoint:
+def best_temperature(margins: LogitMargins, objective: str, search: str) -> SearchPoint:
     """Return the best temperature of a grid; with `exact` of both grids and between.
 
     Raises
@@ -114,7 +114,7 @@ def best_temperature(margins: Margins, objective: str, search: str) -> SearchPoi
     low, high = BOTH_GRIDS[max(at - 1, 0)], BOTH_GRIDS[min(at + 1, last)]
     if at == last:
         high = TEMPERATURES[1]
-    temperature, value = zoom(
+    temperature, value = grid_zoom(
         lambda ts: np.array([scores(margins, objective, t, [0.0])[0] for t in ts.tolist()]),
         low,
         high,

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from core.arrays import Counts, Float, Int
 from core.errors import Refused, UsageError
-from core.metrics.ranked import Ranked
+from core.metrics.ranked import SortedOutcomes
 from core.metrics.top_label import ada_ece, ece, ece_em
 from core.predictions import Outcomes, Weights
 
@@ -66,7 +66,11 @@ def mean(values: Counts, weights: Float | None) -> float:
     return float(np.average(values, weights=weights))
 
 
-ERRORS: dict[str, Callable[[Ranked], float]] = {"ece": ece, "ece_em": ece_em, "ada_ece": ada_ece}
+ERRORS: dict[str, Callable[[SortedOutcomes], float]] = {
+    "ece": ece,
+    "ece_em": ece_em,
+    "ada_ece": ada_ece,
+}
 OBJECTIVES = ("nll", *ERRORS)
 
 
@@ -82,4 +86,6 @@ def objective_of(log_p: Float, labels: Int, objective: str, weights: Float | Non
         return 0.0 - mean(log_p[np.arange(labels.size), labels], weights)  # 0.0 - 0.0 is not -0.0
     winner = log_p.argmax(axis=1)
     confidence = np.minimum(np.exp(log_p[np.arange(labels.size), winner]), 1.0)
-    return ERRORS[objective](Ranked.of(Outcomes(confidence, winner == labels, weights=weights)))
+    return ERRORS[objective](
+        SortedOutcomes.of(Outcomes(confidence, winner == labels, weights=weights))
+    )

@@ -110,7 +110,7 @@ class AuditProgress:
         self._folder = folder
         self._began = time.monotonic()
         self.enter(STAGES[0])
-        progress.listen(lambda share, _: self._tell(share))
+        progress.on_progress(lambda share, _: self._tell(share))
 
     def enter(self, stage: str) -> None:
         """Take note that the next stage begins."""

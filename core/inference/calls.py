@@ -20,7 +20,7 @@ from core.inference import films
 from core.inference.config import from_json
 from core.inference.evaluate import scores, spread
 from core.inference.job import check_classes, open_data
-from core.inference.kept import CPU, kept_model
+from core.inference.model_cache import CPU, kept_model
 from core.inference.onnx_network import onnx_match
 from core.inference.prepare import BatchPreprocessor
 from core.inference.preprocessing import with_moments

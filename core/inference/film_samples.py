@@ -21,7 +21,7 @@ from core.disk import writing
 from core.inference.evaluate import prepared_scores
 from core.inference.film_examples import ANSWERS, EXAMPLES, MODELS, example, film_model
 from core.inference.films import film_saliency
-from core.inference.kept import CPU, kept_model
+from core.inference.model_cache import CPU, kept_model
 from core.inference.prepare import BatchPreprocessor
 from core.library import RunSource, summarise
 from core.library.describe import describe

@@ -18,7 +18,7 @@ from core import codec
 from core.errors import Refused
 from core.inference.evaluate import prepared_scores
 from core.inference.film_model import FilmModel
-from core.inference.kept import CPU, kept_model
+from core.inference.model_cache import CPU, kept_model
 from core.inference.prepare import BatchPreprocessor, frame
 from core.xray import gradcam, phantom
 from core.xray.methods import METHODS

@@ -7,7 +7,7 @@ from core.library.manifest import Manifest, RunSource, summarise
 from core.library.store import Library
 from core.metrics.records import Audit
 from core.metrics.suite import audit
-from core.progress import part
+from core.progress import stage
 from core.readers.predictions.result import ReadResult
 from core.readers.tables.history_file import HistoryFile
 
@@ -51,7 +51,7 @@ def keep_result(
     if result.splits[split].labelled:
         summary[split] = summarise(audited or audit(result.splits[split], AuditConfig()))
     scores = sum(predictions.scores.size for predictions in result.splits.values())
-    with part("Writing the scores", 0.0, 1.0, scores):
+    with stage("Writing the scores", 0.0, 1.0, scores):
         return library.keep(
             name,
             result.splits,

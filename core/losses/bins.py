@@ -7,7 +7,7 @@ import numpy as np
 
 from core.arrays import Bool, Float, Int
 from core.metrics.binning import interpolated_cuts, interpolated_edges, sums
-from core.metrics.ranked import Ranked
+from core.metrics.ranked import SortedOutcomes
 from core.predictions import Outcomes
 
 # Of lambda times a gap. Gamma stays below 1e30, so that its products with any loss of float32
@@ -77,7 +77,7 @@ def validation_bins(outcomes: Outcomes, n_bins: int) -> ValidationBins:
     ----------
     Ghosh et al. 2022, algorithm 1; edges and membership as in its released code.
     """
-    ranked = Ranked.of(outcomes)
+    ranked = SortedOutcomes.of(outcomes)
     bin_sums = sums(ranked, interpolated_cuts(ranked, n_bins))
     return ValidationBins(
         interpolated_edges(ranked, n_bins),

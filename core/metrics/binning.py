@@ -11,7 +11,7 @@ import numpy as np
 
 from core.arrays import Counts, Float, Int
 from core.configs import BinRule
-from core.metrics.ranked import Ranked, interpolated
+from core.metrics.ranked import SortedOutcomes, interpolated
 
 
 @dataclass(frozen=True)
@@ -61,14 +61,14 @@ def bin_index(confidence: Float, edges: Float) -> Int:
     return np.clip(index, 0, len(edges) - 2)
 
 
-def equal_width_cuts(ranked: Ranked, n_bins: int) -> Int:
+def equal_width_cuts(ranked: SortedOutcomes, n_bins: int) -> Int:
     """Return the ranks at which equal-width bins end, (B + 1,) int64, from 0 to N."""
     cuts = np.searchsorted(ranked.confidence, equal_width_edges(n_bins), side="right")
     cuts[0], cuts[-1] = 0, ranked.n
     return cuts
 
 
-def equal_mass_cuts(ranked: Ranked, n_bins: int) -> Int:
+def equal_mass_cuts(ranked: SortedOutcomes, n_bins: int) -> Int:
     """Return the ranks at which bins of equal counts end, ties kept together.
 
     The first N mod B bins hold one row more, as in `numpy.array_split`; a cut that would fall
@@ -81,13 +81,13 @@ def equal_mass_cuts(ranked: Ranked, n_bins: int) -> Int:
     return keep_ties(ranked, k * size + np.minimum(k, longer))
 
 
-def rank_cuts(ranked: Ranked, n_bins: int) -> Int:
+def rank_cuts(ranked: SortedOutcomes, n_bins: int) -> Int:
     """Return cuts where the bin of rank r is floor(r B / N), ties kept together."""
     k = np.arange(n_bins + 1, dtype=np.int64)
     return keep_ties(ranked, -(-k * ranked.total // n_bins))
 
 
-def keep_ties(ranked: Ranked, sought_weights: Counts) -> Int:
+def keep_ties(ranked: SortedOutcomes, sought_weights: Counts) -> Int:
     """Return the rank nearest to each weight from below, at an end of ties; drop doubles."""
     ends = ranked.ends
     at = np.clip(np.searchsorted(ends, sought_weights), 1, len(ends) - 1)
@@ -95,7 +95,7 @@ def keep_ties(ranked: Ranked, sought_weights: Counts) -> Int:
     return np.unique(np.where(lower, ranked.cuts[at - 1], ranked.cuts[at]))
 
 
-def interpolated_edges(ranked: Ranked, n_bins: int) -> Float:
+def interpolated_edges(ranked: SortedOutcomes, n_bins: int) -> Float:
     """Return the B + 1 edges of the reference adaptive ECE, interpolated between sorted rows.
 
     They are `np.interp(linspace(0, N, B + 1), arange(N), sorted)`, from the smallest confidence
@@ -107,7 +107,7 @@ def interpolated_edges(ranked: Ranked, n_bins: int) -> Float:
     return interpolated(ranked.confidence, ranked.sum_weights, at)
 
 
-def interpolated_cuts(ranked: Ranked, n_bins: int) -> Int:
+def interpolated_cuts(ranked: SortedOutcomes, n_bins: int) -> Int:
     """Return the cuts of the reference adaptive ECE: bins (low, high] of `interpolated_edges`.
 
     The rows of the smallest confidence lie in no bin, so the first cut is not 0: that is how the
@@ -116,20 +116,20 @@ def interpolated_cuts(ranked: Ranked, n_bins: int) -> Int:
     return np.searchsorted(ranked.confidence, interpolated_edges(ranked, n_bins), side="right")
 
 
-CUTS: dict[BinRule, Callable[[Ranked, int], Int]] = {
+CUTS: dict[BinRule, Callable[[SortedOutcomes, int], Int]] = {
     BinRule.EQUAL_WIDTH: equal_width_cuts,
     BinRule.EQUAL_MASS: equal_mass_cuts,
 }
 
 
-def edges_of(ranked: Ranked, cuts: Int, n_bins: int, rule: BinRule) -> Float:
+def edges_of(ranked: SortedOutcomes, cuts: Int, n_bins: int, rule: BinRule) -> Float:
     """Return the confidences at which the bins of `cuts` end, from 0 to 1."""
     if rule is BinRule.EQUAL_WIDTH:
         return equal_width_edges(n_bins)
     return np.concatenate([[0.0], ranked.confidence[cuts[1:-1] - 1], [1.0]])
 
 
-def sums(ranked: Ranked, cuts: Int) -> BinSums:
+def sums(ranked: SortedOutcomes, cuts: Int) -> BinSums:
     """Return the sums between neighbouring cuts.
 
     Confidences are added bin by bin: of a few rows beside millions, the difference of two running

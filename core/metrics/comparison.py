@@ -15,7 +15,7 @@ from core.metrics.human.errors import DISTANCE, distance
 from core.metrics.paired import PAIRED, Difference, MetricDraws, difference, draws
 from core.metrics.records import Audit, Score
 from core.metrics.suite import audit
-from core.predictions import Extents, Predictions, Task
+from core.predictions import Predictions, SamplingDesign, Task
 
 
 def every_pair_level(draws: Sequence[Float], level: float) -> float:
@@ -101,7 +101,7 @@ class ComparedRows:
         )
 
 
-def _columns(extents: Extents) -> list[Float | str]:
+def _columns(extents: SamplingDesign) -> list[Float | str]:
     """Return groups and weights in their order, with an empty text for what there is not."""
     return ["" if column is None else column.astype(np.float64) for column in extents]
 

@@ -3,20 +3,20 @@
 import numpy as np
 
 from core.arrays import Bool, Float, Int
-from core.predictions import Extents
+from core.predictions import SamplingDesign
 
-RULED = 1.0 / 100  # of all pairs of weight in one group: sums by group are rough above it
+CONCENTRATED = 1.0 / 100  # of all pairs of weight in one group: sums by group are rough above it
 SAME = 1e-12  # of the squares between groups: those within are rounding
 
 
-def design_effect(values: Float | Bool, extents: Extents) -> float:
+def design_effect(values: Float | Bool, extents: SamplingDesign) -> float:
     """Return how much wider groups and weights make the variance of a mean, at least 1.
 
     Parameters
     ----------
     values : (N,) float64 or bool
         What is averaged, over the rows of the mean alone.
-    extents : Extents
+    extents : SamplingDesign
         Groups and weights of these rows; without either every row is independent: 1.
 
     Notes
@@ -49,7 +49,7 @@ def design_effect(values: Float | Bool, extents: Extents) -> float:
     rows = max(float(weights @ weights / total), float(alone))
     if of_group.size == values.size:
         return rows
-    if of_group @ of_group <= RULED * total**2:
+    if of_group @ of_group <= CONCENTRATED * total**2:
         sums = np.bincount(place, weights * deviation)
         between = of_group.size / (of_group.size - 1) * (sums @ sums)
         return max(rows, float(between / (weights @ deviation**2)))
@@ -103,7 +103,7 @@ def mean_squares(
     return explained / (sizes.size - 1) * inside / within, rows, inside
 
 
-def group_concentration(extents: Extents) -> float:
+def group_concentration(extents: SamplingDesign) -> float:
     """Return the share of all pairs of weight that lie in one group: sum W_g^2 / (sum W_g)^2.
 
     1 / G for G equal groups, 1 for one; rows are groups where none are given.
@@ -114,7 +114,7 @@ def group_concentration(extents: Extents) -> float:
     return float(of_group @ of_group / of_group.sum() ** 2)
 
 
-def degrees_of_freedom(extents: Extents) -> float:
+def degrees_of_freedom(extents: SamplingDesign) -> float:
     """Return those of Student's t: (sum W_g)^2 / sum W_g^2 - 1, at least 1.
 
     As many as groups of equal weight would have that vary as much (Carter et al. 2017). Infinite
@@ -126,9 +126,9 @@ def degrees_of_freedom(extents: Extents) -> float:
     return max(1.0, 1.0 / group_concentration(extents) - 1.0)
 
 
-def of_rows(extents: Extents, rows: Bool | slice) -> Extents:
+def of_rows(extents: SamplingDesign, rows: Bool | slice) -> SamplingDesign:
     """Return groups and weights of some of the rows."""
     groups, weights = extents
-    return Extents(
+    return SamplingDesign(
         None if groups is None else groups[rows], None if weights is None else weights[rows]
     )

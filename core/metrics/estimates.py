@@ -36,18 +36,18 @@ from core.metrics.intervals import (
 )
 from core.metrics.lipschitz import pgap, pgap_draws, smce, smce_draws, to_nodes
 from core.metrics.null_test import Null
-from core.metrics.ranked import Ranked
+from core.metrics.ranked import SortedOutcomes
 from core.metrics.ranking import auprc, auroc, auroc_error
 from core.metrics.records import FLOOR_LEVELS, BinTable, Floor, Gap, GroupSummary, Score, Setting
 from core.metrics.resampled import resampled_counts
 from core.metrics.selective import area, aurc
 from core.metrics.smooth import smece, smece_draws
-from core.predictions import Extents, Predictions
+from core.predictions import Predictions, SamplingDesign
 
 BASIC = "basic bootstrap, lowered by the noise floor"
 BASIC_GAP = f"{BASIC}, reaching the signed gap's interval"
 # The other errors lie at or close to |mean gap| or above it: their intervals may reach its own.
-MAY_BE_BELOW_GAP = {"ace", "classwise_ece", "pgap"}  # the last is of squares
+NOT_BOUNDED_BY_GAP = {"ace", "classwise_ece", "pgap"}  # the last is of squares
 UNWEIGHTED = {"mce", "ace"}  # a bin counts in them whatever its rows
 FEWEST = 5  # rows of either outcome that each bin should lead to expect, by simulation
 ROWS_DRAWN = 2_000_000  # by all resamples of the classwise ECE; more rows, fewer resamples
@@ -94,7 +94,7 @@ class PreparedTarget:
     classes: ClassSums | None = None
 
     @property
-    def ranked(self) -> Ranked:
+    def ranked(self) -> SortedOutcomes:
         """The sorted rows."""
         return self.resamples.ranked
 
@@ -114,7 +114,7 @@ class PreparedTarget:
         }
 
 
-def resampled_by(ranked: Ranked) -> dict[str, Setting]:
+def resampled_by(ranked: SortedOutcomes) -> dict[str, Setting]:
     """Return what is drawn as one, for settings; nothing where every row counts for itself."""
     if ranked.independent:
         return {}
@@ -125,7 +125,7 @@ def resampled_by(ranked: Ranked) -> dict[str, Setting]:
 class Binned:
     """How a binned error is computed: its cuts, its statistic, and the name of its bins."""
 
-    cuts: Callable[[Ranked, int], Int]
+    cuts: Callable[[SortedOutcomes, int], Int]
     statistic: top_label.Statistic
     bins: str
 
@@ -167,7 +167,7 @@ def binned(prepared: PreparedTarget, metric: str, *, n_bins: int, level: float) 
     return score, floor
 
 
-def _too_small(ranked: Ranked, cuts: Int) -> str:
+def _too_small(ranked: SortedOutcomes, cuts: Int) -> str:
     """Return why bins leave an error that ignores their size without an interval, or nothing."""
     bins = binning.sums(ranked, cuts)
     expected = np.minimum(bins.confidence, bins.count - bins.confidence)
@@ -232,7 +232,7 @@ def _error_score(
     bound = float(np.quantile(chance, level))
     low, high = basic(value, draws, level, centre=centre, floor=bound)
     method = BASIC
-    if metric not in MAY_BE_BELOW_GAP:
+    if metric not in NOT_BOUNDED_BY_GAP:
         method = BASIC_GAP
         high = min(1.0, max(high, *map(abs, prepared.resamples.gap_interval(level))))
     both = {**settings, **prepared.settings(method), "resamples": len(draws)}
@@ -316,7 +316,7 @@ def classwise(
 
 
 def proportion(
-    metric: str, ranked: Ranked, hits: Bool, level: float, rows: slice = slice(None)
+    metric: str, ranked: SortedOutcomes, hits: Bool, level: float, rows: slice = slice(None)
 ) -> Score:
     """Return the share of hits among some sorted rows, with Wilson's interval.
 
@@ -338,7 +338,7 @@ def proportion(
     weights = None if ranked.weights is None else ranked.weights[rows]
     share = float(np.average(hits[rows], weights=weights))
     worth = effective_mean(ranked, hits, rows)
-    df = degrees_of_freedom(of_rows(Extents(ranked.groups, ranked.weights), rows))
+    df = degrees_of_freedom(of_rows(SamplingDesign(ranked.groups, ranked.weights), rows))
     low, high = wilson(np.array(share * worth), np.array(worth), level, df)
     settings |= {"interval": "Wilson", **worth_of(ranked, worth)}
     return Score(
@@ -352,7 +352,7 @@ def proportion(
     )
 
 
-def worth_of(ranked: Ranked, worth: float) -> dict[str, Setting]:
+def worth_of(ranked: SortedOutcomes, worth: float) -> dict[str, Setting]:
     """Return the effective rows of an interval for settings, where they are not the rows."""
     return {} if ranked.independent else {"effective_n": worth}
 
@@ -364,7 +364,7 @@ def row_mean(
     level: float,
     draws: tuple[int, int, int],
     value: float,
-    extents: Extents,
+    extents: SamplingDesign,
 ) -> Score:
     """Return the mean of per-row losses; `draws` are resamples, seed and stream."""
     values, (n_resamples, seed, stream) = losses.of_row, draws
@@ -407,7 +407,7 @@ def row_mean(
     )
 
 
-def grouped_half_width(values: Float, extents: Extents, level: float) -> float:
+def grouped_half_width(values: Float, extents: SamplingDesign, level: float) -> float:
     """Return half of Student's interval of the weighted mean of (N,) values that have groups."""
     counted = np.ones(values.size, dtype=bool) if extents.weights is None else extents.weights > 0.0
     values, own = values[counted], of_rows(extents, counted)
@@ -418,14 +418,14 @@ def grouped_half_width(values: Float, extents: Extents, level: float) -> float:
     return student(level, degrees_of_freedom(own)) * float(spread)
 
 
-def risk(ranked: Ranked, *, level: float, n_resamples: int, seed: int) -> Score:
+def risk(ranked: SortedOutcomes, *, level: float, n_resamples: int, seed: int) -> Score:
     """Return the area under risk and coverage of the answers given."""
     rng = np.random.default_rng([seed, STREAM_AURC])
     cuts = binning.equal_mass_cuts(ranked, RANK_CELLS)
     count, hits = _drawn(ranked, cuts, n_resamples, rng)
     draws = area(count[:, ::-1], (count - hits)[:, ::-1], ranked.total)
     value = aurc(ranked)
-    if ranked.groups is not None and units(ranked.n, Extents(ranked.groups)).count < 2:
+    if ranked.groups is not None and units(ranked.n, SamplingDesign(ranked.groups)).count < 2:
         without_interval = {"of": "top_label", **resampled_by(ranked)}
         return Score(
             metric="aurc",
@@ -438,7 +438,7 @@ def risk(ranked: Ranked, *, level: float, n_resamples: int, seed: int) -> Score:
             reason=ONE_GROUP,
         )
     low, high = percentile(draws, level)
-    extents = Extents(ranked.groups, ranked.weights)
+    extents = SamplingDesign(ranked.groups, ranked.weights)
     high = max(high, few_errors.upper_end(few_errors.risk_losses(ranked), extents, level))
     settings: dict[str, Setting] = {
         "of": "top_label",
@@ -459,7 +459,7 @@ def risk(ranked: Ranked, *, level: float, n_resamples: int, seed: int) -> Score:
 
 
 def _drawn(
-    ranked: Ranked, cuts: Int, n_resamples: int, rng: np.random.Generator
+    ranked: SortedOutcomes, cuts: Int, n_resamples: int, rng: np.random.Generator
 ) -> tuple[Counts, Counts]:
     """Return rows and hits of each cell in resamples of rows, or of groups, (R, C) each."""
     if ranked.independent:
@@ -469,7 +469,7 @@ def _drawn(
     return count, hits
 
 
-def discrimination(ranked: Ranked, level: float, of: str) -> dict[str, Score]:
+def discrimination(ranked: SortedOutcomes, level: float, of: str) -> dict[str, Score]:
     """Return AUROC and average precision with their intervals.
 
     That of the AUROC spans DeLong's, on the logit scale, and Newcombe's: with few rows of one
@@ -522,7 +522,7 @@ def discrimination(ranked: Ranked, level: float, of: str) -> dict[str, Score]:
     }
 
 
-def _area_interval(ranked: Ranked, value: float, level: float) -> tuple[float, float]:
+def _area_interval(ranked: SortedOutcomes, value: float, level: float) -> tuple[float, float]:
     scale = effective_mean(ranked, ranked.correct) / ranked.total
     positives, negatives = scale * ranked.hits, scale * (ranked.total - ranked.hits)
     low, high = newcombe(value, positives, negatives, level)

@@ -14,9 +14,9 @@ import numpy as np
 from core.arrays import Float, sigmoid, total
 from core.metrics.design_effect import design_effect
 from core.metrics.intervals import quantile
-from core.metrics.ranked import Ranked
+from core.metrics.ranked import SortedOutcomes
 from core.metrics.selective import error_weights
-from core.predictions import Extents, Predictions
+from core.predictions import Predictions, SamplingDesign
 
 SAMPLED = 200  # rows that an unseen error is averaged over, as the claims put errors on rows
 
@@ -46,14 +46,14 @@ class Losses(NamedTuple):
     unseen: Unseen
 
 
-def upper_end(losses: Losses, extents: Extents, level: float) -> float:
+def upper_end(losses: Losses, extents: SamplingDesign, level: float) -> float:
     """Return the upper end of a mean loss, however few its errors.
 
     Parameters
     ----------
     losses : Losses
         The loss of each row, taken apart.
-    extents : Extents
+    extents : SamplingDesign
         Groups and weights of the rows.
     level : float
         Of the two-sided interval.
@@ -83,7 +83,7 @@ def upper_end(losses: Losses, extents: Extents, level: float) -> float:
     events, rest = weights * extra, right - weights * (total(right) / rows)
     more = total(weights**2) / rows
     if groups is not None:
-        more = design_effect(extra, Extents(groups[counted], weights))
+        more = design_effect(extra, SamplingDesign(groups[counted], weights))
         place = np.unique(groups[counted], return_inverse=True)[1]
         events, rest = (np.bincount(place, values).astype(np.float64) for values in (events, rest))
     seen = total(events)
@@ -98,7 +98,7 @@ def upper_end(losses: Losses, extents: Extents, level: float) -> float:
     return (total(right) + seen + farther) / rows
 
 
-def risk_losses(ranked: Ranked) -> Losses:
+def risk_losses(ranked: SortedOutcomes) -> Losses:
     """Return the area under risk and coverage as a mean over sorted rows; errors alone add to it.
 
     One error where the model is sure weighs more than several where it is not, and claims that

@@ -11,9 +11,9 @@ from core.metrics.binning import BinSums, equal_mass_cuts, sums
 from core.metrics.design_effect import degrees_of_freedom, group_concentration, mean_squares
 from core.metrics.grouped import GroupCells, blocks, effective_mean, groups_of, weights_of
 from core.metrics.intervals import NO_VARIANCE, Resamples, all_cuts, running, wilson
-from core.metrics.ranked import Ranked
+from core.metrics.ranked import SortedOutcomes
 from core.metrics.weight_model import shares_by_weight
-from core.predictions import Extents
+from core.predictions import SamplingDesign
 
 CENTRED = 10  # groups in a bin from which its own gap is taken off before signs are drawn
 HALF = 0.5  # of a variance: centring is not undone beyond it
@@ -46,7 +46,9 @@ class GroupResamples(Resamples):
     signed_rows: Float
 
     @classmethod
-    def of(cls, ranked: Ranked, n_resamples: int, seed: int, *, n_bins: int = N_BINS_MIN) -> Self:
+    def of(
+        cls, ranked: SortedOutcomes, n_resamples: int, seed: int, *, n_bins: int = N_BINS_MIN
+    ) -> Self:
         """Draw the resamples of a target; of many rows, fewer than were asked for."""
         cuts = all_cuts(ranked, n_bins)
         rng = np.random.default_rng(seed)
@@ -85,7 +87,7 @@ class GroupResamples(Resamples):
 
         As of rows, with the variance that the analysis of variance finds and Student's t.
         """
-        ranked, extents = self.ranked, Extents(self.ranked.groups, self.ranked.weights)
+        ranked, extents = self.ranked, SamplingDesign(self.ranked.groups, self.ranked.weights)
         share, mean = ranked.hits / ranked.total, ranked.sum_confidence[-1] / ranked.total
         off, weights = ranked.confidence - ranked.correct, weights_of(ranked)
         variance = float(weights @ (off - ranked.gap) ** 2) / ranked.total
@@ -124,22 +126,24 @@ class GroupResamples(Resamples):
         return np.diff(running(scale[column] * fine, np.float64)[:, at])
 
 
-def _lopsided(ranked: Ranked) -> bool:
+def _lopsided(ranked: SortedOutcomes) -> bool:
     """Whether signs of groups cannot stand for chance: few surprises, or a few groups that rule."""
     if expected_surprises(ranked) < FEW_SURPRISES:
         return True
-    concentration = group_concentration(Extents(ranked.groups, ranked.weights))
+    concentration = group_concentration(SamplingDesign(ranked.groups, ranked.weights))
     return concentration * (int(groups_of(ranked).max()) + 1) > UNEVEN
 
 
-def expected_surprises(ranked: Ranked) -> float:
+def expected_surprises(ranked: SortedOutcomes) -> float:
     """Return how many outcomes the claims expect against them, in rows of equal weight."""
     weights = weights_of(ranked)
     against = float(weights @ np.minimum(ranked.confidence, 1.0 - ranked.confidence))
     return against * float(weights.sum() / (weights @ weights))
 
 
-def outcomes_alike(ranked: Ranked, cuts: Int, n_resamples: int, rng: np.random.Generator) -> Float:
+def outcomes_alike(
+    ranked: SortedOutcomes, cuts: Int, n_resamples: int, rng: np.random.Generator
+) -> Float:
     """Return the hits between ranks when outcomes follow the claims, alike within groups, (R, C).
 
     Parameters
@@ -176,14 +180,14 @@ def outcomes_alike(ranked: Ranked, cuts: Int, n_resamples: int, rng: np.random.G
     return out
 
 
-def _concentrations(ranked: Ranked, n_resamples: int, rng: np.random.Generator) -> Float:
+def _concentrations(ranked: SortedOutcomes, n_resamples: int, rng: np.random.Generator) -> Float:
     """Return theta of each resample, (R,), so that few groups or surprises do not make rho certain.
 
     The ratio of mean squares is F times 1 + m rho / (1 - rho). F has the degrees of freedom of
     Student's t, fewer where few surprises are, since they are all that tells.
     """
     place, off = groups_of(ranked), ranked.confidence - ranked.correct
-    extents, expected = Extents(ranked.groups, ranked.weights), expected_surprises(ranked)
+    extents, expected = SamplingDesign(ranked.groups, ranked.weights), expected_surprises(ranked)
     if expected == 0.0 or not place.any():  # nothing to draw, or one group, which is as one row
         return np.zeros(n_resamples)
     ratio, rows, inside = mean_squares(off, place)
@@ -213,7 +217,7 @@ def _worth(bins: GroupCells) -> Float:
 
 
 def resamples_of(
-    ranked: Ranked, n_resamples: int, seed: int, *, n_bins: int = N_BINS_MIN
+    ranked: SortedOutcomes, n_resamples: int, seed: int, *, n_bins: int = N_BINS_MIN
 ) -> Resamples:
     """Return the draws of a target: of its rows, by weight or not, or of its groups.
 
@@ -235,7 +239,7 @@ def resamples_of(
     return Resamples.of(ranked, n_resamples, seed, n_bins=n_bins)
 
 
-def _weighted(ranked: Ranked, n_resamples: int, seed: int, *, n_bins: int) -> Resamples:
+def _weighted(ranked: SortedOutcomes, n_resamples: int, seed: int, *, n_bins: int) -> Resamples:
     """Return the draws of weighted rows, which are still independent: each has one outcome.
 
     The floor redraws it, however much the row weighs. Random signs of weighted residuals would

@@ -15,9 +15,9 @@ import numpy as np
 from core.arrays import Bool, Float, Int
 from core.defaults import N_RESAMPLES_HEAVY
 from core.metrics.design_effect import design_effect, of_rows
-from core.metrics.ranked import Ranked
+from core.metrics.ranked import SortedOutcomes
 from core.metrics.records import GroupSummary, WeightSummary
-from core.predictions import Extents, Weights
+from core.predictions import SamplingDesign, Weights
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -26,17 +26,17 @@ BLOCK = 64  # resamples held at a time
 HELD = 2**23  # groups times resamples held at a time, but for one resample of more groups
 HEAVY_DRAWS = 200_000_000  # rows times resamples from which only a few resamples are drawn
 FEW_GROUPS = 30  # fewer groups make rough intervals
-RULED = 1.0 / FEW_GROUPS  # of a sum: rows that rule more of it tell as little as few groups
+CONCENTRATED = 1.0 / FEW_GROUPS  # of a sum: rows that rule more of it tell as little as few groups
 
 
-def groups_of(ranked: Ranked) -> Int:
+def groups_of(ranked: SortedOutcomes) -> Int:
     """Return the group of each sorted row, numbered 0..G-1 without gaps."""
     if ranked.groups is None:
         return np.arange(ranked.n, dtype=np.int64)
     return np.unique(ranked.groups, return_inverse=True)[1].astype(np.int64)
 
 
-def weights_of(ranked: Ranked) -> Float:
+def weights_of(ranked: SortedOutcomes) -> Float:
     """Return the weight of each sorted row."""
     return np.ones(ranked.n) if ranked.weights is None else ranked.weights
 
@@ -50,17 +50,19 @@ def sum_variance(values: Float, groups: Int) -> float:
     return float("inf") if sums.size < 2 else float(sums.size / (sums.size - 1) * (sums @ sums))
 
 
-def effective_mean(ranked: Ranked, values: Float | Bool, rows: slice = slice(None)) -> float:
+def effective_mean(
+    ranked: SortedOutcomes, values: Float | Bool, rows: slice = slice(None)
+) -> float:
     """Return the effective sample size of the mean of values among some sorted rows."""
     count = len(range(*rows.indices(ranked.n)))
     if ranked.independent or count == 0:
         return count
-    extents = of_rows(Extents(ranked.groups, ranked.weights), rows)
+    extents = of_rows(SamplingDesign(ranked.groups, ranked.weights), rows)
     total = float(weights_of(ranked)[rows].sum())
     return total / design_effect(values[rows], extents)
 
 
-def effective_rows(ranked: Ranked, cuts: Int) -> Float:
+def effective_rows(ranked: SortedOutcomes, cuts: Int) -> Float:
     """Return the effective sample size of the outcome rate between two ranks.
 
     Parameters
@@ -84,7 +86,7 @@ def effective_rows(ranked: Ranked, cuts: Int) -> Float:
     return np.where(rows > 0.0, rows, np.nan)
 
 
-def effective_rarer(ranked: Ranked) -> float:
+def effective_rarer(ranked: SortedOutcomes) -> float:
     """Return the effective number of rows with the rarer outcome.
 
     By the design effect of the signed gap: outcomes of a group may be alike because its claims
@@ -117,7 +119,7 @@ class GroupCells:
     n_groups: int
 
     @classmethod
-    def of(cls, ranked: Ranked, cuts: Int) -> Self:
+    def of(cls, ranked: SortedOutcomes, cuts: Int) -> Self:
         """Sum the rows between ascending ranks by group."""
         n_cells, groups = len(cuts) - 1, groups_of(ranked)
         n_groups, inside = int(groups.max()) + 1, slice(int(cuts[0]), int(cuts[-1]))
@@ -210,7 +212,7 @@ def drawn_groups(n_groups: int, rng: np.random.Generator) -> Float:
 
 
 def mean_draws(
-    values: Float, extents: Extents, n_resamples: int, rng: np.random.Generator
+    values: Float, extents: SamplingDesign, n_resamples: int, rng: np.random.Generator
 ) -> Float:
     """Return the weighted mean of (N,) values in resamples of groups, (R,)."""
     groups, weights = extents
@@ -229,7 +231,7 @@ def mean_draws(
 
 
 def row_draws(
-    n: int, extents: Extents, n_resamples: int, rng: np.random.Generator
+    n: int, extents: SamplingDesign, n_resamples: int, rng: np.random.Generator
 ) -> Iterator[Float]:
     """Yield what each row counts in each resample of groups, (N,), scaled to the weight of all."""
     groups, weights = extents
@@ -249,7 +251,7 @@ def row_draws(
 
 
 def row_signs(
-    n: int, extents: Extents, n_resamples: int, rng: np.random.Generator
+    n: int, extents: SamplingDesign, n_resamples: int, rng: np.random.Generator
 ) -> Iterator[Float]:
     """Yield the weight of each row under one random sign a group, (N,)."""
     groups, weights = extents
@@ -260,7 +262,7 @@ def row_signs(
         yield sign[place] * weights
 
 
-def summary_of(column: str, ranked: Ranked) -> GroupSummary:
+def summary_of(column: str, ranked: SortedOutcomes) -> GroupSummary:
     """Return what the groups of sorted rows make of them."""
     sizes = np.bincount(groups_of(ranked))
     weights = weights_of(ranked)
@@ -275,7 +277,7 @@ def summary_of(column: str, ranked: Ranked) -> GroupSummary:
     )
 
 
-def rule_of_few(weights: Weights) -> float:
+def weight_concentration(weights: Weights) -> float:
     """Return the concentration of the weights: sum w^3 / (sum w sum w^2), 1 / n to 1."""
     shares = weights.of_row / weights.of_row.sum()
     return float((shares**3).sum() / (shares @ shares))

@@ -19,8 +19,8 @@ from core.defaults import N_BINS_MAX, N_BINS_MIN
 from core.metrics.binning import CUTS, BinSums, sums
 from core.metrics.exact import exact_interval
 from core.metrics.grouped import effective_mean
-from core.metrics.ranked import Ranked
-from core.predictions import Extents
+from core.metrics.ranked import SortedOutcomes
+from core.predictions import SamplingDesign
 
 RANK_CELLS = 200  # cells in which rows are resampled for the area under risk and coverage
 MEAN_CELLS = 200  # groups in which rows are resampled for a mean
@@ -104,7 +104,7 @@ class Units:
         return float("inf") if self.count < 2 else student(level, self.df) / self.scatter**0.5
 
 
-def units(n: int, extents: Extents) -> Units:
+def units(n: int, extents: SamplingDesign) -> Units:
     """Return what resamples of n rows draw."""
     groups, weights = extents
     if extents.independent:
@@ -253,7 +253,7 @@ def newcombe(area: float, positives: float, negatives: float, level: float) -> t
 
 
 def draw(
-    ranked: Ranked, cuts: Int, n_resamples: int, rng: np.random.Generator
+    ranked: SortedOutcomes, cuts: Int, n_resamples: int, rng: np.random.Generator
 ) -> tuple[Counts, Counts]:
     """Resample rows with replacement; return rows and hits of each cell, (R, C) each."""
     hits = np.diff(ranked.sum_correct[cuts])
@@ -329,7 +329,7 @@ def binomial(trials: Int, share: Float, n_resamples: int, rng: np.random.Generat
     return out
 
 
-def all_cuts(ranked: Ranked, n_bins: int) -> Int:
+def all_cuts(ranked: SortedOutcomes, n_bins: int) -> Int:
     """Return the union of all cuts that a slider, or that number of bins, can ask for."""
     numbers = sorted({*range(N_BINS_MIN, N_BINS_MAX + 1), n_bins})
     edges = [rule(ranked, bins) for bins in numbers for rule in CUTS.values()]
@@ -355,7 +355,7 @@ class Resamples:
         What was resampled.
     """
 
-    ranked: Ranked
+    ranked: SortedOutcomes
     cuts: Int
     count: np.ndarray
     hits: np.ndarray
@@ -363,7 +363,9 @@ class Resamples:
     floor_hits: np.ndarray
 
     @classmethod
-    def of(cls, ranked: Ranked, n_resamples: int, seed: int, *, n_bins: int = N_BINS_MIN) -> Self:
+    def of(
+        cls, ranked: SortedOutcomes, n_resamples: int, seed: int, *, n_bins: int = N_BINS_MIN
+    ) -> Self:
         """Draw the resamples of a target.
 
         Parameters

@@ -13,7 +13,7 @@ import numpy as np
 
 from core.arrays import Float
 from core.metrics.binning import equal_width_cuts
-from core.metrics.ranked import Ranked
+from core.metrics.ranked import SortedOutcomes
 
 MOST = 1_000  # distinct claims
 NODES = 64  # of the even grid that claims of resamples are moved to
@@ -28,7 +28,7 @@ class _Residuals:
     weight: Float
 
     @classmethod
-    def of(cls, ranked: Ranked) -> "_Residuals":
+    def of(cls, ranked: SortedOutcomes) -> "_Residuals":
         cuts = ranked.cuts
         if len(cuts) > MOST + 1:
             cuts = np.unique(equal_width_cuts(ranked, MOST))
@@ -40,7 +40,7 @@ class _Residuals:
         return cls(position, np.asarray(gap, dtype=np.float64), weight)
 
 
-def smce(ranked: Ranked) -> float:
+def smce(ranked: SortedOutcomes) -> float:
     """Return the smooth calibration error, in [0, 1]; lower is better.
 
     Parameters
@@ -78,7 +78,7 @@ def smce(ranked: Ranked) -> float:
     return float(np.clip(-solved.fun / ranked.total, 0.0, 1.0))
 
 
-def pgap(ranked: Ranked) -> float:
+def pgap(ranked: SortedOutcomes) -> float:
     """Return the post-processing gap of the squared error, in [0, 1]; lower is better.
 
     Parameters

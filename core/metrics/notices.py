@@ -10,8 +10,8 @@ from core.codes import NoticeCode
 from core.defaults import FALSE_ALARMS, SMALL_N
 from core.errors import Notice
 from core.metrics.design_effect import group_concentration
-from core.metrics.grouped import FEW_GROUPS, RULED, rule_of_few, weight_summary
-from core.metrics.ranked import Ranked
+from core.metrics.grouped import CONCENTRATED, FEW_GROUPS, weight_concentration, weight_summary
+from core.metrics.ranked import SortedOutcomes
 from core.metrics.ranking import auroc
 from core.metrics.records import GroupSummary
 from core.predictions import Predictions, ScoreKind, Task, group_nouns
@@ -19,7 +19,6 @@ from core.predictions import Predictions, ScoreKind, Task, group_nouns
 NAMES_SHOWN = 5
 ROUNDING = 1e-12  # of a share
 MANY_ROWS = 20  # that no model of use gets right without a single slip
-CONCENTRATED = 1.0 / FEW_GROUPS  # of all pairs of rows in one group, as of so few equal groups
 FEW_HOLDERS = 10  # groups that hold all rows with an event
 RESCALED_GAP = 0.1  # by which a score says more than there is, at least
 RESCALED_RATIO = 2.0
@@ -218,7 +217,7 @@ def _rescaled(predictions: Predictions) -> Notice | None:
             for column in (outcomes.confidence, outcomes.correct)
         )
         far = share > 0.0 and says - share >= RESCALED_GAP and says >= RESCALED_RATIO * share
-        if far and auroc(Ranked.of(outcomes)) >= RESCALED_AUROC:
+        if far and auroc(SortedOutcomes.of(outcomes)) >= RESCALED_AUROC:
             rescaled.append((predictions.class_names[k], says, share))
     if not rescaled:
         return None
@@ -303,7 +302,7 @@ def extent_notices(groups: GroupSummary | None, predictions: Predictions) -> tup
             f"{round(summary.effective_n):,} of equal weight."
         )
         out.append(Notice(NoticeCode.WEIGHTED, text))
-        if rule_of_few(predictions.weights) > RULED:
+        if weight_concentration(predictions.weights) > CONCENTRATED:
             ruled = f"a few rows carry much of the weight by {summary.column}"
             out.append(Notice(NoticeCode.FEW_WEIGH, f"{ruled}: intervals and verdicts are rough."))
     return tuple(out)

@@ -35,7 +35,7 @@ from core.metrics.intervals import Resamples, units
 from core.metrics.records import ClassCell, Score
 from core.metrics.top_label import weighted_gap
 from core.metrics.verdict_codes import Statistic
-from core.predictions import Extents
+from core.predictions import SamplingDesign
 
 LOGIT_CLIP = 1e-9
 TAIL = 0.75  # beyond this quantile of the draws a tail is taken as exponential
@@ -393,7 +393,7 @@ class Null:
         lever = logit - (weight @ logit) / weight.sum()
         score = (spread.hits - spread.count * truth) @ lever
         ranked = self.resamples.ranked
-        wide = units(ranked.n, Extents(ranked.groups, ranked.weights)).wide(
+        wide = units(ranked.n, SamplingDesign(ranked.groups, ranked.weights)).wide(
             1.0 - 2.0 * FALSE_ALARMS
         )
         half = wide * score.std() / (weight @ lever**2)

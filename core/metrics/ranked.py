@@ -60,7 +60,7 @@ def _rank(confidence: Float, correct: Bool) -> tuple[Float, Bool, Float, Int]:
 
 
 @dataclass(frozen=True)
-class Ranked:
+class SortedOutcomes:
     """Outcomes in ascending order of confidence.
 
     Attributes

@@ -4,17 +4,17 @@ import numpy as np
 
 from core.arrays import Float
 from core.metrics.grouped import groups_of, sum_variance, weights_of
-from core.metrics.ranked import Ranked
+from core.metrics.ranked import SortedOutcomes
 
 
-def _groups(ranked: Ranked) -> tuple[Float, Float]:
+def _groups(ranked: SortedOutcomes) -> tuple[Float, Float]:
     """Return positives and negatives of each group of ties, ascending."""
     positives = np.diff(ranked.sum_correct[ranked.cuts])
     rows = np.diff(ranked.sum_weights[ranked.cuts])
     return positives.astype(np.float64), np.maximum(rows - positives, 0.0)
 
 
-def auroc(ranked: Ranked) -> float:
+def auroc(ranked: SortedOutcomes) -> float:
     """Return the area under the ROC curve, in [0, 1]; ties count one half.
 
     NaN where only positives or only negatives are present.
@@ -27,7 +27,7 @@ def auroc(ranked: Ranked) -> float:
     return float((positives * (below + 0.5 * negatives)).sum() / pairs)
 
 
-def auroc_error(ranked: Ranked) -> float:
+def auroc_error(ranked: SortedOutcomes) -> float:
     """Return the standard error of the AUROC (DeLong et al. 1988); NaN with one class.
 
     Zero where a class has a single row or the classes are perfectly separated. With groups the
@@ -56,7 +56,7 @@ def _mean_variance(values: Float, weights: Float) -> float:
     return float((weights * (values - centre) ** 2).sum() / max(n - 1.0, 1.0) / n)
 
 
-def auprc(ranked: Ranked) -> float:
+def auprc(ranked: SortedOutcomes) -> float:
     """Return the average precision, in [0, 1]; NaN without positives.
 
     Step-wise sum of precision times the rise of recall, without interpolation, at the ends of

@@ -18,13 +18,13 @@ from core.metrics.binning import (
 from core.metrics.classwise import ClassCells
 from core.metrics.grouped import row_draws
 from core.metrics.proper import nll_rows
-from core.metrics.ranked import Ranked
+from core.metrics.ranked import SortedOutcomes
 from core.metrics.smooth import smece_draws
-from core.predictions import INDEPENDENT, Extents, Predictions
+from core.predictions import INDEPENDENT, Predictions, SamplingDesign
 
 IN_BINS = {"ece", "ece_em", "ada_ece", "classwise_ece"}  # of a number that is set
 BINNED = {"ece", "ece_em", "smece", "ada_ece"}  # read from cells of neighbouring confidence
-Cuts = Mapping[str, Callable[[Ranked, int], Int]]
+Cuts = Mapping[str, Callable[[SortedOutcomes, int], Int]]
 USUAL: Cuts = {"ece": equal_width_cuts, "ece_em": equal_mass_cuts}
 ADAPTIVE: Cuts = {"ada_ece": interpolated_cuts}
 GAP = "gap"  # drawn beside the metrics
@@ -39,7 +39,7 @@ def resampled_counts(
     n: int,
     n_resamples: int,
     seed: int,
-    extents: Extents = INDEPENDENT,
+    extents: SamplingDesign = INDEPENDENT,
     *,
     dtype: type[np.generic] = np.float64,
 ) -> Iterator[Counts]:
@@ -144,9 +144,9 @@ class ResampledRows:
         return rows if weights is None else np.where(weights > 0.0, rows, 0.0)
 
     @cached_property
-    def answers(self) -> Ranked:
+    def answers(self) -> SortedOutcomes:
         """The answers given, sorted."""
-        return Ranked.of(self.predictions.outcomes(None))
+        return SortedOutcomes.of(self.predictions.outcomes(None))
 
     @cached_property
     def cells(self) -> "_ResampledCells":
@@ -180,7 +180,7 @@ class _ResampledCells:
     `confidence` (C,) is a cell's mean confidence, `starts` the first cell of each bin by metric.
     """
 
-    ranked: Ranked
+    ranked: SortedOutcomes
     index: Int
     gap: Float
     confidence: Float
@@ -189,7 +189,7 @@ class _ResampledCells:
     @classmethod
     def of(cls, predictions: Predictions, rules: Cuts, n_bins: int) -> "_ResampledCells":
         outcomes = predictions.outcomes(predictions.default_target)
-        ranked = Ranked.of(outcomes)
+        ranked = SortedOutcomes.of(outcomes)
         bins = {metric: cuts(ranked, n_bins) for metric, cuts in rules.items()}
         fine = [equal_width_cuts(ranked, CELLS), equal_mass_cuts(ranked, CELLS)]
         cuts = np.unique(np.concatenate([*bins.values(), *fine]))

@@ -3,12 +3,12 @@
 import numpy as np
 
 from core.arrays import Counts, Float
-from core.metrics.ranked import Ranked
+from core.metrics.ranked import SortedOutcomes
 
 SHIFT = 16  # rows by which a sum of fractions is continued before its series is taken
 
 
-def risk_coverage(ranked: Ranked) -> tuple[Float, Float]:
+def risk_coverage(ranked: SortedOutcomes) -> tuple[Float, Float]:
     """Return the risk-coverage curve.
 
     Parameters
@@ -65,7 +65,7 @@ def _harmonic(rows: Counts) -> Float:
     return np.asarray(series - 1 / (252 * x**6) - added)
 
 
-def aurc(ranked: Ranked) -> float:
+def aurc(ranked: SortedOutcomes) -> float:
     """Return the area under the risk-coverage curve, in [0, 1]; lower is better.
 
     Mean over k of the error rate among the k most confident rows (Geifman & El-Yaniv 2017);
@@ -76,7 +76,7 @@ def aurc(ranked: Ranked) -> float:
     return float(area(count, wrong, ranked.total))
 
 
-def error_weights(ranked: Ranked) -> Float:
+def error_weights(ranked: SortedOutcomes) -> Float:
     """Return what a wrong answer adds to N times the area, (N,): most where it is surest.
 
     The area is linear in the errors: that of rank j counts in the risk of all coverages from j / N

@@ -13,7 +13,7 @@ from collections.abc import Callable
 import numpy as np
 
 from core.arrays import Float, Int
-from core.metrics.ranked import Ranked
+from core.metrics.ranked import SortedOutcomes
 
 NODES = 2**15  # grid intervals; cubic splitting onto it errs by less than 1e-7 at bandwidth 1/1024
 POINTS = 128  # grid points a bandwidth, as far as there are nodes
@@ -26,7 +26,7 @@ RELPLOT_HALVINGS = 10
 RELPLOT_DENSITY = 1e-4  # added to the density
 
 
-def smece(ranked: Ranked, *, method: str = "exact") -> float:
+def smece(ranked: SortedOutcomes, *, method: str = "exact") -> float:
     """Return the smooth calibration error, in [0, 1]; lower is better.
 
     Parameters
@@ -63,7 +63,7 @@ def _search(error_at: Callable[[float], float], halvings: int) -> tuple[float, f
     return error_at(high), high
 
 
-def _onto_nodes(ranked: Ranked) -> Float:
+def _onto_nodes(ranked: SortedOutcomes) -> Float:
     """Spread each row's gap over the four nearest grid points; mirror what falls outside.
 
     Groups of ties enter once with their summed gap, so the order of rows does not matter. The
@@ -92,12 +92,12 @@ def _integral(spectrum: Float, bandwidth: float) -> float:
     return min(1.0, float(heights.sum() - 0.5 * (heights[0] + heights[-1])))
 
 
-def relplot_smece(ranked: Ranked) -> tuple[float, float]:
+def relplot_smece(ranked: SortedOutcomes) -> tuple[float, float]:
     """Return the released smECE and its bandwidth."""
     return _search(lambda s: relplot_smece_at(ranked, s), RELPLOT_HALVINGS)
 
 
-def relplot_smece_at(ranked: Ranked, bandwidth: float) -> float:
+def relplot_smece_at(ranked: SortedOutcomes, bandwidth: float) -> float:
     """Return the released smECE at one bandwidth: sum of |gap| weighted by smoothed density."""
     n_nodes = max(2000, round(20 / bandwidth)) // 2 + 1
     points = np.linspace(0, 1, max(round(10 / bandwidth), 200))

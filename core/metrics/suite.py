@@ -27,7 +27,7 @@ from core.metrics.grouped import summary_of, weight_summary
 from core.metrics.notices import extent_notices, infinite_rows, nll_reason, notices
 from core.metrics.null_test import Zone
 from core.metrics.proper import brier, nll, nll_rows
-from core.metrics.ranked import Ranked
+from core.metrics.ranked import SortedOutcomes
 from core.metrics.records import Audit, ClassRow, Gap, MixedEnd, Score, Setting, TargetAudit
 from core.metrics.top_label import answers
 from core.metrics.verdict import mixed_ends, verdict
@@ -87,7 +87,7 @@ def prepare(
         What `diagram` reads.
     """
     outcomes = answers(predictions) if target is None else predictions.outcomes(target)
-    ranked = Ranked.of(outcomes)
+    ranked = SortedOutcomes.of(outcomes)
     kind = _kind_of_target(predictions, target)
     name = NAMES[kind] if target is None else predictions.class_names[target]
     resamples = resamples_of(ranked, n_resamples, seed, n_bins=n_bins)
@@ -366,7 +366,7 @@ def _answer_scores(
     predictions: Predictions, config: AuditConfig, metrics: list[str]
 ) -> dict[str, Score]:
     """Return the scores of the answers given: shares, proper scores, risk and coverage."""
-    ranked = Ranked.of(predictions.outcomes(None))
+    ranked = SortedOutcomes.of(predictions.outcomes(None))
     level, right = config.level, ranked.correct
     start = int(np.searchsorted(ranked.confidence, S99, side="left"))
     sure = ranked.confidence >= S99

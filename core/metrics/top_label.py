@@ -14,7 +14,7 @@ from core.arrays import Counts, Float, Int
 from core.defaults import N_BINS, S99
 from core.metrics import binning
 from core.metrics.binning import BinSums
-from core.metrics.ranked import Ranked
+from core.metrics.ranked import SortedOutcomes
 from core.predictions import Outcomes, Predictions, Task
 
 SWEEP_BINS = 1_000  # the search grows with the square of the bins
@@ -69,21 +69,21 @@ def largest_sum(bins: BinSums, n: float) -> Float:
     return np.asarray(np.abs(np.cumsum(bins.gap, axis=-1)).max(axis=-1) / n)
 
 
-def _value(statistic: Statistic, ranked: Ranked, cuts: Int) -> float:
+def _value(statistic: Statistic, ranked: SortedOutcomes, cuts: Int) -> float:
     return float(statistic(binning.sums(ranked, cuts), ranked.total))
 
 
-def accuracy(ranked: Ranked) -> float:
+def accuracy(ranked: SortedOutcomes) -> float:
     """Return the share of rows that came true, in [0, 1]."""
     return ranked.hits / ranked.total
 
 
-def error(ranked: Ranked) -> float:
+def error(ranked: SortedOutcomes) -> float:
     """Return the share of rows that did not come true, in [0, 1]."""
     return (ranked.total - ranked.hits) / ranked.total
 
 
-def ece(ranked: Ranked, *, n_bins: int = N_BINS) -> float:
+def ece(ranked: SortedOutcomes, *, n_bins: int = N_BINS) -> float:
     """Return the expected calibration error over equal-width bins.
 
     Parameters
@@ -105,7 +105,7 @@ def ece(ranked: Ranked, *, n_bins: int = N_BINS) -> float:
     return _value(weighted_gap, ranked, binning.equal_width_cuts(ranked, n_bins))
 
 
-def ece_em(ranked: Ranked, *, n_bins: int = N_BINS) -> float:
+def ece_em(ranked: SortedOutcomes, *, n_bins: int = N_BINS) -> float:
     """Return the expected calibration error over bins of exactly equal counts, in [0, 1].
 
     Tied confidences stay together, so the value does not depend on the order of rows. This is
@@ -114,7 +114,7 @@ def ece_em(ranked: Ranked, *, n_bins: int = N_BINS) -> float:
     return _value(weighted_gap, ranked, binning.equal_mass_cuts(ranked, n_bins))
 
 
-def ada_ece(ranked: Ranked, *, n_bins: int = N_BINS) -> float:
+def ada_ece(ranked: SortedOutcomes, *, n_bins: int = N_BINS) -> float:
     """Return the adaptive ECE as the released code of the papers computes it, in [0, 1].
 
     For comparison with published tables only: the rows of the smallest confidence lie in no
@@ -123,7 +123,7 @@ def ada_ece(ranked: Ranked, *, n_bins: int = N_BINS) -> float:
     return _value(weighted_gap, ranked, binning.interpolated_cuts(ranked, n_bins))
 
 
-def mce(ranked: Ranked, *, n_bins: int = N_BINS) -> float:
+def mce(ranked: SortedOutcomes, *, n_bins: int = N_BINS) -> float:
     """Return the largest gap of a non-empty equal-width bin, in [0, 1].
 
     Dominated by chance where that bin holds few rows. Mukhoti et al. 2020, equation 2.
@@ -131,7 +131,7 @@ def mce(ranked: Ranked, *, n_bins: int = N_BINS) -> float:
     return _value(largest_gap, ranked, binning.equal_width_cuts(ranked, n_bins))
 
 
-def ace(ranked: Ranked, *, n_bins: int = N_BINS) -> float:
+def ace(ranked: SortedOutcomes, *, n_bins: int = N_BINS) -> float:
     """Return the unweighted mean gap of non-empty equal-width bins, in [0, 1].
 
     The "average calibration error" of the Mukhoti et al. 2020 code.
@@ -139,12 +139,12 @@ def ace(ranked: Ranked, *, n_bins: int = N_BINS) -> float:
     return _value(average_gap, ranked, binning.equal_width_cuts(ranked, n_bins))
 
 
-def rmsce(ranked: Ranked, *, n_bins: int = N_BINS) -> float:
+def rmsce(ranked: SortedOutcomes, *, n_bins: int = N_BINS) -> float:
     """Return the root mean square gap over equal-width bins, in [0, 1]; at least the ECE."""
     return _value(root_mean_square_gap, ranked, binning.equal_width_cuts(ranked, n_bins))
 
 
-def ece_debiased(ranked: Ranked, *, n_bins: int = N_BINS) -> float:
+def ece_debiased(ranked: SortedOutcomes, *, n_bins: int = N_BINS) -> float:
     """Return the debiased l2 calibration error over equal-mass bins, in [0, 1].
 
     The chance part of each squared gap is subtracted (Kumar et al. 2019, p = 2, top label).
@@ -153,7 +153,7 @@ def ece_debiased(ranked: Ranked, *, n_bins: int = N_BINS) -> float:
     return _value(debiased_gap, ranked, binning.equal_mass_cuts(ranked, n_bins))
 
 
-def sweep_cuts(ranked: Ranked) -> Int:
+def sweep_cuts(ranked: SortedOutcomes) -> Int:
     """Return the bins of the sweep: as many as keep their accuracies from ever falling.
 
     From two bins upward, never N; one bin where two already fall (Roelofs et al. 2021). Stops
@@ -169,7 +169,7 @@ def sweep_cuts(ranked: Ranked) -> Int:
     return good
 
 
-def ece_sweep(ranked: Ranked) -> float:
+def ece_sweep(ranked: SortedOutcomes) -> float:
     """Return the ECE over the largest number of equal-mass bins with monotone accuracy.
 
     In [0, 1]; l1. Roelofs et al. 2021, with the authors' assignment of ranks to bins.
@@ -177,7 +177,7 @@ def ece_sweep(ranked: Ranked) -> float:
     return _value(weighted_gap, ranked, sweep_cuts(ranked))
 
 
-def ks(ranked: Ranked) -> float:
+def ks(ranked: SortedOutcomes) -> float:
     """Return the Kolmogorov-Smirnov calibration error, in [0, 1].
 
     Largest |sum of (confidence - outcome)| / N over the rows up to any confidence; taken at
@@ -186,26 +186,26 @@ def ks(ranked: Ranked) -> float:
     return _value(largest_sum, ranked, ranked.cuts)
 
 
-def worst_bin_rows(ranked: Ranked, n_bins: int) -> int:
+def worst_bin_rows(ranked: SortedOutcomes, n_bins: int) -> int:
     """Return the number of rows in the equal-width bin that the MCE speaks of."""
     cuts = binning.equal_width_cuts(ranked, n_bins)
     bins = binning.sums(ranked, cuts)
     return int(np.diff(cuts)[np.nanargmax(np.abs(_per_row(bins.gap, bins.count)))])
 
 
-def certain(ranked: Ranked, threshold: float) -> tuple[float, float]:
+def certain(ranked: SortedOutcomes, threshold: float) -> tuple[float, float]:
     """Return how many rows reach the threshold, and how many of them came true, by weight."""
     start = int(np.searchsorted(ranked.confidence, threshold, side="left"))
     rows = ranked.sum_weights[-1] - ranked.sum_weights[start]
     return rows.item(), (ranked.sum_correct[-1] - ranked.sum_correct[start]).item()
 
 
-def s99_share(ranked: Ranked, *, threshold: float = S99) -> float:
+def s99_share(ranked: SortedOutcomes, *, threshold: float = S99) -> float:
     """Return the share of rows with confidence >= threshold (Mukhoti et al. 2020, table 6)."""
     return certain(ranked, threshold)[0] / ranked.total
 
 
-def s99_accuracy(ranked: Ranked, *, threshold: float = S99) -> float:
+def s99_accuracy(ranked: SortedOutcomes, *, threshold: float = S99) -> float:
     """Return the accuracy of rows with confidence >= threshold; NaN where there are none."""
     rows, right = certain(ranked, threshold)
     return right / rows if rows else float("nan")
@@ -230,4 +230,4 @@ def answers(predictions: Predictions) -> Outcomes:
 
 def ece_answer(predictions: Predictions, *, n_bins: int = N_BINS) -> float:
     """Return the ECE of the answers given, whose claim is the probability of the answer."""
-    return ece(Ranked.of(answers(predictions)), n_bins=n_bins)
+    return ece(SortedOutcomes.of(answers(predictions)), n_bins=n_bins)

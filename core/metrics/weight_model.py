@@ -5,7 +5,7 @@ from typing import Final
 import numpy as np
 
 from core.arrays import Float, sigmoid
-from core.metrics.ranked import Ranked
+from core.metrics.ranked import SortedOutcomes
 
 CLIP: Final = 1e-9  # exact 0 and 1 have no logit
 BEYOND_CHANCE: Final = 3.84  # twice the gain in log-likelihood, less the penalty
@@ -16,7 +16,7 @@ SINGULAR: Final = 1e-10  # of the largest singular value: columns that say the s
 CLOSE: Final = 1e-10  # of the log-likelihood: a gain that ends the search
 
 
-def shares_by_weight(ranked: Ranked) -> Float | None:
+def shares_by_weight(ranked: SortedOutcomes) -> Float | None:
     """Return the outcome rate fitted on claim and weight, if weight predicts beyond the claim.
 
     They do where rows were sampled by their outcome, or by something that goes with it: ten

@@ -28,10 +28,10 @@ from core.ood.values import (
     auroc_error,
     average_precisions,
     detection_errors,
+    effective_sizes,
     false_positive_shares,
-    worth,
 )
-from core.predictions import Extents
+from core.predictions import SamplingDesign
 
 Interval = tuple[float, float]
 ROUNDING = 1e-9  # of running shares
@@ -171,7 +171,7 @@ def numbers(
 
 def _own(key: str, separation: Separation, bias: float, level: float) -> tuple[float, float]:
     """Return the interval of a number that has a width even where no row is out of order."""
-    own, other = worth(separation)
+    own, other = effective_sizes(separation)
     sides = ScoreCounts(separation.inside, separation.outside, (own, other))
     if not key.endswith("_in"):
         sides = ScoreCounts(separation.outside[::-1], separation.inside[::-1], (other, own))
@@ -187,7 +187,7 @@ def auroc_score(separation: Separation, *, level: float = LEVEL) -> Score:
 
     With few rows DeLong's is too short, and without a row out of order it has no width at all.
     """
-    value, error, rows = auroc(separation), auroc_error(separation), worth(separation)
+    value, error, rows = auroc(separation), auroc_error(separation), effective_sizes(separation)
     low, high = newcombe(value, *rows, level)
     if 0.0 < value < 1.0 and error > 0.0:
         if separation.members is not None:  # of few groups the spread itself is uncertain
@@ -213,7 +213,7 @@ def auroc_score(separation: Separation, *, level: float = LEVEL) -> Score:
     )
 
 
-def resampled_by(*sides: Extents) -> dict[str, Setting]:
+def resampled_by(*sides: SamplingDesign) -> dict[str, Setting]:
     """Return what is drawn as one, for settings; nothing where every row is independent."""
     if all(side.independent for side in sides):
         return {}

@@ -8,7 +8,7 @@ from core.arrays import Float, ascending
 from core.defaults import LEVEL
 from core.metrics.intervals import quantile, student
 from core.ood.separation import BothGroups, BothWeights, counted_rows, mean_variance
-from core.predictions import Extents
+from core.predictions import SamplingDesign
 
 
 def placements(
@@ -71,7 +71,7 @@ def auroc_difference(
     variance, value, counts = 0.0, 0.0, list[int]()
     first, second = (placements(run[0], run[1], weights) for run in (scores, other))
     for side in (0, 1):
-        extents = Extents(groups[side], weights[side])
+        extents = SamplingDesign(groups[side], weights[side])
         gap, extents = counted_rows(first[side] - second[side], extents, "paired")
         value = float(np.average(gap, weights=extents.weights))
         if extents.independent:

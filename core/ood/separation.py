@@ -18,7 +18,7 @@ from core.codes import RefusalCode
 from core.errors import Refused
 from core.metrics.design_effect import design_effect
 from core.metrics.grouped import drawn_groups, sum_variance
-from core.predictions import INDEPENDENT, Extents
+from core.predictions import INDEPENDENT, SamplingDesign
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -36,15 +36,15 @@ class Members:
     ----------
     place : (N,) int64
         Where each row's score lies among the distinct ones of both sets.
-    extents : Extents
+    extents : SamplingDesign
         Groups, 0..G-1, and weights, above 0; without groups every row is one.
     """
 
     place: Int
-    extents: Extents
+    extents: SamplingDesign
 
     @classmethod
-    def of(cls, values: Float, scores: Float, extents: Extents) -> Self:
+    def of(cls, values: Float, scores: Float, extents: SamplingDesign) -> Self:
         """Place rows in the order of the file."""
         return cls(np.searchsorted(values, scores).astype(np.int64), extents)
 
@@ -69,9 +69,9 @@ class Members:
         """Return the variance of the mean of values of the distinct scores, by group."""
         return mean_variance(each[self.place], self.group, self.extents.weights)
 
-    def worth(self, each: Float) -> float:
+    def effective_size(self, each: Float) -> float:
         """Return the effective sample size of the mean of values of the distinct scores."""
-        effect = design_effect(each[self.place], Extents(self.group, self.extents.weights))
+        effect = design_effect(each[self.place], SamplingDesign(self.group, self.extents.weights))
         return float(self.weight.sum()) / effect
 
     def by_group(self, ends: Int) -> "csr_array":
@@ -143,7 +143,7 @@ class Separation:
         """
         from core.compiled.merge import merge
 
-        own, others = Extents(groups[0], weights[0]), Extents(groups[1], weights[1])
+        own, others = SamplingDesign(groups[0], weights[0]), SamplingDesign(groups[1], weights[1])
         inside, own = counted_rows(inside, own, "in-distribution")
         outside, others = counted_rows(outside, others, "out-of-distribution")
         ordered = _sorted(inside, "in-distribution"), _sorted(outside, "out-of-distribution")
@@ -178,7 +178,7 @@ class Separation:
         return as_number(np.cumsum(self.outside)[-1])
 
     @property
-    def extents(self) -> tuple[Extents, Extents]:
+    def extents(self) -> tuple[SamplingDesign, SamplingDesign]:
         """Groups and weights of both sets."""
         if self.members is None:
             return INDEPENDENT, INDEPENDENT
@@ -200,7 +200,7 @@ class Separation:
         return type(self)(*_read_only(-self.values[::-1], *sides), members)
 
 
-def counted_rows(scores: Float, extents: Extents, name: str) -> tuple[Float, Extents]:
+def counted_rows(scores: Float, extents: SamplingDesign, name: str) -> tuple[Float, SamplingDesign]:
     """Return the scores of weight above 0, and their groups, renumbered, and weights."""
     groups, weights = extents
     if weights is None:
@@ -211,7 +211,7 @@ def counted_rows(scores: Float, extents: Extents, name: str) -> tuple[Float, Ext
         raise Refused(RefusalCode.EMPTY, what, "give at least one row a weight above 0")
     if groups is not None:
         groups = np.unique(groups[counted], return_inverse=True)[1].astype(np.int64)
-    return scores[counted], Extents(groups, weights[counted])
+    return scores[counted], SamplingDesign(groups, weights[counted])
 
 
 def _weigh(rows: Int, members: Members) -> arrays.Counts:

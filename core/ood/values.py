@@ -51,12 +51,14 @@ def components(separation: Separation) -> tuple[Float, Float]:
     return beaten, beating
 
 
-def worth(separation: Separation) -> tuple[float, float]:
+def effective_sizes(separation: Separation) -> tuple[float, float]:
     """Return the effective sample size of either set for the AUROC."""
     if separation.members is None:
         return separation.n_in, separation.n_out
     beaten, beating = components(separation)
-    return separation.members[0].worth(beating), separation.members[1].worth(beaten)
+    return separation.members[0].effective_size(beating), separation.members[1].effective_size(
+        beaten
+    )
 
 
 def _row_variance(values: Float, rows: Int) -> float:

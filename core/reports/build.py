@@ -12,7 +12,7 @@ from core.readers.predictions.result import ReadResult
 from core.reports import canonical, html, markdown, sections
 from core.reports.document import Document, Edition
 from core.reports.report_json import CERTIFICATE, DIGEST, Json, report_json, software
-from core.screens.kit import units
+from core.screens.kit import row_noun
 from core.screens.xray.words import ClinicSource
 from core.studies.report import CLINICAL, COMPARE, HUMAN, ReportedRun, report_numbers
 
@@ -89,7 +89,7 @@ def report_files(request: ReportRequest) -> ReportFiles:
 
 def report(request: ReportRequest) -> tuple[Json, Document]:
     """Return the JSON of a report, and the same as a document."""
-    with units.speaking_of(*(run.data for run in request.runs)):
+    with row_noun.speaking_of(*(run.data for run in request.runs)):
         return _report(request)
 
 

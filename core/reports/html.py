@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from core.metrics.ranked import Ranked
+from core.metrics.ranked import SortedOutcomes
 from core.metrics.records import Audit
 from core.readers.predictions.result import ReadResult
 from core.reports.document import BOARD_LINES, Document, Edition
@@ -109,7 +109,7 @@ def audit_html(name: str, result: ReadResult, split: str, audit: Audit) -> str:
     predictions = result.splits[split]
     subject = Subject(name, split, result.digest, predictions.class_names, tuple(result.notices))
     target = headline(audit)
-    ranked = Ranked.of(predictions.outcomes(target.target))
+    ranked = SortedOutcomes.of(predictions.outcomes(target.target))
     plain = plain_view(audit, target, ranked, name=name, split=split)
     settings = {
         "file": name,

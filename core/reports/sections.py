@@ -6,7 +6,7 @@ from typing import Final
 
 from core.metrics.clinical import bands
 from core.metrics.comparison import compare
-from core.metrics.ranked import Ranked
+from core.metrics.ranked import SortedOutcomes
 from core.metrics.records import Audit
 from core.metrics.selective import risk_coverage
 from core.metrics.top_label import answers
@@ -34,9 +34,9 @@ from core.screens.kit.labels import (
 )
 from core.screens.kit.numbers import count
 from core.screens.kit.records import Sentence
+from core.screens.kit.row_noun import FILM_DATA, noticed, speaking_of, with_row_noun
 from core.screens.kit.run_marks import marks
 from core.screens.kit.sentences import groups_words
-from core.screens.kit.units import FILM_DATA, noticed, speaking_of, spoken
 from core.screens.ood.view import ShownCurve, ood_view
 from core.screens.ood.words import plain_view as plain_ood
 from core.screens.ood.words import set_name
@@ -101,7 +101,7 @@ def checklist(numbers: RunNumbers) -> Section:
         ("Measures of performance, and why", "Discrimination, calibration and net benefit"),
         ("Performance with confidence intervals", _intervals(numbers.audit)),
         ("Performance in subgroups", "By finding; by patient group on the Chest X-ray page"),
-        (f"Clusters of {spoken('images')}", _clusters(numbers)),
+        (f"Clusters of {with_row_noun('images')}", _clusters(numbers)),
         ("Recalibration or updating of the model", _updating(numbers)),
         ("Class imbalance", "Scores were taken as they are; none was rebalanced"),
         ("Output of the model", f"{numbers.rows.kind}, one score a finding"),
@@ -121,9 +121,10 @@ def _events(numbers: RunNumbers) -> str:
     rows, clinical = numbers.rows, numbers.clinical
     if isinstance(clinical, Findings):
         few, many = min(clinical.events), max(clinical.events)
-        return f"{count(rows.n)} {spoken('images')}; {count(few)} to {count(many)} with a finding"
+        images = f"{count(rows.n)} {with_row_noun('images')}"
+        return f"{images}; {count(few)} to {count(many)} with a finding"
     events = int((rows.labels == 1).sum()) if rows.task is Task.BINARY else 0
-    return f"{count(rows.n)} {spoken('images')}, {count(events)} with the finding"
+    return f"{count(rows.n)} {with_row_noun('images')}, {count(events)} with the finding"
 
 
 def _intervals(audit: Audit) -> str:
@@ -135,7 +136,9 @@ def _intervals(audit: Audit) -> str:
 def _clusters(numbers: RunNumbers) -> str:
     groups = numbers.rows.groups
     if groups is None:
-        return spoken("Images were taken as independent. Name a column of groups if they are not")
+        return with_row_noun(
+            "Images were taken as independent. Name a column of groups if they are not"
+        )
     return f"Intervals draw whole groups by {groups.name}"
 
 
@@ -197,7 +200,7 @@ class RunViews:
         rows = self.numbers.rows
         curve = None
         if rows.task is not Task.MULTILABEL:
-            curve = risk_coverage(Ranked.of(rows.outcomes(None)))
+            curve = risk_coverage(SortedOutcomes.of(rows.outcomes(None)))
         return reliability_view(
             self.numbers.audit, self.subject, classes=self.numbers.classes, curve=curve
         )
@@ -208,7 +211,7 @@ class RunViews:
         numbers = self.numbers
         target = headline(numbers.audit)
         rows, index = numbers.rows, target.target
-        ranked = Ranked.of(answers(rows) if index is None else rows.outcomes(index))
+        ranked = SortedOutcomes.of(answers(rows) if index is None else rows.outcomes(index))
         return plain_view(
             numbers.audit, target, ranked, name=numbers.run.name, split=numbers.run.split
         )
@@ -297,7 +300,7 @@ def _verdict(views: RunViews) -> tuple[Section, ...]:
     if after is not None and headline(views.numbers.audit).verdict.code in DETECTED:
         none = compare([each.compared for each in after.judged.values()], list(after.judged), 0)
         if not plain_best(after.judged, none):
-            helps = replace(helps, text=spoken(NO_HELP))
+            helps = replace(helps, text=with_row_noun(NO_HELP))
     return (
         Section(
             key=VERDICT,
@@ -455,7 +458,7 @@ def _ood(views: RunViews) -> tuple[Section, ...]:
         made.append(
             Section(
                 key=f"{OOD}.{split}",
-                title=f"{spoken('Unfamiliar pictures')}: {names[split].label}"
+                title=f"{with_row_noun('Unfamiliar pictures')}: {names[split].label}"
                 if views.plain
                 else f"{SECTIONS[OOD]}: {names[split].label}",
                 sentence=view.sentence,
@@ -569,7 +572,7 @@ def _settings(numbers: ReportNumbers, settings: Mapping[str, str]) -> Section:
             "Digest of the rows": rows.digest,
             "Read as": f"{rows.task}, {rows.kind}",
             "Choices while reading": reading or "none",
-            "Split": f"{run.split}, {count(rows.n)} {spoken('images')}",
+            "Split": f"{run.split}, {count(rows.n)} {with_row_noun('images')}",
             "Other splits": ", ".join((*run.splits, *run.outside)),
             "Classes": count(rows.n_classes),
         } | {f"Left out: {SECTIONS[key]}": why for key, why in of_run.left_out.items()}
@@ -577,7 +580,7 @@ def _settings(numbers: ReportNumbers, settings: Mapping[str, str]) -> Section:
     return Section(
         key=SETTINGS,
         title=SECTIONS[SETTINGS],
-        paragraphs=tuple(map(spoken, LIMITS)),
+        paragraphs=tuple(map(with_row_noun, LIMITS)),
         tables=tuple(tables),
     )
 

@@ -17,7 +17,7 @@ from core.metrics.estimates import PreparedTarget
 from core.metrics.grouped import effective_rarer
 from core.metrics.paired import Difference
 from core.metrics.records import Audit, BinTable, Floor, Score, TargetAudit
-from core.predictions import INDEPENDENT, Extents, Outcomes, Predictions, Task
+from core.predictions import INDEPENDENT, Outcomes, Predictions, SamplingDesign, Task
 from core.studies import posthoc
 from core.studies.posthoc import NONE, Fit
 
@@ -213,7 +213,7 @@ class OneFinding:
         Of the audit; NOT_PROBABILITY among them where the scores look rescaled.
     recalibrated : Recalibrated or None
         None where the scores are as read.
-    extents : Extents
+    extents : SamplingDesign
         Groups and weights of the rows.
     """
 
@@ -228,7 +228,7 @@ class OneFinding:
     flagged_events: Int
     notices: tuple[Notice, ...]
     recalibrated: Recalibrated | None = None
-    extents: Extents = INDEPENDENT
+    extents: SamplingDesign = INDEPENDENT
 
     @property
     def outcomes(self) -> Outcomes:
@@ -307,7 +307,7 @@ def _recalibrated(
 
 
 def groups(
-    p: Float, y: Bool, grouping: Grouping, extents: Extents = INDEPENDENT
+    p: Float, y: Bool, grouping: Grouping, extents: SamplingDesign = INDEPENDENT
 ) -> tuple[Subgroup, ...]:
     """Return the calibration of one finding in each group."""
     return clinical_groups.subgroups(p, y, grouping, extents=extents)

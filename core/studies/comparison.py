@@ -9,7 +9,7 @@ from core.arrays import Float, Int
 from core.library import open_library
 from core.metrics.comparison import Compared, compared
 from core.predictions import Predictions, Task
-from core.progress import part
+from core.progress import stage
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ def of_library(places: Sequence[tuple[str, str]]) -> list[Compared]:
     """
     library, found = open_library(), []
     for i, (run_id, split) in enumerate(places):
-        with part("", i / len(places), i / len(places), 1):
+        with stage("", i / len(places), i / len(places), 1):
             found.append(compared(library.load(run_id, split)))
     return found
 

@@ -16,13 +16,13 @@ from core.metrics import METRICS
 from core.metrics.comparison import ComparedRows, why_not
 from core.metrics.estimates import proportion
 from core.metrics.grouped import FEW_GROUPS, weight_summary
-from core.metrics.ranked import Ranked
+from core.metrics.ranked import SortedOutcomes
 from core.metrics.records import GroupSummary, Score, Setting, WeightSummary
 from core.ood.intervals import auroc_score, numbers, resampled_by
 from core.ood.pairs import auroc_difference
 from core.ood.scores import MANY_LABELS, SCORES, ood_scores, temperature_scaled, unavailable
 from core.ood.separation import Members, Separation
-from core.ood.values import worth
+from core.ood.values import effective_sizes
 from core.predictions import Groups, Predictions, ScoreKind, Task
 
 NOTHING = 0  # in place of a row's number where it may repeat by nature
@@ -423,7 +423,7 @@ def _group_summaries(
     own, other = (
         None if column is None else _group_summary(column.name, members, worth)
         for column, members, worth in zip(
-            groups, separation.members, worth(separation), strict=True
+            groups, separation.members, effective_sizes(separation), strict=True
         )
     )
     return own, other
@@ -465,7 +465,7 @@ def shift(
     """Return what a shift does to labelled rows, and how well the alarm tells them."""
     config = config or AuditConfig()
     separation = _separation(inside, shifted, score, temperature)
-    ranked = Ranked.of(temperature_scaled(shifted, temperature).outcomes(None))
+    ranked = SortedOutcomes.of(temperature_scaled(shifted, temperature).outcomes(None))
     right = proportion("accuracy", ranked, ranked.correct, config.level)
     return ShiftEffect(
         n=shifted.n,

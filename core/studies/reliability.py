@@ -11,7 +11,7 @@ from core.metrics.estimates import PreparedTarget
 from core.metrics.records import Audit, ClassRow
 from core.metrics.resampled import BLOCK_BYTES
 from core.predictions import Outcomes, Predictions, RowStats, Task
-from core.progress import part
+from core.progress import stage
 
 Source = Predictions | StoredSplit
 CHECK, READ, COUNT = "Checking the file", "Reading the scores", "Drawing resamples"
@@ -53,13 +53,13 @@ def audit_split(source: Source, metrics: tuple[str, ...]) -> SplitAudit:
     predictions = loaded(source)
     several = predictions.task is Task.MULTILABEL
     rows = None if several else _read(predictions, 0.2, 0.4)
-    with part(COUNT, 0.2 if several else 0.4, 1.0 if several else 0.6, _cells(predictions)):
+    with stage(COUNT, 0.2 if several else 0.4, 1.0 if several else 0.6, _cells(predictions)):
         audit = suite.audit(predictions, AuditConfig(metrics=metrics))
         targets = {predictions.default_target} | (set() if several else {None})
         prepared = {target: _prepared(predictions, target) for target in targets}
     if several:
         return SplitAudit(audit=audit, classes=(), prepared=prepared, rows=None)
-    with part(CLASSES, 0.6, 1.0, _cells(predictions)):
+    with stage(CLASSES, 0.6, 1.0, _cells(predictions)):
         classes = suite.class_gaps(predictions, AuditConfig().level, p_joint=audit.p_joint)
     return SplitAudit(audit=audit, classes=classes, prepared=prepared, rows=rows)
 
@@ -67,7 +67,7 @@ def audit_split(source: Source, metrics: tuple[str, ...]) -> SplitAudit:
 def prepare_target(source: Source, target: int | None) -> TargetRows:
     """Return what diagrams of one target are read from."""
     predictions = loaded(source)
-    with part(READ, 0.2, 1.0, 2 * _cells(predictions)):
+    with stage(READ, 0.2, 1.0, 2 * _cells(predictions)):
         return TargetRows(_prepared(predictions, target), predictions.outcomes(target))
 
 
@@ -76,7 +76,7 @@ def audit_every_metric(source: Source, config: AuditConfig | None = None) -> Aud
     predictions = loaded(source)
     # bins, cells, what chance would show, and once for each block of resamples
     blocks = -(-N_RESAMPLES_HEAVY * predictions.n // BLOCK_BYTES)
-    with part(METRICS, 0.1, 1.0, (4 + blocks) * _cells(predictions)):
+    with stage(METRICS, 0.1, 1.0, (4 + blocks) * _cells(predictions)):
         return suite.audit(predictions, config or AuditConfig())
 
 
@@ -84,12 +84,12 @@ def loaded(source: Source) -> Predictions:
     """Return the scores; a stored run is held against its digest."""
     if isinstance(source, Predictions):
         return source
-    with part(CHECK, 0.0, 0.2, source.cells):
+    with stage(CHECK, 0.0, 0.2, source.cells):
         return source.load()
 
 
 def _read(predictions: Predictions, start: float, end: float) -> RowStats:
-    with part(READ, start, end, _cells(predictions)):
+    with stage(READ, start, end, _cells(predictions)):
         return predictions.rows
 
 

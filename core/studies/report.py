@@ -13,7 +13,7 @@ from core.metrics.comparison import Compared, Comparison, compare_all, compared
 from core.metrics.records import Audit, ClassRow
 from core.ood.scores import DEFAULT, SCORES
 from core.predictions import Predictions, Task
-from core.progress import part
+from core.progress import stage
 from core.studies import clinic, ood, posthoc
 from core.studies.clinic import Findings, OneFinding
 from core.studies.human import HumanStudy, human_study
@@ -166,7 +166,7 @@ class _Steps:
 
     @contextmanager
     def next(self, words: str) -> Iterator[None]:
-        with part(words, self.done / self.total, (self.done + 1) / self.total, 1):
+        with stage(words, self.done / self.total, (self.done + 1) / self.total, 1):
             yield
         self.done += 1
 

@@ -9,7 +9,7 @@ import numpy as np
 from core.metrics import METRICS
 from core.metrics.binning import sums
 from core.metrics.clinical.decisions import bands
-from core.metrics.ranked import Ranked
+from core.metrics.ranked import SortedOutcomes
 from core.predictions import Predictions
 from core.studies import posthoc
 
@@ -83,7 +83,7 @@ def surest_gap(rows: Predictions) -> Claimed | None:
 
 def _groups(rows: Predictions, edges: Sequence[float]) -> list[Claimed]:
     """Return the answers by certainty; a group is closed at its lower edge, empty ones left out."""
-    ranked = Ranked.of(rows.outcomes(None))
+    ranked = SortedOutcomes.of(rows.outcomes(None))
     cuts = np.searchsorted(ranked.confidence, [0.0, *edges, np.inf], side="left")
     parts = sums(ranked, cuts)
     return [
@@ -121,7 +121,7 @@ def mended(fit_rows: Predictions, test_rows: Predictions) -> Mended:
 
 
 def _ece(rows: Predictions) -> float:
-    return float(METRICS["ece"].function(Ranked.of(rows.outcomes(None))))
+    return float(METRICS["ece"].function(SortedOutcomes.of(rows.outcomes(None))))
 
 
 def widest_band(rows: Predictions) -> FilmBand:
@@ -134,7 +134,7 @@ def widest_band(rows: Predictions) -> FilmBand:
     """
     found = []
     for k in range(rows.n_classes):
-        ranked = Ranked.of(rows.outcomes(k))
+        ranked = SortedOutcomes.of(rows.outcomes(k))
         of_finding = bands(ranked.confidence, ranked.correct, looks=rows.n_classes)
         for i in np.flatnonzero(of_finding.count >= ENOUGH):
             claimed = Claimed(

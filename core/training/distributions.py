@@ -10,7 +10,7 @@ import numpy as np
 
 from core.arrays import Bool, Float
 from core.metrics.binning import equal_width_cuts, sums
-from core.metrics.ranked import Ranked
+from core.metrics.ranked import SortedOutcomes
 from core.predictions import Outcomes
 
 DOT: Final = "."
@@ -30,7 +30,7 @@ def reliability(confidence: Float, correct: Bool) -> dict[str, float]:
         Of the answers given to training rows.
     correct : (M,) bool
     """
-    ranked = Ranked.of(Outcomes(confidence, correct))
+    ranked = SortedOutcomes.of(Outcomes(confidence, correct))
     bins = sums(ranked, equal_width_cuts(ranked, BINS))
     parts = {"count": bins.count, "confidence": bins.confidence, "accuracy": bins.hits}
     return {

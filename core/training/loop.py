@@ -25,7 +25,7 @@ from core.library.history import from_events
 from core.losses.adafocal import BinFocal
 from core.losses.bins import GammaUpdate
 from core.metrics import top_label
-from core.metrics.ranked import Ranked
+from core.metrics.ranked import SortedOutcomes
 from core.predictions import Outcomes, Task
 from core.training import checkpoint, progress, threads
 from core.training.distributions import norm_histogram, reliability
@@ -150,7 +150,7 @@ def measure(model_answers: Answers) -> dict[str, float]:
     fractions; `val_entropy_correct` and `val_entropy_wrong` in nats over right and over wrong
     answers, as in figure 3 of Mukhoti et al. 2020.
     """
-    ranked = Ranked.of(Outcomes(model_answers.confidence, model_answers.correct))
+    ranked = SortedOutcomes.of(Outcomes(model_answers.confidence, model_answers.correct))
     nll, wrong = -model_answers.log_p_true, ~model_answers.correct
     return {
         "val_nll": _mean(nll),

@@ -24,7 +24,7 @@ from core.studies.reliability import (
     audit_split,
     prepare_target,
 )
-from pages.ui import cache, run_studies
+from pages.ui import cache, studying
 from pages.ui.caching import cached, results
 from pages.ui.compute import Computation
 from pages.ui.escape import esc
@@ -86,7 +86,7 @@ def every_metric(run: cache.Run, split: str) -> Audit | None:
 
 def human(run: cache.Run, split: str) -> HumanStudy | None:
     """Return a split held against the votes of people."""
-    kept = run_studies.human(run, split)
+    kept = studying.human(run, split)
     if kept is not None:
         return kept
     if run.n(split) * len(run.class_names) > LARGE_VOTES:
@@ -124,7 +124,7 @@ def known(run: cache.Run, split: str) -> Audit | None:
     return opened.audit if opened else None
 
 
-def hand_over(draft: cache.Run, run: cache.Run) -> None:
+def move_results(draft: cache.Run, run: cache.Run) -> None:
     """Keep for a run what is known of the draft that it was, so that nothing is computed again."""
     for split in run.splits:
         opened = _split(draft, split).known if large(draft, split) else None
@@ -146,7 +146,7 @@ def _split(run: cache.Run, split: str) -> Computation[SplitAudit]:
 def _opened(run: cache.Run, split: str) -> SplitAudit | None:
     opened = _split(run, split).computed()
     if opened is not None:
-        cache.take_over(run, split, opened.rows)
+        cache.adopt_row_stats(run, split, opened.rows)
     return opened
 
 

@@ -148,11 +148,11 @@ def predictions(run: Run, split: str) -> Predictions:
     return _library_split(run, split, checked=True)
 
 
-def take_over(run: Run, split: str, rows: RowStats | None) -> None:
+def adopt_row_stats(run: Run, split: str, rows: RowStats | None) -> None:
     """Take what another process read in the arrays of a split, which it has also checked."""
     arrays = predictions(run, split) if run.draft else _library_split(run, split, checked=False)
     if rows is not None:
-        arrays.know(rows)
+        arrays.set_row_stats(rows)
 
 
 def _library_split(run: Run, split: str, *, checked: bool) -> Predictions:

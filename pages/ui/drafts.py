@@ -8,7 +8,7 @@ import streamlit as st
 from core.errors import LibraryError
 from core.library import Manifest
 from core.library.importing import keep_result
-from pages.ui import audits, cache, frame, readings, session, site, state, widgets
+from pages.ui import audits, cache, frame, reading_choice, session, site, state, widgets
 from pages.ui.escape import esc
 from pages.ui.task import Task, Work, in_process
 from pages.ui.visitor import open_library
@@ -34,10 +34,10 @@ def _how_read(draft: session.Draft) -> None:
     inspection = draft.result.inspection
     with st.popover("How it was read", key="draft.read"):
         widgets.title(draft.file_name, inspection.layout)
-        readings.kind(inspection)
+        reading_choice.kind(inspection)
         if draft.recalled:
-            st.markdown(readings.RECALLED)
-        readings.preview(inspection, "draft.preview")
+            st.markdown(reading_choice.RECALLED)
+        reading_choice.preview(inspection, "draft.preview")
         if draft.again is not None and st.button("Read it another way", key="draft.again"):
             draft.again(draft)
             st.switch_page(site.HOME.script)
@@ -102,7 +102,7 @@ def _place(draft_id: str) -> str:
 def _kept(draft: cache.Run, manifest: Manifest) -> NoReturn:
     """Open a draft as the run that it has become."""
     run = cache.find(manifest.id)
-    audits.hand_over(draft, run)
+    audits.move_results(draft, run)
     forget(draft.id)
     state.open_run(run)
     state.say(f"Kept {run.name} in your runs.")

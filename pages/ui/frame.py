@@ -15,8 +15,8 @@ from streamlit.errors import StreamlitDuplicateElementKey
 from streamlit.runtime.scriptrunner import RerunException, StopException
 
 from core.errors import AuditError, Notice, lacking, sentence
-from core.screens.kit import units
-from pages.ui import pieces, session, site, visitor
+from core.screens.kit import row_noun
+from pages.ui import html_macros, session, site, visitor
 from pages.ui.escape import esc
 
 LOGO = Path(__file__).parents[2] / "assets" / "logo.svg"
@@ -54,7 +54,7 @@ def begin(script: str) -> None:
         site.navigation()
         st.rerun()
     st.session_state["app.script"] = script
-    speak_of()  # images, until a run of texts is opened
+    set_row_noun()  # images, until a run of texts is opened
     title()
     said = st.session_state.pop("app.said", None)
     if said:
@@ -65,10 +65,10 @@ def begin(script: str) -> None:
         st.stop()
 
 
-def speak_of(*data_sets: str) -> None:
+def set_row_noun(*data_sets: str) -> None:
     """Name the data sets of the runs that this page speaks of, also where a part is drawn again."""
     st.session_state[DATA_SETS] = data_sets
-    units.speak_of(*data_sets)
+    row_noun.set_row_noun(*data_sets)
 
 
 def title(run_name: str = "") -> None:
@@ -112,7 +112,7 @@ def notices(notice_list: tuple[Notice, ...]) -> None:
     if not notice_list:
         return
     with st.container(key="notices"):
-        pieces.draw("notices", units.noticed(notice_list))
+        html_macros.draw("notices", row_noun.noticed(notice_list))
 
 
 @contextmanager
@@ -121,7 +121,7 @@ def caught() -> Iterator[None]:
 
     A part of a page that is drawn again, in a thread of its own, speaks of the page's runs.
     """
-    units.speak_of(*st.session_state.get(DATA_SETS, ()))
+    row_noun.set_row_noun(*st.session_state.get(DATA_SETS, ()))
     try:
         yield
     except (RerunException, StopException):

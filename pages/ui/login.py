@@ -5,7 +5,7 @@ from urllib.parse import urlparse
 import streamlit as st
 from streamlit.auth_util import is_authlib_installed
 
-from pages.ui import frame, pieces, server, state, visitor
+from pages.ui import frame, html_macros, server, state, visitor
 from pages.ui.escape import esc
 
 LOOPBACK = {"127.0.0.1", "localhost", "::1"}
@@ -41,7 +41,7 @@ def guard() -> None:
     user = visitor.account()
     if user is None:
         st.html(frame.brand())
-        pieces.draw("headline", "Log in to see your runs.")
+        html_macros.draw("headline", "Log in to see your runs.")
         if st.context.cookies.get(server.failure_cookie()) == "1":
             st.markdown(FAILED)
         _keep_link()
@@ -50,7 +50,7 @@ def guard() -> None:
         st.stop()
     if user.visitor is None:
         st.html(frame.brand())
-        pieces.draw("headline", "Your account has no role here.")
+        html_macros.draw("headline", "Your account has no role here.")
         st.markdown(
             "Ask an administrator for the role viewer, auditor or admin, then log in again."
         )

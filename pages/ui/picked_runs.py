@@ -7,7 +7,7 @@ import streamlit as st
 from core.errors import LibraryError, UsageError
 from core.library.index import RunRow
 from core.metrics.comparison import MOST_RUNS
-from pages.ui import cache, frame, opening, session, state
+from pages.ui import cache, frame, selected_run, session, state
 
 TAG = "tag:"  # begins a choice that stands for all runs with a tag; no run's id has a colon
 LISTED = 200  # offered by the picker; the Runs page lists and searches all
@@ -52,10 +52,10 @@ def chosen() -> list[cache.Run]:
         )
     runs = [cache.find(i) for i in run_ids if i in linked or _here(i)]
     if not runs and all(map(_here, SAMPLES)):
-        opening.your_own()
+        selected_run.your_own()
         return [cache.find(i) for i in SAMPLES]
     choose([run.id for run in runs])
-    frame.speak_of(*(run.data for run in runs))
+    frame.set_row_noun(*(run.data for run in runs))
     return runs
 
 

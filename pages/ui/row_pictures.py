@@ -16,7 +16,7 @@ from core.inference import config as evaluation
 from core.predictions import Predictions
 from core.training import config as training
 from core.training.submission import check_folder
-from pages.ui import inference, pieces, widgets
+from pages.ui import html_macros, inference, widgets
 from pages.ui.escape import esc
 from pages.ui.visitor import open_library
 
@@ -114,7 +114,7 @@ def _draw_texts(
     answer = task.wait()
     if answer is not None:
         with st.container(key=key):
-            pieces.draw("texts", list(zip(captions, answer.values["texts"], strict=False)))
+            html_macros.draw("texts", list(zip(captions, answer.values["texts"], strict=False)))
 
 
 def _gallery(key: str, images: npt.NDArray[np.uint8], captions: Iterable[str]) -> None:

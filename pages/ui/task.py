@@ -18,7 +18,7 @@ from typing import IO, Any, Final, Generic, Protocol, TypeVar
 
 import streamlit as st
 
-from core.arrays import sent
+from core.arrays import pickle_with_mappings
 from core.errors import AuditError, LostWorker
 from core.worker import LINE
 from pages.ui import frame, session, visitor, widgets
@@ -323,7 +323,7 @@ class _Call(Generic[Result]):
                 work.future.set_running_or_notify_cancel()
         outcome: Future[Result] = Future()
         try:
-            result = _answer(sent(self.function, self.arguments), self, self._tell)
+            result = _answer(pickle_with_mappings(self.function, self.arguments), self, self._tell)
             if self.shared:
                 self.shared.keep(result)
             outcome.set_result(result)
@@ -383,7 +383,7 @@ def in_turn(
             work.share = i / len(calls)
             if processes:
                 tell = partial(_tell_of_part, work, i, len(calls))
-                keep(i, _answer(sent(function, arguments), work.cancel, tell))
+                keep(i, _answer(pickle_with_mappings(function, arguments), work.cancel, tell))
             else:
                 keep(i, function(*arguments))
         return len(calls)
@@ -393,7 +393,7 @@ def in_turn(
 
 def in_background(function: Callable[..., Result], *arguments: object) -> Result:
     """Return what a function of a module returns in a process of its own, that of no session."""
-    result: Result = _answer(sent(function, arguments), Event(), lambda *_: None)
+    result: Result = _answer(pickle_with_mappings(function, arguments), Event(), lambda *_: None)
     return result
 
 

@@ -14,7 +14,7 @@ from core.errors import LibraryError
 from core.library.manifest import role_of
 from core.screens.runs import tour as words
 from core.screens.runs.tour import Stop
-from pages.ui import cache, pieces, site, state
+from pages.ui import cache, html_macros, site, state
 from pages.ui.caching import cached
 
 STEP: Final = "tour"  # in the link
@@ -110,7 +110,7 @@ def draw(path: str) -> None:
     except LibraryError:  # a sample that is damaged, which the list of runs says
         return
     with st.container(border=True, key="tour"):
-        pieces.draw("stop", f"Tour, step {number} of {len(all_steps)}", stop)
+        html_macros.draw("stop", f"Tour, step {number} of {len(all_steps)}", stop)
         with st.container(horizontal=True, vertical_alignment="center", key="tour.buttons"):
             _buttons(number, len(all_steps))
 

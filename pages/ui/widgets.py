@@ -19,7 +19,7 @@ from core.screens.kit.records import (
 from core.screens.kit.run_marks import RunMark
 from core.screens.kit.theme import Side
 from pages.ui import frame, plot, visitor
-from pages.ui.pieces import draw
+from pages.ui.html_macros import draw
 
 
 def eyebrow(text: str, chip: str = "") -> None:

@@ -12,7 +12,7 @@ import numpy as np
 from core.arrays import Bool, Float
 from core.metrics.clinical.loess import SMOOTHERS
 from core.metrics.clinical.lowess import ClaimCells
-from core.metrics.ranked import Ranked
+from core.metrics.ranked import SortedOutcomes
 from core.predictions import Outcomes
 
 PEERS = {
@@ -47,7 +47,7 @@ def main() -> None:
     }.items():
         y = rng.random(p.size) < p**1.4
         for kind, expression in PEERS.items():
-            fitted = SMOOTHERS[kind.split(",")[0]](ClaimCells.of(Ranked.of(Outcomes(p, y))))
+            fitted = SMOOTHERS[kind.split(",")[0]](ClaimCells.of(SortedOutcomes.of(Outcomes(p, y))))
             own = np.interp(
                 p, fitted.cells.claim, fitted.fit(fitted.cells.rows, fitted.cells.events)
             )

@@ -19,10 +19,10 @@ from core.defaults import LEVEL
 from core.metrics.clinical.curve import curve_errors
 from core.metrics.clinical.fit import recalibration
 from core.metrics.intervals import quantile, student
-from core.metrics.ranked import Ranked
+from core.metrics.ranked import SortedOutcomes
 from core.metrics.ranking import auroc, auroc_error
 from core.metrics.records import Score
-from core.predictions import Extents, Outcomes
+from core.predictions import Outcomes, SamplingDesign
 
 TIMEOUT_S = 120
 ROC = """
@@ -109,7 +109,7 @@ def by_statsmodels(rows: Rows) -> list[Line]:
         one: one.fit(cov_type="cluster", cov_kwds=kinds, **options) for one in (joint, large)
     }
     few = (patients / (patients - 1)) ** 0.5  # G / (G - 1), which is left out above
-    grouped = recalibration(rows.p, rows.y, extents=Extents(rows.group))
+    grouped = recalibration(rows.p, rows.y, extents=SamplingDesign(rows.group))
     lines = []
     for what, model, at, score, own in (
         ("intercept", joint, 0, ours.intercept, grouped.intercept),
@@ -157,7 +157,7 @@ def by_r(rows: Rows, script: str) -> list[float]:
 
 def by_proc(rows: Rows) -> list[Line]:
     """Compare the AUROC and DeLong's error."""
-    ranked = Ranked.of(Outcomes(rows.p, rows.y))
+    ranked = SortedOutcomes.of(Outcomes(rows.p, rows.y))
     value, error = by_r(rows, ROC)
     return [
         Line(rows.name, "AUROC", "pROC", auroc(ranked), value),
@@ -172,7 +172,7 @@ def by_rms(rows: Rows) -> list[Line]:
     to a few digits only; `peers_smoothers` compares the curve itself.
     """
     fit = recalibration(rows.p, rows.y)
-    curve = curve_errors(Ranked.of(Outcomes(rows.p, rows.y)))[0]
+    curve = curve_errors(SortedOutcomes.of(Outcomes(rows.p, rows.y)))[0]
     ours = {"slope": fit.slope.value, "intercept": fit.intercept.value}
     ours |= {name: curve[name] for name in ("ici", "e90", "emax")}
     theirs = by_r(rows, VAL_PROB)

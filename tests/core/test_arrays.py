@@ -13,12 +13,12 @@ from core.arrays import (
     copied_unless_large,
     digest,
     empty,
+    file_location,
     frozen,
     log_sigmoid,
     log_softmax,
-    place_of,
+    pickle_with_mappings,
     row_chunks,
-    sent,
     shared,
     sigmoid,
     softmax,
@@ -143,13 +143,13 @@ def test_a_large_mapped_array_is_sent_as_its_place(monkeypatch):
     array = empty((20, 10))
     array[:] = np.arange(200.0).reshape(20, 10)
     rows = shared(array)[5:]  # views of views, and not from the start
-    data, handles = sent(rows, array[::2], array[:1])
-    place = place_of(rows)
+    data, handles = pickle_with_mappings(rows, array[::2], array[:1])
+    place = file_location(rows)
     assert handles == (place.handle,)
     assert (place.start, place.shape) == (400, (15, 10))
     assert len(data) < 1600  # the other two are copied: every other row, and what is small
     there, others, small = pickle.loads(data)
-    assert place_of(there) is not None
+    assert file_location(there) is not None
     assert not there.flags.writeable
     array[7, 3] = -1.0  # the same bytes, not others
     assert there[2, 3] == -1.0
@@ -160,6 +160,6 @@ def test_a_large_mapped_array_is_sent_as_its_place(monkeypatch):
 def test_an_array_in_memory_is_sent_as_it_is(monkeypatch):
     monkeypatch.setattr("core.arrays.MAPPED_BYTES", 0)
     array = np.arange(200.0)
-    data, handles = sent(array)
+    data, handles = pickle_with_mappings(array)
     assert handles == ()
     assert pickle.loads(data)[0].tolist() == array.tolist()

@@ -121,10 +121,10 @@ def test_it_says_how_far_it_is(tmp_path):
     stages = []
     for stage in STAGES:
         pace.enter(stage)
-        with progress.part("x", 0.0, 1.0, 10):
-            progress.passed(5)
+        with progress.stage("x", 0.0, 1.0, 10):
+            progress.advance(5)
             pace._written = 0.0  # a second later
-            progress.passed(0)
+            progress.advance(0)
         said = read_progress(folder.path)
         stages.append((said.epoch, said.n_epochs, said.batch / said.n_batches))
     assert stages == [(0, 3, 0.5), (1, 3, 0.5), (2, 3, 0.5)]

@@ -4,7 +4,7 @@ import pytest
 
 from core import progress
 from core.arrays import row_chunks
-from core.progress import Part, part
+from core.progress import Part, stage
 from core.studies import comparison
 
 
@@ -12,29 +12,29 @@ from core.studies import comparison
 def heard(monkeypatch) -> list[tuple[float, str]]:
     monkeypatch.setattr(Part, "listener", None)
     told: list[tuple[float, str]] = []
-    progress.listen(lambda share, words: told.append((share, words)))
+    progress.on_progress(lambda share, words: told.append((share, words)))
     return told
 
 
 def test_loops_over_rows_tell_how_far_they_are(heard):
-    with part("Reading", 0.5, 1.0, 8 * 4):
+    with stage("Reading", 0.5, 1.0, 8 * 4):
         for _ in row_chunks(8, 4, 2 * 4 * 8):  # two rows of four float64 at a time
             pass
     assert heard == [(share, "Reading") for share in (0.5, 0.625, 0.75, 0.875, 1.0)]
 
 
 def test_more_than_was_expected_is_no_more_than_all(heard):
-    with part("Reading", 0.0, 0.25, 10):
-        progress.passed(25)
+    with stage("Reading", 0.0, 0.25, 10):
+        progress.advance(25)
     assert heard[-1] == (0.25, "Reading")
 
 
 def test_a_part_within_another_speaks_for_itself(heard):
-    with part("Outer", 0.0, 1.0, 4):
-        progress.passed(1)
-        with part("Inner", 0.3, 0.4, 1):
-            progress.passed(1)
-        progress.passed(1)
+    with stage("Outer", 0.0, 1.0, 4):
+        progress.advance(1)
+        with stage("Inner", 0.3, 0.4, 1):
+            progress.advance(1)
+        progress.advance(1)
     assert heard == [
         (0.0, "Outer"),
         (0.25, "Outer"),
@@ -46,7 +46,7 @@ def test_a_part_within_another_speaks_for_itself(heard):
 
 def test_nothing_is_told_outside_of_parts(heard):
     for _ in row_chunks(8, 4):
-        progress.passed(1)
+        progress.advance(1)
     assert not heard
 
 

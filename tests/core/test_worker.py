@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from core import process_identity
-from core.arrays import sent
+from core.arrays import pickle_with_mappings
 from core.errors import UsageError
 from core.predictions import Predictions, ScoreKind, Task
 from core.studies.posthoc import cut
@@ -98,7 +98,7 @@ def test_a_call_whose_caller_is_gone_already_is_not_begun():
 def test_a_call_that_is_told_to_end_tidies_up(tmp_path):
     half, ending = tmp_path / "half", Event()
     call = f"import os, time\ntry:\n open({str(half)!r}, 'w').close()\n time.sleep(600)\n"
-    request = sent(exec, (call + f"finally:\n os.remove({str(half)!r})",))
+    request = pickle_with_mappings(exec, (call + f"finally:\n os.remove({str(half)!r})",))
     with ThreadPoolExecutor(1) as pool:
         answer = pool.submit(task._run, request, ending, print)
         until(half.exists)

@@ -264,7 +264,7 @@ def test_a_table_is_read_with_the_columns_of_the_runs_groups_and_weights(page, k
     assert f">{counts.flagged_out:.0f}<" in rows
     assert f">{films.sum():.0f}<" in rows
     assert "rows count by films" in html(test)
-    worth = [round(number) for number in values.worth(found)]
+    worth = [round(number) for number in values.effective_sizes(found)]
     assert (
         f"The 300 in-distribution rows of 100 patients count as about {worth[0]} "
         "independent ones. The 150 out-of-distribution rows of 30 patients count as about "

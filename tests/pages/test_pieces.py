@@ -7,7 +7,7 @@ import pytest
 
 from core.screens.kit.records import CellWords, Phrase, ScoreRow, Sentence, Strip, Swatch, Tile
 from core.screens.kit.run_marks import marks
-from pages.ui.pieces import PIECES
+from pages.ui.html_macros import PIECES
 
 BADGE = marks(["a"])[0]
 EVIL = "\"'><b onclick=x>\u202e&amp;"

@@ -213,7 +213,9 @@ def test_large_runs_are_told_before_and_after_from_elsewhere(page, keep, monkeyp
     expected = before_and_after(page(run=runs[0], methods="ts", beside=runs[1]))
     st.cache_resource.clear()
     monkeypatch.setattr(cache_posthoc, "HEAVY_CELLS", 0)
-    monkeypatch.setattr("core.studies.innate.innate_calibration", None)  # in this process
+    monkeypatch.setattr(
+        "core.studies.fitted_temperature.innate_calibration", None
+    )  # in this process
     test = page(run=runs[0], methods="ts", beside=runs[1])
     until(test, lambda: before_and_after(test).count("<tr") == 3)
     assert before_and_after(test) == expected

@@ -18,7 +18,7 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
-from core.arrays import sent
+from core.arrays import pickle_with_mappings
 from core.errors import LostWorker, Refused
 from pages.ui import inference, session, task
 from pages.ui.task import Work, in_process, in_thread, in_turn
@@ -317,7 +317,7 @@ def ran(function: Callable[..., object], *arguments: object) -> tuple[int, Any]:
     """Run a call to its end; a test that waits in vain fails instead of hanging."""
     cancel = Event()
     with ThreadPoolExecutor(1) as pool:
-        answer = pool.submit(task._run, sent(function, arguments), cancel, nobody)
+        answer = pool.submit(task._run, pickle_with_mappings(function, arguments), cancel, nobody)
         try:
             return answer.result(PATIENCE_S)
         finally:
@@ -332,7 +332,7 @@ def test_much_data_arrives_though_the_process_starts_slowly(monkeypatch: pytest.
 def test_a_call_is_ended_when_told():
     cancel = Event()
     cancel.set()
-    code, answer = task._run(sent(len, (LARGE,)), cancel, nobody)
+    code, answer = task._run(pickle_with_mappings(len, (LARGE,)), cancel, nobody)
     assert code != 0
     assert answer is None
 

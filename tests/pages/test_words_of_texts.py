@@ -10,9 +10,9 @@ from core.library import SAMPLES, Library, RunSource, summarise
 from core.metrics.suite import audit
 from core.predictions import Predictions, ScoreKind, Task
 from core.reports.build import ReportRequest, report_files, run_of_library
+from core.screens.kit.row_noun import FILM_DATA, speaking_of, with_row_noun
 from core.screens.kit.sentences import plain_sentence, verdict_sentence
 from core.screens.kit.theme import THEMES
-from core.screens.kit.units import FILM_DATA, speaking_of, spoken
 from core.training.config import from_json
 from pages.ui import frame, widgets
 from tests.core.library.builders import small_history
@@ -119,9 +119,9 @@ def test_a_run_of_images_opened_after_it_speaks_of_images(run):
 
 def test_runs_of_texts_and_of_images_beside_each_other_are_compared_on_rows():
     with speaking_of("20newsgroups", "cifar10"):
-        assert spoken("Images") == "Rows"
+        assert with_row_noun("Images") == "Rows"
     with speaking_of("20newsgroups", "tickets"):
-        assert spoken("Images") == "Texts"
+        assert with_row_noun("Images") == "Texts"
 
 
 def test_a_part_of_a_page_that_is_drawn_again_speaks_of_the_pages_runs():
@@ -129,27 +129,27 @@ def test_a_part_of_a_page_that_is_drawn_again_speaks_of_the_pages_runs():
 
     def again():
         with frame.caught():
-            told.append(spoken("images"))
+            told.append(with_row_noun("images"))
 
     for data in ("tickets", "digits"):
-        frame.speak_of(data)
+        frame.set_row_noun(data)
         thread = Thread(target=again)  # Streamlit runs a fragment in a thread of its own
         thread.start()
         thread.join()
-    frame.speak_of()
+    frame.set_row_noun()
     assert told == ["texts", "images"]
 
 
 def test_words_of_ours_are_told_of_texts():
     ours = "Images count: an image, a picture, one image and two Pictures of no imagery."
     told = "Texts count: a text, a text, one text and two Texts of no imagery."
-    assert spoken(ours) == ours
+    assert with_row_noun(ours) == ours
     with speaking_of("20newsgroups"):
-        assert spoken(ours) == told
+        assert with_row_noun(ours) == told
         with speaking_of("cifar10"):
-            assert spoken(ours) == ours
-        assert spoken("An image") == "A text"
-    assert spoken(ours) == ours
+            assert with_row_noun(ours) == ours
+        assert with_row_noun("An image") == "A text"
+    assert with_row_noun(ours) == ours
 
 
 @pytest.mark.parametrize("n", [12, 900])
@@ -189,12 +189,12 @@ def test_a_page_of_films_calls_its_rows_films(plain):
 
 def test_rows_of_data_that_nothing_names_are_rows_and_examples_in_plain_words():
     with speaking_of(""):
-        assert spoken("An image, 3 Images and a picture") == "A row, 3 Rows and an example"
+        assert with_row_noun("An image, 3 Images and a picture") == "A row, 3 Rows and an example"
 
 
 def test_films_are_told_by_their_data_and_not_beside_images():
     for data in FILM_DATA:
         with speaking_of(data):
-            assert spoken("An image, 3 Images and a picture") == "A film, 3 Films and a film"
+            assert with_row_noun("An image, 3 Images and a picture") == "A film, 3 Films and a film"
     with speaking_of("phantom", "cifar10"):
-        assert spoken("images") == "images"
+        assert with_row_noun("images") == "images"

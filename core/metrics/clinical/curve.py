@@ -12,9 +12,9 @@ from core.metrics.clinical.loess import SMOOTHERS
 from core.metrics.clinical.lowess import ClaimCells, Lowess
 from core.metrics.grouped import effective_mean
 from core.metrics.intervals import quantile, wilson
-from core.metrics.ranked import Ranked, interpolated, running_sum
+from core.metrics.ranked import SortedOutcomes, interpolated, running_sum
 from core.metrics.records import Setting
-from core.predictions import INDEPENDENT, Extents, Outcomes
+from core.predictions import INDEPENDENT, Outcomes, SamplingDesign
 
 ERRORS: Final = ("ici", "e50", "e90", "emax")
 
@@ -54,7 +54,7 @@ def flexible(
     level: float = LEVEL,
     smoother: str = SMOOTHER,
     *,
-    extents: Extents = INDEPENDENT,
+    extents: SamplingDesign = INDEPENDENT,
 ) -> FlexibleCurve:
     """Return the flexible calibration curve with its pointwise band.
 
@@ -68,7 +68,7 @@ def flexible(
         Of the band.
     smoother : str
         A key of `SMOOTHERS`.
-    extents : Extents
+    extents : SamplingDesign
         Groups and weights of the rows.
 
     Notes
@@ -79,7 +79,7 @@ def flexible(
     it is Wilson's interval for these rows. With groups or weights every variance is multiplied
     by the design effect of the share of events over all rows.
     """
-    ranked = Ranked.of(Outcomes(p, y, *extents))
+    ranked = SortedOutcomes.of(Outcomes(p, y, *extents))
     fitted = SMOOTHERS[smoother](ClaimCells.of(ranked))
     cells, observed = fitted.cells, fitted.shares
     effect = ranked.total / effective_mean(ranked, ranked.correct)
@@ -115,7 +115,7 @@ def described(fitted: Lowess) -> dict[str, Setting]:
 
 
 def curve_errors(
-    ranked: Ranked, smoother: str = SMOOTHER
+    ranked: SortedOutcomes, smoother: str = SMOOTHER
 ) -> tuple[dict[str, float], dict[str, Setting]]:
     """Return ICI, E50, E90 and Emax over the rows, and the smoother's settings."""
     fitted = SMOOTHERS[smoother](ClaimCells.of(ranked))
@@ -135,22 +135,22 @@ def curve_errors(
     return dict(zip(ERRORS, map(float, values), strict=True)), described(fitted)
 
 
-def ici(ranked: Ranked) -> float:
+def ici(ranked: SortedOutcomes) -> float:
     """Return the integrated calibration index: mean distance of curve and claim, in [0, 1]."""
     return curve_errors(ranked)[0]["ici"]
 
 
-def e50(ranked: Ranked) -> float:
+def e50(ranked: SortedOutcomes) -> float:
     """Return the median distance of curve and claim, in [0, 1]."""
     return curve_errors(ranked)[0]["e50"]
 
 
-def e90(ranked: Ranked) -> float:
+def e90(ranked: SortedOutcomes) -> float:
     """Return the 90th percentile of the distance of curve and claim, in [0, 1]."""
     return curve_errors(ranked)[0]["e90"]
 
 
-def emax(ranked: Ranked) -> float:
+def emax(ranked: SortedOutcomes) -> float:
     """Return the largest distance of curve and claim, in [0, 1]."""
     return curve_errors(ranked)[0]["emax"]
 

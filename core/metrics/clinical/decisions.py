@@ -14,7 +14,7 @@ from core.metrics.design_effect import design_effect, of_rows
 from core.metrics.exact import exact_interval
 from core.metrics.intervals import wilson
 from core.metrics.records import Score, Setting
-from core.predictions import INDEPENDENT, Extents
+from core.predictions import INDEPENDENT, SamplingDesign
 
 EDGES = tuple(k / 10 for k in range(11))
 
@@ -56,7 +56,7 @@ def net_benefit(
     thresholds: Float | Sequence[float],
     *,
     level: float = LEVEL,
-    extents: Extents = INDEPENDENT,
+    extents: SamplingDesign = INDEPENDENT,
 ) -> NetBenefit:
     """Return the net benefit of acting on p, with its simultaneous band.
 
@@ -70,7 +70,7 @@ def net_benefit(
         Risks from which one would act; they come from the clinic, never from the data.
     level : float
         Of the band over all thresholds.
-    extents : Extents
+    extents : SamplingDesign
         Groups and weights of the rows; counts are divided by the design effect then.
 
     Raises
@@ -122,7 +122,7 @@ def _at_or_above(cell: Int, rows: Float, cells: int) -> Float:
     return np.bincount(cell, rows, cells)[::-1].cumsum()[::-1]
 
 
-def _worth(acted: Bool, won: Bool, weight: float, extents: Extents) -> float:
+def _worth(acted: Bool, won: Bool, weight: float, extents: SamplingDesign) -> float:
     """Return the design effect of the benefit: 1 for a win, -weight for a loss, among `acted`."""
     if extents.independent:
         return 1.0
@@ -189,7 +189,7 @@ def bands(
     edges: Sequence[float] = EDGES,
     level: float = LEVEL,
     *,
-    extents: Extents = INDEPENDENT,
+    extents: SamplingDesign = INDEPENDENT,
     looks: int = 1,
 ) -> Bands:
     """Return what became of the rows in each band of stated risk.
@@ -204,7 +204,7 @@ def bands(
         B + 1 ascending edges; the first 0, the last 1.
     level : float
         Of the intervals.
-    extents : Extents
+    extents : SamplingDesign
         Groups and weights; the rows of a band are divided by its design effect then.
     looks : int
         Findings whose bands are looked at together.
@@ -226,7 +226,7 @@ def bands(
     return Bands(ends[:-1], ends[1:], count, events, mean, share, *intervals)
 
 
-def _effect_within(hits: Bool, rows: Bool, extents: Extents) -> float:
+def _effect_within(hits: Bool, rows: Bool, extents: SamplingDesign) -> float:
     """Return the design effect of the share of hits among some of the rows."""
     return 1.0 if extents.independent else design_effect(hits[rows], of_rows(extents, rows))
 
@@ -300,7 +300,7 @@ def classified(
     level: float = LEVEL,
     *,
     prevalence: float | None = None,
-    extents: Extents = INDEPENDENT,
+    extents: SamplingDesign = INDEPENDENT,
 ) -> Classified:
     """Return sensitivity, specificity and predictive values at a threshold.
 
@@ -318,7 +318,7 @@ def classified(
         In (0, 1): give the predictive values for it instead of for these rows. They assume that
         only the prevalence differs; their interval spans Wilson's corners of sensitivity and
         specificity at level sqrt(level) each, so it is conservative.
-    extents : Extents
+    extents : SamplingDesign
         Groups and weights; the rows of a share are divided by its design effect then.
 
     Raises

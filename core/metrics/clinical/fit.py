@@ -16,17 +16,17 @@ from core.arrays import Bool, Float, sigmoid
 from core.defaults import LEVEL
 from core.metrics.binning import sums
 from core.metrics.design_effect import (
-    RULED,
+    CONCENTRATED,
     degrees_of_freedom,
     group_concentration,
     intraclass_correlation,
 )
 from core.metrics.grouped import effective_mean, effective_rarer, groups_of, weights_of
 from core.metrics.intervals import quantile, student, wilson
-from core.metrics.ranked import Ranked
+from core.metrics.ranked import SortedOutcomes
 from core.metrics.records import Score, Setting
 from core.metrics.weight_model import shares_by_weight, variance_around
-from core.predictions import INDEPENDENT, Extents, Outcomes
+from core.predictions import INDEPENDENT, Outcomes, SamplingDesign
 
 CLIP: Final = 1e-12  # exact 0 and 1 have no logit
 EXTREME: Final = 1e-6  # rows nearer to 0 or 1 can decide a slope by themselves
@@ -96,7 +96,7 @@ class Recalibration:
 
 
 def recalibration(
-    p: Float, y: Bool, level: float = LEVEL, *, extents: Extents = INDEPENDENT
+    p: Float, y: Bool, level: float = LEVEL, *, extents: SamplingDesign = INDEPENDENT
 ) -> Recalibration:
     """Return calibration in the large, slope and intercept, O:E and the mean difference.
 
@@ -109,17 +109,17 @@ def recalibration(
     level : float
         Of the intervals: Wald for the regressions; for the last two Wilson's of the share of
         events, with the stated risk taken as given.
-    extents : Extents
+    extents : SamplingDesign
         Groups and weights of the rows. With groups the regressions' variances are those of
         `_Claims.meat`, with weights alone those of independent rows; with either the share counts
         its effective rows.
     """
-    ranked = Ranked.of(Outcomes(p, y, *extents))
+    ranked = SortedOutcomes.of(Outcomes(p, y, *extents))
     claims = _Claims.of(ranked)
     n, events, total = ranked.n, ranked.hits, float(ranked.total)
     mean, rate = float(claims.rows @ claims.p / total), events / total
     worth = effective_mean(ranked, ranked.correct)
-    df = degrees_of_freedom(Extents(ranked.groups, ranked.weights))
+    df = degrees_of_freedom(SamplingDesign(ranked.groups, ranked.weights))
     share = (rate, *map(float, wilson(np.array(rate * worth), np.array(worth), level, df)))
     ratio = [s / mean for s in share] if mean > 0.0 else "every stated risk is 0"
     large, lines = _in_the_large(claims, level), _joint(claims, level)
@@ -175,24 +175,24 @@ def recalibration(
     )
 
 
-def citl(ranked: Ranked) -> float:
+def citl(ranked: SortedOutcomes) -> float:
     """Return calibration in the large; NaN where only one outcome is present."""
     return _value(recalibrated(ranked).in_the_large)
 
 
-def slope(ranked: Ranked) -> float:
+def slope(ranked: SortedOutcomes) -> float:
     """Return the calibration slope; NaN where it cannot be estimated."""
     return _value(recalibrated(ranked).slope)
 
 
-def intercept(ranked: Ranked) -> float:
+def intercept(ranked: SortedOutcomes) -> float:
     """Return the calibration intercept fitted with the slope; NaN where it has no estimate."""
     return _value(recalibrated(ranked).intercept)
 
 
-def recalibrated(ranked: Ranked, level: float = LEVEL) -> Recalibration:
+def recalibrated(ranked: SortedOutcomes, level: float = LEVEL) -> Recalibration:
     """Return the same of sorted rows, with their groups and weights."""
-    extents = Extents(ranked.groups, ranked.weights)
+    extents = SamplingDesign(ranked.groups, ranked.weights)
     return recalibration(ranked.confidence, ranked.correct, level, extents=extents)
 
 
@@ -223,10 +223,10 @@ class _Claims:
     rows: Float
     events: Float
     clipped: int
-    ranked: Ranked  # the rows themselves, for variances by group
+    ranked: SortedOutcomes  # the rows themselves, for variances by group
 
     @classmethod
-    def of(cls, ranked: Ranked) -> "_Claims":
+    def of(cls, ranked: SortedOutcomes) -> "_Claims":
         distinct = ranked.confidence[ranked.cuts[:-1]]
         rows, events = sums(ranked, ranked.cuts).count, np.diff(ranked.sum_correct[ranked.cuts])
         inside = np.clip(distinct, CLIP, 1.0 - CLIP)
@@ -258,7 +258,7 @@ class _Claims:
 
         Infinite below `FEWEST_GROUPS`, of which the variance of two numbers cannot be told.
         """
-        df = degrees_of_freedom(Extents(self.ranked.groups, self.ranked.weights))
+        df = degrees_of_freedom(SamplingDesign(self.ranked.groups, self.ranked.weights))
         if math.isinf(df):
             return quantile(level)
         count = int(groups_of(self.ranked).max()) + 1
@@ -295,7 +295,7 @@ class _Claims:
             sums_of = [np.bincount(groups, of_row * column[claim]) for column in design.T]
             return np.stack(sums_of, axis=1)
 
-        few = group_concentration(Extents(groups, ranked.weights)) > RULED
+        few = group_concentration(SamplingDesign(groups, ranked.weights)) > CONCENTRATED
         if few and len(groups) > groups.max() + 1 > 1:
             spread = weights * np.sqrt(share * (1.0 - share))[claim]
             total = float(np.sum((weights * residual) ** 2))  # shares may be off one by one
@@ -349,7 +349,7 @@ def _in_the_large(claims: _Claims, level: float) -> Estimated:
     return at, at - half, at + half
 
 
-def _by_residuals(ranked: Ranked, share: Float, level: float) -> float:
+def _by_residuals(ranked: SortedOutcomes, share: Float, level: float) -> float:
     """Return how far the sum of events may be off, by what outcomes differ from fitted shares.
 
     With the slope held at 1 the shares may be off one by one, so that outcomes do not vary as

@@ -18,9 +18,9 @@ from core.metrics.clinical.fit import Recalibration, recalibration
 from core.metrics.design_effect import of_rows
 from core.metrics.estimates import PreparedTarget
 from core.metrics.group_resamples import resamples_of
-from core.metrics.ranked import Ranked
+from core.metrics.ranked import SortedOutcomes
 from core.metrics.records import Floor, Score
-from core.predictions import INDEPENDENT, Extents, Outcomes
+from core.predictions import INDEPENDENT, Outcomes, SamplingDesign
 
 MOST: Final = 12  # groups that are shown
 REST: Final = "all others"
@@ -144,7 +144,7 @@ def subgroups(
     level: float = LEVEL,
     *,
     n_resamples: int = N_RESAMPLES,
-    extents: Extents = INDEPENDENT,
+    extents: SamplingDesign = INDEPENDENT,
 ) -> tuple[Subgroup, ...]:
     """Return the calibration of each group.
 
@@ -158,7 +158,7 @@ def subgroups(
         From `grouping`.
     level, n_resamples :
         Of the intervals, and of the draws behind those of ECE.
-    extents : Extents
+    extents : SamplingDesign
         Groups and weights of the rows: which films are of one patient, not the subgroups.
 
     Returns
@@ -174,7 +174,7 @@ def subgroups(
         if own.weights is not None and not own.weights.any():
             continue
         fit = recalibration(p[rows], y[rows], level, extents=own)
-        ranked = Ranked.of(Outcomes(p[rows], y[rows], *own))
+        ranked = SortedOutcomes.of(Outcomes(p[rows], y[rows], *own))
         resamples = resamples_of(ranked, n_resamples, SEED)
         prepared = PreparedTarget(
             name=name,

@@ -13,7 +13,7 @@ import numpy as np
 
 from core.arrays import Counts, Float, Int
 from core.metrics.binning import equal_mass_cuts, equal_width_cuts, sums
-from core.metrics.ranked import Ranked
+from core.metrics.ranked import SortedOutcomes
 
 FRAC: Final = 2.0 / 3.0  # of the rows in each local fit, as in Harrell's val.prob
 EXACT: Final = 2_000  # distinct claims up to which each is a node of its own
@@ -41,7 +41,7 @@ class ClaimCells:
     exact: bool
 
     @classmethod
-    def of(cls, ranked: Ranked, *, exact: int = EXACT, nodes: int = NODES) -> Self:
+    def of(cls, ranked: SortedOutcomes, *, exact: int = EXACT, nodes: int = NODES) -> Self:
         """Return the distinct claims, or about `nodes` to twice as many cells of neighbours."""
         cuts, own = ranked.cuts, len(ranked.cuts) - 1 <= exact
         if not own:
@@ -50,7 +50,7 @@ class ClaimCells:
         return cls.between(ranked, cuts, exact=own)
 
     @classmethod
-    def between(cls, ranked: Ranked, cuts: Int, *, exact: bool = False) -> Self:
+    def between(cls, ranked: SortedOutcomes, cuts: Int, *, exact: bool = False) -> Self:
         """Return the rows between ascending ranks, each a cell."""
         own = sums(ranked, cuts)
         ends = ranked.confidence[cuts[:-1]], ranked.confidence[cuts[1:] - 1]

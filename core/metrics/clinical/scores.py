@@ -8,7 +8,7 @@ import numpy as np
 from core.arrays import Bool, Float
 from core.metrics.binning import equal_mass_cuts, sums
 from core.metrics.grouped import weights_of
-from core.metrics.ranked import Ranked
+from core.metrics.ranked import SortedOutcomes
 from core.metrics.weight_model import shares_by_weight, variance_around
 from core.predictions import Outcomes
 
@@ -28,11 +28,11 @@ def spiegelhalter(p: Float, y: Bool) -> tuple[float, float]:
     z = sum (y - p)(1 - 2p) / sqrt(sum (1 - 2p)^2 p (1 - p)): how far the Brier score lies from
     what it would be if every p were right (Spiegelhalter 1986).
     """
-    z = spiegelhalter_z(Ranked.of(Outcomes(p, y)))
+    z = spiegelhalter_z(SortedOutcomes.of(Outcomes(p, y)))
     return z, math.erfc(abs(z) / math.sqrt(2.0))
 
 
-def spiegelhalter_z(ranked: Ranked) -> float:
+def spiegelhalter_z(ranked: SortedOutcomes) -> float:
     """Return Spiegelhalter's z; about standard normal for a calibrated score, NaN as above.
 
     With groups the variance is that of their sums, with weights alone that of independent rows.
@@ -50,7 +50,7 @@ def spiegelhalter_z(ranked: Ranked) -> float:
     return float(each.sum()) / float(np.sqrt(variance)) if variance else float("nan")
 
 
-def brier_event(ranked: Ranked) -> float:
+def brier_event(ranked: SortedOutcomes) -> float:
     """Return the clinical Brier score, mean (p - y)^2, in [0, 1]; half of a two-class `brier`."""
     squares = (ranked.confidence - ranked.correct) ** 2
     if ranked.weights is not None:
@@ -58,7 +58,7 @@ def brier_event(ranked: Ranked) -> float:
     return float(squares.sum() / ranked.total)
 
 
-def brier_skill(ranked: Ranked) -> float:
+def brier_skill(ranked: SortedOutcomes) -> float:
     """Return 1 - mean (p - y)^2 / (v (1 - v)), v the share of events among these rows.
 
     At most 1; 0 for a score that states v for every row; NaN where one outcome is present.
@@ -97,7 +97,7 @@ def hosmer_lemeshow(p: Float, y: Bool, groups: int = 10) -> HosmerLemeshow:
     Its answer depends on the number of groups and, with many rows, is always "no": shown on
     request only (Van Calster et al. 2019). Infinite where a group states 0 or 1 and is wrong.
     """
-    ranked = Ranked.of(Outcomes(p, y))
+    ranked = SortedOutcomes.of(Outcomes(p, y))
     cuts = equal_mass_cuts(ranked, groups)
     group_sums = sums(ranked, cuts)
     variance = group_sums.confidence * (1.0 - group_sums.confidence / group_sums.count)

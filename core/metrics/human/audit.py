@@ -37,7 +37,7 @@ from core.metrics.human.records import (
 from core.metrics.intervals import basic, quantile, units, wilson
 from core.metrics.records import Gap
 from core.metrics.resampled import resampled_counts
-from core.predictions import Extents, Predictions, Votes
+from core.predictions import Predictions, SamplingDesign, Votes
 
 GROUPS = 10  # of rows, by how much people disagree
 HEAVY_ROWS = 100_000  # from which fewer resamples are drawn
@@ -170,12 +170,12 @@ class _Means:
     names: tuple[str, ...]
     columns: Float
     weights: Float
-    extents: Extents
+    extents: SamplingDesign
     bins: Int
     groups: Int
 
     @classmethod
-    def of(cls, judged: JudgedRows, weights: Float, extents: Extents) -> "_Means":
+    def of(cls, judged: JudgedRows, weights: Float, extents: SamplingDesign) -> "_Means":
         off = judged.entropy - judged.votes_entropy
         gap = judged.confidence - judged.agreement
         columns = {

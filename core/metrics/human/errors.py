@@ -16,7 +16,7 @@ from core.metrics.intervals import units
 from core.metrics.paired import NO_FLOOR, MetricDraws
 from core.metrics.records import Score
 from core.metrics.resampled import resampled_counts
-from core.predictions import Extents, Predictions, Votes
+from core.predictions import Predictions, SamplingDesign, Votes
 
 Ties = Literal["either", "column"]
 
@@ -115,7 +115,7 @@ def drawn_ece(gaps: Float, total: Float | float) -> Float:
 
 
 def ece_floor(
-    residual: Float, index: Int, extents: Extents, n_resamples: int, rng: np.random.Generator
+    residual: Float, index: Int, extents: SamplingDesign, n_resamples: int, rng: np.random.Generator
 ) -> Float:
     """Return the ECE that a model would show whose bins agree with people, (R,).
 
@@ -125,7 +125,7 @@ def ece_floor(
         Confidence minus agreement.
     index : (N,) int64
         Bin of each row.
-    extents : Extents
+    extents : SamplingDesign
         Groups and weights of the rows.
     n_resamples : int
         R.

@@ -29,8 +29,8 @@ from core.readers.predictions.roles import (
     name_entry,
     words_of,
 )
-from core.readers.predictions.several import is_summary, logits_of_two, same_softmax
-from core.readers.predictions.stated import (
+from core.readers.predictions.score_sets import is_summary, logits_of_two, same_softmax
+from core.readers.predictions.stated_confidence import (
     check_agreement,
     is_unit_list,
     judged_part,

@@ -16,17 +16,6 @@ from core.readers.formats.gunzip import unpacked
 from core.readers.formats.parse import read_contents
 from core.readers.formats.shards import Shards, read_shards
 from core.readers.predictions.arrays_layout import lay_out_arrays
-from core.readers.predictions.doubts import (
-    AnswerSkill,
-    ask_one_hot,
-    consequences,
-    crossed_question,
-    example,
-    mapping_question,
-    skill,
-    turned_question,
-    twice_question,
-)
 from core.readers.predictions.groups import (
     Companions,
     attach_dates,
@@ -35,14 +24,6 @@ from core.readers.predictions.groups import (
 )
 from core.readers.predictions.inspect import describe, inspect
 from core.readers.predictions.join import attach_labels
-from core.readers.predictions.judge import (
-    JudgedSplit,
-    SettledSplit,
-    labelled,
-    prepare,
-    renamed,
-    united,
-)
 from core.readers.predictions.kinds import KindVerdict
 from core.readers.predictions.offers import (
     GroupOffer,
@@ -56,6 +37,17 @@ from core.readers.predictions.offers import (
 from core.readers.predictions.offers import offers as find_offers
 from core.readers.predictions.options import PairMeaning, ReadOptions, Units
 from core.readers.predictions.parts import FileLayout, SplitArrays, listed
+from core.readers.predictions.plausibility import (
+    AnswerSkill,
+    ask_one_hot,
+    consequences,
+    crossed_question,
+    example,
+    mapping_question,
+    skill,
+    turned_question,
+    twice_question,
+)
 from core.readers.predictions.questions import Guess, Question, ReadChoice, undecided
 from core.readers.predictions.repeats import repeated
 from core.readers.predictions.result import (
@@ -66,8 +58,16 @@ from core.readers.predictions.result import (
     choose_split,
 )
 from core.readers.predictions.roles import Role, name_entry, says_correct, words_of
-from core.readers.predictions.stated import scaled
+from core.readers.predictions.stated_confidence import scaled
 from core.readers.predictions.unlike import explained, refuse_detections
+from core.readers.predictions.validate import (
+    JudgedSplit,
+    SettledSplit,
+    labelled,
+    prepare,
+    renamed,
+    united,
+)
 from core.readers.tables.table_layout import lay_out_table
 
 MOST_CHOICES = 12  # looked at, with those of questions that follow

@@ -7,7 +7,7 @@ from core.errors import Notice, Refused
 from core.predictions import ScoreKind
 from core.readers.predictions.options import Units
 from core.readers.predictions.questions import Guess, Question, ReadChoice, undecided
-from core.readers.predictions.survey import Survey
+from core.readers.predictions.score_range import Survey
 
 LOGITS, PROBABILITIES = ScoreKind.LOGITS, ScoreKind.PROBABILITIES
 SIGMOID, CONFIDENCE = ScoreKind.SIGMOID, ScoreKind.CONFIDENCE

@@ -8,9 +8,9 @@ from core.arrays import Int, Keys, Scores, row_chunks
 from core.codes import NoticeCode
 from core.errors import Notice
 from core.predictions import ScoreKind
-from core.readers.predictions.judge import JudgedSplit
 from core.readers.predictions.offers import GroupOffer
 from core.readers.predictions.parts import counted
+from core.readers.predictions.validate import JudgedSplit
 
 FEWEST, SHARE = 10, 0.01  # rows that repeat another, and of all rows, from which it is said
 MOST_COPIES = 20  # of a row on average: with more, answers are few rather than rows copied

@@ -13,7 +13,7 @@ from core.readers.predictions.options import join_names
 from core.readers.predictions.parts import listed
 from core.readers.predictions.questions import Question, ReadChoice
 from core.readers.predictions.roles import METRICS, Role, name_entry, words_of
-from core.readers.predictions.stated import worded
+from core.readers.predictions.stated_confidence import worded
 
 # Names that only detections have together, each with scores of its own.
 DETECTIONS = (

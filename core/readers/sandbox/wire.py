@@ -49,7 +49,7 @@ from core.readers.weights.named_tensors import WeightsFile
 if TYPE_CHECKING:  # the child's own
     from core.readers.formats.pictures import PackedPictures
     from core.readers.predictions.interpret import InterpretedFile
-    from core.readers.predictions.judge import JudgedSplit
+    from core.readers.predictions.validate import JudgedSplit
     from core.readers.weights.weights_file import StoredWeights
 
 RESULT = "result.json"

@@ -19,7 +19,7 @@ from core.readers.predictions.parts import DEFAULT_SPLIT, FileLayout, SplitArray
 from core.readers.predictions.questions import ReadChoice, undecided
 from core.readers.predictions.result import SPLIT_NAME
 from core.readers.predictions.roles import SPLITS, Role, correctness
-from core.readers.predictions.stated import is_unit_list
+from core.readers.predictions.stated_confidence import is_unit_list
 from core.readers.tables.table_columns import TableColumns
 from core.readers.tables.table_roles import (
     ask_parts,

@@ -22,7 +22,7 @@ from core.readers.predictions.roles import (
     Role,
     words_of,
 )
-from core.readers.predictions.stated import below_half, is_unit_list
+from core.readers.predictions.stated_confidence import below_half, is_unit_list
 from core.readers.tables.score_columns import last_of_fractions, last_that_sum_to_one, sum_to_one
 from core.readers.tables.table_columns import TableColumns
 

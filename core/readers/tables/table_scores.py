@@ -27,8 +27,8 @@ from core.readers.predictions.options import Units, join_names
 from core.readers.predictions.parts import SplitArrays, ambiguous, listed
 from core.readers.predictions.questions import Guess, ReadChoice, undecided
 from core.readers.predictions.roles import MARGINS, Role, correctness, words_of
-from core.readers.predictions.several import is_summary, key_of, logits_of_two, model_groups
-from core.readers.predictions.stated import (
+from core.readers.predictions.score_sets import is_summary, key_of, logits_of_two, model_groups
+from core.readers.predictions.stated_confidence import (
     AS_CONFIDENCE,
     below_half,
     check_agreement,

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from core.arrays import Int
 from core.screens.kit.numbers import count, percent
 from core.screens.kit.records import Cell, Column, Table
+from core.screens.kit.row_noun import with_row_noun
 from core.screens.kit.run_marks import RunMark
-from core.screens.kit.units import spoken
 from core.studies.comparison import Answers, Disagreement, disagreements
 
 LISTED = 50
@@ -60,7 +60,7 @@ def view(marks: Sequence[RunMark], runs: Sequence[Answers], labels: Int) -> Disa
     share = percent(total / len(labels))
     shown = f"the {len(rows)} most confident" if total > len(rows) else "most confident first"
     return DisagreementView(
-        f"{count(total)} of {count(len(labels))} {spoken('images')} get different answers",
+        f"{count(total)} of {count(len(labels))} {with_row_noun('images')} get different answers",
         f"{share}; {shown}" if total else "",
         Table(columns, cells),
         tuple(one.row for one in rows),

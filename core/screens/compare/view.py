@@ -31,6 +31,7 @@ from core.screens.kit.differences import (
 from core.screens.kit.forms import Kind
 from core.screens.kit.numbers import count, holding, points
 from core.screens.kit.records import Cell, Column, FigureCard, Sentence, Table
+from core.screens.kit.row_noun import with_row_noun
 from core.screens.kit.run_marks import RunMark, marks
 from core.screens.kit.sentences import groups_words
 from core.screens.kit.tables import (
@@ -44,7 +45,6 @@ from core.screens.kit.tables import (
     with_ends,
 )
 from core.screens.kit.text import without_shared_start
-from core.screens.kit.units import spoken
 
 PLAIN_CAPTION = (
     "In brackets and small type: {} Tie: too few images to tell the two apart. Bold: better than "
@@ -118,7 +118,7 @@ def plain_view(
     pictured = _pictured(names, runs, comparison, "ece", search)
     shown = _plain_columns(comparison, runs)
     plain_table = replace(full.table, names_head="Model", shown=shown)
-    caption = spoken(PLAIN_CAPTION.format(holding(runs[0].config.level)))
+    caption = with_row_noun(PLAIN_CAPTION.format(holding(runs[0].config.level)))
     plain_words = ForestWords(
         lead="Error minus that of",
         explanation="points; hollow: could be chance" + _others_words(pictured),
@@ -252,7 +252,7 @@ def _eyebrow(names: Sequence[NamedRun], runs: Sequence[Compared], comparison: Co
     if not comparison.reason:
         groups = runs[0].audit.main.groups
         belonging = "" if groups is None else f" of {groups_words(groups.column, groups.n)}"
-        parts.append(f"the same {count(runs[0].rows.n)} {spoken('images')}{belonging}")
+        parts.append(f"the same {count(runs[0].rows.n)} {with_row_noun('images')}{belonging}")
     return " · ".join(parts)
 
 
@@ -277,7 +277,7 @@ def _plain_columns(comparison: Comparison, runs: Sequence[Compared]) -> tuple[Pa
         *_difference_column(comparison, "ece", "Further off by, points"),
         PageColumn("accuracy", "Right, in 100", value_kind("accuracy")),
         *(people if with_people((), runs) else ()),
-        PageColumn("n", spoken("Images"), "count"),
+        PageColumn("n", with_row_noun("Images"), "count"),
     )
 
 
@@ -370,16 +370,17 @@ def _worth(runs: Sequence[Compared]) -> list[str]:
     words = []
     if weights is not None:
         equal = count(round(weights.effective_n))
-        words.append(
-            f"{spoken('Images')} count by {weights.column}, as about {equal} of equal weight."
-        )
+        rows = with_row_noun("Images")
+        words.append(f"{rows} count by {weights.column}, as about {equal} of equal weight.")
     if groups is not None:
         summaries = [run.audit.main.groups or groups for run in runs]
         worth = sorted(round(summary.effective_n) for summary in summaries)
         least, most = count(worth[0]), count(worth[-1])
         about = least if least == most else f"{least} to {most}"
         by_run = "" if least == most else ", depending on the run"
-        words.append(f"The {spoken('images')} count as about {about} independent ones{by_run}.")
+        words.append(
+            f"The {with_row_noun('images')} count as about {about} independent ones{by_run}."
+        )
     return words
 
 
@@ -408,7 +409,7 @@ def _forest(
         + "; ".join(f"{row.name} {row.words} ({row.interval})" for row in rows if row.mark)
         + _others_counted([each for i, each in pairs if i not in pictured.marks]),
         table=_difference_table([(names[i], difference) for i, difference in pairs]),
-        caption=spoken(words.caption),
+        caption=with_row_noun(words.caption),
     )
 
 
@@ -487,7 +488,7 @@ def _curves(pictured: _Pictured, runs: Sequence[Compared], caption: str) -> Figu
     return FigureCard(
         key="curves",
         title=f"Gap by {claim}",
-        explanation=spoken("says minus right, points; bins of 20 images or more")
+        explanation=with_row_noun("says minus right, points; bins of 20 images or more")
         + _others_words(pictured),
         draw=partial(
             figures.gap_curves,

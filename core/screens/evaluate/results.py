@@ -14,7 +14,7 @@ from core.defaults import LEVEL
 from core.inference.config import EvaluationConfig
 from core.metrics import METRICS
 from core.metrics.intervals import wilson
-from core.metrics.ranked import Ranked
+from core.metrics.ranked import SortedOutcomes
 from core.metrics.records import Score
 from core.metrics.suite import audit
 from core.predictions import Predictions, Task
@@ -169,7 +169,7 @@ def _certainty(predictions: Predictions) -> float:
 
 
 def _shifted(split: str, role: str, predictions: Predictions) -> SplitResult:
-    ranked = Ranked.of(predictions.outcomes(None))
+    ranked = SortedOutcomes.of(predictions.outcomes(None))
     low, high = (float(end) for end in wilson(np.array(ranked.hits), np.array(ranked.n), LEVEL))
     return SplitResult(
         split=split,

@@ -15,7 +15,7 @@ from core.losses.replay import replay
 from core.predictions import Task
 from core.screens.gamma.heatmaps import HistoryGrid
 from core.screens.kit.numbers import MINUS, three
-from core.screens.kit.units import spoken
+from core.screens.kit.row_noun import with_row_noun
 
 Rule = AdaFocalRule | CalFocalRule
 CLOSE = 1e-9  # of a kept gamma to what the rule gives, relative; both are float64
@@ -81,7 +81,7 @@ def learned(config: Mapping[str, object] | None, grid: HistoryGrid) -> HistoryRu
     settings = checked(config)
     every, source = settings["update_every"], "from the training settings"
     if name != "adafocal":
-        note = spoken(OWN_GAMMA) if name == "calfocal_1" else ""
+        note = with_row_noun(OWN_GAMMA) if name == "calfocal_1" else ""
         return HistoryRule(CalFocalRule(float(settings["lambda"])), source, note=note)
     if every != "epoch":
         what = f"γ was updated every {every} batches, and only the last update of an epoch is kept"

@@ -43,8 +43,8 @@ from core.screens.kit.bin_marks import ANSWERS, ClaimWords
 from core.screens.kit.diagram import TICK_TEXT, TICKS, small_diagram
 from core.screens.kit.numbers import count, in_hundred, percent, points
 from core.screens.kit.records import Column, FigureCard, Sentence, Swatch, Table, Tile
+from core.screens.kit.row_noun import with_row_noun
 from core.screens.kit.theme import Theme, axis
-from core.screens.kit.units import spoken
 
 HEIGHT = 376
 SQUARE = 22
@@ -198,7 +198,7 @@ def _caption(dynamics: GammaDynamics, at: int) -> str:
 
 
 def _plain_caption(dynamics: GammaDynamics, at: int) -> str:
-    grid, things = dynamics.grid, spoken("pictures")
+    grid, things = dynamics.grid, with_row_noun("pictures")
     return (
         f"checked on {count(int(grid.count[at].sum()))} answers to {things} it does not train on, "
         f"{grid.n_bins} groups of equal size, from unsure to sure, formed again every round"
@@ -474,7 +474,7 @@ def correspondence_card(dynamics: GammaDynamics, place: PanelChoice) -> FigureCa
     differences = np.abs(grid.train_confidence - grid.confidence)[both]
     middling = points(float(np.median(differences))) if differences.size else "–"
     none = int((~known).sum())
-    image = spoken("image")
+    image = with_row_noun("image")
     lost = f" The line has gaps where no training {image} fell into the bin: {count(none)} cells."
     return FigureCard(
         key="gamma_train",

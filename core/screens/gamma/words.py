@@ -14,8 +14,8 @@ from core.screens.gamma.heatmaps import HistoryGrid
 from core.screens.gamma.rule import HistoryRule, Rule, amount, before_each, known_before
 from core.screens.kit.numbers import count, in_hundred, percent, points, two
 from core.screens.kit.records import Phrase, Sentence, Tile
+from core.screens.kit.row_noun import with_row_noun
 from core.screens.kit.theme import Tone
-from core.screens.kit.units import spoken
 
 ALIKE = 0.005  # gammas nearer to one another than this are told as one
 HUNDREDTH, THOUSAND = 0.01, 1000.0
@@ -174,7 +174,7 @@ def tiles(grid: HistoryGrid, history_rule: HistoryRule, at: int) -> tuple[Tile, 
             "Epoch",
             str(grid.epoch[at]),
             note=f"of {grid.epoch[0]} to {grid.epoch[-1]}",
-            help=spoken("One pass over the training images; counted from 1."),
+            help=with_row_noun("One pass over the training images; counted from 1."),
         ),
         _rate_tile(history_rule),
         Tile(
@@ -238,7 +238,7 @@ def frozen_words(grid: HistoryGrid, rule: Rule | None, at: int) -> str:
     if empty[-1] == grid.n_bins - 1 and tied.size and tied[-1] == empty[-1]:
         last = amount(float(grid.gamma[at, -1]))
         texts.append(
-            f"Training {spoken('images')} with a probability of "
+            f"Training {with_row_noun('images')} with a probability of "
             f"{percent(float(grid.upper[at, -1]))} still belong to the last bin, with its γ of "
             f"{last}."
         )
@@ -304,7 +304,7 @@ def plain_tiles(grid: HistoryGrid, at: int) -> tuple[Tile, ...]:
             "Round of training",
             str(grid.epoch[at]),
             note=f"of {grid.epoch[-1]}",
-            help=spoken("In one round the model sees every training picture once."),
+            help=with_row_noun("In one round the model sees every training picture once."),
         ),
         Tile(
             "Off on average",

@@ -6,8 +6,8 @@ import numpy as np
 
 from core.metrics.records import BinTable
 from core.screens.kit.numbers import count, edges, percent, span
+from core.screens.kit.row_noun import with_row_noun
 from core.screens.kit.theme import Tone
-from core.screens.kit.units import spoken
 
 NARROW = 0.10  # an interval at most this wide, inside the band, is within chance; else too few
 BAND_MIN = 20  # below this many images the band would span the axis
@@ -73,7 +73,7 @@ def hover(bins: BinTable, index: int, words: ClaimWords) -> str:
 
 def _size(bins: BinTable, index: int) -> str:
     n = int(bins.count[index])
-    return f"{count(n)} {spoken('image' if n == 1 else 'images')}"
+    return f"{count(n)} {with_row_noun('image' if n == 1 else 'images')}"
 
 
 def _claim(bins: BinTable, index: int, words: ClaimWords) -> str:

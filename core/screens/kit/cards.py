@@ -8,8 +8,8 @@ from core.metrics.records import Audit, BinTable, TargetAudit
 from core.screens.kit.bin_marks import bin_words, filled, shares, speech, tone
 from core.screens.kit.numbers import THIN, count, percent, points, with_span
 from core.screens.kit.records import Column, Table
+from core.screens.kit.row_noun import with_row_noun
 from core.screens.kit.tiles import all_scores, calibration_error
-from core.screens.kit.units import spoken
 from core.screens.kit.words import BIN_WORDS, SCORE_WORDS, TONE_WORDS, UNIT
 
 BIN_COLUMNS = (
@@ -128,7 +128,7 @@ def diagram_alt(target: TargetAudit) -> str:
         else f"{lie} outside the band of a perfect model{inside}."
     )
     return (
-        f"Reliability diagram of {count(int(bins.count.sum()))} {spoken(UNIT)} in {many}. "
+        f"Reliability diagram of {count(int(bins.count.sum()))} {with_row_noun(UNIT)} in {many}. "
         f"On average it {words.says} {percent(says)}, {words.right} {percent(right)}."
         f"{error} {outside} {listed}"
     ).rstrip()

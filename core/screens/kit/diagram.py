@@ -9,8 +9,8 @@ from core.arrays import Float
 from core.metrics.records import BinTable
 from core.screens.kit.bin_marks import BAND_MIN, ClaimWords, filled, hover, shares, speech, tone
 from core.screens.kit.numbers import percent
+from core.screens.kit.row_noun import with_row_noun
 from core.screens.kit.theme import Theme, Tone, axis, faded, layout
-from core.screens.kit.units import spoken
 
 TONES: tuple[Tone, ...] = ("few", "sound", "under", "over")  # drawn last is on top
 TICKS = [0.0, 0.2, 0.4, 0.6, 0.8, 1.0]
@@ -138,13 +138,15 @@ def _frame(
 def _count_axis(theme: Theme, bins: BinTable, *, log_counts: bool) -> dict[str, Any]:
     most = max(1, int(bins.count.max(initial=0)))
     if not log_counts:
-        return axis(theme, spoken("Images"), range=[0, 1.08 * most], nticks=4, tickformat="~s")
+        return axis(
+            theme, with_row_noun("Images"), range=[0, 1.08 * most], nticks=4, tickformat="~s"
+        )
     powers = range(int(np.floor(np.log10(most))) + 1)
     names = [f"{10 ** (p % 3)}{'kMG'[p // 3 - 1] if p >= 3 else ''}" for p in powers]
     top = float(np.log10(most)) + 0.1
     return axis(
         theme,
-        spoken("Images (log)"),
+        with_row_noun("Images (log)"),
         type="log",
         range=[-0.35, top],
         tickvals=[10**p for p in powers],
@@ -234,7 +236,7 @@ def _histogram(bins: BinTable, theme: Theme, words: ClaimWords) -> go.Bar:
         y=bins.count[at],
         width=width,
         yaxis="y2",
-        name=spoken("images"),
+        name=with_row_noun("images"),
         marker={"color": theme.bars, "line": {"color": theme.paper, "width": 1}},
         customdata=at,
         hovertext=[hover(bins, i, words) for i in at],

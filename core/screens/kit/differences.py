@@ -16,7 +16,7 @@ from core.screens.kit.numbers import (
     three_span,
 )
 from core.screens.kit.records import Phrase, Sentence
-from core.screens.kit.units import spoken
+from core.screens.kit.row_noun import with_row_noun
 from core.screens.kit.words import LABELS
 
 COLUMNS = ("accuracy", "nll", "brier", "ece", "ece_em", "classwise_ece", "smece")
@@ -220,11 +220,11 @@ def plain_sentence(
 def _plain_ties(names: Sequence[str], leader: Leader | None) -> str:
     """Return which models cannot be told from the best one."""
     if leader is None or all(other.low is None for other in leader.others.values()):
-        return spoken("One image is too few to tell them apart.")
+        return with_row_noun("One image is too few to tell them apart.")
     if not leader.tied:
         return f"“{names[leader.run]}” is ahead beyond chance."
     if len(leader.tied) == len(leader.others):
-        return spoken("Too few images to tell them apart: it could be chance.")
+        return with_row_noun("Too few images to tell them apart: it could be chance.")
     tied = _listed([names[i] for i in (leader.run, *leader.tied)])
     return f"{tied} are tied: the difference could be chance."
 

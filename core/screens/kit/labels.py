@@ -118,7 +118,7 @@ def label_verdicts(labels: Sequence[TargetAudit]) -> tuple[LabelVerdict, ...]:
     )
 
 
-def among(target: TargetAudit, labels: Sequence[TargetAudit], index: int) -> TargetAudit:
+def holm_adjusted(target: TargetAudit, labels: Sequence[TargetAudit], index: int) -> TargetAudit:
     """Return one label with the verdict that is left when all labels are looked at.
 
     Parameters

@@ -47,9 +47,9 @@ from core.screens.kit.numbers import (
     span,
 )
 from core.screens.kit.records import Phrase, Sentence
+from core.screens.kit.row_noun import with_row_noun
 from core.screens.kit.theme import Tone
 from core.screens.kit.tiles import calibration_error
-from core.screens.kit.units import spoken
 from core.screens.kit.words import UNIT
 
 CODE_TONES: dict[str, Tone] = {
@@ -131,7 +131,7 @@ def verdict_sentence(target: TargetAudit, noun: str = "labels") -> Sentence:
         return Sentence((Phrase(target.verdict.text),))
     if isinstance(target.verdict, ChanceAmong):
         first = Phrase(f"Could be chance among {target.verdict.labels} {noun}.")
-        second = (taken_alone(target, noun), bin_sentence(target), worth(target))
+        second = (taken_alone(target, noun), bin_sentence(target), effective_n_words(target))
         return Sentence((first,), " ".join(filter(None, second)))
     code = target.verdict.code
     parts = {
@@ -153,7 +153,7 @@ def verdict_sentence(target: TargetAudit, noun: str = "labels") -> Sentence:
         more(target) if more else "",
         _which_test(target),
         bin_sentence(target),
-        worth(target),
+        effective_n_words(target),
     )
     return Sentence(parts, " ".join(filter(None, parts_below)))
 
@@ -218,16 +218,17 @@ def taken_alone(target: TargetAudit, noun: str = "labels") -> str:
     )
 
 
-def worth(target: TargetAudit, rows: str = UNIT) -> str:
+def effective_n_words(target: TargetAudit, rows: str = UNIT) -> str:
     """Return the effective sample size of grouped rows in words; empty without groups."""
     groups = target.groups
     if groups is None:
         return ""
     belonging = groups_words(groups.column, groups.n)
     what = "" if target.target is None else f" for “{target.name}”"
+    n = int(target.bins.count.sum())
     return (
-        f"{count(int(target.bins.count.sum()))} {spoken(rows)} of {belonging} count as about "
-        f"{about_count(groups.effective_n, int(target.bins.count.sum()))} independent ones{what}."
+        f"{count(n)} {with_row_noun(rows)} of {belonging} count as about "
+        f"{about_count(groups.effective_n, n)} independent ones{what}."
     )
 
 
@@ -237,7 +238,7 @@ def groups_words(column: str, n: int) -> str:
     return f"{count(n)} {nouns}" if nouns != "groups" else f"{count(n)} groups ({column})"
 
 
-def doubted(sentence: Sentence, notices: Sequence[Notice]) -> Sentence:
+def with_caveats(sentence: Sentence, notices: Sequence[Notice]) -> Sentence:
     """Return the sentence behind the question whether labels are the model's own answers."""
     doubts = [
         Phrase(f"{note.text} ", "over") for note in notices if note.code == NoticeCode.ALWAYS_RIGHT
@@ -250,7 +251,7 @@ def averages(target: TargetAudit) -> str:
     says, right = shares(target.bins)
     if target.target is None:
         return f"on average it says {percent(says)} and is right {percent(right)}"
-    present = f"{percent(right)} of {spoken(UNIT)}"
+    present = f"{percent(right)} of {with_row_noun(UNIT)}"
     return f"on average it says {percent(says)}; it is present in {present}"
 
 
@@ -284,9 +285,9 @@ def plain_sentence(target: TargetAudit) -> Sentence:
     elif code == VerdictCode.MIXED and target.verdict.ends:
         first = _plain_ends(target)
     elif target.of == VerdictSubject.ANSWER:
-        first = spoken(PLAIN_ANSWERS[reading])
+        first = with_row_noun(PLAIN_ANSWERS[reading])
     else:
-        first = spoken(PLAIN_PRESENCE[reading]).format(name=name)
+        first = with_row_noun(PLAIN_PRESENCE[reading]).format(name=name)
         if target.verdict.ends:
             first = f"{first} {_plain_ends(target)}"
     rest = _plain_counts(target)
@@ -310,8 +311,8 @@ def _plain_counts(target: TargetAudit) -> str:
     of, (expected, present) = counts_apart(says, right, most=n)
     do = "does" if singular(present) else "do"
     return (
-        f"Of {count(of)} {spoken('pictures')} it expects {expected} to show “{target.name}”; "
-        f"{present} {do}."
+        f"Of {count(of)} {with_row_noun('pictures')} it expects {expected} to show "
+        f"“{target.name}”; {present} {do}."
     )
 
 
@@ -523,7 +524,7 @@ def _alone(target: TargetAudit) -> str:
 
 
 def _images(n: int) -> str:
-    return spoken("1 image" if n == 1 else f"{count(n)} {UNIT}")
+    return with_row_noun("1 image" if n == 1 else f"{count(n)} {UNIT}")
 
 
 def _capital(text: str) -> str:

@@ -6,8 +6,8 @@ from core.metrics.records import Audit, Floor, Score, TargetAudit
 from core.screens.kit.bin_marks import shares
 from core.screens.kit.numbers import MISSING, count, known, points, span, three, three_span
 from core.screens.kit.records import Strip, Tile
+from core.screens.kit.row_noun import with_row_noun
 from core.screens.kit.theme import Tone
-from core.screens.kit.units import spoken
 from core.screens.kit.words import GLOSSARY, LABELS, UNIT
 
 SHARES = {"accuracy", "ece", "ece_em"}
@@ -53,7 +53,9 @@ def tiles(audit: Audit, target: TargetAudit, tone: Tone) -> tuple[Tile, ...]:
     if target.target is not None:
         scored.append(_prevalence_tile(target))
     kinds = f"{audit.n_classes} {'labels' if audit.task == 'multilabel' else 'classes'}"
-    last = Tile(spoken("Images"), count(audit.n), note=kinds, help=spoken(GLOSSARY["images"]))
+    last = Tile(
+        with_row_noun("Images"), count(audit.n), note=kinds, help=with_row_noun(GLOSSARY["images"])
+    )
     whose = ""
     if audit.answers is not None:  # of two classes there are two
         whose = "of the answers" if answers else f"of “{target.name}”"
@@ -95,19 +97,19 @@ def _ece_tile(score: Score | None, floor: Floor | None, tone: Tone, whose: str) 
 def _floor_tile(floor: Floor | None) -> Tile:
     label = "Noise floor of ECE"
     if floor is None:
-        return Tile(label, MISSING, help=spoken(GLOSSARY["noise_floor"]), floor_mark=True)
+        return Tile(label, MISSING, help=with_row_noun(GLOSSARY["noise_floor"]), floor_mark=True)
     return Tile(
         label,
         points(floor.mean),
         unit="%",
         note=f"chance: up to {points(floor.q95)}",
-        help=spoken(GLOSSARY["noise_floor"]),
+        help=with_row_noun(GLOSSARY["noise_floor"]),
         floor_mark=True,
     )
 
 
 def _score_tile(name: str, score: Score | None, why_not: str) -> Tile:
-    label, help_text = LABELS[name], spoken(GLOSSARY[name])
+    label, help_text = LABELS[name], with_row_noun(GLOSSARY[name])
     if score is None or score.value is None:
         return Tile(label, MISSING, note=score.reason if score else why_not, help=help_text)
     if name in SHARES:
@@ -121,12 +123,12 @@ def _prevalence_tile(target: TargetAudit) -> Tile:
     _, present = shares(target.bins)
     n = int(target.bins.count.sum())
     if n == 0:
-        return Tile("Present in", MISSING, help=spoken(GLOSSARY["prevalence"]))
+        return Tile("Present in", MISSING, help=with_row_noun(GLOSSARY["prevalence"]))
     n_present = count(round(present * n))
     return Tile(
         "Present in",
         points(present),
         "%",
-        note=f"{n_present} {spoken(UNIT)}",
-        help=spoken(GLOSSARY["prevalence"]),
+        note=f"{n_present} {with_row_noun(UNIT)}",
+        help=with_row_noun(GLOSSARY["prevalence"]),
     )

@@ -11,9 +11,9 @@ from core.arrays import Counts, Float
 from core.screens.kit.curves import legend
 from core.screens.kit.numbers import percent, three, weight
 from core.screens.kit.records import Cell
+from core.screens.kit.row_noun import with_row_noun
 from core.screens.kit.text import safe
 from core.screens.kit.theme import Theme, axis, faded, layout
-from core.screens.kit.units import spoken
 
 ROC_PX, DENSITY_PX = 470, 270
 TICKS = [0.0, 0.2, 0.4, 0.6, 0.8, 1.0]
@@ -227,7 +227,7 @@ def _ends(edges: Float, *, log: bool) -> list[float]:
 def _outline(shown: Density, rows: Counts, name: str, line: dict[str, Any]) -> go.Scatter:
     """Return one set as steps; every step says its bin, its share and its rows."""
     share = 100.0 * rows / rows.sum()
-    unit = spoken("images") + ("" if rows.dtype == np.int64 else " by weight")
+    unit = with_row_noun("images") + ("" if rows.dtype == np.int64 else " by weight")
     words = [
         f"{_written(float(a))} to {_written(float(b))}: {percent(s / 100)}, {weight(n)} {unit}"
         for a, b, s, n in zip(shown.edges[:-1], shown.edges[1:], share, rows.tolist(), strict=True)

@@ -10,14 +10,14 @@ from core.arrays import Float
 from core.ood.scores import SCORES
 from core.ood.separation import Separation
 from core.ood.thresholds import Counts, counts_of, roc_points, thresholds_at
-from core.ood.values import worth
+from core.ood.values import effective_sizes
 from core.screens.kit.differences import NamedRun
 from core.screens.kit.numbers import count, percent, three, weight
 from core.screens.kit.records import Cell, Column, FigureCard, Sentence, Table, Tile
+from core.screens.kit.row_noun import with_row_noun
 from core.screens.kit.run_marks import RunMark
 from core.screens.kit.tables import Estimate, PageColumn, ScoreTable, TableRow
 from core.screens.kit.text import short
-from core.screens.kit.units import spoken
 from core.screens.ood.figures import (
     Density,
     OperatingPoint,
@@ -192,7 +192,7 @@ def ood_view(
     caption = "; ".join(filter(None, parts))
     pair = f"{named.name} · {named.split} against {name.label}"
     return OodView(
-        eyebrow=f"{spoken('Unfamiliar pictures')} · {pair}"
+        eyebrow=f"{with_row_noun('Unfamiliar pictures')} · {pair}"
         if plain
         else f"Out of distribution · {pair}",
         sentence=at.sentence,
@@ -220,8 +220,10 @@ def at_thresholds(
     separation = judged.separation
     edges, log = edges_of(separation, judged.score)
     tallies = counts_of(separation, thresholds_at(separation, alarms))
-    heads = (spoken("Of these pictures"), *PLAIN_HEADS) if plain else COUNT_HEADS
-    effective = () if separation.members is None else worth(separation)  # rows count once, or not
+    heads = (with_row_noun("Of these pictures"), *PLAIN_HEADS) if plain else COUNT_HEADS
+    effective = (
+        () if separation.members is None else effective_sizes(separation)
+    )  # rows count once, or not
     return [
         AtThreshold(
             alarms=share,
@@ -327,7 +329,7 @@ def _roc_card(
         draw=partial(roc, lines, spot),
         alt=f"ROC curves by {scoring}, {POSITIVE}. Area under the curve: {areas}. At the threshold "
         f"{percent(spot.flagged)} of the set and {percent(spot.alarms)} of the in-distribution "
-        f"{spoken('images')} are flagged.",
+        f"{with_row_noun('images')} are flagged.",
         table=Table(ROC_COLUMNS, tuple(rows)),
         caption=caption,
     )
@@ -380,9 +382,10 @@ def _density_card(
         title=title,
         explanation=("log scale; " if log and not plain else "") + "flagged is tinted",
         draw=partial(density, histogram),
-        alt=f"{score.axis} of {count(separation.n_in)} in-distribution {spoken('images')} and "
-        f"{count(separation.n_out)} {name.called(plain=plain)}. Above {three(counts.threshold)} "
-        f"are flagged: {weight(counts.flagged_in)} and {weight(counts.flagged_out)} of them"
+        alt=f"{score.axis} of {count(separation.n_in)} in-distribution {with_row_noun('images')} "
+        f"and {count(separation.n_out)} {name.called(plain=plain)}. "
+        f"Above {three(counts.threshold)} are flagged: "
+        f"{weight(counts.flagged_in)} and {weight(counts.flagged_out)} of them"
         f"{' by weight' if separation.weighted else ''}.",
         table=table,
         caption=caption,

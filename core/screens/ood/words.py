@@ -8,8 +8,8 @@ from core.metrics.records import Score
 from core.ood.thresholds import Counts
 from core.screens.kit.numbers import count, in_hundred, percent, points_span, singular
 from core.screens.kit.records import Phrase, Sentence
+from core.screens.kit.row_noun import with_row_noun
 from core.screens.kit.sentences import groups_words
-from core.screens.kit.units import spoken
 from core.studies.ood import ScoreSeparation, ShiftEffect
 
 ShiftPair = tuple[ShiftEffect, ShiftEffect]  # of shifted images, and of the same kind intact
@@ -75,7 +75,7 @@ def set_name(split: str, owner: str = "") -> SetName:
     outside_set = parse_name(split)
     suffix = f" · {owner}" if owner else ""
     if split == LEFT_OUT and not owner:
-        return SetName("Classes left out", spoken("pictures of classes left out"))
+        return SetName("Classes left out", with_row_noun("pictures of classes left out"))
     if outside_set is None:
         label = owner if owner and split in ("test", "scores") else f"{split}{suffix}"
         return SetName(label, f"inputs of “{label}”")
@@ -117,7 +117,7 @@ def sentence(
 def _alike(name: SetName, counts: Counts, *, plain: bool) -> str:
     times, things = in_hundred(counts.missed), name.called(plain=plain)
     alarms = in_hundred(counts.false_alarms)
-    ordinary = spoken("ordinary pictures" if plain else "in-distribution images")
+    ordinary = with_row_noun("ordinary pictures" if plain else "in-distribution images")
     pass_ = "passes" if singular(times) else "pass"
     return f"{times} in 100 {things} {pass_} the alarm that flags {alarms} in 100 {ordinary}."
 
@@ -151,7 +151,7 @@ def threshold_words(name: SetName, counts: Counts) -> str:
     """Return what the threshold lets pass of both sets; of weighted rows by weight."""
     kept, passed = in_hundred(1.0 - counts.false_alarms), in_hundred(counts.missed)
     return (
-        f"The threshold that passes {kept} of 100 in-distribution {spoken('images')} passes "
+        f"The threshold that passes {kept} of 100 in-distribution {with_row_noun('images')} passes "
         f"{passed} of 100 {name.called(plain=False)}."
     )
 
@@ -178,7 +178,7 @@ def worth_words(judged: ScoreSeparation) -> str:
         strict=True,
     ):
         if groups is not None:
-            own = f"The {count(n)} {rows} {spoken('images')}"
+            own = f"The {count(n)} {rows} {with_row_noun('images')}"
             texts.append(
                 f"{own} of {groups_words(groups.column, groups.n)} count as about "
                 f"{count(round(groups.effective_n))} independent ones."
@@ -195,13 +195,13 @@ def alike_words(judged: ScoreSeparation) -> str:
         if groups is not None
     ]
     if judged.separation.weighted:
-        texts.append(spoken("Each picture counts by its weight."))
+        texts.append(with_row_noun("Each picture counts by its weight."))
     return " ".join(texts)
 
 
 def weight_words(judged: ScoreSeparation) -> str:
     """Return which rows count by which column; empty where each counts once."""
-    images = spoken("images")
+    images = with_row_noun("images")
     sides = zip(judged.weights, (f"in-distribution {images}", "those of the set"), strict=True)
     columns = [(weights.column, rows) for weights, rows in sides if weights is not None]
     if len({column for column, _ in columns}) == 1 and len(columns) == len(judged.weights):
@@ -213,10 +213,10 @@ def reading_words(name: SetName, score: str, auroc: Score, *, plain: bool) -> st
     """Return the AUROC of one of SCORES as a sentence."""
     times = f"{in_hundred(auroc.value, auroc.low, auroc.high)} times in 100."
     if plain:
-        pair = spoken("Shown one ordinary and one unfamiliar picture")
+        pair = with_row_noun("Shown one ordinary and one unfamiliar picture")
         return f"{pair}, it is more alarmed by the unfamiliar one {times}"
     return (
-        f"Against in-distribution {spoken('images')}, {name.called(plain=False)} have the "
+        f"Against in-distribution {with_row_noun('images')}, {name.called(plain=False)} have the "
         f"{UNFAMILIAR[score]} {times}"
     )
 
@@ -240,7 +240,7 @@ class PlainOod:
 
 def plain_view(name: SetName, judged: ScoreSeparation, counts: Counts) -> PlainOod:
     """Return what the threshold does to 100 of either kind, what that does not say, what helps."""
-    things = spoken("pictures")
+    things = with_row_noun("pictures")
     return PlainOod(
         hundreds(name, counts),
         f"It always answers with one of its own classes. Other unfamiliar {things} may pass "
@@ -252,7 +252,9 @@ def plain_view(name: SetName, judged: ScoreSeparation, counts: Counts) -> PlainO
 def hundreds(name: SetName, counts: Counts) -> tuple[HundredRows, HundredRows]:
     """Return what the threshold does to 100 of either kind."""
     flagged, false = in_hundred(1.0 - counts.missed), in_hundred(counts.false_alarms)
-    things = "pictures" if name.shifted else spoken("pictures")  # only pictures are corrupted
+    things = (
+        "pictures" if name.shifted else with_row_noun("pictures")
+    )  # only pictures are corrupted
     return (
         HundredRows(f"{flagged} in 100 {name.things}", round(100 * (1.0 - counts.missed))),
         HundredRows(

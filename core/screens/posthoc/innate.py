@@ -17,7 +17,7 @@ from core.screens.kit.tables import (
     with_ends,
 )
 from core.screens.posthoc.words import CHANCE, explained
-from core.studies.innate import ConfidentAnswers, InnateCalibration
+from core.studies.fitted_temperature import ConfidentAnswers, InnateCalibration
 from core.studies.posthoc import MethodReport
 
 SHOWN = (

@@ -33,6 +33,7 @@ from core.screens.kit.records import (
     Sentence,
     Table,
 )
+from core.screens.kit.row_noun import with_row_noun
 from core.screens.kit.run_marks import RunMark
 from core.screens.kit.tables import (
     Estimate,
@@ -44,7 +45,6 @@ from core.screens.kit.tables import (
     with_ends,
 )
 from core.screens.kit.text import safe, short
-from core.screens.kit.units import spoken
 from core.screens.posthoc.figures import excess, landscape, unit
 from core.screens.posthoc.words import (
     CHANCE,
@@ -157,7 +157,7 @@ def plain_view(
         sentence=_over_same_rows(plain_sentence(judged, none), parts),
         diagrams=tuple(before_after),
         table=replace(full.table, names_head="Correction", shown=PLAIN_COLUMNS, rows=rows),
-        caption=spoken(
+        caption=with_row_noun(
             f"Small type: {holding(judged[NONE].compared.config.level)} {PLAIN_CAPTION} "
             f"{SAME if parts.same_rows else ELSEWHERE}"
         ),
@@ -182,11 +182,11 @@ def _over_same_rows(sentence: Sentence, parts: PosthocRows) -> Sentence:
     """Put into the headline that every correction is flattered, where it is."""
     if not parts.same_rows:
         return sentence
-    return replace(sentence, parts=(Phrase(spoken(SAME_ROWS), "over"), *sentence.parts))
+    return replace(sentence, parts=(Phrase(with_row_noun(SAME_ROWS), "over"), *sentence.parts))
 
 
 def _eyebrow(named: NamedRun, parts: PosthocRows) -> str:
-    rows = spoken("images")
+    rows = with_row_noun("images")
     if parts.cut is not None:
         source = (
             f"fitted on {count(parts.n_fit)} {rows} of {parts.fit_name}, reported on the other "
@@ -301,7 +301,7 @@ def _caption(parts: PosthocRows, none: Comparison, level: float) -> str:
     texts = [f"Intervals: {level_words(level)}."]
     if parts.same_rows:
         fitted = "Fitted on the images that are reported: on new ones all methods do less well."
-        texts.insert(0, spoken(fitted))
+        texts.insert(0, with_row_noun(fitted))
     differences = [by_metric["ece"] for by_metric in none.differences if "ece" in by_metric]
     resamples = next(
         (difference.settings.get("resamples") for difference in differences if difference.settings),

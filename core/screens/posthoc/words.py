@@ -14,7 +14,7 @@ from core.screens.kit.differences import name as metric_name
 from core.screens.kit.methods import IN_SENTENCE
 from core.screens.kit.numbers import count, in_hundred, points, points_span, span
 from core.screens.kit.records import Phrase, Sentence
-from core.screens.kit.units import spoken
+from core.screens.kit.row_noun import with_row_noun
 from core.screens.kit.words import LABELS
 from core.studies.posthoc import NONE, RISKS, Fit, MethodReport
 
@@ -196,8 +196,8 @@ def _none_helps(
     second = ""
     if error <= chance.q95:
         second = (
-            f"That could be chance: on {count(n)} {spoken('images')} a perfect model would look "
-            f"off by up to {points(chance.q95)} points."
+            f"That could be chance: on {count(n)} {with_row_noun('images')} a perfect model would "
+            f"look off by up to {points(chance.q95)} points."
         )
     raising = [name for name, difference in differences.items() if worse(difference)]
     if raising:

@@ -13,10 +13,10 @@ from core.metrics.records import ClassRow, Gap, Score, TargetAudit
 from core.screens.kit.bin_marks import shares
 from core.screens.kit.numbers import count, percent, points, span, three
 from core.screens.kit.records import Cell, Column, FigureCard, Table
+from core.screens.kit.row_noun import with_row_noun
 from core.screens.kit.text import safe, short
 from core.screens.kit.theme import Theme, Tone, axis, faded, layout
 from core.screens.kit.tiles import calibration_error
-from core.screens.kit.units import spoken
 from core.screens.kit.words import TONE_WORDS
 
 ROW_PX = 23
@@ -98,7 +98,7 @@ def _points(drawn: list[Drawn], at: list[int], tone: Tone, theme: Theme) -> go.S
 
 
 def _class_hover(row: ClassRow) -> str:
-    noun = spoken("image" if row.n == 1 else "images")
+    noun = with_row_noun("image" if row.n == 1 else "images")
     return (
         f"<b>{safe(short(row.name, 60))}</b>: {count(row.n)} {noun},<br>"
         f"says {percent(row.confidence)}, right {percent(row.accuracy)}"

@@ -33,9 +33,9 @@ from core.screens.kit.records import (
     Table,
     Tile,
 )
+from core.screens.kit.row_noun import with_row_noun
 from core.screens.kit.text import short
 from core.screens.kit.theme import Theme, Tone, axis, layout
-from core.screens.kit.units import spoken
 from core.screens.reliability.human_words import (
     PLAIN,
     TECHNICAL,
@@ -125,7 +125,7 @@ def _marks(groups: Disagreement, at: list[int], tone: Tone, theme: Theme) -> go.
 
 def _hover(groups: Disagreement, i: int) -> str:
     gap, low, high = (float(part[i]) for part in (groups.gap, groups.low, groups.high))
-    things = spoken("images")
+    things = with_row_noun("images")
     return (
         f"<b>{with_span(gap, low, high)} points</b>, {count(int(groups.count[i]))} {things},<br>"
         f"says {percent(float(groups.confidence[i]))}, "
@@ -213,7 +213,7 @@ def human_view(
         heads=("Method", *(head for head, _ in HEADS.values())),
         fits=tuple(_fit_row(method, words) for method in study.fits.methods),
         fits_file=_fits_file(study.fits),
-        far_title=spoken(words.far),
+        far_title=with_row_noun(words.far),
         far_rows=_far_table(study.far, predictions, words.far_distance),
         caption=caption,
     )
@@ -222,7 +222,7 @@ def human_view(
 def _caption(audit: HumanAudit, split: str, words: HumanWords) -> str:
     rows = f"n = {count(audit.n)}"
     if audit.n < audit.n_rows:
-        rows += f" of {count(audit.n_rows)} {spoken(words.rows)}, the others without votes"
+        rows += f" of {count(audit.n_rows)} {with_row_noun(words.rows)}, the others without votes"
     votes = "shares of votes"
     if audit.mean is not None:
         ends = f"{audit.least:.0f} to {audit.most:.0f}"
@@ -253,7 +253,7 @@ def _tiles(audit: HumanAudit, words: HumanWords, *, plain: bool) -> tuple[Tile, 
             "in 100",
             points_span(scores["rank"].value, scores["rank"].low, scores["rank"].high),
             _floor_note(scores["rank"], in_hundred(scores["rank"].floor), words.best),
-            spoken(words.rank_help),
+            with_row_noun(words.rank_help),
         ),
     )
     if plain:
@@ -305,14 +305,14 @@ def _card(audit: HumanAudit, words: HumanWords, caption: str) -> FigureCard:
         for k in (0, -1)
     ]
     alt = (
-        f"Gap in {len(rows)} groups of {spoken(words.rows)}, from those that people agree about "
-        f"({ends[0]}) to those that they disagree about ({ends[1]}); {beyond} of {len(rows)} "
+        f"Gap in {len(rows)} groups of {with_row_noun(words.rows)}, from those that people agree "
+        f"about ({ends[0]}) to those that they disagree about ({ends[1]}); {beyond} of {len(rows)} "
         "intervals exclude 0."
     )
     return FigureCard(
         key="human_gap",
         title=words.figure,
-        explanation=spoken(words.figure_note),
+        explanation=with_row_noun(words.figure_note),
         draw=partial(disagreement_gaps, groups, words.axis, words.tick),
         alt=alt,
         table=Table(GROUP_COLUMNS, rows),
@@ -343,7 +343,7 @@ def fits_words(fits: HumanFits, words: HumanWords) -> str:
     ]
     others = "others" if fits.fit_name == fits.test_name else f"of {fits.fit_name}"
     judged = (
-        f"Judged on {count(fits.test_rows)} {spoken(words.rows)}, fitted on "
+        f"Judged on {count(fits.test_rows)} {with_row_noun(words.rows)}, fitted on "
         f"{count(fits.fit_rows)} {others}."
     )
     return " ".join((*told, judged))

@@ -6,8 +6,8 @@ from core.metrics.human import HumanAudit, VoteBin
 from core.metrics.records import Gap
 from core.screens.kit.numbers import count, in_hundred, with_span
 from core.screens.kit.records import Phrase, Sentence
+from core.screens.kit.row_noun import with_row_noun
 from core.screens.kit.theme import Tone
-from core.screens.kit.units import spoken
 
 
 @dataclass(frozen=True)
@@ -140,7 +140,7 @@ def _second(audit: HumanAudit, *, plain: bool) -> str:
         "few": "About as sure as people; the difference could be chance: "
         f"{with_span(gap.gap, gap.low, gap.high)} points",
     }[tone_of(gap)]
-    things = spoken((PLAIN if plain else TECHNICAL).rows)
+    things = with_row_noun((PLAIN if plain else TECHNICAL).rows)
     rows = f"{count(audit.n)} {things[:-1] if audit.n == 1 else things}"
     if audit.mean is None:
         return f"{surer}, on {rows}."

@@ -16,7 +16,7 @@ from core.screens.kit.labels import (
 )
 from core.screens.kit.numbers import MISSING, in_hundred, points
 from core.screens.kit.records import Column, Sentence, Table, Tile
-from core.screens.kit.sentences import doubted
+from core.screens.kit.sentences import with_caveats
 from core.screens.kit.tiles import tiles
 from core.screens.reliability.classes import label_table
 
@@ -56,7 +56,7 @@ def labels_view(audit: Audit, *, plain: bool) -> LabelsView:
     noun, verbs = ("findings", PLAIN_VERBS) if plain else ("labels", VERBS)
     sentence = labels_sentence(verdicts, noun, verbs)
     return LabelsView(
-        sentence=doubted(
+        sentence=with_caveats(
             with_unknown(replace(sentence, second="") if plain else sentence, audit), audit.notices
         ),
         numbers=() if plain else tiles(audit, audit.main, "ink"),

@@ -12,12 +12,12 @@ from core.metrics.binning import sums
 from core.metrics.exact import exact_interval
 from core.metrics.grouped import effective_rows
 from core.metrics.intervals import wilson
-from core.metrics.ranked import Ranked
+from core.metrics.ranked import SortedOutcomes
 from core.metrics.records import Audit, TargetAudit
 from core.metrics.verdict_codes import DETECTED, SLOPE, TOO_HIGH, TOO_LOW, VerdictCode
 from core.screens.kit.bin_marks import shares
 from core.screens.kit.cards import level_of
-from core.screens.kit.labels import among
+from core.screens.kit.labels import holm_adjusted
 from core.screens.kit.numbers import (
     MISSING,
     about_count,
@@ -32,17 +32,17 @@ from core.screens.kit.numbers import (
     singular,
 )
 from core.screens.kit.records import Column, FigureCard, Sentence, Swatch, Table, Tile
+from core.screens.kit.row_noun import with_row_noun
 from core.screens.kit.sentences import (
-    doubted,
     groups_words,
     other_verdict,
     plain_above,
     plain_other,
     plain_sentence,
+    with_caveats,
 )
 from core.screens.kit.theme import Theme, Tone, axis, faded, layout
 from core.screens.kit.tiles import calibration_error
-from core.screens.kit.units import spoken
 
 NARROW = 0.10  # an interval at most this wide that holds what was said fits, as far as it shows
 
@@ -114,7 +114,7 @@ def _reach(groups: tuple[Group, ...]) -> list[float]:
 
 
 def _label(group: Group, theme: Theme) -> str:
-    noun = spoken("picture" if group.n == 1 else "pictures")
+    noun = with_row_noun("picture" if group.n == 1 else "pictures")
     return (
         f"<b>{group.name} ({group.range})</b><br>"
         f"<span style='color:{theme.quiet}'>{count(group.n)} {noun}</span>"
@@ -248,7 +248,7 @@ class PlainView:
 
 
 def plain_view(
-    audit: Audit, target: TargetAudit, ranked: Ranked, *, name: str, split: str
+    audit: Audit, target: TargetAudit, ranked: SortedOutcomes, *, name: str, split: str
 ) -> PlainView:
     """Return the plain twin of the reliability view.
 
@@ -265,12 +265,12 @@ def plain_view(
         The run's name and the split, as the user knows them.
     """
     if target.target is not None and audit.labels:
-        target = among(target, audit.labels, target.target)
+        target = holm_adjusted(target, audit.labels, target.target)
     groups = certainty_groups(ranked, target)
     came_true = "right" if target.target is None else "present"
     return PlainView(
-        eyebrow=f"Reliability · {name} · {count(audit.n)} {split} {spoken('pictures')}",
-        sentence=doubted(
+        eyebrow=f"Reliability · {name} · {count(audit.n)} {split} {with_row_noun('pictures')}",
+        sentence=with_caveats(
             replace(plain_sentence(target), second=_second(audit, target, groups)), audit.notices
         ),
         numbers=_tiles(audit, target),
@@ -290,7 +290,7 @@ def _key(missed: Group | None, came_true: str) -> tuple[Swatch, Swatch]:
     return Swatch("what the model says", "ink", "bar"), dot
 
 
-def certainty_groups(ranked: Ranked, target: TargetAudit) -> tuple[Group, ...]:
+def certainty_groups(ranked: SortedOutcomes, target: TargetAudit) -> tuple[Group, ...]:
     """Return the answers in four groups of certainty, each closed at its lower end.
 
     A group is called wrong only where the verdict is that something is, and then beyond an exact
@@ -339,12 +339,12 @@ def _tiles(audit: Audit, target: TargetAudit) -> tuple[Tile, ...]:
         ),
         Tile("It says", in_hundred(says), "in 100", "on average"),
         Tile("Off by", off, "points", perfect),
-        Tile(spoken("Pictures"), count(audit.n)),
+        Tile(with_row_noun("Pictures"), count(audit.n)),
     )
 
 
 def _card(groups: tuple[Group, ...], came_true: str) -> FigureCard:
-    things = spoken("pictures")
+    things = with_row_noun("pictures")
     descriptions = [
         f"{group.name} ({group.range}): {count(group.n)} {things}, says {in_hundred(group.says)} "
         f"in 100, {came_true} {in_hundred(group.right)} "
@@ -375,7 +375,7 @@ def _card(groups: tuple[Group, ...], came_true: str) -> FigureCard:
 def _columns() -> tuple[Column, ...]:
     return (
         Column("group", "when it is"),
-        Column("n", spoken("pictures"), "count"),
+        Column("n", with_row_noun("pictures"), "count"),
         Column("says", "it says", "share"),
         Column("right", "it came true", "share"),
         Column("low", "at least", "share"),
@@ -412,7 +412,7 @@ def _second(audit: Audit, target: TargetAudit, groups: tuple[Group, ...]) -> str
 
 def _weight(group: Group, groups: tuple[Group, ...], target: TargetAudit) -> str:
     """Return how many of all are in a group: "357 of 10,000 answers"."""
-    things = "answers" if target.target is None else spoken("pictures")
+    things = "answers" if target.target is None else with_row_noun("pictures")
     return f"{count(group.n)} of {count(sum(g.n for g in groups))} {things}"
 
 
@@ -453,7 +453,7 @@ def _presence_icons(group: Group) -> Icons:
         round(100.0 * v) for v in (group.says, group.right, group.low, group.high)
     )
     return Icons(
-        title=f"{spoken('Pictures')} given a chance of {group.range} in 100",
+        title=f"{with_row_noun('Pictures')} given a chance of {group.range} in 100",
         note="",
         promised=promised,
         observed=observed,
@@ -508,7 +508,7 @@ def _limits(audit: Audit, target: TargetAudit) -> Advice:
         )
     return Advice(
         "What this does not say",
-        f"It says nothing of {spoken('pictures')} unlike {n}, nor whether "
+        f"It says nothing of {with_row_noun('pictures')} unlike {n}, nor whether "
         + ("a single answer is right" if target.target is None else "a single one has it")
         + f".{alike}",
     )
@@ -539,5 +539,5 @@ def _helps(target: TargetAudit) -> Advice:
     }[code]
     if target.verdict.classes and code in DETECTED:
         advice = CLASSES_HELP
-    advice = spoken(advice).replace("{name}", f"“{target.name}”")
+    advice = with_row_noun(advice).replace("{name}", f"“{target.name}”")
     return Advice("What helps", advice.replace("{small}", points(target.verdict.small)))

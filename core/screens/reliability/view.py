@@ -10,7 +10,7 @@ from functools import partial
 from core.arrays import Float
 from core.codes import NoticeCode
 from core.errors import Notice
-from core.metrics.ranked import Ranked
+from core.metrics.ranked import SortedOutcomes
 from core.metrics.records import Audit, ClassRow, TargetAudit
 from core.metrics.selective import risk_coverage
 from core.metrics.suite import class_gaps
@@ -18,14 +18,14 @@ from core.metrics.verdict_codes import VerdictCode
 from core.predictions import Predictions, Task
 from core.screens.kit import cards, diagram
 from core.screens.kit.bin_marks import dominated, filled
-from core.screens.kit.labels import among, label_verdicts
+from core.screens.kit.labels import holm_adjusted, label_verdicts
 from core.screens.kit.records import FigureCard, Sentence, Swatch, Table, Tile
 from core.screens.kit.sentences import (
     CODE_TONES,
-    doubted,
     other_sentence,
     other_verdict,
     verdict_sentence,
+    with_caveats,
 )
 from core.screens.kit.tiles import tiles
 from core.screens.reliability.classes import (
@@ -124,7 +124,7 @@ def reliability_view(
         The words of `furthest_class`, where `classes` are not given.
     """
     if chosen is not None and chosen.target is not None and audit.labels:
-        chosen = among(chosen, audit.labels, chosen.target)
+        chosen = holm_adjusted(chosen, audit.labels, chosen.target)
     target = chosen or audit.headline
     pictured_target = pictured(audit, chosen)
     logarithmic = dominated(pictured_target.bins) if log_counts is None else log_counts
@@ -140,7 +140,7 @@ def reliability_view(
     ]
     return ReliabilityView(
         eyebrow=_eyebrow(audit, target, subject),
-        sentence=doubted(
+        sentence=with_caveats(
             _sentence(audit, target, furthest or furthest_class(classes)), audit.notices
         ),
         numbers=tiles(audit, target, CODE_TONES[target.verdict.code]),
@@ -203,7 +203,7 @@ def audited_view(predictions: Predictions, audit: Audit, subject: Subject) -> Re
     if predictions.task is Task.MULTILABEL:
         return reliability_view(audit, subject)
     rows = class_gaps(predictions, cards.level_of(audit.main), p_joint=audit.p_joint)
-    curve = risk_coverage(Ranked.of(predictions.outcomes(None)))
+    curve = risk_coverage(SortedOutcomes.of(predictions.outcomes(None)))
     return reliability_view(audit, subject, classes=rows, curve=curve)
 
 

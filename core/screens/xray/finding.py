@@ -38,9 +38,9 @@ from core.screens.kit.records import (
     Table,
     Tile,
 )
-from core.screens.kit.sentences import taken_alone, verdict_sentence, worth
+from core.screens.kit.row_noun import with_row_noun
+from core.screens.kit.sentences import effective_n_words, taken_alone, verdict_sentence
 from core.screens.kit.tiles import strip
-from core.screens.kit.units import spoken
 from core.screens.kit.words import GLOSSARY, LABELS, TONE_WORDS
 from core.screens.xray import figures
 from core.screens.xray.figures import reading
@@ -88,7 +88,7 @@ def sentence(source: ClinicSource, analysis: OneFinding) -> Sentence:
     second = (
         taken_alone(target, FINDINGS),
         _spread(source, analysis),
-        worth(target, source.films),
+        effective_n_words(target, source.films),
     )
     return Sentence(verdict_sentence(target, FINDINGS).parts, " ".join(filter(None, second)))
 
@@ -356,7 +356,7 @@ def _tiles(source: ClinicSource, analysis: OneFinding) -> tuple[Tile, ...]:
             points(share),
             "%",
             note=f"{count(fit.events)} of {count(fit.n)} {source.films}",
-            help=spoken(GLOSSARY["prevalence"]),
+            help=with_row_noun(GLOSSARY["prevalence"]),
         ),
     )
 

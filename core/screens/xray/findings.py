@@ -30,6 +30,7 @@ from core.screens.kit.records import (
     Table,
     Tile,
 )
+from core.screens.kit.row_noun import with_row_noun
 from core.screens.kit.tables import (
     Estimate,
     PageColumn,
@@ -39,7 +40,6 @@ from core.screens.kit.tables import (
     with_ends,
 )
 from core.screens.kit.tiles import strip
-from core.screens.kit.units import spoken
 from core.screens.kit.words import GLOSSARY
 from core.screens.xray.figures import finding as draw_finding
 from core.screens.xray.figures import reading
@@ -474,8 +474,8 @@ def _tiles(source: ClinicSource, findings: Findings, *, plain: bool) -> tuple[Ti
                 three(auroc.value),
                 interval=three_span(auroc.value, auroc.low, auroc.high),
                 note=auroc.reason,
-                help=f"{spoken(GLOSSARY['auroc'])} Its interval is the mean of the findings' "
-                "bounds, which is wide enough however the findings are correlated.",
+                help=f"{with_row_noun(GLOSSARY['auroc'])} Its interval is the mean of the "
+                "findings' bounds, which is wide enough however the findings are correlated.",
             ),
             Tile(
                 f"ECE, mean of {n}",
@@ -490,7 +490,7 @@ def _tiles(source: ClinicSource, findings: Findings, *, plain: bool) -> tuple[Ti
                 points(floor.mean),
                 "%",
                 note=f"chance: up to {points(floor.q95)}",
-                help=spoken(GLOSSARY["noise_floor"]),
+                help=with_row_noun(GLOSSARY["noise_floor"]),
                 floor_mark=True,
             ),
         )

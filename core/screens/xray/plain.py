@@ -8,7 +8,7 @@ import numpy as np
 from core.metrics.clinical import Bands, shifted
 from core.metrics.clinical import bands as estimate_bands
 from core.metrics.grouped import summary_of
-from core.metrics.ranked import Ranked
+from core.metrics.ranked import SortedOutcomes
 from core.metrics.verdict_codes import DETECTED, VerdictCode
 from core.predictions import Outcomes
 from core.screens.kit.numbers import (
@@ -153,7 +153,7 @@ def plain_view(
         )
     care = _care(source, share, moved, band, prevalence)
     if outcomes.groups is not None:
-        effective = summary_of("", Ranked.of(outcomes)).effective_n
+        effective = summary_of("", SortedOutcomes.of(outcomes)).effective_n
         care += (
             f"These are {source.counted}. Those that belong together are alike, so for this "
             f"finding they count as about {about_count(effective, source.n)}.",

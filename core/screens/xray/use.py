@@ -12,7 +12,7 @@ from core.metrics.clinical import Classified, HosmerLemeshow
 from core.metrics.clinical.groups import Subgroup
 from core.metrics.null_test import holm
 from core.metrics.records import Score
-from core.predictions import Extents
+from core.predictions import SamplingDesign
 from core.screens.kit.cards import level
 from core.screens.kit.numbers import count, in_hundred, percent, points, span
 from core.screens.kit.records import Cell, Column, FigureCard, Table
@@ -185,7 +185,7 @@ def _group_row(subgroup: Subgroup, caption: str, *, detected: bool) -> TableRow:
     )
 
 
-def hosmer_words(test: HosmerLemeshow, extents: Extents) -> str:
+def hosmer_words(test: HosmerLemeshow, extents: SamplingDesign) -> str:
     """Return the Hosmer-Lemeshow test in words; why there is none for grouped or weighted rows."""
     if not extents.independent:
         return (

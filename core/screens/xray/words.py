@@ -6,8 +6,8 @@ from typing import Final
 
 from core.screens.kit.numbers import count
 from core.screens.kit.records import Column, Swatch, Table
+from core.screens.kit.row_noun import with_row_noun
 from core.screens.kit.theme import Tone
-from core.screens.kit.units import spoken
 from core.screens.kit.words import UNIT
 from core.screens.xray.figures import RESEARCH
 
@@ -99,7 +99,7 @@ class ClinicSource:
     @property
     def films(self) -> str:
         """What the rows are."""
-        return "films" if self.of_films else spoken(UNIT)
+        return "films" if self.of_films else with_row_noun(UNIT)
 
     @property
     def reference_class(self) -> str:

@@ -8,7 +8,7 @@ import streamlit as st
 
 from core.metrics.comparison import Compared, Comparison, compare_all
 from core.studies import comparison
-from pages.ui import cache, run_studies
+from pages.ui import cache, studying
 from pages.ui.caching import Results, results
 from pages.ui.escape import esc
 from pages.ui.task import Call, Task, Work, in_turn
@@ -70,7 +70,7 @@ def ranked(
 
 
 def _known(part: ComparedSplit) -> Compared | None:
-    return _results(part.run).get(part.key) or run_studies.compared(part.run, part.split)
+    return _results(part.run).get(part.key) or studying.compared(part.run, part.split)
 
 
 def _cells(part: ComparedSplit) -> int:

@@ -14,7 +14,7 @@ from core.screens.kit.run_marks import RunMark
 from core.screens.kit.words import LABELS
 from core.studies import settings
 from core.studies.comparison import Answers
-from pages.ui import cache, frame, pieces, row_pictures, widgets
+from pages.ui import cache, frame, html_macros, row_pictures, widgets
 from pages.ui.caching import cached
 from pages.ui.visitor import open_library
 
@@ -138,7 +138,7 @@ def _training(curves: Sequence[training.TrainedCurve]) -> None:
         key="compare.measure",
         width=260,
     )
-    pieces.draw("runs_key", [(curve.mark, curve.name) for curve in curves])
+    html_macros.draw("runs_key", [(curve.mark, curve.name) for curve in curves])
     cards = (
         training.training_card(curves, measure),
         training.gammas_by_epoch_card(curves),

@@ -10,11 +10,11 @@ from core.screens.gamma.heatmaps import HistoryGrid
 from core.screens.gamma.rule import HistoryRule, Update
 from core.screens.gamma.view import GammaDynamics, GammaView, bin_mismatch, difference
 from core.screens.gamma.words import REPLAY as REPLAY_WORDS
-from pages.ui import frame, pieces, state, visitor, widgets
+from pages.ui import frame, html_macros, state, visitor, widgets
 from pages.ui.gamma import sources
 from pages.ui.gamma import state as gamma_state
-from pages.ui.gamma.beside import Second
 from pages.ui.gamma.cache import HistorySource
+from pages.ui.gamma.other_runs import Second
 from pages.ui.visitor import open_jobs
 
 EVERY_S = 2.0
@@ -71,7 +71,7 @@ def difference_of(history: GammaDynamics, beside: Second | None, at: int) -> Non
     second, mark = beside
     text = bin_mismatch(history, second) or difference(history, second, at)
     more = f" {REPLAY_WORDS}" if second.replayed and not history.replayed else ""
-    pieces.draw("beside", mark, text + more)
+    html_macros.draw("beside", mark, text + more)
 
 
 def maps(view: GammaView, history: GammaDynamics, place: tuple[int, int], *, live: bool) -> None:
@@ -94,7 +94,7 @@ def maps(view: GammaView, history: GammaDynamics, place: tuple[int, int], *, liv
 
 def _scrubber(grid: HistoryGrid, at: int, *, live: bool) -> None:
     """Draw the box round the chosen epoch, and the slider that moves it."""
-    pieces.draw("epoch_box", at, grid.n_epochs)
+    html_macros.draw("epoch_box", at, grid.n_epochs)
     if grid.n_epochs < 2:
         widgets.caption("This history has one epoch.")
         return
@@ -117,7 +117,7 @@ def _scrubber(grid: HistoryGrid, at: int, *, live: bool) -> None:
 def _update(update: Update, learned: HistoryRule, bin_index: int) -> None:
     widgets.title(f"The update here, bin {bin_index + 1}")
     lines = (update.equation, *update.steps) if update.equation else update.steps
-    pieces.draw("update", lines)
+    html_macros.draw("update", lines)
     if learned.note:
         widgets.caption(learned.note)
 

@@ -5,10 +5,10 @@ import streamlit as st
 from core.errors import AuditError, LibraryError
 from core.jobs.records import Job, JobState
 from core.jobs.store import LIVE
-from core.screens.kit import units
+from core.screens.kit import row_noun
 from core.screens.kit.records import Phrase, Sentence
 from core.screens.train.words import TRAIN
-from pages.ui import cache, frame, opening, visitor, widgets
+from pages.ui import cache, frame, selected_run, visitor, widgets
 from pages.ui.escape import esc
 from pages.ui.gamma import cache as cache_gamma
 from pages.ui.gamma import state as gamma_state
@@ -49,21 +49,21 @@ def opened() -> tuple[str | None, HistorySource | None]:
         st.rerun()
     source = _job_source(job)
     if source is not None:
-        frame.speak_of(open_jobs().config(job.id).data)
+        frame.set_row_noun(open_jobs().config(job.id).data)
     return job.id, source
 
 
 def _note(run_id: str) -> None:
     """Note that this page is made of a run, for the audit trail and for the words of its rows."""
     visitor.note(run_id)
-    frame.speak_of(open_library().get(run_id).data)
+    frame.set_row_noun(open_library().get(run_id).data)
 
 
 def _sample() -> HistorySource | None:
     source = cache_gamma.find(SAMPLE)
     if source is not None:
         _note(source.id)
-        opening.your_own()
+        selected_run.your_own()
     return source
 
 
@@ -106,7 +106,7 @@ def nothing(source_id: str | None, offered: list[HistorySource]) -> None:
     words = gamma_state.words()
     widgets.eyebrow(words.page)
     widgets.sentence(Sentence((Phrase(text),)))
-    widgets.second(units.spoken(words.about))
+    widgets.second(row_noun.with_row_noun(words.about))
     with_gammas = [source for source in offered if source.kind != "logits"]
     users = [source for source in with_gammas if not source.sample]
     samples = sorted(

@@ -16,7 +16,7 @@ from core.screens.kit.numbers import count, duration, memory
 from core.screens.runs import audit_words
 from core.screens.train import words
 from core.training.progress import Progress
-from pages.ui import frame, pieces, site, state, widgets
+from pages.ui import frame, html_macros, site, state, widgets
 from pages.ui.escape import esc
 
 JobAct = Callable[[str], Job]
@@ -140,7 +140,7 @@ def _row(jobs: LocalJobs, job: Job, listed: Sequence[Job]) -> None:
     elif job.state.ended:
         elapsed = job.started and job.ended and f" after {duration(job.ended - job.started)}"
         status = f"{status}{elapsed or ''}, {_day(job)}"
-    pieces.draw("queued", status, None if progress is None else words.share_done(progress))
+    html_macros.draw("queued", status, None if progress is None else words.share_done(progress))
 
 
 def _icon(job: Job) -> str:

@@ -10,9 +10,9 @@ from core.ood.scores import DEFAULT, SCORES, unavailable
 from core.predictions import Task
 from core.screens.kit.text import short
 from core.studies import ood as study
-from pages.ui import cache, controls, dragged, frame, state
-from pages.ui.dragged import Dragged
+from pages.ui import cache, controls, frame, live_slider, state
 from pages.ui.escape import esc
+from pages.ui.live_slider import Dragged
 from pages.ui.ood import drop, sources
 from pages.ui.ood.sources import Offer, Sets, SplitSource
 
@@ -146,12 +146,12 @@ def scaling(temperature: float | None) -> str:
 
 def alarms() -> float:
     """Return the threshold, in percent of false alarms."""
-    return dragged.chosen("alarms", STEPS, ALARMS)
+    return live_slider.chosen("alarms", STEPS, ALARMS)
 
 
 def threshold(alarms: float, moved: Dragged) -> None:
     """Draw the slider of the threshold, and what it moves."""
-    dragged.slider(
+    live_slider.slider(
         "False alarms, at most",
         "alarms",
         STEPS,

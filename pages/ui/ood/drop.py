@@ -16,8 +16,8 @@ from core.predictions import Predictions, ScoreKind
 from core.readers.predictions.options import ReadOptions
 from core.readers.predictions.result import NeedsChoice, ReadResult
 from core.readers.sandbox import read as sandbox
-from core.screens.kit import units
-from pages.ui import cache, frame, pieces, readings, session, site, state, widgets
+from core.screens.kit import row_noun
+from pages.ui import cache, frame, html_macros, reading_choice, session, site, state, widgets
 from pages.ui.escape import esc
 from pages.ui.intake import FileReading, Intake, SealedFile
 from pages.ui.ood import sources
@@ -48,7 +48,7 @@ INTAKE: Final = Intake[ScoresReading]("ood")
 
 def needed() -> None:
     """Say what is needed beside the run's own rows, with the way to have it computed."""
-    if units.of_texts():
+    if row_noun.of_texts():
         widgets.second(
             "Upload the model's scores on other texts, or train again with some classes left out: "
             "their texts become such a set."
@@ -71,12 +71,12 @@ def door(run: cache.Run) -> None:
 def zone(run: cache.Run) -> None:
     """Draw the drop zone."""
     INTAKE.zone(
-        units.spoken("Scores on other images"),
+        row_noun.with_row_noun("Scores on other images"),
         partial(_start, run),
         label_visibility="collapsed",
     )
     widgets.caption(
-        f"{readings.READ}. Scores of the same model on other inputs; labels are not read. "
+        f"{reading_choice.READ}. Scores of the same model on other inputs; labels are not read. "
         "OpenOOD's npz of pred, conf and label is read as stated confidences."
     )
 
@@ -95,7 +95,7 @@ def outcome() -> None:
         INTAKE.refused()
     elif INTAKE.reading is not None:
         if question.code == RefusalCode.UNDECIDED:
-            readings.question(question)
+            reading_choice.question(question)
         else:
             frame.refusal(question, INTAKE.reading.name, instead=CHOOSE)
         _choose(question, INTAKE.reading)
@@ -169,7 +169,7 @@ def _choose(question: NeedsChoice, reading: ScoresReading) -> None:
     """Draw the choices that a file leaves open."""
     inspection = question.inspection
     if inspection.candidates:
-        picked = readings.pick(inspection, f"ood.pick.{INTAKE.drops}")
+        picked = reading_choice.pick(inspection, f"ood.pick.{INTAKE.drops}")
         if picked is not None:
             _start(reading.run, reading.file, picked)
             st.rerun()
@@ -179,7 +179,7 @@ def _choose(question: NeedsChoice, reading: ScoresReading) -> None:
             "The scores are",
             kinds,
             index=None,
-            format_func=lambda option: readings.KIND_WORDS[ScoreKind(option)],
+            format_func=lambda option: reading_choice.KIND_WORDS[ScoreKind(option)],
             key="ood.kind",
             horizontal=True,
         )
@@ -205,7 +205,7 @@ def bar(draft: session.Draft) -> None:
         st.button("Discard", key=f"ood.discard.{draft.id}", on_click=_discard, args=(draft.id,))
     guessed = [one for one in draft.result.notices if one.code == NoticeCode.KEYS_GUESSED]
     if guessed:
-        pieces.draw("notices", guessed)
+        html_macros.draw("notices", guessed)
 
 
 def _discard(draft_id: str) -> None:

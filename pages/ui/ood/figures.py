@@ -15,8 +15,8 @@ from core.screens.ood.shifts import shift_view
 from core.screens.ood.view import AtThreshold, OodView, ShownCurve, at_thresholds
 from core.screens.ood.words import SetName, ShiftPair, hundreds, plain_view
 from core.studies.ood import ShiftEffect
-from pages.ui import cache, pieces, state, widgets
-from pages.ui.dragged import Crossed, Dragged, MovedFigure, columns
+from pages.ui import cache, html_macros, state, widgets
+from pages.ui.live_slider import Crossed, Dragged, MovedFigure, columns
 from pages.ui.ood import choices, sources
 from pages.ui.ood.sources import OodQuestion, Sets, SplitSource
 
@@ -64,7 +64,9 @@ def threshold(
             widgets.title("What the alarm flags")
             for key, hundred in zip(HUNDREDS, pictures.hundreds, strict=True):
                 with st.container(key=key):
-                    pieces.draw("hundred", hundred.text, hundred.crossed, CROSSED, FLAGGED, True)
+                    html_macros.draw(
+                        "hundred", hundred.text, hundred.crossed, CROSSED, FLAGGED, True
+                    )
             widgets.caveat("What this does not say", pictures.limits)
             widgets.caveat("What helps", pictures.helps, helpful=True)
         widgets.scores(COUNTS, view.counts.heads, view.counts.written())

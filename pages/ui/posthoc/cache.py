@@ -9,7 +9,7 @@ from core.predictions import Predictions
 from core.screens.kit.methods import IN_SENTENCE
 from core.screens.posthoc.view import ON_REQUEST
 from core.studies import posthoc
-from core.studies.innate import InnateCalibration, innate_of_splits
+from core.studies.fitted_temperature import InnateCalibration, innate_of_splits
 from core.studies.posthoc import (
     NONE,
     SHARE,
@@ -25,7 +25,7 @@ from core.studies.temperatures import (
     temperature_curve,
     temperature_map,
 )
-from pages.ui import audits, cache, run_studies
+from pages.ui import audits, cache, studying
 from pages.ui.caching import cached
 from pages.ui.compute import Computation, computed
 from pages.ui.escape import esc
@@ -56,8 +56,8 @@ def parts(run: cache.Run, row_choice: RowChoice) -> PosthocRows:
 
 def _rows(run: cache.Run, split: str) -> Predictions:
     # What is kept beside a run was computed another day: of such a run nobody checked the rows.
-    if audits.large(run, split) and not run_studies.methods(run):
-        cache.take_over(run, split, None)
+    if audits.large(run, split) and not studying.methods(run):
+        cache.adopt_row_stats(run, split, None)
     return cache.predictions(run, split)
 
 
@@ -81,7 +81,7 @@ def method_step(
 
     def stored() -> EvaluatedMethod | None:
         at_first = row_choice == first(run) and choice == MethodChoice(choice.method)
-        return run_studies.methods(run).get(choice.method) if at_first else None
+        return studying.methods(run).get(choice.method) if at_first else None
 
     return Computation(
         function=posthoc.evaluate_splits,
@@ -156,7 +156,7 @@ def _maps(
 ) -> TemperatureMaps | None:
     """Return what is kept beside the run: of what the page shows at first."""
     at_first = row_choice == first(run) and (objective, label) == ("nll", 0)
-    return run_studies.maps(run) if at_first else None
+    return studying.maps(run) if at_first else None
 
 
 def innate_calibrations(

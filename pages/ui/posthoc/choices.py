@@ -11,7 +11,7 @@ from core.codes import NoticeCode
 from core.configs import OTHER_NAMES
 from core.errors import Refused
 from core.predictions import Task
-from core.screens.kit import units
+from core.screens.kit import row_noun
 from core.screens.kit.text import clean
 from core.screens.posthoc.words import NAMES, OBJECTIVES
 from core.studies.posthoc import (
@@ -54,7 +54,7 @@ def rows(run: cache.Run) -> RowChoice:
         options,
         default,
         words,
-        units.spoken(
+        row_noun.with_row_noun(
             "Calibrators must be fitted on images that are not reported. The last option draws "
             "images at random and reports the others."
         ),

@@ -17,7 +17,7 @@ from core.calibrators.stored import to_json
 from core.errors import LibraryError, Refused, sentence
 from core.library.export import npz_bytes
 from core.predictions import Task
-from core.screens.kit import units
+from core.screens.kit import row_noun
 from core.screens.kit.differences import NamedRun
 from core.screens.kit.methods import parameters
 from core.screens.kit.numbers import count
@@ -104,8 +104,8 @@ def _take_away(
     chosen = next(fit for fit in fits if fit.method == method)
     weights = rows.fit_from.weights
     by = f", which count by {weights.name}" if weights is not None else ""
-    summary = f"{parameters(chosen)}; fitted on {count(rows.n_fit)} {units.spoken('images')}{by}."
-    widgets.caption(f"{NAMES[method]}: {summary}")
+    on_rows = f"fitted on {count(rows.n_fit)} {row_noun.with_row_noun('images')}{by}"
+    widgets.caption(f"{NAMES[method]}: {parameters(chosen)}; {on_rows}.")
 
 
 def _downloadable(run: cache.Run) -> bool:

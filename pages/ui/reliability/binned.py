@@ -9,7 +9,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from core.metrics.estimates import PreparedTarget
 from core.metrics.records import Audit, TargetAudit
-from core.screens.kit import cards, units
+from core.screens.kit import cards, row_noun
 from core.screens.kit.records import Phrase, Sentence, Table, Tile
 from core.screens.reliability.view import KEY, Subject, reliability_view
 from pages.ui import audits, cache, controls, drafts, frame, widgets
@@ -114,7 +114,9 @@ def draw(shown: Shown, at: Places) -> None:
         rule, n_bins = choices.bins()
     with at.figures.scale.container():
         widgets.key(KEY)
-        widgets.caption(units.spoken("Click a dot or a bar to see the images of its bin."))
+        widgets.caption(
+            row_noun.with_row_noun("Click a dot or a bar to see the images of its bin.")
+        )
         log_counts = choices.log_counts()
     target_audit = audits.diagram(shown.ready, n_bins=n_bins, rule=rule)
     view = reliability_view(

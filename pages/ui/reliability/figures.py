@@ -11,7 +11,7 @@ from core.arrays import Float
 from core.metrics.records import Audit, TargetAudit
 from core.metrics.selective import risk_coverage
 from core.predictions import Task
-from core.screens.kit import units
+from core.screens.kit import row_noun
 from core.screens.kit.records import FigureCard
 from core.screens.reliability.rows import bin_rows
 from pages.ui import audits, cache, row_pictures, state, widgets
@@ -85,7 +85,7 @@ def rows(run: cache.Run, split: str, target_audit: TargetAudit, index: int | Non
     list_rows = partial(bin_rows, arrays, target, target_audit.bins, index, outcomes)
     bin_list = list_rows(limit=ROWS_SHOWN)
     with st.container(border=True, key="bin_rows"):
-        widgets.title(units.spoken("Images of this bin"), bin_list.text)
+        widgets.title(row_noun.with_row_noun("Images of this bin"), bin_list.text)
         opened = row_pictures.texts_source(run.id, split)
         if opened is not None:
             row_pictures.draw("rows.texts", opened, split, arrays, bin_list.rows, bin_list.captions)
@@ -96,6 +96,6 @@ def rows(run: cache.Run, split: str, target_audit: TargetAudit, index: int | Non
             widgets.save(
                 lambda: list_rows().table,
                 f"bin_{index}",
-                units.spoken("All images of this bin, CSV"),
+                row_noun.with_row_noun("All images of this bin, CSV"),
             )
             st.button("Close", key="rows.close", on_click=state.next_generation)

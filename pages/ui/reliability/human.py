@@ -6,7 +6,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from core.errors import LibraryError
-from core.screens.kit import units
+from core.screens.kit import row_noun
 from core.screens.kit.records import Phrase, Sentence
 from core.screens.reliability.human import HumanView, human_view
 from pages.ui import audits, cache, controls, drafts, frame, state, widgets
@@ -28,7 +28,7 @@ def draw(run: cache.Run, split: str, top: DeltaGenerator, settings: DeltaGenerat
     if rows.votes is None or not rows.votes.voted.size:
         with top:
             widgets.eyebrow(f"Reliability · Human truth · {run.name}", controls.chip(run))
-            widgets.sentence(Sentence((Phrase(units.spoken(EMPTY)),)))
+            widgets.sentence(Sentence((Phrase(row_noun.with_row_noun(EMPTY)),)))
             drafts.bar(run)
         votes.draw(run, split)
         _offer_sample()
@@ -76,7 +76,7 @@ def _below(view: HumanView) -> None:
     widgets.title(view.far_title, f"the first {min(ROWS_SHOWN, len(view.far_rows.rows))}")
     shown = replace(view.far_rows, rows=view.far_rows.rows[:ROWS_SHOWN])
     widgets.table(shown, key="table.human_rows")
-    widgets.save(view.far_rows, "human_rows", units.spoken("More images, CSV"))
+    widgets.save(view.far_rows, "human_rows", row_noun.with_row_noun("More images, CSV"))
     widgets.caption(view.caption)
     with st.expander("What these numbers mean", key="human.words"):
         widgets.meanings((tile.label, tile.help) for tile in view.numbers if tile.help)

@@ -3,7 +3,7 @@
 import streamlit as st
 
 from core.screens.reliability.plain import Icons, PlainView
-from pages.ui import pieces, widgets
+from pages.ui import html_macros, widgets
 
 
 def draw(view: PlainView) -> None:
@@ -27,4 +27,4 @@ def _icons(icons: Icons) -> None:
         (icons.promised_text, icons.promised, "promised"),
         (icons.observed_text, icons.observed, f"found-{icons.tone}"),
     ):
-        pieces.draw("hundred", text, count, kind, icons.mark, False)
+        html_macros.draw("hundred", text, count, kind, icons.mark, False)

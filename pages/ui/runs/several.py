@@ -22,7 +22,7 @@ from core.predictions import Predictions
 from core.readers.predictions.result import NeedsChoice, ReadResult
 from core.readers.predictions.roles import CONFIDENCE, KINDS, PREDICTED, words_of
 from core.screens.runs.view import draft_line
-from pages.ui import cache, opening, picked_runs, session, site, state, widgets
+from pages.ui import cache, picked_runs, selected_run, session, site, state, widgets
 from pages.ui.escape import esc
 from pages.ui.intake import Intake, SealedFile, remove
 from pages.ui.runs import table, upload
@@ -260,7 +260,7 @@ def _draft(draft: session.Draft, audit: Audit | None) -> None:
     with _row(draft.id):
         st.markdown(f"**{esc(draft.name)}**  \n{esc(draft_line(line, table.words()))}")
         if st.button(f"Open {name}", key=f"draft.open.{draft.id}", type="tertiary"):
-            opening.open_in_reliability(draft.id)
+            selected_run.open_in_reliability(draft.id)
         st.button(
             f"Discard {name}",
             key=f"draft.discard.{draft.id}",

@@ -17,7 +17,7 @@ from core.metrics.comparison import MOST_RUNS
 from core.screens.kit.theme import THEMES
 from core.screens.runs.view import RunTable, damaged_words, run_table
 from core.screens.runs.words import PLAIN, TECHNICAL, RunsWords
-from pages.ui import demo, frame, opening, picked_runs, site, state, visitor, widgets
+from pages.ui import demo, frame, picked_runs, selected_run, site, state, visitor, widgets
 from pages.ui.escape import esc
 from pages.ui.runs import sharing
 from pages.ui.visitor import open_library
@@ -147,7 +147,7 @@ def open_run(row: RunRow | None) -> None:
     if not row.splits:  # a history of gammas
         st.switch_page(site.GAMMA.script, query_params={"run": row.id})
     try:
-        opening.open_in_reliability(row.id)
+        selected_run.open_in_reliability(row.id)
     except LibraryError as refused:
         frame.refusal(refused)
 

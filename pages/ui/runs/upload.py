@@ -22,8 +22,8 @@ from core.training.submission import check_folder
 from pages.ui import (
     frame,
     history_import,
-    opening,
-    readings,
+    reading_choice,
+    selected_run,
     session,
     site,
     visitor,
@@ -181,8 +181,8 @@ def drop_zone(take: Callable[..., None]) -> None:
         return
     st.markdown(
         "NPZ, CSV, Parquet, safetensors, PT, JSON and more. Files are never run.",
-        help=f"{readings.READ}. Candor tells you what it clips, drops or relabels. For files over "
-        f"{defaults.UPLOAD_MB / 1024:.0f} GB use the command line.",
+        help=f"{reading_choice.READ}. Candor tells you what it clips, drops or relabels. For files "
+        f"over {defaults.UPLOAD_MB / 1024:.0f} GB use the command line.",
     )
     if not session.sealed():
         st.markdown(
@@ -349,16 +349,16 @@ def _choose_after_refusal(reading: ImportReading, refusal: NeedsChoice) -> None:
     with st.container(border=True, key="import"):
         widgets.title(reading.name, inspection.layout)
         if refusal.code == RefusalCode.UNDECIDED:
-            readings.question(refusal, inspection)
+            reading_choice.question(refusal, inspection)
         else:
             frame.refusal(refusal, titled=reading.name, instead=_remedy(inspection))
         extents = _belonging(inspection, plan.options) if inspection.candidates else plan.options
-        picked = readings.pick(inspection, _this("pick")) if inspection.candidates else None
+        picked = reading_choice.pick(inspection, _this("pick")) if inspection.candidates else None
         if picked is not None:
             options = replace(picked, group=extents.group, weight=extents.weight)
             read(replace(plan, options=options, grouped=bool(inspection.group_columns)))
         _each_model(plan, inspection, extents)
-        readings.preview(inspection, "import.preview")
+        reading_choice.preview(inspection, "import.preview")
         by_hand = not inspection.candidates or (
             _choosable(inspection) and st.toggle("None of these: choose by hand", key=_this("hand"))
         )
@@ -459,11 +459,11 @@ def _check(reading: ImportReading, result: ReadResult) -> None:
     with st.container(border=True, key="import"):
         plan = replace(reading.plan, form=reading.plan.form or inspection.fingerprint)
         widgets.title(reading.name, inspection.layout)
-        readings.kind(inspection)
+        reading_choice.kind(inspection)
         if plan.recalled:
             _recalled(plan)
         frame.notices(_notices(result))
-        readings.preview(inspection, "import.preview")
+        reading_choice.preview(inspection, "import.preview")
         options = _belonging(inspection, _choices(plan.options, inspection))
         for name, file in plan.upload.tables.items():
             widgets.caption(f"{LABELS[name]}: a column of {file.name}")
@@ -480,7 +480,7 @@ def _check(reading: ImportReading, result: ReadResult) -> None:
 def _recalled(plan: Import) -> None:
     """Say that a kept recipe decided, with the way out of it."""
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.markdown(readings.RECALLED)
+        st.markdown(reading_choice.RECALLED)
         if st.button("Forget that choice", key="import.forget"):
             forget_recipe(visitor.recipes_home(), plan.form)
             _clear_choices()
@@ -576,14 +576,14 @@ def _kind(inspection: Inspection, chosen: ScoreKind | None) -> ScoreKind | None:
         "The scores are",
         [str(kind) for kind in possible],
         index=possible.index(chosen) if chosen in possible else None,
-        format_func=lambda kind: readings.KIND_WORDS[ScoreKind(kind)],
+        format_func=lambda kind: reading_choice.KIND_WORDS[ScoreKind(kind)],
         captions=[_consequence(by_kind[kind]) for kind in possible],
         key=_this("kind"),
         horizontal=True,
     )
     impossible = [r for r in inspection.readings if not r.possible and r.why_not]
     for reading in impossible:
-        widgets.caption(f"Not {readings.KIND_WORDS[reading.kind].lower()}: {reading.why_not}")
+        widgets.caption(f"Not {reading_choice.KIND_WORDS[reading.kind].lower()}: {reading.why_not}")
     return ScoreKind(picked) if picked else None
 
 
@@ -618,7 +618,7 @@ def _accept(reading: ImportReading, result: ReadResult) -> None:
     if plan.listed:
         st.session_state["app.answered"] = True
         st.rerun()
-    opening.open_in_reliability(draft_id)
+    selected_run.open_in_reliability(draft_id)
 
 
 def add_draft(reading: ImportReading, result: ReadResult) -> session.Draft:

@@ -20,7 +20,7 @@ from core.screens.train.view import TrainedRun
 from core.screens.train.words import JobProgress
 from core.training import threads
 from core.training.config import TrainConfig
-from pages.ui import cache, pieces, site, state, visitor, widgets
+from pages.ui import cache, html_macros, site, state, visitor, widgets
 from pages.ui.jobs import cache as cache_train
 from pages.ui.jobs import queue
 from pages.ui.jobs import watch as job_watch
@@ -208,7 +208,9 @@ def _best(run: TrainedRun) -> None:
 def _key(runs: Sequence[TrainedRun]) -> None:
     """Say which line is whose."""
     lines = zip(runs, views.run_marks(runs), ("solid", "dashed"), strict=True)
-    pieces.draw("runs_key", [(mark, f"{short(run.name, 40)}, {line}") for run, mark, line in lines])
+    html_macros.draw(
+        "runs_key", [(mark, f"{short(run.name, 40)}, {line}") for run, mark, line in lines]
+    )
 
 
 def _panels(cards: Sequence[FigureCard], width: int = PANEL_WIDTH) -> None:

@@ -17,7 +17,7 @@ from core.screens.xray import film as views
 from core.screens.xray.film import Reference
 from core.screens.xray.plain import KEY, RISK
 from core.screens.xray.words import listed
-from pages.ui import cache, controls, frame, pieces, session, site, state, widgets
+from pages.ui import cache, controls, frame, html_macros, session, site, state, widgets
 from pages.ui.escape import esc
 from pages.ui.xray import films as xray_films
 from pages.ui.xray import models as xray_models
@@ -49,7 +49,7 @@ def draw() -> str:
     if not models:
         with top:
             widgets.eyebrow("Chest X-ray")
-            pieces.draw("headline", "No model to read films yet. Add one.")
+            html_macros.draw("headline", "No model to read films yet. Add one.")
         return views.NO_LABELS
     if any(notice.code == views.BLANK for notice in film.notices):  # no model is asked about it
         _film_alone(top, film, f"Chest X-ray · {film.title}", views.blank_sentence())
@@ -89,7 +89,7 @@ def draw() -> str:
         with top:
             widgets.eyebrow(f"Chest X-ray · {film.title}", _chip(film))
             waits = any(ask.awaits(model, film) for model in picked)
-            pieces.draw("headline", LOOKING if waits else NO_ANSWER)
+            html_macros.draw("headline", LOOKING if waits else NO_ANSWER)
         with st.container(width=xray_pictures.WIDTH, key="xray_left"):
             xray_pictures.film_alone(film)
         return views.NO_LABELS

@@ -16,7 +16,7 @@ from core.predictions import Task
 from core.readers.sandbox import read as sandbox
 from core.readers.tables.columns import MatchedTable, TextColumns, match
 from core.reports.html import PageView, films_html
-from core.screens.kit.labels import among
+from core.screens.kit.labels import holm_adjusted
 from core.screens.kit.records import Table
 from core.screens.kit.sentences import plain_sentence
 from core.screens.xray import finding, use
@@ -90,7 +90,7 @@ def _statistics(choice: FindingChoice, *, one_of_many: bool) -> OneFinding | Non
     one, all_findings = alone.known, every.known
     if one is None or all_findings is None:
         return None
-    return replace(one, audit=among(one.audit, all_findings.audit.labels, choice.label))
+    return replace(one, audit=holm_adjusted(one.audit, all_findings.audit.labels, choice.label))
 
 
 def _finding(task: Task, names: tuple[str, ...]) -> int:

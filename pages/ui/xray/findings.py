@@ -16,7 +16,7 @@ from core.screens.xray.findings import (
     plain_findings_view,
 )
 from core.screens.xray.words import BANNER, DOTS, ClinicSource
-from pages.ui import cache, controls, drafts, frame, pieces, state, widgets
+from pages.ui import cache, controls, drafts, frame, html_macros, state, widgets
 from pages.ui.compute import computed
 from pages.ui.escape import esc
 from pages.ui.xray import shared
@@ -43,7 +43,7 @@ def draw(run: cache.Run) -> None:
     if statistics is None:
         with top:
             widgets.eyebrow(f"Chest X-ray · {run.name}", controls.chip(run))
-            pieces.draw("headline", "Analysing every finding.")
+            html_macros.draw("headline", "Analysing every finding.")
         return
     view = (
         plain_findings_view(source, statistics)

@@ -21,7 +21,7 @@ from core.xray import heat, phantom
 from core.xray import picture as drawing
 from core.xray.methods import DEFAULT, METHODS
 from core.xray.picture import DrawnBox, FilmPanel, PictureSheet, Saliency, SaliencyStyle
-from pages.ui import controls, inference, pieces, state, widgets
+from pages.ui import controls, html_macros, inference, state, widgets
 from pages.ui.xray import films as xray_films
 from pages.ui.xray import shared
 from pages.ui.xray import study as ask
@@ -321,14 +321,14 @@ def _draw(study: FilmStudy, picture: PagePicture) -> None:
         width="stretch",
     )
     if scene.saliency is not None:
-        pieces.draw("scale", heat.STOPS, words.LEGENDS[picture.scale])
+        html_macros.draw("scale", heat.STOPS, words.LEGENDS[picture.scale])
         if not state.plain():
             widgets.caption(
                 words.provenance(result.method, result.layer, scene.saliency.top, result.frame)
             )
     elif picture.why_not:  # what is hidden or slow can be asked for
         with st.container(key=f"xray.hidden.{result.model.id}"):
-            pieces.draw("hidden", picture.why_not)
+            html_macros.draw("hidden", picture.why_not)
             if picture.offer is not None:
                 label, key = picture.offer
                 st.button(label, key=f"{key}.button", on_click=_take_up, args=(key,))

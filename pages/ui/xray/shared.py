@@ -21,7 +21,7 @@ from core.screens.xray.words import BANNER, PLAIN, TECHNICAL, ClinicSource, Find
 from core.studies import clinic, posthoc
 from core.studies.clinic import Findings, OneFinding, TemperatureScaled
 from core.studies.posthoc import CUT, SHARE, PosthocRows, fit_default
-from pages.ui import cache, pieces, site, state, widgets
+from pages.ui import cache, html_macros, site, state, widgets
 from pages.ui.compute import Computation
 from pages.ui.escape import esc
 
@@ -228,7 +228,7 @@ def open_finding(index: int) -> None:
 
 def nothing(why: str) -> None:
     """Say that a run holds no findings, and offer those that do."""
-    pieces.draw("headline", "This run holds no findings.")
+    html_macros.draw("headline", "This run holds no findings.")
     st.markdown(why)
     with st.container(horizontal=True, key="clinic_samples"):
         for row in cache.rows(kind="sample", sort="name", descending=False):

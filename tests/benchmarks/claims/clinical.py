@@ -24,7 +24,7 @@ from core.metrics.clinical.curve import ERRORS, curve_errors, flexible
 from core.metrics.clinical.estimates import clinical_scores, curve_estimates
 from core.metrics.clinical.groups import grouping
 from core.metrics.clinical.scores import hosmer_lemeshow
-from core.metrics.ranked import Ranked
+from core.metrics.ranked import SortedOutcomes
 from core.predictions import Groups, Outcomes, Predictions, ScoreKind, Task
 from core.screens.xray.finding import badge, sentence
 from core.screens.xray.findings import temperature_summary
@@ -66,7 +66,7 @@ def drawn(n: int, model: str, rng: np.random.Generator) -> tuple[Float, Bool]:
 def truth(model: str) -> tuple[dict[str, float], tuple[Float, Float]]:
     """Return the numbers of 2,000,000 rows, and their curve."""
     p, y = drawn(2_000_000, model, np.random.default_rng(2**32))
-    ranked = Ranked.of(Outcomes(p, y))
+    ranked = SortedOutcomes.of(Outcomes(p, y))
     curve = flexible(p, y)
     truths = {metric: METRICS[metric].function(ranked) for metric in FITTED} | curve_errors(ranked)[
         0

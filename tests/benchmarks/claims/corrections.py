@@ -20,7 +20,7 @@ from core.screens.kit.methods import IN_SENTENCE
 from core.screens.posthoc.innate import summary
 from core.screens.posthoc.words import plain_sentence, sentence
 from core.studies import posthoc
-from core.studies.innate import innate_calibration
+from core.studies.fitted_temperature import innate_calibration
 from core.studies.posthoc import NONE, EvaluatedMethod, MethodReport
 from tests.benchmarks.claims.comparisons import MANY_ROWS, compared
 from tests.benchmarks.claims.designs import Classes, Rng, Row, classes, generator, power

@@ -17,7 +17,7 @@ from core.arrays import Bool, Float, Int, sigmoid
 from core.metrics import clinical
 from core.metrics.clinical import NetBenefit
 from core.metrics.clinical.groups import too_few
-from core.predictions import Extents
+from core.predictions import SamplingDesign
 from core.studies.clinic import THRESHOLDS
 from tests.benchmarks.claims.designs import Row, power, sentence
 
@@ -101,7 +101,7 @@ def infiltration() -> Draw | None:
 
 def _benefit(drawn: Drawn) -> NetBenefit:
     p, y, groups = drawn
-    return clinical.net_benefit(p, y, AT, extents=Extents(groups))
+    return clinical.net_benefit(p, y, AT, extents=SamplingDesign(groups))
 
 
 def _useless(design: str, draw: Draw, sets: int, seed: int) -> list[Row]:

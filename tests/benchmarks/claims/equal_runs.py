@@ -33,7 +33,7 @@ from core.metrics.paired import BIASED, NO_FLOOR, PAIRABLE, MetricDraws, draws
 from core.metrics.proper import nll_rows
 from core.metrics.resampled import ResampledRows, resampled_counts
 from core.metrics.suite import audit
-from core.predictions import Extents, Predictions
+from core.predictions import Predictions, SamplingDesign
 from tests.benchmarks.claims.comparisons import (
     EQUAL,
     POPULATION,
@@ -177,7 +177,7 @@ def error_rows(sets: int, seed: int) -> Iterator[Row]:
 
 
 def _of_every_run(
-    n: int, n_resamples: int, seed: int, _: Extents, *, dtype: type
+    n: int, n_resamples: int, seed: int, _: SamplingDesign, *, dtype: type
 ) -> Iterator[Float]:
     """Yield the counts of resamples, which are the same for every run of so many rows."""
     return iter(_kept_counts(n, n_resamples, seed, dtype))

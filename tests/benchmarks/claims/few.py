@@ -22,7 +22,7 @@ from core.metrics import estimates, suite
 from core.metrics.binning import bin_index, equal_width_edges
 from core.metrics.clinical.fit import recalibration
 from core.metrics.human import human_audit
-from core.metrics.ranked import Ranked
+from core.metrics.ranked import SortedOutcomes
 from core.metrics.ranking import auprc
 from core.metrics.selective import error_weights
 from core.ood.intervals import numbers
@@ -93,7 +93,7 @@ def losses(p: Float, q: Float) -> dict[str, float]:
     at = np.arange(len(p))
     order = np.argsort(-p[at, best])
     wrong = 1.0 - q[at, best][order]
-    ranks = error_weights(Ranked.of(Outcomes(np.arange(N) / N, np.ones(N, bool))))[::-1]
+    ranks = error_weights(SortedOutcomes.of(Outcomes(np.arange(N) / N, np.ones(N, bool))))[::-1]
     by_rank = wrong.reshape(N, -1).mean(axis=1)
     return {
         "nll": float(-(q * np.log(p)).sum(axis=1).mean()),
@@ -172,10 +172,12 @@ def precision_rows(sets: int, seed: int) -> Iterator[Row]:
     }
     for name, (draw, n) in designs.items():
         p, y, _ = draw(generator(seed, 2**32, name), 10 * POPULATION)
-        true, held = auprc(Ranked.of(Outcomes(p, y))), []
+        true, held = auprc(SortedOutcomes.of(Outcomes(p, y))), []
         for number in range(sets):
             p, y, _ = draw(generator(seed, number, name), n)
-            score = estimates.discrimination(Ranked.of(Outcomes(p, y)), 0.95, "label")["auprc"]
+            score = estimates.discrimination(SortedOutcomes.of(Outcomes(p, y)), 0.95, "label")[
+                "auprc"
+            ]
             held.append(holds(score, true))
         inside = [one for one in held if one is not None]
         rate = float(np.mean(inside))

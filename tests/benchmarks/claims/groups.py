@@ -22,7 +22,7 @@ from core.defaults import FALSE_ALARMS, LEVEL
 from core.metrics import estimates, suite
 from core.metrics.clinical.fit import recalibrated
 from core.metrics.estimates import PreparedTarget
-from core.metrics.ranked import Ranked
+from core.metrics.ranked import SortedOutcomes
 from core.metrics.ranking import auroc
 from core.metrics.top_label import ece
 from core.predictions import Groups, Outcomes, Predictions, ScoreKind, Task, Weights
@@ -77,7 +77,7 @@ def truths(each: int, temperature: float, seed: int) -> dict[str, float]:
     """Return the true values."""
     rng = generator(seed, 0, "truth", each, temperature)
     p, y, _ = films(rng, POPULATION, each, 0.0, temperature)
-    ranked = Ranked.of(Outcomes(p, y))
+    ranked = SortedOutcomes.of(Outcomes(p, y))
     calibrated = temperature == 1.0
     return {
         "signed gap": 0.0 if calibrated else ranked.gap,
@@ -165,7 +165,7 @@ def weighed_truth(name: str, design: str, seed: int) -> float:
     if name != "auroc":
         return {"signed gap": 0.0, "ece": 0.0, "slope": 1.0}[name]
     ready = _with_weights(design, generator(seed, 0, "truth", design), POPULATION // 4)
-    return auroc(Ranked.of(Outcomes(ready[0], ready[1], None, ready[3])))
+    return auroc(SortedOutcomes.of(Outcomes(ready[0], ready[1], None, ready[3])))
 
 
 def _weighed(n: int, design: str, sets: int, seed: int) -> Iterator[Row]:

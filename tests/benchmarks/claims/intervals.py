@@ -16,7 +16,7 @@ from core.metrics import METRICS, estimates, suite
 from core.metrics.binning import BinSums, bin_index, equal_width_edges
 from core.metrics.clinical.estimates import clinical_scores
 from core.metrics.estimates import Estimate, PreparedTarget
-from core.metrics.ranked import Ranked
+from core.metrics.ranked import SortedOutcomes
 from core.metrics.records import Gap, Score
 from core.metrics.top_label import average_gap, largest_gap
 from core.predictions import Outcomes, Predictions, ScoreKind, Task
@@ -98,7 +98,7 @@ def error_rows(sets: int, seed: int) -> list[Row]:
     out: list[Row] = []
     for design, draw in (CONFIDENCES | RISKS).items():
         p, y, q = draw(generator(seed, 2**32, design), POPULATION)
-        ranked = Ranked.of(Outcomes(p, y))
+        ranked = SortedOutcomes.of(Outcomes(p, y))
         true = {m: METRICS[m].function(ranked) for m in (*ERRORS, *LIPSCHITZ)} | {"gap": ranked.gap}
         if "calibrated" in design:
             true, q = dict.fromkeys(true, 0.0), p
@@ -191,7 +191,7 @@ def rank_rows(sets: int, seed: int) -> list[Row]:
             def held(i: int, m=m, apart=apart, true=true, name=name) -> Held:
                 score = generator(seed, i, name).normal(size=RANKED)
                 score[:m] += apart
-                ranked = Ranked.of(Outcomes(sigmoid(score), np.arange(RANKED) < m))
+                ranked = SortedOutcomes.of(Outcomes(sigmoid(score), np.arange(RANKED) < m))
                 found = estimates.discrimination(ranked, LEVEL, "label")
                 return {metric: holds(found[metric], true[metric]) for metric in true}
 

@@ -19,7 +19,7 @@ from core.arrays import Bool, Float
 from core.configs import AuditConfig
 from core.metrics import clinical, suite
 from core.metrics.clinical.decisions import bands, classified
-from core.metrics.ranked import Ranked
+from core.metrics.ranked import SortedOutcomes
 from core.metrics.ranking import auroc
 from core.metrics.records import BinTable, Score
 from core.predictions import Groups, Outcomes, Predictions, ScoreKind, Task, Weights
@@ -57,7 +57,7 @@ def _risks(rng: Rng, n: int, design: str) -> Predictions:
     return Predictions(Task.BINARY, ScoreKind.SIGMOID, p, labels, groups=of, weights=weights)
 
 
-def _by_bin(ranked: Ranked, edges: Float) -> Float:
+def _by_bin(ranked: SortedOutcomes, edges: Float) -> Float:
     at = np.clip(np.searchsorted(edges, ranked.confidence, side="left"), 1, edges.size - 1) - 1
     rows = np.bincount(at, minlength=edges.size - 1)
     hits = np.bincount(at, ranked.correct, minlength=edges.size - 1)
@@ -69,14 +69,14 @@ def _truth(design: str) -> Mapping[str, Float]:
     """Return true shares: of single numbers, of 15 bins, and of bands."""
     rng = generator(0, 0, "truth", design)
     if design in ANSWERS:
-        ranked = Ranked.of(_answers(rng, KNOWN, design).outcomes(None))
+        ranked = SortedOutcomes.of(_answers(rng, KNOWN, design).outcomes(None))
         sure, right = ranked.confidence >= SURE, ranked.correct
         values = right.mean(), 1.0 - right.mean(), sure.mean(), right[sure].mean()
         true = dict(zip(OF_ANSWERS, map(np.asarray, values), strict=True))
         true["a class"] = np.asarray(ranked.confidence.mean() - right.mean())
     else:
         p, y, _ = groups.films(rng, KNOWN, 1, 0.0, 1.0)
-        ranked = Ranked.of(Outcomes(p, y))
+        ranked = SortedOutcomes.of(Outcomes(p, y))
         true = {key: np.asarray(value) for key, value in _called(p, y).items()}
         rate = np.asarray(y.mean())
         true |= {"prevalence": rate, "difference": np.zeros(1), "observed_expected": np.ones(1)}
@@ -154,7 +154,7 @@ def label_rows(n: int, sets: int, seed: int) -> Iterator[Row]:
         )
 
     p, y = drawn(generator(seed, 2**32, "labels"), KNOWN)
-    every = [Ranked.of(Outcomes(p[:, k], y[:, k])) for k in range(6)]
+    every = [SortedOutcomes.of(Outcomes(p[:, k], y[:, k])) for k in range(6)]
     edges = np.linspace(0.0, 1.0, N_BINS + 1)
     off = [0.0] * 3
     for one in every[3:]:

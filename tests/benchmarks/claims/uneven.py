@@ -22,11 +22,11 @@ from core.metrics.grouped import summary_of
 from core.metrics.intervals import units
 from core.metrics.paired import NO_FLOOR, MetricDraws, difference
 from core.metrics.proper import nll_rows
-from core.metrics.ranked import Ranked
+from core.metrics.ranked import SortedOutcomes
 from core.metrics.ranking import auroc
 from core.metrics.resampled import resampled_counts
 from core.metrics.top_label import ece
-from core.predictions import Extents, Groups, Outcomes
+from core.predictions import Groups, Outcomes, SamplingDesign
 from tests.benchmarks.claims.comparisons import stated
 from tests.benchmarks.claims.designs import COVERAGE, Row, generator, sentence
 from tests.benchmarks.claims.groups import (
@@ -105,7 +105,7 @@ def truths(name: str, temperature: float, seed: int) -> dict[str, float]:
     _, _, logits, _ = DESIGNS[name]
     rng = generator(seed, 0, "truth", name, str(temperature))
     p, y, _ = films(rng, (even(1), 0.0, logits, 0), POPULATION, temperature)
-    ranked, calibrated = Ranked.of(Outcomes(p, y)), temperature == 1.0
+    ranked, calibrated = SortedOutcomes.of(Outcomes(p, y)), temperature == 1.0
     return {
         "signed gap": 0.0 if calibrated else ranked.gap,
         "ece": 0.0 if calibrated else ece(ranked),
@@ -155,7 +155,7 @@ def _differences(name: str, sets: int, seed: int) -> Iterator[Row]:
     """Yield how often the paired interval holds a true difference of two runs' means of rows."""
     design, (_, alike, logits, n) = DESIGNS[name], DESIGNS[name]
 
-    def means_of(rng: np.random.Generator, own: Design, n: int) -> tuple[Float, Extents]:
+    def means_of(rng: np.random.Generator, own: Design, n: int) -> tuple[Float, SamplingDesign]:
         """Return accuracy, NLL and Brier score of the rows of both runs, (2, 3, N)."""
         p, y, patient = films(rng, own, n, 1.0)
         base = np.log(p) - np.log1p(-p), y.astype(np.int64), Groups("patient", patient)

@@ -18,7 +18,7 @@ from core.metrics.clinical import bands
 from core.metrics.estimates import PreparedTarget
 from core.metrics.intervals import Resamples
 from core.metrics.macro import corrected_codes
-from core.metrics.ranked import Ranked
+from core.metrics.ranked import SortedOutcomes
 from core.metrics.records import TargetAudit, Verdict
 from core.metrics.verdict_codes import DETECTED, VerdictCode
 from core.predictions import Outcomes, Predictions, ScoreKind, Task
@@ -155,7 +155,7 @@ WRONG = (
 
 def _prepared(claims: Float, outcomes: Bool, seed: int) -> PreparedTarget:
     draws = N_RESAMPLES if claims.size < MANY_ROWS else N_RESAMPLES_MANY
-    resamples = Resamples.of(Ranked.of(Outcomes(claims, outcomes)), draws, seed)
+    resamples = Resamples.of(SortedOutcomes.of(Outcomes(claims, outcomes)), draws, seed)
     return PreparedTarget(
         name="answers",
         target=None,

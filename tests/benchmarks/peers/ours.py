@@ -7,7 +7,7 @@ from core.metrics import binning, suite, top_label
 from core.metrics.classwise import classwise_ece
 from core.metrics.intervals import draw, percentile
 from core.metrics.proper import brier, nll
-from core.metrics.ranked import Ranked
+from core.metrics.ranked import SortedOutcomes
 from core.metrics.smooth import smece
 from core.ood import values
 from core.ood.separation import Separation
@@ -21,21 +21,21 @@ Values = dict[str, float]
 
 
 def ece(rows: Predictions) -> Values:
-    return {"ece": top_label.ece(Ranked.of(rows.outcomes(None)), n_bins=N_BINS)}
+    return {"ece": top_label.ece(SortedOutcomes.of(rows.outcomes(None)), n_bins=N_BINS)}
 
 
 def proper(rows: Predictions) -> Values:
-    ranked = Ranked.of(rows.outcomes(None))
+    ranked = SortedOutcomes.of(rows.outcomes(None))
     values = {"accuracy": top_label.accuracy(ranked), "nll": nll(rows), "brier": brier(rows)}
     return {**values, "ece": top_label.ece(ranked, n_bins=N_BINS)}
 
 
 def equal_mass(rows: Predictions) -> Values:
-    return {"ece_em": top_label.ece_em(Ranked.of(rows.outcomes(None)), n_bins=N_BINS)}
+    return {"ece_em": top_label.ece_em(SortedOutcomes.of(rows.outcomes(None)), n_bins=N_BINS)}
 
 
 def smooth(rows: Predictions) -> Values:
-    return {"smece": smece(Ranked.of(rows.outcomes(None)))}
+    return {"smece": smece(SortedOutcomes.of(rows.outcomes(None)))}
 
 
 def classwise(rows: Predictions) -> Values:
@@ -66,7 +66,7 @@ def whole_target(rows: Predictions) -> Values:
 
 def single_binning(rows: Predictions) -> Values:
     """Resample the rows in the bins of one binning."""
-    ranked = Ranked.of(rows.outcomes(None))
+    ranked = SortedOutcomes.of(rows.outcomes(None))
     cuts = np.unique(binning.equal_width_cuts(ranked, N_BINS))
     count, hits = draw(ranked, cuts, RESAMPLES, np.random.default_rng(0))
     bins = binning.sums(ranked, cuts)

@@ -5,7 +5,7 @@ import pytest
 
 from core.calibrators.focal_map import focal_map
 from core.metrics import METRICS
-from core.metrics.ranked import Ranked
+from core.metrics.ranked import SortedOutcomes
 from tests.benchmarks import bench_calibrators
 from tests.benchmarks.peers.data import Data
 from tests.core.calibrators.cases import drawn
@@ -31,7 +31,7 @@ def test_peers_judge_by_the_same_errors():
         ("ece", bench_calibrators.peer_ece),
         ("ece_em", bench_calibrators.peer_equal_mass),
     ):
-        ours = METRICS[metric].function(Ranked.of(outcomes))
+        ours = METRICS[metric].function(SortedOutcomes.of(outcomes))
         assert peer(outcomes.confidence, outcomes.correct) == pytest.approx(ours, abs=1e-9)
 
 

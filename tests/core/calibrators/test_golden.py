@@ -16,7 +16,7 @@ from core.arrays import log_softmax, softmax
 from core.calibrators.focal_map import log_focal_map
 from core.calibrators.isotonic import IsotonicOrdered, tilted
 from core.calibrators.spline import Spline
-from core.metrics.ranked import Ranked
+from core.metrics.ranked import SortedOutcomes
 from core.metrics.top_label import ks
 from core.predictions import Outcomes
 from tests.core.calibrators.cases import GOLDEN, golden_input
@@ -105,7 +105,7 @@ def test_ordered_map_before_division_is_the_released_one(name):
 def test_error_that_the_spline_smooths_is_the_golden_one():
     p, y = golden_input("bin400")
     golden = GOLDEN["spline/bin400"]["value"]
-    assert ks(Ranked.of(Outcomes(p, y == 1))) == pytest.approx(golden["ks"], rel=1e-8)
+    assert ks(SortedOutcomes.of(Outcomes(p, y == 1))) == pytest.approx(golden["ks"], rel=1e-8)
     s = np.log(p) - np.log1p(-p)
     after = Spline().fit(s, y).predict_proba(s)[:, 1]
-    assert ks(Ranked.of(Outcomes(after, y == 1))) < 0.5 * golden["ks"]
+    assert ks(SortedOutcomes.of(Outcomes(after, y == 1))) < 0.5 * golden["ks"]

@@ -13,7 +13,7 @@ from core.calibrators.landscape import (
     landscape,
     temperature_curve,
 )
-from core.calibrators.margins import Margins
+from core.calibrators.margins import LogitMargins
 from core.calibrators.search import scan
 from core.calibrators.temperature import Temperature
 from core.calibrators.weighing import OBJECTIVES, objective_of
@@ -104,7 +104,7 @@ def test_temperature_curve_rises_with_gamma_and_holds_temperature_scaling():
 def test_temperature_curve_is_what_trying_all_finds(objective, run):
     logits, labels = hard_runs()[run]
     gammas = (-0.75, 0.0, 3.0)
-    values = scan(Margins.of(logits, labels), objective, gammas, TRACE)
+    values = scan(LogitMargins.of(logits, labels), objective, gammas, TRACE)
     found = temperature_curve(logits, labels, objective=objective, gammas=gammas)
     chosen = [row[TRACE.index(t)] for row, t in zip(values, found.tolist(), strict=True)]
     np.testing.assert_allclose(chosen, values.min(axis=1), rtol=1e-12)

@@ -18,7 +18,7 @@ from core.calibrators.temperature import Temperature
 from core.calibrators.vector_matrix import Dirichlet, Matrix, Vector
 from core.errors import UsageError
 from core.metrics import METRICS
-from core.metrics.ranked import Ranked
+from core.metrics.ranked import SortedOutcomes
 from core.predictions import Predictions, ScoreKind, Task
 from tests.core.calibrators.cases import GOLDEN, drawn, golden_input
 
@@ -34,7 +34,7 @@ def halves(name):
 
 def check_metrics(p, labels, golden, *, rtol, skip=()):
     rows = Predictions(Task.MULTICLASS, ScoreKind.PROBABILITIES, p, labels)
-    ranked = Ranked.of(rows.outcomes(None))
+    ranked = SortedOutcomes.of(rows.outcomes(None))
     assert (p.argmax(axis=1) == labels).mean() == pytest.approx(golden["accuracy"], abs=1e-12)
     for key, name in METRIC_OF.items():
         if key not in skip:

@@ -13,8 +13,15 @@ from core.calibrators.focal_temperature import (
     FocalTemperature,
     best_on_line,
 )
-from core.calibrators.margins import Margins, samples
-from core.calibrators.search import SearchPoint, best_on_grid, polish, scan, settle, zoom
+from core.calibrators.margins import LogitMargins, samples
+from core.calibrators.search import (
+    SearchPoint,
+    best_on_grid,
+    grid_zoom,
+    newton_refine,
+    scan,
+    simplex_refine,
+)
 from core.calibrators.temperature import (
     BOTH_GRIDS,
     FINE_GRID,
@@ -27,7 +34,7 @@ from core.calibrators.temperature import (
 )
 from core.calibrators.weighing import OBJECTIVES, objective_of
 from core.metrics import top_label
-from core.metrics.ranked import Ranked
+from core.metrics.ranked import SortedOutcomes
 from core.predictions import Outcomes
 from tests.core.calibrators.cases import GOLDEN, drawn, golden_input, hard_runs
 
@@ -71,7 +78,7 @@ def test_grids_are_those_of_the_papers():
 @pytest.mark.parametrize("temperature", [0.01, 0.7, 1.0, 20.0])
 def test_margins_give_the_map_of_the_whole_row(run, temperature):
     logits, labels = run
-    margins = Margins.of(logits, labels)
+    margins = LogitMargins.of(logits, labels)
     gammas = [-0.95, -0.5, 0.0, 0.05, 1.0, 5.0]
     confidences = margins.confidences(temperature, gammas)
     nlls = margins.nll(temperature, gammas)
@@ -84,7 +91,7 @@ def test_margins_give_the_map_of_the_whole_row(run, temperature):
 
 def test_margins_hold_rows_of_very_many_classes():
     logits, labels = drawn(10, 40_000, scale=5.0)
-    found = Margins.of(logits, labels).confidences(2.0, [0.5])[0]
+    found = LogitMargins.of(logits, labels).confidences(2.0, [0.5])[0]
     expected = np.exp(mapped(logits, 0.5, 2.0).max(axis=1))
     np.testing.assert_allclose(found, expected, rtol=1e-10)
 
@@ -95,7 +102,7 @@ def judged(calibrator, logits, labels, objective):
         return objective_of(calibrator.predict_log_proba(logits), labels, "nll")
     p = calibrator.predict_proba(logits)
     found = Outcomes(p.max(axis=1), p.argmax(axis=1) == labels)
-    return getattr(top_label, objective)(Ranked.of(found))
+    return getattr(top_label, objective)(SortedOutcomes.of(found))
 
 
 def exhaustive(margins):
@@ -104,7 +111,7 @@ def exhaustive(margins):
     for column, temperature in enumerate(FINE_GRID):
         values["nll"][:, column] = margins.nll(temperature, GRID_GAMMAS)
         for row, confidence in enumerate(margins.confidences(temperature, GRID_GAMMAS)):
-            ranked = Ranked.of(Outcomes(confidence, margins.correct))
+            ranked = SortedOutcomes.of(Outcomes(confidence, margins.correct))
             for name in ("ece", "ece_em", "ada_ece"):
                 values[name][row, column] = getattr(top_label, name)(ranked)
     return values
@@ -116,7 +123,7 @@ def exhaustive(margins):
 )
 def test_searches_are_never_worse_than_trying_all(run):
     logits, labels = run
-    margins = Margins.of(logits, labels)
+    margins = LogitMargins.of(logits, labels)
     for objective, values in exhaustive(margins).items():
         row, column = np.unravel_index(values.argmin(), values.shape)
         best = best_on_grid(margins, objective, GRID_GAMMAS, FINE_GRID)
@@ -143,7 +150,7 @@ def test_adaptive_error_that_leaves_half_of_the_rows_out_is_searched_like_trying
     equal = rng.integers(25, 40)
     logits[:equal] = np.array([0.3, 0.0, -1.0]) * rng.uniform(0.2, 2.0)
     labels = np.where(rng.random(60) < 0.7, logits.argmax(axis=1), labels)
-    margins = Margins.of(logits, labels)
+    margins = LogitMargins.of(logits, labels)
     values = scan(margins, "ada_ece", (0.0,), FINE_GRID)[0]
     assert best_on_grid(margins, "ada_ece", (0.0,), FINE_GRID).value == values.min()
 
@@ -151,24 +158,24 @@ def test_adaptive_error_that_leaves_half_of_the_rows_out_is_searched_like_trying
 @pytest.mark.parametrize("seed", [3, 19, 23])
 def test_error_near_its_bound_is_searched_like_trying_all(seed):
     """Rows on which the ECE is hardly above |mean confidence - accuracy| at its lowest."""
-    margins = Margins.of(*drawn(300, 4, scale=4.0, seed=seed))
+    margins = LogitMargins.of(*drawn(300, 4, scale=4.0, seed=seed))
     values = scan(margins, "ece", (0.0,), FINE_GRID)[0]
     assert best_on_grid(margins, "ece", (0.0,), FINE_GRID).value == values.min()
 
 
 @pytest.mark.parametrize("objective", ["ece", "ece_em"])
 def test_only_temperatures_that_the_bound_allows_are_tried(objective, monkeypatch):
-    margins, tried = Margins.of(*drawn(3_000, 10, scale=4.0, seed=5)), []
+    margins, tried = LogitMargins.of(*drawn(3_000, 10, scale=4.0, seed=5)), []
     values = scan(margins, objective, (0.0,), FINE_GRID)[0]
     means = np.array([margins.confidences(t, [0.0]).mean() for t in FINE_GRID])
     allowed = np.count_nonzero(np.abs(means - margins.accuracy) <= values.min())
-    confidences = Margins.confidences
+    confidences = LogitMargins.confidences
 
     def noted(margins, temperature, gammas):
         tried.append(temperature)
         return confidences(margins, temperature, gammas)
 
-    monkeypatch.setattr(Margins, "confidences", noted)
+    monkeypatch.setattr(LogitMargins, "confidences", noted)
     best = best_on_grid(margins, objective, (0.0,), FINE_GRID)
     assert (best.value, best.temperature) == (values.min(), FINE_GRID[values.argmin()])
     assert len(tried) <= allowed + 2 * np.log2(len(FINE_GRID))  # those that close in on both ends
@@ -191,7 +198,7 @@ def test_paper_grid_lacks_zero_and_can_be_worse_than_temperature_scaling():
 def test_both_methods_return_the_first_smallest_point_of_one_grid(objective, search):
     """Every point is tried: the temperatures are the same for both, whatever the search."""
     logits, labels = drawn(150, 4, scale=4.0)
-    margins = Margins.of(logits, labels)
+    margins = LogitMargins.of(logits, labels)
     gammas = GRID_GAMMAS if search == "grid" else PAPER_GAMMAS
     grid = MUKHOTI_GRID if search == "mukhoti" else FINE_GRID
     values = scan(margins, objective, gammas, grid)
@@ -235,7 +242,7 @@ def test_end_of_the_grid_that_was_searched_is_reported():
 
 def test_line_is_never_worse_than_temperature_scaling_on_the_grid_and_near_the_plane():
     logits, labels = drawn(2000, 10, scale=5.0)
-    margins = Margins.of(logits, labels)
+    margins = LogitMargins.of(logits, labels)
     line = best_on_line(margins, "nll")
     plain = best_on_grid(margins, "nll", (0.0,), FINE_GRID)
     plane = best_on_grid(margins, "nll", GRID_GAMMAS, FINE_GRID)
@@ -249,7 +256,7 @@ def test_line_is_never_worse_than_temperature_scaling_on_the_grid_and_near_the_p
 @pytest.mark.parametrize("objective", ["nll", "ece"])
 def test_line_runs_through_the_temperatures_of_gamma_zero_and_one(objective):
     logits, labels = drawn(300, 10, scale=5.0, seed=2)
-    margins = Margins.of(logits, labels)
+    margins = LogitMargins.of(logits, labels)
     ends = [best_on_grid(margins, objective, (gamma,), FINE_GRID) for gamma in (0.0, 1.0)]
     gammas = np.arange(-50, 501) / 100
     line = ends[0].temperature + gammas * (ends[1].temperature - ends[0].temperature)
@@ -320,7 +327,7 @@ def test_temperature_is_the_golden_one(name):
 
 def test_exact_temperature_of_an_error_lies_between_the_points_of_the_grids():
     logits, labels = drawn(400, 4, scale=4.0, seed=3)
-    margins = Margins.of(logits, labels)
+    margins = LogitMargins.of(logits, labels)
     both = tuple(sorted({*FINE_GRID, *MUKHOTI_GRID}))
     start = best_on_grid(margins, "ece", (0.0,), both)
     at = both.index(start.temperature)
@@ -399,19 +406,19 @@ def test_focal_map_recovers_the_gamma_that_made_the_labels():
 
 
 def test_zoom_finds_a_valley_and_keeps_its_ends():
-    at, value = zoom(lambda x: (x - 0.3) ** 2, 0.0, 1.0, rounds=8)
+    at, value = grid_zoom(lambda x: (x - 0.3) ** 2, 0.0, 1.0, rounds=8)
     assert at == pytest.approx(0.3, abs=1e-8)
     assert value == pytest.approx(0.0, abs=1e-15)
-    assert zoom(lambda x: x, -1.0, 1.0, rounds=3)[0] == -1.0
+    assert grid_zoom(lambda x: x, -1.0, 1.0, rounds=3)[0] == -1.0
 
 
 def test_polish_returns_its_start_where_nothing_is_lower():
     logits, labels = drawn(200, 3)
-    margins = Margins.of(logits, labels)
-    best = polish(
+    margins = LogitMargins.of(logits, labels)
+    best = simplex_refine(
         margins, "nll", best_on_grid(margins, "nll", GRID_GAMMAS, FINE_GRID), ((-0.9, 5), (0.1, 9))
     )
-    again = polish(margins, "nll", best, ((-0.9, 5), (0.1, 9)))
+    again = simplex_refine(margins, "nll", best, ((-0.9, 5), (0.1, 9)))
     assert again.value <= best.value
     assert again.value == pytest.approx(best.value, rel=1e-9)
 
@@ -426,7 +433,7 @@ def small_samples(monkeypatch):
 def test_samples_are_ever_more_rows_and_at_last_all(small_samples, weighted):
     logits, labels = drawn(60 * 17, 3)
     weights = np.arange(1.0, 60 * 17 + 1) if weighted else None
-    margins = Margins.of(logits, labels, weights)
+    margins = LogitMargins.of(logits, labels, weights)
     found = list(samples(margins, logits, labels))
     assert [few.n for few in found] == [60, 60 * 17 // 2, 60 * 17]
     assert found[-1] is margins
@@ -453,21 +460,21 @@ def test_rows_that_a_sample_does_not_know_are_searched_to_the_end(small_samples)
     logits, labels = drawn(1200, 3, seed=5)
     labels[::20] = logits[::20].argmax(axis=1)
     stated = FocalTemperature("nll").fit(logits, labels)
-    margins = Margins.of(logits, labels)
+    margins = LogitMargins.of(logits, labels)
     best = best_on_grid(margins, "nll", GRID_GAMMAS, BOTH_GRIDS)
     assert stated.report_.after <= best.value
     assert stated.report_.after == pytest.approx(judged(stated, logits, labels, "nll"), abs=1e-12)
 
 
 def test_steps_end_at_the_optimum_or_nowhere():
-    margins = Margins.of(*drawn(500, 4, scale=4.0, seed=6))
+    margins = LogitMargins.of(*drawn(500, 4, scale=4.0, seed=6))
     bounds = ((-0.95, 10.0), TEMPERATURES)
     on_grid = best_on_grid(margins, "nll", GRID_GAMMAS, BOTH_GRIDS)
-    best = polish(margins, "nll", on_grid, bounds)
-    assert settle(margins, on_grid, bounds).value == pytest.approx(best.value, abs=1e-11)
+    best = simplex_refine(margins, "nll", on_grid, bounds)
+    assert newton_refine(margins, on_grid, bounds).value == pytest.approx(best.value, abs=1e-11)
     for gamma, temperature in ((4.0, 0.2), (-0.95, 20.0), (0.0, 0.01)):
-        assert settle(margins, SearchPoint(0.0, gamma, temperature), bounds) is None
-    alone = settle(margins, SearchPoint(0.0, 0.1, 2.0), bounds, along_gamma=True)
+        assert newton_refine(margins, SearchPoint(0.0, gamma, temperature), bounds) is None
+    alone = newton_refine(margins, SearchPoint(0.0, 0.1, 2.0), bounds, along_gamma=True)
     near = margins.nll(2.0, [alone.gamma - 1e-3, alone.gamma, alone.gamma + 1e-3])
     assert (alone.value, alone.temperature) == (near.min(), 2.0)
 
@@ -477,7 +484,7 @@ def test_margins_in_a_file_fit_the_same(monkeypatch, objective):
     logits, labels = drawn(400, 6, scale=4.0, seed=8)
     in_memory = FocalTemperature(objective, "grid").fit(logits, labels)
     monkeypatch.setattr("core.arrays.MAPPED_BYTES", 64)
-    assert file_map_of(Margins.of(logits, labels).blocks[0])
+    assert file_map_of(LogitMargins.of(logits, labels).blocks[0])
     in_file = FocalTemperature(objective, "grid").fit(logits, labels)
     assert in_file.parameters() == in_memory.parameters()
     assert in_file.report_.after == in_memory.report_.after

@@ -6,7 +6,7 @@ import pytest
 from core.calibrators import CALIBRATORS, vector_matrix
 from core.calibrators.beta import Beta
 from core.calibrators.landscape import landscape, temperature_curve
-from core.calibrators.margins import Margins
+from core.calibrators.margins import LogitMargins
 from core.calibrators.per_label import PerLabel
 from core.calibrators.search import best_on_grid, scan
 from core.calibrators.spline import spline_map
@@ -161,9 +161,9 @@ def test_many_rows_whose_first_steps_are_taken_on_some_of_them():
 def test_rows_of_several_blocks_keep_their_own_weights():
     logits, labels, weights = weighed(n_rows=12_000, seed=4)
     weights[6_000:] *= 5.0  # later blocks weigh more than the first
-    margins = Margins.of(logits, labels, weights)
+    margins = LogitMargins.of(logits, labels, weights)
     assert len(margins.blocks) > 1
-    again = Margins.of(*repeated(logits, labels, weights))
+    again = LogitMargins.of(*repeated(logits, labels, weights))
     np.testing.assert_allclose(margins.nll(1.3, GAMMAS), again.nll(1.3, GAMMAS), rtol=1e-10)
     found = Temperature().fit(logits, labels, weights)
     expected = Temperature().fit(*repeated(logits, labels, weights))
@@ -272,7 +272,7 @@ def test_stretches_are_skipped_by_the_weighted_bound(objective, seed):
     logits, labels = drawn(200, 4, scale=4.0, sharpness=2.0, seed=seed)
     wrong = logits.argmax(axis=1) != labels
     weights = np.where(wrong, 9.0, 1.0) + np.random.default_rng(seed).integers(0, 3, 200)
-    margins = Margins.of(logits, labels, weights)
+    margins = LogitMargins.of(logits, labels, weights)
     values = scan(margins, objective, (0.0,), FINE_GRID)[0]
     found = best_on_grid(margins, objective, (0.0,), FINE_GRID)
     assert found.value == pytest.approx(values.min(), rel=1e-9)
@@ -312,7 +312,7 @@ def test_rows_that_the_adaptive_error_leaves_out_count_by_weight(seed):
     labels[:2] = 0, 1
     weights = np.ones(40)
     weights[:2] = rng.integers(8, 30, 2)
-    margins = Margins.of(logits, labels, weights)
+    margins = LogitMargins.of(logits, labels, weights)
     values = scan(margins, "ada_ece", (0.0,), FINE_GRID)[0]
     found = best_on_grid(margins, "ada_ece", (0.0,), FINE_GRID)
     assert found.value == pytest.approx(values.min(), rel=1e-9)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from core.compiled.nodes import add_to_nodes
-from core.metrics.ranked import Ranked
+from core.metrics.ranked import SortedOutcomes
 from core.metrics.smooth import smece
 from core.predictions import Outcomes
 from tests.reference import slow_metrics
@@ -39,7 +39,7 @@ def test_every_gap_is_spread_over_the_nearest_points(n, weighted):
     correct = rng.random(n) < confidence
     weights = rng.integers(1, 5, n).astype(np.float64) if weighted else None
     each = np.ones(n) if weights is None else weights
-    ranked = Ranked.of(Outcomes(confidence, correct, weights=weights))
+    ranked = SortedOutcomes.of(Outcomes(confidence, correct, weights=weights))
     expected = plain_nodes(confidence, each * (confidence - correct))
     np.testing.assert_allclose(spread(ranked), expected, rtol=1e-12, atol=1e-12)
 
@@ -55,7 +55,7 @@ def test_what_is_no_confidence_is_not_written_outside():
 def test_spreading_keeps_three_moments():
     rng = np.random.default_rng(0)
     confidence, correct = rng.random(50), rng.random(50) < 0.5
-    nodes = spread(Ranked.of(Outcomes(confidence, correct)))
+    nodes = spread(SortedOutcomes.of(Outcomes(confidence, correct)))
     at, gap = (np.arange(INTERVALS + 3) - 1) / INTERVALS, confidence - correct
     for power in range(4):
         assert nodes @ at**power == pytest.approx(gap @ confidence**power, rel=1e-12, abs=1e-12)
@@ -66,4 +66,6 @@ def test_smooth_error_agrees_with_the_sum_over_rows():
     confidence = np.round(rng.random(40), 2)
     correct = rng.random(40) < confidence**2
     expected = slow_metrics.smece(confidence.tolist(), correct.tolist())
-    assert smece(Ranked.of(Outcomes(confidence, correct))) == pytest.approx(expected, abs=1e-5)
+    assert smece(SortedOutcomes.of(Outcomes(confidence, correct))) == pytest.approx(
+        expected, abs=1e-5
+    )

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from core.arrays import SORTED_BY_DIGITS, Float, ascending
 from core.compiled.sorting import sort_keys, write_keys, write_values
-from core.metrics.ranked import Ranked
+from core.metrics.ranked import SortedOutcomes
 from core.predictions import Outcomes
 
 WHOLE = st.integers(0, 2**64 - 1)
@@ -73,9 +73,9 @@ def test_many_claims_are_ranked_as_few_are(kind: str, monkeypatch: pytest.Monkey
     correct = np.random.default_rng(3).random(MANY) < 0.5
     kept = confidence.copy(), correct.copy()
     claims = Outcomes(confidence, correct)
-    many_ranked = Ranked.of(claims)
+    many_ranked = SortedOutcomes.of(claims)
     monkeypatch.setattr("core.metrics.ranked.SORTED_BY_DIGITS", MANY + 1)
-    few_ranked = Ranked.of(claims)
+    few_ranked = SortedOutcomes.of(claims)
     for column in ("confidence", "correct", "sum_confidence", "sum_correct"):
         ours, plain = getattr(many_ranked, column), getattr(few_ranked, column)
         assert ours.dtype == plain.dtype

@@ -12,7 +12,7 @@ from core.errors import AuditError, Refused, UsageError
 from core.inference import films
 from core.inference.client import Client
 from core.inference.film_model import FilmModel
-from core.inference.kept import CPU
+from core.inference.model_cache import CPU
 from core.inference.prepare import BatchPreprocessor, frame
 from core.inference.preprocessing import Preprocessing
 from core.models.build import build

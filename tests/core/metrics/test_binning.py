@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from core.configs import BinRule
 from core.metrics import binning, top_label
-from core.metrics.ranked import Ranked, running_sum
+from core.metrics.ranked import SortedOutcomes, running_sum
 from core.metrics.top_label import ece, mce
 from core.predictions import Outcomes
 
@@ -18,7 +18,7 @@ from core.predictions import Outcomes
 def ranked(confidence, correct=None):
     confidence = np.asarray(confidence, dtype=np.float64)
     right = np.zeros(confidence.size) if correct is None else correct
-    return Ranked.of(Outcomes(confidence, np.asarray(right, dtype=bool)))
+    return SortedOutcomes.of(Outcomes(confidence, np.asarray(right, dtype=bool)))
 
 
 @pytest.mark.parametrize("n_bins", range(1, 61))

@@ -14,7 +14,7 @@ from core.metrics.clinical.curve import cell_errors, curve_errors
 from core.metrics.clinical.estimates import curve_estimates
 from core.metrics.clinical.loess import Loess
 from core.metrics.clinical.lowess import ClaimCells, Lowess
-from core.metrics.ranked import Ranked
+from core.metrics.ranked import SortedOutcomes
 from core.predictions import Outcomes, Predictions, ScoreKind, Task
 from tests.reference import slow_metrics
 
@@ -27,7 +27,7 @@ def rows(seed, n, decimals=None, power=1.4):
 
 
 def ranked(p, y):
-    return Ranked.of(Outcomes(np.asarray(p, dtype=np.float64), np.asarray(y, dtype=bool)))
+    return SortedOutcomes.of(Outcomes(np.asarray(p, dtype=np.float64), np.asarray(y, dtype=bool)))
 
 
 def peer(p, y):

@@ -19,8 +19,8 @@ from core.metrics.clinical.estimates import clinical_scores
 from core.metrics.clinical.scores import brier_skill, spiegelhalter_z
 from core.metrics.design_effect import design_effect
 from core.metrics.exact import exact_interval
-from core.metrics.ranked import Ranked
-from core.predictions import Extents, Outcomes, Predictions, ScoreKind, Task
+from core.metrics.ranked import SortedOutcomes
+from core.predictions import Outcomes, Predictions, SamplingDesign, ScoreKind, Task
 
 SHARED = Path(os.environ.get("CANDOR_SHARED", Path(__file__).parents[3].parent / "shared"))
 BIN400 = np.load(Path(__file__).parent / "golden_inputs.npz")
@@ -38,7 +38,7 @@ def rows(seed=0, n=500, power=1.3):
 
 
 def ranked(p, y):
-    return Ranked.of(Outcomes(np.asarray(p, dtype=np.float64), np.asarray(y, dtype=bool)))
+    return SortedOutcomes.of(Outcomes(np.asarray(p, dtype=np.float64), np.asarray(y, dtype=bool)))
 
 
 def test_everything_the_golden_clinical_block_has():
@@ -194,7 +194,7 @@ def test_rows_repeated_in_their_groups_narrow_nothing():
     p, y = rows(3)
     twice, groups = (p.repeat(2), y.repeat(2)), np.arange(p.size).repeat(2)
     once = clinical.net_benefit(p, y, THRESHOLDS)
-    grouped = clinical.net_benefit(*twice, THRESHOLDS, extents=Extents(groups))
+    grouped = clinical.net_benefit(*twice, THRESHOLDS, extents=SamplingDesign(groups))
     taken = clinical.net_benefit(*twice, THRESHOLDS)
     np.testing.assert_allclose(grouped.model, once.model)
     for end in ("low", "gain_low"):
@@ -202,7 +202,7 @@ def test_rows_repeated_in_their_groups_narrow_nothing():
         assert np.all(getattr(grouped, end) < getattr(taken, end))
         np.testing.assert_allclose(getattr(grouped, end), getattr(once, end), atol=0.002)
     assert np.all(grouped.high >= once.high - 1e-12)
-    alone = clinical.net_benefit(p, y, THRESHOLDS, extents=Extents(np.arange(p.size)))
+    alone = clinical.net_benefit(p, y, THRESHOLDS, extents=SamplingDesign(np.arange(p.size)))
     np.testing.assert_allclose(alone.low, once.low)
 
 
@@ -212,9 +212,9 @@ def test_design_effect_is_the_variance_by_groups():
     hits = rng.random(2_000) < rng.beta(1, 3, 400)[groups]
     sets = [np.concatenate([np.flatnonzero(groups == g) for g in some]) for some in draws(rng)]
     ratio = np.var([hits[d].mean() for d in sets]) / (hits.var() / hits.size)
-    assert design_effect(hits, Extents(groups)) == pytest.approx(ratio, rel=0.15)
-    assert design_effect(hits, Extents(np.arange(2_000))) == pytest.approx(1.0)
-    assert design_effect(hits, Extents()) == 1.0
+    assert design_effect(hits, SamplingDesign(groups)) == pytest.approx(ratio, rel=0.15)
+    assert design_effect(hits, SamplingDesign(np.arange(2_000))) == pytest.approx(1.0)
+    assert design_effect(hits, SamplingDesign()) == 1.0
 
 
 def draws(rng):
@@ -223,9 +223,9 @@ def draws(rng):
 
 def test_rows_that_do_not_differ_are_worth_their_groups():
     none = np.zeros(12, dtype=bool)
-    assert design_effect(none, Extents(np.repeat([0, 1, 2], 4))) == 4.0
-    assert design_effect(np.array([True, False]), Extents(np.array([5, 5]))) == 2.0
-    assert design_effect(none[:0], Extents(np.array([], dtype=np.int64))) == 1.0
+    assert design_effect(none, SamplingDesign(np.repeat([0, 1, 2], 4))) == 4.0
+    assert design_effect(np.array([True, False]), SamplingDesign(np.array([5, 5]))) == 2.0
+    assert design_effect(none[:0], SamplingDesign(np.array([], dtype=np.int64))) == 1.0
 
 
 @pytest.mark.parametrize("thresholds", [[], [0.0, 0.5], [0.5, 1.0], [0.5, 0.2], [float("nan")]])
@@ -272,7 +272,7 @@ def test_bands_and_rates_divide_their_rows_by_the_design_effect():
     groups = np.arange(300).repeat(3)
     once, often = (
         clinical.bands(p, y),
-        clinical.bands(p.repeat(3), y.repeat(3), extents=Extents(groups)),
+        clinical.bands(p.repeat(3), y.repeat(3), extents=SamplingDesign(groups)),
     )
     held = once.count > 0
     assert np.all(often.ci_low[held] <= once.ci_low[held] + 1e-12)
@@ -280,7 +280,7 @@ def test_bands_and_rates_divide_their_rows_by_the_design_effect():
     np.testing.assert_allclose(often.ci_low[0], once.ci_low[0], atol=0.01)
     np.testing.assert_allclose(often.share, once.share)
     rates = clinical.classified(p, y, 0.3)
-    grouped = clinical.classified(p.repeat(3), y.repeat(3), 0.3, extents=Extents(groups))
+    grouped = clinical.classified(p.repeat(3), y.repeat(3), 0.3, extents=SamplingDesign(groups))
     for name in ("sensitivity", "specificity", "ppv", "npv"):
         score, wide = getattr(rates, name), getattr(grouped, name)
         assert wide.value == pytest.approx(score.value)
@@ -289,7 +289,7 @@ def test_bands_and_rates_divide_their_rows_by_the_design_effect():
         assert wide.low <= score.low
         assert wide.high >= score.high
     elsewhere = [
-        clinical.classified(*both, 0.3, prevalence=0.1, extents=Extents(of)).ppv
+        clinical.classified(*both, 0.3, prevalence=0.1, extents=SamplingDesign(of)).ppv
         for both, of in (((p, y), None), ((p.repeat(3), y.repeat(3)), groups))
     ]
     assert elsewhere[1].low <= elsewhere[0].low

@@ -15,7 +15,7 @@ from core.arrays import sigmoid
 from core.metrics import clinical
 from core.metrics.clinical.fit import citl, intercept, slope
 from core.metrics.intervals import wilson
-from core.metrics.ranked import Ranked
+from core.metrics.ranked import SortedOutcomes
 from core.predictions import Outcomes
 from core.readers.sandbox import read as sandbox
 
@@ -196,11 +196,11 @@ def test_claims_far_off_are_fitted_too(scale):
 
 def test_metrics_of_the_registry_are_these_fits():
     p, y = drawn(6)
-    found, ranked = clinical.recalibration(p, y), Ranked.of(Outcomes(p, y))
+    found, ranked = clinical.recalibration(p, y), SortedOutcomes.of(Outcomes(p, y))
     assert citl(ranked) == found.in_the_large.value
     assert slope(ranked) == found.slope.value
     assert intercept(ranked) == found.intercept.value
-    assert np.isnan(slope(Ranked.of(Outcomes(p, np.zeros_like(y)))))
+    assert np.isnan(slope(SortedOutcomes.of(Outcomes(p, np.zeros_like(y)))))
 
 
 @pytest.mark.slow

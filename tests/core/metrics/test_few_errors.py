@@ -14,10 +14,10 @@ from core.metrics.few_errors import (
     upper_end,
 )
 from core.metrics.proper import nll_rows
-from core.metrics.ranked import Ranked
+from core.metrics.ranked import SortedOutcomes
 from core.metrics.selective import aurc, error_weights
 from core.metrics.suite import audit
-from core.predictions import INDEPENDENT, Extents, Outcomes, Predictions, ScoreKind, Task
+from core.predictions import INDEPENDENT, Outcomes, Predictions, SamplingDesign, ScoreKind, Task
 
 METRICS = ("nll", "brier", "aurc")
 
@@ -49,16 +49,16 @@ def test_losses_of_right_answers_add_their_own_reach():
 
 def test_equal_weights_change_nothing_and_groups_of_one_row_neither():
     plain = upper_end(counted(4, 300), INDEPENDENT, 0.95)
-    assert upper_end(counted(4, 300), Extents(None, np.full(300, 2.0)), 0.95) == pytest.approx(
-        plain
-    )
-    assert upper_end(counted(4, 300), Extents(np.arange(300)), 0.95) == pytest.approx(
+    assert upper_end(
+        counted(4, 300), SamplingDesign(None, np.full(300, 2.0)), 0.95
+    ) == pytest.approx(plain)
+    assert upper_end(counted(4, 300), SamplingDesign(np.arange(300)), 0.95) == pytest.approx(
         plain, rel=0.01
     )
 
 
 def test_an_error_not_seen_may_be_a_whole_group():
-    groups = Extents(np.arange(300) // 10)
+    groups = SamplingDesign(np.arange(300) // 10)
     assert upper_end(counted(0, 300), groups, 0.95) == pytest.approx(-np.log(0.025) / 30)
 
 
@@ -68,14 +68,14 @@ def test_rows_of_weight_0_count_nothing():
     losses = counted(4, 300)
     losses.of_row[0] = np.inf
     fewer = upper_end(counted(2, 298), INDEPENDENT, 0.95)
-    assert upper_end(losses, Extents(None, weights), 0.95) == pytest.approx(fewer)
+    assert upper_end(losses, SamplingDesign(None, weights), 0.95) == pytest.approx(fewer)
 
 
 @pytest.mark.parametrize("weighted", [False, True])
 def test_the_area_is_linear_in_the_errors(weighted):
     rng = np.random.default_rng(3)
     claim, weights = rng.random(300).round(2), rng.integers(1, 4, 300).astype(float)
-    ranked = Ranked.of(
+    ranked = SortedOutcomes.of(
         Outcomes(claim, rng.random(300) < claim, None, weights if weighted else None)
     )
     mass = weights.size * [1.0] if ranked.weights is None else ranked.weights
@@ -140,7 +140,7 @@ def test_one_expected_error_is_within_the_intervals():
     true = {
         "nll": float((-spread * np.log(spread) - unsure * np.log(unsure)).mean()),
         "brier": float((2 * spread * unsure).mean()),
-        "aurc": float(unsure @ error_weights(Ranked.of(Outcomes(spread, spread > 1)))) / n,
+        "aurc": float(unsure @ error_weights(SortedOutcomes.of(Outcomes(spread, spread > 1)))) / n,
     }
     for seed in range(sets):
         labels = np.random.default_rng(seed).random(n) < unsure
@@ -154,7 +154,7 @@ def test_one_expected_error_is_within_the_intervals():
 
 def test_risk_falls_where_claims_half_as_sure_expect_errors():
     # logits of 0.9 and 0.8 halved: 3 / (1 + 3) = 0.75 and 2 / 3, so 1/4 and 1/3 go wrong
-    ranked = Ranked.of(Outcomes(np.array([0.8, 0.9]), np.array([True, True])))
+    ranked = SortedOutcomes.of(Outcomes(np.array([0.8, 0.9]), np.array([True, True])))
     loss, extra, unseen = risk_losses(ranked)
     assert not loss.any()
     assert not extra.any()

@@ -25,7 +25,7 @@ import numpy as np
 import pytest
 
 from core.metrics import METRICS, binning, lipschitz, smooth, top_label
-from core.metrics.ranked import Ranked
+from core.metrics.ranked import SortedOutcomes
 from core.predictions import Predictions, ScoreKind, Task
 
 HERE = Path(__file__).parent
@@ -86,7 +86,7 @@ def predictions(name):
 
 
 def ranked_of(rows):
-    return Ranked.of(rows.outcomes(rows.default_target))
+    return SortedOutcomes.of(rows.outcomes(rows.default_target))
 
 
 def l2_plugin(ranked):
@@ -95,7 +95,7 @@ def l2_plugin(ranked):
 
 
 def over_classes(rows, metric):
-    squares = [metric(Ranked.of(rows.outcomes(k))) ** 2 for k in range(rows.n_classes)]
+    squares = [metric(SortedOutcomes.of(rows.outcomes(k))) ** 2 for k in range(rows.n_classes)]
     return np.sqrt(np.mean(squares))
 
 

@@ -31,11 +31,11 @@ from core.metrics.group_resamples import (
 )
 from core.metrics.grouped import GroupCells, effective_mean, effective_rarer, row_draws, summary_of
 from core.metrics.paired import difference, draws
-from core.metrics.ranked import Ranked
+from core.metrics.ranked import SortedOutcomes
 from core.metrics.ranking import auroc_error
 from core.metrics.suite import audit, prepare
 from core.metrics.weight_model import shares_by_weight, variance_around
-from core.predictions import Extents, Groups, Outcomes, Predictions, ScoreKind, Task, Weights
+from core.predictions import Groups, Outcomes, Predictions, SamplingDesign, ScoreKind, Task, Weights
 from core.reports.audit_json import audit_json
 from core.screens.kit.bin_marks import shares
 
@@ -84,8 +84,8 @@ def test_weight_two_is_the_row_twice(metric):
         weighted = Predictions(*kinds, logits, labels, weights=weights)
         repeated = Predictions(*kinds, logits[again], labels[again])
     else:
-        weighted = Ranked.of(Outcomes(p, y, None, weights.of_row))
-        repeated = Ranked.of(Outcomes(p[again], y[again]))
+        weighted = SortedOutcomes.of(Outcomes(p, y, None, weights.of_row))
+        repeated = SortedOutcomes.of(Outcomes(p[again], y[again]))
     assert entry.function(weighted) == pytest.approx(
         entry.function(repeated), rel=1e-9, abs=1e-12, nan_ok=True
     )
@@ -97,7 +97,7 @@ def test_the_scale_of_weights_does_not_matter(metric):
     raw = np.random.default_rng(4).uniform(0.2, 3.0, 300)
     values = [
         METRICS[metric].function(
-            Ranked.of(Outcomes(p, y, None, Weights.of("w", scale * raw).of_row))
+            SortedOutcomes.of(Outcomes(p, y, None, Weights.of("w", scale * raw).of_row))
         )
         for scale in (1.0, 0.013, 40.0)
     ]
@@ -147,8 +147,8 @@ def test_films_of_a_patient_widen_every_interval():
 def test_rows_that_are_copies_in_a_group_are_worth_one(times):
     p, y = sample(400)
     groups = np.repeat(np.arange(400), times)
-    copies = Ranked.of(Outcomes(np.repeat(p, times), np.repeat(y, times), groups))
-    once = Ranked.of(Outcomes(p, y))
+    copies = SortedOutcomes.of(Outcomes(np.repeat(p, times), np.repeat(y, times), groups))
+    once = SortedOutcomes.of(Outcomes(p, y))
     assert effective_mean(copies, copies.correct) == pytest.approx(400, rel=0.003)
     assert auroc_error(copies) == pytest.approx(auroc_error(once), rel=0.01)
     summary = summary_of("patient", copies)
@@ -165,7 +165,7 @@ def test_rows_that_are_copies_in_a_group_are_worth_one(times):
 @pytest.mark.parametrize("scale", [1.0, 1e-300])
 def test_the_design_effect_knows_no_scale(scale):
     values = np.array([0.0, 0.0, 1.0, 1.0, 0.0, 1.0]) * scale
-    extents = Extents(np.array([0, 0, 1, 1, 2, 2]), None)
+    extents = SamplingDesign(np.array([0, 0, 1, 1, 2, 2]), None)
     # mean 1/2; squares between groups 1 of 2, within 1/2 of 3: F = 3, rho = 2 / (3 + 2 - 1)
     assert design_effect(values, extents) == pytest.approx(1.0 + 0.5 * (12 / 6 - 1))
 
@@ -200,9 +200,9 @@ def test_alike_is_what_the_analysis_of_variance_says():
     expected = (ratio - 1) / (ratio + rows - 1)
     assert intraclass_correlation(values, groups) == pytest.approx(expected)
     effect = 1 + expected * ((sizes @ sizes) / 46 - 1)
-    assert design_effect(values, Extents(groups)) == pytest.approx(effect)
-    assert degrees_of_freedom(Extents(groups)) == pytest.approx(46**2 / (sizes @ sizes) - 1)
-    assert degrees_of_freedom(Extents(np.arange(46))) == np.inf
+    assert design_effect(values, SamplingDesign(groups)) == pytest.approx(effect)
+    assert degrees_of_freedom(SamplingDesign(groups)) == pytest.approx(46**2 / (sizes @ sizes) - 1)
+    assert degrees_of_freedom(SamplingDesign(np.arange(46))) == np.inf
 
 
 def test_large_groups_may_be_alike_though_small_ones_vary_little():
@@ -210,7 +210,7 @@ def test_large_groups_may_be_alike_though_small_ones_vary_little():
     # between groups are fewer than those within, yet the large ones move the mean
     eight = np.array([1.0] * 6 + [-1.0] * 2)
     values = np.r_[np.tile(np.r_[eight, -eight], 25), np.tile([0.1, -0.1], 200)]
-    extents = Extents(np.r_[np.repeat(np.arange(50), 8), 50 + np.arange(400)])
+    extents = SamplingDesign(np.r_[np.repeat(np.arange(50), 8), 50 + np.arange(400)])
     assert intraclass_correlation(values, extents.groups) == 0.0
     sums, squares = 50 * 4.0**2 + 400 * 0.1**2, 400 + 400 * 0.1**2
     assert design_effect(values, extents) == pytest.approx(450 / 449 * sums / squares)
@@ -222,7 +222,7 @@ def test_a_group_that_rules_the_mean_is_not_taken_for_many():
     groups = np.r_[np.zeros(600, int), np.repeat(np.arange(1, 201), 3)]
     for _ in range(200):
         y = np.where(rng.random(1200) < 0.9, rng.random(201)[groups], rng.random(1200)) < 0.5
-        ranked = Ranked.of(Outcomes(np.full(1200, 0.5), y, groups))
+        ranked = SortedOutcomes.of(Outcomes(np.full(1200, 0.5), y, groups))
         worth.append(summary_of("patient", ranked).effective_n)
         gaps.append(ranked.gap)
     assert np.median(worth) == pytest.approx(0.25 / np.var(gaps), rel=0.35)
@@ -230,7 +230,7 @@ def test_a_group_that_rules_the_mean_is_not_taken_for_many():
 
 def test_redrawn_outcomes_keep_their_claims_and_are_alike_within_groups():
     claims = np.array([0.2, 0.2, 0.6, 0.6])
-    ranked = Ranked.of(Outcomes(claims, np.ones(4, bool), np.array([0, 1, 0, 1])))
+    ranked = SortedOutcomes.of(Outcomes(claims, np.ones(4, bool), np.array([0, 1, 0, 1])))
     place = np.array([[0, 0, 2, 2], [0, 2, 1, 3]])
     uniform = np.random.default_rng(2).random((40_000, 2, 4))
     drawn = np.zeros((40_000, 4))
@@ -260,17 +260,17 @@ def test_groups_that_few_of_them_rule_are_said():
 
 def test_worth_by_hand():
     # two groups of two rows, all right and all wrong: no row tells more than its group
-    ranked = Ranked.of(
+    ranked = SortedOutcomes.of(
         Outcomes(np.full(4, 0.5), np.array([1, 1, 0, 0], bool), np.array([0, 0, 1, 1]))
     )
     assert effective_mean(ranked, ranked.correct) == pytest.approx(2.0)
     # the other way about: each group half right has no variance at all; Kish's bound holds
-    mixed = Ranked.of(
+    mixed = SortedOutcomes.of(
         Outcomes(np.full(4, 0.5), np.array([1, 0, 1, 0], bool), np.array([0, 0, 1, 1]))
     )
     assert effective_mean(mixed, mixed.correct) == pytest.approx(4.0)
     # all came true: nothing tells how alike they are, so the groups count
-    sure = Ranked.of(Outcomes(np.full(4, 0.5), np.ones(4, bool), np.array([0, 0, 1, 1])))
+    sure = SortedOutcomes.of(Outcomes(np.full(4, 0.5), np.ones(4, bool), np.array([0, 0, 1, 1])))
     assert effective_mean(sure, sure.correct) == pytest.approx(2.0)
 
 
@@ -278,12 +278,12 @@ def test_events_of_patients_whose_risk_the_model_knows_count_for_themselves():
     rng = np.random.default_rng(6)
     groups = np.arange(300).repeat(20)
     known = rng.beta(0.2, 0.8, 300).repeat(20)  # patients are at very different risks
-    ranked = Ranked.of(Outcomes(known, rng.random(6_000) < known, groups))
+    ranked = SortedOutcomes.of(Outcomes(known, rng.random(6_000) < known, groups))
     alike = ranked.hits * effective_mean(ranked, ranked.correct) / ranked.total
     assert alike < 0.15 * ranked.hits
     assert effective_rarer(ranked) > 0.8 * ranked.hits
     # of a model that says the same of everyone the same films tell little
-    blind = Ranked.of(Outcomes(np.full(6_000, 0.2), ranked.correct, ranked.groups))
+    blind = SortedOutcomes.of(Outcomes(np.full(6_000, 0.2), ranked.correct, ranked.groups))
     assert effective_rarer(blind) < 0.15 * ranked.hits
 
 
@@ -311,7 +311,7 @@ def test_calibrated_rows_are_not_called_off_because_few_of_them_weigh_most(weigh
 def test_the_floor_of_weighted_rows_redraws_each_outcome_from_its_claim():
     # sums of independent outcomes: central moments sum w^k times those of one outcome
     p, weights = np.array([0.02, 0.1, 0.3, 0.6]), np.array([50.0, 8.0, 1.0, 2.0])
-    ranked = Ranked.of(Outcomes(p, np.array([0, 0, 1, 1], bool), None, weights))
+    ranked = SortedOutcomes.of(Outcomes(p, np.array([0, 0, 1, 1], bool), None, weights))
     drawn = resamples_of(ranked, 60_000, 0).floor(np.array([0, 2, 4]))
     np.testing.assert_allclose(drawn.count, [58.0, 3.0])
     for at, rows in ((0, slice(0, 2)), (1, slice(2, 4))):
@@ -379,7 +379,7 @@ def test_calibrated_rows_are_not_called_off_where_weights_tell_of_outcomes(draw)
         ready = prepare(rows, 1, n_resamples=150, seed=seed)
         cuts = estimates.BINNED["ece"].cuts(ready.ranked, 15)
         alarms += ready.null.test(cuts).p_value <= 0.05
-        slope = recalibration(p, y, extents=Extents(None, weights)).slope
+        slope = recalibration(p, y, extents=SamplingDesign(None, weights)).slope
         held += slope.low <= 1.0 <= slope.high
         widths.append(slope.high - slope.low)
         slopes.append(slope.value)
@@ -391,7 +391,7 @@ def test_calibrated_rows_are_not_called_off_where_weights_tell_of_outcomes(draw)
 def test_shares_by_weight_are_those_of_a_penalised_logistic_regression():
     """By a general optimiser; columns are standardised and the last three have a unit prior."""
     p, y, weights = heavy_rows_at_risk(1)
-    ranked = Ranked.of(Outcomes(p, y, None, weights))
+    ranked = SortedOutcomes.of(Outcomes(p, y, None, weights))
     logit = zscore(np.log(ranked.confidence) - np.log1p(-ranked.confidence))
     heavy = zscore(np.log(ranked.weights))
     design = np.stack([np.ones(logit.size), logit, heavy, heavy * logit, heavy**2], axis=1)
@@ -410,17 +410,19 @@ def test_shares_by_weight_are_those_of_a_penalised_logistic_regression():
 def test_claims_that_tell_nothing_of_as_many_events_as_others_are_taken_as_they_are(claim, n):
     """The regression has nothing to climb: a search for a better point must end all the same."""
     p, y = np.resize(claim, n), np.arange(n) // 2 % 2 == 0
-    assert shares_by_weight(Ranked.of(Outcomes(p, y, None, np.ones(n)))) is None
-    assert shares_by_weight(Ranked.of(Outcomes(p, y, None, np.resize([1.0, 2.0], n)))) is None
+    assert shares_by_weight(SortedOutcomes.of(Outcomes(p, y, None, np.ones(n)))) is None
+    assert (
+        shares_by_weight(SortedOutcomes.of(Outcomes(p, y, None, np.resize([1.0, 2.0], n)))) is None
+    )
 
 
 def test_weights_that_tell_nothing_mostly_leave_the_claims():
     p, y = sample()
     for equal in (None, np.full(300, 3.0)):
-        assert shares_by_weight(Ranked.of(Outcomes(p, y, None, equal))) is None
+        assert shares_by_weight(SortedOutcomes.of(Outcomes(p, y, None, equal))) is None
     rng = np.random.default_rng(8)
     drawn = [
-        shares_by_weight(Ranked.of(Outcomes(p, y, None, rng.lognormal(0, 1, 300))))
+        shares_by_weight(SortedOutcomes.of(Outcomes(p, y, None, rng.lognormal(0, 1, 300))))
         for _ in range(40)
     ]
     assert sum(shares is None for shares in drawn) >= 20
@@ -428,14 +430,14 @@ def test_weights_that_tell_nothing_mostly_leave_the_claims():
 
 def test_weights_that_split_the_outcomes_tell_nearly_all_of_them():
     p, y, weights = sampled_by_outcome(2)
-    ranked = Ranked.of(Outcomes(p, y, None, weights))
+    ranked = SortedOutcomes.of(Outcomes(p, y, None, weights))
     shares = shares_by_weight(ranked)
     assert np.abs(shares - ranked.correct).mean() < 0.02
 
 
 def test_the_floor_varies_as_weights_tell():
     p, y, weights = heavy_rows_at_risk(3)
-    ranked = Ranked.of(Outcomes(p, y, None, weights))
+    ranked = SortedOutcomes.of(Outcomes(p, y, None, weights))
     ends, shares = np.array([0, ranked.n]), shares_by_weight(ranked)
     drawn = resamples_of(ranked, 4_000, 0).floor(ends)
     rest = shares * (1 - shares) + (shares - ranked.confidence) ** 2
@@ -446,15 +448,17 @@ def test_the_floor_varies_as_weights_tell():
 
 def test_equal_weights_leave_spiegelhalters_z_as_it_is():
     p, y = sample()
-    equal = Ranked.of(Outcomes(p, y, None, np.full(300, 2.5)))
-    assert spiegelhalter_z(equal) == pytest.approx(spiegelhalter_z(Ranked.of(Outcomes(p, y))))
+    equal = SortedOutcomes.of(Outcomes(p, y, None, np.full(300, 2.5)))
+    assert spiegelhalter_z(equal) == pytest.approx(
+        spiegelhalter_z(SortedOutcomes.of(Outcomes(p, y)))
+    )
 
 
 def test_a_subgroup_that_weighs_nothing_is_left_out():
     p, y = sample()
     sides = grouping(["left", "right"] * 150)
     weights = np.where(np.arange(300) % 2, 1.0, 0.0)
-    found = subgroups(p, y, sides, n_resamples=20, extents=Extents(None, weights))
+    found = subgroups(p, y, sides, n_resamples=20, extents=SamplingDesign(None, weights))
     assert [group.name for group in found] == ["right"]
 
 
@@ -513,7 +517,7 @@ def test_slope_and_intercepts_agree_with_statsmodels(weighted):
     p = np.clip(p + np.random.default_rng(8).normal(size=p.size) * 0.05, 0.02, 0.98)
     rows = np.random.default_rng(9).integers(1, 4, p.size) if weighted else np.ones(p.size, int)
     logit = np.log(p / (1 - p))
-    given = Extents(groups, rows.astype(float) if weighted else None)
+    given = SamplingDesign(groups, rows.astype(float) if weighted else None)
     found = recalibration(p, y, extents=given)
     kinds = {"cov_type": "cluster", "cov_kwds": {"use_correction": False}}
     kinds["cov_kwds"]["groups"] = np.repeat(groups, rows)
@@ -536,7 +540,9 @@ def test_slope_and_intercepts_agree_with_statsmodels(weighted):
 def test_equal_weights_leave_the_intervals_of_a_slope_as_they_are():
     p, y = sample()
     plain = recalibration(p, y)
-    equal = recalibration(p, y, extents=Extents(None, Weights.of("w", np.full(300, 0.37)).of_row))
+    equal = recalibration(
+        p, y, extents=SamplingDesign(None, Weights.of("w", np.full(300, 0.37)).of_row)
+    )
     for name in ("slope", "intercept", "in_the_large"):
         one, other = getattr(plain, name), getattr(equal, name)
         assert (other.value, other.low, other.high) == pytest.approx(
@@ -549,7 +555,7 @@ def test_equal_weights_leave_the_intervals_of_a_slope_as_they_are():
 def test_the_slope_of_weighted_rows_varies_as_independent_outcomes_do():
     rng = np.random.default_rng(5)
     p, weights = rng.uniform(0.1, 0.9, 400), rng.lognormal(0.0, 1.0, 400)
-    logit, extents = np.log(p / (1 - p)), Extents(None, weights)
+    logit, extents = np.log(p / (1 - p)), SamplingDesign(None, weights)
     slopes, errors = [], []
     for _ in range(400):
         slope = recalibration(p, rng.random(400) < p, extents=extents).slope
@@ -697,7 +703,7 @@ def test_labels_have_their_own_worth_and_the_mean_has_the_mean():
 def test_weight_two_is_the_row_twice_in_the_clinic():
     p, y = sample()
     times = np.random.default_rng(3).integers(0, 4, 300)
-    again, weights = np.repeat(np.arange(300), times), Extents(None, times.astype(float))
+    again, weights = np.repeat(np.arange(300), times), SamplingDesign(None, times.astype(float))
     one, other = (p, y), (p[again], y[again])
     at = [0.1, 0.3, 0.5]
     first = clinical.net_benefit(*one, at, extents=weights)
@@ -722,7 +728,7 @@ def test_weight_two_is_the_row_twice_in_the_clinic():
 
 def test_films_of_a_patient_widen_bands_and_subgroups():
     p, y, groups = patients(120, 8, seed=5, within=0.9)
-    extents = Extents(groups)
+    extents = SamplingDesign(groups)
     for make in (
         lambda **more: clinical.flexible(p, y, **more),
         lambda **more: clinical.net_benefit(p, y, [0.3, 0.5], **more),
@@ -744,7 +750,7 @@ def test_a_resample_of_groups_weighs_as_much_as_the_data():
     sizes = np.random.default_rng(2).integers(1, 12, 40)
     groups = np.repeat(np.arange(40), sizes)
     p, y = sample(groups.size)
-    resamples = resamples_of(Ranked.of(Outcomes(p, y, groups)), 200, 0)
+    resamples = resamples_of(SortedOutcomes.of(Outcomes(p, y, groups)), 200, 0)
     np.testing.assert_allclose(resamples.count[:, -1], groups.size, rtol=1e-12)
     assert np.std(np.diff(resamples.count[:, [0, resamples.count.shape[1] // 2]])) > 0
 
@@ -753,14 +759,14 @@ def test_an_error_of_the_model_does_not_widen_its_floor():
     """One bin that states .3 of what comes true .9 of the time: variance .09 a row, not .45."""
     n = 2_000
     y = np.repeat(np.arange(n // 2) % 10 > 0, 2)
-    ranked = Ranked.of(Outcomes(np.full(n, 0.3), y, np.arange(n) // 2))
+    ranked = SortedOutcomes.of(Outcomes(np.full(n, 0.3), y, np.arange(n) // 2))
     resamples = resamples_of(ranked, 4_000, 0)
     drawn = np.abs(resamples.floor(np.array([0, n])).gap[:, 0]) / n
     assert drawn.mean() == pytest.approx(np.sqrt(2 / np.pi * 0.09 / (n // 2)), rel=0.05)
 
 
 def test_rows_that_do_not_differ_are_worth_their_groups_by_size():
-    alike = Ranked.of(Outcomes(np.full(4, 0.5), np.ones(4, bool), np.array([0, 1, 1, 1])))
+    alike = SortedOutcomes.of(Outcomes(np.full(4, 0.5), np.ones(4, bool), np.array([0, 1, 1, 1])))
     assert effective_mean(alike, alike.correct) == pytest.approx(16 / 10)  # 4^2 / (1 + 9)
 
 
@@ -770,7 +776,7 @@ def test_rows_that_do_not_differ_are_worth_their_groups_by_size():
 def test_weighted_rows_that_a_risk_splits_have_no_slope():
     p = np.array([0.1, 0.26, 0.42, 0.58, 0.74, 0.9])
     weights = Weights.of("w", [1.4, 1.5, 2.2, 2.8, 0.2, 0.5]).of_row
-    fit = recalibration(p, p > 0.5, extents=Extents(None, weights))
+    fit = recalibration(p, p > 0.5, extents=SamplingDesign(None, weights))
     assert fit.slope.reason == "separated: one stated risk splits events from non-events"
 
 
@@ -779,7 +785,7 @@ def test_where_all_rows_came_true_so_did_all_of_their_weight(seed):
     rng = np.random.default_rng(seed)
     weights = Weights.of("w", rng.uniform(0.01, 5.0, 60)).of_row
     p, y = rng.random(60), np.ones(60, bool)
-    ranked = Ranked.of(Outcomes(p, y, None, weights))
+    ranked = SortedOutcomes.of(Outcomes(p, y, None, weights))
     cuts = np.array([0, 7, 30, 60])
     own = sums(ranked, cuts)
     assert own.hits.tolist() == own.count.tolist()
@@ -820,7 +826,7 @@ def test_one_group_that_is_left_tells_of_no_spread():
 def test_rows_of_weight_0_are_never_drawn():
     weights = np.array([1.0, 2.0, 0, 0, 0, 0, 0, 0])
     rng = np.random.default_rng(0)
-    for counts in row_draws(8, Extents(None, weights), 200, rng):
+    for counts in row_draws(8, SamplingDesign(None, weights), 200, rng):
         assert counts.sum() == pytest.approx(3.0)
         assert not counts[2:].any()
 
@@ -842,7 +848,7 @@ def test_few_groups_widen_the_interval_of_a_slope():
     for seed in range(150):
         rng = np.random.default_rng(seed)
         p = rng.uniform(0.05, 0.95, 100)
-        extents = Extents(np.arange(100) % 5)
+        extents = SamplingDesign(np.arange(100) % 5)
         slope = recalibration(p, rng.random(100) < p, extents=extents).slope
         held += slope.low <= 1.0 <= slope.high
     assert held >= 135
@@ -863,7 +869,7 @@ def test_a_patient_with_many_films_does_not_make_the_slope_certain():
     fits = []
     for seed in range(150):
         p, y, patient = ruled(seed, 0.3)
-        fits.append(recalibration(p, y, extents=Extents(patient)))
+        fits.append(recalibration(p, y, extents=SamplingDesign(patient)))
     slopes, large = [fit.slope for fit in fits], [fit.in_the_large for fit in fits]
     assert sum(slope.low <= 1.0 <= slope.high for slope in slopes) >= 136
     assert sum(found.low <= 0.0 <= found.high for found in large) >= 136
@@ -871,7 +877,7 @@ def test_a_patient_with_many_films_does_not_make_the_slope_certain():
 
 def test_the_slope_of_uneven_groups_varies_as_alike_residuals_do():
     p, y, patient = ruled(3, 0.2, 160)
-    found = recalibration(p, y, extents=Extents(patient))
+    found = recalibration(p, y, extents=SamplingDesign(patient))
     design = sm.add_constant(np.log(p / (1 - p)))
     share = sm.GLM(y * 1.0, design, family=sm.families.Binomial()).fit().predict()
     spread, rho = np.sqrt(share * (1 - share)), intraclass_correlation(y - share, patient)
@@ -880,14 +886,14 @@ def test_the_slope_of_uneven_groups_varies_as_alike_residuals_do():
     covariance *= max(1.0, ((y - share) ** 2).sum() / (spread**2).sum())
     bread = np.linalg.inv(design.T @ (design * (spread**2)[:, None]))
     errors = np.sqrt(np.diag(bread @ design.T @ covariance @ design @ bread))
-    wide = t.ppf(0.975, degrees_of_freedom(Extents(patient)))
+    wide = t.ppf(0.975, degrees_of_freedom(SamplingDesign(patient)))
     for score, error in zip((found.intercept, found.slope), errors, strict=True):
         assert score.high - score.value == pytest.approx(wide * error, rel=1e-5)
 
 
 def test_a_total_just_under_one_row_has_a_bin():
     weights = Weights.of("w", [0.013, 0.0, 0.0]).of_row
-    ranked = Ranked.of(Outcomes(np.array([0.2, 0.5, 0.9]), np.ones(3, bool), None, weights))
+    ranked = SortedOutcomes.of(Outcomes(np.array([0.2, 0.5, 0.9]), np.ones(3, bool), None, weights))
     assert METRICS["ece_em"].function(ranked) == pytest.approx(0.8)
 
 
@@ -898,7 +904,7 @@ def test_a_bin_that_one_group_rules_is_not_centred():
     confidence, groups = (np.array(column) for column in zip(*low, *high, strict=True))
     correct = np.arange(confidence.size) % 5 == 0
     correct[len(low) :] = False  # each of these rows is 0.9 too sure
-    resamples = resamples_of(Ranked.of(Outcomes(confidence, correct, groups)), 500, 0)
+    resamples = resamples_of(SortedOutcomes.of(Outcomes(confidence, correct, groups)), 500, 0)
     drawn = np.abs(resamples.floor(np.array([0, len(low), confidence.size])).gap[:, 1])
     assert drawn.min() > 0.9 * (60 - 19) - 1e-9
     assert drawn.max() > 0.9 * 60

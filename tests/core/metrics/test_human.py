@@ -20,9 +20,9 @@ from core.metrics.human.audit import disagreement_groups
 from core.metrics.human.errors import ece_floor
 from core.metrics.human.floor import CONCENTRATIONS, log_likelihoods
 from core.metrics.intervals import wilson
-from core.metrics.ranked import Ranked
+from core.metrics.ranked import SortedOutcomes
 from core.metrics.top_label import ece
-from core.predictions import Extents, Groups, Predictions, ScoreKind, Task, Votes, Weights
+from core.predictions import Groups, Predictions, SamplingDesign, ScoreKind, Task, Votes, Weights
 from tests.reference import slow_human as slow
 
 SHARED = Path(os.environ.get("CANDOR_SHARED", Path(__file__).parents[3].parent / "shared"))
@@ -124,7 +124,9 @@ def test_one_vote_a_row_gives_the_ordinary_metrics():
     audit = human.human_audit(run, FEW)
     outcomes = run.outcomes(None)
     assert audit.agreement == pytest.approx(outcomes.correct.mean(), abs=1e-12)
-    assert audit.scores["ece_votes"].value == pytest.approx(ece(Ranked.of(outcomes)), abs=1e-12)
+    assert audit.scores["ece_votes"].value == pytest.approx(
+        ece(SortedOutcomes.of(outcomes)), abs=1e-12
+    )
     assert audit.scores["soft_nll"].value == pytest.approx(-run.rows.log_p_true.mean(), abs=1e-12)
     assert audit.scores["tvd"].floor is None
     assert "one vote" in audit.scores["tvd"].reason
@@ -329,7 +331,7 @@ def test_the_ece_floor_holds_its_level():
         confidence = confidence + (true - confidence).mean()
         agreement = rng.binomial(5, true) / 5
         index = np.zeros(200, dtype=np.int64)
-        chance = ece_floor(confidence - agreement, index, Extents(), 100, rng)
+        chance = ece_floor(confidence - agreement, index, SamplingDesign(), 100, rng)
         above += abs((confidence - agreement).mean()) > np.quantile(chance, 0.95)
     assert above <= 12  # 5 % of 100, within three standard deviations
 
@@ -416,7 +418,7 @@ def test_chaosnli_gives_the_published_table(chaos, seed, temperature):
     run = run_of(logits / temperature, votes)
     judged = human.judged_rows(run)
     ours = {
-        "ece": ece(Ranked.of(run.outcomes(None)), n_bins=10),  # against the majority
+        "ece": ece(SortedOutcomes.of(run.outcomes(None)), n_bins=10),  # against the majority
         "rank": human.alike_rows(run.scores, votes, "column").mean(),
         "entropy_gap": np.abs(judged.entropy - judged.votes_entropy).mean(),
         "tvd": judged.tvd.mean(),

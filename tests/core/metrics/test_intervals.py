@@ -17,7 +17,7 @@ from core.metrics.intervals import (
     precision_interval,
     wilson,
 )
-from core.metrics.ranked import Ranked
+from core.metrics.ranked import SortedOutcomes
 from core.metrics.ranking import auroc_error
 from core.metrics.selective import aurc
 from core.metrics.smooth import smece, smece_draws
@@ -117,7 +117,7 @@ def test_interval_of_a_mean_sees_a_few_huge_values():
 @pytest.mark.slow
 def test_resampled_ece_has_the_percentiles_of_the_bootstrap_over_rows():
     found = over_confident(10_000)
-    resamples = Resamples.of(Ranked.of(found), 4_000, 0)
+    resamples = Resamples.of(SortedOutcomes.of(found), 4_000, 0)
     cuts = binning.equal_width_cuts(resamples.ranked, 15)
     ours = np.quantile(weighted_gap(resamples.bootstrap(cuts), found.n), [0.025, 0.5, 0.975])
     rng = np.random.default_rng(1)
@@ -135,7 +135,7 @@ def test_noise_floor_is_what_redrawn_outcomes_show():
     floor = estimates.binned(prepared(found, 2_000), "ece", n_bins=15, level=0.95)[1]
     rng = np.random.default_rng(1)
     redrawn = [
-        ece(Ranked.of(Outcomes(found.confidence, rng.random(found.n) < found.confidence)))
+        ece(SortedOutcomes.of(Outcomes(found.confidence, rng.random(found.n) < found.confidence)))
         for _ in range(2_000)
     ]
     assert floor.mean == pytest.approx(np.mean(redrawn), abs=3e-4)
@@ -220,7 +220,9 @@ def test_auroc_error_is_delongs():
     score = np.round(rng.random(80), 1)
     truth = rng.random(80) < score
     expected = slow_metrics.auroc_error(score.tolist(), truth.tolist())
-    assert auroc_error(Ranked.of(Outcomes(score, truth))) == pytest.approx(expected, rel=1e-12)
+    assert auroc_error(SortedOutcomes.of(Outcomes(score, truth))) == pytest.approx(
+        expected, rel=1e-12
+    )
 
 
 def test_logit_interval_stays_inside_and_falls_back_at_the_ends():
@@ -233,13 +235,13 @@ def test_logit_interval_stays_inside_and_falls_back_at_the_ends():
 
 def test_risk_interval_is_that_of_the_bootstrap_over_rows():
     found = over_confident(1_000)
-    ranked = Ranked.of(found)
+    ranked = SortedOutcomes.of(found)
     score = estimates.risk(ranked, level=0.95, n_resamples=1_000, seed=0)
     rng = np.random.default_rng(1)
     draws = []
     for _ in range(1_000):
         rows = rng.integers(0, found.n, found.n)
-        draws.append(aurc(Ranked.of(Outcomes(found.confidence[rows], found.correct[rows]))))
+        draws.append(aurc(SortedOutcomes.of(Outcomes(found.confidence[rows], found.correct[rows]))))
     width = np.std(draws)
     assert (score.low, score.high) == pytest.approx(
         percentile(np.array(draws), 0.95), abs=0.3 * width
@@ -358,7 +360,7 @@ def test_smece_of_resamples_is_that_of_their_rows():
                 for count, hits in zip(drawn.count[r], drawn.hits[r], strict=True)
             ]
         )
-        assert values[r] == pytest.approx(smece(Ranked.of(Outcomes(rows, right))), abs=5e-4)
+        assert values[r] == pytest.approx(smece(SortedOutcomes.of(Outcomes(rows, right))), abs=5e-4)
 
 
 def test_equal_mass_interval_uses_equal_mass_bins():
@@ -394,7 +396,7 @@ def test_newcombe_mirrors_and_is_open_where_nothing_is_out_of_order():
 def test_auroc_of_few_positives_is_as_wide_as_newcombes_interval():
     rng = np.random.default_rng(0)
     score = np.append(rng.random(5) * 0.05 + 0.9, rng.random(500))
-    few = Ranked.of(Outcomes(score, np.arange(505) < 5))
+    few = SortedOutcomes.of(Outcomes(score, np.arange(505) < 5))
     found = estimates.discrimination(few, 0.95, "label")["auroc"]
     low, high = newcombe(found.value, 5, 500, 0.95)
     assert found.low <= low < found.value < high <= found.high
@@ -403,13 +405,15 @@ def test_auroc_of_few_positives_is_as_wide_as_newcombes_interval():
 
 def test_rank_intervals_follow_the_rarer_outcome():
     # 3 positives above 50 negatives: both ranks are 1; the exact end of 3 of 3: 0.025 = low^3
-    apart = Ranked.of(Outcomes(np.linspace(0, 1, 53), np.arange(53) >= 50))
+    apart = SortedOutcomes.of(Outcomes(np.linspace(0, 1, 53), np.arange(53) >= 50))
     scores = estimates.discrimination(apart, 0.95, "label")
     assert all((score.value, score.high) == (1.0, 1.0) for score in scores.values())
     assert scores["auprc"].low == pytest.approx(0.025 ** (1 / 3))
     assert scores["auroc"].low == pytest.approx(newcombe(1.0, 3, 50, 0.95)[0])
     # positives at ranks 1 and 3 from the top of 6: average precision (1 + 2/3) / 2 = 5/6
-    mixed = Ranked.of(Outcomes(np.linspace(0.1, 0.6, 6), np.array([0, 0, 0, 1, 0, 1], dtype=bool)))
+    mixed = SortedOutcomes.of(
+        Outcomes(np.linspace(0.1, 0.6, 6), np.array([0, 0, 0, 1, 0, 1], dtype=bool))
+    )
     score = estimates.discrimination(mixed, 0.95, "label")["auprc"]
     assert score.value == pytest.approx(5 / 6)
     # a third of a positive lies on the rarer side: Wilson for 5/3 of 2, z^2 = 3.841459
@@ -417,7 +421,7 @@ def test_rank_intervals_follow_the_rarer_outcome():
     assert score.high == pytest.approx((2 * 5 / 6 + 3.841459 / 2 + root) / (2 + 3.841459), abs=1e-6)
     assert score.low == pytest.approx(stats.beta.ppf(0.025, 5 / 3, 1 / 3 + 1))
     # positives at ranks 2, 4, ... 20 of 20: half of them; normal on the logit scale
-    half = Ranked.of(Outcomes(np.linspace(0.05, 0.95, 20), np.arange(20) % 2 == 0))
+    half = SortedOutcomes.of(Outcomes(np.linspace(0.05, 0.95, 20), np.arange(20) % 2 == 0))
     score = estimates.discrimination(half, 0.95, "label")["auprc"]
     assert score.value == pytest.approx(0.5)
     reach = Z / np.sqrt(10 * 0.25)

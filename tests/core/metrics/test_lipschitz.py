@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from core.metrics.lipschitz import MOST, NODES, _Residuals, smce, smce_draws, to_nodes
-from core.metrics.ranked import Ranked
+from core.metrics.ranked import SortedOutcomes
 from core.predictions import Outcomes
 
 
@@ -15,14 +15,14 @@ def test_resamples_search_what_the_linear_program_does(seed):
     claims, true = node / NODES, rng.random(n) < 0.5
     gaps = np.zeros((1, NODES + 1))
     np.add.at(gaps[0], node, claims - true)
-    exact = smce(Ranked.of(Outcomes(claims, true)))
+    exact = smce(SortedOutcomes.of(Outcomes(claims, true)))
     np.testing.assert_allclose(smce_draws(gaps, n), [exact], rtol=1e-9)
 
 
 def test_many_claims_stand_at_the_mean_of_their_cell():
     rng = np.random.default_rng(0)
     claims = np.sort(rng.random(4 * MOST))
-    found = _Residuals.of(Ranked.of(Outcomes(claims, claims > 0.5)))
+    found = _Residuals.of(SortedOutcomes.of(Outcomes(claims, claims > 0.5)))
     cell = np.ceil(claims * MOST)
     means = [claims[cell == one].mean() for one in np.unique(cell)]
     np.testing.assert_allclose(found.position, means, rtol=1e-12)

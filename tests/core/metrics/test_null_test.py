@@ -4,7 +4,7 @@ import pytest
 from core.metrics.binning import BinSums, equal_width_cuts
 from core.metrics.intervals import Resamples
 from core.metrics.null_test import Null, Zone, bins_beyond, holm, joint, significant
-from core.metrics.ranked import Ranked
+from core.metrics.ranked import SortedOutcomes
 from core.metrics.verdict_codes import Statistic
 from core.predictions import Outcomes
 
@@ -22,7 +22,7 @@ def rare(rng, n):
 
 
 def run(claims, outcomes, *, n_resamples=400, seed=0):
-    ranked = Ranked.of(Outcomes(claims, outcomes))
+    ranked = SortedOutcomes.of(Outcomes(claims, outcomes))
     null = Null(Resamples.of(ranked, n_resamples, seed))
     return null.test(equal_width_cuts(ranked, 15))
 
@@ -160,7 +160,7 @@ def test_what_is_off_by_less_than_matters_is_small_and_nothing_else():
     slightly = run(claims, rng.random(claims.size) < sigmoid(logit / 1.03 + 0.02))
     assert slightly.p_value <= 0.05
     assert slightly.small == Zone().gap
-    ranked = Ranked.of(Outcomes(claims, rng.random(claims.size) < sigmoid(logit / 1.03)))
+    ranked = SortedOutcomes.of(Outcomes(claims, rng.random(claims.size) < sigmoid(logit / 1.03)))
     null = Null(Resamples.of(ranked, 400, 0))
     assert null.test(equal_width_cuts(ranked, 15), Zone(gap=0.001)).small is None
     flat = run(claims, rng.random(claims.size) < sigmoid(logit / 1.4))
@@ -202,7 +202,7 @@ def test_the_slope_and_its_interval_are_those_of_a_logistic_regression():
     logit = rng.normal(0.5, 1.5, 4_000)
     hits = rng.random(logit.size) < sigmoid(0.2 + 0.9 * logit)
     model = statsmodels.Logit(hits, statsmodels.add_constant(logit)).fit(disp=0)
-    ranked = Ranked.of(Outcomes(sigmoid(logit), hits))
+    ranked = SortedOutcomes.of(Outcomes(sigmoid(logit), hits))
     low, high = Null(Resamples.of(ranked, 2_000, 0))._slope_interval
     assert (low, high) == pytest.approx(tuple(model.conf_int(alpha=0.1)[1]), abs=0.01)
 

@@ -13,9 +13,9 @@ from core.metrics.estimates import floor_of
 from core.metrics.grouped import row_draws
 from core.metrics.intervals import Units, units
 from core.metrics.paired import PAIRABLE, PAIRED, MetricDraws, difference, draws
-from core.metrics.ranked import Ranked
+from core.metrics.ranked import SortedOutcomes
 from core.metrics.records import Floor
-from core.predictions import INDEPENDENT, Extents, Predictions, ScoreKind, Task
+from core.predictions import INDEPENDENT, Predictions, SamplingDesign, ScoreKind, Task
 from tests.reference import slow_metrics as slow
 
 N, K, R = 240, 4, 30
@@ -118,7 +118,7 @@ def on_rows(run, metric, rows):
     if METRICS[metric].needs == "scores":
         return METRICS[metric].function(drawn)
     of = None if metric == "accuracy" else target
-    return METRICS[metric].function(Ranked.of(drawn.outcomes(of)))
+    return METRICS[metric].function(SortedOutcomes.of(drawn.outcomes(of)))
 
 
 @pytest.mark.parametrize("task", ["multiclass", "binary", "top_label"])
@@ -256,15 +256,15 @@ def test_few_units_take_students_quantile_of_the_whole_standard_error(grouped, m
 
 
 def test_units_that_rule_are_few_and_scatter_less():
-    found = units(6, Extents(np.array([0, 0, 0, 0, 1, 2])))  # shares 2/3, 1/6 and 1/6
+    found = units(6, SamplingDesign(np.array([0, 0, 0, 0, 1, 2])))  # shares 2/3, 1/6 and 1/6
     assert (found.count, found.df) == (3, pytest.approx(1.0))  # 36 / 18 - 1
     # residuals of variance 1 for each unit, less the mean: 2/3 of one pulls itself to a third
     scatter = (4 / 9 * (1 / 9 + 2 / 36) + 2 / 36 * (25 / 36 + 4 / 9 + 1 / 36)) / 0.5
     assert found.scatter == max(0.5, scatter)
-    three = units(3, Extents(None, np.array([1.0, 2.0, 1.0])))
+    three = units(3, SamplingDesign(None, np.array([1.0, 2.0, 1.0])))
     assert (three.df, three.scatter) == (pytest.approx(16 / 6 - 1), pytest.approx(13 / 24))
-    weighted = units(4, Extents(np.array([7, 7, 3, 3]), np.array([1.0, 0.0, 1.0, 0.0])))
-    assert weighted == units(2, Extents()) == Units.even(2)
+    weighted = units(4, SamplingDesign(np.array([7, 7, 3, 3]), np.array([1.0, 0.0, 1.0, 0.0])))
+    assert weighted == units(2, SamplingDesign()) == Units.even(2)
 
 
 def test_the_floor_of_an_error_follows_the_level():

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from sklearn import metrics as sklearn_metrics
 
 from core.metrics import METRICS, lipschitz
-from core.metrics.ranked import Ranked
+from core.metrics.ranked import SortedOutcomes
 from core.metrics.smooth import smece
 from core.predictions import Outcomes, Predictions, ScoreKind, Task
 from tests.reference import slow_metrics
@@ -36,7 +36,7 @@ def outcomes(confidence, correct):
 
 
 def value(name, confidence, correct, **given):
-    return METRICS[name].function(Ranked.of(outcomes(confidence, correct)), **given)
+    return METRICS[name].function(SortedOutcomes.of(outcomes(confidence, correct)), **given)
 
 
 def multiclass(logits, labels, dtype=np.float64):
@@ -47,7 +47,7 @@ def multiclass(logits, labels, dtype=np.float64):
 
 def every_value(rows):
     """All metrics of a multiclass file, top label, by name."""
-    ranked = Ranked.of(rows.outcomes(None))
+    ranked = SortedOutcomes.of(rows.outcomes(None))
     return {
         name: metric.function(rows if metric.needs == "scores" else ranked)
         for name, metric in METRICS.items()
@@ -167,7 +167,7 @@ def test_released_smece_is_too_high_on_saturated_confidences():
     confidence, correct = [1 - 1e-9] * 90 + [0.8] * 10, [True] * 90 + [False] * 10
     exact = value("smece", confidence, correct)
     assert exact == pytest.approx(0.08, rel=1e-3)
-    assert smece(Ranked.of(outcomes(confidence, correct)), method="relplot") > 1.5 * exact
+    assert smece(SortedOutcomes.of(outcomes(confidence, correct)), method="relplot") > 1.5 * exact
 
 
 @settings(max_examples=15)

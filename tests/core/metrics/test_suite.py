@@ -16,7 +16,7 @@ from core.metrics import METRICS, clinical, suite
 from core.metrics.class_sums import class_sums
 from core.metrics.notices import notices
 from core.metrics.null_test import NullTest
-from core.metrics.ranked import Ranked
+from core.metrics.ranked import SortedOutcomes
 from core.metrics.records import BinTable, Floor, Gap, Score
 from core.metrics.verdict import (
     bin_sentence,
@@ -128,7 +128,7 @@ def test_every_number_is_a_plain_python_number(task):
 def test_values_are_those_of_the_registry():
     rows = multiclass()
     found = suite.audit(rows, QUICK).main.metrics
-    ranked = Ranked.of(rows.outcomes(None))
+    ranked = SortedOutcomes.of(rows.outcomes(None))
     for name, score in found.items():
         metric = METRICS[name]
         assert score.value == metric.function(rows if metric.needs == "scores" else ranked), name
@@ -682,7 +682,7 @@ def test_chest_aurocs_agree_with_scikit_learn():
     y = np.array([row[1:] for row in truth if row[0] in stated], dtype=np.int64)
     rows = Predictions(Task.MULTILABEL, ScoreKind.SIGMOID, p, y)
     for index in range(14):
-        ranked = Ranked.of(rows.outcomes(index))
+        ranked = SortedOutcomes.of(rows.outcomes(index))
         expected = roc_auc_score(y[:, index], p[:, index])
         assert METRICS["auroc"].function(ranked) == pytest.approx(expected, abs=1e-12)
 

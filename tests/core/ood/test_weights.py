@@ -14,7 +14,7 @@ from core.__main__ import main
 from core.configs import AuditConfig
 from core.errors import Refused, UsageError
 from core.metrics import ranking
-from core.metrics.ranked import Ranked
+from core.metrics.ranked import SortedOutcomes
 from core.ood import thresholds, values
 from core.ood.intervals import numbers
 from core.ood.pairs import auroc_difference
@@ -189,7 +189,7 @@ def test_the_area_and_its_error_are_those_of_the_audit():
         np.concatenate(patients),
         np.r_[own, other],
     )
-    ranked = Ranked.of(outcomes)
+    ranked = SortedOutcomes.of(outcomes)
     assert values.auroc(found) == pytest.approx(ranking.auroc(ranked), rel=1e-12)
     # the audit counts the groups of both sides together: G / (G - 1) of all, not of either
     assert found.members is not None

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from core.errors import Refused
-from core.metrics.ranked import Ranked
+from core.metrics.ranked import SortedOutcomes
 from core.metrics.ranking import auroc
 from core.predictions import Predictions, ScoreKind, Task
 from core.readers.formats.contents import FileBytes
@@ -35,7 +35,7 @@ def agrees(got: Predictions, truth: Truth) -> bool:
     if (str(got.task), got.n) != (truth.task, truth.n):
         return False
     if got.task is Task.MULTILABEL:
-        each = [auroc(Ranked.of(got.outcomes(k))) for k in range(got.n_classes)]
+        each = [auroc(SortedOutcomes.of(got.outcomes(k))) for k in range(got.n_classes)]
         return len(each) == len(truth.auroc_each) and np.allclose(each, truth.auroc_each, atol=0.01)
     right = abs(float(got.rows.correct.mean()) - truth.accuracy) < 1e-9
     if truth.nll is None or got.kind is ScoreKind.CONFIDENCE:

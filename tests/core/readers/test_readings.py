@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from core.errors import Notice, Refused
-from core.metrics.ranked import Ranked
+from core.metrics.ranked import SortedOutcomes
 from core.metrics.ranking import auroc
 from core.predictions import Predictions, Task
 from core.readers.formats.contents import FileBytes
@@ -39,7 +39,7 @@ def is_right(got: Predictions, check: dict[str, Any]) -> bool:
     """Whether the numbers are those of the right reading."""
     right = [got.n == check.get("n", got.n), got.task == check.get("task", got.task)]
     if "auroc_each" in check:
-        each = [auroc(Ranked.of(got.outcomes(k))) for k in range(got.n_classes)]
+        each = [auroc(SortedOutcomes.of(got.outcomes(k))) for k in range(got.n_classes)]
         right.append(min(each) >= 0.7)
     if "accuracy" in check:
         right.append(bool(np.isclose(got.rows.correct.mean(), check["accuracy"], atol=1e-9)))

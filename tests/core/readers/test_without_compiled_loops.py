@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from core.arrays import SORTED_BY_DIGITS
-from core.metrics.ranked import Ranked
+from core.metrics.ranked import SortedOutcomes
 from core.metrics.ranking import auroc
 from core.predictions import Outcomes
-from core.readers.predictions import doubts
+from core.readers.predictions import plausibility
 
 ROOT = Path(__file__).parents[3]
 ROWS = SORTED_BY_DIGITS + 500
@@ -56,6 +56,6 @@ def test_many_rows_are_read_without_them(tmp_path, expected):
 
 def test_ranks_of_rows_are_those_of_the_metric():
     scores, truth = np.round(RNG.random(3_000), 2), RNG.random(3_000) < 0.3
-    assert doubts._auroc(scores, truth)[0] == pytest.approx(
-        auroc(Ranked.of(Outcomes(scores, truth))), abs=1e-12
+    assert plausibility._auroc(scores, truth)[0] == pytest.approx(
+        auroc(SortedOutcomes.of(Outcomes(scores, truth))), abs=1e-12
     )

@@ -8,13 +8,13 @@ import pytest
 from core.configs import AuditConfig
 from core.library import SAMPLES, Library
 from core.metrics import suite
-from core.metrics.ranked import Ranked
+from core.metrics.ranked import SortedOutcomes
 from core.metrics.verdict_codes import VerdictCode
 from core.predictions import Predictions, ScoreKind, Task
 from core.screens.kit.labels import (
     PLAIN_VERBS,
-    among,
     furthest_first,
+    holm_adjusted,
     label_verdicts,
     labels_sentence,
 )
@@ -74,7 +74,7 @@ def test_every_page_says_the_same_of_a_label(rows, tmp_path):
         for other in (target, findings.audit.labels[k], one.audit):
             assert other.verdict.code == label.verdict.code
             assert other.direction == label.direction
-        one = replace(one, audit=among(one.audit, findings.audit.labels, k))
+        one = replace(one, audit=holm_adjusted(one.audit, findings.audit.labels, k))
         opened = finding_view(source, rows.class_names[k], one).sentence
         subject = Subject("r", "test", "d" * 8, rows.class_names)
         on_reliability = reliability_view(audit, subject, chosen=target).sentence
@@ -101,7 +101,7 @@ def test_a_label_that_is_off_only_when_looked_at_alone_could_be_chance_on_every_
     assert f"p = {effusion:.3f}, corrected for 3 labels (Holm) p = {2 * effusion:.3f}." in (
         full.second
     )
-    ranked = Ranked.of(rows.outcomes(1))
+    ranked = SortedOutcomes.of(rows.outcomes(1))
     plain = plain_view(audit, audit.labels[1], ranked, name="r", split="test")
     assert "“Effusion”" in plain.sentence.text
     assert "Taken alone it looks off; among 3 that could be chance." in plain.sentence.text
@@ -112,7 +112,7 @@ def test_a_label_that_is_off_only_when_looked_at_alone_could_be_chance_on_every_
         run="r", split="test", digest="d" * 8, findings=rows.class_names, n=rows.n, synthetic=True
     )
     one = clinic.one_finding(clinic.binary_rows(rows, 1))
-    one = replace(one, audit=among(one.audit, findings.audit.labels, 1))
+    one = replace(one, audit=holm_adjusted(one.audit, findings.audit.labels, 1))
     view = finding_view(source, "Effusion", one)
     assert view.sentence.text == "Could be chance among 3 findings."
     assert "Taken alone, it is too extreme for “Effusion”: " in view.sentence.second

@@ -10,7 +10,7 @@ import pytest
 from core.configs import AuditConfig
 from core.datasets.shifts import OutsideSet
 from core.metrics.comparison import compare, compared
-from core.metrics.ranked import Ranked
+from core.metrics.ranked import SortedOutcomes
 from core.metrics.suite import audit
 from core.ood.scores import ood_scores
 from core.ood.thresholds import counts_at, threshold_at
@@ -65,7 +65,7 @@ def test_the_page_says_what_films_of_patients_are_worth():
 def test_plain_words_say_how_many_unrelated_pictures_they_are():
     file = films(0)
     found = audit(file, AuditConfig(n_resamples=50))
-    ranked = Ranked.of(file.outcomes(None))
+    ranked = SortedOutcomes.of(file.outcomes(None))
     view = plain_view(found, found.main, ranked, name="a run", split="test")
     worth = round(found.main.groups.effective_n)
     assert f"30 patients and count as about {worth} unrelated ones" in (view.limits.text)
@@ -73,7 +73,7 @@ def test_plain_words_say_how_many_unrelated_pictures_they_are():
 
 def test_groups_of_certainty_are_as_unsure_as_their_patients():
     alone, grouped = (
-        certainty_groups(Ranked.of(file.outcomes(None)), audit(file).main)
+        certainty_groups(SortedOutcomes.of(file.outcomes(None)), audit(file).main)
         for file in (copies(grouped=False), copies(grouped=True))
     )
     for one, other in zip(alone, grouped, strict=True):

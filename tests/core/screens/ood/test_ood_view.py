@@ -12,9 +12,9 @@ from core.predictions import Predictions, ScoreKind, Task
 from core.published import auroc_rows, subject
 from core.reports.table import csv_text
 from core.screens.kit.differences import NamedRun
+from core.screens.kit.row_noun import speaking_of
 from core.screens.kit.run_marks import marks
 from core.screens.kit.theme import DARK, LIGHT
-from core.screens.kit.units import speaking_of
 from core.screens.ood import table as ood_table
 from core.screens.ood.shifts import shift_view
 from core.screens.ood.table import SetRow, certain_table

@@ -20,7 +20,7 @@ from core.screens.posthoc.figures import excess
 from core.screens.posthoc.innate import innate_table, summary
 from core.screens.posthoc.view import curves_card, landscape_card, plain_view, posthoc_view
 from core.screens.posthoc.words import plain_sentence, sentence
-from core.studies.innate import innate_calibration
+from core.studies.fitted_temperature import innate_calibration
 from core.studies.posthoc import NONE, Fit, MethodReport, evaluate, fit, judge, parts
 
 RNG = np.random.default_rng(3)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from core.metrics.ranked import Ranked
+from core.metrics.ranked import SortedOutcomes
 from core.metrics.records import Score
 from core.metrics.smooth import smece
 from core.predictions import Predictions, ScoreKind, Task
@@ -216,7 +216,7 @@ def test_own_numbers_follow_the_definition_of_the_papers():
     assert one.temperature > 1.0
     assert own_numbers(run, None, definition("ece_ew")).after is None
     relplot = own_numbers(run, None, definition("smece"))
-    ranked = Ranked.of(run.outcomes(None))
+    ranked = SortedOutcomes.of(run.outcomes(None))
     assert relplot.before.value == smece(ranked, method="relplot") != smece(ranked)
     labels = Predictions(
         Task.MULTILABEL, ScoreKind.LOGITS, LOGITS, np.ones((4, 3), int), ("a", "b", "c")

@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 from core.configs import AuditConfig
-from core.metrics.ranked import Ranked
+from core.metrics.ranked import SortedOutcomes
 from core.metrics.suite import audit
 from core.predictions import Outcomes, Predictions, ScoreKind, Task
 from core.screens.reliability.plain import certainty_groups, plain_view
@@ -17,7 +17,7 @@ QUICK = AuditConfig(n_resamples=40)
 
 def ranked(pairs):
     confidence, correct = (np.array(column) for column in zip(*pairs, strict=True))
-    return Ranked.of(Outcomes(confidence.astype(float), correct.astype(bool)))
+    return SortedOutcomes.of(Outcomes(confidence.astype(float), correct.astype(bool)))
 
 
 def texts(view):
@@ -100,7 +100,7 @@ def test_plain_view_of_a_real_audit_names_its_class():
         class_names=("well", "ill"),
     )
     made = audit(found, QUICK)
-    view = plain_view(made, made.main, Ranked.of(found.outcomes(1)), name="m", split="test")
+    view = plain_view(made, made.main, SortedOutcomes.of(found.outcomes(1)), name="m", split="test")
     assert "“ill”" in view.sentence.text
     assert "is it there?" in view.dumbbells.title
     assert sum(row[1] for row in view.dumbbells.table.rows) == 900

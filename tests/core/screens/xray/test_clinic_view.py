@@ -20,7 +20,7 @@ from core.metrics.exact import exact_interval
 from core.metrics.intervals import wilson
 from core.metrics.records import Verdict
 from core.metrics.verdict_codes import VerdictCode
-from core.predictions import Extents, Groups, Outcomes, Predictions, ScoreKind, Task
+from core.predictions import Groups, Outcomes, Predictions, SamplingDesign, ScoreKind, Task
 from core.reports.html import PageView, sheet_html
 from core.reports.table import csv_text
 from core.screens.kit.numbers import count
@@ -876,8 +876,8 @@ def test_order_and_table_names_are_stable(found):
 def test_hosmer_lemeshow_gives_no_p_for_rows_that_belong_together():
     p, y = np.linspace(0.05, 0.95, 40), np.arange(40) % 3 == 0
     test = clinical.hosmer_lemeshow(p, y)
-    assert "p " in use_views.hosmer_words(test, Extents(None))
-    for extents in (Extents(np.arange(40) // 4), Extents(None, np.full(40, 2.0))):
+    assert "p " in use_views.hosmer_words(test, SamplingDesign(None))
+    for extents in (SamplingDesign(np.arange(40) // 4), SamplingDesign(None, np.full(40, 2.0))):
         said = use_views.hosmer_words(test, extents)
         assert "no p-value is shown" in said
         assert "chi-square" not in said

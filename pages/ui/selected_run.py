@@ -3,7 +3,7 @@
 import streamlit as st
 
 from core.errors import LibraryError
-from pages.ui import cache, frame, pieces, site, state
+from pages.ui import cache, frame, html_macros, site, state
 from pages.ui.escape import esc
 
 SAMPLE = "cifar10-ce"  # over-confident; one temperature mends it, fog makes it worse
@@ -39,7 +39,7 @@ def open_run(sample: str = SAMPLE) -> cache.Run:
         _another()
         st.stop()
     frame.title(run.name)
-    frame.speak_of(run.data)
+    frame.set_row_noun(run.data)
     if chosen is None:
         your_own()
     return run
@@ -52,7 +52,7 @@ def your_own() -> None:
 
 def _another() -> None:
     """Offer other runs in place of one that is gone."""
-    pieces.draw("headline", "Open another run.")
+    html_macros.draw("headline", "Open another run.")
     samples()
     your_own()
 

@@ -26,8 +26,8 @@ from core.readers.predictions.options import AnswersPerRow, ReadOptions, Uncerta
 from core.readers.predictions.parts import SplitArrays, counted, listed
 from core.readers.predictions.questions import Question, ReadChoice, undecided
 from core.readers.predictions.roles import polarity, words_of
-from core.readers.predictions.stated import NO_ANSWER
-from core.readers.predictions.survey import Survey, survey
+from core.readers.predictions.score_range import Survey, survey
+from core.readers.predictions.stated_confidence import NO_ANSWER
 from core.readers.predictions.units import WORDS as UNIT_WORDS
 from core.readers.predictions.units import converted, could_be_bytes, kinds_in, log_units
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from core.calibrators.temperature import Temperature
 from core.metrics.comparison import compare
 from core.metrics.paired import Difference
-from core.metrics.ranked import Ranked
+from core.metrics.ranked import SortedOutcomes
 from core.metrics.top_label import s99_accuracy, s99_share
 from core.predictions import Predictions
 from core.studies.posthoc import (
@@ -95,5 +95,5 @@ def innate_of_splits(
 
 
 def _sure(rows: Predictions) -> ConfidentAnswers:
-    answers = Ranked.of(rows.outcomes(None))
+    answers = SortedOutcomes.of(rows.outcomes(None))
     return ConfidentAnswers(s99_share(answers), s99_accuracy(answers))

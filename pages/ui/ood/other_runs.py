@@ -9,7 +9,7 @@ import streamlit as st
 from core.errors import LibraryError
 from core.metrics.records import Score
 from core.published import PublishedNumber, auroc_rows
-from core.screens.kit import units
+from core.screens.kit import row_noun
 from core.screens.kit.run_marks import RunMark, marks
 from core.screens.ood import table as ood_table
 from core.screens.ood.table import SetRow
@@ -122,7 +122,7 @@ def picker(run: cache.Run) -> list[cache.Run]:
         max_selections=MOST,
         placeholder="Pick runs evaluated on the same sets",
         on_change=lambda: _keep(st.session_state["widget.ood_beside"]),
-        help=units.spoken("Differences are paired by image (DeLong)."),
+        help=row_noun.with_row_noun("Differences are paired by image (DeLong)."),
     )
     others = [candidates[run_id] for run_id in chosen]
     for other in others:

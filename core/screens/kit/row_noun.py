@@ -1,7 +1,7 @@
 """What the rows of the run that a page speaks of are called: images, films, texts, or rows.
 
 Pages and reports are written for images. Where all runs that they speak of are of films or of
-texts, or nothing says what their rows are, `speak_of` is told so once; whatever is said after
+texts, or nothing says what their rows are, `set_row_noun` is told so once; whatever is said after
 that, in the same thread, goes through `spoken`.
 """
 
@@ -24,7 +24,7 @@ PLAIN: Final = {ROW: "example"}  # in place of a picture, which plain words call
 _NOUN: Final = ContextVar("noun", default=IMAGE)
 
 
-def speak_of(*data_sets: str) -> None:
+def set_row_noun(*data_sets: str) -> None:
     """Name the data sets of the runs that are spoken of from now on; "" where one is not known.
 
     Without any, no run is open: what a page offers then is written for images.
@@ -47,7 +47,7 @@ def speaking_of(*data_sets: str) -> Iterator[None]:
         _NOUN.reset(token)
 
 
-def spoken(words: str) -> str:
+def with_row_noun(words: str) -> str:
     """Return words of ours about images or pictures as they are said of the run's rows.
 
     Parameters

@@ -15,13 +15,13 @@ from core.defaults import N_BINS
 from core.errors import Refused
 from core.metrics.binning import bin_index, equal_width_edges
 from core.predictions import ScoreKind, Task
-from core.readers.predictions.judge import JudgedSplit, answers
 from core.readers.predictions.options import AnswersPerRow, ReadOptions, Units, classes_text
 from core.readers.predictions.parts import listed
 from core.readers.predictions.questions import Question, ReadChoice, undecided
 from core.readers.predictions.roles import words_of
-from core.readers.predictions.stated import ANOTHER, RIGHT, WRONG
+from core.readers.predictions.stated_confidence import ANOTHER, RIGHT, WRONG
 from core.readers.predictions.units import could_be_twice
+from core.readers.predictions.validate import JudgedSplit, answers
 
 ENOUGH = 20  # rows below which nothing is concluded from how often answers are right
 FAR = 0.1  # by which another reading is better, at least
