@@ -3,7 +3,7 @@
 import core.compiled.draws
 import core.compiled.merge
 import core.compiled.nodes
-import core.compiled.others
+import core.compiled.other_classes
 import core.compiled.resamples
 import core.compiled.rows
 import core.compiled.sorting

@@ -7,7 +7,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from core.losses.bins import GammaUpdate
-from core.losses.others import OtherClasses
+from core.losses.other_classes import OtherClasses
 from core.predictions import Task
 
 

@@ -340,7 +340,7 @@ def proportion(
     worth = effective_mean(ranked, hits, rows)
     df = degrees_of_freedom(of_rows(SamplingDesign(ranked.groups, ranked.weights), rows))
     low, high = wilson(np.array(share * worth), np.array(worth), level, df)
-    settings |= {"interval": "Wilson", **worth_of(ranked, worth)}
+    settings |= {"interval": "Wilson", **effective_n_setting(ranked, worth)}
     return Score(
         metric=metric,
         value=share,
@@ -352,7 +352,7 @@ def proportion(
     )
 
 
-def worth_of(ranked: SortedOutcomes, worth: float) -> dict[str, Setting]:
+def effective_n_setting(ranked: SortedOutcomes, worth: float) -> dict[str, Setting]:
     """Return the effective rows of an interval for settings, where they are not the rows."""
     return {} if ranked.independent else {"effective_n": worth}
 
@@ -497,7 +497,7 @@ def discrimination(ranked: SortedOutcomes, level: float, of: str) -> dict[str, S
     area_roc, precision = auroc(ranked), auprc(ranked)
     worth = effective_mean(ranked, ranked.correct)
     scale = worth / total  # rows that are alike tell less
-    extra = worth_of(ranked, worth)
+    extra = effective_n_setting(ranked, worth)
     return {
         "auroc": Score(
             "auroc",

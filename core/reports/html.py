@@ -18,7 +18,7 @@ from core.screens.kit.records import FigureCard, Sentence, Table, Tile
 from core.screens.kit.theme import LIGHT
 from core.screens.reliability.plain import PlainView, plain_view
 from core.screens.reliability.view import ReliabilityView, Subject, audited_view
-from core.screens.xray.plain import HundredFilms
+from core.screens.xray.plain import IconArray
 
 POLICY: Final = (
     "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; "
@@ -75,7 +75,7 @@ class PageView:
     tables: tuple[tuple[str, Table], ...]
     caption: str
     pictures: tuple[tuple[str, bytes], ...] = ()
-    icons: tuple[str, HundredFilms] | None = None
+    icons: tuple[str, IconArray] | None = None
 
 
 def sheet_html(sheet: PageView) -> str:
@@ -84,7 +84,7 @@ def sheet_html(sheet: PageView) -> str:
     return _file("sheet.html", sheet.eyebrow, sheet=sheet, pictures=pictures)
 
 
-def films_html(icons: HundredFilms) -> str:
+def films_html(icons: IconArray) -> str:
     """Return 100 films: solid to the lower bound, paler to the estimate, dashed to the upper one.
 
     The page and the file each style its classes, alike.

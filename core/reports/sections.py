@@ -49,7 +49,7 @@ from core.screens.reliability.plain import SAME_NUMBERS, PlainView, plain_view
 from core.screens.reliability.view import ReliabilityView, Subject, reliability_view
 from core.screens.xray import finding
 from core.screens.xray.findings import findings_view, plain_findings_view
-from core.screens.xray.plain import RISK, telling
+from core.screens.xray.plain import RISK, most_miscalibrated_band
 from core.screens.xray.plain import plain_view as plain_finding
 from core.screens.xray.use import benefit_words, decision_card
 from core.screens.xray.words import BANNER, ClinicSource
@@ -504,7 +504,9 @@ def _finding(views: RunViews, one: OneFinding) -> Section:
     if views.plain:
         counted = bands(one.p, one.y, extents=one.extents)
         code = one.audit.verdict.code
-        words = plain_finding(source, name, one.outcomes, band=telling(counted), code=code)
+        words = plain_finding(
+            source, name, one.outcomes, band=most_miscalibrated_band(counted), code=code
+        )
         return Section(
             key=CLINICAL,
             title=SECTIONS[CLINICAL],

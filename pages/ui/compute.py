@@ -8,7 +8,7 @@ from typing import Any, Final, Generic, TypeVar
 import streamlit as st
 
 from pages.ui.caching import Results, results
-from pages.ui.task import Shared, Task, Work, in_process
+from pages.ui.task import BackgroundTask, Shared, Work, in_process
 
 SLOT: Final = "fitting"
 Result = TypeVar("Result")
@@ -80,7 +80,7 @@ class Computation(Generic[Result]):
         """Return the result; None while it is under way or stopped, which the page then says."""
         return computed([self]).get(self)
 
-    def task(self, done: int = 0, total: int = 1) -> Task[Result]:
+    def task(self, done: int = 0, total: int = 1) -> BackgroundTask[Result]:
         """Return the task that computes it elsewhere, the next after so many of so many."""
 
         def start() -> Work[Result]:
@@ -92,7 +92,9 @@ class Computation(Generic[Result]):
             work.share = done / total if total > 1 else None
             return work
 
-        return Task(self.slot, (self.function, *self.key), _text(self, done, total), start)
+        return BackgroundTask(
+            self.slot, (self.function, *self.key), _text(self, done, total), start
+        )
 
 
 def computed(steps: Sequence[Computation[Result]]) -> dict[Computation[Result], Result]:

@@ -10,7 +10,7 @@ from core.library import Manifest
 from core.library.importing import keep_result
 from pages.ui import audits, cache, frame, reading_choice, session, site, state, widgets
 from pages.ui.escape import esc
-from pages.ui.task import Task, Work, in_process
+from pages.ui.task import BackgroundTask, Work, in_process
 from pages.ui.visitor import open_library
 
 KEEPING: Final = "draft.keeping"  # and the draft's id: the task of a large one
@@ -76,7 +76,7 @@ def _keep(run: cache.Run, name: str, tags: str) -> None:
         return in_process(keep, *given)
 
     text = f"Keeping “{esc(name)}” in the library."
-    task = st.session_state[_place(run.id)] = Task(f"keep.{run.id}", run.id, text, start)
+    task = st.session_state[_place(run.id)] = BackgroundTask(f"keep.{run.id}", run.id, text, start)
     task.begin()
     st.rerun()
 

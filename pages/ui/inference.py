@@ -18,7 +18,7 @@ from core.errors import AuditError, LostWorker
 from core.inference.client import Answer, shared
 from pages.ui import server
 from pages.ui.caching import once
-from pages.ui.task import Task, Work, in_thread
+from pages.ui.task import BackgroundTask, Work, in_thread
 
 TIMEOUT_S: Final = 180.0  # the first question waits for torch itself
 COLD_S: Final = 2.0  # how often a page looks whether the process has answered for the first time
@@ -65,7 +65,7 @@ def query(
     *,
     patient: bool = False,
     timeout_s: float = TIMEOUT_S,
-) -> Task[Answer]:
+) -> BackgroundTask[Answer]:
     """Return a question as a task.
 
     Parameters
@@ -85,8 +85,8 @@ def query(
     start = partial(in_thread, partial(_ask, name, question, timeout_s), _pool())
     key = json.dumps([name, question], sort_keys=True)
     if shared().warm:
-        return Task(slot, key, text, start, patient=patient)
-    return Task(slot, key, text, start, patient=patient, note=COLD, every_s=COLD_S)
+        return BackgroundTask(slot, key, text, start, patient=patient)
+    return BackgroundTask(slot, key, text, start, patient=patient, note=COLD, every_s=COLD_S)
 
 
 def _ask(name: str, question: Json, timeout_s: float, work: Work[Answer]) -> Answer:

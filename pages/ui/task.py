@@ -80,7 +80,7 @@ class Work(Generic[Result]):
 
 
 @dataclass(frozen=True, eq=False)
-class Task(Generic[Result]):
+class BackgroundTask(Generic[Result]):
     """Long work that a page needs, and the one way to show how it stands.
 
     Attributes
@@ -176,13 +176,13 @@ class Task(Generic[Result]):
         return None
 
 
-def _pace(task: Task[Any], work: Work[Any]) -> float:
+def _pace(task: BackgroundTask[Any], work: Work[Any]) -> float:
     """Return how often to look at a work: what has taken long will not end in a moment."""
     seconds = time.monotonic() - work.began
     return max(task.every_s, next((pace for after, pace in SLOWER if seconds > after), 0.0))
 
 
-def _watch(task: Task[Any], pace: float) -> None:
+def _watch(task: BackgroundTask[Any], pace: float) -> None:
     """Say what runs, for how long and how far it is; draw the page anew once it does not.
 
     A page keeps the pace that it was drawn with: it is also drawn anew to look less often.

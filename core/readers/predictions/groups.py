@@ -41,7 +41,7 @@ STEM: Final = re.compile(r"(.+)[_-]\d+")
 
 
 @dataclass(frozen=True)
-class Companions:
+class LabelAndTableFiles:
     """What comes with a file of scores.
 
     Attributes
@@ -135,7 +135,7 @@ def _split_in(name: str) -> str | None:
 
 
 def attach_groups(
-    part: SplitArrays, beside: Companions, options: ReadOptions
+    part: SplitArrays, beside: LabelAndTableFiles, options: ReadOptions
 ) -> tuple[SplitArrays, tuple[Notice, ...]]:
     """Return the part with its groups and weights, where they were chosen.
 
@@ -180,7 +180,7 @@ def _exported(part: SplitArrays, key: str, called: str, ndim: int) -> _ColumnCel
 
 
 def attach_dates(
-    parts: Sequence[SplitArrays], beside: Companions, roles: Mapping[str, str]
+    parts: Sequence[SplitArrays], beside: LabelAndTableFiles, roles: Mapping[str, str]
 ) -> tuple[list[SplitArrays], tuple[Notice, ...]]:
     """Return the parts with the first column of dates, of the scores or else of the labels.
 
@@ -188,7 +188,7 @@ def attach_dates(
     ----------
     parts : sequence of SplitArrays
         All parts of a file.
-    beside : Companions
+    beside : LabelAndTableFiles
         The file of labels.
     roles : mapping of str
         What each entry of the scores is used for.
@@ -278,7 +278,7 @@ def _number(value: object) -> float:
 
 
 def _cells(
-    option: str, part: SplitArrays, beside: Companions, options: ReadOptions
+    option: str, part: SplitArrays, beside: LabelAndTableFiles, options: ReadOptions
 ) -> _ColumnCells | None:
     """Return what the chosen column says of each row; None where none was chosen."""
     table = beside.tables.get(option)
@@ -335,7 +335,7 @@ def _flat(option: str, key: str, values: Entry) -> Entry:
     return values.reshape(-1)
 
 
-def _unknown(option: str, key: str, part: SplitArrays, beside: Companions) -> Refused:
+def _unknown(option: str, key: str, part: SplitArrays, beside: LabelAndTableFiles) -> Refused:
     labels = {} if beside.labels is None else beside.labels.entries
     names = [*part.contents.entries, *labels]
     what = f"--{option} names {key!r}, which is not there"

@@ -16,8 +16,18 @@ from core.readers.formats.gunzip import unpacked
 from core.readers.formats.parse import read_contents
 from core.readers.formats.shards import Shards, read_shards
 from core.readers.predictions.arrays_layout import lay_out_arrays
+from core.readers.predictions.group_candidates import (
+    GroupOffer,
+    belonging,
+    candidate_notices,
+    repeating_columns,
+    unfit_columns,
+    weight_candidates,
+    weight_columns,
+)
+from core.readers.predictions.group_candidates import offers as find_offers
 from core.readers.predictions.groups import (
-    Companions,
+    LabelAndTableFiles,
     attach_dates,
     attach_groups,
     without_chosen,
@@ -25,16 +35,6 @@ from core.readers.predictions.groups import (
 from core.readers.predictions.inspect import describe, inspect
 from core.readers.predictions.join import attach_labels
 from core.readers.predictions.kinds import KindVerdict
-from core.readers.predictions.offers import (
-    GroupOffer,
-    belonging,
-    offered,
-    repeating,
-    unfit,
-    weighing,
-    weight_columns,
-)
-from core.readers.predictions.offers import offers as find_offers
 from core.readers.predictions.options import PairMeaning, ReadOptions, Units
 from core.readers.predictions.parts import FileLayout, SplitArrays, listed
 from core.readers.predictions.plausibility import (
@@ -134,10 +134,10 @@ def read_source(
     if labels is None or others is None or not _turned(contents, others, options):
         names["label file"] = "" if labels is None else labels.name
         with _about_companions(names):
-            return interpret(contents, Companions(others, lists), options)
+            return interpret(contents, LabelAndTableFiles(others, lists), options)
     names["label file"] = source.name
     with about(labels.name), _about_companions(names):
-        reading = interpret(others, Companions(contents, lists), options)
+        reading = interpret(others, LabelAndTableFiles(contents, lists), options)
     text = f"{source.name} was taken for the labels, {labels.name} for the scores"
     return replace(reading, notices=(Notice(NoticeCode.KEYS_GUESSED, text), *reading.notices))
 
@@ -182,7 +182,9 @@ def _like_labels(name: str, entry: Entry) -> bool:
 
 
 @np.errstate(invalid="ignore")  # a cast warns of a signalling NaN, which is refused by its place
-def interpret(contents: Contents, beside: Companions, options: ReadOptions) -> InterpretedFile:
+def interpret(
+    contents: Contents, added: LabelAndTableFiles, options: ReadOptions
+) -> InterpretedFile:
     """Return the predictions that contents hold.
 
     Raises
@@ -191,23 +193,25 @@ def interpret(contents: Contents, beside: Companions, options: ReadOptions) -> I
         Whatever is wrong, with what was seen until then; UNDECIDED where the file bears several
         readings, with what each would mean.
     """
-    if contents.group and options.group is None and "group" not in beside.tables:
+    if contents.group and options.group is None and "group" not in added.tables:
         options = replace(options, group=contents.group)
     try:
-        reading = _interpret(contents, beside, options)
-        question = _doubt(reading, contents, beside, options)
+        reading = _interpret(contents, added, options)
+        question = _doubt(reading, contents, added, options)
     except NeedsChoice as refusal:
         if not isinstance(refusal.__cause__, Question):
             raise
-        return _try_choices(refusal.__cause__, refusal.inspection, (contents, beside), options)
+        return _try_choices(refusal.__cause__, refusal.inspection, (contents, added), options)
     if question is None:
         return reading
-    return _try_choices(question, reading.inspection, (contents, beside), options)
+    return _try_choices(question, reading.inspection, (contents, added), options)
 
 
-def _interpret(contents: Contents, beside: Companions, options: ReadOptions) -> InterpretedFile:
+def _interpret(
+    contents: Contents, added: LabelAndTableFiles, options: ReadOptions
+) -> InterpretedFile:
     """Read once, by names and values alone."""
-    others, own = beside.labels, beside.options(options)
+    others, own = added.labels, added.options(options)
     try:
         refuse_detections(contents)
         contents = fractions(contents, divide=options.units is not Units.PERCENT)
@@ -215,8 +219,8 @@ def _interpret(contents: Contents, beside: Companions, options: ReadOptions) -> 
         contents = _of_pairs(contents, options)
         layout = _lay_out(contents, others, own)
         joined = [_joined(part, others, own) for part in layout.parts]
-        joined = [_grouped(part, notices, beside, options) for part, notices in joined]
-        parts, dated = attach_dates([part for part, _ in joined], beside, layout.roles)
+        joined = [_grouped(part, notices, added, options) for part, notices in joined]
+        parts, dated = attach_dates([part for part, _ in joined], added, layout.roles)
         parts, left_out = labelled(parts, options)
         joined = [(part, notices) for part, (_, notices) in zip(parts, joined, strict=True)]
     except Refused as refusal:
@@ -238,31 +242,38 @@ def _interpret(contents: Contents, beside: Companions, options: ReadOptions) -> 
         raise NeedsChoice(refusal, inspect(contents, layout.roles, chosen)) from refusal
     verdict = splits[chosen.part.split].verdict
     inspection = inspect(contents, layout.roles, chosen, verdict, describe(prepared, verdict))
-    offers = _offers(splits[chosen.part.split], beside, layout)
+    offers = _offers(splits[chosen.part.split], added, layout)
     inspection = replace(
         inspection,
         belonging=belonging(offers, chosen.part),
-        group_columns=repeating(beside.tables["group"])
-        if "group" in beside.tables
+        group_columns=repeating_columns(added.tables["group"])
+        if "group" in added.tables
         else tuple(offer.key for offer in offers),
-        weight_columns=weighing(beside.tables["weight"])
-        if "weight" in beside.tables
+        weight_columns=weight_candidates(added.tables["weight"])
+        if "weight" in added.tables
         else weight_columns(contents, others),
     )
     notices = _all_notices(contents, others, layout, [n for _, n in joined], prepared, verdicts)
-    notices += [*dated, *left_out, *repeated(splits, offers), *offered(offers, chosen.part)]
     notices += [
-        *unfit("group", inspection.group_columns, beside),
-        *unfit("weight", inspection.weight_columns, beside),
+        *dated,
+        *left_out,
+        *repeated(splits, offers),
+        *candidate_notices(offers, chosen.part),
+    ]
+    notices += [
+        *unfit_columns("group", inspection.group_columns, added),
+        *unfit_columns("weight", inspection.weight_columns, added),
     ]
     several = len(splits) > 1
     recipe = _recipe(options, verdict.kind, joined[0][0], contents, others, several=several)
     return InterpretedFile(splits, tuple(dict.fromkeys(notices)), inspection, recipe)
 
 
-def _offers(ready: JudgedSplit, beside: Companions, layout: FileLayout) -> tuple[GroupOffer, ...]:
+def _offers(
+    ready: JudgedSplit, added: LabelAndTableFiles, layout: FileLayout
+) -> tuple[GroupOffer, ...]:
     n_classes = 0 if ready.task is Task.MULTILABEL else len(ready.class_names)
-    return find_offers(ready.prepared.part, beside, layout.roles, n_classes)
+    return find_offers(ready.prepared.part, added, layout.roles, n_classes)
 
 
 def _of_pairs(contents: Contents, options: ReadOptions) -> Contents:
@@ -296,7 +307,7 @@ def _in_parts(contents: Contents) -> bool:
 
 
 def _doubt(
-    reading: InterpretedFile, contents: Contents, beside: Companions, options: ReadOptions
+    reading: InterpretedFile, contents: Contents, added: LabelAndTableFiles, options: ReadOptions
 ) -> Question | None:
     """Return what must be asked of a reading that its answers do not bear out."""
     ready = reading.splits[choose_split(reading.splits)]
@@ -318,7 +329,7 @@ def _doubt(
     if reached is None:
         return None
     for guess in guesses:
-        rivals = [_skill_of(c, contents, beside, options) for c in guess.choices[1:]]
+        rivals = [_skill_of(c, contents, added, options) for c in guess.choices[1:]]
         better = any(rival is not None and reached.far_below(rival) for rival in rivals)
         if better or not reached.plausible:
             return _with_guesses(guess.question(), [g for g in guesses if g is not guess])
@@ -343,10 +354,10 @@ def _settled(question: Question, options: ReadOptions) -> bool:
 
 
 def _skill_of(
-    choice: ReadChoice, contents: Contents, beside: Companions, options: ReadOptions
+    choice: ReadChoice, contents: Contents, added: LabelAndTableFiles, options: ReadOptions
 ) -> AnswerSkill | None:
     try:
-        reading = _interpret(contents, beside, choice.options(options))
+        reading = _interpret(contents, added, choice.options(options))
     except Refused:
         return None
     return skill(reading.splits[choose_split(reading.splits)])
@@ -355,7 +366,7 @@ def _skill_of(
 def _try_choices(
     question: Question,
     inspection: Inspection,
-    files: tuple[Contents, Companions],
+    files: tuple[Contents, LabelAndTableFiles],
     options: ReadOptions,
 ) -> InterpretedFile:
     """Read in the one way that is possible, or refuse with all that is open and what follows."""
@@ -532,9 +543,9 @@ def _joined(
 
 
 def _grouped(
-    part: SplitArrays, notices: tuple[Notice, ...], beside: Companions, options: ReadOptions
+    part: SplitArrays, notices: tuple[Notice, ...], added: LabelAndTableFiles, options: ReadOptions
 ) -> tuple[SplitArrays, tuple[Notice, ...]]:
-    grouped, more = attach_groups(part, beside, options)
+    grouped, more = attach_groups(part, added, options)
     return grouped, (*notices, *more)
 
 

@@ -8,7 +8,7 @@ from core.arrays import Int, Keys, Scores, row_chunks
 from core.codes import NoticeCode
 from core.errors import Notice
 from core.predictions import ScoreKind
-from core.readers.predictions.offers import GroupOffer
+from core.readers.predictions.group_candidates import GroupOffer
 from core.readers.predictions.parts import counted
 from core.readers.predictions.validate import JudgedSplit
 

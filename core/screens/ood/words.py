@@ -242,14 +242,14 @@ def plain_view(name: SetName, judged: ScoreSeparation, counts: Counts) -> PlainO
     """Return what the threshold does to 100 of either kind, what that does not say, what helps."""
     things = with_row_noun("pictures")
     return PlainOod(
-        hundreds(name, counts),
+        icon_arrays(name, counts),
         f"It always answers with one of its own classes. Other unfamiliar {things} may pass "
         f"more often. {alike_words(judged)}".strip(),
         "Move the line: fewer false alarms mean more misses.",
     )
 
 
-def hundreds(name: SetName, counts: Counts) -> tuple[HundredRows, HundredRows]:
+def icon_arrays(name: SetName, counts: Counts) -> tuple[HundredRows, HundredRows]:
     """Return what the threshold does to 100 of either kind."""
     flagged, false = in_hundred(1.0 - counts.missed), in_hundred(counts.false_alarms)
     things = (

@@ -15,8 +15,8 @@ from core.screens.xray.film import (
     ReferenceBand,
     cells,
     counted,
+    finding_index,
     frequency,
-    place_of,
     score_words,
     share_cell,
     spelled,
@@ -103,7 +103,7 @@ class Opinion:
 
     def score(self, name: str) -> float | None:
         """Return the score of a finding; None where it has none, or it is not shown."""
-        index = None if self.withheld else place_of(self.scored.findings, name)
+        index = None if self.withheld else finding_index(self.scored.findings, name)
         return None if index is None else self.scored.scores[index]
 
     def threshold(self, name: str) -> float | None:
@@ -120,7 +120,7 @@ class Opinion:
     def place(self, name: str) -> ReferenceBand | None:
         """Return the band of the score in the model's test set; None where there is none."""
         score = self.score(name)
-        index = None if self.known is None else place_of(self.known.source.findings, name)
+        index = None if self.known is None else finding_index(self.known.source.findings, name)
         if self.known is None or index is None or score is None:
             return None
         return self.known.at(index, score)
@@ -272,7 +272,7 @@ def model_table(opinions: Sequence[Opinion], name: str, note: str) -> ScoreTable
 
 def _counts(opinion: Opinion, name: str) -> dict[str, Estimate | Cell]:
     findings, place = opinion.scored.findings, opinion.place(name)
-    index = place_of(findings, name)
+    index = finding_index(findings, name)
     if index is None or opinion.withheld:
         why = NOTHING if opinion.withheld else NO_FINDING
         return cells(opinion.name, name, Estimate(note=why), None)

@@ -25,10 +25,10 @@ from core.screens.kit.tables import Estimate, PageColumn, ScoreTable, TableRow
 from core.screens.xray.figures import bands as draw_bands
 from core.screens.xray.plain import (
     FEW_FILMS,
-    HundredFilms,
+    IconArray,
     band_dots,
     band_reading,
-    hundred,
+    icon_array,
     known_share,
     of_hundred,
 )
@@ -255,11 +255,11 @@ def counted(known: Reference) -> str:
     return f"Counted on {known.source.reference_class}."
 
 
-def icons(scored: FilmScores, index: int, known: Reference) -> tuple[HundredFilms | None, str]:
+def icons(scored: FilmScores, index: int, known: Reference) -> tuple[IconArray | None, str]:
     """Return 100 films like this one as icons, and how many were counted."""
     place = known.at(index, scored.scores[index])
     note = f"{films_words(place.n)} scored {place.range()} in {known.source.reference_class}"
-    return hundred(place.bands, place.i), note
+    return icon_array(place.bands, place.i), note
 
 
 def threshold_of(known: Reference | None, name: str) -> float:
@@ -281,11 +281,11 @@ def threshold_words(known: Reference | None, name: str) -> str:
 
 def frequency(known: Reference | None, name: str) -> float | None:
     """Return the share of a reference's films with a finding; None where it is not known."""
-    index = None if known is None else place_of(known.source.findings, name)
+    index = None if known is None else finding_index(known.source.findings, name)
     return None if known is None or index is None else known.prevalence[index]
 
 
-def place_of(findings: Sequence[str], name: str) -> int | None:
+def finding_index(findings: Sequence[str], name: str) -> int | None:
     """Return the number of a finding among others, spelled alike; None where it is not there."""
     names = [spelled(other) for other in findings]
     return names.index(spelled(name)) if spelled(name) in names else None

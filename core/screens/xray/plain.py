@@ -60,7 +60,7 @@ COLUMNS = (
 
 
 @dataclass(frozen=True)
-class HundredFilms:
+class IconArray:
     """100 films as icons, whole numbers: solid to `low`, paler to `filled`, dashed to `high`.
 
     The key says what solid, what paler and dashed, and what empty ones are.
@@ -88,14 +88,14 @@ class PlainFinding:
     sentence: Sentence
     title: str
     note: str
-    icons: HundredFilms | None
+    icons: IconArray | None
     card: FigureCard
     swatches: tuple[Swatch, ...]
     care: tuple[str, ...]
     caption: str
 
 
-def telling(bands: Bands) -> int:
+def most_miscalibrated_band(bands: Bands) -> int:
     """Return the band whose promise was missed most; without one, the fullest."""
     missed = [i for i in range(len(bands.count)) if band_tone(bands, i) in {"over", "under"}]
     if not missed:
@@ -163,7 +163,7 @@ def plain_view(
         sentence=sentence,
         title=f"100 {source.films} like these",
         note=f"{count(dots[band].n)} scored {scored}" + _to(prevalence, "; "),
-        icons=hundred(moved, band, counted=prevalence is None),
+        icons=icon_array(moved, band, counted=prevalence is None),
         card=replace(_card(source, name, moved, dots, band, carried), explanation=_to(prevalence)),
         swatches=KEY,
         care=care,
@@ -283,7 +283,7 @@ def band_reading(bands: Bands, i: int) -> str:
     return UNJUDGED if bands.count[i] < FEW_FILMS else TONES[band_tone(bands, i)]
 
 
-def hundred(bands: Bands, i: int, *, counted: bool = True) -> HundredFilms | None:
+def icon_array(bands: Bands, i: int, *, counted: bool = True) -> IconArray | None:
     """Return the icons of a band, counted or carried over; None where it holds too few films."""
     if bands.count[i] < FEW_FILMS:
         return None
@@ -297,7 +297,7 @@ def hundred(bands: Bands, i: int, *, counted: bool = True) -> HundredFilms | Non
         f"could be chance: {least} to {most}",
         "not labelled" if counted else "would not be labelled",
     )
-    return HundredFilms(low, value, high, key)
+    return IconArray(low, value, high, key)
 
 
 def _to(prevalence: float | None, lead: str = "") -> str:

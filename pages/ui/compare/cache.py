@@ -11,7 +11,7 @@ from core.studies import comparison
 from pages.ui import cache, studying
 from pages.ui.caching import Results, results
 from pages.ui.escape import esc
-from pages.ui.task import Call, Task, Work, in_turn
+from pages.ui.task import BackgroundTask, Call, Work, in_turn
 
 AT_ONCE = 4_000  # rows of all runs; a page waits about a second for as many
 IN_A_THREAD = 400_000  # scores; a process takes about a second to start
@@ -90,7 +90,7 @@ def _compute(missing: Sequence[ComparedSplit]) -> None:
 def _wait(parts: tuple[ComparedSplit, ...], missing: list[ComparedSplit]) -> int | None:
     """Have what is missing computed elsewhere, and draw how far that is."""
     key = tuple(part.key for part in parts)
-    task = Task(
+    task = BackgroundTask(
         "compare", key, f"Resampling the rows of {len(parts)} runs.", partial(_start, missing)
     )
     if task.work is not None and task.work.succeeded:  # what it kept was driven out since

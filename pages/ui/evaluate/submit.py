@@ -14,7 +14,7 @@ from core.training.submission import NO_FOLDER
 from pages.ui import frame, inference, state, widgets
 from pages.ui.evaluate import state as form
 from pages.ui.evaluate import watch
-from pages.ui.task import Task
+from pages.ui.task import BackgroundTask
 from pages.ui.weights_source import OpenedWeights
 
 MOST: Final = 64
@@ -60,7 +60,7 @@ def _try(config: EvaluationConfig, path: Path) -> None:
     )
 
 
-def _task(config: EvaluationConfig, path: Path) -> Task[Answer]:
+def _task(config: EvaluationConfig, path: Path) -> BackgroundTask[Answer]:
     split = next(part for part in PREFERRED if part in config.splits)
     question = {"config": config.to_json(), "weights": str(path), "split": split, "n": MOST}
     return inference.query("evaluate.trying", "trying", question, f"Running on {MOST} images.")

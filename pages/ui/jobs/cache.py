@@ -13,10 +13,10 @@ from core.library.history import from_events
 from core.models import names
 from core.training.estimate import Speed
 from pages.ui.caching import Results, results
-from pages.ui.task import Task, in_process
+from pages.ui.task import BackgroundTask, in_process
 from pages.ui.visitor import open_jobs, open_library
 
-NETWORKS: Final = Task(
+NETWORKS: Final = BackgroundTask(
     "networks",
     "",
     "Asking timm and torchvision for their names.",

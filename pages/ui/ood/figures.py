@@ -13,7 +13,7 @@ from core.screens.kit.run_marks import DASHES, marks
 from core.screens.ood import view as views
 from core.screens.ood.shifts import shift_view
 from core.screens.ood.view import AtThreshold, OodView, ShownCurve, at_thresholds
-from core.screens.ood.words import SetName, ShiftPair, hundreds, plain_view
+from core.screens.ood.words import SetName, ShiftPair, icon_arrays, plain_view
 from core.studies.ood import ShiftEffect
 from pages.ui import cache, html_macros, state, widgets
 from pages.ui.live_slider import Crossed, Dragged, MovedFigure, columns
@@ -152,7 +152,7 @@ def moved(name: SetName, steps: Sequence[AtThreshold]) -> Dragged:
     }
     crossed = {}
     if state.plain():
-        pictures = [hundreds(name, step.tally) for step in steps]
+        pictures = [icon_arrays(name, step.tally) for step in steps]
         for key, picture in zip(HUNDREDS, zip(*pictures, strict=True), strict=True):
             texts[f".st-key-{key} .c-said"] = [hundred.text for hundred in picture]
             values = [hundred.crossed for hundred in picture]

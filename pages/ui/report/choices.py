@@ -21,7 +21,7 @@ from core.reports.sections import CHECKLIST, NUMBERS, SECTIONS
 from core.screens.kit.numbers import memory
 from core.studies.report import CLASSES, CLINICAL, COMPARE, OOD, ReportedRun, beside
 from pages.ui import cache, controls, frame, picked_runs, session, state, visitor, widgets
-from pages.ui.task import Task, Work, in_process
+from pages.ui.task import BackgroundTask, Work, in_process
 from pages.ui.visitor import open_library
 
 FORMS = (
@@ -31,7 +31,7 @@ FORMS = (
 )
 
 
-def task(request: ReportRequest) -> Task[ReportFiles]:
+def task(request: ReportRequest) -> BackgroundTask[ReportFiles]:
     """Return the work of making a report; equal wishes share it."""
 
     def start() -> Work[ReportFiles]:
@@ -39,10 +39,10 @@ def task(request: ReportRequest) -> Task[ReportFiles]:
 
     of_runs = tuple((run.name, run.file_digest, run.split) for run in request.runs)
     key = (of_runs, request.sections, request.edition)
-    return Task("report", key, "Writing the report.", start)
+    return BackgroundTask("report", key, "Writing the report.", start)
 
 
-def draw(making: Task[ReportFiles]) -> None:
+def draw(making: BackgroundTask[ReportFiles]) -> None:
     """Draw the button that starts it, how far it is, then its files."""
     if making.work is None:
         st.button("Make report", type="primary", key="report.make", on_click=making.begin)

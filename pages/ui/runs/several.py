@@ -27,7 +27,7 @@ from pages.ui.escape import esc
 from pages.ui.intake import Intake, SealedFile, remove
 from pages.ui.runs import table, upload
 from pages.ui.runs.upload import Import, ImportReading, Upload, waiting
-from pages.ui.task import Task, in_turn
+from pages.ui.task import BackgroundTask, in_turn
 from pages.ui.visitor import open_library
 
 INTAKE: Final = Intake[ImportReading]("several", several=True, together=True)
@@ -231,7 +231,7 @@ def _audited(drafts: Sequence[session.Draft]) -> dict[str, Audit]:
             audits[ids[i]] = audit
 
         start = partial(in_turn, calls, keep, processes=_large(splits))
-        task = Task("drafts.audit", tuple(ids), "Auditing the drafts.", start)
+        task = BackgroundTask("drafts.audit", tuple(ids), "Auditing the drafts.", start)
         if task.wait() is not None:
             task.forget()
             st.rerun()
@@ -256,7 +256,7 @@ def _draft(draft: session.Draft, audit: Audit | None) -> None:
         metrics=None if audit is None else summarise(audit),
     )
     name = f"*{esc(draft.name.strip())}*"  # heard, not seen: the name stands beside it
-    keeping: Task[int] | None = st.session_state.get(KEEPING)
+    keeping: BackgroundTask[int] | None = st.session_state.get(KEEPING)
     with _row(draft.id):
         st.markdown(f"**{esc(draft.name)}**  \n{esc(draft_line(line, table.words()))}")
         if st.button(f"Open {name}", key=f"draft.open.{draft.id}", type="tertiary"):
@@ -324,7 +324,7 @@ def _discard_all() -> None:
 
 def _actions(drafts: Sequence[session.Draft]) -> None:
     """Draw what can be done with all of them."""
-    task: Task[int] | None = st.session_state.get(KEEPING)
+    task: BackgroundTask[int] | None = st.session_state.get(KEEPING)
     if task is not None:
         task.draw()  # once it is stopped, what is being written ends first
         return
@@ -353,13 +353,15 @@ def _keep_all() -> None:
 
     start = partial(in_turn, calls, keep, processes=_large(arrays))
     ids = tuple(draft.id for draft in drafts)
-    task = st.session_state[KEEPING] = Task(KEEPING, ids, f"Keeping {len(ids)} runs.", start)
+    task = st.session_state[KEEPING] = BackgroundTask(
+        KEEPING, ids, f"Keeping {len(ids)} runs.", start
+    )
     task.begin()
 
 
 def _kept() -> None:
     """Let the drafts go that are runs by now; compare them once all are, else say why not."""
-    task: Task[int] | None = st.session_state.get(KEEPING)
+    task: BackgroundTask[int] | None = st.session_state.get(KEEPING)
     if task is None or task.running or not _ended(task):
         return
     error = task.error
@@ -381,7 +383,7 @@ def _kept() -> None:
         st.switch_page(site.COMPARE.script, query_params={"runs": ",".join(ids)})
 
 
-def _ended(task: Task[int]) -> bool:
+def _ended(task: BackgroundTask[int]) -> bool:
     """Wait a moment for the run that is being written while all are stopped; it is kept, too."""
     work = task.work
     return work is None or not wait_for([work.future], timeout=LAST_WAIT_S).not_done

@@ -24,7 +24,7 @@ from pages.ui.escape import esc
 from pages.ui.jobs import cache as cache_train
 from pages.ui.jobs import launcher
 from pages.ui.jobs import watch as job_watch
-from pages.ui.task import Task, in_process
+from pages.ui.task import BackgroundTask, in_process
 from pages.ui.train import state as form
 
 LARGE: Final = 1.0  # million weights
@@ -204,12 +204,12 @@ def time(configs: Sequence[TrainConfig], listed: Sequence[Job]) -> None:
         widgets.caption(f"Devices here: {there}.")
 
 
-def _measuring(config: TrainConfig) -> Task[Speed]:
+def _measuring(config: TrainConfig) -> BackgroundTask[Speed]:
     start = partial(in_process, measure, config)
-    return Task("train.speed", basis(config).digest, "Timing a few steps.", start)
+    return BackgroundTask("train.speed", basis(config).digest, "Timing a few steps.", start)
 
 
-def _measured(config: TrainConfig, measuring: Task[Speed]) -> Speed | None:
+def _measured(config: TrainConfig, measuring: BackgroundTask[Speed]) -> Speed | None:
     """Return how fast a config trains here, where that was measured; draw what measures it."""
     speed = cache_train.speeds().get(basis(config).digest)
     if speed is None:

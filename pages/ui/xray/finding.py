@@ -21,7 +21,7 @@ from core.screens.kit.records import Table
 from core.screens.kit.sentences import plain_sentence
 from core.screens.xray import finding, use
 from core.screens.xray.finding import Badge, badge
-from core.screens.xray.plain import RISK, plain_view, telling
+from core.screens.xray.plain import RISK, most_miscalibrated_band, plain_view
 from core.screens.xray.use import BENEFIT, ThresholdUse, benefit_words, decision_card
 from core.screens.xray.words import BANNER, PLAIN, ClinicSource
 from core.studies.clinic import THRESHOLDS, OneFinding
@@ -317,7 +317,7 @@ def _plain(
         statistics.p, statistics.y, level=AuditConfig().level, extents=statistics.extents
     )
     options = [str(k) for k in range(len(counted.count))]
-    first = str(telling(counted))
+    first = str(most_miscalibrated_band(counted))
     with st.container(horizontal=True, vertical_alignment="bottom", key="clinic_band"):
         band = int(state.choice(BAND, options, first))
         st.select_slider(

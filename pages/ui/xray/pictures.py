@@ -165,7 +165,7 @@ def _picture(
     """Return the picture of one model; where its heat is not shown, why."""
     marks = _marks(film, name)
     bare = _scene(film, None, settings, marks)
-    index = views.place_of(result.scored.findings, name)
+    index = views.finding_index(result.scored.findings, name)
     if views.withheld(result.model.synthetic, film_synthetic=film.synthetic):
         return PagePicture(
             result=result, scene=bare, index=None, scale=words.OWN, why_not=words.WITHHELD

@@ -16,7 +16,7 @@ from core.predictions import Predictions, Task
 from core.reports.html import PageView, sheet_html
 from core.screens.kit.numbers import count
 from core.screens.kit.sentences import groups_words
-from core.screens.xray.film import place_of, spelled
+from core.screens.xray.film import finding_index, spelled
 from core.screens.xray.words import BANNER, PLAIN, TECHNICAL, ClinicSource, FindingWords
 from core.studies import clinic, posthoc
 from core.studies.clinic import Findings, OneFinding, TemperatureScaled
@@ -171,7 +171,7 @@ def to_film() -> None:
 
 def from_film(names: Sequence[str]) -> None:
     """Show the finding of the view Film of the open run, by its name; another where it has none."""
-    index = place_of(names, st.session_state.get(SHOWN, ""))
+    index = finding_index(names, st.session_state.get(SHOWN, ""))
     if index is not None:
         _set(FINDING, str(index))
 

@@ -18,7 +18,7 @@ from core.xray.heat import Frame, Map
 from core.xray.methods import DEFAULT, METHODS
 from pages.ui import inference
 from pages.ui.escape import esc
-from pages.ui.task import Task
+from pages.ui.task import BackgroundTask
 from pages.ui.xray.films import FilmEntry
 from pages.ui.xray.models import Model
 
@@ -90,7 +90,7 @@ def look_as(
     return _film_result(result.model, answer, None if METHODS[method].at_once else finding)
 
 
-def _looking(model: Model, request: Json) -> Task[Answer]:
+def _looking(model: Model, request: Json) -> BackgroundTask[Answer]:
     """Return what asks a model; its own slot, for models answer side by side."""
     limit = MINUTES_S if request["method"] in saliency.MINUTES else inference.TIMEOUT_S
     text = f"{esc(model.name)} is reading the film."
@@ -169,7 +169,7 @@ class FilmStudy:
     def alone(self, place: int) -> "FilmStudy | None":
         """Return the study of one of the models; None where it does not have the finding."""
         result = self.results[place]
-        index = views.place_of(result.scored.findings, self.name)
+        index = views.finding_index(result.scored.findings, self.name)
         if index is None:
             return None
         known = self.references[place]

@@ -23,7 +23,7 @@ from core.xray.localisation import Box, Localisation, localise
 from core.xray.methods import METHODS
 from core.xray.picture import Saliency, SaliencyStyle
 from pages.ui import inference, widgets
-from pages.ui.task import Task, Work, in_thread
+from pages.ui.task import BackgroundTask, Work, in_thread
 from pages.ui.xray import films as xray_films
 from pages.ui.xray.films import FilmEntry, FilmScene
 from pages.ui.xray.study import FilmResult
@@ -126,7 +126,7 @@ def _pointing(result: FilmResult, index: int) -> None:
     cases = None
     if not result.model.synthetic:
         cases = boxed(xray_films.offered().values(), result.scored.findings)
-    if cases is None and xray_film.place_of(phantom.FINDINGS, name) is None:
+    if cases is None and xray_film.finding_index(phantom.FINDINGS, name) is None:
         return
     if cases is not None and not cases:
         widgets.caption(
@@ -149,7 +149,7 @@ def _pointing(result: FilmResult, index: int) -> None:
         widgets.caption(words.too_slow(result.method, "for so many films"))
         return
     map_settings = {"model": result.model.payload, "method": result.method, "layer": result.layer}
-    task = Task(
+    task = BackgroundTask(
         "xray.pointing",
         _key(result, name, cases),
         "Drawing films and asking the model for its maps.",
@@ -169,7 +169,7 @@ def boxed(films: Iterable[FilmEntry], findings: Sequence[str]) -> list[FindingCa
     for film in films:
         by_index: dict[int, tuple[Frame, ...]] = {}  # a list may spell one finding in two ways
         for name, boxes in film.boxes.items() if not film.synthetic else ():
-            k = xray_film.place_of(findings, name)
+            k = xray_film.finding_index(findings, name)
             if k is not None:
                 by_index[k] = (*by_index.get(k, ()), *boxes)
         cases += [

@@ -35,9 +35,9 @@ from core.screens.xray.plain import (
     band_sentence,
     band_tone,
     elsewhere,
-    hundred,
+    icon_array,
+    most_miscalibrated_band,
     plain_view,
-    telling,
 )
 from core.screens.xray.words import BANNER, MINED, SYNTHETIC, TONES, ClinicSource
 from core.studies import clinic as clinic_study
@@ -283,9 +283,9 @@ def test_the_numerator_is_the_observed_events_of_the_band(n, data, mean):
 
 
 def test_icons_are_the_interval_and_few_films_have_none():
-    icons = hundred(band(400, 68), 2)
+    icons = icon_array(band(400, 68), 2)
     assert (icons.low, icons.filled, icons.high) == (14, 17, 21)
-    assert hundred(band(19, 3), 2) is None
+    assert icon_array(band(19, 3), 2) is None
     none = band_sentence(source(), "Effusion", band(19, 3), 4)
     assert none.text == "No film scores 40 to 50\u202f%. Choose a lower band."
     after = replace(source(), recalibrated=True)
@@ -347,7 +347,7 @@ def test_plain_view_calls_a_finding_by_its_everyday_name(stretched):
 
 
 def test_plain_view_names_its_set_and_that_it_is_no_risk(stretched):
-    at = telling(bands(stretched.p, stretched.y))
+    at = most_miscalibrated_band(bands(stretched.p, stretched.y))
     shown = plain_view(source(), "Effusion", stretched.outcomes, band=at)
     assert "this test set of 4,000 films" in shown.sentence.text.replace("\u202f", " ")
     assert BANNER in shown.caption
@@ -724,9 +724,13 @@ def test_the_band_to_speak_of_is_the_one_that_was_missed_most():
     means = np.arange(10) / 10 + 0.05
     shares = means.copy()
     shares[3], shares[6] = means[3] - 0.1, means[6] + 0.3  # over and, by more, understated
-    assert telling(some_bands([2000] * 10, means, shares)) == 6
-    assert telling(some_bands([2000] * 6 + [19] + [2000] * 3, means, shares)) == 3  # few films
-    assert telling(some_bands([500] * 8 + [900, 500], means, means)) == 8  # the fullest
+    assert most_miscalibrated_band(some_bands([2000] * 10, means, shares)) == 6
+    assert (
+        most_miscalibrated_band(some_bands([2000] * 6 + [19] + [2000] * 3, means, shares)) == 3
+    )  # few films
+    assert (
+        most_miscalibrated_band(some_bands([500] * 8 + [900, 500], means, means)) == 8
+    )  # the fullest
 
 
 def test_numbers_of_a_subgroup_are_strong_where_they_miss_their_ideal(stretched):
@@ -834,7 +838,7 @@ def test_the_file_of_a_view_carries_both_banners_and_no_markup(stretched):
 
 def test_a_file_draws_a_hundred_films(stretched):
     """Of 400 films 68: 17 in 100, 14 to 21."""
-    icons = hundred(band(400, 68), 2)
+    icons = icon_array(band(400, 68), 2)
     sheet = PageView(
         eyebrow="e",
         banners=(),

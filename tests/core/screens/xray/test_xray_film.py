@@ -270,8 +270,8 @@ def test_a_score_is_withheld_only_where_the_model_surely_saw_no_such_film(film_s
 def test_findings_match_by_name_whatever_their_spelling():
     assert views.names_match(("Pleural_Thickening",), ("pleural thickening",))
     assert not views.names_match(("Effusion", "Mass"), ("Mass", "Effusion"))
-    assert views.place_of(FINDINGS, "effusion") == 2
-    assert views.place_of(FINDINGS, "Hernia") is None
+    assert views.finding_index(FINDINGS, "effusion") == 2
+    assert views.finding_index(FINDINGS, "Hernia") is None
 
 
 def test_a_saved_film_is_one_file_with_its_picture_inside():

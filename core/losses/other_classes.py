@@ -9,7 +9,7 @@ class OtherClasses(torch.autograd.Function):
     """What losses take of a row, each (N,), from logits (N, K) and targets (N,).
 
     1. The true logit minus log-sum-exp of the others: log(p / (1 - p)).
-    2. The sum of squares of the softmax s of the others.
+    2. The sum of squares of the softmax s of the other_classes.
     3. Where asked for, the largest logit below the true one, minus that; -inf where there is none.
 
     Notes
@@ -87,26 +87,26 @@ def _gradient(
 
 def _compiled_read(logits: Tensor, targets: Tensor, *, with_below: bool) -> tuple[Tensor, Tensor]:
     """Return what `_read` does, the last two only where they are asked for."""
-    from core.compiled import others  # takes a quarter of a second
+    from core.compiled import other_classes  # takes a quarter of a second
 
     share, rows = torch.empty_like(logits), logits.new_empty((4, len(logits)))
     arrays = logits.detach().numpy(), targets.numpy()
-    n_read = others.read_others(*arrays, share.numpy(), rows.numpy())
+    n_read = other_classes.read_others(*arrays, share.numpy(), rows.numpy())
     if n_read < len(logits):
         raise IndexError(f"target {int(targets[n_read])} of row {n_read} is none of the classes")
     if with_below:
-        others.read_below(*arrays, rows.numpy())
+        other_classes.read_below(*arrays, rows.numpy())
     return share, rows
 
 
 def _compiled_gradient(
     logits: Tensor, targets: Tensor, share: Tensor, rows: Tensor, slopes: list[Tensor]
 ) -> Tensor:
-    from core.compiled import others
+    from core.compiled import other_classes
 
     total, labels, read = torch.empty_like(share), targets.numpy(), rows.numpy()
     of_odds, of_squares, *of_gap = (slope.numpy() for slope in slopes)
-    others.write_gradient(share.numpy(), labels, read, (of_odds, of_squares), total.numpy())
+    other_classes.write_gradient(share.numpy(), labels, read, (of_odds, of_squares), total.numpy())
     for slope in of_gap:
-        others.add_below(logits.detach().numpy(), labels, read, slope, total.numpy())
+        other_classes.add_below(logits.detach().numpy(), labels, read, slope, total.numpy())
     return total

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from core.compiled import others
+from core.compiled import other_classes
 
 
 def defined(logits, targets):
@@ -22,8 +22,8 @@ def defined(logits, targets):
 
 def read(logits, targets):
     share, rows = np.empty_like(logits), np.empty((4, len(logits)), np.float32)
-    assert others.read_others(logits, targets, share, rows) == len(logits)
-    others.read_below(logits, targets, rows)
+    assert other_classes.read_others(logits, targets, share, rows) == len(logits)
+    other_classes.read_below(logits, targets, rows)
     return share, rows
 
 
@@ -52,14 +52,18 @@ def test_logits_far_apart_stay_exact():
 def test_a_target_that_is_no_class_is_named_and_nothing_beyond_is_written(target):
     logits, rows = np.zeros((3, 3), np.float32), np.full((4, 3), 7.0, np.float32)
     targets = np.array([0, target, 1])
-    assert others.read_others(logits, targets, np.empty_like(logits), rows) == 1
+    assert other_classes.read_others(logits, targets, np.empty_like(logits), rows) == 1
     assert (rows[:2, 1:] == 7.0).all()
 
 
 def test_exponential_is_that_of_float64():
     x = np.linspace(-86.9, 0.0, 20_001, dtype=np.float32)
-    powers = np.array([others.exp_below(value) for value in x])
+    powers = np.array([other_classes.exp_below(value) for value in x])
     np.testing.assert_allclose(powers, np.exp(x.astype(np.float64)), rtol=2.5e-7)
-    assert others.exp_below(np.float32(0.0)) == 1.0
-    assert others.exp_below(np.float32(-np.inf)) == others.exp_below(np.float32(-88.0)) == 0.0
-    assert np.isnan(others.exp_below(np.float32(np.nan)))
+    assert other_classes.exp_below(np.float32(0.0)) == 1.0
+    assert (
+        other_classes.exp_below(np.float32(-np.inf))
+        == other_classes.exp_below(np.float32(-88.0))
+        == 0.0
+    )
+    assert np.isnan(other_classes.exp_below(np.float32(np.nan)))

@@ -11,7 +11,7 @@ from core.errors import Notice, Refused
 from core.predictions import GROUP_NOUNS as BELONG
 from core.predictions import Groups
 from core.readers.formats.contents import Contents, Entry, is_text
-from core.readers.predictions.groups import GROUP, WEIGHT, Companions, attach_groups, stems
+from core.readers.predictions.groups import GROUP, WEIGHT, LabelAndTableFiles, attach_groups, stems
 from core.readers.predictions.options import ID_STEM, ReadOptions
 from core.readers.predictions.parts import SplitArrays
 from core.readers.predictions.questions import ReadChoice
@@ -62,7 +62,7 @@ class GroupOffer:
 
 
 def offers(
-    part: SplitArrays, beside: Companions, roles: dict[str, str], n_classes: int
+    part: SplitArrays, added: LabelAndTableFiles, roles: dict[str, str], n_classes: int
 ) -> tuple[GroupOffer, ...]:
     """Return the columns that may say which rows of a part belong together.
 
@@ -70,7 +70,7 @@ def offers(
     ----------
     part : SplitArrays
         The rows that are audited, with their labels.
-    beside : Companions
+    added : LabelAndTableFiles
         The file of labels.
     roles : dict of str
         What each entry of the scores is used for.
@@ -78,7 +78,7 @@ def offers(
         Classes of which a row has one; so many beginnings of names may be the classes. 0 where
         a row may have any number of labels.
     """
-    alone = Companions(beside.labels)
+    alone = LabelAndTableFiles(added.labels)
     columns = [*_columns(part, alone, roles), *_others(part, alone, roles)]
     if part.ids is not None and _stems_repeat(part.ids):
         offer = _offer(ID_STEM, "groups", part, alone)
@@ -87,34 +87,38 @@ def offers(
     return tuple({offer.key: offer for offer in columns}.values())
 
 
-def _columns(part: SplitArrays, beside: Companions, roles: dict[str, str]) -> list[GroupOffer]:
+def _columns(
+    part: SplitArrays, added: LabelAndTableFiles, roles: dict[str, str]
+) -> list[GroupOffer]:
     """Return columns with a telling name, those of patients before those of sites."""
     free = {n for n in part.contents.entries if roles.get(n, str(Role.UNUSED)) in FREE}
-    names = [*free] if beside.labels is None else [*free, *beside.labels.entries]
+    names = [*free] if added.labels is None else [*free, *added.labels.entries]
     order = list(BELONG)
     named = [(order.index(word), name, word) for name in names if (word := _word(name))]
     offers_made = []
     for _, name, word in sorted(named):
         key = name if part.contents.table else _without_split(name, part)
-        offer = _offer(key, BELONG[word], part, beside)
+        offer = _offer(key, BELONG[word], part, added)
         if offer is not None:
             offers_made.append(replace(offer, names_rows=roles.get(name) == str(Role.IDS)))
     return offers_made
 
 
-def _others(part: SplitArrays, beside: Companions, roles: dict[str, str]) -> list[GroupOffer]:
+def _others(
+    part: SplitArrays, added: LabelAndTableFiles, roles: dict[str, str]
+) -> list[GroupOffer]:
     """Return the column that names the rows, whatever it is called."""
     ids = [name for name, role in roles.items() if role == str(Role.IDS)]
     if part.ids is None or not part.contents.table or len(ids) != 1 or _word(ids[0]):
         return []
-    offer = _offer(ids[0], "names", part, beside)
+    offer = _offer(ids[0], "names", part, added)
     return [] if offer is None else [replace(offer, names_rows=True)]
 
 
-def _offer(key: str, noun: str, part: SplitArrays, beside: Companions) -> GroupOffer | None:
+def _offer(key: str, noun: str, part: SplitArrays, added: LabelAndTableFiles) -> GroupOffer | None:
     """Return the offer of a column whose values repeat, each row having one."""
     try:
-        grouped, _ = attach_groups(part, beside, ReadOptions(group=key))
+        grouped, _ = attach_groups(part, added, ReadOptions(group=key))
     except Refused:
         return None
     groups = grouped.groups
@@ -152,7 +156,7 @@ def _bare(ids: Entry) -> list[str]:
     return [str(name).strip().rpartition(".")[0] or str(name).strip() for name in ids.tolist()]
 
 
-def repeating(table: Contents) -> tuple[str, ...]:
+def repeating_columns(table: Contents) -> tuple[str, ...]:
     """Return the columns of a table whose values come again, as those of groups do."""
     sizes = {n: (len(set(e.tolist())), e.size) for n, e in table.entries.items() if e.ndim == 1}
     return tuple(name for name, (distinct, rows) in sizes.items() if 1 < distinct < rows)
@@ -164,7 +168,7 @@ def weight_columns(contents: Contents, labels: Contents | None) -> tuple[str, ..
     return tuple(name for name, entry in entries.items() if _could_weigh(name, entry))
 
 
-def weighing(table: Contents) -> tuple[str, ...]:
+def weight_candidates(table: Contents) -> tuple[str, ...]:
     """Return the columns of a table that hold numbers, but those that number its lines.
 
     What cannot be a weight is offered, too: choosing it says in which row and why.
@@ -189,9 +193,9 @@ def _numbers_lines(entry: Entry) -> bool:
     return first in {0.0, 1.0} and entry.size > 1 and bool(np.all(entry == lines))
 
 
-def unfit(option: str, columns: tuple[str, ...], beside: Companions) -> list[Notice]:
+def unfit_columns(option: str, columns: tuple[str, ...], added: LabelAndTableFiles) -> list[Notice]:
     """Say that nothing in an added table can be chosen."""
-    if option not in beside.tables or columns:
+    if option not in added.tables or columns:
         return []
     why = {
         GROUP: "each column has one value throughout, or another in every row",
@@ -225,7 +229,7 @@ def belonging(columns: tuple[GroupOffer, ...], part: SplitArrays) -> str:
     return f"{names} {first.groups.count:,} {first.noun}"
 
 
-def offered(columns: tuple[GroupOffer, ...], part: SplitArrays) -> list[Notice]:
+def candidate_notices(columns: tuple[GroupOffer, ...], part: SplitArrays) -> list[Notice]:
     """Say of rows that seem to belong together which options would choose what they belong to."""
     what = belonging(columns, part)
     commands = [offer.command for offer in columns if offer.meant]
