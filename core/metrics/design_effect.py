@@ -25,10 +25,10 @@ def design_effect(values: Float | Bool, extents: SamplingDesign) -> float:
     differ from small ones. Where groups vary in size like fewer than 100 equal ones, these sums
     would take most of its own deviation off a group that rules the mean; there it is
     1 + rho (sum_g W_g^2 / W - 1) with the weight W_g of each group and W of all (Donner & Klar
-    2000), where a weight counts as so many rows of its group. Either is at least Kish's
-    sum w^2 / sum w, and more where the rows that weigh most vary most (Kish 1965). Where rows do
-    not differ, or are of one group, they tell nothing of how alike a group is: then a group is
-    taken to be as good as one row.
+    2000), rho that of `intraclass_correlation`, and a weight counts as so many rows of its group.
+    Either is at least Kish's sum w^2 / sum w, and more where the rows that weigh most vary most
+    (Kish 1965). Where rows do not differ, or are of one group, they tell nothing of how alike a
+    group is: then a group is taken to be as good as one row.
     """
     groups, weights = extents
     weights = np.ones(values.size) if weights is None else weights
@@ -60,7 +60,7 @@ def design_effect(values: Float | Bool, extents: SamplingDesign) -> float:
 
 
 def intraclass_correlation(values: Float, groups: Int, weights: Float | None = None) -> float:
-    """Return how alike values of a group are, by the analysis of variance; in [0, 1].
+    """Return how alike values of a group are; in [0, 1].
 
     Parameters
     ----------
@@ -73,16 +73,25 @@ def intraclass_correlation(values: Float, groups: Int, weights: Float | None = N
 
     Notes
     -----
-    (F - 1) / (F + m - 1) with the ratio F of mean squares between and within groups and
-    m = (N - sum m_g^2 / N) / (G - 1) rows, cut to [0, 1] (Donner & Klar 2000). 0 where every group
-    has one row.
+    The larger of two estimates. (F - 1) / (F + m - 1) with the ratio F of mean squares between and
+    within groups and m = (N - sum m_g^2 / N) / (G - 1) rows (Donner & Klar 2000). And the one that
+    makes squared sums of groups as large as they are, of values and mean alike. Of equal groups
+    both are the same; else F may be below 1 though the few events lie in the large groups. 0 where
+    every group has one row.
     """
+    weights = np.ones(values.size) if weights is None else weights
     ratio, rows, inside = mean_squares(values, groups, weights)
     if inside <= 0.0:
         return 0.0
     if np.isinf(ratio):
         return 1.0
-    return max(0.0, (ratio - 1.0) / (ratio + rows - 1.0))
+    sizes, n = np.bincount(groups, weights), float(weights.sum())
+    deviation = values - weights @ values / n
+    between = float((np.bincount(groups, weights * deviation) ** 2).sum())
+    together = float(sizes @ sizes) / n  # rows that a row shares its group with, and itself
+    effect = between / (float(weights @ deviation**2) * (1.0 - together / n) + between / n)
+    by_sums = (effect - 1.0) / (together - 1.0)
+    return min(1.0, max(0.0, (ratio - 1.0) / (ratio + rows - 1.0), by_sums))
 
 
 def mean_squares(

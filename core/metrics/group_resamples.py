@@ -8,7 +8,12 @@ import numpy as np
 from core.arrays import Float, Int
 from core.defaults import N_BINS, N_BINS_MAX, N_BINS_MIN
 from core.metrics.binning import BinSums, equal_mass_cuts, sums
-from core.metrics.design_effect import degrees_of_freedom, group_concentration, mean_squares
+from core.metrics.design_effect import (
+    degrees_of_freedom,
+    group_concentration,
+    intraclass_correlation,
+    mean_squares,
+)
 from core.metrics.grouped import GroupCells, blocks, effective_mean, groups_of, weights_of
 from core.metrics.intervals import NO_VARIANCE, Resamples, all_cuts, running, wilson
 from core.metrics.ranked import SortedOutcomes
@@ -17,7 +22,7 @@ from core.predictions import SamplingDesign
 
 CENTRED = 10  # groups in a bin from which its own gap is taken off before signs are drawn
 HALF = 0.5  # of a variance: centring is not undone beyond it
-FEW_SURPRISES = 50.0  # that the claims expect: below it outcomes are redrawn
+FEW_SURPRISES = 100.0  # that the claims expect of independent rows: below, outcomes are redrawn
 UNEVEN = 2.0  # times as many groups as would vary as much if they were equal
 NONE = np.empty((0, 0))
 LEAST = 1e-300  # rows of an empty bin, to divide by
@@ -128,17 +133,22 @@ class GroupResamples(Resamples):
 
 def _lopsided(ranked: SortedOutcomes) -> bool:
     """Whether signs of groups cannot stand for chance: few surprises, or a few groups that rule."""
-    if expected_surprises(ranked) < FEW_SURPRISES:
+    worth = effective_mean(ranked, ranked.confidence - ranked.correct)
+    if _against(ranked) * worth / ranked.total < FEW_SURPRISES:
         return True
     concentration = group_concentration(SamplingDesign(ranked.groups, ranked.weights))
     return concentration * (int(groups_of(ranked).max()) + 1) > UNEVEN
 
 
+def _against(ranked: SortedOutcomes) -> float:
+    """Return the weight of outcomes that the claims expect against them."""
+    return float(weights_of(ranked) @ np.minimum(ranked.confidence, 1.0 - ranked.confidence))
+
+
 def expected_surprises(ranked: SortedOutcomes) -> float:
     """Return how many outcomes the claims expect against them, in rows of equal weight."""
     weights = weights_of(ranked)
-    against = float(weights @ np.minimum(ranked.confidence, 1.0 - ranked.confidence))
-    return against * float(weights.sum() / (weights @ weights))
+    return _against(ranked) * float(weights.sum() / (weights @ weights))
 
 
 def outcomes_alike(
@@ -148,7 +158,7 @@ def outcomes_alike(
 
     Parameters
     ----------
-    ranked : Ranked
+    ranked : SortedOutcomes
         Sorted rows with groups.
     cuts : (C + 1,) int64
         Ascending ranks from 0 to N.
@@ -191,6 +201,9 @@ def _concentrations(ranked: SortedOutcomes, n_resamples: int, rng: np.random.Gen
     if expected == 0.0 or not place.any():  # nothing to draw, or one group, which is as one row
         return np.zeros(n_resamples)
     ratio, rows, inside = mean_squares(off, place)
+    alike = intraclass_correlation(off, place)
+    if 0.0 < alike < 1.0:
+        ratio = 1.0 + rows * alike / (1.0 - alike)
     df = 1.0 / (1.0 / degrees_of_freedom(extents) + 1.0 / expected)
     between = rng.chisquare(df, n_resamples) / df
     within = rng.chisquare(inside, n_resamples) / inside
@@ -223,7 +236,7 @@ def resamples_of(
 
     Parameters
     ----------
-    ranked : Ranked
+    ranked : SortedOutcomes
         The sorted rows.
     n_resamples : int
         R.

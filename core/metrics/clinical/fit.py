@@ -256,13 +256,15 @@ class _Claims:
     def quantile(self, level: float) -> float:
         """Return the quantile of the intervals: Student's, as of so many equal groups, with groups.
 
-        Infinite below `FEWEST_GROUPS`, of which the variance of two numbers cannot be told.
+        Fewer where few rows of the rarer outcome count for themselves, as their own they alone
+        tell. Infinite below `FEWEST_GROUPS`, of which the variance of two numbers cannot be told.
         """
         df = degrees_of_freedom(SamplingDesign(self.ranked.groups, self.ranked.weights))
         if math.isinf(df):
             return quantile(level)
-        count = int(groups_of(self.ranked).max()) + 1
-        return student(level, df) if count >= FEWEST_GROUPS else float("inf")
+        if int(groups_of(self.ranked).max()) + 1 < FEWEST_GROUPS:
+            return float("inf")
+        return student(level, max(1.0, 1.0 / (1.0 / df + 1.0 / effective_rarer(self.ranked))))
 
     def meat(self, share: Float, design: Float) -> Float:
         """Return the variance of the scores of rows with weights or groups, (d, d).

@@ -4,10 +4,10 @@ Films of patients as under "Rows that belong together", but the patients have un
 films: three of 284 have seven in sixteen of all; numbers are log-normal, the largest 237; one of
 161 has a fifth. "Worth" is the median of the independent rows that are said over their true number,
 by the variance of the gap over the sets. Then scores that saturate, of two or five films a patient
-(normal logits of spread 7.3), and a label of 1 % with four films a patient. 15 bins, 300 resamples.
-The truth of a calibrated design is 0 (1 for the slope), that of others the value on 2,000,000 rows.
-"Difference" is that of two runs on the same rows, 1,000 resamples: one calibrated, the other
-sharpened by 1.8 with noise; its truth is that on 1,000,000 rows.
+(normal logits of spread 7.3), and labels of 1 % and 5 % whose events clump in patients. 15 bins,
+300 resamples. The truth of a calibrated design is 0 (1 for the slope), that of others the value on
+2,000,000 rows. "Difference" is that of two runs on the same rows, 1,000 resamples: one calibrated,
+the other sharpened by 1.8 with noise; its truth is that on 1,000,000 rows.
 """
 
 from collections.abc import Callable, Iterator
@@ -85,6 +85,8 @@ DESIGNS: dict[str, Design] = {
     "saturated, 2 films, r 0.3": (even(2), 0.3, (0.0, 7.0, 2.0), 112),
     "saturated, 5 films, r 0.3": (even(5), 0.3, (0.0, 7.0, 2.0), 500),
     "a label of 1 %, 4 films, r 0.3": (even(4), 0.3, (-5.1, 0.9, 0.5), 2_000),
+    "a label of 1 %, three patients rule, r 0.1": (three_rule, 0.1, (-5.1, 0.9, 0.1), 2_000),
+    "a label of 5 %, 20 films, r 0.3": (even(20), 0.3, (-3.2, 0.8, 0.1), 2_000),
 }
 
 
