@@ -256,15 +256,24 @@ class _Claims:
     def quantile(self, level: float) -> float:
         """Return the quantile of the intervals: Student's, as of so many equal groups, with groups.
 
-        Fewer where few rows of the rarer outcome count for themselves, as their own they alone
-        tell. Infinite below `FEWEST_GROUPS`, of which the variance of two numbers cannot be told.
+        Fewer where squared sums of groups are the variance, as few events make these uneven:
+        1 / df gains one over the rows of the rarer outcome that count for themselves. Infinite
+        below `FEWEST_GROUPS`, of which the variance of two numbers cannot be told.
         """
         df = degrees_of_freedom(SamplingDesign(self.ranked.groups, self.ranked.weights))
         if math.isinf(df):
             return quantile(level)
         if int(groups_of(self.ranked).max()) + 1 < FEWEST_GROUPS:
             return float("inf")
-        return student(level, max(1.0, 1.0 / (1.0 / df + 1.0 / effective_rarer(self.ranked))))
+        if not self.ruled:
+            df = max(1.0, 1.0 / (1.0 / df + 1.0 / effective_rarer(self.ranked)))
+        return student(level, df)
+
+    @cached_property
+    def ruled(self) -> bool:
+        """Whether groups vary in size like fewer than 100 equal ones."""
+        design = SamplingDesign(self.ranked.groups, self.ranked.weights)
+        return group_concentration(design) > CONCENTRATED
 
     def meat(self, share: Float, design: Float) -> Float:
         """Return the variance of the scores of rows with weights or groups, (d, d).
@@ -297,8 +306,7 @@ class _Claims:
             sums_of = [np.bincount(groups, of_row * column[claim]) for column in design.T]
             return np.stack(sums_of, axis=1)
 
-        few = group_concentration(SamplingDesign(groups, ranked.weights)) > CONCENTRATED
-        if few and len(groups) > groups.max() + 1 > 1:
+        if self.ruled and len(groups) > groups.max() + 1 > 1:
             spread = weights * np.sqrt(share * (1.0 - share))[claim]
             total = float(np.sum((weights * residual) ** 2))  # shares may be off one by one
             spread *= np.sqrt(max(1.0, total / float(spread @ spread)))

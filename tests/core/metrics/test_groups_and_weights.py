@@ -912,8 +912,7 @@ def test_the_slope_of_uneven_groups_varies_as_alike_residuals_do():
     covariance *= max(1.0, ((y - share) ** 2).sum() / (spread**2).sum())
     bread = np.linalg.inv(design.T @ (design * (spread**2)[:, None]))
     errors = np.sqrt(np.diag(bread @ design.T @ covariance @ design @ bread))
-    rarer = effective_rarer(SortedOutcomes.of(Outcomes(p, y, patient)))
-    wide = t.ppf(0.975, 1 / (1 / degrees_of_freedom(SamplingDesign(patient)) + 1 / rarer))
+    wide = t.ppf(0.975, degrees_of_freedom(SamplingDesign(patient)))
     for score, error in zip((found.intercept, found.slope), errors, strict=True):
         assert score.high - score.value == pytest.approx(wide * error, rel=1e-5)
 
