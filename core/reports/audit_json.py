@@ -18,6 +18,7 @@ from core.metrics.records import (
     TargetAudit,
     Verdict,
 )
+from core.metrics.verdict import SETTLED
 from core.metrics.verdict_codes import Statistic
 from core.screens.reliability.human_words import agreement_words
 
@@ -61,8 +62,8 @@ def audit_json(
         classes `direction` and `verdict` are those of `Audit.headline`, the other two stand under
         ``answers`` or ``event_audit``, and `bins` belong to `metrics.ece`, the event's. A verdict
         lists as `evidence` what its joint test found, with value and 95th percentile of chance,
-        of the slope with its interval; `classes` are answers that the mean does not tell of;
-        `small` is what an off_but_small one is off by less than,
+        of the slope with its interval at 95 %; `classes` are answers that the mean does not tell
+        of; `small` is what an off_but_small one is off by less than,
         `deviant` the class that deviates most, where classes do. `groups` and `weights` where rows
         belong together or count by weight, `unknown_labels` where some are not known. A number that
         is undefined or infinite is null, and the object it stands in has a `reason`.
@@ -204,8 +205,8 @@ def _evidence(item: Evidence) -> Json:
     if item.value is None:
         return {"statistic": item.statistic}
     if item.statistic == Statistic.SLOPE:
-        interval = {"low": _number(item.low), "high": _number(item.high)}
-        return {"statistic": item.statistic, "value": _number(item.value)} | interval
+        ends = {"low": _number(item.low), "high": _number(item.high), "level": SETTLED}
+        return {"statistic": item.statistic, "value": _number(item.value)} | ends
     return {
         "statistic": item.statistic,
         "value": _number(item.value),

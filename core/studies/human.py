@@ -135,7 +135,7 @@ def human_study(
     split : str
         Which is shown.
     config : AuditConfig, optional
-        Of the audit; temperatures are compared as on the page.
+        Of the audit, and of the temperatures' differences; the page's when left out.
 
     Raises
     ------
@@ -144,7 +144,8 @@ def human_study(
     """
     splits = {name: loaded(source) for name, source in sources.items()}
     shown = splits[split]
-    return HumanStudy(human_audit(shown, config), human_fits(splits, split), far_rows(shown))
+    fits = human_fits(splits, split, config=config)
+    return HumanStudy(human_audit(shown, config), fits, far_rows(shown))
 
 
 def study_beside(source: Source, split: str, others: Sequence[tuple[str, Source]]) -> HumanStudy:
@@ -175,6 +176,7 @@ def human_fits(
     *,
     share: float = SHARE,
     seed: int = SEED,
+    config: AuditConfig | None = None,
 ) -> HumanFits:
     """Return temperatures on votes and on majority labels, judged on rows not fitted on.
 
@@ -189,6 +191,8 @@ def human_fits(
         or it holds the rows that are judged, a share of these is fitted on and the rest judged.
     share, seed : float, int
         As of `core.studies.posthoc.cut`.
+    config : AuditConfig, optional
+        Level, bins and resamples of the differences.
 
     Raises
     ------
@@ -196,7 +200,8 @@ def human_fits(
         As of `core.studies.posthoc.parts`.
     """
     try:
-        return _fitted(human_rows(splits, split, fit_on, share=share, seed=seed))
+        rows = human_rows(splits, split, fit_on, share=share, seed=seed)
+        return _fitted(rows, config or AuditConfig())
     except Refused as refusal:
         return _unfitted(split, refusal.what)
 
@@ -233,8 +238,7 @@ def _unfitted(split: str, reason: str) -> HumanFits:
     return HumanFits(fit_rows=0, test_rows=0, fit_name="", test_name=split, refusal=reason)
 
 
-def _fitted(cut: PosthocRows) -> HumanFits:
-    config = AuditConfig()
+def _fitted(cut: PosthocRows, config: AuditConfig) -> HumanFits:
     judged = {("", ""): _Judged.of(cut.test, None)}
     refusals: dict[tuple[str, str], str] = {}
     parameters: dict[tuple[str, str], Mapping[str, float]] = {("", ""): {}}

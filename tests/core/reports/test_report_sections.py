@@ -1,7 +1,9 @@
 """Every section of a report is made and every figure of it drawn, for each kind of answers."""
 
 import re
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -10,6 +12,7 @@ from core.configs import AuditConfig
 from core.errors import UsageError
 from core.metrics import suite
 from core.metrics.comparison import compare
+from core.metrics.records import BinTable, Evidence, MixedEnd
 from core.predictions import Predictions, ScoreKind, Task, Votes
 from core.reports import build, html
 from core.reports.audit_json import human_json
@@ -345,6 +348,51 @@ def test_every_section_of_a_report_follows_its_settings(edition):
     captions = [part.caption for chapter in chapters for part in chapter.sections]
     assert not any("95\u202f%" in text or "95 in 100" in text for text in captions)
     assert sum("90\u202f%" in text or "90 in 100" in text for text in captions) >= 3
+
+
+def intervals(numbers, place=""):
+    """Yield (place, low, high) of all that has an interval, without edges of bins."""
+    ends = [("low", "high"), ("ci_low", "ci_high"), ("band_low", "band_high")]
+    if is_dataclass(numbers):
+        ends = ends[1:] if isinstance(numbers, BinTable) else ends
+        for low, high in ends:
+            if getattr(numbers, low, None) is not None and getattr(numbers, high) is not None:
+                yield place, np.asarray(getattr(numbers, low)), np.asarray(getattr(numbers, high))
+        parts = ((field.name, getattr(numbers, field.name)) for field in fields(numbers))
+    elif isinstance(numbers, Mapping):
+        parts = numbers.items()
+    elif isinstance(numbers, tuple):
+        parts = enumerate(numbers)
+    else:
+        return
+    for name, part in parts:
+        if not isinstance(part, Evidence | MixedEnd):  # at 95 %, by which a verdict is settled
+            yield from intervals(part, f"{place}.{name}")
+
+
+@pytest.mark.parametrize(
+    "rows", [several()[0], asked()[0], one_finding()[0]], ids=["several", "asked", "finding"]
+)
+def test_every_interval_of_a_report_is_wider_at_a_higher_level(rows):
+    run = replace(reported(rows), voted=() if rows.votes is None else ("test",))
+    other = replace(reported(replace(rows, scores=0.8 * rows.scores)), name="other")
+    sections = ("human", "posthoc", "clinical", "compare", "classes")
+    by_level = []
+    for level in (0.8, 0.95, 0.99):
+        config = AuditConfig(level=level, n_resamples=200)
+        numbers = report_numbers((run, other), sections, config)
+        by_level.append({place: (low, high) for place, low, high in intervals(numbers)})
+    assert set(by_level[0]) == set(by_level[1]) == set(by_level[2])
+    for place in by_level[0]:
+        widths = [np.nan_to_num(np.subtract(*ends[place][::-1])) for ends in by_level]
+        if {"differences", "leaders"} & set(
+            place.split(".")
+        ):  # few draws beyond a bound give it a normal quantile
+            del widths[1]
+        for narrow, wide in pairwise(widths):
+            assert (narrow <= wide + 1e-12).all(), place
+        if "ece_debiased" not in place:  # an estimate of 0 has an end that no level moves
+            assert (widths[0] < widths[-1]).any() or not widths[-1].any(), place
 
 
 def test_the_curve_of_a_report_names_the_level_of_its_intervals():
