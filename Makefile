@@ -6,7 +6,7 @@ PY := .venv/bin/python
 # Tests are compiled once and not at every start, whatever the shell asks for.
 test check check-numbers soak: export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: app test check check-static check-all check-numbers bench bench-loops gpu soak samples shots chromium nginx slurm lock licences sbom clean
+.PHONY: app test check check-static check-all check-numbers size bench bench-loops gpu soak samples shots chromium nginx slurm lock licences sbom clean
 .DEFAULT_GOAL := app
 
 .venv/.app: requirements.txt
@@ -49,6 +49,11 @@ check-static: .venv/.test
 	$(PY) -m ruff check .
 	$(PY) -m mypy
 	.venv/bin/lint-imports
+	$(PY) -m tests.size
+
+# Lines, files and helpers of each room, beside what it may have.
+size:
+	@$(PY) -m tests.size
 
 # For the minute between two edits: the static checks, and beside them the tests of the numbers and
 # of what is drawn and said of them, less the slow ones. All other folders are left to `make test`:
