@@ -11,6 +11,7 @@ import numpy as np
 
 from core.arrays import Counts, Float
 from core.defaults import HEAVY_CELLS, N_BINS, N_RESAMPLES, N_RESAMPLES_HEAVY, SEED
+from core.metrics import METRICS
 from core.metrics.estimates import ONE_GROUP, ONE_ROW
 from core.metrics.intervals import Units, percentile, quantile, units
 from core.metrics.notices import nll_reason
@@ -19,8 +20,8 @@ from core.metrics.resampled import BINNED, GAP, ResampledRows, resampled_counts
 from core.metrics.suite import UNAVAILABLE, label_predictions
 from core.predictions import Predictions, Task
 
-PAIRED = ("accuracy", "nll", "brier", "ece", "ece_em", "classwise_ece", "smece")
-PAIRABLE = (*PAIRED, "ada_ece")  # those in PAIRED, and those that are compared on request
+PAIRED = tuple(key for key, metric in METRICS.items() if metric.compared == "shown")
+PAIRABLE = (*PAIRED, *(key for key, metric in METRICS.items() if metric.compared == "on request"))
 BIASED = {*BINNED, "classwise_ece"}  # their draws lie above the sample's value
 FEWEST = 5  # draws beyond a bound; with fewer the bound is a normal quantile
 

@@ -1,7 +1,7 @@
 """The records that metrics fill and every screen, report and command reads."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 
 import numpy as np
 
@@ -361,9 +361,9 @@ class Audit:
         return self.main if self.headline is self.answers else self.answers
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Metric:
-    """One entry of the registry.
+    """One entry of the registry: all that is said of a metric wherever it stands.
 
     Attributes
     ----------
@@ -374,24 +374,34 @@ class Metric:
         Printed name.
     plain : str
         What it means, in one sentence without jargon.
+    source : str
+        Where the definition comes from.
+    needs : str
+        ``outcomes``: `SortedOutcomes` of any target; ``positive``: those of a positive class;
+        ``scores``: the `Predictions` with all class scores.
     range : (float, float)
         Smallest and largest possible value.
     better : str
         ``lower``, ``higher``, ``zero`` or ``one``.
-    needs : str
-        ``outcomes``: a `Ranked` of any target; ``positive``: a `Ranked` of a positive class;
-        ``scores``: the `Predictions` with all class scores.
-    source : str
-        Where the definition comes from.
+    in_sentence : str
+        Name within a sentence, where it is not the label.
+    in_points : bool
+        Whether tables show it in percent and its differences in points.
+    compared : str
+        ``shown`` wherever runs are compared, ``on request``, or never.
     """
 
     function: Callable[..., float]
     label: str
     plain: str
-    range: tuple[float, float]
-    better: str
-    needs: str
+    _: KW_ONLY
     source: str
+    needs: str = "outcomes"
+    range: tuple[float, float] = (0.0, 1.0)
+    better: str = "lower"
+    in_sentence: str = ""
+    in_points: bool = False
+    compared: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -36,7 +36,7 @@ from core.predictions import Predictions, Task
 T = TypeVar("T")
 NEEDS_SCORES = "needs full class scores"
 ALL_ANSWERS = "here ece is of the answers"
-POSITIVE = ("brier_event", "auroc", "auprc", *SCORES[:3], *ERRORS, *SCORES[3:])
+POSITIVE = tuple(key for key, metric in METRICS.items() if metric.needs == "positive")
 OF_ANSWERS = ("accuracy", "error", "nll", "brier", "s99_share", "s99_accuracy", "aurc")
 OF_LABELS = {"classwise_ece", "ece_answer"}  # what one label has none of
 UNAVAILABLE: dict[Task, Mapping[str, str]] = {

@@ -9,14 +9,13 @@ from core.codes import NoticeCode
 from core.errors import Notice
 from core.metrics.comparison import compare
 from core.metrics.human.errors import DISTANCE
-from core.metrics.paired import Difference
+from core.metrics.paired import PAIRABLE, Difference
 from core.reports.audit_json import floor_json, score_json
 from core.studies.human import ERRORS, FittedOn, HumanFits
 from core.studies.human import SHOWN as HUMAN
 from core.studies.posthoc import NONE, Fit, MethodReport, PosthocRows
 
 Json = dict[str, Any]  # Any: plain JSON values
-SHOWN = ("accuracy", "nll", "brier", "ece", "ece_em", "classwise_ece", "smece", "ada_ece")
 
 
 def calibrate_json(
@@ -196,7 +195,7 @@ def _same(report: Json) -> str:
 
 def _scores(method: Json) -> str:
     """Return the scores of a method, and with each error how much chance explains."""
-    keys = [key for key in SHOWN if key in method["metrics"]]
+    keys = [key for key in PAIRABLE if key in method["metrics"]]
     return "  ".join(
         f"{key} {_number(method['metrics'][key]['value'])}{_chance(method['noise_floor'].get(key))}"
         for key in keys

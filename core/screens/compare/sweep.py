@@ -7,8 +7,9 @@ from functools import partial
 import plotly.graph_objects as go
 
 from core.metrics.comparison import Compared
+from core.metrics.paired import PAIRED
 from core.screens.kit.curves import legend
-from core.screens.kit.differences import COLUMNS, HEADS, HIGHER, IN_POINTS, NamedRun, value_kind
+from core.screens.kit.differences import HEADS, HIGHER, IN_POINTS, NamedRun, value_kind
 from core.screens.kit.forms import FORMS
 from core.screens.kit.numbers import MISSING, three
 from core.screens.kit.records import Cell, Column, FigureCard, Table
@@ -81,7 +82,7 @@ def sweep_card(
     setting : str
         A dotted name of `Trained.values`.
     metric : str
-        One of `COLUMNS`.
+        One of `PAIRED`.
     """
     lines = _lines(names, runs, trained, setting, metric)
     points = [(line, point) for line in lines for point in line.points]
@@ -292,10 +293,10 @@ def seeds_table(
         )
         for group in groups
     )
-    shown = tuple(PageColumn(metric, HEADS[metric], value_kind(metric)) for metric in COLUMNS)
+    shown = tuple(PageColumn(metric, HEADS[metric], value_kind(metric)) for metric in PAIRED)
     columns = tuple(
         column
-        for metric in COLUMNS
+        for metric in PAIRED
         for column in (Column(metric, LABELS[metric]), Column(f"{metric}_sd", LABELS[metric]))
     )
     return ScoreTable(
@@ -308,7 +309,7 @@ def seeds_table(
 
 def _means(runs: Sequence[Compared]) -> dict[str, Estimate | Cell]:
     cells: dict[str, Estimate | Cell] = {}
-    for metric in COLUMNS:
+    for metric in PAIRED:
         scores = [run.audit.main.metrics.get(metric) for run in runs]
         values = [score.value for score in scores if score is not None and score.value is not None]
         if not values:

@@ -6,12 +6,11 @@ from functools import partial
 
 from core.metrics.comparison import Compared, Comparison
 from core.metrics.human.errors import DISTANCE
-from core.metrics.paired import Difference
+from core.metrics.paired import PAIRED, Difference
 from core.screens.compare import figures
 from core.screens.kit import cards
 from core.screens.kit.diagram import small_diagram
 from core.screens.kit.differences import (
-    COLUMNS,
     HEADS,
     HIGHER,
     IN_POINTS,
@@ -174,8 +173,8 @@ def compare_view(
     )
     table = ScoreTable(
         "Run",
-        _shown(comparison, metric, with_people(COLUMNS, runs)),
-        _columns(comparison, with_people(COLUMNS, runs)),
+        _shown(comparison, metric, with_people(PAIRED, runs)),
+        _columns(comparison, with_people(PAIRED, runs)),
         tuple(_row(names[i], pictured.marks.get(i), runs, comparison, i) for i in pictured.order),
     )
     listed = [
@@ -308,7 +307,7 @@ def _row(
     run, differences = runs[i], comparison.differences[i]
     reference = not comparison.reason and i == comparison.reference
     cells: dict[str, Estimate | Cell] = {"run": named.name, "n": run.rows.n}
-    for metric in with_people(COLUMNS, runs):
+    for metric in with_people(PAIRED, runs):
         why = "no votes" if metric == DISTANCE else run.audit.unavailable.get(metric, "")
         best = comparison.best.get(metric) == i
         cell = estimate(run.score(metric), why)

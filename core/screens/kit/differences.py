@@ -3,9 +3,11 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from core.metrics import METRICS
 from core.metrics.comparison import Compared, Comparison, Leader
 from core.metrics.human.errors import DISTANCE
 from core.metrics.paired import PAIRED, Difference
+from core.metrics.resampled import BINNED
 from core.screens.kit.forms import FORMS, Kind
 from core.screens.kit.numbers import (
     MISSING,
@@ -19,30 +21,23 @@ from core.screens.kit.records import Phrase, Sentence
 from core.screens.kit.row_noun import with_row_noun
 from core.screens.kit.words import LABELS
 
-COLUMNS = ("accuracy", "nll", "brier", "ece", "ece_em", "classwise_ece", "smece")
 OFFERED = ("ece", "ece_em", "smece", "classwise_ece", "nll", "brier", "accuracy")
 NAMES = LABELS | {DISTANCE: "Distance from people"}
-INSIDE = {  # within a sentence
-    "ece_em": "equal-mass ECE",
-    "classwise_ece": "classwise ECE",
-    "brier": "Brier score",
-    "accuracy": "accuracy",
-    DISTANCE: "distance from people",
-}
-IN_POINTS = {"accuracy", "ece", "ece_em", "classwise_ece", "smece", "ada_ece", DISTANCE}
+IN_SENTENCE = {key: metric.in_sentence or metric.label for key, metric in METRICS.items()}
+IN_SENTENCE |= {DISTANCE: "distance from people"}
+IN_POINTS = {key for key, metric in METRICS.items() if metric.in_points} | {DISTANCE}
 HEADS = {key: label + (", %" if key in IN_POINTS else "") for key, label in NAMES.items()}
 MOST_NAMED = 11  # runs beside the best that a sentence in plain words names
 NAMED = 2  # runs of one outcome that a sentence names
-OF_EVENT = {"ece", "ece_em", "smece", "ada_ece"}  # where two classes are audited by one's risk
-HIGHER = {"accuracy"}  # is better; of all others lower is
+HIGHER = {key for key, metric in METRICS.items() if metric.better == "higher"}
 WORDS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 assert set(OFFERED) == set(PAIRED)
 
 
 def name(metric: str, event: str = "") -> str:
     """Return what a metric is called within a sentence; of a risk with the name of its event."""
-    whose = f" of “{event}”" if event and metric in OF_EVENT else ""
-    return f"{INSIDE.get(metric, NAMES[metric])}{whose}"
+    whose = f" of “{event}”" if event and metric in BINNED else ""
+    return f"{IN_SENTENCE[metric]}{whose}"
 
 
 def with_people(metrics: Sequence[str], runs: Sequence[Compared]) -> tuple[str, ...]:

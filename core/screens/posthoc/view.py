@@ -7,13 +7,12 @@ from functools import partial
 from core.arrays import Float
 from core.calibrators.landscape import Landscape
 from core.metrics.comparison import Comparison, compare
-from core.metrics.paired import Difference
+from core.metrics.paired import PAIRED, Difference
 from core.screens.kit import cards
 from core.screens.kit.bin_marks import shares
 from core.screens.kit.curves import Plot, TheoryCurve, chart
 from core.screens.kit.diagram import small_diagram
 from core.screens.kit.differences import (
-    COLUMNS,
     HEADS,
     IN_POINTS,
     NamedRun,
@@ -205,7 +204,7 @@ def _eyebrow(named: NamedRun, parts: PosthocRows) -> str:
 def _metrics(judged: Mapping[str, MethodReport]) -> tuple[str, ...]:
     """Return the metrics shown: the usual ones, and what the methods were fitted by."""
     known = judged[NONE].compared.audit.main.metrics
-    return (*COLUMNS, *(metric for metric in ON_REQUEST if metric in known))
+    return (*PAIRED, *(metric for metric in ON_REQUEST if metric in known))
 
 
 def _table(

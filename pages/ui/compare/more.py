@@ -7,9 +7,10 @@ import streamlit as st
 
 from core.errors import LibraryError
 from core.metrics.comparison import Compared
+from core.metrics.paired import PAIRED
 from core.screens.compare import disagreements as rows_view
 from core.screens.compare import sweep, training
-from core.screens.kit.differences import COLUMNS, NamedRun
+from core.screens.kit.differences import NamedRun
 from core.screens.kit.run_marks import RunMark
 from core.screens.kit.words import LABELS
 from core.studies import settings
@@ -76,8 +77,8 @@ def _metric(label: str, key: str, default: str) -> str:
     return str(
         st.selectbox(
             label,
-            COLUMNS,
-            index=COLUMNS.index(default),
+            PAIRED,
+            index=PAIRED.index(default),
             format_func=LABELS.__getitem__,
             key=f"compare.{key}",
             width=220,

@@ -2,7 +2,8 @@
 
 from core.calibrators import CALIBRATORS
 from core.metrics import METRICS
-from core.screens.kit.differences import COLUMNS, HEADS, name
+from core.metrics.paired import PAIRED
+from core.screens.kit.differences import HEADS, name
 from core.screens.kit.methods import IN_SENTENCE
 from core.screens.kit.words import LABELS
 from core.screens.posthoc.words import OBJECTIVES
@@ -31,7 +32,7 @@ def test_a_sentence_calls_a_metric_as_the_registry_does_in_small_letters():
 
 
 def test_heads_name_the_unit_of_shares():
-    assert [HEADS[key] for key in COLUMNS] == [
+    assert [HEADS[key] for key in PAIRED] == [
         "Accuracy, %",
         "NLL",
         "Brier",
