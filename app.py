@@ -6,7 +6,26 @@ The router sets up the page, tests the server's settings, and draws navigation, 
 import streamlit as st
 
 if __name__ == "__main__":
-    from pages.ui import frame, inference, login, selftest, session, sidebar, site, studying, tour
+    from core.errors import lacking
+
+    try:
+        from pages.ui import (
+            frame,
+            inference,
+            login,
+            selftest,
+            session,
+            sidebar,
+            site,
+            studying,
+            tour,
+        )
+    except (ImportError, MemoryError, OSError) as error:
+        lack = lacking(error)
+        if lack is None:
+            raise
+        st.error(f"**{lack.what}**  \n{lack.remedy}  \n`{lack.code}`", icon=":material/block:")
+        st.stop()
 
     st.set_page_config(
         page_title="Candor",
@@ -14,10 +33,10 @@ if __name__ == "__main__":
         layout="wide",
         initial_sidebar_state="auto",
     )
-    frame.enter()
-    page = site.navigation()
-    selftest.guard()
     with frame.caught():
+        frame.enter()
+        page = site.navigation()
+        selftest.guard()
         login.guard()
         session.remember()
         sidebar.draw()
@@ -25,9 +44,10 @@ if __name__ == "__main__":
     try:
         page.run()
     finally:  # a page that stops half-way has been drawn too
-        inference.warm_up()
-        studying.begin()
         session.leave_garbage()
+        with frame.caught():
+            inference.warm_up()
+            studying.begin()
 else:  # imported by the server: Streamlit takes what it wraps around this script
     from starlette.middleware import Middleware
 

@@ -125,9 +125,9 @@ class LostWorker(AuditError):
 def lacking(error: BaseException) -> AuditError | None:
     """Return what to say of an error that means: no memory, no processes, or no disk; else None."""
     number = error.errno if isinstance(error, OSError) else None
-    unmapped = (
-        isinstance(error, ImportError) and "failed to map segment" in f"{error}{error.__cause__}"
-    )
+    # A library that was not mapped; llvmlite raises an error of its own after that one.
+    raised = f"{error}{error.__cause__}{error.__context__}"
+    unmapped = isinstance(error, ImportError | OSError) and "failed to map segment" in raised
     if number in {errno.ENOSPC, errno.EDQUOT}:
         what = "The disk is full; what was being written is not there"
         return LibraryError("DISK_FULL", what, "free some space, then try again")
@@ -137,7 +137,9 @@ def lacking(error: BaseException) -> AuditError | None:
     no_thread = isinstance(error, RuntimeError) and "new thread" in str(error)
     if number == errno.EAGAIN or no_thread:
         what = "No further process or thread may be started"
-        return LostWorker("LOST_WORKER", what, "end other programs, or raise ulimit -u; try again")
+        return LostWorker(
+            "LOST_WORKER", what, "end other programs, or raise ulimit -u or -v; try again"
+        )
     if isinstance(error, MemoryError) or number == errno.ENOMEM or unmapped:
         what = "There is not enough memory for this"
         return LostWorker("LOST_WORKER", what, "free some, raise ulimit -v, or use fewer rows")

@@ -11,6 +11,9 @@ from core.errors import AuditError
 from pages.ui import frame, login, server, visitor
 from pages.ui.login import LOOPBACK
 
+if sys.platform != "win32":
+    import resource
+
 EXPECTED: dict[str, object] = {
     "server.enableCORS": True,
     "server.enableXsrfProtection": True,
@@ -25,6 +28,7 @@ EXPECTED: dict[str, object] = {
     "server.fileWatcherType": "none",
     "server.maxUploadSize": defaults.UPLOAD_MB,
 }
+LEAST = {"RLIMIT_NPROC": ("ulimit -u", 64), "RLIMIT_AS": ("ulimit -v, in bytes,", 8 * 2**30)}
 LOG = logging.getLogger("candor")
 
 
@@ -52,6 +56,10 @@ def problems() -> tuple[str, ...]:
         reasons.append("server.allowedHosts lets every host name in")
     if not server.guarded():
         reasons.append("uploads are not limited, because app.py runs inside another program")
+    for limit, (name, least) in LEAST.items() if sys.platform != "win32" else ():
+        most = resource.getrlimit(getattr(resource, limit))[0]
+        if resource.RLIM_INFINITY != most < least:
+            print(f"self-test: {name} = {most}, too little for several visitors: {least} or more")  # noqa: T201
     return (*reasons, *login.problems())
 
 

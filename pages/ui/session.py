@@ -77,11 +77,17 @@ def start_up() -> None:
     """Once a process: remove what crashed servers left behind, and look after jobs from now on."""
     scratch.sweep()
     demo.enter()
+    if server.serves():
+        _begin(_look_after_jobs, "jobs")
+        _begin(_collect_garbage, "garbage")
     server.at_end(_vacate_all)
     server.after_sessions(_give_back)
-    if server.serves():
-        Thread(target=_look_after_jobs, name="jobs", daemon=True).start()
-        Thread(target=_collect_garbage, name="garbage", daemon=True).start()
+
+
+@cache
+def _begin(task: Callable[[], None], name: str) -> None:
+    """Begin a thread, once, also where the next could not begin and the visitor comes again."""
+    Thread(target=task, name=name, daemon=True).start()
 
 
 def spare_modules(n_modules: int) -> None:

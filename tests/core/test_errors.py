@@ -109,6 +109,12 @@ def test_what_the_machine_lacks_is_said_and_is_no_bug(error, code, word, monkeyp
     assert capsys.readouterr().err.startswith(f"{code}: {lack.what}; ")
 
 
+def test_a_library_that_was_not_mapped_is_a_lack_of_memory_in_the_words_of_its_loader_too():
+    error = OSError("Could not find/load shared object file")  # as of llvmlite
+    error.__context__ = OSError("libllvmlite.so: failed to map segment from shared object")
+    assert "memory" in lacking(error).what
+
+
 @pytest.mark.parametrize("error", [ValueError("x"), RuntimeError("x"), OSError(errno.EACCES, "x")])
 def test_a_bug_stays_one(error):
     assert lacking(error) is None
