@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from core.arrays import Bool, Float
-from core.defaults import FALSE_ALARMS, LOW_POWER, N_BINS_MAX, SOUND_POWER
+from core.defaults import FALSE_ALARMS, LOW_POWER, MATERIAL_ODDS, N_BINS_MAX, SOUND_POWER
 from core.metrics.null_test import NullTest
 from core.metrics.records import (
     BinTable,
@@ -132,7 +132,7 @@ def verdict(
         code, reading = VerdictCode.MIXED, MixedReading.OPPOSITE
         opening = f"{_both_ends(ends, event)} On average {_signed(gap)}."
     elif gap_off:
-        code, opening = _one_sided(gap, event)
+        code, opening = _one_sided(gap, event, bins)
         if slope_off and not answers:
             reading = spread
             opening += f" It is also {_SPREAD[spread].lower()}: {_OUTCOMES[spread]}."
@@ -274,7 +274,7 @@ def _end(bins: BinTable, interval: tuple[Float, Float], decided: Bool, *, over: 
     )
 
 
-def _one_sided(gap: Gap, event: str | None) -> tuple[VerdictCode, str]:
+def _one_sided(gap: Gap, event: str | None, bins: BinTable) -> tuple[VerdictCode, str]:
     over = gap.gap > 0
     low, high = (gap.low, gap.high) if over else (-gap.high, -gap.low)
     size = f"by {points(abs(gap.gap))} points ({points(low)} to {points(high)})"
@@ -282,7 +282,11 @@ def _one_sided(gap: Gap, event: str | None) -> tuple[VerdictCode, str]:
         size += f", beyond 0 at {100 * SETTLED:.0f} %"
     if event is not None:
         code = VerdictCode.OVERESTIMATES if over else VerdictCode.UNDERESTIMATES
-        return code, f"{code.capitalize()} “{event}” {size}."
+        nonempty = bins.count > 0
+        parts = (part[nonempty] @ bins.share[nonempty] for part in (bins.confidence, bins.accuracy))
+        stated, true = (share(float(part)) for part in parts)
+        averages = f"on average it says {stated} %, and {true} % came true"
+        return code, f"{code.capitalize()} “{event}” {size}: {averages}."
     if over:
         return VerdictCode.OVER_CONFIDENT, f"Over-confident {size}."
     return VerdictCode.UNDER_CONFIDENT, f"Under-confident {size}."
@@ -418,20 +422,41 @@ def _within_chance(
     return VerdictCode.COULD_BE_CHANCE, text
 
 
-def would_show(odds: float | None, spread: float | None) -> str:
-    """Say which errors would have shown: those of them that would be material here."""
-    tried = [what for what, p in ((ODDS, odds), (STRETCHED, spread)) if p is not None]
+def would_show(odds: float | None, spread: float | None, risks: BinTable | None = None) -> str:
+    """Say which errors would have shown: those of them that would be material here.
+
+    Parameters
+    ----------
+    odds, spread : float, optional
+        Power for odds that are off, and for logits that are off about the same mean.
+    risks : BinTable, optional
+        The bins of a risk, whose odds are said as averages that would be true.
+    """
+    tried = [what for what, p in ((_odds_words(risks), odds), (STRETCHED, spread)) if p is not None]
     if not tried:
         return "an error that matters would have shown"
     return f"{', or '.join(tried)}{',' * (len(tried) > 1)} would have shown"
 
 
-def shown_words(odds: float | None, spread: float | None) -> str:
-    """Return how often odds off by a fifth, and logits off about the same mean, would show."""
-    known = [(what, p) for what, p in ((ODDS, odds), (STRETCHED, spread)) if p is not None]
-    (first, often), *more = known or [(ODDS, 0.0)]
+def shown_words(odds: float | None, spread: float | None, risks: BinTable | None = None) -> str:
+    """Return how often each would show; see `would_show`."""
+    first_words = _odds_words(risks)
+    known = [(what, p) for what, p in ((first_words, odds), (STRETCHED, spread)) if p is not None]
+    (first, often), *more = known or [(first_words, 0.0)]
     text = f"{first} would be found at least {_times(often)} times in 100"
     return text + "".join(f", {what} at least {_times(p)} times" for what, p in more)
+
+
+def _odds_words(risks: BinTable | None) -> str:
+    if risks is None:
+        return ODDS
+    nonempty = risks.count > 0
+    weight, risk = risks.share[nonempty], risks.confidence[nonempty]
+    low, high = (
+        share(float(weight @ (risk * odds / (1.0 - risk + risk * odds))))
+        for odds in (1.0 / MATERIAL_ODDS, MATERIAL_ODDS)
+    )
+    return f"a true average of {low} or {high} % in place of {share(float(weight @ risk))} %"
 
 
 def _signed(gap: Gap) -> str:

@@ -7,7 +7,16 @@ from core.codes import NoticeCode
 from core.defaults import N_BINS_MAX
 from core.errors import Notice
 from core.metrics.macro import ChanceAmong
-from core.metrics.records import Audit, ClassCell, Floor, Gap, MixedEnd, Score, TargetAudit
+from core.metrics.records import (
+    Audit,
+    BinTable,
+    ClassCell,
+    Floor,
+    Gap,
+    MixedEnd,
+    Score,
+    TargetAudit,
+)
 from core.metrics.verdict import (
     ALONE,
     AT_ONCE,
@@ -473,7 +482,7 @@ def _would_have_shown(target: TargetAudit) -> str:
     tested = TESTED
     if target.of == VerdictSubject.ANSWER:
         tested = f"{TESTED.replace(' and', ',')} and each class"
-    shown = would_show(target.verdict.power_odds, target.verdict.power_spread)
+    shown = would_show(target.verdict.power_odds, target.verdict.power_spread, _risks(target))
     return f"On {_images(n)} {shown} in the {tested}.{_above_chance(target)}{_alone(target)}"
 
 
@@ -494,13 +503,18 @@ def _might_not_have_shown(target: TargetAudit) -> str:
     (ece, floor), verdict = calibration_error(target), target.verdict
     if int(target.bins.count.sum()) == 1 or ece is None or floor is None:
         return ""
-    shown = f"{_capital(shown_words(verdict.power_odds, verdict.power_spread))}.{_alone(target)}"
+    shown = _capital(shown_words(verdict.power_odds, verdict.power_spread, _risks(target)))
+    shown = f"{shown}.{_alone(target)}"
     if not verdict.too_few:
         return shown
     return (
         f"It looks off by {points(ece.value)} points; a perfect model would look off by up to "
         f"{points(floor.q95)}. {shown}"
     )
+
+
+def _risks(target: TargetAudit) -> BinTable | None:
+    return target.bins if target.of == VerdictSubject.EVENT else None
 
 
 def _above(score: Score, floor: Floor) -> bool:

@@ -325,8 +325,9 @@ def _tiles(source: ClinicSource, analysis: OneFinding) -> tuple[Tile, ...]:
         _fit_tile(
             fit.in_the_large,
             "ideal 0",
-            "The intercept of a logistic regression whose slope is held at 1: above 0 there are "
-            "more events than stated.",
+            f"Stated on average {points(fit.mean)}{THIN}%, labelled with it "
+            f"{points(fit.rate)}{THIN}%. On the log-odds scale: the intercept of a logistic "
+            "regression whose slope is held at 1, above 0 where there are more events than stated.",
             signed=True,
         ),
         _fit_tile(

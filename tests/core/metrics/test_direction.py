@@ -78,6 +78,7 @@ def test_all_zero_scores_say_the_same_of_both_classes():
     assert one.headline.direction.gap == 0.0  # a tie is right as often as a coin
     assert one.main.verdict.text.startswith("Underestimates “good” by 28.4 points")
     assert other.main.verdict.text.startswith("Overestimates “bad” by 28.4 points")
+    assert "): on average it says 50 %, and 22 % came true. " in other.main.verdict.text
 
 
 def test_one_score_of_an_event_opens_with_the_event_and_names_it():
@@ -135,7 +136,7 @@ def test_a_risk_has_words_of_its_own():
     assert (both.code, both.reading) == ("overestimates", "too_moderate")
     assert "It is also too moderate" in both.text
     under = judged(Gap(-0.1, -0.15, -0.05), table(UNDER), 0.01, 0.5, 0.5, event="good")
-    assert under.text.startswith("Underestimates “good” by 10.0 points (5.0 to 15.0).")
+    assert under.text.startswith("Underestimates “good” by 10.0 points (5.0 to 15.0): ")
     extreme = judged(none, table(OVER, UNDER), 0.6, 0.01, 0.5, event="good", steepness=1.0)
     assert (extreme.code, extreme.reading, extreme.ends) == ("too_extreme", None, ())
     assert extreme.text.startswith("Too extreme for “good”: its claims vary more than outcomes do.")

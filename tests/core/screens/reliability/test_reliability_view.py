@@ -1,13 +1,14 @@
 import pickle
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from core.errors import Notice
 from core.metrics.records import ClassCell, ClassRow, Floor, Gap, MixedEnd
-from core.metrics.verdict_codes import Statistic
+from core.metrics.verdict_codes import Statistic, VerdictSubject
 from core.screens.kit.numbers import counts_apart
-from core.screens.kit.sentences import plain_sentence
+from core.screens.kit.sentences import plain_sentence, verdict_sentence
 from core.screens.reliability.view import Subject, reliability_view
 
 SUBJECT = Subject("VGG <b>16</b>", "test", "fe3cdd9e00", ("a", "b", "c", "d", "e"))
@@ -270,6 +271,17 @@ def test_a_mixed_headline_says_both_ends_and_then_the_average(make_audit, make_t
         "This model is too sure where it says 53 to 87 in 100, and not sure enough where it says "
         "93 to 100 in 100."
     )
+
+
+def test_what_would_have_shown_of_a_risk_is_said_in_risks(make_target):
+    sound = make_target("sound", (0.001, -0.003, 0.005))
+    bins = replace(sound.bins, confidence=np.where(sound.bins.count > 0, 0.1, np.nan))
+    code = replace(sound.verdict, power_odds=0.99, power_spread=0.96, of=VerdictSubject.EVENT)
+    sound = replace(sound, target=1, name="Mass", bins=bins, verdict=code)
+    second = verdict_sentence(sound).second
+    # odds of 1 to 9 times 1.2 and over 1.2: 1.2 to 9 and 1 to 10.8
+    assert "a true average of 8.5 or 12 % in place of 10 %, or logits off by 15 %" in second
+    assert "odds off" not in second
 
 
 def test_sound_and_chance_say_what_would_have_shown(make_audit, make_target):
