@@ -60,6 +60,7 @@ class NoticeCode(_Code):
     NAMESPACE = auto()
     THREADS = auto()
     OVERSHOOT = auto()
+    UNCOMPILED = auto()
     OUTSIDE_FITTED = auto()
     EXIF_APPLIED = auto()
     COLOUR_CONVERTED = auto()

@@ -143,3 +143,14 @@ def test_the_image_takes_settings_and_no_secrets():
     copied = [word for line in lines if line.startswith("COPY ") for word in line.split()[1:-1]]
     settings = [path for path in copied if path.startswith(".streamlit")]
     assert settings == [".streamlit/config.toml"]
+
+
+def test_the_image_for_a_gpu_can_compile_networks():
+    """With a compiler in what runs, and kept in the volume: nothing runs from /tmp in memory."""
+    image = (ROOT / "deploy/Containerfile").read_text().rpartition("FROM ")[2]
+    assert re.search(
+        r'^RUN if \[ "\$\{TORCH\}" = cuda \].*\n.*install.* g\+\+ ', image, re.MULTILINE
+    )
+    assert image.index("ARG TORCH=") < image.index("RUN if") < image.index("USER candor")
+    assert "CANDOR_HOME=/data" in image
+    assert 'tmpfs: ["/tmp:' in (ROOT / "deploy/compose.yaml").read_text()

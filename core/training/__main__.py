@@ -4,8 +4,10 @@ Exit codes as of ``python -m core``; 75 when time was up before the end.
 """
 
 import argparse
+import os
 import sys
 
+from core.library import home
 from core.training import progress, ranks
 from core.training.folder import JobFolder, job_main
 
@@ -17,6 +19,10 @@ def main() -> int:
 
 
 def _train(folder: JobFolder, arguments: argparse.Namespace) -> int:
+    # Compiled networks lie in a temporary folder else, where programs often may not run. Before
+    # torch: it settles on its own when it is imported.
+    for name in ("TORCHINDUCTOR", "TRITON"):
+        os.environ.setdefault(f"{name}_CACHE_DIR", str(home() / "cache" / name.lower()))
     from core.training.job import run
 
     if ranks.leads():  # the others share its lock

@@ -31,6 +31,7 @@ PRECISIONS: Final = {
     "bf16": "bfloat16: bfloat16 where it is safe, float32 elsewhere; halves memory on recent GPUs.",
     "16": "float16: float16 where it is safe, with gradients scaled; for GPUs without bfloat16.",
 }
+COMPILE: Final = {"auto": "Automatic", "on": "On", "off": "Off"}
 DEVICES: Final = {"auto": "Automatic", "cpu": "CPU", "cuda": "GPU"}
 KEEP: Final = {
     "last": "Last",
@@ -40,7 +41,7 @@ KEEP: Final = {
     "val_ece": "Lowest ECE",
 }  # of the validation set
 # Fields that came later, with the default under which older configs keep their digest.
-LATER: Final[JsonObject] = {"pretrained": False, "keep": "last"}
+LATER: Final[JsonObject] = {"pretrained": False, "keep": "last", "compile": "auto"}
 LATER_SCHEDULE: Final[JsonObject] = {"patience": 5}
 MAX_NAME, MAX_BATCH = 300, 65_536
 
@@ -209,6 +210,10 @@ class TrainConfig:
         str, Field("Epoch kept", "The epoch whose weights the run keeps.", choices=KEEP)
     ] = "last"
     text: TextConfig = field(default_factory=TextConfig)
+    compile: Annotated[
+        str,
+        Field("Compile", "Automatic: on a GPU, from 5,000 steps of images on.", choices=COMPILE),
+    ] = "auto"
 
     def __post_init__(self) -> None:
         """Refuse settings outside their range, naming the value."""

@@ -170,7 +170,7 @@ def recipe_of(data: SplitDataset | TextDataset) -> Json:
 
 def _notices(folder: JobFolder, parts: TrainingSetup) -> tuple[Notice, ...]:
     """Return what is said of the data and the settings, and of threads that changed on a CPU."""
-    notices = (*parts.data.notices, *advice(parts.config))
+    notices = (*parts.data.notices, *advice(parts.config), *parts.uncompiled)
     if parts.fabric.device.type != "cpu":
         return notices
     counts = threads.by_epoch(from_events(folder.lines())[0])

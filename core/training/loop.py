@@ -31,7 +31,7 @@ from core.training import checkpoint, progress, threads
 from core.training.distributions import norm_histogram, reliability
 from core.training.folder import Epoch, JobFolder
 from core.training.images import Augmentation
-from core.training.parts import TrainingSetup, joined, predict, seed_all, share
+from core.training.parts import TrainingSetup, joined, predict, seed_all, share, try_compiling
 from core.training.progress import Progress, write
 
 ROWS: Final = 512  # of the training part, spread evenly over it; always the same ones
@@ -406,7 +406,12 @@ def _step(
     fabric, loss = parts.fabric, parts.loss
     if draws is not None:
         images = draws.take(share(fabric, rows).to(fabric.device, non_blocking=True)).apply(images)
-    own = parts.model(parts.normalise(images))
+    inputs = parts.normalise(images)
+    if parts.compiled is None:
+        try_compiling(parts, inputs)
+        for notice in parts.uncompiled if fabric.is_global_zero else ():
+            LOG.warning(notice.sentence)
+    own = parts.model(inputs)
     logits = joined(fabric, own, len(rows))
     targets = parts.targets["train"][rows.to(fabric.device, non_blocking=True)]
     value = loss(logits, targets)

@@ -16,10 +16,11 @@ from lightning_fabric.plugins.environments.lightning import LightningEnvironment
 from lightning_fabric.plugins.environments.slurm import SLURMEnvironment
 from torch import Tensor, nn
 
+from core.codes import NoticeCode
 from core.datasets.base import LabelledRows, SplitDataset
 from core.datasets.texts.dataset import TextDataset
 from core.defaults import VERSION
-from core.errors import Refused, UsageError
+from core.errors import Notice, Refused, UsageError
 from core.losses.base import Loss
 from core.losses.build import build as build_loss
 from core.models.build import build as build_model
@@ -81,6 +82,7 @@ FIXED = {
     "split": "another split",
     "program": "another version of Candor or torch, or another kind of device",
 }
+UNCOMPILED: Final = "the network could not be compiled and trains without, which is slower"
 WORTH_COMPILING = 5_000  # steps on a GPU; fewer do not pay for the minute that compiling takes
 
 
@@ -106,6 +108,10 @@ class TrainingSetup:
         Of the validation loss so far.
     kept : dict
         Epoch, score and weights of the best epoch so far; empty where the last one is kept.
+    compiled : bool or None
+        Whether the model is compiled; None until the first step has tried it.
+    uncompiled : tuple of Notice
+        Why it could not be, where that was tried.
     """
 
     config: TrainConfig
@@ -122,6 +128,8 @@ class TrainingSetup:
     n_batches: int = 0
     plateau: Plateau = field(default_factory=Plateau)
     kept: dict[str, Any] = field(default_factory=dict)  # Any: plain values and tensors
+    compiled: bool | None = False
+    uncompiled: tuple[Notice, ...] = ()
 
     @property
     def lr(self) -> float:
@@ -217,10 +225,8 @@ def assemble(
     net = net.to(fabric.device, memory_format=torch.channels_last)  # type: ignore[call-overload]
     optimizer = _optimizer(config, net, fabric.device)
     rows = training_rows(config, len(data.train))
-    steps = config.epochs * -(-len(rows) // config.batch_size)
-    # Batches of texts differ in length, and each would be compiled anew.
-    compiled = fabric.device.type == "cuda" and steps >= WORTH_COMPILING and not config.of_texts
-    ready: nn.Module = torch.compile(net) if compiled else net  # type: ignore[assignment]
+    compiled = compiles(config, fabric.device, len(rows))
+    ready: nn.Module = _compiled(net) if compiled else net
     model, wrapped = fabric.setup(ready, optimizer)
     loss = build_loss(config.loss, len(data.class_names), data.task, reduction=config.reduction)
     return TrainingSetup(
@@ -237,7 +243,46 @@ def assemble(
             for name, split in (("train", data.train), ("val", data.val), ("test", data.test))
         },
         rows=rows,
+        compiled=None if compiled else False,
     )
+
+
+def compiles(config: TrainConfig, device: torch.device, n_rows: int) -> bool:
+    """Whether a training of so many rows tries to compile its network."""
+    if config.compile != "auto":
+        return config.compile == "on"
+    steps = config.epochs * -(-n_rows // config.batch_size)
+    # Batches of texts differ in length, and each would be compiled anew.
+    return device.type == "cuda" and steps >= WORTH_COMPILING and not config.of_texts
+
+
+def _compiled(net: nn.Module) -> nn.Module:
+    """Return a network that its first step compiles."""
+    torch.compiler.set_stance("default")
+    return torch.compile(net)  # type: ignore[return-value]
+
+
+def try_compiling(parts: TrainingSetup, images: Tensor) -> None:
+    """Run the first batch forward and back; where that cannot be compiled, go on without.
+
+    The network, its gradients and the random numbers are left as they were.
+    """
+    fabric, cuda = parts.fabric, parts.fabric.device.type == "cuda"
+    buffers = [buffer.clone() for buffer in parts.net.buffers()]
+    parts.compiled = True
+    devices = [fabric.device] if cuda else []
+    with torch.random.fork_rng(devices=devices), fabric.no_backward_sync(parts.model):
+        try:
+            fabric.backward(parts.model(images).float().mean())
+        except Exception as error:  # noqa: BLE001  compilers, their files and drivers raise anything
+            reason = str(getattr(error, "inner_exception", error)).strip() or type(error).__name__
+            text = f"{UNCOMPILED}: {reason.splitlines()[0][:200]}"
+            parts.compiled, parts.uncompiled = False, (Notice(NoticeCode.UNCOMPILED, text),)
+            torch.compiler.set_stance("force_eager")
+    parts.optimizer.zero_grad(set_to_none=True)
+    with torch.no_grad():
+        for buffer, before in zip(parts.net.buffers(), buffers, strict=True):
+            buffer.copy_(before)
 
 
 def _network(

@@ -20,7 +20,6 @@ import numpy as np
 import torch
 from PIL import Image
 from torch import Tensor, nn
-from torch._dynamo import OptimizedModule
 from torch.utils.data import DataLoader, Dataset
 from torchvision import transforms
 
@@ -239,7 +238,7 @@ def engine_run(
         cost=cost,
         update_s=seconds_of(lambda: parts.loss.update(*parts.loss.answers(logits, truth))),
         evaluation_s=seconds_of(lambda: predict(parts, parts.data.val)),
-        compiled=is_compiled(parts.model),
+        compiled=bool(parts.compiled),
     )
 
 
@@ -251,11 +250,6 @@ def seconds_of(call: Callable[[], object]) -> float:
     call()
     wait()
     return time.perf_counter() - began
-
-
-def is_compiled(model: nn.Module) -> bool:
-    """Whether torch.compile wraps the network, below what Fabric wraps around it."""
-    return any(isinstance(module, OptimizedModule) for module in model.modules())
 
 
 def with_channels_first(parts: TrainingSetup) -> TrainingSetup:

@@ -277,5 +277,5 @@ def _submission() -> None:
             width=330,
             help="Adds one training with each loss, at its defaults, to the same submission.",
         )
-        for name in ("priority", "minutes", "devices", "deterministic"):
+        for name in ("priority", "minutes", "devices", "deterministic", "compile"):
             FORM.draw(name)

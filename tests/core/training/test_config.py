@@ -15,7 +15,14 @@ from core.datasets.catalogue import DATASETS, checked_data
 from core.errors import UsageError
 from core.losses.catalogue import LOSSES
 from core.predictions import Task
-from core.training.config import KEEP, OptimizerConfig, ScheduleConfig, TrainConfig, from_json
+from core.training.config import (
+    COMPILE,
+    KEEP,
+    OptimizerConfig,
+    ScheduleConfig,
+    TrainConfig,
+    from_json,
+)
 from core.training.recipes import RECIPES
 
 ROOT = Path(__file__).parents[3]
@@ -50,7 +57,7 @@ def test_the_printed_example_is_read_and_comes_back():
     config = from_json(given_)
     back = config.to_json()
     assert {key: back[key] for key in given_} == given_
-    later = {"n_train", "devices", "deterministic", "pretrained", "keep", "text"}
+    later = {"n_train", "devices", "deterministic", "pretrained", "keep", "text", "compile"}
     assert set(back) - set(given_) == later
     assert from_json(json.loads(json.dumps(back))) == config
 
@@ -127,6 +134,7 @@ configs = st.fixed_dictionaries(
         "preset": st.none() | st.sampled_from(list(RECIPES)),
         "pretrained": st.just(value=False),
         "keep": st.sampled_from(list(KEEP)),
+        "compile": st.sampled_from(list(COMPILE)),
     },
 )
 
