@@ -146,7 +146,7 @@ CLAIMED = (
         "plain words name a group of answers",
     ),
     Claimed(
-        "is coloured beyond chance",
+        "coloured where p is at most",
         "Reliability, classes",
         "core.screens.reliability.classes:_looks",
         f"{JOINT}, and an exact test of each class, Bonferroni",
