@@ -215,8 +215,8 @@ def with_shared_start(columns: Sequence[str], names: Sequence[str]) -> Iterator[
     ends = [column.rfind(name) for column, name in zip(columns, names, strict=True)]
     if len(set(ends)) > 1 or min(ends, default=-1) < 1:
         return
-    for place in range(ends[0] - 1, 0, -1):
-        if columns[0][place - 1] in "_-. :=([":
+    for place in range(ends[0] - 1, -1, -1):
+        if place == 0 or columns[0][place - 1] in "_-. :=([":
             whole = zip(columns, names, strict=True)
             yield tuple(c[place : ends[0]] + name for c, name in whole)
 

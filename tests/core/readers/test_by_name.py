@@ -407,3 +407,13 @@ def test_the_score_of_the_class_that_denies_is_of_that_event() -> None:
     assert the_part(read(risks("prob_ill", words))).class_names == ("well", "ill")
     given = read(risks("prob_death", truth), options=ReadOptions(classes="alive,dead"))
     assert the_part(given).class_names == ("alive", "dead")
+
+
+@pytest.mark.parametrize("mark", ["_", " ", "-", ""])
+def test_names_that_count_are_matched_whole_and_not_in_alphabetical_order(mark):
+    """Of twelve, the third in alphabetical order is 10; nothing is right more often by chance."""
+    names = [f"class{mark}{k}" for k in range(12)]
+    lines = [",".join([*names, "label"])]
+    lines += [",".join([*map(str, [1 / 12] * 12), name]) for name in names]
+    got = the_part(read("\n".join(lines).encode()))
+    assert got.labels.tolist() == list(range(12))
