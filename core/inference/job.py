@@ -37,6 +37,7 @@ from core.metrics.suite import audit
 from core.models.build import input_size, last_layer
 from core.models.catalogue import ONNX
 from core.predictions import Predictions, ScoreKind, Task
+from core.training import ranks
 from core.training.folder import JobFolder, environment
 from core.training.progress import Progress, write
 
@@ -175,9 +176,9 @@ def connect(config: EvaluationConfig) -> torch.device:
     Raises
     ------
     UsageError
-        DEVICE: there is none.
+        DEVICE: there is none, or fewer than the job was given.
     """
-    available = torch.cuda.is_available() and config.model != ONNX
+    available = config.model != ONNX and ranks.count_gpus() > 0
     if config.device == "cuda" and not available:
         raise UsageError("DEVICE", "No CUDA device can be used", "set device to cpu or auto")
     return torch.device("cuda" if available and config.device != "cpu" else "cpu")

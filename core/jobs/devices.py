@@ -1,15 +1,24 @@
 """The devices that jobs may use, as slots: one job on each at a time; no torch."""
 
 import csv
+import json
+import logging
 import os
 import subprocess
+import sys
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Final
+from importlib.metadata import version
+from typing import Any, Final
 
+from core.disk import make_private, parse_json, replace_text
+from core.errors import LibraryError
 from core.jobs.records import Job
+from core.process_identity import boot_id
+from core.training.ranks import GPUS
 
 ALLOWED: Final = "CANDOR_DEVICES"  # environment variable: slots by comma, in place of all
 CPU: Final = "cpu"
@@ -18,6 +27,18 @@ QUERY: Final = ("nvidia-smi", "--query-gpu=index,uuid,name,memory.free,memory.to
 PATIENCE_S: Final = 20.0
 AGAIN_S: Final = 1.0
 FRESH_S: Final = 5.0  # for which an answer of the driver holds
+TORCH_S: Final = 60.0
+# Initialising counts the devices and makes no context on any of them.
+TORCH: Final = """
+import json, torch
+try:
+    torch.cuda.init()
+    answer = torch.cuda.device_count(), ""
+except Exception as error:
+    answer = 0, str(error).partition("\\n")[0]
+print(json.dumps(answer))
+"""
+LOG: Final = logging.getLogger("candor")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,6 +60,11 @@ class Device:
     total: int | None = None
     uuid: str = ""
 
+    @property
+    def number(self) -> int:
+        """The number that the driver gives a GPU."""
+        return int(self.slot.removeprefix("cuda:"))
+
 
 def devices() -> tuple[Device, ...]:
     """Return what jobs may use, GPUs first.
@@ -52,7 +78,9 @@ def devices() -> tuple[Device, ...]:
         known = {gpu.slot: gpu for gpu in gpus}
         slots = dict.fromkeys(slot.strip() for slot in named.split(",") if slot.strip())
         return tuple(known.get(slot, Device(slot=slot, name=slot)) for slot in slots)
-    return (*(gpu for gpu in gpus if _visible(gpu)), Device(slot=CPU, name="CPU"))
+    visible = tuple(gpu for gpu in gpus if _visible(gpu))
+    seen = _count_of_torch(tuple(gpu.uuid for gpu in gpus)) if visible else 0
+    return (*(gpu for gpu in visible if gpu.number < seen), Device(slot=CPU, name="CPU"))
 
 
 def slots() -> tuple[str, ...]:
@@ -71,7 +99,7 @@ def fit(job: Job, available: Sequence[str]) -> tuple[list[str], int]:
 def environment(taken: Sequence[str]) -> dict[str, str]:
     """Return the variables that show a process the slots it has and no other GPU."""
     gpus = [slot.removeprefix("cuda:") for slot in taken if slot != CPU]
-    return {"CUDA_VISIBLE_DEVICES": ",".join(gpus), "CUDA_DEVICE_ORDER": "PCI_BUS_ID"}
+    return {VISIBLE: ",".join(gpus), "CUDA_DEVICE_ORDER": "PCI_BUS_ID", GPUS: str(len(gpus))}
 
 
 def _visible(gpu: Device) -> bool:
@@ -107,6 +135,41 @@ def _query_driver(_: int) -> tuple[Device, ...]:
         else:
             return _read(output.decode("utf-8", "replace"))
     return ()
+
+
+@lru_cache(maxsize=1)
+def _count_of_torch(uuids: tuple[str, ...]) -> int:
+    """Return how many of the driver's GPUs PyTorch can use; all where it does not answer.
+
+    It takes seconds, so the answer is kept until GPUs, PyTorch or the start of the machine change.
+    """
+    from core.library import home  # and numpy with it, which a supervisor starts without
+
+    path = home() / "cache" / "gpus.json"
+    key = [*uuids, version("torch"), boot_id()]
+    with suppress(OSError, ValueError, TypeError, KeyError):
+        kept: Any = parse_json(path.read_text("utf-8"))
+        if kept["of"] == key:
+            return int(kept["count"])
+    order = {name: value for name, value in os.environ.items() if name != VISIBLE}
+    try:
+        output = subprocess.run(
+            [sys.executable, "-c", TORCH],
+            env=order | {"CUDA_DEVICE_ORDER": "PCI_BUS_ID"},
+            capture_output=True,
+            timeout=TORCH_S,
+            check=True,
+        ).stdout
+        answer: Any = parse_json(output.splitlines()[-1].decode())
+        count, why = int(answer[0]), str(answer[1])
+    except (OSError, subprocess.SubprocessError, ValueError, LookupError, TypeError):
+        return len(uuids)
+    if count < len(uuids):
+        LOG.warning("PyTorch sees %d of %d GPUs. %s", count, len(uuids), why)
+    with suppress(OSError, LibraryError):
+        make_private(path.parent, exist_ok=True)
+        replace_text(path, json.dumps({"of": key, "count": count}))
+    return count
 
 
 def _read(text: str) -> tuple[Device, ...]:

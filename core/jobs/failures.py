@@ -10,6 +10,7 @@ from typing import Final
 from core.jobs.records import Failure, Json
 
 _RAISED: Final = re.compile(r"^(?:[\w<>]+\.)*[A-Z_]\w*(?:: .*)?$")
+AFTER: Final = 4  # lines of a message after its first, as NCCL's, which ends with the cause
 _RANK: Final = re.compile(r"^\[rank\d+\]: ?")
 _GROUPS: Final = Path("/sys/fs/cgroup")
 NEAR_END: Final = 50  # lines; what was raised before them did not get the process killed
@@ -19,7 +20,8 @@ FEWER_ROWS: Final = "audit some of the shards, or run it where there is more mem
 # What the line of an exception means; the first pattern that fits counts.
 KNOWN: Final = (
     (
-        r"OutOfMemoryError|CUDA out of memory|CUDA error: out of memory|STATUS_ALLOC_FAILED",
+        r"OutOfMemoryError|CUDA out of memory|CUDA error: out of memory|STATUS_ALLOC_FAILED"
+        r"|Cuda failure (2 )?'out of memory'",
         Failure("DEVICE_MEMORY", "The GPU's memory ran out", HALVE),
     ),
     (
@@ -38,6 +40,42 @@ KNOWN: Final = (
             "A package that it needs cannot be loaded",
             "install the requirements again, then retry",
         ),
+    ),
+    (
+        r"driver on your system is too old|driver version is insufficient",
+        Failure(
+            "DEVICE",
+            "The NVIDIA driver is too old for this PyTorch",
+            "update the driver, or install a PyTorch for an older CUDA, then retry",
+        ),
+    ),
+    (
+        r"no kernel image is available",
+        Failure(
+            "DEVICE",
+            "This PyTorch was not built for this GPU",
+            "install a PyTorch that supports it, or choose another device, then retry",
+        ),
+    ),
+    (
+        r"shared memory segment|out of shared memory",
+        Failure(
+            "HOST_MEMORY",
+            "The shared memory of the machine ran out",
+            "give the container more (--shm-size), then retry",
+        ),
+    ),
+    (
+        r"NCCL error|ncclInternalError|ncclSystemError|ncclRemoteError",
+        Failure(
+            "DEVICE",
+            "The GPUs could not exchange their results",
+            "set NCCL_DEBUG=INFO and retry for a log that says why, or train on one device",
+        ),
+    ),
+    (
+        r"uncorrectable ECC|GPU is lost|fallen off the bus|CUDA error: unspecified launch failure",
+        Failure("DEVICE", "The GPU failed", "look at it with nvidia-smi, then retry on another"),
     ),
     (
         r"invalid device ordinal|no CUDA-capable device|No CUDA GPUs are available|Found no NVIDIA"
@@ -97,9 +135,10 @@ def explain(
     batch = config.get("batch_size")
     half = f" to {batch // 2}" if isinstance(batch, int) and batch > 1 else ""
     raised = _raised([_RANK.sub("", line) for line in lines], NEAR_END if code < 0 else len(lines))
+    first = raised.partition("\n")[0]
     for pattern, known in KNOWN:
         if re.search(pattern, raised):
-            what = f"{known.what} ({raised[:200]})"
+            what = f"{known.what} ({first[:200]})"
             less = known.remedy == HALVE
             return replace(
                 known, what=what, remedy=_less_memory(half, kind) if less else known.remedy
@@ -109,7 +148,7 @@ def explain(
         return _signalled(-code, half, kills, kind)
     advice = f"see the log; {remedy(kind)}"
     if raised:
-        return Failure("EXCEPTION", raised[:500], advice)
+        return Failure("EXCEPTION", first[:500], advice)
     return Failure("EXIT_CODE", f"Its process ended with exit code {code}", advice)
 
 
@@ -156,10 +195,13 @@ def _signalled(number: int, half: str, kills: int, kind: str) -> Failure:
 
 
 def _raised(lines: Sequence[str], last: int) -> str:
-    """Return what the last traceback raised, "" where none of the last lines names it."""
+    """Return what the last traceback raised, "" where none of the last lines names it.
+
+    With the lines after it, in which a message may go on.
+    """
     starts = [i for i, line in enumerate(lines) if line.startswith("Traceback (most recent")]
     if not starts:
         return ""
     start = max(starts[-1] + 1, len(lines) - last)
-    exceptions = [line for line in lines[start:] if _RAISED.match(line)]
-    return exceptions[-1] if exceptions else ""
+    exceptions = [i for i in range(start, len(lines)) if _RAISED.match(lines[i])]
+    return "\n".join(lines[exceptions[-1] :][: 1 + AFTER]) if exceptions else ""

@@ -39,6 +39,7 @@ from core.jobs.slurm.launcher import SlurmLauncher, fitted
 from core.jobs.slurm.request import SlurmRequest
 from core.jobs.store import ALPHABET, LIVE, JobStore, unknown
 from core.library import home, trail
+from core.models.catalogue import ONNX
 from core.process_identity import this_boot
 from core.training.config import TrainConfig
 from core.training.folder import JobFolder
@@ -218,7 +219,7 @@ class LocalJobs:
                     digest=config.digest,
                     created=time.time(),
                     owner=self.visitor.owner,
-                    wants=config.device if wants == "auto" else wants,
+                    wants=_device_of(config) if wants == "auto" else wants,
                     n_devices=config.devices,
                     priority=priority,
                     time_limit=time_limit,
@@ -467,6 +468,12 @@ def _check_devices(job: Job) -> None:
             f"{job.n_devices} processes on the CPU are wanted; this machine has {cores} cores",
             f"set devices to 1 to {cores}",
         )
+
+
+def _device_of(config: Spec) -> str:
+    """Return what a config wants; ONNX Runtime computes on the CPU and takes no GPU's place."""
+    onnx = isinstance(config, EvaluationConfig) and config.model == ONNX
+    return CPU if onnx else config.device
 
 
 def _new_id() -> str:

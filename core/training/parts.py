@@ -359,7 +359,7 @@ def connect(config: TrainConfig) -> Fabric:
     UsageError
         DEVICE: there are not so many. SETTING: a precision that the device does not have.
     """
-    n_gpus = torch.cuda.device_count()
+    n_gpus = ranks.count_gpus()
     accelerator = config.device if config.device != "auto" else ("cuda" if n_gpus else "cpu")
     per_node = config.devices // ranks.n_nodes()
     if accelerator == "cuda" and n_gpus < per_node:

@@ -3,7 +3,36 @@
 import os
 from typing import Final
 
+from core.errors import UsageError
+
 NODES: Final = "CANDOR_NODES"  # environment variable: on how many nodes srun started the processes
+GPUS: Final = "CANDOR_GPUS"  # environment variable: how many the supervisor gave this job
+
+
+def count_gpus() -> int:
+    """Return how many GPUs PyTorch sees: the CPU must not take a GPU's place unsaid.
+
+    Raises
+    ------
+    UsageError
+        DEVICE: they are fewer than the job was given.
+    """
+    import torch
+
+    seen = torch.cuda.device_count() if torch.cuda.is_available() else 0
+    given = int(os.environ.get(GPUS, "0"))
+    if seen >= given:
+        return seen
+    why = ""
+    try:
+        torch.cuda.init()  # type: ignore[no-untyped-call]
+    except (RuntimeError, AssertionError) as error:  # of the driver; of a build without CUDA
+        why = f" ({str(error).splitlines()[0][:200]})"
+    raise UsageError(
+        "DEVICE",
+        f"The job has {given} GPU{'s' * (given > 1)}, and PyTorch sees {seen or 'none'}{why}",
+        "see that driver and PyTorch fit each other, or choose the CPU",
+    )
 
 
 def n_nodes() -> int:

@@ -13,9 +13,11 @@ import pytest
 
 from core import codec
 from core.errors import LibraryError, UsageError
+from core.inference.config import EvaluationConfig
+from core.jobs import devices as found_devices
 from core.jobs.devices import _query_driver as asked
 from core.jobs.devices import devices, environment
-from core.jobs.local import LocalJobs
+from core.jobs.local import LocalJobs, _device_of
 from core.jobs.records import Failure, Job, JobState
 from core.jobs.store import JobStore, assigned
 from tests.core.jobs.conftest import config, ended, let, told, truth, until
@@ -81,6 +83,7 @@ def test_processes_on_the_cpu_share_its_slot(wants):
 def test_a_process_sees_its_own_slots_only():
     assert environment(("cuda:2", "cuda:0"))["CUDA_VISIBLE_DEVICES"] == "2,0"
     assert environment(("cpu",))["CUDA_VISIBLE_DEVICES"] == ""
+    assert [environment(s)["CANDOR_GPUS"] for s in (("cuda:2", "cuda:0"), ("cpu",))] == ["2", "0"]
 
 
 def test_a_job_comes_back_from_json():
@@ -196,6 +199,14 @@ def test_a_device_that_is_not_there_is_refused_with_words(jobs):
     assert jobs.list() == []
 
 
+@pytest.mark.parametrize(("model", "wants"), [("onnx", "cpu"), ("small_cnn", "auto")])
+def test_an_onnx_model_takes_no_gpu(model, wants):
+    evaluation = object.__new__(EvaluationConfig)
+    object.__setattr__(evaluation, "model", model)
+    object.__setattr__(evaluation, "device", "auto")
+    assert _device_of(evaluation) == wants
+
+
 def test_more_processes_than_cores_are_refused_on_a_cpu(jobs, monkeypatch):
     monkeypatch.setattr("os.cpu_count", lambda: 4)
     jobs.pause()
@@ -260,8 +271,38 @@ def test_a_driver_that_does_not_answer_is_asked_again_and_then_there_is_the_cpu(
     assert len((tmp_path / "asked").read_text().splitlines()) == 2
 
 
-def driver(folder: Path, monkeypatch, code: int, visible: str | None) -> tuple:
-    """What is found where a program stands in for the one of NVIDIA's driver."""
+@pytest.mark.parametrize(
+    ("torch_says", "slots"),
+    [
+        ('[0, "The NVIDIA driver on your system is too old"]', ["cpu"]),
+        ('[1, ""]', ["cuda:0", "cpu"]),
+        ("words", ["cuda:0", "cuda:1", "cpu"]),  # no answer: a job's own process refuses
+    ],
+)
+def test_gpus_that_pytorch_does_not_see_are_no_slots(
+    torch_says, slots, tmp_path, monkeypatch, caplog
+):
+    """It is asked once; another process reads what it said from the disk."""
+    for _ in range(2):
+        found = driver(tmp_path, monkeypatch, 0, None, torch_says)
+        assert [one.slot for one in found] == slots
+    counted = torch_says != "words"
+    assert len((tmp_path / "torch").read_text().splitlines()) == (1 if counted else 2)
+    said = [message for message in caplog.messages if message.startswith("PyTorch sees ")]
+    assert len(said) == counted
+    assert all("of 2 GPUs" in message for message in said)
+
+
+def driver(
+    folder: Path, monkeypatch, code: int, visible: str | None, torch_says: str = '[2, ""]'
+) -> tuple:
+    """What is found where programs stand in for the one of NVIDIA's driver, and for PyTorch."""
+    log = folder / "torch"
+    monkeypatch.setattr(
+        found_devices, "TORCH", f"open({str(log)!r}, 'a').write('asked\\n'); print({torch_says!r})"
+    )
+    found_devices._count_of_torch.cache_clear()
+    monkeypatch.setenv("CANDOR_HOME", str(folder / "home"))
     program = folder / "nvidia-smi"
     program.write_text(SMI.format(folder=folder, code=code))
     program.chmod(0o755)
@@ -275,6 +316,7 @@ def driver(folder: Path, monkeypatch, code: int, visible: str | None) -> tuple:
         return devices()
     finally:
         asked.cache_clear()
+        found_devices._count_of_torch.cache_clear()
 
 
 # Repeats ----------------------------------------------------------------------------------------
@@ -474,7 +516,7 @@ APP = """
 import sys, time
 from pathlib import Path
 from core.jobs import launch
-from core.jobs.local import LocalJobs
+from core.jobs.local import _device_of, LocalJobs
 from tests.core.jobs.conftest import config
 launch.SUPERVISOR = "tests.core.jobs.supervise"
 jobs = LocalJobs(Path(sys.argv[1]))

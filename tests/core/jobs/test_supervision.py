@@ -158,6 +158,23 @@ def test_a_traceback_long_before_the_end_does_not_hide_what_killed_the_process()
 
 
 @pytest.mark.parametrize(
+    ("last", "code", "card"),
+    [
+        ("Cuda failure 2 'out of memory'", "DEVICE_MEMORY", "The GPU's memory ran out"),
+        ("Error while creating shared memory segment /dev/shm/nccl-Wjv (size 33030528)",
+         "HOST_MEMORY", "The shared memory of the machine ran out"),
+        ("Cuda failure 999 'unknown error'", "DEVICE", "The GPUs could not exchange their results"),
+    ],
+)  # fmt: skip
+def test_what_nccl_raises_is_read_to_its_end(last, code, card):
+    raised = "torch.distributed.DistBackendError: NCCL error in: NCCLUtils.hpp:328, unhandled cuda"
+    lines = ["Traceback (most recent call last):", '  File "x", line 1', raised,
+             "ncclUnhandledCudaError: Call to CUDA function failed.", last]  # fmt: skip
+    found = explain(1, None, lines, {"batch_size": 8}, 0, "train")
+    assert (found.code, found.what) == (code, f"{card} ({raised})")
+
+
+@pytest.mark.parametrize(
     ("line", "code"),
     [
         ("numpy._core._exceptions._ArrayMemoryError: Unable to allocate 9 TiB", "HOST_MEMORY"),
@@ -167,6 +184,13 @@ def test_a_traceback_long_before_the_end_does_not_hide_what_killed_the_process()
         ("AssertionError: Torch not compiled with CUDA enabled", "DEVICE"),
         ("core.errors.LibraryError: DISK_FULL: Epoch 1 cannot be written (No space left on device)",
          "DISK_FULL"),
+        ("RuntimeError: The NVIDIA driver on your system is too old (found version 11040). Please",
+         "DEVICE"),
+        ("torch.AcceleratorError: CUDA error: no kernel image is available for execution on the "
+         "device", "DEVICE"),
+        ("torch.distributed.DistBackendError: NCCL error in: NCCLUtils.hpp:328, unhandled system "
+         "error", "DEVICE"),
+        ("torch.AcceleratorError: CUDA error: uncorrectable ECC error encountered", "DEVICE"),
         ("KeyError: 'a'", "EXCEPTION"),
     ],
 )  # fmt: skip

@@ -1,12 +1,18 @@
 """Precision, devices and kinds of answers that a config can ask for."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 import torch
 
 from core.errors import UsageError
-from core.training import loop
+from core.inference.job import connect as evaluation_connect
+from core.training import loop, ranks
+from core.training.config import from_json
+from core.training.parts import connect as parts_connect
 from core.training.parts import predict, training_rows
+from tests.core.training.conftest import SMALL
 
 NO_GPU = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
 
@@ -68,6 +74,41 @@ def test_a_lone_last_row_joins_the_batch_before(n, size, wanted):
 def test_a_device_that_is_not_there_is_refused(trainer):
     with pytest.raises(UsageError, match="this machine has 0"):
         trainer(device="cuda")
+
+
+@pytest.mark.parametrize("device", ["auto", "cpu"])
+def test_the_cpu_never_stands_in_for_a_gpu_that_the_job_was_given(device, monkeypatch):
+    """A driver that is too old, as torch says it."""
+
+    def too_old():
+        raise RuntimeError("The NVIDIA driver on your system is too old (found 11040).\nMore")
+
+    monkeypatch.setenv("CANDOR_GPUS", "1")
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    monkeypatch.setattr(torch.cuda, "init", too_old)
+    train = from_json({**SMALL, "device": device})
+    evaluate = SimpleNamespace(model="small_cnn", device=device)
+    for connect, config in ((parts_connect, train), (evaluation_connect, evaluate)):
+        with pytest.raises(UsageError) as caught:
+            connect(config)
+        assert caught.value.code == "DEVICE"
+        assert caught.value.what == (
+            "The job has 1 GPU, and PyTorch sees none (The NVIDIA driver on your system is too old "
+            "(found 11040).)"
+        )
+
+
+@pytest.mark.parametrize(("given", "seen", "counts"), [("0", 0, 0), ("2", 2, 2), ("2", 1, None)])
+def test_pytorch_must_see_as_many_gpus_as_were_given(given, seen, counts, monkeypatch):
+    monkeypatch.setenv("CANDOR_GPUS", given)
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: seen > 0)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: seen)
+    monkeypatch.setattr(torch.cuda, "init", lambda: None)
+    if counts is None:
+        with pytest.raises(UsageError, match="The job has 2 GPUs, and PyTorch sees 1;"):
+            ranks.count_gpus()
+    else:
+        assert ranks.count_gpus() == counts
 
 
 def test_the_seed_and_nothing_else_decides_the_weights(trainer):
