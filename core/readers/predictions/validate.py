@@ -34,6 +34,8 @@ from core.readers.predictions.units import converted, could_be_bytes, kinds_in, 
 WIDE = 4  # times as many labels as rows: more likely the other way round
 MANY_MEMBERS = 1_000  # more are no members of an ensemble
 MANY_ROWS = 20  # from which a pattern in every row is no accident
+NO_MEMBERS = "none"  # of an ensemble: columns are classes
+SUMS, PLAIN = 0.05, 0.9  # rows that about sum to one, and the share of answers among the labelled
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -297,24 +299,37 @@ def _without_labels(part: SplitArrays) -> SplitArrays:
 def _of_members(part: SplitArrays, options: ReadOptions) -> tuple[SplitArrays, tuple[Notice, ...]]:
     """Return a part with one set of scores, where it has one for each member of an ensemble.
 
+    Of one event members have (M, N) or (N, M) scores, else (M, N, K) or (N, M, K).
+
     Raises
     ------
     Refused
-        UNDECIDED: (M, N, K) or (N, M, K) scores, and nobody said which are meant. CLASSES: there
-        is no such member.
+        UNDECIDED: nobody said which are meant. CLASSES: there is no such member.
     """
     scores, labels = part.scores, part.labels
-    if scores.ndim != 3 or labels is None or is_text(scores):
+    no_members = options.members == NO_MEMBERS and scores.ndim == 2
+    if labels is None or scores.ndim not in (2, 3) or is_text(scores) or no_members:
         return part, ()
     at = [axis for axis in (0, 1) if scores.shape[1 - axis] == len(labels) != scores.shape[axis]]
     if len(at) != 1 or not 1 < scores.shape[at[0]] <= MANY_MEMBERS:
         return part, ()
     members = np.moveaxis(scores, at[0], 0)
+    of_event = scores.ndim == 2
+    if of_event and not _of_event(members, part, options):
+        return part, ()
     count, name = len(members), part.scores_name
     if options.members is None:
         what = f"{name} has shape {scores.shape}: an ensemble of {count}, or {count} passes"
-        mean = ReadChoice(f"the mean probabilities of all {count}", {"members": "mean"})
-        raise undecided(what, mean, ReadChoice("the first alone", {"members": "1"}))
+        choices = [
+            ReadChoice(f"the mean probabilities of all {count}", {"members": "mean"}),
+            ReadChoice("the first alone", {"members": "1"}),
+        ]
+        if of_event:
+            what += " of one event"
+        if of_event and not _in_unit(scores):
+            what += f"; or {count} classes"
+            choices.append(ReadChoice(f"{count} classes", {"members": NO_MEMBERS}))
+        raise undecided(what, *choices)
     if options.members != "mean":
         number = int(options.members) if options.members.isdecimal() else 0
         if not 1 <= number <= count:
@@ -323,19 +338,64 @@ def _of_members(part: SplitArrays, options: ReadOptions) -> tuple[SplitArrays, t
         return replace(part, scores=members[number - 1]), ()
     hint = options.scores or part.kind
     wide = members.astype(np.float64)
-    logits = hint is ScoreKind.LOGITS or (hint is None and (wide.min() < 0 or wide.max() > 1))
-    if logits:
-        wide = np.exp(log_softmax(wide.reshape(-1, wide.shape[-1])).reshape(wide.shape))
-    mean = wide.mean(axis=0)
-    kept = Members(name or "scores", np.moveaxis(_floats(members), 0, 1))
-    part = replace(part, members=kept)
-    unlike = 100.0 * float((wide.argmax(axis=2) != mean.argmax(axis=1)).mean())
+    logits = hint is ScoreKind.LOGITS or (hint is None and not _in_unit(wide))
+    separate = of_event or wide.shape[2] == 1 or _many(labels, options)
+    if separate:
+        mean, said = _mean_of_events(wide, logits=logits)
+        mean = mean[:, 0] if mean.shape[1:] == (1,) else mean
+    else:
+        if logits:
+            wide = np.exp(log_softmax(wide.reshape(-1, wide.shape[-1])).reshape(wide.shape))
+        mean = wide.mean(axis=0)
+        said, mean = (wide.argmax(axis=2) != mean.argmax(axis=1)), np.log(mean) if logits else mean
+    of_row = np.moveaxis(_floats(members[..., None] if of_event else members), 0, 1)
+    part = replace(part, members=Members(name or "scores", of_row), scores=mean)
     text = f"the mean probabilities of the {count} members of {name} are audited, and the members"
-    text += " are kept with the run; on average a member names another class than the mean in"
-    notice = Notice(NoticeCode.MEMBERS_AVERAGED, f"{text} {unlike:.1f} % of rows")
+    text += " are kept with the run; on average a member gives another answer than the mean in"
+    unit = "answers" if separate else "rows"
+    notice = Notice(NoticeCode.MEMBERS_AVERAGED, f"{text} {100.0 * said.mean():.1f} % of {unit}")
+    return replace(part, kind=ScoreKind.LOGITS) if logits else part, (notice,)
+
+
+def _of_event(members: Entry, part: SplitArrays, options: ReadOptions) -> bool:
+    """Whether (M, N) scores may be of M members, each of one event, and not of M classes."""
+    labels = part.labels
+    if labels is None or labels.size != len(labels) or part.contents.table or len(members) < 3:
+        return False
+    if members.dtype.kind not in "fiu" or len(set(id_text(labels.reshape(-1)).tolist())) != 2:
+        return False
+    if options.members is not None:
+        return True
+    if part.class_names or options.classes is not None or len(labels) < MANY_ROWS:
+        return False
+    wide = members.astype(np.float64)
+    if _in_unit(wide):
+        return not np.all(np.abs(wide.sum(axis=0) - 1.0) < SUMS)
+    return bool(np.mean(wide.argmax(axis=0) < 2) <= PLAIN)  # else only classes of labels are said
+
+
+def _in_unit(scores: Entry) -> bool:
+    return bool(scores.min() >= 0 and scores.max() <= 1)
+
+
+def _many(labels: Entry, options: ReadOptions) -> bool:
+    """Whether any number of the columns is true in a row, so that each speaks for itself."""
+    if labels.ndim != 2 or labels.shape[1] < 2 or options.answers is AnswersPerRow.ONE:
+        return False
+    one_hot = is_binary(labels) and bool(np.all(labels.astype(np.int64).sum(axis=1) == 1))
+    return options.answers is AnswersPerRow.MANY or not one_hot
+
+
+def _mean_of_events(wide: Float, *, logits: bool) -> tuple[Float, Bool]:
+    """Return the mean of members' probabilities, as log-odds where they have these.
+
+    Also where a member is on another side of one half than the mean is.
+    """
     if not logits:
-        return replace(part, scores=mean), (notice,)
-    return replace(part, scores=np.log(mean), kind=ScoreKind.LOGITS), (notice,)
+        mean = wide.mean(axis=0)
+        return mean, (wide > 0.5) != (mean > 0.5)
+    true, false = (np.logaddexp.reduce(log_sigmoid(sign * wide), axis=0) for sign in (1.0, -1.0))
+    return true - false, (wide > 0.0) != (true > false)
 
 
 def _certain(part: SplitArrays, options: ReadOptions) -> tuple[SplitArrays, tuple[Notice, ...]]:

@@ -272,6 +272,62 @@ def test_members_of_an_ensemble_are_asked_for(tmp_path, axis, kind):
         assert isinstance(read(path, members=wrong), Refused)
 
 
+EVENT_ODDS = LOG_ODDS + RNG.normal(size=(5, N))
+MANY_TRUE = RNG.integers(0, 2, (N, 3))
+MANY_ODDS = RNG.normal(size=(4, N, 3)) + 2.0 * MANY_TRUE - 1.0
+
+
+def sigmoid(odds: Any) -> Any:
+    return 1.0 / (1.0 + np.exp(-odds))
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+@pytest.mark.parametrize("kind", ["probs", "logits"])
+def test_members_with_many_labels_take_a_sigmoid_each(tmp_path, axis, kind):
+    odds = np.moveaxis(MANY_ODDS, 0, axis)
+    values = sigmoid(odds) if kind == "probs" else odds
+    path = arrays(tmp_path, **{kind: values}, labels=MANY_TRUE)
+    assert options(read(path)) == ["--members mean", "--members 1"]
+    got = read(path, members="mean")
+    assert isinstance(got, InterpretedFile)
+    assert the_part(got).task == "multilabel"
+    mean = sigmoid(MANY_ODDS).mean(axis=0)
+    scores = the_part(got).scores
+    np.testing.assert_allclose(sigmoid(scores) if kind == "logits" else scores, mean, atol=1e-9)
+    unlike = 100 * ((MANY_ODDS > 0) != (mean > 0.5)).mean()
+    assert any(f"in {unlike:.1f} % of answers" in n.text for n in got.notices)
+    sole = arrays(tmp_path, **{kind: values[..., :1]}, labels=TRUTH)
+    single = the_part(read(sole, members="mean")).scores
+    np.testing.assert_allclose(sigmoid(single) if kind == "logits" else single, mean[:, 0])
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+@pytest.mark.parametrize("kind", ["probs", "logits"])
+def test_members_that_score_one_event_are_no_classes(tmp_path, axis, kind):
+    odds = np.moveaxis(EVENT_ODDS, 0, axis)
+    values = sigmoid(odds) if kind == "probs" else odds
+    path = arrays(tmp_path, **{kind: values}, labels=TRUTH)
+    classes = ["--members none"] if kind == "logits" else []
+    assert options(read(path)) == ["--members mean", "--members 1", *classes]
+    run = the_part(read(path, members="mean"))
+    scores = sigmoid(run.scores) if kind == "logits" else run.scores
+    np.testing.assert_allclose(scores, sigmoid(EVENT_ODDS).mean(axis=0), atol=1e-9)
+    assert run.members is not None
+    np.testing.assert_allclose(run.members.of_row[..., 0], values.T if axis == 0 else values)
+    same(read(path, members="3"), values[2] if axis == 0 else values[:, 2])
+    if kind == "logits":
+        assert the_part(read(path, members="none")).n_classes == 5
+
+
+def test_classes_of_which_two_are_labelled_are_no_members(tmp_path):
+    three = np.column_stack([-LOG_ODDS, LOG_ODDS, np.full(N, -9.0)])
+    assert the_part(read(arrays(tmp_path, logits=three, labels=TRUTH))).n_classes == 3
+    few = arrays(tmp_path, logits=EVENT_ODDS.T[:15], labels=TRUTH[:15])
+    assert the_part(read(few)).n_classes == 5
+    probs = np.exp(EVENT_ODDS) / np.exp(EVENT_ODDS).sum(axis=0)
+    assert the_part(read(arrays(tmp_path, probs=probs.T, labels=TRUTH))).n_classes == 5
+
+
 def dump(folder: Path, tree: Any, name: str = "x.json") -> Path:
     path = folder / name
     lines = [json.dumps(row) for row in tree] if name.endswith("l") else [json.dumps(tree)]
