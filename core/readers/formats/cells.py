@@ -7,13 +7,14 @@ import numpy as np
 
 from core.codes import NoticeCode
 from core.errors import Notice, Refused
-from core.readers.formats.contents import Contents, Entry, is_text
+from core.readers.formats.contents import Contents, Entry, is_text, text_array
 from core.readers.formats.encoding import is_number
-from core.readers.predictions.roles import Role, name_entry
+from core.readers.predictions.roles import Role, name_entry, words_of
 
 SAMPLE = 1_000
 NUMBERS = np.full(1, np.nan)  # stands for a column that holds numbers
 PERCENT = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)")
+PERCENT_WORDS = {"percent", "percentage", "pct", "prozent"}
 MISSING = {"na", "n/a", "nan", "null", "none", "-", "."}
 
 
@@ -41,37 +42,63 @@ def _is_plain(cell: str) -> bool:
 
 
 def fractions(contents: Contents, *, divide: bool) -> Contents:
-    """Return contents whose columns of numbers with percent signs are fractions.
+    """Return contents whose columns of percent are fractions, as cells or their header say so.
 
     Text of fractions in formats that have numbers is a number, too. Without `divide` the signs
     alone are taken off. Where some cells have one and others none, the
-    column stays text.
+    column stays text; so it does where a cell is empty, which is refused by its row.
     """
-    entries, made = dict(contents.entries), []
+    entries, signed, called, below_one = dict(contents.entries), [], [], []
     for name, entry in entries.items():
-        cells = [str(c).strip() for c in entry.reshape(-1).tolist()] if is_text(entry) else []
-        bare = [cell.removesuffix("%").rstrip() for cell in cells]
+        if not is_text(entry):
+            if contents.headed and _says_percent(name) and _may_be_percent(name, entry):
+                if entry.max() <= 1:
+                    below_one.append(name)
+                    continue
+                numbers = entry.astype(np.float64)
+                entries[name] = numbers / 100.0 if divide else numbers
+                called.append(name)
+            continue
+        cells = [str(c).strip() for c in entry.reshape(-1).tolist()]
+        blank = {cell for cell in cells if not cell or cell.lower() in MISSING}
+        bare = [cell.removesuffix("%").rstrip() for cell in cells if cell not in blank]
         typed = contents.format != "csv" and any(mark in c for c in cells for mark in ".eE")
         if typed and entry.ndim == 1 and all(is_number(c) for c in cells):  # numbers as text
             entries[name] = np.array([float(cell) for cell in cells])
             continue
-        if not cells or not all(c.endswith("%") for c in cells):
+        if not bare or not all(c.endswith("%") for c in cells if c not in blank):
             continue
         if not any("." in cell for cell in bare):
             bare = [cell.replace(",", ".") for cell in bare]
         if all(PERCENT.fullmatch(cell) for cell in bare):
             end = "e-2" if divide else ""
-            numbers = np.array([float(f"{cell}{end}") for cell in bare])
-            entries[name] = numbers.reshape(entry.shape)
-            made.append(name)
-    if not made:
-        return replace(contents, entries=entries)
-    done = "divided by 100" if divide else "taken off"
-    shown = ", ".join(name[:60] for name in made[:6])
-    more = f" and {len(made) - 6} more" if len(made) > 6 else ""
-    text = f"numbers with percent signs in {shown}{more}: {done}"
-    notice = Notice(NoticeCode.UNITS, text)
-    return replace(contents, entries=entries, notices=(*contents.notices, notice))
+            bare_cells = iter(bare)
+            values = ["" if cell in blank else float(f"{next(bare_cells)}{end}") for cell in cells]
+            made = text_array([str(value) for value in values]) if blank else np.array(values)
+            entries[name] = made.reshape(entry.shape)
+            signed.append(name)
+    notices = list(contents.notices)
+    for names, what in ((signed, "numbers with percent signs in"), (called, "percent by name in")):
+        shown = ", ".join(name[:60] for name in names[:6])
+        more = f" and {len(names) - 6} more" if len(names) > 6 else ""
+        done = "divided by 100" if divide else "taken off"
+        if names and (divide or names is signed):
+            notices.append(Notice(NoticeCode.UNITS, f"{what} {shown}{more}: {done}"))
+    below = frozenset(below_one)
+    return replace(contents, entries=entries, notices=tuple(notices), below_one=below)
+
+
+def _says_percent(name: str) -> bool:
+    """Whether a header says that numbers are percent: PD %, prob_pct, Risk (percent)."""
+    return "%" in name or not PERCENT_WORDS.isdisjoint(words_of(name))
+
+
+def _may_be_percent(name: str, entry: Entry) -> bool:
+    """Whether numbers of a column may be percent; labels are none."""
+    if entry.dtype.kind not in "fiu" or not entry.size or not np.isfinite(entry).all():
+        return False
+    labels = name_entry(name, entry).role in (Role.LABELS, Role.CORRECT, Role.IDS)
+    return not labels and bool(entry.min() >= 0 and entry.max() <= 100)
 
 
 def words_in(entry: Entry) -> set[str]:

@@ -109,6 +109,8 @@ class Contents:
         three pairs may be either. None where nothing speaks for it.
     group : str
         The entry that says which rows belong together, where the format does; empty where not.
+    below_one : frozenset of str
+        Entries whose names say percent, of which no value is above 1.
     """
 
     format: str
@@ -123,6 +125,7 @@ class Contents:
     shards: tuple[tuple[int, str], ...] = ()
     batches: Mapping[str, Entry] | None = None
     group: str = ""
+    below_one: frozenset[str] = frozenset()
 
     def row(self, index: int) -> str:
         """Return how a message names a row: its number from 0, and its line or shard if any."""

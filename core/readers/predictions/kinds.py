@@ -147,12 +147,12 @@ def _outside(survey: Survey, shape: KindEvidence, name: str) -> KindVerdict:
         what = f"Nothing but their range says that {name} are logits"
         return KindVerdict(kind=LOGITS, reason=reason, guesses=(Guess(what, (as_logits,)),))
     others = []
-    if shape.bytes:
-        others.append(ReadChoice("probabilities from 0 to 255", {"units": Units.BYTE}))
     separate = shape.multilabel or shape.columns == 1
     summed = survey.low_sum >= 95.0 and survey.high_sum <= 105.0 and shape.columns > 1
     if (separate or summed) and GRADES < survey.high <= 100.0 + 100.0 * survey.tolerance:
         others.append(ReadChoice("percent", {"units": Units.PERCENT}))
+    if shape.bytes:
+        others.append(ReadChoice("probabilities from 0 to 255", {"units": Units.BYTE}))
     if others or shape.columns == 1:
         what = f"Values in {name} run from {survey.low:.4g} to {survey.high:.4g}, none below 0"
         raise undecided(f"{what}: nothing says what they count", *others, as_logits)

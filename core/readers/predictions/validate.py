@@ -134,6 +134,7 @@ def prepare(part: SplitArrays, options: ReadOptions) -> SettledSplit:
     _check_lengths(scores, settled.values, part)
     _check_groups(len(scores), part)
     numbers = _floats(scores)
+    _ask_percent(part, options)
     units = options.units or _units(numbers, settled)
     if units is not None:
         separate = settled.values.ndim == 2 or columns == 1
@@ -255,6 +256,17 @@ def _units(scores: npt.NDArray[np.floating], labels: Labels) -> Units | None:
     if scores.ndim != 2 or labels.values.ndim == 2:
         return None
     return log_units(scores)
+
+
+def _ask_percent(part: SplitArrays, options: ReadOptions) -> None:
+    """Ask of fractions under a header that says percent: 0.5 may be a half of one in 100."""
+    name = part.scores_name
+    if name in part.contents.below_one and not (options.units or options.scores):
+        raise undecided(
+            f"{name} says percent, and no value is above 1",
+            ReadChoice("percent: divided by 100", {"units": Units.PERCENT}),
+            ReadChoice("fractions", {"scores": part.kind or ScoreKind.PROBABILITIES}),
+        )
 
 
 def _refuse_undeclared(scores: npt.NDArray[np.floating], part: SplitArrays) -> None:

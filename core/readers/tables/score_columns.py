@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from core.readers.formats.contents import Entry, is_text
+from core.readers.formats.contents import Entry, is_text, is_whole
 from core.readers.predictions.parts import ambiguous, listed
 
 MANY_ROWS = 20  # from which fractions are no accident
@@ -42,6 +42,9 @@ def pick_scores(columns: Mapping[str, Entry], classes: set[str]) -> tuple[list[s
         what = f"Scores may be {listed(families[0])}, or all of {listed(names)}"
         raise ambiguous(what, REMEDY)
     if not any(is_text(e) or not np.isfinite(e).all() for e in columns.values()):
+        sole = [name for name in names if not is_whole(columns[name])]
+        if len(sole) == 1 and _in_unit(columns[sole[0]]) and len(columns[sole[0]]) >= MANY_ROWS:
+            return sole, False  # beside whole numbers: answers, counts, names of rows
         _refuse_odd(columns)
     return names, False
 

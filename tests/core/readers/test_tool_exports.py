@@ -202,7 +202,8 @@ def test_all_that_is_open_is_asked_at_once(tmp_path, capsys):
     complain(asked.value)
     lines = capsys.readouterr().err.splitlines()
     assert [line[:13] for line in lines[1:4]] == [f"  question {k}:" for k in (1, 2, 3)]
-    assert lines[3].endswith("--units percent (percent) or --scores logits (logits)")
+    assert "--units percent (percent) or --units byte (" in lines[3]
+    assert lines[3].endswith(" or --scores logits (logits)")
 
 
 @pytest.mark.parametrize("name", ["probs", "scores", "confidence"])
@@ -830,6 +831,53 @@ def test_arrays_that_are_no_predictions_are_named(tmp_path):
         got = read(arrays(tmp_path, probability=constant, labels=TRUTH))
         assert isinstance(got, Refused)
         assert "decisions" in got.what
+
+
+@pytest.mark.parametrize("header", ["PD %", "default_pct", "Ausfallrisiko in Prozent"])
+@pytest.mark.parametrize("whole", [False, True])
+def test_a_header_says_percent(tmp_path, header, whole):
+    shown = (100 * CHANCE).round(0 if whole else 2)
+    cells = shown.astype(int) if whole else shown
+    path = table(tmp_path, loan=[f"L{k}" for k in range(N)], **{header: cells}, default=TRUTH)
+    got = same(read(path), shown / 100)
+    assert any(n.code == "UNITS" and header in n.text for n in got.notices)
+    same(read(path, units="percent"), shown / 100)
+
+
+def test_fractions_under_a_header_of_percent_are_asked_about(tmp_path):
+    """At most 0.9 % defaults, or 90 %: only the values of a safe portfolio say which."""
+    path = table(tmp_path, **{"PD %": 0.9 * CHANCE}, label=TRUTH)
+    assert options(read(path)) == ["--units percent", "--scores probabilities"]
+    same(read(path, units="percent"), 0.009 * CHANCE)
+    same(read(path, scores="probabilities"), 0.9 * CHANCE)
+
+
+def test_a_percent_under_another_name_changes_nothing(tmp_path):
+    """Neither labels nor features that say percent become fractions that compete."""
+    path = table(tmp_path, prob=CHANCE, spo2_percent=RNG.integers(80, 101, N), label=TRUTH)
+    same(read(path), CHANCE)
+
+
+@pytest.mark.parametrize("gap", ["", "NaN", "n/a"])
+def test_a_blank_among_percent_signs_is_a_missing_score(tmp_path, gap):
+    cells = [f"{100 * p:.2f}%" for p in CHANCE]
+    cells[7] = gap
+    got = read(table(tmp_path, id=range(N), prob=cells, label=TRUTH))
+    assert isinstance(got, Refused)
+    assert got.code == "NONFINITE"
+    assert "row 7 (line 9), column prob" in got.location
+    assert "fill in or remove the row" in got.remedy
+
+
+def test_beside_whole_numbers_the_column_of_fractions_is_the_score(tmp_path):
+    """SPSS's PRE_1 and PGR_1, and a number of each case: only one can be a probability."""
+    answers = (CHANCE > 0.3).astype(int)
+    got = same(read(table(tmp_path, Outcome=TRUTH, PRE_1=CHANCE, PGR_1=answers)), CHANCE)
+    assert any("scores from PRE_1" in n.text for n in got.notices)
+    numbers = RNG.permutation(N) + 500
+    same(read(table(tmp_path, Nr=numbers, Risiko=CHANCE, Befund=words(TRUTH))), CHANCE)
+    noise = RNG.random(N).round(3)
+    assert isinstance(read(table(tmp_path, Nr=numbers, Risiko=noise, label=TRUTH)), Refused)
 
 
 def test_percent_signs_are_hundredths_unless_only_some_cells_have_one(tmp_path):
