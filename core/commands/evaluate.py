@@ -349,7 +349,8 @@ def _match(group: "WeightGroup", config: "EvaluationConfig", weights: Path) -> "
     if config.model == ONNX:
         from core.inference.onnx_network import onnx_match
 
-        return onnx_match(weights, config.n_outputs)
+        in_bytes = config.preprocessing.in_bytes
+        return onnx_match(weights, config.n_outputs, in_bytes=in_bytes)
     return match(
         group.tensors,
         config.model,

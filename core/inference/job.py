@@ -228,6 +228,7 @@ def open_model(
             outputs=config.outputs,
             many=data_entry(config.data).task is Task.MULTILABEL,
             temperature=config.temperature,
+            in_bytes=config.preprocessing.in_bytes,
         )
     model = load_model(
         weights,

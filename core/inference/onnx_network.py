@@ -63,8 +63,10 @@ class OnnxSession:
             start_new_session=True,
         )
         weakref.finalize(self, _end, self._process)
-        n_outputs = self._answer()[0].get("n_outputs")
+        reply = self._answer()[0]
+        n_outputs = reply.get("n_outputs")
         self.n_outputs = n_outputs if isinstance(n_outputs, int) else None
+        self.takes_bytes = reply.get("bytes") is True
 
     def run(self, images: Floats) -> Floats:
         """Return what the model gives for a batch; errors as of the class."""
@@ -125,6 +127,13 @@ class OnnxNetwork(nn.Module):
     many : bool
         Each output is a label of its own.
     temperature : float
+    in_bytes : bool
+        Pixels come as 0 to 255, which a model of uint8 needs: others would be cut to 0 and 1.
+
+    Raises
+    ------
+    Refused
+        MODEL_INPUT: the model takes bytes, and pixels come as something else. FORMAT_UNKNOWN.
     """
 
     def __init__(
@@ -136,9 +145,11 @@ class OnnxNetwork(nn.Module):
         outputs: str,
         many: bool,
         temperature: float = 1,
+        in_bytes: bool = True,
     ) -> None:
         super().__init__()
         self._session = opened(weights)
+        _refuse_others(self._session, in_bytes=in_bytes)
         self._n_outputs, self._layout, self._outputs = n_outputs, layout, outputs
         self._many, self._temperature = many, temperature
 
@@ -184,9 +195,19 @@ def opened(weights: Path) -> OnnxSession:
         raise Refused("FORMAT_UNKNOWN", what, "export it again with standard operators") from error
 
 
-def onnx_match(weights: Path, n_outputs: int) -> Match:
-    """Return whether a model runs and gives so many outputs."""
-    given = opened(weights).n_outputs
+def _refuse_others(session: OnnxSession, *, in_bytes: bool) -> None:
+    """Refuse pixels that are no bytes for a model of uint8."""
+    if session.takes_bytes and not in_bytes:
+        what = "The model takes bytes (uint8), and the mean and standard deviation that were chosen"
+        remedy = "choose pixels from 0 to 255 (--moments bytes)"
+        raise Refused("MODEL_INPUT", f"{what} give it other pixels", remedy)
+
+
+def onnx_match(weights: Path, n_outputs: int, *, in_bytes: bool = True) -> Match:
+    """Return whether a model runs and gives so many outputs; MODEL_INPUT as of `OnnxNetwork`."""
+    session = opened(weights)
+    _refuse_others(session, in_bytes=in_bytes)
+    given = session.n_outputs
     fits = given in (None, n_outputs)
     differs = () if fits else (f"{given} outputs in the file",)
     return Match(ONNX, n_outputs, int(fits), 1, "", (), (), (), differs, given)

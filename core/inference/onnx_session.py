@@ -55,6 +55,7 @@ def main() -> int:
         (taken,), (given,) = session.get_inputs(), session.get_outputs()
         n_outputs = given.shape[-1] if len(given.shape) == 2 else None
         reply = {"n_outputs": n_outputs if isinstance(n_outputs, int) else None}
+        reply["bytes"] = TYPES.get(taken.type) is np.uint8
         fixed = taken.shape[0] if isinstance(taken.shape[0], int) else None
     except Exception as error:  # noqa: BLE001  whatever the runtime raises is said
         _say(answers, {"error": str(error)})

@@ -129,6 +129,12 @@ class Preprocessing:
         return self.crops > 1 and self.average == "probabilities"
 
     @property
+    def in_bytes(self) -> bool:
+        """Whether pixels stay from 0 to 255."""
+        near = all(abs(255 * value - 1) < 1e-6 for value in self.std)
+        return bool(self.std) and near and not any(self.mean)
+
+    @property
     def scaled(self) -> tuple[int, int]:
         """Height and width that images are scaled to before `size` is cut out."""
         height, width = (math.floor(side / self.crop + 0.5) for side in self.size)

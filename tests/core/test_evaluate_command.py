@@ -166,6 +166,26 @@ def test_what_an_onnx_file_does_not_say_is_asked(here, refused):
     assert "only ONNX" in error["remedy"]
 
 
+@pytest.mark.parametrize("moments", ["imagenet", "unit", "data"])
+def test_a_model_of_bytes_is_given_no_other_pixels(here, refused, moments):
+    pytest.importorskip("onnxruntime")
+    cast = onnx_files.node(
+        "Cast", ["images"], "cast", attributes=[onnx_files.message(f1="to", f3=1, f20=2)]
+    )
+    flat = onnx_files.node("Flatten", ["cast"], "flat", attributes=[onnx_files.axis(1)])
+    weight = np.zeros((64, 10), np.float32)
+    nodes = [cast, flat, onnx_files.node("Gemm", ["flat", "w"], "out")]
+    net = onnx_files.model(nodes, [onnx_files.tensor("w", weight)], shape=("n", 1, 8, 8), kind=2)
+    (here / "net.onnx").write_bytes(net)
+    error = refused(str(here / "net.onnx"), "--data", "digits", "--moments", moments)
+    assert error["code"] == "MODEL_INPUT"
+    assert "--moments bytes" in error["remedy"]
+    error = refused(
+        *(str(here / "net.onnx"), "--data", "digits", "--moments", "bytes", "--classes", "7")
+    )
+    assert error["code"] == "STATE_DICT"  # the next question: the remedy leads on
+
+
 def test_what_no_network_fits_names_the_nearest_and_what_is_too_much(here, refused):
     state = build("small_cnn", n_outputs=10, channels=1, size=(8, 8)).state_dict()
     torch.save({**state, "extra.weight": torch.zeros(3, 4, 2)}, here / "odd.pth")

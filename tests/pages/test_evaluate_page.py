@@ -1,5 +1,6 @@
 """The Evaluate page through app.py: sources, refusals, the form, and jobs in every state."""
 
+import zipfile
 from dataclasses import replace
 from functools import partial
 from html import unescape
@@ -380,6 +381,22 @@ def test_weights_dropped_on_runs_are_opened_here(page, tmp_path):
     test.button(key="import.weights").click().run()
     until(test, lambda: "Change weights" in buttons(test))
     assert "digits.pt" in said(test)
+
+
+def test_models_dropped_on_runs_are_opened_here_too(page, tmp_path):
+    """An ONNX model opens; a program of torch.export is told here how to become one."""
+    pytest.importorskip("onnxruntime")
+    (tmp_path / "net.onnx").write_bytes(onnx_files.linear(n_outputs=10))
+    with zipfile.ZipFile(tmp_path / "net.pt2", "w") as program:
+        program.writestr("net/archive_format", "pt2")
+    expected = {"net.onnx": "net.onnx", "net.pt2": "torch.onnx.export"}
+    for name, words in expected.items():
+        test = opened("library")
+        upload(test, tmp_path / name)
+        until(test, lambda test=test: "open it under Evaluate" in said(test))
+        test.button(key="import.weights").click().run()
+        until(test, lambda test=test, words=words: words in said(test))
+        assert "Evaluate" in said(test)
 
 
 def test_finished_trainings_are_offered_at_once(page, home, library):

@@ -18,7 +18,7 @@ from core.readers.formats.csv_file import read_csv
 from core.readers.formats.json_file import contents_of_json, parsed, read_json
 from core.readers.formats.numpy_file import array_of, read_npy
 from core.readers.formats.safetensors_file import read_safetensors
-from core.readers.formats.sniff import RUN_IT, FileFormat, packed_model, sniff
+from core.readers.formats.sniff import FileFormat, model_refusal, packed_model, sniff
 from core.readers.pickles.pickled import load, read_pickle
 from core.readers.pickles.torch_file import (
     PARAMETERS,
@@ -286,7 +286,7 @@ def _archived(archive: Archive, records: str | None = None) -> Contents | None:
         return contents_of_json({"eval": {}, "samples": [parsed(m)[0] for m in members]}, records)
     model = packed_model(names)
     if model:
-        raise Refused("FORMAT_UNKNOWN", f"This is {model}, which Candor does not read", RUN_IT)
+        raise model_refusal(model)
     if names and all(name.endswith(".npy") for name in names):
         arrays = {n: array_of(archive.read(n), n, text=True) for n in names}
         return Contents("npz", {n.removesuffix(".npy"): array for n, array in arrays.items()})

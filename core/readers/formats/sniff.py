@@ -38,6 +38,16 @@ def model_of(head: bytes) -> str:
     return next((kind for start, kind in MODELS.items() if start.match(head)), "")
 
 
+def model_refusal(model: str) -> Refused:
+    """Return the refusal of a model where predictions are read; Evaluate runs what it can."""
+    if model not in (ONNX, EXPORTED):
+        return Refused("FORMAT_UNKNOWN", f"This is {model}, which Candor does not read", RUN_IT)
+    first = "" if model == ONNX else "export it as ONNX with torch.onnx.export(...), "
+    remedy = f"{first}open it under Evaluate, which runs the model; or save its outputs (logits or"
+    remedy += " probabilities) with the labels as .npz"
+    return Refused("STATE_DICT", f"This is {model}, not predictions", remedy)
+
+
 def packed_model(names: Collection[str]) -> str:
     """Return what kind of model an archive with these members is; empty if none."""
     if any(name.rpartition("/")[2] == "archive_format" for name in names):
@@ -195,7 +205,7 @@ def _refuse_others(head: bytes, suffix: str) -> None:
         raise Refused("FORMAT_MISMATCH", what, "download the file itself")
     model = model_of(head)
     if model:
-        raise Refused("FORMAT_UNKNOWN", f"This is {model}, which Candor does not read", RUN_IT)
+        raise model_refusal(model)
     for magic, (name, remedy) in OTHERS.items():
         if head.startswith(magic):
             raise Refused("FORMAT_UNKNOWN", f"This is {name}, which Candor does not read", remedy)

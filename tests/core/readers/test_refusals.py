@@ -159,7 +159,7 @@ CASES = {
     "pointer.p": (b"version https://git-lfs.github.com/spec/v1\noid", "FORMAT_MISMATCH", ""),
     "page.csv": (b"<!DOCTYPE html><html></html>", "FORMAT_MISMATCH", ""),
     "packed.csv.gz": (gzip.compress(made.CSV, mtime=0), "FORMAT_UNKNOWN", ""),
-    "model.onnx": (made.ONNX, "FORMAT_UNKNOWN", ""),
+    "model.onnx": (made.ONNX, "STATE_DICT", ""),
     "model.keras": (made.KERAS, "FORMAT_UNKNOWN", ""),
     "model.h5": (b"\x89HDF\r\n\x1a\n" + bytes(99), "FORMAT_UNKNOWN", ""),
     "saved_model.pb": (b"\x08\x01\x12\xa0\x01\n" + bytes(99), "FORMAT_UNKNOWN", ""),
@@ -377,6 +377,7 @@ def test_a_model_is_named_with_what_to_make_of_it(name: str) -> None:
     kinds = ("ONNX", "Keras", "TensorFlow", "GGUF")
     assert sum(kind in found.what for kind in kinds) == 1
     assert "save its outputs" in found.remedy
+    assert ("open it under Evaluate" in found.remedy) == (name == "model.onnx")
 
 
 def test_a_refusal_names_the_value_the_row_and_the_remedy() -> None:
