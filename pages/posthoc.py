@@ -22,7 +22,7 @@ with frame.caught():
     none = cache.uncalibrated(run, row_choice, objective)
     rescaled = choices.rescaled(none)
     with place:
-        methods = choices.methods(task, rescaled=rescaled)
+        methods = choices.methods(task, none)
     if none is None:
         with top:
             widgets.sentence(Sentence((Phrase(f"Analysing “{run.name}”."),)))

@@ -12,7 +12,7 @@ import numpy as np
 
 from core.codes import NoticeCode, RefusalCode
 from core.configs import AuditConfig, BinRule
-from core.defaults import FALSE_ALARMS, HEAVY_CELLS, N_BINS, N_BINS_MIN, N_RESAMPLES_HEAVY, S99
+from core.defaults import FALSE_ALARMS, HEAVY_CELLS, N_BINS_MIN, N_RESAMPLES_HEAVY, S99
 from core.errors import UsageError
 from core.metrics import METRICS, estimates, macro
 from core.metrics.class_sums import answer_sums, class_sums
@@ -440,7 +440,7 @@ def _brier_event(score: Score) -> Score:
 
 
 def class_gaps(
-    predictions: Predictions, level: float, *, n_bins: int = N_BINS, p_joint: float = 0.0
+    predictions: Predictions, level: float, *, errors: bool = True, p_joint: float = 0.0
 ) -> tuple[ClassRow, ...]:
     """Return the per-class table of a file with one answer a row.
 
@@ -453,8 +453,8 @@ def class_gaps(
         1 - (1 - level) / (classes answered), so the confidences are taken as given. It is the
         inverse of the test behind the p-value (exact, Bonferroni): it leaves 0 out where that is
         at most 1 - level, and nowhere else.
-    n_bins : int
-        Bins of the classwise ECE.
+    errors : bool
+        Whether to return the ECE of each class, for which all scores are read.
     p_joint : float
         p-value of the joint test, `Audit.p_joint`. A class is off only where all together are
         (closed testing): its p-value is at least this one, and where this one is above 1 - level
@@ -471,8 +471,8 @@ def class_gaps(
     looks = max(int(np.count_nonzero(sums.trials)), 1)
     counts = sums.hits / sums.effect, sums.trials / sums.effect
     low, high = exact_interval(*counts, 1.0 - (1.0 - level) / looks)
-    full = predictions.task is not Task.TOP_LABEL
-    errors = class_bins(predictions, n_bins=n_bins).ece if full else None
+    errors = errors and predictions.task is not Task.TOP_LABEL
+    eces = class_bins(predictions).ece if errors else None
     table = []
     for index, name in enumerate(predictions.class_names):
         n, weight = int(counted[index]), sums.trials[index]
@@ -484,7 +484,7 @@ def class_gaps(
                 ends = min(ends[0], 0.0), max(ends[1], 0.0)
             gap = Gap(sure - share, *ends)
             p_value = max(float(sums.p_values[index]), p_joint)
-        error = None if errors is None else float(errors[index])
+        error = None if eces is None else float(eces[index])
         table.append(
             ClassRow(
                 name=name,

@@ -16,16 +16,20 @@ from core.calibrators.stored import Fittable, make
 from core.calibrators.temperature import Temperature
 from core.codes import NoticeCode, RefusalCode
 from core.configs import AuditConfig
-from core.defaults import SEED_MAX
+from core.defaults import FALSE_ALARMS, SEED_MAX
 from core.errors import Notice, Refused, UsageError
 from core.library import StoredSplit
 from core.metrics.comparison import Compared, compared
 from core.metrics.paired import PAIRABLE
+from core.metrics.records import Audit, ClassRow
+from core.metrics.suite import class_gaps
 from core.predictions import Predictions, ScoreKind, Task
 
 NONE = "none"  # the scores as they were read: what every method is compared with
 DEFAULT_METHODS = ("ts", "focal_map", "focal_ts")
-RISK_METHODS = ("beta", "vector", "ts")  # the first two have an intercept; vector of one is Platt's
+VECTOR = "vector"
+VECTOR_CELLS = 2_000_000  # scores that vector scaling is fitted to without being asked
+RISK_METHODS = ("beta", VECTOR, "ts")  # the first two have an intercept; vector of one is Platt's
 RISKS = (Task.BINARY, Task.MULTILABEL)
 CUT = "cut"  # in place of a split's name: a share of the test split is fitted on
 SHARE = 0.5
@@ -140,10 +144,26 @@ class MethodReport:
     changed : int
         Rows whose predicted class differs from the one in the file; for many labels the number
         of labelled answers, at one half, that differ.
+    classes : tuple of ClassRow
+        The answers by class, without ECE; of several classes alone.
     """
 
     compared: Compared
     changed: int
+    classes: tuple[ClassRow, ...] = ()
+
+    def further_off(self, before: "MethodReport") -> int:
+        """Return how many classes are off beyond chance, and by more than before.
+
+        Their errors may cancel in the mean, so that a lower ECE does not tell of them.
+        """
+        return sum(
+            was.gap is not None
+            and now.gap is not None
+            and (now.p_value or 0.0) <= FALSE_ALARMS
+            and abs(now.gap.gap) > abs(was.gap.gap)
+            for was, now in zip(before.classes, self.classes, strict=False)
+        )
 
 
 def provenance(parts: PosthocRows) -> dict[str, Json]:
@@ -164,13 +184,20 @@ def provenance(parts: PosthocRows) -> dict[str, Json]:
     }
 
 
-def default_methods(task: Task) -> tuple[str, ...]:
+def default_methods(task: Task, before: Audit | None = None) -> tuple[str, ...]:
     """Return the methods that are tried when nobody chooses, the recommended one first.
 
     A temperature keeps the log odds of one half, so that a risk which is off on average stays off:
-    for events methods with an intercept come first (Van Calster et al. 2019).
+    for events methods with an intercept come first (Van Calster et al. 2019). Nor does it move one
+    class against another: where the audit `before` finds that classes differ, vector scaling is
+    tried as well, of at most `VECTOR_CELLS` scores.
     """
-    return RISK_METHODS if task in RISKS else DEFAULT_METHODS
+    if task in RISKS:
+        return RISK_METHODS
+    unlike = before is not None and before.headline.verdict.classes
+    if before is None or not unlike or before.n * before.n_classes > VECTOR_CELLS:
+        return DEFAULT_METHODS
+    return (*DEFAULT_METHODS, VECTOR)
 
 
 def fit_default(splits: Sequence[str], test: str) -> str:
@@ -351,10 +378,13 @@ def judge(
         As of `core.metrics.comparison.compared`.
     """
     more = (objective,) if objective in PAIRABLE else ()
-    if calibrator is None:
-        return MethodReport(compared(rows, more, config), 0)
-    after = calibrated(calibrator, rows)
-    return MethodReport(compared(after, more, config), _changed(rows, after))
+    after = rows if calibrator is None else calibrated(calibrator, rows)
+    judged = compared(after, more, config)
+    classes: tuple[ClassRow, ...] = ()
+    if rows.task is Task.MULTICLASS:
+        level, p_joint = judged.config.level, judged.audit.p_joint
+        classes = class_gaps(after, level, errors=False, p_joint=p_joint)
+    return MethodReport(judged, 0 if calibrator is None else _changed(rows, after), classes)
 
 
 @dataclass(frozen=True)

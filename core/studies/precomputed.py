@@ -236,12 +236,13 @@ def keep_studies(library: Library, run_id: str) -> None:
     fitted = rows is not None and test.task is not Task.TOP_LABEL
     if manifest.kind == SAMPLE:
         fitted = manifest.id in FITTED
+    none = judge(test, None)
     studies = RunStudies(
         version=_version(manifest),
         fit=fit,
         test=shown,
-        none=judge(test, None),
-        methods={} if rows is None else _methods(rows, fitted=fitted),
+        none=none,
+        methods={} if rows is None else _methods(rows, none, fitted=fitted),
         maps=_maps(rows) if rows is not None and fitted else None,
         human=_human(manifest, splits),
     )
@@ -273,11 +274,14 @@ def _rows(manifest: Manifest, splits: Mapping[str, Predictions]) -> PosthocRows 
         return None
 
 
-def _methods(rows: PosthocRows, *, fitted: bool) -> dict[str, StoredMethod]:
-    names = (NONE,) * (rows.cut is not None) + default_methods(rows.test.task) * fitted
-    return {
-        name: StoredMethod.of(evaluate(name, rows.fit, rows.test, "nll", "exact")) for name in names
-    }
+def _methods(rows: PosthocRows, before: MethodReport, *, fitted: bool) -> dict[str, StoredMethod]:
+    kept = {}
+    if rows.cut is not None:
+        none = evaluate(NONE, rows.fit, rows.test, "nll", "exact")
+        before, kept[NONE] = none.judged or before, StoredMethod.of(none)
+    for name in default_methods(rows.test.task, before.compared.audit) if fitted else ():
+        kept[name] = StoredMethod.of(evaluate(name, rows.fit, rows.test, "nll", "exact"))
+    return kept
 
 
 def _maps(rows: PosthocRows) -> TemperatureMaps | None:

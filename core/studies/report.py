@@ -231,9 +231,7 @@ def _posthoc(run: ReportedRun, audit: Audit, config: AuditConfig) -> PosthocNumb
     }
     rows = posthoc.parts(named, fit_on, run.split, share=SHARE, seed=config.seed)
     rescaled = any(note.code == NoticeCode.NOT_PROBABILITY for note in audit.notices)
-    methods = RECALIBRATE if rescaled else posthoc.default_methods(rows.test.task)
-    if audit.headline.verdict.classes and "vector" not in methods:
-        methods = (*methods, "vector")  # what moves one class against another
+    methods = RECALIBRATE if rescaled else posthoc.default_methods(rows.test.task, audit)
     judged = {NONE: posthoc.judge(rows.test, None, OBJECTIVE, config)}
     fits = []
     for method in methods:

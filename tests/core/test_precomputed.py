@@ -160,7 +160,8 @@ def test_a_run_of_ones_own_is_studied_as_its_pages_compute_it(name, shipped):
     fit_on = posthoc.fit_default(list(splits), "test")
     parts = posthoc.parts(splits, fit_on, "test", share=posthoc.SHARE, seed=SEED)
     methods = precomputed.methods_of(kept)
-    fitted = () if test.task is Task.TOP_LABEL else posthoc.default_methods(test.task)
+    before = posthoc.judge(parts.test, None).compared.audit
+    fitted = () if test.task is Task.TOP_LABEL else posthoc.default_methods(test.task, before)
     if name != "the same rows twice":  # told from a cut by nothing that is kept
         assert sorted(methods) == sorted(("none", *fitted))
     assert_maps(kept, parts if fitted else None)

@@ -16,7 +16,7 @@ from core.screens.kit.numbers import count, in_hundred, points, points_span, spa
 from core.screens.kit.records import Phrase, Sentence
 from core.screens.kit.row_noun import with_row_noun
 from core.screens.kit.words import LABELS
-from core.studies.posthoc import NONE, RISKS, Fit, MethodReport
+from core.studies.posthoc import NONE, RISKS, VECTOR, Fit, MethodReport
 
 NAMES = {
     NONE: "None",
@@ -100,7 +100,7 @@ def sentence(
     helping = [name for name, difference in differences.items() if better(difference)]
     if not helping:
         return _none_helps(errors[NONE], differences, judged)
-    best = min(_preferred(helping, judged) or helping, key=errors.__getitem__)
+    best = min(_preferred(helping, judged, comparison) or helping, key=errors.__getitem__)
     size, interval = size_words(differences[best])
     parts = (
         Phrase(
@@ -110,33 +110,54 @@ def sentence(
             )
         ),
         Phrase(f", a drop of {size}{interval}"),
-        Phrase(_answers_cost(judged[best], judged[NONE]) if judged[best].changed else "."),
+        Phrase(_answers_cost(judged[best], judged[NONE], kept="")),
         Phrase(explained(judged[best], ALONE)),
     )
     others = _others(best, judged, names)
     return Sentence(parts, f"{others} {_cost(best, judged, comparison)}".strip())
 
 
-def _unlike_classes(judged: MethodReport, none: MethodReport) -> str:
+def _unlike_classes(best: str, judged: Mapping[str, MethodReport]) -> str:
     """Return the classes that a method leaves off, where the mean does not tell of them.
 
     What they were before shows where it moves errors between classes.
     """
-    classes, before = (each.compared.audit.headline.verdict.classes for each in (judged, none))
+    classes, before = (
+        judged[name].compared.audit.headline.verdict.classes for name in (best, NONE)
+    )
     if not classes:
         return ""
     was = ", ".join(f"“{cell.name}” {points(cell.gap, signed=True)}" for cell in before)
-    return f"Classes still differ: {classes_words(classes)}{f'; before: {was}' if was else ''}."
+    mends = "" if VECTOR in judged else f" {_capital(IN_SENTENCE[VECTOR])} may mend that."
+    return (
+        f"Classes still differ: {classes_words(classes)}{f'; before: {was}' if was else ''}.{mends}"
+    )
 
 
-def _preferred(names: Sequence[str], judged: Mapping[str, MethodReport]) -> list[str]:
-    """Return the methods that keep every answer, or all where answers have to change.
+def _further_off(after: MethodReport, before: MethodReport) -> str:
+    """Return how many classes a method puts further off; empty where it does so to none."""
+    further = after.further_off(before)
+    classes = f"{count(further)} of {count(len(after.classes))} classes"
+    return f"puts {classes} further off" if further else ""
 
-    They are a cut of ours at one half for a risk; and no method that keeps them brings classes
-    that are off on different sides together.
+
+def _preferred(
+    names: Sequence[str], judged: Mapping[str, MethodReport], comparison: Comparison
+) -> list[str]:
+    """Return the methods that keep every answer, and others where answers have to change.
+
+    They are a cut of ours at one half for a risk. Where classes are off on different sides, no
+    method that keeps answers brings them together: one that changes them may, unless it costs
+    likelihood.
     """
-    may_change = _of_risk(judged) or judged[NONE].compared.audit.headline.verdict.classes
-    return [name for name in names if may_change or not judged[name].changed]
+    unlike = bool(judged[NONE].compared.audit.headline.verdict.classes)
+    return [
+        name
+        for name in names
+        if not judged[name].changed
+        or _of_risk(judged)
+        or (unlike and not _cost(name, judged, comparison))
+    ]
 
 
 def _whose(event: str) -> str:
@@ -249,12 +270,12 @@ def plain_best(judged: Mapping[str, MethodReport], comparison: Comparison) -> st
 
     It keeps every answer where it can; see `_preferred`.
     """
-    helping = _helping(judged, comparison)
-    preferred = _preferred(helping, judged)
+    helping = helpful_methods(judged, comparison)
+    preferred = _preferred(helping, judged, comparison)
     return min(preferred, key=lambda name: _ece(judged[name]), default="")
 
 
-def _helping(judged: Mapping[str, MethodReport], comparison: Comparison) -> list[str]:
+def helpful_methods(judged: Mapping[str, MethodReport], comparison: Comparison) -> list[str]:
     """Return the methods that lower the calibration error beyond chance."""
     return [
         name
@@ -280,7 +301,7 @@ def plain_sentence(judged: Mapping[str, MethodReport], comparison: Comparison) -
         f"The correction is {IN_SENTENCE[best]}. Difference "
         f"{points(difference.value, signed=True)} points "
         f"({span(difference.low, difference.high, signed=True)}): beyond chance. "
-        f"{_unlike_classes(judged[best], judged[NONE])}".rstrip(),
+        f"{_unlike_classes(best, judged)}".rstrip(),
     )
 
 
@@ -328,10 +349,16 @@ def _label_alone(judged: Mapping[str, MethodReport]) -> str:
     )
 
 
-def _answers_cost(judged: MethodReport, none: MethodReport) -> str:
-    """Return how many answers a correction changes, of how many, and how many are right then."""
+def _answers_cost(
+    judged: MethodReport, none: MethodReport, kept: str = ", without changing any answer"
+) -> str:
+    """Return how many answers a correction changes and how many are right then, or `kept`.
+
+    And how many classes it puts further off: the mean does not tell of them.
+    """
+    further = _further_off(judged, none)
     if not judged.changed:
-        return ", without changing any answer."
+        return f"{kept}{f', but {further}' if further else ''}."
     right, before = (
         in_hundred(one.compared.audit.main.metrics["accuracy"].value or 0.0)
         for one in (judged, none)
@@ -340,7 +367,7 @@ def _answers_cost(judged: MethodReport, none: MethodReport) -> str:
     then = "as many are right"
     if right != before:
         then = f"{right} in 100 are then right, {before} before"
-    return f". It changes {changed}; {then}."
+    return f". It changes {changed}; {then}.{f' It {further}.' if further else ''}"
 
 
 def _all_answers(judged: MethodReport) -> str:
@@ -353,7 +380,7 @@ def _all_answers(judged: MethodReport) -> str:
 
 def _plain_others(judged: Mapping[str, MethodReport], comparison: Comparison) -> str:
     """Return which correction helps at the cost of answers, where none helps that keeps them."""
-    helping = _helping(judged, comparison)
+    helping = helpful_methods(judged, comparison)
     if not helping:
         return f"None of these corrections makes it better beyond chance.{_label_alone(judged)}"
     best = min(helping, key=lambda name: _ece(judged[name]))

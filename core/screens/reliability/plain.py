@@ -195,7 +195,8 @@ PRESENCE_GROUPS = (
 )
 ANSWERS_HELP = "A correction learned from other pictures may mend its certainty. No answer changes."
 CLASSES_HELP = (
-    "A correction of each class by itself, found on other pictures. Some answers may change."
+    "Vector scaling, learned from other pictures, corrects each class by itself. Some answers may "
+    "change."
 )
 RISK_HELP = "A correction learned from other pictures may shift and stretch the chances it gives."
 SAME_NUMBERS = "Same data and same numbers as the technical page. "

@@ -99,17 +99,17 @@ def _fit_settings() -> tuple[str, str]:
     return objective, search
 
 
-def methods(task: Task, *, rescaled: bool) -> list[str]:
+def methods(task: Task, none: MethodReport | None) -> list[str]:
     """Return the methods, of those that have a form for the task.
 
-    Plain words take those of the link, else few, chosen for the reader. `rescaled` are scores that
-    are no probabilities.
+    Plain words take those of the link, else few, chosen for the reader by what `none`, the scores
+    as they were read, are off by.
     """
     offered = [name for name, kind in CALIBRATORS.items() if task in kind.tasks]
-    defaults_of_task = default_methods(task)
+    defaults_of_task = default_methods(task, None if none is None else none.compared.audit)
     linked = _of(offered, st.query_params.get("methods", ""))
     if state.plain():
-        return linked or list(RECALIBRATE if rescaled else defaults_of_task)
+        return linked or list(RECALIBRATE if rescaled(none) else defaults_of_task)
     chosen = linked or _of(offered, st.session_state.get("set.methods", ""))
     chosen = chosen or list(defaults_of_task)
     _keep_methods(chosen, defaults_of_task)
@@ -180,11 +180,11 @@ def _changing(offered: Sequence[str]) -> str:
 
 def _keep_methods(methods: Sequence[str], defaults_of_task: Sequence[str] = ()) -> None:
     text = ",".join(methods)
-    st.session_state["set.methods"] = text
-    if text == ",".join(defaults_of_task):
+    if text == ",".join(defaults_of_task):  # another run may have other defaults
+        st.session_state.pop("set.methods", None)
         st.query_params.pop("methods", None)
     else:
-        st.query_params["methods"] = text
+        st.session_state["set.methods"] = st.query_params["methods"] = text
 
 
 def _number(label: str, name: str, ends: tuple[int, int], default: int) -> int:

@@ -288,7 +288,7 @@ def test_what_helps_is_not_a_correction_that_the_report_finds_no_help(monkeypatc
         config=AuditConfig(n_resamples=20),
     )
     for best, helps in (("ts", "A correction learned"), ("", "No correction that was tried helps")):
-        monkeypatch.setattr("core.reports.sections.plain_best", lambda *_, best=best: best)
+        monkeypatch.setattr("core.reports.sections.helpful_methods", lambda *_, best=best: best)
         verdict = build.report(request)[1].chapters[0].sections[0]
         assert verdict.paragraphs[1].startswith(f"What helps: {helps}")
 

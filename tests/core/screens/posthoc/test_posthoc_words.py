@@ -1,16 +1,25 @@
 """Which correction plain words may name: one that helps and leaves every answer as it is."""
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from core.calibrators import CALIBRATORS
-from core.metrics.comparison import Comparison
+from core.configs import AuditConfig
+from core.metrics.comparison import Comparison, compare
 from core.metrics.paired import Difference
 from core.predictions import Predictions, ScoreKind, Task
-from core.screens.posthoc.words import PLAIN_MEANINGS, plain_best, plain_sentence
-from core.studies.posthoc import NONE, MethodReport, calibrated, judge
+from core.screens.kit.methods import IN_SENTENCE
+from core.screens.posthoc.words import (
+    PLAIN_MEANINGS,
+    helpful_methods,
+    plain_best,
+    plain_sentence,
+    sentence,
+)
+from core.studies.posthoc import NONE, MethodReport, calibrated, default_methods, judge
 from core.studies.posthoc import fit as fitted
 
 RNG = np.random.default_rng(4)
@@ -64,17 +73,92 @@ def test_plain_words_of_a_correction_name_no_term():
         assert not re.search("γ|focal loss|logit|probabilit|diagonal|rows", meaning)
 
 
-def test_a_class_that_a_temperature_leaves_off_is_named():
+def one_class_off(shift):
+    """Half of the rows to fit on and half to judge; the fourth class is too likely by `shift`."""
     rng = np.random.default_rng(2)
     logits = rng.normal(size=(6_000, 4)) * 2.5
     labels = (logits + rng.gumbel(size=logits.shape)).argmax(axis=1)
-    logits[:, 3] += 1.5  # of one class alone
+    logits[:, 3] += shift
     rows = Predictions(
         Task.MULTICLASS, ScoreKind.LOGITS, logits, labels, ("cat", "dog", "cow", "sheep")
     )
-    fit, test = rows.take(np.arange(3_000)), rows.take(np.arange(3_000, 6_000))
+    return rows.take(np.arange(3_000)), rows.take(np.arange(3_000, 6_000))
+
+
+def test_classes_that_a_correction_puts_further_off_are_counted_in_the_headline():
+    fit, test = one_class_off(1.5)
+    both = {NONE: judge(test, None), "ts": judge(test, fitted("ts", fit).calibrator)}
+    gaps = []
+    for rows in (test, calibrated(fitted("ts", fit).calibrator, test)):
+        off = rows.rows.confidence - rows.rows.correct
+        gaps.append([off[rows.rows.predicted == k].mean() for k in range(4)])
+    further = [k for k in range(4) if abs(gaps[1][k]) > abs(gaps[0][k])]
+    assert further == [0, 1, 2]  # temperature lowers all, and only sheep says too much
+    said = plain_sentence(both, Comparison("", 0, 0.95, ({}, HELPS)))
+    assert "without changing any answer, but puts 3 of 4 classes further off." in said.text
+    assert said.second.endswith(". Vector scaling may mend that.")
+    technical = sentence(both, Comparison("", 0, 0.95, ({}, HELPS)))
+    assert ", but puts 3 of 4 classes further off." in technical.text
+    both["vector"] = judge(test, fitted("vector", fit).calibrator)
+    assert both["vector"].further_off(both[NONE]) == 0
+    said = plain_sentence(both, Comparison("", 0, 0.95, ({}, HELPS, HELPS)))
+    assert "may mend" not in said.second
+
+
+def test_vector_scaling_is_tried_where_classes_are_unlike_and_few_scores():
+    even, odd = (judge(one_class_off(shift)[1], None).compared.audit for shift in (0.0, 1.5))
+    usual = default_methods(Task.MULTICLASS)
+    assert default_methods(Task.MULTICLASS, even) == usual
+    assert default_methods(Task.MULTICLASS, odd) == (*usual, "vector")
+    assert default_methods(Task.MULTICLASS, replace(odd, n=1_000_000)) == usual
+
+
+def drawn(seed):
+    """A set of any task that is off in one of several ways, or not at all, and how."""
+    rng = np.random.default_rng(seed)
+    k, n = 3 if seed % 3 == 0 else int(rng.choice([3, 6, 10])), int(rng.choice([300, 1_500]))
+    logits = 2.0 * rng.normal(size=(n, k))
+    if seed % 3 == 0:
+        labels = (rng.random((n, k)) < 1 / (1 + np.exp(-logits))).astype(np.int64)
+        logits = logits * rng.choice([1.0, 1.5]) + rng.choice([0.0, 0.5]) * (np.arange(k) == 0)
+        return Predictions(Task.MULTILABEL, ScoreKind.LOGITS, logits, labels)
+    labels = (logits + rng.gumbel(size=logits.shape)).argmax(axis=1)
+    logits = logits * rng.choice([1.0, 1.5]) + rng.choice([0.0, 1.2]) * (np.arange(k) == 0)
+    return Predictions(Task.MULTICLASS, ScoreKind.LOGITS, logits, labels)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_what_is_said_of_corrections_is_what_their_table_shows(seed):
+    rows = drawn(seed)
+    half, config = rows.n // 2, AuditConfig(n_resamples=100)
+    fit, test = rows.take(np.arange(half)), rows.take(np.arange(half, rows.n))
+    methods = ("beta", "isotonic") if seed % 2 else ("beta", "vector", "ts")
+    fits = {NONE: None} | {name: fitted(name, fit).calibrator for name in methods}
+    judged = {name: judge(test, fit, config=config) for name, fit in fits.items()}
+    table = compare([each.compared for each in judged.values()], list(judged), 0)
+    helping = {
+        name
+        for name, of in zip(judged, table.differences, strict=True)
+        if of and of["ece"].high < 0.0
+    }
+    for words in (plain_sentence, sentence):
+        said = words(judged, table)
+        text = f"{said.text} {said.second}"
+        helps_none = re.search("None of these|No method lowers", text)
+        assert bool(helps_none) == (not helping)
+        if not helping:
+            continue
+        named = {name for name in helping if IN_SENTENCE[name].lower() in text.lower()}
+        assert named
+        if all(judged[name].changed for name in helping):
+            assert any(f"{judged[name].changed:,} of " in text for name in named)
+    assert set(helpful_methods(judged, table)) == helping
+
+
+def test_a_class_that_a_temperature_leaves_off_is_named():
+    fit, test = one_class_off(1.5)
     scaled = calibrated(fitted("ts", fit).calibrator, test)
-    reports = {NONE: judge(test, None), "ts": judge(scaled, None)}
+    reports = {NONE: judge(test, None), "ts": MethodReport(judge(scaled, None).compared, 0)}
     difference = Comparison("", 0, 0.95, ({}, HELPS))
     said = plain_sentence(reports, difference).second
     assert "Classes still differ: answers “sheep” are over-confident by " in said

@@ -42,7 +42,7 @@ def test_two_columns_open_with_the_answers_and_go_on_with_the_event():
         "This model is too sure of its answers “bad” (says 98 in 100, right 91), and not sure "
         "enough of its answers “good” (says 60 in 100, right 67)."
     )
-    assert plain.helps.text.startswith("A correction of each class by itself")
+    assert plain.helps.text.startswith("Vector scaling, learned from other pictures, ")
     assert plain.sentence.second.startswith("This model expects “good” less often than it is there")
 
 
