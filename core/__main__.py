@@ -14,7 +14,7 @@ from contextlib import suppress
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Any, Final
 
 from core.commands import (
     calibrate,
@@ -44,6 +44,9 @@ from core.commands.shared import (
     write,
 )
 from core.errors import AuditError, LostWorker, UsageError, lacking, sentence
+
+if TYPE_CHECKING:
+    from core.configs import AuditConfig
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before numpy, which commands import late
 
@@ -134,6 +137,7 @@ def _add_audit(verb: Parser) -> None:
     add_audit(verb)
     verb.add_argument("--json", metavar="OUT|-")
     verb.add_argument("--html", metavar="OUT", type=Path)
+    verb.add_argument("--by-date", action="store_true", help="also by month, quarter or year")
     verb.add_argument("--fail-if", action="append", default=[], metavar='"ece>0.05"')
     jobs.add_launcher(verb, default=None)
 
@@ -143,6 +147,8 @@ def _audit(arguments: argparse.Namespace) -> int:
 
     config = config_of(arguments)
     gates = [gate(text) for text in arguments.fail_if]
+    if arguments.launcher is not None and arguments.by_date:
+        raise UsageError("USAGE", "--by-date goes with no --launcher", "drop one of them")
     if arguments.launcher is not None:
         report = jobs.audit_by_job(arguments, config)
     else:
@@ -160,6 +166,8 @@ def _audit(arguments: argparse.Namespace) -> int:
         report = audit_json(name, result.digest, rows, split, result.notices, audited)
         if result.splits[split].votes is not None:
             report["human"] = human_json(human_audit(result.splits[split], config))
+        if arguments.by_date:
+            report["by_date"] = _by_date(result.splits[split], config)
         if arguments.html:
             from core.reports.html import audit_html
 
@@ -171,6 +179,40 @@ def _audit(arguments: argparse.Namespace) -> int:
     for line in failed:
         print(line, file=sys.stderr)
     return int(bool(failed))
+
+
+def _by_date(part: Any, config: "AuditConfig") -> Json:  # noqa: ANN401  Predictions; imported late
+    """Return the calibration of each period: of the event, of each label, or of the answers."""
+    from core.metrics.clinical.groups import by_date, subgroups
+    from core.metrics.null_test import holm
+    from core.predictions import Task
+
+    if part.dates is None:
+        remedy = "give a column of days, as 2021-03-31"
+        raise UsageError("SETTING", "The file has no dates that can be read", remedy)
+    many = part.task is Task.MULTILABEL
+    targets = range(part.n_classes) if many else [1 if part.task is Task.BINARY else None]
+    periods: list[Json] = []
+    for target in targets:
+        known = part.labelled_rows(target) if many else None
+        dates = part.dates if known is None else part.dates.take(known)
+        outcomes, groups = part.outcomes(target), by_date(dates.of_row)
+        found = subgroups(
+            outcomes.confidence, outcomes.correct, groups, config.level,
+            n_resamples=config.n_resamples, extents=outcomes.extents,
+        )  # fmt: skip
+        name = "answers" if target is None else part.class_names[target]
+        periods += [
+            {
+                "period": group.name, "of": name, "n": group.fit.n, "ece": group.ece.value,
+                "low": group.ece.low, "high": group.ece.high, "floor": group.floor.q95,
+                "p_value": group.p_value,
+            }
+            for group in found
+        ]  # fmt: skip
+    for period, p_value in zip(periods, holm([p["p_value"] for p in periods]), strict=True):
+        period["beyond_chance"] = bool(p_value < 1.0 - config.level)
+    return {"column": part.dates.name, "level": config.level, "groups": periods}
 
 
 def _print_audit(report: Json) -> None:
@@ -194,6 +236,14 @@ def _print_audit(report: Json) -> None:
             score, floor = human[name], human[name]["floor"]
             beside = "" if floor is None else f", floor {floor:.4f}"
             print(f"  {name:<18} {number(score['value']):>10}  {_interval(score)}{beside}")
+    if "by_date" in report:
+        print(printable(f"By {report['by_date']['column']}: ECE, and what chance would show"))
+        for group in report["by_date"]["groups"]:
+            off = ", off beyond chance" if group["beyond_chance"] else ""
+            what = f"  {group['period']:<12} {group['of']}, {group['n']} rows"
+            interval = f"{number(group['low'])} to {number(group['high'])}"
+            ece = f"{number(group['ece'])} ({interval}), up to {group['floor']:.4f}"
+            print(printable(f"{what}: {ece}{off}"))
     for notice in report["notices"]:
         print(printable(f"{notice['code']}: {sentence(notice['text'])}"))
     if "run" in report:

@@ -54,6 +54,32 @@ def test_a_number_without_an_interval_is_printed_with_the_reason(run, tmp_path):
     assert " to " in line["ece"]
 
 
+def test_periods_of_dates_are_audited_by_themselves(run, tmp_path, npz):
+    """Right until June, and off by 30 points from July on: what Holm leaves are the later ones."""
+    rng = np.random.default_rng(6)
+    p = rng.uniform(0.05, 0.65, 1_000).round(3)
+    late = np.arange(1_000) >= 500
+    y = (rng.random(1_000) < p + 0.3 * late).astype(int)
+    months = [f"2024-{'07' if x else '06'}-01" for x in late]
+    lines = [f"{month},{score},{label}" for month, score, label in zip(months, p, y, strict=True)]
+    path = tmp_path / "dated.csv"
+    path.write_text("\n".join(["visit,prob,label", *lines]) + "\n")
+    code, out, _ = run(path, "--by-date", "--json", tmp_path / "out.json", *FEW)
+    groups = json.loads((tmp_path / "out.json").read_text())["by_date"]["groups"]
+    assert code == 0
+    assert [(g["period"], g["of"], g["n"]) for g in groups] == [
+        ("2024-06", "1", 500),
+        ("2024-07", "1", 500),
+    ]
+    assert [g["beyond_chance"] for g in groups] == [False, True]
+    assert groups[1]["ece"] > 0.2 > groups[0]["ece"]
+    line = next(line for line in out.splitlines() if line.startswith("  2024-07"))
+    assert line.endswith("off beyond chance")
+    code, _, err = run(npz, "--by-date")
+    assert code == 3
+    assert "no dates" in err
+
+
 def test_json_on_stdout_is_one_object_and_nothing_else(run, npz):
     code, out, err = run(npz, "--json", "-", *FEW)
     report = json.loads(out)

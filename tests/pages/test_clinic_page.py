@@ -2,6 +2,7 @@
 
 import io
 import re
+from dataclasses import replace
 from functools import partial
 from html import unescape
 
@@ -12,7 +13,7 @@ from streamlit.testing.v1 import AppTest
 
 from core.library import SAMPLES, Library, RunSource
 from core.metrics.clinical import bands, recalibration
-from core.predictions import Predictions, ScoreKind, Task
+from core.predictions import Dates, Predictions, ScoreKind, Task
 from core.screens.xray.words import MINED, SYNTHETIC
 from core.studies.posthoc import CUT, SHARE, parts
 from pages.ui.xray import shared as clinic
@@ -258,6 +259,27 @@ def test_subgroups_by_a_column_of_a_table_in_any_order(page, keep):
     assert f">{fit.slope.value:.2f}<" not in row
     fine(test.button(key="clinic.forget").click().run())
     assert 'aria-label="Subgroups"' not in html(test)
+
+
+@pytest.mark.slow
+def test_dates_of_the_run_are_subgroups_without_a_table(page, keep):
+    run = films()
+    days = [f"2024-0{1 + k % 3}-15" for k in range(N)]
+    test = fine(page(run=keep(test=replace(run, dates=Dates.of("visit", days))), show=clinic.ONE))
+    assert "by date, or by any column" in html(test)
+    (option,) = by(test).options
+    assert option == "visit, by month"
+    fine(by(test).select(option).run())
+    here = np.arange(N) % 3 == 1
+    fit = recalibration(run.column(0)[here], run.labels[here, 0] == 1)
+    row = table(test, "Subgroups").split("<span>2024-02")[1]
+    assert f">{fit.slope.value:.2f}<" in row
+    assert "By the month of visit" in html(test)
+    test = drop(test, described())
+    assert by(test).options == ["visit, by month", "View", "Age"]
+    one = replace(run, dates=Dates.of("visit", ["2024-01-15"] * N))
+    test = fine(page(run=keep("of one month", test=one), show=clinic.ONE))
+    assert not [box for box in test.selectbox if box.label == "Groups by"]
 
 
 @pytest.mark.slow

@@ -10,7 +10,7 @@ from typing import Final
 
 import numpy as np
 
-from core.arrays import Bool, Float
+from core.arrays import Bool, Float, Int
 from core.defaults import FEW_EVENTS, LEVEL, N_BINS, N_RESAMPLES, SEED
 from core.metrics import estimates
 from core.metrics.binning import equal_width_cuts
@@ -20,11 +20,12 @@ from core.metrics.estimates import PreparedTarget
 from core.metrics.group_resamples import resamples_of
 from core.metrics.ranked import SortedOutcomes
 from core.metrics.records import Floor, Score
-from core.predictions import INDEPENDENT, Outcomes, SamplingDesign
+from core.predictions import INDEPENDENT, NO_DATE, Outcomes, SamplingDesign
 
 MOST: Final = 12  # groups that are shown
 REST: Final = "all others"
 MISSING: Final = "missing"
+PERIODS: Final = {"month": 1, "quarter": 3, "year": 12}  # months
 ABSENT: Final = frozenset({"", "?", "na", "n/a", "nan", "none", "null"})  # in any case
 AGE: Final = re.compile(r"(\d{1,3})([DWMY])")  # DICOM PS3.5, 6.2, age string
 IN_YEAR: Final = {"D": 365.25, "W": 365.25 / 7, "M": 12.0, "Y": 1.0}
@@ -42,11 +43,14 @@ class Grouping:
         The groups in the order in which they are shown.
     edges : (3,) tuple of float
         Where numbers were cut into quartiles; empty for values taken as they are.
+    period : str
+        month, quarter or year, where dates were grouped.
     """
 
     groups: tuple[str, ...]
     order: tuple[str, ...]
     edges: tuple[float, ...] = ()
+    period: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -110,6 +114,44 @@ def grouping(values: Sequence[str]) -> Grouping:
         cells = [cell if cell in frequent else REST for cell in cells]
         ranked = [*(cell for cell in frequent if cell != REST), REST]
     return Grouping(tuple(cells), tuple(ranked))
+
+
+def by_date(of_row: Int) -> Grouping:
+    """Return the groups of dates: by month, or where they span more than 12, by quarter or year.
+
+    Parameters
+    ----------
+    of_row : (N,) int64
+        Microseconds since 1970, as of `core.predictions.Dates`.
+
+    Returns
+    -------
+    Grouping
+        In the order of time, rows without a date last; of more than 12 years the earliest are one.
+    """
+    known = of_row != NO_DATE
+    months = of_row[known].view("datetime64[us]").astype("datetime64[M]").astype(np.int64)
+    if not months.size:
+        return Grouping((MISSING,) * of_row.size, (MISSING,) if of_row.size else ())
+    spans = {name: months // length for name, length in PERIODS.items()}
+    fitting = (name for name, some in spans.items() if some.max() - some.min() < MOST)
+    period = next(fitting, "year")
+    first = int(spans[period].max()) - MOST + 1
+    cut = first if spans[period].min() < first else None
+    numbers = np.maximum(spans[period], first)
+    names = {int(k): _period_name(period, int(k), rest=k == cut) for k in np.unique(numbers)}
+    groups = np.full(of_row.size, MISSING, dtype=object)
+    groups[known] = [names[k] for k in numbers.tolist()]
+    order = (*names.values(), *(() if known.all() else (MISSING,)))
+    return Grouping(tuple(groups.tolist()), order, period=period)
+
+
+def _period_name(period: str, number: int, *, rest: bool) -> str:
+    """Return 2024-03, 2024 Q1 or 2024 of a number of periods since 1970; up to 2013 of the rest."""
+    year, within = divmod(number, 12 // PERIODS[period])
+    name = f"{1970 + year}"
+    name += {"month": f"-{within + 1:02}", "quarter": f" Q{within + 1}"}.get(period, "")
+    return f"up to {name}" if rest else name
 
 
 def _number(cell: str) -> float | None:

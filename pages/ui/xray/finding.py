@@ -11,7 +11,7 @@ from core.configs import AuditConfig
 from core.defaults import SMOOTHER, SMOOTHERS
 from core.errors import AuditError
 from core.metrics import clinical
-from core.metrics.clinical.groups import grouping
+from core.metrics.clinical.groups import by_date, grouping
 from core.predictions import Task
 from core.readers.sandbox import read as sandbox
 from core.readers.tables.columns import MatchedTable, TextColumns, match
@@ -396,7 +396,11 @@ def subgroups(source: ClinicSource, choice: FindingChoice) -> tuple[tuple[str, T
         The finding that is shown.
     """
     INTAKE.settle(_keep)
-    widgets.title("Subgroups", "by any column of a table that names the films of this run")
+    dates = cache.predictions(choice.run, choice.split).dates
+    days = None if dates is None else by_date(dates.take(choice.shown_rows()).of_row)
+    timed = "" if dates is None or days is None or len(days.order) < 2 else dates.name
+    start = "by date, or " if timed else ""
+    widgets.title("Subgroups", f"{start}by any column of a table that names the films of this run")
     with st.container(horizontal=True, vertical_alignment="bottom", key="clinic_groups"):
         with st.popover("Add a table", key=f"clinic.door.{INTAKE.drops}"):
             INTAKE.zone("Table", _take, label_visibility="collapsed")
@@ -406,32 +410,39 @@ def subgroups(source: ClinicSource, choice: FindingChoice) -> tuple[tuple[str, T
             )
             st.toggle("Its rows come in the run’s order", key=IN_ORDER, persist_state="session")
         matched, column = _matched(choice.run, choice.split), None
-        if matched is not None:
+        by_time = days is not None and f"{timed}, by {days.period}"
+        columns = [*([by_time] if timed else []), *(matched.columns if matched else ())]
+        if columns:
             column = st.selectbox(
                 "Groups by",
-                list(matched.columns),
+                columns,
                 index=None,
                 placeholder="Choose a column",
                 key=f"clinic.by.{INTAKE.drops}",  # another table has other columns
                 persist_state="session",
                 width=260,
             )
+        if matched is not None:
             st.button("Forget the table", type="tertiary", key="clinic.forget", on_click=_forget)
     INTAKE.progress()
     INTAKE.refused()
-    if matched is None or column is None:
+    if column is None:
         return ()
-    values = matched.columns[column]
-    groups = grouping([values[row] for row in choice.shown_rows()])
+    if timed and days is not None and column == by_time:
+        groups, description = days, f"by the {days.period} of {timed}"
+    else:
+        assert matched is not None
+        values, description = matched.columns[column], matched.description
+        groups = grouping([values[row] for row in choice.shown_rows()])
     calibrations = shared.subgroups(choice, groups).computed()
     if calibrations is None:
         return ()
-    table = use.group_table(source, f"{column}; {matched.description}", calibrations)
+    table = use.group_table(source, f"{column}; {description}", calibrations)
     widgets.scores("Subgroups", table.heads, table.written())
     widgets.save(table.file, "subgroups", "Subgroups, CSV")
     cut = " Numbers were cut into quartiles." if groups.edges else ""
     widgets.caption(
-        f"{matched.description[:1].upper()}{matched.description[1:]}.{cut} Strong: the group is "
+        f"{description[:1].upper()}{description[1:]}.{cut} Strong: the group is "
         "off beyond chance, corrected for looking at all groups (Holm), and the interval excludes "
         "the ideal, or ECE exceeds what a perfect model would show. Differences between groups can "
         f"be chance. {source.caption}"

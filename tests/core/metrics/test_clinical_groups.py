@@ -4,8 +4,16 @@ import numpy as np
 import pytest
 
 from core.metrics import clinical, suite
-from core.metrics.clinical.groups import MISSING, MOST, REST, grouping, subgroups, too_few
-from core.predictions import Predictions, ScoreKind, Task
+from core.metrics.clinical.groups import (
+    MISSING,
+    MOST,
+    REST,
+    by_date,
+    grouping,
+    subgroups,
+    too_few,
+)
+from core.predictions import Dates, Predictions, ScoreKind, Task
 
 
 def test_values_are_groups_the_most_frequent_first_the_missing_last():
@@ -13,6 +21,29 @@ def test_values_are_groups_the_most_frequent_first_the_missing_last():
     assert found.order == ("F", "M", "X", MISSING)
     assert found.groups == ("F", "M", "F", MISSING, MISSING, MISSING, "X")
     assert found.edges == ()
+
+
+@pytest.mark.parametrize(
+    ("days", "period", "groups"),
+    [
+        (["2024-02-29", "2023-12-31", "", "2024-02-01"], "month",
+         ("2024-02", "2023-12", MISSING, "2024-02")),
+        (["2023-01-01", "2023-12-31"], "month", ("2023-01", "2023-12")),
+        (["2023-01-01", "2024-01-01"], "quarter", ("2023 Q1", "2024 Q1")),
+        (["2021-04-01", "2024-03-31"], "quarter", ("2021 Q2", "2024 Q1")),
+        (["2021-01-01", "2024-03-31"], "year", ("2021", "2024")),
+        (["1969-12-31", "1970-01-01"], "month", ("1969-12", "1970-01")),
+        (["2001-05-05", "2012-01-01", "2013-01-01", "2024-01-01"], "year",
+         ("up to 2013", "up to 2013", "up to 2013", "2024")),
+    ],
+)  # fmt: skip
+def test_dates_are_groups_as_fine_as_their_span_allows(days, period, groups):
+    dates = Dates.of("visit", days)
+    found = by_date(dates.of_row)
+    assert (found.period, found.groups) == (period, groups)
+    in_time = sorted(set(groups) - {MISSING}, key=lambda name: name.removeprefix("up to "))
+    assert found.order == (*in_time, *({MISSING} & set(groups)))
+    assert len(found.order) <= MOST + 1
 
 
 def test_few_different_numbers_stay_as_they_are():
