@@ -12,8 +12,6 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
-import psutil
-
 PROC: Final = Path("/proc")
 
 
@@ -69,6 +67,8 @@ def this_host() -> str:
 
 def identity(pid: int) -> ProcessIdentity | None:
     """Return who has a pid now; None off Linux, and when nobody or only a dead process has it."""
+    import psutil  # here alone: what never asks needs none
+
     try:
         if psutil.Process(pid).status() in (psutil.STATUS_ZOMBIE, psutil.STATUS_DEAD):
             return None

@@ -1,6 +1,6 @@
 """Histories on disk: Parquet files of a run, and the events a trainer writes line by line.
 
-Imports numpy, pyarrow and our records.
+Imports numpy and our records; pyarrow where a file is read or written, so that trainings need none.
 """
 
 import json
@@ -9,25 +9,23 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 
 from core.arrays import Float, Int, Scores
 from core.errors import LibraryError
 from core.histories import COLUMNS, WHOLE, BinHistory, History
 from core.library.manifest import BINS, HISTORY, VALIDATION, HistoryEntry
 
+if TYPE_CHECKING:
+    import pyarrow as pa
+
 Row = dict[str, Any]  # Any: numbers of one event, checked where they become columns
 
 
 MAX_ROWS = 2_000_000
-METRICS_SCHEMA = pa.schema(
-    [("epoch", pa.int64()), ("metric", pa.string()), ("value", pa.float64())]
-)
-BINS_SCHEMA = pa.schema([(n, pa.int64() if n in WHOLE else pa.float64()) for n in COLUMNS])
+METRICS: Final = ("epoch", "metric", "value")
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,12 +74,12 @@ class Tables:
 def write_history(path: Path, history: History) -> None:
     """Write metrics by epoch as Parquet with columns epoch, metric, value; NaN becomes null."""
     columns = [history.epoch.tolist(), history.metric, _nullable(history.value)]
-    _write(path, columns, METRICS_SCHEMA)
+    _write(path, columns, METRICS)
 
 
 def write_bins(path: Path, bins: BinHistory) -> None:
     """Write bins by epoch as Parquet with the columns of `BinHistory`; NaN becomes null."""
-    _write(path, [_nullable(getattr(bins, name)) for name in COLUMNS], BINS_SCHEMA)
+    _write(path, [_nullable(getattr(bins, name)) for name in COLUMNS], COLUMNS)
 
 
 def read_history(path: Path) -> History:
@@ -92,7 +90,7 @@ def read_history(path: Path) -> History:
     OSError, ValueError, TypeError
         The file is none of ours, or damaged.
     """
-    epoch, metric, value = _read(path, METRICS_SCHEMA)
+    epoch, metric, value = _read(path, METRICS)
     return History(np.array(epoch, np.int64), tuple(metric), np.array(value, np.float64))
 
 
@@ -104,7 +102,7 @@ def read_bins(path: Path) -> BinHistory:
     Refused, OSError, ValueError, TypeError
         The file is none of ours, or damaged.
     """
-    return _bins(dict(zip(COLUMNS, _read(path, BINS_SCHEMA), strict=True)))
+    return _bins(dict(zip(COLUMNS, _read(path, COLUMNS), strict=True)))
 
 
 def from_events(lines: Iterable[str]) -> tuple[History, BinHistory | None]:
@@ -171,7 +169,18 @@ def _nullable(values: Int | Float) -> list[float | None]:
     return [None if math.isnan(value) else value for value in values.tolist()]
 
 
-def _write(path: Path, columns: Sequence[Sequence[object]], schema: pa.Schema) -> None:
+def _schema(names: Sequence[str]) -> "pa.Schema":
+    import pyarrow as pa
+
+    kinds = {"metric": pa.string()} | dict.fromkeys(WHOLE, pa.int64())
+    return pa.schema([(name, kinds.get(name, pa.float64())) for name in names])
+
+
+def _write(path: Path, columns: Sequence[Sequence[object]], names: Sequence[str]) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    schema = _schema(names)
     table = pa.table([pa.array(c, f.type) for c, f in zip(columns, schema, strict=True)], schema)
     with path.open("wb") as file:
         pq.write_table(table, file, compression="zstd", write_page_checksum=True)
@@ -179,12 +188,15 @@ def _write(path: Path, columns: Sequence[Sequence[object]], schema: pa.Schema) -
         os.fsync(file.fileno())
 
 
-def _read(path: Path, schema: pa.Schema) -> list[list[Any]]:  # Any: numbers, text and None
+def _read(path: Path, names: Sequence[str]) -> list[list[Any]]:  # Any: numbers, text and None
     """Return the columns of a table of just this form; a ValueError for any other."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
     try:
         data = pa.BufferReader(path.read_bytes())
         file = pq.ParquetFile(data, page_checksum_verification=True)
-        if file.metadata.num_rows > MAX_ROWS or not file.schema_arrow.equals(schema):
+        if file.metadata.num_rows > MAX_ROWS or not file.schema_arrow.equals(_schema(names)):
             raise ValueError(path.name)
         return [column.to_pylist() for column in file.read(use_threads=False).columns]
     except pa.ArrowException as error:

@@ -26,6 +26,7 @@ WORDS: Final = {
     "nccl": "a process group of one device",
     "memory": "a training that runs out of memory",
 }
+ABSENT: Final = "is not installed"
 DASH: Final = "–"
 
 
@@ -44,7 +45,10 @@ def page(content: Mapping[str, Any] | None) -> str:
         "minutes, and writes the raw figures to `docs/gpu.json`. Each stage is a "
         "process of its own with its own time, so one that fails is written down and the others "
         "go on. Without a GPU the same stages run at small sizes on the CPU into `build/gpu`, and "
-        "this page stays as it is.",
+        "this page stays as it is. `python3 -m tests.benchmarks.gpu` does the same without "
+        "installing anything, under any Python from 3.11 on with torch 2.9 or newer, torchvision, "
+        "timm, numpy, scipy, pandas, safetensors, lightning-fabric and numba; a stage that lacks a "
+        "package says so.",
         "",
     ]
     if content is None:
@@ -185,7 +189,8 @@ def gpu_tests_section(results: Mapping[str, StageResult]) -> list[str]:
         f"- `{name}`: {escaped(message)}" for name, message in tests["failed"].items()
     ]
     counts = f"{tests['passed']} passed, {len(failed)} failed, {tests['skipped']} skipped."
-    return ["## Tests marked `gpu`", "", counts, "", *failed]
+    left_out = [f"- `{name}`: {lacks} {ABSENT}" for name, lacks in tests["left_out"].items()]
+    return ["## Tests marked `gpu`", "", counts, "", *failed, *left_out]
 
 
 def figures_of(results: Mapping[str, StageResult], stage: str) -> Mapping[str, Any]:
@@ -205,9 +210,9 @@ def escaped(text: str) -> str:
 
 
 def failures(content: Mapping[str, Any]) -> list[str]:
-    """Return the stages that were not done, with their reasons."""
+    """Return the stages that failed or for which no time was left, with their reasons."""
     return [
         f"{stage}: {result.reason}"
         for stage, result in from_json(content["stages"]).items()
-        if result.state != DONE
+        if result.state != DONE and not result.reason.endswith(ABSENT)
     ]

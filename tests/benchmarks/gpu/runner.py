@@ -106,7 +106,8 @@ def run_stage(stage: str, command: Command, folder: Path, seconds: float) -> Sta
         lines = log.read_text("utf-8", "replace").splitlines()[-LAST_LINES:]
         return StageResult(FAILED, spent, explain(code, None, lines, {}, 0, "stage").what)
     content = json.loads(figures.read_text("utf-8"))
-    state = FAILED if content["reason"] else DONE
+    missed = LEFT_OUT if content.get("left_out") else FAILED
+    state = missed if content["reason"] else DONE
     return StageResult(state, spent, content["reason"], content["figures"])
 
 

@@ -120,9 +120,12 @@ def test_a_report_of_tests_is_counted():
     <testcase classname="a" name="two"><skipped message="no GPU"/></testcase>
     <testcase classname="b" name="three"><failure message="assert 1 == 2&#10;more"/></testcase>
     <testcase classname="b" name="four"><error message="gone"/></testcase>
+    <testcase classname="" name="tests.c"><error message="collection failure">x.py:1: in x
+E   ModuleNotFoundError: No module named 'plotly'</error></testcase>
     </testsuite></testsuites>"""
     failed = {"b.three": "assert 1 == 2", "b.four": "gone"}
-    assert stages.read_report(report) == {"passed": 1, "skipped": 1, "failed": failed}
+    counts = {"passed": 1, "skipped": 1, "failed": failed, "left_out": {"tests.c": "plotly"}}
+    assert stages.read_report(report) == counts
 
 
 @pytest.mark.parametrize(
@@ -187,7 +190,8 @@ CONTENT: dict[str, Any] = {
                                   "python": "3.11.7", "torch": "2.15.0", "cuda": "13.2"}),
             "tests": StageResult(
                 "failed", 40.0, "1 failed",
-                {"passed": 5, "skipped": 0, "failed": {"t.a": "a | b"}}),
+                {"passed": 5, "skipped": 0, "failed": {"t.a": "a | b"},
+                 "left_out": {"t.b": "plotly"}}),
             "plain": StageResult(
                 "done", 30.0, "",
                 {"images_per_second": 5000.0, "epochs_s": [9.5, 9.0], "memory_mib": 4096.0,
@@ -222,6 +226,7 @@ def test_the_page_holds_what_was_measured_and_what_failed():
         "| Grad-CAM, DenseNet-121, films of 224 x 224, 14 findings | 60.2 films/s | 1,500 |",
         "5 passed, 1 failed, 0 skipped.",
         "- `t.a`: a \\| b",
+        "- `t.b`: plotly is not installed",
     ):
         assert f"{line}\n" in text
     assert "`DEVICE_MEMORY`: “The GPU's memory ran out”" in text
@@ -281,8 +286,51 @@ def test_with_a_gpu_the_page_is_written(monkeypatch, tmp_path):
     assert "GPU X" in (tmp_path / "docs" / "gpu.md").read_text("utf-8")
 
 
+# What no training needs; a machine that is lent has no registry to install it from.
+ABSENT = ("pytorch_grad_cam", "pydicom", "submitit", "imagecodecs", "streamlit", "plotly")
+HOOK = f"""
+import sys
+class Absent:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in {ABSENT}:
+            raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
+sys.meta_path.insert(0, Absent())
+"""
+
+
+@pytest.fixture
+def without_packages(tmp_path, monkeypatch):
+    """Let no process that starts from here import them."""
+    (tmp_path / "sitecustomize.py").write_text(HOOK)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("without_packages")
+@pytest.mark.parametrize(
+    ("stage", "state", "reason"),
+    [("heatmaps", "left out", "pytorch_grad_cam is not installed"), ("bfloat16", "done", "")],
+)
+def test_a_stage_says_which_package_it_lacks(stage, state, reason, tmp_path):
+    result = run_stage(stage, module_command("small"), tmp_path, 300)
+    assert (result.state, result.reason) == (state, reason)
+    assert bool(result.figures) == (state == "done")
+    assert failures({"stages": to_json({stage: result})}) == []
+
+
 @pytest.mark.soak
-@pytest.mark.parametrize("stage", [name for name in ALLOWANCES if name != "machine"])
+@pytest.mark.usefixtures("without_packages")
+def test_the_whole_command_runs_without_them(tmp_path):
+    content = command.measure(tmp_path / "build", tmp_path / "docs")
+    states = {name: stage["state"] for name, stage in content["stages"].items()}
+    assert states == dict.fromkeys(ALLOWANCES, "done") | {"heatmaps": "left out"}, content
+    assert content["stages"]["tests"]["figures"]["left_out"] == {
+        "tests.core.xray.test_gradcam": "pytorch_grad_cam"
+    }
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("stage", ["tests", "heatmaps"])
 def test_every_stage_runs_on_a_cpu(stage, tmp_path):
     result = run_stage(stage, module_command("small"), tmp_path, 600)
     assert (result.state, result.reason) == ("done", ""), (tmp_path / f"{stage}.log").read_text()
