@@ -2,6 +2,7 @@
 
 import gc
 import os
+import platform
 import subprocess
 import sys
 import time
@@ -283,3 +284,35 @@ def test_the_server_removes_what_is_too_old_though_nobody_opens_a_page(days, hom
     session.remove_old()
     assert not library.trash()
     assert [row.id for row in library.rows()] == ([] if days else [old])
+
+
+ARENAS = """
+import ctypes, sys
+from pathlib import Path
+from threading import Barrier, Thread
+from pages.ui import server
+libc = ctypes.CDLL(None)
+libc.fopen.restype = libc.malloc.restype = ctypes.c_void_p
+server.share_arenas()
+together = Barrier(12)
+def hold():
+    together.wait()
+    libc.malloc(100)
+    together.wait()
+threads = [Thread(target=hold) for _ in range(12)]
+[thread.start() for thread in threads]
+[thread.join() for thread in threads]
+file = ctypes.c_void_p(libc.fopen(sys.argv[1].encode(), b"w"))
+libc.malloc_info(0, file)
+libc.fclose(file)
+print(Path(sys.argv[1]).read_text().count("<heap nr="))
+"""
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="arenas are of glibc")
+def test_threads_share_two_arenas(tmp_path):
+    done = subprocess.run(
+        [sys.executable, "-c", ARENAS, str(tmp_path / "arenas.xml")],
+        cwd=server.ROOT, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert int(done.stdout) <= 2
