@@ -76,7 +76,8 @@ ASIDE = {
     "epoch", "step", "age", "sex", "gender", "year", "weight", "weights", "timestamp", "rank",
     "tokens", "length",
 }  # fmt: skip
-SPREAD = {"std", "sd", "var", "variance", "stderr", "lower", "upper", "ci"}  # beside a mean
+BOUNDS = {"lower", "upper", "ci"}
+SPREAD = {"std", "sd", "var", "variance", "stderr", *BOUNDS}  # beside a mean
 MARGINS = {"decision"}  # a classifier's decision function: ordered, but on no scale of its own
 SCORES = {"score", "scores", "output", "outputs", "z", "p", "yhat", *MARGINS, *PREDICTED}
 CONFIDENCE = {"confidence", "confidences", "conf", "confs", "msp"}
@@ -271,7 +272,8 @@ def _number_role(words: set[str], entry: Entry) -> tuple[Role, ScoreKind | None]
     kind = kind_of(words)
     if says_correct(words, entry):
         return Role.CORRECT, None
-    if words & SPREAD and not words & LABELS and not (kind and _exceeds_spread(entry)):
+    spread = words & BOUNDS or not (kind and _exceeds_spread(entry))
+    if words & SPREAD and not words & LABELS and spread:
         return Role.ASIDE, None
     if words & CONFIDENCE and flat:
         return Role.CONFIDENCE, None

@@ -32,6 +32,11 @@ REPLY_METRICS = {
     "faithfulness", "answer_relevancy", "context_precision", "context_recall",
     "answer_correctness", "answer_similarity", "factual_correctness", "semantic_similarity",
 }  # fmt: skip
+RECORDS_OF = {  # by fields that only they have together
+    "HELM": {"instance_id", "train_trial_index"},
+    "HELM's scenario": {"instance.id", "result.success"},
+    "promptfoo": {"testIdx", "promptIdx"},
+}
 ANNOTATED = {"accept", "reject", "ignore"}
 MANY = 20  # values of labels that are no classes
 CLASSIFY = "give the class scores of a classifier, with a label for each row"
@@ -49,6 +54,11 @@ def refuse_detections(contents: Contents) -> None:
     if any(names >= known for known in DETECTIONS):
         what = "Detections: boxes with scores, several to an image, which are audited by overlap"
         raise Refused("FORMAT_UNKNOWN", what, CLASSIFY)
+    for tool, marks in RECORDS_OF.items():
+        if all(any(n == m or n.endswith(f".{m}") for n in contents.entries) for m in marks):
+            what = f"A record of {tool}, which states no confidence of its answers"
+            remedy = "save the answer, a confidence and the label of each row"
+            raise Refused("FORMAT_UNKNOWN", what, remedy)
     of_replies = {"DeepEval": REPLY_LISTS & {n.partition(".")[0] for n in contents.entries}}
     stated = {"confidence", "correct"} & names
     of_replies["RAGAS"] = set() if stated else REPLY_METRICS & names

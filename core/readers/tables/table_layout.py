@@ -53,6 +53,7 @@ def settle_tools(columns: TableColumns, classes: set[str]) -> None:
     if columns.listed:
         return
     _settle_datarobot(columns)
+    _settle_sas(columns)
     if len(models) > 1:
         raise undecided(
             f"Scores and answers of {len(models)} models: {listed(list(models))}",
@@ -83,6 +84,20 @@ def _settle_datarobot(columns: TableColumns) -> None:
         columns.set_role([answer], Role.PREDICTED)
         columns.set_role(scores, Role.SCORES)
         return
+
+
+def _settle_sas(columns: TableColumns) -> None:
+    """F_died, I_died, P_died1, P_died0: from, into and probabilities of SAS Enterprise Miner."""
+    for truth in (n for n in columns.entries if n.startswith("F_")):
+        target = truth[2:].casefold()
+        scores = [n for n in columns.entries if n.casefold().startswith(f"p_{target}")]
+        into = [n for n in columns.entries if n.casefold() in (f"i_{target}", f"u_{target}")]
+        if len(scores) > 1 and into:
+            columns.set_role(columns.of(Role.LABELS, Role.PREDICTED), Role.UNUSED)
+            columns.set_role([truth], Role.LABELS)
+            columns.set_role(into, Role.PREDICTED)
+            columns.set_role(scores, Role.SCORES)
+            return
 
 
 def _named_by_answer(columns: TableColumns) -> Iterator[tuple[str, list[str]]]:

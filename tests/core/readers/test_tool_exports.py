@@ -230,6 +230,21 @@ def test_a_second_set_of_the_same_classes_is_a_second_model(tmp_path, names, for
     assert len(options(got)) == 2
 
 
+def test_bounds_of_an_interval_are_no_models(tmp_path):
+    low, high = (CHANCE - 0.1).clip(0), (CHANCE + 0.1).clip(max=1)
+    path = table(tmp_path, prob=CHANCE, prob_lower=low, prob_upper=high, label=TRUTH)
+    same(read(path), CHANCE)
+
+
+def test_sas_writes_from_and_into_beside_probabilities(tmp_path):
+    into = (CHANCE > 0.3).astype(int)
+    columns = {"F_died": TRUTH, "I_died": into, "P_died1": CHANCE, "P_died0": 1 - CHANCE}
+    run = the_part(read(table(tmp_path, **columns, U_died=into)))
+    right = np.array([name.endswith("1") for name in run.class_names])
+    np.testing.assert_array_equal(right[run.labels], TRUTH == 1)
+    np.testing.assert_allclose(run.scores[:, right][:, 0], CHANCE, atol=1e-9)
+
+
 def test_a_model_may_be_called_std(tmp_path):
     columns = {"std_probability": CHANCE, "tta_probability": WORSE, "label": TRUTH}
     assert len(options(read(table(tmp_path, **columns)))) == 2
@@ -793,6 +808,40 @@ STRANGERS = {
         }
         for k, y in enumerate(TRUTH)
     ],
+    "A record of HELM: per_instance_stats": [
+        {
+            "instance_id": f"id{k}",
+            "train_trial_index": 0,
+            "stats": {"exact_match": float(y), "logprob": -3.2},
+        }
+        for k, y in enumerate(TRUTH)
+    ],
+    "A record of HELM: scenario_state": {
+        "adapter_spec": {"method": "multiple_choice_joint"},
+        "request_states": [
+            {
+                "instance": {"id": f"id{k}", "references": [{"tags": ["correct"]}]},
+                "output_mapping": {"A": "cat", "B": "dog"},
+                "result": {"success": True, "completions": [{"text": " A", "logprob": -0.1}]},
+            }
+            for k in range(N)
+        ],
+    },
+    "A record of promptfoo: eval": {
+        "evalId": "e",
+        "results": {
+            "results": [
+                {
+                    "promptIdx": 0,
+                    "testIdx": k,
+                    "vars": {"q": "q", "label": "ab"[int(y)]},
+                    "score": float(y),
+                    "success": bool(y),
+                }
+                for k, y in enumerate(TRUTH)
+            ]
+        },
+    },
     "Answers of Prodigy: teach": [
         {
             "text": f"t{k}",
