@@ -123,7 +123,7 @@ def _reason(name: str, claim: str, rate: float) -> str:
         return WIDE
     if "saturated" in name:
         return FEW if claim == "slope" else ""
-    return CLUMPED if "1 %" in name else RULED
+    return CLUMPED if "a label" in name else RULED
 
 
 def _cell(name: str, temperature: float, sets: int, seed: int) -> Iterator[Row]:
