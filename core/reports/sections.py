@@ -42,7 +42,7 @@ from core.screens.ood.words import plain_view as plain_ood
 from core.screens.ood.words import set_name
 from core.screens.posthoc.view import plain_view as plain_posthoc
 from core.screens.posthoc.view import posthoc_view
-from core.screens.posthoc.words import helpful_methods
+from core.screens.posthoc.words import helpful_methods, mended
 from core.screens.reliability.classes import ONE_TEST
 from core.screens.reliability.human import HumanView, human_view
 from core.screens.reliability.plain import SAME_NUMBERS, PlainView, plain_view
@@ -299,7 +299,7 @@ def _verdict(views: RunViews) -> tuple[Section, ...]:
     after = views.numbers.posthoc
     if after is not None and headline(views.numbers.audit).verdict.code in DETECTED:
         none = compare([each.compared for each in after.judged.values()], list(after.judged), 0)
-        if not helpful_methods(after.judged, none):
+        if not helpful_methods(after.judged, none) and not mended(after.judged):
             helps = replace(helps, text=with_row_noun(NO_HELP))
     return (
         Section(

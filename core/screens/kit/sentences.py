@@ -80,7 +80,8 @@ PLAIN_ANSWERS = {
     "too_extreme": "This model is too sure where it is sure, and not sure enough elsewhere.",
     "too_moderate": "This model is not sure enough where it is sure, and too sure elsewhere.",
     "uneven": "This model is as sure as it should be on average, but not everywhere.",
-    "by_class": "This model is as sure as it should be on average, but not for every class.",
+    "by_class": "This model is as sure of its answers as it should be, but not of the other "
+    "classes.",
     "unsettled": ("This model is not as sure as it should be; too few pictures to say which way."),
     "off_but_small": "On average this model is almost as sure as it should be.",
     "within_chance": "This model looks as sure as it should be; what is off could be chance.",
@@ -125,7 +126,7 @@ MIXED = {
     "too_extreme": "its probabilities are too extreme, high and low, though right on average",
     "too_moderate": "its probabilities are not spread enough, though right on average",
     "uneven": "right on average, but not everywhere",
-    "by_class": "right on average, but not for every class",
+    "by_class": "right on its answers, but not on the other classes",
     "unsettled": f"off by {UNSETTLED}",
 }
 

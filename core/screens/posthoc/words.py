@@ -1,13 +1,13 @@
 """The words of the post-hoc page: what methods are called, their parameters, the sentences."""
 
 from collections.abc import Mapping, Sequence
+from math import nan
 
 from core.calibrators import CALIBRATORS
 from core.metrics.comparison import Comparison, compare
-from core.metrics.macro import corrected_codes
 from core.metrics.paired import Difference
+from core.metrics.records import Gap
 from core.metrics.verdict import classes_words
-from core.metrics.verdict_codes import BEYOND_CHANCE
 from core.predictions import Task
 from core.screens.kit.differences import better, size_words, worse
 from core.screens.kit.differences import name as metric_name
@@ -223,7 +223,7 @@ def _none_helps(
     raising = [name for name, difference in differences.items() if worse(difference)]
     if raising:
         second += f" {_capital(_listed(raising))} {_verb(raising, 'raises', 'raise')} it."
-    second += _label_alone(judged)
+    second += mended(judged)
     return Sentence((Phrase(first),), second.strip())
 
 
@@ -325,28 +325,40 @@ def _over_labels(judged: Mapping[str, MethodReport]) -> str:
     return f" over {len(labels)} labels" if labels else ""
 
 
-def _label_alone(judged: Mapping[str, MethodReport]) -> str:
-    """Return how far the method that is best for it brings the label that is off most.
+def mended(judged: Mapping[str, MethodReport]) -> str:
+    """Return the label, or answers of a class, that a method mends most, which a mean can hide.
 
-    The mean of many labels can hide it. Empty where none is off beyond chance, or gets better.
+    Its intervals before and after do not overlap. Empty where there is none.
     """
-    labels = judged[NONE].compared.audit.labels
-    off = [k for k, code in enumerate(corrected_codes(labels)) if code in BEYOND_CHANCE]
-    errors = {
-        name: [label.metrics["ece"].value or 0.0 for label in report.compared.audit.labels]
-        for name, report in judged.items()
-    }
-    k = max(off, key=lambda k: errors[NONE][k], default=None)
-    if k is None:
+    none = judged[NONE]
+    cases: list[tuple[str, str, Gap, Gap]] = []
+    for method, report in judged.items():
+        labels = (each.compared.audit.labels for each in (none, report))
+        for label, after in zip(*labels, strict=True):
+            was, now = (
+                Gap(*(nan if end is None else end for end in (ece.value, ece.low, ece.high)))
+                for ece in (label.metrics["ece"], after.metrics["ece"])
+            )
+            cases.append((method, f"“{label.name}”", was, now))
+        for row, left in zip(none.classes, report.classes, strict=False):
+            if row.gap is not None and left.gap is not None:
+                was, now = row.gap, left.gap
+                if was.gap < 0.0:
+                    was, now = (Gap(-gap.gap, -gap.high, -gap.low) for gap in (was, now))
+                cases.append((method, f"answers “{row.name}”", was, now))
+    found = [
+        (was.gap - abs(now.gap), method, what, was, now)
+        for method, what, was, now in cases
+        if was.low > now.high and abs(now.gap) < was.gap
+    ]
+    if not found:
         return ""
-    best = min(errors, key=lambda name: errors[name][k])
-    if best == NONE:
-        return ""
-    before, after = (points(errors[name][k]) for name in (NONE, best))
-    return (
-        f" For “{labels[k].name}” alone, {IN_SENTENCE[best]} takes it from {before} to {after}; "
-        "that was not tested."
-    )
+    _, method, what, was, now = max(found, key=lambda case: case[0])
+    before, then = (f"{points(gap.gap)} ({span(gap.low, gap.high)})" for gap in (was, now))
+    changed = judged[method].changed
+    cost = f", changing {count(changed)} of {_all_answers(none)}" if changed else ""
+    brings = f"{IN_SENTENCE[method]} brings the error of {what} from {before} to {then} points"
+    return f" But {brings}{cost}."
 
 
 def _answers_cost(
@@ -382,7 +394,7 @@ def _plain_others(judged: Mapping[str, MethodReport], comparison: Comparison) ->
     """Return which correction helps at the cost of answers, where none helps that keeps them."""
     helping = helpful_methods(judged, comparison)
     if not helping:
-        return f"None of these corrections makes it better beyond chance.{_label_alone(judged)}"
+        return f"None of these corrections makes it better beyond chance.{mended(judged)}"
     best = min(helping, key=lambda name: _ece(judged[name]))
     return (
         "No correction that keeps every answer makes it better beyond chance. "

@@ -329,7 +329,7 @@ PLAIN_SHOWN = (
 
 EDGE = "After each name: films labelled with it, and AUROC. A triangle on the edge: 0.1 % or less."
 WORTH = "Worth: how many independent films those with it, or without it, count for."
-UNDECIDED = "Could be chance: a perfect model could look the same."
+UNDECIDED = "“Could be chance”: a perfect model could look the same."
 TITLE = "Labelled with the finding against the score, %"
 BIN_COLUMNS = (
     Column("finding", "finding"),

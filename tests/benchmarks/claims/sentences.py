@@ -98,7 +98,7 @@ CLAIMED = (
         "a verdict that something is off",
     ),
     Claimed(
-        "not for every class",
+        "not on the other classes",
         "Reliability",
         "core.screens.kit.sentences:MIXED",
         f"{JOINT}, by its classes",

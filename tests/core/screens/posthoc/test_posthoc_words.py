@@ -15,6 +15,7 @@ from core.screens.kit.methods import IN_SENTENCE
 from core.screens.posthoc.words import (
     PLAIN_MEANINGS,
     helpful_methods,
+    mended,
     plain_best,
     plain_sentence,
     sentence,
@@ -111,6 +112,32 @@ def test_vector_scaling_is_tried_where_classes_are_unlike_and_few_scores():
     assert default_methods(Task.MULTICLASS, even) == usual
     assert default_methods(Task.MULTICLASS, odd) == (*usual, "vector")
     assert default_methods(Task.MULTICLASS, replace(odd, n=1_000_000)) == usual
+
+
+def labels_with_one_off():
+    rng = np.random.default_rng(5)
+    logits = rng.normal(size=(2_000, 5)) * 1.5
+    labels = (rng.random(logits.shape) < 1 / (1 + np.exp(-logits))).astype(int)
+    logits[:, 2] -= 1.0
+    rows = Predictions(Task.MULTILABEL, ScoreKind.LOGITS, logits, labels)
+    return rows.take(np.arange(1_000)), rows.take(np.arange(1_000, 2_000))
+
+
+@pytest.mark.parametrize(
+    ("fit_and_test", "method", "what"),
+    [(labels_with_one_off(), "beta", "“2”"), (one_class_off(1.5), "vector", "answers “sheep”")],
+)
+def test_what_a_correction_mends_is_named_though_the_mean_is_not_better(fit_and_test, method, what):
+    fit, test = fit_and_test
+    both = {NONE: judge(test, None), method: judge(test, fitted(method, fit).calibrator)}
+    tie = {"ece": Difference(metric="ece", value=0.0, low=-0.1, high=0.1, level=0.95, n=300)}
+    for words in (plain_sentence, sentence):
+        said = words(both, Comparison("", 0, 0.95, ({}, tie)))
+        name = IN_SENTENCE[method]
+        assert f"But {name} brings the error of {what} from " in said.second
+        assert f"changing {both[method].changed:,} of " in said.second
+    calm = {NONE: judge(fit, None), method: judge(fit, None)}
+    assert mended(calm) == ""
 
 
 def drawn(seed):

@@ -212,7 +212,7 @@ def test_classes_that_are_off_are_named(make_audit, make_target):
     ):
         off = replace(target, verdict=replace(target.verdict, deviant=cell))
         text = reliability_view(make_audit(off), SUBJECT).sentence.text
-        assert text == f"Mixed: right on average, but not for every class; {words}"
+        assert text == f"Mixed: right on its answers, but not on the other classes; {words}"
 
 
 def test_a_class_that_the_mean_does_not_tell_of_is_named_in_every_edition(make_audit, make_target):
