@@ -1,16 +1,20 @@
 """CIFAR-10, CIFAR-100 and SVHN through torchvision; imports torch and torchvision.
 
 torchvision compares each file with its published MD5 sum before it is opened, so that nothing but
-the authors' own pickles is ever unpickled.
+the authors' own pickles is ever unpickled. The binary form and Parquet hold no program and are
+read here.
 """
 
-from collections.abc import Callable, Iterator
+import json
+from collections.abc import Iterator
 from contextlib import contextmanager
 from http.client import HTTPException
+from io import BytesIO
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
+from PIL import Image
 
 from core.arrays import Int
 from core.datasets.assemble import DatasetRows, in_memory
@@ -21,6 +25,9 @@ from core.datasets.pictures import Pixels
 from core.datasets.splits import held_out
 from core.errors import Refused
 from core.library import home
+
+CifarClass = Any  # of torchvision, which has no types
+FORMS: Final = ", its binary form, or Parquet files"
 
 
 def cifar10(request: DatasetRequest) -> SplitDataset:
@@ -34,7 +41,7 @@ def cifar10(request: DatasetRequest) -> SplitDataset:
     # torchvision takes two seconds to import, which no other data set should wait for
     from torchvision.datasets import CIFAR10  # type: ignore[import-untyped]
 
-    layout = "cifar-10-batches-py, as cifar-10-python.tar.gz unpacks"
+    layout = "cifar-10-batches-py, as cifar-10-python.tar.gz unpacks{FORMS}"
     return _cifar(CIFAR10, "cifar10", layout, request)
 
 
@@ -42,7 +49,7 @@ def cifar100(request: DatasetRequest) -> SplitDataset:
     """Return CIFAR-100 with its 100 fine classes; refuses as `cifar10` does."""
     from torchvision.datasets import CIFAR100
 
-    layout = "cifar-100-python, as cifar-100-python.tar.gz unpacks"
+    layout = "cifar-100-python, as cifar-100-python.tar.gz unpacks{FORMS}"
     return _cifar(CIFAR100, "cifar100", layout, request)
 
 
@@ -67,11 +74,109 @@ def svhn_test(*, download: bool) -> Pixels:
     return pixels
 
 
-def _cifar(
-    kind: Callable[..., Any], name: str, layout: str, request: DatasetRequest
-) -> SplitDataset:
+Plain = tuple[list[Pixels], Int, tuple[str, ...]]  # of training and test part; labels; names
+BINARY: Final = {  # folder, files of both parts, names of the classes, labels before each image
+    "cifar10": (
+        "cifar-10-batches-bin",
+        ([f"data_batch_{k}.bin" for k in range(1, 6)], ["test_batch.bin"]),
+        "batches.meta.txt",
+        1,
+    ),
+    "cifar100": ("cifar-100-binary", (["train.bin"], ["test.bin"]), "fine_label_names.txt", 2),
+}
+SIDE: Final = 32
+
+
+def _binary(root: Path, name: str) -> Plain | None:
+    """Return CIFAR's binary form, whose last label before an image is the fine one; None if not."""
+    folder, parts, named, n_labels = BINARY[name]
+    root = root / folder if (root / folder).is_dir() else root
+    if not (root / parts[1][0]).is_file():
+        return None
+    names = tuple((root / named).read_text("utf-8").split())
+    width, pixels, labels = n_labels + 3 * SIDE**2, [], []
+    for files in parts:
+        rows = []
+        for file in files:
+            raw = np.fromfile(root / file, np.uint8)
+            if not raw.size or raw.size % width:
+                raise _unlike(file, f"has {raw.size} bytes, which are not rows of {width}")
+            rows.append(raw.reshape(-1, width))
+        part = np.concatenate(rows)
+        labels.append(part[:, n_labels - 1].astype(np.int64))
+        pixels.append(part[:, n_labels:].reshape(-1, 3, SIDE, SIDE))
+    return pixels, _within(np.concatenate(labels), names, root), names
+
+
+def _parquet(root: Path) -> Plain | None:
+    """Return CIFAR as Hugging Face's Parquet files have it; None where there are none."""
+    parts = [
+        sorted({*root.glob(f"{part}-*.parquet"), *root.glob(f"*/{part}-*.parquet")})
+        for part in ("train", "test")
+    ]
+    if not all(parts):
+        return None
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    pixels: list[Pixels] = []
+    labels, names = [], ()
+    for files in parts:
+        images = []
+        for file in files:
+            try:
+                table = pq.read_table(file)
+                image = "img" if "img" in table.column_names else "image"
+                label = "fine_label" if "fine_label" in table.column_names else "label"
+                labels += table[label].to_pylist()
+                cells = [cell["bytes"] for cell in table[image].to_pylist()]
+                about = json.loads((table.schema.metadata or {})[b"huggingface"])
+                names = tuple(about["info"]["features"][label]["names"])
+            except (KeyError, TypeError, ValueError, pa.ArrowException) as error:
+                raise _unlike(file.name, f"holds no images with labels ({error})") from error
+            for cell in cells:
+                with Image.open(BytesIO(cell)) as picture:
+                    if picture.size != (SIDE, SIDE):
+                        raise _unlike(file.name, f"has an image of {picture.size}")
+                    images.append(np.asarray(picture.convert("RGB")))
+        pixels.append(np.stack(images).transpose(0, 3, 1, 2))
+    return pixels, _within(np.array(labels, np.int64), names, root), names
+
+
+def _within(labels: Int, names: tuple[str, ...], root: Path) -> Int:
+    """Return labels that all have a name."""
+    if not names or labels.min() < 0 or labels.max() >= len(names):
+        raise _unlike(root.name, f"has labels beyond its {len(names)} classes")
+    return labels
+
+
+def _unlike(file: str, what: str) -> Refused:
+    return Refused("DATA_ROOT", f"{file} {what}", f"use the published files and {ROOT_REMEDY}")
+
+
+def _wrong_file(kind: CifarClass, root: Path) -> str:
+    """Return which published file is missing or not as published, in brackets."""
+    from torchvision.datasets.utils import check_integrity  # type: ignore[import-untyped]
+
+    folder = root if root.name == kind.base_folder else root / kind.base_folder
+    published = [*kind.train_list, *kind.test_list, [kind.meta["filename"], kind.meta["md5"]]]
+    for name, md5 in published if folder.is_dir() else ():
+        if not (folder / name).is_file():
+            return f" ({name} is missing)"
+        if not check_integrity(folder / name, md5):
+            return f" (the MD5 sum of {name} is not the published one, so it is not opened)"
+    return ""
+
+
+def _cifar(kind: CifarClass, name: str, layout: str, request: DatasetRequest) -> SplitDataset:
     """Return a data set of one of torchvision's CIFAR classes, which have no types."""
-    with _data_root(name, request, layout) as root:
+    with _data_root(name, request, layout, kind) as root:
+        plain = None if request.root is None else _binary(root, name) or _parquet(root)
+        if plain is not None:
+            images, targets, names = plain
+            return _data(name, images, targets, names, request)
+        if root.name == kind.base_folder:
+            root = root.parent
         train, test = (
             kind(root, is_train, download=request.download) for is_train in (True, False)
         )
@@ -94,7 +199,12 @@ def _data(
 
 
 @contextmanager
-def _data_root(name: str, request: DatasetRequest, layout: str) -> Iterator[Path]:
+def _data_root(
+    name: str,
+    request: DatasetRequest,
+    layout: str,
+    kind: CifarClass | None = None,
+) -> Iterator[Path]:
     """Yield the folder to read from, and say clearly what went wrong there."""
     label = DATASETS[name].label
     root = home() / "data" if request.root is None else existing_root(request.root, layout)
@@ -109,6 +219,7 @@ def _data_root(name: str, request: DatasetRequest, layout: str) -> Iterator[Path
             ) from error
         raise Refused(
             "DATA_ROOT",
-            f"{root} holds no {label}, or not its published files",
+            f"{root} holds no {label}, or not its published files"
+            f"{'' if kind is None else _wrong_file(kind, root)}",
             f"{ROOT_REMEDY}; it holds {layout}",
         ) from error

@@ -5,17 +5,22 @@ their place, so that the comparison itself runs.
 """
 
 import hashlib
+import json
 import pickle
 import struct
 import tarfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from io import BytesIO
 from pathlib import Path
 from threading import Thread
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+from PIL import Image
 from scipy.io import savemat
 from torchvision.datasets import CIFAR10, CIFAR100, SVHN
 
@@ -216,7 +221,81 @@ def test_a_changed_file_is_not_opened(cifar: Path) -> None:
         load("cifar10", root=cifar, split_seed=0, download=False)
     assert excinfo.value.code == "DATA_ROOT"
     assert "cifar-10-batches-py" in excinfo.value.remedy
+    assert "(the MD5 sum of data_batch_3 is not the published one" in excinfo.value.what
     assert not (cifar / "pwned").exists()
+    (cifar / "cifar-10-batches-py" / "data_batch_2").unlink()
+    with pytest.raises(Refused, match="data_batch_2 is missing"):
+        load("cifar10", root=cifar, split_seed=0, download=False)
+
+
+def binary(root: Path) -> None:
+    """The same images in rows of a label and 3,072 bytes."""
+    rows = np.column_stack([LABELS.astype(np.uint8), PIXELS.reshape(60, -1)])
+    for place in range(6):
+        name = f"data_batch_{place + 1}.bin" if place < 5 else "test_batch.bin"
+        (root / name).write_bytes(rows[10 * place : 10 * place + 10].tobytes())
+    (root / "batches.meta.txt").write_text("\n".join(NAMES).replace(" ", "_") + "\n\n")
+
+
+def parquet(root: Path) -> None:
+    """As Hugging Face has it: PNGs and a label, and the names of the classes in the schema."""
+    (root / "plain_text").mkdir()
+    for part, chosen in (("train", range(50)), ("test", range(50, 60))):
+        cells = []
+        for row in chosen:
+            file = BytesIO()
+            Image.fromarray(PIXELS[row].transpose(1, 2, 0)).save(file, "PNG")
+            cells.append({"bytes": file.getvalue(), "path": None})
+        table = pa.table({"img": cells, "label": LABELS[list(chosen)]})
+        features = {"info": {"features": {"label": {"names": NAMES}}}}
+        table = table.replace_schema_metadata({"huggingface": json.dumps(features)})
+        pq.write_table(table, root / "plain_text" / f"{part}-00000-of-00001.parquet")
+
+
+@pytest.mark.parametrize("form", [binary, parquet, "inside"])
+def test_other_forms_hold_the_same_images(
+    form: Callable[[Path], None] | str, cifar: Path, tmp_path: Path
+) -> None:
+    root = tmp_path / "form"
+    root.mkdir()
+    if isinstance(form, str):
+        root = cifar / "cifar-10-batches-py"
+    else:
+        form(root)
+    data = load("cifar10", root=root, split_seed=0, download=False)
+    usual = load("cifar10", root=cifar, split_seed=0, download=False)
+    assert [name.replace("_", " ") for name in data.class_names] == NAMES
+    assert data.split.digest == usual.split.digest
+    found, expected = by_name(data), by_name(usual)
+    assert found.keys() == expected.keys()
+    for row, (pixels, label) in expected.items():
+        np.testing.assert_array_equal(found[row][0], pixels)
+        assert found[row][1] == label
+
+
+@pytest.mark.parametrize(
+    ("file", "content", "what"),
+    [
+        ("data_batch_2.bin", b"x" * 3074, "3074 bytes, which are not rows of 3073"),
+        ("test_batch.bin", b"\xff" * 3073, "labels beyond its 10 classes"),
+    ],
+)
+def test_a_binary_form_that_is_none_is_refused(
+    file: str, content: bytes, what: str, tmp_path: Path
+) -> None:
+    binary(tmp_path)
+    (tmp_path / file).write_bytes(content)
+    with pytest.raises(Refused, match=what):
+        load("cifar10", root=tmp_path, split_seed=0, download=False)
+
+
+def test_the_binary_form_of_cifar_100_has_its_fine_labels(tmp_path: Path) -> None:
+    rows = np.column_stack([LABELS // 5, LABELS, PIXELS.reshape(60, -1)]).astype(np.uint8)
+    (tmp_path / "train.bin").write_bytes(rows[:50].tobytes())
+    (tmp_path / "test.bin").write_bytes(rows[50:].tobytes())
+    (tmp_path / "fine_label_names.txt").write_text("\n".join("abcdefghij"))
+    data = load("cifar100", root=tmp_path, split_seed=0, download=False)
+    assert data.test.targets.tolist() == LABELS[50:].tolist()
 
 
 def test_a_named_folder_that_is_missing_is_not_filled(tmp_path: Path) -> None:
