@@ -54,8 +54,11 @@ def _gradcam(arguments: argparse.Namespace) -> int:
     for number, image in enumerate(arguments.image, 1):
         if not leads_to(image, "file"):  # its name is not repeated: it may name a person
             raise UsageError("FILE", f"There is no file for film {number}", "check the path")
-    if not arguments.out.is_dir():
-        raise UsageError("OUTPUT", f"There is no folder {arguments.out.name}", "make it")
+    try:
+        arguments.out.mkdir(exist_ok=True)
+    except OSError as error:
+        what = f"{arguments.out.name} cannot be made or is no folder ({error.strerror})"
+        raise UsageError("OUTPUT", what, "name another folder") from error
     path, job = source(arguments.checkpoint)
     entries: list[Json] = []
     with scratch.folder("gradcam") as folder:

@@ -269,6 +269,8 @@ def _of_answers(inside: Predictions, outside: Predictions, name: str) -> tuple[N
     The agreement is held against that with the next row: so rows in the order of their classes,
     or blocks of one class, count for nothing.
     """
+    if _labels_alike(inside, outside):  # the same rows, corrupted: the papers' protocol
+        return ()
     own, other = _answers(inside), _answers(outside)
     if own is None or other is None or own.shape != other.shape or own.size < FEW_LABELS:
         return ()
@@ -297,10 +299,14 @@ def same_labels(inside: Predictions, outside: Predictions) -> bool:
 
     Rows whose names differ are others, whatever their labels.
     """
+    if inside.row_ids and outside.row_ids and inside.row_ids != outside.row_ids:
+        return False
+    return _labels_alike(inside, outside)
+
+
+def _labels_alike(inside: Predictions, outside: Predictions) -> bool:
     labels, other = inside.labels, outside.labels
     if not (inside.labelled and outside.labelled) or labels.shape != other.shape:
-        return False
-    if inside.row_ids and outside.row_ids and inside.row_ids != outside.row_ids:
         return False
     mixed = labels.size >= FEW_LABELS and bool((np.diff(labels) < 0).any())
     return mixed and np.array_equal(labels, other)

@@ -184,6 +184,9 @@ def test_the_same_labels_in_the_same_order_are_the_same_inputs():
     named = [tuple(f"{of}{k}" for k in range(400)) for of in ("a", "b")]
     pair = inside(row_ids=named[0]), inside(anew, row_ids=named[1])
     assert study.check(*pair, "other") == ()
+    # CIFAR-10-C of the same rows, labelled and named anew, of the same model.
+    shifted = inside(another_model(LOGITS), row_ids=named[1])
+    assert study.check(inside(row_ids=named[0]), shifted, "fog 5") == ()
 
 
 def another_model(logits, seed=3):
