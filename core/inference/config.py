@@ -150,7 +150,7 @@ class EvaluationConfig:
             ),
             (
                 self.data_root is not None or not DATASETS[self.data].needs_root,
-                f"{DATASETS[self.data].label} is read from a folder",
+                f"{DATASETS[self.data].label} needs a folder",
                 "name it with data_root",
             ),
             (len(set(self.splits)) == len(self.splits), "a split is listed twice", "list it once"),

@@ -298,7 +298,7 @@ def extent_notices(groups: GroupSummary | None, predictions: Predictions) -> tup
     summary = weight_summary(predictions.weights)
     if summary is not None and predictions.weights is not None:
         text = (
-            f"rows count by {summary.column}: {n:,} rows are worth about "
+            f"rows count by {summary.column}: {n:,} rows count as about "
             f"{round(summary.effective_n):,} of equal weight."
         )
         out.append(Notice(NoticeCode.WEIGHTED, text))

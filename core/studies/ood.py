@@ -199,7 +199,7 @@ def extent_notices(judged: ScoreSeparation, name: str) -> tuple[Notice, ...]:
                 few = f"{groups.n} groups by {groups.column} among the {rows} are few"
                 notices.append(Notice(NoticeCode.FEW_GROUPS, f"{few}: intervals are rough."))
         if weights is not None:
-            own = f"{rows} count by {weights.column}: {n:,} rows are worth about"
+            own = f"{rows} count by {weights.column}: {n:,} rows count as about"
             text = f"{own} {round(weights.effective_n):,} of equal weight."
             notices.append(Notice(NoticeCode.WEIGHTED, text))
     return tuple(notices)

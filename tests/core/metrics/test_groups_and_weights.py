@@ -671,7 +671,7 @@ def test_an_audit_says_what_the_rows_are_worth():
     assert texts["GROUPED"].startswith("240 rows of 40 patients. Rows of one patient are alike")
     assert "FEW_GROUPS" not in texts
     # (120 + 360)^2 / (120 + 1080) = 192
-    assert texts["WEIGHTED"] == "rows count by w: 240 rows are worth about 192 of equal weight."
+    assert texts["WEIGHTED"] == "rows count by w: 240 rows count as about 192 of equal weight."
     out = audit_json("f", "d", {"all": 240}, "all", (), found)
     assert set(out["groups"]) == {"column", "n", "largest", "design_effect", "effective_n"}
     assert (out["groups"]["column"], out["groups"]["n"], out["groups"]["largest"]) == (

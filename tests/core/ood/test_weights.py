@@ -371,7 +371,7 @@ def test_notices_say_what_rows_are_worth_and_that_they_are_weighted():
     assert texts == {
         "GROUPED": "200 in-distribution rows of 40 groups by patient count as about "
         f"{worth} independent ones for the AUROC; intervals draw whole groups.",
-        "WEIGHTED": "in-distribution rows count by films: 200 rows are worth about 180 of equal "
+        "WEIGHTED": "in-distribution rows count by films: 200 rows count as about 180 of equal "
         "weight.",
     }
     assert study.extent_notices(study.judge(tall(both_parts()[0]), outside, "entropy"), "x") == ()
