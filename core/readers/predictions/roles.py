@@ -216,6 +216,8 @@ def truths(entry: Entry) -> npt.NDArray[np.bool_] | None:
     if not is_text(entry):
         return np.asarray(entry == 1) if entry.ndim == 1 and is_binary(entry) else None
     cells = [str(cell).strip().casefold() for cell in entry.reshape(-1).tolist()]
+    if set(cells) == {"c", "i"}:  # correct and incorrect, as Inspect writes
+        return np.array([cell == "c" for cell in cells], dtype=np.bool_)
     if not all(cell in RIGHTLY or cell in WRONGLY for cell in set(cells)):
         return None
     return np.array([cell in RIGHTLY for cell in cells], dtype=np.bool_)

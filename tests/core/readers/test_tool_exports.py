@@ -245,6 +245,14 @@ def test_sas_writes_from_and_into_beside_probabilities(tmp_path):
     np.testing.assert_allclose(run.scores[:, right][:, 0], CHANCE, atol=1e-9)
 
 
+def test_a_frame_of_inspect_says_c_and_i(tmp_path):
+    sure = np.maximum(CHANCE, 1 - CHANCE)
+    scored = ["IC"[int((p > 0.5) == t)] for p, t in zip(CHANCE, TRUTH, strict=True)]
+    path = table(tmp_path, id=range(N), score_choice=scored, metadata_confidence=sure)
+    got = same(read(path, correct_key="score_choice"), sure)
+    np.testing.assert_array_equal(the_part(got).rows.correct, (CHANCE > 0.5) == TRUTH)
+
+
 def test_a_model_may_be_called_std(tmp_path):
     columns = {"std_probability": CHANCE, "tta_probability": WORSE, "label": TRUTH}
     assert len(options(read(table(tmp_path, **columns)))) == 2
