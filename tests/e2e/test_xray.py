@@ -190,3 +190,26 @@ def test_a_link_keeps_its_finding_while_models_answer(visit):
     table = page.get_by_role("region", name="Nodule, model by model")
     expect(table.locator("tbody tr")).to_have_count(3)
     expect(page).to_have_url(re.compile("finding=nodule"))
+
+
+def test_dates_of_a_dropped_file_are_subgroups(visit, tmp_path):
+    chance = np.random.default_rng(1).random(600).round(3)
+    days = [f"2024-{1 + k % 3:02}-15" for k in range(600)]
+    rows = [
+        f"{d},{p},{int(k % 7 < 7 * p)}" for k, (d, p) in enumerate(zip(days, chance, strict=True))
+    ]
+    path = tmp_path / "dated.csv"
+    path.write_text("\n".join(["visit,prob,label", *rows]) + "\n")
+    page = visit("/")
+    page.locator('[data-testid="stFileUploaderDropzoneInput"]').first.set_input_files(str(path))
+    page.wait_for_url("**/reliability**")
+    settled(page)
+    page.goto(page.url.replace("/reliability?", "/xray?show=finding&"))
+    settled(page)
+    box = page.get_by_role("combobox", name="Groups by")
+    box.click()
+    box.press("ArrowDown")
+    box.press("Enter")
+    expect(page.get_by_text("By the month of visit")).to_be_visible()
+    expect(page.get_by_text("2024-03").first).to_be_visible()
+    check_no_sideways_scroll(page)
