@@ -35,11 +35,11 @@ if __name__ == "__main__":
     )
     with frame.caught():
         frame.enter()
-        page = site.navigation()
+        page, entry = site.navigation()
         selftest.guard()
         login.guard()
         session.remember()
-        sidebar.draw()
+        sidebar.draw(entry)
         tour.draw(page.url_path)
     try:
         page.run()

@@ -28,26 +28,26 @@ class Size(NamedTuple):
 
 
 BUDGETS: Final[dict[str, Size]] = {
-    "core": Size(3_600, 18, 30),
+    "core": Size(3_650, 18, 31),
     "core/calibrators": Size(3_900, 24, 40),
     "core/checkpoints": Size(1_100, 7, 25),
     "core/commands": Size(2_300, 11, 28),
     "core/compiled": Size(1_550, 12, 24),
-    "core/datasets": Size(4_400, 23, 54),
+    "core/datasets": Size(4_500, 23, 57),
     "core/inference": Size(2_750, 19, 38),
-    "core/jobs": Size(3_150, 17, 34),
+    "core/jobs": Size(3_300, 17, 36),
     "core/library": Size(3_250, 15, 39),
     "core/losses": Size(1_800, 12, 9),
-    "core/metrics": Size(10_500, 43, 99),
+    "core/metrics": Size(10_550, 43, 100),
     "core/models": Size(1_450, 10, 4),
     "core/ood": Size(1_100, 7, 7),
-    "core/readers": Size(18_000, 80, 437),
+    "core/readers": Size(18_100, 80, 444),
     "core/reports": Size(3_400, 21, 70),
-    "core/screens": Size(19_100, 85, 260),
-    "core/studies": Size(3_250, 15, 35),
-    "core/training": Size(3_500, 19, 48),
+    "core/screens": Size(19_150, 85, 260),
+    "core/studies": Size(3_300, 15, 35),
+    "core/training": Size(3_600, 19, 49),
     "core/xray": Size(1_400, 8, 24),
-    "pages": Size(18_250, 120, 354),
+    "pages": Size(18_350, 120, 354),
 }
 
 

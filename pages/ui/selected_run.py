@@ -6,7 +6,6 @@ from core.errors import LibraryError
 from pages.ui import cache, frame, html_macros, site, state
 from pages.ui.escape import esc
 
-SAMPLE = "cifar10-ce"  # over-confident; one temperature mends it, fog makes it worse
 OFFERED = (
     "digits-fair",
     "digits-overconfident",
@@ -25,7 +24,7 @@ def samples() -> None:
                 open_in_reliability(row.id)
 
 
-def open_run(sample: str = SAMPLE) -> cache.Run:
+def open_run(sample: str = site.SAMPLE) -> cache.Run:
     """Return the run that a page speaks of: the one that is chosen, else a sample, named as one.
 
     A run that is gone is refused, and others are offered in its place.

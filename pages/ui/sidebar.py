@@ -1,4 +1,4 @@
-"""The sidebar: brand, sections of pages, the run picker and the Plain-words switch."""
+"""The way about: the sidebar with its destinations, and the views of one in a row."""
 
 import streamlit as st
 
@@ -8,17 +8,18 @@ from pages.ui import cache, frame, login, session, site, state
 LISTED = 200  # runs in the picker; the Runs page lists and searches all
 
 
-def draw() -> None:
-    """Draw the sidebar of every page."""
+def draw(current: site.Entry) -> None:
+    """Draw the sidebar of every page, and over the page the views that it is one of."""
+    query = _query()
     with st.sidebar:
         st.html(frame.brand())
-        query = _query()
-        for section, entries in site.SECTIONS.items():
-            st.html(f'<p class="c-section">{section}</p>')
-            for entry in entries:
-                st.page_link(entry.script, label=entry.title, icon=entry.icon, query_params=query)
+        for destination in site.DESTINATIONS:
+            views = destination.entries
+            entry = current if current in views else views[0]
+            title, icon = destination.title, destination.icon
+            st.page_link(entry.script, label=title, icon=icon, query_params=query)
         st.html('<hr class="c-rule">')
-        _picker()
+        _picker(current)
         st.toggle(
             "Plain words",
             key="plain",
@@ -27,6 +28,14 @@ def draw() -> None:
             help="The same numbers without technical terms, out of 100.",
         )
         login.panel()
+    views = site.destination_of(current).entries
+    if len(views) > 1:
+        with st.container(horizontal=True, key="views"):
+            for view in views:
+                title = (state.plain() and view.plain) or view.title
+                key = "views.current" if view is current else f"views.{view.name}"
+                with st.container(key=key, width="content"):
+                    st.page_link(view.script, label=title, query_params=query)
 
 
 def _query() -> dict[str, str]:
@@ -37,7 +46,7 @@ def _query() -> dict[str, str]:
     return {state.DRAFT if run in session.drafts() else state.RUN: run}
 
 
-def _picker() -> None:
+def _picker(entry: site.Entry) -> None:
     names = {draft.id: f"{draft.name} (draft)" for draft in session.drafts().values()}
     names |= {row.id: row.name for row in cache.openable(LISTED)}
     current = _current_id(names)
@@ -51,7 +60,7 @@ def _picker() -> None:
         key="app.picked",
         index=None,
         format_func=lambda run_id: names.get(run_id, run_id),
-        placeholder="Pick a run",
+        placeholder=f"{names[entry.sample]} (sample)" if entry.sample in names else "Pick a run",
         on_change=_open_picked,
     )
 

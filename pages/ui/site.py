@@ -1,4 +1,4 @@
-"""The map of the site: sections, pages, their titles and icons."""
+"""The map of the site: six destinations, their views, titles and icons."""
 
 from dataclasses import dataclass
 from functools import cache
@@ -9,11 +9,16 @@ from streamlit.navigation.page import Page
 
 @dataclass(frozen=True)
 class Entry:
-    """One page: the script in `pages`, its title and its icon."""
+    """One view: the script in `pages`, its title and icon, its title in plain words, its sample.
+
+    The sample is the run that the view shows until one is chosen.
+    """
 
     name: str
     title: str
     icon: str
+    plain: str = ""
+    sample: str = ""
 
     @property
     def script(self) -> str:
@@ -25,32 +30,52 @@ class Entry:
         return st.Page(self.script, title=self.title, default=self is HOME)
 
 
+SAMPLE = "cifar10-ce"  # over-confident; one temperature mends it, fog makes it worse
 HOME = Entry("library", "Runs", ":material/inventory_2:")
 EVALUATE = Entry("evaluate", "Evaluate", ":material/fact_check:")
-RELIABILITY = Entry("reliability", "Reliability", ":material/show_chart:")
-POSTHOC = Entry("posthoc", "Post-hoc", ":material/tune:")
-OOD = Entry("ood", "Out of distribution", ":material/blur_on:")
+RELIABILITY = Entry("reliability", "Reliability", ":material/show_chart:", sample=SAMPLE)
+POSTHOC = Entry("posthoc", "Post-hoc", ":material/tune:", "Fix", SAMPLE)
+OOD = Entry("ood", "Out of distribution", ":material/blur_on:", "Unfamiliar data", SAMPLE)
 COMPARE = Entry("compare", "Compare", ":material/compare_arrows:")
-REPORT = Entry("report", "Report", ":material/description:")
+REPORT = Entry("report", "Report", ":material/description:", sample=SAMPLE)
 XRAY = Entry("xray", "Chest X-ray", ":material/radiology:")
 TRAIN = Entry("train", "Train", ":material/model_training:")
-GAMMA = Entry("gamma", "Gamma dynamics", ":material/timeline:")
-PUBLISHED = Entry("published", "Published", ":material/article:")
+GAMMA = Entry("gamma", "Gamma dynamics", ":material/timeline:", sample="cifar10-adafocal")
+PUBLISHED = Entry("published", "Published numbers", ":material/article:")
 THEORY = Entry("theory", "Theory", ":material/menu_book:")
-SECTIONS: dict[str, tuple[Entry, ...]] = {
-    "Audit": (HOME, EVALUATE, RELIABILITY, POSTHOC, OOD, COMPARE, REPORT),
-    "Clinic": (XRAY,),
-    "Train": (TRAIN, GAMMA),
-    "Learn": (PUBLISHED, THEORY),
-}
+
+
+@dataclass(frozen=True)
+class Destination:
+    """What the sidebar leads to: a page, or several that stand in a row as its views."""
+
+    title: str
+    icon: str
+    entries: tuple[Entry, ...]
+
+
+DESTINATIONS = (
+    Destination(HOME.title, HOME.icon, (HOME,)),
+    Destination("Audit", RELIABILITY.icon, (RELIABILITY, POSTHOC, OOD, REPORT)),
+    Destination(COMPARE.title, COMPARE.icon, (COMPARE, PUBLISHED)),
+    Destination("Clinic", XRAY.icon, (XRAY,)),
+    Destination("Models", TRAIN.icon, (EVALUATE, TRAIN, GAMMA)),
+    Destination("Learn", THEORY.icon, (THEORY,)),
+)
 
 
 @cache
 def entries() -> tuple[Entry, ...]:
     """Return every page in the order of the sidebar."""
-    return tuple(entry for section in SECTIONS.values() for entry in section)
+    return tuple(entry for destination in DESTINATIONS for entry in destination.entries)
 
 
-def navigation() -> Page:
-    """Name every page to Streamlit; return the one that is asked for."""
-    return st.navigation([entry.page() for entry in entries()], position="hidden")
+def destination_of(entry: Entry) -> Destination:
+    """Return the destination that a page is a view of."""
+    return next(destination for destination in DESTINATIONS if entry in destination.entries)
+
+
+def navigation() -> tuple[Page, Entry]:
+    """Name every page to Streamlit; return the one that is asked for, and its entry."""
+    page = st.navigation([entry.page() for entry in entries()], position="hidden")
+    return page, next((entry for entry in entries() if entry.name == page.url_path), HOME)

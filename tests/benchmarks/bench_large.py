@@ -112,7 +112,7 @@ def read(page: Page, paths: tuple[Path, ...]) -> None:
 
 def again(page: Page) -> None:
     """Leave Reliability, and come back."""
-    for name, path in (("Theory", "theory"), ("Reliability", "reliability")):
+    for name, path in (("Learn", "theory"), ("Audit", "reliability")):
         page.locator("[data-testid=stSidebar]").get_by_role("link", name=name).click()
         page.wait_for_url(f"**/{path}**")
         drawn(page)

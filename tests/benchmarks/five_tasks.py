@@ -137,7 +137,7 @@ def explain_a_film(walk: Walk) -> None:
     """What does a model say of this film, what is that worth, and where does it come from?"""
     path = walk.folder / "film.png"
     Image.fromarray(phantom.draw(2, 0).pixels).resize((512, 512)).save(path)
-    walk.click(walk.page.get_by_role("link", name="Chest X-ray"))
+    walk.click(walk.page.get_by_role("link", name="Clinic"))
     walk.page.wait_for_url("**/xray**")
     walk.button("Add films")
     zone = walk.page.locator('[data-testid="stPopoverBody"] input[type=file]')

@@ -8,10 +8,11 @@ from playwright.sync_api import Page
 WINDOW: Final = {"width": 1280, "height": 720}
 OPEN, EMPTY = 120, 60  # words, docs/style.md rule 15
 # Text in sight, without what is looked at or looked up (figures, rows of tables), without icons,
-# and without labels that only a screen reader has.
+# navigation, and labels that only a screen reader has.
 IN_SIGHT = """() => {
   const main = document.querySelector('[data-testid=stMain]'), texts = [];
-  const left_out = 'svg, .js-plotly-plot, tbody, style, [data-testid=stIconMaterial]';
+  const unread = '[data-testid=stIconMaterial], .st-key-views';
+  const left_out = `svg, .js-plotly-plot, tbody, style, ${unread}`;
   const walker = document.createTreeWalker(main, NodeFilter.SHOW_TEXT);
   for (let node = walker.nextNode(); node; node = walker.nextNode()) {
     const parent = node.parentElement, range = document.createRange();

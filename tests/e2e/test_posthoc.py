@@ -40,7 +40,7 @@ def test_fitted_parameters_give_the_same_numbers_through_the_command_line(visit,
     path = files.pickled_pairs(tmp_path)  # a validation and a test part of 400 rows each
     drop(page, path)
     audit(page)
-    page.get_by_test_id("stSidebar").get_by_role("link", name="Post-hoc").click()
+    page.get_by_test_id("stMain").get_by_role("link", name="Post-hoc").click()
     drawn(page)
     expect(page.locator(ROWS)).to_have_count(4)
     expect(page.locator("h1.c-sentence")).to_contain_text("takes the calibration error from")

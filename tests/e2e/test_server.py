@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from playwright.sync_api import expect
 
+from pages.ui.site import DESTINATIONS
 from tests.e2e import files
 from tests.e2e.accessibility import check_axe
 from tests.e2e.conftest import check_no_sideways_scroll, go, settled
@@ -108,18 +109,41 @@ def test_axe_finds_nothing_and_a_page_fits_its_window_in_width_and_in_words(visi
 def test_every_page_is_reached_with_the_keyboard_alone(visit):
     page = visit("/")
     links = page.get_by_test_id("stSidebar").get_by_role("link")
-    expect(links).to_have_count(len(ONE_EACH))
     names = [text.split("\n")[-1] for text in links.all_inner_texts()]
-    for name in [*names[1:], names[0]]:
-        for _ in range(TABS):
-            page.keyboard.press("Tab")
-            told, seen = page.evaluate(FOCUSED)
-            if told == name:
-                break
-        assert (told, seen) == (name, True)
-        page.keyboard.press("Enter")
-        expect(page).to_have_title(re.compile(f"^{name}|^Candor"))
-        settled(page)
+    assert names == ["Runs", "Audit", "Compare", "Clinic", "Models", "Learn"]
+    titles = []
+    for destination in (*DESTINATIONS[1:], DESTINATIONS[0]):
+        for view in destination.entries:
+            link = destination.title if view is destination.entries[0] else view.title
+            for _ in range(TABS):
+                page.keyboard.press("Tab")
+                told, seen = page.evaluate(FOCUSED)
+                if told == link:
+                    break
+            assert (told, seen) == (link, True)
+            page.keyboard.press("Enter")
+            expect(page).to_have_title(re.compile(f"^{view.title}"))
+            settled(page)
+            titles.append(view.title)
+    assert len(set(titles)) == len(ONE_EACH)
+
+
+def test_the_views_of_a_destination_keep_the_run_and_its_place_in_the_sidebar(visit):
+    page = visit(PAGES["plain"])
+    views = page.locator(".st-key-views").get_by_role("link")
+    expect(views).to_have_text(["Reliability", "Fix", "Unfamiliar data", "Report"])
+    views.filter(has_text="Report").click()
+    expect(page).to_have_title(re.compile("^Report · Over-confident digits"))
+    assert "run=digits-overconfident" in page.url
+    expect(page.locator(".st-key-views-current")).to_have_text("Report")
+    page.get_by_test_id("stSidebar").get_by_role("link", name="Audit").click()
+    expect(page).to_have_title(re.compile("^Report · Over-confident digits"))
+
+
+def test_the_picker_names_the_sample_that_a_page_shows(visit):
+    page = visit(PAGES["a sample"])
+    picker = page.get_by_test_id("stSidebar").get_by_role("combobox")
+    expect(picker).to_have_attribute("placeholder", "CIFAR-10 (JPEG), Cross-entropy (sample)")
 
 
 def test_a_link_to_a_page_asks_for_nothing_that_is_not_there(visit, server):

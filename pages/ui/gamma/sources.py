@@ -8,14 +8,13 @@ from core.jobs.store import LIVE
 from core.screens.kit import row_noun
 from core.screens.kit.records import Phrase, Sentence
 from core.screens.train.words import TRAIN
-from pages.ui import cache, frame, selected_run, visitor, widgets
+from pages.ui import cache, frame, selected_run, site, visitor, widgets
 from pages.ui.escape import esc
 from pages.ui.gamma import cache as cache_gamma
 from pages.ui.gamma import state as gamma_state
 from pages.ui.gamma.cache import HistorySource, Kind
 from pages.ui.visitor import open_jobs, open_library
 
-SAMPLE = "cifar10-adafocal"
 OFFERED = 4  # of the user's own, where nothing is open
 
 
@@ -60,7 +59,7 @@ def _note(run_id: str) -> None:
 
 
 def _sample() -> HistorySource | None:
-    source = cache_gamma.find(SAMPLE)
+    source = cache_gamma.find(site.GAMMA.sample)
     if source is not None:
         _note(source.id)
         selected_run.your_own()
@@ -110,7 +109,8 @@ def nothing(source_id: str | None, offered: list[HistorySource]) -> None:
     with_gammas = [source for source in offered if source.kind != "logits"]
     users = [source for source in with_gammas if not source.sample]
     samples = sorted(
-        (source for source in with_gammas if source.sample), key=lambda source: source.id != SAMPLE
+        (source for source in with_gammas if source.sample),
+        key=lambda source: source.id != site.GAMMA.sample,
     )
     with st.container(horizontal=True, key="samples"):
         for i, source in enumerate([*users[:OFFERED], *samples]):

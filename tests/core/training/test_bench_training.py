@@ -16,13 +16,6 @@ def test_benchmark_compares_the_engine_with_other_loops():
     assert lines[2].endswith("| 1.00 |")
 
 
-def test_a_compiled_network_is_seen_below_what_wraps_it():
-    net = torch.nn.Linear(2, 2)
-    wrapped = torch.nn.Sequential(torch.compile(net, backend="eager"))
-    assert bench_training.is_compiled(wrapped)
-    assert not bench_training.is_compiled(torch.nn.Sequential(net))
-
-
 def test_channels_first_is_the_same_training_in_another_layout():
     config = bench_training.config_of("small_cnn", 1, "cpu")
     data = bench_training.data_of(16, 4)
