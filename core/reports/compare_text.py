@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 
 from core.reports.table import csv_text
-from core.screens.compare.view import CompareView
+from core.screens.compare.view import BOLD, CompareView
 from core.screens.kit.numbers import MINUS, MISSING, THIN
 from core.screens.kit.records import CellWords, ScoreRow
 
@@ -31,13 +31,19 @@ Wrap = Callable[[str], str]
 def lines(view: CompareView) -> list[str]:
     """Return what is compared, the sentence, the aligned table, and what its intervals are."""
     said = [view.eyebrow, view.sentence.text, view.sentence.second]
-    grid = _grid(view, str, str)
+    grid = _grid(view, str, lambda text: f"{text} *")
     widths = [max(map(len, column)) for column in zip(*grid, strict=True)]
     table = [
         "  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip()
         for row in grid
     ]
-    return [*filter(None, said), "", *table, "", view.caption]
+    return [
+        *filter(None, said),
+        "",
+        *table,
+        "",
+        view.caption.replace(BOLD, BOLD.replace("Bold", "*")),
+    ]
 
 
 def markdown(view: CompareView) -> str:

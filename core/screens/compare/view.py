@@ -45,15 +45,14 @@ from core.screens.kit.tables import (
 )
 from core.screens.kit.text import without_shared_start
 
-PLAIN_CAPTION = (
-    "In brackets and small type: {} Tie: too few images to tell the two apart. Bold: better than "
-    "every other model, beyond chance."
-)
+PLAIN_CAPTION = "In brackets and small type: {} Tie: too few images to tell the two apart."
 FEW = 12  # runs whose badges, rows and diagrams can still be told apart
 HIGHLIGHTED = 6  # of more than that; the others are grey
 LETTERED_BY = "ece"  # whatever ranks, so that a run keeps its letter
 CURVE_COLUMNS = {"bin_low", "bin_high", "count", "confidence", "accuracy", "gap"}
 BEST = "Better than every other run beyond chance"
+BOLD = "Bold: better than every other run, beyond chance."
+PLAIN_BOLD = "Bold: better than every other model, beyond chance."
 ERROR_SIDES = ("smaller error", "larger error")
 SIDES = {  # of the other metrics
     "accuracy": ("right less often", "right more often"),
@@ -117,6 +116,7 @@ def plain_view(
     pictured = _pictured(names, runs, comparison, "ece", search)
     shown = _plain_columns(comparison, runs)
     plain_table = replace(full.table, names_head="Model", shown=shown)
+    listed = replace(plain_table, rows=full.listed.rows)
     caption = with_row_noun(PLAIN_CAPTION.format(holding(runs[0].config.level)))
     plain_words = ForestWords(
         lead="Error minus that of",
@@ -133,8 +133,8 @@ def plain_view(
         curves=None,
         diagrams=(),
         table=plain_table,
-        listed=replace(plain_table, rows=full.listed.rows),
-        caption=caption,
+        listed=listed,
+        caption=_with_legend(caption, listed, PLAIN_BOLD),
     )
 
 
@@ -177,9 +177,8 @@ def compare_view(
         _columns(comparison, with_people(PAIRED, runs)),
         tuple(_row(names[i], pictured.marks.get(i), runs, comparison, i) for i in pictured.order),
     )
-    listed = [
-        row for i, row in zip(pictured.order, table.rows, strict=True) if _matches(names[i], search)
-    ]
+    rows = zip(pictured.order, table.rows, strict=True)
+    listed = replace(table, rows=tuple(row for i, row in rows if _matches(names[i], search)))
     return CompareView(
         eyebrow=_eyebrow(names, runs, comparison),
         sentence=sentence(pictured.short_names, comparison, metric),
@@ -187,8 +186,8 @@ def compare_view(
         curves=None if comparison.reason else _curves(pictured, runs, caption),
         diagrams=() if comparison.reason else _diagrams(names, pictured, runs),
         table=table,
-        listed=replace(table, rows=tuple(listed)),
-        caption=caption,
+        listed=listed,
+        caption=_with_legend(caption, listed, BOLD),
         marks=tuple((names[i].id, mark) for i, mark in pictured.marks.items()),
     )
 
@@ -313,7 +312,10 @@ def _row(
         cell = estimate(run.score(metric), why)
         best_cell = replace(cell, mark="beyond", reason=BEST)
         cells |= with_ends(metric, best_cell if best else cell)
-        cells |= with_ends(f"{metric}_difference", difference_cell(differences.get(metric)))
+        apart = difference_cell(differences.get(metric))
+        if apart.mark == "beyond":  # the worse run's, as often: bold is of the best alone
+            apart = replace(apart, mark="")
+        cells |= with_ends(f"{metric}_difference", apart)
     return TableRow(
         name=named.name,
         cells=cells,
@@ -344,8 +346,6 @@ def _caption(runs: Sequence[Compared], comparison: Comparison, metric: str) -> s
     parts.append(
         f"They are at {level}{joint if pairs > 1 else ''}. Tie: the interval includes zero."
     )
-    if pairs > 1:
-        parts.append("Bold: better than every other run at that level.")
     floors = [run.audit.main.noise_floor.get(metric) for run in runs]
     upto = points(max((floor.q95 for floor in floors if floor is not None), default=None))
     if any(floors):
@@ -355,6 +355,11 @@ def _caption(runs: Sequence[Compared], comparison: Comparison, metric: str) -> s
     if comparison.event:
         parts.append(f"Calibration errors are of “{comparison.event}”, accuracy of the answers.")
     return " ".join([*parts, *_worth(runs)])
+
+
+def _with_legend(caption: str, table: ScoreTable, legend: str) -> str:
+    """Return the caption of a table, with what bold means where a cell of it is."""
+    return f"{caption} {legend}" if any(row.strong for row in table.written()) else caption
 
 
 def _level(comparison: Comparison, metric: str) -> float:

@@ -18,6 +18,7 @@ from core.metrics.comparison import (
 from core.metrics.paired import Difference
 from core.predictions import Predictions, ScoreKind, Task, Votes
 from core.reports.compare_json import compare_json
+from core.reports.compare_text import lines
 from core.screens.compare.view import BEST, compare_view, plain_view
 from core.screens.kit import theme
 from core.screens.kit.differences import OFFERED, NamedRun, difference_words, sentence
@@ -126,7 +127,7 @@ def test_the_table_shows_the_audits_best_first(view, three):
     assert view.table.heads[1:3] == ("ECE, %", "From reference, points")
     last = 1
     assert list(rows)[-1] == "sharp"
-    assert (rows["sharp"].cells[1].value[0], rows["sharp"].strong) == ("+", {last})
+    assert (rows["sharp"].cells[1].value[0], rows["sharp"].strong) == ("+", set())
     assert (rows["soft"].cells[1].value, rows["soft"].ties) == ("tie", {last})
     assert not rows["plain"].strong | rows["plain"].ties
 
@@ -240,6 +241,23 @@ def test_ties_for_the_first_place_are_not_called_best(view, three):
     assert not any(cell.reason == BEST for row in view.table.written() for cell in row.cells[:1])
 
 
+@pytest.mark.parametrize("kept", [(0, 1, 2), (1, 2), (0, 2), (1, 0)])
+def test_only_the_best_run_is_bold_and_the_legend_stands_where_a_cell_is(three, kept):
+    runs, names = [three[i] for i in kept], [NAMES[i] for i in kept]
+    comparison = compare_all(runs, names, 0)
+    views = [compare_view(named(names), runs, comparison, metric) for metric in ("ece", "nll")]
+    for each in (*views, plain_view(named(names), runs, comparison)):
+        keys = [column.key for column in each.table.shown]
+        bold = {
+            (keys[i], names.index(row.name)) for row in each.table.written() for i in row.strong
+        }
+        assert bold == {(key, i) for key, i in comparison.best.items() if key in keys}
+        assert ("Bold: better than every other" in each.caption) == bool(bold)
+        assert "Bold" not in each.forest.caption
+        starred = [cell for line in lines(each)[:-1] for cell in line.split("  ") if "*" in cell]
+        assert len(starred) == len(bold)
+
+
 MANY = tuple(f"run {i}" for i in range(20))
 
 
@@ -311,7 +329,7 @@ def test_the_distance_from_people_is_a_column_where_anyone_voted():
     first, second, third = view.table.written()
     assert (first.name, second.name, third.name) == ("plain", "sharp", "soft")
     assert 0 in first.strong
-    assert 1 in second.strong
+    assert 1 not in second.strong | second.ties
     assert third.cells[0].reason == "no votes"
     assert view.forest is not None
     assert "further from people" in str(view.forest.draw(theme.LIGHT).to_dict())
