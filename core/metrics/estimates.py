@@ -553,6 +553,9 @@ def bin_table(prepared: PreparedTarget, n_bins: int, rule: BinRule, level: float
     band = np.quantile(prepared.resamples.floor(cuts).hits, tails, axis=0) / count
     if not ranked.independent:  # residuals with a random sign know no bounds
         band = np.clip(band, 0.0, 1.0)
+    came_true = None
+    if ranked.weights is not None:
+        came_true = np.diff(np.append(0, np.cumsum(ranked.correct, dtype=np.int64))[cuts])
     return BinTable(
         low=edges[:-1],
         high=edges[1:],
@@ -564,4 +567,5 @@ def bin_table(prepared: PreparedTarget, n_bins: int, rule: BinRule, level: float
         band_low=band[0],
         band_high=band[1],
         weight=None if ranked.weights is None else own.count,
+        came_true=came_true,
     )

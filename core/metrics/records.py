@@ -39,6 +39,8 @@ class BinTable:
         confidences in the bin (consistency band).
     weight : float64, optional
         How many rows those in the bin stand for, where they are weighted.
+    came_true : int64, optional
+        Rows of the bin that came true, whatever they weigh, where they are weighted.
     could_be_chance : bool
         Whether the joint test finds nothing, so that no single bin is to be called off.
     """
@@ -54,6 +56,7 @@ class BinTable:
     band_high: Float
     weight: Float | None = None
     could_be_chance: bool = False
+    came_true: Int | None = None
 
     @property
     def share(self) -> Float:

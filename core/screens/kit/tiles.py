@@ -124,11 +124,13 @@ def _prevalence_tile(target: TargetAudit) -> Tile:
     n = int(target.bins.count.sum())
     if n == 0:
         return Tile("Present in", MISSING, help=with_row_noun(GLOSSARY["prevalence"]))
-    n_present = count(round(present * n))
+    came_true = target.bins.came_true
+    n_present = round(present * n) if came_true is None else int(came_true.sum())
+    by_weight = "" if came_true is None else "by weight; "
     return Tile(
         "Present in",
         points(present),
         "%",
-        note=f"{n_present} {with_row_noun(UNIT)}",
+        note=f"{by_weight}{count(n_present)} {with_row_noun(UNIT)}",
         help=with_row_noun(GLOSSARY["prevalence"]),
     )

@@ -4,7 +4,7 @@ import pytest
 from core.configs import AuditConfig
 from core.metrics.suite import audit, class_gaps, diagram, prepare
 from core.metrics.verdict_codes import BEYOND_CHANCE
-from core.predictions import Predictions, ScoreKind, Task
+from core.predictions import Predictions, ScoreKind, Task, Weights
 from core.screens.reliability.classes import MAX_CLASSES, class_card, gap_tone
 from core.screens.reliability.rows import bin_rows
 from core.screens.reliability.view import Subject, audited_view, pictured, reliability_view
@@ -160,6 +160,20 @@ def test_a_chosen_label_brings_its_own_numbers(films, label, name):
     assert tiles["Present in"] == f"{100 * films.labels[:, label].mean():.1f}"
     assert f"label “{name}”" in found.eyebrow
     assert "10 equal-width bins" in found.caption
+
+
+@pytest.mark.parametrize(
+    ("weight", "share", "rows"),
+    [(1.0, "50.0", "30 images"), (0.25, "20.0", "by weight; 30 images")],  # 30 w / (30 w + 30)
+)
+def test_rows_that_are_present_are_counted_whatever_they_weigh(weight, share, rows):
+    labels = np.repeat([1, 0], 30)
+    weights = None if weight == 1.0 else Weights("w", np.where(labels == 1, weight, 1.0))
+    p = np.linspace(0.1, 0.9, 60)
+    made = Predictions(Task.BINARY, ScoreKind.PROBABILITIES, p, labels, weights=weights)
+    found = audited_view(made, audit(made, QUICK), SUBJECT)
+    present = next(tile for tile in found.numbers if tile.label == "Present in")
+    assert (present.value, present.note) == (share, rows)
 
 
 def test_a_top_label_file_says_what_it_cannot_support():
