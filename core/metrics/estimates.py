@@ -396,11 +396,12 @@ def row_mean(
         half = grouped_half_width(values, extents, level)
         low, high = min(low, value - half), max(high, value + half)
         settings["interval"] = HULL_OF_GROUPS
+    least, most = METRICS[metric].range
     return Score(
         metric=metric,
         value=value,
-        low=min(low, value),
-        high=max(high, value, bound),
+        low=max(least, min(low, value)),
+        high=min(most, max(high, value, bound)),
         level=level,
         n=values.size,
         settings=settings,

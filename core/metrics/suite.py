@@ -425,8 +425,6 @@ def _brier(predictions: Predictions, config: AuditConfig) -> Score:
     score = estimates.row_mean(
         "brier", losses, level=config.level, draws=draws, value=value, extents=predictions.extents
     )
-    if score.high is not None:
-        score = replace(score, high=min(2.0, score.high))
     settings: dict[str, Setting] = {"of": "every_class", "scale": "sum over classes"}
     return replace(score, settings={**settings, **score.settings})
 

@@ -689,6 +689,28 @@ def test_few_groups_are_said():
     assert any(note.text == "12 sites are few: intervals are rough." for note in found.notices)
 
 
+@pytest.mark.parametrize("task", [Task.MULTICLASS, Task.BINARY, Task.MULTILABEL])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_no_interval_leaves_what_its_metric_can_be(task, weighted):
+    rng = np.random.default_rng(0)
+    labels = np.repeat([1, 0, 1, 0], 3)
+    p = np.where(np.arange(12) < 6, 0.99, 0.03)  # two of four patients are sure and wrong
+    rows = p, labels
+    if task is not Task.BINARY:
+        rows = np.column_stack([1.0 - p, p]), labels
+    if task is Task.MULTILABEL:
+        rows = rows[0], np.column_stack([1 - labels, labels])
+    weights = Weights("w", rng.uniform(0.5, 1.5, 12)) if weighted else None
+    groups = Groups.of("patient", np.repeat(list("abcd"), 3))
+    file = Predictions(task, ScoreKind.SIGMOID, *rows, groups=groups, weights=weights)
+    found = audit(file, AuditConfig(n_resamples=40))
+    for target in (found.main, *found.labels, *filter(None, [found.answers])):
+        for key, score in target.metrics.items():
+            least, most = METRICS[key].range
+            assert score.low is None or least <= score.low <= score.value, key
+            assert score.high is None or score.value <= score.high <= most, key
+
+
 def test_an_event_that_few_groups_hold_is_said():
     patients = np.repeat(np.arange(100), 3)
     labels = np.column_stack([patients < 6, patients % 5 == 0]).astype(np.int64)  # 6, and 20
