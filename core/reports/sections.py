@@ -42,7 +42,7 @@ from core.screens.ood.words import plain_view as plain_ood
 from core.screens.ood.words import set_name
 from core.screens.posthoc.view import plain_view as plain_posthoc
 from core.screens.posthoc.view import posthoc_view
-from core.screens.posthoc.words import helpful_methods, mended
+from core.screens.posthoc.words import any_helps
 from core.screens.reliability.classes import ONE_TEST
 from core.screens.reliability.human import HumanView, human_view
 from core.screens.reliability.plain import SAME_NUMBERS, PlainView, plain_view
@@ -165,8 +165,8 @@ SECTIONS: Final = {
 FULL_RUNS: Final = 10  # with more, what is said of each alone is left to those who choose it
 AS_READ = "scores as read"
 NO_HELP = (
-    "No correction that was tried helps beyond chance. More pictures with known answers may show "
-    "more."
+    "No correction that was tried helps{finding} beyond chance. More pictures with known answers "
+    "may show more."
 )
 ALARMS = 0.05  # of the in-distribution images, as on the page at first
 THRESHOLDS = (0.01, 0.5)  # of the decision curve, as on the page at first
@@ -296,11 +296,14 @@ def _verdict(views: RunViews) -> tuple[Section, ...]:
         )
     words = views.in_words
     limits, helps = words.limits, words.helps
-    after = views.numbers.posthoc
-    if after is not None and headline(views.numbers.audit).verdict.code in DETECTED:
-        none = compare([each.compared for each in after.judged.values()], list(after.judged), 0)
-        if not helpful_methods(after.judged, none) and not mended(after.judged):
-            helps = replace(helps, text=with_row_noun(NO_HELP))
+    after, target = views.numbers.posthoc, headline(views.numbers.audit)
+    if after is not None and target.verdict.code in DETECTED:
+        finding, judged = "", after.judged
+        if target.target is not None and views.numbers.audit.labels:
+            finding, judged = f" “{target.name}”", after.judged_on_label(target.target)
+        none = compare([each.compared for each in judged.values()], list(judged), 0)
+        if not any_helps(judged, none):
+            helps = replace(helps, text=with_row_noun(NO_HELP.format(finding=finding)))
     return (
         Section(
             key=VERDICT,

@@ -89,6 +89,17 @@ class PosthocNumbers:
     fits: tuple[Fit, ...]
     judged: Mapping[str, MethodReport]
 
+    def judged_on_label(self, label: int) -> dict[str, MethodReport]:
+        """Return what each method does to one of many labels: their mean may hide it."""
+        calibrators = {NONE: None} | {fit.method: fit.calibrator for fit in self.fits}
+        test, out = self.rows.test, {}
+        for method, of_all in self.judged.items():
+            calibrator = calibrators[method]
+            after = test if calibrator is None else posthoc.calibrated(calibrator, test)
+            rows = suite.label_predictions(after, label)
+            out[method] = posthoc.judge(rows, None, OBJECTIVE, of_all.compared.config)
+        return out
+
 
 @dataclass(frozen=True, kw_only=True)
 class OodNumbers:

@@ -99,7 +99,7 @@ def sentence(
     errors = {name: _ece(judged[name]) for name in names}
     helping = [name for name, difference in differences.items() if better(difference)]
     if not helping:
-        return _none_helps(errors[NONE], differences, judged)
+        return _none_helps(errors, differences, judged, comparison)
     best = min(_preferred(helping, judged, comparison) or helping, key=errors.__getitem__)
     size, interval = size_words(differences[best])
     parts = (
@@ -202,12 +202,23 @@ def _before(errors: Mapping[str, float], best: str) -> str:
 
 
 def _none_helps(
-    error: float, differences: Mapping[str, Difference], judged: Mapping[str, MethodReport]
+    errors: Mapping[str, float],
+    differences: Mapping[str, Difference],
+    judged: Mapping[str, MethodReport],
+    comparison: Comparison,
 ) -> Sentence:
-    chance = judged[NONE].compared.audit.main.noise_floor["ece"]
+    error, chance = errors[NONE], judged[NONE].compared.audit.main.noise_floor["ece"]
     size = f"{points(error)} points{_over_labels(judged)}"
     first = f"No method lowers the calibration error of {size} beyond chance."
-    if len(differences) == 1:
+    best = _best_fit(judged, comparison)
+    if best:
+        drop, interval = size_words(comparison.differences[list(judged).index(best)]["nll"])
+        first = (
+            f"By NLL, {IN_SENTENCE[best]} helps beyond chance: a drop of {drop}{interval}"
+            f"{_answers_cost(judged[best], judged[NONE], kept='')} The calibration error goes from "
+            f"{_before(errors, best)} points{_over_labels(judged)}, which could be chance."
+        )
+    elif len(differences) == 1:
         only = next(iter(differences))
         first = (
             f"{_capital(IN_SENTENCE[only])} does not lower the calibration error of {size} beyond "
@@ -215,7 +226,7 @@ def _none_helps(
         )
     n = judged[NONE].compared.rows.n
     second = ""
-    if error <= chance.q95:
+    if error <= chance.q95 and not best:
         second = (
             f"That could be chance: on {count(n)} {with_row_noun('images')} a perfect model would "
             f"look off by up to {points(chance.q95)} points."
@@ -241,11 +252,8 @@ def _others(best: str, judged: Mapping[str, MethodReport], names: Sequence[str])
     clauses = []
     if ties:
         clauses.append(f"{_listed(ties)} {_verb(ties, 'is', 'are')} tied with it")
-    every = _all_answers(judged[NONE])
     clauses += [
-        f"{IN_SENTENCE[name]} goes lower"
-        + (f", changing {count(judged[name].changed)} of {every}" if judged[name].changed else "")
-        for name in lower
+        f"{IN_SENTENCE[name]} goes lower{_changing(judged[name], judged[NONE])}" for name in lower
     ]
     if higher:
         clauses.append(f"{_listed(higher)} {_verb(higher, 'stays', 'stay')} higher")
@@ -282,6 +290,35 @@ def helpful_methods(judged: Mapping[str, MethodReport], comparison: Comparison) 
         for name, by_metric in zip(judged, comparison.differences, strict=True)
         if by_metric and better(by_metric["ece"])
     ]
+
+
+def _better_fits(judged: Mapping[str, MethodReport], comparison: Comparison) -> list[str]:
+    """Return the methods that lower the NLL beyond chance and do not raise the ECE beyond it.
+
+    The difference of two ECEs has little power: what mends a slope shows in the NLL first.
+    """
+    return [
+        name
+        for name, by_metric in zip(judged, comparison.differences, strict=True)
+        if "nll" in by_metric and better(by_metric["nll"]) and not worse(by_metric["ece"])
+    ]
+
+
+def _best_fit(judged: Mapping[str, MethodReport], comparison: Comparison) -> str:
+    """Return the method with the lowest NLL of those; it keeps every answer where it can."""
+    fitting = _better_fits(judged, comparison)
+    return min(
+        _preferred(fitting, judged, comparison) or fitting,
+        key=lambda name: judged[name].compared.audit.main.metrics["nll"].value or 0.0,
+        default="",
+    )
+
+
+def any_helps(judged: Mapping[str, MethodReport], comparison: Comparison) -> bool:
+    """Return whether a method lowers ECE or NLL beyond chance, or mends a label or a class."""
+    return bool(
+        helpful_methods(judged, comparison) or _better_fits(judged, comparison) or mended(judged)
+    )
 
 
 def plain_sentence(judged: Mapping[str, MethodReport], comparison: Comparison) -> Sentence:
@@ -355,8 +392,7 @@ def mended(judged: Mapping[str, MethodReport]) -> str:
         return ""
     _, method, what, was, now = max(found, key=lambda case: case[0])
     before, then = (f"{points(gap.gap)} ({span(gap.low, gap.high)})" for gap in (was, now))
-    changed = judged[method].changed
-    cost = f", changing {count(changed)} of {_all_answers(none)}" if changed else ""
+    cost = _changing(judged[method], none)
     brings = f"{IN_SENTENCE[method]} brings the error of {what} from {before} to {then} points"
     return f" But {brings}{cost}."
 
@@ -382,6 +418,11 @@ def _answers_cost(
     return f". It changes {changed}; {then}.{f' It {further}.' if further else ''}"
 
 
+def _changing(judged: MethodReport, none: MethodReport) -> str:
+    changed = judged.changed
+    return f", changing {count(changed)} of {_all_answers(none)}" if changed else ""
+
+
 def _all_answers(judged: MethodReport) -> str:
     """Return how many answers there are: of many labels, one for each."""
     audit = judged.compared.audit
@@ -394,10 +435,17 @@ def _plain_others(judged: Mapping[str, MethodReport], comparison: Comparison) ->
     """Return which correction helps at the cost of answers, where none helps that keeps them."""
     helping = helpful_methods(judged, comparison)
     if not helping:
-        return f"None of these corrections makes it better beyond chance.{mended(judged)}"
+        first = "None of these corrections makes it better beyond chance."
+        fits = _best_fit(judged, comparison)
+        if fits:
+            first = (
+                f"{_capital(IN_SENTENCE[fits])} makes its stated chances fit better beyond chance"
+                f"{_changing(judged[fits], judged[NONE])}; the average error shows no difference."
+            )
+        return f"{first}{mended(judged)}"
     best = min(helping, key=lambda name: _ece(judged[name]))
     return (
-        "No correction that keeps every answer makes it better beyond chance. "
-        f"{_capital(IN_SENTENCE[best])} brings it to {points(_ece(judged[best]))} points, changing "
-        f"{count(judged[best].changed)} of {_all_answers(judged[NONE])}."
+        "No correction that keeps every answer brings that down beyond chance. "
+        f"{_capital(IN_SENTENCE[best])} brings it to {points(_ece(judged[best]))} points"
+        f"{_changing(judged[best], judged[NONE])}."
     )

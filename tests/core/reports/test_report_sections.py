@@ -287,10 +287,38 @@ def test_what_helps_is_not_a_correction_that_the_report_finds_no_help(monkeypatc
         edition=Edition.PLAIN,
         config=AuditConfig(n_resamples=20),
     )
-    for best, helps in (("ts", "A correction learned"), ("", "No correction that was tried helps")):
-        monkeypatch.setattr("core.reports.sections.helpful_methods", lambda *_, best=best: best)
+    for one, helps in ((True, "A correction learned"), (False, "No correction that was tried")):
+        monkeypatch.setattr("core.reports.sections.any_helps", lambda *_, one=one: one)
         verdict = build.report(request)[1].chapters[0].sections[0]
         assert verdict.paragraphs[1].startswith(f"What helps: {helps}")
+
+
+def test_what_helps_is_judged_on_the_label_that_the_page_is_about():
+    rng = np.random.default_rng(9)
+    logits = rng.normal(-1.5, 1.2, (1_200, 8))
+    p = 1.0 / (1.0 + np.exp(-logits))
+    true = p.copy()
+    true[:, 3] *= 0.6
+    labels = (rng.random(p.shape) < true).astype(np.int64)
+    rows = Predictions(Task.MULTILABEL, ScoreKind.SIGMOID, p, labels)
+    config = AuditConfig(n_resamples=200)
+    request = build.ReportRequest(
+        runs=(reported(rows),),
+        sections=("verdict", "posthoc"),
+        edition=Edition.PLAIN,
+        config=config,
+    )
+    (numbers,) = report_numbers(request.runs, request.sections, config).runs
+    of_label = numbers.posthoc.judged_on_label(3)
+    test = numbers.posthoc.rows.test
+    own = np.square(test.scores[:, 3] - test.labels[:, 3]).mean()
+    brier = of_label["none"].compared.audit.main.metrics["brier"].value
+    assert brier == pytest.approx(2.0 * own)
+    table = compare([each.compared for each in of_label.values()], list(of_label), 0)
+    assert min(of["nll"].high for of in table.differences[1:]) < 0.0
+    verdict = build.report(request)[1].chapters[0].sections[0]
+    assert "“3”" in verdict.sentence.text
+    assert "No correction" not in verdict.paragraphs[1]
 
 
 def test_one_report_has_one_verdict_on_each_label_and_one_level():

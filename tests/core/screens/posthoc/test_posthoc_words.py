@@ -14,6 +14,7 @@ from core.predictions import Predictions, ScoreKind, Task
 from core.screens.kit.methods import IN_SENTENCE
 from core.screens.posthoc.words import (
     PLAIN_MEANINGS,
+    any_helps,
     helpful_methods,
     mended,
     plain_best,
@@ -63,7 +64,7 @@ def test_what_helps_but_changes_answers_is_named_with_how_many(judged):
     only = {NONE: judged[NONE], "isotonic": judged["isotonic"]}
     said = plain_sentence(only, Comparison("", 0, 0.95, ({}, HELPS)))
     assert said.second == (
-        "No correction that keeps every answer makes it better beyond chance. Isotonic regression "
+        "No correction that keeps every answer brings that down beyond chance. Isotonic regression "
         f"brings it to {ece(judged['isotonic']):.1f} points, changing 3 of 300 answers."
     )
 
@@ -140,6 +141,29 @@ def test_what_a_correction_mends_is_named_though_the_mean_is_not_better(fit_and_
     assert mended(calm) == ""
 
 
+def test_what_lowers_the_likelihood_loss_beyond_chance_is_no_correction_without_help():
+    rng = np.random.default_rng(9)
+    logits = rng.normal(-0.3, 1.8, 3_000)
+    labels = (rng.random(3_000) < 1 / (1 + np.exp(-0.75 * logits))).astype(np.int64)
+    rows = Predictions(Task.BINARY, ScoreKind.LOGITS, logits, labels)
+    fit, test = rows.take(np.arange(1_500)), rows.take(np.arange(1_500, 3_000))
+    both = {NONE: judge(test, None), "ts": judge(test, fitted("ts", fit).calibrator)}
+    table = compare([each.compared for each in both.values()], list(both), 0)
+    ece, nll = (table.differences[1][metric] for metric in ("ece", "nll"))
+    assert ece.tie
+    assert nll.high < 0.0
+    assert any_helps(both, table)
+    text = sentence(both, table).text
+    assert text.startswith("By NLL, temperature scaling helps beyond chance: a drop of ")
+    assert text.endswith(" points, which could be chance.")
+    assert plain_sentence(both, table).second == (
+        "Temperature scaling makes its stated chances fit better beyond chance; the average error "
+        "shows no difference."
+    )
+    raised = {"ece": replace(ece, value=0.02, low=0.01, high=0.03), "nll": nll}
+    assert not any_helps(both, Comparison("", 0, 0.95, ({}, raised)))
+
+
 def drawn(seed):
     """A set of any task that is off in one of several ways, or not at all, and how."""
     rng = np.random.default_rng(seed)
@@ -168,12 +192,18 @@ def test_what_is_said_of_corrections_is_what_their_table_shows(seed):
         for name, of in zip(judged, table.differences, strict=True)
         if of and of["ece"].high < 0.0
     }
+    fitting = {
+        name
+        for name, of in zip(judged, table.differences, strict=True)
+        if of and of["nll"].high is not None and of["nll"].high < 0.0 and of["ece"].low <= 0.0
+    }
     for words in (plain_sentence, sentence):
         said = words(judged, table)
         text = f"{said.text} {said.second}"
         helps_none = re.search("None of these|No method lowers", text)
-        assert bool(helps_none) == (not helping)
+        assert bool(helps_none) == (not helping and not fitting)
         if not helping:
+            assert bool(re.search("fit better beyond|By NLL", text)) == bool(fitting)
             continue
         named = {name for name in helping if IN_SENTENCE[name].lower() in text.lower()}
         assert named
