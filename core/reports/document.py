@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from core.codes import NoticeCode
 from core.errors import Notice
 from core.screens.kit.records import CellWords, FigureCard, Sentence, Table, Tile
 from core.screens.kit.tables import ScoreTable
@@ -25,6 +26,21 @@ EDITIONS = {
 }
 
 
+CAVEATS = frozenset(  # change how a verdict may be read, so that one page for a board has them
+    {
+        NoticeCode.ROWS_REPEATED,
+        NoticeCode.SMALL_N,
+        NoticeCode.FEW_GROUPS,
+        NoticeCode.FEW_WEIGH,
+        NoticeCode.BELOW_CHANCE,
+        NoticeCode.NOT_PROBABILITY,
+        NoticeCode.RENORMALISED,
+        NoticeCode.UNANSWERED,
+        NoticeCode.SAME_ROWS,
+        NoticeCode.VAL_AS_TEST,
+        NoticeCode.VOTES_SIMULATED,
+    }
+)
 BOARD_LINES = (  # for the board to fill in
     "What the model is to be used for",
     "Who checks it when it is unsure",
@@ -87,6 +103,11 @@ class Chapter:
     title: str
     sections: tuple[Section, ...]
     notices: tuple[Notice, ...] = ()
+
+    @property
+    def caveats(self) -> tuple[Notice, ...]:
+        """The notices that change how the verdict may be read."""
+        return tuple(notice for notice in self.notices if notice.code in CAVEATS)
 
 
 @dataclass(frozen=True, kw_only=True)

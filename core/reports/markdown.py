@@ -40,7 +40,7 @@ def _chapter(chapter: Chapter) -> Iterator[str]:
 
 def _board(chapter: Chapter) -> Iterator[str]:
     """Yield the one page of a chapter: its verdict, and what a board fills in."""
-    yield from _chapter(replace(chapter, notices=(), sections=chapter.sections[:1]))
+    yield from _chapter(replace(chapter, notices=chapter.caveats, sections=chapter.sections[:1]))
     rows = tuple((line, "") for line in BOARD_LINES)
     yield from _table(WrittenTable("For the board", ("to fill in", ""), rows))
 

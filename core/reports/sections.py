@@ -42,7 +42,7 @@ from core.screens.ood.words import plain_view as plain_ood
 from core.screens.ood.words import set_name
 from core.screens.posthoc.view import plain_view as plain_posthoc
 from core.screens.posthoc.view import posthoc_view
-from core.screens.posthoc.words import any_helps
+from core.screens.posthoc.words import any_helps, none_fitted
 from core.screens.reliability.classes import ONE_TEST
 from core.screens.reliability.human import HumanView, human_view
 from core.screens.reliability.plain import SAME_NUMBERS, PlainView, plain_view
@@ -303,7 +303,8 @@ def _verdict(views: RunViews) -> tuple[Section, ...]:
             finding, judged = f" “{target.name}”", after.judged_on_label(target.target)
         none = compare([each.compared for each in judged.values()], list(judged), 0)
         if not any_helps(judged, none):
-            helps = replace(helps, text=with_row_noun(NO_HELP.format(finding=finding)))
+            none_helps = none_fitted(after.fits) or with_row_noun(NO_HELP).format(finding=finding)
+            helps = replace(helps, text=none_helps)
     return (
         Section(
             key=VERDICT,

@@ -153,7 +153,7 @@ def plain_view(
     ]
     return PosthocView(
         eyebrow=full.eyebrow,
-        sentence=_over_same_rows(plain_sentence(judged, none), parts),
+        sentence=_over_same_rows(plain_sentence(judged, none, fits), parts),
         diagrams=tuple(before_after),
         table=replace(full.table, names_head="Correction", shown=PLAIN_COLUMNS, rows=rows),
         caption=with_row_noun(

@@ -321,10 +321,23 @@ def any_helps(judged: Mapping[str, MethodReport], comparison: Comparison) -> boo
     )
 
 
-def plain_sentence(judged: Mapping[str, MethodReport], comparison: Comparison) -> Sentence:
+def none_fitted(fits: Sequence[Fit]) -> str:
+    """Return why no correction could be tried, in plain words; empty where one was fitted."""
+    refused = [fit.refusal for fit in fits if fit.calibrator is None]
+    if not refused or len(refused) < len(fits):
+        return ""
+    why = refused[0][:1].lower() + refused[0][1:]
+    return f"No correction could be tried: {why}."
+
+
+def plain_sentence(
+    judged: Mapping[str, MethodReport], comparison: Comparison, fits: Sequence[Fit] = ()
+) -> Sentence:
     """Return which correction helps, and by how much, without technical terms."""
     best = plain_best(judged, comparison)
     now = _plain_error(judged, comparison)
+    if none_fitted(fits):
+        return Sentence((Phrase(f"{now}."),), none_fitted(fits))
     if not best:
         return Sentence((Phrase(f"{now}."),), _plain_others(judged, comparison))
     difference = comparison.differences[list(judged).index(best)]["ece"]

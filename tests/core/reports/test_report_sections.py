@@ -8,12 +8,13 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+from core.codes import NoticeCode
 from core.configs import AuditConfig
-from core.errors import UsageError
+from core.errors import Notice, UsageError
 from core.metrics import suite
 from core.metrics.comparison import compare
 from core.metrics.records import BinTable, Evidence, MixedEnd
-from core.predictions import Predictions, ScoreKind, Task, Votes
+from core.predictions import Groups, Predictions, ScoreKind, Task, Votes
 from core.reports import build, html
 from core.reports.audit_json import human_json
 from core.reports.calibrate_json import human_fits_json
@@ -319,6 +320,30 @@ def test_what_helps_is_judged_on_the_label_that_the_page_is_about():
     verdict = build.report(request)[1].chapters[0].sections[0]
     assert "“3”" in verdict.sentence.text
     assert "No correction" not in verdict.paragraphs[1]
+
+
+def test_what_changes_how_a_verdict_may_be_read_stands_in_every_edition():
+    p = np.repeat([0.98, 0.03, 0.95, 0.97, 0.02, 0.96], 3)
+    labels = np.repeat([0, 1, 0, 1, 1, 0], 3)
+    groups = Groups("patient", np.repeat(np.arange(6), 3))
+    rows = Predictions(Task.BINARY, ScoreKind.SIGMOID, p, labels, groups=groups)
+    doubled = Notice(NoticeCode.ROWS_REPEATED, "some rows repeat others")
+    dialect = Notice(NoticeCode.DIALECT, "read with semicolons")
+    run = replace(reported(rows), notices=(doubled, dialect))
+    config = AuditConfig(n_resamples=20)
+    for edition in Edition:
+        request = build.ReportRequest(
+            runs=(run,), sections=("verdict", "posthoc"), edition=edition, config=config
+        )
+        files = build.report_files(request)
+        for text in (files.html, files.markdown):
+            for said in ("Some rows repeat others", "Only 18 rows", "at or below chance"):
+                assert said in text
+            assert "6 patients are few" in text
+            assert ("semicolons" in text) == (edition is not Edition.BOARD)
+            if edition is not Edition.TECHNICAL:
+                assert "What helps: No correction could be tried: 9 rows are too few." in text
+                assert "None of these corrections" not in text
 
 
 def test_one_report_has_one_verdict_on_each_label_and_one_level():
