@@ -59,6 +59,8 @@ CLAIMS = {
 ANSWERS = "the answers given"
 MOST_RUNS = 50
 RANKED = (*METRICS, DISTANCE)
+MEANS = ("accuracy", "brier", "nll")  # over the rows, whose equality tells equal probabilities
+SAME = 1e-6  # root mean square over the rows: what rounding leaves of equal scores
 OTHER_VOTES = "people voted otherwise on the reference's rows, or on others of them"
 
 
@@ -159,6 +161,8 @@ class Comparison:
         By metric, the run with the best value, at the levels of the differences.
     event : str
         The class whose risk the calibration errors are of, as the reference names it; or empty.
+    same : tuple of tuple of int
+        Two or more runs that give the same probabilities on every row, in their order.
     """
 
     reason: str
@@ -167,6 +171,7 @@ class Comparison:
     differences: tuple[Mapping[str, Difference], ...]
     leaders: Mapping[str, Leader] = field(default_factory=dict)
     event: str = ""
+    same: tuple[tuple[int, ...], ...] = ()
 
     @cached_property
     def best(self) -> dict[str, int]:
@@ -242,6 +247,7 @@ def compare_all(
     (`every_pair_level`): so the leader and the reference may be picked by what is seen.
     """
     level = runs[reference].config.level if level is None else level
+    runs = _as_first(runs)
     levels = {
         metric: every_pair_level([run.draws for run in _known(runs, metric).values()], level)
         for metric in RANKED
@@ -253,7 +259,7 @@ def _comparison(
     runs: Sequence[Compared], names: Sequence[str], reference: int, levels: Mapping[str, float]
 ) -> Comparison:
     reason = why_not([run.rows for run in runs], names)
-    differences = []
+    runs, differences = _as_first(runs), []
     for i, run in enumerate(runs):
         base = runs[reference].draws
         alike = [] if reason or i == reference else [m for m in run.draws if m in base]
@@ -270,7 +276,51 @@ def _comparison(
     found = {metric: leader for metric, leader in leaders.items() if leader is not None}
     lowest = min(levels.values(), default=LEVEL)
     event = runs[reference].rows.event
-    return Comparison(reason, reference, lowest, tuple(differences), found, event)
+    firsts = [] if reason else _firsts(runs)
+    every = (tuple(i for i, at in enumerate(firsts) if at == first) for first in sorted({*firsts}))
+    same = tuple(members for members in every if len(members) > 1)
+    return Comparison(reason, reference, lowest, tuple(differences), found, event, same)
+
+
+def _as_first(runs: Sequence[Compared]) -> list[Compared]:
+    """Return runs with the draws of the first that gives the same probabilities.
+
+    What rounding leaves between the two would decide ties and the edges of bins.
+    """
+    as_first = []
+    for run, first in zip(runs, _firsts(runs), strict=True):
+        own = runs[first].draws
+        drawn = {m: d if m == DISTANCE else own.get(m, d) for m, d in run.draws.items()}
+        as_first.append(replace(run, draws=drawn))
+    return as_first
+
+
+def _firsts(runs: Sequence[Compared]) -> list[int]:
+    """Return by run the position of the first that gives the same probabilities, or its own."""
+    firsts: list[int] = []
+    for i, run in enumerate(runs):
+        same = (k for k in dict.fromkeys(firsts) if _same(runs[k], run))
+        firsts.append(next(same, i))
+    return firsts
+
+
+def _same(run: Compared, other: Compared) -> bool:
+    """Whether means over the rows, with the signed gap, are the same on every resample.
+
+    Resamples of the mean of a difference of rows d scatter by rms(d) / sqrt(N).
+    """
+    alike = ("n", "labels", "claim", "extents")
+    means = [m for m in MEANS if m in run.draws and run.draws[m].value is not None]
+    if not means or any(getattr(run.rows, key) != getattr(other.rows, key) for key in alike):
+        return False
+    if any(m not in other.draws or other.draws[m].draws.size < 2 for m in means):
+        return False
+    pairs = [(run.draws[m].draws, other.draws[m].draws) for m in means]
+    pairs.append((run.draws[means[0]].gap, other.draws[means[0]].gap))
+    if any(own.size != others.size for own, others in pairs):
+        return False
+    scatter = max(float(np.sqrt(np.mean((own - others) ** 2))) for own, others in pairs)
+    return bool(scatter * run.rows.n**0.5 < SAME)
 
 
 def _other_votes(run: Compared, level: float) -> Difference:

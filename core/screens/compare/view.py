@@ -45,7 +45,7 @@ from core.screens.kit.tables import (
 )
 from core.screens.kit.text import without_shared_start
 
-PLAIN_CAPTION = "In brackets and small type: {} Tie: too few images to tell the two apart."
+PLAIN_CAPTION = "In brackets and small type: {} Tie: the difference could be chance."
 FEW = 12  # runs whose badges, rows and diagrams can still be told apart
 HIGHLIGHTED = 6  # of more than that; the others are grey
 LETTERED_BY = "ece"  # whatever ranks, so that a run keeps its letter

@@ -115,9 +115,19 @@ def sentence(names: Sequence[str], comparison: Comparison, metric: str) -> Sente
         why = next((difference.reason for difference in missing), f"some runs hold no {lack}")
         return Sentence((Phrase(f"These runs cannot be compared by {name(metric)}."),), why)
     called = name(metric, comparison.event)
+    same = _same_words(names, comparison, "on every row")
+    left_out = _left_out(len(names) - 1 - len(leader.others), metric)
+    if (tuple(sorted((leader.run, *leader.others))),) == comparison.same:
+        return Sentence((Phrase(same),), left_out)
     words = _two if len(leader.others) == 1 else _many
     first = words(names, leader, metric, called)
-    return Sentence(first, _left_out(len(names) - 1 - len(leader.others), metric))
+    return Sentence(first, " ".join(filter(None, (same, left_out))))
+
+
+def _same_words(names: Sequence[str], comparison: Comparison, everywhere: str) -> str:
+    """Return which runs give the same probabilities; nothing where all differ."""
+    listed = [_listed([names[i] for i in members]) for members in comparison.same]
+    return " ".join(f"{runs} give the same probabilities {everywhere}." for runs in listed)
 
 
 def _two(names: Sequence[str], leader: Leader, metric: str, called: str) -> tuple[Phrase, ...]:
@@ -209,7 +219,11 @@ def plain_sentence(
     if comparison.event:
         what = f"The chances that “{names[best]}” gives “{comparison.event}” look"
     first = f"{what} off by {points(known[best])} points on average; {listed}."
-    return Sentence((Phrase(first),), _plain_ties(names, comparison.leaders.get("ece")))
+    ties = _plain_ties(names, comparison.leaders.get("ece"))
+    same = _same_words(names, comparison, f"for every {with_row_noun('image')}")
+    if same and len(comparison.same[0]) == len(names):  # nothing else to say of them
+        ties = ""
+    return Sentence((Phrase(first),), " ".join(filter(None, (same, ties))))
 
 
 def _plain_ties(names: Sequence[str], leader: Leader | None) -> str:
@@ -219,7 +233,7 @@ def _plain_ties(names: Sequence[str], leader: Leader | None) -> str:
     if not leader.tied:
         return f"“{names[leader.run]}” is ahead beyond chance."
     if len(leader.tied) == len(leader.others):
-        return with_row_noun("Too few images to tell them apart: it could be chance.")
+        return "They are tied: the difference could be chance."
     tied = _listed([names[i] for i in (leader.run, *leader.tied)])
     return f"{tied} are tied: the difference could be chance."
 

@@ -33,7 +33,7 @@ MANY_ROWS = 10_000  # from here on a quarter of the sets
 JOINED = "The interval reaches 0 wherever biases alone may explain the difference: wide."
 FEW = "Two to five events decide: the sets that drew none of the costly ones do not see the spread."
 RANKED = re.compile("is worse by| has the (smaller|higher)")
-ALL_TIED = "Too few images to tell them apart"
+ALL_TIED = "They are tied: the difference"
 Base = tuple[Float, Int, Groups | None]  # log-odds or logits, labels, patients
 Run = tuple[float, float]  # sharpness, noise
 

@@ -258,6 +258,45 @@ def test_only_the_best_run_is_bold_and_the_legend_stands_where_a_cell_is(three, 
         assert len(starred) == len(bold)
 
 
+def four_classes(logits, dtype=np.float64):
+    rng = np.random.default_rng(1)
+    labels = rng.integers(0, 4, len(logits))
+    return compared(Predictions(Task.MULTICLASS, ScoreKind.LOGITS, logits.astype(dtype), labels))
+
+
+@pytest.mark.parametrize(("dtype", "shift"), [(np.float64, 1.7), (np.float32, 1.7)])
+def test_runs_of_equal_probabilities_are_called_so_and_no_chance(dtype, shift):
+    logits = np.random.default_rng(0).normal(size=(400, 4))
+    rows = [logits, logits + shift * np.arange(400)[:, None] / 400, 1.5 * logits]
+    runs = [four_classes(each, dtype) for each in rows]
+    pair, every = compare_all(runs[:2], NAMES, 0), compare_all(runs, NAMES, 0)
+    assert pair.same == every.same == ((0, 1),)
+    for metric in ("ece", "nll"):
+        found = compare_view(named(NAMES[:2]), runs[:2], pair, metric)
+        assert found.sentence.text == (
+            "“plain” and “sharp” give the same probabilities on every row."
+        )
+        intervals = [row.cells[1].interval for row in found.table.written()]
+        assert sorted(intervals) in (["", "0.0 to 0.0"], ["", "0.00 to 0.00"])
+    plain = plain_view(named(NAMES[:2]), runs[:2], pair).sentence.second
+    assert plain == "“plain” and “sharp” give the same probabilities for every image."
+    found = compare_view(named(), runs, every, "ece").sentence
+    assert "is worse by" in found.text
+    assert found.second == "“plain” and “sharp” give the same probabilities on every row."
+
+
+def test_runs_that_differ_in_one_row_are_not_the_same():
+    logits = np.random.default_rng(0).normal(size=(400, 4))
+    other = logits.copy()
+    other[7, 2] += 0.01
+    runs = [four_classes(logits), four_classes(other)]
+    comparison = compare_all(runs, NAMES, 0)
+    assert comparison.same == ()
+    view = plain_view(named(NAMES[:2]), runs, comparison)
+    assert view.sentence.second == "They are tied: the difference could be chance."
+    assert "Tie: the difference could be chance." in view.caption
+
+
 MANY = tuple(f"run {i}" for i in range(20))
 
 
@@ -324,7 +363,10 @@ def test_the_distance_from_people_is_a_column_where_anyone_voted():
     named = [NamedRun(name, name, "test", "0" * 32) for name in NAMES]
     view = compare_view(named, runs, compare_all(runs, NAMES, 0), "tvd")
     assert view.sentence.text.startswith("“plain” has the smaller distance from people, ")
-    assert view.sentence.second == "One run has no distance from people."
+    assert view.sentence.second == (
+        "“plain” and “soft” give the same probabilities on every row. "
+        "One run has no distance from people."
+    )
     assert view.table.heads[1:3] == ("Distance from people, %", "From reference, points")
     first, second, third = view.table.written()
     assert (first.name, second.name, third.name) == ("plain", "sharp", "soft")
