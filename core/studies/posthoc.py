@@ -24,6 +24,7 @@ from core.metrics.paired import PAIRABLE
 from core.metrics.records import Audit, ClassRow
 from core.metrics.suite import class_gaps
 from core.predictions import Predictions, ScoreKind, Task
+from core.readers.predictions.repeats import copies
 
 NONE = "none"  # the scores as they were read: what every method is compared with
 DEFAULT_METHODS = ("ts", "focal_map", "focal_ts")
@@ -35,6 +36,7 @@ CUT = "cut"  # in place of a split's name: a share of the test split is fitted o
 SHARE = 0.5
 HALF = 0.5
 SHARES = (0.1, 0.9)  # of the rows, fitted on, when one part is cut in two
+COPIES_CELLS = 10_000_000  # scores among which equal rows are looked for
 STREAM = 11  # of random numbers
 PART_BYTES = 2**22  # of float64 scores calibrated at a time: some methods make ten copies
 LOG_ODDS = 745.0  # beyond it exp underflows
@@ -268,7 +270,8 @@ def cut(predictions: Predictions, share: float, seed: int) -> tuple[Predictions,
 def cut_rows(predictions: Predictions, share: float, seed: int) -> tuple[Int, Int]:
     """Return which rows of a part to fit on, and which others to report on, drawn at random.
 
-    Rows that belong together stay together.
+    Rows that belong together stay together; where nothing says which do, so do those that are the
+    same bit for bit, of at most `COPIES_CELLS` scores: what is fitted would be judged on itself.
 
     Parameters
     ----------
@@ -297,7 +300,11 @@ def cut_rows(predictions: Predictions, share: float, seed: int) -> tuple[Int, In
         raise UsageError(RefusalCode.SETTING, f"The seed is {seed}", f"use 0 to {SEED_MAX}")
     groups = None if predictions.extents.groups is None else predictions.groups
     of_row = np.arange(predictions.n) if groups is None else groups.of_row
-    n = predictions.n if groups is None else groups.count
+    if groups is None and predictions.scores.size <= COPIES_CELLS:
+        logits = predictions.kind is ScoreKind.LOGITS
+        same = copies(predictions.scores, predictions.labels, logits=logits)
+        of_row = of_row if same is None else same
+    n = int(of_row.max(initial=-1)) + 1
     if n < 2:
         noun = "row" if groups is None else groups.name
         raise Refused(RefusalCode.FIT, f"One {noun} cannot be cut in two", "give more rows")

@@ -100,6 +100,21 @@ def repeats(scores: Scores, labels: Int, *, logits: bool) -> int:
     return count
 
 
+def copies(scores: Scores, labels: Int, *, logits: bool) -> Int | None:
+    """Return a number that rows share which are the same bit for bit, (N,); None as of `repeats`.
+
+    Certain answers, which may be alike without being copies, have a number each.
+    """
+    if not repeats(scores, labels, logits=logits):
+        return None
+    columns = scores.reshape(len(scores), -1)
+    of_row = np.unique(_row_keys(columns, labels.reshape(len(labels), -1)), return_inverse=True)[1]
+    top = columns.max(axis=1)
+    certain = ((top <= CERTAIN) | (top >= 1.0 - CERTAIN)) & (not logits)
+    of_row[certain] = len(scores) + np.flatnonzero(certain)
+    return np.unique(of_row, return_inverse=True)[1].astype(np.int64)
+
+
 def _row_keys(columns: Scores, labels: Int) -> Keys:
     """Return a hash of each row's bits, (N,)."""
     of_bits = np.dtype(f"u{columns.dtype.itemsize}")

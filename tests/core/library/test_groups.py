@@ -15,7 +15,7 @@ from core.readers.predictions.interpret import read_source
 from core.readers.predictions.options import ReadOptions
 from core.readers.sandbox import read as sandbox
 from core.studies.clinic import binary_rows
-from core.studies.posthoc import calibrated_splits, cut, fit
+from core.studies.posthoc import STREAM, calibrated_splits, cut, cut_rows, fit
 from tests.core.library.builders import SOURCE
 
 RNG = np.random.default_rng(2)
@@ -130,6 +130,25 @@ def test_a_cut_keeps_groups_whole_and_numbers_them_anew():
     assert not {*PATIENT[np.array(both[0].row_ids, int)]} & {
         *PATIENT[np.array(both[1].row_ids, int)]
     }
+
+
+@pytest.mark.parametrize("kind", [ScoreKind.LOGITS, ScoreKind.PROBABILITIES])
+def test_rows_that_are_the_same_are_not_cut_apart(kind):
+    scores = np.random.default_rng(3).normal(size=(100, 3))
+    if kind is ScoreKind.PROBABILITIES:
+        scores = np.exp(scores) / np.exp(scores).sum(axis=1, keepdims=True)
+        scores[:30] = [1.0, 0.0, 0.0]  # certain answers are alike without being copies
+    again = np.random.default_rng(4).permutation(np.repeat(np.arange(100), 5))
+    copied = Predictions(Task.MULTICLASS, kind, scores[again], again % 3)
+    fitted, reported = cut_rows(copied, 0.5, 0)
+    assert sorted([*fitted, *reported]) == list(range(500))
+    first, second = (set(again[numbers]) for numbers in (fitted, reported))
+    assert all(row < 30 for row in first & second)
+    assert bool(first & second) == (kind is ScoreKind.PROBABILITIES)
+    assert 150 < fitted.size < 350
+    fitted, _ = cut_rows(rows(groups=None), 0.5, 0)  # no row comes twice: as it was
+    order = np.random.default_rng([0, STREAM]).permutation(N)
+    np.testing.assert_array_equal(fitted, np.sort(order[: N // 2]))
 
 
 def test_one_group_cannot_be_cut():
