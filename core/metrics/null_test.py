@@ -106,6 +106,8 @@ class NullTest:
     small : float or None
         What the target is off by less than, where it is off and equivalence is shown; None where
         a bin beyond chance is shown to be off by more.
+    own_limit : bool
+        Whether that is another limit than the usual one.
     deviant : ClassCell or None
         The cell of the classes that deviates most, where they deviate beyond chance.
     sided : bool
@@ -136,6 +138,7 @@ class NullTest:
     values: Mapping[Statistic, float] = field(default_factory=dict)
     chance: Mapping[Statistic, float] = field(default_factory=dict)
     small: float | None = None
+    own_limit: bool = False
     deviant: ClassCell | None = None
     power_odds: float | None = None
     power_spread: float | None = None
@@ -330,6 +333,7 @@ class Null:
         test = replace(
             test,
             small=limit if is_small else None,
+            own_limit=limit == zone.gap != SMALL_GAP,
             sided=not low <= 0.0 <= high,
             fit=self._fit,
         )

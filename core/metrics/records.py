@@ -222,6 +222,8 @@ class Verdict:
         where the form would be immaterial.
     small : float or None
         What the target is off by less than; None for other verdicts than off_but_small.
+    own_limit : bool
+        Whether that is another limit than the usual one.
     costly : int or None
         The bin with the largest share of rows times |gap|, on the side that the verdict names:
         of those whose interval leaves their claim out, else of all there. Of a verdict without a
@@ -245,6 +247,7 @@ class Verdict:
     power_odds: float | None = None
     power_spread: float | None = None
     small: float | None = None
+    own_limit: bool = False
     costly: int | None = None
     deviant: ClassCell | None = None
     classes: tuple[ClassCell, ...] = ()

@@ -121,7 +121,10 @@ def verdict(
     if test.p_value > FALSE_ALARMS:
         code, opening = _within_chance(gap, error, test, event)
     elif test.small is not None and not ends:
-        code, opening = VerdictCode.OFF_BUT_SMALL, _small(gap, test.small, event)
+        code, opening = (
+            VerdictCode.OFF_BUT_SMALL,
+            _small(gap, test.small, event, own=test.own_limit),
+        )
     elif not answers and slope_off and (test.slope_leads or not gap_off):
         code = VerdictCode[spread.name]
         opening = f"{_SPREAD[spread]}{_for(event)}: {_OUTCOMES[spread]}. On average {_signed(gap)}."
@@ -164,6 +167,7 @@ def verdict(
         power_odds=test.power_odds,
         power_spread=test.power_spread,
         small=test.small if code == VerdictCode.OFF_BUT_SMALL else None,
+        own_limit=test.own_limit,
         costly=costly,
         deviant=test.deviant,
         classes=by_class or classes,
@@ -216,9 +220,10 @@ def which_test(*, gap_off: bool, slope_off: bool, error: tuple[Score, Floor]) ->
     return f" The {what} shows it; the ECE of these bins alone could be chance."
 
 
-def _small(gap: Gap, small: float, event: str | None) -> str:
+def _small(gap: Gap, small: float, event: str | None, *, own: bool) -> str:
+    limit = "the limit that you set" if own else "Candor’s usual limit"
     return (
-        f"Off by less than {points(small)} points on average{_for(event)}, the limit set "
+        f"Off by less than {points(small)} points on average{_for(event)}, {limit} "
         f"for errors that matter: {_signed(gap)}. Its error is beyond chance."
     )
 

@@ -391,8 +391,9 @@ def _unlike_classes(target: TargetAudit) -> str:
 
 def _too_little(target: TargetAudit) -> str:
     text = f"Its error on {_images(int(target.bins.count.sum()))} is beyond chance"
-    text += ", but on average below the limit set for errors that matter"
     verdict = target.verdict
+    limit = "the limit that you set" if verdict.own_limit else "Candor’s usual limit"
+    text += f", but below {limit} once chance is allowed for"
     if verdict.finds(Statistic.GAP) or verdict.finds(Statistic.SLOPE):
         return f"{text}."
     return f"{text}{_off_by(target)}."

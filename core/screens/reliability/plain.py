@@ -528,8 +528,8 @@ def _helps(target: TargetAudit) -> Advice:
             else "Correct the scores of {name} by themselves, on other pictures."
         ),
         VerdictCode.OFF_BUT_SMALL: (
-            "Beyond chance, but on average below {small} points, the limit set for errors that "
-            "matter. Check again when the pictures change."
+            "Beyond chance, but below {small} points, {limit}, once chance is allowed for. "
+            "Check again when the pictures change."
         ),
         VerdictCode.SOUND: "Nothing needs to be done. Check again when the pictures change.",
         VerdictCode.COULD_BE_CHANCE: (
@@ -541,4 +541,6 @@ def _helps(target: TargetAudit) -> Advice:
     if target.verdict.classes and code in DETECTED:
         advice = CLASSES_HELP
     advice = with_row_noun(advice).replace("{name}", f"“{target.name}”")
-    return Advice("What helps", advice.replace("{small}", points(target.verdict.small)))
+    limit = "the limit that you set" if target.verdict.own_limit else "Candor’s usual limit"
+    advice = advice.replace("{small}", points(target.verdict.small)).replace("{limit}", limit)
+    return Advice("What helps", advice)

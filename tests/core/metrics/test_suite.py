@@ -804,9 +804,12 @@ def test_what_is_too_little_to_matter_is_a_setting():
     assert default.main.verdict.small == 0.025
     assert default.main.verdict.text.startswith("Off by less than 2.5 points on average for “1”, ")
     assert (
-        "2.5 points on average for “1”, the limit set for errors that matter: "
+        "2.5 points on average for “1”, Candor’s usual limit for errors that matter: "
         in default.main.verdict.text
     )
+    wider = suite.audit(rows, replace(QUICK, metrics=("ece",), small_gap=0.03)).main.verdict
+    assert (wider.code, wider.small, wider.own_limit) == ("off_but_small", 0.03, True)
+    assert "on average for “1”, the limit that you set for errors that matter: " in wider.text
     strict = replace(QUICK, metrics=("ece",), small_gap=0.002, small_slope=0.01)
     assert suite.audit(rows, strict).main.verdict.code == "too_extreme"
 

@@ -1,4 +1,5 @@
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -131,3 +132,15 @@ def test_groups_are_corrected_for_their_number(make_target):
         for level in (0.95, 0.9875)
     )
     assert among_four.tone == "few"
+
+
+@pytest.mark.parametrize(
+    ("own", "limit"), [(False, "Candor’s usual limit"), (True, "the limit that you set")]
+)
+def test_a_small_error_is_below_a_limit_whose_it_is(make_audit, make_target, own, limit):
+    target = make_target("off_but_small", (0.006, 0.002, 0.01))
+    target = replace(target, verdict=replace(target.verdict, own_limit=own))
+    rows = ranked([(0.7, 1), (0.9, 1)])
+    view = plain_view(make_audit(target), target, rows, name="m", split="test")
+    shown = f"Beyond chance, but below 2.0 points, {limit}, once chance is allowed for. "
+    assert view.helps.text.startswith(shown)

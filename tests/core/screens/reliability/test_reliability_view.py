@@ -107,14 +107,15 @@ def test_off_by_less_than_matters_says_by_how_much(make_audit, make_target):
     target = make_target("off_but_small", (0.006, 0.002, 0.01))
     sentence = reliability_view(make_audit(target), SUBJECT).sentence
     assert sentence.text.startswith("Off by less than 2.0 points on average: it says")
-    assert sentence.second.startswith("Its error on 1,000 images is beyond chance, but on average ")
+    assert sentence.second.startswith("Its error on 1,000 images is beyond chance, but below ")
     assert plain_sentence(target).text.startswith("On average this model is almost as sure as")
     target = make_target("off_but_small", (0.006, -0.002, 0.014), statistic=Statistic.CLASSES)
     cell = ClassCell(part="answers", name="cat", bounds=(0, 1), n=300, stated=0.8, true=0.68)
     off = replace(target, verdict=replace(target.verdict, deviant=cell))
     assert (
-        "below the limit set for errors that matter; where it answers “cat” it says 80 % and is "
-        "right 68 times in 100." in reliability_view(make_audit(off), SUBJECT).sentence.second
+        "below Candor’s usual limit once chance is allowed for; where it answers “cat” it says "
+        "80 % and is right 68 times in 100."
+        in reliability_view(make_audit(off), SUBJECT).sentence.second
     )
 
 
