@@ -110,7 +110,7 @@ def sentence(
             )
         ),
         Phrase(f", a drop of {size}{interval}"),
-        Phrase(_answers_cost(judged[best], judged[NONE], kept="")),
+        Phrase(_answers_cost(best, judged, comparison, kept="")),
         Phrase(explained(judged[best], ALONE)),
     )
     others = _others(best, judged, names)
@@ -215,7 +215,7 @@ def _none_helps(
         drop, interval = size_words(comparison.differences[list(judged).index(best)]["nll"])
         first = (
             f"By NLL, {IN_SENTENCE[best]} helps beyond chance: a drop of {drop}{interval}"
-            f"{_answers_cost(judged[best], judged[NONE], kept='')} The calibration error goes from "
+            f"{_answers_cost(best, judged, comparison, kept='')} The calibration error goes from "
             f"{_before(errors, best)} points{_over_labels(judged)}, which could be chance."
         )
     elif len(differences) == 1:
@@ -345,7 +345,7 @@ def plain_sentence(
         (
             Phrase(f"{now}. A correction brings that to "),
             Phrase(points(_ece(judged[best]))),
-            Phrase(_answers_cost(judged[best], judged[NONE])),
+            Phrase(_answers_cost(best, judged, comparison)),
             Phrase(explained(judged[best], PERFECT)),
         ),
         f"The correction is {IN_SENTENCE[best]}. Difference "
@@ -411,23 +411,31 @@ def mended(judged: Mapping[str, MethodReport]) -> str:
 
 
 def _answers_cost(
-    judged: MethodReport, none: MethodReport, kept: str = ", without changing any answer"
+    best: str,
+    judged: Mapping[str, MethodReport],
+    comparison: Comparison,
+    kept: str = ", without changing any answer",
 ) -> str:
     """Return how many answers a correction changes and how many are right then, or `kept`.
 
     And how many classes it puts further off: the mean does not tell of them.
     """
-    further = _further_off(judged, none)
-    if not judged.changed:
+    after, none = judged[best], judged[NONE]
+    further = _further_off(after, none)
+    if not after.changed:
         return f"{kept}{f', but {further}' if further else ''}."
-    right, before = (
-        in_hundred(one.compared.audit.main.metrics["accuracy"].value or 0.0)
-        for one in (judged, none)
-    )
-    changed = f"{count(judged.changed)} of {_all_answers(none)}"
-    then = "as many are right"
-    if right != before:
-        then = f"{right} in 100 are then right, {before} before"
+    changed = f"{count(after.changed)} of {_all_answers(none)}"
+    now, was = (one.compared.audit.main.metrics["accuracy"].value or 0.0 for one in (after, none))
+    difference = comparison.differences[list(judged).index(best)].get("accuracy")
+    if now == was:
+        then = "as many are right"
+    elif difference is not None and difference.tie:
+        size = points(now - was, signed=True)
+        then = f"about as many are right ({size} points; could be chance)"
+    elif in_hundred(now) != in_hundred(was):
+        then = f"{in_hundred(now)} in 100 are then right, {in_hundred(was)} before"
+    else:
+        then = f"{points(abs(now - was))} in 100 {'more' if now > was else 'fewer'} are then right"
     return f". It changes {changed}; {then}.{f' It {further}.' if further else ''}"
 
 

@@ -107,6 +107,31 @@ def test_classes_that_a_correction_puts_further_off_are_counted_in_the_headline(
     assert "may mend" not in said.second
 
 
+@pytest.mark.parametrize(
+    ("before", "after", "low", "high", "then"),
+    [
+        (0.633, 0.626, -0.02, 0.01, "about as many are right (−0.7 points; could be chance)"),
+        (0.634, 0.627, -0.02, 0.01, "about as many are right (−0.7 points; could be chance)"),
+        (0.633, 0.633, -0.02, 0.02, "as many are right"),
+        (0.64, 0.61, -0.04, -0.02, "61 in 100 are then right, 64 before"),
+        (0.642, 0.639, -0.004, -0.002, "0.3 in 100 fewer are then right"),
+    ],
+)
+def test_as_many_are_right_only_where_as_many_are(judged, before, after, low, high, then):
+    def of(method, share):
+        compared = judged[method].compared
+        main = compared.audit.main
+        accuracy = replace(main.metrics["accuracy"], value=share)
+        main = replace(main, metrics={**main.metrics, "accuracy": accuracy})
+        compared = replace(compared, audit=replace(compared.audit, main=main))
+        return MethodReport(compared, 3 * (method != NONE))
+
+    both = {NONE: of(NONE, before), "vector": of("ts", after)}
+    right = replace(HELPS["ece"], metric="accuracy", value=after - before, low=low, high=high)
+    table = Comparison("", 0, 0.95, ({}, HELPS | {"accuracy": right}))
+    assert f"It changes 3 of 300 answers; {then}." in sentence(both, table).text
+
+
 def test_vector_scaling_is_tried_where_classes_are_unlike_and_few_scores():
     even, odd = (judge(one_class_off(shift)[1], None).compared.audit for shift in (0.0, 1.5))
     usual = default_methods(Task.MULTICLASS)
