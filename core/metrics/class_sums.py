@@ -114,6 +114,18 @@ class ClassSums:
         rarer = min(float(self.trials[:k][side].sum()) for side in sides) / self.total
         return tuple(sorted(cells, key=lambda cell: -abs(cell.gap))), rarer
 
+    def all_unlike(self, gap: float) -> tuple[ClassCell, ...]:
+        """Return the answers that the mean gap does not tell of, the furthest off first.
+
+        Of those of `furthest`, and of others that are off at least half as far as the first.
+        """
+        first, _ = self.furthest()
+        least = 0.5 * max((abs(cell.gap) for cell in first), default=0.0)
+        off = [self._answers(int(k)) for k in np.flatnonzero(self.p_values <= FALSE_ALARMS)]
+        far = [cell for cell in off if abs(cell.gap) >= least or cell in first]
+        unlike = [cell for cell in far if self.unlike(cell, gap)]
+        return tuple(sorted(unlike, key=lambda cell: -abs(cell.gap)))
+
     def unlike(self, cell: ClassCell, gap: float) -> bool:
         """Whether the mean gap does not tell of a class that is off.
 

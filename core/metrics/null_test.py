@@ -345,7 +345,7 @@ class Null:
             test,
             deviant=deviant if test.finds(Statistic.CLASSES) else None,
             furthest=furthest,
-            unlike=tuple(cell for cell in furthest if self.classes.unlike(cell, mean)),
+            unlike=self.classes.all_unlike(mean),
             rarer_side=rarer,
             two_classes=len(self.classes.names) == 2,
         )

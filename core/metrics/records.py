@@ -231,8 +231,9 @@ class Verdict:
     deviant : ClassCell or None
         The cell of the classes that deviates most, where classes do.
     classes : tuple of ClassCell
-        Answers of the classes furthest off on each side beyond chance, the further first, where
-        the mean does not tell of them: they differ in sign from it, or are twice as far off.
+        Answers of the classes furthest off on each side beyond chance, and of others off at least
+        half as far as the first, the furthest first, where the mean does not tell of them: they
+        differ in sign from it, or are twice as far off.
     of : VerdictSubject
         The answers given, or the risk of an event: each has words of its own.
     """

@@ -45,6 +45,7 @@ UNSETTLED = (
     "more than a calibrated model shows, though the intervals of gap and slope do not say which way"
 )
 ONE_SIDED = TOO_HIGH | TOO_LOW
+NAMED = 3  # classes that a sentence names at most
 NEARLY_FULL = 0.9  # of the rows of the fullest bin
 
 
@@ -318,13 +319,17 @@ def places(end: MixedEnd, *, joint: str = " and ") -> str:
 
 
 def classes_words(cells: Sequence[ClassCell]) -> str:
-    """Return answers that are off: "answers “cat” are over-confident by 25.0 points, …"."""
-    return ", ".join(
+    """Return answers that are off: "answers “cat” are over-confident by 25.0 points, …".
+
+    Of more than `NAMED` the rest are counted.
+    """
+    named = ", ".join(
         f"{'' if place else 'answers '}“{cell.name}”{'' if place else ' are'} "
         f"{'over' if cell.gap > 0 else 'under'}-confident by {points(abs(cell.gap))}"
         f"{'' if place else ' points'}"
-        for place, cell in enumerate(cells)
+        for place, cell in enumerate(cells[:NAMED])
     )
+    return f"{named}, and {len(cells) - NAMED} more" if len(cells) > NAMED else named
 
 
 def _end_words(end: MixedEnd, event: str | None) -> str:

@@ -20,6 +20,7 @@ from core.metrics.records import (
 from core.metrics.verdict import (
     ALONE,
     AT_ONCE,
+    NAMED,
     TESTED,
     UNSETTLED,
     class_words,
@@ -302,8 +303,7 @@ def plain_sentence(target: TargetAudit) -> Sentence:
             first = f"{first} {_plain_ends(target)}"
     rest = _plain_counts(target)
     if target.verdict.classes and not _by_class(target):
-        worst = target.verdict.classes[0]
-        rest += f" Furthest off: answers “{worst.name}” ({_plain_shares(worst)})."
+        rest += f" Furthest off: answers {_plain_furthest(target.verdict.classes)}."
     if isinstance(target.verdict, ChanceAmong):
         looks = f"Taken alone it looks off; among {target.verdict.labels} that could be chance."
         rest = f"{looks} {rest}"
@@ -338,6 +338,13 @@ def _plain_classes(target: TargetAudit) -> str:
         f"({_plain_shares(cell)})"
         for cell in target.verdict.classes
     )
+
+
+def _plain_furthest(cells: Sequence[ClassCell]) -> str:
+    """Return the classes on the side of the furthest off, up to `NAMED` by name."""
+    alike = [cell for cell in cells if cell.gap * cells[0].gap > 0.0]
+    named = ", ".join(f"“{cell.name}” ({_plain_shares(cell)})" for cell in alike[:NAMED])
+    return f"{named}, and {len(alike) - NAMED} more" if len(alike) > NAMED else named
 
 
 def _plain_shares(cell: ClassCell) -> str:

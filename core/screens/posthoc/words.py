@@ -7,7 +7,7 @@ from core.calibrators import CALIBRATORS
 from core.metrics.comparison import Comparison, compare
 from core.metrics.paired import Difference
 from core.metrics.records import Gap
-from core.metrics.verdict import classes_words
+from core.metrics.verdict import NAMED, classes_words
 from core.predictions import Task
 from core.screens.kit.differences import better, size_words, worse
 from core.screens.kit.differences import name as metric_name
@@ -127,7 +127,7 @@ def _unlike_classes(best: str, judged: Mapping[str, MethodReport]) -> str:
     )
     if not classes:
         return ""
-    was = ", ".join(f"“{cell.name}” {points(cell.gap, signed=True)}" for cell in before)
+    was = ", ".join(f"“{cell.name}” {points(cell.gap, signed=True)}" for cell in before[:NAMED])
     mends = "" if VECTOR in judged else f" {_capital(IN_SENTENCE[VECTOR])} may mend that."
     return (
         f"Classes still differ: {classes_words(classes)}{f'; before: {was}' if was else ''}.{mends}"

@@ -472,6 +472,24 @@ def test_a_class_is_unlike_the_mean_only_beyond_chance():
     assert sums.unlike(furthest, -0.07)  # which its mean does not tell of, however near
 
 
+def test_every_class_that_is_far_off_beside_the_mean_is_unlike_it():
+    # 10 classes of 400 answers that say .8: two far below, one less than half as far as the first
+    hits = (325, 325, 325, 200, 325, 325, 325, 220, 325, 270)
+    labels = np.repeat(np.arange(10), 400)
+    right = np.concatenate([np.arange(400) < k for k in hits])
+    p = np.full((4_000, 10), 0.2 / 9)
+    p[np.arange(4_000), labels] = 0.8
+    rows = Predictions(
+        Task.MULTICLASS, ScoreKind.PROBABILITIES, p, np.where(right, labels, (labels + 1) % 10)
+    )
+    sums = class_sums(rows)
+    assert [cell.name for cell in sums.all_unlike(0.04)] == ["3", "7"]
+    assert_allclose([cell.gap for cell in sums.all_unlike(0.04)], [0.3, 0.25])
+    verdict = suite.audit(rows, replace(QUICK, metrics=("ece",))).main.verdict
+    assert [cell.name for cell in verdict.classes] == ["3", "7"]
+    assert "“3” are over-confident by 30.0 points, “7” over-confident by 25.0" in verdict.text
+
+
 def test_verdict_is_mixed_where_bins_of_both_sides_are_decided_however_few_their_rows():
     gap, detected = Gap(0.1, 0.05, 0.15), (0.01, 0.5, 0.01)
     bins = table((9999, *OVER[1:]), (1, *UNDER[1:]))

@@ -230,6 +230,17 @@ def test_a_class_that_the_mean_does_not_tell_of_is_named_in_every_edition(make_a
     )
     plain = plain_sentence(target).text
     assert plain.endswith("Furthest off: answers “cat” (says 80 in 100, right 55).")
+    more = tuple(replace(cells[0], name=name, true=0.6) for name in ("cow", "sheep", "hen"))
+    target = replace(target, verdict=replace(target.verdict, classes=(cells[0], *more, cells[1])))
+    text = reliability_view(make_audit(target), SUBJECT).sentence.text
+    assert text.endswith(
+        "“cow” over-confident by 20.0, “sheep” over-confident by 20.0, and 2 more."
+    )
+    plain = plain_sentence(target).text
+    assert plain.endswith(
+        "“cat” (says 80 in 100, right 55), “cow” (says 80 in 100, right 60), “sheep” (says 80 in "
+        "100, right 60), and 1 more."
+    )
 
 
 def test_plain_words_count_errors_and_more_answers_where_100_hide_them(make_target, make_bins):
