@@ -82,6 +82,9 @@ class PreparedTarget:
         Which rows belong together, and what they are worth for this target.
     classes : ClassSums, optional
         Of the answers given: what each class states, for the joint test.
+    make_mirror : callable, optional
+        Prepares the answers of an event, or the event of answers, where all answers of two classes
+        are one class, so that both are claims about the same.
     """
 
     name: str
@@ -92,11 +95,17 @@ class PreparedTarget:
     seed: int
     groups: GroupSummary | None = None
     classes: ClassSums | None = None
+    make_mirror: Callable[[], "PreparedTarget"] | None = None
 
     @property
     def ranked(self) -> SortedOutcomes:
         """The sorted rows."""
         return self.resamples.ranked
+
+    @cached_property
+    def mirror(self) -> "PreparedTarget | None":
+        """What `make_mirror` prepares, once."""
+        return None if self.make_mirror is None else self.make_mirror()
 
     @cached_property
     def null(self) -> Null:

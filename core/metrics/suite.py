@@ -6,6 +6,7 @@ all read the same resamples, so the same question has the same answer to the las
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import TypeVar
 
 import numpy as np
@@ -25,7 +26,7 @@ from core.metrics.few_errors import brier_losses, nll_losses
 from core.metrics.group_resamples import resamples_of
 from core.metrics.grouped import summary_of, weight_summary
 from core.metrics.notices import extent_notices, infinite_rows, nll_reason, notices
-from core.metrics.null_test import Zone
+from core.metrics.null_test import NullTest, Zone
 from core.metrics.proper import brier, nll, nll_rows
 from core.metrics.ranked import SortedOutcomes
 from core.metrics.records import Audit, ClassRow, Gap, MixedEnd, Score, Setting, TargetAudit
@@ -93,6 +94,12 @@ def prepare(
     resamples = resamples_of(ranked, n_resamples, seed, n_bins=n_bins)
     groups = predictions.groups
     summary = None if groups is None else summary_of(groups.name, ranked)
+    make_mirror, event = None, predictions.default_target
+    two_classes = predictions.task is Task.BINARY and target in (None, event)
+    if two_classes and np.unique(predictions.rows.predicted).size == 1:
+        other = event if target is None else None
+        draws = {"n_resamples": n_resamples, "seed": seed, "n_bins": n_bins}
+        make_mirror = partial(prepare, predictions, other, **draws)
     return PreparedTarget(
         name=name,
         target=target,
@@ -102,6 +109,7 @@ def prepare(
         seed=seed,
         groups=summary,
         classes=class_sums(predictions) if target is None else None,
+        make_mirror=make_mirror,
     )
 
 
@@ -146,7 +154,10 @@ def diagram(
     bins = estimates.bin_table(prepared, n_bins, rule, level)
     gap = estimates.direction(prepared, level)
     event = None if prepared.target is None else prepared.name
-    test = prepared.null.test(estimates.BINNED[metric].cuts(prepared.ranked, n_bins), zone)
+    cuts_of, mirror = estimates.BINNED[metric].cuts, prepared.mirror
+    test = prepared.null.test(cuts_of(prepared.ranked, n_bins), zone)
+    if test.p_value > FALSE_ALARMS and mirror is not None:
+        test = _no_surer(test, mirror.null.test(cuts_of(mirror.ranked, n_bins), zone))
     ends: tuple[MixedEnd, ...] = ()
     if test.p_value <= FALSE_ALARMS:
         at_once = estimates.bin_table(prepared, n_bins, rule, 1 - (1 - level) / n_bins)
@@ -163,6 +174,22 @@ def diagram(
         bins=replace(bins, could_be_chance=test.p_value > FALSE_ALARMS),
         groups=groups,
     )
+
+
+def _no_surer(test: NullTest, other: NullTest) -> NullTest:
+    """Return a test that finds nothing, with the lesser power of event and answers.
+
+    They are of the same rows and claims, but the test of the answers looks at classes, too: one
+    must not have rows enough where the other has too few.
+    """
+    if other.p_value <= FALSE_ALARMS:
+        return test
+    least = {
+        key: min(own, others)
+        for key in ("power", "power_odds", "power_spread")
+        if (own := getattr(test, key)) is not None and (others := getattr(other, key)) is not None
+    }
+    return replace(test, **least)
 
 
 def audit(predictions: Predictions, config: AuditConfig | None = None) -> Audit:
@@ -277,7 +304,8 @@ def _audit_target(
 ) -> TargetAudit:
     """Audit the default target of a file that is not multi-label."""
     prepared = _prepared(predictions, predictions.default_target, config)
-    prepared = replace(prepared, of=kind or prepared.of)
+    if kind is not None:  # one of many labels: nothing is said of answers
+        prepared = replace(prepared, of=kind, make_mirror=None)
     target_audit = _diagram(prepared, config)
     skip = UNAVAILABLE[predictions.task] if kind is None else OF_LABELS
     metrics = [m for m in (config.metrics or METRICS) if m not in skip]

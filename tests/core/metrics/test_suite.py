@@ -812,6 +812,22 @@ def test_bins_of_one_side_are_no_mixture(side):
     assert mixed_ends(bins, bins, np.full(2, 0.01)) == ()
 
 
+def test_event_and_answers_of_the_same_rows_are_as_many():
+    rng = np.random.default_rng(0)
+    risk = rng.beta(0.6, 60.0, 20_000)  # never above a half: every answer is 0
+    labels = (rng.random(risk.size) < risk).astype(np.int64)
+    assert risk.max() < 0.5
+    rows = Predictions(Task.BINARY, ScoreKind.PROBABILITIES, risk, labels)
+    found = suite.audit(rows, AuditConfig(metrics=("ece",)))
+    event, answers = found.main.verdict, found.answers.verdict
+    for power in ("power", "power_odds", "power_spread"):
+        assert getattr(event, power) == getattr(answers, power)
+    assert event.code == answers.code == "could_be_chance"
+    assert ("too few rows" in event.text) == ("too few rows" in answers.text)
+    ready = suite.prepare(rows, 1, n_resamples=1_000, seed=0)
+    assert suite.diagram(ready, n_bins=15, level=0.95).verdict == event  # of the page's slider
+
+
 def test_what_is_too_little_to_matter_is_a_setting():
     rng = np.random.default_rng(12)
     logits = rng.normal(0.0, 2.0, 100_000)
