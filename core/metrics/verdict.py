@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from itertools import pairwise
 
 import numpy as np
 
@@ -113,10 +114,11 @@ def verdict(
         follows from the slope (Van Calster et al. 2016, weak calibration). `reading` holds a
         slope that is found beside a gap, and `ends` the bins of both sides that go with them.
         Opposite bins are what a slope looks like, and make a risk mixed only where the test does
-        not find one.
+        not find one, or where their sides alternate: a slope changes sides once.
     """
     reading, answers = None, event is None
-    gap_off, slope_off = test.finds(Statistic.GAP) and test.sided, _slope_off(test)
+    gap_off = test.finds(Statistic.GAP) and test.sided
+    slope_off = _slope_off(test) and (answers or not _alternate(ends))
     spread = MixedReading.TOO_EXTREME if test.too_extreme else MixedReading.TOO_MODERATE
     by_class = _both_signs(test)
     if test.p_value > FALSE_ALARMS:
@@ -185,6 +187,12 @@ def _slope_off(test: NullTest) -> bool:
     if test.fit is None or test.fit.low is None or test.fit.high is None:
         return slope and (not gap or test.fit is None)
     return (gap or slope) and not test.fit.low <= 1.0 <= test.fit.high
+
+
+def _alternate(ends: tuple[MixedEnd, ...]) -> bool:
+    """Whether decided bins change sides more than once from the lowest claim to the highest."""
+    sides = [over for _, over in sorted((low, end.over) for end in ends for low, _ in end.spans)]
+    return sum(one != other for one, other in pairwise(sides)) > 1
 
 
 def _both_signs(test: NullTest) -> tuple[ClassCell, ...]:

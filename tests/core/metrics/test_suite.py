@@ -561,6 +561,26 @@ def test_the_file_whose_mean_gap_hides_five_bins_is_mixed_and_says_both_ends():
     assert (high.over, high.bins) == (False, 1)
 
 
+def test_a_risk_whose_bins_change_sides_more_than_once_is_mixed_and_no_slope():
+    # both answers too sure where they are sure and not sure enough elsewhere: four changes in all
+    rng = np.random.default_rng(21)
+    sure = rng.uniform(0.5, 1.0, 6_000)
+    right = rng.random(6_000) < np.where(sure > 0.75, sure - 0.08, np.minimum(sure + 0.08, 1.0))
+    present = rng.random(6_000) < 0.5
+    claims = np.where(present, sure, 1.0 - sure)
+    for slope, code in ((None, "mixed"), (0.6, "too_extreme")):
+        labels = np.where(right, present, ~present)
+        if slope:
+            odds = slope * np.log(claims / (1.0 - claims))
+            labels = rng.random(6_000) < 1.0 / (1.0 + np.exp(-odds))
+        rows = Predictions(Task.BINARY, ScoreKind.PROBABILITIES, claims, labels * 1)
+        verdict = suite.audit(rows, replace(QUICK, metrics=("ece",))).main.verdict
+        assert verdict.code == code
+        if slope is None:
+            assert verdict.text.startswith("Mixed for “1”: underestimates by ")
+            assert [len(end.spans) for end in verdict.ends] == [2, 2]
+
+
 def test_with_equal_mass_the_sentence_quotes_the_surest_bin():
     bins = table((100, 0.5, 0.5, 0, 1), (101, 0.7, 0.7, 0, 1), (99, 0.9, 0.9, 0, 1))
     assert bin_sentence(bins, "it is right").startswith("Where it says 90 % (99 rows)")
