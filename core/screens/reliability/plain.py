@@ -1,7 +1,9 @@
 """The Reliability page in plain words: the same audit in times out of 100, without jargon."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import pairwise
 
 import numpy as np
 import plotly.graph_objects as go
@@ -14,6 +16,7 @@ from core.metrics.grouped import effective_rows
 from core.metrics.intervals import wilson
 from core.metrics.ranked import SortedOutcomes
 from core.metrics.records import Audit, TargetAudit
+from core.metrics.verdict import share
 from core.metrics.verdict_codes import DETECTED, SLOPE, TOO_HIGH, TOO_LOW, VerdictCode
 from core.screens.kit.bin_marks import shares
 from core.screens.kit.cards import level_of
@@ -292,12 +295,14 @@ def _key(missed: Group | None, came_true: str) -> tuple[Swatch, Swatch]:
 
 
 def certainty_groups(ranked: SortedOutcomes, target: TargetAudit) -> tuple[Group, ...]:
-    """Return the answers in four groups of certainty, each closed at its lower end.
+    """Return the answers in groups of certainty, each closed at its lower end.
+
+    There are four, and more where one would average bins that are off on both sides.
 
     A group is called wrong only where the verdict is that something is, and then beyond an exact
     interval that is corrected for the number of groups.
     """
-    named = ANSWER_GROUPS if target.target is None else PRESENCE_GROUPS
+    named = _one_sided(ANSWER_GROUPS if target.target is None else PRESENCE_GROUPS, target)
     inner = [upper for upper, _, _ in named[:-1]]
     cuts = np.searchsorted(ranked.confidence, [0.0, *inner, np.inf], side="left")
     parts = sums(ranked, cuts)
@@ -315,6 +320,25 @@ def certainty_groups(ranked: SortedOutcomes, target: TargetAudit) -> tuple[Group
             named, np.diff(cuts), says, right, low, high, least, most, strict=True
         )
     )
+
+
+def _one_sided(
+    named: Sequence[tuple[float, str, str]], target: TargetAudit
+) -> list[tuple[float, str, str]]:
+    """Return groups cut where decided bins within one change sides."""
+    ends = target.verdict.ends
+    spans = sorted((*s, end.over) for end in ends for s in end.spans or [(end.low, end.high)])
+    turns = [(one[1], other[0]) for one, other in pairwise(spans) if one[2] != other[2]]
+    groups, low = [], 0.0
+    for high, label, reach in named:
+        inner = [start for end, start in turns if end > low and low < start < high]
+        for a, b in pairwise([low, *inner, high]):
+            part = f"{share(a)} to {share(b)}"
+            if a == 0.0 or b == 1.0:
+                part = f"under {share(b)}" if a == 0.0 else f"{share(a)} or more"
+            groups.append((b, label, part if inner else reach))
+        low = high
+    return groups
 
 
 def _share(total: Counts, n: Counts) -> Float:

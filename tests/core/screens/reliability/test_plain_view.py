@@ -7,6 +7,7 @@ from scipy import stats
 
 from core.configs import AuditConfig
 from core.metrics.ranked import SortedOutcomes
+from core.metrics.records import Gap, MixedEnd
 from core.metrics.suite import audit
 from core.predictions import Outcomes, Predictions, ScoreKind, Task
 from core.screens.reliability.plain import certainty_groups, plain_view
@@ -105,6 +106,31 @@ def test_plain_view_of_a_real_audit_names_its_class():
     assert "“ill”" in view.sentence.text
     assert "is it there?" in view.dumbbells.title
     assert sum(row[1] for row in view.dumbbells.table.rows) == 900
+
+
+def test_a_group_averages_no_bins_that_are_off_on_both_sides(make_target):
+    gap = Gap(0.2, 0.1, 0.3)
+    over = MixedEnd(over=True, bins=2, low=0.3, high=0.4, gap=gap)
+    under = MixedEnd(
+        over=False, bins=3, low=0.1, high=0.98, gap=gap, spans=((0.1, 0.15), (0.5, 0.55), (0.97, 1))
+    )
+    target = replace(make_target("mixed"), target=1)
+    target = replace(target, verdict=replace(target.verdict, ends=(under, over)))
+    rows = ranked(
+        [(0.35, i % 100 < 5) for i in range(300)] + [(0.52, i % 100 < 82) for i in range(300)]
+    )
+    groups = [(g.name, g.range, g.n, g.tone) for g in certainty_groups(rows, target)]
+    assert groups == [
+        ("Unlikely", "under 5", 0, "few"),
+        ("Possible", "5 to 20", 0, "few"),
+        ("Likely", "20 to 50", 300, "over"),
+        ("Likely", "50 to 60", 300, "under"),
+        ("Very likely", "60 or more", 0, "few"),
+    ]
+    sure = replace(over, low=0.7, high=0.75)
+    target = replace(target, verdict=replace(target.verdict, ends=(under, sure)))
+    ranges = [group.range for group in certainty_groups(rows, target)]
+    assert ranges[-3:] == ["20 to 60", "60 to 97", "97 or more"]
 
 
 def test_groups_are_called_wrong_only_where_the_verdict_is(make_target):
