@@ -215,8 +215,24 @@ def _by_date(part: Any, config: "AuditConfig") -> Json:  # noqa: ANN401  Predict
     return {"column": part.dates.name, "level": config.level, "groups": periods}
 
 
+def _beside_votes(report: Json) -> tuple[str, str]:
+    """Return what the verdict is held against, and where votes show the opposite."""
+    from core.metrics.records import Gap
+    from core.screens.reliability.human_words import opposite_words, yardstick
+
+    def gap(part: Json) -> Gap:
+        ends = (part["direction"][key] for key in ("gap", "low", "high"))
+        return Gap(*(float("nan") if end is None else end for end in ends))
+
+    opposite = opposite_words(gap(report.get("answers", report)), gap(report["human"]))
+    against = yardstick(by_majority=report["human"]["by_majority"])
+    return f", {against}", f" {opposite}".rstrip()
+
+
 def _print_audit(report: Json) -> None:
-    print(printable(f"{report['file']}, {report['split']} split: {report['verdict']['text']}"))
+    against, opposite = _beside_votes(report) if "human" in report else ("", "")
+    split = f"{report['split']} split{against}"
+    print(printable(f"{report['file']}, {split}: {report['verdict']['text']}{opposite}"))
     for other in ("event_audit", "answers"):
         if other in report:
             print(printable(f"{other.partition('_')[0]}: {report[other]['verdict']['text']}"))

@@ -120,6 +120,7 @@ def human_json(audit: HumanAudit) -> Json:
         "confidence": float(audit.confidence),
         "agreement": float(audit.agreement),
         "direction": _gap(audit.direction),
+        "by_majority": audit.by_majority,
         "text": agreement_words(audit.fullest),
     }
     for name, score in audit.scores.items():

@@ -45,6 +45,7 @@ from core.screens.posthoc.view import posthoc_view
 from core.screens.posthoc.words import any_helps, none_fitted
 from core.screens.reliability.classes import ONE_TEST
 from core.screens.reliability.human import HumanView, human_view
+from core.screens.reliability.human_words import opposite_words, yardstick
 from core.screens.reliability.plain import SAME_NUMBERS, PlainView, plain_view
 from core.screens.reliability.view import ReliabilityView, Subject, reliability_view
 from core.screens.xray import finding
@@ -291,7 +292,10 @@ def _verdict(views: RunViews) -> tuple[Section, ...]:
         view = views.reliability
         return (
             Section(
-                key=VERDICT, title=SECTIONS[VERDICT], sentence=view.sentence, numbers=view.numbers
+                key=VERDICT,
+                title=SECTIONS[VERDICT],
+                sentence=_beside_votes(views, view.sentence),
+                numbers=view.numbers,
             ),
         )
     words = views.in_words
@@ -309,13 +313,23 @@ def _verdict(views: RunViews) -> tuple[Section, ...]:
         Section(
             key=VERDICT,
             title=SECTIONS[VERDICT],
-            sentence=_of_all_labels(views, words.sentence),
+            sentence=_beside_votes(views, _of_all_labels(views, words.sentence)),
             numbers=words.numbers,
             icons=words.icons,
             paragraphs=(f"{limits.title}: {limits.text}", f"{helps.title}: {helps.text}"),
             caption=words.caption.removeprefix(SAME_NUMBERS),
         ),
     )
+
+
+def _beside_votes(views: RunViews, sentence: Sentence) -> Sentence:
+    """Return a sentence with what it is held against, and where votes show the opposite."""
+    if views.numbers.human is None:
+        return sentence
+    audit, people = views.numbers.audit, views.numbers.human.audit
+    against = f"Judged {yardstick(by_majority=people.by_majority)}."
+    opposite = opposite_words((audit.answers or audit.main).direction, people.direction)
+    return replace(sentence, second=" ".join(filter(None, (against, opposite, sentence.second))))
 
 
 def _of_all_labels(views: RunViews, sentence: Sentence) -> Sentence:

@@ -144,6 +144,7 @@ def human_audit(predictions: Predictions, config: AuditConfig | None = None) -> 
         known_nll=None if known is None else float(known.soft_nll.mean()),
         bins=_bins(means, draws, config.level),
         disagreement=_disagreement(means, draws, known, config.level),
+        by_majority=bool(most[np.arange(some.n), some.labels].all()),
     )
 
 

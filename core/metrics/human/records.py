@@ -115,6 +115,8 @@ class HumanAudit:
         The bins that hold rows, by ascending confidence.
     disagreement : Disagreement
         By how much people disagree.
+    by_majority : bool
+        Whether every label is what most people said of its row.
     """
 
     name: str
@@ -133,6 +135,7 @@ class HumanAudit:
     known_nll: float | None
     bins: tuple[VoteBin, ...]
     disagreement: Disagreement
+    by_majority: bool = False
 
     @property
     def fullest(self) -> VoteBin:

@@ -109,6 +109,20 @@ def agreement_words(vote_bin: VoteBin) -> str:
     )
 
 
+def yardstick(*, by_majority: bool) -> str:
+    """Return what an audit holds the answers of a file with votes against."""
+    return "against the majority label" if by_majority else "against the labels"
+
+
+def opposite_words(answers: Gap, people: Gap) -> str:
+    """Say where votes show the opposite of what labels show; else nothing."""
+    if {tone_of(answers), tone_of(people)} != {"over", "under"}:
+        return ""
+    more = "more" if people.gap > 0.0 else "less"
+    size = with_span(abs(people.gap), *sorted((abs(people.low), abs(people.high))))
+    return f"Against people’s votes it is the opposite: {more} sure than people by {size} points."
+
+
 def human_sentence(audit: HumanAudit, *, plain: bool) -> Sentence:
     """Return the opening: agreement in the fullest bin, then whether the model is surer."""
     gap, vote_bin = audit.direction, audit.fullest

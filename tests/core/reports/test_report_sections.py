@@ -126,6 +126,20 @@ def crowd(**changes):
     return ReportedRun(**given | changes)
 
 
+@pytest.mark.parametrize("edition", [Edition.TECHNICAL, Edition.PLAIN])
+def test_the_verdict_of_a_run_with_votes_names_what_it_is_held_against(edition):
+    config = AuditConfig(n_resamples=20)
+    request = build.ReportRequest(
+        runs=(crowd(),), sections=("verdict", "human"), config=config, edition=edition
+    )
+    content, document = build.report(request)
+    verdict = document.chapters[0].sections[0]
+    assert verdict.sentence.second.startswith("Judged against the majority label.")
+    labels, votes = content["runs"][0]["audit"]["direction"], content["runs"][0]["human"]
+    differ = labels["high"] < 0.0 < votes["direction"]["low"]
+    assert differ == ("people’s votes it is the opposite: more sure" in verdict.sentence.second)
+
+
 def test_votes_are_reported_with_the_numbers_of_the_page():
     run, config = crowd(), AuditConfig(n_resamples=20)
     request = build.ReportRequest(runs=(run,), sections=("human",), config=config)
