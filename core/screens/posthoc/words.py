@@ -234,7 +234,7 @@ def _none_helps(
     raising = [name for name, difference in differences.items() if worse(difference)]
     if raising:
         second += f" {_capital(_listed(raising))} {_verb(raising, 'raises', 'raise')} it."
-    second += mended(judged)
+    second += mended(judged, best)
     return Sentence((Phrase(first),), second.strip())
 
 
@@ -375,10 +375,11 @@ def _over_labels(judged: Mapping[str, MethodReport]) -> str:
     return f" over {len(labels)} labels" if labels else ""
 
 
-def mended(judged: Mapping[str, MethodReport]) -> str:
+def mended(judged: Mapping[str, MethodReport], named: str = "") -> str:
     """Return the label, or answers of a class, that a method mends most, which a mean can hide.
 
-    Its intervals before and after do not overlap. Empty where there is none.
+    Its intervals before and after do not overlap. Empty where there is none. `named` is the method
+    whose changed answers the sentence before counts.
     """
     none = judged[NONE]
     cases: list[tuple[str, str, Gap, Gap]] = []
@@ -405,9 +406,10 @@ def mended(judged: Mapping[str, MethodReport]) -> str:
         return ""
     _, method, what, was, now = max(found, key=lambda case: case[0])
     before, then = (f"{points(gap.gap)} ({span(gap.low, gap.high)})" for gap in (was, now))
-    cost = _changing(judged[method], none)
-    brings = f"{IN_SENTENCE[method]} brings the error of {what} from {before} to {then} points"
-    return f" But {brings}{cost}."
+    brings = f"brings the error of {what} from {before} to {then} points"
+    if method == named:
+        return f" {_capital(IN_SENTENCE[method])} {brings}."
+    return f" But {IN_SENTENCE[method]} {brings}{_changing(judged[method], none)}."
 
 
 def _answers_cost(
@@ -463,7 +465,7 @@ def _plain_others(judged: Mapping[str, MethodReport], comparison: Comparison) ->
                 f"{_capital(IN_SENTENCE[fits])} makes its stated chances fit better beyond chance"
                 f"{_changing(judged[fits], judged[NONE])}; the average error shows no difference."
             )
-        return f"{first}{mended(judged)}"
+        return f"{first}{mended(judged, fits)}"
     best = min(helping, key=lambda name: _ece(judged[name]))
     return (
         "No correction that keeps every answer brings that down beyond chance. "

@@ -164,6 +164,12 @@ def test_what_a_correction_mends_is_named_though_the_mean_is_not_better(fit_and_
         assert f"changing {both[method].changed:,} of " in said.second
     calm = {NONE: judge(fit, None), method: judge(fit, None)}
     assert mended(calm) == ""
+    fits = replace(tie["ece"], metric="nll", value=-0.02, low=-0.03, high=-0.01)
+    for words in (plain_sentence, sentence):
+        said = words(both, Comparison("", 0, 0.95, ({}, tie | {"nll": fits})))
+        text = f"{said.text} {said.second}"
+        assert f"{name[0].upper()}{name[1:]} brings the error of {what} from " in said.second
+        assert text.count(f"{both[method].changed:,} of ") == 1
 
 
 def test_what_lowers_the_likelihood_loss_beyond_chance_is_no_correction_without_help():
