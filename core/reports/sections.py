@@ -131,7 +131,7 @@ def _events(numbers: RunNumbers) -> str:
 def _intervals(audit: Audit) -> str:
     scores = audit.main.metrics.values()
     level = next((score.level for score in scores if score.low is not None), None)
-    return "None" if level is None else f"Every metric, {100 * level:g} % intervals"
+    return "None" if level is None else f"Metrics with {100 * level:g} % intervals where one exists"
 
 
 def _clusters(numbers: RunNumbers) -> str:

@@ -63,7 +63,10 @@ def test_nothing_is_preselected_and_help_says_what_a_choice_does(page):
     ]  # fmt: skip
     assert (group.value, weight.options, weight.value) == ("", ["One each", "weight"], "")
     assert "Films of one patient are not independent" in group.help
-    assert "The column patient suggests 20 patients; group their images below" in said(test)
+    assert (
+        "20 patients; group their images below, or intervals are too narrow where they are"
+        in said(test)
+    )
     assert "--group" not in said(test)
 
 

@@ -26,6 +26,7 @@ FREE: Final = {str(role) for role in (Role.UNUSED, Role.ASIDE, Role.IDS, Role.GR
 HEAD: Final = 10_000  # names looked at to tell whether their beginnings repeat
 FEWEST: Final = 10  # beginnings of names: fewer are kinds of rows
 DATE: Final = re.compile(r"\d{4}-\d\d?-\d\d?|\d\d?[./-]\d\d?[./-](\d{4}|\d\d)\b")
+TOO_NARROW: Final = ", or intervals are too narrow where they are alike"
 ROWS: Final = {"names", "cases", "studies", "series", "images", "films", "documents"}
 
 
@@ -234,4 +235,4 @@ def candidate_notices(columns: tuple[GroupOffer, ...], part: SplitArrays) -> lis
     what = belonging(columns, part)
     commands = [offer.command for offer in columns if offer.meant]
     remedy = f"group their rows with {' or '.join(commands[:3])}"
-    return [Notice(NoticeCode.GROUPS_OFFERED, f"{what}; {remedy}")] if what else []
+    return [Notice(NoticeCode.GROUPS_OFFERED, f"{what}; {remedy}{TOO_NARROW}")] if what else []

@@ -65,6 +65,7 @@ PLAIN_MEANINGS = MEANINGS | {  # those above with a term of the field in them
     "Answers can change.",
 }
 CHANCE = "chance: up to {}"
+MOSTLY_CHANCE = "chance alone shows up to {}"
 ROUNDED = 0.0005  # nearer to what chance shows, both are printed alike
 ALONE = " Chance alone shows up to {}."
 PERFECT = " A perfect model would show up to {}."  # in plain words
@@ -356,15 +357,16 @@ def plain_sentence(
 
 
 def _plain_error(judged: Mapping[str, MethodReport], comparison: Comparison) -> str:
-    """Return how far off the scores are, or look where a perfect model could look so, too."""
+    """Return how far off the scores are, or look where half of that could be chance."""
     main = judged[NONE].compared.audit.main
     ece, floor = main.metrics["ece"], main.noise_floor.get("ece")
-    could_be = floor is not None and ece.value is not None and ece.value <= floor.q95 + ROUNDED
-    what = f"The stated certainty of this model {'looks' if could_be else 'is'}"
+    noisy = ece.value is not None and floor is not None and ece.value <= 2 * floor.q95 + ROUNDED
+    what = f"The stated certainty of this model {'looks' if noisy else 'is'}"
     if _of_risk(judged):
         event = f" “{comparison.event}”" if comparison.event else ""
-        what = f"The chances this model gives{event} {'look' if could_be else 'are'}"
-    beside = (points_span(ece.value, ece.low, ece.high), explained(judged[NONE], CHANCE))
+        what = f"The chances this model gives{event} {'look' if noisy else 'are'}"
+    chance = MOSTLY_CHANCE if noisy else CHANCE
+    beside = (points_span(ece.value, ece.low, ece.high), explained(judged[NONE], chance))
     average = f"on average{_over_labels(judged)}"
     return f"{what} off by {points(ece.value)} points {average} ({'; '.join(filter(None, beside))})"
 

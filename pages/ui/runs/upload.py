@@ -15,6 +15,7 @@ from core.errors import AuditError, LostWorker, Notice, Refused, UsageError
 from core.library.recipes import forget_recipe, load_recipe, save_recipe
 from core.predictions import ScoreKind
 from core.readers.formats.shards import shard_files
+from core.readers.predictions.group_candidates import TOO_NARROW
 from core.readers.predictions.options import ID_STEM, ReadOptions, join_names
 from core.readers.predictions.result import Inspection, NeedsChoice, ReadResult
 from core.readers.predictions.result import Reading as KindReading
@@ -449,7 +450,7 @@ def _remedy(inspection: Inspection) -> str:
 def _notices(result: ReadResult) -> tuple[Notice, ...]:
     """Return the notices; an offer of groups names the choice below, not a command's option."""
     code = NoticeCode.GROUPS_OFFERED
-    offer = Notice(code, f"{result.inspection.belonging}; group their rows below")
+    offer = Notice(code, f"{result.inspection.belonging}; group their rows below{TOO_NARROW}")
     return tuple(offer if notice.code == code else notice for notice in result.notices)
 
 

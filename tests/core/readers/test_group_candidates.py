@@ -33,7 +33,10 @@ def test_a_column_with_a_telling_name_whose_values_repeat_is_offered(name):
 def test_the_notice_counts_what_rows_belong_to_and_a_page_has_it_without_the_options():
     found = read(rows(patient=PATIENT))
     belonging = "the column patient suggests 20 patients"
-    assert offers(found) == f"{belonging}; group their rows with --group patient"
+    assert offers(found) == (
+        f"{belonging}; group their rows with --group patient, or intervals are too narrow where "
+        "they are alike"
+    )
     assert found.inspection.belonging == belonging
     assert read(rows(patient=PATIENT), group="patient").inspection.belonging == ""
 

@@ -85,7 +85,7 @@ def reported(rows):
     ("made", "words"),
     [
         (several, ["svhn", "Post-hoc|Correcting"]),
-        (one_finding, ["effusion", "TRIPOD"]),
+        (one_finding, ["effusion", "TRIPOD", "Metrics with 95.% intervals where one exists"]),
         (asked, ["Of 100 people asked", "votes of crowd.csv"]),
     ],
 )

@@ -60,6 +60,23 @@ def test_plain_words_name_the_best_correction_that_changes_no_answer(judged):
     assert f"{ece(judged['isotonic']):.1f}" not in said.text
 
 
+@pytest.mark.parametrize(
+    ("scale", "beside", "off", "chance"),
+    [
+        (1.0, (0.0, 1.0), "looks off by", "chance alone shows up to"),
+        (1.6, (1.0, 2.0), "looks off by", "chance alone shows up to"),
+        (4.0, (2.0, 100.0), "is off by", "chance: up to"),
+    ],
+)
+def test_an_error_that_is_half_chance_looks_like_one(scale, beside, off, chance):
+    one = MethodReport(compared(scale), 0)
+    floor = 100 * one.compared.audit.main.noise_floor["ece"].q95
+    assert beside[0] * floor < ece(one) <= beside[1] * floor
+    said = plain_sentence({NONE: one}, Comparison("", 0, 0.95, ({},))).text
+    assert f"this model {off} {ece(one):.1f} points on average (" in said
+    assert f"; {chance} {floor:.1f})" in said
+
+
 def test_what_helps_but_changes_answers_is_named_with_how_many(judged):
     only = {NONE: judged[NONE], "isotonic": judged["isotonic"]}
     said = plain_sentence(only, Comparison("", 0, 0.95, ({}, HELPS)))
