@@ -219,10 +219,11 @@ def plain_sentence(
     if comparison.event:
         what = f"The chances that “{names[best]}” gives “{comparison.event}” look"
     first = f"{what} off by {points(known[best])} points on average; {listed}."
-    ties = _plain_ties(names, comparison.leaders.get("ece"))
+    leader = comparison.leaders.get("ece")
+    ties = _plain_ties(names, leader)
     same = _same_words(names, comparison, f"for every {with_row_noun('image')}")
-    if same and len(comparison.same[0]) == len(names):  # nothing else to say of them
-        ties = ""
+    if leader is not None and tuple(sorted((leader.run, *leader.tied))) in comparison.same:
+        ties = ""  # equal, which is no chance
     return Sentence((Phrase(first),), " ".join(filter(None, (same, ties))))
 
 

@@ -280,6 +280,7 @@ def test_runs_of_equal_probabilities_are_called_so_and_no_chance(dtype, shift):
         assert sorted(intervals) in (["", "0.0 to 0.0"], ["", "0.00 to 0.00"])
     plain = plain_view(named(NAMES[:2]), runs[:2], pair).sentence.second
     assert plain == "“plain” and “sharp” give the same probabilities for every image."
+    assert plain_view(named(), runs, every).sentence.second == plain
     found = compare_view(named(), runs, every, "ece").sentence
     assert "is worse by" in found.text
     assert found.second == "“plain” and “sharp” give the same probabilities on every row."
