@@ -46,7 +46,8 @@ def open_run(sample: str = site.SAMPLE) -> cache.Run:
 
 def your_own() -> None:
     """Link to where runs of one's own are opened, over a sample that nobody chose."""
-    st.page_link(site.HOME.script, label="Open your own run", icon=site.HOME.icon)
+    with st.container(key="own", width="content"):
+        st.page_link(site.HOME.script, label="Open your own run", icon=site.HOME.icon)
 
 
 def _another() -> None:

@@ -17,7 +17,7 @@ from typing import Any, Literal, TypeVar
 import pytest
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
-PATIENCE_S = 600  # no test may depend on speed
+PATIENCE_S = 240  # no test may depend on speed
 expect.set_options(timeout=1000 * PATIENCE_S)
 ROOT = Path(__file__).parents[2]
 Result = TypeVar("Result")
