@@ -281,9 +281,9 @@ def test_runs_of_equal_probabilities_are_called_so_and_no_chance(dtype, shift):
     plain = plain_view(named(NAMES[:2]), runs[:2], pair).sentence.second
     assert plain == "“plain” and “sharp” give the same probabilities for every image."
     assert plain_view(named(), runs, every).sentence.second == plain
-    found = compare_view(named(), runs, every, "ece").sentence
-    assert "is worse by" in found.text
-    assert found.second == "“plain” and “sharp” give the same probabilities on every row."
+    sentence = compare_view(named(), runs, every, "ece").sentence
+    assert "is worse by" in sentence.text
+    assert sentence.second == "“plain” and “sharp” give the same probabilities on every row."
 
 
 def test_runs_that_differ_in_one_row_are_not_the_same():
