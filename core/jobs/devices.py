@@ -27,6 +27,7 @@ QUERY: Final = ("nvidia-smi", "--query-gpu=index,uuid,name,memory.free,memory.to
 PATIENCE_S: Final = 20.0
 AGAIN_S: Final = 1.0
 FRESH_S: Final = 5.0  # for which an answer of the driver holds
+ASKED_AGAIN_S: Final = 600.0  # after which PyTorch is asked again for what it lacked
 TORCH_S: Final = 60.0
 # Initialising counts the devices and makes no context on any of them.
 TORCH: Final = """
@@ -79,7 +80,8 @@ def devices() -> tuple[Device, ...]:
         slots = dict.fromkeys(slot.strip() for slot in named.split(",") if slot.strip())
         return tuple(known.get(slot, Device(slot=slot, name=slot)) for slot in slots)
     visible = tuple(gpu for gpu in gpus if _visible(gpu))
-    seen = _count_of_torch(tuple(gpu.uuid for gpu in gpus)) if visible else 0
+    period = int(time.monotonic() / ASKED_AGAIN_S)
+    seen = _count_of_torch(tuple(gpu.uuid for gpu in gpus), period) if visible else 0
     return (*(gpu for gpu in visible if gpu.number < seen), Device(slot=CPU, name="CPU"))
 
 
@@ -138,10 +140,11 @@ def _query_driver(_: int) -> tuple[Device, ...]:
 
 
 @lru_cache(maxsize=1)
-def _count_of_torch(uuids: tuple[str, ...]) -> int:
+def _count_of_torch(uuids: tuple[str, ...], _: int) -> int:
     """Return how many of the driver's GPUs PyTorch can use; all where it does not answer.
 
-    It takes seconds, so the answer is kept until GPUs, PyTorch or the start of the machine change.
+    It takes seconds, so that it sees all is kept until GPUs, PyTorch or the start of the machine
+    change. What it lacks may pass: then it is asked again in the next period.
     """
     from core.library import home  # and numpy with it, which a supervisor starts without
 
@@ -166,6 +169,7 @@ def _count_of_torch(uuids: tuple[str, ...]) -> int:
         return len(uuids)
     if count < len(uuids):
         LOG.warning("PyTorch sees %d of %d GPUs. %s", count, len(uuids), why)
+        return count
     with suppress(OSError, LibraryError):
         make_private(path.parent, exist_ok=True)
         replace_text(path, json.dumps({"of": key, "count": count}))

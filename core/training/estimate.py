@@ -86,6 +86,7 @@ def basis(config: TrainConfig) -> TrainConfig:
         preset=None,
         pretrained=False,
         keep="last",
+        compile="off",
         text=replace(config.text, embeddings=None, left_out=(), strip="all"),
     )
 

@@ -76,8 +76,12 @@ def pick(page: Page, label: str, *options: str) -> None:
     """Pick options of a list; it closes itself after the first where only one can be picked."""
     box = page.get_by_role("combobox", name=label)
     for option in options:
-        box.click()
-        page.get_by_role("option", name=option, exact=True).click()
+        entry = page.get_by_role("option", name=option, exact=True)
+        for _ in range(10):  # a page drawn again meanwhile closes the list
+            if not entry.is_visible():
+                box.click()
+                page.wait_for_timeout(500)
+        entry.click()
         settled(page)
     page.keyboard.press("Escape")
     settled(page)

@@ -101,14 +101,18 @@ def repeats(scores: Scores, labels: Int, *, logits: bool) -> int:
 
 
 def copies(scores: Scores, labels: Int, *, logits: bool) -> Int | None:
-    """Return a number that rows share which are the same bit for bit, (N,); None as of `repeats`.
+    """Return a number that rows of the same scores share, (N,); None where `repeats` finds none.
 
-    Certain answers, which may be alike without being copies, have a number each.
+    Of scores alone: by labels, too, the outcomes of one score would be drawn to either side of a
+    cut together, and each side of a calibrated model would look off. Certain answers, which may be
+    alike without being copies, have a number each.
     """
     if not repeats(scores, labels, logits=logits):
         return None
     columns = scores.reshape(len(scores), -1)
-    of_row = np.unique(_row_keys(columns, labels.reshape(len(labels), -1)), return_inverse=True)[1]
+    of_row = np.unique(
+        _row_keys(columns, np.empty((len(scores), 0), dtype=np.int64)), return_inverse=True
+    )[1]
     top = columns.max(axis=1)
     certain = ((top <= CERTAIN) | (top >= 1.0 - CERTAIN)) & (not logits)
     of_row[certain] = len(scores) + np.flatnonzero(certain)

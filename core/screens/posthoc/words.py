@@ -402,7 +402,7 @@ def mended(judged: Mapping[str, MethodReport], named: str = "") -> str:
     found = [
         (was.gap - abs(now.gap), method, what, was, now)
         for method, what, was, now in cases
-        if was.low > now.high and abs(now.gap) < was.gap
+        if was.low > max(abs(now.low), abs(now.high))
     ]
     if not found:
         return ""

@@ -151,6 +151,25 @@ def test_rows_that_are_the_same_are_not_cut_apart(kind):
     np.testing.assert_array_equal(fitted, np.sort(order[: N // 2]))
 
 
+def test_equal_scores_of_a_calibrated_model_are_cut_without_regard_to_labels():
+    """By labels too, the outcomes of one score of a tree would all lie on one side."""
+    rng = np.random.default_rng(5)
+    leaves = rng.random(150)
+    risk = leaves[rng.integers(0, 150, 2_000)]
+    labels = (rng.random(2_000) < risk).astype(int)
+    tree = Predictions(Task.BINARY, ScoreKind.PROBABILITIES, np.stack([1 - risk, risk], 1), labels)
+    for seed in range(3):
+        for numbers in cut_rows(tree, 0.5, seed):
+            part_risk, part_labels = risk[numbers], labels[numbers]
+            expected = np.array([part_risk[part_risk == p].sum() for p in np.unique(part_risk)])
+            seen = np.array([part_labels[part_risk == p].sum() for p in np.unique(part_risk)])
+            spread = np.array(
+                [(part_risk * (1 - part_risk))[part_risk == p].sum() for p in np.unique(part_risk)]
+            )
+            squares = ((seen - expected) ** 2).sum() / spread.sum()
+            assert squares < 1.6  # 1 by the binomial; 75 leaves: sd 0.17
+
+
 def test_one_group_cannot_be_cut():
     alone = rows(groups=Groups("patient", np.zeros(N, np.int64)))
     with pytest.raises(Refused, match="One patient cannot be cut in two"):

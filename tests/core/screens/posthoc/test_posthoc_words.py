@@ -10,6 +10,7 @@ from core.calibrators import CALIBRATORS
 from core.configs import AuditConfig
 from core.metrics.comparison import Comparison, compare
 from core.metrics.paired import Difference
+from core.metrics.records import Gap
 from core.predictions import Predictions, ScoreKind, Task
 from core.screens.kit.methods import IN_SENTENCE
 from core.screens.posthoc.words import (
@@ -155,6 +156,24 @@ def test_vector_scaling_is_tried_where_classes_are_unlike_and_few_scores():
     assert default_methods(Task.MULTICLASS, even) == usual
     assert default_methods(Task.MULTICLASS, odd) == (*usual, "vector")
     assert default_methods(Task.MULTICLASS, replace(odd, n=1_000_000)) == usual
+
+
+@pytest.mark.parametrize(
+    ("now", "named"),
+    [
+        (Gap(-0.09, -0.17, -0.015), False),  # off on the other side by as much
+        (Gap(0.0, -0.02, 0.02), True),
+    ],
+)
+@pytest.mark.parametrize("low", [-0.01, 0.05])
+def test_only_what_was_off_and_is_clearly_less_off_is_mended(judged, now, named, low):
+    (row,) = judge(one_class_off(1.5)[1], None).classes[:1]
+    was = replace(row, gap=Gap(0.1, low, 0.21))
+    both = {
+        NONE: replace(judged[NONE], classes=(was,)),
+        "vector": replace(judged["ts"], classes=(replace(row, gap=now),)),
+    }
+    assert bool(mended(both)) == (named and low > 0.0)
 
 
 def labels_with_one_off():
