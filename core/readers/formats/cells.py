@@ -44,15 +44,22 @@ def _is_plain(cell: str) -> bool:
 def fractions(contents: Contents, *, divide: bool) -> Contents:
     """Return contents whose columns of percent are fractions, as cells or their header say so.
 
+    Columns of one role have one unit: where one of them is above 1, a rare class is percent, too.
     Text of fractions in formats that have numbers is a number, too. Without `divide` the signs
     alone are taken off. Where some cells have one and others none, the
     column stays text; so it does where a cell is empty, which is refused by its row.
     """
     entries, signed, called, below_one = dict(contents.entries), [], [], []
+    percent = {
+        name: name_entry(name, entry).role
+        for name, entry in entries.items()
+        if contents.headed and _says_percent(name) and _may_be_percent(name, entry)
+    }
+    above = {role for name, role in percent.items() if entries[name].max() > 1}
     for name, entry in entries.items():
         if not is_text(entry):
-            if contents.headed and _says_percent(name) and _may_be_percent(name, entry):
-                if entry.max() <= 1:
+            if name in percent:
+                if percent[name] not in above:
                     below_one.append(name)
                     continue
                 numbers = entry.astype(np.float64)

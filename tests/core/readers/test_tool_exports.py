@@ -909,6 +909,20 @@ def test_fractions_under_a_header_of_percent_are_asked_about(tmp_path):
     same(read(path, scores="probabilities"), 0.9 * CHANCE)
 
 
+def test_a_rare_class_is_percent_where_another_is(tmp_path):
+    """At most 0.9 % beside 55 % and more: one file has one unit."""
+    rare = (0.9 * RNG.random(N)).round(2)
+    many = {"prob_pct_a": (100 * CHANCE).round(1), "prob_pct_b": (90 * CHANCE).round(1)}
+    truth = {f"label_{key}": RNG.integers(0, 2, N) for key in "abc"}
+    got = the_part(read(table(tmp_path, **many, prob_pct_c=rare, **truth)))
+    np.testing.assert_allclose(got.scores, np.column_stack([*many.values(), rare]) / 100)
+    cat = ((100 - rare) * CHANCE).round(2)
+    classes = {"cat %": cat, "dog %": (100 - rare - cat).round(2), "fish %": rare}
+    names = np.where(TRUTH == 1, "cat", np.where(rare > 0.85, "fish", "dog"))
+    got = the_part(read(table(tmp_path, **classes, label=names)))
+    np.testing.assert_allclose(got.scores, np.column_stack(list(classes.values())) / 100)
+
+
 def test_a_percent_under_another_name_changes_nothing(tmp_path):
     """Neither labels nor features that say percent become fractions that compete."""
     path = table(tmp_path, prob=CHANCE, spo2_percent=RNG.integers(80, 101, N), label=TRUTH)
