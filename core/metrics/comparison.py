@@ -7,9 +7,9 @@ from statistics import NormalDist
 
 import numpy as np
 
-from core.arrays import Float, digest
+from core.arrays import Float, digest, row_chunks
 from core.configs import AuditConfig
-from core.defaults import LEVEL
+from core.defaults import LEVEL, SEED
 from core.metrics import METRICS
 from core.metrics.human.errors import DISTANCE, distance
 from core.metrics.paired import PAIRED, Difference, MetricDraws, difference, draws
@@ -59,7 +59,8 @@ CLAIMS = {
 ANSWERS = "the answers given"
 MOST_RUNS = 50
 RANKED = (*METRICS, DISTANCE)
-MEANS = ("accuracy", "brier", "nll")  # over the rows, whose equality tells equal probabilities
+MEANS = ("accuracy", "brier", "nll")  # over the rows, which equal runs have in common
+SKETCHED = 16  # means that a sketch holds
 SAME = 1e-6  # root mean square over the rows: what rounding leaves of equal scores
 OTHER_VOTES = "people voted otherwise on the reference's rows, or on others of them"
 
@@ -70,7 +71,7 @@ class ComparedRows:
 
     `ids` is the digest of the row ids, empty where the file has none; `names` are the classes;
     `extents` the digest of groups and weights, `votes` that of what people said, each empty where
-    there is none.
+    there is none. `sketch` is that of the probabilities (`_sketch`); empty where nobody asked.
     """
 
     n: int
@@ -80,6 +81,7 @@ class ComparedRows:
     names: tuple[str, ...]
     extents: str = ""
     votes: str = ""
+    sketch: tuple[float, ...] = ()
 
     @property
     def event(self) -> str:
@@ -101,6 +103,24 @@ class ComparedRows:
             else digest(*_columns(predictions.extents)),
             votes="" if predictions.votes is None else digest(predictions.votes.of_row),
         )
+
+
+def _sketch(predictions: Predictions) -> tuple[float, ...]:
+    """Return means over the rows of all that is stated, each with weights of its own.
+
+    Weights are normal, one a class times one a row: means of two runs differ by rms(d) / sqrt(N),
+    where d are the differences of rows, as resamples of means do.
+    """
+    answers_only = predictions.task is Task.TOP_LABEL
+    of_class = np.random.default_rng(SEED).normal(size=predictions.n_classes)
+    rng, sketch = np.random.default_rng([SEED, 1]), np.zeros(SKETCHED)
+    for rows in row_chunks(predictions.n, max(SKETCHED, predictions.n_classes)):
+        if answers_only:
+            stated = predictions.rows.confidence[rows] * of_class[predictions.rows.predicted[rows]]
+        else:
+            stated = predictions.probabilities(rows) @ of_class
+        sketch += stated @ rng.normal(size=(stated.size, SKETCHED))
+    return tuple((sketch / predictions.n).tolist())
 
 
 def _columns(extents: SamplingDesign) -> list[Float | str]:
@@ -205,7 +225,7 @@ def compared(
         seed=seed,
         n_bins=config.n_bins,
     )
-    rows, score = ComparedRows.of(predictions), None
+    rows, score = replace(ComparedRows.of(predictions), sketch=_sketch(predictions)), None
     if predictions.votes is not None and predictions.votes.voted.size:
         score, paired[DISTANCE] = distance(
             predictions, level=config.level, n_resamples=rounds, seed=seed
@@ -305,18 +325,24 @@ def _firsts(runs: Sequence[Compared]) -> list[int]:
 
 
 def _same(run: Compared, other: Compared) -> bool:
-    """Whether means over the rows, with the signed gap, are the same on every resample.
+    """Whether sketches are the same, and means and signed gap on every resample.
 
-    Resamples of the mean of a difference of rows d scatter by rms(d) / sqrt(N).
+    Means alone do not see which wrong class has which probability. Resamples of the mean of a
+    difference of rows d scatter by rms(d) / sqrt(N).
     """
     alike = ("n", "labels", "claim", "extents")
     means = [m for m in MEANS if m in run.draws and run.draws[m].value is not None]
-    if not means or any(getattr(run.rows, key) != getattr(other.rows, key) for key in alike):
+    if (
+        not means
+        or not run.rows.sketch
+        or any(getattr(run.rows, key) != getattr(other.rows, key) for key in alike)
+    ):
         return False
     if any(m not in other.draws or other.draws[m].draws.size < 2 for m in means):
         return False
     pairs = [(run.draws[m].draws, other.draws[m].draws) for m in means]
     pairs.append((run.draws[means[0]].gap, other.draws[means[0]].gap))
+    pairs.append((np.array(run.rows.sketch), np.array(other.rows.sketch)))
     if any(own.size != others.size for own, others in pairs):
         return False
     scatter = max(float(np.sqrt(np.mean((own - others) ** 2))) for own, others in pairs)

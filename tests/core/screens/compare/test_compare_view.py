@@ -286,6 +286,42 @@ def test_runs_of_equal_probabilities_are_called_so_and_no_chance(dtype, shift):
     assert sentence.second == "“plain” and “sharp” give the same probabilities on every row."
 
 
+def test_runs_whose_wrong_classes_have_each_others_probabilities_are_not_the_same():
+    """Accuracy, Brier, NLL and confidence of every row are equal to the last digit."""
+    logits = np.random.default_rng(0).normal(size=(400, 4))
+    labels, answers = np.random.default_rng(1).integers(0, 4, 400), logits.argmax(axis=1)
+    other = logits.copy()
+    for row, (label, answer) in enumerate(zip(labels, answers, strict=True)):
+        wrong = [k for k in range(4) if k not in (label, answer)]
+        other[row, wrong] = logits[row, wrong[::-1]]
+    runs = [four_classes(logits), four_classes(other)]
+    for metric in ("accuracy", "brier", "nll", "ece"):
+        values = [run.draws[metric].value for run in runs]
+        assert values[0] == pytest.approx(values[1], rel=1e-12)
+    comparison = compare_all(runs, NAMES, 0)
+    assert comparison.same == ()
+    assert comparison.differences[1]["classwise_ece"].value != 0.0
+
+
+def test_answers_of_other_classes_are_not_the_same_though_confidence_is():
+    confidence, labels = np.linspace(0.5, 0.9, 60), np.arange(60) % 2
+    answers = [np.where(np.arange(60) % 3, labels, wrong) for wrong in (2, 2, 3)]
+    runs = [
+        compared(
+            Predictions(
+                Task.TOP_LABEL,
+                ScoreKind.CONFIDENCE,
+                confidence,
+                labels,
+                class_names=("a", "b", "c", "d"),
+                predicted=predicted,
+            )
+        )
+        for predicted in answers
+    ]
+    assert compare_all(runs, NAMES, 0).same == ((0, 1),)
+
+
 def test_runs_that_differ_in_one_row_are_not_the_same():
     logits = np.random.default_rng(0).normal(size=(400, 4))
     other = logits.copy()
