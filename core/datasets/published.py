@@ -41,7 +41,7 @@ def cifar10(request: DatasetRequest) -> SplitDataset:
     # torchvision takes two seconds to import, which no other data set should wait for
     from torchvision.datasets import CIFAR10  # type: ignore[import-untyped]
 
-    layout = "cifar-10-batches-py, as cifar-10-python.tar.gz unpacks{FORMS}"
+    layout = f"cifar-10-batches-py, as cifar-10-python.tar.gz unpacks{FORMS}"
     return _cifar(CIFAR10, "cifar10", layout, request)
 
 
@@ -49,7 +49,7 @@ def cifar100(request: DatasetRequest) -> SplitDataset:
     """Return CIFAR-100 with its 100 fine classes; refuses as `cifar10` does."""
     from torchvision.datasets import CIFAR100
 
-    layout = "cifar-100-python, as cifar-100-python.tar.gz unpacks{FORMS}"
+    layout = f"cifar-100-python, as cifar-100-python.tar.gz unpacks{FORMS}"
     return _cifar(CIFAR100, "cifar100", layout, request)
 
 
@@ -85,6 +85,10 @@ BINARY: Final = {  # folder, files of both parts, names of the classes, labels b
     "cifar100": ("cifar-100-binary", (["train.bin"], ["test.bin"]), "fine_label_names.txt", 2),
 }
 SIDE: Final = 32
+PUBLISHED: Final = {  # images of both parts; how many classes, the first and the last
+    "cifar10": ([50_000, 10_000], (10, "airplane", "truck")),
+    "cifar100": ([50_000, 10_000], (100, "apple", "worm")),
+}
 
 
 def _binary(root: Path, name: str) -> Plain | None:
@@ -128,13 +132,14 @@ def _parquet(root: Path) -> Plain | None:
                 table = pq.read_table(file)
                 image = "img" if "img" in table.column_names else "image"
                 label = "fine_label" if "fine_label" in table.column_names else "label"
-                labels += table[label].to_pylist()
-                cells = [cell["bytes"] for cell in table[image].to_pylist()]
+                cells = np.array(table[label].to_pylist())
+                labels += cells.astype(np.int64, casting="safe").tolist()  # none is missing
+                encoded = [cell["bytes"] for cell in table[image].to_pylist()]
                 about = json.loads((table.schema.metadata or {})[b"huggingface"])
                 names = tuple(about["info"]["features"][label]["names"])
             except (KeyError, TypeError, ValueError, pa.ArrowException) as error:
                 raise _unlike(file.name, f"holds no images with labels ({error})") from error
-            for cell in cells:
+            for cell in encoded:
                 with Image.open(BytesIO(cell)) as picture:
                     if picture.size != (SIDE, SIDE):
                         raise _unlike(file.name, f"has an image of {picture.size}")
@@ -174,6 +179,11 @@ def _cifar(kind: CifarClass, name: str, layout: str, request: DatasetRequest) ->
         plain = None if request.root is None else _binary(root, name) or _parquet(root)
         if plain is not None:
             images, targets, names = plain
+            rows, classes = PUBLISHED[name]
+            if [*map(len, images)] != rows or (len(names), names[0], names[-1]) != classes:
+                found = f"{' and '.join(str(len(part)) for part in images)} images"
+                found += f" of {len(names)} classes, {names[0]} to {names[-1]}"
+                raise _unlike(root.name, f"has {found}, which are not {DATASETS[name].label}")
             return _data(name, images, targets, names, request)
         if root.name == kind.base_folder:
             root = root.parent

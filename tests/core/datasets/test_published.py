@@ -25,10 +25,11 @@ from scipy.io import savemat
 from torchvision.datasets import CIFAR10, CIFAR100, SVHN
 
 from core.datasets.load import load
+from core.datasets.published import PUBLISHED
 from core.errors import Refused
 from tests.core.datasets.written import by_name, random_pixels
 
-NAMES = [f"class {k}" for k in range(10)]
+NAMES = [f"class_{k}" for k in range(10)]
 PIXELS = random_pixels(60, height=32, width=32)
 LABELS = np.arange(60) // 3 % 10  # no two batches of ten have the same
 
@@ -37,6 +38,8 @@ LABELS = np.arange(60) // 3 % 10  # no two batches of ten have the same
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("CANDOR_HOME", str(tmp_path / "home"))
     monkeypatch.setenv("no_proxy", "*")
+    for name in PUBLISHED:
+        monkeypatch.setitem(PUBLISHED, name, ([50, 10], (10, NAMES[0], NAMES[-1])))
     return tmp_path / "home"
 
 
@@ -220,7 +223,7 @@ def test_a_changed_file_is_not_opened(cifar: Path) -> None:
     with pytest.raises(Refused) as excinfo:
         load("cifar10", root=cifar, split_seed=0, download=False)
     assert excinfo.value.code == "DATA_ROOT"
-    assert "cifar-10-batches-py" in excinfo.value.remedy
+    assert "cifar-10-python.tar.gz unpacks, its binary form, or Parquet" in excinfo.value.remedy
     assert "(the MD5 sum of data_batch_3 is not the published one" in excinfo.value.what
     assert not (cifar / "pwned").exists()
     (cifar / "cifar-10-batches-py" / "data_batch_2").unlink()
@@ -234,7 +237,7 @@ def binary(root: Path) -> None:
     for place in range(6):
         name = f"data_batch_{place + 1}.bin" if place < 5 else "test_batch.bin"
         (root / name).write_bytes(rows[10 * place : 10 * place + 10].tobytes())
-    (root / "batches.meta.txt").write_text("\n".join(NAMES).replace(" ", "_") + "\n\n")
+    (root / "batches.meta.txt").write_text("\n".join(NAMES) + "\n\n")
 
 
 def parquet(root: Path) -> None:
@@ -264,7 +267,7 @@ def test_other_forms_hold_the_same_images(
         form(root)
     data = load("cifar10", root=root, split_seed=0, download=False)
     usual = load("cifar10", root=cifar, split_seed=0, download=False)
-    assert [name.replace("_", " ") for name in data.class_names] == NAMES
+    assert list(data.class_names) == NAMES
     assert data.split.digest == usual.split.digest
     found, expected = by_name(data), by_name(usual)
     assert found.keys() == expected.keys()
@@ -289,11 +292,41 @@ def test_a_binary_form_that_is_none_is_refused(
         load("cifar10", root=tmp_path, split_seed=0, download=False)
 
 
+@pytest.mark.parametrize("form", [binary, parquet])
+@pytest.mark.parametrize(
+    "published",
+    [
+        ([50, 11], (10, NAMES[0], NAMES[-1])),
+        ([50, 10], (100, NAMES[0], NAMES[-1])),
+        ([50, 10], (10, "airplane", "truck")),
+    ],
+)
+def test_other_images_of_32_pixels_are_no_cifar(
+    form: Callable[[Path], None], published: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    form(tmp_path)
+    monkeypatch.setitem(PUBLISHED, "cifar10", published)
+    found = "has 50 and 10 images of 10 classes, class_0 to class_9, which are not CIFAR-10"
+    with pytest.raises(Refused, match=found):
+        load("cifar10", root=tmp_path, split_seed=0, download=False)
+
+
+@pytest.mark.parametrize("label", [None, 0.5])
+def test_a_label_that_is_no_whole_number_is_refused(label: object, tmp_path: Path) -> None:
+    parquet(tmp_path)
+    file = next((tmp_path / "plain_text").glob("test-*"))
+    table = pq.read_table(file)
+    cells = pa.array([label, *([0] * 9)], pa.float64() if label else pa.int64())
+    pq.write_table(table.set_column(1, "label", cells), file)
+    with pytest.raises(Refused, match="holds no images with labels"):
+        load("cifar10", root=tmp_path, split_seed=0, download=False)
+
+
 def test_the_binary_form_of_cifar_100_has_its_fine_labels(tmp_path: Path) -> None:
     rows = np.column_stack([LABELS // 5, LABELS, PIXELS.reshape(60, -1)]).astype(np.uint8)
     (tmp_path / "train.bin").write_bytes(rows[:50].tobytes())
     (tmp_path / "test.bin").write_bytes(rows[50:].tobytes())
-    (tmp_path / "fine_label_names.txt").write_text("\n".join("abcdefghij"))
+    (tmp_path / "fine_label_names.txt").write_text("\n".join(NAMES))
     data = load("cifar100", root=tmp_path, split_seed=0, download=False)
     assert data.test.targets.tolist() == LABELS[50:].tolist()
 
