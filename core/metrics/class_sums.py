@@ -231,19 +231,21 @@ def _standardised(mean: Float, squares: Float, hits: Float) -> Float:
     return np.asarray(np.sqrt(out, out=out))
 
 
-def answer_sums(predictions: Predictions) -> ClassSums:
+def answer_sums(predictions: Predictions, *, ties: bool = False) -> ClassSums:
     """Return the sums of the answers given, by class.
 
     Parameters
     ----------
     predictions : Predictions
         Not multi-label.
+    ties : bool
+        Whether answers of two classes at exactly 0.5 count: which class they are is by order only.
     """
     rows, k = predictions.rows, predictions.n_classes
     extents = predictions.extents
     weights = np.ones(predictions.n) if extents.weights is None else extents.weights
     confidence = rows.confidence
-    if predictions.task is Task.BINARY:  # a tie is no more of one class than of the other
+    if predictions.task is Task.BINARY and not ties:
         weights = np.where(confidence == 0.5, 0.0, weights)
     columns = (1.0, confidence, confidence**2, rows.correct)
     trials, expected, squares, hits = np.array(

@@ -489,9 +489,13 @@ def class_gaps(
     Returns
     -------
     tuple of ClassRow
-        One a class, in the order of the file.
+        One a class, in the order of the file. Of two classes answers at exactly 0.5 are the first
+        one's, as the accuracy counts them; off is only what is off without them, too.
     """
-    sums, k = answer_sums(predictions), predictions.n_classes
+    sums, k = answer_sums(predictions, ties=True), predictions.n_classes
+    untied = answer_sums(predictions) if predictions.task is Task.BINARY else sums
+    agree = (sums.expected - sums.hits) * (untied.expected - untied.hits) > 0.0
+    p_values = np.where(agree, np.maximum(sums.p_values, untied.p_values), 1.0)
     counted = np.bincount(predictions.rows.predicted, minlength=k)
     labelled = np.bincount(predictions.labels, minlength=k)
     looks = max(int(np.count_nonzero(sums.trials)), 1)
@@ -506,10 +510,10 @@ def class_gaps(
         if weight > 0.0:
             sure, share = float(sums.expected[index] / weight), float(sums.hits[index] / weight)
             ends = sure - float(high[index]), sure - float(low[index])
-            if p_joint > 1.0 - level:
+            p_value = max(float(p_values[index]), p_joint)
+            if p_value > 1.0 - level:
                 ends = min(ends[0], 0.0), max(ends[1], 0.0)
             gap = Gap(sure - share, *ends)
-            p_value = max(float(sums.p_values[index]), p_joint)
         error = None if eces is None else float(eces[index])
         table.append(
             ClassRow(

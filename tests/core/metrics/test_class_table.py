@@ -53,6 +53,27 @@ def test_rows_of_the_table_are_those_answered_with_the_class():
     assert mean == pytest.approx(METRICS["classwise_ece"].function(rows))
 
 
+@pytest.mark.parametrize(
+    ("right", "ties", "says", "accuracy", "tone"),
+    # beside answers "n" that say .9: 40 ties, and 10 of 10; 20 ties, and 60 of 100
+    [((10, 10), 40, 0.58, 0.2, "few"), ((60, 100), 20, 100 / 120, 0.5, "over")],
+)
+def test_ties_of_two_classes_are_in_every_number_of_the_class_they_are_given_to(
+    right, ties, says, accuracy, tone
+):
+    labels = np.repeat([0, 1], [right[0], right[1] - right[0] + ties])
+    risk = np.repeat([0.1, 0.5], [right[1], ties])
+    rows = Predictions(Task.BINARY, ScoreKind.PROBABILITIES, risk, labels, ("n", "y"))
+    first, second = suite.class_gaps(rows, 0.95)
+    assert (first.n, first.labelled, second.n) == (right[1] + ties, right[0], 0)
+    assert (first.confidence, first.accuracy) == pytest.approx((says, accuracy))
+    assert first.gap.gap == pytest.approx(says - accuracy)
+    assert gap_tone(first) == tone  # ties alone make no class off
+    assert (first.gap.low <= 0.0) == (tone == "few")
+    tile = suite.audit(rows, AuditConfig(n_resamples=200)).main.metrics["accuracy"]
+    assert tile.value == pytest.approx(accuracy)
+
+
 def test_a_class_never_answered_has_no_gap():
     rows = multiclass(np.column_stack([LOGITS, LOGITS[:, 0] - 99]))
     last = suite.class_gaps(rows, 0.95)[-1]
