@@ -34,6 +34,7 @@ from core.readers.predictions.units import converted, could_be_bytes, kinds_in, 
 WIDE = 4  # times as many labels as rows: more likely the other way round
 MANY_MEMBERS = 1_000  # more are no members of an ensemble
 MANY_ROWS = 20  # from which a pattern in every row is no accident
+YES_AND_NO = ({0, 1}, {1, 2}, {-1, 1})  # other numbers are of two classes among several
 NO_MEMBERS = "none"  # of an ensemble: columns are classes
 SUMS, PLAIN = 0.05, 0.9  # rows that about sum to one, and the share of answers among the labelled
 
@@ -337,10 +338,12 @@ def _of_members(part: SplitArrays, options: ReadOptions) -> tuple[SplitArrays, t
             ReadChoice("the first alone", {"members": "1"}),
         ]
         if of_event:
-            what += " of one event"
-        if of_event and not _in_unit(scores):
-            what += f"; or {count} classes"
-            choices.append(ReadChoice(f"{count} classes", {"members": NO_MEMBERS}))
+            what += f" of one event; or {count} classes"
+            classes = ReadChoice(f"{count} classes", {"members": NO_MEMBERS})
+            if _in_unit(scores):  # one against the rest: rows do not sum to one
+                says = {"members": NO_MEMBERS, "units": Units.SUM}
+                classes = ReadChoice(f"{count} classes, divided by the sum of their row", says)
+            choices.append(classes)
         raise undecided(what, *choices)
     if options.members != "mean":
         number = int(options.members) if options.members.isdecimal() else 0
@@ -379,6 +382,8 @@ def _of_event(members: Entry, part: SplitArrays, options: ReadOptions) -> bool:
     if options.members is not None:
         return True
     if part.class_names or options.classes is not None or len(labels) < MANY_ROWS:
+        return False
+    if not is_text(labels) and {*labels.reshape(-1).tolist()} not in YES_AND_NO:
         return False
     wide = members.astype(np.float64)
     if _in_unit(wide):

@@ -331,21 +331,22 @@ def test_members_that_score_one_event_are_no_classes(tmp_path, axis, kind):
     odds = np.moveaxis(EVENT_ODDS, 0, axis)
     values = sigmoid(odds) if kind == "probs" else odds
     path = arrays(tmp_path, **{kind: values}, labels=TRUTH)
-    classes = ["--members none"] if kind == "logits" else []
-    assert options(read(path)) == ["--members mean", "--members 1", *classes]
+    units = {} if kind == "logits" else {"units": "sum"}
+    classes = "--members none --units sum" if units else "--members none"
+    assert options(read(path)) == ["--members mean", "--members 1", classes]
     run = the_part(read(path, members="mean"))
     scores = sigmoid(run.scores) if kind == "logits" else run.scores
     np.testing.assert_allclose(scores, sigmoid(EVENT_ODDS).mean(axis=0), atol=1e-9)
     assert run.members is not None
     np.testing.assert_allclose(run.members.of_row[..., 0], values.T if axis == 0 else values)
     same(read(path, members="3"), values[2] if axis == 0 else values[:, 2])
-    if kind == "logits":
-        assert the_part(read(path, members="none")).n_classes == 5
+    assert the_part(read(path, members="none", **units)).n_classes == 5
 
 
 def test_classes_of_which_two_are_labelled_are_no_members(tmp_path):
     three = np.column_stack([-LOG_ODDS, LOG_ODDS, np.full(N, -9.0)])
     assert the_part(read(arrays(tmp_path, logits=three, labels=TRUTH))).n_classes == 3
+    assert the_part(read(arrays(tmp_path, logits=EVENT_ODDS.T, labels=TRUTH + 3))).n_classes == 5
     few = arrays(tmp_path, logits=EVENT_ODDS.T[:15], labels=TRUTH[:15])
     assert the_part(read(few)).n_classes == 5
     probs = np.exp(EVENT_ODDS) / np.exp(EVENT_ODDS).sum(axis=0)
