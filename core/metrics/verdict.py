@@ -32,6 +32,8 @@ from core.metrics.verdict_codes import (
 
 TESTED = "mean gap, slope, ECE and cumulative differences"
 ODDS = "odds off by a fifth"  # MATERIAL_ODDS
+HARDLY = 0.02  # averages of risks that are less apart may stand for no odds
+DIGITS = 7  # fewer decimals than that are printed of a hundredth
 STRETCHED = "logits off by 15 % about the same mean"  # MATERIAL_TEMPERATURE
 SETTLED = 0.95  # level of the intervals that must leave 0, or a slope of 1, out
 OTHER_SIDE = 0.2  # of the rows: answers of more classes, off on the other side, make a mixture
@@ -466,15 +468,33 @@ def shown_words(odds: float | None, spread: float | None, risks: BinTable | None
 
 
 def _odds_words(risks: BinTable | None) -> str:
+    """Return what odds off by a fifth are; of risks the averages that would be true.
+
+    With as many digits as tell the averages apart. Of risks near 0 and 100 % the average hardly
+    moves, and its odds by less than half of that: it does not stand for them.
+    """
     if risks is None:
         return ODDS
     nonempty = risks.count > 0
     weight, risk = risks.share[nonempty], risks.confidence[nonempty]
-    low, high = (
-        share(float(weight @ (risk * odds / (1.0 - risk + risk * odds))))
-        for odds in (1.0 / MATERIAL_ODDS, MATERIAL_ODDS)
-    )
-    return f"a true average of {low} or {high} % in place of {share(float(weight @ risk))} %"
+    low, mean, high = averages = [
+        float(weight @ (risk * odds / (1.0 - risk + risk * odds)))
+        for odds in (1.0 / MATERIAL_ODDS, 1.0, MATERIAL_ODDS)
+    ]
+    step = min(mean - low, high - mean)
+    if step <= 0.0 or high >= 1.0:
+        return ODDS
+    moved = math.log(high / (1.0 - high)) - math.log(low / (1.0 - low))
+    if high - low < HARDLY and moved < math.log(MATERIAL_ODDS):
+        return ODDS
+    written = [[f"{100 * each:.{digits}f}" for each in averages] for digits in range(1, DIGITS)]
+    if high < 0.995:
+        written.insert(0, [share(each) for each in averages])
+    for texts in written:
+        off = (abs(float(text) - 100 * each) for text, each in zip(texts, averages, strict=True))
+        if max(off) < 25 * step:  # a quarter
+            return f"a true average of {texts[0]} or {texts[2]} % in place of {texts[1]} %"
+    return ODDS
 
 
 def _signed(gap: Gap) -> str:

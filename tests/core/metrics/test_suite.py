@@ -27,6 +27,7 @@ from core.metrics.verdict import (
     share,
     shown_words,
     verdict,
+    would_show,
 )
 from core.predictions import Predictions, ScoreKind, Task
 
@@ -412,6 +413,28 @@ def test_outcomes_that_follow_the_claims_without_exception_make_them_too_moderat
 def test_a_power_is_never_rounded_up_nor_a_hundredth_lost():
     for often, times in ((0.29, 29), (0.58, 58), (0.999, 99), (1.0, 100)):
         assert f"at least {times} times in 100" in shown_words(often, None)
+
+
+@pytest.mark.parametrize(
+    ("risks", "words"),
+    [
+        # odds of the risk, times 1.2 and over 1.2
+        ([0.1], "a true average of 8.5 or 12 % in place of 10 %"),
+        ([0.5], "a true average of 45 or 55 % in place of 50 %"),
+        ([0.0005], "a true average of 0.04 or 0.06 % in place of 0.05 %"),
+        ([2e-6], "a true average of 0.00017 or 0.00024 % in place of 0.00020 %"),
+        ([0.99], "a true average of 98.8 or 99.2 % in place of 99.0 %"),
+        ([0.02, 0.98], "odds off by a fifth"),  # averages of 49.6 and 50.4 % for 50 %
+        ([1e-6] * 999 + [0.98], "odds off by a fifth"),
+        ([0.0, 1.0], "odds off by a fifth"),
+        ([0.0], "odds off by a fifth"),
+        ([0.1, 0.9], "a true average of 48 or 52 % in place of 50 %"),
+    ],
+)
+def test_averages_that_would_have_shown_are_told_apart_or_said_in_odds(risks, words):
+    rows = np.array(risks)
+    bins = BinTable(rows, rows, np.ones(rows.size, int), *[rows] * 6)
+    assert would_show(0.9, None, bins) == f"{words} would have shown"
 
 
 def test_a_shift_of_the_log_odds_is_not_called_too_extreme():
