@@ -325,20 +325,27 @@ def certainty_groups(ranked: SortedOutcomes, target: TargetAudit) -> tuple[Group
 def _one_sided(
     named: Sequence[tuple[float, str, str]], target: TargetAudit
 ) -> list[tuple[float, str, str]]:
-    """Return groups cut where decided bins within one change sides."""
+    """Return groups cut where decided bins within one change sides, if their ends print apart."""
     ends = target.verdict.ends
     spans = sorted((*s, end.over) for end in ends for s in end.spans or [(end.low, end.high)])
     turns = [(one[1], other[0]) for one, other in pairwise(spans) if one[2] != other[2]]
     groups, low = [], 0.0
     for high, label, reach in named:
-        inner = [start for end, start in turns if end > low and low < start < high]
-        for a, b in pairwise([low, *inner, high]):
-            part = f"{share(a)} to {share(b)}"
+        inner = {_end(at): at for end, at in turns if end > low and low < at < high}
+        cuts = [at for end, at in inner.items() if end not in (_end(low), _end(high))]
+        for a, b in pairwise([low, *cuts, high]):
+            part = f"{_end(a)} to {_end(b)}"
             if a == 0.0 or b == 1.0:
-                part = f"under {share(b)}" if a == 0.0 else f"{share(a)} or more"
-            groups.append((b, label, part if inner else reach))
+                part = f"under {_end(b)}" if a == 0.0 else f"{_end(a)} or more"
+            groups.append((b, label, part if cuts else reach))
         low = high
     return groups
+
+
+def _end(value: float) -> str:
+    """Return an end of a group as the named groups print theirs: 5, and not 5.0."""
+    text = share(value).removeprefix("almost ")
+    return text.rstrip("0").rstrip(".") if "." in text else text
 
 
 def _share(total: Counts, n: Counts) -> Float:

@@ -133,6 +133,25 @@ def test_a_group_averages_no_bins_that_are_off_on_both_sides(make_target):
     assert ranges[-3:] == ["20 to 60", "60 to 97", "97 or more"]
 
 
+@pytest.mark.parametrize(
+    ("lows", "expected"),
+    [
+        ((0.612, 0.614), ["under 5", "5 to 20", "20 to 60", "60 to 61", "61 or more"]),
+        ((0.001, 0.3), ["under 0.1", "0.1 to 5", "5 to 20", "20 to 30", "30 to 60", "60 or more"]),
+        ((0.00001, 0.597), ["under 5", "5 to 20", "20 to 60", "60 or more"]),
+        ((0.052, 0.9999), ["under 5", "5 to 5.2", "5.2 to 20", "20 to 60", "60 or more"]),
+    ],
+)
+def test_no_two_ends_of_a_group_print_alike(make_target, lows, expected):
+    gap, target = Gap(0.2, 0.1, 0.3), replace(make_target("mixed"), target=1)
+    before, between = (0.0, lows[0]), (lows[0], lows[1])
+    over = MixedEnd(over=True, bins=2, low=0.0, high=1.0, gap=gap, spans=(before, (lows[1], 1.0)))
+    under = MixedEnd(over=False, bins=1, low=lows[0], high=lows[1], gap=gap, spans=(between,))
+    target = replace(target, verdict=replace(target.verdict, ends=(over, under)))
+    rows = ranked([(0.35, 0)] * 30)
+    assert [group.range for group in certainty_groups(rows, target)] == expected
+
+
 def test_groups_are_called_wrong_only_where_the_verdict_is(make_target):
     off = ranked([(0.9, i % 100 < 60) for i in range(400)])
     tones = {c: certainty_groups(off, make_target(c))[2].tone for c in CODES}
