@@ -135,7 +135,7 @@ def prepare(part: SplitArrays, options: ReadOptions) -> SettledSplit:
     _check_lengths(scores, settled.values, part)
     _check_groups(len(scores), part)
     numbers = _floats(scores)
-    _ask_percent(part, options)
+    _ask_percent(part, options, settled)
     units = options.units or _units(numbers, settled)
     if units is not None:
         separate = settled.values.ndim == 2 or columns == 1
@@ -259,14 +259,17 @@ def _units(scores: npt.NDArray[np.floating], labels: Labels) -> Units | None:
     return log_units(scores)
 
 
-def _ask_percent(part: SplitArrays, options: ReadOptions) -> None:
+def _ask_percent(part: SplitArrays, options: ReadOptions, labels: Labels) -> None:
     """Ask of fractions under a header that says percent: 0.5 may be a half of one in 100."""
     name = part.scores_name
-    if name in part.contents.below_one and not (options.units or options.scores):
+    several = labels.values.ndim == 2  # columns that do not sum to one; named by the first and last
+    names = name.split(" .. ") if several else [name]
+    if part.contents.below_one.issuperset(names) and not (options.units or options.scores):
+        fractions = part.kind or (ScoreKind.SIGMOID if several else ScoreKind.PROBABILITIES)
         raise undecided(
             f"{name} says percent, and no value is above 1",
             ReadChoice("percent: divided by 100", {"units": Units.PERCENT}),
-            ReadChoice("fractions", {"scores": part.kind or ScoreKind.PROBABILITIES}),
+            ReadChoice("fractions", {"scores": fractions}),
         )
 
 

@@ -910,6 +910,16 @@ def test_fractions_under_a_header_of_percent_are_asked_about(tmp_path):
     same(read(path, scores="probabilities"), 0.9 * CHANCE)
 
 
+def test_fractions_of_many_labels_that_say_percent_are_asked_about(tmp_path):
+    chances = {f"prob_pct_{key}": (0.9 * RNG.random(N)).round(2) for key in "abc"}
+    truth = {f"label_{key}": RNG.integers(0, 2, N) for key in "abc"}
+    path, values = table(tmp_path, **chances, **truth), np.column_stack(list(chances.values()))
+    first, second = options(read(path))
+    assert first == "--units percent"
+    same(read(path, units="percent"), values / 100)
+    same(read(path, scores=second.removeprefix("--scores ")), values)
+
+
 def test_a_rare_class_is_percent_where_another_is(tmp_path):
     """At most 0.9 % beside 55 % and more: one file has one unit."""
     rare = (0.9 * RNG.random(N)).round(2)
