@@ -24,7 +24,7 @@ from core.metrics.paired import PAIRABLE
 from core.metrics.records import Audit, ClassRow
 from core.metrics.suite import class_gaps
 from core.predictions import Predictions, ScoreKind, Task
-from core.readers.predictions.repeats import copies
+from core.repeats import copies
 
 NONE = "none"  # the scores as they were read: what every method is compared with
 DEFAULT_METHODS = ("ts", "focal_map", "focal_ts")

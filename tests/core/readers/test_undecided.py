@@ -15,8 +15,8 @@ from core.predictions import Predictions, ScoreKind, Task
 from core.readers.formats.contents import FileBytes
 from core.readers.predictions.interpret import InterpretedFile, read_source
 from core.readers.predictions.options import AnswersPerRow, ReadOptions, Units, classes_text
-from core.readers.predictions.repeats import repeats
 from core.readers.predictions.result import Inspection, NeedsChoice, choose_split
+from core.repeats import repeats
 from tests import hostile_cases as made
 
 N, K = 240, 4
