@@ -63,7 +63,7 @@ SIBLINGS = {
 # Nothing is open on these; their tabs name no run.
 NOTHING_OPEN = {"runs", "evaluate", "nothing published", "a link to nothing"}
 NO_RUN = NOTHING_OPEN | {name for name in PAGES if re.match("train|published|theory|where", name)}
-TABS = 60  # more than lie before any link of the sidebar
+TABS = 150  # more than lie before any link, also where a page is drawn again meanwhile
 # Every page once with something to show.
 ONE_EACH = {path.split("?")[0]: path for path in reversed(PAGES.values())}
 # A telephone, and a window of 1280 x 720 with the browser's zoom at 200 %.
