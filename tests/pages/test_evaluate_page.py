@@ -393,7 +393,7 @@ def test_models_dropped_on_runs_are_opened_here_too(page, tmp_path):
     for name, words in expected.items():
         test = opened("library")
         upload(test, tmp_path / name)
-        until(test, lambda test=test: "open it under Evaluate" in said(test))
+        until(test, lambda test=test: "under Evaluate, which runs the model" in said(test))
         test.button(key="import.weights").click().run()
         until(test, lambda test=test, words=words: words in said(test))
         assert "Evaluate" in said(test)

@@ -30,10 +30,10 @@ FULL = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 STARTED: list[Work[str]] = []
 SCRIPT = """
 import streamlit as st
-from pages.ui.task import Task
+from pages.ui.task import BackgroundTask
 from tests.pages.test_task import start
 key, patient = st.session_state.get("key", "a"), st.session_state.get("patient", False)
-result = Task("slow", key, "Counting stars.", start, patient=patient).wait()
+result = BackgroundTask("slow", key, "Counting stars.", start, patient=patient).wait()
 if result is not None:
     st.markdown(result)
 """

@@ -78,7 +78,7 @@ class _OnGpu:
     """The parts of a training as a GPU would have them, as far as notices look."""
 
     def __init__(self, parts):
-        self.config, self.data = parts.config, parts.data
+        self.config, self.data, self.uncompiled = parts.config, parts.data, ()
         self.fabric = type("Fabric", (), {"device": torch.device("cuda")})()
 
 
