@@ -109,6 +109,7 @@ def test_axe_finds_nothing_and_a_page_fits_its_window_in_width_and_in_words(visi
 def test_every_page_is_reached_with_the_keyboard_alone(visit):
     page = visit("/")
     links = page.get_by_test_id("stSidebar").get_by_role("link")
+    expect(links).to_have_count(len(DESTINATIONS))
     names = [text.split("\n")[-1] for text in links.all_inner_texts()]
     assert names == ["Runs", "Audit", "Compare", "Clinic", "Models", "Learn"]
     titles = []
