@@ -181,9 +181,9 @@ def _cifar(kind: CifarClass, name: str, layout: str, request: DatasetRequest) ->
             images, targets, names = plain
             rows, classes = PUBLISHED[name]
             if [*map(len, images)] != rows or (len(names), names[0], names[-1]) != classes:
-                found = f"{' and '.join(str(len(part)) for part in images)} images"
-                found += f" of {len(names)} classes, {names[0]} to {names[-1]}"
-                raise _unlike(root.name, f"has {found}, which are not {DATASETS[name].label}")
+                what = f"{' and '.join(str(len(part)) for part in images)} images"
+                what += f" of {len(names)} classes, {names[0]} to {names[-1]}"
+                raise _unlike(root.name, f"has {what}, which are not {DATASETS[name].label}")
             return _data(name, images, targets, names, request)
         if root.name == kind.base_folder:
             root = root.parent

@@ -346,10 +346,10 @@ def proportion(
         )
     weights = None if ranked.weights is None else ranked.weights[rows]
     share = float(np.average(hits[rows], weights=weights))
-    worth = effective_mean(ranked, hits, rows)
+    effective_n = effective_mean(ranked, hits, rows)
     df = degrees_of_freedom(of_rows(SamplingDesign(ranked.groups, ranked.weights), rows))
-    low, high = wilson(np.array(share * worth), np.array(worth), level, df)
-    settings |= {"interval": "Wilson", **effective_n_setting(ranked, worth)}
+    low, high = wilson(np.array(share * effective_n), np.array(effective_n), level, df)
+    settings |= {"interval": "Wilson", **effective_n_setting(ranked, effective_n)}
     return Score(
         metric=metric,
         value=share,
@@ -361,9 +361,9 @@ def proportion(
     )
 
 
-def effective_n_setting(ranked: SortedOutcomes, worth: float) -> dict[str, Setting]:
+def effective_n_setting(ranked: SortedOutcomes, effective_n: float) -> dict[str, Setting]:
     """Return the effective rows of an interval for settings, where they are not the rows."""
-    return {} if ranked.independent else {"effective_n": worth}
+    return {} if ranked.independent else {"effective_n": effective_n}
 
 
 def row_mean(
@@ -505,9 +505,9 @@ def discrimination(ranked: SortedOutcomes, level: float, of: str) -> dict[str, S
             for metric in ("auroc", "auprc")
         }
     area_roc, precision = auroc(ranked), auprc(ranked)
-    worth = effective_mean(ranked, ranked.correct)
-    scale = worth / total  # rows that are alike tell less
-    extra = effective_n_setting(ranked, worth)
+    effective_n = effective_mean(ranked, ranked.correct)
+    scale = effective_n / total  # rows that are alike tell less
+    extra = effective_n_setting(ranked, effective_n)
     return {
         "auroc": Score(
             "auroc",
@@ -557,8 +557,8 @@ def bin_table(prepared: PreparedTarget, n_bins: int, rule: BinRule, level: float
     edges = binning.edges_of(ranked, cuts, n_bins, rule)
     own = binning.sums(ranked, cuts)
     count = np.where(own.count > 0, own.count, np.nan)
-    share, worth = own.hits / count, effective_rows(ranked, cuts)
-    ci_low, ci_high = wilson(share * worth, worth, level)
+    share, effective_n = own.hits / count, effective_rows(ranked, cuts)
+    ci_low, ci_high = wilson(share * effective_n, effective_n, level)
     tails = [(1 - level) / 2, (1 + level) / 2]
     band = np.quantile(prepared.resamples.floor(cuts).hits, tails, axis=0) / count
     if not ranked.independent:  # residuals with a random sign know no bounds

@@ -133,8 +133,8 @@ class GroupResamples(Resamples):
 
 def _lopsided(ranked: SortedOutcomes) -> bool:
     """Whether signs of groups cannot stand for chance: few surprises, or a few groups that rule."""
-    worth = effective_mean(ranked, ranked.confidence - ranked.correct)
-    if _against(ranked) * worth / ranked.total < FEW_SURPRISES:
+    effective_n = effective_mean(ranked, ranked.confidence - ranked.correct)
+    if _against(ranked) * effective_n / ranked.total < FEW_SURPRISES:
         return True
     concentration = group_concentration(SamplingDesign(ranked.groups, ranked.weights))
     return concentration * (int(groups_of(ranked).max()) + 1) > UNEVEN

@@ -135,7 +135,7 @@ def _split_in(name: str) -> str | None:
 
 
 def attach_groups(
-    part: SplitArrays, beside: LabelAndTableFiles, options: ReadOptions
+    part: SplitArrays, added: LabelAndTableFiles, options: ReadOptions
 ) -> tuple[SplitArrays, tuple[Notice, ...]]:
     """Return the part with its groups and weights, where they were chosen.
 
@@ -146,11 +146,11 @@ def attach_groups(
         several, or values that will not do. LENGTH_MISMATCH.
     """
     notices: tuple[Notice, ...] = ()
-    cells = _cells(GROUP, part, beside, options)
+    cells = _cells(GROUP, part, added, options)
     if cells is not None:
         part = replace(part, groups=_groups(cells, part))
         notices += cells.notices
-    cells = _cells(WEIGHT, part, beside, options)
+    cells = _cells(WEIGHT, part, added, options)
     if cells is not None:
         part = replace(part, weights=Weights.of(cells.name, _numbers(cells, part)))
         notices += cells.notices
@@ -180,7 +180,7 @@ def _exported(part: SplitArrays, key: str, called: str, ndim: int) -> _ColumnCel
 
 
 def attach_dates(
-    parts: Sequence[SplitArrays], beside: LabelAndTableFiles, roles: Mapping[str, str]
+    parts: Sequence[SplitArrays], added: LabelAndTableFiles, roles: Mapping[str, str]
 ) -> tuple[list[SplitArrays], tuple[Notice, ...]]:
     """Return the parts with the first column of dates, of the scores or else of the labels.
 
@@ -188,12 +188,12 @@ def attach_dates(
     ----------
     parts : sequence of SplitArrays
         All parts of a file.
-    beside : LabelAndTableFiles
+    added : LabelAndTableFiles
         The file of labels.
     roles : mapping of str
         What each entry of the scores is used for.
     """
-    contents, labels = parts[0].contents, beside.labels
+    contents, labels = parts[0].contents, added.labels
     free = [n for n in contents.entries if roles.get(n) in (Role.DATE, Role.IDS) and n != DATE_NAME]
     names = [n for n in free if name_entry(n, contents.entries[n]).role is Role.DATE]
     if not names and labels is not None and labels.headed:
@@ -278,10 +278,10 @@ def _number(value: object) -> float:
 
 
 def _cells(
-    option: str, part: SplitArrays, beside: LabelAndTableFiles, options: ReadOptions
+    option: str, part: SplitArrays, added: LabelAndTableFiles, options: ReadOptions
 ) -> _ColumnCells | None:
     """Return what the chosen column says of each row; None where none was chosen."""
-    table = beside.tables.get(option)
+    table = added.tables.get(option)
     key = getattr(options, option) if table else _key(part.contents, option, options)
     if key is None:
         return None
@@ -289,11 +289,11 @@ def _cells(
         return _of_table(option, key, table, part, options)
     values = _own(part, key)
     if values is None:
-        values = _of_labels(part, beside.labels, key)
+        values = _of_labels(part, added.labels, key)
     if values is None and option == GROUP and key == ID_STEM:
         return _ColumnCells(ID_STEM, _stems(part))
     if values is None:
-        raise _unknown(option, key, part, beside)
+        raise _unknown(option, key, part, added)
     return _ColumnCells(
         _column_name(part.contents, option, key, options), _flat(option, key, values)
     )
@@ -335,8 +335,8 @@ def _flat(option: str, key: str, values: Entry) -> Entry:
     return values.reshape(-1)
 
 
-def _unknown(option: str, key: str, part: SplitArrays, beside: LabelAndTableFiles) -> Refused:
-    labels = {} if beside.labels is None else beside.labels.entries
+def _unknown(option: str, key: str, part: SplitArrays, added: LabelAndTableFiles) -> Refused:
+    labels = {} if added.labels is None else added.labels.entries
     names = [*part.contents.entries, *labels]
     what = f"--{option} names {key!r}, which is not there"
     return ambiguous(what, f"use one of {listed(list(dict.fromkeys(names)))}")

@@ -359,19 +359,20 @@ def _of_members(part: SplitArrays, options: ReadOptions) -> tuple[SplitArrays, t
     logits = hint is ScoreKind.LOGITS or (hint is None and not _in_unit(wide))
     separate = of_event or wide.shape[2] == 1 or _many(labels, options)
     if separate:
-        mean, said = _mean_of_events(wide, logits=logits)
+        mean, differ = _mean_of_events(wide, logits=logits)
         mean = mean[:, 0] if mean.shape[1:] == (1,) else mean
     else:
         if logits:
             wide = np.exp(log_softmax(wide.reshape(-1, wide.shape[-1])).reshape(wide.shape))
         mean = wide.mean(axis=0)
-        said, mean = (wide.argmax(axis=2) != mean.argmax(axis=1)), np.log(mean) if logits else mean
+        differ = wide.argmax(axis=2) != mean.argmax(axis=1)
+        mean = np.log(mean) if logits else mean
     of_row = np.moveaxis(_floats(members[..., None] if of_event else members), 0, 1)
     part = replace(part, members=Members(name or "scores", of_row), scores=mean)
     text = f"the mean probabilities of the {count} members of {name} are audited, and the members"
     text += " are kept with the run; on average a member gives another answer than the mean in"
     unit = "answers" if separate else "rows"
-    notice = Notice(NoticeCode.MEMBERS_AVERAGED, f"{text} {100.0 * said.mean():.1f} % of {unit}")
+    notice = Notice(NoticeCode.MEMBERS_AVERAGED, f"{text} {100.0 * differ.mean():.1f} % of {unit}")
     return replace(part, kind=ScoreKind.LOGITS) if logits else part, (notice,)
 
 

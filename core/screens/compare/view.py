@@ -312,10 +312,10 @@ def _row(
         cell = estimate(run.score(metric), why)
         best_cell = replace(cell, mark="beyond", reason=BEST)
         cells |= with_ends(metric, best_cell if best else cell)
-        apart = difference_cell(differences.get(metric))
-        if apart.mark == "beyond":  # the worse run's, as often: bold is of the best alone
-            apart = replace(apart, mark="")
-        cells |= with_ends(f"{metric}_difference", apart)
+        difference = difference_cell(differences.get(metric))
+        if difference.mark == "beyond":  # the worse run's, as often: bold is of the best alone
+            difference = replace(difference, mark="")
+        cells |= with_ends(f"{metric}_difference", difference)
     return TableRow(
         name=named.name,
         cells=cells,
@@ -378,8 +378,8 @@ def _worth(runs: Sequence[Compared]) -> list[str]:
         words.append(f"{rows} count by {weights.column}, as about {equal} of equal weight.")
     if groups is not None:
         summaries = [run.audit.main.groups or groups for run in runs]
-        worth = sorted(round(summary.effective_n) for summary in summaries)
-        least, most = count(worth[0]), count(worth[-1])
+        effective_n = sorted(round(summary.effective_n) for summary in summaries)
+        least, most = count(effective_n[0]), count(effective_n[-1])
         about = least if least == most else f"{least} to {most}"
         by_run = "" if least == most else ", depending on the run"
         words.append(

@@ -366,9 +366,9 @@ def _plain_error(judged: Mapping[str, MethodReport], comparison: Comparison) -> 
         event = f" “{comparison.event}”" if comparison.event else ""
         what = f"The chances this model gives{event} {'look' if noisy else 'are'}"
     chance = MOSTLY_CHANCE if noisy else CHANCE
-    beside = (points_span(ece.value, ece.low, ece.high), explained(judged[NONE], chance))
+    notes = (points_span(ece.value, ece.low, ece.high), explained(judged[NONE], chance))
     average = f"on average{_over_labels(judged)}"
-    return f"{what} off by {points(ece.value)} points {average} ({'; '.join(filter(None, beside))})"
+    return f"{what} off by {points(ece.value)} points {average} ({'; '.join(filter(None, notes))})"
 
 
 def _over_labels(judged: Mapping[str, MethodReport]) -> str:
@@ -399,14 +399,14 @@ def mended(judged: Mapping[str, MethodReport], named: str = "") -> str:
                 if was.gap < 0.0:
                     was, now = (Gap(-gap.gap, -gap.high, -gap.low) for gap in (was, now))
                 cases.append((method, f"answers “{row.name}”", was, now))
-    found = [
+    improved = [
         (was.gap - abs(now.gap), method, what, was, now)
         for method, what, was, now in cases
         if was.low > max(abs(now.low), abs(now.high))
     ]
-    if not found:
+    if not improved:
         return ""
-    _, method, what, was, now = max(found, key=lambda case: case[0])
+    _, method, what, was, now = max(improved, key=lambda case: case[0])
     before, then = (f"{points(gap.gap)} ({span(gap.low, gap.high)})" for gap in (was, now))
     brings = f"brings the error of {what} from {before} to {then} points"
     if method == named:
