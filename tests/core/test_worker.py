@@ -61,10 +61,10 @@ def test_refusal_comes_back_with_code_what_where_and_remedy():
 PARENT = """
 import sys, time
 from threading import Event, Thread
-from core.arrays import sent
+from core.arrays import pickle_with_mappings
 from pages.ui import task
 call = f"import os, time; open({sys.argv[1]!r}, 'w').write(str(os.getpid())); time.sleep(600)"
-Thread(target=task._run, args=(sent(exec, (call,)), Event(), print)).start()
+Thread(target=task._run, args=(pickle_with_mappings(exec, (call,)), Event(), print)).start()
 time.sleep(600)
 """
 
