@@ -228,8 +228,8 @@ def _backup(arguments: argparse.Namespace) -> int:
 
     result = backup(home(), arguments.file)
     print(printable(f"{arguments.file.name}: {_amount(result.contents)}"))
-    for link in result.links:
-        print(printable(f"left out: {link} is a link; back up what it leads to by itself"))
+    for name, reason in result.left_out.items():
+        print(printable(f"left out: {name} {reason}"))
     return 0
 
 

@@ -16,6 +16,7 @@ import os
 import secrets
 import shutil
 import sqlite3
+import stat
 import tarfile
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager, suppress
@@ -41,8 +42,8 @@ LOCK: Final = f".backup.lock{PART}"
 NO_LINKS: Final = {errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK, errno.EXDEV}
 BUSY_S: Final = 30.0
 MAX_LIST_BYTES: Final = 2**30
-MAX_PATH: Final = 1_000  # characters of a name below the home
-MAX_NAME: Final = 250  # between two of its slashes
+MAX_PATH: Final = 2_500  # bytes of a name below the home: a job's pictures lie in up to 8 folders
+MAX_NAME: Final = 255  # between two of its slashes
 CHUNK: Final = 2**20
 
 
@@ -82,10 +83,10 @@ class BackupList:
 
 @dataclass(frozen=True)
 class BackedUp:
-    """A backup that was written, and the links that it leaves out."""
+    """A backup that was written, and what it leaves out: why, by path below the home."""
 
     contents: BackupList
-    links: tuple[str, ...]
+    left_out: dict[str, str]
 
 
 class _Hashed:
@@ -125,7 +126,7 @@ def backup(home: Path, out: Path) -> BackedUp:
         raise UsageError("FILE", f"There is no folder {home.name}", "set CANDOR_HOME to the home")
     if out.exists():
         raise UsageError("OUTPUT", f"{out.name} exists", "name a file that does not exist yet")
-    with _alone(home), _snapshot(home) as (snapshot, sizes, links):
+    with _alone(home), _snapshot(home) as (snapshot, sizes, left_out):
         part = out.with_name(f"{UNFINISHED}{secrets.token_hex(4)}{PART}")
         try:
             _remove_unfinished(out.parent)
@@ -142,7 +143,7 @@ def backup(home: Path, out: Path) -> BackedUp:
             raise UsageError("OUTPUT", what, "free some space, or name another file") from error
         finally:
             part.unlink(missing_ok=True)
-    return BackedUp(contents, links)
+    return BackedUp(contents, left_out)
 
 
 def _remove_unfinished(folder: Path) -> None:
@@ -183,8 +184,8 @@ def _locked_alone(file: IO[bytes], path: Path) -> bool:
 
 
 @contextmanager
-def _snapshot(home: Path) -> Iterator[tuple[Path, dict[str, int], tuple[str, ...]]]:
-    """Yield a folder of links to what a home holds at one moment, sizes by path, and links."""
+def _snapshot(home: Path) -> Iterator[tuple[Path, dict[str, int], dict[str, str]]]:
+    """Yield a folder of links to what a home holds at one moment, sizes, and what is left out."""
     folder = home / f".backup.{secrets.token_hex(4)}{PART}"
     try:
         with writing():
@@ -197,27 +198,37 @@ def _snapshot(home: Path) -> Iterator[tuple[Path, dict[str, int], tuple[str, ...
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _take(home: Path, folder: Path) -> tuple[dict[str, int], tuple[str, ...]]:
+def _take(home: Path, folder: Path) -> tuple[dict[str, int], dict[str, str]]:
     """Link every file and copy every table while nobody may change a table."""
     sizes: dict[str, int] = {}
-    links: list[str] = []
+    left_out: dict[str, str] = {}
     with ExitStack() as locks:
         for table in sorted(home.glob(f"*{TABLE}")):
             locks.enter_context(_locked(table))
         for path in _files(home):
             name = path.relative_to(home).as_posix()
             target = folder / name
-            if path.is_symlink():
-                links.append(name)
-                continue
-            target.parent.mkdir(parents=True, exist_ok=True)
             with suppress(FileNotFoundError):  # a training removes its older checkpoints
+                if reason := _left_out(name, path.lstat().st_mode):
+                    left_out[name] = reason
+                    continue
+                target.parent.mkdir(parents=True, exist_ok=True)
                 if path.suffix == TABLE:
                     _copy_table(path, target)
                 else:
                     _link_or_copy(path, target)
                 sizes[name] = target.stat().st_size
-    return sizes, tuple(links)
+    return sizes, left_out
+
+
+def _left_out(name: str, mode: int) -> str:
+    """Return why a backup does not hold a path of this mode; empty where it does."""
+    if stat.S_ISLNK(mode):
+        return "is a link; back up what it leads to by itself"
+    if not stat.S_ISREG(mode):
+        return "is no file; nothing can be read from it"
+    fault = _fault(name)
+    return f"{fault}, and could not be restored; rename it" if fault else ""
 
 
 def _link_or_copy(path: Path, target: Path) -> None:
@@ -364,20 +375,28 @@ def _archive(file: Path) -> Iterator[tarfile.TarFile]:
         tarfile.TarError,
         EOFError,
         ValueError,
-        OverflowError,
-    ) as error:  # numbers that are none
+        OverflowError,  # numbers that are none
+        RecursionError,  # headers that are of the next header, and so on
+    ) as error:
         raise _no_backup(f"{file.name} is not a complete backup") from error
 
 
 def _members(archive: tarfile.TarFile) -> dict[str, tarfile.TarInfo]:
     """Return the files of an archive by name, of which each comes once."""
     members: dict[str, tarfile.TarInfo] = {}
-    for member in archive:
+    for member in _headers(archive):
         # One with holes takes a few bytes here, and any number of them when it is read.
         if not member.isreg() or member.issparse() or member.name in members:
             raise _no_backup(f"A backup holds files, each once, and not {member.name[:60]!r}")
         members[member.name] = member
     return members
+
+
+def _headers(archive: tarfile.TarFile) -> Iterator[tarfile.TarInfo]:
+    try:
+        yield from archive
+    except OSError as error:  # a length that leads beyond what a file may have
+        raise tarfile.ReadError(str(error)) from error
 
 
 def _check_length(file: Path, members: dict[str, tarfile.TarInfo]) -> None:
@@ -413,16 +432,23 @@ def _contents(
     if any(members[f"{ROOT}/{path}"].size != file.size for path, file in contents.files.items()):
         raise _no_backup(f"{name} holds files of other sizes than it lists")
     for path in contents.files:
-        steps = {"", ".", ".."} & set(path.split("/")) or {"\\", "\0"} & set(path)
-        if steps or PureWindowsPath(path).drive:
-            raise _no_backup(f"{name} lists {path[:60]!r}, which leads out of the home")
-        if len(path) > MAX_PATH or max(map(len, path.split("/"))) > MAX_NAME:
-            raise _no_backup(f"{name} lists {path[:60]!r}..., a longer name than Candor gives")
+        if fault := _fault(path):
+            raise _no_backup(f"{name} lists {path[:60]!r}, which {fault}")
     folders = {str(folder) for path in contents.files for folder in PurePosixPath(path).parents}
     both = next((path for path in contents.files if path in folders), None)
     if both is not None:
         raise _no_backup(f"{name} lists {both[:60]!r} as a file and as a folder")
     return contents
+
+
+def _fault(path: str) -> str:
+    """Return what keeps a path from being restored; empty where it can be."""
+    steps = path.split("/")
+    if {"", ".", ".."} & set(steps) or {"\\", "\0"} & set(path) or PureWindowsPath(path).drive:
+        return "leads out of the home"
+    if len(os.fsencode(path)) > MAX_PATH or max(len(os.fsencode(s)) for s in steps) > MAX_NAME:
+        return "has a longer name than Candor gives"
+    return ""
 
 
 def _extract(

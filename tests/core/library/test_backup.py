@@ -4,6 +4,7 @@ import errno
 import fcntl
 import io
 import json
+import os
 import shutil
 import signal
 import subprocess
@@ -77,6 +78,28 @@ def test_an_older_home_is_backed_up_restored_and_opened(old, new, tmp_path, monk
     assert Library(new, SAMPLES).trash() == Library(old, SAMPLES).trash()
     assert LocalJobs(new).list() == LocalJobs(old).list()
     assert len(LocalJobs(new).list()) == 4
+
+
+def test_pictures_deep_in_a_job_come_back_with_a_backup(old, new, tmp_path):
+    deep = "/".join(["jobs", "a" * 12, "pictures", "z" * 200, *("f" * 200 for _ in range(8))])
+    (old / deep).parent.mkdir(parents=True)
+    (old / deep).write_text("pixels")
+    assert backup(old, tmp_path / "kept.tar").left_out == {}
+    restore(tmp_path / "kept.tar", new)
+    assert (new / deep).read_text() == "pixels"
+
+
+def test_what_cannot_be_restored_is_left_out_and_named(old, new, tmp_path):
+    """A pipe would be waited for; a backslash is a folder on other systems."""
+    os.mkfifo(old / "pipe")
+    (old / "a\\b").write_text("")
+    written = backup(old, tmp_path / "kept.tar")
+    assert written.left_out == {
+        "pipe": "is no file; nothing can be read from it",
+        "a\\b": "leads out of the home, and could not be restored; rename it",
+    }
+    restore(tmp_path / "kept.tar", new)
+    assert files(new) == files(STORED)
 
 
 def test_a_backup_and_what_is_restored_are_private(archive, new):
@@ -393,7 +416,8 @@ def of_format_2(members):
         placed_at("a\\b"),
         placed_at("C:/out"),
         placed_at("n" * 300),
-        placed_at("d/" * 600 + "x"),
+        placed_at("d/" * 2_000 + "x"),
+        placed_at("\u00e9" * 200),
         inside_a_file,
         headed(mtime="nan"),
         headed(mtime="inf"),
@@ -408,6 +432,23 @@ def test_a_file_that_is_not_what_backup_writes_restores_nothing(change, archive,
     assert refused(restore, archive, new) == "BACKUP"
     assert not new.exists()
     assert [path.name for path in new.parent.iterdir()] == ["sound"]
+
+
+def header(kind, size):
+    member = tarfile.TarInfo("home/x")
+    member.type, member.size = kind, size
+    return member.tobuf()
+
+
+@pytest.mark.parametrize(
+    "front",
+    [header(tarfile.XHDTYPE, 0) * 5_000, header(tarfile.GNUTYPE_LONGNAME, 2**60)],
+    ids=["headers of headers", "a name of an exabyte"],
+)
+def test_headers_that_are_never_written_are_no_backup(front, archive, new):
+    archive.write_bytes(front + archive.read_bytes())
+    assert refused(restore, archive, new) == "BACKUP"
+    assert not new.exists()
 
 
 FULL_DISK = """
