@@ -51,6 +51,7 @@ GROUP_NOUNS: Final = {
     "centre": "centres", "center": "centers", "clinic": "clinics", "scanner": "scanners",
     "annotator": "annotators", "rater": "raters", "reader": "readers",
 }  # fmt: skip
+COPIES: Final = "copies"  # name of groups that are copies of one row, which no column says
 GRAINS = 2.0**30  # parts of a row that weights are kept to; 8,000,000 rows sum exactly
 
 
@@ -74,6 +75,8 @@ class ScoreKind(StrEnum):
 
 def group_nouns(column: str) -> tuple[str, str]:
     """Return what one and what several groups of a column are called: patient, patients."""
+    if column == COPIES:
+        return "set of copies", "sets of copies"
     words = [word.lower() for word in re.findall("[A-Z]+(?![a-z])|[A-Z]?[a-z]+", column[:300])]
     named = [word for word in GROUP_NOUNS if word in words or GROUP_NOUNS[word] in words]
     return (named[0], GROUP_NOUNS[named[0]]) if named else ("group", "groups")

@@ -1,8 +1,10 @@
 """Rows that are the same bit for bit."""
 
+from collections.abc import Callable
+
 import numpy as np
 
-from core.arrays import Int, Keys, Scores, row_chunks
+from core.arrays import Bool, Float, Int, Keys, Scores, row_chunks
 
 FEWEST, SHARE = 10, 0.01  # rows that repeat another, and of all rows, from which it is said
 MOST_COPIES = 20  # of a row on average: with more, answers are few rather than rows copied
@@ -12,6 +14,9 @@ DENSE = 0.25  # of the distinct answers lie next to each other: many meet by cha
 NEARER = 5  # times as many must repeat as lie next to each other
 MANY = 2**20  # rows from which a few of them are looked at first
 LOOKED_AT = 4096  # rows that tell how scores are rounded
+DISTINCT = 20  # rows whose numbers of copies have a divisor in common by chance once in a million
+TOLD_APART = 5.0  # expected pairs of equal scores with one right and one wrong answer, from which
+UNLIKE = 0.1  # of them is too many for copies
 NARROW = (np.float16, np.float32, np.float64)
 
 
@@ -60,8 +65,8 @@ def copies(scores: Scores, labels: Int, *, logits: bool) -> Int | None:
     """Return a number that rows of the same scores share, (N,); None where `repeats` finds none.
 
     Of scores alone: by labels, too, the outcomes of one score would be drawn to either side of a
-    cut together, and each side of a calibrated model would look off. Certain answers, which may be
-    alike without being copies, have a number each.
+    cut together, and each side of a calibrated model would look off. Certain answers may be alike
+    without being copies: they have a number each, but for two or more digits of other classes.
     """
     if not repeats(scores, labels, logits=logits):
         return None
@@ -71,8 +76,82 @@ def copies(scores: Scores, labels: Int, *, logits: bool) -> Int | None:
     )[1]
     top = columns.max(axis=1)
     certain = ((top <= CERTAIN) | (top >= 1.0 - CERTAIN)) & (not logits)
+    certain &= np.count_nonzero((columns > 0.0) & (columns < 1.0), axis=1) < 3
     of_row[certain] = len(scores) + np.flatnonzero(certain)
-    return np.unique(of_row, return_inverse=True)[1].astype(np.int64)
+    return _by_first_row(of_row)
+
+
+def sets_of_copies(
+    scores: Scores, labels: Int, answers: Callable[[], tuple[Float, Bool]], *, logits: bool
+) -> Int | None:
+    """Return which copies of one row belong together, numbered by their first row, (N,).
+
+    Parameters
+    ----------
+    scores, labels, logits
+        As of `repeats`.
+    answers : callable returning (N,) or (N, L) float64 and bool
+        How sure each answer is, and whether it is right; called only where rows repeat.
+
+    Returns
+    -------
+    (N,) int64 or None
+        None where equal rows may be rows of their own.
+
+    Notes
+    -----
+    Where every row stands m times, or a multiple of it, each m of them are a set, whatever the
+    digits of the scores. Else what `repeats` counts is copied, unless equal scores have other
+    outcomes: copies have the same, but rows that a model cannot tell apart come true as often as
+    it says. Where outcomes cannot decide that, scores of three columns and more do.
+    """
+    columns = scores.reshape(len(scores), -1)
+    keys = _row_keys(columns, labels.reshape(len(labels), -1))
+    each = _each_stands(keys)
+    if each > 1:
+        return _in_sets(keys, each)
+    sets = copies(scores, labels, logits=logits)
+    if sets is None or not sets.any():
+        return None
+    order = np.argsort(sets, kind="stable")
+    first, second = order[:-1], order[1:]
+    pairs = sets[first] == sets[second]
+    sure, right = answers()
+    sure, right = sure.reshape(len(sure), -1), right.reshape(len(right), -1)
+    expected = float((2.0 * sure * (1.0 - sure))[first[pairs]].sum())
+    unlike = int(np.count_nonzero(right[first[pairs]] != right[second[pairs]]))
+    if expected < TOLD_APART:
+        return sets if columns.shape[1] > 2 else None
+    return sets if unlike <= UNLIKE * expected else None
+
+
+def _each_stands(keys: Keys) -> int:
+    """Return how often every row stands at least, of which all their numbers are multiples."""
+    some = keys[keys % 64 == 0] if len(keys) > MANY else keys
+    counts = np.unique(some, return_counts=True)[1]
+    if counts.size < DISTINCT or counts.min() < 2:
+        return 1
+    counts = counts if some is keys else np.unique(keys, return_counts=True)[1]
+    return int(np.gcd.reduce(counts))
+
+
+def _in_sets(keys: Keys, each: int) -> Int:
+    """Return sets of so many equal rows: parts one after the other, row by row, or as they come."""
+    n = len(keys)
+    blocks, runs = keys.reshape(each, -1), keys.reshape(-1, each)
+    if (blocks == blocks[0]).all():
+        return np.arange(n) % (n // each)
+    if (runs == runs[:, :1]).all():
+        return np.arange(n) // each
+    order, out = np.argsort(keys, kind="stable"), np.empty(n, dtype=np.int64)
+    out[order] = np.arange(n) // each
+    return _by_first_row(out)
+
+
+def _by_first_row(of_row: Int) -> Int:
+    """Return numbers in the order in which they occur, so that runs of the same rows agree."""
+    _, first, place = np.unique(of_row, return_index=True, return_inverse=True)
+    return np.argsort(np.argsort(first))[place].astype(np.int64)
 
 
 def _row_keys(columns: Scores, labels: Int) -> Keys:

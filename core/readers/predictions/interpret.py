@@ -254,10 +254,11 @@ def _interpret(
         else weight_columns(contents, others),
     )
     notices = _all_notices(contents, others, layout, [n for _, n in joined], prepared, verdicts)
+    splits, of_repeats = repeated(splits, offers)
     notices += [
         *dated,
         *left_out,
-        *repeated(splits, offers),
+        *of_repeats,
         *candidate_notices(offers, chosen.part),
     ]
     notices += [

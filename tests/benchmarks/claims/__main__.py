@@ -90,6 +90,7 @@ def sections(page: str) -> dict[str, str]:
 ALARMS = {
     "rows of their own": (verdicts, verdicts.ANY, ("",)),
     "groups of one size": (groups, "verdict of a calibrated set", ("films a patient",)),
+    "copies of rows": (groups, "verdict of a calibrated set", ("copies",)),
     "rows that count by weight": (groups, "verdict of a calibrated set", ("weights",)),
     "uneven groups, and few events": (uneven, "verdict of a calibrated set", ("",)),
 }

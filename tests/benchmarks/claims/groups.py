@@ -9,7 +9,9 @@ of their own that count by weight. Log-normal weights, of which the standard dev
 logarithm is given: at 1 films are worth about 37 in 100 of as many equal ones, at 2 about 2 in
 100. And weights that tell of outcomes what claims do not: all events and a tenth of the others,
 which weigh 10; 2 in 100 films that weigh 20 and carry three times the stated risk, or have too
-extreme claims.
+extreme claims. "Copies": every row of a file without names of rows stands twice or five times, and
+belongs together by its scores and label alone; risks are those of films, or saturated (normal
+logits of spread 7). Rounded risks that stand once must not.
 """
 
 from collections.abc import Callable, Iterator
@@ -26,6 +28,7 @@ from core.metrics.ranked import SortedOutcomes
 from core.metrics.ranking import auroc
 from core.metrics.top_label import ece
 from core.predictions import Groups, Outcomes, Predictions, ScoreKind, Task, Weights
+from core.repeats import sets_of_copies
 from tests.benchmarks.claims.designs import COVERAGE, SIZES, Row, generator, power, sentence
 
 RESAMPLES, BINS, POPULATION = 300, 15, 2_000_000
@@ -96,6 +99,8 @@ def false_alarm(ready: PreparedTarget) -> bool:
 def rows(sets: int, seed: int) -> list[Row]:
     """Return how often intervals hold the truth, and how often calibrated sets are called off."""
     out: list[Row] = []
+    for design in COPIED:
+        out += _copied(design, sets, seed)
     for n in SIZES:
         for each in FILMS:
             for alike in ALIKE:
@@ -183,6 +188,41 @@ def _weighed(n: int, design: str, sets: int, seed: int) -> Iterator[Row]:
         yield Row(f"interval of {name}", design, n, rate, len(kept), _reason(design, n, name))
     rate, reason = float(np.mean(alarms)), _reason(design, n, "")
     yield sentence("verdict of a calibrated set", design, n, rate, len(alarms), reason)
+
+
+COPIED: dict[str, tuple[int, float, int]] = {  # copies, spread of the logits, digits
+    "1,000 risks, two copies, T 1": (2, 1.3, 17),
+    "400 risks, five copies, T 1": (5, 1.3, 17),
+    "400 rounded risks, five copies, T 1": (5, 1.3, 2),
+    "400 saturated risks, five copies, T 1": (5, 7.0, 17),
+    "rounded risks, no copies, T 1": (1, 1.3, 2),
+}
+ROWS_COPIED = 2_000
+
+
+def copied(design: str, rng: np.random.Generator) -> tuple[Float, Bool, Int | None]:
+    """Return calibrated risks, outcomes and the sets of copies that reading finds."""
+    times, wide, digits = COPIED[design]
+    n = ROWS_COPIED // times
+    p = sigmoid(rng.normal(-1.0, wide, n)).round(digits)
+    y, of_row = rng.random(n) < p, rng.permutation(np.repeat(np.arange(n), times))
+    p, y = p[of_row], y[of_row]
+    sure = np.maximum(p, 1.0 - p), (p > 0.5) == y
+    return p, y, sets_of_copies(p, y.astype(np.int64), lambda: sure, logits=False)
+
+
+def _copied(design: str, sets: int, seed: int) -> Iterator[Row]:
+    n, held, alarms = ROWS_COPIED, dict[str, list[bool]](), list[bool]()
+    for number in range(sets):
+        ready = prepared(*copied(design, generator(seed, number, design)))
+        for name, low, high in intervals(ready):
+            if name != "auroc" and low is not None and high is not None:
+                held.setdefault(name, []).append(low <= float(name == "slope") <= high)
+        alarms.append(false_alarm(ready))
+    for name, kept in held.items():
+        yield Row(f"interval of {name}", design, n, float(np.mean(kept)), len(kept))
+    claim = "verdict of a calibrated set"
+    yield sentence(claim, design, n, float(np.mean(alarms)), len(alarms))
 
 
 def _reason(design: str, n: int, name: str) -> str:

@@ -384,17 +384,64 @@ def test_rows_that_occur_twice_are_said():
     assert "ROWS_REPEATED" not in {n.code for n in once.notices}
 
 
-def test_rows_without_names_that_repeat_bit_for_bit_are_counted():
+COPIED = {
+    "logits": lambda rng: rng.normal(size=(400, 4)).astype(np.float32),
+    "risks": lambda rng: rng.beta(2, 2, 400),
+    "rounded": lambda rng: rng.dirichlet(np.ones(4), 400).round(2),
+    "saturated": lambda rng: sigmoid(rng.normal(0, 20, 400)).astype(np.float32),
+}
+
+
+@pytest.mark.parametrize("times", [2, 5])
+@pytest.mark.parametrize("draw", COPIED.values(), ids=COPIED)
+def test_copies_of_every_row_belong_together_and_count_once(draw, times):
     rng = np.random.default_rng(0)
-    logits, labels = rng.normal(size=(400, 4)).astype(np.float32), rng.integers(0, 4, 400)
-    again = rng.permutation(np.repeat(np.arange(400), 5))
-    found = read(made.npz(logits=logits[again], labels=labels[again]), name="x.npz")
+    scores = draw(rng)
+    labels = rng.integers(0, 4 if scores.ndim == 2 else 2, 400)
+    again = rng.permutation(np.repeat(np.arange(400), times))
+    scores, labels = scores[again], labels[again]
+    key = "logits" if scores.min() < 0 else "probs"
+    found = read(made.npz(**{key: scores, "labels": labels}), name="x.npz")
     said = [notice.text for notice in found.notices if notice.code == "ROWS_REPEATED"]
+    repeated = 400 * (times - 1)
     assert len(said) == 1
-    assert said[0].startswith("1,600 of 2,000 rows repeat another bit for bit")
-    assert "--group" in said[0]
-    relabelled = (labels[again] + np.arange(2_000) // 1_000) % 4
-    assert repeats(logits[again], relabelled, logits=True) < 1_600
+    assert said[0].startswith(f"{repeated:,} of {400 * times:,} rows repeat another bit for bit")
+    groups = found.splits["test"].predictions().groups
+    assert np.bincount(groups.of_row).tolist() == [times] * 400
+    first = np.unique(groups.of_row, return_index=True)[1]
+    assert np.array_equal(scores, scores[first][groups.of_row])
+    assert np.array_equal(labels, labels[first][groups.of_row])
+
+
+def test_copies_of_some_rows_belong_together():
+    rng = np.random.default_rng(0)
+    scores, labels = rng.normal(size=(400, 3)), rng.integers(0, 3, 400)
+    drawn = rng.integers(0, 400, 400)
+    found = read(made.npz(logits=scores[drawn], labels=labels[drawn]), name="x.npz")
+    groups = found.splits["test"].predictions().groups
+    assert groups.count == np.unique(drawn).size
+    assert len({*zip(drawn.tolist(), groups.of_row.tolist(), strict=True)}) == groups.count
+
+
+def test_rows_that_a_model_cannot_tell_apart_are_no_copies():
+    """One score for every combination of a few traits, with all its digits."""
+    rng = np.random.default_rng(0)
+    stated = rng.beta(2, 2, 500)[rng.integers(0, 500, 2_000)]
+    labels = (rng.random(2_000) < stated).astype(int)
+    found = read(made.npz(probs=stated, labels=labels), name="x.npz")
+    assert "ROWS_REPEATED" not in {notice.code for notice in found.notices}
+    assert found.splits["test"].predictions().groups is None
+
+
+def test_runs_of_the_same_copied_rows_have_the_same_groups():
+    rng = np.random.default_rng(0)
+    labels = np.tile(rng.integers(0, 2, 300), 3)
+    both = [
+        read(made.npz(probs=np.tile(scores, 3), labels=labels), name="x.npz")
+        for scores in (rng.random(300), rng.random(300).round(2))
+    ]
+    first, second = (run.splits["test"].predictions().groups.of_row for run in both)
+    assert np.array_equal(first, second)
 
 
 CHANCE = {
