@@ -260,19 +260,22 @@ async def left(
         return before, most, await given_back(server, MOST_GROWTH * before, patience_s)
 
 
-async def leaving(n_rounds: int, sizes: Sequence[float]) -> None:
+async def leaving(n_rounds: int, sizes: Sequence[float], only: str) -> None:
     """Print what sessions leave in the server's memory that drop a file and go, and nobody comes.
 
     Files below 64 MiB are read into memory; larger ones stay in files, which show nothing here.
+    `only` is part of the names of the rows to measure, as "50 MB | kept".
     """
     print("| file | session | tab | before | after the last | at rest | growth |")
     print("|---|---|---|---|---|---|---|")
     for size, acts, cut in product(sizes, ("dropped", "kept"), (False, True)):
+        row = f"{size:g} MB | {acts} and left | {'cut off' if cut else 'closed'}"
+        if only not in row:
+            continue
         async with serving(*LEFT_SOON, app=SHORT_STAYS) as server:
             before, most, rest = await left(server, Leaver(acts, cut), size, n_rounds, REST_S)
             cells = f"{before:.0f} MiB | {most:.0f} MiB | {rest:.0f} MiB | {rest / before - 1:+.1%}"
-            how = "cut off" if cut else "closed"
-            print(f"| {size:g} MB | {acts} and left | {how} | {cells} |", flush=True)
+            print(f"| {row} | {cells} |", flush=True)
 
 
 async def uploads(n_rounds: int, megabytes: int) -> None:
@@ -494,7 +497,7 @@ def main() -> None:
     parts: dict[str, Callable[[argparse.Namespace], object]] = {
         "cold": lambda a: cold(a.rounds),
         "uploads": lambda a: uploads(a.rounds, a.megabytes),
-        "leaving": lambda a: leaving(a.rounds, a.sizes),
+        "leaving": lambda a: leaving(a.rounds, a.sizes, a.only),
         "crowd": lambda a: crowd(a.sessions),
         "sent": lambda a: sent({k: v for k, v in LINKS.items() if a.only in k}),
         "memory": lambda a: memory(a.sessions, a.rounds, list(LINKS.values())),
