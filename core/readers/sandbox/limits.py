@@ -6,9 +6,9 @@ runs `main` of a module.
 What holds where: on Linux memory, processor time, written bytes and core dumps are limited. The
 process leaves the network by a namespace of its own where the kernel allows it (as root, or with
 unprivileged user namespaces), and on x86-64 and ARM, in containers too, a filter of system calls
-lets it make no socket. As root it also becomes the user nobody, where root may: in a container it
-may lack the capabilities, or the namespace may hold no other user. Off Linux only the parent's time
-limit holds.
+lets it make no socket and reach into no other process. As root it also becomes the user nobody,
+where root may: in a container it may lack the capabilities, or the namespace may hold no other
+user. Off Linux only the parent's time limit holds.
 """
 
 import ctypes
@@ -30,13 +30,23 @@ CLONE_NEWNET = 0x40000000
 NO_NEW_PRIVILEGES = 38  # prctl
 PARENT_DEATH_SIGNAL = 1  # prctl
 SET_FILTER, BY_PROGRAM = 22, 2  # prctl, as linux/seccomp.h has them
-# By machine: its name in linux/audit.h, and the numbers of socket and io_uring_setup, as a ring of
-# requests makes sockets without a call.
-CALLS = {"x86_64": (0xC000003E, 41, 425), "aarch64": (0xC00000B7, 198, 425)}
+# Calls that are refused, by their numbers in Linux: socket; ptrace, process_vm_readv,
+# process_vm_writev, kcmp; unshare, setns; mount, umount2, pivot_root, chroot; name_to_handle_at,
+# open_by_handle_at; add_key, request_key, keyctl; bpf, userfaultfd, perf_event_open.
+X86 = (41, 101, 310, 311, 312, 272, 308, 165, 166, 155, 161, 303, 304, 248, 249, 250, 321, 323, 298)
+ARM = (198, 117, 270, 271, 272, 97, 268, 40, 39, 41, 51, 264, 265, 217, 218, 219, 280, 282, 241)
+# On both: io_uring_setup, as a ring of requests makes sockets without a call; open_tree to fspick
+# and pidfd_open; pidfd_getfd, mount_setattr, open_tree_attr.
+BOTH = (425, *range(428, 435), 438, 442, 467)
+# With names in linux/audit.h, and clone, whose flags of namespaces are refused. Those of clone3 lie
+# where no filter can look: the C library takes clone where there is no clone3.
+CALLS = {"x86_64": (0xC000003E, 56, X86 + BOTH), "aarch64": (0xC00000B7, 220, ARM + BOTH)}
+CLONE3 = 435
+NAMESPACES = 0x7E020000
 OTHER_CALLS = 0x40000000  # of x86-64: from here on, the same calls with pointers of 32 bits
-LOAD, EQUAL, AT_LEAST, RETURN = 0x20, 0x15, 0x35, 0x06  # linux/bpf_common.h
-NUMBER_OF_CALL, MACHINE = 0, 4  # offsets in struct seccomp_data
-ALLOW, FAIL = 0x7FFF0000, 0x00050000 | errno.EPERM
+LOAD, EQUAL, AT_LEAST, ANY_BIT, RETURN = 0x20, 0x15, 0x35, 0x45, 0x06  # linux/bpf_common.h
+NUMBER_OF_CALL, MACHINE, FIRST_ARGUMENT = 0, 4, 16  # offsets in struct seccomp_data
+ALLOW, FAIL, UNKNOWN = 0x7FFF0000, 0x00050000 | errno.EPERM, 0x00050000 | errno.ENOSYS
 NOBODY = 65_534
 PROCESSES_OF_NOBODY = 512
 STATUS = Path("/proc/self/status")
@@ -111,27 +121,35 @@ def leave_network(*, nobody: bool) -> bool:
     left = os.geteuid() == 0 and libc.unshare(CLONE_NEWNET) == 0
     # A namespace of users of its own would hold no nobody.
     left = left or (not nobody and libc.unshare(CLONE_NEWUSER | CLONE_NEWNET) == 0)
-    refuse_sockets()
+    refuse_calls()
     return left
 
 
-def refuse_sockets() -> bool:
-    """Let this thread, and those it starts, make no socket (EPERM); return whether that holds.
+def refuse_calls() -> bool:
+    """Refuse calls to this thread and those it starts (EPERM); return whether that holds.
 
-    Needs no privileges once none can be gained, and so holds in containers without namespaces.
+    No sockets, no look into other processes, no namespaces or mounts, and nothing of the parts of
+    the kernel that are attacked most and that no reader needs. Takes no privileges once none can be
+    gained, and so holds in containers without namespaces, beside a filter of theirs.
     """
     machine = os.uname().machine
     if machine not in CALLS or sys.maxsize < 2**32:
         return False
-    audited, *refused = CALLS[machine]
+    audited, clone, refused = CALLS[machine]
+    fail = len(refused) + 8  # where the first of the three ends stands
     steps = [  # operation, steps to skip if so and if not, operand
         (LOAD, 0, 0, MACHINE),
-        (EQUAL, 0, len(refused) + 3, audited),
+        (EQUAL, 0, fail - 2, audited),
         (LOAD, 0, 0, NUMBER_OF_CALL),
-        (AT_LEAST, len(refused) + 1, 0, OTHER_CALLS),
-        *((EQUAL, len(refused) - k, 0, call) for k, call in enumerate(refused)),
-        (RETURN, 0, 0, ALLOW),
+        (AT_LEAST, fail - 4, 0, OTHER_CALLS),
+        *((EQUAL, fail - 5 - k, 0, call) for k, call in enumerate(refused)),
+        (EQUAL, 4, 0, CLONE3),
+        (EQUAL, 0, 4, clone),
+        (LOAD, 0, 0, FIRST_ARGUMENT),
+        (ANY_BIT, 0, 2, NAMESPACES),
         (RETURN, 0, 0, FAIL),
+        (RETURN, 0, 0, UNKNOWN),
+        (RETURN, 0, 0, ALLOW),
     ]
     program = ctypes.create_string_buffer(b"".join(struct.pack("=HBBI", *step) for step in steps))
     described = struct.pack("@HP", len(steps), ctypes.addressof(program))

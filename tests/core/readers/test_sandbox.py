@@ -5,6 +5,7 @@ import errno
 import io
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -23,7 +24,7 @@ from core.readers.formats.contents import FileBytes
 from core.readers.predictions.interpret import read_source
 from core.readers.predictions.options import ReadOptions
 from core.readers.predictions.result import NeedsChoice
-from core.readers.sandbox import child_process, wire
+from core.readers.sandbox import child_process, limits, wire
 from core.readers.sandbox import read as sandbox
 from core.readers.sandbox.readers import PREDICTIONS
 from tests import hostile_cases as made
@@ -286,8 +287,8 @@ def test_the_walls_hold_inside_the_child() -> None:
     assert int(user) != 0
 
 
-# Flags that no kernel knows: as where it grants no namespaces. Calls by hand: the second way to a
-# socket, and getpid by its number for pointers of 32 bits.
+# Flags that no kernel knows: as where it grants no namespaces. Calls by hand: getpid by its number
+# for pointers of 32 bits, and one that no table has, for the filter to let through.
 NO_NAMESPACES = """
 import ctypes, os, socket, sys, threading
 from core.readers.sandbox import limits
@@ -301,7 +302,7 @@ def attempt():
             socket.socket(family)
         except PermissionError:
             print("refused")
-    for call in (425, 0x40000000 + 39):
+    for call in (0x40000000 + 39, 1_000):
         if libc.syscall(call, 1, ctypes.create_string_buffer(256)) == -1:
             print(os.strerror(ctypes.get_errno()))
 attempt()
@@ -321,8 +322,76 @@ def test_without_namespaces_nothing_makes_a_socket() -> None:
             [sys.executable, "-c", NO_NAMESPACES, port],
             cwd=child_process.ROOT, capture_output=True, text=True, check=True,
         )  # fmt: skip
-    once = ["refused"] * 4 + [os.strerror(errno.EPERM)] * 2
+    once = ["refused"] * 4 + [os.strerror(errno.EPERM), os.strerror(errno.ENOSYS)]
     assert done.stdout.splitlines() == once * 2
+
+
+# A call that is tried with arguments which no kernel takes: its error tells who refused it.
+CALLS = """
+import ctypes, errno, json, os, subprocess, sys, threading
+from core.readers.sandbox import limits
+libc = ctypes.CDLL(None, use_errno=True)
+_, clone, refused = limits.CALLS[os.uname().machine]
+none = [ctypes.c_long(-1)] * 6
+mixed = [ctypes.c_long(0x20000 | 0x200)] + none[1:]  # flags of clone that exclude each other
+def errors():
+    found = {}
+    for call in (*refused, limits.CLONE3):
+        libc.syscall(call, *none)
+        found[call] = ctypes.get_errno()
+    libc.syscall(clone, *mixed)
+    return {**found, "clone": ctypes.get_errno()}
+before = errors()
+limits.leave_network(nobody=False)
+found = []
+thread = threading.Thread(target=lambda: found.append(errors()))  # threads can be started
+thread.start()
+thread.join()
+subprocess.run([sys.executable, "-c", ""], check=True)  # and processes
+print(json.dumps([before, errors(), *found]))
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux" or os.uname().machine not in limits.CALLS,
+                    reason="there is a filter on Linux, on x86-64 and ARM")  # fmt: skip
+def test_a_reader_reaches_no_other_process_and_no_part_of_the_kernel_that_it_does_not_need() -> (
+    None
+):
+    done = subprocess.run(
+        [sys.executable, "-c", CALLS],
+        cwd=child_process.ROOT, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    before, after, in_a_thread = json.loads(done.stdout)
+    assert after == in_a_thread
+    assert after.pop(str(limits.CLONE3)) == errno.ENOSYS
+    assert set(after.values()) == {errno.EPERM}
+    if limits.may_become_nobody():  # the kernel itself refuses others some of them
+        assert errno.EPERM not in before.values()
+
+
+NAMES = """
+    socket ptrace process_vm_readv process_vm_writev kcmp unshare setns mount umount2 pivot_root
+    chroot name_to_handle_at open_by_handle_at add_key request_key keyctl bpf userfaultfd
+    perf_event_open io_uring_setup open_tree move_mount fsopen fsconfig fsmount fspick pidfd_open
+    pidfd_getfd mount_setattr
+"""
+
+
+@pytest.mark.parametrize(
+    ("machine", "header"),
+    [("x86_64", "x86_64-linux-gnu/asm/unistd_64.h"), ("aarch64", "asm-generic/unistd.h")],
+)
+def test_the_numbers_of_refused_calls_are_those_of_the_kernels_headers(
+    machine: str, header: str
+) -> None:
+    path = Path("/usr/include", header)
+    if not path.exists():
+        pytest.skip("the kernel's headers are not here")
+    numbers = dict(re.findall(r"#define __NR(?:3264)?_(\w+)\s+(\d+)", path.read_text()))
+    _, clone, refused = limits.CALLS[machine]
+    known = {name: int(numbers[name]) for name in NAMES.split() if name in numbers}
+    assert {name for name, number in known.items() if number not in refused} == set()
+    assert (clone, limits.CLONE3) == (int(numbers["clone"]), int(numbers["clone3"]))
 
 
 def test_a_plain_users_reader_is_outside_the_network_with_all_its_threads(
