@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Final
 
 from core.disk import make_private, parse_json, replace_text
@@ -149,7 +149,11 @@ def _count_of_torch(uuids: tuple[str, ...], _: int) -> int:
     from core.library import home  # and numpy with it, which a supervisor starts without
 
     path = home() / "cache" / "gpus.json"
-    key = [*uuids, version("torch"), boot_id()]
+    try:
+        torch: str | None = version("torch")
+    except PackageNotFoundError:  # built here and on the path, or not there at all
+        torch = None
+    key = [*uuids, torch, boot_id()]
     with suppress(OSError, ValueError, TypeError, KeyError):
         kept: Any = parse_json(path.read_text("utf-8"))
         if kept["of"] == key:

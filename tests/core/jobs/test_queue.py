@@ -6,6 +6,7 @@ import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
+from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 from threading import Barrier
 
@@ -292,6 +293,19 @@ def test_gpus_that_pytorch_does_not_see_are_no_slots(
     said = [message for message in caplog.messages if message.startswith("PyTorch sees ")]
     assert len(said) == (2 if "[0" in torch_says or "[1" in torch_says else 0)
     assert all("of 2 GPUs" in message for message in said)
+
+
+def test_gpus_are_counted_by_a_torch_without_metadata_too(tmp_path, monkeypatch):
+    """As one that was built here and is only on the path."""
+
+    def lacks(name: str) -> str:
+        raise PackageNotFoundError(name)
+
+    monkeypatch.setattr(found_devices, "version", lacks)
+    for _ in range(2):
+        found = driver(tmp_path, monkeypatch, 0, None)
+        assert [one.slot for one in found] == ["cuda:0", "cuda:1", "cpu"]
+    assert len((tmp_path / "torch").read_text().splitlines()) == 1
 
 
 def driver(
