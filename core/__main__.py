@@ -12,7 +12,6 @@ import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
-from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -25,6 +24,7 @@ from core.commands import (
     report,
     runs,
     train,
+    wants_json,
 )
 from core.commands.shared import (
     Json,
@@ -76,7 +76,7 @@ def _run(argv: Sequence[str] | None) -> int:
     from core.readers.sandbox import scratch
 
     argv = list(sys.argv[1:] if argv is None else argv)
-    as_json = "--json=-" in argv or ("--json", "-") in set(pairwise(argv))
+    as_json = wants_json(argv)
     try:
         arguments = _parser().parse_args(argv)
         scratch.sweep()  # what a command that was killed left of a user's data
