@@ -24,7 +24,7 @@ from core.disk import make_private, parse_json, replace_text, writing
 from core.errors import LibraryError, UsageError
 from core.jobs.devices import fit
 from core.jobs.log import NAME as LOG
-from core.jobs.records import BEAT, LOCAL, Failure, Job, JobState
+from core.jobs.records import BEAT, LOCAL, SLURM, Failure, Job, JobState
 from core.process_identity import ProcessIdentity
 
 VERSION: Final = 1  # of the table; another one is made anew from the folders
@@ -445,7 +445,10 @@ def _stored_job(connection: sqlite3.Connection, job_id: str) -> Job:
 def read_job(text: str) -> Job:
     """Return a job from its row or the copy of it; ValueError or UsageError where it is torn."""
     row = parse_json(text)
-    return codec.read(Job, LATER | row if isinstance(row, dict) else row, "job", stored=True)
+    job = codec.read(Job, LATER | row if isinstance(row, dict) else row, "job", stored=True)
+    if job.launcher not in (LOCAL, SLURM):
+        raise ValueError(job.launcher)
+    return job
 
 
 def check_quota(listed: Sequence[Job], jobs: Sequence[Job], most: int | None) -> None:

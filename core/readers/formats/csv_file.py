@@ -18,13 +18,19 @@ from core.codes import NoticeCode
 from core.errors import Notice, Refused
 from core.readers.formats.arrow import array_of_column
 from core.readers.formats.contents import Contents, Entry, FileBytes, is_text, text_array
-from core.readers.formats.encoding import Dialect, decode, dialect_notices, is_number, sniff_dialect
+from core.readers.formats.encoding import (
+    Dialect,
+    decode,
+    dialect_notices,
+    is_number,
+    sample_of,
+    sniff_dialect,
+)
 from core.readers.formats.list_cells import with_matrices
 from core.readers.formats.scored_lists import PLURALS, SCORE_LISTS, plain, spread
 from core.readers.predictions.parts import counted
 from core.readers.predictions.roles import refuse_bin_history
 
-HEAD: Final = 2**16  # bytes in which a header is looked for
 WEKA: Final = re.compile(
     rb"(?m)^[ \t]*inst#[ ,\t]+actual[ ,\t]+predicted[ ,\t]+error[ ,\t]+"
     rb"(?:prediction|\w*distribution)"
@@ -47,7 +53,7 @@ def rewritten(data: memoryview) -> tuple[memoryview, list[Notice]]:
     Refused
         FORMAT_UNKNOWN: an ARFF file. CSV_RAGGED: a line that Weka does not write.
     """
-    head = bytes(data[:HEAD])
+    head = sample_of(data)
     if ARFF.match(head):
         what = "This is an ARFF file, whose margin is no probability"
         remedy = "in Weka: More options, Output predictions, CSV with outputDistribution"

@@ -10,6 +10,9 @@ from core.errors import Notice, Refused
 
 SAMPLE_BYTES = 65_536
 SAMPLE_LINES = 25
+LEAST_LINES = 4  # of a table whose lines are longer than that: a header and rows below it
+MOST_SAMPLE = 2**24
+csv.field_size_limit(MOST_SAMPLE)  # a line is one cell to a mark that it lacks
 DELIMITERS = ",\t;|"
 REMEDY = "save it as UTF-8 with commas between columns"
 BLOCK = 8 * 2**20
@@ -88,6 +91,17 @@ def _is_utf8(data: memoryview) -> bool:
     return True
 
 
+def sample_of(data: memoryview) -> bytes:
+    """Return the first bytes of a text, as many as hold some of its lines."""
+    size = SAMPLE_BYTES
+    while size < min(data.nbytes, MOST_SAMPLE):
+        head = bytes(data[:size])
+        if max(head.count(b"\n"), head.count(b"\r")) > LEAST_LINES:
+            break
+        size *= 4
+    return bytes(data[:size])
+
+
 def sniff_dialect(data: memoryview) -> Dialect:
     """Return how the columns are separated, judged from the first lines.
 
@@ -96,9 +110,9 @@ def sniff_dialect(data: memoryview) -> Dialect:
     Refused
         EMPTY: only comments or blank lines.
     """
-    text = bytes(data[:SAMPLE_BYTES]).decode("utf-8", "ignore")
-    lines = re.split(r"\r\n|\n|\r", text)
-    if data.nbytes > SAMPLE_BYTES and len(lines) > 1:
+    head = sample_of(data)
+    lines = re.split(r"\r\n|\n|\r", head.decode("utf-8", "ignore"))
+    if data.nbytes > len(head) and len(lines) > 1:
         lines = lines[:-1]
     stated = STATED.fullmatch(lines[0])
     above = 1 if stated else 0
@@ -163,7 +177,7 @@ def dialect_notices(dialect: Dialect, data: memoryview) -> list[Notice]:
     elif dialect.skip:
         lines = "first line is" if dialect.skip == 1 else f"first {dialect.skip} lines are"
         texts.append(f"the {lines} blank or comments and skipped")
-    head = bytes(data[:SAMPLE_BYTES])
+    head = sample_of(data)
     if b"\r" in head and b"\n" not in head:
         texts.append("lines end in a carriage return only")
     return [Notice(NoticeCode.DIALECT, "; ".join(texts))] if texts else []

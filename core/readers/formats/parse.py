@@ -39,6 +39,7 @@ MOST_SHEETS: Final = 8  # that are offered
 MOST_TITLES: Final = 5  # lines of one cell above a table
 AGAIN: Final = "save the workbook again, or the sheet as CSV"
 MOST_ROWS: Final = 2**20  # of a sheet of Excel
+MOST_LETTERS: Final = 2**28  # in all cells
 MOST_EMPTY: Final = 10_000_000  # cells, whatever the filled ones
 
 
@@ -64,7 +65,7 @@ def read_workbook(archive: Archive, records: str | None) -> Contents:
         link = next((value for key, value in sheet.items() if LINK.fullmatch(key)), "")
         target = links.get(link) if _tag(sheet) == "sheet" else None
         if target is not None:
-            path, name = target.removeprefix("/"), str(sheet.get("name"))
+            path, name = target.removeprefix("/"), HARMFUL.sub("?", str(sheet.get("name")))
             if name in members:
                 raise Refused("FORMAT_UNKNOWN", f"Two sheets are called {name[:60]!r}", AGAIN)
             members[name] = path if path.startswith("xl/") else f"xl/{path}"
@@ -99,7 +100,7 @@ def _xml(archive: Archive, name: str) -> ElementTree.Element:
         raise Refused("FORMAT_UNKNOWN", "The workbook is damaged", AGAIN, name)
     try:
         return ElementTree.fromstring(data)  # noqa: S314  # no document type, so no entities
-    except ElementTree.ParseError as error:
+    except (ElementTree.ParseError, ValueError, LookupError) as error:  # or an unknown encoding
         raise Refused("FORMAT_UNKNOWN", "The workbook is damaged", AGAIN, name) from error
 
 
@@ -116,12 +117,21 @@ def _text(element: ElementTree.Element) -> str:
 def _rows(sheet: ElementTree.Element, texts: list[str]) -> list[Mapping[int, str]]:
     """Return the cells of each row by column; rows without any are left out."""
     rows: list[Mapping[int, str]] = []
+    places: set[str] = set()
+    letters = 0
     for element in (e for e in sheet.iter() if _tag(e) == "row"):
+        place = element.get("r", "")
+        if place in places:
+            raise Refused("FORMAT_UNKNOWN", f"Row {place[:9]} of the sheet occurs twice", AGAIN)
+        places |= {place} - {""}
         pairs = list(_cells(element, texts))
         cells = {at: text for at, text in pairs if text}
         if len(dict(pairs)) < len(pairs):
             raise Refused("FORMAT_UNKNOWN", "A cell of the sheet occurs twice", AGAIN)
         rows += [cells] if cells else []
+        letters += sum(map(len, cells.values()))
+        if letters > MOST_LETTERS:  # one shared text may stand in any number of cells
+            raise Refused("TABLE_SIZE", "The sheet has too much text", "save the scores alone")
         if len(rows) > MOST_ROWS:
             raise Refused("TABLE_SIZE", f"More than {MOST_ROWS} rows", "save the sheet as CSV")
     return rows
@@ -131,14 +141,16 @@ def _cells(row: ElementTree.Element, texts: list[str]) -> Iterator[tuple[int, st
     """Yield each cell of a row as its column, from 0, and its text."""
     column = -1
     for cell in row:
-        place = re.match(r"[A-Z]{1,3}", cell.get("r", ""))
-        column = _number(place[0]) if place else column + 1
+        place = re.fullmatch(r"([A-Z]{1,3})[0-9]{1,7}", cell.get("r", "A1"))
+        if place is None:
+            raise Refused("FORMAT_UNKNOWN", "A cell of the sheet has no such place", AGAIN)
+        column = _number(place[1]) if "r" in cell.attrib else column + 1
         if column >= defaults.MAX_COLUMNS:
             raise Refused("CSV_COLUMNS", f"A cell in column {column + 1}", "save fewer columns")
         kind = cell.get("t", "n")
         value = next((e.text or "" for e in cell if _tag(e) == "v"), "")
         if kind == "s":
-            known = value.isdecimal() and int(value) < len(texts)
+            known = re.fullmatch(r"[0-9]{1,9}", value) and int(value) < len(texts)
             if not known:
                 raise Refused("FORMAT_UNKNOWN", "The workbook is damaged", AGAIN)
             value = texts[int(value)]

@@ -181,7 +181,7 @@ def class_names(columns: list[str]) -> tuple[str, ...]:
         len(cut) < len(name) for cut, name in zip(bare, columns, strict=True)
     ):
         columns = bare
-    shared = _common_prefix(columns)
+    shared = common_prefix(columns)
     prefix = re.match(r".*[_\-. :=(\[]", shared)
     cut = len(prefix.group()) if prefix and len(columns) > 1 else 0
     names = [name[cut:] for name in columns]
@@ -191,7 +191,8 @@ def class_names(columns: list[str]) -> tuple[str, ...]:
     return tuple(names) if all(names) else tuple(columns)
 
 
-def _common_prefix(names: list[str]) -> str:
+def common_prefix(names: list[str]) -> str:
+    """Return how all names begin."""
     if not names:
         return ""
     first, last = min(names), max(names)  # in sorted order these two differ earliest

@@ -56,7 +56,8 @@ class TableColumns:
 
     def set_role(self, names: list[str], role: Role) -> None:
         """Give columns another role."""
-        self.named = [replace(i, role=role) if i.name in names else i for i in self.named]
+        some = set(names)
+        self.named = [replace(i, role=role) if i.name in some else i for i in self.named]
 
     def numbers(self) -> list[str]:
         """Names of the unused columns of numbers."""

@@ -7,13 +7,14 @@ import numpy as np
 from core.codes import NoticeCode
 from core.errors import Notice, Refused
 from core.predictions import ScoreKind
-from core.readers.formats.cells import refuse_text, words_in
+from core.readers.formats.cells import NUMBERS, refuse_text, words_in
 from core.readers.formats.contents import Entry, id_text, is_text, stacked
 from core.readers.predictions.labels import label_matrix
 from core.readers.predictions.names import (
     bare_name,
     class_at,
     class_names,
+    common_prefix,
     counts_up,
     folded,
     meanings,
@@ -26,7 +27,7 @@ from core.readers.predictions.names import (
 from core.readers.predictions.options import Units, join_names
 from core.readers.predictions.parts import SplitArrays, ambiguous, listed
 from core.readers.predictions.questions import Guess, ReadChoice, undecided
-from core.readers.predictions.roles import MARGINS, Role, correctness, words_of
+from core.readers.predictions.roles import MARGINS, Role, correctness, name_entry, words_of
 from core.readers.predictions.score_sets import is_summary, key_of, logits_of_two, model_groups
 from core.readers.predictions.stated_confidence import (
     AS_CONFIDENCE,
@@ -142,13 +143,15 @@ def scored_part(columns: TableColumns, base: SplitArrays, labels: list[str]) -> 
     for name in scores:
         refuse_text(name, columns.entries[name], columns.contents)
     scores = _of_one_model(columns, _of_one_form(columns, scores), labels)
+    _refuse_blank(columns, scores)
     columns.set_role(scores, Role.SCORES)
     classes = _classes_of(columns, scores, labels)
     free = columns.options.scores_key is None and columns.options.classes is None
     if free and len(labels) < 2 and meanings(classes) == [1, 0]:  # the second is the event
         scores, classes = scores[::-1], classes[::-1]
     matrix = columns.entries[scores[0]] if len(scores) == 1 else _stack(columns, scores)
-    kinds = {item.kind for item in columns.named if item.name in scores}
+    some = set(scores)
+    kinds = {item.kind for item in columns.named if item.name in some}
     single = len(scores) == 1 and matrix.ndim == 1
     _refuse_margin(columns, scores[0])
     return replace(
@@ -189,6 +192,26 @@ def _classes_of(columns: TableColumns, scores: list[str], labels: list[str]) -> 
     return next((form for form in forms if words <= {folded(name) for name in form}), names)
 
 
+def _refuse_blank(columns: TableColumns, scores: list[str]) -> None:
+    """Refuse a column called like the scores in which nothing stands: without it a class is gone.
+
+    So a workbook is whose formulas nobody has computed.
+    """
+    kind = name_entry(scores[0], columns.entries[scores[0]]).kind
+    if len(scores) < 2 or kind is None or columns.options.scores_key is not None:
+        return
+    start = common_prefix(scores)
+    end = common_prefix([name[::-1] for name in scores])[::-1]
+    for name in columns.of(Role.UNUSED):
+        entry = columns.entries[name]
+        blank = is_text(entry) and entry.ndim == 1 and not np.any(entry != "")
+        alike = (start and name.startswith(start)) or (end and name.endswith(end))
+        if blank and alike and name_entry(name, NUMBERS).kind is kind:
+            what = f"Column {name} is called like the scores and is empty"
+            remedy = "fill it in (in a workbook: let its formulas be computed), or remove it"
+            raise Refused("NONFINITE", what, remedy, f"column {name}")
+
+
 def _refuse_margin(columns: TableColumns, name: str) -> None:
     if columns.options.scores is None and set(words_of(name)) & MARGINS:
         raise margin_question(name)
@@ -204,8 +227,9 @@ def _of_one_form(columns: TableColumns, scores: list[str]) -> list[str]:
             return lists
     scores = _without_summaries(columns, scores)
     by_kind: dict[ScoreKind | None, list[str]] = {}
+    some = set(scores)
     for item in columns.named:
-        if item.name in scores:
+        if item.name in some:
             by_kind.setdefault(item.kind, []).append(item.name)
     if len(by_kind) == 1 and (len(scores) == 1 or not lists):
         return scores

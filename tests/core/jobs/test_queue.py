@@ -460,7 +460,14 @@ def test_a_folder_that_holds_another_jobs_state_is_nobodys(jobs):
     copy.mkdir()
     state = (jobs.folder(one.id).path / "state.json").read_text()
     copy.joinpath("state.json").write_text(state)
-    odd = [{"place": "1"}, {"state": "asleep"}, {"slots": "cpu"}, {"supervisor": {}}, {"more": 1}]
+    odd = [
+        {"place": "1"},
+        {"state": "asleep"},
+        {"slots": "cpu"},
+        {"supervisor": {}},
+        {"more": 1},
+        {"launcher": "x"},
+    ]
     changed = [json.dumps(json.loads(state) | {"id": f"bad{n}"} | odd[n]) for n in range(len(odd))]
     for n, text in enumerate([*changed, "{", "[]", "{}"]):
         other = jobs.home / "jobs" / f"bad{n}"

@@ -22,6 +22,7 @@ from core.configs import AuditConfig
 from core.errors import Refused, UsageError
 from core.metrics.suite import audit
 from core.predictions import Predictions
+from core.readers.formats import parse
 from core.readers.formats.contents import FileBytes
 from core.readers.predictions.interpret import InterpretedFile, read_source
 from core.readers.predictions.options import ReadOptions
@@ -688,6 +689,9 @@ def test_a_header_of_a_sheet_may_hold_a_line_end_or_begin_with_a_number_sign(tmp
     [
         ('<row><c r="XFD1"><v>1</v></c></row>' + "<row><c><v>1</v></c></row>" * 700, "TABLE_SIZE"),
         ('<row><c r="A1"><v>1</v></c><c r="A1"><v>2</v></c></row>' * 2, "FORMAT_UNKNOWN"),
+        ('<row><c r="b1"><v>1</v></c></row><row><c r="a2"><v>1</v></c></row>', "FORMAT_UNKNOWN"),
+        ('<row r="2"><c><v>1</v></c></row>' * 2, "FORMAT_UNKNOWN"),
+        (f'<row><c t="s"><v>{"9" * 5_000}</v></c></row>', "FORMAT_UNKNOWN"),
         ("<row>" + '<row t="inlineStr">' * 9_000 + "</row>" * 9_000 + "</row>", "EMPTY"),
     ],
 )
@@ -717,6 +721,52 @@ def test_a_workbook_of_the_strict_kind_is_read_and_one_with_a_name_twice_refused
     got = read(path)
     assert isinstance(got, Refused)
     assert "Two sheets" in got.what
+
+
+@pytest.mark.parametrize("encoding", ["cp037", "shift_jis", "none"])
+def test_a_workbook_in_letters_that_no_program_writes_is_refused(tmp_path, encoding):
+    path = workbook(tmp_path, one=[["probability", "label"], [0.5, 1]])
+    with zipfile.ZipFile(path) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    text = f'<?xml version="1.0" encoding="{encoding}"?><sst/>'
+    path.write_bytes(packed_as(members | {"xl/sharedStrings.xml": text.encode()}))
+    got = read(path)
+    assert isinstance(got, Refused)
+    assert got.code == "FORMAT_UNKNOWN"
+
+
+def test_a_text_that_stands_in_very_many_cells_is_refused_in_time(tmp_path, monkeypatch):
+    monkeypatch.setattr(parse, "MOST_LETTERS", 1_000)
+    rows = [["probability", "label"], *([0.5, "x" * 100] for _ in range(12))]
+    got = read(workbook(tmp_path, one=rows))
+    assert isinstance(got, Refused)
+    assert got.code == "TABLE_SIZE"
+
+
+@pytest.mark.parametrize("name", ["logit_c", "logit_"])
+def test_a_column_of_scores_without_any_is_no_class_less(tmp_path, name):
+    """Formulas that nobody computed; the first two alone would be another network."""
+    rows = [[*map(float, SOFT[0][k][:2]), None, "ab"[k % 2]] for k in range(N)]
+    got = read(workbook(tmp_path, one=[["logit_a", "logit_b", name, "label"], *rows]))
+    assert isinstance(got, Refused)
+    assert (got.code, got.location) == ("NONFINITE", f"column {name}")
+    sheet = [["logit_a", "logit_b", "note", "label"], *rows]
+    assert the_part(read(workbook(tmp_path, one=sheet))).scores.shape == (N, 2)
+
+
+def test_a_header_longer_than_any_sample_is_read_whole(tmp_path):
+    """One that was cut named columns twice, and lines below it went unseen."""
+    names = [f"logit_of_class_{k}" for k in range(5_000)]
+    scores = np.arange(3.0)[:, None] + np.arange(5_000) % 7 / 10
+    lines = [
+        ",".join([*map(repr, row), name]) for row, name in zip(scores.tolist(), names, strict=False)
+    ]
+    path = tmp_path / "wide.csv"
+    path.write_text("\n".join([",".join([*names, "label"]), *lines]) + "\n")
+    table = parse.read_contents(FileBytes.of_bytes("wide.csv", path.read_bytes()))
+    assert list(table.entries) == [*names, "label"]
+    assert table.entries[names[-1]].dtype == np.float64
+    np.testing.assert_array_equal(table.entries[names[-1]], scores[:, -1])
 
 
 def test_a_workbook_with_a_document_type_is_refused(tmp_path):
