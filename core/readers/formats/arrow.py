@@ -1,6 +1,6 @@
 """Arrow columns and Parquet files as plain arrays; lists of one length are matrices.
 
-Nulls and other nested types are refused.
+Columns with nulls in lists and other nested types are left out, unless they are called scores.
 """
 
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ from core import defaults
 from core.errors import Refused
 from core.readers.formats.contents import Contents, Entry, FileBytes, text_array
 from core.readers.predictions.parts import counted
-from core.readers.predictions.roles import refuse_bin_history
+from core.readers.predictions.roles import refuse_bin_history, without_unread
 
 MAX_FOOTER = 16 * 2**20
 BATCH_ROWS = 4096
@@ -160,8 +160,13 @@ def parquet_batches(source: FileBytes) -> Iterator[Contents]:
 
 def _contents(table: pa.Table, *, history: bool = False) -> Contents:
     names = table.column_names
-    columns = {n: array_of_column(table.column(i), n, gaps=history) for i, n in enumerate(names)}
-    return Contents("parquet", columns, table=True)
+    columns, unread = {}, {}
+    for name, column in zip(names, table.columns, strict=True):
+        try:
+            columns[name] = array_of_column(column, name, gaps=history)
+        except Refused as refusal:
+            unread[name] = refusal
+    return without_unread(Contents("parquet", columns, table=True), unread)
 
 
 def parquet_rows(source: FileBytes) -> int:
@@ -198,10 +203,6 @@ def _check_schema(schema: pa.Schema, width: int) -> None:
         raise Refused("CSV_COLUMNS", what, "save one row for each sample")
     if len(set(schema.names)) < len(schema.names):
         raise Refused("CSV_HEADER", "Two columns have the same name", "give each its own name")
-    for field in schema:
-        if pa.types.is_nested(field.type) and not _is_list(field.type):
-            what = f"Values have the type {field.type}"
-            raise Refused("DTYPE", what, "save one column for each class", f"column {field.name}")
 
 
 def _check_footer(file: pq.ParquetFile) -> None:

@@ -111,6 +111,8 @@ class Contents:
         The entry that says which rows belong together, where the format does; empty where not.
     below_one : frozenset of str
         Entries whose names say percent, of which no value is above 1.
+    unread : mapping of str to Refused
+        Why columns are left out that hold no numbers, texts or lists of one length.
     """
 
     format: str
@@ -126,6 +128,7 @@ class Contents:
     batches: Mapping[str, Entry] | None = None
     group: str = ""
     below_one: frozenset[str] = frozenset()
+    unread: Mapping[str, Refused] = field(default_factory=dict)
 
     def row(self, index: int) -> str:
         """Return how a message names a row: its number from 0, and its line or shard if any."""

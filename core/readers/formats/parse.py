@@ -19,7 +19,8 @@ from core.readers.formats.json_file import contents_of_json, parsed, read_json
 from core.readers.formats.numpy_file import array_of, read_npy
 from core.readers.formats.safetensors_file import read_safetensors
 from core.readers.formats.sniff import FileFormat, model_refusal, packed_model, sniff
-from core.readers.pickles.pickled import load, read_pickle
+from core.readers.formats.tree import contents_of, rows_by_name
+from core.readers.pickles.pickled import load, read_pickle, settle
 from core.readers.pickles.torch_file import (
     PARAMETERS,
     is_legacy,
@@ -301,7 +302,9 @@ def _archived(archive: Archive, records: str | None = None) -> Contents | None:
         raise model_refusal(model)
     if names and all(name.endswith(".npy") for name in names):
         arrays = {n: array_of(archive.read(n), n, text=True) for n in names}
-        return Contents("npz", {n.removesuffix(".npy"): array for n, array in arrays.items()})
+        entries = {n.removesuffix(".npy"): array for n, array in arrays.items()}
+        rows = rows_by_name(entries)
+        return contents_of("npz", rows, settle) if rows else Contents("npz", entries)
     foreign = [name for name in names if not name.endswith(".npy")]
     if len(foreign) < len(names):
         what = "A member beside the arrays is not an array"

@@ -10,7 +10,16 @@ from core.readers.predictions.questions import ReadChoice, undecided
 from core.readers.predictions.roles import SPLITS, words_of
 
 Row = Mapping[str, object]
-NAMES: Final = {"label", "class", "classname", "category", "displayname", "name", "token"}
+NAMES: Final = {
+    "label",
+    "class",
+    "classname",
+    "category",
+    "displayname",
+    "name",
+    "token",
+    "tagname",
+}
 SCORES: Final = {"score", "prob", "probability", "confidence", "logprob"}
 PLURALS: Final = {"labels", "classes", "classnames", "categories", "displaynames"}
 SCORE_LISTS: Final = {f"{word}s" for word in SCORES} | {"probabilities"}

@@ -1,7 +1,8 @@
 """Nested mappings, tuples and lists of numbers, flattened to named arrays within fixed limits."""
 
+import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -28,13 +29,15 @@ from core.readers.formats.contents import (
     text_array,
 )
 from core.readers.formats.records import columns_of
+from core.readers.predictions.names import counts_up
 from core.readers.predictions.parts import counted, listed
 from core.readers.predictions.questions import ReadChoice, undecided
-from core.readers.predictions.roles import METRICS, words_of
+from core.readers.predictions.roles import METRICS, without_unread, words_of
 
 REMEDY = "save two arrays, scores and labels, best as .npz"
 PARTS = {1: ("test",), 2: ("val", "test"), 3: ("train", "val", "test")}
 Row = dict[str, object]
+MANY_NAMES = 20  # of rows: fewer entries are arrays, parts or settings
 
 
 @dataclass
@@ -133,6 +136,59 @@ def rows_of(tree: object) -> list[Row]:
         return []
     rows = [item for item in tree if isinstance(item, dict)]
     return rows if len(rows) == len(tree) else []
+
+
+def rows_by_name(tree: object) -> list[Row]:
+    """Return the rows of a mapping from their names to scores, a label, or fields; else nothing.
+
+    So are the cases of a segmentation's classifier and the images of a dictionary kept. A mapping
+    of columns is none: its lists are longer than they are many, or one of them holds labels.
+    """
+    items = tree if isinstance(tree, dict) else {}
+    values = list(items.values())
+    if len(values) < MANY_NAMES:
+        return []
+    fields = [value for value in values if isinstance(value, dict)]
+    if len(fields) == len(values):
+        cells = [cell for row in fields for cell in row.values()]
+        flat = all(not isinstance(c, np.ndarray | list | tuple) or _width(c) for c in cells)
+        first = [cell for cell in fields[0].values() if not isinstance(cell, list | dict)]
+        single = any(not isinstance(cell, np.ndarray) or cell.ndim == 0 for cell in first)
+        alike = all(row.keys() == fields[0].keys() for row in fields)
+        return [{"id": k, **row} for k, row in items.items()] if flat and single and alike else []
+    name = "scores"
+    if all(isinstance(value, np.ndarray) for value in values):
+        widths = {_width(value) for value in values}
+        if len(widths) > 1 or not 1 < widths.pop() < len(values) / 2:
+            return []
+        sums = np.sum(np.stack(values), axis=1)
+        if counts_up(list(items)) and not np.allclose(sums, 1.0, atol=0.01):
+            return []
+    elif not any(all(type(v) is kind for v in values) for kind in (str, int)):
+        return []
+    else:
+        name = "label"
+    return [{"id": key, name: value} for key, value in items.items()]
+
+
+def _width(cell: object) -> int:
+    """Return how many fractions a list of them holds, or 1 of a single value; else 0."""
+    if not isinstance(cell, np.ndarray) or cell.ndim > 1:
+        return 0
+    return cell.size if cell.ndim else 1
+
+
+def _folds(tree: object) -> list[Row]:
+    """Return what is held of each fold of a cross-validation, if it is of different rows."""
+    items = tree if isinstance(tree, dict) else {}
+    rows = [row for row in items.values() if isinstance(row, dict)]
+    called = all(re.fullmatch(r"(?i)(cv)?[\W_]*fold[\W_]*\d+", key) for key in items)
+    if len(rows) < 2 or len(rows) < len(items) or not called:
+        return []
+    arrays = [[v for v in row.values() if isinstance(v, np.ndarray)] for row in rows]
+    labels = [[array for array in some if array.dtype.kind != "f"] for some in arrays]
+    same = all(len(s) == len(labels[0]) and all(map(np.array_equal, s, labels[0])) for s in labels)
+    return [] if same else rows
 
 
 def refuse_ragged(value: object) -> None:
@@ -346,12 +402,15 @@ def contents_of(
     walk = _Walk(settle)
     whole = _settled(tree, walk, 0)
     node = of_loader(whole, records)
+    folds = _folds(node)
+    held_out = join_mappings(folds) if folds else None
+    node = rows_by_name(node) or node if held_out is None else dict(held_out.entries)
     rows = rows_of(node)
     batches = join_mappings(rows) if rows else None
     if rows and not (batches and batches.certain):
-        columns, notices = _columns(*columns_of(rows))
+        contents = _table(form, *columns_of(rows), printed=printed)
         other = batches.entries if batches and len(rows) > 1 else None
-        return Contents(form, columns, table=True, printed=printed, notices=notices, batches=other)
+        return replace(contents, batches=other)
     flat = flatten(node)
     if flat.batches and node is not whole:  # of a dataloader, so no parts
         flat.joined, flat.entries, flat.batches = [len(flat.entries)], dict(flat.batches), None
@@ -362,6 +421,7 @@ def contents_of(
         raise Refused("PICKLE_SHAPE", "No array of numbers was found", REMEDY)
     counts = dict.fromkeys([*walk.joined, *flat.joined])
     texts = [f"{count} batches were joined" for count in counts if count > 1]
+    texts += [f"the rows of {len(folds)} folds were joined"] if held_out is not None else []
     texts += [f"not arrays, not used: {', '.join(flat.aside[:8])}"] if flat.aside else []
     return Contents(
         form,
@@ -398,34 +458,43 @@ def contents_of_cells(
     """
     walk = _Walk(lambda cell: cell)
     settled = {name: [_settled(cell, walk, 1) for cell in column] for name, column in cells.items()}
-    columns, notices = _columns(settled, lacking)
-    return Contents(form, columns, table=True, printed=printed, notices=notices)
+    return _table(form, settled, lacking, printed=printed)
 
 
-def _columns(
-    cells: Mapping[str, list[object]], lacking: list[str]
-) -> tuple[dict[str, Entry], tuple[Notice, ...]]:
-    """Return the columns of a table, and what was left aside."""
-    arrays = {name: _column(name, values) for name, values in cells.items()}
-    columns = {name: column for name, column in arrays.items() if column is not None}
-    if not columns:
-        what = "No field holds a number or a text in every row"
-        raise Refused("PICKLE_SHAPE", what, "give every row the same fields")
-    odd = [name for name in arrays if name not in columns]
-    texts = [f"some rows lack {listed(lacking)}: not used"] if lacking else []
-    if odd:
-        texts.append(f"not a number, a text or a list of numbers in every row: {listed(odd)}")
-    return columns, (Notice(NoticeCode.KEYS_GUESSED, "; ".join(texts)),) if texts else ()
+def _table(
+    form: str, cells: Mapping[str, list[object]], lacking: list[str], *, printed: bool
+) -> Contents:
+    """Return a table without the fields that some rows lack, or that are no columns."""
+    columns: dict[str, Entry] = {}
+    unread: dict[str, Refused] = {}
+    for name, values in cells.items():
+        try:
+            columns[name] = _column(name, values)
+        except Refused as refusal:
+            unread[name] = refusal
+    text = f"some rows lack {listed(lacking)}: not used"
+    notices = (Notice(NoticeCode.KEYS_GUESSED, text),) if lacking else ()
+    contents = Contents(form, columns, table=True, printed=printed, notices=notices)
+    if not cells:
+        raise _no_column("")
+    return without_unread(contents, unread)
 
 
-def _column(name: str, cells: list[object]) -> Entry | None:
+def _column(name: str, cells: list[object]) -> Entry:
     try:
         column = _sequence(cells, cells)
         refuse_ragged(column)
     except Refused as refusal:
         location = f"{refusal.location}, field {name}" if refusal.location else f"field {name}"
         raise refusal.with_location(location) from refusal
-    return column if isinstance(column, np.ndarray) and column.size else None
+    if not isinstance(column, np.ndarray) or not column.size:
+        raise _no_column(f"field {name}")
+    return column
+
+
+def _no_column(location: str) -> Refused:
+    what = "No field holds a number or a text in every row"
+    return Refused("PICKLE_SHAPE", what, "give every row the same fields", location)
 
 
 def settled(tree: object) -> object:

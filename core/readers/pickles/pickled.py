@@ -468,6 +468,19 @@ GLOBALS: Mapping[tuple[str, str], object] = {
 }
 
 
+MODELS = {"sklearn", "xgboost", "lightgbm", "catboost", "keras", "tensorflow", "fastai", "skorch"}
+MODEL = "a model, and loading one runs its code"
+UNKNOWN = "which is none of the array types allowed"
+SAVE_PREDICTIONS = (
+    "save what it predicts: np.savez('predictions.npz', probs=model.predict_proba(x), labels=y); "
+    "of several folds, the rows that each was not trained on"
+)
+
+
+def _is_model(module: str) -> bool:
+    return module.partition(".")[0] in MODELS
+
+
 class _Unpickler(pickle.Unpickler):
     """Knows the names of one fixed table and nothing else; there is no second attempt."""
 
@@ -486,8 +499,8 @@ class _Unpickler(pickle.Unpickler):
         if stand_in is None:
             raise Refused(
                 "PICKLE_GLOBAL",
-                f"The pickle asks for {module}.{name}, which is none of the array types allowed",
-                REMEDY,
+                f"The pickle asks for {module}.{name}, {MODEL if _is_model(module) else UNKNOWN}",
+                SAVE_PREDICTIONS if _is_model(module) else REMEDY,
                 location=f"{module}.{name}",
             )
         return stand_in

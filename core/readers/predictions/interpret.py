@@ -68,6 +68,7 @@ from core.readers.predictions.validate import (
     renamed,
     united,
 )
+from core.readers.tables.long_table import of_epoch, widened
 from core.readers.tables.table_layout import lay_out_table
 
 MOST_CHOICES = 12  # looked at, with those of questions that follow
@@ -216,6 +217,7 @@ def _interpret(
         refuse_detections(contents)
         contents = fractions(contents, divide=options.units is not Units.PERCENT)
         contents = scaled(contents, options.scale)
+        contents = of_epoch(widened(contents), options)
         contents = _of_pairs(contents, options)
         layout = _lay_out(contents, others, own)
         joined = [_joined(part, others, own) for part in layout.parts]

@@ -1,16 +1,17 @@
 """What the name of a key or column says about it: scores, labels, ids, and which split."""
 
 import re
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 import numpy as np
 import numpy.typing as npt
 
-from core.errors import Refused
+from core.codes import NoticeCode
+from core.errors import Notice, Refused
 from core.predictions import BLANK_DATES, DATE, ScoreKind
-from core.readers.formats.contents import Entry, is_binary, is_text, is_whole
+from core.readers.formats.contents import Contents, Entry, is_binary, is_text, is_whole
 
 SPLITS = {
     **dict.fromkeys(("val", "valid", "validation", "dev", "cal", "calib", "calibration"), "val"),
@@ -76,6 +77,7 @@ ASIDE = {
     "epoch", "step", "age", "sex", "gender", "year", "weight", "weights", "timestamp", "rank",
     "tokens", "length",
 }  # fmt: skip
+QUALITY = {"quality", "issue", "issues"}  # of a label, as Cleanlab judges it
 BOUNDS = {"lower", "upper", "ci"}
 SPREAD = {"std", "sd", "var", "variance", "stderr", *BOUNDS}  # beside a mean
 MARGINS = {"decision"}  # a classifier's decision function: ordered, but on no scale of its own
@@ -138,6 +140,22 @@ def refuse_bin_history(names: Iterable[str]) -> None:
     if {"epoch", "bin", "gamma"} <= {name.strip().casefold() for name in names}:
         what = "A history of bins (columns epoch, bin, gamma), not predictions"
         raise Refused("BIN_HISTORY", what, "keep it with python -m core runs import FILE")
+
+
+def without_unread(contents: Contents, unread: Mapping[str, Refused]) -> Contents:
+    """Return a table that says which columns could not be read.
+
+    Raises
+    ------
+    Refused
+        Why one could not, if it is called scores, or there is no other.
+    """
+    for name, refusal in unread.items():
+        if not contents.entries or name_entry(name, np.empty((1, 2))).role is Role.SCORES:
+            raise refusal
+    text = f"not a number, a text or a list of numbers in every row: {', '.join(unread)}"
+    notices = (Notice(NoticeCode.KEYS_GUESSED, text),) if unread else ()
+    return replace(contents, unread=unread, notices=(*contents.notices, *notices))
 
 
 class Role(StrEnum):
@@ -216,7 +234,7 @@ def truths(entry: Entry) -> npt.NDArray[np.bool_] | None:
     if not is_text(entry):
         return np.asarray(entry == 1) if entry.ndim == 1 and is_binary(entry) else None
     cells = [str(cell).strip().casefold() for cell in entry.reshape(-1).tolist()]
-    if set(cells) == {"c", "i"}:  # correct and incorrect, as Inspect writes
+    if set(cells) <= {"c", "i"}:  # correct and incorrect, as Inspect writes
         return np.array([cell == "c" for cell in cells], dtype=np.bool_)
     if not all(cell in RIGHTLY or cell in WRONGLY for cell in set(cells)):
         return None
@@ -232,6 +250,8 @@ def polarity(word: str) -> int | None:
 def _text_role(name: str, words: set[str], entry: Entry) -> tuple[Role, ScoreKind | None]:
     if name.lower() in SPLIT_COLUMNS:
         return Role.SPLIT, None
+    if words & QUALITY and words & (LABELS | {"is"}):
+        return Role.ASIDE, None
     if name.lower() in CLASS_NAMES:
         return Role.CLASS_NAMES, None
     if _holds_dates(entry):
@@ -272,6 +292,8 @@ def _number_role(words: set[str], entry: Entry) -> tuple[Role, ScoreKind | None]
     whole = entry.dtype.kind in "biu"
     numbered = any(w.isdigit() for w in words)
     kind = kind_of(words)
+    if words & QUALITY and words & (LABELS | {"is"}) and kind is None:
+        return Role.ASIDE, None
     if says_correct(words, entry):
         return Role.CORRECT, None
     spread = words & BOUNDS or not (kind and _exceeds_spread(entry))

@@ -12,7 +12,14 @@ from core.readers.predictions.inspect import HEAD
 from core.readers.predictions.options import join_names
 from core.readers.predictions.parts import listed
 from core.readers.predictions.questions import Question, ReadChoice
-from core.readers.predictions.roles import METRICS, Role, name_entry, words_of
+from core.readers.predictions.roles import (
+    LABELS,
+    METRICS,
+    QUALITY,
+    Role,
+    name_entry,
+    words_of,
+)
 from core.readers.predictions.stated_confidence import worded
 
 # Names that only detections have together, each with scores of its own.
@@ -78,6 +85,8 @@ def explained(contents: Contents, refusal: Refused) -> Refused:
     """Return a refusal that says what a file is, or the one there was where it may be read."""
     if isinstance(refusal, Question) and refusal.choices:
         return _percentages(contents) or refusal
+    if refusal.code == "AMBIGUOUS_KEYS" and contents.unread:
+        return next(iter(contents.unread.values()))
     what = _metrics(contents) or _masks(contents) or _continuous(contents, refusal)
     what = what or (_without_scores(contents) if refusal.code == "AMBIGUOUS_KEYS" else "")
     if what:
@@ -145,6 +154,8 @@ def _without_scores(contents: Contents) -> str:
     roles = {item.role for item in named}
     if roles & {Role.SCORES, Role.CONFIDENCE}:
         return ""
+    if any(set(words_of(n)) & QUALITY and set(words_of(n)) & LABELS for n in contents.entries):
+        return "Scores of Cleanlab, which say how likely the given label is, not the model's answer"
     if roles >= {Role.PREDICTED, Role.LABELS} and _words(contents) is None:
         return "Decisions: answers and labels, and no score that says how sure each answer is"
     wide = [n for n, e in contents.entries.items() if e.ndim == 2 and set(words_of(n)) & FEATURES]

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from core.errors import Notice
 from core.readers.formats.cells import NUMBERS, is_broken, words_in
-from core.readers.formats.contents import Contents, is_text, is_whole
+from core.readers.formats.contents import Contents, Entry, is_text, is_whole
 from core.readers.predictions.groups import chosen_roles
 from core.readers.predictions.options import ReadOptions, split_names
 from core.readers.predictions.parts import ambiguous, listed
@@ -102,11 +102,25 @@ class TableColumns:
         )
 
 
+def _is_option(contents: Contents, entry: Entry) -> bool:
+    """Whether C or I in every row, under the name of correctness, is the right one of options."""
+    letters = set(entry.tolist())
+    flat = {n: e for n, e in contents.entries.items() if is_text(e) and e.ndim == 1}
+    answers = [e for n, e in flat.items() if name_entry(n, e).role is Role.PREDICTED]
+    single = (all(len(str(cell).strip()) < 2 for cell in e.tolist()) for e in answers)
+    return len(letters) == 1 and letters <= {"C", "I", "c", "i"} and any(single)
+
+
 def _by_values(contents: Contents, item: NamedEntry) -> NamedEntry:
     """Columns may be called like anything: a role needs a name, and labels whole values."""
     entry = contents.entries[item.name]
     if not contents.headed:
         return NamedEntry(item.name, Role.UNUSED, None, item.split)
+    if item.role is Role.CORRECT and is_text(entry) and _is_option(contents, entry):
+        return NamedEntry(item.name, Role.LABELS)
+    judged = f"is_{item.name.removesuffix('_score')}_issue" in contents.entries
+    if item.name.endswith("_score") and judged:  # Cleanlab's, not the model's
+        return NamedEntry(item.name, Role.ASIDE)
     plain = set(words_of(item.name)) <= LABELS | CLASS_WORDS | IDS | set(SPLITS)
     if item.role is Role.LABELS and not plain and not is_text(entry) and not is_whole(entry):
         return NamedEntry(item.name, Role.UNUSED, None, item.split)

@@ -88,12 +88,19 @@ def _settle_datarobot(columns: TableColumns) -> None:
 
 def _settle_sas(columns: TableColumns) -> None:
     """F_died, I_died, P_died1, P_died0: from, into and probabilities of SAS Enterprise Miner."""
-    for truth in (n for n in columns.entries if n.startswith("F_")):
-        target = truth[2:].casefold()
-        scores = [n for n in columns.entries if n.casefold().startswith(f"p_{target}")]
+    truths = {n[2:].casefold(): n for n in columns.entries if n.startswith("F_")}
+    for target, truth in truths.items():
+        levels = {folded(cell) for cell in id_text(columns.entries[truth]).tolist()}
+        levels = {f"p_{target}{level}" for level in levels}
+        called = [n for n in columns.entries if n.casefold().startswith(f"p_{target}")]
+        other = [t for t in truths if t.startswith(target) and t != target]
+        called = [n for n in called if not n[2:].casefold().startswith(tuple(other))]
+        named = [n for n in called if folded(n) in {folded(level) for level in levels}]
+        scores = named if len(named) > 1 else called
         into = [n for n in columns.entries if n.casefold() in (f"i_{target}", f"u_{target}")]
         if len(scores) > 1 and into:
-            columns.set_role(columns.of(Role.LABELS, Role.PREDICTED), Role.UNUSED)
+            taken = columns.of(Role.SCORES, Role.LABELS, Role.PREDICTED)
+            columns.set_role(taken, Role.UNUSED)
             columns.set_role([truth], Role.LABELS)
             columns.set_role(into, Role.PREDICTED)
             columns.set_role(scores, Role.SCORES)

@@ -142,6 +142,7 @@ def scored_part(columns: TableColumns, base: SplitArrays, labels: list[str]) -> 
         )
     for name in scores:
         refuse_text(name, columns.entries[name], columns.contents)
+    scores = _without_copies(columns, scores, labels)
     scores = _of_one_model(columns, _of_one_form(columns, scores), labels)
     _refuse_blank(columns, scores)
     columns.set_role(scores, Role.SCORES)
@@ -164,6 +165,24 @@ def scored_part(columns: TableColumns, base: SplitArrays, labels: list[str]) -> 
         labels=labels_of(columns, labels, scores, classes) if labels else None,
         labels_name=listed(labels),
     )
+
+
+def _without_copies(columns: TableColumns, scores: list[str], labels: list[str]) -> list[str]:
+    """Leave out a set of scores that repeats another, as tables of MLflow do with every output."""
+    flat = all(columns.entries[name].ndim == 1 for name in scores)
+    if not flat or len(labels) > 1 or sum_to_one(columns.entries, scores):
+        return scores
+    first: dict[bytes, list[str]] = {}
+    for name in scores:
+        first.setdefault(columns.entries[name].tobytes(), []).append(name)
+    if len({len(names) for names in first.values()}) > 1 or len(first) == len(scores):
+        return scores
+    kept = [names[0] for names in first.values()]
+    copies = [name for name in scores if name not in kept]
+    columns.set_role(copies, Role.UNUSED)
+    text = f"{listed(copies)} repeat {listed(kept)}"
+    columns.notices.append(Notice(NoticeCode.KEYS_GUESSED, text))
+    return kept
 
 
 def _stated_class(columns: TableColumns, name: str, labels: list[str]) -> str:

@@ -254,6 +254,175 @@ def test_a_frame_of_inspect_says_c_and_i(tmp_path):
     np.testing.assert_array_equal(the_part(got).rows.correct, (CHANCE > 0.5) == TRUTH)
 
 
+def test_all_right_is_right_unless_c_is_an_option(tmp_path):
+    sure = np.maximum(CHANCE, 1 - CHANCE)
+    run = the_part(read(table(tmp_path, confidence=sure, correct=["C"] * N)))
+    assert run.rows.correct.all()
+    letters = ["ABCD"[k % 4] for k in range(N)]
+    got = read(table(tmp_path, answer=letters, confidence=sure, correct=["C"] * N))
+    assert float(the_part(got).rows.correct.mean()) == letters.count("C") / N
+
+
+def test_a_target_of_sas_whose_name_begins_another_keeps_its_own_scores(tmp_path):
+    other = 1 - WORSE
+    columns = {"F_die": TRUTH, "I_die": TRUTH, "P_die1": CHANCE, "P_die0": 1 - CHANCE}
+    columns |= {"P_dieage": other, "P_died1": WORSE, "P_died0": other, "F_died": TRUTH}
+    run = the_part(read(table(tmp_path, **columns)))
+    np.testing.assert_allclose(np.sort(run.scores), np.sort(np.c_[CHANCE, 1 - CHANCE]), atol=1e-9)
+
+
+def saved(folder: Path, name: str, tree: Any) -> Path:
+    path = folder / name
+    if name.endswith(".npz"):
+        np.savez(path, **tree)
+    elif name.endswith(".pkl"):
+        path.write_bytes(pickle.dumps(tree))
+    else:
+        path.write_text(json.dumps(tree, default=lambda value: value.tolist()))
+    return path
+
+
+@pytest.mark.parametrize("name", ["x.json", "x.pkl"])
+def test_cases_by_name_hold_scores_and_the_truth(tmp_path, name):
+    cases = zip(SOFT[0], THREE, strict=True)
+    tree = {f"case_{k}": {"probabilities": p, "gt": int(y)} for k, (p, y) in enumerate(cases)}
+    run = the_part(same(read(saved(tmp_path, name, tree)), SOFT[0]))
+    np.testing.assert_array_equal(run.labels, THREE)
+    assert run.row_ids[:2] == ("case_0", "case_1")
+
+
+@pytest.mark.parametrize("name", ["x.json", "x.pkl", "x.npz"])
+@pytest.mark.parametrize("labels", ["y.csv", "y.json"])
+def test_scores_by_name_take_labels_by_name(tmp_path, name, labels):
+    scores = saved(tmp_path, name, {f"img {k}": p for k, p in enumerate(SOFT[0])})
+    order = RNG.permutation(N)
+    truth = {f"img {k}": int(THREE[k]) for k in order}
+    path = saved(tmp_path, labels, truth)
+    if labels.endswith("csv"):
+        path.write_text("id,label\n" + "".join(f"{k},{y}\n" for k, y in truth.items()))
+    np.testing.assert_array_equal(the_part(same(read(scores, path), SOFT[0])).labels, THREE)
+
+
+def test_a_mapping_of_columns_is_not_of_rows(tmp_path):
+    columns = {f"prob_{k}": SOFT[0][:, k] for k in range(3)} | {"label": THREE}
+    same(read(saved(tmp_path, "x.pkl", columns)), SOFT[0])
+
+
+def test_folds_of_other_rows_are_joined_and_those_of_the_same_are_not(tmp_path):
+    halves = [slice(0, 120), slice(120, N)]
+    folds = {f"fold_{k}": {"p": SOFT[0][h], "y": THREE[h]} for k, h in enumerate(halves)}
+    got = same(read(saved(tmp_path, "x.pkl", folds)), SOFT[0])
+    assert any("2 folds" in notice.text for notice in got.notices)
+    folds = {f"fold_{k}": {"p": p, "y": THREE} for k, p in enumerate(SOFT)}
+    assert isinstance(read(saved(tmp_path, "x.pkl", folds)), Refused)
+
+
+def test_predictions_of_custom_vision_are_columns_by_tag(tmp_path):
+    tags = ["cat", "dog", "fox"]
+    rows = [
+        {
+            "id": f"i{k}",
+            "predictions": [
+                {"probability": p[j], "tagId": f"t{j}", "tagName": tags[j]} for j in np.argsort(-p)
+            ],
+            "tags": [{"tagId": f"t{y}", "tagName": tags[y]}],
+        }
+        for k, (p, y) in enumerate(zip(SOFT[0], THREE, strict=True))
+    ]
+    run = the_part(read(saved(tmp_path, "x.json", rows)))
+    order = [run.class_names.index(tag) for tag in tags]
+    np.testing.assert_allclose(run.scores[:, order], SOFT[0])
+    assert run.rows.correct.mean() == (SOFT[0].argmax(axis=1) == THREE).mean()
+
+
+@pytest.mark.parametrize("truth", ["name", "is_true"])
+def test_rows_of_one_class_each_become_one(tmp_path, truth):
+    names = np.array(["cat", "dog", "fox"])
+    order = RNG.permutation(3 * N)  # rows of a name need not lie together
+    column = {"name": np.repeat(names[THREE], 3), "is_true": np.eye(3, dtype=int)[THREE].ravel()}
+    columns = {"row_id": np.repeat(np.arange(N), 3), "class": np.tile(names, N)}
+    columns |= {truth.replace("name", "label"): column[truth], "prob": SOFT[0].ravel()}
+    path = table(tmp_path, **{n: values[order] for n, values in columns.items()})
+    run = the_part(read(path))
+    rows = [int(name) for name in run.row_ids]
+    places = [run.class_names.index(name) for name in names]
+    np.testing.assert_allclose(run.scores[:, places], SOFT[0][rows])
+    assert run.rows.correct.mean() == (SOFT[0].argmax(axis=1) == THREE).mean()
+
+
+def test_matched_pairs_are_no_classes_of_one_row(tmp_path):
+    pair = np.arange(N) // 2
+    path = table(tmp_path, patient=pair, label=np.arange(N) % 2, prob=CHANCE)
+    same(read(path), CHANCE)
+
+
+def test_what_cleanlab_says_of_a_label_is_no_confidence(tmp_path):
+    quality = SOFT[0][np.arange(N), THREE]
+    columns = {"is_label_issue": quality < 0.1, "label_quality": quality, "given_label": THREE}
+    columns["predicted_label"] = SOFT[0].argmax(axis=1)
+    refusal = read(table(tmp_path, **columns))
+    assert isinstance(refusal, Refused)
+    assert "Cleanlab" in refusal.what
+    issue = {"label_score" if n == "label_quality" else n: v for n, v in columns.items()}
+    assert isinstance(read(table(tmp_path, **issue)), Refused)
+    sure = SOFT[0].max(axis=1)
+    same(read(table(tmp_path, **columns, confidence=sure)), sure)
+
+
+@pytest.mark.parametrize(
+    "column",
+    [[["a", "b"]] * N, [{"a": 1}] * N, [list(range(k % 4 + 1)) for k in range(N)], [b"x"] * N],
+    ids=["texts", "mappings", "ragged", "bytes"],
+)
+@pytest.mark.parametrize("called", ["tokens", "logits"])
+def test_a_column_that_cannot_be_read_blocks_only_if_called_scores(tmp_path, column, called):
+    columns = {f"prob_{k}": SOFT[0][:, k] for k in range(3)} | {"label": THREE, called: column}
+    pyarrow.parquet.write_table(pa.table(columns), tmp_path / "x.parquet")
+    got = read(tmp_path / "x.parquet")
+    if called == "logits":
+        assert isinstance(got, Refused)
+        assert called in got.location
+    else:
+        assert any(called in notice.text for notice in same(got, SOFT[0]).notices)
+
+
+def test_a_column_that_is_missed_says_why_it_could_not_be_read(tmp_path):
+    columns = {"label": THREE, "tokens": [["a"]] * N}
+    pyarrow.parquet.write_table(pa.table(columns), tmp_path / "x.parquet")
+    refusal = read(tmp_path / "x.parquet")
+    assert isinstance(refusal, Refused)
+    assert (refusal.code, refusal.location) == ("DTYPE", "column tokens")
+
+
+def test_a_set_of_scores_that_repeats_another_is_left_out(tmp_path):
+    columns = {f"{word}_{k}": SOFT[0][:, k] for word in ("prob", "probability") for k in range(3)}
+    same(read(table(tmp_path, target=THREE, label=THREE, **columns)), SOFT[0])
+
+
+@pytest.mark.parametrize("ids", [True, False])
+def test_the_same_rows_at_several_epochs_are_asked_for(tmp_path, ids):
+    columns = {"epoch": np.repeat([1, 2, 3, 4], N), "label": np.tile(THREE, 4)}
+    columns |= {f"prob_{k}": SOFT[:, :, k].ravel() for k in range(3)}
+    columns |= {"sample_id": np.tile(np.arange(N), 4)} if ids else {}
+    path = table(tmp_path, **columns)
+    expected = ["--epoch 4", "--epoch 3", "--epoch 2", "--epoch 1"]
+    assert options(read(path)) == expected + ["--group sample_id"] * ids
+    same(read(path, epoch="2"), SOFT[1])
+    assert isinstance(read(path, epoch="7"), Refused)
+    first = table(tmp_path, **{n: values[:N] for n, values in columns.items()})
+    same(read(first), SOFT[0])
+    assert isinstance(read(first, epoch="1"), Refused)
+
+
+def test_a_pickled_model_is_named_with_what_to_save(tmp_path):
+    data = b"\x80\x04]\x94\x8c\x14sklearn.linear_model\x94\x8c\x12LogisticRegression\x94\x93\x94a."
+    (tmp_path / "x.pkl").write_bytes(data)
+    refusal = read(tmp_path / "x.pkl")
+    assert isinstance(refusal, Refused)
+    assert refusal.code == "PICKLE_GLOBAL"
+    assert "predict_proba" in refusal.remedy
+
+
 def test_a_model_may_be_called_std(tmp_path):
     columns = {"std_probability": CHANCE, "tta_probability": WORSE, "label": TRUTH}
     assert len(options(read(table(tmp_path, **columns)))) == 2

@@ -865,12 +865,11 @@ def test_yes_and_no_are_labels_of_findings():
     assert (error.code, "Edema" in error.what) == ("LABEL_NOT_INTEGER", True)
 
 
-def test_rows_for_each_class_or_model_are_refused():
+def test_rows_for_each_model_are_refused():
     films = [f"f{i // K}" for i in range(N * K)]
-    header = ("film", "class", "prob", "is_true")
-    truth = (np.eye(K, dtype=int)[Y]).reshape(-1)
-    error = refusal(table(header, films, list(CLASSES) * N, P.reshape(-1), truth))
-    assert (error.code, "one for each class" in error.what) == ("AMBIGUOUS_KEYS", True)
+    models, truth = [f"m{i % K}" for i in range(N * K)], [str(y) for y in Y for _ in range(K)]
+    error = refusal(table(("film", "model", "prob", "y"), films, models, P.reshape(-1), truth))
+    assert (error.code, "one for each model" in error.what) == ("AMBIGUOUS_KEYS", True)
 
 
 def test_a_column_of_parts_is_known_by_what_it_holds():
