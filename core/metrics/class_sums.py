@@ -47,6 +47,9 @@ class ClassSums:
         Weight of all rows.
     names : tuple of str
         Of the classes.
+    tied : (3, K) float64, optional
+        Rows of two classes at exactly 0.5, which are in no cell: trials, expected and hits, were
+        they the answers of each class.
     """
 
     parts: tuple[tuple[Part, int], ...]
@@ -57,18 +60,29 @@ class ClassSums:
     effect: Float
     total: float
     names: tuple[str, ...]
+    tied: Float | None = None
 
     @cached_property
     def p_values(self) -> Float:
         """Exact p-value of the answers of each class, corrected for those answered, (K,).
 
         Binomial of the mean claim, Bonferroni. By it table and verdict call a class off, once all
-        together are.
+        together are. A class of two is off where it is on the same side with ties and without.
         """
-        own = slice(0, len(self.names))
-        trials, effect = self.trials[own], self.effect[own]
-        claim = np.clip(self.expected[own] / np.maximum(trials, TINY), 0.0, 1.0)
-        alone = binomial_test(self.hits[own] / effect, trials / effect, claim)
+        own = np.stack([part[: len(self.names)] for part in (self.trials, self.expected, self.hits)])
+        if self.tied is None:
+            return self._exact(own)
+        both = own + self.tied
+        gaps = [expected - hits for _, expected, hits in (own, both)]
+        worse = np.maximum(self._exact(own), self._exact(both))
+        return np.where(gaps[0] * gaps[1] > 0.0, worse, 1.0)
+
+    def _exact(self, counts: Float) -> Float:
+        """Return the p-values of trials, expected and hits, (3, K), corrected."""
+        trials, expected, hits = counts
+        effect = self.effect[: len(self.names)]
+        claim = np.clip(expected / np.maximum(trials, TINY), 0.0, 1.0)
+        alone = binomial_test(hits / effect, trials / effect, claim)
         return np.minimum(1.0, max(int(np.count_nonzero(trials)), 1) * alone)
 
     def largest(self) -> tuple[float, ClassCell]:
@@ -245,8 +259,13 @@ def answer_sums(predictions: Predictions, *, ties: bool = False) -> ClassSums:
     extents = predictions.extents
     weights = np.ones(predictions.n) if extents.weights is None else extents.weights
     confidence = rows.confidence
+    tied = None
     if predictions.task is Task.BINARY and not ties:
-        weights = np.where(confidence == 0.5, 0.0, weights)
+        even = np.where(confidence == 0.5, weights, 0.0)
+        if even.any():
+            weights = weights - even
+            tied = np.outer([even.sum(), 0.5 * even.sum(), 0.0], np.ones(k))
+            tied[2] = np.bincount(predictions.labels, even, k)
     columns = (1.0, confidence, confidence**2, rows.correct)
     trials, expected, squares, hits = np.array(
         [np.bincount(rows.predicted, weights * values, k) for values in columns], dtype=np.float64
@@ -267,6 +286,7 @@ def answer_sums(predictions: Predictions, *, ties: bool = False) -> ClassSums:
         effect=effect,
         total=predictions.total,
         names=predictions.class_names,
+        tied=tied,
     )
 
 

@@ -493,9 +493,7 @@ def class_gaps(
         one's, as the accuracy counts them; off is only what is off without them, too.
     """
     sums, k = answer_sums(predictions, ties=True), predictions.n_classes
-    untied = answer_sums(predictions) if predictions.task is Task.BINARY else sums
-    agree = (sums.expected - sums.hits) * (untied.expected - untied.hits) > 0.0
-    p_values = np.where(agree, np.maximum(sums.p_values, untied.p_values), 1.0)
+    p_values = (answer_sums(predictions) if predictions.task is Task.BINARY else sums).p_values
     counted = np.bincount(predictions.rows.predicted, minlength=k)
     labelled = np.bincount(predictions.labels, minlength=k)
     looks = max(int(np.count_nonzero(sums.trials)), 1)

@@ -74,6 +74,20 @@ def test_ties_of_two_classes_are_in_every_number_of_the_class_they_are_given_to(
     assert tile.value == pytest.approx(accuracy)
 
 
+@pytest.mark.parametrize("swapped", [False, True])
+def test_a_class_whose_ties_outweigh_its_errors_is_off_in_neither_table_nor_verdict(swapped):
+    """Ten answers "n" that say .9 are wrong; 40 ties, were they its answers, are right."""
+    labels, risk = np.repeat([1, 0], [10, 40]), np.repeat([0.1, 0.5], [10, 40])
+    if swapped:
+        labels, risk = 1 - labels, 1.0 - risk
+    names = ("y", "n") if swapped else ("n", "y")
+    rows = Predictions(Task.BINARY, ScoreKind.PROBABILITIES, risk, labels, names)
+    judged = suite.audit(rows, AuditConfig(metrics=("ece",), n_resamples=200))
+    table = suite.class_gaps(rows, 0.95, p_joint=judged.p_joint)
+    assert {gap_tone(row) for row in table} == {"few"}
+    assert (judged.answers or judged.main).verdict.classes == ()
+
+
 def test_a_class_never_answered_has_no_gap():
     rows = multiclass(np.column_stack([LOGITS, LOGITS[:, 0] - 99]))
     last = suite.class_gaps(rows, 0.95)[-1]
