@@ -237,8 +237,8 @@ def _print_audit(report: Json) -> None:
         if other in report:
             print(printable(f"{other.partition('_')[0]}: {report[other]['verdict']['text']}"))
     kinds = "labels" if report["task"] == "multilabel" else "classes"
-    rows = "1 row" if report["n"] == 1 else f"{report['n']} rows"
-    print(f"{rows}, {report['n_classes']} {kinds}, read as {report['scores']}")
+    rows = "1 row" if report["n"] == 1 else f"{report['n']:,} rows"
+    print(f"{rows}, {report['n_classes']:,} {kinds}, read as {report['scores']}")
     for name, score in report["metrics"].items():
         print(f"  {name:<14} {number(score['value']):>10}  {_interval(score)}")
     for name, reason in report["unavailable"].items():
@@ -247,16 +247,18 @@ def _print_audit(report: Json) -> None:
         human: Json = report["human"]
         asked = human["votes_per_row"]
         by = "shares of votes" if asked is None else f"{asked:g} votes a row"
-        print(printable(f"Compared with people on {human['n']} rows, {by}: {human['text']}"))
+        print(printable(f"Compared with people on {human['n']:,} rows, {by}: {human['text']}"))
         for name in HUMAN:
             score, floor = human[name], human[name]["floor"]
             beside = "" if floor is None else f", floor {floor:.4f}"
             print(f"  {name:<18} {number(score['value']):>10}  {_interval(score)}{beside}")
     if "by_date" in report:
-        print(printable(f"By {report['by_date']['column']}: ECE, and what chance would show"))
+        listed = len(report["by_date"]["groups"])
+        beyond = f"; off beyond chance: corrected for {listed} looks (Holm)"
+        print(printable(f"By {report['by_date']['column']}: ECE, up to what chance shows{beyond}"))
         for group in report["by_date"]["groups"]:
             off = ", off beyond chance" if group["beyond_chance"] else ""
-            what = f"  {group['period']:<12} {group['of']}, {group['n']} rows"
+            what = f"  {group['period']:<12} {group['of']}, {group['n']:,} rows"
             interval = f"{number(group['low'])} to {number(group['high'])}"
             ece = f"{number(group['ece'])} ({interval}), up to {group['floor']:.4f}"
             print(printable(f"{what}: {ece}{off}"))

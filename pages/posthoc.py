@@ -20,7 +20,6 @@ with frame.caught():
         objective, search = choices.fit_settings()
     place = st.container()
     none = cache.uncalibrated(run, row_choice, objective)
-    rescaled = choices.rescaled(none)
     with place:
         methods = choices.methods(task, none)
     if none is None:
@@ -44,7 +43,6 @@ with frame.caught():
             frame.notices(  # the cut stands over the sentence
                 tuple(note for note in notices if note.code != NoticeCode.CUT)
             )
-            choices.recalibration(methods, rescaled=rescaled)
         figures.diagrams(view.diagrams)
         widgets.scores("Scores of the methods", view.table.heads, view.table.written())
         with widgets.noted(view.caption, view.table.file, "posthoc", "All numbers, CSV"):

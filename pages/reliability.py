@@ -4,7 +4,6 @@ import streamlit as st
 
 from core import defaults
 from core.configs import BinRule
-from core.screens.reliability.classes import furthest_class
 from core.screens.reliability.plain import plain_view
 from core.screens.reliability.view import Subject, parts_table, unbinned_cards
 from pages.ui import audits, controls, drafts, frame, selected_run, state, widgets
@@ -17,7 +16,7 @@ with frame.caught():
     top = st.container()
     settings = st.container(horizontal=True, vertical_alignment="center", key="bare.choices")
     with settings:
-        against = choices.against(run)
+        against = choices.against(run, split)
     if against == choices.PEOPLE:
         human.draw(run, split, top, settings)
         st.stop()
@@ -57,7 +56,6 @@ with frame.caught():
                 ready,
                 subject,
                 parts_table(audit, classes),
-                furthest_class(classes),
             ),
             binned.Places(head, numbers, settings, places, st.container()),
         )

@@ -40,7 +40,8 @@ def add_calibrate(verb: Parser) -> None:
     verb.add_argument(
         "--methods",
         metavar="A,B",
-        help="by default ts,focal_map,focal_ts; for two classes and labels beta,vector,ts",
+        help="by default those of the Post-hoc page: ts,focal_map,focal_ts, and vector where "
+        "classes differ; beta,vector,ts for two classes and labels",
     )
     verb.add_argument("--fit", metavar="val", help="a split, or cut: some rows of the test split")
     verb.add_argument("--test", metavar="test")
@@ -92,12 +93,12 @@ def _calibrate(arguments: argparse.Namespace) -> int:
     result = with_votes(arguments, result, test)
     fit_on = arguments.fit or fit_default(list(result.splits), test)
     rows = parts(result.splits, fit_on, test, share=arguments.share, seed=arguments.seed)
-    methods = methods or list(default_methods(rows.test.task))
+    judged = {NONE: judge(rows.test, None, arguments.objective)}
+    methods = methods or list(default_methods(rows.test.task, judged[NONE].compared.audit))
     fits = [
         fit(name, rows.fit, objective=arguments.objective, search=arguments.search)
         for name in methods
     ]
-    judged = {NONE: judge(rows.test, None, arguments.objective)}
     judged |= {
         method_fit.method: judge(rows.test, method_fit.calibrator, arguments.objective)
         for method_fit in fits

@@ -69,7 +69,9 @@ class ClassSums:
         Binomial of the mean claim, Bonferroni. By it table and verdict call a class off, once all
         together are. A class of two is off where it is on the same side with ties and without.
         """
-        own = np.stack([part[: len(self.names)] for part in (self.trials, self.expected, self.hits)])
+        own = np.stack(
+            [part[: len(self.names)] for part in (self.trials, self.expected, self.hits)]
+        )
         if self.tied is None:
             return self._exact(own)
         both = own + self.tied

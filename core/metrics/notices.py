@@ -283,10 +283,13 @@ def extent_notices(groups: GroupSummary | None, predictions: Predictions) -> tup
         one, many = group_nouns(groups.column)
         by = f" ({groups.column})" if many == "groups" else ""
         each = " for one label, on average" if predictions.task is Task.MULTILABEL else ""
+        worth = _three_digits(groups, int(n))
+        alike = f"may be alike: they count as about {worth:,}{each}"
+        if worth == n:
+            alike = "look no more alike than others"
         text = (
-            f"{n:,} rows of {groups.n:,} {many}{by}. Rows of one {one} are alike, so they count as "
-            f"about {_three_digits(groups, int(n)):,}{each}. Intervals, noise floors and "
-            "verdicts allow for it."
+            f"{n:,} rows of {groups.n:,} {many}{by}. Rows of one {one} {alike}. Intervals, noise "
+            "floors and verdicts allow for it."
         )
         out.append(Notice(NoticeCode.GROUPED, text))
         if groups.n < FEW_GROUPS:

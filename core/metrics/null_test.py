@@ -151,9 +151,10 @@ class NullTest:
 
     @property
     def too_extreme(self) -> bool:
-        """Whether claims vary more than outcomes do: by the fit, or where it has no value by score.
+        """Whether claims rise faster than the share that comes true.
 
-        A fit has none where outcomes follow the claims without exception.
+        By the fit, or by the score statistic where it has no value: outcomes that follow the
+        claims without exception have none.
         """
         if self.fit is None or self.fit.value is None:
             return self.steepness > 0

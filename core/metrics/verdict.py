@@ -38,9 +38,9 @@ STRETCHED = "logits off by 15 % about the same mean"  # MATERIAL_TEMPERATURE
 SETTLED = 0.95  # level of the intervals that must leave 0, or a slope of 1, out
 OTHER_SIDE = 0.2  # of the rows: answers of more classes, off on the other side, make a mixture
 _SPREAD = {MixedReading.TOO_EXTREME: "Too extreme", MixedReading.TOO_MODERATE: "Too moderate"}
-_OUTCOMES = {
-    MixedReading.TOO_EXTREME: "its claims vary more than outcomes do",
-    MixedReading.TOO_MODERATE: "its claims vary less than outcomes do",
+RISES: dict[str, str] = {  # what a slope says: of sorted rows, not of how far they spread
+    MixedReading.TOO_EXTREME: "its claims rise faster than the share that comes true",
+    MixedReading.TOO_MODERATE: "its claims rise more slowly than the share that comes true",
 }
 AT_ONCE = "bounds hold jointly"
 ALONE = "The gap’s own interval excludes 0; allowing for all tests, that could be chance."
@@ -132,7 +132,7 @@ def verdict(
         )
     elif not answers and slope_off and (test.slope_leads or not gap_off):
         code = VerdictCode[spread.name]
-        opening = f"{_SPREAD[spread]}{_for(event)}: {_OUTCOMES[spread]}. On average {_signed(gap)}."
+        opening = f"{_SPREAD[spread]}{_for(event)}: {RISES[spread]}. On average {_signed(gap)}."
     elif by_class:
         code, reading = VerdictCode.MIXED, MixedReading.BY_CLASS
         opening = f"Mixed by class: {classes_words(by_class)}. On average {_signed(gap)}."
@@ -143,17 +143,19 @@ def verdict(
         code, opening = _one_sided(gap, event, bins)
         if slope_off and not answers:
             reading = spread
-            opening += f" It is also {_SPREAD[spread].lower()}: {_OUTCOMES[spread]}."
+            opening += f" It is also {_SPREAD[spread].lower()}: {RISES[spread]}."
             if ends:
                 opening += f" By bins: {_listed(ends, event)}."
     else:
         code = VerdictCode.MIXED
         reading, opening = _uneven(gap, error, test, ends, event, slope_off=slope_off)
     classes = test.unlike if code in BEYOND_CHANCE else ()
+    if code == VerdictCode.OFF_BUT_SMALL:  # a class may be off by more than the mean
+        classes = classes or test.furthest
     costly, evidence = None, _evidence(test, slope_off=slope_off)
     if test.p_value <= FALSE_ALARMS:
         if classes and reading != MixedReading.BY_CLASS:
-            opening += f" Classes differ; furthest off: {classes_words(classes)}."
+            opening += f" {furthest_words(classes)}"
         named = {item.statistic for item in evidence}
         opening += which_test(
             gap_off=Statistic.GAP in named, slope_off=Statistic.SLOPE in named, error=error
@@ -342,6 +344,11 @@ def classes_words(cells: Sequence[ClassCell]) -> str:
     return f"{named}, and {len(cells) - NAMED} more" if len(cells) > NAMED else named
 
 
+def furthest_words(cells: Sequence[ClassCell]) -> str:
+    """Return a sentence on the answers furthest off; empty without any."""
+    return f"By class, furthest off: {classes_words(cells)}." if cells else ""
+
+
 def _end_words(end: MixedEnd, event: str | None) -> str:
     sign = 1 if end.over else -1
     least = min(sign * end.gap.low, sign * end.gap.high)
@@ -368,13 +375,8 @@ def _uneven(
     opening = f"{_both_ends(ends, event)} On average" if ends else f"Mixed{_for(event)}:"
     opening = f"{opening} {_signed(gap)}"
     if slope_off:  # of answers: that of a risk has codes of its own
-        reading, word, much = MixedReading.TOO_MODERATE, "moderate", "less"
-        if test.too_extreme:
-            reading, word, much = MixedReading.TOO_EXTREME, "extreme", "more"
-        return (
-            reading,
-            f"{opening}, but its claims are too {word}: they spread {much} than outcomes.",
-        )
+        reading = MixedReading.TOO_EXTREME if test.too_extreme else MixedReading.TOO_MODERATE
+        return reading, f"{opening}, but {RISES[reading]}."
     off = f"ECE is {points(error[0].value or 0.0)} points"
     chance = f"where chance alone explains up to {points(error[1].q95)}"
     unbinned = (Statistic.FINE, Statistic.CLASSES, Statistic.CUMULATIVE)
@@ -424,7 +426,8 @@ def _within_chance(
         if size == bound:
             size, bound = f"{100 * value:.3f}", f"{100 * floor.q95:.3f}"
         chance = f"beyond {bound}, which 5 of 100 calibrated sets exceed"
-    summary = f"{_signed(gap)}, and ECE of {size} points is {chance}"
+    so = "but" if value > floor.q95 else "and"
+    summary = f"{_signed(gap)}, {so} ECE of {size} points is {chance}"
     alone = ""
     if gap.low > 0 or gap.high < 0:
         alone = f" {ALONE}"
@@ -548,4 +551,5 @@ def bin_sentence(bins: BinTable, came_true: str, costly: int | None = None) -> s
 
 
 def _times(share_of_sets: float) -> int:
-    return math.floor(100 * share_of_sets + 1e-9)  # 0.29 is 28.999... hundredths
+    """Return of 100, rounded down; never all, for they were simulated."""
+    return min(99, math.floor(100 * share_of_sets + 1e-9))  # 0.29 is 28.999... hundredths

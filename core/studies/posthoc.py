@@ -32,6 +32,7 @@ VECTOR = "vector"
 VECTOR_CELLS = 2_000_000  # scores that vector scaling is fitted to without being asked
 RISK_METHODS = ("beta", VECTOR, "ts")  # the first two have an intercept; vector of one is Platt's
 RISKS = (Task.BINARY, Task.MULTILABEL)
+RECALIBRATE = ("beta", "isotonic")  # in place of temperatures, for what are no probabilities
 CUT = "cut"  # in place of a split's name: a share of the test split is fitted on
 SHARE = 0.5
 HALF = 0.5
@@ -192,8 +193,12 @@ def default_methods(task: Task, before: Audit | None = None) -> tuple[str, ...]:
     A temperature keeps the log odds of one half, so that a risk which is off on average stays off:
     for events methods with an intercept come first (Van Calster et al. 2019). Nor does it move one
     class against another: where the audit `before` finds that classes differ, vector scaling is
-    tried as well, of at most `VECTOR_CELLS` scores.
+    tried as well, of at most `VECTOR_CELLS` scores. Where it says that the scores are no
+    probabilities, curves that can take any form are tried.
     """
+    notices = () if before is None else before.notices
+    if any(notice.code == NoticeCode.NOT_PROBABILITY for notice in notices):
+        return RECALIBRATE
     if task in RISKS:
         return RISK_METHODS
     unlike = before is not None and before.headline.verdict.classes

@@ -4,7 +4,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from core.codes import NoticeCode
 from core.configs import AuditConfig
 from core.errors import Notice, Refused
 from core.fields import JsonObject
@@ -31,7 +30,6 @@ from core.studies.posthoc import (
 POSTHOC, OOD, CLINICAL, COMPARE, CLASSES = "posthoc", "ood", "clinical", "compare", "classes"
 HUMAN = "human"
 OBJECTIVE, SEARCH = "nll", "exact"  # as the page's own
-RECALIBRATE = ("beta", "isotonic")  # in place of temperatures, for what are no probabilities
 MOST_SETS = 6  # of other inputs beside a run
 
 
@@ -241,8 +239,7 @@ def _posthoc(run: ReportedRun, audit: Audit, config: AuditConfig) -> PosthocNumb
         name: loaded(source) for name, source in run.splits.items() if name in (fit_on, run.split)
     }
     rows = posthoc.parts(named, fit_on, run.split, share=SHARE, seed=config.seed)
-    rescaled = any(note.code == NoticeCode.NOT_PROBABILITY for note in audit.notices)
-    methods = RECALIBRATE if rescaled else posthoc.default_methods(rows.test.task, audit)
+    methods = posthoc.default_methods(rows.test.task, audit)
     judged = {NONE: posthoc.judge(rows.test, None, OBJECTIVE, config)}
     fits = []
     for method in methods:

@@ -90,7 +90,7 @@ def human(run: cache.Run, split: str) -> HumanStudy | None:
     if kept is not None:
         return kept
     if run.n(split) * len(run.class_names) > LARGE_VOTES:
-        others = tuple((name, source(run, name)) for name in _voted(run) if name != split)
+        others = tuple((name, source(run, name)) for name in voted(run) if name != split)
         return _step(
             run, split, study_beside, split, others, words="Comparing with people"
         ).computed()
@@ -99,10 +99,10 @@ def human(run: cache.Run, split: str) -> HumanStudy | None:
 
 @cached(library=16, draft=16, spinner="Comparing with people", keys=cache.KEYS)
 def _human(run: cache.Run, split: str) -> HumanStudy:
-    return human_study({name: cache.predictions(run, name) for name in _voted(run)}, split)
+    return human_study({name: cache.predictions(run, name) for name in voted(run)}, split)
 
 
-def _voted(run: cache.Run) -> list[str]:
+def voted(run: cache.Run) -> list[str]:
     """Return the splits that have votes."""
     if run.draft:
         return [name for name in run.splits if cache.predictions(run, name).votes is not None]

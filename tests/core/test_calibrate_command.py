@@ -41,6 +41,11 @@ def two_parts(tmp_path):
     return path
 
 
+def part(folder, logits, labels):
+    np.savez(folder / "part.npz", logits=logits, labels=labels)
+    return folder / "part.npz"
+
+
 def call(capsys, *arguments):
     assert main([str(one) for one in arguments]) == 0
     return json.loads(capsys.readouterr().out)
@@ -82,6 +87,13 @@ def test_report_has_every_key_and_the_temperature_is_found(two_parts, capsys):
 
 
 @pytest.mark.slow
+def test_vector_scaling_is_tried_by_itself_where_one_class_is_too_likely(tmp_path, capsys):
+    usual = call(capsys, "calibrate", part(tmp_path, TRUE, LABELS), "--json", "-")
+    moved = part(tmp_path, TRUE + np.array([0.0, 0.0, 0.0, 2.0]), LABELS)
+    assert list(usual["methods"]) == ["ts", "focal_map", "focal_ts"]
+    assert "vector" in call(capsys, "calibrate", moved, "--json", "-")["methods"]
+
+
 def test_reported_rows_are_those_that_were_not_fitted_on(two_parts, capsys):
     from core.metrics.suite import audit
     from core.predictions import Predictions, ScoreKind, Task

@@ -25,6 +25,8 @@ def test_a_run_imported_with_votes_opens_with_people(home, tmp_path, capsys):
     page = html(test)
     assert "Of 100 people asked, " in page
     assert "on 120 rows of 20 votes each" in page
+    options = [one.content for one in test.segmented_control(key="widget.votes").proto.options]
+    assert options[0] == "Majority label"  # which the page without votes judges by
 
 
 def test_a_run_without_votes_offers_a_sample_that_says_its_votes_are_simulated(home):

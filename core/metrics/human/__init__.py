@@ -8,6 +8,7 @@ from core.metrics.human.audit import human_audit, judged_rows
 from core.metrics.human.errors import (
     agreement_rows,
     alike_rows,
+    by_majority,
     entropy_rows,
     majority_shares,
     share_ece,
@@ -25,6 +26,7 @@ __all__ = [
     "VoteBin",
     "agreement_rows",
     "alike_rows",
+    "by_majority",
     "entropy_rows",
     "human_audit",
     "judged_rows",

@@ -15,6 +15,7 @@ from core.metrics.human.errors import (
     NO_SPREAD,
     agreement_rows,
     alike_rows,
+    by_majority,
     drawn_ece,
     ece_floor,
     entropy_rows,
@@ -144,7 +145,7 @@ def human_audit(predictions: Predictions, config: AuditConfig | None = None) -> 
         known_nll=None if known is None else float(known.soft_nll.mean()),
         bins=_bins(means, draws, config.level),
         disagreement=_disagreement(means, draws, known, config.level),
-        by_majority=bool(most[np.arange(some.n), some.labels].all()),
+        by_majority=by_majority(votes.of_row, some.labels),
     )
 
 

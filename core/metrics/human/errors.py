@@ -35,6 +35,11 @@ def majority_shares(votes: Float) -> Float:
     return np.asarray(most / most.sum(axis=1, keepdims=True))
 
 
+def by_majority(votes: Float, labels: Int) -> bool:
+    """Whether every label has the most of its row's votes, (N, K), or as many as another."""
+    return bool((votes[np.arange(len(labels)), labels] == votes.max(axis=1)).all())
+
+
 def entropy_rows(p: Float) -> Float:
     """Return the entropy of each row of (N, K) probabilities in nats, with 0 log 0 = 0."""
     return np.asarray(-(p * np.log(np.where(p > 0.0, p, 1.0))).sum(axis=1)) + 0.0  # never -0

@@ -6,7 +6,7 @@ from functools import partial
 
 from core.metrics.comparison import Compared, Comparison
 from core.metrics.human.errors import DISTANCE
-from core.metrics.paired import PAIRED, Difference
+from core.metrics.paired import BIASED, PAIRED, Difference
 from core.screens.compare import figures
 from core.screens.kit import cards
 from core.screens.kit.diagram import small_diagram
@@ -16,6 +16,7 @@ from core.screens.kit.differences import (
     IN_POINTS,
     NamedRun,
     better,
+    chance_of,
     difference_kind,
     difference_words,
     drawn_words,
@@ -126,9 +127,12 @@ def plain_view(
     )
     scores = [run.audit.main.metrics.get("ece") for run in runs]
     errors = [None if score is None else score.value for score in scores]
+    floors = [run.audit.main.noise_floor.get("ece") for run in runs]
     return replace(
         full,
-        sentence=plain_sentence(pictured.short_names, errors, comparison),
+        sentence=plain_sentence(
+            pictured.short_names, errors, comparison, [floor.q95 for floor in floors if floor]
+        ),
         forest=_forest(pictured, comparison, "ece", plain_words),
         curves=None,
         diagrams=(),
@@ -343,14 +347,16 @@ def _caption(runs: Sequence[Compared], comparison: Comparison, metric: str) -> s
     level = level_words(_level(comparison, metric))
     pairs = len(runs) * (len(runs) - 1) // 2
     joint = f" so that all {number(pairs)} pairs hold jointly at {own} (max-T)"
+    if metric in BIASED:
+        parts.append("Their intervals also allow for what chance adds to each error.")
     parts.append(
         f"They are at {level}{joint if pairs > 1 else ''}. Tie: the interval includes zero."
     )
     floors = [run.audit.main.noise_floor.get(metric) for run in runs]
-    upto = points(max((floor.q95 for floor in floors if floor is not None), default=None))
     if any(floors):
         called = name(metric, comparison.event)
         n = count(runs[0].rows.n)
+        upto = chance_of([floor.q95 for floor in floors if floor is not None])
         parts.append(f"Chance alone shows {called} of up to {upto} at n = {n}.")
     if comparison.event:
         parts.append(f"Calibration errors are of “{comparison.event}”, accuracy of the answers.")

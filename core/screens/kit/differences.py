@@ -161,9 +161,10 @@ def _many(names: Sequence[str], leader: Leader, metric: str, called: str) -> tup
         most = "highest" if metric in HIGHER else "smallest"
         opening = f"“{names[leader.run]}” has the {most} {called}; "
     phrases = [Phrase(opening)]
+    than = f" than “{names[leader.run]}”" if len(level) > 1 else ""  # of those tied
     for k, i in enumerate(behind[:NAMED]):
         size, interval = size_words(leader.others[i])
-        worse_by = f"“{names[i]}” is worse by {size}" if k == 0 else f", “{names[i]}” by {size}"
+        worse_by = f", “{names[i]}” by {size}" if k else f"“{names[i]}” is worse{than} by {size}"
         phrases += [
             Phrase(worse_by),
             Phrase(interval, unbroken=True),
@@ -189,8 +190,17 @@ def _left_out(missing: int, metric: str) -> str:
     return f"{runs} no {name(metric)}."
 
 
+def chance_of(bounds: Sequence[float]) -> str:
+    """Return what chance shows, which differs by run: "2.4 to 3.1 (by run)"."""
+    low, high = points(min(bounds), max(bounds)), points(max(bounds), min(bounds))
+    return high if low == high else f"{low} to {high} (by run)"
+
+
 def plain_sentence(
-    names: Sequence[str], errors: Sequence[float | None], comparison: Comparison
+    names: Sequence[str],
+    errors: Sequence[float | None],
+    comparison: Comparison,
+    bounds: Sequence[float] = (),
 ) -> Sentence:
     """Return the same without technical terms: whose stated certainty is closest to the truth.
 
@@ -202,6 +212,8 @@ def plain_sentence(
         How far off each run's stated certainty is on average, a fraction.
     comparison : Comparison
         Differences from its reference.
+    bounds : sequence of float
+        What a perfect model could look off by, of each run that has a floor.
     """
     if comparison.reason:
         first = "These models cannot be ranked: they were not tested on the same data."
@@ -218,7 +230,8 @@ def plain_sentence(
     what = f"The stated certainty of “{names[best]}” looks"
     if comparison.event:
         what = f"The chances that “{names[best]}” gives “{comparison.event}” look"
-    first = f"{what} off by {points(known[best])} points on average; {listed}."
+    perfect = f" A perfect model could look off by up to {chance_of(bounds)}." if bounds else ""
+    first = f"{what} off by {points(known[best])} points on average; {listed}.{perfect}"
     leader = comparison.leaders.get("ece")
     ties = _plain_ties(names, leader)
     same = _same_words(names, comparison, f"for every {with_row_noun('image')}")

@@ -35,12 +35,12 @@ PLAIN_VERBS: Final[Verbs] = {
     VerdictCode.OVERESTIMATES: ("is expected too often", "are expected too often"),
     VerdictCode.UNDERESTIMATES: ("is expected too rarely", "are expected too rarely"),
     VerdictCode.TOO_EXTREME: (
-        "gets chances too near 0 or 100",
-        "get chances too near 0 or 100",
+        "gets chances that differ more than they should",
+        "get chances that differ more than they should",
     ),
     VerdictCode.TOO_MODERATE: (
-        "gets chances too near the average",
-        "get chances too near the average",
+        "gets chances that differ less than they should",
+        "get chances that differ less than they should",
     ),
     VerdictCode.MIXED: (
         "is expected too often at some scores and too rarely at others",
@@ -176,6 +176,9 @@ def labels_sentence(
         Of one edition.
     """
     n, counts = len(verdicts), Counter(verdict.code for verdict in verdicts)
+    mixed = [each.verdict.ends for each in verdicts if each.code == VerdictCode.MIXED]
+    if not all(mixed):  # no bin is decided on one of the sides
+        verbs = {**verbs, VerdictCode.MIXED: ("is off at some scores", "are off at some scores")}
     codes = [code for code in VerdictCode if counts[code]]
     second = f"Corrected for {n} {noun} (Holm)." if n > 1 else ""
     if len(codes) == 1:

@@ -179,10 +179,15 @@ def in_hundred(value: float | None, low: float | None = None, high: float | None
 
 
 def hundred_span(low: float | None, high: float | None) -> str:
-    """Return an interval in times in 100, whole: "0 to 1" where an end only rounds to 0."""
+    """Return an interval in times in 100: "0 to 1" where an end only rounds to 0.
+
+    Whole, unless both ends are one number then.
+    """
     if low is None or high is None:
         return f"{MISSING} to {MISSING}"
     start, end = (in_hundred(share) for share in (low, high))
+    if start == end and low != high:
+        return f"{points(low, high)} to {points(high, low)}"
     if start in {UNDER_ONE, ALMOST_ALL}:
         start = str(math.floor(100.0 * low))
     if end in {UNDER_ONE, ALMOST_ALL}:

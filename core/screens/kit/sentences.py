@@ -21,10 +21,12 @@ from core.metrics.verdict import (
     ALONE,
     AT_ONCE,
     NAMED,
+    RISES,
     TESTED,
     UNSETTLED,
     class_words,
     classes_words,
+    furthest_words,
     places,
     quoted_bin,
     shown_words,
@@ -78,11 +80,10 @@ CODE_TONES: dict[str, Tone] = {
 PLAIN_ANSWERS = {
     "over_confident": "This model is more sure than it should be.",
     "under_confident": "This model is less sure than it could be.",
-    "too_extreme": "This model is too sure where it is sure, and not sure enough elsewhere.",
-    "too_moderate": "This model is not sure enough where it is sure, and too sure elsewhere.",
-    "uneven": "This model is as sure as it should be on average, but not everywhere.",
-    "by_class": "This model is as sure of its answers as it should be, but not of the other "
-    "classes.",
+    "too_extreme": "How sure this model is rises faster than how often it is right.",
+    "too_moderate": "How sure this model is rises more slowly than how often it is right.",
+    "uneven": "This model is not as sure as it should be everywhere.",
+    "by_class": "This model is not as sure as it should be of the classes that it does not choose.",
     "unsettled": ("This model is not as sure as it should be; too few pictures to say which way."),
     "off_but_small": "On average this model is almost as sure as it should be.",
     "within_chance": "This model looks as sure as it should be; what is off could be chance.",
@@ -96,14 +97,14 @@ PLAIN_PRESENCE = {
     "under_confident": "This model expects {name} less often than it is there.",
     "overestimates": "This model expects {name} more often than it is there.",
     "underestimates": "This model expects {name} less often than it is there.",
-    "too_extreme": "The chances this model gives {name} are too near 0 or 100.",
-    "too_moderate": "The chances this model gives {name} are too near the average.",
+    "too_extreme": "The chances this model gives {name} differ more than they should.",
+    "too_moderate": "The chances this model gives {name} differ less than they should.",
     "off_but_small": "On average this model expects {name} almost as often as it is there.",
     "within_chance": (
         "This model looks as if it expects {name} as often as it should; what is off could be "
         "chance."
     ),
-    "uneven": "On average this model expects {name} as often as it is there, but not everywhere.",
+    "uneven": "Not all chances this model gives {name} fit how often it is there.",
     "unsettled": (
         "The chances this model gives {name} are off; too few pictures to say which way."
     ),
@@ -113,21 +114,18 @@ PLAIN_PRESENCE = {
         "should."
     ),
 }
-SLOPES = {
-    VerdictCode.TOO_EXTREME: "its claims vary more than outcomes do",
-    VerdictCode.TOO_MODERATE: "its claims vary less than outcomes do",
-}
 SPREAD = {"too_extreme": "too extreme", "too_moderate": "too moderate"}
+UNSIDED = "off, but to neither side beyond chance"
 OTHER = {
     VerdictCode.MIXED: "too high in some ranges and too low in others",
     VerdictCode.SOUND: "well calibrated",
     VerdictCode.COULD_BE_CHANCE: "within what chance explains",
 }
 MIXED = {
-    "too_extreme": "its probabilities are too extreme, high and low, though right on average",
-    "too_moderate": "its probabilities are not spread enough, though right on average",
-    "uneven": "right on average, but not everywhere",
-    "by_class": "right on its answers, but not on the other classes",
+    "too_extreme": "its confidence rises faster than its accuracy",
+    "too_moderate": "its confidence rises more slowly than its accuracy",
+    "uneven": UNSIDED,
+    "by_class": "its answers show no error beyond chance, the other classes do",
     "unsettled": f"off by {UNSETTLED}",
 }
 
@@ -185,6 +183,8 @@ def other_sentence(other: TargetAudit) -> str:
     if _by_class(other):
         return f"Its {classes_words(other.verdict.classes)}."
     whose = "Its answers are" if answers else f"Its risks of “{other.event}” are"
+    if code == VerdictCode.MIXED and not other.verdict.ends:
+        return f"{whose} {UNSIDED}."
     return f"{whose} {OTHER.get(code, code.words)}."
 
 
@@ -380,7 +380,7 @@ def _direction_parts(target: TargetAudit) -> tuple[Phrase, ...]:
 
 def _slope_parts(target: TargetAudit) -> tuple[Phrase, ...]:
     code = target.verdict.code
-    return (Phrase(f"{_capital(code.words)}{_for_event(target)}: {SLOPES[code]}."),)
+    return (Phrase(f"{_capital(code.words)}{_for_event(target)}: {RISES[code]}."),)
 
 
 def _small_parts(target: TargetAudit) -> tuple[Phrase, ...]:
@@ -393,7 +393,7 @@ def _small_parts(target: TargetAudit) -> tuple[Phrase, ...]:
 def _unlike_classes(target: TargetAudit) -> str:
     """Return a sentence on the classes that the average does not tell of; empty without any."""
     classes = target.verdict.classes
-    return f" Classes differ; furthest off: {classes_words(classes)}." if classes else ""
+    return f" {furthest_words(classes)}" if classes else ""
 
 
 def _too_little(target: TargetAudit) -> str:

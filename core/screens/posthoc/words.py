@@ -9,6 +9,7 @@ from core.metrics.paired import Difference
 from core.metrics.records import Gap
 from core.metrics.verdict import NAMED, classes_words
 from core.predictions import Task
+from core.screens.kit.bin_marks import shares
 from core.screens.kit.differences import better, size_words, worse
 from core.screens.kit.differences import name as metric_name
 from core.screens.kit.methods import IN_SENTENCE
@@ -16,7 +17,7 @@ from core.screens.kit.numbers import count, in_hundred, points, points_span, spa
 from core.screens.kit.records import Phrase, Sentence
 from core.screens.kit.row_noun import with_row_noun
 from core.screens.kit.words import LABELS
-from core.studies.posthoc import NONE, RISKS, VECTOR, Fit, MethodReport
+from core.studies.posthoc import HALF, NONE, RISKS, VECTOR, Fit, MethodReport
 
 NAMES = {
     NONE: "None",
@@ -66,6 +67,7 @@ PLAIN_MEANINGS = MEANINGS | {  # those above with a term of the field in them
 }
 CHANCE = "chance: up to {}"
 MOSTLY_CHANCE = "chance alone shows up to {}"
+LIKE = 0.005  # of the answers: about as many
 ROUNDED = 0.0005  # nearer to what chance shows, both are printed alike
 ALONE = " Chance alone shows up to {}."
 PERFECT = " A perfect model would show up to {}."  # in plain words
@@ -131,7 +133,7 @@ def _unlike_classes(best: str, judged: Mapping[str, MethodReport]) -> str:
     was = ", ".join(f"“{cell.name}” {points(cell.gap, signed=True)}" for cell in before[:NAMED])
     mends = "" if VECTOR in judged else f" {_capital(IN_SENTENCE[VECTOR])} may mend that."
     return (
-        f"Classes still differ: {classes_words(classes)}{f'; before: {was}' if was else ''}.{mends}"
+        f"By class, still off: {classes_words(classes)}{f'; before: {was}' if was else ''}.{mends}"
     )
 
 
@@ -169,8 +171,10 @@ def _of_risk(judged: Mapping[str, MethodReport]) -> bool:
     return judged[NONE].compared.audit.task in RISKS
 
 
-def _cost(best: str, judged: Mapping[str, MethodReport], comparison: Comparison) -> str:
-    """Return what gets worse beyond chance while the calibration error falls."""
+def _cost(
+    best: str, judged: Mapping[str, MethodReport], comparison: Comparison, *, plain: bool = False
+) -> str:
+    """Return what gets worse beyond chance while another score gets better."""
     names = list(judged)
     before, after = (judged[name].compared.audit.main.metrics.get("nll") for name in (NONE, best))
     lost = []
@@ -182,6 +186,8 @@ def _cost(best: str, judged: Mapping[str, MethodReport], comparison: Comparison)
         for metric in ("nll", "brier")
         if metric in differences and worse(differences[metric])
     ]
+    if plain and lost:
+        return "But other scores of its stated chances get worse beyond chance."
     return f"But {' and '.join(lost)}." if lost else ""
 
 
@@ -235,6 +241,7 @@ def _none_helps(
     raising = [name for name, difference in differences.items() if worse(difference)]
     if raising:
         second += f" {_capital(_listed(raising))} {_verb(raising, 'raises', 'raise')} it."
+    second += f" {_cost(best, judged, comparison)}" if best else ""
     second += mended(judged, best)
     return Sentence((Phrase(first),), second.strip())
 
@@ -352,6 +359,7 @@ def plain_sentence(
         f"The correction is {IN_SENTENCE[best]}. Difference "
         f"{points(difference.value, signed=True)} points "
         f"({span(difference.low, difference.high, signed=True)}): beyond chance. "
+        f"{_cost(best, judged, comparison, plain=True)} "
         f"{_unlike_classes(best, judged)}".rstrip(),
     )
 
@@ -377,10 +385,15 @@ def _over_labels(judged: Mapping[str, MethodReport]) -> str:
     return f" over {len(labels)} labels" if labels else ""
 
 
-def mended(judged: Mapping[str, MethodReport], named: str = "") -> str:
-    """Return the label, or answers of a class, that a method mends most, which a mean can hide.
+def _with_ends(gap: Gap) -> str:
+    return f"{points(gap.gap)} ({span(gap.low, gap.high)})"
 
-    Its intervals before and after do not overlap. Empty where there is none. `named` is the method
+
+def mended(judged: Mapping[str, MethodReport], counted: str = "") -> str:
+    """Return the labels, or answers of classes, that a method mends, which a mean can hide.
+
+    Of the method that mends one most: intervals before and after do not overlap. Classes that the
+    verdict names stand there in any case. Empty where nothing is mended. `counted` is the method
     whose changed answers the sentence before counts.
     """
     none = judged[NONE]
@@ -406,10 +419,21 @@ def mended(judged: Mapping[str, MethodReport], named: str = "") -> str:
     ]
     if not improved:
         return ""
-    _, method, what, was, now = max(improved, key=lambda case: case[0])
-    before, then = (f"{points(gap.gap)} ({span(gap.low, gap.high)})" for gap in (was, now))
-    brings = f"brings the error of {what} from {before} to {then} points"
-    if method == named:
+    method = max(improved, key=lambda case: case[0])[1]
+    own = sorted((case for case in improved if case[1] == method), key=lambda case: -case[0])
+    named = {f"answers “{cell.name}”" for cell in none.compared.audit.headline.verdict.classes}
+    left = [
+        (0.0, *case)
+        for case in cases
+        if case[0] == method and case[1] in named - {case[2] for case in own}
+    ]
+    listed = [
+        f"of {what} from {_with_ends(was)} to {_with_ends(now)}"
+        for _, _, what, was, now in [*own[:NAMED], *left[:NAMED]]
+    ]
+    more = f", and of {len(own) - NAMED} more" if len(own) > NAMED else ""
+    brings = f"brings the error {', '.join(listed)} points{more}"
+    if method == counted:
         return f" {_capital(IN_SENTENCE[method])} {brings}."
     return f" But {IN_SENTENCE[method]} {brings}{_changing(judged[method], none)}."
 
@@ -439,8 +463,22 @@ def _answers_cost(
     elif in_hundred(now) != in_hundred(was):
         then = f"{in_hundred(now)} in 100 are then right, {in_hundred(was)} before"
     else:
-        then = f"{points(abs(now - was))} in 100 {'more' if now > was else 'fewer'} are then right"
+        span_words = "" if difference is None else size_words(difference)[1]
+        more = "more" if now > was else "fewer"
+        then = f"{points(abs(now - was))} in 100 {more} are then right{span_words}"
+    then += _by_one_answer(none, now)
     return f". It changes {changed}; {then}.{f' It {further}.' if further else ''}"
+
+
+def _by_one_answer(none: MethodReport, accuracy: float) -> str:
+    """Say of two classes where the same answer for every row would be right about as often."""
+    audit = none.compared.audit
+    present = shares(audit.main.bins)[1]
+    common = max(present, 1.0 - present)
+    if audit.task != Task.BINARY or accuracy > common + LIKE:
+        return ""
+    answer = f"“{audit.main.name}”" if present > HALF else f"no “{audit.main.name}”"
+    return f" (by always answering {answer} {in_hundred(common)} are)"
 
 
 def _changing(judged: MethodReport, none: MethodReport) -> str:
@@ -461,16 +499,25 @@ def _plain_others(judged: Mapping[str, MethodReport], comparison: Comparison) ->
     helping = helpful_methods(judged, comparison)
     if not helping:
         first = "None of these corrections makes it better beyond chance."
+        raising = [
+            name
+            for name, by_metric in zip(judged, comparison.differences, strict=True)
+            if by_metric and worse(by_metric["ece"])
+        ]
+        if raising:
+            verb = _verb(raising, "makes", "make")
+            first += f" {_capital(_listed(raising))} {verb} it worse beyond chance."
         fits = _best_fit(judged, comparison)
         if fits:
             first = (
                 f"{_capital(IN_SENTENCE[fits])} makes its stated chances fit better beyond chance"
-                f"{_changing(judged[fits], judged[NONE])}; the average error shows no difference."
-            )
+                f"{_changing(judged[fits], judged[NONE])}; the average error shows no difference. "
+                f"{_cost(fits, judged, comparison, plain=True)}"
+            ).rstrip()
         return f"{first}{mended(judged, fits)}"
     best = min(helping, key=lambda name: _ece(judged[name]))
     return (
         "No correction that keeps every answer brings that down beyond chance. "
         f"{_capital(IN_SENTENCE[best])} brings it to {points(_ece(judged[best]))} points"
-        f"{_changing(judged[best], judged[NONE])}."
-    )
+        f"{_changing(judged[best], judged[NONE])}. {_cost(best, judged, comparison, plain=True)}"
+    ).rstrip()

@@ -279,21 +279,6 @@ def class_card(rows: tuple[ClassRow, ...], level: str, caption: str) -> FigureCa
     )
 
 
-def furthest_class(rows: tuple[ClassRow, ...]) -> str:
-    """Say how far off the class is that is off most beyond chance; empty where none is."""
-    off = [(row, row.gap) for row in rows if row.gap is not None and gap_tone(row) != "few"]
-    if not off:
-        return ""
-    row, gap = max(off, key=lambda pair: abs(pair[1].gap))
-    over = gap.gap > 0.0
-    size, low, high = (gap.gap, gap.low, gap.high) if over else (-gap.gap, -gap.high, -gap.low)
-    much = f"{'over' if over else 'under'}-confident by {points(size, low, high)} points"
-    furthest = f"answers “{row.name}” are {much} ({span(low, high)})"
-    if len(off) == 1:
-        return f"But {furthest}."
-    return f"But {count(len(off))} classes are off beyond chance: {furthest}."
-
-
 def risk_card(coverage: Float, risk: Float, aurc: Score | None, caption: str) -> FigureCard:
     """Return the risk-coverage curve; its table holds the points that are drawn."""
     named = []

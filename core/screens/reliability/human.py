@@ -48,11 +48,14 @@ HEIGHT = 330
 
 
 def tones_of(groups: Disagreement) -> list[Tone]:
-    """Return over or under where a group's interval leaves 0 out, else few."""
-    low, high = groups.low.tolist(), groups.high.tolist()
-    return [
-        "over" if a > 0.0 else "under" if b < 0.0 else "few" for a, b in zip(low, high, strict=True)
-    ]
+    """Return over or under where a group's interval leaves 0 and a model that knew out, else few.
+
+    Rows are grouped by the votes that they are held against: where votes are few, a model that
+    knew the true shares is off in a group, too.
+    """
+    known = np.nan_to_num(groups.known)
+    over, under = groups.low > np.maximum(known, 0.0), groups.high < np.minimum(known, 0.0)
+    return ["over" if a else "under" if b else "few" for a, b in zip(over, under, strict=True)]
 
 
 def disagreement_gaps(groups: Disagreement, title: str, tick: str, theme: Theme) -> go.Figure:
@@ -135,7 +138,7 @@ def _hover(groups: Disagreement, i: int) -> str:
 
 ID_LETTERS, NAME_LETTERS = 60, 30
 HEADS = {
-    "ece": ("Error against labels, points", "points"),
+    "ece": ("Error against the majority, points", "points"),
     "ece_votes": ("Error against people, points", "points"),
     "tvd": ("TVD, points", "points"),
     "soft_nll": ("Soft NLL", "number"),
@@ -302,12 +305,13 @@ def _card(audit: HumanAudit, words: HumanWords, caption: str) -> FigureCard:
     beyond = sum(tone != "few" for tone in tones_of(groups))
     ends = [
         f"{with_span(*(float(part[k]) for part in (groups.gap, groups.low, groups.high)))} points"
+        f"{_knew(float(groups.known[k]), words)}"
         for k in (0, -1)
     ]
     alt = (
         f"Gap in {len(rows)} groups of {with_row_noun(words.rows)}, from those that people agree "
         f"about ({ends[0]}) to those that they disagree about ({ends[1]}); {beyond} of {len(rows)} "
-        "intervals exclude 0."
+        "intervals exclude 0 and that."
     )
     return FigureCard(
         key="human_gap",
@@ -320,11 +324,15 @@ def _card(audit: HumanAudit, words: HumanWords, caption: str) -> FigureCard:
     )
 
 
+def _knew(gap: float, words: HumanWords) -> str:
+    return f"; of {words.known} {points(gap, signed=True)}" if known(gap) else ""
+
+
 def _key(audit: HumanAudit, words: HumanWords) -> tuple[Swatch, ...]:
     key = (
         Swatch("more sure than people", "over", "dot"),
         Swatch("less sure", "under", "dot"),
-        Swatch("within chance", "few", "ring"),
+        Swatch("neither is shown", "few", "ring"),
     )
     if audit.mean is None:
         return key
@@ -353,7 +361,7 @@ def _fit_sentence(method: FittedOn, words: HumanWords) -> str:
     target = words.labels if method.target == LABELS else words.votes
     start = words.fitted.format(target, three(method.parameters["temperature"]))
     people, labels = (_change(method, error) for error in ("ece_votes", "ece"))
-    return f"{start} the error against people {people}, and that against labels {labels}."
+    return f"{start} the error against people {people}, and that against the majority {labels}."
 
 
 def _change(method: FittedOn, error: str) -> str:

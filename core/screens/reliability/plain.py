@@ -17,7 +17,14 @@ from core.metrics.intervals import wilson
 from core.metrics.ranked import SortedOutcomes
 from core.metrics.records import Audit, TargetAudit
 from core.metrics.verdict import share
-from core.metrics.verdict_codes import DETECTED, SLOPE, TOO_HIGH, TOO_LOW, VerdictCode
+from core.metrics.verdict_codes import (
+    DETECTED,
+    SLOPE,
+    TOO_HIGH,
+    TOO_LOW,
+    MixedReading,
+    VerdictCode,
+)
 from core.screens.kit.bin_marks import shares
 from core.screens.kit.cards import level_of
 from core.screens.kit.labels import holm_adjusted
@@ -180,7 +187,7 @@ def _hover(group: Group, came_true: str) -> str:
     interval = hundred_span(group.low, group.high)
     return (
         f"<b>{group.name}</b>: says {in_hundred(group.says)} in 100,<br>"
-        f"{came_true} {in_hundred(group.right)} ({interval})"
+        f"{came_true} {in_hundred(group.right, group.low, group.high)} ({interval})"
     )
 
 
@@ -191,10 +198,10 @@ ANSWER_GROUPS = (
     (1.00, "Almost certain", "95 or more"),
 )
 PRESENCE_GROUPS = (
-    (0.05, "Unlikely", "under 5"),
-    (0.20, "Possible", "5 to 20"),
-    (0.60, "Likely", "20 to 60"),
-    (1.00, "Very likely", "60 or more"),
+    (0.05, "Very unlikely", "under 5"),
+    (0.20, "Unlikely", "5 to 20"),
+    (0.60, "Possible", "20 to 60"),
+    (1.00, "Likely", "60 or more"),
 )
 ANSWERS_HELP = "A correction learned from other pictures may mend its certainty. No answer changes."
 CLASSES_HELP = (
@@ -371,15 +378,20 @@ def _tiles(audit: Audit, target: TargetAudit) -> tuple[Tile, ...]:
         ),
         Tile("It says", in_hundred(says), "in 100", "on average"),
         Tile("Off by", off, "points", perfect),
-        Tile(with_row_noun("Pictures"), count(audit.n)),
+        Tile(with_row_noun("Pictures"), count(_rows(audit, target))),
     )
+
+
+def _rows(audit: Audit, target: TargetAudit) -> int:
+    """Return how many rows a verdict is of: of a label those that are labelled."""
+    return int(target.bins.count.sum()) or audit.n
 
 
 def _card(groups: tuple[Group, ...], came_true: str) -> FigureCard:
     things = with_row_noun("pictures")
     descriptions = [
         f"{group.name} ({group.range}): {count(group.n)} {things}, says {in_hundred(group.says)} "
-        f"in 100, {came_true} {in_hundred(group.right)} "
+        f"in 100, {came_true} {in_hundred(group.right, group.low, group.high)} "
         f"({hundred_span(group.low, group.high)})"
         for group in reversed(groups)
         if group.n
@@ -432,14 +444,16 @@ def _missed(groups: tuple[Group, ...], target: TargetAudit) -> Group | None:
 
 def _second(audit: Audit, target: TargetAudit, groups: tuple[Group, ...]) -> str:
     group, other = _missed(groups, target), other_verdict(audit, target)
-    parts = [*filter(None, ("" if other is None else plain_other(other), plain_above(target)))]
-    if group is not None and group.n < sum(g.n for g in groups):
+    by_class = target.verdict.reading == MixedReading.BY_CLASS  # which no certainty explains
+    parts = []
+    if group is not None and group.n < sum(g.n for g in groups) and not by_class:
         least = "This shows most"
         if target.target is None:
             least += f" where it is “{group.name.lower()}”"
         at = f"({group.range} in 100)" if target.target is None else f"at {group.range} in 100"
         parts.append(f"{least} {at}: {_weight(group, groups, target)}.")
-    return " ".join(parts)
+    parts += ["" if other is None else plain_other(other), plain_above(target)]
+    return " ".join(filter(None, parts))
 
 
 def _weight(group: Group, groups: tuple[Group, ...], target: TargetAudit) -> str:
@@ -513,7 +527,10 @@ def _texts(
     of, (promised, seen) = 100, [in_hundred(share) for share in shares[:2]]
     if group.tone in {"over", "under"} and promised == seen:
         of, (promised, seen) = counts_apart(*shares[:2], most=group.n)
-    elif promised != seen and abs(shares[0] - shares[1]) < 0.005 and group.n >= 1_000:
+    elif group.n >= 1_000 and (
+        (promised != seen and abs(shares[0] - shares[1]) < 0.005)
+        or round(100 * shares[2]) == round(100 * shares[3])
+    ):
         of, (promised, seen) = 1_000, [count(round(1_000 * share)) for share in shares[:2]]
     low, high = (count(round(of * share)) for share in shares[2:])
     were = "was" if singular(seen) else "were"
@@ -530,13 +547,14 @@ def _wrong(right: float) -> int:
 
 
 def _limits(audit: Audit, target: TargetAudit) -> Advice:
-    n = f"these {count(audit.n)}" if audit.n > 1 else "this one"
+    rows = _rows(audit, target)
+    n = f"these {count(rows)}" if rows > 1 else "this one"
     groups, alike = target.groups, ""
     if groups is not None:
         about = "" if target.target is None else f" for “{target.name}”"
         alike = (
             f" They come from {groups_words(groups.column, groups.n)} and count as "
-            f"about {about_count(groups.effective_n, audit.n)} unrelated ones{about}."
+            f"about {about_count(groups.effective_n, rows)} unrelated ones{about}."
         )
     return Advice(
         "What this does not say",

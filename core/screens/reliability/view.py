@@ -14,7 +14,6 @@ from core.metrics.ranked import SortedOutcomes
 from core.metrics.records import Audit, ClassRow, TargetAudit
 from core.metrics.selective import risk_coverage
 from core.metrics.suite import class_gaps
-from core.metrics.verdict_codes import VerdictCode
 from core.predictions import Predictions, Task
 from core.screens.kit import cards, diagram
 from core.screens.kit.bin_marks import dominated, filled
@@ -31,7 +30,6 @@ from core.screens.kit.tiles import tiles
 from core.screens.reliability.classes import (
     class_card,
     class_table,
-    furthest_class,
     label_table,
     risk_card,
 )
@@ -100,7 +98,6 @@ def reliability_view(
     classes: tuple[ClassRow, ...] = (),
     curve: tuple[Float, Float] | None = None,
     log_counts: bool | None = None,
-    furthest: str = "",
 ) -> ReliabilityView:
     """Return the view of an audit.
 
@@ -120,8 +117,6 @@ def reliability_view(
         The risk-coverage curve, (G,) float64 each.
     log_counts : bool, optional
         Logarithmic histogram; by default on where one bin holds more than half of the images.
-    furthest : str
-        The words of `furthest_class`, where `classes` are not given.
     """
     if chosen is not None and chosen.target is not None and audit.labels:
         chosen = holm_adjusted(chosen, audit.labels, chosen.target)
@@ -140,9 +135,7 @@ def reliability_view(
     ]
     return ReliabilityView(
         eyebrow=_eyebrow(audit, target, subject),
-        sentence=with_caveats(
-            _sentence(audit, target, furthest or furthest_class(classes)), audit.notices
-        ),
+        sentence=with_caveats(_sentence(audit, target), audit.notices),
         numbers=tiles(audit, target, CODE_TONES[target.verdict.code]),
         figures={card.key: card for card in figure_cards},
         key=KEY,
@@ -155,15 +148,9 @@ def reliability_view(
     )
 
 
-def _sentence(audit: Audit, target: TargetAudit, furthest: str) -> Sentence:
-    """Return the verdict; the line below begins with that of the other target of two classes.
-
-    Classes whose errors cancel in a small one are named there.
-    """
+def _sentence(audit: Audit, target: TargetAudit) -> Sentence:
+    """Return the verdict; the line below begins with that of the other target of two classes."""
     opening, other = verdict_sentence(target), other_verdict(audit, target)
-    small = target.verdict.code == VerdictCode.OFF_BUT_SMALL and target.target is None
-    if small and not target.verdict.classes:  # which the verdict names itself
-        opening = replace(opening, second=f"{furthest} {opening.second}".strip())
     if other is None:
         return opening
     return replace(opening, second=f"{other_sentence(other)} {opening.second}".strip())

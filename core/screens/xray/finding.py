@@ -185,12 +185,12 @@ def badge(source: ClinicSource, analysis: OneFinding) -> Badge | None:
     if NoticeCode.NOT_PROBABILITY in {note.code for note in analysis.notices}:
         return Badge(
             "This score is not a probability",
-            f"50{THIN}% is not an even chance: the score was rescaled, or findings are rarer here "
-            "than in training.",
+            f"50{THIN}% is not an even chance. The score may have been rescaled, or findings may "
+            "be rarer here than in training.",
             alarm=True,
         )
     rarer = min(analysis.fit.rate, 1.0 - analysis.fit.rate)
-    far = error.value is not None and error.value >= min(FAR_OFF, rarer)
+    far = error.value is not None and error.value - floor.mean >= min(FAR_OFF, rarer)
     off = f"ff by {points(error.value)} points (ECE)"
     perfect = f"Chance: up to {points(floor.q95)}."
     if far:

@@ -132,14 +132,13 @@ def at_threshold(source: ClinicSource, here: Classified, there: Classified | Non
 
 
 def group_table(source: ClinicSource, column: str, subgroups: Sequence[Subgroup]) -> ScoreTable:
-    """Return one row a subgroup; numbers beyond chance are strong, unless events are too few.
+    """Return one row a subgroup; numbers beyond chance are strong, but no slope of few events.
 
-    They are so only in groups that the joint test detects among all groups judged (Holm).
+    They are so only in groups that the joint test detects among all groups (Holm).
     `column` is what the groups were formed by.
     """
-    judged = [i for i, subgroup in enumerate(subgroups) if not subgroup.too_few]
-    corrected = holm([subgroups[i].p_value for i in judged])
-    detected = {i for i, p in zip(judged, corrected, strict=True) if p <= FALSE_ALARMS}
+    corrected = holm([subgroup.p_value for subgroup in subgroups])
+    detected = {i for i, p in enumerate(corrected) if p <= FALSE_ALARMS}
     caption = f"groups by {column}. {source.caption}"
     rows = tuple(
         _group_row(subgroup, caption, detected=i in detected)
@@ -150,7 +149,7 @@ def group_table(source: ClinicSource, column: str, subgroups: Sequence[Subgroup]
 
 def _group_row(subgroup: Subgroup, caption: str, *, detected: bool) -> TableRow:
     fit, floor = subgroup.fit, subgroup.floor.q95
-    verdict = f"{TOO_FEW}: no verdict" if subgroup.too_few else ""
+    verdict = f"{TOO_FEW}: its curve is not judged" if subgroup.too_few else ""
     cells = {
         "n": Estimate(fit.n),
         "events": Estimate(fit.events, note=percent(fit.events / fit.n)),
@@ -162,7 +161,7 @@ def _group_row(subgroup: Subgroup, caption: str, *, detected: bool) -> TableRow:
     }
     # the numbers whose intervals miss their ideals, and the error above its floor
     ideals = {"observed_expected": (fit.observed_expected, 1.0), "citl": (fit.in_the_large, 0.0)}
-    if not fit.swayed:  # a few rows next to 0 or 1 decide the slope
+    if not fit.swayed and not subgroup.too_few:  # a few rows next to 0 or 1 decide the slope
         ideals |= {"slope": (fit.slope, 1.0), "intercept": (fit.intercept, 0.0)}
     away = {key for key, (score, ideal) in ideals.items() if outside(score, ideal)}
     if subgroup.ece.value is not None and subgroup.ece.value > floor:
@@ -170,7 +169,7 @@ def _group_row(subgroup: Subgroup, caption: str, *, detected: bool) -> TableRow:
     away = away if detected else set()
     ends: dict[str, Estimate | Cell] = {}
     for key, cell in cells.items():
-        mark: Mark = "tie" if subgroup.too_few else "beyond" if key in away else ""
+        mark: Mark = "beyond" if key in away else "tie" if subgroup.too_few else ""
         ends |= with_ends(key, replace(cell, mark=mark))
     return TableRow(
         name=subgroup.name,

@@ -7,7 +7,6 @@ import streamlit as st
 from core import defaults
 from core.calibrators import CALIBRATORS
 from core.calibrators.protocols import PROTOCOLS
-from core.codes import NoticeCode
 from core.configs import OTHER_NAMES
 from core.errors import Refused
 from core.predictions import Task
@@ -25,7 +24,6 @@ from core.studies.posthoc import (
 from pages.ui import cache, controls, state, widgets
 from pages.ui.controls import SPLIT_NAMES
 
-RECALIBRATE = ("beta", "isotonic")  # for scores that are no probabilities
 SEARCHES = {search: protocol.label for search, protocol in PROTOCOLS.items()}
 
 
@@ -109,7 +107,7 @@ def methods(task: Task, none: MethodReport | None) -> list[str]:
     defaults_of_task = default_methods(task, None if none is None else none.compared.audit)
     linked = _of(offered, st.query_params.get("methods", ""))
     if state.plain():
-        return linked or list(RECALIBRATE if rescaled(none) else defaults_of_task)
+        return linked or list(defaults_of_task)
     chosen = linked or _of(offered, st.session_state.get("set.methods", ""))
     chosen = chosen or list(defaults_of_task)
     _keep_methods(chosen, defaults_of_task)
@@ -132,25 +130,6 @@ def methods(task: Task, none: MethodReport | None) -> list[str]:
 def _of(offered: Sequence[str], text: str) -> list[str]:
     """Return the methods that a text names, of those on offer."""
     return [name for name in dict.fromkeys(text.split(",")) if name in offered]
-
-
-def rescaled(none: MethodReport | None) -> bool:
-    """Whether the scores as they were read are known to be no probabilities."""
-    notices = none.compared.audit.notices if none else ()
-    return any(notice.code == NoticeCode.NOT_PROBABILITY for notice in notices)
-
-
-def recalibration(chosen: Sequence[str], *, rescaled: bool) -> None:
-    """Offer the methods for scores that are no probabilities, unless they are chosen."""
-    if not rescaled or state.plain() or tuple(chosen) == RECALIBRATE:
-        return
-    st.button(
-        "Recalibrate these scores",
-        type="primary",
-        key="posthoc.recalibrate",
-        on_click=_keep_methods,
-        args=(RECALIBRATE,),
-    )
 
 
 def label(run: cache.Run) -> int:

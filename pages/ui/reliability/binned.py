@@ -92,7 +92,6 @@ class Shown:
     ready: PreparedTarget
     subject: Subject
     parts: Table
-    furthest: str = ""
 
 
 @dataclass(frozen=True)
@@ -124,7 +123,6 @@ def draw(shown: Shown, at: Places) -> None:
         shown.subject,
         chosen=target_audit,
         log_counts=log_counts,
-        furthest=shown.furthest,
     )
     with at.head:
         widgets.eyebrow(view.eyebrow, controls.chip(run))

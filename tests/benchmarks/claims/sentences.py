@@ -98,7 +98,7 @@ CLAIMED = (
         "a verdict that something is off",
     ),
     Claimed(
-        "not on the other classes",
+        "the other classes do",
         "Reliability",
         "core.screens.kit.sentences:MIXED",
         f"{JOINT}, by its classes",
@@ -106,9 +106,9 @@ CLAIMED = (
         "a verdict that something is off",
     ),
     Claimed(
-        "Classes differ; furthest off",
+        "By class, furthest off",
         "Reliability",
-        "core.screens.kit.sentences:_unlike_classes",
+        "core.metrics.verdict:furthest_words",
         f"{JOINT}, and a class beyond chance that the mean does not tell of",
         VERDICTS,
         "a verdict names a class",
@@ -178,7 +178,7 @@ CLAIMED = (
         "two runs are ranked by ece",
     ),
     Claimed(
-        "is worse by {size}",
+        "is worse{than} by {size}",
         "Compare",
         "core.screens.kit.differences:_many",
         EVERY,
@@ -416,7 +416,7 @@ CLAIMED = (
         f"{PAIRED}; rows of ECE under {EQUAL_RUNS}",
     ),
     Claimed(
-        "intervals exclude 0",
+        "intervals exclude 0 and that",
         "Reliability, human truth, in words",
         "core.screens.reliability.human:_card",
         "a count of groups of rows, each by its own interval",

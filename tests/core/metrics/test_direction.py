@@ -139,7 +139,9 @@ def test_a_risk_has_words_of_its_own():
     assert under.text.startswith("Underestimates “good” by 10.0 points (5.0 to 15.0): ")
     extreme = judged(none, table(OVER, UNDER), 0.6, 0.01, 0.5, event="good", steepness=1.0)
     assert (extreme.code, extreme.reading, extreme.ends) == ("too_extreme", None, ())
-    assert extreme.text.startswith("Too extreme for “good”: its claims vary more than outcomes do.")
+    assert extreme.text.startswith(
+        "Too extreme for “good”: its claims rise faster than the share that comes true."
+    )
     mixed = judged(gap, table(OVER, UNDER), 0.01, 0.5, 0.01, event="good")
     assert mixed.text.startswith("Mixed for “good”: overestimates by 10.0 points")
     sloped = judged(gap, table(OVER, UNDER), 0.01, 0.01, 0.01, event="good", steepness=1.0)

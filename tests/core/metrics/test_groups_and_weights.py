@@ -668,7 +668,7 @@ def test_an_audit_says_what_the_rows_are_worth():
     )
     found = audit(file, AuditConfig(n_resamples=50))
     texts = {note.code: note.text for note in found.notices}
-    assert texts["GROUPED"].startswith("240 rows of 40 patients. Rows of one patient are alike")
+    assert texts["GROUPED"].startswith("240 rows of 40 patients. Rows of one patient may be alike")
     assert "FEW_GROUPS" not in texts
     # (120 + 360)^2 / (120 + 1080) = 192
     assert texts["WEIGHTED"] == "rows count by w: 240 rows count as about 192 of equal weight."

@@ -495,6 +495,19 @@ def test_a_class_is_unlike_the_mean_only_beyond_chance():
     assert sums.unlike(furthest, -0.07)  # which its mean does not tell of, however near
 
 
+def test_the_class_that_is_furthest_off_is_named_under_a_small_error():
+    # 4 classes of 20,000 answers that say .8: off by 1.5 points, and one by 2.5
+    labels = np.repeat(np.arange(4), 20_000)
+    right = np.concatenate([np.arange(20_000) < hits for hits in (15_700, 15_700, 15_700, 15_500)])
+    p = np.full((80_000, 4), 0.2 / 3)
+    p[np.arange(80_000), labels] = 0.8
+    truth = np.where(right, labels, (labels + 1 + np.arange(80_000) % 3) % 4)
+    rows = Predictions(Task.MULTICLASS, ScoreKind.PROBABILITIES, p, truth)
+    verdict = suite.audit(rows, replace(QUICK, metrics=("ece",))).main.verdict
+    assert (verdict.code, [cell.name for cell in verdict.classes]) == ("off_but_small", ["3"])
+    assert " By class, furthest off: answers “3” are over-confident by 2.5 points. " in verdict.text
+
+
 def test_every_class_that_is_far_off_beside_the_mean_is_unlike_it():
     # 10 classes of 400 answers that say .8: two far below, one less than half as far as the first
     hits = (325, 325, 325, 200, 325, 325, 325, 220, 325, 270)
@@ -616,7 +629,7 @@ def test_a_mixed_verdict_says_what_is_off():
     extreme = judged(gap, both, 0.6, 0.04, 0.3, steepness=2.0)
     assert (extreme.code, extreme.reading) == ("mixed", "too_extreme")
     assert "the signed gap is 0.1 points (-1.0 to 1.2)" in extreme.text
-    assert "too extreme: they spread more than outcomes" in extreme.text
+    assert "but its claims rise faster than the share that comes true." in extreme.text
     moderate = judged(gap, both, 0.6, 0.04, 0.3, steepness=-2.0)
     assert moderate.reading == "too_moderate"
     assert "too moderate: they spread less than outcomes" in moderate.text

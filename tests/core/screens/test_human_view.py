@@ -91,7 +91,7 @@ def test_what_each_fit_does_to_both_errors_is_said():
     labels, votes, judged = words.split(". ")[0], words.split("Fitted on votes")[1], words[-60:]
     assert labels.startswith("Fitted on majority labels (T = ")
     assert "the error against people rises by" in labels
-    assert "that against labels changes by −" in labels
+    assert "that against the majority changes by −" in labels
     assert labels.endswith(", which could be chance")
     assert "the error against people falls by" in votes
     assert judged.endswith("Judged on 200 images, fitted on 200 others.")

@@ -63,7 +63,8 @@ def test_of_several_runs_ties_are_ties_and_the_others_worse_by_so_much():
     tie, worse = apart("ece", 0.01, -0.01, 0.03), apart("ece", 0.03, 0.02, 0.053)
     found = told("ece", 0, (1, tie), (2, worse))
     assert found.text == (
-        "By ECE, “plain” and “sharp” are tied; “soft” is worse by 3.0 points (2.0 to 5.3)."
+        "By ECE, “plain” and “sharp” are tied; “soft” is worse than “plain” by 3.0 points "
+        "(2.0 to 5.3)."
     )
     assert told("ece", 2, (1, tie), (0, tie)).text == "All three runs are tied by ECE."
     found = told("ece", 2, (1, worse), (0, apart("ece", 0.05, 0.04, 0.06)))
@@ -282,7 +283,7 @@ def test_runs_of_equal_probabilities_are_called_so_and_no_chance(dtype, shift):
     assert plain == "“plain” and “sharp” give the same probabilities for every image."
     assert plain_view(named(), runs, every).sentence.second == plain
     sentence = compare_view(named(), runs, every, "ece").sentence
-    assert "is worse by" in sentence.text
+    assert "is worse" in sentence.text
     assert sentence.second == "“plain” and “sharp” give the same probabilities on every row."
 
 

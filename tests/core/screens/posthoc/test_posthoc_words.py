@@ -7,7 +7,9 @@ import numpy as np
 import pytest
 
 from core.calibrators import CALIBRATORS
+from core.codes import NoticeCode
 from core.configs import AuditConfig
+from core.errors import Notice
 from core.metrics.comparison import Comparison, compare
 from core.metrics.paired import Difference
 from core.metrics.records import Gap
@@ -156,6 +158,8 @@ def test_vector_scaling_is_tried_where_classes_are_unlike_and_few_scores():
     assert default_methods(Task.MULTICLASS, even) == usual
     assert default_methods(Task.MULTICLASS, odd) == (*usual, "vector")
     assert default_methods(Task.MULTICLASS, replace(odd, n=1_000_000)) == usual
+    doubt = (Notice(NoticeCode.NOT_PROBABILITY, "rescaled"),)
+    assert default_methods(Task.BINARY, replace(even, notices=doubt)) == ("beta", "isotonic")
 
 
 @pytest.mark.parametrize(
@@ -174,6 +178,39 @@ def test_only_what_was_off_and_is_clearly_less_off_is_mended(judged, now, named,
         "vector": replace(judged["ts"], classes=(replace(row, gap=now),)),
     }
     assert bool(mended(both)) == (named and low > 0.0)
+
+
+def test_every_class_that_the_verdict_names_is_named_beside_the_one_that_is_mended():
+    none, better = (judge(rows, None) for rows in one_class_off(1.5)[::-1])
+    cell = none.compared.audit.headline.verdict.classes[0]
+    other = next(row for row in none.classes if row.name != cell.name)
+    off = next(row for row in none.classes if row.name == cell.name)
+    wide, mends = Gap(0.15, 0.02, 0.28), Gap(0.01, -0.02, 0.03)
+    both = {
+        NONE: replace(
+            none, classes=(replace(other, gap=Gap(0.1, 0.05, 0.2)), replace(off, gap=wide))
+        ),
+        "vector": replace(better, classes=(replace(other, gap=mends), replace(off, gap=wide))),
+    }
+    assert mended(both) == (
+        f" But vector scaling brings the error of answers “{other.name}” from 10.0 (5.0 to 20.0) "
+        f"to 1.0 (−2.0 to 3.0), of answers “{cell.name}” from 15.0 (2.0 to 28.0) to 15.0 (2.0 to "
+        "28.0) points."
+    )
+
+
+def test_what_gets_worse_under_an_advised_method_is_said():
+    rows = one_class_off(0.0)[1]
+    both = {NONE: judge(rows, None), "ts": judge(rows, None)}
+    tie = Difference(metric="ece", value=0.0, low=-0.1, high=0.1, level=0.95, n=300)
+    lower = replace(tie, metric="nll", value=-0.02, low=-0.03, high=-0.01)
+    higher = replace(tie, metric="brier", value=0.02, low=0.01, high=0.03)
+    table = Comparison("", 0, 0.95, ({}, {"ece": tie, "nll": lower, "brier": higher}))
+    assert "But its Brier score rises." in sentence(both, table).second
+    assert "get worse beyond chance." in plain_sentence(both, table).second
+    worse = replace(tie, value=0.15, low=0.1, high=0.2)
+    said = plain_sentence(both, Comparison("", 0, 0.95, ({}, {"ece": worse}))).second
+    assert said.endswith("Temperature scaling makes it worse beyond chance.")
 
 
 def labels_with_one_off():
@@ -285,7 +322,7 @@ def test_a_class_that_a_temperature_leaves_off_is_named():
     reports = {NONE: judge(test, None), "ts": MethodReport(judge(scaled, None).compared, 0)}
     difference = Comparison("", 0, 0.95, ({}, HELPS))
     said = plain_sentence(reports, difference).second
-    assert "Classes still differ: answers “sheep” are over-confident by " in said
+    assert "By class, still off: answers “sheep” are over-confident by " in said
     assert "; before: “sheep” +" in said
     even = {NONE: reports[NONE], "ts": MethodReport(compared(1.0), 0)}
     assert "differ" not in plain_sentence(even, difference).second.removeprefix("The correction")

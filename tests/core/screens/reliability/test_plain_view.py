@@ -121,11 +121,11 @@ def test_a_group_averages_no_bins_that_are_off_on_both_sides(make_target):
     )
     groups = [(g.name, g.range, g.n, g.tone) for g in certainty_groups(rows, target)]
     assert groups == [
-        ("Unlikely", "under 5", 0, "few"),
-        ("Possible", "5 to 20", 0, "few"),
-        ("Likely", "20 to 50", 300, "over"),
-        ("Likely", "50 to 60", 300, "under"),
-        ("Very likely", "60 or more", 0, "few"),
+        ("Very unlikely", "under 5", 0, "few"),
+        ("Unlikely", "5 to 20", 0, "few"),
+        ("Possible", "20 to 50", 300, "over"),
+        ("Possible", "50 to 60", 300, "under"),
+        ("Likely", "60 or more", 0, "few"),
     ]
     sure = replace(over, low=0.7, high=0.75)
     target = replace(target, verdict=replace(target.verdict, ends=(under, sure)))

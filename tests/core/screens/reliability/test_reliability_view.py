@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from core.errors import Notice
-from core.metrics.records import ClassCell, ClassRow, Floor, Gap, MixedEnd
+from core.metrics.records import ClassCell, Floor, Gap, MixedEnd
 from core.metrics.verdict_codes import Statistic, VerdictSubject
 from core.screens.kit.numbers import counts_apart
 from core.screens.kit.sentences import plain_sentence, verdict_sentence
@@ -38,7 +38,7 @@ def test_sentence_of_an_over_confident_run_carries_gap_interval_and_averages(mak
         (
             "mixed",
             (0.001, -0.01, 0.012),
-            "Mixed: right on average, but not everywhere; bin by bin",
+            "Mixed: off, but to neither side beyond chance; bin by bin",
         ),
         ("sound", (0.001, -0.003, 0.005), "Sound: on average it says"),
         (
@@ -60,23 +60,23 @@ def test_every_verdict_has_its_sentence(make_audit, make_target, code, gap, star
         (
             "too_extreme",
             "slope",
-            "its probabilities are too extreme, high and low, though right on average.",
+            "its confidence rises faster than its accuracy.",
         ),
         (
             "too_moderate",
             "ece",
-            "its probabilities are not spread enough, though right on average; bin by bin it is "
+            "its confidence rises more slowly than its accuracy; bin by bin it is "
             "off by 4.1 points.",
         ),
         (
             "uneven",
             "ece",
-            "right on average, but not everywhere; bin by bin it is off by 4.1 points.",
+            "off, but to neither side beyond chance; bin by bin it is off by 4.1 points.",
         ),
         (
             "uneven",
             "fine",
-            "right on average, but not everywhere; over 50 bins ECE is 4.1 points (chance: "
+            "off, but to neither side beyond chance; over 50 bins ECE is 4.1 points (chance: "
             "up to 2.0).",
         ),
     ],
@@ -117,31 +117,6 @@ def test_off_by_less_than_matters_says_by_how_much(make_audit, make_target):
         "80 % and is right 68 times in 100."
         in reliability_view(make_audit(off), SUBJECT).sentence.second
     )
-
-
-def test_a_class_that_is_off_is_named_under_a_small_error(make_audit, make_target):
-    target = make_target("off_but_small", (0.006, 0.002, 0.01))
-    row = ClassRow(
-        name="cat",
-        index=0,
-        labelled=300,
-        n=300,
-        confidence=0.8,
-        accuracy=0.757,
-        gap=Gap(0.043, 0.02, 0.066),
-        ece=0.05,
-        p_value=0.001,
-    )
-    other = replace(row, name="dog", index=1, gap=Gap(-0.03, -0.07, 0.01), p_value=0.2)
-    second = reliability_view(make_audit(target), SUBJECT, classes=(row, other)).sentence.second
-    assert second.startswith("But answers “cat” are over-confident by 4.3 points (2.0 to 6.6).")
-    both = (row, replace(other, gap=Gap(-0.05, -0.08, -0.02), p_value=0.01))
-    second = reliability_view(make_audit(target), SUBJECT, classes=both).sentence.second
-    assert second.startswith(
-        "But 2 classes are off beyond chance: answers “dog” are under-confident by 5.0 points "
-        "(2.0 to 8.0)."
-    )
-    assert "But" not in reliability_view(make_audit(target), SUBJECT).sentence.text
 
 
 def test_no_dot_is_coloured_where_the_joint_test_finds_nothing(make_audit, make_target):
@@ -213,7 +188,9 @@ def test_classes_that_are_off_are_named(make_audit, make_target):
     ):
         off = replace(target, verdict=replace(target.verdict, deviant=cell))
         text = reliability_view(make_audit(off), SUBJECT).sentence.text
-        assert text == f"Mixed: right on its answers, but not on the other classes; {words}"
+        assert (
+            text == f"Mixed: its answers show no error beyond chance, the other classes do; {words}"
+        )
 
 
 def test_a_class_that_the_mean_does_not_tell_of_is_named_in_every_edition(make_audit, make_target):
@@ -225,7 +202,7 @@ def test_a_class_that_the_mean_does_not_tell_of_is_named_in_every_edition(make_a
     target = replace(target, verdict=replace(target.verdict, classes=cells))
     text = reliability_view(make_audit(target), SUBJECT).sentence.text
     assert text.endswith(
-        " Classes differ; furthest off: answers “cat” are over-confident by 25.0 points, “dog” "
+        " By class, furthest off: answers “cat” are over-confident by 25.0 points, “dog” "
         "under-confident by 7.0."
     )
     plain = plain_sentence(target).text

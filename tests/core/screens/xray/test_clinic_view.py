@@ -192,7 +192,7 @@ def test_rare_findings_get_no_verdict_and_no_colour(rows, found):
     plain_view = plain_findings_view(source(), found)
     plain = {row.name: row.cells[0].value for row in plain_view.table.written()}
     assert plain == {
-        "Fluid around the lung (Effusion)": "gets chances too near 0 or 100",
+        "Fluid around the lung (Effusion)": "gets chances that differ more than they should",
         "A small spot (Nodule)": "could be chance",
         "A hernia of the diaphragm (Hernia)": "could be chance",
     }
@@ -751,7 +751,7 @@ def test_subgroups_with_few_events_have_no_verdict(stretched):
     groups = grouping(["AP" if i % 40 else "PA" for i in range(N)])
     found = clinic_study.groups(stretched.p, stretched.y, groups)
     rows = {row.name: row for row in written(found)}
-    assert rows["PA"].notes == ("too few events: no verdict",)
+    assert rows["PA"].notes == ("too few events: its curve is not judged",)
     assert not rows["PA"].strong
     assert rows["PA"].ties == frozenset(range(7))
     assert rows["AP"].strong
