@@ -284,7 +284,7 @@ def extent_notices(groups: GroupSummary | None, predictions: Predictions) -> tup
         by = f" ({groups.column})" if many == "groups" else ""
         each = " for one label, on average" if predictions.task is Task.MULTILABEL else ""
         worth = _three_digits(groups, int(n))
-        alike = f"may be alike: they count as about {worth:,}{each}"
+        alike = f"may be alike: they {groups.count_as} {worth:,}{each}"
         if worth == n:
             alike = "look no more alike than others"
         text = (

@@ -288,6 +288,12 @@ class GroupSummary:
     design_effect: float
     effective_n: float
 
+    @property
+    def count_as(self) -> str:
+        """How surely rows count as `effective_n`: where one group holds a tenth, it is a guess."""
+        rough = self.largest > 0.1 * self.effective_n * self.design_effect
+        return "may count as only about" if rough else "count as about"
+
 
 @dataclass(frozen=True)
 class WeightSummary:

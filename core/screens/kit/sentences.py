@@ -238,7 +238,7 @@ def effective_n_words(target: TargetAudit, rows: str = UNIT) -> str:
     what = "" if target.target is None else f" for “{target.name}”"
     n = int(target.bins.count.sum())
     return (
-        f"{count(n)} {with_row_noun(rows)} of {belonging} count as about "
+        f"{count(n)} {with_row_noun(rows)} of {belonging} {groups.count_as} "
         f"{about_count(groups.effective_n, n)} independent ones{what}."
     )
 

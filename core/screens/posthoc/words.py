@@ -406,9 +406,9 @@ def mended(judged: Mapping[str, MethodReport], counted: str = "") -> str:
                 for ece in (label.metrics["ece"], after.metrics["ece"])
             )
             cases.append((method, f"“{label.name}”", was, now))
-        for row, left in zip(none.classes, report.classes, strict=False):
-            if row.gap is not None and left.gap is not None:
-                was, now = row.gap, left.gap
+        for row, corrected in zip(none.classes, report.classes, strict=False):
+            if row.gap is not None and corrected.gap is not None:
+                was, now = row.gap, corrected.gap
                 if was.gap < 0.0:
                     was, now = (Gap(-gap.gap, -gap.high, -gap.low) for gap in (was, now))
                 cases.append((method, f"answers “{row.name}”", was, now))

@@ -553,8 +553,8 @@ def _limits(audit: Audit, target: TargetAudit) -> Advice:
     if groups is not None:
         about = "" if target.target is None else f" for “{target.name}”"
         alike = (
-            f" They come from {groups_words(groups.column, groups.n)} and count as "
-            f"about {about_count(groups.effective_n, rows)} unrelated ones{about}."
+            f" They come from {groups_words(groups.column, groups.n)} and {groups.count_as} "
+            f"{about_count(groups.effective_n, rows)} unrelated ones{about}."
         )
     return Advice(
         "What this does not say",
