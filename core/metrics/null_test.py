@@ -387,6 +387,8 @@ class Null:
         """
         count, hits = self._own.count, np.asarray(self._own.hits, dtype=np.float64)
         logit = np.log(self._mean) - np.log1p(-self._mean)
+        if np.ptp(logit[count > 0]) < 10.0**-DIGITS:
+            return 1.0, 1.0  # claims that are all the same have no slope
         design = np.stack([np.ones_like(logit), logit])
         beta = np.array([0.0, 1.0])
         for _ in range(NEWTON):
