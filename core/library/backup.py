@@ -384,19 +384,16 @@ def _archive(file: Path) -> Iterator[tarfile.TarFile]:
 def _members(archive: tarfile.TarFile) -> dict[str, tarfile.TarInfo]:
     """Return the files of an archive by name, of which each comes once."""
     members: dict[str, tarfile.TarInfo] = {}
-    for member in _headers(archive):
+    try:
+        headers = archive.getmembers()
+    except OSError as error:  # a length that leads beyond what a file may have
+        raise tarfile.ReadError(str(error)) from error
+    for member in headers:
         # One with holes takes a few bytes here, and any number of them when it is read.
         if not member.isreg() or member.issparse() or member.name in members:
             raise _no_backup(f"A backup holds files, each once, and not {member.name[:60]!r}")
         members[member.name] = member
     return members
-
-
-def _headers(archive: tarfile.TarFile) -> Iterator[tarfile.TarInfo]:
-    try:
-        yield from archive
-    except OSError as error:  # a length that leads beyond what a file may have
-        raise tarfile.ReadError(str(error)) from error
 
 
 def _check_length(file: Path, members: dict[str, tarfile.TarInfo]) -> None:
