@@ -42,7 +42,8 @@ if __name__ == "__main__":
         sidebar.draw(entry)
         tour.draw(page.url_path)
     try:
-        page.run()
+        with frame.caught():  # a page's own imports, too, where memory is short
+            page.run()
     finally:  # a page that stops half-way has been drawn too
         session.leave_garbage()
         with frame.caught():

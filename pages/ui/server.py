@@ -37,6 +37,7 @@ from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from streamlit.runtime import memory_media_file_storage
 from streamlit.runtime.fragment import MemoryFragmentStorage
 from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
+from streamlit.runtime.pages_manager import PagesManager
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 from streamlit.runtime.uploaded_file_manager import UploadedFile
 from streamlit.web.server.starlette import starlette_auth_routes as auth
@@ -278,6 +279,8 @@ def links() -> list[Route]:
 async def lifespan(_: st.App) -> AsyncIterator[None]:
     """Let sessions expire while the server runs, and tidy up when it ends."""
     share_arenas()
+    # Else Streamlit serves the first deep link without the router, and its errors in its own words.
+    PagesManager.uses_pages_directory = False
     task = asyncio.create_task(_expire_for_ever())
     _end_requests_by_signal()
     try:

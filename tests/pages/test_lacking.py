@@ -1,12 +1,14 @@
 """A server without a further thread, or without memory for its modules: said on the page."""
 
+import asyncio
 import sys
 
 import pytest
+from streamlit.runtime.pages_manager import PagesManager
 
-import pages.ui
+import pages.ui.theory
 from core.errors import lacking
-from pages.ui import selftest, session, studying
+from pages.ui import selftest, server, session, studying
 from tests.pages.seen import opened
 
 NO_THREAD = RuntimeError("can't start new thread")
@@ -14,30 +16,51 @@ NO_ROOM = ImportError("libarrow.so: failed to map segment from shared object")
 
 
 class Unmapped:
-    """A finder of modules without the memory to load one."""
+    """A finder of modules without the memory to load one: of the frame, or of a page."""
 
     @staticmethod
     def find_spec(name, *_):
-        if name == "pages.ui.tour":
+        if name in {"pages.ui.tour", "pages.ui.theory.choices"}:
             raise NO_ROOM
 
 
-@pytest.mark.parametrize("where", ["start", "end", "import"])
-def test_what_is_lacking_is_said_on_the_page(where, monkeypatch):
+@pytest.fixture
+def routed(monkeypatch):
+    """As the server does, but a test of a page has none."""
+
+    async def begin_and_end():
+        async with server.lifespan(None):
+            pass
+
+    class Routed(PagesManager):
+        def __init__(self, *given, **named):
+            PagesManager.uses_pages_directory = None  # as of a fresh server
+            super().__init__(*given, **named)
+            asyncio.run(begin_and_end())
+
+    for name in ("share_arenas", "_end_requests_by_signal"):
+        monkeypatch.setattr(server, name, lambda: None)
+    monkeypatch.setattr(server, "_LAST", [])
+    monkeypatch.setattr("streamlit.testing.v1.app_test.PagesManager", Routed)
+
+
+@pytest.mark.parametrize("where", ["start", "end", "import", "import of a page"])
+def test_what_is_lacking_is_said_on_the_page(where, monkeypatch, routed):
     def fail():
         raise NO_THREAD
 
-    if where == "import":
-        monkeypatch.delattr(pages.ui, "tour", raising=False)
-        monkeypatch.delitem(sys.modules, "pages.ui.tour", raising=False)
+    if where.startswith("import"):
+        room, name = (pages.ui, "tour") if where == "import" else (pages.ui.theory, "choices")
+        monkeypatch.delattr(room, name, raising=False)
+        monkeypatch.delitem(sys.modules, f"{room.__name__}.{name}", raising=False)
         monkeypatch.setattr(sys, "meta_path", [Unmapped, *sys.meta_path])
     else:
         place, name = {"start": (session, "start_up"), "end": (studying, "begin")}[where]
         monkeypatch.setattr(place, name, fail)
-    test = opened()
+    test = opened("theory" if where == "import of a page" else "")
     assert not test.exception
     (error,) = test.error
-    lack = lacking(NO_ROOM if where == "import" else NO_THREAD)
+    lack = lacking(NO_ROOM if where.startswith("import") else NO_THREAD)
     assert f"**{lack.what}**" in error.value
     assert "`LOST_WORKER`" in error.value
 
