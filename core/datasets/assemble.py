@@ -141,7 +141,8 @@ def in_memory(rows: DatasetRows, pixels: Pixels, row_ids: Sequence[str]) -> Spli
         for name, chosen in rows.split.rows.items()
     }
     height, width = pixels.shape[2:]
-    moments = channel_moments(splits["train"].pixels.numpy())
+    seen = splits["train"] if len(splits["train"]) else splits["test"]
+    moments = channel_moments(seen.pixels.numpy())
     return _data(rows, splits, (height, width), moments, digest(pixels, rows.labels))
 
 

@@ -214,7 +214,8 @@ def folder(request: DatasetRequest) -> SplitDataset:
     root = existing_root(request.root, FOLDER)
     present = [name for name in SPLIT_NAMES if (root / name).is_dir()]
     already_split = "train" in present and len(present) > 1
-    names = _class_names(root / "train" if already_split else root)
+    already_split |= present == subfolders(root) and present in (["test"], ["val"])
+    names = _class_names(root / present[0] if already_split else root)
     by_split = {name: _by_class(root, name, names) for name in (present if already_split else [""])}
     pictures, labels = _joined(list(by_split.values()))
     if already_split:
@@ -302,6 +303,8 @@ def _given_split(
 ) -> tuple[SplitRecord, tuple[Notice, ...]]:
     """Return the split of a folder in parts; what is missing is taken from train."""
     n = {split: len(files.pictures) for split, files in by_split.items()}
+    if "train" not in n:  # of a model that was trained elsewhere
+        return splits.all_tested(sum(n.values()), seed), ()
     if len(n) == len(SPLIT_NAMES):
         return splits.as_given(n["train"], n["val"], n["test"], seed), ()
     if "test" in n:

@@ -90,6 +90,13 @@ def as_given(n_train: int, n_val: int, n_test: int, seed: int) -> SplitRecord:
     return _record(seed, "All three parts are the source's own.", train, val, test)
 
 
+def all_tested(n: int, seed: int) -> SplitRecord:
+    """Make every row a test row, of a model that was trained elsewhere."""
+    none, every = frozen(np.arange(0)), frozen(np.arange(n))
+    rows = {"train": none, "val": none, "test": every}
+    return SplitRecord(seed, "There is one part, all of which is the test part.", rows)
+
+
 def stratified(
     labels: Int, class_names: Sequence[str], seed: int, *, rows_are: str = "pictures"
 ) -> SplitRecord:

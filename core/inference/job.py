@@ -327,7 +327,9 @@ class Evaluation:
         """
         sets = [(outside_set, self._opened(outside_set)) for outside_set in self.config.sets]
         for split in self.config.splits:
-            yield split, self.evaluate_split(getattr(self.data, split), pace, watch)
+            images = getattr(self.data, split)
+            if len(images):  # a folder may hold test images alone
+                yield split, self.evaluate_split(images, pace, watch)
         for outside_set, outside in sets:
             yield (
                 outside_set.name,

@@ -12,7 +12,7 @@ from core.datasets.base import LabelledRows, SplitDataset
 from core.datasets.load import load
 from core.datasets.texts.corpus import LEFT_OUT
 from core.datasets.texts.dataset import TextDataset, load_texts
-from core.errors import LibraryError, Notice
+from core.errors import LibraryError, Notice, Refused
 from core.library import RunSource, open_library, summarise
 from core.library.history import from_events
 from core.metrics.suite import audit
@@ -93,13 +93,16 @@ def load_images(config: TrainConfig, *, download: bool = True) -> SplitDataset:
     """Return the images of a config, streamed ones in the size its network takes."""
     root = Path(config.data_root).expanduser() if config.data_root else None
     size = input_size(config.model, STREAMED)
-    return load(
+    data = load(
         config.data,
         root=root,
         split_seed=config.split_seed,
         size=size,
         download=download and root is None,
     )
+    if not len(data.train):
+        raise Refused("EMPTY", "The folder holds no images to train on", "add a folder train")
+    return data
 
 
 def check_room(folder: JobFolder, parts: TrainingSetup) -> None:

@@ -107,9 +107,10 @@ def _is_picture(name: str) -> bool:
 
 
 def _bare(members: Mapping[str, str]) -> dict[str, str]:
-    """Return members without the one folder around all folders of pictures, if there is one."""
+    """Return members without the one folder around all folders, unless it names a part."""
     parts = [path.split("/") for path in members]
-    if len({part[0] for part in parts}) == 1 and all(len(part) > 2 for part in parts):
+    around = {part[0] for part in parts}
+    if len(around) == 1 and not around & {"val", "test"} and all(len(part) > 2 for part in parts):
         return {path.partition("/")[2]: member for path, member in members.items()}
     return dict(members)
 

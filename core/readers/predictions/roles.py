@@ -75,7 +75,7 @@ ASIDE = {
     "feature", "features", "feat", "feats", "embedding", "embeddings", "emb", "pixel", "pixels",
     "hidden", "latent", "entropy", "variance", "var", "std", "sd", "stderr", "uncertainty", "x",
     "epoch", "step", "age", "sex", "gender", "year", "weight", "weights", "timestamp", "rank",
-    "tokens", "length",
+    "tokens", "length", "dice", "iou", "jaccard",
 }  # fmt: skip
 QUALITY = {"quality", "issue", "issues"}  # of a label, as Cleanlab judges it
 BOUNDS = {"lower", "upper", "ci"}
@@ -256,7 +256,8 @@ def _text_role(name: str, words: set[str], entry: Entry) -> tuple[Role, ScoreKin
         return Role.CLASS_NAMES, None
     if _holds_dates(entry):
         return (Role.ASIDE if words & BIRTH else Role.DATE), None
-    if says_correct(words, entry):
+    inspected = words & {"score"} and {str(c).strip() for c in entry.flat} == {"C", "I"}
+    if inspected or says_correct(words, entry):
         return Role.CORRECT, None
     answers = words & CORRECT and words <= CORRECT | CORRECT_BESIDE  # "correct": "B" is the truth
     if answers or (words & {"correct"} and words & PREDICTED):

@@ -48,6 +48,17 @@ def test_class_folders_come_out_byte_for_byte_without_the_folder_around_them(tmp
     assert (files.n_classes, files.skipped) == (2, 3)
 
 
+def test_a_lone_test_folder_stays_a_part_of_which_every_picture_is_evaluated(tmp_path):
+    from core.datasets.load import load
+
+    made = {f"test/{k}/{n}.png": picture(ord(k) + n) for k in "ab" for n in range(3)}
+    _, found = unpacked(packed(tmp_path, made))
+    assert found == made
+    data = load("folder", root=tmp_path / "into", split_seed=0, size=(8, 8))
+    assert (len(data.train), len(data.val), len(data.test)) == (0, 0, 6)
+    assert data.class_names == ("a", "b")
+
+
 def test_one_folder_of_pictures_stays_a_folder(tmp_path):
     _, found = unpacked(packed(tmp_path, {"cats/a.jpg": picture(form="JPEG")}))
     assert list(found) == ["cats/a.jpg"]

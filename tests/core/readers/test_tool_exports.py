@@ -250,8 +250,11 @@ def test_a_frame_of_inspect_says_c_and_i(tmp_path):
     sure = np.maximum(CHANCE, 1 - CHANCE)
     scored = ["IC"[int((p > 0.5) == t)] for p, t in zip(CHANCE, TRUTH, strict=True)]
     path = table(tmp_path, id=range(N), score_choice=scored, metadata_confidence=sure)
-    got = same(read(path, correct_key="score_choice"), sure)
-    np.testing.assert_array_equal(the_part(got).rows.correct, (CHANCE > 0.5) == TRUTH)
+    for given in ({"correct_key": "score_choice"}, {}):
+        got = same(read(path, **given), sure)
+        np.testing.assert_array_equal(the_part(got).rows.correct, (CHANCE > 0.5) == TRUTH)
+    path = table(tmp_path, score=scored, target="A" * N, answer=words(CHANCE), confidence=sure)
+    np.testing.assert_array_equal(the_part(read(path)).rows.correct, (CHANCE > 0.5) == TRUTH)
 
 
 def test_all_right_is_right_unless_c_is_an_option(tmp_path):
@@ -421,6 +424,14 @@ def test_a_pickled_model_is_named_with_what_to_save(tmp_path):
     assert isinstance(refusal, Refused)
     assert refusal.code == "PICKLE_GLOBAL"
     assert "predict_proba" in refusal.remedy
+
+
+def test_overlap_of_a_segmentation_is_no_confidence(tmp_path):
+    cases = [
+        {"metrics": {"1": {"Dice": p, "FN": 3}}, "prediction_file": f"a{k}", "reference_file": "b"}
+        for k, p in enumerate(CHANCE)
+    ]
+    assert isinstance(read(saved(tmp_path, "x.json", {"metric_per_case": cases})), Refused)
 
 
 def test_a_model_may_be_called_std(tmp_path):
