@@ -16,9 +16,9 @@ from core.arrays import Float, Int, row_chunks, wide_enough
 from core.defaults import FALSE_ALARMS
 from core.metrics.design_effect import design_effect, of_rows
 from core.metrics.exact import binomial_test
-from core.metrics.records import ClassCell
+from core.metrics.records import ClassCell, CostlyClass
 from core.metrics.verdict_codes import Part
-from core.predictions import Predictions, ScoreKind, Task
+from core.predictions import Outcomes, Predictions, ScoreKind, Task
 
 LEVELS = 16  # of a probability: the k-th holds 2^-k to 2^-(k - 1), the last all below
 GRAIN = 1e-6  # scores whose least step is larger were rounded
@@ -27,6 +27,7 @@ TINY = 1e-9  # of the rows of a cell: what it is taken to expect at least
 SPREAD = 0.05  # of a Poisson variance: what a cell is taken to have at least
 DIGITS = 9  # to which sums are kept: those of the same rows in another order are one
 CELLS_DRAWN = 2**17  # draws worked on at a time: they stay in cache
+MOST = 0.7  # of the gap of a bin: one class holds it
 FAR = 2.0  # times the mean gap: a class that is further off is unlike the mean
 Z = 1.645  # of a one-sided bound at 95 %
 
@@ -290,6 +291,64 @@ def answer_sums(predictions: Predictions, *, ties: bool = False) -> ClassSums:
         names=predictions.class_names,
         tied=tied,
     )
+
+
+@dataclass(frozen=True)
+class AnswersOfRows:
+    """Which class each row's answer is of, with what is stated and true of it.
+
+    Attributes
+    ----------
+    outcomes : Outcomes
+        Of the answers.
+    answered : (N,) int64
+        Class of each answer.
+    names : tuple of K str
+        Of the classes.
+    """
+
+    outcomes: Outcomes
+    answered: Int
+    names: tuple[str, ...]
+
+    def costly(self, low: float, high: float) -> CostlyClass | None:
+        """Return the class that the gap of the answers from `low` to `high` is of, if of one.
+
+        One class alone is off beyond chance there (exact, Bonferroni over the classes answered)
+        and holds at least `MOST` of the gap, and the other answers are not off at 5 % together.
+        """
+        sure = self.outcomes.confidence
+        rows = np.flatnonzero((sure >= low) & (sure <= high))
+        sure, right = sure[rows], self.outcomes.correct[rows]
+        extents = of_rows(self.outcomes.extents, rows)
+        weights = np.ones(rows.size) if extents.weights is None else extents.weights
+        gaps = np.bincount(self.answered[rows], weights * (sure - right), len(self.names))
+        total, looks = gaps.sum(), np.unique(self.answered[rows]).size
+        if looks < 2 or total == 0.0:
+            return None
+        k = int(np.argmax(gaps * np.sign(total)))
+        own = self.answered[rows] == k
+        if abs(gaps[k]) < MOST * abs(total) or not weights[~own].any() or not weights[own].any():
+            return None
+        parts = [
+            (
+                float(weights[part] @ sure[part]),
+                float(weights[part] @ right[part]),
+                float(weights[part].sum()),
+                design_effect(sure[part] - right[part], of_rows(extents, part)),
+            )
+            for part in (own, ~own)
+        ]
+        alone, others = (
+            float(
+                binomial_test(np.array(hits / e), np.array(n / e), np.array(min(stated / n, 1.0)))
+            )
+            for stated, hits, n, e in parts
+        )
+        if looks * alone > FALSE_ALARMS or others <= FALSE_ALARMS:
+            return None
+        (_, hits, n, _), (_, rest, m, _) = parts
+        return CostlyClass(name=self.names[k], right=hits / n, others=rest / m)
 
 
 def class_sums(predictions: Predictions) -> ClassSums:

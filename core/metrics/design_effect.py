@@ -135,7 +135,7 @@ def degrees_of_freedom(extents: SamplingDesign) -> float:
     return max(1.0, 1.0 / group_concentration(extents) - 1.0)
 
 
-def of_rows(extents: SamplingDesign, rows: Bool | slice) -> SamplingDesign:
+def of_rows(extents: SamplingDesign, rows: Bool | Int | slice) -> SamplingDesign:
     """Return groups and weights of some of the rows."""
     groups, weights = extents
     return SamplingDesign(

@@ -10,7 +10,7 @@ from core import defaults
 from core.arrays import Bool, Counts, Float, Int
 from core.configs import BinRule
 from core.metrics import METRICS, binning, few_errors, top_label
-from core.metrics.class_sums import ClassSums
+from core.metrics.class_sums import AnswersOfRows, ClassSums
 from core.metrics.classwise import ClassCells, class_bins, redrawn_ece
 from core.metrics.design_effect import degrees_of_freedom, design_effect, of_rows
 from core.metrics.grouped import (
@@ -82,6 +82,8 @@ class PreparedTarget:
         Which rows belong together, and what they are worth for this target.
     classes : ClassSums, optional
         Of the answers given: what each class states, for the joint test.
+    answers : AnswersOfRows, optional
+        Of the answers given: of which class each is.
     make_mirror : callable, optional
         Prepares the answers of an event, or the event of answers, where all answers of two classes
         are one class, so that both are claims about the same.
@@ -95,6 +97,7 @@ class PreparedTarget:
     seed: int
     groups: GroupSummary | None = None
     classes: ClassSums | None = None
+    answers: AnswersOfRows | None = None
     make_mirror: Callable[[], "PreparedTarget"] | None = None
 
     @property

@@ -177,6 +177,23 @@ class ClassCell:
 
 
 @dataclass(frozen=True, kw_only=True)
+class CostlyClass:
+    """The class whose answers are what is off in the bin that costs most.
+
+    Attributes
+    ----------
+    name : str
+        The class that was answered.
+    right, others : float
+        Share of its answers in the bin that are right, and of all others there.
+    """
+
+    name: str
+    right: float
+    others: float
+
+
+@dataclass(frozen=True, kw_only=True)
 class Evidence:
     """What the joint test found beyond chance.
 
@@ -228,6 +245,8 @@ class Verdict:
         The bin with the largest share of rows times |gap|, on the side that the verdict names:
         of those whose interval leaves their claim out, else of all there. Of a verdict without a
         side the decided bin that costs most; None where none is.
+    costly_class : CostlyClass or None
+        The class that this bin's gap is of, where the other answers in it may be calibrated.
     deviant : ClassCell or None
         The cell of the classes that deviates most, where classes do.
     classes : tuple of ClassCell
@@ -250,6 +269,7 @@ class Verdict:
     small: float | None = None
     own_limit: bool = False
     costly: int | None = None
+    costly_class: CostlyClass | None = None
     deviant: ClassCell | None = None
     classes: tuple[ClassCell, ...] = ()
     of: VerdictSubject = VerdictSubject.ANSWER

@@ -7,7 +7,7 @@ all read the same resamples, so the same question has the same answer to the las
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from core.configs import AuditConfig, BinRule
 from core.defaults import FALSE_ALARMS, HEAVY_CELLS, N_BINS_MIN, N_RESAMPLES_HEAVY, S99
 from core.errors import UsageError
 from core.metrics import METRICS, estimates, macro
-from core.metrics.class_sums import answer_sums, class_sums
+from core.metrics.class_sums import AnswersOfRows, ClassSums, answer_sums, class_sums
 from core.metrics.classwise import class_bins
 from core.metrics.clinical.curve import ERRORS
 from core.metrics.clinical.estimates import SCORES, clinical_scores, curve_estimates
@@ -31,8 +31,8 @@ from core.metrics.proper import brier, nll, nll_rows
 from core.metrics.ranked import SortedOutcomes
 from core.metrics.records import Audit, ClassRow, Gap, MixedEnd, Score, Setting, TargetAudit
 from core.metrics.top_label import answers
-from core.metrics.verdict import mixed_ends, verdict
-from core.predictions import Predictions, Task
+from core.metrics.verdict import costly_class_sentence, mixed_ends, verdict
+from core.predictions import Outcomes, Predictions, Task
 
 T = TypeVar("T")
 NEEDS_SCORES = "needs full class scores"
@@ -87,29 +87,51 @@ def prepare(
     PreparedTarget
         What `diagram` reads.
     """
-    outcomes = answers(predictions) if target is None else predictions.outcomes(target)
-    ranked = SortedOutcomes.of(outcomes)
-    kind = _kind_of_target(predictions, target)
-    name = NAMES[kind] if target is None else predictions.class_names[target]
-    resamples = resamples_of(ranked, n_resamples, seed, n_bins=n_bins)
-    groups = predictions.groups
-    summary = None if groups is None else summary_of(groups.name, ranked)
-    make_mirror, event = None, predictions.default_target
+    claims = _claims(predictions, target)
+    draws = {"n_resamples": n_resamples, "seed": seed, "n_bins": n_bins}
+    event = predictions.default_target
     two_classes = predictions.task is Task.BINARY and target in (None, event)
-    if two_classes and np.unique(predictions.rows.predicted).size == 1:
-        other = event if target is None else None
-        draws = {"n_resamples": n_resamples, "seed": seed, "n_bins": n_bins}
-        make_mirror = partial(prepare, predictions, other, **draws)
+    if not two_classes or np.unique(predictions.rows.predicted).size > 1:
+        return _resampled(claims, **draws)
+    other = _claims(predictions, event if target is None else None)  # and not all the scores
+    return replace(_resampled(claims, **draws), make_mirror=partial(_resampled, other, **draws))
+
+
+class _Claims(NamedTuple):
+    """What is read of predictions to prepare one target."""
+
+    name: str
+    target: int | None
+    of: str
+    outcomes: Outcomes
+    groups: str | None
+    classes: ClassSums | None = None
+    answers: AnswersOfRows | None = None
+
+
+def _claims(predictions: Predictions, target: int | None) -> _Claims:
+    of, groups = _kind_of_target(predictions, target), predictions.groups
+    column = None if groups is None else groups.name
+    if target is not None:
+        name = predictions.class_names[target]
+        return _Claims(name, target, of, predictions.outcomes(target), column)
+    outcomes, names = answers(predictions), predictions.class_names
+    own = AnswersOfRows(outcomes, predictions.rows.predicted, names)
+    return _Claims(NAMES[of], None, of, outcomes, column, class_sums(predictions), own)
+
+
+def _resampled(claims: _Claims, *, n_resamples: int, seed: int, n_bins: int) -> PreparedTarget:
+    ranked = SortedOutcomes.of(claims.outcomes)
     return PreparedTarget(
-        name=name,
-        target=target,
-        of=kind,
-        resamples=resamples,
+        name=claims.name,
+        target=claims.target,
+        of=claims.of,
+        resamples=resamples_of(ranked, n_resamples, seed, n_bins=n_bins),
         n_resamples=n_resamples,
         seed=seed,
-        groups=summary,
-        classes=class_sums(predictions) if target is None else None,
-        make_mirror=make_mirror,
+        groups=None if claims.groups is None else summary_of(claims.groups, ranked),
+        classes=claims.classes,
+        answers=claims.answers,
     )
 
 
@@ -163,6 +185,12 @@ def diagram(
         at_once = estimates.bin_table(prepared, n_bins, rule, 1 - (1 - level) / n_bins)
         ends = mixed_ends(bins, at_once, test.bins)
     judged = verdict(gap, bins, (score, floor), test, ends, event=event)
+    if judged.costly is not None and prepared.answers is not None:
+        cuts, sure = cuts_of(prepared.ranked, n_bins), prepared.ranked.confidence
+        first, last = cuts[judged.costly], cuts[judged.costly + 1] - 1
+        own = prepared.answers.costly(float(sure[first]), float(sure[last]))
+        line = "" if own is None else f" {costly_class_sentence(own)}"
+        judged = replace(judged, costly_class=own, text=f"{judged.text}{line}")
     scores, floors, groups = {metric: score}, {metric: floor}, prepared.groups
     return TargetAudit(
         name=prepared.name,

@@ -12,6 +12,7 @@ from core.metrics.null_test import NullTest
 from core.metrics.records import (
     BinTable,
     ClassCell,
+    CostlyClass,
     Evidence,
     Floor,
     Gap,
@@ -547,6 +548,14 @@ def bin_sentence(bins: BinTable, came_true: str, costly: int | None = None) -> s
         f"Where it says {share(bins.confidence[at])} % ({rows}), "
         f"{came_true} {share(bins.accuracy[at])} times in 100 "
         f"({points(bins.ci_low[at])} to {points(bins.ci_high[at])})."
+    )
+
+
+def costly_class_sentence(own: CostlyClass) -> str:
+    """Return which answers of the bin that costs most are off."""
+    return (
+        f"There, answers “{own.name}” are right {share(own.right)} times in 100, all others "
+        f"{share(own.others)}."
     )
 
 

@@ -26,6 +26,7 @@ from core.metrics.verdict import (
     UNSETTLED,
     class_words,
     classes_words,
+    costly_class_sentence,
     furthest_words,
     places,
     quoted_bin,
@@ -276,8 +277,11 @@ def bin_sentence(target: TargetAudit) -> str:
     times = in_hundred(float(bins.accuracy[i]), low, high)
     outcome = "it is right" if target.target is None else f"“{target.name}” is present"
     noun = "time" if times == "1" else "times"
+    own = target.verdict.costly_class
+    alone = "" if own is None else f" {costly_class_sentence(own)}"
     return (
-        f"Where it says {says} ({_images(n)}), {outcome} {times} {noun} in 100 ({span(low, high)})."
+        f"Where it says {says} ({_images(n)}), {outcome} {times} {noun} in 100 "
+        f"({span(low, high)}).{alone}"
     )
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from math import nan
+from statistics import NormalDist
 
 from core.calibrators import CALIBRATORS
 from core.metrics.comparison import Comparison, compare
@@ -392,30 +393,40 @@ def _with_ends(gap: Gap) -> str:
 def mended(judged: Mapping[str, MethodReport], counted: str = "") -> str:
     """Return the labels, or answers of classes, that a method mends, which a mean can hide.
 
-    Of the method that mends one most: intervals before and after do not overlap. Classes that the
+    Of the method that mends one most: intervals before and after do not overlap, stretched so far
+    that no two of all labels, or classes, by all methods part by chance at once. Classes that the
     verdict names stand there in any case. Empty where nothing is mended. `counted` is the method
     whose changed answers the sentence before counts.
     """
-    none = judged[NONE]
-    cases: list[tuple[str, str, Gap, Gap]] = []
-    for method, report in judged.items():
+    none, level = judged[NONE], judged[NONE].compared.config.level
+    methods = {method: report for method, report in judged.items() if method != NONE}
+    cases: list[tuple[str, str, Gap, Gap, float]] = []
+    for method, report in methods.items():
         labels = (each.compared.audit.labels for each in (none, report))
         for label, after in zip(*labels, strict=True):
             was, now = (
                 Gap(*(nan if end is None else end for end in (ece.value, ece.low, ece.high)))
                 for ece in (label.metrics["ece"], after.metrics["ece"])
             )
-            cases.append((method, f"“{label.name}”", was, now))
-        for row, corrected in zip(none.classes, report.classes, strict=False):
-            if row.gap is not None and corrected.gap is not None:
-                was, now = row.gap, corrected.gap
-                if was.gap < 0.0:
-                    was, now = (Gap(-gap.gap, -gap.high, -gap.low) for gap in (was, now))
-                cases.append((method, f"answers “{row.name}”", was, now))
+            wider = stretch(len(methods) * len(none.compared.audit.labels), 1, level)
+            cases.append((method, f"“{label.name}”", was, now, wider))
+        pairs = [
+            (row.name, row.gap, corrected.gap)
+            for row, corrected in zip(none.classes, report.classes, strict=False)
+            if row.gap is not None and corrected.gap is not None
+        ]
+        wider = stretch(len(methods) * len(pairs), len(pairs), level)
+        for name, was, now in pairs:
+            if was.gap < 0.0:
+                was, now = (Gap(-gap.gap, -gap.high, -gap.low) for gap in (was, now))
+            cases.append((method, f"answers “{name}”", was, now, wider))
     improved = [
         (was.gap - abs(now.gap), method, what, was, now)
-        for method, what, was, now in cases
-        if was.low > max(abs(now.low), abs(now.high))
+        for method, what, was, now, wider in cases
+        if was.gap - wider * (was.gap - was.low)
+        > max(
+            abs(now.gap - wider * (now.gap - now.low)), abs(now.gap + wider * (now.high - now.gap))
+        )
     ]
     if not improved:
         return ""
@@ -423,7 +434,7 @@ def mended(judged: Mapping[str, MethodReport], counted: str = "") -> str:
     own = sorted((case for case in improved if case[1] == method), key=lambda case: -case[0])
     named = {f"answers “{cell.name}”" for cell in none.compared.audit.headline.verdict.classes}
     left = [
-        (0.0, *case)
+        (0.0, *case[:4])
         for case in cases
         if case[0] == method and case[1] in named - {case[2] for case in own}
     ]
@@ -436,6 +447,20 @@ def mended(judged: Mapping[str, MethodReport], counted: str = "") -> str:
     if method == counted:
         return f" {_capital(IN_SENTENCE[method])} {brings}."
     return f" But {IN_SENTENCE[method]} {brings}{_changing(judged[method], none)}."
+
+
+def stretch(cases: int, jointly: int, level: float) -> float:
+    """Return by how much intervals are made wider so that none of `cases` pairs parts by chance.
+
+    Two intervals of half widths z a and z b part by chance at most as often as a normal deviate
+    is above z, whatever the correlation of their errors: its spread is at most a + b. So z is that
+    of 1 - level over all cases (Bonferroni); that of the intervals, `jointly` of which hold
+    together at the level, is taken out.
+    """
+    if not cases:
+        return 1.0
+    quantile, off = NormalDist().inv_cdf, 1.0 - level
+    return max(1.0, quantile(1.0 - off / cases) / quantile(1.0 - off / (2 * jointly)))
 
 
 def _answers_cost(

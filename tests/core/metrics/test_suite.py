@@ -1,7 +1,9 @@
 """The audit as a whole: what is in it, what is said, and that every door leads to one number."""
 
 import csv
+import gc
 import os
+import weakref
 from dataclasses import astuple, fields, replace
 from pathlib import Path
 
@@ -21,6 +23,7 @@ from core.metrics.records import BinTable, Floor, Gap, Score
 from core.metrics.verdict import (
     bin_sentence,
     costly_bin,
+    costly_class_sentence,
     mixed_ends,
     places,
     points,
@@ -30,6 +33,7 @@ from core.metrics.verdict import (
     would_show,
 )
 from core.predictions import Predictions, ScoreKind, Task
+from core.screens.kit.sentences import verdict_sentence
 
 SHARED = Path(os.environ.get("CANDOR_SHARED", Path(__file__).parents[3].parent / "shared"))
 QUICK = AuditConfig(n_resamples=60)
@@ -524,6 +528,47 @@ def test_every_class_that_is_far_off_beside_the_mean_is_unlike_it():
     verdict = suite.audit(rows, replace(QUICK, metrics=("ece",))).main.verdict
     assert [cell.name for cell in verdict.classes] == ["3", "7"]
     assert "“3” are over-confident by 30.0 points, “7” over-confident by 25.0" in verdict.text
+
+
+@pytest.mark.parametrize(
+    ("right", "line"),
+    [
+        ((30, 80, 80, 80), "There, answers “0” are right 30 times in 100, all others 80."),
+        ((50, 50, 50, 50), ""),  # every class
+        ((30, 60, 80, 80), ""),  # two of them: the others are not calibrated
+        ((71, 80, 80, 80), ""),  # 9 of 100, which among four classes is chance
+    ],
+)
+def test_a_bin_that_one_class_puts_off_speaks_of_that_class(right, line):
+    # 100 answers of each of four classes at .8, and as many at .5 of which half are right
+    answered = np.tile(np.repeat(np.arange(4), 100), 2)
+    hits = np.concatenate([np.arange(100) < k for k in (*right, 50, 50, 50, 50)])
+    p = np.full((800, 4), 0.2 / 3)
+    p[400:] = 0.5 / 3
+    p[np.arange(800), answered] = np.repeat([0.8, 0.5], 400)
+    labels = np.where(hits, answered, (answered + 1) % 4)
+    rows = Predictions(Task.MULTICLASS, ScoreKind.PROBABILITIES, p, labels)
+    prepared = suite.prepare(rows, None, n_resamples=60, seed=0)
+    own = prepared.answers.costly(0.75, 0.85)
+    assert ("" if own is None else costly_class_sentence(own)) == line
+    target = suite.audit(rows, replace(QUICK, metrics=("ece",))).main
+    if line:
+        assert target.verdict.text.endswith(line)
+        assert verdict_sentence(target).second.endswith(line)
+
+
+def test_event_and_answers_are_prepared_for_each_other_without_the_scores_kept():
+    scores = np.random.default_rng(0).uniform(0.6, 0.9, 300)
+    rows = Predictions(Task.BINARY, ScoreKind.SIGMOID, scores, (scores > 0.7).astype(np.int64))
+    both = [suite.prepare(rows, target, n_resamples=60, seed=0) for target in (None, 1)]
+    known = weakref.ref(rows)
+    del rows
+    gc.collect()
+    assert known() is None
+    for own, other in zip(both, both[::-1], strict=True):
+        assert own.mirror.target == other.target
+        assert_allclose(own.mirror.ranked.confidence, other.ranked.confidence)
+        assert_allclose(own.mirror.resamples.floor_hits, other.resamples.floor_hits)
 
 
 def test_verdict_is_mixed_where_bins_of_both_sides_are_decided_however_few_their_rows():

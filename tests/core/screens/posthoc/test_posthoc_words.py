@@ -2,9 +2,11 @@
 
 import re
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from scipy.stats import binom
 
 from core.calibrators import CALIBRATORS
 from core.codes import NoticeCode
@@ -12,7 +14,7 @@ from core.configs import AuditConfig
 from core.errors import Notice
 from core.metrics.comparison import Comparison, compare
 from core.metrics.paired import Difference
-from core.metrics.records import Gap
+from core.metrics.records import Gap, Score
 from core.predictions import Predictions, ScoreKind, Task
 from core.screens.kit.methods import IN_SENTENCE
 from core.screens.posthoc.words import (
@@ -211,6 +213,38 @@ def test_what_gets_worse_under_an_advised_method_is_said():
     worse = replace(tie, value=0.15, low=0.1, high=0.2)
     said = plain_sentence(both, Comparison("", 0, 0.95, ({}, {"ece": worse}))).second
     assert said.endswith("Temperature scaling makes it worse beyond chance.")
+
+
+def errors_of_labels(values):
+    """Return a report of as many labels, each ECE with an interval of spread 1 at 95 %."""
+    errors = [
+        Score(metric="ece", value=v, low=v - 1.96, high=v + 1.96, level=0.95, n=1) for v in values
+    ]
+    labels = [SimpleNamespace(name="a", metrics={"ece": error}) for error in errors]
+    headline = SimpleNamespace(verdict=SimpleNamespace(classes=()))
+    audit = SimpleNamespace(
+        labels=labels, headline=headline, task=Task.MULTILABEL, n=1, n_classes=len(labels)
+    )
+    compared = SimpleNamespace(audit=audit, config=AuditConfig())
+    return SimpleNamespace(compared=compared, classes=(), changed=0)
+
+
+@pytest.mark.parametrize(("labels", "methods"), [(1, 1), (14, 3), (40, 5)])
+@pytest.mark.parametrize("opposite", [False, True])
+def test_no_label_is_mended_by_chance_however_many_labels_and_methods(labels, methods, opposite):
+    """Errors before and after vary independently, or as badly as can be: in opposite directions."""
+    rng, sets = np.random.default_rng(labels), 200
+    hits = 0
+    for _ in range(sets):
+        before = rng.normal(20.0, 1.0, labels)
+        after = rng.normal(20.0, 1.0, (methods, labels))
+        if opposite:
+            after[:] = 40.0 - before
+        both = {NONE: errors_of_labels(before)}
+        tried = list(IN_SENTENCE)[:methods]
+        both |= {m: errors_of_labels(row) for m, row in zip(tried, after, strict=True)}
+        hits += mended(both) != ""
+    assert hits <= binom.isf(0.001, sets, 0.05)
 
 
 def labels_with_one_off():
