@@ -184,7 +184,8 @@ def diagram(
     if test.p_value <= FALSE_ALARMS:
         at_once = estimates.bin_table(prepared, n_bins, rule, 1 - (1 - level) / n_bins)
         ends = mixed_ends(bins, at_once, test.bins)
-    judged = verdict(gap, bins, (score, floor), test, ends, event=event)
+    grouped = prepared.ranked.groups is not None
+    judged = verdict(gap, bins, (score, floor), test, ends, event=event, grouped=grouped)
     if judged.costly is not None and prepared.answers is not None:
         cuts, sure = cuts_of(prepared.ranked, n_bins), prepared.ranked.confidence
         first, last = cuts[judged.costly], cuts[judged.costly + 1] - 1

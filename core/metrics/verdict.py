@@ -80,6 +80,7 @@ def verdict(
     ends: tuple[MixedEnd, ...] = (),
     *,
     event: str | None = None,
+    grouped: bool = False,
 ) -> Verdict:
     """Judge one target.
 
@@ -97,6 +98,8 @@ def verdict(
         From `mixed_ends`.
     event : str, optional
         Name of the class or label whose risk it is; without one the target is the answers given.
+    grouped : bool
+        Whether rows belong together.
 
     Returns
     -------
@@ -125,7 +128,7 @@ def verdict(
     spread = MixedReading.TOO_EXTREME if test.too_extreme else MixedReading.TOO_MODERATE
     by_class = _both_signs(test)
     if test.p_value > FALSE_ALARMS:
-        code, opening = _within_chance(gap, error, test, event)
+        code, opening = _within_chance(gap, error, test, event, grouped=grouped)
     elif test.small is not None and not ends:
         code, opening = (
             VerdictCode.OFF_BUT_SMALL,
@@ -418,7 +421,7 @@ def class_words(cell: ClassCell) -> str:
 
 
 def _within_chance(
-    gap: Gap, error: tuple[Score, Floor], test: NullTest, event: str | None
+    gap: Gap, error: tuple[Score, Floor], test: NullTest, event: str | None, *, grouped: bool
 ) -> tuple[VerdictCode, str]:
     value, floor = error[0].value or 0.0, error[1]
     size, chance = points(value), f"within what chance explains (up to {points(floor.q95)})"
@@ -432,7 +435,7 @@ def _within_chance(
     alone = ""
     if gap.low > 0 or gap.high < 0:
         alone = f" {ALONE}"
-    shown = shown_words(test.power_odds, test.power_spread)
+    shown = shown_words(test.power_odds, test.power_spread, grouped=grouped)
     if test.power >= SOUND_POWER:
         tested = TESTED.replace(" and", ",") + " and each class" if event is None else TESTED
         text = f"Sound{_for(event)}: {summary}; {would_show(test.power_odds, test.power_spread)}. "
@@ -462,13 +465,23 @@ def would_show(odds: float | None, spread: float | None, risks: BinTable | None 
     return f"{', or '.join(tried)}{',' * (len(tried) > 1)} would have shown"
 
 
-def shown_words(odds: float | None, spread: float | None, risks: BinTable | None = None) -> str:
-    """Return how often each would show; see `would_show`."""
+def shown_words(
+    odds: float | None,
+    spread: float | None,
+    risks: BinTable | None = None,
+    *,
+    grouped: bool = False,
+) -> str:
+    """Return how often each would show; see `would_show`.
+
+    Of groups only about: what their rows share is estimated, and moves it by a tenth or two.
+    """
+    often_words = "about" if grouped else "at least"
     first_words = _odds_words(risks)
     known = [(what, p) for what, p in ((first_words, odds), (STRETCHED, spread)) if p is not None]
     (first, often), *more = known or [(first_words, 0.0)]
-    text = f"{first} would be found at least {_times(often)} times in 100"
-    return text + "".join(f", {what} at least {_times(p)} times" for what, p in more)
+    text = f"{first} would be found {often_words} {_times(often)} times in 100"
+    return text + "".join(f", {what} {often_words} {_times(p)} times" for what, p in more)
 
 
 def _odds_words(risks: BinTable | None) -> str:

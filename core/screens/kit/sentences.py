@@ -516,7 +516,9 @@ def _might_not_have_shown(target: TargetAudit) -> str:
     (ece, floor), verdict = calibration_error(target), target.verdict
     if int(target.bins.count.sum()) == 1 or ece is None or floor is None:
         return ""
-    shown = _capital(shown_words(verdict.power_odds, verdict.power_spread, _risks(target)))
+    alike = target.groups is not None and target.groups.largest > 1
+    powers = verdict.power_odds, verdict.power_spread
+    shown = _capital(shown_words(*powers, _risks(target), grouped=alike))
     shown = f"{shown}.{_alone(target)}"
     if not verdict.too_few:
         return shown

@@ -5,6 +5,12 @@ are not, that of "sound", and of "mixed" where no claim is below what is true. A
 three constructions whose ECE of 15 bins shows nothing, or whose answers are calibrated. "After a
 temperature" is one fitted on other rows, so not calibrated: what is off there is off by what the
 fit misses. Beside it stand the same rows under the temperature that is true.
+
+Of groups a sentence says about how often an error would show: what their rows share is estimated.
+Of 3,000 films, four a patient (r 0.3), logits off by 15 % were said to show in 61 of 100 sets and
+did in 47 and 60 (either sign), of 6,000, 20 a patient (r 0.1), in 72, and did in 68 and 82; another
+seed moves what is said by up to 20. Of 1,000 rows of their own it says at least how often: 18 were
+said, and 17 and 19 did.
 """
 
 from collections.abc import Callable, Iterator

@@ -417,6 +417,7 @@ def test_outcomes_that_follow_the_claims_without_exception_make_them_too_moderat
 def test_a_power_is_never_rounded_up_nor_a_hundredth_lost():
     for often, times in ((0.29, 29), (0.58, 58), (0.999, 99), (1.0, 100)):
         assert f"at least {times} times in 100" in shown_words(often, None)
+        assert f"about {times} times in 100" in shown_words(often, None, grouped=True)
 
 
 @pytest.mark.parametrize(
