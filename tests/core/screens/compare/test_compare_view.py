@@ -383,7 +383,11 @@ def test_a_sentence_in_plain_words_does_not_list_fifty_names(crowd):
     view = plain_view(named(MANY), crowd, compare_all(crowd, MANY, 0))
     errors = sorted(100 * run.audit.main.metrics["ece"].value for run in crowd)
     assert view.sentence.text.count("“") == 1
-    assert view.sentence.text.endswith(f"the others by {errors[1]:.1f} to {errors[-1]:.1f}.")
+    assert f"; the others by {errors[1]:.1f} to {errors[-1]:.1f}." in view.sentence.text
+    floors = sorted(100 * run.audit.main.noise_floor["ece"].q95 for run in crowd)
+    assert view.sentence.text.endswith(
+        f" A perfect model could look off by up to {floors[0]:.1f} to {floors[-1]:.1f} (by run)."
+    )
 
 
 def test_the_distance_from_people_is_a_column_where_anyone_voted():
