@@ -230,13 +230,13 @@ def _judged(contents: Contents) -> Contents:
 
 def _check_names(names: list[str]) -> None:
     """Names are shown and hashed later: they must be writable and of a sane length."""
-    remedy = f"use names of at most {MAX_NAME} letters"
     for name in names:
         if len(name) > MAX_NAME:
+            remedy = f"use names of at most {MAX_NAME} letters"
             raise Refused("CSV_HEADER", f"A name of {len(name)} letters", remedy)
         if HARMFUL.search(name) or any("\ud800" <= letter <= "\udfff" for letter in name):
             what = f"The name {ascii(name)[:60]} holds characters that control a screen"
-            raise Refused("CSV_HEADER", what, remedy)
+            raise Refused("CSV_HEADER", what, "write the names without them")
 
 
 def _harmless(contents: Contents) -> Contents:
