@@ -97,7 +97,7 @@ CLAIMED = (
         "holds seven tenths of its gap, the others are not off at 5 %",
     ),
     Claimed(
-        "brings the error of {what}",
+        "brings the error {",
         "Post-hoc",
         "core.screens.posthoc.words:mended",
         "the intervals before and after do not overlap, widened to all labels or classes by all "

@@ -136,7 +136,7 @@ def test_classes_that_a_correction_puts_further_off_are_counted_in_the_headline(
         (0.634, 0.627, -0.02, 0.01, "about as many are right (−0.7 points; could be chance)"),
         (0.633, 0.633, -0.02, 0.02, "as many are right"),
         (0.64, 0.61, -0.04, -0.02, "61 in 100 are then right, 64 before"),
-        (0.642, 0.639, -0.004, -0.002, "0.3 in 100 fewer are then right"),
+        (0.642, 0.639, -0.004, -0.002, "0.3 in 100 fewer are then right (0.2 to 0.4)"),
     ],
 )
 def test_as_many_are_right_only_where_as_many_are(judged, before, after, low, high, then):
