@@ -13,6 +13,7 @@ from core.metrics.records import (
     ClassCell,
     Floor,
     Gap,
+    GroupSummary,
     MixedEnd,
     Score,
     TargetAudit,
@@ -239,9 +240,15 @@ def effective_n_words(target: TargetAudit, rows: str = UNIT) -> str:
     what = "" if target.target is None else f" for “{target.name}”"
     n = int(target.bins.count.sum())
     return (
-        f"{count(n)} {with_row_noun(rows)} of {belonging} {groups.count_as} "
-        f"{about_count(groups.effective_n, n)} independent ones{what}."
+        f"{count(n)} {with_row_noun(rows)} of {belonging} {counted_as(groups, n)} independent "
+        f"ones{what}."
     )
+
+
+def counted_as(groups: GroupSummary, n: int) -> str:
+    """Return "count as about 166" and how surely, or "count as 640" where that is all of them."""
+    worth = about_count(groups.effective_n, n)
+    return f"count as {worth}" if worth == count(n) else f"{groups.count_as} {worth}"
 
 
 def groups_words(column: str, n: int) -> str:

@@ -9,7 +9,7 @@ from core.ood.thresholds import Counts
 from core.screens.kit.numbers import count, in_hundred, percent, points_span, singular
 from core.screens.kit.records import Phrase, Sentence
 from core.screens.kit.row_noun import with_row_noun
-from core.screens.kit.sentences import groups_words
+from core.screens.kit.sentences import counted_as, groups_words
 from core.studies.ood import ScoreSeparation, ShiftEffect
 
 ShiftPair = tuple[ShiftEffect, ShiftEffect]  # of shifted images, and of the same kind intact
@@ -157,12 +157,13 @@ def threshold_words(name: SetName, counts: Counts) -> str:
 
 
 def rows_words(judged: ScoreSeparation, side: int) -> str:
-    """Return "200 of 40 patients, counting as about 87 independent ones"; else the number."""
-    n = count((judged.separation.n_in, judged.separation.n_out)[side])
+    """Return "200 of 40 patients, which count as about 87 independent ones"; else the number."""
+    rows = (judged.separation.n_in, judged.separation.n_out)[side]
+    n = count(rows)
     groups, weights = judged.groups[side], judged.weights[side]
     if groups is not None:
         own = f"{n} of {groups_words(groups.column, groups.n)}"
-        return f"{own}, counting as about {count(round(groups.effective_n))} independent ones"
+        return f"{own}, which {counted_as(groups, rows)} independent ones"
     if weights is not None:
         return f"{n}, counting as about {count(round(weights.effective_n))} of equal weight"
     return n
@@ -180,8 +181,8 @@ def worth_words(judged: ScoreSeparation) -> str:
         if groups is not None:
             own = f"The {count(n)} {rows} {with_row_noun('images')}"
             texts.append(
-                f"{own} of {groups_words(groups.column, groups.n)} count as about "
-                f"{count(round(groups.effective_n))} independent ones."
+                f"{own} of {groups_words(groups.column, groups.n)} {counted_as(groups, n)} "
+                "independent ones."
             )
     return " ".join(texts)
 
@@ -189,9 +190,14 @@ def worth_words(judged: ScoreSeparation) -> str:
 def alike_words(judged: ScoreSeparation) -> str:
     """Return in plain words what pictures that belong together tell; empty where none do."""
     texts = [
-        f"The {rows} ones come from {groups_words(groups.column, groups.n)} and count as about "
-        f"{count(round(groups.effective_n))} unrelated ones."
-        for rows, groups in zip(("ordinary", "unfamiliar"), judged.groups, strict=True)
+        f"The {rows} ones come from {groups_words(groups.column, groups.n)} and "
+        f"{counted_as(groups, n)} unrelated ones."
+        for rows, groups, n in zip(
+            ("ordinary", "unfamiliar"),
+            judged.groups,
+            (judged.separation.n_in, judged.separation.n_out),
+            strict=True,
+        )
         if groups is not None
     ]
     if judged.separation.weighted:

@@ -18,7 +18,7 @@ from core.screens.kit.numbers import count, in_hundred, points, points_span, spa
 from core.screens.kit.records import Phrase, Sentence
 from core.screens.kit.row_noun import with_row_noun
 from core.screens.kit.words import LABELS
-from core.studies.posthoc import HALF, NONE, RISKS, VECTOR, Fit, MethodReport
+from core.studies.posthoc import NONE, RISKS, VECTOR, Fit, MethodReport
 
 NAMES = {
     NONE: "None",
@@ -68,7 +68,6 @@ PLAIN_MEANINGS = MEANINGS | {  # those above with a term of the field in them
 }
 CHANCE = "chance: up to {}"
 MOSTLY_CHANCE = "chance alone shows up to {}"
-LIKE = 0.005  # of the answers: about as many
 ROUNDED = 0.0005  # nearer to what chance shows, both are printed alike
 ALONE = " Chance alone shows up to {}."
 PERFECT = " A perfect model would show up to {}."  # in plain words
@@ -491,19 +490,24 @@ def _answers_cost(
         span_words = "" if difference is None else size_words(difference)[1]
         more = "more" if now > was else "fewer"
         then = f"{points(abs(now - was))} in 100 {more} are then right{span_words}"
-    then += _by_one_answer(none, now)
-    return f". It changes {changed}; {then}.{f' It {further}.' if further else ''}"
+    always = _by_one_answer(after, none) if now > was else ""
+    return f". It changes {changed}; {then}.{always}{f' It {further}.' if further else ''}"
 
 
-def _by_one_answer(none: MethodReport, accuracy: float) -> str:
-    """Say of two classes where the same answer for every row would be right about as often."""
-    audit = none.compared.audit
-    present = shares(audit.main.bins)[1]
-    common = max(present, 1.0 - present)
-    if audit.task != Task.BINARY or accuracy > common + LIKE:
+def _by_one_answer(after: MethodReport, none: MethodReport) -> str:
+    """Return how often one answer for every row is right, where no more than that is reached."""
+    audit, score = none.compared.audit, after.compared.audit.main.metrics["accuracy"]
+    labelled = [(float(row.labelled), row.name) for row in none.classes]
+    if audit.task == Task.BINARY:
+        share = shares(audit.main.bins)[1]
+        labelled = list(zip((1.0 - share, share), none.compared.rows.names, strict=True))
+    elif audit.weights is not None:  # labels are counted as rows
         return ""
-    answer = f"“{audit.main.name}”" if present > HALF else f"no “{audit.main.name}”"
-    return f" (by always answering {answer} {in_hundred(common)} are)"
+    most, name = max(labelled, default=(0.0, ""))
+    share = most / max(sum(n for n, _ in labelled), 1.0)
+    if score.low is None or share < score.low:
+        return ""
+    return f" Always answering “{name}” is right {in_hundred(share)} times in 100."
 
 
 def _changing(judged: MethodReport, none: MethodReport) -> str:

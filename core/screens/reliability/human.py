@@ -48,14 +48,14 @@ HEIGHT = 330
 
 
 def tones_of(groups: Disagreement) -> list[Tone]:
-    """Return over or under where a group's interval leaves 0 and a model that knew out, else few.
+    """Return over or under where a group's interval leaves out the gap of a model that knew.
 
     Rows are grouped by the votes that they are held against: where votes are few, a model that
-    knew the true shares is off in a group, too.
+    knew the true shares is off in a group, too. Where votes were not counted, 0 stands for it.
     """
     known = np.nan_to_num(groups.known)
-    over, under = groups.low > np.maximum(known, 0.0), groups.high < np.minimum(known, 0.0)
-    return ["over" if a else "under" if b else "few" for a, b in zip(over, under, strict=True)]
+    ends = zip(groups.low > known, groups.high < known, strict=True)
+    return ["over" if above else "under" if below else "few" for above, below in ends]
 
 
 def disagreement_gaps(groups: Disagreement, title: str, tick: str, theme: Theme) -> go.Figure:
@@ -304,14 +304,18 @@ def _card(audit: HumanAudit, words: HumanWords, caption: str) -> FigureCard:
     )
     beyond = sum(tone != "few" for tone in tones_of(groups))
     ends = [
-        f"{with_span(*(float(part[k]) for part in (groups.gap, groups.low, groups.high)))} points"
-        f"{_knew(float(groups.known[k]), words)}"
+        with_span(*(float(part[k]) for part in (groups.gap, groups.low, groups.high)))
         for k in (0, -1)
     ]
+    expected, left_out = "", "0"
+    if known(groups.known.item(0)):
+        values = [points(groups.known.item(k), signed=True) for k in (0, -1)]
+        expected = f" {words.known[:1].upper()}{words.known[1:]}: {values[0]} and {values[1]}."
+        left_out = "its value"
     alt = (
-        f"Gap in {len(rows)} groups of {with_row_noun(words.rows)}, from those that people agree "
-        f"about ({ends[0]}) to those that they disagree about ({ends[1]}); {beyond} of {len(rows)} "
-        "intervals exclude 0 and that."
+        f"Gap in {len(rows)} groups of {with_row_noun(words.rows)}, in points: {ends[0]} where "
+        f"people agree most, {ends[1]} where they disagree most.{expected} Intervals that exclude "
+        f"{left_out}: {beyond} of {len(rows)}."
     )
     return FigureCard(
         key="human_gap",
@@ -324,19 +328,14 @@ def _card(audit: HumanAudit, words: HumanWords, caption: str) -> FigureCard:
     )
 
 
-def _knew(gap: float, words: HumanWords) -> str:
-    return f"; of {words.known} {points(gap, signed=True)}" if known(gap) else ""
-
-
 def _key(audit: HumanAudit, words: HumanWords) -> tuple[Swatch, ...]:
+    expected = known(audit.disagreement.known.item(0))
     key = (
-        Swatch("more sure than people", "over", "dot"),
+        Swatch(f"more sure than {words.known if expected else 'people'}", "over", "dot"),
         Swatch("less sure", "under", "dot"),
-        Swatch("neither is shown", "few", "ring"),
+        Swatch("within chance", "few", "ring"),
     )
-    if audit.mean is None:
-        return key
-    return (*key, Swatch(words.known, "quiet", "block"))
+    return (*key, Swatch("such a model", "quiet", "block")) if expected else key
 
 
 def fits_words(fits: HumanFits, words: HumanWords) -> str:

@@ -30,7 +30,6 @@ from core.screens.kit.cards import level_of
 from core.screens.kit.labels import holm_adjusted
 from core.screens.kit.numbers import (
     MISSING,
-    about_count,
     about_hundred,
     count,
     counts_apart,
@@ -44,6 +43,7 @@ from core.screens.kit.numbers import (
 from core.screens.kit.records import Column, FigureCard, Sentence, Swatch, Table, Tile
 from core.screens.kit.row_noun import with_row_noun
 from core.screens.kit.sentences import (
+    counted_as,
     groups_words,
     other_verdict,
     plain_above,
@@ -553,8 +553,8 @@ def _limits(audit: Audit, target: TargetAudit) -> Advice:
     if groups is not None:
         about = "" if target.target is None else f" for “{target.name}”"
         alike = (
-            f" They come from {groups_words(groups.column, groups.n)} and {groups.count_as} "
-            f"{about_count(groups.effective_n, rows)} unrelated ones{about}."
+            f" They come from {groups_words(groups.column, groups.n)} and "
+            f"{counted_as(groups, rows)} unrelated ones{about}."
         )
     return Advice(
         "What this does not say",

@@ -459,8 +459,9 @@ def bands_card(scored: FilmScores, index: int, known: Reference) -> FigureCard:
     dots = band_dots(known.bands[index])
     at = known.at(index, scored.scores[index]).i
     listing = "; ".join(
-        f"scored {band_words(dot.low, dot.high)}: {films_words(dot.n)}, {in_hundred(dot.rate)} of "
-        f"100 ({hundred_span(dot.ci_low, dot.ci_high)})"
+        f"scored {band_words(dot.low, dot.high)}: {films_words(dot.n)}, "
+        f"{in_hundred(dot.rate, dot.ci_low, dot.ci_high)} of 100 "
+        f"({hundred_span(dot.ci_low, dot.ci_high)})"
         for dot in dots
         if dot.n
     )

@@ -99,10 +99,10 @@ def _spread(source: ClinicSource, analysis: OneFinding) -> str:
     if few(analysis):
         events = f"{count(fit.events)} of {count(fit.n)}"
         if analysis.extents.groups is not None:
-            rarer = f"{count(fit.events)} with it"
-            if fit.rate > 0.5:
-                rarer = f"{count(fit.n - fit.events)} without it"
-            events += f"; the {rarer} count as about {count(int(fit.rarer))} independent ones"
+            n, it = (fit.n - fit.events, "without") if fit.rate > 0.5 else (fit.events, "with")
+            about = "" if int(fit.rarer) >= n else "about "
+            worth = f"{about}{count(int(fit.rarer))}"
+            events += f"; the {count(n)} {it} it count as {worth} independent ones"
         return f"{TOO_FEW.capitalize()} to judge its curve ({events})."
     if slope.value is None or slope.low is None or slope.high is None:
         return f"{slope.reason[:1].upper()}{slope.reason[1:]}."

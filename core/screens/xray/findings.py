@@ -19,7 +19,7 @@ from core.screens.kit.labels import (
     with_unknown,
 )
 from core.screens.kit.methods import parameters
-from core.screens.kit.numbers import about_count, count, percent, points, span, three, three_span
+from core.screens.kit.numbers import count, percent, points, span, three, three_span
 from core.screens.kit.records import (
     Cell,
     CellWords,
@@ -31,6 +31,7 @@ from core.screens.kit.records import (
     Tile,
 )
 from core.screens.kit.row_noun import with_row_noun
+from core.screens.kit.sentences import counted_as
 from core.screens.kit.tables import (
     Estimate,
     PageColumn,
@@ -441,8 +442,8 @@ def _with_alike(source: ClinicSource, findings: Findings, sentence: Sentence) ->
         return sentence
     one, _ = group_nouns(groups.column)
     alike = (
-        f"{source.counted}. {source.films.capitalize()} of one {one} are alike, so for one finding "
-        f"they count as about {about_count(groups.effective_n, source.n)}, on average."
+        f"{source.counted}. {source.films.capitalize()} of one {one} may be alike: for one finding "
+        f"they {counted_as(groups, source.n)}, on average."
     )
     return replace(sentence, second=f"{sentence.second} {alike}".strip())
 

@@ -13,7 +13,6 @@ from core.metrics.verdict_codes import DETECTED, VerdictCode
 from core.predictions import Outcomes
 from core.screens.kit.numbers import (
     THIN,
-    about_count,
     about_hundred,
     count,
     hundred_span,
@@ -24,6 +23,7 @@ from core.screens.kit.numbers import (
     singular,
 )
 from core.screens.kit.records import Column, FigureCard, Phrase, Sentence, Swatch, Table
+from core.screens.kit.sentences import counted_as
 from core.screens.kit.theme import Tone
 from core.screens.xray.figures import BandDot, band_name
 from core.screens.xray.figures import bands as draw_bands
@@ -153,10 +153,10 @@ def plain_view(
         )
     care = _care(source, share, moved, band, prevalence)
     if outcomes.groups is not None:
-        effective = summary_of("", SortedOutcomes.of(outcomes)).effective_n
+        groups = summary_of("", SortedOutcomes.of(outcomes))
         care += (
-            f"These are {source.counted}. Those that belong together are alike, so for this "
-            f"finding they count as about {about_count(effective, source.n)}.",
+            f"These are {source.counted}. Those that belong together may be alike: for this "
+            f"finding they {counted_as(groups, source.n)}.",
         )
     return PlainFinding(
         eyebrow=f"{PLAIN.page} · {source.run} · {PLAIN.label(name)}",
@@ -310,7 +310,7 @@ def _card(
 ) -> FigureCard:
     spoken = "; ".join(
         f"scored {band_name(dot.low, dot.high)} ({count(dot.n)} {source.films}): says "
-        f"{in_hundred(dot.says)}, found {in_hundred(dot.rate)} of 100 "
+        f"{in_hundred(dot.says)}, found {in_hundred(dot.rate, dot.ci_low, dot.ci_high)} of 100 "
         f"({hundred_span(dot.ci_low, dot.ci_high)})"
         for dot in dots
         if dot.n

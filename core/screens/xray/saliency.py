@@ -342,7 +342,8 @@ def pointing_card(localisations: Mapping[str, Localisation], name: str, caption:
         for key, localisation in localisations.items()
     ]
     listing = " ".join(
-        f"{row.name}: {in_hundred(row.value)} of 100 ({hundred_span(row.low, row.high)})."
+        f"{row.name}: {in_hundred(row.value, row.low, row.high)} of 100 "
+        f"({hundred_span(row.low, row.high)})."
         for row in rows
     )
     return FigureCard(

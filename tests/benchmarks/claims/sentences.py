@@ -430,7 +430,7 @@ CLAIMED = (
         f"{PAIRED}; rows of ECE under {EQUAL_RUNS}",
     ),
     Claimed(
-        "intervals exclude 0 and that",
+        "Intervals that exclude ",
         "Reliability, human truth, in words",
         "core.screens.reliability.human:_card",
         "a count of groups of rows, each by its own interval",

@@ -39,6 +39,7 @@ from core.metrics.weight_model import shares_by_weight, variance_around
 from core.predictions import Groups, Outcomes, Predictions, SamplingDesign, ScoreKind, Task, Weights
 from core.reports.audit_json import audit_json
 from core.screens.kit.bin_marks import shares
+from core.screens.kit.sentences import effective_n_words
 
 
 def sample(n=300, seed=0, decimals=3):
@@ -681,6 +682,19 @@ def test_an_audit_says_what_the_rows_are_worth():
     )
     assert out["weights"] == {"column": "w", "effective_n": pytest.approx(192)}
     assert "groups" not in audit_json("f", "d", {}, "all", (), audit(binary(p, y)))
+
+
+def test_rows_that_count_for_themselves_are_not_called_alike():
+    """Residuals add up to the same in every pair: one a patient is right, and one is not."""
+    p, y = np.full(40, 0.6), np.tile([0, 1], 20)
+    found = audit(
+        binary(p, y, groups=Groups.of("patient", np.repeat(np.arange(20), 2).astype(str)))
+    )
+    assert found.main.groups.effective_n == 40.0
+    (text,) = (note.text for note in found.notices if note.code == "GROUPED")
+    assert text.startswith("40 rows of 20 patients. Rows of one patient look no more alike than ")
+    told = effective_n_words(found.main)
+    assert told.endswith("of 20 patients count as 40 independent ones for “1”.")
 
 
 def test_few_groups_are_said():

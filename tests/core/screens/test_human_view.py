@@ -10,7 +10,7 @@ from core.configs import AuditConfig
 from core.metrics.human import human_audit
 from core.predictions import Predictions, ScoreKind, Task, Votes
 from core.screens.kit.theme import LIGHT
-from core.screens.reliability.human import fits_words, human_view
+from core.screens.reliability.human import fits_words, human_view, tones_of
 from core.screens.reliability.human_words import (
     PLAIN,
     TECHNICAL,
@@ -145,3 +145,33 @@ def test_the_figure_draws_every_group_and_says_so():
     assert sum(len(trace.x) for trace in marks) == len(card.table.rows) == len(known.x)
     assert card.alt.startswith(f"Gap in {len(card.table.rows)} groups of images")
     assert TECHNICAL.axis in figure.layout.xaxis.title.text
+
+
+def test_a_group_is_held_against_a_model_that_knew_the_people():
+    """Few votes make a model of exactly their shares look unsure where they agree by luck."""
+    predictions = run(by=1.0, n=1_200, people=3)
+    view = view_of(predictions)
+    groups = human_audit(predictions).disagreement
+    assert groups.high[0] < 0.0 < groups.low[-1]  # 0 would call it off at both ends
+    beyond = int(np.sum((groups.low > groups.known) | (groups.high < groups.known)))
+    assert beyond < len(groups.gap)
+    assert view.figure.alt.endswith(
+        f" A model that knew the true shares: {100 * groups.known[0]:+.1f} and "
+        f"{100 * groups.known[-1]:+.1f}. Intervals that exclude its value: {beyond} of "
+        f"{len(groups.gap)}.".replace("-", "−")
+    )
+    exact = replace(groups, gap=groups.known, low=groups.known - 0.01, high=groups.known + 0.01)
+    assert set(tones_of(exact)) == {"few"}
+    assert set(tones_of(replace(exact, low=groups.known + 0.001))) == {"over"}
+    assert set(tones_of(replace(exact, high=groups.known - 0.001))) == {"under"}
+    assert view.key[0].text == "more sure than a model that knew the true shares"
+
+
+def test_where_nobody_counted_votes_groups_are_held_against_zero():
+    predictions = run()
+    votes = Votes.of("v.csv", predictions.votes.of_row / 25.0)
+    view = view_of(replace(predictions, votes=votes))
+    assert "Intervals that exclude 0: " in view.figure.alt
+    assert [swatch.text for swatch in view.key] == [
+        "more sure than people", "less sure", "within chance",
+    ]  # fmt: skip

@@ -243,12 +243,12 @@ def strange_films(weights=None, *, plain=False):
 def test_the_page_of_strange_inputs_says_what_films_of_patients_are_worth():
     judged, view, _ = strange_films()
     worth = round(judged.groups[0].effective_n)
-    assert 1 < worth <= 120
+    assert worth == 120  # all of them: nothing about it is estimated
     assert view.sentence.second.endswith(
-        f"The 120 in-distribution images of 30 patients count as about {worth} independent ones."
+        "The 120 in-distribution images of 30 patients count as 120 independent ones."
     )
     assert (
-        f"n = 120 of 30 patients, counting as about {worth} independent ones, against noise, "
+        "n = 120 of 30 patients, which count as 120 independent ones, against noise, "
         "n = 120;" in view.caption
     )
     assert "weight" not in view.caption + view.reading
@@ -258,10 +258,7 @@ def test_the_page_of_strange_inputs_says_what_films_of_patients_are_worth():
     assert (second["groups"], second["effective_n"]) == ("", "120.0")
     assert "worth" not in strange_films(plain=True)[1].sentence.second
     limits = plain_ood(set_name("noise"), judged, view.tally).limits
-    assert (
-        "The ordinary ones come from 30 patients and count as about "
-        f"{worth} unrelated ones." in limits
-    )
+    assert "The ordinary ones come from 30 patients and count as 120 unrelated ones." in limits
 
 
 def test_the_page_of_strange_inputs_counts_by_weight_and_says_so():

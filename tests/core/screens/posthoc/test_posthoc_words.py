@@ -279,6 +279,22 @@ def test_what_a_correction_mends_is_named_though_the_mean_is_not_better(fit_and_
         assert text.count(f"{both[method].changed:,} of ") == 1
 
 
+def test_right_answers_that_one_constant_answer_would_reach_are_said_to_be():
+    """Scores shifted up call every other row an event; corrected, next to none."""
+    rng = np.random.default_rng(3)
+    logits = rng.normal(-3.2, 1.0, 1_200)
+    labels = (rng.random(1_200) < 1 / (1 + np.exp(-logits))).astype(np.int64)
+    rows = Predictions(Task.BINARY, ScoreKind.LOGITS, logits + 3.0, labels)
+    fit, test = rows.take(np.arange(600)), rows.take(np.arange(600, 1_200))
+    both = {NONE: judge(test, None), "vector": judge(test, fitted("vector", fit).calibrator)}
+    table = compare([each.compared for each in both.values()], list(both), 0)
+    never = np.count_nonzero(test.labels == 0) / test.n
+    assert both["vector"].compared.audit.main.metrics["accuracy"].value <= never + 0.002
+    for words in (sentence, plain_sentence):
+        said = words(both, table).text
+        assert f" before. Always answering “0” is right {100 * never:.0f} times in 100." in said
+
+
 def test_what_lowers_the_likelihood_loss_beyond_chance_is_no_correction_without_help():
     rng = np.random.default_rng(9)
     logits = rng.normal(-0.3, 1.8, 3_000)
