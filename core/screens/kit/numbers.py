@@ -186,13 +186,11 @@ def hundred_span(low: float | None, high: float | None) -> str:
     if low is None or high is None:
         return f"{MISSING} to {MISSING}"
     start, end = (in_hundred(share) for share in (low, high))
-    if start == end and low != high:
-        return f"{points(low, high)} to {points(high, low)}"
     if start in {UNDER_ONE, ALMOST_ALL}:
         start = str(math.floor(100.0 * low))
     if end in {UNDER_ONE, ALMOST_ALL}:
         end = str(math.ceil(100.0 * high))
-    return f"{start} to {end}"
+    return span(low, high) if start == end and low != high else f"{start} to {end}"
 
 
 def counts_apart(*values: float, most: int = 10_000) -> tuple[int, list[str]]:
