@@ -44,8 +44,12 @@ def write_npz(out: Path, manifest: Manifest, splits: Mapping[str, Predictions]) 
     Raises
     ------
     LibraryError
-        EXPORT when the disk is full or the folder is missing or read-only.
+        EXPORT when the disk is full or the folder is missing or read-only; also when `out` has
+        another suffix.
     """
+    if out.suffix.lower() != ".npz":
+        what = f"A run of predictions is written as .npz, and {out.name} says otherwise"
+        raise LibraryError("EXPORT", what, "name a file that ends in .npz")
     arrays = {"class_names": np.array(manifest.class_names)} | _split_arrays(splits)
     arrays["manifest"] = np.array(json.dumps(manifest.to_json()))
     _write(out, arrays)

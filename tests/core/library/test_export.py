@@ -51,6 +51,13 @@ def test_export_to_a_place_that_is_missing_says_so(keep, library, tmp_path):
     assert str(tmp_path) not in str(excinfo.value)
 
 
+def test_an_export_is_called_what_it_is(keep, library, tmp_path):
+    with pytest.raises(LibraryError, match=r"out\.csv says otherwise") as excinfo:
+        library.export(keep("a"), tmp_path / "out.csv")
+    assert excinfo.value.code == "EXPORT"
+    assert list(tmp_path.glob("out*")) == []
+
+
 def _softmax(n: int, k: int) -> np.ndarray:
     powers = np.exp(np.random.default_rng(0).standard_normal((n, k)))
     return powers / powers.sum(axis=1, keepdims=True)
