@@ -190,7 +190,8 @@ def badge(source: ClinicSource, analysis: OneFinding) -> Badge | None:
             alarm=True,
         )
     rarer = min(analysis.fit.rate, 1.0 - analysis.fit.rate)
-    far = error.value is not None and error.value - floor.mean >= min(FAR_OFF, rarer)
+    size = error.value or 0.0
+    far = size - floor.mean >= FAR_OFF or size >= rarer
     off = f"ff by {points(error.value)} points (ECE)"
     perfect = f"Chance: up to {points(floor.q95)}."
     if far:

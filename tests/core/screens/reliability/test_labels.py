@@ -30,7 +30,7 @@ def test_labels_are_counted_by_verdict_and_listed_the_worst_first(make_audit, ma
     audit = replace(audit, labels=(*labels[:3], worse, labels[4]))
     view = labels_view(audit, plain=False)
     assert view.sentence.text == (
-        "Of 5 labels, 1 is over-confident, 1 is too high at some scores and too low at others, 1 "
+        "Of 5 labels, 1 is over-confident, 1 is off at some scores, 1 "
         "is well calibrated and 2 could be chance."
     )
     assert view.order == (3, 1, 0, 2, 4)

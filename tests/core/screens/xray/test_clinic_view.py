@@ -542,7 +542,7 @@ def test_a_skill_without_an_interval_says_why():
     assert "only 5 of the rarer outcome" in tile.note
 
 
-def test_overconfident_scores_next_to_zero_are_still_no_probabilities():
+def test_overconfident_scores_next_to_zero_still_have_their_badge():
     rng = np.random.default_rng(2)
     true = rng.normal(0.0, 3.0, N // 2)
     y = (rng.random(N // 2) < sigmoid(true)).astype(np.int64)
@@ -559,11 +559,11 @@ def test_overconfident_scores_next_to_zero_are_still_no_probabilities():
     )
     assert found.fit.extreme
     assert found.fit.in_the_large.low < 0 < found.fit.in_the_large.high
-    assert badge(source(), found).title == "This score is not a probability"
+    assert badge(source(), found).title == "Off by 10.7 points (ECE)"  # chance shows about one
     metrics = found.audit.metrics  # neither slope nor curve speaks: Spiegelhalter's test does
     straight = replace(found.audit, metrics=metrics | {"ici": replace(metrics["ici"], value=0.0)})
     found = replace(found, fit=replace(found.fit, swayed=True), audit=straight)
-    assert badge(source(), found).title == "This score is not a probability"
+    assert badge(source(), found).title == "Off by 10.7 points (ECE)"
 
 
 @pytest.mark.slow
