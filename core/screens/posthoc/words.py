@@ -131,7 +131,9 @@ def _unlike_classes(best: str, judged: Mapping[str, MethodReport]) -> str:
     if not classes:
         return ""
     was = ", ".join(f"“{cell.name}” {points(cell.gap, signed=True)}" for cell in before[:NAMED])
-    mends = "" if VECTOR in judged else f" {_capital(IN_SENTENCE[VECTOR])} may mend that."
+    # of a risk it would move all answers alike, as what was tried does
+    tried = VECTOR in judged or _of_risk(judged)
+    mends = "" if tried else f" {_capital(IN_SENTENCE[VECTOR])} may mend that."
     return (
         f"By class, still off: {classes_words(classes)}{f'; before: {was}' if was else ''}.{mends}"
     )
@@ -349,6 +351,7 @@ def plain_sentence(
     if not best:
         return Sentence((Phrase(f"{now}."),), _plain_others(judged, comparison))
     difference = comparison.differences[list(judged).index(best)]["ece"]
+    costs = _cost(best, judged, comparison, plain=True), _unlike_classes(best, judged)
     return Sentence(
         (
             Phrase(f"{now}. A correction brings that to "),
@@ -359,8 +362,7 @@ def plain_sentence(
         f"The correction is {IN_SENTENCE[best]}. Difference "
         f"{points(difference.value, signed=True)} points "
         f"({span(difference.low, difference.high, signed=True)}): beyond chance. "
-        f"{_cost(best, judged, comparison, plain=True)} "
-        f"{_unlike_classes(best, judged)}".rstrip(),
+        f"{' '.join(filter(None, costs))}".rstrip(),
     )
 
 
@@ -442,7 +444,9 @@ def mended(judged: Mapping[str, MethodReport], counted: str = "") -> str:
         for _, _, what, was, now in [*own[:NAMED], *left[:NAMED]]
     ]
     more = f", and of {len(own) - NAMED} more" if len(own) > NAMED else ""
-    brings = f"brings the error {', '.join(listed)} points{more}"
+    *first, last = listed
+    joint = f"{', '.join(first)}{', ' if more else ' and '}{last}" if first else last
+    brings = f"brings the error {joint} points{more}"
     if method == counted:
         return f" {_capital(IN_SENTENCE[method])} {brings}."
     return f" But {IN_SENTENCE[method]} {brings}{_changing(judged[method], none)}."

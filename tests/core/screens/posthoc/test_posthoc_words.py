@@ -196,8 +196,8 @@ def test_every_class_that_the_verdict_names_is_named_beside_the_one_that_is_mend
     }
     assert mended(both) == (
         f" But vector scaling brings the error of answers “{other.name}” from 10.0 (5.0 to 20.0) "
-        f"to 1.0 (−2.0 to 3.0), of answers “{cell.name}” from 15.0 (2.0 to 28.0) to 15.0 (2.0 to "
-        "28.0) points."
+        f"to 1.0 (−2.0 to 3.0) and of answers “{cell.name}” from 15.0 (2.0 to 28.0) to 15.0 "
+        "(2.0 to 28.0) points."
     )
 
 
@@ -293,6 +293,11 @@ def test_right_answers_that_one_constant_answer_would_reach_are_said_to_be():
     for words in (sentence, plain_sentence):
         said = words(both, table).text
         assert f" before. Always answering “0” is right {100 * never:.0f} times in 100." in said
+    isotonic = judge(test, fitted("isotonic", fit).calibrator)
+    steps = {NONE: both[NONE], "isotonic": isotonic}
+    second = plain_sentence(steps, Comparison("", 0, 0.95, ({}, HELPS))).second
+    assert "beyond chance. By class, still off: answers “1” are over-confident" in second
+    assert "may mend" not in second  # which moves all answers alike, as the steps do
 
 
 def test_what_lowers_the_likelihood_loss_beyond_chance_is_no_correction_without_help():
