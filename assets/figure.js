@@ -33,6 +33,18 @@ function watch(box, plot) {
   plot.on("plotly_deselect", () => box.pick([]));
 }
 
+// Two buttons over the figure, which save the picture.
+function saving(Plotly, name) {
+  const button = (format, icon) => ({
+    name: format,
+    title: `Save as ${format.toUpperCase()}`,
+    icon: Plotly.Icons[icon],
+    click: (plot) => Plotly.downloadImage(plot, { format, filename: `candor_${name}`, scale: 3 }),
+  });
+  const buttons = [button("png", "camera"), button("svg", "disk")];
+  return { displaylogo: false, modeBarButtons: [buttons] };
+}
+
 export default async function ({ data, parentElement, setStateValue }) {
   const box = parentElement.querySelector(".c-plot");
   const plot = box.firstElementChild ?? box.appendChild(document.createElement("div"));
@@ -49,7 +61,7 @@ export default async function ({ data, parentElement, setStateValue }) {
   const click = data.select ? { clickmode: "event+select", hovermode: "closest" } : {};
   const modebar = { bgcolor: "rgba(0,0,0,0)", color: "#808896", activecolor: "#808896" };
   const sized = { ...layout, ...click, modebar, dragmode: false, ...size(box, layout, data.least) };
-  await Plotly.react(plot, traces, sized, data.config);
+  await Plotly.react(plot, traces, sized, saving(Plotly, data.name));
   if (!box.watching) watch(box, plot);
   return () => {
     box.watching?.disconnect();

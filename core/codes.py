@@ -49,6 +49,7 @@ class NoticeCode(_Code):
     ALWAYS_RIGHT = auto()
     BELOW_CHANCE = auto()
     NOT_PROBABILITY = auto()
+    CALIBRATED = auto()
     CUT = auto()
     SAME_ROWS = auto()
     FILES_SKIPPED = auto()

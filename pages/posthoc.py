@@ -3,6 +3,7 @@
 import streamlit as st
 
 from core.codes import NoticeCode
+from core.predictions import Task
 from core.screens.kit.differences import NamedRun
 from core.screens.kit.records import Phrase, Sentence
 from core.screens.posthoc.view import plain_view, posthoc_view
@@ -48,6 +49,10 @@ with frame.caught():
         with widgets.noted(view.caption, view.table.file, "posthoc", "All numbers, CSV"):
             if not state.plain() and len(results) == len(methods):
                 figures.take_away(run, fits, rows)
+                figures.keep_as_run(run, fits, row_choice)
         if not state.plain() and len(results) == len(methods):
+            figures.kept(run)
+            if task is not Task.MULTILABEL:
+                figures.temperature_handle(run, row_choice, fits)
             figures.temperatures(run, row_choice, objective, run.task)
             figures.meanings(fits)

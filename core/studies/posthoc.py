@@ -1,5 +1,6 @@
 """Calibrators on a run: fit on one part, judge on another; from Predictions to Predictions."""
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -12,17 +13,17 @@ from core.arrays import Float, Int, empty, row_chunks
 from core.calibrators import CALIBRATORS
 from core.calibrators.base import FitReport, Json
 from core.calibrators.per_label import PerLabel
-from core.calibrators.stored import Fittable, make
+from core.calibrators.stored import Fittable, make, to_json
 from core.calibrators.temperature import Temperature
 from core.codes import NoticeCode, RefusalCode
 from core.configs import AuditConfig
 from core.defaults import FALSE_ALARMS, SEED_MAX
 from core.errors import Notice, Refused, UsageError
-from core.library import StoredSplit
+from core.library import Library, Manifest, RunSource, StoredSplit, summarise
 from core.metrics.comparison import Compared, compared
 from core.metrics.paired import PAIRABLE
 from core.metrics.records import Audit, ClassRow
-from core.metrics.suite import class_gaps
+from core.metrics.suite import audit, class_gaps
 from core.predictions import Predictions, ScoreKind, Task
 from core.repeats import copies
 
@@ -40,6 +41,7 @@ SHARES = (0.1, 0.9)  # of the rows, fitted on, when one part is cut in two
 COPIES_CELLS = 10_000_000  # scores among which equal rows are looked for
 STREAM = 11  # of random numbers
 PART_BYTES = 2**22  # of float64 scores calibrated at a time: some methods make ten copies
+MOST_STORED = 200_000  # characters of a calibrator's parameters in a manifest
 LOG_ODDS = 745.0  # beyond it exp underflows
 Calibrate = Callable[[npt.NDArray[np.floating]], Float]
 Source = Predictions | StoredSplit
@@ -103,13 +105,25 @@ class PosthocRows:
         """Return some of the rows that are fitted on, by their numbers among these."""
         return self.fit_from.take(at if self.numbers is None else self.numbers[0][at])
 
+    def some_test(self, at: Int) -> Predictions:
+        """Return some of the rows that are reported, by their numbers among these."""
+        return self.test_from.take(at if self.numbers is None else self.numbers[1][at])
+
     @property
     def fit_weights(self) -> Float | None:
         """How many rows each row that is fitted on stands for; (n,) or None."""
-        weights = self.fit_from.weights
+        return self._weights(self.fit_from, 0)
+
+    @property
+    def test_weights(self) -> Float | None:
+        """How many rows each row that is reported stands for; (n,) or None."""
+        return self._weights(self.test_from, 1)
+
+    def _weights(self, split: Predictions, half: int) -> Float | None:
+        weights = split.weights
         if weights is None:
             return None
-        return (weights if self.numbers is None else weights.take(self.numbers[0])).of_row
+        return (weights if self.numbers is None else weights.take(self.numbers[half])).of_row
 
 
 @dataclass(frozen=True)
@@ -506,6 +520,72 @@ def calibrated_splits(
         name: replace(rows, kind=kind, scores=scores[name], renormalise=False, members=None)
         for name, rows in splits.items()
     }
+
+
+def keep_calibrated(
+    library: Library,
+    name: str,
+    parent: str,
+    method_fit: Fit,
+    sources: Mapping[str, Source],
+    choice: RowChoice,
+) -> Manifest:
+    """Put a run's predictions after a fitted method into the library, as a run of its own.
+
+    Its manifest names the run they came from, the method with its parameters, and the rows it was
+    fitted on. Of a split that was cut in two, the rows that were fitted on become a part of their
+    own, so that nothing is reported on them.
+
+    Parameters
+    ----------
+    library : Library
+        Where to keep it.
+    name : str
+        What the user calls it.
+    parent : str
+        Id of the run that the scores are of.
+    method_fit : Fit
+        Fitted on the rows that `choice` names.
+    sources : mapping of str to Predictions or StoredSplit
+        Every split of the run.
+    choice : RowChoice
+        As of `evaluate_splits`.
+
+    Raises
+    ------
+    Refused
+        CLASSES, as of `calibrated_splits`.
+    LibraryError
+        As of `Library.keep`; RUN_UNKNOWN where the parent is gone.
+    """
+    assert method_fit.calibrator is not None
+    before = library.get(parent)
+    splits = {split: loaded(source) for split, source in sources.items()}
+    rows = parts(splits, choice.fit_on, choice.test, share=choice.share, seed=choice.seed)
+    if rows.cut is not None:
+        fitted_part = next(part for part in ("val", "fit") if part not in splits)
+        splits |= {fitted_part: rows.fit, rows.test_name: rows.test}
+    after = calibrated_splits(method_fit.calibrator, splits)
+    stored = to_json(method_fit.calibrator, provenance(rows))
+    if len(json.dumps(stored)) > MOST_STORED:
+        stored["parameters"] = None  # they belong into a file of their own
+    label = CALIBRATORS[method_fit.method].label
+    text = (
+        f"probabilities of “{before.name}” after {label[0].lower()}{label[1:]}, fitted on "
+        f"{rows.n_fit:,} rows of {rows.fit_name}"
+    )
+    return library.keep(
+        name,
+        after,
+        source=RunSource(
+            before.source.file,
+            before.source.digest,
+            {"calibrated": {"run": parent, "name": before.name, **stored}},
+        ),
+        summary={choice.test: summarise(audit(after[choice.test], AuditConfig()))},
+        notices=(Notice(NoticeCode.CALIBRATED, text), *rows.notices),
+        tags=before.tags,
+    )
 
 
 def _by_parts(calibrate: Calibrate, logits: npt.NDArray[np.floating]) -> Float:

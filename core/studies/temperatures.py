@@ -1,6 +1,7 @@
-"""Temperature against gamma on the rows that are fitted on, or on some of many."""
+"""Temperature against gamma on the rows that are fitted on, and a run at many temperatures."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -8,11 +9,24 @@ import numpy.typing as npt
 
 from core.arrays import Float, Int
 from core.calibrators import landscape as maps
-from core.predictions import Task
+from core.calibrators.margins import LogitMargins
+from core.calibrators.temperature import best_temperature
+from core.defaults import N_BINS
+from core.metrics import binning
+from core.metrics.binning import BinSums
+from core.metrics.proper import nll
+from core.metrics.ranked import SortedOutcomes
+from core.metrics.top_label import ece
+from core.predictions import Predictions, ScoreKind, Task
 from core.studies.posthoc import PosthocRows, logits_of
 
 MAP_CELLS: Final = 50_000  # scores that a map is computed from; about half a second
 MAP_ROWS: Final = 1_000  # at least, where they are there: then on a coarser grid
+WALK_CELLS: Final = 500_000  # scores that are read at each temperature of a walk
+WALK_ENDS: Final = (0.25, 4.0)  # at least
+WALK_STEPS: Final = 33
+NEAR: Final = 0.02  # of a mark, as a share of T: a step that near is left out beside it
+LARGEST_LOG_ODDS: Final = 745.0  # stands for the logarithm of a probability of 0
 
 
 @dataclass(frozen=True)
@@ -83,3 +97,108 @@ def _some(rows: PosthocRows, label: int) -> tuple[npt.NDArray[np.floating], Int,
     if some.task is Task.MULTILABEL:
         return logits[:, label], some.labels[:, label], own
     return logits, some.labels, own
+
+
+@dataclass(frozen=True, kw_only=True)
+class TemperatureStep:
+    """A run at one temperature: bins of equal width, ECE, NLL, and mean confidence minus accuracy.
+
+    Of two classes bins, ECE and gap are of the event, as in the table of methods.
+    """
+
+    temperature: float
+    bins: BinSums
+    ece: float
+    nll: float
+    gap: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class TemperatureWalk:
+    """Reported rows at ascending temperatures, 1 and the marks among them.
+
+    Attributes
+    ----------
+    steps : tuple of TemperatureStep
+    marks : mapping of str to float
+        The temperature that was fitted by an objective.
+    used, rows : int
+        Rows that were read, and those that are reported.
+    target : int or None
+        The class whose probability is read; None for the answers.
+    """
+
+    steps: tuple[TemperatureStep, ...]
+    marks: Mapping[str, float]
+    used: int
+    rows: int
+    target: int | None
+
+
+def temperature_walk(rows: PosthocRows, fitted: tuple[str, float] | None) -> TemperatureWalk:
+    """Return the reported rows at many temperatures, on some of them where there are many.
+
+    Parameters
+    ----------
+    rows : PosthocRows
+        With one answer a row.
+    fitted : tuple of str and float, or None
+        An objective, and the temperature that was fitted by it on `rows.fit`. Beside that of the
+        NLL the one with the smallest ECE of the answers is searched here, on the rows of
+        `temperature_map`; not for two classes, whose steps are of the event.
+
+    Raises
+    ------
+    Refused
+        CLASSES, as of `logits_of`.
+    """
+    marks = {} if fitted is None else dict([fitted])
+    target = rows.test_from.default_target
+    if "nll" in marks and target is None:
+        fit_margins = LogitMargins.of(*_some(rows, 0))
+        marks["ece"] = best_temperature(fit_margins, "ece", "exact").temperature
+    fixed = {1.0, *marks.values()}
+    ends = min(WALK_ENDS[0], *fixed), max(WALK_ENDS[1], *fixed)
+    grid = np.geomspace(*ends, WALK_STEPS).tolist()
+    between = [t for t in grid if min(abs(np.log(t / mark)) for mark in fixed) > NEAR]
+    weights = rows.test_weights
+    counted = np.arange(rows.n_test) if weights is None else np.flatnonzero(weights)
+    n = min(counted.size, max(MAP_ROWS, WALK_CELLS // rows.test_from.n_classes))
+    test = rows.some_test(counted[np.sort(np.random.default_rng(0).permutation(counted.size)[:n])])
+    logits = np.maximum(logits_of(test), -LARGEST_LOG_ODDS)
+    own = None if test.weights is None else test.weights.of_row
+    margins = None if target is not None else LogitMargins.of(logits, test.labels, own)
+    return TemperatureWalk(
+        steps=tuple(_at(float(t), test, logits, margins) for t in sorted({*between, *fixed})),
+        marks=marks,
+        used=n,
+        rows=rows.n_test,
+        target=target,
+    )
+
+
+def _at(
+    temperature: float,
+    rows: Predictions,
+    logits: npt.NDArray[np.floating],
+    margins: LogitMargins | None,
+) -> TemperatureStep:
+    """Return the rows at one temperature; answers are read from their margins, which is faster."""
+    if margins is None:
+        scores = np.divide(logits, temperature, dtype=np.float64)
+        scaled = replace(
+            rows, kind=ScoreKind.LOGITS, scores=scores, renormalise=False, members=None
+        )
+        ranked = SortedOutcomes.of(scaled.outcomes(rows.default_target))
+        loss = nll(scaled)
+    else:
+        ranked = margins.ranked(margins.confidences(temperature, [0.0])[0])
+        loss = float(margins.nll(temperature, [0.0])[0])
+    bins = binning.sums(ranked, binning.equal_width_cuts(ranked, N_BINS))
+    return TemperatureStep(
+        temperature=temperature,
+        bins=bins,
+        ece=ece(ranked, n_bins=N_BINS),
+        nll=loss,
+        gap=float(bins.gap.sum() / bins.count.sum()),
+    )

@@ -39,7 +39,6 @@ Points = list[dict[str, Any]]  # Any: customdata as the figure holds it
 def draw(
     card: FigureCard,
     side: Side,
-    config: dict[str, object],
     *,
     select: bool = False,
     width: Width = "stretch",
@@ -53,8 +52,6 @@ def draw(
         The same key is the same figure.
     side : Side
         Light or dark.
-    config : dict
-        Plotly's settings.
     select : bool
         Whether its points can be clicked.
     width : int or "stretch"
@@ -66,7 +63,6 @@ def draw(
         key=key,
         data={
             "spec": spec(card, side),
-            "config": config,
             "name": card.key,
             "alt": card.alt,
             "bundle": BUNDLE,

@@ -97,7 +97,7 @@ def figure(
     """
     if titled:
         headed(card.title, card.explanation, card)
-    return plot.draw(card, side(), _config(card.key), select=select, width=width, least=least)
+    return plot.draw(card, side(), select=select, width=width, least=least)
 
 
 def headed(text: str, explanation: str, card: FigureCard) -> None:
@@ -122,23 +122,9 @@ def small_figures(
                 figure(card, titled=False)
 
 
-def _config(name: str) -> dict[str, object]:
-    """Return Plotly's settings: one button, which saves the picture in the chosen format."""
-    picture = {
-        "format": st.session_state.get("app.picture", "png"),
-        "filename": f"candor_{name}",
-        "scale": 3,
-    }
-    return {
-        "displaylogo": False,
-        "modeBarButtons": [["toImage"]],
-        "toImageButtonOptions": picture,
-    }
-
-
 @frame.fragment
 def downloads(card: FigureCard) -> None:
-    """Offer a figure's numbers as a table and as a file, and say how to save the picture.
+    """Offer a figure's numbers as a table and as a file.
 
     The table is drawn, and sent, once it is opened.
     """
@@ -154,23 +140,7 @@ def downloads(card: FigureCard) -> None:
     with more:
         caption(card.caption)
         table(card.table, key=f"table.{card.key}")
-        with st.container(horizontal=True, vertical_alignment="bottom"):
-            save(card.table, card.key)
-            st.segmented_control(
-                "Picture as",
-                ["png", "svg"],
-                default=st.session_state.get("app.picture", "png"),
-                required=True,
-                format_func=str.upper,
-                key=f"picture.{card.key}",
-                on_change=_choose_picture,
-                args=(f"picture.{card.key}",),
-                help="The camera at the figure's upper right saves the picture in this format.",
-            )
-
-
-def _choose_picture(widget: str) -> None:
-    st.session_state["app.picture"] = st.session_state[widget]
+        save(card.table, card.key)
 
 
 def save(contents: Table | Callable[[], Table], name: str, label: str = "CSV") -> None:

@@ -15,9 +15,11 @@ from core.library import SAMPLES, Library
 from core.library.manifest import RunSource
 from core.predictions import Predictions, ScoreKind, Task
 from tests.e2e import files
+from tests.e2e.accessibility import check_axe
 from tests.e2e.conftest import settled
 from tests.e2e.first_screen import WINDOW
 from tests.e2e.test_audit import audit, drawn, drop
+from tests.e2e.test_dragged import COUNT_SENT
 
 pytestmark = pytest.mark.e2e
 OVER = "/posthoc?run=digits-overconfident"
@@ -104,6 +106,42 @@ def test_choices_are_kept_by_the_link(visit):
     expect(other.locator("h1.c-sentence")).to_have_text(said)
 
 
+def test_a_temperature_is_dragged_and_a_correction_kept_and_compared(visit):
+    page = visit(OVER)
+    slider = page.get_by_role("slider", name="Temperature T")
+    dot = page.locator('[data-figure="walk"] .scatterlayer .trace').last.locator(".point").first
+    expect(dot).to_be_visible()
+    settled(page)
+    sentence = page.locator(".st-key-walk .c-second")
+    before = sentence.inner_text(), dot.get_attribute("transform")
+    page.evaluate(COUNT_SENT)
+    slider.scroll_into_view_if_needed()
+    box = slider.bounding_box()
+    page.mouse.move(box["x"] + 0.5 * box["width"], box["y"] + box["height"] / 2)
+    page.mouse.down()
+    page.mouse.move(box["x"] + 0.95 * box["width"], box["y"] + box["height"] / 2)
+    expect(sentence).not_to_have_text(before[0])
+    expect(dot).not_to_have_attribute("transform", before[1])
+    assert page.evaluate("window.sent") == 0
+    dragged = sentence.inner_text()
+    page.mouse.up()
+    expect(page).to_have_url(re.compile(r"[?&]t=\d"))
+    settled(page)
+    assert sentence.inner_text() == dragged  # what Python draws there
+    page.locator('[data-figure="walk"]').hover()
+    for form, begins in (("PNG", b"\x89PNG"), ("SVG", b"<svg")):
+        with page.expect_download() as download:
+            page.locator(f'[data-figure="walk"] [data-title="Save as {form}"]').click()
+        assert download.value.suggested_filename == f"candor_walk.{form.lower()}"
+        assert Path(download.value.path()).read_bytes().startswith(begins)
+    page.get_by_role("button", name="Keep as a run").click()
+    page.get_by_role("textbox", name="Name").fill("Mended")
+    page.get_by_role("button", name="Keep", exact=True).click()
+    page.get_by_role("link", name="Compare with the run as trained").click()
+    expect(page.locator("h1.c-sentence")).to_contain_text("Mended")
+    check_axe(page)
+
+
 def test_fitting_on_the_reported_rows_is_warned_of(visit):
     page = visit(OVER + "&fit=test")
     drawn(page)
@@ -141,7 +179,7 @@ def test_many_corruptions_stand_within_two_screens(visit, corrupted):
 
 @pytest.mark.parametrize(
     ("path", "last"),
-    [("/posthoc", ".st-key-figure-curves"), ("/ood", ".st-key-map-corrupted_auroc")],
+    [("/posthoc", ".st-key-figure-walk"), ("/ood", ".st-key-map-corrupted_auroc")],
 )
 def test_nothing_important_stands_below_two_screens(visit, path, last):
     ends_within_two_screens(visit(path, viewport=WINDOW), last)

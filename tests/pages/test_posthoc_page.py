@@ -65,6 +65,12 @@ def temperature(test: AppTest) -> str:
     return re.search(r"T = ([\d.]+)", line)[1]
 
 
+def unfolded(test: AppTest) -> AppTest:
+    """Open what stands of temperature and gamma together."""
+    test.session_state["posthoc.map"] = True
+    return test.run()
+
+
 @pytest.mark.slow
 def test_sample_shows_none_temperature_focal_map_and_both(page):
     test = page(run=OVER)
@@ -78,6 +84,8 @@ def test_sample_shows_none_temperature_focal_map_and_both(page):
     text = html(test)
     assert "fitted on 299 images of val, reported on 899 of test" in text
     assert "takes the calibration error from" in text
+    assert "NLL over T and γ" not in text  # folded, and not computed
+    text = html(unfolded(test))
     assert "Best temperature for each γ" in text
     assert "NLL over T and γ" in text
 
@@ -132,7 +140,7 @@ def test_choices_live_in_the_link(page):
     names = [re.sub("<.*", "", one) for one in methods(test)]
     assert names == ["None", "Temperature", "Vector"]
     assert test.multiselect(key="widget.methods").value == ["ts", "vector"]
-    assert "ECE over T and γ" in html(test)
+    assert "ECE over T and γ" in html(unfolded(test))
     assert "fitted on 270 images of test, reported on the other 629" in html(test)
     test.multiselect(key="widget.methods").set_value(["ts"]).run()
     assert test.query_params["methods"] in ("ts", ["ts"])
@@ -158,7 +166,7 @@ def test_error_that_was_fitted_by_has_a_column(page):
     test = page(run=OVER, methods="ts", objective="ada_ece")
     assert not test.exception
     assert "AdaECE, %" in html(test)
-    assert "AdaECE over T and γ" in html(test)
+    assert "AdaECE over T and γ" in html(unfolded(test))
 
 
 @pytest.mark.slow
@@ -239,6 +247,7 @@ def test_many_labels_pick_the_finding_of_the_landscape(page):
     test = page(run="digits-traits", methods="ts")
     assert not test.exception
     assert not test.error
+    unfolded(test)
     assert test.selectbox(key="widget.of").value == "0"
     assert "T " in methods(test)[1]
     test.selectbox(key="widget.of").set_value("1").run()
@@ -274,9 +283,9 @@ def test_too_few_rows_are_a_reason_in_the_table(page, keep):
     assert "No method could be fitted on these rows." in html(test)
     assert "not fitted: 6 rows are too few" in html(test)
     assert not test.error
-    assert "No picture of T and γ" in html(test)
+    assert "No picture of T and γ" in html(unfolded(test))
     assert not test.error
-    assert "No picture of T and γ" in html(test)
+    assert "No picture of T and γ" in html(unfolded(test))
 
 
 @pytest.mark.slow
@@ -332,11 +341,12 @@ def test_rows_of_a_large_run_are_cut_where_they_are_computed_with(page, keep, mo
     monkeypatch.setattr(cache_posthoc, "HEAVY_CELLS", 0)
     monkeypatch.setattr(temperatures, "MAP_ROWS", 50)
     monkeypatch.setattr(temperatures, "MAP_CELLS", 0)
+    monkeypatch.setattr(temperatures, "WALK_CELLS", 0)
     monkeypatch.setattr(Predictions, "take", watched)
     test = page(run=run, methods="ts,focal_map")
     until(test, lambda: has_table(test) and len(methods(test)) == 3)
     assert methods(test) == expected
-    assert set(taken) == {50}  # for the map of T and gamma
+    assert set(taken) == {50}  # for the diagram at a temperature
 
 
 @pytest.mark.slow
@@ -395,6 +405,7 @@ def test_map_is_drawn_from_rows_that_count_with_their_weights(monkeypatch):
     whole = replace(plain, weights=Weights.of("films", weights))
     monkeypatch.setattr(temperatures, "MAP_ROWS", 50)
     monkeypatch.setattr(temperatures, "MAP_CELLS", 0)
+    monkeypatch.setattr(temperatures, "WALK_CELLS", 0)
 
     def some(fitted):
         return temperatures._some(parts({"val": fitted}, "val", "val", share=0.5, seed=0), 0)

@@ -60,8 +60,8 @@ def small_diagram(
     settings = layout(theme, height)
     settings["margin"] = {"l": 28, "r": 20, "t": 12, "b": 22}
     few: dict[str, object] = {"tickvals": [0, 0.5, 1], "ticktext": ["0", "50", "100 %"]}
-    settings["xaxis"] = _share_axis(theme, "", constrain="domain", **few)
-    settings["yaxis"] = _share_axis(
+    settings["xaxis"] = share_axis(theme, "", constrain="domain", **few)
+    settings["yaxis"] = share_axis(
         theme, "", scaleanchor="x", constrain="domain", **(few | {"ticktext": ["0", "50", "100"]})
     )
     figure = go.Figure(layout=settings)
@@ -84,7 +84,7 @@ def gap_view(bins: BinTable, theme: Theme, *, target: int | None = None) -> go.F
     words = speech(target)
     reach = 50.0 if not filled(bins) or np.nanmax(np.abs(_gaps(bins))) <= 50.0 else 100.0
     settings = layout(theme, 270)
-    settings["xaxis"] = _share_axis(theme, words.claim)
+    settings["xaxis"] = share_axis(theme, words.claim)
     settings["yaxis"] = axis(
         theme,
         f"Says minus {'right' if target is None else 'present'}, points",
@@ -108,7 +108,8 @@ def _gaps(bins: BinTable) -> Float:
     return np.asarray(100.0 * (bins.confidence - bins.accuracy))
 
 
-def _share_axis(theme: Theme, title: str, **settings: object) -> dict[str, Any]:
+def share_axis(theme: Theme, title: str, **settings: object) -> dict[str, Any]:
+    """Return an axis from 0 to 100 %; `settings` are plotly's own and win."""
     base: dict[str, object] = {"range": [0, 1], "tickvals": TICKS, "ticktext": TICK_TEXT}
     return axis(theme, title, **(base | settings))
 
@@ -119,10 +120,10 @@ def _frame(
     settings = layout(theme, 576)
     # In a column of 486 px the square needs no adjusting: 370 px wide and 0.72 of 516 px high.
     settings["margin"] = {"l": 58, "r": 58, "t": 14, "b": 46}
-    settings["xaxis"] = _share_axis(
+    settings["xaxis"] = share_axis(
         theme, words.claim, anchor="y2", constrain="domain", constraintoward="left"
     )
-    settings["yaxis"] = _share_axis(
+    settings["yaxis"] = share_axis(
         theme,
         words.actual,
         domain=[0.28, 1.0],

@@ -1,19 +1,23 @@
-"""The landscape of focal temperature scaling: the fitting criterion over gamma and temperature."""
+"""The landscape over gamma and temperature, and the reliability diagram at a temperature."""
 
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import plotly.graph_objects as go
 
 from core.arrays import Float
 from core.calibrators.landscape import GAMMAS, Landscape
+from core.screens.kit.bin_marks import speech
+from core.screens.kit.diagram import GROWTH, SMALLEST, share_axis
 from core.screens.kit.numbers import MINUS
 from core.screens.kit.theme import Theme, axis, layout
+from core.studies.temperatures import TemperatureStep, TemperatureWalk
 
 HEIGHT = 330
 TICKS = [0.2, 0.5, 1.0, 2.0, 5.0, 10.0]
 WORDS_LEFT_FROM = 2.2  # a temperature right of which words would leave the map
 CLOSE = 0.3  # a gamma so near to 0 that its words would cover those of temperature scaling
+WALK_HEIGHT: Final = 400
 DECADES = 3.5  # of the excess over the best that colours tell apart
 
 
@@ -155,3 +159,61 @@ def _word(theme: Theme, text: str) -> dict[str, Any]:  # Any: plotly's settings
         "borderpad": 3,
         "font": {"size": 12.5, "color": theme.ink},
     }
+
+
+def dots_at(step: TemperatureStep, most: float) -> dict[str, list[float]]:
+    """Return the dots of the filled bins at one temperature, by property of their trace.
+
+    `most` is the count of the fullest bin at any temperature.
+    """
+    bins = step.bins
+    filled = np.flatnonzero(bins.count > 0)
+    count = bins.count[filled]
+    return {
+        "x": (bins.confidence[filled] / count).tolist(),
+        "y": (bins.hits[filled] / count).tolist(),
+        "marker.size": (SMALLEST + GROWTH * np.sqrt(count / most)).tolist(),
+    }
+
+
+def fullest_bin(walk: TemperatureWalk) -> float:
+    """Return the count of the fullest bin at any temperature."""
+    return float(max(step.bins.count.max() for step in walk.steps))
+
+
+def walk_diagram(
+    walk: TemperatureWalk, at: TemperatureStep, ghosts: list[TemperatureStep], theme: Theme
+) -> go.Figure:
+    """Draw the bins at one temperature, last and filled, over rings at the temperatures of ghosts.
+
+    The first ghost is a circle, the second a diamond.
+    """
+    words, most = speech(walk.target), fullest_bin(walk)
+    square = {"scaleanchor": "x", "constrain": "domain", "constraintoward": "bottom"}
+    settings = layout(theme, WALK_HEIGHT)
+    settings["xaxis"] = share_axis(theme, words.claim, constrain="domain")
+    settings["yaxis"] = share_axis(theme, words.actual, **square)
+    figure = go.Figure(layout=settings)
+    diagonal = {"color": theme.quiet, "width": 1.4, "dash": "dash"}
+    figure.add_scatter(x=[0, 1], y=[0, 1], mode="lines", line=diagonal, hoverinfo="skip")
+    for ghost, symbol in zip(ghosts, ("circle-open", "diamond-open"), strict=False):
+        dots = dots_at(ghost, most)
+        marker = {"symbol": symbol, "size": dots["marker.size"], "color": theme.quiet}
+        figure.add_scatter(
+            x=dots["x"],
+            y=dots["y"],
+            mode="markers",
+            marker=marker | {"opacity": 0.7},
+            hoverinfo="skip",
+            cliponaxis=False,
+        )
+    dots = dots_at(at, most)
+    figure.add_scatter(
+        x=dots["x"],
+        y=dots["y"],
+        mode="markers",
+        marker={"size": dots["marker.size"], "color": theme.accent, "opacity": 0.9},
+        hovertemplate="%{x:.1%} stated, %{y:.1%} came true<extra></extra>",
+        cliponaxis=False,
+    )
+    return figure

@@ -23,7 +23,7 @@ from core.screens.kit.differences import (
 from core.screens.kit.differences import name as metric_name
 from core.screens.kit.forms import Kind
 from core.screens.kit.methods import parameters
-from core.screens.kit.numbers import count, holding, in_hundred, points, span, three
+from core.screens.kit.numbers import count, holding, in_hundred, percent, points, span, three
 from core.screens.kit.records import (
     Cell,
     Column,
@@ -44,7 +44,14 @@ from core.screens.kit.tables import (
     with_ends,
 )
 from core.screens.kit.text import safe, short
-from core.screens.posthoc.figures import excess, landscape, unit
+from core.screens.posthoc.figures import (
+    dots_at,
+    excess,
+    fullest_bin,
+    landscape,
+    unit,
+    walk_diagram,
+)
 from core.screens.posthoc.words import (
     CHANCE,
     NAMES,
@@ -56,6 +63,7 @@ from core.screens.posthoc.words import (
     sentence,
 )
 from core.studies.posthoc import NONE, Fit, MethodReport, PosthocRows
+from core.studies.temperatures import TemperatureStep, TemperatureWalk
 
 FROM_TS = "ece_from_temperature"  # on the page alone
 ON_REQUEST = ("ada_ece",)  # columns where a fit was by them
@@ -442,4 +450,95 @@ def curves_card(
             rows,
         ),
         caption="As figure 8 of Komisarenko and Kull 2024. Each run on its own fitting rows.",
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class AtTemperature:
+    """What is written and drawn at one temperature.
+
+    Attributes
+    ----------
+    written : str
+        The temperature, and what it is: as trained, or fitted.
+    sentence : str
+        ECE, NLL, and what is stated and comes true on average.
+    dots : mapping
+        Of the figure's last trace, by property.
+    """
+
+    written: str
+    sentence: str
+    dots: Mapping[str, list[float]]
+
+
+def at_temperatures(walk: TemperatureWalk) -> list[AtTemperature]:
+    """Return what is written and drawn at each temperature of a walk."""
+    most = fullest_bin(walk)
+    return [
+        AtTemperature(
+            written=_written(walk, step),
+            sentence=_at_sentence(walk, step),
+            dots=dots_at(step, most),
+        )
+        for step in walk.steps
+    ]
+
+
+def _written(walk: TemperatureWalk, step: TemperatureStep) -> str:
+    by = [metric_name(name) for name, t in walk.marks.items() if t == step.temperature]
+    names = [*(["as trained"] if step.temperature == 1.0 else [])]
+    names += [f"fitted by {' and '.join(by)}"] if by else []
+    return ", ".join([f"{step.temperature:.3g}", *names])
+
+
+def _at_sentence(walk: TemperatureWalk, step: TemperatureStep) -> str:
+    bins = step.bins
+    stated, true = (float(part.sum() / bins.count.sum()) for part in (bins.confidence, bins.hits))
+    came = "right in" if walk.target is None else "came true in"
+    return (
+        f"ECE {points(step.ece)}, NLL {three(step.nll)}; states {percent(stated)} on average, "
+        f"{came} {percent(true)}."
+    )
+
+
+WALK_COLUMNS = (
+    Column("temperature", "T", "number"),
+    Column("ece", "ECE", "share"),
+    Column("nll", "NLL", "number"),
+    Column("gap", "confidence minus accuracy", "share"),
+)
+
+
+def walk_card(walk: TemperatureWalk, temperature: float, named: NamedRun) -> FigureCard:
+    """Return the reliability diagram at one temperature of a walk, over what was and is fitted.
+
+    Parameters
+    ----------
+    walk : TemperatureWalk
+        Of the rows that are reported.
+    temperature : float
+        One of its steps.
+    named : NamedRun
+        The run and the part that is reported.
+    """
+    by_temperature = {step.temperature: step for step in walk.steps}
+    at = by_temperature[temperature]
+    fitted = next(iter(walk.marks.values()), 1.0)
+    ghosts = [by_temperature[t] for t in dict.fromkeys((1.0, fitted))]
+    some = f"{count(walk.used)} of " if walk.used < walk.rows else ""
+    rings = "circles: as trained" + (f"; diamonds: T = {fitted:.3g}" if fitted != 1.0 else "")
+    rows = tuple((step.temperature, step.ece, step.nll, step.gap) for step in walk.steps)
+    return FigureCard(
+        key="walk",
+        title="At any temperature",
+        explanation=rings,
+        draw=partial(walk_diagram, walk, at, ghosts),
+        alt=f"Reliability diagram at T = {temperature:.3g}. {_at_sentence(walk, at)} "
+        f"As trained: {_at_sentence(walk, ghosts[0])}",
+        table=Table(WALK_COLUMNS, rows),
+        caption=with_row_noun(
+            f"15 bins of equal width; {some}{count(walk.rows)} images of {named.split}. "
+            f"File digest {named.digest[:8]}."
+        ),
     )

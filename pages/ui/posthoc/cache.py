@@ -22,8 +22,10 @@ from core.studies.posthoc import (
 from core.studies.temperatures import (
     TemperatureMap,
     TemperatureMaps,
+    TemperatureWalk,
     temperature_curve,
     temperature_map,
+    temperature_walk,
 )
 from pages.ui import audits, cache, studying
 from pages.ui.caching import cached
@@ -149,6 +151,14 @@ def curve(run: cache.Run, row_choice: RowChoice, objective: str, label: int) -> 
     if kept is not None:
         return kept.curve
     return temperature_curve(parts(run, row_choice), objective, label)
+
+
+@cached(library=64, draft=16, spinner="Trying every T", keys=cache.KEYS)
+def walk(
+    run: cache.Run, row_choice: RowChoice, fitted: tuple[str, float] | None
+) -> TemperatureWalk:
+    """Return the reported rows at many temperatures, the fitted one among them."""
+    return temperature_walk(parts(run, row_choice), fitted)
 
 
 def _maps(

@@ -14,8 +14,11 @@ from core.calibrators.export import code
 from core.calibrators.landscape import GAMMAS
 from core.calibrators.per_label import PerLabel
 from core.calibrators.stored import to_json
+from core.calibrators.temperature import Temperature
 from core.errors import LibraryError, Refused, sentence
+from core.library import Manifest
 from core.library.export import npz_bytes
+from core.library.manifest import checked_name
 from core.predictions import Task
 from core.screens.kit import row_noun
 from core.screens.kit.differences import NamedRun
@@ -34,13 +37,29 @@ from core.studies.posthoc import (
     PosthocRows,
     RowChoice,
     calibrated_splits,
+    keep_calibrated,
     provenance,
 )
-from pages.ui import cache, picked_runs, session, state, visitor, widgets
+from pages.ui import (
+    audits,
+    cache,
+    frame,
+    live_slider,
+    picked_runs,
+    session,
+    site,
+    state,
+    visitor,
+    widgets,
+)
 from pages.ui.compute import computed
+from pages.ui.escape import esc
+from pages.ui.live_slider import Dragged, MovedFigure, columns
 from pages.ui.posthoc import cache as cache_posthoc
 from pages.ui.posthoc import choices
 from pages.ui.posthoc.cache import MethodChoice, method_step
+from pages.ui.task import BackgroundTask, Work, in_process
+from pages.ui.visitor import open_library
 
 MOST_BYTES: Final = 2**28  # of a download
 
@@ -108,6 +127,69 @@ def _take_away(
     widgets.caption(f"{NAMES[method]}: {parameters(chosen)}; {on_rows}.")
 
 
+KEEPING: Final = "posthoc.keeping"  # the task that keeps a calibrated run
+KEPT: Final = "posthoc.kept"  # ids of a run and of what was last kept of it
+
+
+def keep_as_run(run: cache.Run, fits: Sequence[Fit], row_choice: RowChoice) -> None:
+    """Offer to keep the predictions after a fitted method as a run, of a run that is kept."""
+    fitted = {fit.method: fit for fit in fits if fit.calibrator is not None}
+    if not fitted or run.draft:
+        return
+    with st.popover("Keep as a run", type="primary", key="posthoc.keep"):
+        method = st.segmented_control(
+            "Method",
+            list(fitted),
+            default=next(iter(fitted)),
+            required=True,
+            format_func=NAMES.__getitem__,
+            key=f"keep.{'.'.join(fitted)}",
+        )
+        after = NAMES[method][0].lower() + NAMES[method][1:]
+        with st.form("keep.form", border=False):
+            name = st.text_input(
+                "Name", f"{run.name}, {after}"[:300], max_chars=300, key=f"keep.name.{method}"
+            )
+            if st.form_submit_button("Keep", type="primary"):
+                with frame.caught():
+                    _keep(run, name, fitted[method], row_choice)
+
+
+def kept(run: cache.Run) -> None:
+    """Draw how far the keeping of a calibrated run is, then the way to both runs compared."""
+    task = st.session_state.get(KEEPING)
+    manifest = None if task is None or task.key[0] != run.id else task.draw()
+    if manifest is not None:
+        st.session_state.pop(KEEPING).forget()
+        st.session_state[KEPT] = run.id, manifest.id
+        state.say(f"Kept {manifest.name} in your runs.")
+        st.rerun()
+    before, after = st.session_state.get(KEPT, ("", ""))
+    if before == run.id:
+        st.page_link(
+            site.COMPARE.script,
+            label="Compare with the run as trained",
+            icon=site.COMPARE.icon,
+            query_params={"runs": f"{before},{after}"},
+        )
+
+
+def _keep(run: cache.Run, name: str, fit: Fit, row_choice: RowChoice) -> None:
+    """Begin to keep the predictions after a method, in a process of its own."""
+    checked_name(name)
+    sources = {split: audits.source(run, split) for split in (*run.splits, *run.outside)}
+    given = open_library(), name, run.id, fit, sources, row_choice
+
+    def start() -> Work[Manifest]:
+        return in_process(keep_calibrated, *given)
+
+    text = f"Keeping “{esc(name)}” in the library."
+    task = BackgroundTask("posthoc.keep", (run.id, name, fit.method), text, start)
+    st.session_state[KEEPING] = task
+    task.begin()
+    st.rerun()
+
+
 def _downloadable(run: cache.Run) -> bool:
     """Whether its probabilities fit into the server's memory, where a download is put together."""
     cells = sum(run.n(name) for name in run.splits) * len(run.class_names)
@@ -123,6 +205,7 @@ def meanings(fits: Sequence[Fit]) -> None:
         )
 
 
+HANDLE_WIDTH = 460  # px, of the diagram at a temperature
 MOST = 11  # beside the open one
 LISTED = 200
 
@@ -145,7 +228,7 @@ def picker(run: cache.Run, task: Task) -> tuple[list[cache.Run], ExpanderContain
     linked = [run_id for run_id in st.query_params.get("beside", "").split(",") if run_id in names]
     same = linked == [run_id for run_id in remembered if run_id not in session.drafts()]
     chosen = remembered if same or not linked else linked
-    _keep(chosen)
+    _keep_picked(chosen)
     st.session_state["widget.beside"] = chosen
     more = st.expander(
         "Trained for calibration, or calibrated afterwards: this run and others",
@@ -160,13 +243,13 @@ def picker(run: cache.Run, task: Task) -> tuple[list[cache.Run], ExpanderContain
         format_func=lambda run_id: names.get(run_id, run_id),
         max_selections=MOST,
         placeholder="Pick runs trained with other losses",
-        on_change=lambda: _keep(st.session_state["widget.beside"]),
+        on_change=lambda: _keep_picked(st.session_state["widget.beside"]),
         help="Each is fitted on its own validation split; a run with one split, on half of it.",
     )
     return [other for other in map(_find_run, chosen) if other is not None], more
 
 
-def _keep(ids: Sequence[str]) -> None:
+def _keep_picked(ids: Sequence[str]) -> None:
     picked_runs.keep("set.beside", "beside", ids)
 
 
@@ -221,23 +304,72 @@ def diagrams(cards: Sequence[tuple[str, str, FigureCard]]) -> None:
     widgets.key(KEY)
 
 
+def temperature_handle(run: cache.Run, row_choice: RowChoice, fits: Sequence[Fit]) -> None:
+    """Draw the diagram at a temperature that one takes hold of; the browser moves it."""
+    fitted = [
+        (fit.calibrator.objective, float(fit.calibrator.temperature_))
+        for fit in fits
+        if isinstance(fit.calibrator, Temperature)
+    ]
+    walk = cache_posthoc.walk(run, row_choice, fitted[0] if fitted else None)
+    temperatures = [step.temperature for step in walk.steps]
+    default = next(iter(walk.marks.values()), 1.0)
+    at = live_slider.chosen("t", temperatures, default)
+    steps = views.at_temperatures(walk)
+    named = NamedRun(run.id, run.name, row_choice.test, run.file_digest)
+    with st.container(horizontal=True, gap="medium", key="walk"):
+        with st.container(width=HANDLE_WIDTH):
+            widgets.figure(views.walk_card(walk, at, named))
+        with st.container():
+            live_slider.slider(
+                "Temperature T",
+                "t",
+                temperatures,
+                at,
+                default,
+                Dragged(
+                    written=[step.written for step in steps],
+                    said=[f"T {step.written}: {step.sentence}" for step in steps],
+                    texts={".st-key-walk .c-second": [step.sentence for step in steps]},
+                    figures=(MovedFigure(figure="walk", last=columns([s.dots for s in steps])),),
+                ),
+                "Divides the logits. Above 1 the model becomes less sure, below 1 more.",
+            )
+            widgets.second(steps[temperatures.index(at)].sentence)
+
+
 def temperatures(run: cache.Run, row_choice: RowChoice, objective: str, task: Task) -> None:
-    """Draw temperature against gamma, and other runs beside this one, where that can be done."""
+    """Draw temperature against gamma, folded, and other runs beside this one.
+
+    What is folded is computed once it is opened.
+    """
+    place = st.container()
+    others, more = ([], None) if task is Task.MULTILABEL else picker(run, task)
+    runs = {run: row_choice} | {curve_run: cache_posthoc.first(curve_run) for curve_run in others}
+    both = place.expander(
+        "Temperature and γ together",
+        key="posthoc.map",
+        expanded=bool(others) or "of" in st.query_params,
+        on_change="rerun",
+    )
     try:
-        _temperatures(run, row_choice, objective, task)
+        if both.open:
+            with both:
+                _temperatures(run, runs, objective, task)
+        if more is not None and more.open:
+            with more:
+                draw(runs)
     except Refused as refusal:
         widgets.caption(f"No picture of T and γ: {refusal.what}. {sentence(refusal.remedy)}")
 
 
-def _temperatures(run: cache.Run, row_choice: RowChoice, objective: str, task: Task) -> None:
-    """Draw the landscape, the best temperatures, and runs before and after their temperature."""
-    many = task is Task.MULTILABEL
-    label = choices.label(run) if many else 0
-    place = st.container()
-    others, more = ([], None) if many else picker(run, task)
-    runs = {run: row_choice} | {curve_run: cache_posthoc.first(curve_run) for curve_run in others}
-    with place:
-        left, right = st.columns(2, gap="medium")
+def _temperatures(
+    run: cache.Run, runs: Mapping[cache.Run, RowChoice], objective: str, task: Task
+) -> None:
+    """Draw the landscape of a run, and the best temperatures of these runs."""
+    row_choice = runs[run]
+    label = choices.label(run) if task is Task.MULTILABEL else 0
+    left, right = st.columns(2, gap="medium")
     line = cache_posthoc.curve(run, row_choice, objective, label)
     with left:
         computed = cache_posthoc.landscape(run, row_choice, objective, label)
@@ -253,6 +385,3 @@ def _temperatures(run: cache.Run, row_choice: RowChoice, objective: str, task: T
             )
         ]
         widgets.figure(views.curves_card(lines, np.array(GAMMAS), objective))
-    if more is not None and more.open:
-        with more:
-            draw(runs)
