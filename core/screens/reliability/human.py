@@ -331,11 +331,11 @@ def _card(audit: HumanAudit, words: HumanWords, caption: str) -> FigureCard:
 def _key(audit: HumanAudit, words: HumanWords) -> tuple[Swatch, ...]:
     expected = known(audit.disagreement.known.item(0))
     key = (
-        Swatch(f"more sure than {words.known if expected else 'people'}", "over", "dot"),
+        Swatch(f"more sure than {'it' if expected else 'people'}", "over", "dot"),
         Swatch("less sure", "under", "dot"),
         Swatch("within chance", "few", "ring"),
     )
-    return (*key, Swatch("such a model", "quiet", "block")) if expected else key
+    return (Swatch(words.known, "quiet", "block"), *key) if expected else key
 
 
 def fits_words(fits: HumanFits, words: HumanWords) -> str:
