@@ -88,8 +88,11 @@ def test_report_has_every_key_and_the_temperature_is_found(two_parts, capsys):
 
 @pytest.mark.slow
 def test_vector_scaling_is_tried_by_itself_where_one_class_is_too_likely(tmp_path, capsys):
-    usual = call(capsys, "calibrate", part(tmp_path, TRUE, LABELS), "--json", "-")
-    moved = part(tmp_path, TRUE + np.array([0.0, 0.0, 0.0, 2.0]), LABELS)
+    rng = np.random.default_rng(2)
+    true = 2.5 * rng.normal(size=(3_000, 4))  # enough rows for the classes of half of them
+    labels = (true + rng.gumbel(size=true.shape)).argmax(axis=1)
+    usual = call(capsys, "calibrate", part(tmp_path, true, labels), "--json", "-")
+    moved = part(tmp_path, true + np.array([0.0, 0.0, 0.0, 1.5]), labels)
     assert list(usual["methods"]) == ["ts", "focal_map", "focal_ts"]
     assert "vector" in call(capsys, "calibrate", moved, "--json", "-")["methods"]
 
