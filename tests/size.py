@@ -28,26 +28,26 @@ class Size(NamedTuple):
 
 
 BUDGETS: Final[dict[str, Size]] = {
-    "core": Size(3_750, 19, 33),
+    "core": Size(3_850, 19, 35),
     "core/calibrators": Size(3_900, 24, 40),
     "core/checkpoints": Size(1_100, 7, 25),
-    "core/commands": Size(2_300, 11, 28),
+    "core/commands": Size(2_350, 11, 28),
     "core/compiled": Size(1_550, 12, 24),
     "core/datasets": Size(4_500, 23, 57),
     "core/inference": Size(2_750, 19, 38),
     "core/jobs": Size(3_300, 17, 36),
-    "core/library": Size(3_250, 15, 40),
+    "core/library": Size(3_300, 15, 40),
     "core/losses": Size(1_800, 12, 9),
-    "core/metrics": Size(10_750, 43, 103),
+    "core/metrics": Size(10_950, 43, 103),
     "core/models": Size(1_450, 10, 4),
     "core/ood": Size(1_100, 7, 7),
-    "core/readers": Size(18_100, 80, 443),
+    "core/readers": Size(18_500, 81, 450),
     "core/reports": Size(3_450, 21, 70),
-    "core/screens": Size(19_300, 85, 261),
-    "core/studies": Size(3_350, 15, 35),
+    "core/screens": Size(19_550, 85, 263),
+    "core/studies": Size(3_550, 15, 36),
     "core/training": Size(3_600, 19, 49),
     "core/xray": Size(1_400, 8, 24),
-    "pages": Size(18_350, 120, 354),
+    "pages": Size(18_450, 120, 354),
 }
 
 
