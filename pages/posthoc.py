@@ -51,7 +51,7 @@ with frame.caught():
                 figures.take_away(run, fits, rows)
                 figures.keep_as_run(run, fits, row_choice)
         if not state.plain() and len(results) == len(methods):
-            figures.kept(run)
+            figures.kept(run, row_choice)
             if task is not Task.MULTILABEL:
                 figures.temperature_handle(run, row_choice, fits)
             figures.temperatures(run, row_choice, objective, run.task)

@@ -231,7 +231,7 @@ def is_upload_before(run: Path, moment: datetime) -> bool:
     except (OSError, ValueError, LibraryError):
         return False
     uploaded = manifest.kind in ("upload", HISTORY_KIND)
-    return uploaded and datetime.fromisoformat(manifest.created) < moment
+    return uploaded and datetime.fromisoformat(manifest.held_since) < moment
 
 
 def read_predictions(

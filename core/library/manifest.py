@@ -189,6 +189,13 @@ class Manifest:
         return next(iter(self.metrics or self.labelled), "")
 
     @property
+    def held_since(self) -> str:
+        """When its scores came into the library: of a correction of an upload, when that did."""
+        origin = (self.source.recipe or {}).get("calibrated")
+        since = origin.get("since") if isinstance(origin, dict) else None
+        return since if isinstance(since, str) and _is_moment(since) else self.created
+
+    @property
     def data(self) -> str:
         """The data set it was made on, as configs name it; empty where nothing says so."""
         own = "digits" if self.source.file == DIGITS else ""  # samples that hold no config

@@ -18,7 +18,7 @@ from core.calibrators.temperature import Temperature
 from core.codes import NoticeCode, RefusalCode
 from core.configs import AuditConfig
 from core.defaults import FALSE_ALARMS, SEED_MAX
-from core.errors import Notice, Refused, UsageError
+from core.errors import LibraryError, Notice, Refused, UsageError
 from core.library import Library, Manifest, RunSource, StoredSplit, summarise
 from core.metrics.comparison import Compared, compared
 from core.metrics.paired import PAIRABLE
@@ -556,19 +556,25 @@ def keep_calibrated(
     Refused
         CLASSES, as of `calibrated_splits`.
     LibraryError
-        As of `Library.keep`; RUN_UNKNOWN where the parent is gone.
+        As of `Library.keep`; RUN_UNKNOWN where the parent is gone, ROLE where it is somebody
+        else's: a copy would outlive what is shared.
     """
     assert method_fit.calibrator is not None
     before = library.get(parent)
+    if before.kind != "sample" and not library.owns(parent):
+        what = "The run is shared with you, and its owner may take that back"
+        raise LibraryError(RefusalCode.ROLE, what, "ask the owner to keep the correction")
     splits = {split: loaded(source) for split, source in sources.items()}
     rows = parts(splits, choice.fit_on, choice.test, share=choice.share, seed=choice.seed)
     if rows.cut is not None:
-        fitted_part = next(part for part in ("val", "fit") if part not in splits)
+        names = ("val", "fit", *(f"fit{k}" for k in range(2, len(splits) + 2)))
+        fitted_part = next(part for part in names if part not in splits)
         splits |= {fitted_part: rows.fit, rows.test_name: rows.test}
     after = calibrated_splits(method_fit.calibrator, splits)
     stored = to_json(method_fit.calibrator, provenance(rows))
     if len(json.dumps(stored)) > MOST_STORED:
         stored["parameters"] = None  # they belong into a file of their own
+    since = before.held_since if before.kind == "upload" else ""
     label = CALIBRATORS[method_fit.method].label
     text = (
         f"probabilities of “{before.name}” after {label[0].lower()}{label[1:]}, fitted on "
@@ -580,7 +586,7 @@ def keep_calibrated(
         source=RunSource(
             before.source.file,
             before.source.digest,
-            {"calibrated": {"run": parent, "name": before.name, **stored}},
+            {"calibrated": {"run": parent, "name": before.name, "since": since, **stored}},
         ),
         summary={choice.test: summarise(audit(after[choice.test], AuditConfig()))},
         notices=(Notice(NoticeCode.CALIBRATED, text), *rows.notices),

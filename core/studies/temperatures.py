@@ -26,7 +26,7 @@ WALK_CELLS: Final = 500_000  # scores that are read at each temperature of a wal
 WALK_ENDS: Final = (0.25, 4.0)  # at least
 WALK_STEPS: Final = 33
 NEAR: Final = 0.02  # of a mark, as a share of T: a step that near is left out beside it
-LARGEST_LOG_ODDS: Final = 745.0  # stands for the logarithm of a probability of 0
+LOWEST: Final = -1e6  # below the largest logit of a row: nothing is left of it at any temperature
 
 
 @dataclass(frozen=True)
@@ -165,7 +165,9 @@ def temperature_walk(rows: PosthocRows, fitted: tuple[str, float] | None) -> Tem
     counted = np.arange(rows.n_test) if weights is None else np.flatnonzero(weights)
     n = min(counted.size, max(MAP_ROWS, WALK_CELLS // rows.test_from.n_classes))
     test = rows.some_test(counted[np.sort(np.random.default_rng(0).permutation(counted.size)[:n])])
-    logits = np.maximum(logits_of(test), -LARGEST_LOG_ODDS)
+    logits = logits_of(test)
+    if logits.ndim == 2:
+        logits = np.maximum(logits - logits.max(axis=1, keepdims=True), LOWEST)
     own = None if test.weights is None else test.weights.of_row
     margins = None if target is not None else LogitMargins.of(logits, test.labels, own)
     return TemperatureWalk(
@@ -184,16 +186,17 @@ def _at(
     margins: LogitMargins | None,
 ) -> TemperatureStep:
     """Return the rows at one temperature; answers are read from their margins, which is faster."""
+    loss = nll(rows) if temperature == 1.0 else None  # as the table: of a probability of 0, too
     if margins is None:
         scores = np.divide(logits, temperature, dtype=np.float64)
         scaled = replace(
             rows, kind=ScoreKind.LOGITS, scores=scores, renormalise=False, members=None
         )
         ranked = SortedOutcomes.of(scaled.outcomes(rows.default_target))
-        loss = nll(scaled)
+        loss = nll(scaled) if loss is None else loss
     else:
         ranked = margins.ranked(margins.confidences(temperature, [0.0])[0])
-        loss = float(margins.nll(temperature, [0.0])[0])
+        loss = float(margins.nll(temperature, [0.0])[0]) if loss is None else loss
     bins = binning.sums(ranked, binning.equal_width_cuts(ranked, N_BINS))
     return TemperatureStep(
         temperature=temperature,

@@ -10,7 +10,7 @@ from core.screens.kit.text import clean
 from pages.ui import cache, session
 
 RUN, DRAFT = "run", "draft"  # in the link
-OF_ONE_RUN = ("split", "of")  # choices that mean nothing for another run
+OF_ONE_RUN = ("split", "of", "t")  # choices that mean nothing for another run
 
 
 def generation() -> int:

@@ -97,6 +97,7 @@ def test_vector_scaling_is_tried_by_itself_where_one_class_is_too_likely(tmp_pat
     assert "vector" in call(capsys, "calibrate", moved, "--json", "-")["methods"]
 
 
+@pytest.mark.slow
 def test_reported_rows_are_those_that_were_not_fitted_on(two_parts, capsys):
     from core.metrics.suite import audit
     from core.predictions import Predictions, ScoreKind, Task

@@ -1,10 +1,13 @@
 """A run at many temperatures, and what is kept of it after a fitted one."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from core.access import Role, Visitor, user_id
+from core.errors import LibraryError
 from core.library import SAMPLES, Library, RunSource
 from core.predictions import Predictions, ScoreKind, Task, Weights
 from core.screens.kit.differences import NamedRun
@@ -38,7 +41,13 @@ def weighted():
     return answers(weights=Weights("seen", of_row))
 
 
-@pytest.mark.parametrize("whole", [answers(), event(), weighted()])
+def shifted():
+    """Joint log-probabilities: far below 0, and no less the same model."""
+    whole = answers()
+    return replace(whole, scores=whole.scores - 1000.0)
+
+
+@pytest.mark.parametrize("whole", [answers(), event(), weighted(), shifted()])
 def test_the_ends_of_a_walk_are_what_the_table_of_methods_says(whole):
     rows = parts({"test": whole}, CUT, "test", share=0.5, seed=0)
     method_fit = fit("ts", rows.fit)
@@ -50,6 +59,21 @@ def test_the_ends_of_a_walk_are_what_the_table_of_methods_says(whole):
         assert steps[temperature].ece == pytest.approx(scores["ece"].value, abs=1e-12)
         assert steps[temperature].nll == pytest.approx(scores["nll"].value, abs=1e-12)
     assert ("ece" in walk.marks) == (whole.task is Task.MULTICLASS)
+
+
+def test_a_probability_of_zero_is_lost_at_no_temperature_and_said_as_in_the_table():
+    whole = answers()
+    p = softmax(whole.scores)
+    p[0] = np.eye(4)[(whole.labels[0] + 1) % 4]
+    rows = parts(
+        {"a": replace(whole, kind=ScoreKind.PROBABILITIES, scores=p)}, "a", "a", share=0.5, seed=0
+    )
+    walk = temperature_walk(rows, None)
+    assert [np.isinf(step.nll) for step in walk.steps] == [
+        step.temperature == 1.0 for step in walk.steps
+    ]
+    (sentence,) = [at.sentence for at in at_temperatures(walk) if at.written == "1, as trained"]
+    assert "NLL –" in sentence
 
 
 def test_the_gap_of_a_step_is_mean_confidence_less_the_share_that_is_right():
@@ -129,9 +153,35 @@ def test_rows_of_a_cut_that_were_fitted_on_are_not_reported(library):
     choice = RowChoice(CUT, "test", 0.5, 7)
     rows = parts({"test": test}, CUT, "test", share=0.5, seed=7)
     run = keep_calibrated(library, "Mended", parent, fit("ts", rows.fit), {"test": test}, choice)
+    assert library.get(run.id).held_since == library.get(parent).created
     assert {name: entry.n for name, entry in run.splits.items()} == {
         "val": rows.n_fit,
         "test": rows.n_test,
     }
     assert np.array_equal(library.load(run.id, "test").labels, rows.test.labels)
     assert [notice.code for notice in run.notices] == ["CALIBRATED", "CUT"]
+
+
+def test_what_was_cut_can_be_cut_again(library):
+    splits = {"test": answers(seed=2)}
+    for names in ({"val"}, {"val", "fit"}, {"val", "fit", "fit2"}):
+        parent = kept(library, **splits)
+        choice = RowChoice(CUT, "test", 0.5, 7)
+        rows = parts(splits, CUT, "test", share=0.5, seed=7)
+        run = keep_calibrated(library, "Mended", parent, fit("ts", rows.fit), splits, choice)
+        splits = {name: library.load(run.id, name) for name in run.splits}
+        assert set(splits) == {"test", *names}
+
+
+def test_what_somebody_else_shares_is_not_kept(tmp_path):
+    anna, bert = (
+        Visitor(user_id("https://login.example", name), Role.AUDITOR) for name in ("anna", "bert")
+    )
+    ours, theirs = (Library(tmp_path / "home", SAMPLES, visitor) for visitor in (anna, bert))
+    test = answers(seed=2)
+    parent = kept(ours, test=test)
+    ours.share(parent, bert.user)
+    choice = RowChoice("test", "test", 0.5, 0)
+    with pytest.raises(LibraryError) as caught:
+        keep_calibrated(theirs, "Mine now", parent, fit("ts", test), {"test": test}, choice)
+    assert caught.value.code == "ROLE"

@@ -40,3 +40,9 @@ def test_pages_that_would_start_a_job_stop_with_a_line(script):
     test = fine(opened(script))
     assert "This demo" in html(test)
     assert not [button for button in test.button if "train" in (button.key or "")]
+
+
+@pytest.mark.usefixtures("_demo")
+def test_a_correction_is_not_kept():
+    test = fine(opened("posthoc", run="digits-overconfident"))
+    assert "Keep" not in [button.label for button in test.button]

@@ -6,7 +6,7 @@ runs `main` of a module.
 What holds where: on Linux memory, processor time, written bytes and core dumps are limited. The
 process leaves the network by a namespace of its own where the kernel allows it (as root, or with
 unprivileged user namespaces), and on x86-64 and ARM, in containers too, a filter of system calls
-lets it make no socket and reach into no other process. As root it also becomes the user nobody,
+lets it make no socket and trace no other process. As root it also becomes the user nobody,
 where root may: in a container it may lack the capabilities, or the namespace may hold no other
 user. Off Linux only the parent's time limit holds.
 """

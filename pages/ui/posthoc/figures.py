@@ -128,13 +128,14 @@ def _take_away(
 
 
 KEEPING: Final = "posthoc.keeping"  # the task that keeps a calibrated run
-KEPT: Final = "posthoc.kept"  # ids of a run and of what was last kept of it
+KEPT: Final = "posthoc.kept"  # by the id of a run: of what was last kept of it
 
 
 def keep_as_run(run: cache.Run, fits: Sequence[Fit], row_choice: RowChoice) -> None:
     """Offer to keep the predictions after a fitted method as a run, of a run that is kept."""
     fitted = {fit.method: fit for fit in fits if fit.calibrator is not None}
-    if not fitted or run.draft:
+    may = run.kind == "sample" or open_library().owns(run.id)
+    if not fitted or run.draft or not may or visitor.off("upload"):
         return
     with st.popover("Keep as a run", type="primary", key="posthoc.keep"):
         method = st.segmented_control(
@@ -155,22 +156,25 @@ def keep_as_run(run: cache.Run, fits: Sequence[Fit], row_choice: RowChoice) -> N
                     _keep(run, name, fitted[method], row_choice)
 
 
-def kept(run: cache.Run) -> None:
-    """Draw how far the keeping of a calibrated run is, then the way to both runs compared."""
-    task = st.session_state.get(KEEPING)
-    manifest = None if task is None or task.key[0] != run.id else task.draw()
+def kept(run: cache.Run, row_choice: RowChoice) -> None:
+    """Draw how far the keeping of a calibrated run is, then the way to both runs compared.
+
+    What was cut in two is no comparison: the run as trained has rows that the other lacks.
+    """
+    place, runs = f"{KEEPING}.{run.id}", st.session_state.setdefault(KEPT, {})
+    task = st.session_state.get(place)
+    manifest = None if task is None else task.draw()
     if manifest is not None:
-        st.session_state.pop(KEEPING).forget()
-        st.session_state[KEPT] = run.id, manifest.id
+        st.session_state.pop(place).forget()
+        runs[run.id] = manifest.id
         state.say(f"Kept {manifest.name} in your runs.")
         st.rerun()
-    before, after = st.session_state.get(KEPT, ("", ""))
-    if before == run.id:
+    if row_choice.fit_on != CUT and run.id in runs and _find_run(runs[run.id]) is not None:
         st.page_link(
             site.COMPARE.script,
             label="Compare with the run as trained",
             icon=site.COMPARE.icon,
-            query_params={"runs": f"{before},{after}"},
+            query_params={"runs": f"{run.id},{runs[run.id]}"},
         )
 
 
@@ -184,8 +188,8 @@ def _keep(run: cache.Run, name: str, fit: Fit, row_choice: RowChoice) -> None:
         return in_process(keep_calibrated, *given)
 
     text = f"Keeping “{esc(name)}” in the library."
-    task = BackgroundTask("posthoc.keep", (run.id, name, fit.method), text, start)
-    st.session_state[KEEPING] = task
+    task = BackgroundTask(f"posthoc.keep.{run.id}", (name, fit.method), text, start)
+    st.session_state[f"{KEEPING}.{run.id}"] = task
     task.begin()
     st.rerun()
 
