@@ -15,7 +15,7 @@ NEARER = 5  # times as many must repeat as lie next to each other
 MANY = 2**20  # rows from which a few of them are looked at first
 LOOKED_AT = 4096  # rows that tell how scores are rounded
 DISTINCT = 20  # rows whose numbers of copies have a divisor in common by chance once in a million
-TOLD_APART = 5.0  # expected pairs of equal scores with one right and one wrong answer, from which
+TOLD_APART = 5.0  # expected neighbours of equal scores, one right and one wrong, from which
 UNLIKE = 0.1  # of them is too many for copies
 NARROW = (np.float16, np.float32, np.float64)
 
@@ -91,7 +91,8 @@ def sets_of_copies(
     scores, labels, logits
         As of `repeats`.
     answers : callable returning (N,) or (N, L) float64 and bool
-        How sure each answer is, and whether it is right; called only where rows repeat.
+        How sure each answer is, and whether it is right; called only where rows repeat. One that
+        is certain tells nothing, nor does a label that is not known: it is 1 and right.
 
     Returns
     -------
@@ -103,7 +104,9 @@ def sets_of_copies(
     Where every row stands m times, or a multiple of it, each m of them are a set, whatever the
     digits of the scores. Else what `repeats` counts is copied, unless equal scores have other
     outcomes: copies have the same, but rows that a model cannot tell apart come true as often as
-    it says. Where outcomes cannot decide that, scores of three columns and more do.
+    it says. Where outcomes cannot decide that, scores of three columns and more do. Of m equal
+    scores, h of them right, 2 h (m - h) / m neighbours are unlike on average over all orders of
+    the rows; (m - 1) 2 s (1 - s) are expected where each is right with its chance s.
     """
     columns = scores.reshape(len(scores), -1)
     keys = _row_keys(columns, labels.reshape(len(labels), -1))
@@ -113,33 +116,48 @@ def sets_of_copies(
     sets = copies(scores, labels, logits=logits)
     if sets is None or not sets.any():
         return None
-    order = np.argsort(sets, kind="stable")
-    first, second = order[:-1], order[1:]
-    pairs = sets[first] == sets[second]
+    expected = unlike = 0.0
     sure, right = answers()
-    sure, right = sure.reshape(len(sure), -1), right.reshape(len(right), -1)
-    expected = float((2.0 * sure * (1.0 - sure))[first[pairs]].sum())
-    unlike = int(np.count_nonzero(right[first[pairs]] != right[second[pairs]]))
+    of_labels = sure.reshape(len(sure), -1).T, right.reshape(len(right), -1).T
+    for stated, came_true in zip(*of_labels, strict=True):
+        some = stated < 1.0
+        own, spread = sets[some], stated[some] * (1.0 - stated[some])
+        rows, hits = np.bincount(own), np.bincount(own, came_true[some])
+        rows = np.maximum(rows, 1)
+        expected += float(2.0 * spread @ (1.0 - 1.0 / rows)[own])
+        unlike += float((2.0 * hits * (rows - hits) / rows).sum())
     if expected < TOLD_APART:
         return sets if columns.shape[1] > 2 else None
     return sets if unlike <= UNLIKE * expected else None
 
 
 def _each_stands(keys: Keys) -> int:
-    """Return how often every row stands at least, of which all their numbers are multiples."""
+    """Return how often every row stands at least, of which all their numbers are multiples.
+
+    1 where hardly a row stands just so often, unless the file is parts that hold the same rows:
+    numbers made up of few scores, so many of each, have a divisor in common, too.
+    """
     some = keys[keys % 64 == 0] if len(keys) > MANY else keys
     counts = np.unique(some, return_counts=True)[1]
     if counts.size < DISTINCT or counts.min() < 2:
         return 1
     counts = counts if some is keys else np.unique(keys, return_counts=True)[1]
-    return int(np.gcd.reduce(counts))
+    each = int(np.gcd.reduce(counts))
+    few = np.count_nonzero(counts == each) < DISTINCT
+    return 1 if few and not _in_parts(keys, each) else each
+
+
+def _in_parts(keys: Keys, each: int) -> bool:
+    """Whether the rows are so many parts, one after the other, that hold the same ones in order."""
+    parts = keys.reshape(each, -1)
+    return bool((parts == parts[0]).all())
 
 
 def _in_sets(keys: Keys, each: int) -> Int:
     """Return sets of so many equal rows: parts one after the other, row by row, or as they come."""
     n = len(keys)
-    blocks, runs = keys.reshape(each, -1), keys.reshape(-1, each)
-    if (blocks == blocks[0]).all():
+    runs = keys.reshape(-1, each)
+    if _in_parts(keys, each):
         return np.arange(n) % (n // each)
     if (runs == runs[:, :1]).all():
         return np.arange(n) // each

@@ -60,8 +60,12 @@ def _with_copies(ready: JudgedSplit) -> tuple[JudgedSplit, int]:
     def outcomes() -> tuple[Float, Bool]:
         if not ready.labelled:  # which tell nothing
             return np.zeros(len(scores)), np.zeros(len(scores), dtype=np.bool_)
-        own = answers(ready)
-        return own.confidence, own.correct
+        own, known = answers(ready), labels >= 0
+        if labels.ndim == 1:
+            return own.confidence, own.correct
+        sure, right = np.ones(labels.shape), np.ones(labels.shape, dtype=np.bool_)
+        sure[known], right[known] = own.confidence, own.correct  # unknown ones tell nothing
+        return sure, right
 
     sets = sets_of_copies(scores, labels, outcomes, logits=logits)
     if sets is None:

@@ -423,6 +423,45 @@ def test_copies_of_some_rows_belong_together():
     assert len({*zip(drawn.tolist(), groups.of_row.tolist(), strict=True)}) == groups.count
 
 
+@pytest.mark.parametrize("unknown", [0.0, 0.8])
+def test_copies_among_rows_of_two_labels_belong_together(unknown):
+    rng = np.random.default_rng(0)
+    scores = rng.beta(1, 2, (600, 2))
+    labels = (rng.random((600, 2)) < scores).astype(int).astype(object)
+    labels[rng.random((600, 2)) < unknown] = ""
+    drawn = rng.permutation(np.r_[np.arange(600), rng.choice(600, 60, replace=False)])
+    names = ("prob_a", "prob_b", "label_a", "label_b")
+    data = table(names, *scores[drawn].T, *labels[drawn].T)
+    found = read(data, ReadOptions(uncertain="leave_out"))
+    groups = found.splits["test"].predictions().groups
+    assert len({*zip(drawn.tolist(), groups.of_row.tolist(), strict=True)}) == groups.count == 600
+
+
+def test_order_of_rows_does_not_make_copies():
+    """One score for all rows that lack a trait, in any order or sorted by outcome; and copies."""
+    rng = np.random.default_rng(0)
+    stated = np.r_[np.full(300, 0.2371234), rng.beta(1, 3, 1_700)]
+    labels = (rng.random(2_000) < stated).astype(int)
+    drawn = np.r_[np.arange(2_000), rng.integers(0, 2_000, 400)]
+    copied = rng.random(2_000)[drawn], labels[drawn]
+    for (scores, true), copies in (((stated, labels), False), (copied, True)):
+        for order in (rng.permutation(true.size), np.argsort(true, kind="stable")):
+            found = read(made.npz(probs=scores[order], labels=true[order]), name="x.npz")
+            groups = found.splits["test"].predictions().groups
+            assert (groups is not None) == copies
+            if groups is not None:
+                assert groups.count == 2_000
+
+
+def test_numbers_of_rows_with_a_divisor_in_common_are_no_copies():
+    """Nineteen claims of a hundred rows each, of which just so many come true."""
+    claims = np.repeat(np.arange(1, 20) / 20, 100)
+    labels = (np.tile(np.arange(100), 19) < np.round(100 * claims)).astype(int)
+    for order in (np.random.default_rng(0).permutation(1_900), np.arange(1_900)):
+        found = read(made.npz(probs=claims[order], labels=labels[order]), name="x.npz")
+        assert found.splits["test"].predictions().groups is None
+
+
 def test_rows_that_a_model_cannot_tell_apart_are_no_copies():
     """One score for every combination of a few traits, with all its digits."""
     rng = np.random.default_rng(0)
