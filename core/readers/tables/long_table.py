@@ -1,5 +1,6 @@
 """Several rows for each name: one for each class, which become one, or one for each epoch."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
@@ -14,11 +15,12 @@ from core.readers.predictions.parts import ambiguous, counted, listed
 from core.readers.predictions.questions import ReadChoice, undecided
 from core.readers.predictions.roles import CLASS_WORDS, LABELS, Role, name_entry, words_of
 
+CATEGORIES: Final = {"category", "categories"}  # of questions, as often as of answers
 BY_CLASS: Final = CLASS_WORDS | LABELS | {"tag", "species"}
 EPOCHS: Final = (["epoch"], ["epochs"], ["step"], ["global", "step"], ["iteration"])
 MOST_CLASSES: Final = 1_000
 MOST_EPOCHS: Final = 6  # that are offered, from the last
-ENOUGH: Final = 20  # rows whose labels are the same in each epoch by no accident
+ENOUGH: Final = 20  # changes from label to label that are the same in each epoch by no accident
 
 
 def widened(contents: Contents) -> Contents:
@@ -26,7 +28,8 @@ def widened(contents: Contents) -> Contents:
 
     BigQuery ML writes such rows when its probabilities are unnested, and so do tidy data frames.
     Scores sum to one over the rows of a name, or a column of 0 and 1 says which classes are true;
-    a column that is the same in all rows of a name is kept.
+    a column that is the same in all rows of a name is kept. Pairs of a case and its control have
+    two rows for a name, too: what may be such rows stays as it is.
     """
     entries = contents.entries
     if not contents.table or not contents.headed or any(e.ndim != 1 for e in entries.values()):
@@ -56,7 +59,8 @@ def _wide(
 ) -> dict[str, Entry] | None:
     """Return columns with a row for each name; None where not each has all classes."""
     key, classes = by
-    if all(c.lstrip("-").isdecimal() and c.isascii() and len(c) < 10 for c in classes):
+    numbered = all(re.fullmatch(r"-?\d{1,9}", c, re.ASCII) for c in classes)
+    if numbered:
         classes = sorted(classes, key=int)
     rows = id_text(entries[name]).tolist()
     at = {row: place for place, row in enumerate(dict.fromkeys(rows))}
@@ -71,18 +75,34 @@ def _wide(
     grids = {n: e[order].reshape(len(at), len(classes)) for n, e in entries.items() if n != key}
     out = {n: grid[:, 0] for n, grid in grids.items() if np.all(grid == grid[:, :1])}
     scores = [n for n in fractions if n not in out]
-    truths = [n for n in grids if n not in out and n not in scores and is_binary(grids[n])]
-    if len(scores) != 1 or len(truths) > 1:
+    flags = {n: grid for n, grid in grids.items() if n not in {*out, *scores} and is_binary(grid)}
+    flags = {n: grid for n, grid in flags.items() if not np.all(grid == grid[:1])}
+    if len(scores) != 1 or len(flags) > 1 or not all(_says_true(n, entries[n]) for n in flags):
         return None
     sums = np.allclose(grids[scores[0]].sum(axis=1), 1.0, atol=0.01)
-    true = grids[truths[0]] if truths else None
+    many = len(classes) > 2
+    stated = sums and any(_names_class(n, e, classes) for n, e in out.items() if n != name)
+    if set(words_of(key)) & LABELS and not stated and (numbered or not many):
+        return None  # the rows of a pair, each with its own label
+    true = next(iter(flags.values()), None)
     if true is not None and sums and np.all(true.sum(axis=1) == 1):
         out["label"] = np.array(classes, dtype=object)[true.argmax(axis=1)]
-    elif true is not None and not np.all(true == true[:1]):
+    elif true is not None and many and not set(words_of(key)) & CATEGORIES:
         out |= {f"label.{word}": true[:, k] for word, k in column.items()}
-    elif not sums:
+    elif true is not None or not sums or not (many or stated):
         return None
     return out | {f"score.{word}": grids[scores[0]][:, k] for word, k in column.items()}
+
+
+def _says_true(name: str, entry: Entry) -> bool:
+    role = name_entry(name, entry).role
+    return role is Role.LABELS or (role is Role.UNUSED and name.casefold().startswith("is_"))
+
+
+def _names_class(name: str, entry: Entry, classes: list[str]) -> bool:
+    """Whether a column says, for each name, which class is true."""
+    named = name_entry(name, entry).role is Role.LABELS
+    return named and set(id_text(entry).tolist()) <= set(classes)
 
 
 def of_epoch(contents: Contents, options: ReadOptions) -> Contents:
@@ -146,8 +166,10 @@ def _same_rows(contents: Contents, name: str) -> str | None:
         unique = len(set(names[0].tolist())) == names.shape[1]
         if unique and all(np.all(grid == grid[:1]) for grid in (names, *true)):
             return key
-    if ids or not labels or counts[0] < ENOUGH:
+    if ids or not labels:
         return None
     order = np.argsort(epochs, kind="stable")
     grids = [id_text(flat[n])[order].reshape(len(values), -1) for n in labels]
-    return "" if all(np.all(grid == grid[:1]) for grid in grids) else None
+    changes = max(np.count_nonzero(grid[0, 1:] != grid[0, :-1]) for grid in grids)
+    same = all(np.all(grid == grid[:1]) for grid in grids)
+    return "" if same and changes >= ENOUGH else None

@@ -359,6 +359,51 @@ def test_matched_pairs_are_no_classes_of_one_row(tmp_path):
     same(read(path), CHANCE)
 
 
+PAIR = np.arange(N) // 2
+EITHER = np.arange(N) % 2
+SURE = np.maximum(CHANCE, 1 - CHANCE)
+SUMS = np.where(EITHER == 1, CHANCE, 1 - np.roll(CHANCE, -1)).round(4)
+PAIRS: dict[str, dict[str, Any]] = {
+    "sex": {"label": EITHER, "sex": TRUTH, "prob": CHANCE},
+    "prediction": {"label": EITHER, "prediction": CHANCE.round().astype(int), "confidence": SURE},
+    "correct": {"label": EITHER, "correct": TRUTH, "confidence": SURE},
+    "home": {"home": EITHER, "label": EITHER ^ np.repeat(TRUTH[::2], 2), "prob": SUMS},
+    "y": {"y": EITHER, "prob": SUMS},
+}
+
+
+@pytest.mark.parametrize("columns", PAIRS.values(), ids=list(PAIRS))
+def test_matched_pairs_stay_rows_of_their_own(tmp_path, columns):
+    game = [f"g{k}" for k in PAIR]
+    score = next(iter(columns.keys() & {"prob", "confidence"}))
+    run = the_part(same(read(table(tmp_path, pair_id=game, **columns)), columns[score]))
+    assert run.task == ("binary" if score == "prob" else "top_label")
+
+
+def test_rows_of_a_name_that_may_be_others_are_not_put_together(tmp_path):
+    subject = [f"s{k // 4}" for k in range(N)]
+    columns = {"subject": subject, "category": list("abcd") * (N // 4), "label": TRUTH}
+    assert isinstance(read(table(tmp_path, **columns, prob=CHANCE)), Refused)
+    games = {"game": [f"g{k}" for k in PAIR], "class": EITHER, "prob": SUMS}
+    assert isinstance(read(table(tmp_path, **games)), Refused)
+
+
+@pytest.mark.parametrize("names", ["abc", "012", ["--5", "--1", "1"]])
+def test_rows_of_one_label_each_have_the_true_one_beside_them(tmp_path, names):
+    """As BigQuery's probabilities are unnested: the label in each row is what is scored."""
+    columns = {"image": np.repeat(np.arange(N), 3), "label": list(names) * N}
+    columns |= {"prob": SOFT[0].ravel(), "truth": np.array(list(names))[np.repeat(THREE, 3)]}
+    run = the_part(same(read(table(tmp_path, **columns), labels_key="truth"), SOFT[0]))
+    np.testing.assert_array_equal(run.labels, THREE)
+
+
+def test_text_labels_of_several_are_a_row_of_many(tmp_path):
+    columns = {"image": np.repeat(np.arange(N), 3), "label": list("abc") * N}
+    columns |= {"truth": MANY_TRUE.ravel(), "prob": sigmoid(MANY_ODDS[0]).ravel()}
+    run = the_part(same(read(table(tmp_path, **columns)), sigmoid(MANY_ODDS[0])))
+    np.testing.assert_array_equal(run.labels, MANY_TRUE)
+
+
 def test_what_cleanlab_says_of_a_label_is_no_confidence(tmp_path):
     quality = SOFT[0][np.arange(N), THREE]
     columns = {"is_label_issue": quality < 0.1, "label_quality": quality, "given_label": THREE}
@@ -415,6 +460,13 @@ def test_the_same_rows_at_several_epochs_are_asked_for(tmp_path, ids):
     first = table(tmp_path, **{n: values[:N] for n, values in columns.items()})
     same(read(first), SOFT[0])
     assert isinstance(read(first, epoch="1"), Refused)
+
+
+@pytest.mark.parametrize("truth", [np.sort(TRUTH), np.ones(N, int)], ids=["sorted", "constant"])
+def test_labels_in_order_do_not_show_the_same_rows_again(tmp_path, truth):
+    columns = {"step": np.repeat([1, 2], N), "label": np.tile(truth, 2)}
+    scores = np.concatenate([CHANCE, WORSE])
+    same(read(table(tmp_path, **columns, prob=scores)), scores)
 
 
 def test_a_pickled_model_is_named_with_what_to_save(tmp_path):
