@@ -152,7 +152,7 @@ def verdict(
                 opening += f" By bins: {_listed(ends, event)}."
     else:
         code = VerdictCode.MIXED
-        reading, opening = _uneven(gap, error, test, ends, event, slope_off=slope_off)
+        reading, opening = _uneven(gap, bins, error, test, ends, event, slope_off=slope_off)
     classes = test.unlike if code in BEYOND_CHANCE else ()
     if code == VerdictCode.OFF_BUT_SMALL:  # a class may be off by more than the mean
         classes = classes or test.furthest
@@ -368,6 +368,7 @@ def _end_words(end: MixedEnd, event: str | None) -> str:
 
 def _uneven(
     gap: Gap,
+    bins: BinTable,
     error: tuple[Score, Floor],
     test: NullTest,
     ends: tuple[MixedEnd, ...],
@@ -375,34 +376,39 @@ def _uneven(
     *,
     slope_off: bool,
 ) -> tuple[MixedReading, str]:
-    """Return what is off though the signed gap is not beyond chance, and its sentence."""
-    opening = f"{_both_ends(ends, event)} On average" if ends else f"Mixed{_for(event)}:"
+    """Return what is off though the signed gap is not beyond chance, and its sentence.
+
+    The gap is not beyond chance among all tests; its own interval may leave 0 out all the same.
+    """
+    off, but = ("Mixed", "but") if gap.low <= 0.0 <= gap.high else ("Off", "and")
+    opening = f"{_both_ends(ends, event)} On average" if ends else f"{off}{_for(event)}:"
     opening = f"{opening} {_signed(gap)}"
     if slope_off:  # of answers: that of a risk has codes of its own
         reading = MixedReading.TOO_EXTREME if test.too_extreme else MixedReading.TOO_MODERATE
-        return reading, f"{opening}, but {RISES[reading]}."
+        return reading, f"{opening}, {but} {RISES[reading]}."
     off = f"ECE is {points(error[0].value or 0.0)} points"
     chance = f"where chance alone explains up to {points(error[1].q95)}"
     unbinned = (Statistic.FINE, Statistic.CLASSES, Statistic.CUMULATIVE)
     if not any(map(test.finds, (Statistic.ECE, *unbinned))):
         return MixedReading.UNSETTLED, f"{opening}; the model is off by {UNSETTLED}."
     if not test.finds(Statistic.ECE):
-        off, chance = _unbinned(test)
-        if test.finds(Statistic.CLASSES) and not test.finds(Statistic.FINE):
-            return MixedReading.BY_CLASS, f"{opening}, but {off}{chance}."
+        off, chance = _unbinned(test, int(bins.count.sum()))
+        if not any(map(test.finds, (Statistic.FINE, Statistic.CUMULATIVE))):
+            return MixedReading.BY_CLASS, f"{opening}, {but} {off}{chance}."
     if ends:
         text = f"{opening}, so errors of both signs cancel, but {off} {chance}."
         return MixedReading.CANCEL, text
-    return MixedReading.UNEVEN, f"{opening}, but {off} {chance}."
+    return MixedReading.UNEVEN, f"{opening}, {but} {off} {chance}."
 
 
-def _unbinned(test: NullTest) -> tuple[str, str]:
+def _unbinned(test: NullTest, n: int) -> tuple[str, str]:
     """Return what is off beyond chance though the ECE of the bins is not, and what chance shows."""
     fine, span = Statistic.FINE, Statistic.CUMULATIVE
     if test.finds(fine):
-        off = f"over {N_BINS_MAX} bins of equal counts ECE is {points(test.values[fine])} points"
+        off = f"over {min(N_BINS_MAX, n)} bins of equal counts ECE is"
+        off = f"{off} {points(test.values[fine])} points"
         return off, f"where chance alone explains up to {points(test.chance[fine])}"
-    if test.deviant is not None:
+    if test.deviant is not None and not test.finds(span):
         return class_words(test.deviant), ""
     off = f"cumulative differences range over {points(test.values[span])} points"
     return off, f"where chance alone explains up to {points(test.chance[span])}"

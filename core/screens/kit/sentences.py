@@ -84,9 +84,15 @@ PLAIN_ANSWERS = {
     "under_confident": "This model is less sure than it could be.",
     "too_extreme": "How sure this model is rises faster than how often it is right.",
     "too_moderate": "How sure this model is rises more slowly than how often it is right.",
-    "uneven": "This model is not as sure as it should be everywhere.",
-    "by_class": "This model is not as sure as it should be of the classes that it does not choose.",
-    "unsettled": ("This model is not as sure as it should be; too few pictures to say which way."),
+    "uneven": "How sure this model is does not match how often it is right.",
+    "by_class": (
+        "The chances of the classes that this model does not choose do not match how often they "
+        "are true."
+    ),
+    "unsettled": (
+        "How sure this model is does not match how often it is right; too few pictures to say "
+        "which way."
+    ),
     "off_but_small": "On average this model is almost as sure as it should be.",
     "within_chance": "This model looks as sure as it should be; what is off could be chance.",
     "sound": "This model is right as often as it says.",
@@ -117,15 +123,14 @@ PLAIN_PRESENCE = {
     ),
 }
 SPREAD = {"too_extreme": "too extreme", "too_moderate": "too moderate"}
-UNSIDED = "off, but to neither side beyond chance"
+UNSIDED = "off, but not on average beyond chance"
 OTHER = {
     VerdictCode.MIXED: "too high in some ranges and too low in others",
     VerdictCode.SOUND: "well calibrated",
     VerdictCode.COULD_BE_CHANCE: "within what chance explains",
 }
+RISING = {"too_extreme": "faster than", "too_moderate": "more slowly than"}
 MIXED = {
-    "too_extreme": "its confidence rises faster than its accuracy",
-    "too_moderate": "its confidence rises more slowly than its accuracy",
     "uneven": UNSIDED,
     "by_class": "its answers show no error beyond chance, the other classes do",
     "unsettled": f"off by {UNSETTLED}",
@@ -186,7 +191,10 @@ def other_sentence(other: TargetAudit) -> str:
         return f"Its {classes_words(other.verdict.classes)}."
     whose = "Its answers are" if answers else f"Its risks of “{other.event}” are"
     if code == VerdictCode.MIXED and not other.verdict.ends:
-        return f"{whose} {UNSIDED}."
+        decided, rising = _decided(other), RISING.get(other.verdict.reading or "")
+        if rising and not other.verdict.classes:
+            return f"The confidence of its answers rises {rising} their accuracy."
+        return f"Its {decided}." if other.verdict.classes else f"{whose} {decided or UNSIDED}."
     return f"{whose} {OTHER.get(code, code.words)}."
 
 
@@ -308,6 +316,11 @@ def plain_sentence(target: TargetAudit) -> Sentence:
         first = _plain_ends(target)
     elif target.of == VerdictSubject.ANSWER:
         first = with_row_noun(PLAIN_ANSWERS[reading])
+        gap = target.direction
+        if reading == MixedReading.UNEVEN and not gap.low <= 0.0 <= gap.high:
+            side = "too sure" if gap.gap > 0.0 else "not sure enough"
+            by = _points_by(gap, over=gap.gap > 0.0)
+            first = f"{first.removesuffix('.')}; on average it is {side} by {by}."
     else:
         first = with_row_noun(PLAIN_PRESENCE[reading]).format(name=name)
         if target.verdict.ends:
@@ -440,7 +453,25 @@ def _mixed_parts(target: TargetAudit) -> tuple[Phrase, ...]:
     if target.verdict.ends:
         return (Phrase(f"Mixed{_for_event(target)}: "), *_end_parts(target))
     reading = target.verdict.reading or MixedReading.UNEVEN
-    return (Phrase(f"Mixed{_for_event(target)}: {MIXED[reading]}{_off_by(target)}."),)
+    if reading in RISING:
+        text = f"Its confidence rises {RISING[reading]} its accuracy"
+    elif reading == MixedReading.UNEVEN and _decided(target):
+        text = f"Off{_for_event(target)}: {_decided(target)}"
+    else:
+        text = f"Mixed{_for_event(target)}: {MIXED[reading]}"
+    return (Phrase(f"{text}{_off_by(target)}."),)
+
+
+def _decided(target: TargetAudit) -> str:
+    """Return which classes are off, or to which side the mean is; empty where neither is known."""
+    if target.verdict.classes:
+        return classes_words(target.verdict.classes)
+    gap = target.direction
+    if gap.low <= 0.0 <= gap.high:
+        return ""
+    side = ("too low", "too high") if target.event else ("under-confident", "over-confident")
+    over = gap.gap > 0.0
+    return f"on average {side[over]} by {_points_by(gap, over=over)}"
 
 
 def _end_parts(target: TargetAudit) -> tuple[Phrase, ...]:
@@ -464,7 +495,8 @@ def _off_by(target: TargetAudit) -> str:
         if one.statistic == Statistic.ECE and score is not None:
             return f"; bin by bin it is off by {points(score.value)} points"
         if one.statistic == Statistic.FINE:
-            return f"; over {N_BINS_MAX} bins ECE is {off} points {chance_shows}"
+            bins = min(N_BINS_MAX, int(target.bins.count.sum()))
+            return f"; over {bins} bins ECE is {off} points {chance_shows}"
         if one.statistic == Statistic.CUMULATIVE:
             return f"; cumulative differences range over {off} points {chance_shows}"
     return "" if verdict.deviant is None else f"; {class_words(verdict.deviant)}"
@@ -472,10 +504,14 @@ def _off_by(target: TargetAudit) -> str:
 
 def _size(target: TargetAudit, gap: Gap, *, over: bool) -> str:
     """Return "over-confident by 4.0 points (3.5 to 4.4)", or of a risk "overestimates …"."""
+    return f"{_much(target, over=over, name=f' “{target.name}”')} by {_points_by(gap, over=over)}"
+
+
+def _points_by(gap: Gap, *, over: bool) -> str:
+    """Return the size of a gap to one side with its interval: "4.0 points (3.5 to 4.4)"."""
     ends = (gap.gap, gap.low, gap.high) if over else (-gap.gap, -gap.high, -gap.low)
     interval = points_span(*ends)
-    size = f"{_much(target, over=over, name=f' “{target.name}”')} by {points(*ends)} points"
-    return f"{size} ({interval})" if interval else size
+    return f"{points(*ends)} points{f' ({interval})' if interval else ''}"
 
 
 def _much(target: TargetAudit, *, over: bool, name: str) -> str:

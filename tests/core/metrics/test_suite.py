@@ -19,7 +19,7 @@ from core.metrics.class_sums import class_sums
 from core.metrics.notices import notices
 from core.metrics.null_test import NullTest
 from core.metrics.ranked import SortedOutcomes
-from core.metrics.records import BinTable, Floor, Gap, Score
+from core.metrics.records import BinTable, ClassCell, Floor, Gap, Score
 from core.metrics.verdict import (
     bin_sentence,
     costly_bin,
@@ -680,6 +680,17 @@ def test_a_mixed_verdict_says_what_is_off():
     moderate = judged(gap, both, 0.6, 0.04, 0.3, steepness=-2.0)
     assert moderate.reading == "too_moderate"
     assert "but its claims rise more slowly than the share that comes true." in moderate.text
+    shown = {"values": {"cumulative": 0.04}, "chance": {"cumulative": 0.031}}
+    cell = ClassCell(part="stated", name="", bounds=(0.1, 0.2), n=90, stated=0.1, true=0.3)
+    for cumulative, reading in ((0.04, "uneven"), (0.3, "by_class")):
+        off = {"cumulative": cumulative, "classes": 0.01, "deviant": cell}
+        test = NullTest(0.01, 0.6, 0.3, 0.3, 0.0, np.nan, np.ones(1), **off, **shown)
+        error = Score(metric="ece", value=0.05, low=None, high=None, level=0.95, n=100), FLOOR
+        classes = verdict(gap, table(OVER), error, test)
+        assert classes.reading == reading
+        assert ("range over 4.0 points" in classes.text) == (reading == "uneven")
+    apart = judged(Gap(0.1, 0.01, 0.19), table(OVER), 0.6, 0.3, 0.04)
+    assert apart.text.startswith("Off: the signed gap is 10.0 points (1.0 to 19.0), and ECE is ")
     cancel = judged(gap, both, 0.6, 0.3, 0.04)
     assert cancel.reading == "cancel"
     assert (

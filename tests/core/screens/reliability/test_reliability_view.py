@@ -8,7 +8,7 @@ from core.errors import Notice
 from core.metrics.records import ClassCell, Floor, Gap, MixedEnd
 from core.metrics.verdict_codes import Statistic, VerdictSubject
 from core.screens.kit.numbers import counts_apart
-from core.screens.kit.sentences import plain_sentence, verdict_sentence
+from core.screens.kit.sentences import other_sentence, plain_sentence, verdict_sentence
 from core.screens.reliability.view import Subject, reliability_view
 
 SUBJECT = Subject("VGG <b>16</b>", "test", "fe3cdd9e00", ("a", "b", "c", "d", "e"))
@@ -38,7 +38,7 @@ def test_sentence_of_an_over_confident_run_carries_gap_interval_and_averages(mak
         (
             "mixed",
             (0.001, -0.01, 0.012),
-            "Mixed: off, but to neither side beyond chance; bin by bin",
+            "Mixed: off, but not on average beyond chance; bin by bin",
         ),
         ("sound", (0.001, -0.003, 0.005), "Sound: on average it says"),
         (
@@ -60,23 +60,23 @@ def test_every_verdict_has_its_sentence(make_audit, make_target, code, gap, star
         (
             "too_extreme",
             "slope",
-            "its confidence rises faster than its accuracy.",
+            "Its confidence rises faster than its accuracy.",
         ),
         (
             "too_moderate",
             "ece",
-            "its confidence rises more slowly than its accuracy; bin by bin it is "
+            "Its confidence rises more slowly than its accuracy; bin by bin it is "
             "off by 4.1 points.",
         ),
         (
             "uneven",
             "ece",
-            "off, but to neither side beyond chance; bin by bin it is off by 4.1 points.",
+            "Mixed: off, but not on average beyond chance; bin by bin it is off by 4.1 points.",
         ),
         (
             "uneven",
             "fine",
-            "off, but to neither side beyond chance; over 50 bins ECE is 4.1 points (chance: "
+            "Mixed: off, but not on average beyond chance; over 50 bins ECE is 4.1 points (chance: "
             "up to 2.0).",
         ),
     ],
@@ -84,8 +84,38 @@ def test_every_verdict_has_its_sentence(make_audit, make_target, code, gap, star
 def test_a_mixed_verdict_says_only_what_was_detected(
     make_audit, make_target, reading, statistic, said
 ):
-    target = make_target("mixed", reading=reading, statistic=Statistic(statistic))
-    assert reliability_view(make_audit(target), SUBJECT).sentence.text == f"Mixed: {said}"
+    gap = (0.001, -0.01, 0.012)
+    target = make_target("mixed", gap, reading=reading, statistic=Statistic(statistic))
+    assert reliability_view(make_audit(target), SUBJECT).sentence.text == said
+
+
+def test_an_uneven_error_names_the_classes_or_the_side_that_is_decided(make_audit, make_target):
+    """What a class or the interval of the gap decides is no error "to neither side"."""
+    apart = make_target("mixed", (0.154, 0.019, 0.302), reading="uneven", statistic=Statistic.FINE)
+    few = replace(apart.bins, count=np.array([0, 5, 0, 10, 25]))
+    apart = replace(apart, bins=few)
+    text = reliability_view(make_audit(apart), SUBJECT).sentence.text
+    assert text.startswith(
+        "Off: on average over-confident by 15.4 points (1.9 to 30.2); over 40 bins"
+    )
+    assert other_sentence(apart) == (
+        "Its answers are on average over-confident by 15.4 points (1.9 to 30.2)."
+    )
+    assert plain_sentence(apart).text.startswith(
+        "How sure this model is does not match how often it is right; on average it is too sure by "
+        "15.4 points (1.9 to 30.2)."
+    )
+    cell = ClassCell(part="answers", name="1", bounds=(0, 1), n=17, stated=0.75, true=0.33)
+    named = replace(apart, verdict=replace(apart.verdict, classes=(cell,)))
+    text = reliability_view(make_audit(named), SUBJECT).sentence.text
+    assert text.startswith("Off: answers “1” are over-confident by 42.0 points; over 40 bins")
+    assert other_sentence(named) == "Its answers “1” are over-confident by 42.0 points."
+    none = replace(apart, direction=Gap(0.001, -0.01, 0.012))
+    assert other_sentence(none) == "Its answers are off, but not on average beyond chance."
+    steep = replace(none, verdict=replace(none.verdict, reading="too_extreme"))
+    assert (
+        other_sentence(steep) == "The confidence of its answers rises faster than their accuracy."
+    )
 
 
 def test_a_verdict_beside_an_ece_within_chance_says_which_test_shows_it(make_audit, make_target):
