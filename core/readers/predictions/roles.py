@@ -77,7 +77,8 @@ ASIDE = {
     "epoch", "step", "age", "sex", "gender", "year", "weight", "weights", "timestamp", "rank",
     "tokens", "length", "dice", "iou", "jaccard",
 }  # fmt: skip
-QUALITY = {"quality", "issue", "issues"}  # of a label, as Cleanlab judges it
+QUALITY = re.compile(r"label_(quality_)?scores?|label_quality")  # as Cleanlab judges a label
+ISSUE = re.compile(r"is_\w+_issue")
 BOUNDS = {"lower", "upper", "ci"}
 SPREAD = {"std", "sd", "var", "variance", "stderr", *BOUNDS}  # beside a mean
 MARGINS = {"decision"}  # a classifier's decision function: ordered, but on no scale of its own
@@ -250,8 +251,6 @@ def polarity(word: str) -> int | None:
 def _text_role(name: str, words: set[str], entry: Entry) -> tuple[Role, ScoreKind | None]:
     if name.lower() in SPLIT_COLUMNS:
         return Role.SPLIT, None
-    if words & QUALITY and words & (LABELS | {"is"}):
-        return Role.ASIDE, None
     if name.lower() in CLASS_NAMES:
         return Role.CLASS_NAMES, None
     if _holds_dates(entry):
@@ -293,8 +292,6 @@ def _number_role(words: set[str], entry: Entry) -> tuple[Role, ScoreKind | None]
     whole = entry.dtype.kind in "biu"
     numbered = any(w.isdigit() for w in words)
     kind = kind_of(words)
-    if words & QUALITY and words & (LABELS | {"is"}) and kind is None:
-        return Role.ASIDE, None
     if says_correct(words, entry):
         return Role.CORRECT, None
     spread = words & BOUNDS or not (kind and _exceeds_spread(entry))

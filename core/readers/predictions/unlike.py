@@ -13,7 +13,6 @@ from core.readers.predictions.options import join_names
 from core.readers.predictions.parts import listed
 from core.readers.predictions.questions import Question, ReadChoice
 from core.readers.predictions.roles import (
-    LABELS,
     METRICS,
     QUALITY,
     Role,
@@ -154,7 +153,7 @@ def _without_scores(contents: Contents) -> str:
     roles = {item.role for item in named}
     if roles & {Role.SCORES, Role.CONFIDENCE}:
         return ""
-    if any(set(words_of(n)) & QUALITY and set(words_of(n)) & LABELS for n in contents.entries):
+    if any(QUALITY.fullmatch(n) for n in contents.entries):
         return "Scores of Cleanlab, which say how likely the given label is, not the model's answer"
     if roles >= {Role.PREDICTED, Role.LABELS} and _words(contents) is None:
         return "Decisions: answers and labels, and no score that says how sure each answer is"

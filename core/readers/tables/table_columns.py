@@ -12,11 +12,14 @@ from core.readers.predictions.questions import Guess
 from core.readers.predictions.roles import (
     CLASS_WORDS,
     IDS,
+    ISSUE,
     LABELS,
+    QUALITY,
     SPLITS,
     NamedEntry,
     Role,
     name_entry,
+    truths,
     words_of,
 )
 
@@ -111,6 +114,20 @@ def _is_option(contents: Contents, entry: Entry) -> bool:
     return len(letters) == 1 and letters <= {"C", "I", "c", "i"} and any(single)
 
 
+def _of_cleanlab(contents: Contents, name: str) -> bool:
+    """Whether a column says how likely a given label is, which stands beside it."""
+    entry = contents.entries[name]
+    if QUALITY.fullmatch(name):
+        fits = entry.dtype.kind == "f" and bool(entry.min() >= 0 and entry.max() <= 1)
+    elif ISSUE.fullmatch(name) and truths(entry) is not None:
+        fits = any(n.endswith("_score") or QUALITY.fullmatch(n) for n in contents.entries)
+    else:
+        return False
+    others = {n for n in contents.entries if not QUALITY.fullmatch(n) and not ISSUE.fullmatch(n)}
+    roles = {name_entry(n, contents.entries[n]).role for n in others}
+    return fits and Role.LABELS in roles
+
+
 def _by_values(contents: Contents, item: NamedEntry) -> NamedEntry:
     """Columns may be called like anything: a role needs a name, and labels whole values."""
     entry = contents.entries[item.name]
@@ -119,7 +136,7 @@ def _by_values(contents: Contents, item: NamedEntry) -> NamedEntry:
     if item.role is Role.CORRECT and is_text(entry) and _is_option(contents, entry):
         return NamedEntry(item.name, Role.LABELS)
     judged = f"is_{item.name.removesuffix('_score')}_issue" in contents.entries
-    if item.name.endswith("_score") and judged:  # Cleanlab's, not the model's
+    if (item.name.endswith("_score") and judged) or _of_cleanlab(contents, item.name):
         return NamedEntry(item.name, Role.ASIDE)
     plain = set(words_of(item.name)) <= LABELS | CLASS_WORDS | IDS | set(SPLITS)
     if item.role is Role.LABELS and not plain and not is_text(entry) and not is_whole(entry):

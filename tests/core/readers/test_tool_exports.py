@@ -418,6 +418,18 @@ def test_what_cleanlab_says_of_a_label_is_no_confidence(tmp_path):
 
 
 @pytest.mark.parametrize(
+    "name",
+    ["quality_label", "issue_label", "true_quality", "y_quality", "target_issue", "is_issue"],
+)
+def test_the_quality_of_a_thing_is_a_label(tmp_path, name):
+    run = the_part(same(read(table(tmp_path, prob=CHANCE, **{name: TRUTH})), CHANCE))
+    np.testing.assert_array_equal(run.labels, TRUTH)
+    beside = {} if name == "is_issue" else {"is_scratch_issue": 1 - TRUTH}
+    run = the_part(same(read(table(tmp_path, prob=CHANCE, **beside, **{name: TRUTH})), CHANCE))
+    np.testing.assert_array_equal(run.labels, TRUTH)
+
+
+@pytest.mark.parametrize(
     "column",
     [[["a", "b"]] * N, [{"a": 1}] * N, [list(range(k % 4 + 1)) for k in range(N)], [b"x"] * N],
     ids=["texts", "mappings", "ragged", "bytes"],
