@@ -201,6 +201,8 @@ def _concentrations(ranked: SortedOutcomes, n_resamples: int, rng: np.random.Gen
     if expected == 0.0 or not place.any():  # nothing to draw, or one group, which is as one row
         return np.zeros(n_resamples)
     ratio, rows, inside = mean_squares(off, place)
+    if inside <= 0.0:  # groups of one row each: nothing is alike
+        return np.full(n_resamples, 1.0 / LEAST)
     alike = intraclass_correlation(off, place)
     if 0.0 < alike < 1.0:
         ratio = 1.0 + rows * alike / (1.0 - alike)

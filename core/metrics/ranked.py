@@ -7,6 +7,7 @@ from typing import Self
 import numpy as np
 
 from core.arrays import SORTED_BY_DIGITS, Bool, Counts, Float, Int, Keys, frozen, shared
+from core.metrics.design_effect import of_rows
 from core.predictions import Outcomes
 
 BLOCK = 4096  # rows summed one after another; rounding grows with it, not with the rows
@@ -108,8 +109,13 @@ class SortedOutcomes:
         The bits of a float64 in [0, 2) ascend with its value and leave the top two free, so the
         outcome rides along as the last bit of an integer: one sort without indices, of many rows
         by digits. Groups and weights have to follow their rows, so with them it is an argsort.
-        Groups of one row each are none: the same rows and draws, to the last bit.
+        Rows of weight 0 are left out. Groups of one row each are none: the same rows and draws, to
+        the last bit.
         """
+        if outcomes.weights is not None and not outcomes.weights.all():
+            rows = np.flatnonzero(outcomes.weights)
+            own = of_rows(outcomes.extents, rows)
+            outcomes = Outcomes(outcomes.confidence[rows], outcomes.correct[rows], *own)
         if outcomes.groups is not None and np.unique(outcomes.groups).size == outcomes.n:
             outcomes = replace(outcomes, groups=None)
         if outcomes.groups is not None or outcomes.weights is not None:
@@ -128,8 +134,6 @@ class SortedOutcomes:
         keys = [outcomes.correct, outcomes.confidence]
         keys = [key for key in (outcomes.groups, outcomes.weights) if key is not None] + keys
         order = np.lexsort(keys)
-        if outcomes.weights is not None:
-            order = order[outcomes.weights[order] > 0.0]
         confidence, correct = outcomes.confidence[order] + 0.0, outcomes.correct[order]
         groups = None if outcomes.groups is None else frozen(outcomes.groups[order])
         if outcomes.weights is None:

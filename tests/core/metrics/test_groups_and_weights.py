@@ -192,6 +192,22 @@ def test_groups_of_one_row_give_what_no_groups_give():
         assert difference(drawn[1][metric], one, 0.95).high == 0.0
 
 
+@pytest.mark.parametrize("counted", [1, 2])
+def test_rows_of_weight_0_leave_groups_as_if_they_were_not_there(counted):
+    """One row of each patient counts, or of the first patient two."""
+    p, y = sample(120)
+    film = np.arange(120)
+    weights = ((film % 2 == 0) | (film < counted)).astype(float)
+    kept = weights > 0.0
+    whole = SortedOutcomes.of(Outcomes(p, y, film // 2, weights))
+    alone = SortedOutcomes.of(Outcomes(p[kept], y[kept], film[kept] // 2, weights[kept]))
+    assert (whole.groups is None) == (alone.groups is None) == (counted == 1)
+    config, patient = AuditConfig(n_resamples=50), Groups("patient", film // 2)
+    file = binary(p, y, groups=patient, weights=Weights.of("w", weights))
+    summary = audit(file, config).main.groups
+    assert (summary.n, summary.largest) == (60, counted)
+
+
 def test_alike_is_what_the_analysis_of_variance_says():
     rng = np.random.default_rng(5)
     sizes = np.array([1, 2, 9, 30, 4])
