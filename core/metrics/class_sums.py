@@ -80,13 +80,19 @@ class ClassSums:
         worse = np.maximum(self._exact(own), self._exact(both))
         return np.where(gaps[0] * gaps[1] > 0.0, worse, 1.0)
 
+    @cached_property
+    def looks(self) -> int:
+        """Number of classes answered, by which p-values and intervals are corrected, at least 1."""
+        trials = self.trials[: len(self.names)]
+        return max(int(np.count_nonzero(trials if self.tied is None else trials + self.tied[0])), 1)
+
     def _exact(self, counts: Float) -> Float:
         """Return the p-values of trials, expected and hits, (3, K), corrected."""
         trials, expected, hits = counts
         effect = self.effect[: len(self.names)]
         claim = np.clip(expected / np.maximum(trials, TINY), 0.0, 1.0)
         alone = binomial_test(hits / effect, trials / effect, claim)
-        return np.minimum(1.0, max(int(np.count_nonzero(trials)), 1) * alone)
+        return np.minimum(1.0, self.looks * alone)
 
     def largest(self) -> tuple[float, ClassCell]:
         """Return the largest standardised deviation, and its cell.

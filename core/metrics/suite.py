@@ -505,9 +505,9 @@ def class_gaps(
         Not multi-label: there each label has an audit of its own.
     level : float
         Of all intervals together: mean confidence minus the exact interval of the accuracy at
-        1 - (1 - level) / (classes answered), so the confidences are taken as given. It is the
-        inverse of the test behind the p-value (exact, Bonferroni): it leaves 0 out where that is
-        at most 1 - level, and nowhere else.
+        1 - (1 - level) / (classes answered, by ties both), so the confidences are taken as given.
+        It is the inverse of the test behind the p-value (exact, Bonferroni): it leaves 0 out where
+        that is at most 1 - level, and nowhere else.
     errors : bool
         Whether to return the ECE of each class, for which all scores are read.
     p_joint : float
@@ -522,12 +522,11 @@ def class_gaps(
         one's, as the accuracy counts them; off is only what is off without them, too.
     """
     sums, k = answer_sums(predictions, ties=True), predictions.n_classes
-    p_values = (answer_sums(predictions) if predictions.task is Task.BINARY else sums).p_values
+    tested = answer_sums(predictions) if predictions.task is Task.BINARY else sums
     counted = np.bincount(predictions.rows.predicted, minlength=k)
     labelled = np.bincount(predictions.labels, minlength=k)
-    looks = max(int(np.count_nonzero(sums.trials)), 1)
     counts = sums.hits / sums.effect, sums.trials / sums.effect
-    low, high = exact_interval(*counts, 1.0 - (1.0 - level) / looks)
+    low, high = exact_interval(*counts, 1.0 - (1.0 - level) / tested.looks)
     errors = errors and predictions.task is not Task.TOP_LABEL
     eces = class_bins(predictions).ece if errors else None
     table = []
@@ -537,7 +536,7 @@ def class_gaps(
         if weight > 0.0:
             sure, share = float(sums.expected[index] / weight), float(sums.hits[index] / weight)
             ends = sure - float(high[index]), sure - float(low[index])
-            p_value = max(float(p_values[index]), p_joint)
+            p_value = max(float(tested.p_values[index]), p_joint)
             if p_value > 1.0 - level:
                 ends = min(ends[0], 0.0), max(ends[1], 0.0)
             gap = Gap(sure - share, *ends)

@@ -88,6 +88,17 @@ def test_a_class_whose_ties_outweigh_its_errors_is_off_in_neither_table_nor_verd
     assert (judged.answers or judged.main).verdict.classes == ()
 
 
+def test_ties_are_answers_of_both_classes_in_p_value_and_interval():
+    """Nine answers "y" that say .79, four right; 34 ties, of which 30 are "n"."""
+    labels, risk = np.repeat([1, 0, 1, 0], [4, 5, 4, 30]), np.repeat([0.79, 0.5], [9, 34])
+    rows = Predictions(Task.BINARY, ScoreKind.PROBABILITIES, risk, labels, ("n", "y"))
+    alone = 2 * stats.binom.cdf(4, 9, 0.79)
+    second = suite.class_gaps(rows, 0.95)[1]
+    assert alone < 0.05 < 2 * alone
+    assert second.p_value == pytest.approx(2 * alone)
+    assert second.gap.low < 0.0 < second.gap.high
+
+
 def test_a_class_never_answered_has_no_gap():
     rows = multiclass(np.column_stack([LOGITS, LOGITS[:, 0] - 99]))
     last = suite.class_gaps(rows, 0.95)[-1]
