@@ -32,11 +32,19 @@ from core.readers.formats.records import columns_of
 from core.readers.predictions.names import counts_up
 from core.readers.predictions.parts import counted, listed
 from core.readers.predictions.questions import ReadChoice, undecided
-from core.readers.predictions.roles import METRICS, without_unread, words_of
+from core.readers.predictions.roles import (
+    CLASS_WORDS,
+    METRICS,
+    Role,
+    name_entry,
+    without_unread,
+    words_of,
+)
 
 REMEDY = "save two arrays, scores and labels, best as .npz"
 PARTS = {1: ("test",), 2: ("val", "test"), 3: ("train", "val", "test")}
 Row = dict[str, object]
+COLUMN_ROLES = {Role.LABELS, Role.IDS, Role.CORRECT, Role.SCORES, Role.PREDICTED, Role.CONFIDENCE}
 MANY_NAMES = 20  # of rows: fewer entries are arrays, parts or settings
 
 
@@ -155,20 +163,34 @@ def rows_by_name(tree: object) -> list[Row]:
         first = [cell for cell in fields[0].values() if not isinstance(cell, list | dict)]
         single = any(not isinstance(cell, np.ndarray) or cell.ndim == 0 for cell in first)
         alike = all(row.keys() == fields[0].keys() for row in fields)
-        return [{"id": k, **row} for k, row in items.items()] if flat and single and alike else []
+        rows = [{"id": k} | row | {"id": k} for k, row in items.items()]
+        return rows if flat and single and alike else []
     name = "scores"
     if all(isinstance(value, np.ndarray) for value in values):
-        widths = {_width(value) for value in values}
-        if len(widths) > 1 or not 1 < widths.pop() < len(values) / 2:
-            return []
-        sums = np.sum(np.stack(values), axis=1)
-        if counts_up(list(items)) and not np.allclose(sums, 1.0, atol=0.01):
+        if not _are_rows({k: v for k, v in items.items() if v.dtype.kind in "biuf"}, len(items)):
             return []
     elif not any(all(type(v) is kind for v in values) for kind in (str, int)):
         return []
     else:
         name = "label"
     return [{"id": key, name: value} for key, value in items.items()]
+
+
+def _are_rows(arrays: Mapping[str, Entry], count: int) -> bool:
+    """Whether arrays of numbers, as many as `count`, are rows of scores, and not columns.
+
+    More columns than rows cannot each sum to one if they hold probabilities.
+    """
+    widths = {_width(value) for value in arrays.values()}
+    if len(arrays) < count or len(widths) > 1 or not 1 < widths.pop() < count / 2:
+        return False
+    table = np.stack(list(arrays.values())).astype(np.float64)
+    if np.allclose(table.sum(axis=1), 1.0, atol=0.01):
+        return True
+    roles = {name_entry(name, value).role for name, value in arrays.items()}
+    called = any(CLASS_WORDS & set(words_of(name)) for name in arrays) or counts_up(list(arrays))
+    across = np.allclose(table.sum(axis=0), 1.0, atol=0.01)
+    return not (called or across or roles & COLUMN_ROLES)
 
 
 def _width(cell: object) -> int:

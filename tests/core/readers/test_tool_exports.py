@@ -311,6 +311,31 @@ def test_a_mapping_of_columns_is_not_of_rows(tmp_path):
     same(read(saved(tmp_path, "x.pkl", columns)), SOFT[0])
 
 
+@pytest.mark.parametrize("name", ["x.pkl", "x.npz"])
+@pytest.mark.parametrize("called", ["class_{}", "{}", "w{}"])
+def test_more_columns_than_rows_are_columns(tmp_path, name, called):
+    scores = RNG.dirichlet(np.ones(100), 40)
+    numbers = range(100) if called != "w{}" else [7 * k for k in range(100)]
+    columns = {called.format(n): scores[:, k] for k, n in enumerate(numbers)}
+    truth = scores.argmax(axis=1)
+    run = the_part(same(read(saved(tmp_path, name, columns | {"label": truth})), scores))
+    np.testing.assert_array_equal(run.labels, truth)
+    refusal = read(saved(tmp_path, name, columns))
+    assert isinstance(refusal, Refused)
+    assert "class" not in called or "class_0" in refusal.what
+    texts = {f"t{k}": np.array(["a", "b", "c"]) for k in range(30)}
+    assert isinstance(read(saved(tmp_path, name, texts)), Refused)
+
+
+def test_a_case_keeps_its_name(tmp_path):
+    tree = {
+        f"case {k}": {"id": 7, "p": p, "y": int(y)}
+        for k, (p, y) in enumerate(zip(SOFT[0], THREE, strict=True))
+    }
+    run = the_part(same(read(saved(tmp_path, "x.json", tree)), SOFT[0]))
+    assert run.row_ids[:2] == ("case 0", "case 1")
+
+
 def test_folds_of_other_rows_are_joined_and_those_of_the_same_are_not(tmp_path):
     halves = [slice(0, 120), slice(120, N)]
     folds = {f"fold_{k}": {"p": SOFT[0][h], "y": THREE[h]} for k, h in enumerate(halves)}
