@@ -23,6 +23,7 @@ from core.readers.formats.contents import (
     SECOND_ARRAY,
     Contents,
     Entry,
+    id_text,
     is_binary,
     is_text,
     native,
@@ -210,7 +211,21 @@ def _folds(tree: object) -> list[Row]:
     arrays = [[v for v in row.values() if isinstance(v, np.ndarray)] for row in rows]
     labels = [[array for array in some if array.dtype.kind != "f"] for some in arrays]
     same = all(len(s) == len(labels[0]) and all(map(np.array_equal, s, labels[0])) for s in labels)
-    return [] if same else rows
+    return [] if same or _share_names(rows) else rows
+
+
+def _share_names(folds: list[Row]) -> bool:
+    """Whether folds hold some of the same rows, as models do that are tested on all of them."""
+    seen: dict[str, set[str]] = {}
+    for key, value in (item for fold in folds for item in fold.items()):
+        if not isinstance(value, np.ndarray) or value.ndim != 1:
+            continue
+        if "idx" in words_of(key) or name_entry(key, value).role is Role.IDS:
+            names = set(id_text(value).tolist())
+            if seen.setdefault(key, set()) & names:
+                return True
+            seen[key] |= names
+    return False
 
 
 def refuse_ragged(value: object) -> None:

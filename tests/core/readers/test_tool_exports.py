@@ -345,6 +345,19 @@ def test_folds_of_other_rows_are_joined_and_those_of_the_same_are_not(tmp_path):
     assert isinstance(read(saved(tmp_path, "x.pkl", folds)), Refused)
 
 
+@pytest.mark.parametrize("name", ["ids", "test_idx"])
+def test_folds_that_name_the_same_rows_are_models(tmp_path, name):
+    orders = [RNG.permutation(N) for _ in range(3)]
+    folds = {
+        f"fold_{k}": {"p": SOFT[k][order], "y": THREE[order], name: order}
+        for k, order in enumerate(orders)
+    }
+    assert isinstance(read(saved(tmp_path, "x.pkl", folds)), Refused)
+    for k, fold in enumerate(folds.values()):
+        fold[name] = fold[name] + N * k
+    same(read(saved(tmp_path, "x.pkl", folds)), np.concatenate([f["p"] for f in folds.values()]))
+
+
 def test_predictions_of_custom_vision_are_columns_by_tag(tmp_path):
     tags = ["cat", "dog", "fox"]
     rows = [
