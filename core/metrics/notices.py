@@ -14,7 +14,7 @@ from core.metrics.grouped import CONCENTRATED, FEW_GROUPS, weight_concentration,
 from core.metrics.ranked import SortedOutcomes
 from core.metrics.ranking import auroc
 from core.metrics.records import GroupSummary
-from core.predictions import Predictions, ScoreKind, Task, group_nouns
+from core.predictions import COPIES, Predictions, ScoreKind, Task, group_nouns
 
 NAMES_SHOWN = 5
 ROUNDING = 1e-12  # of a share
@@ -283,14 +283,20 @@ def extent_notices(groups: GroupSummary | None, predictions: Predictions) -> tup
         one, many = group_nouns(groups.column)
         by = f" ({groups.column})" if many == "groups" else ""
         each = " for one label, on average" if predictions.task is Task.MULTILABEL else ""
-        worth = _three_digits(groups, int(n))
-        alike = f"may be alike: they {groups.count_as} {worth:,}{each}"
-        if worth == n:
-            alike = "look no more alike than others"
-        text = (
-            f"{n:,} rows of {groups.n:,} {many}{by}. Rows of one {one} {alike}. Intervals, noise "
-            "floors and verdicts allow for it."
-        )
+        worth, allow = _three_digits(groups, int(n)), "Intervals, noise floors and verdicts"
+        text = f"{n:,} rows of {groups.n:,} {many}{by}"
+        if groups.largest == 1:
+            text += ", one row each: each counts for itself."
+        elif worth < n:
+            alike = ":" if groups.column == COPIES else f". Rows of one {one} may be alike:"
+            text += f"{alike} they {groups.count_as} {worth:,}{each}. {allow} allow for it."
+        elif groups.column == COPIES:
+            text += f". {allow} draw the copies together."
+        else:
+            text += (
+                f". Rows of one {one} look no more alike than others. {allow} were drawn by {one} "
+                "all the same."
+            )
         out.append(Notice(NoticeCode.GROUPED, text))
         if groups.n < FEW_GROUPS:
             few = f"{groups.n} {many}{by} are few: intervals are rough."

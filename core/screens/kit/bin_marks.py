@@ -10,6 +10,7 @@ from core.screens.kit.row_noun import with_row_noun
 from core.screens.kit.theme import Tone
 
 NARROW = 0.10  # an interval at most this wide, inside the band, is within chance; else too few
+DIGITS = 12  # of a share: sums of bins miss 1 by less
 BAND_MIN = 20  # below this many images the band would span the axis
 
 
@@ -89,7 +90,8 @@ def shares(bins: BinTable) -> tuple[float, float]:
         return float("nan"), float("nan")
     nonempty = bins.count > 0
     weight = bins.share[nonempty]
-    return float(weight @ bins.confidence[nonempty]), float(weight @ bins.accuracy[nonempty])
+    says, right = weight @ bins.confidence[nonempty], weight @ bins.accuracy[nonempty]
+    return round(float(says), DIGITS), round(float(right), DIGITS)
 
 
 def dominated(bins: BinTable) -> bool:

@@ -178,13 +178,15 @@ def in_hundred(value: float | None, low: float | None = None, high: float | None
     return str(times)
 
 
-def hundred_span(low: float | None, high: float | None) -> str:
+def hundred_span(low: float | None, high: float | None, value: float | None = None) -> str:
     """Return an interval in times in 100: "0 to 1" where an end only rounds to 0.
 
-    Whole, unless both ends are one number then.
+    Whole, unless both ends are one number then, or `value`, printed before it, is not whole.
     """
     if low is None or high is None:
         return f"{MISSING} to {MISSING}"
+    if value is not None and "." in in_hundred(value, low, high):
+        return points_span(value, low, high)
     start, end = (in_hundred(share) for share in (low, high))
     if start in {UNDER_ONE, ALMOST_ALL}:
         start = str(math.floor(100.0 * low))

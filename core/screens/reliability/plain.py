@@ -30,6 +30,7 @@ from core.screens.kit.cards import level_of
 from core.screens.kit.labels import holm_adjusted
 from core.screens.kit.numbers import (
     MISSING,
+    UNDER_ONE,
     about_hundred,
     count,
     counts_apart,
@@ -184,7 +185,7 @@ def _dumbbell(group: Group, y: int, theme: Theme, came_true: str) -> list[go.Sca
 
 
 def _hover(group: Group, came_true: str) -> str:
-    interval = hundred_span(group.low, group.high)
+    interval = hundred_span(group.low, group.high, group.right)
     return (
         f"<b>{group.name}</b>: says {in_hundred(group.says)} in 100,<br>"
         f"{came_true} {in_hundred(group.right, group.low, group.high)} ({interval})"
@@ -279,8 +280,10 @@ def plain_view(
         target = holm_adjusted(target, audit.labels, target.target)
     groups = certainty_groups(ranked, target)
     came_true = "right" if target.target is None else "present"
+    rows, of = count(_rows(audit, target)), count(audit.n)
+    rows = rows if rows == of else f"{rows} of {of}"
     return PlainView(
-        eyebrow=f"Reliability · {name} · {count(audit.n)} {split} {with_row_noun('pictures')}",
+        eyebrow=f"Reliability · {name} · {rows} {split} {with_row_noun('pictures')}",
         sentence=with_caveats(
             replace(plain_sentence(target), second=_second(audit, target, groups)), audit.notices
         ),
@@ -392,7 +395,7 @@ def _card(groups: tuple[Group, ...], came_true: str) -> FigureCard:
     descriptions = [
         f"{group.name} ({group.range}): {count(group.n)} {things}, says {in_hundred(group.says)} "
         f"in 100, {came_true} {in_hundred(group.right, group.low, group.high)} "
-        f"({hundred_span(group.low, group.high)})"
+        f"({hundred_span(group.low, group.high, group.right)})"
         for group in reversed(groups)
         if group.n
     ]
@@ -531,7 +534,12 @@ def _texts(
         (promised != seen and abs(shares[0] - shares[1]) < 0.005)
         or round(100 * shares[2]) == round(100 * shares[3])
     ):
-        of, (promised, seen) = 1_000, [count(round(1_000 * share)) for share in shares[:2]]
+        enough = all(round(1_000 * share) or not share for share in shares[:2])
+        of = 1_000 if enough else min(10_000, group.n)
+        promised, seen = (
+            count(round(of * share)) if round(of * share) or not share else UNDER_ONE
+            for share in shares[:2]
+        )
     low, high = (count(round(of * share)) for share in shares[2:])
     were = "was" if singular(seen) else "were"
     about = words[0].format(n=about_hundred(promised), of=count(of))

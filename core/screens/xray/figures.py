@@ -251,7 +251,7 @@ def _band_dot(dot: BandDot, theme: Theme, *, index: int, chosen: bool) -> go.Sca
         hovertext=[
             f"<b>Scored {band_name(dot.low, dot.high)}</b>: {count(dot.n)},<br>labelled with it "
             f"{in_hundred(dot.rate, dot.ci_low, dot.ci_high)} in 100 "
-            f"({hundred_span(dot.ci_low, dot.ci_high)})"
+            f"({hundred_span(dot.ci_low, dot.ci_high, dot.rate)})"
         ],
         hovertemplate="%{hovertext}<extra></extra>",
         cliponaxis=False,

@@ -461,7 +461,7 @@ def bands_card(scored: FilmScores, index: int, known: Reference) -> FigureCard:
     listing = "; ".join(
         f"scored {band_words(dot.low, dot.high)}: {films_words(dot.n)}, "
         f"{in_hundred(dot.rate, dot.ci_low, dot.ci_high)} of 100 "
-        f"({hundred_span(dot.ci_low, dot.ci_high)})"
+        f"({hundred_span(dot.ci_low, dot.ci_high, dot.rate)})"
         for dot in dots
         if dot.n
     )

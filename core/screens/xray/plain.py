@@ -311,7 +311,7 @@ def _card(
     spoken = "; ".join(
         f"scored {band_name(dot.low, dot.high)} ({count(dot.n)} {source.films}): says "
         f"{in_hundred(dot.says)}, found {in_hundred(dot.rate, dot.ci_low, dot.ci_high)} of 100 "
-        f"({hundred_span(dot.ci_low, dot.ci_high)})"
+        f"({hundred_span(dot.ci_low, dot.ci_high, dot.rate)})"
         for dot in dots
         if dot.n
     )

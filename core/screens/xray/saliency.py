@@ -293,7 +293,7 @@ def pointing_text(localisations: Mapping[str, Localisation], name: str) -> str:
     start = (
         f"Of 100 films with {name}, the strongest place lies in the box in about "
         f"{in_hundred(share.value, share.low, share.high)} "
-        f"({hundred_span(share.low, share.high)}; {count(own.n)} films)."
+        f"({hundred_span(share.low, share.high, share.value)}; {count(own.n)} films)."
     )
     if own.n < FEWEST:
         return f"{start} There are too few films to tell one map from another."
@@ -343,7 +343,7 @@ def pointing_card(localisations: Mapping[str, Localisation], name: str, caption:
     ]
     listing = " ".join(
         f"{row.name}: {in_hundred(row.value, row.low, row.high)} of 100 "
-        f"({hundred_span(row.low, row.high)})."
+        f"({hundred_span(row.low, row.high, row.value)})."
         for row in rows
     )
     return FigureCard(

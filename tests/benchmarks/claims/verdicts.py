@@ -9,7 +9,7 @@ fit misses. Beside it stand the same rows under the temperature that is true.
 Of groups a sentence says about how often an error would show: what their rows share is estimated.
 Of 3,000 films, four a patient (r 0.3), logits off by 15 % were said to show in 61 of 100 sets and
 did in 47 and 60 (either sign), of 6,000, 20 a patient (r 0.1), in 72, and did in 68 and 82; another
-seed moves what is said by up to 20. Of 1,000 rows of their own it says at least how often: 18 were
+seed moves what is said by up to 20. Of 1,000 rows of their own 18 were
 said, and 17 and 19 did.
 """
 

@@ -36,7 +36,16 @@ from core.metrics.ranked import SortedOutcomes
 from core.metrics.ranking import auroc_error
 from core.metrics.suite import audit, prepare
 from core.metrics.weight_model import shares_by_weight, variance_around
-from core.predictions import Groups, Outcomes, Predictions, SamplingDesign, ScoreKind, Task, Weights
+from core.predictions import (
+    COPIES,
+    Groups,
+    Outcomes,
+    Predictions,
+    SamplingDesign,
+    ScoreKind,
+    Task,
+    Weights,
+)
 from core.reports.audit_json import audit_json
 from core.screens.kit.bin_marks import shares
 from core.screens.kit.sentences import effective_n_words
@@ -709,8 +718,16 @@ def test_rows_that_count_for_themselves_are_not_called_alike():
     assert found.main.groups.effective_n == 40.0
     (text,) = (note.text for note in found.notices if note.code == "GROUPED")
     assert text.startswith("40 rows of 20 patients. Rows of one patient look no more alike than ")
+    assert text.endswith("floors and verdicts were drawn by patient all the same.")
     told = effective_n_words(found.main)
     assert told.endswith("of 20 patients count as 40 independent ones for “1”.")
+    for rows, name, words in (
+        (1, "patient", "40 rows of 40 patients, one row each: each counts for itself."),
+        (2, COPIES, "40 rows of 20 sets of copies. Intervals, noise floors and verdicts draw the "),
+    ):
+        groups = Groups(name, np.arange(40) // rows)
+        notices = audit(binary(p, y, groups=groups)).notices
+        assert any(note.text.startswith(words) for note in notices)
 
 
 def test_few_groups_are_said():

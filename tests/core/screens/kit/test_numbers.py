@@ -52,6 +52,8 @@ T = "\u202f"
         (numbers.hundred_span(0.0106, 0.0143), "1.1 to 1.4"),
         (numbers.hundred_span(1.0, 1.0), "100 to 100"),
         (numbers.hundred_span(0.0001, 0.004), "0 to 1"),
+        (numbers.hundred_span(0.0029, 0.0046, 0.0036), "0.3 to 0.5"),
+        (numbers.hundred_span(0.0029, 0.0124, 0.0076), "0 to 1"),
         (numbers.in_hundred(0.001), "fewer than 1"),
         (numbers.in_hundred(0.023, 0.021, 0.025), "2.3"),  # 2 lies outside its own interval
         (numbers.about_hundred("12"), "about 12"),

@@ -61,6 +61,13 @@ def test_a_missed_promise_that_100_would_hide_is_counted_of_more(make_audit, mak
     icons = plain_view(make_audit(), make_target(), rows, name="m", split="test").icons
     assert icons.promised_text == "If that were right, about 6 of 1,000 would be wrong."
     assert icons.observed_text == "In this test 9 of 1,000 were wrong (8 to 10)."
+    for n, wrong, words in (
+        (100_000, 10, "1 of 10,000 was"),
+        (30_000, 1, "fewer than 1 of 10,000 was"),
+    ):
+        rows = ranked([(0.9999, i >= wrong) for i in range(n)])
+        view = plain_view(make_audit(), make_target("sound"), rows, name="m", split="test")
+        assert f" {words} wrong (" in view.icons.observed_text
 
 
 def test_plain_tiles_say_the_numbers_of_the_technical_page(make_audit, make_target):
@@ -71,6 +78,12 @@ def test_plain_tiles_say_the_numbers_of_the_technical_page(make_audit, make_targ
     assert says.value == "92"
     assert (off.value, off.interval) == ("4.1", "chance: up to 2.0")
     assert seen.value == "1,000"
+    assert view.eyebrow == "Reliability · m · 1,000 test pictures"
+    some = replace(
+        make_target(), bins=replace(make_target().bins, count=np.array([0, 20, 0, 180, 430]))
+    )
+    labelled = plain_view(make_audit(), some, ranked([(0.9, 1)] * 30), name="m", split="test")
+    assert labelled.eyebrow.endswith(" 630 of 1,000 test pictures")
 
 
 @pytest.mark.parametrize("code", CODES)
