@@ -28,6 +28,7 @@ SPREAD = 0.05  # of a Poisson variance: what a cell is taken to have at least
 DIGITS = 9  # to which sums are kept: those of the same rows in another order are one
 CELLS_DRAWN = 2**17  # draws worked on at a time: they stay in cache
 MOST = 0.7  # of the gap of a bin: one class holds it
+FEWEST = 10  # other answers of a bin that one class is told from
 FAR = 2.0  # times the mean gap: a class that is further off is unlike the mean
 Z = 1.645  # of a one-sided bound at 95 %
 
@@ -321,7 +322,8 @@ class AnswersOfRows:
         """Return the class that the gap of the answers from `low` to `high` is of, if of one.
 
         One class alone is off beyond chance there (exact, Bonferroni over the classes answered)
-        and holds at least `MOST` of the gap, and the other answers are not off at 5 % together.
+        and holds at least `MOST` of the gap, and the other answers, at least `FEWEST`, are not off
+        at 5 % together. Their gap and that of the class differ, too (two samples, as corrected).
         """
         sure = self.outcomes.confidence
         rows = np.flatnonzero((sure >= low) & (sure <= high))
@@ -334,27 +336,34 @@ class AnswersOfRows:
             return None
         k = int(np.argmax(gaps * np.sign(total)))
         own = self.answered[rows] == k
-        if abs(gaps[k]) < MOST * abs(total) or not weights[~own].any() or not weights[own].any():
+        few = np.count_nonzero(weights[~own]) < FEWEST or not weights[own].any()
+        if few or abs(gaps[k]) < MOST * abs(total):
             return None
-        parts = [
-            (
-                float(weights[part] @ sure[part]),
-                float(weights[part] @ right[part]),
-                float(weights[part].sum()),
-                design_effect(sure[part] - right[part], of_rows(extents, part)),
-            )
-            for part in (own, ~own)
-        ]
-        alone, others = (
-            float(
-                binomial_test(np.array(hits / e), np.array(n / e), np.array(min(stated / n, 1.0)))
-            )
-            for stated, hits, n, e in parts
-        )
+        stated, share, effective = np.array(
+            [
+                (
+                    weights[part] @ sure[part] / weights[part].sum(),
+                    weights[part] @ right[part] / weights[part].sum(),
+                    weights[part].sum()
+                    / design_effect(sure[part] - right[part], of_rows(extents, part)),
+                )
+                for part in (own, ~own)
+            ]
+        ).T
+        alone, others = binomial_test(share * effective, effective, np.minimum(stated, 1.0))
         if looks * alone > FALSE_ALARMS or others <= FALSE_ALARMS:
             return None
-        (_, hits, n, _), (_, rest, m, _) = parts
-        return CostlyClass(name=self.names[k], right=hits / n, others=rest / m)
+        spread = np.maximum(stated * (1.0 - stated), share * (1.0 - share)) / effective
+        z = NormalDist().inv_cdf(1.0 - 0.5 * FALSE_ALARMS / looks)
+        if abs(np.diff(stated - share)[0]) <= z * np.sqrt(spread.sum()):
+            return None
+        return CostlyClass(
+            name=self.names[k],
+            stated=float(stated[0]),
+            right=float(share[0]),
+            others_stated=float(stated[1]),
+            others=float(share[1]),
+        )
 
 
 def class_sums(predictions: Predictions) -> ClassSums:

@@ -184,12 +184,16 @@ class CostlyClass:
     ----------
     name : str
         The class that was answered.
-    right, others : float
-        Share of its answers in the bin that are right, and of all others there.
+    stated, right : float
+        Mean confidence of its answers in the bin, and the share that is right.
+    others_stated, others : float
+        Of all others there.
     """
 
     name: str
+    stated: float
     right: float
+    others_stated: float
     others: float
 
 

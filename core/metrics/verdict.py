@@ -573,7 +573,8 @@ def bin_sentence(bins: BinTable, came_true: str, costly: int | None = None) -> s
 def costly_class_sentence(own: CostlyClass) -> str:
     """Return which answers of the bin that costs most are off."""
     return (
-        f"There, answers “{own.name}” are right {share(own.right)} times in 100, all others "
+        f"There, answers “{own.name}” say {share(own.stated)} % and are right {share(own.right)} "
+        f"times in 100; all others say {share(own.others_stated)} % and are right "
         f"{share(own.others)}."
     )
 

@@ -94,7 +94,7 @@ CLAIMED = (
         "Reliability, audit",
         "core.metrics.verdict:costly_class_sentence",
         f"{JOINT}; one class alone is off in the bin (exact, Bonferroni over its classes) and "
-        "holds seven tenths of its gap, the others are not off at 5 %",
+        "holds seven tenths of its gap, the others are not off at 5 % and differ from it (z-test)",
     ),
     Claimed(
         "brings the error {",

@@ -15,7 +15,7 @@ from sklearn.metrics import roc_auc_score
 from core.configs import AuditConfig, BinRule
 from core.errors import UsageError
 from core.metrics import METRICS, clinical, suite
-from core.metrics.class_sums import class_sums
+from core.metrics.class_sums import AnswersOfRows, class_sums
 from core.metrics.notices import notices
 from core.metrics.null_test import NullTest
 from core.metrics.ranked import SortedOutcomes
@@ -32,7 +32,7 @@ from core.metrics.verdict import (
     verdict,
     would_show,
 )
-from core.predictions import Predictions, ScoreKind, Task
+from core.predictions import Outcomes, Predictions, ScoreKind, Task
 from core.screens.kit.sentences import verdict_sentence
 
 SHARED = Path(os.environ.get("CANDOR_SHARED", Path(__file__).parents[3].parent / "shared"))
@@ -535,7 +535,11 @@ def test_every_class_that_is_far_off_beside_the_mean_is_unlike_it():
 @pytest.mark.parametrize(
     ("right", "line"),
     [
-        ((30, 80, 80, 80), "There, answers “0” are right 30 times in 100, all others 80."),
+        (
+            (30, 80, 80, 80),
+            "There, answers “0” say 80 % and are right 30 times in 100; all others say 80 % and "
+            "are right 80.",
+        ),
         ((50, 50, 50, 50), ""),  # every class
         ((30, 60, 80, 80), ""),  # two of them: the others are not calibrated
         ((71, 80, 80, 80), ""),  # 9 of 100, which among four classes is chance
@@ -557,6 +561,31 @@ def test_a_bin_that_one_class_puts_off_speaks_of_that_class(right, line):
     if line:
         assert target.verdict.text.endswith(line)
         assert verdict_sentence(target).second.endswith(line)
+
+
+@pytest.mark.parametrize(
+    ("cells", "line"),  # answers of a class, what they say, and how many are right
+    [
+        # the class that is off is right more often than the others, of which less is said
+        (
+            ((400, 0.97, 344), (1_200, 0.82, 984)),
+            "There, answers “0” say 97 % and are right 86 times in 100; all others say 82 % and "
+            "are right 82.",
+        ),
+        (((1_000, 0.9, 800), (2, 0.9, 2)), ""),  # hardly any others
+        (((1_000, 0.9, 850), (100, 0.9, 85)), ""),  # off alike
+        (((1_000, 0.9, 850), (100, 0.9, 90)), ""),  # by 5 points: z = 1.6, and 2.2 would do
+        (((1_000, 0.9, 800), (400, 0.9, 360)), "“0” say 90 % and are right 80 times"),  # z = 5
+    ],
+)
+def test_one_class_alone_is_off_only_where_others_differ_from_it(cells, line):
+    answered = np.repeat([0, 1], [n for n, _, _ in cells])
+    said = np.concatenate([np.full(n, stated) for n, stated, _ in cells])
+    right = np.concatenate([np.arange(n) < hits for n, _, hits in cells])
+    own = AnswersOfRows(Outcomes(said, right), answered, ("0", "1")).costly(0.8, 1.0)
+    assert (own is None) == (not line)
+    if own is not None:
+        assert line in costly_class_sentence(own)
 
 
 def test_event_and_answers_are_prepared_for_each_other_without_the_scores_kept():
