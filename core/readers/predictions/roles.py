@@ -149,10 +149,14 @@ def without_unread(contents: Contents, unread: Mapping[str, Refused]) -> Content
     Raises
     ------
     Refused
-        Why one could not, if it is called scores, or there is no other.
+        Why one could not, if it is called scores, if another would be read in its place, or if
+        there is no other.
     """
+    roles = {name_entry(n, e).role for n, e in contents.entries.items()} if unread else set()
     for name, refusal in unread.items():
-        if not contents.entries or name_entry(name, np.empty((1, 2))).role is Role.SCORES:
+        plain = set(words_of(name)) <= PLAIN
+        instead = roles & STAND_IN.get(name_entry(name, np.zeros(1)).role, set()) if plain else ()
+        if not roles or instead or name_entry(name, np.empty((1, 2))).role is Role.SCORES:
             raise refusal
     text = f"not a number, a text or a list of numbers in every row: {', '.join(unread)}"
     notices = (Notice(NoticeCode.KEYS_GUESSED, text),) if unread else ()
@@ -178,6 +182,15 @@ class Role(StrEnum):
     INDEX = "row number"
     ASIDE = "no score"
     UNUSED = "not used"
+
+
+PLAIN = {*LABELS, *CORRECT, *PREDICTED, *CONFIDENCE, *SPLITS, "is", "was", "class"}
+STAND_IN = {  # what would be read in place of a column
+    Role.LABELS: {Role.LABELS},
+    Role.CORRECT: {Role.CORRECT, Role.LABELS},
+    Role.PREDICTED: {Role.PREDICTED, Role.CONFIDENCE},
+    Role.CONFIDENCE: {Role.CONFIDENCE, Role.SCORES},
+}
 
 
 @dataclass(frozen=True)

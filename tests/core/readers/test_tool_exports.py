@@ -484,6 +484,34 @@ def test_a_column_that_cannot_be_read_blocks_only_if_called_scores(tmp_path, col
         assert any(called in notice.text for notice in same(got, SOFT[0]).notices)
 
 
+@pytest.mark.parametrize(
+    ("called", "others"),
+    [
+        ("label", {"prob": CHANCE, "target": TRUTH}),
+        ("correct", {"confidence": SURE, "answer": words(CHANCE), "label": words(TRUTH)}),
+        ("prediction", {"confidence": SURE, "pred": words(CHANCE), "label": words(TRUTH)}),
+        ("confidence", {"prob": CHANCE, "label": TRUTH}),
+    ],
+)
+def test_no_other_column_stands_in_for_one_that_cannot_be_read(tmp_path, called, others):
+    odd = [{"a": 1}] * N
+    pyarrow.parquet.write_table(pa.table({**others, called: odd}), tmp_path / "x.parquet")
+    lists = {n: np.asarray(values).tolist() for n, values in others.items()} | {
+        called: [[["a"]]] * N
+    }
+    rows = [dict(zip(lists, cells, strict=True)) for cells in zip(*lists.values(), strict=True)]
+    for path in (tmp_path / "x.parquet", saved(tmp_path, "x.json", rows)):
+        got = read(path)
+        assert isinstance(got, Refused)
+        assert called in got.location
+
+
+def test_lists_of_references_are_no_matter_where_answers_are_judged(tmp_path):
+    judged = zip(SURE.tolist(), TRUTH.tolist(), strict=True)
+    rows = [{"references": ["a", "b"], "confidence": p, "correct": t} for p, t in judged]
+    same(read(saved(tmp_path, "x.json", rows)), SURE)
+
+
 def test_a_column_that_is_missed_says_why_it_could_not_be_read(tmp_path):
     columns = {"label": THREE, "tokens": [["a"]] * N}
     pyarrow.parquet.write_table(pa.table(columns), tmp_path / "x.parquet")
