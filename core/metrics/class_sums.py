@@ -138,7 +138,7 @@ class ClassSums:
         rarer = min(float(self.trials[:k][side].sum()) for side in sides) / self.total
         return tuple(sorted(cells, key=lambda cell: -abs(cell.gap))), rarer
 
-    def all_unlike(self, gap: float) -> tuple[ClassCell, ...]:
+    def all_unlike(self, gap: float, far: float = FAR) -> tuple[ClassCell, ...]:
         """Return the answers that the mean gap does not tell of, the furthest off first.
 
         Of those of `furthest`, and of others that are off at least half as far as the first.
@@ -146,15 +146,15 @@ class ClassSums:
         first, _ = self.furthest()
         least = 0.5 * max((abs(cell.gap) for cell in first), default=0.0)
         off = [self._answers(int(k)) for k in np.flatnonzero(self.p_values <= FALSE_ALARMS)]
-        far = [cell for cell in off if abs(cell.gap) >= least or cell in first]
-        unlike = [cell for cell in far if self.unlike(cell, gap)]
+        listed = [cell for cell in off if abs(cell.gap) >= least or cell in first]
+        unlike = [cell for cell in listed if self.unlike(cell, gap, far)]
         return tuple(sorted(unlike, key=lambda cell: -abs(cell.gap)))
 
-    def unlike(self, cell: ClassCell, gap: float) -> bool:
+    def unlike(self, cell: ClassCell, gap: float, far: float = FAR) -> bool:
         """Whether the mean gap does not tell of a class that is off.
 
-        It is on the other side; or it is off by twice the mean or more, and differs from it beyond
-        the bound of a normal distribution at 95 % over all classes (Bonferroni).
+        It is on the other side; or it is off by `far` times the mean or more, and differs from it
+        beyond the bound of a normal distribution at 95 % over all classes (Bonferroni).
         """
         if cell.gap * gap <= 0.0:
             return True
@@ -162,7 +162,7 @@ class ClassSums:
         spread = max(self.expected[k] - self.squares[k], cell.n * cell.true * (1.0 - cell.true))
         error = float(np.sqrt(self.effect[k] * spread)) / max(cell.n, TINY)
         z = NormalDist().inv_cdf(1.0 - 0.5 * FALSE_ALARMS / len(self.names))
-        return abs(cell.gap) >= FAR * abs(gap) and abs(cell.gap - gap) > z * error
+        return abs(cell.gap) >= far * abs(gap) and abs(cell.gap - gap) > z * error
 
     def _answers(self, index: int) -> ClassCell:
         """Return the answers of one class."""

@@ -29,7 +29,7 @@ from core.defaults import (
     SMALL_SLOPE,
 )
 from core.metrics.binning import BinSums, equal_mass_cuts
-from core.metrics.class_sums import ClassSums
+from core.metrics.class_sums import FAR, ClassSums
 from core.metrics.clinical.fit import recalibrated
 from core.metrics.intervals import Resamples, units
 from core.metrics.records import ClassCell, Score
@@ -346,7 +346,7 @@ class Null:
             test,
             deviant=deviant if test.finds(Statistic.CLASSES) else None,
             furthest=furthest,
-            unlike=self.classes.all_unlike(mean),
+            unlike=self.classes.all_unlike(mean, 1.0 if is_small else FAR),
             rarer_side=rarer,
             two_classes=len(self.classes.names) == 2,
         )

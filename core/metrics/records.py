@@ -256,7 +256,8 @@ class Verdict:
     classes : tuple of ClassCell
         Answers of the classes furthest off on each side beyond chance, and of others off at least
         half as far as the first, the furthest first, where the mean does not tell of them: they
-        differ in sign from it, or are twice as far off.
+        differ in sign from it, or are twice as far off; under a small error, further off beyond
+        chance.
     of : VerdictSubject
         The answers given, or the risk of an event: each has words of its own.
     """

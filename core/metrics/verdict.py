@@ -154,8 +154,6 @@ def verdict(
         code = VerdictCode.MIXED
         reading, opening = _uneven(gap, bins, error, test, ends, event, slope_off=slope_off)
     classes = test.unlike if code in BEYOND_CHANCE else ()
-    if code == VerdictCode.OFF_BUT_SMALL:  # a class may be off by more than the mean
-        classes = classes or test.furthest
     costly, evidence = None, _evidence(test, slope_off=slope_off)
     if test.p_value <= FALSE_ALARMS:
         if classes and reading != MixedReading.BY_CLASS:
