@@ -166,8 +166,8 @@ SECTIONS: Final = {
 FULL_RUNS: Final = 10  # with more, what is said of each alone is left to those who choose it
 AS_READ = "scores as read"
 NO_HELP = (
-    "No correction that was tried helps{finding} beyond chance. More pictures with known answers "
-    "may show more."
+    "No correction that was tried is shown to help{finding} on these rows. More pictures with "
+    "known answers may show more."
 )
 ALARMS = 0.05  # of the in-distribution images, as on the page at first
 THRESHOLDS = (0.01, 0.5)  # of the decision curve, as on the page at first

@@ -14,7 +14,7 @@ from core.screens.kit.bin_marks import shares
 from core.screens.kit.differences import better, size_words, worse
 from core.screens.kit.differences import name as metric_name
 from core.screens.kit.methods import IN_SENTENCE
-from core.screens.kit.numbers import count, in_hundred, points, points_span, span
+from core.screens.kit.numbers import count, in_hundred, points, points_alike, points_span, span
 from core.screens.kit.records import Phrase, Sentence
 from core.screens.kit.row_noun import with_row_noun
 from core.screens.kit.words import LABELS
@@ -435,21 +435,24 @@ def mended(judged: Mapping[str, MethodReport], counted: str = "") -> str:
     own = sorted((case for case in improved if case[1] == method), key=lambda case: -case[0])
     named = {f"answers “{cell.name}”" for cell in none.compared.audit.headline.verdict.classes}
     left = [
-        (0.0, *case[:4])
+        case[1:4]
         for case in cases
         if case[0] == method and case[1] in named - {case[2] for case in own}
     ]
-    listed = [
-        f"of {what} from {_with_ends(was)} to {_with_ends(now)}"
-        for _, _, what, was, now in [*own[:NAMED], *left[:NAMED]]
-    ]
     more = f", and of {len(own) - NAMED} more" if len(own) > NAMED else ""
-    *first, last = listed
-    joint = f"{', '.join(first)}{', ' if more else ' and '}{last}" if first else last
+    joint = _moved([case[2:] for case in own[:NAMED]], ", " if more else " and ")
     brings = f"brings the error {joint} points{more}"
+    if left:  # named by the verdict, and not shown to be mended
+        brings += f", and moves that {_moved(left[:NAMED], ' and ')} points"
     if method == counted:
         return f" {_capital(IN_SENTENCE[method])} {brings}."
     return f" But {IN_SENTENCE[method]} {brings}{_changing(judged[method], none)}."
+
+
+def _moved(errors: Sequence[tuple[str, Gap, Gap]], last: str) -> str:
+    """Return what errors are of, before and after; `last` joins the last one."""
+    *first, end = [f"of {what} from {_with_ends(a)} to {_with_ends(b)}" for what, a, b in errors]
+    return f"{', '.join(first)}{last}{end}" if first else end
 
 
 def stretch(cases: int, jointly: int, level: float) -> float:
@@ -486,8 +489,8 @@ def _answers_cost(
     if now == was:
         then = "as many are right"
     elif difference is not None and difference.tie:
-        size = points(now - was, signed=True)
-        then = f"about as many are right ({size} points; could be chance)"
+        more = "more" if now > was else "fewer"
+        then = f"{points(abs(now - was))} in 100 {more} are then right, which could be chance"
     elif in_hundred(now) != in_hundred(was):
         then = f"{in_hundred(now)} in 100 are then right, {in_hundred(was)} before"
     else:
@@ -542,9 +545,13 @@ def _plain_others(judged: Mapping[str, MethodReport], comparison: Comparison) ->
             first += f" {_capital(_listed(raising))} {verb} it worse beyond chance."
         fits = _best_fit(judged, comparison)
         if fits:
+            was, now = points_alike([_ece(judged[NONE]), _ece(judged[fits])])
+            moves = f"{'falls' if _ece(judged[fits]) < _ece(judged[NONE]) else 'rises'} from {was}"
+            moves += f" to {now}, which could be chance"
             first = (
                 f"{_capital(IN_SENTENCE[fits])} makes its stated chances fit better beyond chance"
-                f"{_changing(judged[fits], judged[NONE])}; the average error shows no difference. "
+                f"{_changing(judged[fits], judged[NONE])}; the average error "
+                f"{f'stays at {now}' if was == now else moves}. "
                 f"{_cost(fits, judged, comparison, plain=True)}"
             ).rstrip()
         return f"{first}{mended(judged, fits)}"

@@ -132,8 +132,8 @@ def test_classes_that_a_correction_puts_further_off_are_counted_in_the_headline(
 @pytest.mark.parametrize(
     ("before", "after", "low", "high", "then"),
     [
-        (0.633, 0.626, -0.02, 0.01, "about as many are right (−0.7 points; could be chance)"),
-        (0.634, 0.627, -0.02, 0.01, "about as many are right (−0.7 points; could be chance)"),
+        (0.633, 0.626, -0.02, 0.01, "0.7 in 100 fewer are then right, which could be chance"),
+        (0.604, 0.634, -0.01, 0.07, "3.0 in 100 more are then right, which could be chance"),
         (0.633, 0.633, -0.02, 0.02, "as many are right"),
         (0.64, 0.61, -0.04, -0.02, "61 in 100 are then right, 64 before"),
         (0.642, 0.639, -0.004, -0.002, "0.3 in 100 fewer are then right (0.2 to 0.4)"),
@@ -196,8 +196,8 @@ def test_every_class_that_the_verdict_names_is_named_beside_the_one_that_is_mend
     }
     assert mended(both) == (
         f" But vector scaling brings the error of answers “{other.name}” from 10.0 (5.0 to 20.0) "
-        f"to 1.0 (−2.0 to 3.0) and of answers “{cell.name}” from 15.0 (2.0 to 28.0) to 15.0 "
-        "(2.0 to 28.0) points."
+        f"to 1.0 (−2.0 to 3.0) points, and moves that of answers “{cell.name}” from 15.0 "
+        "(2.0 to 28.0) to 15.0 (2.0 to 28.0) points."
     )
 
 
@@ -209,7 +209,9 @@ def test_what_gets_worse_under_an_advised_method_is_said():
     higher = replace(tie, metric="brier", value=0.02, low=0.01, high=0.03)
     table = Comparison("", 0, 0.95, ({}, {"ece": tie, "nll": lower, "brier": higher}))
     assert "But its Brier score rises." in sentence(both, table).second
-    assert "get worse beyond chance." in plain_sentence(both, table).second
+    plain = plain_sentence(both, table).second
+    assert "get worse beyond chance." in plain
+    assert "; the average error stays at " in plain
     worse = replace(tie, value=0.15, low=0.1, high=0.2)
     said = plain_sentence(both, Comparison("", 0, 0.95, ({}, {"ece": worse}))).second
     assert said.endswith("Temperature scaling makes it worse beyond chance.")
@@ -315,9 +317,12 @@ def test_what_lowers_the_likelihood_loss_beyond_chance_is_no_correction_without_
     text = sentence(both, table).text
     assert text.startswith("By NLL, temperature scaling helps beyond chance: a drop of ")
     assert text.endswith(" points, which could be chance.")
+    was, now = (
+        f"{100 * each.compared.audit.main.metrics['ece'].value:.1f}" for each in both.values()
+    )
     assert plain_sentence(both, table).second == (
         "Temperature scaling makes its stated chances fit better beyond chance; the average error "
-        "shows no difference."
+        f"falls from {was} to {now}, which could be chance."
     )
     raised = {"ece": replace(ece, value=0.02, low=0.01, high=0.03), "nll": nll}
     assert not any_helps(both, Comparison("", 0, 0.95, ({}, raised)))
