@@ -105,7 +105,8 @@ def _mean_groups(labels: Sequence[TargetAudit]) -> GroupSummary | None:
         return None
     effect = float(np.mean([summary.design_effect for summary in summaries]))
     worth = float(np.mean([summary.effective_n for summary in summaries]))
-    return replace(summaries[0], design_effect=effect, effective_n=worth)
+    largest = round(np.mean([summary.largest for summary in summaries]))
+    return replace(summaries[0], largest=largest, design_effect=effect, effective_n=worth)
 
 
 def _mean_score(scores: Sequence[Score], level: float) -> Score:

@@ -1,7 +1,7 @@
 """The records that metrics fill and every screen, report and command reads."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, dataclass, field, replace
 
 import numpy as np
 
@@ -300,7 +300,7 @@ class GroupSummary:
     column : str
         Where the groups come from.
     n, largest : int
-        Groups, and rows of the largest.
+        Groups, and rows of the largest; over many labels, of those known of one on average.
     design_effect : float
         Variance of the signed gap by groups over that by rows.
     effective_n : float
@@ -366,7 +366,8 @@ class Audit:
     has one score of the event. `second` is the other.
 
     `unknown` counts the labels of many, of `n` times `n_classes`, that nobody knows: each counts in
-    no number of its label.
+    no number of its label. `largest_group` are the rows of the largest group of the file, of many
+    labels, known or not.
     """
 
     task: str
@@ -381,6 +382,14 @@ class Audit:
     answers: TargetAudit | None = None
     by_answer: bool = False
     unknown: int = 0
+    largest_group: int | None = None
+
+    @property
+    def groups(self) -> GroupSummary | None:
+        """The groups as reports list them: of many labels those of the whole file."""
+        if self.main.groups is None or self.largest_group is None:
+            return self.main.groups
+        return replace(self.main.groups, largest=self.largest_group)
 
     @property
     def headline(self) -> TargetAudit:

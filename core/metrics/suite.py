@@ -251,13 +251,14 @@ def audit(predictions: Predictions, config: AuditConfig | None = None) -> Audit:
             f"Metric {unknown[0]!r} is unknown",
             f"use one of {', '.join(METRICS)}",
         )
+    largest = None
     if predictions.task is Task.MULTILABEL:
         labels = tuple(_audit_label(predictions, k, config) for k in range(predictions.n_classes))
         main = macro.over_labels(labels, config.level)
         if main.groups is not None and predictions.groups is not None:  # not of one label alone
             sizes = np.bincount(predictions.groups.of_row)
-            whole = replace(main.groups, n=sizes.size, largest=int(sizes.max()))
-            main = replace(main, groups=whole)
+            largest = int(sizes.max())
+            main = replace(main, groups=replace(main.groups, n=sizes.size))
     else:
         labels, main = (), _audit_target(predictions, config)
     answered = None
@@ -284,6 +285,7 @@ def audit(predictions: Predictions, config: AuditConfig | None = None) -> Audit:
         answers=answered,
         by_answer=answered is not None and predictions.scores.ndim == 2,
         unknown=int(np.count_nonzero(predictions.labels < 0)),
+        largest_group=largest,
     )
 
 

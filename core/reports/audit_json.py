@@ -83,8 +83,8 @@ def audit_json(
     }
     if audit.unknown:
         out["unknown_labels"] = audit.unknown
-    if audit.main.groups is not None:
-        out["groups"] = asdict(audit.main.groups)
+    if audit.groups is not None:
+        out["groups"] = asdict(audit.groups)
     if audit.weights is not None:
         out["weights"] = asdict(audit.weights)
     out |= _target(audit.main)

@@ -83,5 +83,5 @@ def compare_json(
 
 def _groups(audit: Audit) -> Json:
     """Return the effective sample size of grouped or weighted rows."""
-    both = {"groups": audit.main.groups, "weights": audit.weights}
+    both = {"groups": audit.groups, "weights": audit.weights}
     return {key: asdict(summary) for key, summary in both.items() if summary is not None}

@@ -13,6 +13,7 @@ from core.metrics.comparison import compared
 from core.metrics.resampled import resampled_counts
 from core.metrics.suite import audit
 from core.predictions import Groups, Predictions, ScoreKind, Task, Weights
+from core.reports.audit_json import audit_json
 from core.screens.kit.labels import label_verdicts, labels_sentence, with_unknown
 from core.screens.reliability.rows import bin_rows
 from core.studies import clinic, posthoc
@@ -132,6 +133,22 @@ def test_rows_of_a_bin_are_rows_of_the_file():
         assert KNOWN[row, 1]
         assert (name, says) == (f"v{row}", SCORES[row, 1])
         assert true == ("absent", "present")[TRUTH[row, 1]]
+
+
+def test_a_large_group_is_measured_by_the_rows_in_which_a_label_is_known():
+    """201 patients of ten films, one of 60: 3 % of the rows, also of the tenth that is known."""
+    rng = np.random.default_rng(0)
+    patient = np.r_[np.zeros(60, int), 1 + np.repeat(np.arange(200), 10)]
+    scores = rng.beta(1, 2, (patient.size, L))
+    labels = (rng.random(scores.shape) < scores).astype(np.int64)
+    labels[rng.random(scores.shape) < 0.9] = -1
+    rows = Predictions(Task.MULTILABEL, ScoreKind.SIGMOID, scores, labels, ("a", "b", "c"))
+    found = audit(replace(rows, groups=Groups("patient", patient)), CONFIG)
+    words = {target.groups.count_as for target in (found.main, *found.labels)}
+    assert words == {"count as about"}
+    assert "may count" not in next(note.text for note in found.notices if note.code == "GROUPED")
+    listed = audit_json("f", "d", {}, "all", (), found)["groups"]
+    assert (listed["n"], listed["largest"]) == (201, 60)
 
 
 def test_the_headline_counts_unknown_labels():
