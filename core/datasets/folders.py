@@ -304,6 +304,9 @@ def _given_split(
     """Return the split of a folder in parts; what is missing is taken from train."""
     n = {split: len(files.pictures) for split, files in by_split.items()}
     if "train" not in n:  # of a model that was trained elsewhere
+        if not sum(n.values()):
+            what = f"{next(iter(n))} holds no pictures"
+            raise Refused("EMPTY", what, f"put some there ({', '.join(FORMATS)})")
         return splits.all_tested(sum(n.values()), seed), ()
     if len(n) == len(SPLIT_NAMES):
         return splits.as_given(n["train"], n["val"], n["test"], seed), ()

@@ -111,8 +111,9 @@ def run(folder: JobFolder, watch: AbstractContextManager[object] = NOT_WATCHED) 
     device = connect(config)
     data = open_data(config)
     check_classes(config, data)
+    n_splits = len(splits_of(config, data)) + len(config.sets)
     evaluation = Evaluation(config, data, open_model(config, folder.path / WEIGHTS, device), device)
-    pace = EvaluationProgress(folder, config)
+    pace = EvaluationProgress(folder, n_splits)
     splits = Spool(folder.path / SPLITS_FOLDER)
     for name, predictions in evaluation.all(pace, watch):
         splits.put(name, predictions)
@@ -208,6 +209,21 @@ def check_classes(config: EvaluationConfig, data: SplitDataset) -> None:
         )
 
 
+def splits_of(config: EvaluationConfig, data: SplitDataset) -> dict[str, DatasetSplit]:
+    """Return the splits that are wanted and hold images: a folder may hold a part alone.
+
+    Raises
+    ------
+    Refused
+        EMPTY: none does.
+    """
+    splits = {split: getattr(data, split) for split in config.splits}
+    if not any(map(len, splits.values())):
+        what = f"There are no images in {' or '.join(splits)}"
+        raise Refused("EMPTY", what, "choose a part that holds some")
+    return {split: images for split, images in splits.items() if len(images)}
+
+
 def open_model(
     config: EvaluationConfig | FilmModel, weights: Path, device: torch.device
 ) -> nn.Module:
@@ -252,12 +268,13 @@ class EvaluationProgress:
     Parameters
     ----------
     folder : JobFolder
-    config : EvaluationConfig
+    n_splits : int
+        How many splits and sets are evaluated.
     """
 
-    def __init__(self, folder: JobFolder, config: EvaluationConfig) -> None:
+    def __init__(self, folder: JobFolder, n_splits: int) -> None:
         self._folder = folder
-        self._n_splits = len(config.splits) + len(config.sets)
+        self._n_splits = n_splits
         self._began = self._written = time.monotonic()
         self._done = 0  # images of the splits before
         self._now = 0
@@ -326,10 +343,8 @@ class Evaluation:
         Every set is opened first, so that a folder that is missing does not cost hours.
         """
         sets = [(outside_set, self._opened(outside_set)) for outside_set in self.config.sets]
-        for split in self.config.splits:
-            images = getattr(self.data, split)
-            if len(images):  # a folder may hold test images alone
-                yield split, self.evaluate_split(images, pace, watch)
+        for split, images in splits_of(self.config, self.data).items():
+            yield split, self.evaluate_split(images, pace, watch)
         for outside_set, outside in sets:
             yield (
                 outside_set.name,

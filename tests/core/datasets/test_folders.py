@@ -87,6 +87,14 @@ def test_val_without_test_is_the_test_part_and_says_so(tmp_path: Path) -> None:
     assert [notice.code for notice in data.notices] == ["VAL_AS_TEST"]
 
 
+@pytest.mark.parametrize("part", ["test", "val"])
+def test_a_lone_part_without_pictures_is_refused(tmp_path: Path, part: str) -> None:
+    for name in CLASSES:
+        (tmp_path / part / name).mkdir(parents=True)
+    with pytest.raises(Refused, match=f"EMPTY: {part} holds no pictures"):
+        opened(tmp_path)
+
+
 def test_classes_alone_are_cut_by_the_seed_within_each(tmp_path: Path) -> None:
     pixels = write(tmp_path, _=20)
     data = opened(tmp_path)

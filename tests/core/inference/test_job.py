@@ -122,6 +122,23 @@ def test_a_set_without_labels_is_kept_as_such(job, tmp_path):
     assert set(found.labels) == {-1}
 
 
+def test_a_part_without_images_is_passed_over_and_no_run_is_empty(job, tmp_path, monkeypatch):
+    for k in range(20):
+        path = tmp_path / "photos" / "test" / str(k % 10) / f"{k}.png"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        Image.fromarray(np.full((8, 8), 12 * k, np.uint8)).save(path)
+    changes = {"data": "folder", "data_root": str(tmp_path / "photos"), "keep_implausible": True}
+    with pytest.raises(Refused, match="EMPTY: There are no images in val"):
+        run(job("none", splits=("val",), **changes))
+    assert "none" not in [row.id for row in open_library().rows()]
+    counts = []
+    monkeypatch.setattr("core.inference.job.EVERY_S", -1.0)
+    monkeypatch.setattr("core.inference.job.write", lambda _, p: counts.append(p.n_epochs))
+    run(job("some", splits=("val", "test"), **changes))
+    assert list(open_library().get("some").splits) == ["test"]
+    assert set(counts) == {1}
+
+
 def test_a_limit_takes_images_at_even_distances_and_batches_do_not_matter(job):
     run(job("whole"))
     run(job("some", limit=11, batch_size=3))
