@@ -43,6 +43,10 @@ RISES: dict[str, str] = {  # what a slope says: of sorted rows, not of how far t
     MixedReading.TOO_EXTREME: "its claims rise faster than the share that comes true",
     MixedReading.TOO_MODERATE: "its claims rise more slowly than the share that comes true",
 }
+SHOWN = {
+    VerdictCode.OVERESTIMATES: "the overestimate",
+    VerdictCode.UNDERESTIMATES: "the underestimate",
+}
 AT_ONCE = "bounds hold jointly"
 ALONE = "The gap’s own interval excludes 0; allowing for all tests, that could be chance."
 UNSETTLED = (
@@ -160,7 +164,10 @@ def verdict(
             opening += f" {furthest_words(classes)}"
         named = {item.statistic for item in evidence}
         opening += which_test(
-            gap_off=Statistic.GAP in named, slope_off=Statistic.SLOPE in named, error=error
+            gap_off=Statistic.GAP in named,
+            slope_off=Statistic.SLOPE in named,
+            error=error,
+            what=SHOWN.get(code, "it"),
         )
         over = gap.gap > 0 if code in ONE_SIDED else None
         costly = costly_bin(bins, test.bins, over=over)
@@ -227,12 +234,17 @@ def _evidence(test: NullTest, *, slope_off: bool) -> tuple[Evidence, ...]:
     return tuple(out)
 
 
-def which_test(*, gap_off: bool, slope_off: bool, error: tuple[Score, Floor]) -> str:
-    """Say what found an error that the ECE beside it does not show; else nothing."""
+def which_test(
+    *, gap_off: bool, slope_off: bool, error: tuple[Score, Floor], what: str = "it"
+) -> str:
+    """Say what found an error that the ECE beside it does not show; else nothing.
+
+    `what` a mean gap shows: a slope may be off beside it.
+    """
     if not (gap_off or slope_off) or (error[0].value or 0.0) > error[1].q95:
         return ""
-    what = "mean gap" if gap_off else "slope"
-    return f" The {what} shows it; the ECE of these bins alone could be chance."
+    shows = f"mean gap shows {what}" if gap_off else "slope shows it"
+    return f" The {shows}; the ECE of these bins alone could be chance."
 
 
 def _small(gap: Gap, small: float, event: str | None, *, own: bool) -> str:

@@ -118,7 +118,7 @@ def audit_html(name: str, result: ReadResult, split: str, audit: Audit) -> str:
         "scores": audit.scores,
         "rows": str(audit.n),
         "classes": str(audit.n_classes),
-        "splits": ", ".join(f"{part} ({rows.n})" for part, rows in result.splits.items()),
+        "splits": ", ".join(f"{part} ({rows.n:,})" for part, rows in result.splits.items()),
         "audited split": split,
     }
     return report_html(audited_view(predictions, audit, subject), plain, settings)

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
+from core.codes import NoticeCode
 from core.metrics.clinical import bands
 from core.metrics.comparison import compare
 from core.metrics.ranked import SortedOutcomes
@@ -309,6 +310,9 @@ def _verdict(views: RunViews) -> tuple[Section, ...]:
         if not any_helps(judged, none):
             none_helps = none_fitted(after.fits) or with_row_noun(NO_HELP).format(finding=finding)
             helps = replace(helps, text=none_helps)
+    judged_by = ""
+    if views.numbers.human is not None:
+        judged_by = f", judged {yardstick(by_majority=views.numbers.human.audit.by_majority)}"
     return (
         Section(
             key=VERDICT,
@@ -316,7 +320,10 @@ def _verdict(views: RunViews) -> tuple[Section, ...]:
             sentence=_beside_votes(views, _of_all_labels(views, words.sentence)),
             numbers=words.numbers,
             icons=words.icons,
-            paragraphs=(f"{limits.title}: {limits.text}", f"{helps.title}: {helps.text}"),
+            paragraphs=(
+                f"{limits.title}: {limits.text}",
+                f"{helps.title}{judged_by}: {helps.text}",
+            ),
             caption=words.caption.removeprefix(SAME_NUMBERS),
         ),
     )
@@ -404,10 +411,10 @@ def _human(views: RunViews) -> tuple[Section, ...]:
             title="Compared with people" if views.plain else SECTIONS[HUMAN],
             sentence=view.sentence,
             numbers=view.numbers,
-            cards=(view.figure,),
+            cards=() if view.figure is None else (view.figure,),
             tables=tables,
             paragraphs=(
-                view.fits_words,
+                *filter(None, (view.fits_words,)),
                 *(f"Level lines in the figure: {text}." for text in lines),
             ),
             caption=view.caption,
@@ -438,7 +445,11 @@ def _posthoc(views: RunViews) -> tuple[Section, ...]:
             sentence=view.sentence,
             cards=tuple(card for _, _, card in view.diagrams),
             tables=(written_scores("", view.table),),
-            paragraphs=tuple(notice.sentence for notice in noticed(after.rows.notices)),
+            paragraphs=tuple(
+                notice.sentence
+                for notice in noticed(after.rows.notices)
+                if notice.code != NoticeCode.CUT or not none_fitted(after.fits)
+            ),
             caption=view.caption,
         ),
     )

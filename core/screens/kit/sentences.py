@@ -23,6 +23,7 @@ from core.metrics.verdict import (
     AT_ONCE,
     NAMED,
     RISES,
+    SHOWN,
     TESTED,
     UNSETTLED,
     class_words,
@@ -439,6 +440,7 @@ def _which_test(target: TargetAudit) -> str:
         gap_off=target.verdict.finds(Statistic.GAP),
         slope_off=target.verdict.finds(Statistic.SLOPE),
         error=(score, floor),
+        what=SHOWN.get(target.verdict.code, "it"),
     ).strip()
 
 

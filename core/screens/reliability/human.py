@@ -168,13 +168,14 @@ class HumanView:
     """Everything the page draws, in its order.
 
     `fits` are the rows of a table with `heads`, and no rows where nothing could be fitted;
-    `fits_words` says what temperatures do, or why there are none.
+    `fits_words` says what temperatures do, or why there are none. Of one vote a row there is no
+    `figure`: nobody disagrees, and votes are labels.
     """
 
     eyebrow: str
     sentence: Sentence
     numbers: tuple[Tile, ...]
-    figure: FigureCard
+    figure: FigureCard | None
     key: tuple[Swatch, ...]
     fits_title: str
     fits_words: str
@@ -203,18 +204,19 @@ def human_view(
         Which edition.
     """
     words, audit = PLAIN if plain else TECHNICAL, study.audit
-    caption = _caption(audit, split, words)
+    caption, single = _caption(audit, split, words), audit.most == 1
+    fits = () if single else study.fits.methods
     eyebrow = "Human truth, in plain words" if plain else "Reliability · Human truth"
     return HumanView(
         eyebrow=f"{eyebrow} · {name} · {split} split",
         sentence=human_sentence(audit, plain=plain),
         numbers=_tiles(audit, words, plain=plain),
-        figure=_card(audit, words, caption),
-        key=_key(audit, words),
-        fits_title=words.fits,
-        fits_words=fits_words(study.fits, words),
+        figure=None if single else _card(audit, words, caption),
+        key=() if single else _key(audit, words),
+        fits_title="" if single else words.fits,
+        fits_words="" if single else fits_words(study.fits, words),
         heads=("Method", *(head for head, _ in HEADS.values())),
-        fits=tuple(_fit_row(method, words) for method in study.fits.methods),
+        fits=tuple(_fit_row(method, words) for method in fits),
         fits_file=_fits_file(study.fits),
         far_title=with_row_noun(words.far),
         far_rows=_far_table(study.far, predictions, words.far_distance),

@@ -585,8 +585,8 @@ def _helps(target: TargetAudit) -> Advice:
             else "Correct the scores of {name} by themselves, on other pictures."
         ),
         VerdictCode.OFF_BUT_SMALL: (
-            "Beyond chance, but below {small} points, {limit}, once chance is allowed for. "
-            "Check again when the pictures change."
+            "Nothing is needed: what is off is below {small} points, {limit}, once chance is "
+            "allowed for. Check again when the pictures change."
         ),
         VerdictCode.SOUND: "Nothing needs to be done. Check again when the pictures change.",
         VerdictCode.COULD_BE_CHANCE: (

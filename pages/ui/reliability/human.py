@@ -66,10 +66,11 @@ def _offer_sample() -> None:
 
 
 def _below(view: HumanView) -> None:
-    widgets.figure(view.figure)
-    widgets.key(view.key)
-    widgets.title(view.fits_title)
-    widgets.second(view.fits_words)
+    if view.figure is not None:
+        widgets.figure(view.figure)
+        widgets.key(view.key)
+        widgets.title(view.fits_title)
+        widgets.second(view.fits_words)
     if view.fits and not state.plain():
         widgets.scores("Temperatures on votes and on labels", view.heads, view.fits)
         widgets.save(view.fits_file, "human_fits", "All numbers, CSV")

@@ -135,6 +135,9 @@ def test_the_verdict_of_a_run_with_votes_names_what_it_is_held_against(edition):
     content, document = build.report(request)
     verdict = document.chapters[0].sections[0]
     assert verdict.sentence.second.startswith("Judged against the majority label.")
+    if edition is Edition.PLAIN:
+        against = "What helps, judged against the majority label: "
+        assert verdict.paragraphs[1].startswith(against)
     labels, votes = content["runs"][0]["audit"]["direction"], content["runs"][0]["human"]
     differ = labels["high"] < 0.0 < votes["direction"]["low"]
     assert differ == ("people’s votes it is the opposite: more sure" in verdict.sentence.second)
@@ -358,6 +361,7 @@ def test_what_changes_how_a_verdict_may_be_read_stands_in_every_edition():
             if edition is not Edition.TECHNICAL:
                 assert "What helps: No correction could be tried: 9 rows are too few." in text
                 assert "None of these corrections" not in text
+                assert "Fitted on 9 rows" not in text
 
 
 def test_one_report_has_one_verdict_on_each_label_and_one_level():

@@ -68,7 +68,9 @@ def test_a_lone_row_and_a_lone_vote_are_named_in_the_singular():
     assert human_sentence(audit, plain=False).second.endswith(", on 40 images of 1 vote each.")
     lone = human_sentence(replace(audit, n=1, mean=1.2, most=2.0), plain=True).second
     assert lone.endswith(", on 1 picture of about 1 person each.")
-    assert ", 1 vote each, " in view_of(run(n=40, people=1)).caption
+    view = view_of(run(n=40, people=1))
+    assert ", 1 vote each, " in view.caption
+    assert (view.figure, view.fits_words, view.fits) == (None, "", ())  # nobody disagrees
 
 
 def test_every_number_has_an_interval_and_a_floor():

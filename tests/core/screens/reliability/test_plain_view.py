@@ -200,5 +200,5 @@ def test_a_small_error_is_below_a_limit_whose_it_is(make_audit, make_target, own
     target = replace(target, verdict=replace(target.verdict, own_limit=own))
     rows = ranked([(0.7, 1), (0.9, 1)])
     view = plain_view(make_audit(target), target, rows, name="m", split="test")
-    shown = f"Beyond chance, but below 2.0 points, {limit}, once chance is allowed for. "
+    shown = f"Nothing is needed: what is off is below 2.0 points, {limit}, once chance is allowed"
     assert view.helps.text.startswith(shown)

@@ -121,11 +121,12 @@ def test_an_uneven_error_names_the_classes_or_the_side_that_is_decided(make_audi
 def test_a_verdict_beside_an_ece_within_chance_says_which_test_shows_it(make_audit, make_target):
     within = {"ece": Floor(0.03, 0.05)}  # the ECE is 4.1 points
     for code, statistic, what in (
-        ("over_confident", Statistic.GAP, "mean gap"),
-        ("mixed", Statistic.SLOPE, "slope"),
+        ("over_confident", Statistic.GAP, "mean gap shows it"),
+        ("overestimates", Statistic.GAP, "mean gap shows the overestimate"),
+        ("mixed", Statistic.SLOPE, "slope shows it"),
     ):
         target = make_target(code, reading="too_extreme", statistic=statistic)
-        shown = f"The {what} shows it; the ECE of these bins alone could be chance."
+        shown = f"The {what}; the ECE of these bins alone could be chance."
         assert shown not in reliability_view(make_audit(target), SUBJECT).sentence.second
         target = replace(target, noise_floor=within)
         sentence = reliability_view(make_audit(target), SUBJECT).sentence
