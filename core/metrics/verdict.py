@@ -395,7 +395,9 @@ def _uneven(
     opening = f"{opening} {_signed(gap)}"
     if slope_off:  # of answers: that of a risk has codes of its own
         reading = MixedReading.TOO_EXTREME if test.too_extreme else MixedReading.TOO_MODERATE
-        return reading, f"{opening}, {but} {RISES[reading]}."
+        if not ends:
+            return reading, f"{RISES[reading].capitalize()}. On average {_signed(gap)}."
+        return reading, f"{opening}, but {RISES[reading]}."
     off = f"ECE is {points(error[0].value or 0.0)} points"
     chance = f"where chance alone explains up to {points(error[1].q95)}"
     unbinned = (Statistic.FINE, Statistic.CLASSES, Statistic.CUMULATIVE)

@@ -42,6 +42,7 @@ from core.metrics.verdict_codes import (
     TOO_HIGH,
     TOO_LOW,
     MixedReading,
+    Part,
     Statistic,
     VerdictCode,
     VerdictSubject,
@@ -459,6 +460,8 @@ def _mixed_parts(target: TargetAudit) -> tuple[Phrase, ...]:
         text = f"Its confidence rises {RISING[reading]} its accuracy"
     elif reading == MixedReading.UNEVEN and _decided(target):
         text = f"Off{_for_event(target)}: {_decided(target)}"
+    elif target.verdict.deviant and target.verdict.deviant.part == Part.ANSWERS:
+        return (Phrase(f"Mixed: {class_words(target.verdict.deviant)}."),)
     else:
         text = f"Mixed{_for_event(target)}: {MIXED[reading]}"
     return (Phrase(f"{text}{_off_by(target)}."),)

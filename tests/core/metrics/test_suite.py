@@ -712,6 +712,8 @@ def test_a_mixed_verdict_says_what_is_off():
     assert (extreme.code, extreme.reading) == ("mixed", "too_extreme")
     assert "the signed gap is 0.1 points (-1.0 to 1.2)" in extreme.text
     assert "but its claims rise faster than the share that comes true." in extreme.text
+    even = judged(gap, table(OVER), 0.6, 0.04, 0.3, steepness=2.0)
+    assert even.text.startswith("Its claims rise faster than the share that comes true. On average")
     moderate = judged(gap, both, 0.6, 0.04, 0.3, steepness=-2.0)
     assert moderate.reading == "too_moderate"
     assert "but its claims rise more slowly than the share that comes true." in moderate.text
