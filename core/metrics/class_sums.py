@@ -174,6 +174,7 @@ class ClassSums:
             n=n,
             stated=float(self.expected[index]) / max(n, TINY),
             true=float(self.hits[index]) / max(n, TINY),
+            ties=0.0 if self.tied is None else float(self.tied[0, index]),
         )
 
     def sizes(self) -> Float:

@@ -161,6 +161,8 @@ class ClassCell:
         Rows by weight: such answers, or all wrong ones.
     stated, true : float
         Share of them that should be right, or of that kind, and that is.
+    ties : float
+        Rows of two classes at exactly 0.5, which are in no cell: the table of classes counts them.
     """
 
     part: Part
@@ -169,6 +171,7 @@ class ClassCell:
     n: float
     stated: float
     true: float
+    ties: float = 0.0
 
     @property
     def gap(self) -> float:

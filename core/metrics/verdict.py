@@ -355,6 +355,8 @@ def classes_words(cells: Sequence[ClassCell]) -> str:
         f"{'' if place else ' points'}"
         for place, cell in enumerate(cells[:NAMED])
     )
+    if any(cell.ties for cell in cells):  # of two classes
+        named += " (rows at 50 % left out)"
     return f"{named}, and {len(cells) - NAMED} more" if len(cells) > NAMED else named
 
 

@@ -196,6 +196,7 @@ def _verdict(verdict: Verdict) -> Json:
         ]
     if verdict.deviant is not None:
         out["deviant"] = asdict(verdict.deviant) | {"bounds": list(verdict.deviant.bounds)}
+        del out["deviant"]["ties"]
     if isinstance(verdict, ChanceAmong):
         out |= {"p_holm": verdict.p_holm, "alone": _verdict(verdict.alone)}
     return _explained(out, ("p_value",), NO_TEST)

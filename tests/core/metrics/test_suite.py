@@ -22,6 +22,7 @@ from core.metrics.ranked import SortedOutcomes
 from core.metrics.records import BinTable, ClassCell, Floor, Gap, Score
 from core.metrics.verdict import (
     bin_sentence,
+    classes_words,
     costly_bin,
     costly_class_sentence,
     mixed_ends,
@@ -459,6 +460,19 @@ def test_a_shift_of_the_log_odds_is_not_called_too_extreme():
     assert [cell.name for cell in answers.classes] == ["ill", "well"]
     assert answers.text.startswith("Mixed by class: answers “ill” are over-confident by ")
     assert "“well” under-confident by " in answers.text
+
+
+def test_rows_at_one_half_that_the_classes_leave_out_are_said_to_be():
+    p = np.repeat([0.3, 0.5, 0.7], [600, 50, 600])
+    labels = np.concatenate([np.arange(600) < 60, np.arange(50) < 25, np.arange(600) < 300]) * 1
+    for kept, words in (
+        (p > 0.0, " (rows at 50 % left out)"),
+        (p != 0.5, " points, “1” over-confident by 20.0"),
+    ):
+        rows = Predictions(Task.BINARY, ScoreKind.PROBABILITIES, p[kept], labels[kept])
+        answers = suite.audit(rows, replace(QUICK, metrics=("ece",))).answers.verdict
+        assert answers.reading == "by_class"
+        assert classes_words(answers.classes).endswith(words)
 
 
 def test_a_class_that_the_mean_does_not_tell_of_is_named_in_the_verdict():
