@@ -199,6 +199,12 @@ def test_every_class_that_the_verdict_names_is_named_beside_the_one_that_is_mend
         f"to 1.0 (−2.0 to 3.0) points, and moves that of answers “{cell.name}” from 15.0 "
         "(2.0 to 28.0) to 15.0 (2.0 to 28.0) points."
     )
+    five = [replace(other, name=name, gap=Gap(0.5, 0.45, 0.55)) for name in "abcde"]
+    both[NONE] = replace(none, classes=(*five, replace(off, gap=wide)))
+    mended_five = [replace(row, gap=mends) for row in five]
+    both["vector"] = replace(better, classes=(*mended_five, replace(off, gap=wide)))
+    said = mended(both)
+    assert f" points, and of 2 more, and moves that of answers “{cell.name}” from 15.0 " in said
 
 
 def test_what_gets_worse_under_an_advised_method_is_said():
