@@ -165,6 +165,8 @@ def _contents(table: pa.Table, *, history: bool = False) -> Contents:
         try:
             columns[name] = array_of_column(column, name, gaps=history)
         except Refused as refusal:
+            if history:
+                raise
             unread[name] = refusal
     return without_unread(Contents("parquet", columns, table=True), unread)
 
