@@ -149,8 +149,9 @@ def test_a_zip_of_class_folders_is_evaluated_on_and_belongs_to_the_job(page, tmp
     drop_zip(test, packed(tmp_path, {**made, "../out.png": picture()}))
     assert "ARCHIVE_PATH" in said(test)
     drop_zip(test, packed(tmp_path, made))
-    assert "6 pictures in 2 folders" in said(fine(test))
-    matched(test).button(key="evaluate.submit").click().run()
+    assert "6 pictures in 2 folders" in said(fine(matched(test)))  # which asks anew
+    assert test.number_input(key="evaluate.height").value == 8  # the pictures' own
+    test.button(key="evaluate.submit").click().run()
     (job,) = open_jobs().list()
     root = Path(open_jobs().evaluation(job.id).data_root)
     assert root.is_relative_to(open_jobs().folder(job.id).path)

@@ -279,14 +279,16 @@ def question(opened: OpenedWeights) -> dict[str, Any] | None:  # Any: plain JSON
 
 def _folder(opened: OpenedWeights) -> str | None:
     """Return the folder whose pictures may say in which size a network is shown them."""
-    root = (value("data_root") or "").strip()
+    dropped = pictures("data_root")
+    root = str(dropped.folder) if dropped else (value("data_root") or "").strip()
     trained_here = isinstance(opened.spec, TrainConfig)
     stated = stated_side(opened.file) or (model() == ONNX and _candidate_size(opened))
     size_is_given = trained_here or stated or st.session_state[CHANGED]
     if value("data") != "folder" or not root or size_is_given:
         return None
     try:
-        check_folder(root)
+        if dropped is None:
+            check_folder(root)
     except UsageError:
         return None  # said at the button
     return root
