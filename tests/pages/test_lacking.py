@@ -2,6 +2,7 @@
 
 import asyncio
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from streamlit.runtime.pages_manager import PagesManager
@@ -36,7 +37,8 @@ def routed(monkeypatch):
         def __init__(self, *given, **named):
             PagesManager.uses_pages_directory = None  # as of a fresh server
             super().__init__(*given, **named)
-            asyncio.run(begin_and_end())
+            with ThreadPoolExecutor(1) as pool:  # in this one a browser may have its loop
+                pool.submit(lambda: asyncio.run(begin_and_end())).result()
 
     for name in ("share_arenas", "_end_requests_by_signal"):
         monkeypatch.setattr(server, name, lambda: None)
