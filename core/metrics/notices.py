@@ -283,13 +283,13 @@ def extent_notices(groups: GroupSummary | None, predictions: Predictions) -> tup
         one, many = group_nouns(groups.column)
         by = f" ({groups.column})" if many == "groups" else ""
         each = " for one label, on average" if predictions.task is Task.MULTILABEL else ""
-        worth, allow = _three_digits(groups, int(n)), "Intervals, noise floors and verdicts"
+        effective_n, allow = _three_digits(groups, int(n)), "Intervals, noise floors and verdicts"
         text = f"{n:,} rows of {groups.n:,} {many}{by}"
         if groups.largest == 1:
             text += ", one row each: each counts for itself."
-        elif worth < n:
+        elif effective_n < n:
             alike = ":" if groups.column == COPIES else f". Rows of one {one} may be alike:"
-            text += f"{alike} they {groups.count_as} {worth:,}{each}. {allow} allow for it."
+            text += f"{alike} they {groups.count_as} {effective_n:,}{each}. {allow} allow for it."
         elif groups.column == COPIES:
             text += f". {allow} draw the copies together."
         else:

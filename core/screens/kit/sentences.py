@@ -257,8 +257,8 @@ def effective_n_words(target: TargetAudit, rows: str = UNIT) -> str:
 
 def counted_as(groups: GroupSummary, n: int) -> str:
     """Return "count as about 166" and how surely, or "count as 640" where that is all of them."""
-    worth = about_count(groups.effective_n, n)
-    return f"count as {worth}" if worth == count(n) else f"{groups.count_as} {worth}"
+    rows = about_count(groups.effective_n, n)
+    return f"count as {rows}" if rows == count(n) else f"{groups.count_as} {rows}"
 
 
 def groups_words(column: str, n: int) -> str:

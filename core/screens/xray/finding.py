@@ -101,8 +101,8 @@ def _spread(source: ClinicSource, analysis: OneFinding) -> str:
         if analysis.extents.groups is not None:
             n, it = (fit.n - fit.events, "without") if fit.rate > 0.5 else (fit.events, "with")
             about = "" if int(fit.rarer) >= n else "about "
-            worth = f"{about}{count(int(fit.rarer))}"
-            events += f"; the {count(n)} {it} it count as {worth} independent ones"
+            rows = f"{about}{count(int(fit.rarer))}"
+            events += f"; the {count(n)} {it} it count as {rows} independent ones"
         return f"{TOO_FEW.capitalize()} to judge its curve ({events})."
     if slope.value is None or slope.low is None or slope.high is None:
         return f"{slope.reason[:1].upper()}{slope.reason[1:]}."

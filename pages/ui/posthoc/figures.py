@@ -1,7 +1,7 @@
 """What the post-hoc page draws under its numbers: diagrams, landscape, other runs, details."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 import numpy as np
@@ -73,6 +73,19 @@ def take_away(run: cache.Run, fits: Sequence[Fit], rows: PosthocRows) -> None:
         _take_away(run, fits, fitted, rows)
 
 
+def _pick_method(fitted: Iterable[str], key: str) -> str:
+    """Draw the choice of a fitted method, the first at first."""
+    methods = list(fitted)
+    return st.segmented_control(
+        "Method",
+        methods,
+        default=methods[0],
+        required=True,
+        format_func=NAMES.__getitem__,
+        key=f"{key}.{'.'.join(methods)}",
+    )
+
+
 def _take_away(
     run: cache.Run,
     fits: Sequence[Fit],
@@ -82,14 +95,7 @@ def _take_away(
     """Draw the choice of a fitted method, and its files."""
     widgets.caption("python -m core apply reads the parameters.")
     with st.container(horizontal=True, vertical_alignment="bottom", key="take"):
-        method = st.segmented_control(
-            "Method",
-            list(fitted),
-            default=next(iter(fitted)),
-            required=True,
-            format_func=NAMES.__getitem__,
-            key=f"take.{'.'.join(fitted)}",
-        )
+        method = _pick_method(fitted, "take")
         calibrator = fitted[method]
         # Read here: a download is made outside the session, which alone can read its drafts.
         splits = {name: cache.predictions(run, name) for name in run.splits}
@@ -138,14 +144,7 @@ def keep_as_run(run: cache.Run, fits: Sequence[Fit], row_choice: RowChoice) -> N
     if not fitted or run.draft or not may or visitor.off("upload"):
         return
     with st.popover("Keep as a run", type="primary", key="posthoc.keep"):
-        method = st.segmented_control(
-            "Method",
-            list(fitted),
-            default=next(iter(fitted)),
-            required=True,
-            format_func=NAMES.__getitem__,
-            key=f"keep.{'.'.join(fitted)}",
-        )
+        method = _pick_method(fitted, "keep")
         after = NAMES[method][0].lower() + NAMES[method][1:]
         with st.form("keep.form", border=False):
             name = st.text_input(

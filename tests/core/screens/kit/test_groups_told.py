@@ -242,8 +242,8 @@ def strange_films(weights=None, *, plain=False):
 
 def test_the_page_of_strange_inputs_says_what_films_of_patients_are_worth():
     judged, view, _ = strange_films()
-    worth = round(judged.groups[0].effective_n)
-    assert worth == 120  # all of them: nothing about it is estimated
+    effective_n = round(judged.groups[0].effective_n)
+    assert effective_n == 120  # all of them: nothing about it is estimated
     assert view.sentence.second.endswith(
         "The 120 in-distribution images of 30 patients count as 120 independent ones."
     )
