@@ -31,7 +31,7 @@ READING: dict[str, Json] = {  # fields of `ReadOptions` that a user may set, as 
     "prediction_key": {"metavar": "K", "help": "holds the answer given"},
     "records": {"metavar": "PATH", "help": "a list inside JSON, or a sheet"},
     "members": {"metavar": "mean|1|2..|none", "help": "of an ensemble: the mean, or one"},
-    "epoch": {"metavar": "N", "help": "of the same rows at several"},
+    "epoch": {"metavar": "E", "help": "or setting, of the same rows at several"},
     "scale": {"metavar": "LOW=0.2,..", "help": "what words of confidence stand for"},
     "id_column": {"metavar": "C"},
     "group": {"metavar": PLACE, "help": "rows that belong together; or id-stem"},

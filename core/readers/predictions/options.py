@@ -75,7 +75,7 @@ class ReadOptions:
         Of scores with one set of classes for each member of an ensemble or pass of dropout: "mean",
         or the number of one, from 1.
     epoch : str or None
-        Of a file with the same rows at several epochs, the one that is meant.
+        Of a file with the same rows at several epochs or settings, the one that is meant.
     scale : str or None
         What words of a stated confidence stand for: low=0.2,high=0.9.
     scores_key, labels_key : str or None

@@ -1,7 +1,7 @@
-"""Several rows for each name: one for each class, which become one, or one for each epoch."""
+"""Several rows for each name: for each class, which become one; for each epoch or setting."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Final
 
@@ -9,7 +9,15 @@ import numpy as np
 
 from core.codes import NoticeCode
 from core.errors import Notice
-from core.readers.formats.contents import Contents, Entry, id_text, is_binary, is_text, is_whole
+from core.readers.formats.contents import (
+    Contents,
+    Entry,
+    id_text,
+    is_binary,
+    is_text,
+    is_whole,
+    text_array,
+)
 from core.readers.predictions.options import ReadOptions
 from core.readers.predictions.parts import ambiguous, counted, listed
 from core.readers.predictions.questions import ReadChoice, undecided
@@ -18,9 +26,14 @@ from core.readers.predictions.roles import CLASS_WORDS, LABELS, Role, name_entry
 CATEGORIES: Final = {"category", "categories"}  # of questions, as often as of answers
 BY_CLASS: Final = CLASS_WORDS | LABELS | {"tag", "species"}
 EPOCHS: Final = (["epoch"], ["epochs"], ["step"], ["global", "step"], ["iteration"])
+SETTINGS: Final = {  # each of which scored all rows
+    "config", "model", "learner", "classifier", "algorithm", "method", "seed", "run", "setting",
+    "prompt", "template", "temperature", "penalty", "mixture", "trees", "cost", "neighbors",
+}  # fmt: skip
+CARET: Final = {"rowIndex", "Resample", "pred", "obs", "weights"}  # beside settings and classes
 MOST_CLASSES: Final = 1_000
-MOST_EPOCHS: Final = 6  # that are offered, from the last
-ENOUGH: Final = 20  # changes from label to label that are the same in each epoch by no accident
+MOST_RUNS: Final = 6  # that are offered; of epochs the last
+ENOUGH: Final = 20  # names, or changes from label to label, that all epochs share by no accident
 
 
 def widened(contents: Contents) -> Contents:
@@ -106,7 +119,7 @@ def _names_class(name: str, entry: Entry, classes: list[str]) -> bool:
 
 
 def of_epoch(contents: Contents, options: ReadOptions) -> Contents:
-    """Return the rows of one epoch, where a file holds the same rows at several.
+    """Return the rows of one epoch, or setting, where a file holds the same rows at several.
 
     Raises
     ------
@@ -114,61 +127,79 @@ def of_epoch(contents: Contents, options: ReadOptions) -> Contents:
         UNDECIDED: nobody said which, nor that the rows of a name belong together. AMBIGUOUS_KEYS:
         there is no such epoch.
     """
-    name = next((n for n, e in contents.entries.items() if _counts_epochs(n, e)), "")
-    ids = _same_rows(contents, name) if name and options.group is None else None
-    if ids is None:
+    for names in _run_names(contents) if options.group is None else ():
+        cells = (id_text(contents.entries[name]).tolist() for name in names)
+        which = text_array([" ".join(row) for row in zip(*cells, strict=True)])
+        ids = _same_rows(contents, names, which)
+        if ids is not None:
+            break
+    else:
         if options.epoch is not None:
             what = "--epoch was given, and the file does not hold the same rows at several epochs"
             raise ambiguous(what, "drop --epoch")
         return contents
-    epochs = contents.entries[name]
-    values = [str(int(value)) for value in np.unique(epochs)]
+    epochs = words_of(names[0]) in EPOCHS
+    values = [str(value) for value in dict.fromkeys(which.tolist())]
+    values = sorted(values, key=int, reverse=True) if epochs else values
+    called = " ".join(names)
     if options.epoch is None:
-        rows = counted(len(epochs) // len(values), "row")
+        rows = counted(len(which) // len(values), "row")
         choices = [
-            ReadChoice(f"{name} {value}" + " (the last)" * (k == 0), {"epoch": value})
-            for k, value in enumerate(values[::-1][:MOST_EPOCHS])
+            ReadChoice(f"{called} {value}" + " (the last)" * (epochs and not k), {"epoch": value})
+            for k, value in enumerate(values[:MOST_RUNS])
         ]
-        if ids:
+        if ids and epochs:
             choices.append(ReadChoice(f"all, grouped by {ids}", {"group": ids}))
-        what = f"The file holds the same {rows} {len(values)} times ({name} {listed(values)})"
+        shown = listed(values[::-1] if epochs else values)
+        what = f"The file holds the same {rows} {len(values)} times ({called} {shown})"
         raise undecided(what, *choices)
     if options.epoch not in values:
         what = f"--epoch names {options.epoch!r}, which is not there"
         raise ambiguous(what, f"use one of {listed(values)}")
-    kept = np.flatnonzero(epochs == int(options.epoch))
+    kept = np.flatnonzero(which == options.epoch)
     entries = {
-        n: e[kept] if e.ndim and len(e) == len(epochs) else e for n, e in contents.entries.items()
+        n: e[kept] if e.ndim and len(e) == len(which) else e for n, e in contents.entries.items()
     }
-    return replace(contents, entries={n: e for n, e in entries.items() if n != name}, first_line=0)
+    entries = {n: e for n, e in entries.items() if n not in names}
+    return replace(contents, entries=entries, first_line=0)
 
 
-def _counts_epochs(name: str, entry: Entry) -> bool:
-    return words_of(name) in EPOCHS and entry.ndim == 1 and not is_text(entry) and is_whole(entry)
+def _run_names(contents: Contents) -> Iterator[tuple[str, ...]]:
+    """Yield columns that may say which run of a model scored a row: all settings, then each."""
+    flat = {n: e for n, e in contents.entries.items() if e.ndim == 1 and e.size}
+    some = [n for n in flat if words_of(n) and set(words_of(n)) <= SETTINGS | {"id", "name"}]
+    if flat.keys() >= {"rowIndex", "Resample", "obs"}:  # as caret keeps them
+        beside = {*CARET, *id_text(flat["obs"]).tolist()}
+        some = [n for n in flat if n not in beside]
+    some = [n for n in some if np.unique(id_text(flat[n]).astype(str)).size > 1]
+    for name, entry in flat.items():
+        if words_of(name) in EPOCHS and not is_text(entry) and is_whole(entry):
+            yield (name,)
+    sole = [n for n in some if words_of(n) == ["config"]]  # which numbers the others
+    yield from ((*sole[:1],) or (*some,), *((name,) for name in some)) if some else ()
 
 
-def _same_rows(contents: Contents, name: str) -> str | None:
-    """Return what names the rows that all epochs hold, empty where only labels show it; or None."""
-    epochs = contents.entries[name]
-    values, counts = np.unique(epochs, return_counts=True)
+def _same_rows(contents: Contents, names: tuple[str, ...], which: Entry) -> str | None:
+    """Return what names the rows that all runs hold, empty where only labels show it; or None."""
+    values, counts = np.unique(which, return_counts=True)
     if not len(values) > 1 or len(set(counts.tolist())) > 1 or counts[0] < 2:
         return None
-    flat = {n: e for n, e in contents.entries.items() if e.shape == epochs.shape and n != name}
+    flat = {n: e for n, e in contents.entries.items() if e.shape == which.shape and n not in names}
     roles = {n: name_entry(n, e).role for n, e in flat.items()}
     ids = [n for n, role in roles.items() if role is Role.IDS or "idx" in words_of(n)]
     labels = [n for n, role in roles.items() if role in (Role.LABELS, Role.CORRECT)]
     for key in ids:
-        order = np.lexsort((id_text(flat[key]).astype(str), epochs))
-        names, *true = (
+        order = np.lexsort((id_text(flat[key]).astype(str), which.astype(str)))
+        cells, *true = (
             id_text(flat[n])[order].reshape(len(values), -1)
             for n in (key, *(n for n in labels if roles[n] is Role.LABELS))
         )
-        unique = len(set(names[0].tolist())) == names.shape[1]
-        if unique and all(np.all(grid == grid[:1]) for grid in (names, *true)):
+        several = len(set(cells[0].tolist())) >= min(ENOUGH, cells.shape[1])
+        if several and all(np.all(grid == grid[:1]) for grid in (cells, *true)):
             return key
     if ids or not labels:
         return None
-    order = np.argsort(epochs, kind="stable")
+    order = np.argsort(which.astype(str), kind="stable")
     grids = [id_text(flat[n])[order].reshape(len(values), -1) for n in labels]
     changes = max(np.count_nonzero(grid[0, 1:] != grid[0, :-1]) for grid in grids)
     same = all(np.all(grid == grid[:1]) for grid in grids)

@@ -540,6 +540,36 @@ def test_the_same_rows_at_several_epochs_are_asked_for(tmp_path, ids):
     assert isinstance(read(first, epoch="1"), Refused)
 
 
+@pytest.mark.parametrize(
+    ("settings", "named"),
+    [
+        ({"model": np.repeat(["cnn", "vit"], N), "case": np.tile(np.arange(N), 2)}, "cnn"),
+        ({".config": np.repeat(["m1", "m2"], N), "penalty": 0.1, ".row": [*range(N)] * 2}, "m1"),
+        (
+            {"rowIndex": [*range(N)] * 2, "mtry": np.repeat([2, 5], N), "rule": "gini"}
+            | {"Resample": [f"Fold{k % 5}" for k in range(2 * N)], "obs": np.tile(words(TRUTH), 2)},
+            "2",
+        ),
+        (
+            {"rowIndex": [*range(N)] * 4, "mtry": np.repeat([2, 5, 2, 5], N), "Resample": "x"}
+            | {"rule": np.repeat(["gini", "trees"], 2 * N), "obs": np.tile(words(TRUTH), 4)},
+            "'2 gini'",
+        ),
+    ],
+    ids=["models", "tidymodels", "caret", "settings of caret"],
+)
+def test_the_same_rows_at_several_settings_are_asked_for(tmp_path, settings, named):
+    n = len(next(iter(settings.values())))
+    p = np.concatenate([CHANCE, WORSE, WORSE, WORSE])[:n]
+    called = ("no", "yes") if "obs" in settings else ("prob_no", "prob_yes")
+    columns = dict(zip(called, (1 - p, p), strict=True)) | settings
+    columns |= {} if "obs" in settings else {"label": np.tile(words(TRUTH), n // N)}
+    columns = {name: np.broadcast_to(values, n) for name, values in columns.items()}
+    path = table(tmp_path, **columns)
+    assert options(read(path))[0] == f"--epoch {named}"
+    same(read(path, epoch=named.strip("'")), np.stack([1 - CHANCE, CHANCE], 1))
+
+
 @pytest.mark.parametrize("truth", [np.sort(TRUTH), np.ones(N, int)], ids=["sorted", "constant"])
 def test_labels_in_order_do_not_show_the_same_rows_again(tmp_path, truth):
     columns = {"step": np.repeat([1, 2], N), "label": np.tile(truth, 2)}

@@ -904,11 +904,11 @@ def test_yes_and_no_are_labels_of_findings():
     assert (error.code, "Edema" in error.what) == ("LABEL_NOT_INTEGER", True)
 
 
-def test_rows_for_each_model_are_refused():
+def test_rows_for_each_annotator_are_refused():
     films = [f"f{i // K}" for i in range(N * K)]
-    models, truth = [f"m{i % K}" for i in range(N * K)], [str(y) for y in Y for _ in range(K)]
-    error = refusal(table(("film", "model", "prob", "y"), films, models, P.reshape(-1), truth))
-    assert (error.code, "one for each model" in error.what) == ("AMBIGUOUS_KEYS", True)
+    people, truth = [f"m{i % K}" for i in range(N * K)], [str(y) for y in Y for _ in range(K)]
+    error = refusal(table(("film", "annotator", "prob", "y"), films, people, P.reshape(-1), truth))
+    assert (error.code, "one for each annotator" in error.what) == ("AMBIGUOUS_KEYS", True)
 
 
 def test_a_column_of_parts_is_known_by_what_it_holds():
