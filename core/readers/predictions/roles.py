@@ -34,6 +34,7 @@ PREDICTED = {
     "predictions",
     "yhat",
     "answer",
+    "pgr",
 }
 LABELS = {
     "label",

@@ -22,7 +22,7 @@ from core.readers.predictions.roles import (
     Role,
     words_of,
 )
-from core.readers.predictions.stated_confidence import below_half, is_unit_list
+from core.readers.predictions.stated_confidence import below_half, is_unit_list, upper_answer
 from core.readers.tables.score_columns import last_of_fractions, last_that_sum_to_one, sum_to_one
 from core.readers.tables.table_columns import TableColumns
 
@@ -309,7 +309,11 @@ def find_labels(columns: TableColumns) -> None:
         candidates = text
     if len(candidates) != 1 and not scores_named and numbers and others:
         edges = [n for n in (numbers[-1], numbers[0]) if n in whole]
-        candidates = edges[:1] if len(whole) == 1 or numbers[-1] in whole else candidates
+        scored = [columns.entries[n] for n in others if is_unit_list(columns.entries[n])]
+        last = columns.entries[(edges or numbers)[0]]
+        side = len(scored) == 1 and last.size > MANY_ROWS and upper_answer(scored[0], last)
+        if not side and (len(whole) == 1 or numbers[-1] in whole):  # not the score's own answer
+            candidates = edges[:1]
     if len(candidates) != 1:
         what = "No column of labels was found"
         if columns.of(Role.PREDICTED):

@@ -570,6 +570,17 @@ def test_the_same_rows_at_several_settings_are_asked_for(tmp_path, settings, nam
     same(read(path, epoch=named.strip("'")), np.stack([1 - CHANCE, CHANCE], 1))
 
 
+def test_the_side_of_one_half_is_no_label(tmp_path):
+    cured = {"cured": TRUTH, "PRE_1": CHANCE}
+    side = (CHANCE > 0.5).astype(int)
+    got = same(read(table(tmp_path, **cured, PGR_1=side)), CHANCE)
+    np.testing.assert_array_equal(the_part(got).labels, TRUTH)
+    refusal = read(table(tmp_path, **cured, side=side))
+    assert isinstance(refusal, Refused)
+    assert (refusal.code, "Labels may be cured, side" in refusal.what) == ("AMBIGUOUS_KEYS", True)
+    same(read(table(tmp_path, ward=TRUTH[::-1], PRE_1=CHANCE, cured=TRUTH)), CHANCE)
+
+
 @pytest.mark.parametrize("truth", [np.sort(TRUTH), np.ones(N, int)], ids=["sorted", "constant"])
 def test_labels_in_order_do_not_show_the_same_rows_again(tmp_path, truth):
     columns = {"step": np.repeat([1, 2], N), "label": np.tile(truth, 2)}
