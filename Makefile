@@ -4,9 +4,9 @@ PORT ?= 8501
 export OPENBLAS_NUM_THREADS ?= 1
 PY := .venv/bin/python
 # Tests are compiled once and not at every start, whatever the shell asks for.
-test check check-numbers soak: export PYTHONDONTWRITEBYTECODE =
+test check check-numbers nightly soak: export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: app test check check-static check-all check-numbers size bench bench-loops gpu soak samples shots chromium nginx slurm lock licences sbom clean
+.PHONY: app test check check-static check-all check-numbers size bench bench-loops gpu nightly soak samples shots chromium nginx slurm lock licences sbom clean
 .DEFAULT_GOAL := app
 
 .venv/.app: requirements.txt
@@ -37,12 +37,12 @@ nginx:
 slurm:
 	@sh tests/core/jobs/slurm.sh
 
-# Everything: format, lint, types, layers, then every test including the browser.
+# Format, lint, types, layers, then every test that is neither nightly nor soak, the browser's too.
 test: .venv/.test chromium nginx
 	$(MAKE) --no-print-directory -j 2 check-static check-all
 
 check-all: .venv/.test
-	$(PY) -m pytest -n 2 --dist loadfile --no-loadscope-reorder -m "not soak" --durations 25
+	$(PY) -m pytest -n 2 --dist loadfile --no-loadscope-reorder -m "not soak and not nightly" --durations 25
 
 check-static: .venv/.test
 	$(PY) -m ruff format --check .
@@ -64,7 +64,7 @@ check: .venv/.test
 	$(MAKE) --no-print-directory -j 2 check-static check-numbers
 
 check-numbers: .venv/.test
-	$(PY) -m pytest -q -n 2 --dist worksteal -m "not slow and not soak and not gpu" $(NUMBERS)
+	$(PY) -m pytest -q -n 2 --dist worksteal -m "not slow and not nightly and not soak and not gpu" $(NUMBERS)
 
 # Real libraries to be measured beside, in an environment of their own that shares Candor's torch.
 # What cannot be installed is left out of the tables, which say so.
@@ -96,6 +96,11 @@ bench-loops: .venv/.test $(PEERS)/.done
 # stages at small sizes on the CPU, into build/gpu.
 gpu: .venv/.test
 	$(PY) -m tests.benchmarks.gpu
+
+# All that `make test` runs and what it leaves out because it takes long and rarely turns red: real
+# trainings and clusters, every format and size, whole walks through pages.
+nightly: .venv/.test chromium nginx
+	$(PY) -m pytest -n 2 --dist loadfile --no-loadscope-reorder -m "not soak" --durations 25
 
 soak: .venv/.test chromium
 	$(PY) -m pytest -n 2 --dist loadfile -m soak

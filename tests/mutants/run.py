@@ -3,7 +3,7 @@
 Every ``*.patch`` beside this file is one small bug in `core`. Run ``make soak``; exits with 1 when
 fewer than 95 % are caught. Names given on the command line select patches. Test files that name
 the module with the bug run first; while all is green, the package's fast tests do, then all fast
-ones, then the slow ones. Tests marked soak are left out.
+ones, then the slow and nightly ones. Tests marked soak are left out.
 """
 
 import re
@@ -24,7 +24,8 @@ KEPT = 259  # bugs that were written; fewer would mean that some were lost
 TIMEOUT_S = 1800
 AT_ONCE = 2  # bugs tried beside one another, each in a copy of its own
 ALL = "tests/core"
-FAST, SLOW = "not slow and not soak and not gpu", "slow and not soak and not gpu"
+FAST = "not slow and not nightly and not soak and not gpu"
+SLOW = "(slow or nightly) and not soak and not gpu"
 
 
 def copy_tree(target: Path) -> None:

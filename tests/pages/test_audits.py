@@ -60,7 +60,12 @@ def test_what_was_computed_of_a_run_goes_with_the_last_session(keep):
 
 
 @pytest.mark.parametrize(
-    ("of", "n_classes"), [(Task.MULTICLASS, K), (Task.BINARY, 2), (Task.MULTILABEL, 2)]
+    ("of", "n_classes"),
+    [
+        (Task.MULTICLASS, K),
+        pytest.param(Task.BINARY, 2, marks=pytest.mark.nightly),
+        pytest.param(Task.MULTILABEL, 2, marks=pytest.mark.nightly),
+    ],
 )
 def test_a_large_split_is_audited_elsewhere_with_the_same_numbers(keep, monkeypatch, of, n_classes):
     run = keep(made(n_classes, of))
@@ -77,6 +82,7 @@ def test_a_large_split_is_audited_elsewhere_with_the_same_numbers(keep, monkeypa
     assert not task._CALLS
 
 
+@pytest.mark.nightly
 def test_a_class_and_every_metric_are_computed_elsewhere_as_here(keep, monkeypatch):
     run = keep()
     here = page(run, of="1")

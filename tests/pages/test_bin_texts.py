@@ -87,7 +87,7 @@ def test_texts_of_a_folder_that_the_page_may_not_read_are_not_shown(run, tmp_pat
     assert str(tmp_path) not in drawn
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_sample_shows_its_texts_where_nothing_else_was_installed(home, monkeypatch):
     try:
         drawn = html(page("tickets-ce", monkeypatch))

@@ -292,7 +292,7 @@ def test_a_table_that_does_not_fit_is_refused_in_words(page, keep):
     assert "in the table's order" in html(test)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_long_work_is_done_elsewhere_and_said(page, keep, monkeypatch):
     run = keep()
     here = fine(page(run=run, show=clinic.ONE, of="1"))
@@ -306,7 +306,7 @@ def test_long_work_is_done_elsewhere_and_said(page, keep, monkeypatch):
     assert table(fine(test), "How far off") == expected
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_choices_outlast_long_work(page, keep, monkeypatch):
     test = drop(fine(page(run=keep(), show=clinic.ONE, of="0", at="50.0", range=ENDS)), described())
     fine(by(test).select("View").run())

@@ -69,7 +69,7 @@ def test_the_numbers_on_the_page_are_the_audits(page):
         assert f">{100 * value:.1f}<small>" in text
 
 
-@pytest.mark.parametrize("in_a_thread", [0, 10**9])
+@pytest.mark.parametrize("in_a_thread", [0, pytest.param(10**9, marks=pytest.mark.nightly)])
 def test_what_takes_long_is_computed_elsewhere_and_gives_the_same_page(
     page, monkeypatch, in_a_thread
 ):
@@ -119,6 +119,7 @@ def test_work_that_is_stopped_goes_on_with_what_is_missing(page, monkeypatch):
     assert [arguments for _, arguments in begun[1][0]] == [([("digits-overconfident", "val")],)]
 
 
+@pytest.mark.nightly
 def test_many_runs_are_searched_in_a_table_that_scrolls(page, home, monkeypatch):
     ids = [keep(home, f"run {i}") for i in range(14)]
     test = page(runs=",".join(ids))
@@ -270,6 +271,7 @@ def read_once(monkeypatch):
     monkeypatch.setattr(sandbox, "read", once)
 
 
+@pytest.mark.nightly
 @pytest.mark.usefixtures("read_once")
 def test_page_terminal_report_and_exports_print_the_same_numbers(page, home, tmp_path, capsys):
     rng = np.random.default_rng(0)

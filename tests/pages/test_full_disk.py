@@ -61,7 +61,7 @@ print(json.dumps(seen))
 """
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="limits sizes of files")
 def test_an_upload_and_a_run_that_find_no_room(tmp_path):
     ended = subprocess.run(

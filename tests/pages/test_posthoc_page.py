@@ -217,7 +217,7 @@ def before_and_after(test: AppTest) -> str:
     return table.split("</table>")[0]
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_large_runs_are_told_before_and_after_from_elsewhere(page, keep, monkeypatch):
     runs = [keep(name, test=rows(400, seed=seed)) for name, seed in (("a", 7), ("b", 8))]
     expected = before_and_after(page(run=runs[0], methods="ts", beside=runs[1]))
@@ -326,7 +326,7 @@ def test_long_work_is_done_elsewhere_with_the_same_numbers(page, keep, monkeypat
     assert not test.error
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_rows_of_a_large_run_are_cut_where_they_are_computed_with(page, keep, monkeypatch):
     """A script that copied them would hold up its page, once for each method."""
     run = keep("one part", test=rows(400))
@@ -362,7 +362,7 @@ def test_what_is_too_large_for_a_download_is_left_to_the_command(page, keep, mon
         assert ("apply candor_ts_" in html(test)) != offered
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_long_work_is_stopped_and_goes_on(page, keep, monkeypatch):
     monkeypatch.setattr(cache_posthoc, "HEAVY_CELLS", 0)
     test = page(run=keep("large", val=rows(seed=3), test=rows(seed=4)), methods="ts")
@@ -376,7 +376,7 @@ def test_long_work_is_stopped_and_goes_on(page, keep, monkeypatch):
     until(test, lambda: has_table(test) and len(methods(test)) == 2)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_lost_process_is_said_and_can_be_started_again(page, keep, monkeypatch):
     monkeypatch.setattr(cache_posthoc, "HEAVY_CELLS", 0)
     with monkeypatch.context() as broken:

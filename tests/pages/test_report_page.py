@@ -4,6 +4,8 @@ import json
 import re
 from html import unescape
 
+import pytest
+
 from core.__main__ import main
 from core.reports import certificate
 from core.reports.build import ReportFiles
@@ -55,6 +57,7 @@ def test_page_report_command_and_compare_print_the_same_numbers(home, tmp_path):
     assert words in shown(files.html).replace(" ", "")
 
 
+@pytest.mark.nightly
 def test_a_board_reads_what_the_page_in_plain_words_says(home, tmp_path):
     """One run in plain words: page, report page, command and the audit behind them."""
     file = tmp_path / "over.npz"
@@ -89,6 +92,7 @@ def squeezed(text: str) -> str:
     return re.sub(r"[\s\u2060*\\]", "", text)
 
 
+@pytest.mark.nightly
 def test_two_runs_in_plain_words_are_compared_and_sections_can_be_left_out(home):
     test = fine(opened("report", run=FAIR, reported=f"{FAIR},{OVER}", edition="plain"))
     files = made(test)

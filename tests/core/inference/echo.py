@@ -5,6 +5,7 @@ import os
 import signal
 import sys
 import time
+from pathlib import Path
 
 import numpy as np
 
@@ -41,6 +42,8 @@ def main() -> None:
             said |= {"found": {"asked": asked, "pid": os.getpid()}}
             said |= {"arrays": [["values", "int64", [len(array)]]]}
             time.sleep(asked.get("wait", 0))
+            while "until" in asked and not Path(asked["until"]).exists():
+                time.sleep(0.02)
             sys.stdout.buffer.write(json.dumps(said).encode() + b"\n" + array.tobytes())
         sys.stdout.buffer.flush()
 

@@ -142,15 +142,17 @@ def test_a_process_that_ends_in_peace_is_asked_again_once(client):
     assert client.call("echo", {"value": 2}).arrays["values"][0] == 2
 
 
-def test_a_call_that_waits_for_its_turn_can_be_stopped(client):
+def test_a_call_that_waits_for_its_turn_can_be_stopped(client, tmp_path):
+    gate = tmp_path / "gate"
     cancel = Event()
     Timer(0.5, cancel.set).start()
     with ThreadPoolExecutor(1) as pool:
-        slow = pool.submit(client.call, "echo", {"wait": 8, "value": 3})
+        slow = pool.submit(client.call, "echo", {"until": str(gate), "value": 3})
         time.sleep(0.2)
         with pytest.raises(Refused, match="CANCELLED"):
             client.call("echo", {}, cancel=cancel)
         assert not slow.done()
+        gate.touch()
         assert slow.result().arrays["values"][0] == 3
 
 

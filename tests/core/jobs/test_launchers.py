@@ -49,7 +49,7 @@ class Submitter:
             pytest.skip(self.cannot[promise])
 
 
-@pytest.fixture(params=[LOCAL, SLURM])
+@pytest.fixture(params=[LOCAL, pytest.param(SLURM, marks=pytest.mark.nightly)])
 def there(request, jobs) -> Submitter:
     if request.param == SLURM:
         request.getfixturevalue("on_nodes")

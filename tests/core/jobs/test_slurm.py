@@ -71,7 +71,7 @@ def assert_same_bits(one: JobFolder, other: JobFolder) -> None:
 # A real training --------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_training_that_is_warned_continues_to_the_same_bits(slurm, jobs, tmp_path):
     """Warned as before its time is up, it stops after an epoch and is queued again."""
     settings = config("real", **ADAFOCAL)
@@ -108,7 +108,7 @@ def held(on_nodes, monkeypatch):
     return lambda way: monkeypatch.setenv(HOLD, way)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("partition", ["main", pytest.param("graceful", marks=pytest.mark.soak)])
 def test_a_training_that_is_preempted_continues_to_the_same_bits(partition, held, jobs, tmp_path):
     """For a job of a higher partition; one partition ends it at once, the other warns it first."""
@@ -166,7 +166,7 @@ def test_an_audit_whose_time_is_up_has_failed_for_it(jobs, tmp_path):
     assert [line[1] for line in truth(jobs)] == ["began"]
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_two_nodes_train_as_two_processes_here(slurm, jobs, tmp_path):
     """One process on each node, joined by srun and Fabric; two here against one: test_ranks."""
     settings = config("real", **ADAFOCAL | {"epochs": 3}, devices=2)
@@ -177,7 +177,7 @@ def test_two_nodes_train_as_two_processes_here(slurm, jobs, tmp_path):
     assert_same_bits(jobs.folder(job.id), here(tmp_path / "two", settings))
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_sweep_is_one_array_and_the_library_fills(slurm, jobs):
     sweep = trainings(config("", **ADAFOCAL | {"epochs": 1}), "", ["ce"], [0])
     one, other = jobs.submit(sweep, request=SMALL)
@@ -192,7 +192,7 @@ def test_a_sweep_is_one_array_and_the_library_fills(slurm, jobs):
 # An audit ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("shards", [npy_shards, parquet_shards])
 def test_shards_are_audited_on_a_node_as_in_memory(shards, slurm, jobs, tmp_path, capfd):
     """All of the JSON is that of the command that waits, its metrics those of a single file."""
@@ -218,7 +218,7 @@ def test_shards_are_audited_on_a_node_as_in_memory(shards, slurm, jobs, tmp_path
 # Ends that the cluster makes --------------------------------------------------------------------
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.usefixtures("on_nodes")
 def test_a_start_without_progress_is_not_repeated(jobs):
     """Else a training whose epoch takes longer than its time would be queued for ever."""
@@ -230,7 +230,7 @@ def test_a_start_without_progress_is_not_repeated(jobs):
     assert done.failure.what == "Its 10 minutes on the cluster ran out before an epoch was"
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.usefixtures("on_nodes")
 def test_a_preempted_start_without_progress_is_repeated(jobs):
     """It was warned as if its time were up, which it is not."""
@@ -244,7 +244,7 @@ def test_a_preempted_start_without_progress_is_repeated(jobs):
     assert folder.begun_of(jobs.folder(job.id).path).restarts == 1
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.usefixtures("on_nodes")
 @pytest.mark.parametrize("words", ["stubborn wait:go", "wait:go"])  # it ends before its supervisor
 def test_a_cancel_typed_on_a_shell_is_a_cancel(jobs, words):
@@ -255,7 +255,7 @@ def test_a_cancel_typed_on_a_shell_is_a_cancel(jobs, words):
     assert folder.ended_of(jobs.folder(job.id).path).state is JobState.CANCELLED
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.usefixtures("on_nodes")
 def test_a_cancelled_job_does_not_start_again_where_the_cluster_said_no_word(jobs, monkeypatch):
     """As where the disk of its output is full: then only the controller knows of the cancel."""
@@ -268,7 +268,7 @@ def test_a_cancelled_job_does_not_start_again_where_the_cluster_said_no_word(job
     assert seen is None or seen.state == "CANCELLED"
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.usefixtures("on_nodes")
 def test_a_job_that_got_a_signal_from_elsewhere_starts_again(jobs):
     """As on a node that shuts down: the cluster has not ended it."""
@@ -280,7 +280,7 @@ def test_a_job_that_got_a_signal_from_elsewhere_starts_again(jobs):
     assert ended(jobs, job.id).state is JobState.SUCCEEDED
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.usefixtures("on_nodes")
 def test_a_cluster_that_does_not_answer_ends_nothing(jobs, monkeypatch, tmp_path):
     (job,) = jobs.submit([config("wait:go")], request=SMALL)
@@ -298,7 +298,7 @@ def test_a_cluster_that_does_not_answer_ends_nothing(jobs, monkeypatch, tmp_path
     assert ended(jobs, job.id).state is JobState.CANCELLED  # wanted, and found by its supervisor
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.usefixtures("on_nodes")
 def test_what_the_cluster_refuses_is_said_and_leaves_nothing(jobs):
     with pytest.raises(LibraryError) as caught:
@@ -310,7 +310,7 @@ def test_what_the_cluster_refuses_is_said_and_leaves_nothing(jobs):
 
 
 @pytest.mark.usefixtures("on_nodes")
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_another_job_of_the_cluster_does_not_begin_what_has_begun(jobs):
     """As one would whose submission was thought to have failed."""
     (job,) = jobs.submit([config("wait:go step:1")], request=SMALL)
@@ -329,7 +329,7 @@ def test_another_job_of_the_cluster_does_not_begin_what_has_begun(jobs):
 # A cluster whose daemons crash ------------------------------------------------------------------
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.usefixtures("on_nodes")
 def test_a_job_does_not_notice_that_the_daemons_are_killed(slurm, jobs):
     (job,) = jobs.submit([config("wait:go")], request=SMALL)
@@ -346,7 +346,7 @@ def test_a_job_does_not_notice_that_the_daemons_are_killed(slurm, jobs):
     assert [line[1] for line in truth(jobs)] == ["began", "succeeded"]
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_training_is_queued_again_once_the_controller_is_back(slurm, held, jobs, tmp_path):
     """It is away when the training has stopped for want of time."""
     held("warning")
@@ -364,7 +364,7 @@ def test_a_training_is_queued_again_once_the_controller_is_back(slurm, held, job
     assert_same_bits(jobs.folder(job.id), here(tmp_path / "through", settings))
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.usefixtures("on_nodes")
 def test_a_process_does_not_outlive_its_supervisor(jobs):
     """Not even here, where the cluster traces processes by their parents."""
@@ -375,7 +375,7 @@ def test_a_process_does_not_outlive_its_supervisor(jobs):
     assert processes.marked(job.id) == []
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.usefixtures("on_nodes")
 def test_a_job_that_is_launched_twice_runs_once(jobs):
     """As by a controller that crashed and has forgotten the first time."""
@@ -393,7 +393,7 @@ def test_a_job_that_is_launched_twice_runs_once(jobs):
     assert [line[1] for line in truth(jobs)] == ["began", "succeeded"]
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.usefixtures("on_nodes")
 def test_a_job_that_had_succeeded_does_not_run_again(jobs):
     """Its supervisor was killed before it said so, and a controller that crashed launches it."""

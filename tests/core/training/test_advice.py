@@ -53,7 +53,7 @@ def test_papers_settings_of_fcl_are_chosen_by_name_and_one_of_them_is_the_defaul
     assert beside == usual  # what differs between the two is the norm alone
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_fcl_learns_digits_at_its_defaults(tmp_path):
     """The heavier settings left 21 % wrong on the validation part with this seed."""
     config = from_json({**LEAST, "loss": {"name": "fcl"}, "seed": 5, "device": "cpu"})

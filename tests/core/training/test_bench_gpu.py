@@ -305,7 +305,7 @@ def without_packages(tmp_path, monkeypatch):
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.usefixtures("without_packages")
 @pytest.mark.parametrize(
     ("stage", "state", "reason"),

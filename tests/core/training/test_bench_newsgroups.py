@@ -78,7 +78,7 @@ def test_vectors_of_the_package_become_a_text_file(tmp_path):
     assert vectors_file(text_file, tmp_path) == text_file
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_the_command_trains_what_is_missing_and_writes_the_tables(tmp_path, monkeypatch, capsys):
     rng = np.random.default_rng(0)
     for group in ("alt.one", "sci.two"):

@@ -98,7 +98,7 @@ def in_a_process(tmp_path, **environment):
     return folder.result(), done.stdout
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_machine_without_a_compiler_trains_and_says_so(tmp_path):
     (tmp_path / "bin").mkdir()
     result, log = in_a_process(tmp_path, PATH=str(tmp_path / "bin"))

@@ -50,7 +50,7 @@ def validation(home, folder):
     return Library(home, SAMPLES).validation_logits(folder.path.name)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     "changes",
     [

@@ -116,7 +116,7 @@ def test_three_labels_can_be_picked(shipped):
     ]
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_builder_makes_the_same_samples_again_in_place_of_the_old(tmp_path, shipped):
     (tmp_path / "new" / "digits-fair").mkdir(parents=True)
     (tmp_path / "new" / "digits-fair" / "leftover").touch()
@@ -137,7 +137,7 @@ def test_an_unknown_sample_is_refused(tmp_path):
         samples.build(tmp_path / "new", "nothing", work=tmp_path)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_build_goes_on_where_time_was_up(tmp_path):
     def build(**options):
         ((_, what),) = samples.build(tmp_path / "new", "digits-ce", work=tmp_path, **options)

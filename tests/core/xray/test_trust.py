@@ -7,7 +7,7 @@ from core.xray import phantom
 from core.xray.localisation import localise, pointed
 from tests.benchmarks.heatmaps import MODELS, answers, boxes, cases, falls, lung_hits, middle_hits
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.nightly
 
 
 ONE_HERE = [MODELS[0], *(pytest.param(name, marks=pytest.mark.soak) for name in MODELS[1:])]
