@@ -75,6 +75,20 @@ def test_periods_of_dates_are_audited_by_themselves(run, tmp_path, npz):
     assert groups[1]["ece"] > 0.2 > groups[0]["ece"]
     line = next(line for line in out.splitlines() if line.startswith("  2024-07"))
     assert line.endswith("off beyond chance")
+    # Of calibrated periods one in twenty is above its floor: it says so, and that it means little.
+    years = [str(1990 + i % 30) for i in range(1_500)]
+    rng = np.random.default_rng(1)
+    p = rng.uniform(0.05, 0.95, 1_500).round(3)
+    rows = zip(years, p, (rng.random(1_500) < p).astype(int), strict=True)
+    path.write_text("\n".join(["visit,prob,label", *(f"{a}-06-01,{b},{c}" for a, b, c in rows)]))
+    _, out, _ = run(path, "--by-date", "--json", tmp_path / "out.json", *FEW)
+    groups = json.loads((tmp_path / "out.json").read_text())["by_date"]["groups"]
+    listed = out.partition("By visit")[2].splitlines()[1 : len(groups) + 1]
+    endings = [line.rpartition(", ")[2] for line in listed]
+    above = [g["ece"] > g["floor"] for g in groups]
+    assert [ending == f"not in {len(groups)}" for ending in endings] == above
+    assert 0 < sum(above) < 5
+    assert not any(g["beyond_chance"] for g in groups)
     code, _, err = run(npz, "--by-date")
     assert code == 3
     assert "no dates" in err

@@ -44,13 +44,13 @@ def filled(bins: BinTable) -> list[int]:
 def tone(bins: BinTable, index: int) -> Tone:
     """Return over or under outside the band; sound inside it when narrow, else few.
 
-    Where the joint test finds nothing, no bin is called off by its own band alone.
+    Where the joint test finds nothing, no bin is called off by its own band alone, nor sound.
     """
-    if not bins.could_be_chance:
-        if bins.accuracy[index] < bins.band_low[index]:
-            return "over"
-        if bins.accuracy[index] > bins.band_high[index]:
-            return "under"
+    accuracy = bins.accuracy[index]
+    if accuracy < bins.band_low[index] or accuracy > bins.band_high[index]:
+        if bins.could_be_chance:
+            return "few"
+        return "over" if accuracy < bins.band_low[index] else "under"
     narrow = bins.ci_high[index] - bins.ci_low[index] <= NARROW
     return "sound" if narrow and np.isfinite(bins.band_low[index]) else "few"
 

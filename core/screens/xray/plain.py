@@ -143,9 +143,6 @@ def plain_view(
     dots = band_dots(moved)
     scored = band_name(dots[band].low, dots[band].high)
     sentence = band_sentence(source, name, moved, band, prevalence)
-    if code == VerdictCode.COULD_BE_CHANCE:  # nor is one band shown to fit
-        second = sentence.second.replace(f"it {TONES['sound']}", TONES["few"])
-        sentence = replace(sentence, second=second)
     if overall is not None:
         sentence = replace(sentence, second=f"{sentence.second} {overall.text}".strip())
     carried = ""

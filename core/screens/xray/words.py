@@ -43,7 +43,7 @@ CHEST: Final = 10  # findings of the NIH's list in a run: then its labels are of
 TONES: Final[dict[Tone, str]] = {
     "over": "says more than it should",
     "under": "says less than it should",
-    "sound": "is well calibrated here",
+    "sound": "agrees with what was found here",
     "few": "no error beyond chance here",
 }
 

@@ -7,6 +7,7 @@ import pytest
 from core.errors import Notice
 from core.metrics.records import ClassCell, Floor, Gap, MixedEnd
 from core.metrics.verdict_codes import Statistic, VerdictSubject
+from core.screens.kit.bin_marks import tone
 from core.screens.kit.numbers import counts_apart
 from core.screens.kit.sentences import other_sentence, plain_sentence, verdict_sentence
 from core.screens.reliability.view import Subject, reliability_view
@@ -157,6 +158,7 @@ def test_no_dot_is_coloured_where_the_joint_test_finds_nothing(make_audit, make_
         view = reliability_view(make_audit(own), SUBJECT)
         words = [row[-1] for row in view.figures["reliability"].table.rows]
         assert sum("says" in reading for reading in words) == readings
+        assert tone(own.bins, 4) == ("few" if chance else "over")  # 99 said, 95 right: not sound
         said = "No bin is off beyond chance." in view.figures["reliability"].alt
         assert said == chance
 
