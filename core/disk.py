@@ -12,7 +12,7 @@ import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final
+from typing import IO, Final
 
 from core.errors import LibraryError, Refused
 
@@ -92,6 +92,16 @@ def sync(path: Path) -> None:
         os.close(handle)
 
 
+def open_file(path: Path) -> IO[bytes]:
+    """Open a file to be read; OSError for a pipe or a device, whose bytes might never come."""
+    handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+    file = os.fdopen(handle, "rb")
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        file.close()
+        raise OSError(errno.EINVAL, "Not a file", str(path))
+    return file
+
+
 class JsonError(ValueError):
     """Some text is not the JSON that is read; its words follow the name of the text."""
 
@@ -113,6 +123,12 @@ def parse_json(text: str | bytes) -> object:
         raise
     except (ValueError, RecursionError) as error:
         raise JsonError("is not JSON") from error
+
+
+def read_json(path: Path) -> object:
+    """Return the JSON of a file of ours; OSError, or JsonError as of `parse_json`."""
+    with open_file(path) as file:
+        return parse_json(file.read())
 
 
 def _finite(text: str) -> float:

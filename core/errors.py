@@ -134,6 +134,9 @@ def lacking(error: BaseException) -> AuditError | None:
     if number == errno.EFBIG:
         what = "A file may not become so large here; what was being written is not there"
         return LibraryError("DISK_FULL", what, "raise ulimit -f, then try again")
+    if number == errno.ENAMETOOLONG:
+        what = "A path is longer than the disk takes, or a name in it"
+        return UsageError("OUTPUT", what, "name a shorter one, or set CANDOR_HOME to one")
     no_thread = isinstance(error, RuntimeError) and "new thread" in str(error)
     if number == errno.EAGAIN or no_thread:
         what = "No further process or thread may be started"

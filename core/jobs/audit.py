@@ -12,7 +12,6 @@ from typing import Annotated, ClassVar, Final
 from core import codec, fields
 from core.arrays import digest
 from core.configs import AuditConfig
-from core.disk import parse_json
 from core.errors import UsageError
 from core.fields import Field, JsonObject, is_path
 from core.jobs.slurm.request import SlurmRequest
@@ -99,17 +98,8 @@ def from_json(data: object) -> AuditSpec:
 
 
 def spec_of(folder: JobFolder) -> AuditSpec:
-    """Return what an audit is of.
-
-    Raises
-    ------
-    UsageError
-        SETTING, or JOB when the folder holds none.
-    """
-    try:
-        return from_json(parse_json((folder.path / "spec.json").read_text("utf-8")))
-    except (OSError, ValueError) as error:
-        raise folder.without_spec() from error
+    """Return what an audit is of; UsageError SETTING or JOB."""
+    return from_json(folder.spec())
 
 
 def check_request(request: SlurmRequest) -> None:

@@ -14,7 +14,7 @@ from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Final
 
-from core.disk import make_private, parse_json, replace_text
+from core.disk import make_private, parse_json, read_json, replace_text
 from core.errors import LibraryError
 from core.jobs.records import Job
 from core.process_identity import boot_id
@@ -155,7 +155,7 @@ def _count_of_torch(uuids: tuple[str, ...], _: int) -> int:
         torch = None
     key = [*uuids, torch, boot_id()]
     with suppress(OSError, ValueError, TypeError, KeyError):
-        kept: Any = parse_json(path.read_text("utf-8"))
+        kept: Any = read_json(path)
         if kept["of"] == key:
             return int(kept["count"])
     order = {name: value for name, value in os.environ.items() if name != VISIBLE}

@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Final
 from unicodedata import category
 
+from core.disk import open_file
+
 NAME: Final = "log.txt"
 EARLIER: Final = "log.1.txt"
 LIMIT: Final = 2 * 2**20  # bytes of each of the two files
@@ -67,7 +69,7 @@ class Follower:
     def new(self) -> list[str]:
         """Return the whole lines since the last call; a new log is read from its start."""
         try:
-            with self._path.open("rb") as file:
+            with open_file(self._path) as file:
                 status = os.fstat(file.fileno())
                 if status.st_ino != self._file:
                     self._file, self._at, self._rest = status.st_ino, 0, b""
@@ -105,7 +107,7 @@ def _lines(data: bytes, n_lines: int) -> list[str]:
 
 def _end(path: Path, size: int) -> bytes:
     try:
-        with path.open("rb") as file:
+        with open_file(path) as file:
             file.seek(max(0, path.stat().st_size - size))
             return file.read(size)
     except OSError:

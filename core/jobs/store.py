@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Final
 
 from core import codec, sqlite
-from core.disk import make_private, parse_json, replace_text, writing
+from core.disk import make_private, open_file, parse_json, replace_text, writing
 from core.errors import LibraryError, UsageError
 from core.jobs.devices import fit
 from core.jobs.log import NAME as LOG
@@ -284,7 +284,8 @@ class JobStore:
     def _copy(self, job_id: str) -> Job | None:
         """Return a job as its folder says; None where that cannot be read."""
         with suppress(OSError, ValueError, UsageError):
-            job = read_job((self.folder(job_id) / STATE).read_text("utf-8"))
+            with open_file(self.folder(job_id) / STATE) as file:
+                job = read_job(file.read())
             return job if job.id == job_id else None
         return None
 
@@ -442,7 +443,7 @@ def _stored_job(connection: sqlite3.Connection, job_id: str) -> Job:
     return read_job(row[0])
 
 
-def read_job(text: str) -> Job:
+def read_job(text: str | bytes) -> Job:
     """Return a job from its row or the copy of it; ValueError or UsageError where it is torn."""
     row = parse_json(text)
     job = codec.read(Job, LATER | row if isinstance(row, dict) else row, "job", stored=True)

@@ -19,7 +19,7 @@ from typing import Final, Protocol
 
 from core.access import OWNER
 from core.codes import RefusalCode
-from core.disk import parse_json
+from core.disk import read_json
 from core.errors import AuditError, lacking
 from core.jobs import failures, processes
 from core.jobs.devices import environment, slots
@@ -289,7 +289,7 @@ class Supervisor:
 def _json(path: Path) -> Json | None:
     """Return what a process wrote; `JobFolder`, which reads the same, would take numpy along."""
     try:
-        content = parse_json(path.read_text("utf-8"))
+        content = read_json(path)
     except (OSError, ValueError):
         return None
     return content if isinstance(content, dict) else None

@@ -7,6 +7,7 @@ history.
 """
 
 import json
+import os
 import shutil
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -22,7 +23,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
 from core.arrays import FileMap, Scores, copied_unless_large, digest, texts_as_arrays
-from core.disk import PART, JsonError, parse_json, replace_text, sync, writing
+from core.disk import PART, JsonError, open_file, parse_json, replace_text, sync, writing
 from core.errors import LibraryError, Refused
 from core.library.history import Tables, write_bins, write_history
 from core.library.manifest import (
@@ -182,9 +183,10 @@ def read_manifest(run: Path) -> Manifest:
         of the run is missing, or its vocabulary is not the one that was kept.
     """
     try:
-        if (run / MANIFEST).stat().st_size > MAX_MANIFEST_BYTES:
-            raise _damaged(run, "its manifest is too large")
-        text = (run / MANIFEST).read_text("utf-8")
+        with open_file(run / MANIFEST) as file:
+            if os.fstat(file.fileno()).st_size > MAX_MANIFEST_BYTES:
+                raise _damaged(run, "its manifest is too large")
+            text = file.read().decode()
     except (OSError, UnicodeDecodeError) as error:
         raise _damaged(run, "its manifest cannot be read") from error
     manifest = parse_manifest(text)
@@ -206,7 +208,7 @@ def _words_digest(path: Path) -> str:
         return ""
 
 
-def parse_manifest(text: str) -> Manifest:
+def parse_manifest(text: str | bytes) -> Manifest:
     """Return the manifest in a text, refusing what is not strict JSON."""
     try:
         data = parse_json(text)
@@ -216,10 +218,16 @@ def parse_manifest(text: str) -> Manifest:
     return from_json(data)
 
 
+def stored_manifest(run: Path) -> Manifest:
+    """Return what a run's manifest says, whether or not its files are there."""
+    with open_file(run / MANIFEST) as file:
+        return parse_manifest(file.read())
+
+
 def name_of(run: Path) -> str:
     """Return what a run is called as far as its manifest can be read, else ""."""
     try:
-        return parse_manifest((run / MANIFEST).read_text("utf-8")).name
+        return stored_manifest(run).name
     except (OSError, ValueError, LibraryError):
         return ""
 
@@ -227,7 +235,7 @@ def name_of(run: Path) -> str:
 def is_upload_before(run: Path, moment: datetime) -> bool:
     """Whether a folder holds an upload that was kept before a moment; not where nobody can tell."""
     try:
-        manifest = parse_manifest((run / MANIFEST).read_text("utf-8"))
+        manifest = stored_manifest(run)
     except (OSError, ValueError, LibraryError):
         return False
     uploaded = manifest.kind in ("upload", HISTORY_KIND)

@@ -16,7 +16,7 @@ from typing import Final
 
 from core import codec
 from core.access import Role
-from core.disk import make_private, parse_json, replace_text
+from core.disk import make_private, read_json, replace_text
 from core.errors import UsageError
 
 FOLDER: Final = "logins"
@@ -78,7 +78,7 @@ def read(home: Path, key: str) -> Login | None:
     path = _path(home, key)
     login: Login | None
     try:
-        data = parse_json(path.read_text("utf-8"))
+        data = read_json(path)
         login = codec.read(Login, data, "login", stored=True)
     except (OSError, ValueError, UsageError):  # JsonError is a ValueError, and so is no UTF-8
         login = _UNWRITTEN.get(path)

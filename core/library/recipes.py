@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from core.disk import make_private, parse_json, replace_text, writing
+from core.disk import make_private, read_json, replace_text, writing
 from core.errors import UsageError
 
 FINGERPRINT = re.compile(r"[0-9a-f]{8,64}", re.ASCII)
@@ -41,7 +41,7 @@ def load_recipe(home: Path, fingerprint: str) -> dict[str, Any] | None:
     try:
         if path.stat().st_size > MAX_BYTES:
             return None
-        recipe = parse_json(path.read_text("utf-8"))
+        recipe = read_json(path)
     except (OSError, ValueError):
         return None
     return recipe if isinstance(recipe, dict) else None

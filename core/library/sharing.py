@@ -11,9 +11,9 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
-from core.disk import parse_json, replace_text, writing
+from core.disk import read_json, replace_text, writing
 from core.errors import LibraryError
-from core.library.files import MANIFEST, parse_manifest
+from core.library.files import MANIFEST, stored_manifest
 
 SHARING: Final = "sharing.json"
 MAX_BYTES: Final = 64 * 1024
@@ -26,7 +26,7 @@ def read(run: Path) -> tuple[str, ...]:
     try:
         if (run / SHARING).stat().st_size > MAX_BYTES:
             return ()
-        data = parse_json((run / SHARING).read_text("utf-8"))
+        data = read_json(run / SHARING)
     except (OSError, ValueError):
         return ()
     names = data.get("shared_with") if isinstance(data, dict) else None
@@ -65,7 +65,7 @@ def owner_of(run: Path) -> str:
 def _owner(run: Path, changed_ns: int, size: int, inode: int) -> str:
     del changed_ns, size, inode  # part of the key only
     try:
-        return parse_manifest((run / MANIFEST).read_text("utf-8")).owner
+        return stored_manifest(run).owner
     except (OSError, ValueError, LibraryError):
         return ""
 
@@ -98,7 +98,7 @@ def known(home: Path) -> dict[str, str]:
 
 def _name(path: Path) -> str:
     try:
-        data = parse_json(path.read_text("utf-8"))
+        data = read_json(path)
     except (OSError, ValueError):
         return ""
     name = data.get("name") if isinstance(data, dict) else None

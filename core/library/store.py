@@ -11,8 +11,8 @@ from typing import Any
 
 from core.access import LOCAL, RETAINER, Act, Quotas, Visitor, of_process, refuse_over
 from core.arrays import Scores
-from core.disk import PART, writing
-from core.errors import LibraryError, Notice
+from core.disk import writing
+from core.errors import LibraryError, Notice, UsageError
 from core.fields import JsonObject
 from core.histories import BinHistory, History
 from core.library import files, recipes, sharing, trail, trash
@@ -40,8 +40,19 @@ SAMPLES = Path(__file__).parents[2] / "assets" / "samples"
 
 
 def home() -> Path:
-    """Return the folder all runs live in: CANDOR_HOME, else `.candor` in the user's home."""
-    return Path(os.environ.get("CANDOR_HOME") or "~/.candor").expanduser().absolute()
+    """Return the folder all runs live in: CANDOR_HOME, else `.candor` in the user's home.
+
+    Raises
+    ------
+    UsageError
+        OUTPUT: nobody knows where that user's home is.
+    """
+    given = os.environ.get("CANDOR_HOME") or "~/.candor"
+    try:
+        return Path(given).expanduser().absolute()
+    except RuntimeError as error:
+        what = f"{given[:60]} begins with the home of a user, who has none here"
+        raise UsageError("OUTPUT", what, "set CANDOR_HOME to a path that begins with /") from error
 
 
 def open_library() -> "Library":
@@ -361,15 +372,10 @@ class Library:
 
         The index, whose free pages held their names, is made anew.
         """
-        old = trash.too_old(self._trash)
         by = RETAINER if self.visitor.recorded else self.visitor  # whoever's delete it came with
-        for folder, run_id in old:
-            trail.record(self.home, by, Act.PURGE, run_id)
-            shutil.rmtree(folder, ignore_errors=True)
+        n_runs = self._remove(trash.too_old(self._trash), by)
         trash.sweep(self._runs)
-        if old:
-            self.rebuild_index()
-        return len(old)
+        return n_runs
 
     def forget_recipes(self, days: float) -> int:
         """Remove for good how files are read, saved more than so many days ago; return how many.
@@ -397,16 +403,29 @@ class Library:
         oldest = datetime.now(UTC) - timedelta(days=days)
         folders = (*self._runs.glob("[!.]*"), *self._trash.glob("*@*"))
         old = [run for run in folders if self.visitor.owns(sharing.owner_of(run))]
-        old = [run for run in old if files.is_upload_before(run, oldest)]
-        for run in old:
-            trail.record(self.home, self.visitor, Act.PURGE, run.name.split("@")[0])
+        n_runs = self._remove([r for r in old if files.is_upload_before(r, oldest)], self.visitor)
+        if any(self._runs.glob(f".*{trash.GONE}")):
+            what = "Some uploads are listed no more, and cannot be removed from the disk"
+            raise LibraryError("LIBRARY_WRITE", what, "make CANDOR_HOME writable, then purge again")
+        return n_runs
+
+    def _remove(self, folders: Sequence[Path], by: Visitor) -> int:
+        """Remove folders of runs for good, and those of a removal that was interrupted.
+
+        Each is whole or not there. The index is made anew before their bytes go: a process that
+        dies leaves them to the next removal, which does both.
+        """
+        for run in folders:
+            trail.record(self.home, by, Act.PURGE, run.name.split("@")[0])
             with self._index.locked(), writing():
-                gone = self._runs / f".{run.name}{PART}"  # whole, or not there: what stays is swept
-                run.rename(gone)
-                shutil.rmtree(gone)
-        if old:
+                if run.is_dir():  # else another removal has it
+                    run.rename(self._runs / f".{run.name}{trash.GONE}")
+        gone = list(self._runs.glob(f".*{trash.GONE}"))
+        if gone:
             self.rebuild_index()
-        return len(old)
+        for run in gone:
+            shutil.rmtree(run, ignore_errors=True)
+        return len(folders)
 
     def rebuild_index(self) -> int:
         """Read every folder again and return how many runs are listed."""

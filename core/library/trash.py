@@ -11,6 +11,7 @@ from core import defaults
 from core.disk import PART
 from core.library import files
 
+GONE = f".gone{PART}"  # end of the name of a folder that is being removed for good
 _WHEN = "%Y%m%dT%H%M%SZ"
 _TRASHED = re.compile(r"([a-z0-9-]+)@([0-9]{8}T[0-9]{6}Z)")
 
@@ -44,18 +45,22 @@ def listed(trash: Path, visible: Callable[[Path], bool]) -> list[TrashedRun]:
     ]
 
 
-def too_old(trash: Path) -> list[tuple[Path, str]]:
-    """Return folder and id of the runs that were deleted over TRASH_DAYS ago."""
+def too_old(trash: Path) -> list[Path]:
+    """Return the folders of the runs that were deleted over TRASH_DAYS ago."""
     oldest = datetime.now(UTC) - timedelta(days=defaults.TRASH_DAYS)
-    return [(path, run_id) for path, run_id, when in _entries(trash) if when < oldest]
+    return [path for path, _, when in _entries(trash) if when < oldest]
 
 
 def sweep(runs: Path) -> None:
     """Remove what a process that died left half-written among the runs, a day later."""
     yesterday = (datetime.now(UTC) - timedelta(days=1)).timestamp()
-    for part in runs.glob(f".*{PART}"):
-        if _changed(part) < yesterday:
+    for part in (*runs.glob(f".*{PART}"), *runs.glob(f"*/.*{PART}")):
+        if part.name.endswith(GONE) or _changed(part) >= yesterday:
+            continue
+        if part.is_dir():
             shutil.rmtree(part, ignore_errors=True)
+        else:
+            part.unlink(missing_ok=True)
 
 
 def _entries(trash: Path) -> list[tuple[Path, str, datetime]]:

@@ -8,14 +8,14 @@ import json
 from importlib.metadata import version
 from pathlib import Path
 
-from core.disk import parse_json, replace_text
+from core.disk import read_json, replace_text
 from core.library import home
 
 
 def known() -> tuple[str, ...] | None:
     """Return all ``timm:NAME`` and ``torchvision:NAME`` that were listed, or None before that."""
     try:
-        names = parse_json(_path().read_text("utf-8"))
+        names = read_json(_path())
     except (OSError, ValueError):
         return None
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):

@@ -25,7 +25,7 @@ from safetensors.numpy import load_file, save
 
 from core.codes import RefusalCode
 from core.defaults import VERSION
-from core.disk import make_private, parse_json, replace_bytes, replace_text, storing, writing
+from core.disk import make_private, read_json, replace_bytes, replace_text, storing, writing
 from core.errors import AuditError, LibraryError, UsageError
 from core.training.config import TrainConfig, from_json
 
@@ -95,25 +95,29 @@ class JobFolder:
             replace_text(self.path / "spec.json", json.dumps(config.to_json(), indent=1))
 
     def config(self) -> TrainConfig:
-        """Return the config of a training.
+        """Return the config of a training; UsageError SETTING or JOB."""
+        return from_json(self.spec())
+
+    def spec(self) -> object:
+        """Return what the job is to do as plain JSON.
 
         Raises
         ------
         UsageError
-            SETTING, or JOB when the folder holds none.
+            JOB when the folder holds none that can be read, or is gone.
         """
+        remedy = "put it back from a backup, or start the job anew"
         try:
-            return from_json(parse_json((self.path / "spec.json").read_text("utf-8")))
-        except (OSError, ValueError) as error:
-            raise self.without_spec() from error
-
-    def without_spec(self) -> UsageError:
-        """Return the refusal of a folder that holds no spec, or that is gone; JOB."""
-        if not self.path.is_dir():
+            return read_json(self.path / "spec.json")
+        except FileNotFoundError as error:
             what = f"The folder of job {self.path.name} is gone"
-            return UsageError("JOB", what, "put it back from a backup, or start the job anew")
-        what = f"{self.path.name} is not a job's folder"
-        return UsageError("JOB", what, "name one with a spec.json")
+            if self.path.is_dir():
+                what = f"{self.path.name} is not a job's folder"
+                remedy = "name one with a spec.json"
+            raise UsageError("JOB", what, remedy) from error
+        except (OSError, ValueError) as error:
+            what = f"The settings of job {self.path.name} (spec.json) are damaged"
+            raise UsageError("JOB", what, remedy) from error
 
     def record(self, epoch: Epoch, logits: npt.NDArray[np.floating] | None) -> None:
         """Keep an epoch: its validation logits where there are any, then its line.
@@ -224,7 +228,7 @@ class JobFolder:
     def result(self) -> Json | None:
         """Return how the job ended, or None while it has not."""
         try:
-            content = parse_json((self.path / "result.json").read_text("utf-8"))
+            content = read_json(self.path / "result.json")
         except (OSError, ValueError):
             return None
         return content if isinstance(content, dict) else None

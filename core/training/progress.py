@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from core import codec
-from core.disk import PART, parse_json
+from core.disk import PART, read_json
 from core.errors import UsageError
 
 TIME_IS_UP: Final = 75  # exit code of a training that stopped before its end
@@ -73,6 +73,6 @@ def write(folder: Path, progress: Progress) -> None:
 def read(folder: Path) -> Progress | None:
     """Return what was said last; None where nothing was."""
     try:
-        return codec.read(Progress, parse_json((folder / NAME).read_text()), stored=True)
+        return codec.read(Progress, read_json(folder / NAME), stored=True)
     except (OSError, ValueError, UsageError):
         return None

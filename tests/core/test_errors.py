@@ -6,13 +6,16 @@ import os
 import pickle
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from core.__main__ import main
 from core.commands import shared
+from core.disk import open_file
 from core.errors import LostWorker, Notice, Refused, UsageError, about, lacking, sentence
+from core.jobs.log import NAME, Follower, tail
 from core.readers.predictions.questions import undecided
 
 
@@ -95,6 +98,7 @@ def test_a_refusal_knows_the_options_that_its_remedy_names(remedy, options):
         (RuntimeError("can't start new thread"), "LOST_WORKER", "process"),
         (OSError(errno.ENOSPC, "No space left on device"), "DISK_FULL", "disk"),
         (OSError(errno.EFBIG, "File too large"), "DISK_FULL", "large"),
+        (OSError(errno.ENAMETOOLONG, "File name too long"), "OUTPUT", "longer"),
     ],
 )
 def test_what_the_machine_lacks_is_said_and_is_no_bug(error, code, word, monkeypatch, capsys):
@@ -108,6 +112,26 @@ def test_what_the_machine_lacks_is_said_and_is_no_bug(error, code, word, monkeyp
     monkeypatch.setattr("core.commands.runs._list", fail)
     assert main(["runs", "list"]) == lack.exit_code
     assert capsys.readouterr().err.startswith(f"{code}: {lack.what}; ")
+
+
+def test_a_home_of_nobody_is_said(monkeypatch, capsys):
+    monkeypatch.setenv("CANDOR_HOME", "~nobody-of-this-name/candor")
+    assert main(["runs", "list"]) == UsageError.exit_code
+    assert capsys.readouterr().err.startswith("OUTPUT: ~nobody-of-this-name/candor begins with")
+
+
+def test_a_pipe_in_place_of_a_file_is_not_waited_for(tmp_path):
+    path = tmp_path / NAME
+    os.mkfifo(path)
+    with ThreadPoolExecutor(1) as pool:
+        reading = pool.submit(lambda: (tail(tmp_path, 5), Follower(tmp_path).new()))
+        try:
+            assert reading.result(60) == ([], [])
+        finally:
+            writer = os.open(path, os.O_RDWR)  # a reader that waits waits no more
+    os.close(writer)
+    with pytest.raises(OSError, match="Not a file"):
+        open_file(path)
 
 
 def test_a_library_that_was_not_mapped_is_a_lack_of_memory_in_the_words_of_its_loader_too():

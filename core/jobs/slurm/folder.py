@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Final, TypeVar
 
 from core import codec
-from core.disk import PART, parse_json, replace_text, writing
+from core.disk import PART, open_file, read_json, replace_text, writing
 from core.errors import UsageError
 from core.jobs.records import Failure, Job, JobState
 from core.jobs.store import STATE, read_job
@@ -110,8 +110,8 @@ def cancel_is_asked(folder: Path) -> bool:
 
 def job_of(folder: Path) -> Job | None:
     """Return a job as its folder says; None where it was never taken into the table."""
-    with suppress(OSError, ValueError, UsageError):
-        return read_job((folder / STATE).read_text("utf-8"))
+    with suppress(OSError, ValueError, UsageError), open_file(folder / STATE) as file:
+        return read_job(file.read())
     return None
 
 
@@ -126,5 +126,5 @@ def _n_starts(folder: Path) -> int:
 
 def _read(record: type[T], path: Path) -> T | None:
     with suppress(OSError, ValueError, UsageError):
-        return codec.read(record, parse_json(path.read_text("utf-8")), path.name, stored=True)
+        return codec.read(record, read_json(path), path.name, stored=True)
     return None

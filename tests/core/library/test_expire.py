@@ -83,6 +83,30 @@ def test_no_byte_of_a_deleted_run_is_left_once_it_is_purged(of, home):
     assert (entry.user, entry.act, entry.subject) == ("retention", "purge", run)
 
 
+@pytest.mark.parametrize("way", ["expire", "purge"])
+def test_a_removal_that_dies_leaves_the_rest_to_the_next(of, home, monkeypatch, way):
+    runs = [kept(of(ANNA)) for _ in range(2)]
+    for run in runs:
+        age(home, run, 31)
+        if way == "purge":
+            of(ANNA).delete(run)
+            (path,) = (home / "trash").glob(f"{run}@*")
+            path.rename(home / "trash" / f"{run}@20200101T000000Z")
+    remove = of(RETAINER).purge if way == "purge" else lambda: of(RETAINER).expire(30)
+
+    def die(folder, **_):
+        (folder / MANIFEST).unlink()
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr("shutil.rmtree", die)
+        with pytest.raises(KeyboardInterrupt):
+            remove()
+    assert [of(BOSS).rows(), of(BOSS).damaged(), of(BOSS).trash()] == [[], [], []]
+    remove()
+    assert not holding(home)
+
+
 def test_what_is_young_or_was_trained_here_or_is_somebody_elses_stays(of, home, library):
     young, theirs = kept(of(ANNA)), kept(of(BOSS))
     history = of(ANNA).keep_history("h", small_bins(), source=RunSource("h.csv", "0f" * 16)).id

@@ -16,10 +16,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from core.disk import PART
 from core.errors import LibraryError
 from core.library import Library
 from core.library.describe import describe
-from core.library.files import entry_of, read_predictions, write_predictions
+from core.library.files import MANIFEST, entry_of, read_predictions, write_predictions
 from core.predictions import Predictions, ScoreKind, Task
 from tests.core.library.builders import SOURCE, small
 
@@ -319,11 +320,15 @@ def test_half_written_folders_are_nobody_s_run_and_are_swept_a_day_later(keep, l
     old, young = home / "runs" / ".old.part", home / "runs" / ".young.part"
     for part in (old, young):
         shutil.copytree(home / "runs" / run_id, part)
-    os.utime(old, (0, 0))
+    within = home / "runs" / run_id / f".{MANIFEST}.0a0a{PART}"  # of a rename that was killed
+    within.touch()
+    for part in (old, within):
+        os.utime(part, (0, 0))
     assert [row.id for row in library.rows()] == [run_id]
     assert library.damaged() == []
     library.purge()
     assert not old.exists()
+    assert not within.exists()
     assert young.exists()
 
 
