@@ -62,7 +62,7 @@ def test_every_sample_has_what_holds_for_it(shipped):
 
 
 @pytest.mark.parametrize(
-    "name", [*QUICK, *(pytest.param(n, marks=pytest.mark.slow) for n in NAMES if n not in QUICK)]
+    "name", [*QUICK, *(pytest.param(n, marks=pytest.mark.nightly) for n in NAMES if n not in QUICK)]
 )
 def test_what_is_kept_is_what_is_computed_now(name, shipped):
     kept = precomputed.studies_of(shipped, name)

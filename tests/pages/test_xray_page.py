@@ -491,7 +491,7 @@ def test_who_moves_on_quickly_does_not_end_the_process_that_answers(home, weight
     assert "both" in said(test)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_densenet_of_torchxrayvision_has_its_findings_and_says_what_is_left_off(xray, tmp_path):
     torch.manual_seed(0)
     state = build("densenet121_xrv", n_outputs=18, channels=1, size=(224, 224)).state_dict()

@@ -14,7 +14,7 @@ DATA = Data(*drawn(120, 4, scale=4.0))
 WORKLOADS = bench_calibrators.workloads(DATA)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("name", WORKLOADS)
 def test_no_point_of_the_peer_is_lower(name):
     assert WORKLOADS[name].ours() <= WORKLOADS[name].peer() + 1e-6
@@ -41,7 +41,7 @@ def test_peer_is_timed_on_points_that_stand_for_all():
     assert points[0] == (0.0, 1)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_every_workload_gives_a_line():
     lines = bench_calibrators.table(DATA, "small")
     assert len(lines) == 2 + len(WORKLOADS)

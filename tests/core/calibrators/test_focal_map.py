@@ -197,7 +197,7 @@ def test_closest_temperature_and_residual(case, gamma):
 
 
 @pytest.mark.parametrize(
-    "case", ["binary", *(pytest.param(c, marks=pytest.mark.slow) for c in ("three", "four"))]
+    "case", ["binary", *(pytest.param(c, marks=pytest.mark.nightly) for c in ("three", "four"))]
 )
 def test_line_of_inverse_temperature_against_gamma(case):
     n_classes, spread, step = GRIDS[case]

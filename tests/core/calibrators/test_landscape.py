@@ -99,7 +99,8 @@ def test_temperature_curve_rises_with_gamma_and_holds_temperature_scaling():
 
 @pytest.mark.parametrize("objective", OBJECTIVES)
 @pytest.mark.parametrize(
-    "run", [pytest.param(1, marks=pytest.mark.slow), pytest.param(4, marks=pytest.mark.slow), 14]
+    "run",
+    [pytest.param(1, marks=pytest.mark.nightly), pytest.param(4, marks=pytest.mark.nightly), 14],
 )
 def test_temperature_curve_is_what_trying_all_finds(objective, run):
     logits, labels = hard_runs()[run]

@@ -70,7 +70,7 @@ def test_descents_end_where_the_reference_does(name, n_classes):
 @pytest.mark.parametrize(
     ("name", "reference"), [("matrix", slow.fit_matrix), ("dirichlet", slow.fit_dirichlet)]
 )
-@pytest.mark.parametrize("penalty", [0.05, pytest.param(5.0, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("penalty", [0.05, pytest.param(5.0, marks=pytest.mark.nightly)])
 def test_penalised_maps_are_those_of_the_reference(name, reference, penalty):
     z, y = drawn(30, 3, scale=2.0, seed=13)
     found = reference(z.tolist(), y.tolist(), penalty)

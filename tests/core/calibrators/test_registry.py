@@ -216,7 +216,7 @@ MATRICES = ("matrix", "dirichlet")  # what they fit grows with the square of the
 @pytest.mark.parametrize(
     ("name", "n_classes"),
     [
-        *[pytest.param(name, 30, marks=pytest.mark.slow) for name in MATRICES],
+        *[pytest.param(name, 30, marks=pytest.mark.nightly) for name in MATRICES],
         *[pytest.param(name, 1000, marks=pytest.mark.soak) for name in MATRICES],
         *[(name, 1000) for name in METHODS if name not in MATRICES],
     ],

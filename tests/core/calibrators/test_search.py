@@ -51,7 +51,7 @@ def effort(index):
     """The marker of a run: how long trying all takes decides who tries it."""
     if index == AT_ONCE:
         return ()
-    return pytest.mark.soak if index in EXHAUSTIVE else pytest.mark.slow
+    return pytest.mark.soak if index in EXHAUSTIVE else pytest.mark.nightly
 
 
 def mapped(logits, gamma, temperature):
@@ -190,7 +190,10 @@ def test_paper_grid_lacks_zero_and_can_be_worse_than_temperature_scaling():
 
 @pytest.mark.parametrize(
     "objective",
-    [name if name == "nll" else pytest.param(name, marks=pytest.mark.slow) for name in OBJECTIVES],
+    [
+        name if name == "nll" else pytest.param(name, marks=pytest.mark.nightly)
+        for name in OBJECTIVES
+    ],
 )
 @pytest.mark.parametrize(
     "search", ["grid", "komisarenko", "mukhoti", pytest.param("paper", marks=pytest.mark.soak)]
@@ -351,9 +354,11 @@ def test_ends_of_the_range_are_reached_and_reported():
 
 
 @pytest.mark.parametrize(
-    "objective", ["ece", "ece_em", pytest.param("ada_ece", marks=pytest.mark.slow)]
+    "objective", ["ece", "ece_em", pytest.param("ada_ece", marks=pytest.mark.nightly)]
 )
-@pytest.mark.parametrize("run", [1, *(pytest.param(i, marks=pytest.mark.slow) for i in (5, 9, 19))])
+@pytest.mark.parametrize(
+    "run", [1, *(pytest.param(i, marks=pytest.mark.nightly) for i in (5, 9, 19))]
+)
 def test_error_of_predictions_is_the_one_the_search_found_to_the_last_bit(objective, run):
     """Rows that tie are many here: an error in the last place would tear bins apart."""
     logits, labels = RUNS[run]

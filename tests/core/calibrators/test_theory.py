@@ -91,8 +91,8 @@ def test_temperature_divides_logits():
     ("n_classes", "case"),
     [
         (2, "binary"),
-        pytest.param(3, "three", marks=pytest.mark.slow),
-        pytest.param(4, "four", marks=pytest.mark.slow),
+        pytest.param(3, "three", marks=pytest.mark.nightly),
+        pytest.param(4, "four", marks=pytest.mark.nightly),
     ],
 )
 def test_sweep_has_the_golden_line_and_temperatures(n_classes, case):

@@ -49,7 +49,7 @@ def by_rank(name, settings):
 
 VARIANTS = variants()
 MEANS = [one for one in VARIANTS if not by_rank(*one.values)]
-GRIDS = variants(tuple(search for search in SEARCHES if search != "exact"), pytest.mark.slow)
+GRIDS = variants(tuple(search for search in SEARCHES if search != "exact"), pytest.mark.nightly)
 
 
 def weighed(n_rows=120, n_classes=4, seed=0):

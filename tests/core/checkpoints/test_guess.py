@@ -56,7 +56,7 @@ def test_the_index_names_what_is_installed():
     assert {"small_cnn", "resnet50_cifar", "timm:resnet50", "torchvision:resnet50"} <= names
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_the_index_holds_what_the_installed_networks_give(torch):
     from core.checkpoints.signatures import index
 

@@ -334,7 +334,7 @@ def test_rules_that_change_numbers_are_not_applied(torch, filled):
     assert [one.partition(" ")[0] for one in found.mismatched] == ["pos_embed"]
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_rules_that_go_by_the_order_of_tensors_are_not_applied(torch):
     """Next-ViT's rule pairs tensors by their places: of means and variances it sees no names."""
     from core.checkpoints.match import match
@@ -381,7 +381,9 @@ def test_the_training_script_of_torchvision(torch, through, shuffle):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("head", ["classifier", "classifier.0"])
+@pytest.mark.parametrize(
+    "head", [pytest.param("classifier", marks=pytest.mark.nightly), "classifier.0"]
+)
 def test_chexnet(torch, through, filled, head):
     """DataParallel of a module with a DenseNet of before torch 0.4, its head before a sigmoid."""
     from torchvision import models
@@ -401,7 +403,10 @@ def test_chexnet(torch, through, filled, head):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("name", "parts"), [("inception_v3", "AuxLogits"), ("googlenet", "aux")])
+@pytest.mark.parametrize(
+    ("name", "parts"),
+    [pytest.param("inception_v3", "AuxLogits", marks=pytest.mark.nightly), ("googlenet", "aux")],
+)
 def test_heads_that_only_train_are_left_aside_and_said(torch, through, filled, name, parts):
     from torchvision import models
 
@@ -426,7 +431,13 @@ RELEASED = {  # name of the file, our network, and some names of its tensors as 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", RELEASED)
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[pytest.mark.nightly] * (not name.startswith("resnet110")))
+        for name in RELEASED
+    ],
+)
 def test_networks_of_the_released_code(torch, through, filled, name):
     """focal_calibration and AdaFocal: DataParallel's state, alone in the file."""
     from core.models.build import build

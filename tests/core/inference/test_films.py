@@ -196,7 +196,7 @@ def test_what_cannot_be_asked_is_refused(tmp_path):
     assert codec.to_json(codec.read(FilmModel, about)) == about
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("n_calls", [64, pytest.param(160, marks=pytest.mark.soak)])
 def test_four_threads_get_their_own_maps(n_calls, tmp_path):
     """Calls of several models, films, findings and methods: none is another's."""

@@ -33,7 +33,9 @@ def start_of(pid: int) -> Begun:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("former", [0, 1, 11])
+@pytest.mark.parametrize(
+    "former", [1, *(pytest.param(n, marks=pytest.mark.nightly) for n in (0, 11))]
+)
 def test_of_many_starts_at_once_one_begins_a_job(former, tmp_path):
     """As by a controller that crashed and has forgotten what it has started."""
     for n in range(ROUNDS):

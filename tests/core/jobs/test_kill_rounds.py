@@ -15,7 +15,7 @@ from tests.core.jobs import rounds
 from tests.core.jobs.conftest import config, ended, until
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_rounds_break_no_promise(jobs, monkeypatch):
     """Until some jobs went well, some did not, and there were six; `make soak` runs 500."""
     monkeypatch.setenv("CANDOR_DEVICES", rounds.SLOTS)
@@ -29,7 +29,7 @@ def test_rounds_break_no_promise(jobs, monkeypatch):
     assert total["failed"] + total["lost"] > 0  # else nothing was hit
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     "victim",
     ["trainer", *(pytest.param(name, marks=pytest.mark.soak) for name in ("supervisor", "both"))],

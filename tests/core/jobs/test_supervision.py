@@ -424,7 +424,13 @@ time.sleep(600)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL, signal.SIGINT])
+@pytest.mark.parametrize(
+    "how",
+    [
+        signal.SIGKILL,
+        *(pytest.param(how, marks=pytest.mark.nightly) for how in (signal.SIGTERM, signal.SIGINT)),
+    ],
+)
 def test_jobs_outlive_the_server_and_are_found_again(how, jobs, monkeypatch):
     monkeypatch.setenv("CANDOR_DEVICES", "cuda:0,cuda:1,cuda:2")
     root = Path(__file__).parents[3]

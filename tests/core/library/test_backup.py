@@ -141,7 +141,7 @@ for seed in range(10_000):
 """
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_each_backup_made_while_another_process_writes_is_whole(home, tmp_path):
     child = subprocess.Popen(
         [sys.executable, "-c", BUSY, str(home)], cwd=ROOT, stdout=subprocess.PIPE, text=True

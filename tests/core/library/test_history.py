@@ -378,7 +378,7 @@ for seed in range(int(sys.argv[2]), int(sys.argv[3])):
 """
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_killed_while_keeping_leaves_whole_trainings_only(home, library):
     for round_ in range(6):
         words = [sys.executable, "-c", KEEPER, str(home), str(100 * round_), str(100 * round_ + 99)]

@@ -128,7 +128,7 @@ def test_list_is_read_without_writing_when_nothing_changed(three, library, home)
     assert (home / "index.sqlite").stat().st_mtime_ns == before
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_two_thousand_runs_are_listed_found_and_ordered(home, library):
     predictions = small(0, n=1)
     base = describe("x", {"test": predictions}, source=SOURCE, summary={"test": headline()})

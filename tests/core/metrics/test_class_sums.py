@@ -82,7 +82,7 @@ def test_the_size_of_a_part_is_a_share_of_all_rows():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("k", [3, 30])
+@pytest.mark.parametrize("k", [3, pytest.param(30, marks=pytest.mark.nightly)])
 def test_calibrated_classes_raise_few_false_alarms(k):
     rng = np.random.default_rng(2)
     alarms = 0

@@ -48,7 +48,7 @@ def test_curve_is_the_lowess_of_statsmodels_ties_or_not(n, decimals):
     assert curve.settings["exact"] == "yes"
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_neighbours_merged_beyond_2000_distinct_risks_stay_close_and_say_so():
     p, y = rows(1, 6_000)
     curve = clinical.flexible(p, y)
@@ -157,7 +157,7 @@ def prepared(p, y, n_resamples=400):
 METRICS = ("ici", "e50", "e90", "emax")
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_resampled_errors_are_those_of_resampled_rows():
     """The cells and the reach kept from the sample, against smoothing every resample anew."""
     p, y = rows(6, 800, power=2.0)

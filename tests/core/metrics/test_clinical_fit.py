@@ -203,7 +203,7 @@ def test_metrics_of_the_registry_are_these_fits():
     assert np.isnan(slope(SortedOutcomes.of(Outcomes(p, np.zeros_like(y)))))
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_the_chest_predictions_are_fitted_like_statsmodels_finding_by_finding():
     folder = SHARED / "data" / "predictions"
     if not folder.exists():

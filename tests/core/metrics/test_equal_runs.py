@@ -41,7 +41,7 @@ def test_what_is_simulated_are_the_draws_of_the_page(design):
         assert (mine.units, mine.grouped) == (page[metric].units, page[metric].grouped)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize(("n_runs", "comparisons"), [(2, 1000), (3, 1000)])
 def test_equal_runs_are_called_different_in_5_of_100_comparisons_at_most(n_runs, comparisons):
     hits = different(n_runs, comparisons)
@@ -49,7 +49,7 @@ def test_equal_runs_are_called_different_in_5_of_100_comparisons_at_most(n_runs,
     assert min(hits.values()) >= comparisons // 50, hits  # and not by calling all a tie
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_equal_runs_are_called_different_by_no_error_more_often_than_that():
     draw, run = EQUAL[DESIGN]
     hits = dict.fromkeys(equal_runs.ERRORS, 0)
@@ -63,7 +63,7 @@ def test_equal_runs_are_called_different_by_no_error_more_often_than_that():
     assert max(hits.values()) <= most(comparisons), hits
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_true_difference_is_told():
     """Sharpened by 1.8 and disturbed, beside 1.15: of 500 rows each, nearly always."""
     told = equal_runs.told("K 5, slight and strong", 500, sets=12, seed=0)

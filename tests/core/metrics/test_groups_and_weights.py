@@ -342,8 +342,8 @@ def test_events_of_patients_whose_risk_the_model_knows_count_for_themselves():
 @pytest.mark.parametrize(
     "weigh",
     [
-        lambda rng, n: rng.lognormal(0.0, 1.0, n),
-        lambda rng, n: rng.lognormal(0.0, 2.0, n),
+        pytest.param(lambda rng, n: rng.lognormal(0.0, 1.0, n), marks=pytest.mark.nightly),
+        pytest.param(lambda rng, n: rng.lognormal(0.0, 2.0, n), marks=pytest.mark.nightly),
         lambda rng, n: np.append(1e9, np.ones(n - 1)),
     ],
     ids=["lognormal", "heavy", "one rules"],
@@ -421,7 +421,14 @@ def heavy_rows_too_extreme(seed, n=2_000):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("draw", [sampled_by_outcome, heavy_rows_at_risk, heavy_rows_too_extreme])
+@pytest.mark.parametrize(
+    "draw",
+    [
+        sampled_by_outcome,
+        pytest.param(heavy_rows_at_risk, marks=pytest.mark.nightly),
+        pytest.param(heavy_rows_too_extreme, marks=pytest.mark.nightly),
+    ],
+)
 def test_calibrated_rows_are_not_called_off_where_weights_tell_of_outcomes(draw):
     alarms, held, widths, slopes = 0, 0, [], []
     for seed in range(60):

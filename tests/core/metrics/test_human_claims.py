@@ -55,7 +55,13 @@ def test_an_interval_that_lies_elsewhere_is_counted_as_a_miss(fewer, monkeypatch
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", people.DESIGNS)
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[pytest.mark.nightly] * (name != ROUNDED))
+        for name in people.DESIGNS
+    ],
+)
 def test_intervals_hold_the_truth(name, fewer):
     sets, n = 40, 500
     for row in people.cell(name, n, sets, 1):

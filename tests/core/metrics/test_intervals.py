@@ -114,7 +114,7 @@ def test_interval_of_a_mean_sees_a_few_huge_values():
     assert high == pytest.approx(7 * 1_000 / 5_000, abs=0.15)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_resampled_ece_has_the_percentiles_of_the_bootstrap_over_rows():
     found = over_confident(10_000)
     resamples = Resamples.of(SortedOutcomes.of(found), 4_000, 0)
@@ -250,7 +250,14 @@ def test_risk_interval_is_that_of_the_bootstrap_over_rows():
 
 @pytest.mark.parametrize(
     "metric",
-    ["ece", "ece_em", "mce", "ks", pytest.param("smece", marks=pytest.mark.slow), "ece_debiased"],
+    [
+        "ece",
+        "ece_em",
+        "mce",
+        "ks",
+        pytest.param("smece", marks=pytest.mark.nightly),
+        "ece_debiased",
+    ],
 )
 def test_calibrated_rows_lie_within_their_noise_floor(metric):
     """The 95th of 100 draws is reached by 6 of 101; of 40 samples, odds below 1 % for 32 within."""
@@ -285,7 +292,7 @@ def true_errors(power):
     [
         (1.15, 500),
         *(
-            pytest.param(*c, marks=pytest.mark.slow)
+            pytest.param(*c, marks=pytest.mark.nightly)
             for c in [(1.0, 500), (1.15, 2_000), (1.6, 500)]
         ),
     ],
@@ -496,7 +503,7 @@ def test_classwise_floor_redraws_the_classes_of_a_row_together():
     assert floor.q95 == pytest.approx(alone.q95, rel=0.06)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_classwise_redraws_every_class_as_often_as_it_is_stated():
     rows = guesses(60, 4)
     bins = class_bins(rows).bins

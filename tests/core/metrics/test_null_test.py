@@ -65,7 +65,7 @@ def test_sets_are_judged_as_the_rows_are():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("draw", [saturated, rare])
-@pytest.mark.parametrize("n", [200, 500])
+@pytest.mark.parametrize("n", [200, pytest.param(500, marks=pytest.mark.nightly)])
 def test_calibrated_sets_raise_few_false_alarms(draw, n):
     rng = np.random.default_rng(1)
     alarms = 0
@@ -97,7 +97,7 @@ def test_power_grows_with_rows_and_is_not_asked_where_something_was_detected():
     assert np.isnan(run(claims, rng.random(n) < claims**2).power)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_power_is_that_of_the_test_on_sets_that_are_off_by_so_much():
     rng = np.random.default_rng(4)
     n = 1_000

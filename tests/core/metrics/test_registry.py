@@ -116,7 +116,7 @@ def test_scores_agree_with_the_slow_second_implementation(name, seed):
     assert found == pytest.approx(slow, rel=1e-12)
 
 
-@pytest.mark.parametrize("spread", [pytest.param(0.2, marks=pytest.mark.slow), 2.0, 30.0])
+@pytest.mark.parametrize("spread", [pytest.param(0.2, marks=pytest.mark.nightly), 2.0, 30.0])
 def test_smece_agrees_with_the_sum_over_rows_and_mirror_images(spread):
     rng = np.random.default_rng(7)
     confidence = 1 / (1 + np.exp(-spread * rng.normal(size=60)))

@@ -849,7 +849,7 @@ def test_one_or_two_rows_are_audited(n):
     assert audit.main.bins.count.sum() == n
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_chest_aurocs_agree_with_scikit_learn():
     folder = SHARED / "data" / "predictions"
     scores = folder / "chexnet_reproduction_preds.csv"

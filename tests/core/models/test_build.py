@@ -9,7 +9,9 @@ LARGE = (
     *("resnet50_cifar", "resnet110_released", "resnet50_tiny_imagenet"),
     *("wrn_26_10_cifar", "densenet121_cifar"),
 )
-NAMES = [pytest.param(name, marks=[pytest.mark.slow] if name in LARGE else []) for name in MODELS]
+NAMES = [
+    pytest.param(name, marks=[pytest.mark.nightly] if name in LARGE else []) for name in MODELS
+]
 # What any network does because of the way it is built: `make soak` looks at the largest too.
 BUILT = [pytest.param(name, marks=[pytest.mark.soak] if name in LARGE else []) for name in MODELS]
 

@@ -26,7 +26,7 @@ SLOW = [
     *("torchvision:squeezenet1_1", "torchvision:googlenet", "torchvision:inception_v3"),
     *("torchvision:resnet18", "torchvision:efficientnet_b1", "torchvision:densenet121"),
 ]
-NAMES = [*QUICK, *(pytest.param(name, marks=pytest.mark.slow) for name in SLOW)]
+NAMES = [*QUICK, *(pytest.param(name, marks=pytest.mark.nightly) for name in SLOW)]
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -95,7 +95,7 @@ def test_sizes_are_the_networks_own(torch, name, size):
         build(name, n_outputs=7, channels=3, size=(32, 32))
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_network_of_another_size_than_its_builders_takes_its_own(torch):
     from core.models.by_name import torchvision_model, torchvision_size
 

@@ -7,7 +7,7 @@ from core.models.catalogue import MODELS
 STEMS = 3 * 64 * 7 * 7 - 3 * 64 * 3 * 3  # parameters of torchvision's stem more than of ours
 LARGE = ("resnet50_cifar", "wrn_26_10_cifar", "resnet110_released", "resnet50_tiny_imagenet")
 FORMS = [
-    pytest.param(name, marks=[pytest.mark.slow] if name in LARGE else [])
+    pytest.param(name, marks=[pytest.mark.nightly] if name in LARGE else [])
     for name in MODELS
     if name != "small_cnn"
 ]
@@ -123,7 +123,7 @@ def test_convolutions_start_he_normal(torch, name):
     assert all(one.bias is None for one in layers)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_tiny_imagenets_form_sees_the_quarters_of_each_map(torch, made):
     """Of 64 x 64 images, as released: a map of 8 x 8 becomes 2 x 2, channel by channel."""
     model, seen = made("resnet50_tiny_imagenet"), []
@@ -140,7 +140,7 @@ def test_tiny_imagenets_form_sees_the_quarters_of_each_map(torch, made):
 # Second implementations -------------------------------------------------------------------------
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_resnet50_is_torchvisions_with_another_stem(torch, made):
     from torchvision.models import resnet50
 
@@ -190,7 +190,9 @@ class FromWeights:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["resnet110_cifar", "wrn_26_10_cifar"])
+@pytest.mark.parametrize(
+    "name", ["resnet110_cifar", pytest.param("wrn_26_10_cifar", marks=pytest.mark.nightly)]
+)
 def test_basic_networks_are_their_sums(torch, made, name):
     """Convolution, norm, ReLU, convolution, norm, plus the shortcut, ReLU."""
     model, images = made(name), torch.randn(2, 3, 16, 16)
@@ -206,7 +208,7 @@ def test_basic_networks_are_their_sums(torch, made, name):
         torch.testing.assert_close(model(images), net.logits(x, "fc"), rtol=1e-4, atol=1e-4)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_densenet_is_its_concatenations(torch, made):
     """Norm, ReLU, 1x1, norm, ReLU, 3x3, before what came in; between stages 1x1 and means."""
     model, images = made("densenet121_cifar"), torch.randn(2, 3, 16, 16)

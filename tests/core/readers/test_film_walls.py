@@ -192,8 +192,8 @@ def test_real_films_agree_with_pillow() -> None:
 @pytest.mark.parametrize(
     "form",
     [
-        "colour",
         "dicom",
+        pytest.param("colour", marks=pytest.mark.nightly),
         *(pytest.param(name, marks=pytest.mark.soak) for name in ("grey 16", "lossless")),
     ],
 )

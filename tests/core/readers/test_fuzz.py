@@ -14,7 +14,10 @@ COUNT = 60
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("reader", SEEDS)
+@pytest.mark.parametrize(
+    "reader",
+    [pytest.param(name, marks=[pytest.mark.nightly] * (name != "predictions")) for name in SEEDS],
+)
 def test_a_changed_file_is_read_or_refused_and_no_process_dies(reader):
     outcomes, failures = fuzz(reader, COUNT, seed=1)
     assert failures == {}

@@ -27,7 +27,10 @@ def films(tmp_path, monkeypatch):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("loss", [{"name": "adafocal", "n_bins": 5}, {"name": "fcl"}])
+@pytest.mark.parametrize(
+    "loss",
+    [{"name": "adafocal", "n_bins": 5}, pytest.param({"name": "fcl"}, marks=pytest.mark.nightly)],
+)
 def test_films_become_a_run_of_fourteen_labels(loss, films, tmp_path):
     config = from_json(
         {

@@ -53,7 +53,7 @@ def test_shipped_sample_has_two_disjoint_parts_and_says_what_it_is(name, shipped
 
 @pytest.mark.parametrize(
     "name",
-    [FIRST[0], HOSPITAL, *(pytest.param(name, marks=pytest.mark.slow) for name in FIRST[1:])],
+    [FIRST[0], HOSPITAL, *(pytest.param(name, marks=pytest.mark.nightly) for name in FIRST[1:])],
 )
 def test_shipped_headline_numbers_are_those_of_an_audit_now(name, shipped):
     now = summarise(audit(shipped.load(name, "test"), AuditConfig()))

@@ -61,7 +61,7 @@ def test_maps_are_those_of_the_library_after_its_scaling(method):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("method", ["gradcam", "hirescam"])
+@pytest.mark.parametrize("method", ["gradcam", pytest.param("hirescam", marks=pytest.mark.nightly)])
 def test_torchvisions_densenet_is_taken_after_its_last_rectifier(method):
     """As class activation maps of Zhou et al. 2016: classifier weights times rectified maps."""
     model = network("torchvision:densenet121", 224)
@@ -165,14 +165,20 @@ def test_what_has_no_maps_is_refused():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["timm:vit_tiny_patch16_224", "timm:swin_tiny_patch4_window7_224"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "timm:vit_tiny_patch16_224",
+        pytest.param("timm:swin_tiny_patch4_window7_224", marks=pytest.mark.nightly),
+    ],
+)
 def test_patches_and_attention_are_no_maps(name):
     """The patches of a ViT come first; Swin holds channels last and attends in 49 x 49."""
     with pytest.raises(Refused, match="NO_MAPS"):
         layers(network(name, 224), films(1, 3, 224))
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_channels_that_come_last_are_no_plane():
     offered = layers(network("torchvision:swin_t", 224), films(1, 3, 224))
     assert offered[-1] == "permute"  # back to maps before pooling
