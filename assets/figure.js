@@ -20,6 +20,33 @@ function size(box, layout, least) {
   return { width: box.clientWidth, height: heightOf(box, layout, least) };
 }
 
+// The points of what is chosen stand out, by their customdata.
+function mark(traces, chosen) {
+  if (chosen === null) return;
+  for (const trace of traces.filter(({ customdata }) => Array.isArray(customdata)))
+    trace.selectedpoints = trace.customdata.flatMap((at, i) => (at === chosen ? [i] : []));
+}
+
+// Arrow keys go from dot to dot, Enter chooses the one that says what it is.
+function step(box, plot, event) {
+  const way = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+  if (event.target !== box || (!way && event.key !== "Enter")) return;
+  const dots = plot.data.flatMap(({ mode, customdata }, curveNumber) =>
+    mode === "markers" && Array.isArray(customdata)
+      ? customdata.map((at, pointNumber) => ({ curveNumber, pointNumber, customdata: at }))
+      : []
+  );
+  if (!dots.length) return;
+  event.preventDefault();
+  dots.sort((a, b) => a.customdata - b.customdata);
+  const at = dots.findIndex(({ customdata }) => customdata === box.on);
+  if (!way) return void (at >= 0 && box.pick([{ customdata: box.on }]));
+  const from = at < 0 && way < 0 ? dots.length : at;
+  const dot = dots[Math.min(Math.max(from + way, 0), dots.length - 1)];
+  box.on = dot.customdata;
+  window.Plotly.Fx.hover(plot, [dot]);
+}
+
 function watch(box, plot) {
   box.watching = new ResizeObserver(() => {
     const { layout, least } = box.drawn;
@@ -31,6 +58,7 @@ function watch(box, plot) {
     box.pick((chosen?.points ?? []).map(({ x, y, customdata }) => ({ x, y, customdata })))
   );
   plot.on("plotly_deselect", () => box.pick([]));
+  box.addEventListener("keydown", (event) => step(box, plot, event));
 }
 
 // Two buttons over the figure, which save the picture.
@@ -55,12 +83,14 @@ export default async function ({ data, parentElement, setStateValue }) {
     data.select && setStateValue("picked", { generation: data.generation, points });
   box.dataset.figure = data.name;
   box.setAttribute("aria-label", data.alt);
+  if (data.steps) box.tabIndex = 0;
   box.style.minHeight = `${heightOf(box, layout, data.least)}px`;
   const Plotly = await plotly(data.bundle);
   if (box.call !== call) return undefined; // a later call draws
   const click = data.select ? { clickmode: "event+select", hovermode: "closest" } : {};
   const modebar = { bgcolor: "rgba(0,0,0,0)", color: "#808896", activecolor: "#808896" };
   const sized = { ...layout, ...click, modebar, dragmode: false, ...size(box, layout, data.least) };
+  mark(traces, data.chosen);
   await Plotly.react(plot, traces, sized, saving(Plotly, data.name));
   if (!box.watching) watch(box, plot);
   return () => {

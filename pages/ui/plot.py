@@ -6,6 +6,7 @@ is the identity, and the browser redraws in place.
 """
 
 import pickle
+from collections.abc import Callable
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
@@ -40,11 +41,12 @@ def draw(
     card: FigureCard,
     side: Side,
     *,
-    select: bool = False,
+    select: bool | Callable[[], None] = False,
+    chosen: int | None = None,
     width: Width = "stretch",
     least: int | None = None,
-) -> Points:
-    """Draw a figure in place; return the points that were clicked, each with its customdata.
+) -> None:
+    """Draw a figure in place; `picked` has the points that were clicked.
 
     Parameters
     ----------
@@ -52,8 +54,11 @@ def draw(
         The same key is the same figure.
     side : Side
         Light or dark.
-    select : bool
-        Whether its points can be clicked.
+    select : bool or callable
+        Whether its points can be clicked. What takes note of a click is called before the page is
+        drawn anew, and then arrow keys and Enter choose a dot, too.
+    chosen : int, optional
+        The customdata of the points that stand out.
     width : int or "stretch"
     least : int, optional
         Height in px to which the figure may shrink so that the window holds all of it.
@@ -66,14 +71,15 @@ def draw(
             "name": card.key,
             "alt": card.alt,
             "bundle": BUNDLE,
-            "select": select,
+            "select": bool(select),
+            "steps": callable(select),
+            "chosen": chosen,
             "least": least,
             "generation": state.generation() if select else 0,
         },
         width=width,
-        on_picked_change=_noted,
+        on_picked_change=select if callable(select) else _noted,
     )
-    return picked(key) if select else []
 
 
 def spec(card: FigureCard, side: Side) -> str:

@@ -57,15 +57,6 @@ def of_texts(opened: JsonObject | None) -> bool:
     return opened is not None and opened.get("data") in TEXT_DATA
 
 
-def texts_source(run_id: str, split: str) -> JsonObject | None:
-    """Return the config that opens a split's texts; None but for trainings on texts."""
-    try:
-        config = open_library().get(run_id).config
-    except LibraryError:  # a draft
-        return None
-    return source(run_id, split) if of_texts(config) else None
-
-
 def draw(
     key: str,
     opened: JsonObject,
@@ -73,12 +64,14 @@ def draw(
     predictions: Predictions,
     rows: Sequence[int],
     captions: Iterable[str],
-) -> None:
-    """Draw the first rows as pictures or texts, once they are opened; `captions` are plain text."""
+) -> bool:
+    """Draw rows as pictures or texts, once they are opened; return whether they can be.
+
+    `captions` are plain text.
+    """
     if of_texts(opened):
-        _draw_texts(key, opened, predictions, rows, captions)
-        return
-    chosen, ids = [int(row) for row in rows[:SHOWN]], predictions.row_ids
+        return _draw_texts(key, opened, predictions, rows, captions)
+    chosen, ids = [int(row) for row in rows], predictions.row_ids
     question = {
         "config": opened,
         "split": split,
@@ -91,10 +84,11 @@ def draw(
     if task.error is not None:  # the page does without, and its remedy may name a path
         what = task.error.what
         widgets.caption(f"No pictures. {what[:1].upper()}{what[1:]}.")
-        return
+        return False
     answer = task.wait()
     if answer is not None:
         _gallery(key, answer.arrays["images"], captions)
+    return True
 
 
 def _draw_texts(
@@ -103,18 +97,19 @@ def _draw_texts(
     predictions: Predictions,
     rows: Sequence[int],
     captions: Iterable[str],
-) -> None:
-    """Draw the first rows as texts, once they are read."""
+) -> bool:
+    """Draw rows as texts, once they are read; return whether they can be."""
     ids = predictions.row_ids
-    question = {"config": opened, "row_ids": [ids[int(row)] for row in rows[:SHOWN]]}
+    question = {"config": opened, "row_ids": [ids[int(row)] for row in rows]}
     task = inference.query(key, "texts", question, "Reading the texts.")
     if task.error is not None:  # its remedy may name a path
         widgets.caption(f"No texts: {task.error.what}.")
-        return
+        return False
     answer = task.wait()
     if answer is not None:
         with st.container(key=key):
             html_macros.draw("texts", list(zip(captions, answer.values["texts"], strict=False)))
+    return True
 
 
 def _gallery(key: str, images: npt.NDArray[np.uint8], captions: Iterable[str]) -> None:

@@ -10,7 +10,8 @@ from core.screens.kit.text import clean
 from pages.ui import cache, session
 
 RUN, DRAFT = "run", "draft"  # in the link
-OF_ONE_RUN = ("split", "of", "t")  # choices that mean nothing for another run
+OF_ONE_RUN = ("split", "of", "t", "bin_rows")  # choices that mean nothing for another run
+OF_BINS = ("split", "of", "rule", "bins")  # another choice of them has other bins
 
 
 def generation() -> int:
@@ -120,17 +121,25 @@ def _just_entered(name: str) -> bool:
 
 def pick(name: str, default: str) -> None:
     """Take over what a widget was set to."""
-    remember(name, str(st.session_state[f"widget.{name}"]), default)
+    forgotten = ("bin_rows",) if name in OF_BINS else ()
+    remember(name, str(st.session_state[f"widget.{name}"]), default, *forgotten)
     next_generation()
 
 
-def remember(name: str, value: str, default: str) -> None:
-    """Keep a choice for the session, and in the link where it is not the default."""
+def remember(name: str, value: str, default: str, *forgotten: str) -> None:
+    """Keep a choice for the session, and in the link where it is not the default.
+
+    Choices that mean nothing beside it are forgotten, in the same step of the browser's history.
+    """
+    before = st.query_params.to_dict()
+    link = {key: kept for key, kept in before.items() if key not in (name, *forgotten)}
+    for other in forgotten:
+        st.session_state.pop(f"set.{other}", None)
     st.session_state[f"set.{name}"] = value
-    if value == default:
-        st.query_params.pop(name, None)
-    else:
-        st.query_params[name] = value
+    if value != default:
+        link[name] = value
+    if link != before:
+        st.query_params.from_dict(link)
 
 
 def plain() -> bool:

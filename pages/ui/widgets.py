@@ -80,24 +80,20 @@ def side() -> Side:
 def figure(
     card: FigureCard,
     *,
-    select: bool = False,
+    select: bool | Callable[[], None] = False,
+    chosen: int | None = None,
     width: plot.Width = "stretch",
     titled: bool = True,
     least: int | None = None,
-) -> plot.Points:
+) -> None:
     """Draw a figure with its title, description, table and downloads.
 
     Without `titled` all but the figure stands already. `least` is the height in px to which it may
-    shrink so that the window holds all of it.
-
-    Returns
-    -------
-    list of points
-        Those that were clicked, when `select` is set.
+    shrink so that the window holds all of it; `select` and `chosen` are those of `plot.draw`.
     """
     if titled:
         headed(card.title, card.explanation, card)
-    return plot.draw(card, side(), select=select, width=width, least=least)
+    plot.draw(card, side(), select=select, chosen=chosen, width=width, least=least)
 
 
 def headed(text: str, explanation: str, card: FigureCard) -> None:

@@ -91,7 +91,39 @@ def test_a_clicked_bin_shows_its_rows(visit):
     assert lines[0].split(",")[:3] == ["id", "true", "predicted"]
     assert len(lines) == said + 1
     check_a_step_draws_nothing_else(page)
-    assert not rows.count()
+    expect(rows).to_contain_text("Bin 0.93 to 1.00")  # one step back
+
+
+def test_a_bin_is_opened_by_the_keyboard_with_its_pictures(visit):
+    page = visit("/reliability?run=digits-ce")
+    drawn(page)
+    diagram, rows = page.locator('[data-figure="reliability"]'), page.locator(".st-key-bin_rows")
+    diagram.focus()
+    diagram.press("ArrowLeft")
+    expect(diagram.locator(".hoverlayer")).to_contain_text("Bin 0.93 to 1.00")
+    diagram.press("Enter")
+    expect(rows).to_contain_text("Bin 0.93 to 1.00: 471 images")
+    assert "bin_rows=15" in page.url
+    pictures = rows.get_by_test_id("stImageContainer")
+    expect(pictures).to_have_count(12)
+    shares = [text.split(", ")[1] for text in pictures.all_inner_texts()]
+    wrong = [text.split(", ")[0] != text.split(": ")[1] for text in pictures.all_inner_texts()]
+    assert wrong == sorted(wrong, reverse=True), shares
+    assert any(wrong)
+    assert not rows.get_by_test_id("stDataFrame").count()
+    rows.get_by_role("button", name="Show 12 more").press("Enter")
+    expect(pictures).to_have_count(24)
+    expect(rows.get_by_role("button", name="Show")).to_have_count(0)
+    choice = page.get_by_role("combobox", name="Bin", exact=True)
+    choice.press("ArrowDown")  # opens the list, at what is chosen
+    choice.press("ArrowUp")
+    choice.press("Enter")
+    expect(rows).to_contain_text("Bin 0.87 to 0.93")
+    assert "bin_rows=14" in page.url
+    rows.get_by_role("button", name="Close").press("Enter")
+    expect(rows).to_have_count(0)
+    settled(page)
+    assert "bin_rows" not in page.url
 
 
 def check_a_step_draws_nothing_else(page: Page):
@@ -105,6 +137,7 @@ def check_a_step_draws_nothing_else(page: Page):
     expect(page.get_by_text(re.compile("16 equal-width bins"))).to_be_visible()
     settled(page)
     assert "bins=16" in page.url
+    expect(page.locator(".st-key-bin_rows")).to_have_count(0)  # of 16 it is another bin
     expect(page.locator(".js-plotly-plot:not([data-stays=yes])")).to_have_count(0)
     expect(downloads).to_have_count(before)
     page.go_back()

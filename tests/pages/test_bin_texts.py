@@ -13,7 +13,6 @@ from core.library import SAMPLES, Library, RunSource, summarise
 from core.metrics.suite import audit
 from core.predictions import Predictions, ScoreKind, Task
 from core.training.config import from_json
-from pages.ui import widgets
 from tests.core.library.builders import small_history
 from tests.pages.seen import PATIENCE_S, html, opened, said
 
@@ -52,16 +51,9 @@ def run(home, tmp_path):
     shared().close()
 
 
-def page(run, monkeypatch):
-    """The page with the bin clicked that holds every answer: 88 % of 15 bins is the 14th."""
-    draw = widgets.figure
-
-    def clicked(card, **settings):
-        draw(card, **settings)
-        return [{"customdata": 13}] if card.key == "reliability" else []
-
-    monkeypatch.setattr(widgets, "figure", clicked)
-    test = opened("reliability", run=run)
+def page(run):
+    """The page with the bin opened that holds every answer: 88 % of 15 bins is the 14th."""
+    test = opened("reliability", run=run, bin_rows="14")
     deadline = time.monotonic() + PATIENCE_S
     while "Reading the texts" in said(test) and time.monotonic() < deadline:
         time.sleep(0.5)
@@ -70,27 +62,37 @@ def page(run, monkeypatch):
     return test
 
 
+def listed(test):
+    """The heads of the tables that are drawn."""
+    return {column for table in test.dataframe for column in table.value}
+
+
 @pytest.mark.slow
 def test_the_texts_of_a_bin_are_shown_with_what_the_model_says(run, tmp_path, monkeypatch):
     monkeypatch.setenv("CANDOR_IMPORT", str(tmp_path))
-    drawn = html(page(run, monkeypatch))
+    test = page(run)
+    drawn = html(test)
+    assert "Most often a taken for b (once)." in drawn
+    assert "predicted" not in listed(test)
     assert "text 0 &lt;b&gt;bold&lt;/b&gt; [address]" in drawn
     assert "jo@example.org" not in drawn
     assert "b, 88.1" in unescape(drawn)
     assert "true: a" in drawn
 
 
-def test_texts_of_a_folder_that_the_page_may_not_read_are_not_shown(run, tmp_path, monkeypatch):
-    drawn = html(page(run, monkeypatch))
+def test_texts_of_a_folder_that_the_page_may_not_read_are_a_table_of_rows(run, tmp_path):
+    test = page(run)
+    assert "predicted" in listed(test)
+    drawn = html(test)
     assert "No texts: the server may not read their folder." in drawn
     assert "text 0" not in drawn
     assert str(tmp_path) not in drawn
 
 
 @pytest.mark.nightly
-def test_a_sample_shows_its_texts_where_nothing_else_was_installed(home, monkeypatch):
+def test_a_sample_shows_its_texts_where_nothing_else_was_installed(home):
     try:
-        drawn = html(page("tickets-ce", monkeypatch))
+        drawn = html(page("tickets-ce"))
     finally:
         shared().close()
     told = {" ".join(row.text.split()): row.label for row in tickets()}

@@ -1,5 +1,6 @@
 """The rows behind one bin of the diagram: what was clicked is what is listed."""
 
+from collections import Counter
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,9 +10,11 @@ from core.metrics.binning import bin_index
 from core.metrics.records import BinTable
 from core.predictions import Outcomes, Predictions, Task
 from core.screens.kit.bin_marks import bin_words, speech
-from core.screens.kit.numbers import percent
+from core.screens.kit.numbers import count, percent
 from core.screens.kit.records import Column, Table
+from core.screens.kit.text import clean
 
+CONFUSIONS = 3  # that are named
 EVEN = 0.5  # a label counts as predicted above it: a tie goes to the lower class
 
 
@@ -19,7 +22,8 @@ EVEN = 0.5  # a label counts as predicted above it: a tie goes to the lower clas
 class BinRows:
     """Rows of one bin: a sentence, at most `limit` rows, how many the bin holds, and which.
 
-    `captions` say of each row what the model answers, how sure it is, and what is true.
+    `captions` say of each row what the model answers, how sure it is, and what is true;
+    `confusions` which answers of the bin are taken for which others most often, "" where none is.
     """
 
     text: str
@@ -27,6 +31,7 @@ class BinRows:
     total: int
     rows: tuple[int, ...]
     captions: tuple[str, ...]
+    confusions: str = ""
 
 
 def bin_rows(
@@ -82,7 +87,24 @@ def bin_rows(
             f"{answer}, {percent(share)}; true: {truth}"
             for answer, share, truth in zip(predicted, sure, true, strict=True)
         ),
+        confusions="" if target is not None else _confusions(predictions, inside),
     )
+
+
+def _confusions(predictions: Predictions, inside: Int) -> str:
+    """Return the commonest confusions of some rows: "cat taken for dog (12 times), …"."""
+    if predictions.task is Task.TOP_LABEL:
+        return ""
+    labels, predicted = predictions.labels[inside], predictions.rows.predicted[inside]
+    pairs = Counter(zip(labels.tolist(), predicted.tolist(), strict=True))
+    wrong = sorted((-n, true, answer) for (true, answer), n in pairs.items() if true != answer)
+    names = predictions.class_names
+    parts = [
+        f"{clean(names[true])}{'' if i else ' taken'} for {clean(names[answer])} "
+        + ("(once)" if n == -1 else f"({count(-n)}{'' if i else ' times'})")
+        for i, (n, true, answer) in enumerate(wrong[:CONFUSIONS])
+    ]
+    return f"Most often {', '.join(parts)}." if parts else ""
 
 
 def _ids(predictions: Predictions, chosen: Int) -> list[str]:

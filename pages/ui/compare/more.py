@@ -182,7 +182,8 @@ def _pictures(chosen: Sequence[tuple[cache.Run, str]], found: rows_view.Disagree
         if opened is not None:
             rows = cache.predictions(run, split)
             key = "compare.pictures"
-            row_pictures.draw(key, opened, split, rows, found.rows, found.captions)
+            shown = found.rows[: row_pictures.SHOWN]
+            row_pictures.draw(key, opened, split, rows, shown, found.captions)
             return
 
 

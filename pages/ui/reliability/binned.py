@@ -9,7 +9,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from core.metrics.estimates import PreparedTarget
 from core.metrics.records import Audit, TargetAudit
-from core.screens.kit import cards, row_noun
+from core.screens.kit import cards
 from core.screens.kit.records import Phrase, Sentence, Table, Tile
 from core.screens.reliability.view import KEY, Subject, reliability_view
 from pages.ui import audits, cache, controls, drafts, frame, widgets
@@ -111,13 +111,11 @@ def draw(shown: Shown, at: Places) -> None:
     run, split, audit = shown.run, shown.split, shown.audit
     with at.controls:
         rule, n_bins = choices.bins()
+    target_audit = audits.diagram(shown.ready, n_bins=n_bins, rule=rule)
     with at.figures.scale.container():
         widgets.key(KEY)
-        widgets.caption(
-            row_noun.with_row_noun("Click a dot or a bar to see the images of its bin.")
-        )
+        bin_index = choices.opened_bin(target_audit.bins)
         log_counts = choices.log_counts()
-    target_audit = audits.diagram(shown.ready, n_bins=n_bins, rule=rule)
     view = reliability_view(
         audit,
         shown.subject,
@@ -130,7 +128,7 @@ def draw(shown: Shown, at: Places) -> None:
     with at.numbers:
         widgets.strip(view.numbers)
         frame.notices(view.notices)
-    bin_index = figures.binned(at.figures, view.figures)
+    figures.binned(at.figures, view.figures, bin_index)
     with at.figures.rows.container():
         figures.rows(run, split, target_audit, bin_index)
     with at.below.container():

@@ -6,8 +6,11 @@ from core import defaults
 from core.configs import BinRule
 from core.metrics.human import by_majority
 from core.metrics.human.errors import voted_rows
-from core.metrics.records import Audit
+from core.metrics.records import Audit, BinTable
 from core.predictions import Task
+from core.screens.kit import row_noun
+from core.screens.kit.bin_marks import filled
+from core.screens.kit.numbers import count, edges
 from core.screens.kit.text import clean
 from pages.ui import audits, cache, controls, state
 from pages.ui.caching import cached
@@ -88,6 +91,26 @@ def bins() -> tuple[str, int]:
         width=200,
     )
     return rule, n_bins
+
+
+def opened_bin(table: BinTable) -> int | None:
+    """Return the bin whose rows are shown, by the list or by a click in the diagram."""
+    options = ["", *(str(index + 1) for index in filled(table))]
+    words = {"": row_noun.with_row_noun("Choose a bin to see its images")}
+    for option in options[1:]:
+        low, high = edges(float(table.low[int(option) - 1]), float(table.high[int(option) - 1]))
+        words[option] = f"Bin {low} to {high}: {count(int(table.count[int(option) - 1]))}"
+    chosen = state.choice("bin_rows", options, "")
+    st.selectbox(
+        "Bin",
+        options,
+        key="widget.bin_rows",
+        format_func=words.__getitem__,
+        on_change=state.pick,
+        args=("bin_rows", ""),
+        width=280,
+    )
+    return int(chosen) - 1 if chosen else None
 
 
 def log_counts() -> bool | None:

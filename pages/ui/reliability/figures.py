@@ -1,4 +1,4 @@
-"""The figures of the Reliability page, and the rows behind the bin that is clicked."""
+"""The figures of the Reliability page, and the rows behind the bin that is opened."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -14,9 +14,10 @@ from core.predictions import Task
 from core.screens.kit import row_noun
 from core.screens.kit.records import FigureCard
 from core.screens.reliability.rows import bin_rows
-from pages.ui import audits, cache, row_pictures, state, widgets
+from pages.ui import audits, cache, plot, row_pictures, state, widgets
 
 ROWS_SHOWN = 200
+MORE = "rows.more.of"  # in the session: the bin of which more pictures are shown
 DIAGRAM_WIDTH = 486  # where square, axis and histogram fit without a hole between them
 LEAST_HEIGHT = 360  # below it the bins of the diagram run into one another
 
@@ -52,14 +53,19 @@ def places() -> Places:
     )
 
 
-def binned(at: Places, cards: Mapping[str, FigureCard]) -> int | None:
-    """Draw the diagram and the gaps in its bins; return the bin that was clicked."""
+def binned(at: Places, cards: Mapping[str, FigureCard], opened: int | None) -> None:
+    """Draw the diagram, in which the opened bin stands out, and the gaps in its bins."""
     # containers of this fragment: fragments within it would pile up in those of the page
     with at.diagram.container():
-        points = widgets.figure(cards["reliability"], select=True, least=LEAST_HEIGHT)
+        widgets.figure(cards["reliability"], select=_open, chosen=opened, least=LEAST_HEIGHT)
     with at.gap.container():
         widgets.figure(cards["gap"])
-    return _first(points[0]["customdata"]) if points else None
+
+
+def _open() -> None:
+    """Open the bin whose dot or bar was clicked; a click on what is chosen, or on none, closes."""
+    points = plot.picked("figure.reliability")
+    state.remember("bin_rows", str(_first(points[0]["customdata"]) + 1) if points else "", "")
 
 
 def unbinned(at: Places, cards: Iterable[FigureCard]) -> None:
@@ -67,6 +73,11 @@ def unbinned(at: Places, cards: Iterable[FigureCard]) -> None:
     for card in cards:
         with at.risk if card.key == "risk" else at.classes:
             widgets.figure(card)
+
+
+def _close() -> None:
+    state.remember("bin_rows", "", "")
+    state.next_generation()
 
 
 def _first(value: object) -> int:
@@ -86,16 +97,31 @@ def rows(run: cache.Run, split: str, target_audit: TargetAudit, index: int | Non
     bin_list = list_rows(limit=ROWS_SHOWN)
     with st.container(border=True, key="bin_rows"):
         widgets.title(row_noun.with_row_noun("Images of this bin"), bin_list.text)
-        opened = row_pictures.texts_source(run.id, split)
-        if opened is not None:
-            row_pictures.draw("rows.texts", opened, split, arrays, bin_list.rows, bin_list.captions)
-        widgets.table(bin_list.table, key=f"rows.{index}")
-        if bin_list.total > ROWS_SHOWN:
-            widgets.caption(f"The first {ROWS_SHOWN} of {bin_list.total}; the file has all.")
+        if bin_list.confusions:
+            widgets.second(bin_list.confusions)
+        opened = row_pictures.source(run.id, split)
+        more = min(bin_list.total, 2 * row_pictures.SHOWN)
+        place = run.id, split, target, index
+        shown = more if st.session_state.get(MORE) == place else min(more, row_pictures.SHOWN)
+        listed = bin_list.rows[:shown]
+        pictured = opened is not None and row_pictures.draw(
+            "rows.shown", opened, split, arrays, listed, bin_list.captions
+        )
+        if not pictured:
+            widgets.table(bin_list.table, key=f"rows.{index}")
+            if bin_list.total > ROWS_SHOWN:
+                widgets.caption(f"The first {ROWS_SHOWN} of {bin_list.total}; the file has all.")
         with st.container(horizontal=True):
+            if pictured and shown < more:
+                st.button(
+                    f"Show {more - shown} more",
+                    key="rows.more",
+                    on_click=st.session_state.__setitem__,
+                    args=(MORE, place),
+                )
             widgets.save(
                 lambda: list_rows().table,
                 f"bin_{index}",
                 row_noun.with_row_noun("All images of this bin, CSV"),
             )
-            st.button("Close", key="rows.close", on_click=state.next_generation)
+            st.button("Close", key="rows.close", on_click=_close)

@@ -119,6 +119,32 @@ def test_rows_show_the_surest_mistakes_first():
     )
 
 
+def test_the_commonest_confusions_of_a_bin_are_named_and_counted():
+    taken = [(0, 1)] * 3 + [(2, 0)] * 2 + [(1, 2), (2, 1)] + [(0, 0)] * 5
+    labels, answers = (np.array(column) for column in zip(*taken, strict=True))
+    scores = np.full((labels.size, 3), 0.05)
+    scores[np.arange(labels.size), answers] = 0.9
+    scores[2] = [0.15, 0.7, 0.15]  # in another bin
+    made = Predictions(
+        task=Task.MULTICLASS,
+        kind=ScoreKind.PROBABILITIES,
+        scores=scores,
+        labels=labels,
+        class_names=("cat", "dog", "owl"),
+    )
+    bins = diagram(prepare(made, None, n_resamples=50, seed=0), n_bins=5, level=0.95).bins
+    rows = bin_rows(made, None, bins, 4, made.outcomes(None), limit=1)
+    assert rows.confusions == (
+        "Most often cat taken for dog (2 times), owl for cat (2), dog for owl (once)."
+    )
+    assert bin_rows(made, None, bins, 3, made.outcomes(None)).confusions == (
+        "Most often cat taken for dog (once)."
+    )
+    of_cats = made.outcomes(0)
+    bins = diagram(prepare(made, 0, n_resamples=50, seed=0), n_bins=5, level=0.95).bins
+    assert not bin_rows(made, 0, bins, 4, of_cats).confusions
+
+
 @pytest.fixture(scope="module")
 def films():
     rng = np.random.default_rng(5)
