@@ -41,6 +41,8 @@ class OnnxSession:
     ------
     ValueError
         The model cannot be run; the message says why.
+    Refused
+        MODEL_OUTPUT: it gives another number of rows than it is shown images.
     LostWorker
         The process died.
     """
@@ -95,7 +97,10 @@ class OnnxSession:
             remedy = "use a smaller batch size; the model may need more memory than it is given"
             raise LostWorker("LOST_WORKER", what, remedy) from None
         if error is not None:
-            raise ValueError(HARMFUL.sub("?", str(error))[:MAX_TEXT])
+            text = HARMFUL.sub("?", str(error))[:MAX_TEXT]
+            if reply.get("rows") is True:
+                raise Refused("MODEL_OUTPUT", text, "export a network that gives one row an image")
+            raise ValueError(text)
         return reply, outputs
 
 

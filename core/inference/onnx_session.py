@@ -32,6 +32,10 @@ TYPES: Final = {
 Floats = npt.NDArray[np.float32]
 
 
+class RowsError(ValueError):
+    """The outputs are not one row for each image."""
+
+
 def main() -> int:
     """Run a model until there are no more batches."""
     path, (threads, memory_bytes, nobody) = sys.argv[1], map(int, sys.argv[2:])
@@ -69,7 +73,7 @@ def main() -> int:
         try:
             outputs = _run(session, taken, images, fixed)
         except Exception as error:  # noqa: BLE001  as above
-            _say(answers, {"error": str(error)})
+            _say(answers, {"error": str(error), "rows": isinstance(error, RowsError)})
         else:
             _say(answers, {"shape": outputs.shape}, outputs)
     return 0
@@ -87,7 +91,10 @@ def _run(session: Any, taken: Any, images: Floats, fixed: int | None) -> Floats:
         n = len(part)
         if n < step:
             part = np.concatenate([part, np.repeat(part[-1:], step - n, 0)])
-        parts.append(session.run(None, {taken.name: part.astype(dtype)})[0][:n])
+        given = session.run(None, {taken.name: part.astype(dtype)})[0]
+        if len(given) != len(part):  # which image a row is of nobody could say
+            raise RowsError(f"The model gives {len(given)} rows for {len(part)} images")
+        parts.append(given[:n])
     return np.ascontiguousarray(np.concatenate(parts), np.float32)
 
 

@@ -142,6 +142,15 @@ def test_images_of_another_size_are_refused_and_the_model_still_answers(torch, n
     assert net(torch.from_numpy(images(2))).shape == (2, 10)
 
 
+@pytest.mark.parametrize("shape", [("n", 3, 8, 8), (2, 3, 8, 8)])
+def test_rows_that_are_no_images_are_refused(torch, network, shape):
+    """Two rows for each image: the first of them are no answers for all images."""
+    twice = [FLAT, node("Gemm", ["flat", "w", "b"], "o"),
+             node("Concat", ["o", "o"], "out", attributes=[axis(0)])]  # fmt: skip
+    with pytest.raises(Refused, match="The model gives 4 rows for 2 images"):
+        network(model(twice, WEIGHTS, shape=shape, outputs=("m", 10)))(torch.zeros(2, 3, 8, 8))
+
+
 def test_a_model_that_asks_for_too_much_memory_fails_alone(torch, network):
     """A tensor of 4 TB: the confined process refuses, or dies; this one goes on."""
     size = tensor("size", np.array([1_000_000, 1_000_000], np.int64))
