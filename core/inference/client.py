@@ -211,9 +211,9 @@ class Client:
         process.wait()
 
 
-def shared() -> Client:
-    """Return the client that all sessions of this server share."""
-    return _SHARED
+def shared(*, programs: bool = False) -> Client:
+    """Return the client that all sessions of this server share, or that of models as programs."""
+    return _OF_PROGRAMS if programs else _SHARED
 
 
 def _send(requests: IO[bytes], request: bytes) -> None:
@@ -296,4 +296,7 @@ def _resident(pid: int) -> int:
         return 0
 
 
-_SHARED: Final = Client()  # its process starts with the first call
+# Each starts its process with the first call. An ONNX model is a program, which may never end:
+# whoever waits for another network does not wait for it.
+_SHARED: Final = Client()
+_OF_PROGRAMS: Final = Client()

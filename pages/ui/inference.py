@@ -1,7 +1,7 @@
 """Questions to the warm process that holds torch, as tasks of a page.
 
 One thread asks for all sessions, for the process answers one call at a time; a question that is
-stopped before its turn is not asked.
+stopped before its turn is not asked. Questions about ONNX models go to a process of their own.
 """
 
 import json
@@ -15,7 +15,7 @@ from typing import Any, Final
 import streamlit as st
 
 from core.errors import AuditError, LostWorker
-from core.inference.client import Answer, shared
+from core.inference.client import Answer, Client, shared
 from pages.ui import server
 from pages.ui.caching import once
 from pages.ui.task import BackgroundTask, Work, in_thread
@@ -30,9 +30,11 @@ Json = Mapping[str, Any]  # Any: plain JSON values
 
 
 @once
-def _pool() -> ThreadPoolExecutor:
-    """Return the thread that asks."""
-    return ThreadPoolExecutor(max_workers=1, thread_name_prefix="asking")
+def _pools() -> tuple[ThreadPoolExecutor, ThreadPoolExecutor]:
+    """Return the thread that asks, and that which asks of models as programs."""
+    names = ("asking", "asking-programs")
+    one, other = (ThreadPoolExecutor(max_workers=1, thread_name_prefix=name) for name in names)
+    return one, other
 
 
 def warm_up() -> None:
@@ -65,6 +67,7 @@ def query(
     *,
     patient: bool = False,
     timeout_s: float = TIMEOUT_S,
+    program: bool = False,
 ) -> BackgroundTask[Answer]:
     """Return a question as a task.
 
@@ -81,17 +84,21 @@ def query(
         load torch anew.
     timeout_s : float
         How long the answer may take once the process is at it.
+    program : bool
+        It is about an ONNX model.
     """
-    start = partial(in_thread, partial(_ask, name, question, timeout_s), _pool())
+    client = shared(programs=True) if program else shared()
+    ask = partial(_ask, client, name, question, timeout_s)
+    start = partial(in_thread, ask, _pools()[program])
     key = json.dumps([name, question], sort_keys=True)
-    if shared().warm:
+    if client.warm:
         return BackgroundTask(slot, key, text, start, patient=patient)
     return BackgroundTask(slot, key, text, start, patient=patient, note=COLD, every_s=COLD_S)
 
 
-def _ask(name: str, question: Json, timeout_s: float, work: Work[Answer]) -> Answer:
+def _ask(client: Client, name: str, question: Json, timeout_s: float, work: Work[Answer]) -> Answer:
     try:
-        return shared().call(name, question, timeout_s=timeout_s, cancel=work.cancel)
+        return client.call(name, question, timeout_s=timeout_s, cancel=work.cancel)
     except OSError as error:  # no memory or no process left
         what = f"The process that runs the models could not start ({error.strerror})"
         raise LostWorker("LOST_WORKER", what, "try again in a moment") from error

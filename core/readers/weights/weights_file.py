@@ -122,7 +122,9 @@ def read_weights_file(source: FileBytes) -> StoredWeights:
             return _of_torch("torch-legacy", open_legacy(source), source.size)
     except Refused as refusal:
         raise _converted(refusal) from refusal
-    raise Refused("STATE_DICT", f"No weights of a network, but a {form} file", PREDICTIONS)
+    raise Refused(
+        "STATE_DICT", f"No weights of a network, but a file of another format ({form})", PREDICTIONS
+    )
 
 
 def _opened(source: FileBytes) -> SavedTensors:

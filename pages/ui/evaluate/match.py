@@ -88,7 +88,10 @@ def _match(opened: OpenedWeights) -> CheckpointFit | None:
         sources.script()
         return None
     text = f"Matching with {esc(checkpoint.model_label(question['model']))}."
-    answer = inference.query("evaluate.matching", MATCHING, question, text).wait()
+    task = inference.query(
+        "evaluate.matching", MATCHING, question, text, program=question["model"] == ONNX
+    )
+    answer = task.wait()
     if answer is None:
         return None
     _fill_shown(question, answer.values["settings"])

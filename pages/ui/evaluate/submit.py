@@ -9,6 +9,7 @@ from core.errors import UsageError, sentence
 from core.inference.client import Answer
 from core.inference.config import EvaluationConfig
 from core.jobs.local import LocalJobs
+from core.models.catalogue import ONNX
 from core.screens.evaluate.trial import trial
 from core.training.submission import NO_FOLDER
 from pages.ui import frame, inference, state, widgets
@@ -63,7 +64,9 @@ def _try(config: EvaluationConfig, path: Path) -> None:
 def _task(config: EvaluationConfig, path: Path) -> BackgroundTask[Answer]:
     split = next(part for part in PREFERRED if part in config.splits)
     question = {"config": config.to_json(), "weights": str(path), "split": split, "n": MOST}
-    return inference.query("evaluate.trying", "trying", question, f"Running on {MOST} images.")
+    text = f"Running on {MOST} images."
+    program = config.model == ONNX
+    return inference.query("evaluate.trying", "trying", question, text, program=program)
 
 
 def _outcome(config: EvaluationConfig, path: Path, other: tuple[int, int] | None) -> None:
