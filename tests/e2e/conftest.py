@@ -17,6 +17,8 @@ from typing import Any, Literal, TypeVar
 import pytest
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
+from core.jobs.local import LocalJobs
+
 PATIENCE_S = 240  # no test may depend on speed
 expect.set_options(timeout=1000 * PATIENCE_S)
 ROOT = Path(__file__).parents[2]
@@ -104,6 +106,28 @@ def server(tmp_path_factory):
     running = start(folder / "home", folder / "log.txt")
     yield running
     running.stop()
+
+
+@pytest.fixture(scope="session")
+def one_slot(tmp_path_factory):
+    """A server that trains and evaluates one job at a time, with a library of its own."""
+    folder = tmp_path_factory.mktemp("one_slot")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("CANDOR_DEVICES", "cpu")
+        running = start(folder / "home", folder / "log.txt")
+        yield running
+        running.stop()
+        jobs = LocalJobs(running.home)
+        for job in jobs.list():
+            jobs.cancel(job.id)
+
+
+def check_no_torch(server: Server) -> None:
+    """A server that imported torch would hold hundreds of MB of it."""
+    maps = Path(f"/proc/{server.process.pid}/maps").read_text()
+    assert "numpy" in maps  # else these are not the maps of the server
+    assert "libtorch" not in maps
+    assert "sklearn" not in maps
 
 
 @pytest.fixture(scope="session")

@@ -9,6 +9,7 @@ from playwright.sync_api import Page, expect
 from playwright.sync_api import TimeoutError as Late
 
 from tests.e2e import files
+from tests.e2e.accessibility import check_axe
 from tests.e2e.conftest import settled, start, tick
 
 pytestmark = pytest.mark.e2e
@@ -42,12 +43,13 @@ LAYOUTS = {
 }
 
 
-SHOWN = ("csv_probabilities", "two_files")  # the readers' own tests have every layout
+# The readers' own tests have every layout.
+WHEN = {"csv_probabilities": (), "two_files": pytest.mark.nightly}
 
 
 @pytest.mark.parametrize(
     "layout",
-    [pytest.param(name, marks=() if name in SHOWN else pytest.mark.soak) for name in LAYOUTS],
+    [pytest.param(name, marks=WHEN.get(name, pytest.mark.soak)) for name in LAYOUTS],
 )
 def test_each_layout_goes_from_the_drop_zone_to_the_diagram(visit, tmp_path, layout):
     make, said = LAYOUTS[layout]
@@ -61,6 +63,8 @@ def test_each_layout_goes_from_the_drop_zone_to_the_diagram(visit, tmp_path, lay
         audit(page)
     page.get_by_role("button", name="How it was read").click()
     expect(page.get_by_test_id("stPopoverBody")).to_contain_text(said)
+    expect(page.get_by_role("button", name="Read it another way")).to_be_visible()
+    check_axe(page)
     page.keyboard.press("Escape")
     expect(page.locator("h1.c-sentence")).to_have_text(
         re.compile(
@@ -155,6 +159,7 @@ def test_a_bad_file_is_refused_with_what_where_and_remedy(visit, tmp_path):
     expect(refusal).to_contain_text("row 5")
     expect(refusal).to_contain_text("NONFINITE")
     assert str(tmp_path) not in page.content()
+    check_axe(page)
     page.get_by_role("button", name="Discard").click()
     expect(page.locator(DROP).first).to_be_attached()
 
@@ -167,6 +172,7 @@ def keep(page: Page, name: str) -> None:
     drawn(page)
 
 
+@pytest.mark.nightly
 def test_a_choice_is_kept_with_the_run_and_can_be_forgotten(visit, tmp_path):
     page = visit("/")
     path = files.ambiguous(tmp_path)
@@ -187,6 +193,7 @@ def test_a_choice_is_kept_with_the_run_and_can_be_forgotten(visit, tmp_path):
     expect(again.locator(".st-key-question")).to_contain_text("UNDECIDED")
 
 
+@pytest.mark.nightly
 def test_keep_gives_a_link_that_works_on_a_fresh_server(visit, tmp_path, server):
     page = visit("/")
     drop(page, files.npz_logits(tmp_path))
@@ -221,16 +228,9 @@ def test_a_draft_is_seen_by_nobody_else(visit, tmp_path):
     assert "probs" not in theirs.content()
 
 
-def test_plain_words_speak_of_times_in_100(visit):
-    page = visit("/reliability?run=digits-overconfident&plain=true")
-    expect(page.locator("h1.c-sentence")).to_contain_text("more sure than it should be")
-    expect(page.locator(".c-icons").first).to_have_attribute("role", "img")
-    words = page.locator('[data-testid="stMain"]').inner_text()
-    assert "in 100" in words
-    assert not re.search(r"\bECE\b|\b1 in \d", words)
-
-
-@pytest.mark.parametrize("path", ["/", "/reliability?run=digits-overconfident"])
+@pytest.mark.parametrize(
+    "path", [pytest.param("/", marks=pytest.mark.nightly), "/reliability?run=digits-overconfident"]
+)
 def test_the_dark_theme_is_dark(visit, path):
     page = visit(path, color_scheme="dark")
     colours = page.evaluate(
@@ -240,6 +240,7 @@ def test_the_dark_theme_is_dark(visit, path):
     assert colours == ["rgb(15, 19, 24)", "rgb(232, 234, 237)"]
 
 
+@pytest.mark.nightly
 def test_hostile_names_stay_text(visit, tmp_path):
     page = visit("/", apart=True)  # it is listened to
     asked = []
@@ -255,6 +256,7 @@ def test_hostile_names_stay_text(visit, tmp_path):
     assert page.locator('img[src="x"]').count() == 0
 
 
+@pytest.mark.nightly
 def test_a_name_opens_its_run_and_rename_and_delete_can_be_undone(visit, tmp_path):
     page = visit("/")
     drop(page, files.json_binary(tmp_path))

@@ -11,10 +11,9 @@ from torch.nn import functional
 from core.datasets.load import load
 from core.inference.prepare import BatchPreprocessor
 from core.inference.preprocessing import Preprocessing
-from core.jobs.local import LocalJobs
 from core.models.build import build
 from tests.e2e.accessibility import check_axe
-from tests.e2e.conftest import check_no_sideways_scroll, settled, start
+from tests.e2e.conftest import check_no_sideways_scroll, check_no_torch, settled
 from tests.pages.evaluate_cases import harmful
 
 pytestmark = pytest.mark.e2e
@@ -23,24 +22,10 @@ DROP = '[data-testid="stFileUploaderDropzoneInput"]'
 EPOCHS = 8
 
 
-@pytest.fixture(scope="module")
-def evaluator(tmp_path_factory):
-    """A server with one slot and a library of its own."""
-    folder = tmp_path_factory.mktemp("evaluate")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("CANDOR_DEVICES", "cpu")
-        running = start(folder / "home", folder / "log.txt")
-        yield running
-        running.stop()
-        jobs = LocalJobs(running.home)
-        for job in jobs.list():
-            jobs.cancel(job.id)
-
-
 @pytest.fixture
-def open_page(visit, evaluator):
+def open_page(visit, one_slot):
     def opened(path: str = "/evaluate", **options) -> Page:
-        return visit(path, url=evaluator.url, **options)
+        return visit(path, url=one_slot.url, **options)
 
     return opened
 
@@ -92,6 +77,7 @@ def matched(page: Page) -> None:
     settled(page)
 
 
+@pytest.mark.nightly
 def test_a_checkpoint_becomes_a_run_and_is_told_from_what_it_never_saw(open_page, checkpoint):
     page = open_page()
     drop(page, checkpoint)
@@ -140,6 +126,7 @@ def test_a_checkpoint_becomes_a_run_and_is_told_from_what_it_never_saw(open_page
     expect(passes).not_to_have_text(before)
 
 
+@pytest.mark.nightly
 def test_a_program_is_refused_in_words_and_nothing_is_lost(open_page, checkpoint, tmp_path):
     page = open_page()
     drop(page, harmful(tmp_path))
@@ -153,8 +140,8 @@ def test_a_program_is_refused_in_words_and_nothing_is_lost(open_page, checkpoint
     expect(refusal).to_have_count(0)
 
 
-@pytest.mark.parametrize("width", [1440, 390])
-def test_the_page_never_scrolls_sideways(open_page, checkpoint, width):
+@pytest.mark.parametrize("width", [pytest.param(1440, marks=pytest.mark.nightly), 390])
+def test_the_page_never_scrolls_sideways(open_page, one_slot, checkpoint, width):
     page = open_page(viewport={"width": width, "height": 900})
     check_no_sideways_scroll(page)
     drop(page, checkpoint)
@@ -165,12 +152,4 @@ def test_the_page_never_scrolls_sideways(open_page, checkpoint, width):
     expect(page.get_by_role("spinbutton", name="Batch size")).to_be_visible()
     check_no_sideways_scroll(page)
     check_axe(page)
-
-
-def test_the_server_holds_no_torch(open_page, evaluator, checkpoint):
-    page = open_page()
-    drop(page, checkpoint)
-    matched(page)
-    maps = Path(f"/proc/{evaluator.process.pid}/maps").read_text()
-    assert "numpy" in maps
-    assert "libtorch" not in maps
+    check_no_torch(one_slot)

@@ -66,22 +66,10 @@ def test_the_first_visit_opens_the_sample_and_the_slider_scrubs(visit):
     expect(said).to_contain_text("Over 27 epochs gamma")
 
 
-def test_slider_and_box_lie_under_and_over_the_same_column(visit):
+def test_slider_and_box_share_a_column_and_a_cell_of_a_map_picks_its_epoch_and_bin(visit):
     page = visit(SAMPLE + "&epoch=10")
     maps_drawn(page)
-    plot = box(page, ".st-key-gamma_maps .heatmaplayer image")
-    cell = plot["width"] / 40
-    column = plot["x"] + 9 * cell
-    frame = box(page, ".c-epoch")
-    assert abs(frame["x"] - column) < 2
-    assert abs(frame["width"] - cell) < 2
-    value = box(page, ".st-key-gamma_scrub [data-testid=stSliderThumbValue]")
-    assert abs(value["x"] + value["width"] / 2 - (column + cell / 2)) < 3
-
-
-def test_a_cell_of_a_map_picks_its_epoch_and_bin(visit):
-    page = visit(SAMPLE)
-    maps_drawn(page)
+    check_slider_and_box_share_a_column(page, 9)
     plot = box(page, ".st-key-gamma_maps .heatmaplayer image")
     x = plot["x"] + plot["width"] * (4.5 / 40)
     for bin_ in (3, 12):
@@ -95,6 +83,18 @@ def test_a_cell_of_a_map_picks_its_epoch_and_bin(visit):
     expect(page).to_have_url(re.compile("epoch=5.*bin=12|bin=12.*epoch=5"))
 
 
+def check_slider_and_box_share_a_column(page: Page, place: int) -> None:
+    plot = box(page, ".st-key-gamma_maps .heatmaplayer image")
+    cell = plot["width"] / 40
+    column = plot["x"] + place * cell
+    frame = box(page, ".c-epoch")
+    assert abs(frame["x"] - column) < 2
+    assert abs(frame["width"] - cell) < 2
+    value = box(page, ".st-key-gamma_scrub [data-testid=stSliderThumbValue]")
+    assert abs(value["x"] + value["width"] / 2 - (column + cell / 2)) < 3
+
+
+@pytest.mark.nightly
 def test_a_replay_with_another_lambda_is_laid_over_the_panels(visit):
     page = visit(SAMPLE)
     maps_drawn(page)
@@ -114,6 +114,7 @@ def test_a_replay_with_another_lambda_is_laid_over_the_panels(visit):
     expect(other.locator(".c-beside")).to_have_text(beside.inner_text())
 
 
+@pytest.mark.nightly
 def test_a_dropped_history_is_kept_opened_and_comes_out_as_it_went_in(visit, tmp_path):
     page = visit(SAMPLE)
     maps_drawn(page)
@@ -136,6 +137,7 @@ def test_a_dropped_history_is_kept_opened_and_comes_out_as_it_went_in(visit, tmp
         np.testing.assert_array_equal(getattr(mine, name), getattr(given, name))
 
 
+@pytest.mark.nightly
 def test_a_history_dropped_among_predictions_finds_its_way(visit, tmp_path):
     page = visit("/")
     page.locator(DROP).first.set_input_files(str(history(tmp_path / "astray.csv")))
@@ -145,16 +147,7 @@ def test_a_history_dropped_among_predictions_finds_its_way(visit, tmp_path):
     expect(page.locator(".c-eyebrow")).to_contain_text("astray")
 
 
-def test_plain_words(visit):
-    page = visit(SAMPLE)
-    maps_drawn(page)
-    page.get_by_test_id("stSidebar").get_by_text("Plain words").click()
-    expect(page.locator("h1.c-sentence")).to_contain_text("In round 40 of training")
-    settled(page)
-    assert "γ" not in page.locator("[data-testid=stMain]").inner_text()
-
-
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_training_is_followed_until_it_ends_and_then_is_a_run(visit, server, monkeypatch):
     monkeypatch.setenv("CANDOR_HOME", str(server.home))  # where its process keeps the run
     config = from_json(

@@ -79,7 +79,7 @@ def test_nothing_is_taken_for_a_session_that_is_none(limited):
     assert holds(limited, 0)
 
 
-@pytest.mark.parametrize("chunked", [False, True])
+@pytest.mark.parametrize("chunked", [False, pytest.param(True, marks=pytest.mark.nightly)])
 def test_a_session_has_its_limit_and_all_have_theirs(limited, chunked):
     async def tried():
         statuses = []
@@ -100,6 +100,7 @@ def test_a_session_has_its_limit_and_all_have_theirs(limited, chunked):
     assert holds(limited, 0)
 
 
+@pytest.mark.nightly
 def test_rounds_of_dropped_files_leave_no_bytes_while_their_sessions_live(limited, visit, tmp_path):
     """Two of them together are more than a session may have in memory."""
     logits = np.random.default_rng(0).normal(size=(20_000, 20)).astype(np.float32)
@@ -179,6 +180,7 @@ def test_a_server_that_skips_the_limits_refuses_to_serve(tmp_path):
         running.stop()
 
 
+@pytest.mark.nightly
 def test_a_server_that_is_stopped_leaves_no_folder_of_a_session(tmp_path, monkeypatch):
     monkeypatch.setenv("TMPDIR", str(tmp_path / "tmp"))
     (tmp_path / "tmp").mkdir()
@@ -196,6 +198,7 @@ def test_a_server_that_is_stopped_leaves_no_folder_of_a_session(tmp_path, monkey
     assert not list((tmp_path / "tmp").glob("candor-*-session-*"))
 
 
+@pytest.mark.nightly
 def test_a_server_that_is_stopped_waits_for_no_upload_that_has_stalled(tmp_path):
     running = start(tmp_path / "home", tmp_path / "log.txt")
     headers = upload_headers(host(running)) | {"Content-Length": str(MIB)}

@@ -14,7 +14,7 @@ from core.predictions import Predictions, ScoreKind, Task
 from tests.e2e.accessibility import check_axe
 from tests.e2e.conftest import check_no_sideways_scroll, settled
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.nightly]
 DROP = '[data-testid="stFileUploaderDropzoneInput"]'
 NAMES = tuple(f"class {letter}" for letter in "ABCDEFGHIJ")
 N = 200

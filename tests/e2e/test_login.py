@@ -24,7 +24,7 @@ from tests.e2e.conftest import PATIENCE_S, ROOT, Server, free_port, new_page, se
 from tests.e2e.files import npz_logits
 from tests.e2e.test_proxy import NAME, NGINX, in_front
 
-pytestmark = [pytest.mark.e2e, pytest.mark.slow]
+pytestmark = [pytest.mark.e2e, pytest.mark.nightly]
 FOLDER = ROOT / "build" / "oidc"
 LIBRARY = FOLDER / "node_modules" / "oidc-provider" / "lib" / "index.js"
 PACKAGE = "oidc-provider@9.13.3"

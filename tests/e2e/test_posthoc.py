@@ -37,6 +37,7 @@ def segment(page: Page, group: str, option: str) -> None:
     settled(page)
 
 
+@pytest.mark.nightly
 def test_fitted_parameters_give_the_same_numbers_through_the_command_line(visit, tmp_path, capsys):
     page = visit("/")
     path = files.pickled_pairs(tmp_path)  # a validation and a test part of 400 rows each
@@ -82,6 +83,7 @@ def test_fitted_parameters_give_the_same_numbers_through_the_command_line(visit,
     np.testing.assert_allclose(names["calibrate"](logits[0].tolist()), expected, atol=1e-12)
 
 
+@pytest.mark.nightly
 def test_choices_are_kept_by_the_link(visit):
     page = visit(OVER)
     drawn(page)
@@ -170,6 +172,7 @@ def corrupted(server):
     return f"/ood?run={library.keep('Corrupted', splits, source=source, summary={}).id}"
 
 
+@pytest.mark.nightly
 def test_many_corruptions_stand_within_two_screens(visit, corrupted):
     last = ".st-key-map-corrupted_auroc"
     page = ends_within_two_screens(visit(corrupted, viewport=WINDOW), last)
@@ -179,7 +182,10 @@ def test_many_corruptions_stand_within_two_screens(visit, corrupted):
 
 @pytest.mark.parametrize(
     ("path", "last"),
-    [("/posthoc", ".st-key-figure-walk"), ("/ood", ".st-key-map-corrupted_auroc")],
+    [
+        ("/posthoc", ".st-key-figure-walk"),
+        pytest.param("/ood", ".st-key-map-corrupted_auroc", marks=pytest.mark.nightly),
+    ],
 )
 def test_nothing_important_stands_below_two_screens(visit, path, last):
     ends_within_two_screens(visit(path, viewport=WINDOW), last)

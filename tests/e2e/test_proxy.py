@@ -202,7 +202,7 @@ def test_a_body_over_the_limit_is_refused_before_it_is_sent(proxy, path, size):
     assert answer(proxy[0] + path, data=b"", headers=headers, method="PUT")[0] == 413
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_every_page_works_below_the_policy_and_is_not_told_where_the_program_lies(
     proxy, browser, tmp_path
 ):

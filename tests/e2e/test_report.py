@@ -80,6 +80,7 @@ def test_a_report_from_its_page_opens_from_disk_and_prints(visit, offline, tmp_p
     assert path.stat().st_size < 5_000_000
 
 
+@pytest.mark.nightly
 def test_a_clinical_board_says_in_its_headline_what_it_counts(visit, offline, server, tmp_path):
     rng = np.random.default_rng(2)  # one of the twelve looks off when it is looked at alone
     p = rng.uniform(0.05, 0.6, (400, 12))
@@ -108,7 +109,7 @@ def test_a_clinical_board_says_in_its_headline_what_it_counts(visit, offline, se
     assert printed(own) == 1
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("edition", "run", "most"),
     [(Edition.BOARD, "digits-overconfident", 1), (Edition.TECHNICAL, "phantom-ce", 12)],

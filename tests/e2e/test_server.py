@@ -2,16 +2,15 @@
 
 import re
 import urllib.request
-from pathlib import Path
 
 import numpy as np
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Page, expect
 
 from pages.ui.site import DESTINATIONS
 from tests.e2e import files
 from tests.e2e.accessibility import check_axe
-from tests.e2e.conftest import check_no_sideways_scroll, go, settled
+from tests.e2e.conftest import VIEWPORT, check_no_sideways_scroll, check_no_torch, go, settled
 from tests.e2e.first_screen import EMPTY, OPEN, words_in_sight
 from tests.e2e.test_audit import audit, drawn, drop
 
@@ -51,7 +50,19 @@ PAGES = {
     "a step of the tour": "/ood?run=cifar10-ce&plain=true&tour=4",
     "a link to nothing": "/reliability?run=nothing",
 }
-# What these draw is drawn by a page above as well, only more of it or less.
+# What these draw is drawn by a page above as well, only more of it or less, or in plain words.
+NIGHTLY = {
+    "label",
+    "not ranked",
+    "post-hoc plain",
+    "gamma plain",
+    "ood plain",
+    "one finding",
+    "nothing published",
+    "where print is wrong",
+    "theory plain",
+    "a step of the tour",
+}
 SIBLINGS = {
     "compare plain",
     "post-hoc of labels",
@@ -60,6 +71,7 @@ SIBLINGS = {
     "published with doubts",
     "theory in three classes",
 }
+WHEN = dict.fromkeys(NIGHTLY, pytest.mark.nightly) | dict.fromkeys(SIBLINGS, pytest.mark.soak)
 # Nothing is open on these; their tabs name no run.
 NOTHING_OPEN = {"runs", "evaluate", "nothing published", "a link to nothing"}
 NO_RUN = NOTHING_OPEN | {name for name in PAGES if re.match("train|published|theory|where", name)}
@@ -87,10 +99,46 @@ FOCUSED = """() => {
 }"""
 
 
-@pytest.mark.parametrize(
-    "name",
-    [pytest.param(name, marks=[pytest.mark.soak] * (name in SIBLINGS)) for name in PAGES],
-)
+def figures_are_named_and_unfold(page: Page) -> None:
+    drawn(page)
+    alt = page.locator('[data-testid="stPlotlyChart"]').first.evaluate(
+        "e => (e.closest('[aria-label]') || e.querySelector('[aria-label]') || e).ariaLabel"
+    )
+    assert "says" in alt
+    page.get_by_text("Every metric, with interval").click()
+    expect(page.locator("h2", has_text="What this file cannot support")).to_be_visible()
+    page.get_by_role("button", name="As table, downloads").first.click()
+    check_axe(page)
+
+
+def plain_words_speak_of_times_in_100(page: Page) -> None:
+    expect(page.locator("h1.c-sentence")).to_contain_text("more sure than it should be")
+    expect(page.locator(".c-icons").first).to_have_attribute("role", "img")
+    words = page.get_by_test_id("stMain").inner_text()
+    assert "in 100" in words
+    assert not re.search(r"\bECE\b|\b1 in \d", words)
+
+
+def plain_words_know_no_gamma(page: Page) -> None:
+    expect(page.locator("h1.c-sentence")).to_contain_text("In round 40 of training")
+    assert "γ" not in page.get_by_test_id("stMain").inner_text()
+
+
+def the_picker_names_the_sample(page: Page) -> None:
+    picker = page.get_by_test_id("stSidebar").get_by_role("combobox")
+    expect(picker).to_have_attribute("placeholder", "CIFAR-10 (JPEG), Cross-entropy (sample)")
+
+
+# What else must hold of these.
+ALSO = {
+    "reliability": figures_are_named_and_unfold,
+    "plain": plain_words_speak_of_times_in_100,
+    "gamma plain": plain_words_know_no_gamma,
+    "a sample": the_picker_names_the_sample,
+}
+
+
+@pytest.mark.parametrize("name", [pytest.param(name, marks=WHEN.get(name, ())) for name in PAGES])
 def test_axe_finds_nothing_and_a_page_fits_its_window_in_width_and_in_words(visit, name):
     page = visit(PAGES[name])
     expect(page).to_have_title(
@@ -104,6 +152,9 @@ def test_axe_finds_nothing_and_a_page_fits_its_window_in_width_and_in_words(visi
     for narrow in NARROW:
         page.set_viewport_size(narrow)
         check_no_sideways_scroll(page)
+    if name in ALSO:
+        page.set_viewport_size(VIEWPORT)
+        ALSO[name](page)
 
 
 def test_every_page_is_reached_with_the_keyboard_alone(visit):
@@ -141,12 +192,6 @@ def test_the_views_of_a_destination_keep_the_run_and_its_place_in_the_sidebar(vi
     expect(page).to_have_title(re.compile("^Report · Over-confident digits"))
 
 
-def test_the_picker_names_the_sample_that_a_page_shows(visit):
-    page = visit(PAGES["a sample"])
-    picker = page.get_by_test_id("stSidebar").get_by_role("combobox")
-    expect(picker).to_have_attribute("placeholder", "CIFAR-10 (JPEG), Cross-entropy (sample)")
-
-
 def test_a_link_to_a_page_asks_for_nothing_that_is_not_there(visit, server):
     page = visit("/")
     answers = []
@@ -157,31 +202,6 @@ def test_a_link_to_a_page_asks_for_nothing_that_is_not_there(visit, server):
     assert [answer.url for answer in answers if answer.status >= 400] == []
 
 
-def test_axe_finds_nothing_in_how_a_file_was_read(visit, tmp_path):
-    page = visit("/")
-    drop(page, files.npz_multilabel(tmp_path))
-    page.get_by_role("button", name="How it was read").click()
-    expect(page.get_by_role("button", name="Read it another way")).to_be_visible()
-    check_axe(page)
-
-
-@pytest.mark.parametrize("make", [files.ambiguous, files.nan_logit])
-def test_axe_finds_nothing_in_the_import_step(visit, tmp_path, make):
-    page = visit("/")
-    drop(page, make(tmp_path))
-    expect(page.locator(".st-key-import")).to_be_visible()
-    check_axe(page)
-
-
-def test_axe_finds_nothing_in_what_unfolds(visit):
-    page = visit(PAGES["reliability"])
-    drawn(page)
-    page.get_by_text("Every metric, with interval").click()
-    expect(page.locator("h2", has_text="What this file cannot support")).to_be_visible()
-    page.get_by_role("button", name="As table, downloads").first.click()
-    check_axe(page)
-
-
 def test_torch_is_not_in_the_server_after_all_pages(visit, server, tmp_path):
     page = visit("/")
     drop(page, files.npz_logits(tmp_path))
@@ -189,12 +209,10 @@ def test_torch_is_not_in_the_server_after_all_pages(visit, server, tmp_path):
     for path in ONE_EACH.values():
         if path not in server.visited:
             go(page, server.url + path)
-    maps = Path(f"/proc/{server.process.pid}/maps").read_text()
-    assert "numpy" in maps  # else these are not the maps of the server
-    assert "libtorch" not in maps
-    assert "sklearn" not in maps
+    check_no_torch(server)
 
 
+@pytest.mark.nightly
 def test_the_server_answers_while_it_reads_a_large_file(visit, server, tmp_path):
     rng = np.random.default_rng(0)
     logits = rng.normal(size=(20_000, 200)).astype(np.float32)
@@ -211,12 +229,3 @@ def test_the_server_answers_while_it_reads_a_large_file(visit, server, tmp_path)
         page.wait_for_timeout(200)
     assert answered
     expect(step).to_be_visible()
-
-
-def test_the_figure_names_what_it_shows(visit):
-    page = visit(PAGES["reliability"])
-    drawn(page)
-    alt = page.locator('[data-testid="stPlotlyChart"]').first.evaluate(
-        "e => (e.closest('[aria-label]') || e.querySelector('[aria-label]') || e).ariaLabel"
-    )
-    assert "says" in alt

@@ -28,6 +28,7 @@ def test_two_sessions_at_once_get_the_first_page(server):
     assert bench.resident_mib(server) > 50
 
 
+@pytest.mark.nightly
 def test_a_crowd_and_a_browser_get_the_page_and_stay(server):
     median, slowest, n_alive, browser, cpu = awaited(bench.crowded(server, 2, "/")).split(" | ")
     assert n_alive == "2"
@@ -46,7 +47,9 @@ def test_who_was_cut_off_is_not_alive(server):
     assert not awaited(cut_off())
 
 
-@pytest.mark.parametrize("link", LINKS)
+@pytest.mark.parametrize(
+    "link", [LINKS[1], *(pytest.param(link, marks=pytest.mark.nightly) for link in LINKS[::2])]
+)
 def test_nothing_that_is_drawn_is_sent_again_unchanged(server, link):
     async def twice() -> tuple[set[str], set[str]]:
         async with visiting(server.url) as visitor:
@@ -98,6 +101,7 @@ def test_parts_that_draw_themselves_anew_are_waited_for(server):
     assert LOOKING not in headline
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("acts", "cut", "megabytes", "n_rounds"),
     [

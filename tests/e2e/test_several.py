@@ -7,7 +7,7 @@ from playwright.sync_api import expect
 from tests.e2e import files
 from tests.e2e.conftest import check_no_sideways_scroll, settled
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.nightly]
 DROP = '[data-testid="stFileUploaderDropzoneInput"]'
 
 

@@ -12,7 +12,7 @@ from core.jobs.local import LocalJobs
 from tests.e2e.accessibility import check_axe
 from tests.e2e.conftest import settled, start
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.nightly]
 HEADING = "h1.c-sentence"
 DIAGRAM = '[data-testid="stPlotlyChart"]'
 N = 60

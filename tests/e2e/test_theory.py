@@ -31,6 +31,7 @@ def test_gamma_moves_sentence_and_link_and_the_link_restores_it(visit):
     expect(again.get_by_text("Moves of both maps")).to_be_visible()
 
 
+@pytest.mark.nightly
 def test_a_figure_is_saved_as_a_table(visit):
     page = visit("/theory?part=gradient")
     drawn(page)

@@ -13,6 +13,7 @@ TABS = 60  # more than lie before the first button of any page
 FOCUSED = "() => document.activeElement.innerText"
 
 
+@pytest.mark.nightly
 def test_the_tour_is_walked_with_the_keyboard_alone(visit):
     page = visit("/")
     said = []

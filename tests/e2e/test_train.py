@@ -15,7 +15,14 @@ from core.jobs.local import LocalJobs
 from core.jobs.records import Job, JobState
 from core.training.submission import FIRST
 from tests.e2e.accessibility import check_axe
-from tests.e2e.conftest import ROOT, check_no_sideways_scroll, settled, start
+from tests.e2e.conftest import (
+    ROOT,
+    VIEWPORT,
+    check_no_sideways_scroll,
+    check_no_torch,
+    settled,
+    start,
+)
 
 pytestmark = pytest.mark.e2e
 HEADING = "h1.c-sentence"
@@ -23,37 +30,23 @@ SHORT = FIRST | {"epochs": 3, "n_train": 100, "device": "cpu"}
 LONG = SHORT | {"epochs": 9_000}
 
 
-@pytest.fixture(scope="module")
-def trainer(tmp_path_factory):
-    """A server with one slot and a library of its own."""
-    folder = tmp_path_factory.mktemp("train")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("CANDOR_DEVICES", "cpu")
-        running = start(folder / "home", folder / "log.txt")
-        yield running
-        running.stop()
-        jobs = LocalJobs(running.home)
-        for job in jobs.list():
-            jobs.cancel(job.id)
-
-
 @pytest.fixture
-def open_page(visit, trainer):
+def open_page(visit, one_slot):
     def opened(path: str = "/train", **options) -> Page:
-        return visit(path, url=trainer.url, **options)
+        return visit(path, url=one_slot.url, **options)
 
     return opened
 
 
 @pytest.fixture
-def submit(trainer, tmp_path):
+def submit(one_slot, tmp_path):
     """Return a function that queues a config through the command line."""
 
     def queued(config: dict, name: str) -> Job:
         path = tmp_path / "config.json"
         path.write_text(json.dumps(config | {"name": name}))
-        run_cli(trainer.home, "train", str(path))
-        return newest(trainer.home, name)
+        run_cli(one_slot.home, "train", str(path))
+        return newest(one_slot.home, name)
 
     return queued
 
@@ -94,15 +87,6 @@ def stop(page: Page) -> None:
     settled(page)
 
 
-def test_axe_finds_nothing_on_the_form_and_no_phone_scrolls_it_sideways(open_page):
-    page = open_page()
-    page.get_by_text("More settings").click()
-    expect(page.get_by_role("spinbutton", name="Batch size")).to_be_visible()
-    check_axe(page)
-    page.set_viewport_size({"width": 390, "height": 844})
-    check_no_sideways_scroll(page)
-
-
 def start_adafocal(page: Page) -> None:
     """Press the one button, and see that a reload loses nothing."""
     page.get_by_role("button", name="Train AdaFocal on digits").click()
@@ -113,11 +97,18 @@ def start_adafocal(page: Page) -> None:
     expect(page.locator(HEADING)).to_contain_text("AdaFocal, small_cnn on digits")
 
 
-def test_one_click_trains_adafocal_on_digits(open_page):
+def test_the_form_fits_and_one_click_trains_adafocal_on_digits(open_page, one_slot):
     page = open_page()
+    page.get_by_text("More settings").click()
+    expect(page.get_by_role("spinbutton", name="Batch size")).to_be_visible()
+    check_axe(page)
+    page.set_viewport_size({"width": 390, "height": 844})
+    check_no_sideways_scroll(page)
+    page.set_viewport_size(VIEWPORT)
     start_adafocal(page)
     stop(page)
     expect(page.locator("[data-testid=stPlotlyChart]").first).to_be_visible()
+    check_no_torch(one_slot)
 
 
 @pytest.mark.soak
@@ -141,7 +132,8 @@ def downloaded(page: Page, button: str) -> bytes:
     raise AssertionError(f"{button} gave no file")
 
 
-def test_a_saved_config_runs_unchanged_and_its_run_opens_elsewhere(open_page, trainer, tmp_path):
+@pytest.mark.nightly
+def test_a_saved_config_runs_unchanged_and_its_run_opens_elsewhere(open_page, one_slot, tmp_path):
     page = open_page()
     page.get_by_role("spinbutton", name="Epochs").fill("3")
     page.get_by_role("spinbutton", name="Epochs").press("Enter")
@@ -153,8 +145,8 @@ def test_a_saved_config_runs_unchanged_and_its_run_opens_elsewhere(open_page, tr
             break
         page.wait_for_timeout(1_000)
     assert json.loads(saved.read_text())["epochs"] == 3
-    run_cli(trainer.home, "train", str(saved), "--wait")
-    (done, *_) = LocalJobs(trainer.home).list()
+    run_cli(one_slot.home, "train", str(saved), "--wait")
+    (done, *_) = LocalJobs(one_slot.home).list()
     assert done.state is JobState.SUCCEEDED
     other = open_page()
     other.get_by_role("button", name="Load config").click()
@@ -176,6 +168,7 @@ def test_a_saved_config_runs_unchanged_and_its_run_opens_elsewhere(open_page, tr
     expect(other.locator(".c-eyebrow")).to_contain_text("AdaFocal, small_cnn on digits")
 
 
+@pytest.mark.nightly
 def test_stop_ends_a_training_and_resume_goes_on(open_page, submit):
     job = submit(LONG, "long one")
     page = open_page(f"/train?job={job.id}")
@@ -192,23 +185,25 @@ def test_stop_ends_a_training_and_resume_goes_on(open_page, submit):
     stop(page)
 
 
-def test_a_restarted_server_loses_nothing(open_page, submit, trainer, tmp_path, visit):
+@pytest.mark.nightly
+def test_a_restarted_server_loses_nothing(open_page, submit, one_slot, tmp_path, visit):
     job = submit(LONG, "outlives the server")
     page = open_page(f"/train?job={job.id}")
     beyond(page, 1)
     seen = epochs(page)
-    trainer.stop()
-    again = start(trainer.home, tmp_path / "again.txt")
+    one_slot.stop()
+    again = start(one_slot.home, tmp_path / "again.txt")
     try:
         other = visit(f"/train?job={job.id}", url=again.url)
         expect(other.locator(HEADING)).to_contain_text("Training “outlives the server”")
         beyond(other, seen)
         stop(other)
     finally:
-        trainer.url, trainer.process, trainer.log = again.url, again.process, again.log
+        one_slot.url, one_slot.process, one_slot.log = again.url, again.process, again.log
 
 
-def test_two_submissions_on_one_slot_run_one_after_the_other(open_page, submit, trainer):
+@pytest.mark.nightly
+def test_two_submissions_on_one_slot_run_one_after_the_other(open_page, submit, one_slot):
     first, second = submit(LONG, "the first"), submit(SHORT, "the second")
     page = open_page(f"/train?job={first.id}")
     beyond(page, 1)
@@ -217,26 +212,21 @@ def test_two_submissions_on_one_slot_run_one_after_the_other(open_page, submit, 
     expect(row).to_contain_text("waiting, next in line")
     page.locator(f".st-key-queue-row-{first.id}").get_by_role("button", name="Stop").click()
     expect(row).to_contain_text("done after")
-    jobs = LocalJobs(trainer.home)
+    jobs = LocalJobs(one_slot.home)
     one, two = jobs.get(first.id), jobs.get(second.id)
     assert one.state is JobState.CANCELLED
     assert two.state is JobState.SUCCEEDED
     assert one.ended <= two.started
 
 
+@pytest.mark.nightly
 def test_how_long_it_takes_is_measured(open_page):
     page = open_page()
     page.get_by_role("button", name="Estimate time").click()
     expect(page.get_by_text(re.compile("About .*images a second"))).to_be_visible()
 
 
-def test_the_server_holds_no_torch(open_page, trainer):
-    open_page()
-    maps = Path(f"/proc/{trainer.process.pid}/maps").read_text()
-    assert "numpy" in maps
-    assert "libtorch" not in maps
-
-
+@pytest.mark.nightly
 def test_networks_of_other_packages_are_found_by_search(open_page):
     page = open_page()
     page.get_by_role("combobox", name="Network").click()

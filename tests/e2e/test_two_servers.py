@@ -16,7 +16,7 @@ from core.predictions import Predictions, ScoreKind, Task
 from tests.benchmarks.visitor import visiting
 from tests.e2e.conftest import PATIENCE_S, awaited, start
 
-pytestmark = [pytest.mark.e2e, pytest.mark.slow]
+pytestmark = [pytest.mark.e2e, pytest.mark.nightly]
 N_JOBS = 4
 FIGURES = "bidi_component"
 

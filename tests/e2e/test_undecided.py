@@ -8,6 +8,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.e2e import files
+from tests.e2e.accessibility import check_axe
 from tests.e2e.conftest import check_no_sideways_scroll, settled
 
 pytestmark = pytest.mark.e2e
@@ -35,6 +36,7 @@ def cards(page: Page):
     )
 
 
+@pytest.mark.nightly
 def test_an_undecided_file_is_asked_about_once(visit, tmp_path):
     page = visit("/")
     drop(page, percent_risks(tmp_path, 1))
@@ -66,3 +68,4 @@ def test_the_question_fits_a_narrow_screen(visit, tmp_path):
     drop(page, percent_risks(tmp_path, 3))
     expect(cards(page)).to_have_count(2)
     check_no_sideways_scroll(page)
+    check_axe(page)

@@ -154,6 +154,7 @@ def check_saved(page: Page) -> None:
     assert NAME not in json.dumps(rows)
 
 
+@pytest.mark.nightly
 def test_a_bad_film_is_refused_in_words_and_the_good_one_stays(visit, file, tmp_path):
     page = visit("/xray")
     looked_at(page)
@@ -167,6 +168,7 @@ def test_a_bad_film_is_refused_in_words_and_the_good_one_stays(visit, file, tmp_
     nameless(page)
 
 
+@pytest.mark.nightly
 def test_three_models_look_at_one_film(visit):
     page = visit("/xray?film=s4&models=phantom-ce,phantom-focal-3,phantom-fcl")
     picked = page.locator(".stMultiSelect [data-tag]")
@@ -185,6 +187,7 @@ def test_three_models_look_at_one_film(visit):
     assert min(np.diff(tops)) > 300  # one below the other
 
 
+@pytest.mark.nightly
 def test_a_link_keeps_its_finding_while_models_answer(visit):
     page = visit("/xray?film=s4&finding=nodule&models=phantom-ce,phantom-focal-3,phantom-fcl")
     table = page.get_by_role("region", name="Nodule, model by model")
@@ -192,6 +195,7 @@ def test_a_link_keeps_its_finding_while_models_answer(visit):
     expect(page).to_have_url(re.compile("finding=nodule"))
 
 
+@pytest.mark.nightly
 def test_dates_of_a_dropped_file_are_subgroups(visit, tmp_path):
     chance = np.random.default_rng(1).random(600).round(3)
     days = [f"2024-{1 + k % 3:02}-15" for k in range(600)]
