@@ -12,13 +12,13 @@ frame.begin("pages/compare.py")
 with frame.caught():
     runs = choices.runs()
     if len(runs) < 2:
-        html_macros.draw("headline", "Pick one more run." if runs else "Pick two or more runs.")
-        st.markdown(
-            "Runs tested on the same data are ranked, with intervals of their "
-            "differences; others are shown side by side."
-        )
+        one = f"Compare “{runs[0].name}” with another run." if runs else "Pick two or more runs."
+        html_macros.draw("headline", one)
+        if runs:
+            choices.siblings(runs[0])
         picked_runs.picker(runs)
-        choices.other_ways()
+        if not runs:
+            choices.other_ways()
     else:
         names = [run.name for run in runs]
         frame.title(" and ".join(names) if len(names) == 2 else f"{len(names)} runs")

@@ -5,21 +5,21 @@ import streamlit as st
 from core.ood.scores import SCORES
 from core.screens.kit import row_noun
 from core.studies.ood import extent_notices
-from pages.ui import controls, drafts, frame, html_macros, selected_run, state, widgets
+from pages.ui import drafts, frame, html_macros, selected_run, state, widgets
 from pages.ui.ood import choices, drop, figures, other_runs, pictures, sources
 from pages.ui.ood.sources import OodQuestion, offered
 
 frame.begin("pages/ood.py")
 with frame.caught():
     run = selected_run.open_run()
-    inside = choices.inside(run)
+    split = selected_run.header(run, sources.intact(run))
+    inside = choices.inside(run, split)
     drop.settle()
     offers = offered(run)
     top, numbers = st.container(), st.container()
     sets, notices = choices.sets(inside, offers)
     if not sets.shown:
         with top:
-            widgets.eyebrow(f"Out of distribution · {run.name}", controls.chip(run))
             html_macros.draw("headline", row_noun.with_row_noun(choices.NONE_YET[state.plain()]))
             drop.needed()
         if not offers:
@@ -39,7 +39,6 @@ with frame.caught():
         view = figures.threshold(sets, focus, questions, scaling, numbers)
         notices += extent_notices(sources.judged(question, full=True), name.label)
         with top:
-            widgets.eyebrow(view.eyebrow, controls.chip(run))
             widgets.sentence(view.sentence)
             drafts.bar(run)
             for draft in sources.dropped().values():

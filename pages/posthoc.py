@@ -8,17 +8,21 @@ from core.screens.kit.differences import NamedRun
 from core.screens.kit.records import Phrase, Sentence
 from core.screens.posthoc.view import plain_view, posthoc_view
 from core.studies.posthoc import NONE
-from pages.ui import controls, drafts, frame, selected_run, state, widgets
+from pages.ui import drafts, frame, selected_run, state, widgets
 from pages.ui.posthoc import cache, choices, figures
 
 frame.begin("pages/posthoc.py")
 with frame.caught():
+    old = st.query_params.pop("test", "")  # the split had a name of its own here
+    if old:
+        st.query_params["split"] = old
     run = selected_run.open_run()
-    task = choices.task(run)
+    split = selected_run.header(run)
+    task = run.task
     top = st.container()
     with st.container(horizontal=True, vertical_alignment="bottom", key="controls"):
-        row_choice = choices.rows(run)
-        objective, search = choices.fit_settings()
+        row_choice = choices.rows(run, split)
+        objective, search = choices.fit_settings(task)
     place = st.container()
     none = cache.uncalibrated(run, row_choice, objective)
     with place:
@@ -36,7 +40,7 @@ with frame.caught():
             named, rows, fits, {NONE: none} | judged
         )
         with top:
-            widgets.eyebrow(view.eyebrow, controls.chip(run))
+            widgets.eyebrow(view.eyebrow)
             fitting = Sentence((Phrase("Fitting the first method."),))
             widgets.sentence(view.sentence if results else fitting)
             drafts.bar(run)
@@ -52,7 +56,8 @@ with frame.caught():
                 figures.keep_as_run(run, fits, row_choice)
         if not state.plain() and len(results) == len(methods):
             figures.kept(run, row_choice)
-            if task is not Task.MULTILABEL:
+            if task not in {Task.MULTILABEL, Task.TOP_LABEL}:
                 figures.temperature_handle(run, row_choice, fits)
-            figures.temperatures(run, row_choice, objective, run.task)
+            if task is not Task.TOP_LABEL:
+                figures.temperatures(run, row_choice, objective, task)
             figures.meanings(fits)

@@ -1,4 +1,4 @@
-"""Reliability: the audit of one run, in full or in plain words, or beside what people said."""
+"""Reliability: the audit of one run, in full or in plain words."""
 
 import streamlit as st
 
@@ -6,40 +6,36 @@ from core import defaults
 from core.configs import BinRule
 from core.screens.reliability.plain import plain_view
 from core.screens.reliability.view import Subject, parts_table, unbinned_cards
-from pages.ui import audits, controls, drafts, frame, selected_run, state, widgets
-from pages.ui.reliability import binned, choices, figures, human, labels, plain
+from pages.ui import audits, drafts, frame, selected_run, site, state, widgets
+from pages.ui.reliability import binned, choices, figures, labels, plain
 
 frame.begin("pages/reliability.py")
 with frame.caught():
+    if st.query_params.get("votes") == "people":  # where this stood before it had a tab
+        st.switch_page(site.HUMAN.script, query_params=state.linked(state.current_run()))
     run = selected_run.open_run()
-    split = controls.split_of(run)
+    split = selected_run.header(run)
     top = st.container()
     settings = st.container(horizontal=True, vertical_alignment="center", key="bare.choices")
+    audit = audits.audit(run, split) or binned.end(top, run)
     with settings:
-        against = choices.against(run, split)
-    if against == choices.PEOPLE:
-        human.draw(run, split, top, settings)
-        st.stop()
-    audit = audits.audit(run, split) or binned.end(top, run, split)
-    with settings:
-        controls.splits(run)
         target = choices.target(run, audit)
     if audit.labels and target is None:
         with top:
-            labels.draw(run, split, audit)
+            labels.draw(run, audit)
             drafts.bar(run)
         labels.table(run, split, audit)
         st.stop()
-    ready = audits.prepared(run, split, target) or binned.end(top, run, split)
+    ready = audits.prepared(run, split, target) or binned.end(top, run)
     with top:
         head = st.container()
         drafts.bar(run)
         numbers = st.container()
     if state.plain():
         bins = audits.diagram(ready, n_bins=defaults.N_BINS, rule=BinRule.EQUAL_WIDTH)
-        words = plain_view(audit, bins, ready.ranked, name=run.name, split=split)
+        words = plain_view(audit, bins, ready.ranked, split=split)
         with head:
-            widgets.eyebrow(words.eyebrow, controls.chip(run))
+            widgets.eyebrow(words.eyebrow)
             widgets.sentence(words.sentence)
         with numbers:
             widgets.strip(words.numbers)

@@ -110,7 +110,7 @@ def audit_html(name: str, result: ReadResult, split: str, audit: Audit) -> str:
     subject = Subject(name, split, result.digest, predictions.class_names, tuple(result.notices))
     target = headline(audit)
     ranked = SortedOutcomes.of(predictions.outcomes(target.target))
-    plain = plain_view(audit, target, ranked, name=name, split=split)
+    plain = plain_view(audit, target, ranked, split=split)
     settings = {
         "file": name,
         "file digest": result.digest,
@@ -131,9 +131,8 @@ def report_html(view: ReliabilityView, plain: PlainView, settings: Mapping[str, 
         ("All numbers", view.scores),
         ("Not possible with this file", view.unavailable),
     )
-    return _file(
-        "report.html", view.eyebrow, view=view, plain=plain, tables=tables, settings=settings
-    )
+    title = f"Reliability · {settings['file']} · {settings['audited split']} split"
+    return _file("report.html", title, view=view, plain=plain, tables=tables, settings=settings)
 
 
 def document_html(document: Document) -> str:

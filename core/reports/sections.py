@@ -214,9 +214,7 @@ class RunViews:
         target = headline(numbers.audit)
         rows, index = numbers.rows, target.target
         ranked = SortedOutcomes.of(answers(rows) if index is None else rows.outcomes(index))
-        return plain_view(
-            numbers.audit, target, ranked, name=numbers.run.name, split=numbers.run.split
-        )
+        return plain_view(numbers.audit, target, ranked, split=numbers.run.split)
 
     @property
     def source(self) -> ClinicSource:
@@ -402,7 +400,7 @@ def _human(views: RunViews) -> tuple[Section, ...]:
     if study is None:
         return ()
     run, rows = views.numbers.run, views.numbers.rows
-    view = human_view(study, rows, name=run.name, split=run.split, plain=views.plain)
+    view = human_view(study, rows, split=run.split, plain=views.plain)
     tables = () if views.plain or not view.fits else (_fits_table(view),)
     lines = [swatch.text for swatch in view.key if swatch.shape == "block"]
     return (

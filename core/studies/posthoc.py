@@ -33,6 +33,7 @@ VECTOR = "vector"
 VECTOR_CELLS = 2_000_000  # scores that vector scaling is fitted to without being asked
 RISK_METHODS = ("beta", VECTOR, "ts")  # the first two have an intercept; vector of one is Platt's
 RISKS = (Task.BINARY, Task.MULTILABEL)
+CONFIDENCE_METHODS = (VECTOR, "beta", "isotonic")  # of the log odds that the answer is right
 RECALIBRATE = ("beta", "isotonic")  # in place of temperatures, for what are no probabilities
 CUT = "cut"  # in place of a split's name: a share of the test split is fitted on
 SHARE = 0.5
@@ -210,6 +211,8 @@ def default_methods(task: Task, before: Audit | None = None) -> tuple[str, ...]:
     tried as well, of at most `VECTOR_CELLS` scores. Where it says that the scores are no
     probabilities, curves that can take any form are tried.
     """
+    if task is Task.TOP_LABEL:
+        return CONFIDENCE_METHODS
     notices = () if before is None else before.notices
     if any(notice.code == NoticeCode.NOT_PROBABILITY for notice in notices):
         return RECALIBRATE
@@ -219,6 +222,13 @@ def default_methods(task: Task, before: Audit | None = None) -> tuple[str, ...]:
     if before is None or not unlike or before.n * before.n_classes > VECTOR_CELLS:
         return DEFAULT_METHODS
     return (*DEFAULT_METHODS, VECTOR)
+
+
+def methods_of_task(task: Task) -> list[str]:
+    """Return the methods that have a form for a task, in their order."""
+    if task is Task.TOP_LABEL:
+        return [name for name in CALIBRATORS if name in CONFIDENCE_METHODS]
+    return [name for name, kind in CALIBRATORS.items() if task in kind.tasks]
 
 
 def fit_default(splits: Sequence[str], test: str) -> str:
@@ -344,7 +354,8 @@ def fit(method: str, rows: Predictions, *, objective: str = "nll", search: str =
     method : str
         A key of `CALIBRATORS`.
     rows : Predictions
-        The part to fit on, with full class scores; its rows count by weight, where they have one.
+        The part to fit on; its rows count by weight, where they have one. Where it holds the
+        confidence of the answer alone, that is fitted to whether the answer is right.
     objective, search : str
         As of `core.calibrators.stored.make`.
 
@@ -352,19 +363,21 @@ def fit(method: str, rows: Predictions, *, objective: str = "nll", search: str =
     ------
     UsageError
         SETTING, for an unknown method.
-    Refused
-        CLASSES, as of `logits_of`: no method can be fitted.
     """
     logits = logits_of(rows)
     kind = CALIBRATORS.get(method)
-    if kind is not None and rows.task not in kind.tasks:
+    if kind is not None and method not in methods_of_task(rows.task):
         return Fit(method, None, f"{kind.label} has no form for {rows.task.value} scores")
-    calibrator = make(method, rows.task, objective=objective, search=search)
+    stated = rows.task is Task.TOP_LABEL  # whether the answer is right is what is forecast
+    task, labels = (
+        (Task.BINARY, rows.rows.correct.astype(np.int64)) if stated else (rows.task, rows.labels)
+    )
+    calibrator = make(method, task, objective=objective, search=search)
     if isinstance(calibrator, PerLabel):
         calibrator.names = rows.class_names
     try:
         groups, weights = rows.extents
-        return Fit(method, calibrator.fit(logits, rows.labels, weights, groups))
+        return Fit(method, calibrator.fit(logits, labels, weights, groups))
     except Refused as refusal:
         return Fit(method, None, refusal.what)
 
@@ -375,7 +388,7 @@ def fitted_temperature(rows: Predictions) -> float:
     Raises
     ------
     Refused
-        CLASSES, as of `logits_of`; FIT: no temperature can be fitted.
+        FIT: no temperature can be fitted.
     """
     method_fit = fit("ts", rows)
     if not isinstance(method_fit.calibrator, Temperature):
@@ -512,7 +525,9 @@ def calibrated_splits(
     logits = {name: logits_of(rows) for name, rows in splits.items()}
     scores = {name: _by_parts(calibrator.predict_proba, z) for name, z in logits.items()}
     kind = ScoreKind.SIGMOID if task is Task.MULTILABEL else ScoreKind.PROBABILITIES
-    if any(_lost(p, task) for p in scores.values()):
+    if task is Task.TOP_LABEL:
+        kind, scores = ScoreKind.CONFIDENCE, {name: p[:, 1] for name, p in scores.items()}
+    elif any(_lost(p, task) for p in scores.values()):
         logs = {name: _by_parts(partial(_as_logits, calibrator), z) for name, z in logits.items()}
         if all(np.isfinite(split_logits).all() for split_logits in logs.values()):
             scores, kind = logs, ScoreKind.LOGITS
@@ -624,20 +639,9 @@ def logits_of(rows: Predictions) -> npt.NDArray[np.floating]:
 
     Returns
     -------
-    (N, K) array; (N,) or (N, L) log-odds for binary and multi-label scores
+    (N, K) array; (N,) or (N, L) log-odds for binary and multi-label scores, and of a confidence
         -inf (log-odds: also +inf, cut off at 745) where a probability is 0.
-
-    Raises
-    ------
-    Refused
-        CLASSES: the file holds the confidence of the answer only.
     """
-    if rows.task is Task.TOP_LABEL:
-        raise Refused(
-            RefusalCode.CLASSES,
-            "The file holds the confidence of the answer only",
-            "give a file with the scores of every class",
-        )
     if rows.kind is ScoreKind.LOGITS:
         return rows.scores
     if rows.task is Task.MULTILABEL or rows.scores.ndim == 1:

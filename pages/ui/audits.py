@@ -11,6 +11,8 @@ from core.configs import AuditConfig, BinRule
 from core.library import StoredSplit
 from core.metrics import suite
 from core.metrics.estimates import PreparedTarget
+from core.metrics.human import by_majority as labels_by_majority
+from core.metrics.human.errors import voted_rows
 from core.metrics.records import Audit, ClassRow, TargetAudit
 from core.predictions import Outcomes
 from core.predictions import Task as Kind
@@ -108,6 +110,18 @@ def voted(run: cache.Run) -> list[str]:
         return [name for name in run.splits if cache.predictions(run, name).votes is not None]
     entries = open_library().get(run.id).splits
     return [name for name in run.splits if entries[name].votes]
+
+
+@cached(library=64, draft=64, keys=cache.KEYS)
+def by_majority(run: cache.Run, split: str) -> bool:
+    """Whether labels are what most people chose, where there are votes."""
+    if run.task in {Kind.TOP_LABEL, Kind.MULTILABEL} or split not in voted(run):
+        return False
+    rows = cache.predictions(run, split)
+    if rows.votes is None or not rows.votes.voted.size:
+        return False
+    _, some, votes = voted_rows(rows)
+    return labels_by_majority(votes.of_row, some.labels)
 
 
 def outcomes(run: cache.Run, split: str, target: int | None) -> Outcomes:

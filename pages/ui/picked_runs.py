@@ -11,12 +11,14 @@ from pages.ui import cache, frame, selected_run, session, state
 
 TAG = "tag:"  # begins a choice that stands for all runs with a tag; no run's id has a colon
 LISTED = 200  # offered by the picker; the Runs page lists and searches all
+CHOSEN_WITH = "app.compared_with"  # the run that was open when runs were chosen
 SAMPLES = ("cifar10-adafocal", "cifar10-ce", "cifar10-focal-3")  # compared until runs are picked
 
 
 def choose(ids: Sequence[str]) -> None:
-    """Compare these runs from now on."""
+    """Compare these runs from now on, or until another one is opened."""
     keep("set.runs", "runs", tuple(ids))
+    st.session_state[CHOSEN_WITH] = st.session_state.get("app.run")
 
 
 def keep(setting: str, parameter: str, ids: Sequence[str]) -> None:
@@ -32,7 +34,8 @@ def keep(setting: str, parameter: str, ids: Sequence[str]) -> None:
 def chosen() -> list[cache.Run]:
     """Return the runs that the link names, with the drafts of this session beside them.
 
-    Where nothing was picked yet, these are samples, and the page says so.
+    A run that was opened since then stands alone. Where nothing was picked or opened yet, these
+    are samples, and the page says so.
 
     Raises
     ------
@@ -46,6 +49,11 @@ def chosen() -> list[cache.Run]:
     linked = tuple(dict.fromkeys(i for i in names if i and not i.startswith("draft-")))
     if linked and linked != tuple(i for i in run_ids if not i.startswith("draft-")):
         run_ids = linked
+    named = st.query_params.get(state.RUN) or st.query_params.get(state.DRAFT)
+    run = named or st.session_state.get("app.run")
+    since = run != st.session_state.get(CHOSEN_WITH)
+    if run and not linked and run not in run_ids and (since or not run_ids):
+        run_ids = (run,)
     if len(run_ids) > MOST_RUNS:
         raise UsageError(
             "SETTING", f"{len(run_ids)} runs are too many", f"compare at most {MOST_RUNS}"
@@ -73,19 +81,26 @@ def picker(
     setting: str = "runs",
     most: int = MOST_RUNS,
     choose: Callable[[Sequence[str]], None] = choose,
+    *,
+    label: str = "Runs",
+    without: str = "",
 ) -> None:
-    """Draw the choice of runs, those that are shown being chosen; a tag brings all of its runs."""
+    """Draw the choice of runs, those that are shown being chosen; a tag brings all of its runs.
+
+    The run `without` is not offered.
+    """
     key = f"widget.{setting}"
     listed = cache.openable(LISTED)
     names = {draft.id: f"{draft.name} (draft)" for draft in session.drafts().values()}
     names |= {row.id: row.name for row in listed}
     names |= {run.id: run.name for run in runs if run.id not in names}
+    names.pop(without, None)
     tagged = _tagged(listed)
     names |= {choice: _tag_words(choice, len(ids)) for choice, ids in tagged.items()}
     names = state.distinct_names(names)
     st.session_state[key] = [run.id for run in runs]
     st.multiselect(
-        "Runs",
+        label,
         list(names),
         key=key,
         format_func=lambda run_id: names.get(run_id, run_id),

@@ -1,11 +1,19 @@
-"""Opening a run: the sample that a page shows until one is chosen, and the way to an audit."""
+"""Opening a run: the header that the tabs of Audit share, the sample shown until one is chosen."""
+
+from collections.abc import Sequence
 
 import streamlit as st
 
 from core.errors import LibraryError
-from pages.ui import cache, frame, html_macros, site, state
+from core.library.manifest import summarise
+from core.screens.runs.view import verdict
+from core.screens.runs.words import PLAIN, TECHNICAL
+from pages.ui import audits, cache, controls, frame, html_macros, session, site, state
 from pages.ui.escape import esc
+from pages.ui.visitor import open_library
 
+QUICK_CELLS = 400_000  # scores; fewer are audited for the header where nothing is kept
+LISTED = 200  # runs in the picker; the Runs page lists and searches all
 OFFERED = (
     "digits-fair",
     "digits-overconfident",
@@ -42,6 +50,66 @@ def open_run(sample: str = site.SAMPLE) -> cache.Run:
     if chosen is None:
         your_own()
     return run
+
+
+def header(run: cache.Run, splits: Sequence[str] = ()) -> str:
+    """Draw what every tab of Audit begins with, and return the split that it speaks of.
+
+    It is the run, its split (of `splits`, by default all), its verdict, and the way to Compare.
+    """
+    splits = splits or run.splits
+    default = run.split if run.split in splits else splits[0]
+    with st.container(horizontal=True, vertical_alignment="center", key="bare.run"):
+        _picker(run)
+        if len(splits) > 1:
+            split = controls.segments("Split", "split", splits, default, controls.SPLIT_NAMES)
+        else:
+            split = splits[0]
+        with st.container(key="verdict", width="content"):
+            place = st.empty()
+        st.page_link(
+            site.COMPARE.script,
+            label="Compare with …",
+            icon=site.COMPARE.icon,
+            query_params=state.linked(run),
+        )
+    with place:
+        html_macros.draw("verdict", *_verdict(run, split), controls.chip(run))
+    return split
+
+
+def _verdict(run: cache.Run, split: str) -> tuple[str, str]:
+    """Return the verdict in a few words, and its tone: what the list of runs says of the split."""
+    words = PLAIN if state.plain() else TECHNICAL
+    kept = None if run.draft else open_library().get(run.id).metrics.get(split)
+    quick = run.n(split) * len(run.class_names) <= QUICK_CELLS or audits.large(run, split)
+    audit = audits.known(run, split) if quick and not kept else None
+    return verdict(kept or (summarise(audit) if audit else None), run.task, words)
+
+
+def _picker(run: cache.Run) -> None:
+    names = {draft.id: f"{draft.name} (draft)" for draft in session.drafts().values()}
+    names |= {row.id: row.name for row in cache.openable(LISTED)}
+    names.setdefault(run.id, run.name)
+    names = state.distinct_names(names)
+    st.session_state["app.picked"] = run.id
+    st.selectbox(
+        "Run",
+        list(names),
+        key="app.picked",
+        format_func=lambda run_id: names.get(run_id, run_id),
+        on_change=_open_picked,
+        width=300,
+    )
+
+
+def _open_picked() -> None:
+    """Open what was picked; a run that was deleted meanwhile is said, not raised."""
+    try:
+        state.open_run(cache.find(st.session_state["app.picked"]))
+    except LibraryError as gone:
+        state.open_run(None)
+        state.say(f"{gone.what}. It was deleted.")
 
 
 def your_own() -> None:

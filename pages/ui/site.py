@@ -37,6 +37,7 @@ RELIABILITY = Entry("reliability", "Reliability", ":material/show_chart:", sampl
 POSTHOC = Entry("posthoc", "Post-hoc", ":material/tune:", "Fix", SAMPLE)
 OOD = Entry("ood", "Out of distribution", ":material/blur_on:", "Unfamiliar data", SAMPLE)
 COMPARE = Entry("compare", "Compare", ":material/compare_arrows:")
+HUMAN = Entry("human", "Human votes", ":material/how_to_vote:", sample="digits-crowd")
 REPORT = Entry("report", "Report", ":material/description:", sample=SAMPLE)
 XRAY = Entry("xray", "Chest X-ray", ":material/radiology:")
 TRAIN = Entry("train", "Train", ":material/model_training:")
@@ -56,7 +57,7 @@ class Destination:
 
 DESTINATIONS = (
     Destination(HOME.title, HOME.icon, (HOME,)),
-    Destination("Audit", RELIABILITY.icon, (RELIABILITY, POSTHOC, OOD, REPORT)),
+    Destination("Audit", RELIABILITY.icon, (RELIABILITY, POSTHOC, OOD, HUMAN, REPORT)),
     Destination(COMPARE.title, COMPARE.icon, (COMPARE, PUBLISHED)),
     Destination("Clinic", XRAY.icon, (XRAY,)),
     Destination("Models", TRAIN.icon, (EVALUATE, TRAIN, GAMMA)),

@@ -10,7 +10,11 @@ from core.screens.kit.text import clean
 from pages.ui import cache, session
 
 RUN, DRAFT = "run", "draft"  # in the link
-OF_ONE_RUN = ("split", "of", "t", "bin_rows")  # choices that mean nothing for another run
+OF_ONE_RUN = (  # choices that the next run is not opened with
+    *("split", "of", "t", "rule", "bins", "counts", "bin_rows"),
+    *("methods", "fit", "share", "seed", "objective", "search"),
+    *("set", "score", "heat", "alarms"),
+)
 OF_BINS = ("split", "of", "rule", "bins")  # another choice of them has other bins
 
 
@@ -33,10 +37,15 @@ def open_run(run: cache.Run | None) -> None:
     """Make a run the one that pages show; the link of a draft opens it in this browser alone."""
     st.session_state["app.run"] = None if run is None else run.id
     for name in OF_ONE_RUN:
-        st.session_state.pop(f"set.{name}", None)
         st.query_params.pop(name, None)
+    _forget_choices()
     next_generation()
     _link(run)
+
+
+def _forget_choices() -> None:
+    for name in OF_ONE_RUN:
+        st.session_state.pop(f"set.{name}", None)
 
 
 def _link(run: cache.Run | None) -> None:
@@ -44,6 +53,16 @@ def _link(run: cache.Run | None) -> None:
     for name in (RUN, DRAFT):
         st.query_params.pop(name, None)
     st.query_params.update(linked(run))
+
+
+def carried() -> dict[str, str]:
+    """Return what a link to another page of the same run carries: the run, and its split."""
+    run = st.session_state.get("app.run")
+    if not run:
+        return {}
+    split = st.query_params.get("split")
+    named = {DRAFT if run in session.drafts() else RUN: run}
+    return named | {"split": split} if split else named
 
 
 def linked(run: cache.Run | None) -> dict[str, str]:
@@ -62,6 +81,8 @@ def current_run() -> cache.Run | None:
     last = st.session_state.get("app.run")
     run_id, draft_id = st.query_params.get(RUN, ""), st.query_params.get(DRAFT, "")
     if run_id and not run_id.startswith(session.DRAFT):
+        if last not in (None, run_id):
+            _forget_choices()  # what the link says of this run stays
         st.session_state["app.run"] = run_id
         return cache.find(run_id)
     if draft_id and draft_id not in session.drafts():

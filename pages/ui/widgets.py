@@ -24,7 +24,8 @@ from pages.ui.html_macros import draw
 
 def eyebrow(text: str, chip: str = "") -> None:
     """Draw the small line over the sentence, with a dashed chip for what is not the user's own."""
-    draw("eyebrow", text, chip)
+    if text:
+        draw("eyebrow", text, chip)
 
 
 def sentence(heading: Sentence) -> None:

@@ -5,15 +5,27 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.optimize import minimize
+from sklearn.isotonic import IsotonicRegression
 
 from core.access import Role, Visitor, user_id
-from core.errors import LibraryError
+from core.errors import LibraryError, Refused
 from core.library import SAMPLES, Library, RunSource
 from core.predictions import Predictions, ScoreKind, Task, Weights
 from core.screens.kit.differences import NamedRun
 from core.screens.kit.theme import LIGHT
 from core.screens.posthoc.view import at_temperatures, walk_card
-from core.studies.posthoc import CUT, RowChoice, fit, judge, keep_calibrated, parts
+from core.studies.posthoc import (
+    CONFIDENCE_METHODS,
+    CUT,
+    RowChoice,
+    calibrated,
+    fit,
+    fitted_temperature,
+    judge,
+    keep_calibrated,
+    parts,
+)
 from core.studies.temperatures import WALK_CELLS, temperature_walk
 
 
@@ -185,3 +197,39 @@ def test_what_somebody_else_shares_is_not_kept(tmp_path):
     with pytest.raises(LibraryError) as caught:
         keep_calibrated(theirs, "Mine now", parent, fit("ts", test), {"test": test}, choice)
     assert caught.value.code == "ROLE"
+
+
+@pytest.mark.parametrize("method", CONFIDENCE_METHODS)
+def test_confidences_alone_are_fitted_to_whether_the_answer_is_right(library, method):
+    rng = np.random.default_rng(4)
+    stated = rng.uniform(0.55, 0.99, 4_000)
+    right = rng.random(4_000) < 0.3 + 0.6 * (stated - 0.5)  # says far more than it should
+    answers = rng.integers(0, 3, 4_000)
+    labels = np.where(right, answers, (answers + 1) % 3)
+    top = Predictions(Task.TOP_LABEL, ScoreKind.CONFIDENCE, stated, labels, predicted=answers)
+    fitted = fit(method, top).calibrator
+    after = calibrated(fitted, top)
+    assert after.task is Task.TOP_LABEL
+    assert np.array_equal(after.rows.predicted, answers)
+    claimed = after.rows.confidence
+    assert abs(claimed.mean() - right.mean()) < 0.002  # each has an intercept, or means of blocks
+    if method == "isotonic":
+        second = IsotonicRegression(out_of_bounds="clip").fit(stated, right)
+        assert np.allclose(claimed, second.predict(stated), atol=2e-3)
+    else:
+        log_odds = np.log(stated) - np.log1p(-stated)
+        columns = [log_odds] if method == "vector" else [np.log(stated), -np.log1p(-stated)]
+        x = np.column_stack([*columns, np.ones(4_000)])
+
+        def loss(w):
+            return np.mean(np.logaddexp(0.0, x @ w) - right * (x @ w))
+
+        second = minimize(loss, np.zeros(x.shape[1]), method="BFGS")
+        assert np.allclose(claimed, 1.0 / (1.0 + np.exp(-x @ second.x)), atol=2e-3)
+    with pytest.raises(Refused, match="no form for top_label"):
+        fitted_temperature(top)
+    run = kept(library, test=top)
+    child = keep_calibrated(
+        library, "mended", run, fit(method, top), {"test": top}, RowChoice(CUT, "test", 0.5, 0)
+    )
+    assert library.load(child.id, "test").task is Task.TOP_LABEL

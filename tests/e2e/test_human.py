@@ -55,7 +55,7 @@ def drop(page: Page, path: Path) -> None:
 def test_votes_are_asked_about_shown_and_kept(visit, server, run_id, pictures, tmp_path):
     ids, _, votes = pictures
     page = visit(f"/reliability?run={run_id}")
-    page.get_by_role("radio", name="Human truth").click()
+    page.locator(".st-key-views").get_by_role("link", name="Human votes").click()
     expect(page.locator("h1")).to_have_text("No votes yet. Upload people’s answers for these rows.")
     check_axe(page)
 
@@ -105,7 +105,7 @@ def test_votes_are_asked_about_shown_and_kept(visit, server, run_id, pictures, t
     assert library.load(kept, "test").votes.of_row.tolist() == votes.tolist()
 
     narrow = visit(
-        f"/reliability?run={kept}&votes=people",
+        f"/human?run={kept}",
         viewport={"width": 390, "height": 844},
         color_scheme="dark",
     )

@@ -34,6 +34,8 @@ PAGES = {
     "ood plain": "/ood?plain=true",
     "ood plain of texts": "/ood?run=tickets-adafocal&plain=true",
     "evaluate": "/evaluate",
+    "human votes": "/human",
+    "no votes": "/human?run=digits-fair",
     "report": "/report?run=digits-overconfident",
     "a film": "/xray",
     "all findings": "/xray?run=digits-traits&show=findings",
@@ -183,13 +185,39 @@ def test_every_page_is_reached_with_the_keyboard_alone(visit):
 def test_the_views_of_a_destination_keep_the_run_and_its_place_in_the_sidebar(visit):
     page = visit(PAGES["plain"])
     views = page.locator(".st-key-views").get_by_role("link")
-    expect(views).to_have_text(["Reliability", "Fix", "Unfamiliar data", "Report"])
+    expect(views).to_have_text(["Reliability", "Fix", "Unfamiliar data", "Human votes", "Report"])
     views.filter(has_text="Report").click()
     expect(page).to_have_title(re.compile("^Report · Over-confident digits"))
     assert "run=digits-overconfident" in page.url
     expect(page.locator(".st-key-views-current")).to_have_text("Report")
     page.get_by_test_id("stSidebar").get_by_role("link", name="Audit").click()
     expect(page).to_have_title(re.compile("^Report · Over-confident digits"))
+
+
+def test_every_tab_of_a_run_has_its_header_and_carries_its_split(visit):
+    page = visit("/reliability?run=digits-overconfident")
+    header, shown = page.locator(".st-key-bare-run"), set[str]()
+    header.get_by_role("radio", name="Validation").click()
+    page.wait_for_url("**split=val**")
+    for view in ("Post-hoc", "Out of distribution", "Human votes", "Report", "Reliability"):
+        page.locator(".st-key-views").get_by_role("link", name=view).click()
+        expect(page).to_have_title(re.compile(f"^{view} · Over-confident digits"))
+        settled(page)
+        expect(header.get_by_role("radio", name="Validation")).to_be_checked()
+        expect(header.get_by_role("combobox")).to_have_value("Over-confident digits")
+        shown.add(header.locator(".c-verdict").inner_text())
+    assert len(shown) == 1
+    assert page.get_by_test_id("stSidebar").get_by_role("combobox").count() == 0
+    header.get_by_role("link", name="Compare with …").click()
+    expect(page.locator("h1")).to_have_text("Compare “Over-confident digits” with another run.")
+    page.get_by_role("button", name="Fair digits", exact=True).click()
+    expect(page.locator("h1")).to_contain_text("has the smaller ECE")
+
+
+def test_an_old_link_to_what_people_said_opens_its_tab(visit):
+    page = visit("/reliability?run=digits-crowd&votes=people")
+    expect(page).to_have_title(re.compile("^Human votes · Fair digits, simulated votes"))
+    expect(page.locator("h1")).to_contain_text("Of 100 people asked")
 
 
 def test_a_link_to_a_page_asks_for_nothing_that_is_not_there(visit, server):

@@ -149,7 +149,7 @@ def test_a_link_restores_runs_reference_metric_and_split(page):
 def test_a_run_more_or_less_changes_the_link(page):
     test = page(runs=PAIR)
     test.multiselect(key="widget.runs").set_value(["digits-fair"]).run()
-    assert "Pick one more run" in html(test)
+    assert "Compare “Fair digits” with another run." in html(test)
     assert test.query_params["runs"] in ("digits-fair", ["digits-fair"])
 
 

@@ -514,7 +514,7 @@ def test_a_dropped_file_stands_beside_the_run_that_it_was_dropped_beside_only(pa
     run, other = keep("run"), keep("another", config={})
     test = page(run=run)
     upload(test, "mine.npz", logits=strange(9).scores)
-    assert "test against mine" in html(test)
+    assert "inputs of “mine”" in html(test)
     chosen = test.session_state["app.ood_sets"]
     assert chosen[run][0].startswith("draft-")
     test.query_params["run"] = other

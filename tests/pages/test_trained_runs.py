@@ -83,7 +83,7 @@ def test_compare_goes_on_without_a_run_that_it_cannot_show(run, history):
 
 
 def test_a_gamma_history_is_not_offered_where_predictions_are_needed(trained, history):
-    test = opened()
+    test = opened("reliability")
     names = test.selectbox(key="app.picked").options
     assert "adafocal, seed 0" in names
     assert "gammas *of* another" not in names

@@ -130,7 +130,6 @@ class AtThreshold:
 class OodView:
     """Everything that the upper part of the page draws."""
 
-    eyebrow: str
     sentence: Sentence
     numbers: tuple[Tile, ...]
     roc: FigureCard
@@ -190,11 +189,7 @@ def ood_view(
     how = () if plain else (scoring, POSITIVE)
     parts = (counted, by_weight, *how, f"file digest {named.digest[:8]}.")
     caption = "; ".join(filter(None, parts))
-    pair = f"{named.name} · {named.split} against {name.label}"
     return OodView(
-        eyebrow=f"{with_row_noun('Unfamiliar pictures')} · {pair}"
-        if plain
-        else f"Out of distribution · {pair}",
         sentence=at.sentence,
         numbers=tuple(tiles),
         roc=_roc_card(curves, at.tally, scoring, caption),

@@ -123,7 +123,7 @@ def posthoc_view(
     refused = [fit for fit in fits if fit.calibrator is None]
     by_method = {fit.method: fit for fit in fits}
     return PosthocView(
-        eyebrow=_eyebrow(named, parts),
+        eyebrow=_eyebrow(parts),
         sentence=_over_same_rows(sentence(judged, none, refused), parts),
         diagrams=_diagrams(named, by_method, judged),
         table=_table(fits, judged, none, ts),
@@ -192,21 +192,19 @@ def _over_same_rows(sentence: Sentence, parts: PosthocRows) -> Sentence:
     return replace(sentence, parts=(Phrase(with_row_noun(SAME_ROWS), "over"), *sentence.parts))
 
 
-def _eyebrow(named: NamedRun, parts: PosthocRows) -> str:
+def _eyebrow(parts: PosthocRows) -> str:
     rows = with_row_noun("images")
     if parts.cut is not None:
-        source = (
-            f"fitted on {count(parts.n_fit)} {rows} of {parts.fit_name}, reported on the other "
+        return (
+            f"Fitted on {count(parts.n_fit)} {rows} of {parts.fit_name}, reported on the other "
             f"{count(parts.n_test)} (seed {parts.cut[1]})"
         )
-    elif parts.same_rows:
-        source = f"fitted and reported on the same {count(parts.n_test)} {rows} of {_name(parts)}"
-    else:
-        source = (
-            f"fitted on {count(parts.n_fit)} {rows} of {parts.fit_name}, reported on "
-            f"{count(parts.n_test)} of {parts.test_name}"
-        )
-    return f"Post-hoc · {named.name} · {source}"
+    if parts.same_rows:
+        return f"Fitted and reported on the same {count(parts.n_test)} {rows} of {_name(parts)}"
+    return (
+        f"Fitted on {count(parts.n_fit)} {rows} of {parts.fit_name}, reported on "
+        f"{count(parts.n_test)} of {parts.test_name}"
+    )
 
 
 def _metrics(judged: Mapping[str, MethodReport]) -> tuple[str, ...]:

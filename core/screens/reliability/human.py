@@ -172,7 +172,6 @@ class HumanView:
     `figure`: nobody disagrees, and votes are labels.
     """
 
-    eyebrow: str
     sentence: Sentence
     numbers: tuple[Tile, ...]
     figure: FigureCard | None
@@ -188,7 +187,7 @@ class HumanView:
 
 
 def human_view(
-    study: HumanStudy, predictions: Predictions, *, name: str, split: str, plain: bool
+    study: HumanStudy, predictions: Predictions, *, split: str, plain: bool
 ) -> HumanView:
     """Return the view of a split beside people.
 
@@ -198,17 +197,15 @@ def human_view(
         What was computed of it.
     predictions : Predictions
         The split, for the names of rows and classes.
-    name, split : str
-        The run's name and the split, as the user knows them.
+    split : str
+        As the user knows it.
     plain : bool
         Which edition.
     """
     words, audit = PLAIN if plain else TECHNICAL, study.audit
     caption, single = _caption(audit, split, words), audit.most == 1
     fits = () if single else study.fits.methods
-    eyebrow = "Human truth, in plain words" if plain else "Reliability · Human truth"
     return HumanView(
-        eyebrow=f"{eyebrow} · {name} · {split} split",
         sentence=human_sentence(audit, plain=plain),
         numbers=_tiles(audit, words, plain=plain),
         figure=None if single else _card(audit, words, caption),

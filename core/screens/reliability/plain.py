@@ -260,7 +260,7 @@ class PlainView:
 
 
 def plain_view(
-    audit: Audit, target: TargetAudit, ranked: SortedOutcomes, *, name: str, split: str
+    audit: Audit, target: TargetAudit, ranked: SortedOutcomes, *, split: str
 ) -> PlainView:
     """Return the plain twin of the reliability view.
 
@@ -273,17 +273,16 @@ def plain_view(
         left among all labels of the audit.
     ranked : Ranked
         Its outcomes; only how they are grouped differs from the technical page.
-    name, split : str
-        The run's name and the split, as the user knows them.
+    split : str
+        As the user knows it.
     """
     if target.target is not None and audit.labels:
         target = holm_adjusted(target, audit.labels, target.target)
     groups = certainty_groups(ranked, target)
     came_true = "right" if target.target is None else "present"
     rows, of = count(_rows(audit, target)), count(audit.n)
-    rows = rows if rows == of else f"{rows} of {of}"
     return PlainView(
-        eyebrow=f"Reliability · {name} · {rows} {split} {with_row_noun('pictures')}",
+        eyebrow="" if rows == of else f"{rows} of {of} {split} {with_row_noun('pictures')}",
         sentence=with_caveats(
             replace(plain_sentence(target), second=_second(audit, target, groups)), audit.notices
         ),

@@ -134,7 +134,7 @@ def reliability_view(
         *unbinned_cards(audit, subject, classes, curve),
     ]
     return ReliabilityView(
-        eyebrow=_eyebrow(audit, target, subject),
+        eyebrow=_eyebrow(audit, target),
         sentence=with_caveats(_sentence(audit, target), audit.notices),
         numbers=tiles(audit, target, CODE_TONES[target.verdict.code]),
         figures={card.key: card for card in figure_cards},
@@ -236,12 +236,10 @@ def _by_chance(target: TargetAudit) -> str:
     return f"; of {dots} dots of a perfect model about {(1 - level) * dots:.1g} would lie outside"
 
 
-def _eyebrow(audit: Audit, target: TargetAudit, subject: Subject) -> str:
-    parts = ["Reliability", subject.name, f"{subject.split} split"]
-    if target.target is not None:
-        kind = "label" if audit.task == "multilabel" else "class"
-        parts.append(f"{kind} “{target.name}”")
-    return " · ".join(parts)
+def _eyebrow(audit: Audit, target: TargetAudit) -> str:
+    if target.target is None:
+        return ""
+    return f"{'Label' if audit.task == 'multilabel' else 'Class'} “{target.name}”"
 
 
 def _notices(audit: Audit, subject: Subject) -> tuple[Notice, ...]:

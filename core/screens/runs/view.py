@@ -108,12 +108,17 @@ def draft_line(row: RunRow, words: RunsWords = TECHNICAL) -> str:
 
 def direction(row: RunRow, words: RunsWords = TECHNICAL) -> tuple[str, Tone]:
     """Return the direction in words with a glyph, and its tone."""
-    if row.metrics is None:
+    return verdict(row.metrics, row.task, words)
+
+
+def verdict(metrics: Summary | None, task: str, words: RunsWords) -> tuple[str, Tone]:
+    """Return what the headline numbers of a split come to, in a few words, and their tone."""
+    if metrics is None:
         return "–", "quiet"
-    if row.task == "multilabel":
+    if task == "multilabel":
         return words.by_label, "quiet"
-    gap = row.metrics["gap"]["gap"]
-    spoken, tone = words.verdicts[row.metrics["verdict"]]
+    gap = metrics["gap"]["gap"]
+    spoken, tone = words.verdicts[metrics["verdict"]]
     return spoken.format(by="–" if gap is None else points(abs(gap))), tone
 
 

@@ -11,6 +11,9 @@ from core.screens.compare.view import FEW
 from core.screens.kit.differences import NAMES, OFFERED, with_people
 from pages.ui import cache, frame, picked_runs, site, state
 from pages.ui.controls import SPLIT_NAMES
+from pages.ui.escape import esc
+
+SIBLINGS = 8  # offered to compare a run with
 
 
 def runs() -> list[cache.Run]:
@@ -20,6 +23,24 @@ def runs() -> list[cache.Run]:
     except LibraryError as gone:  # the picker lets one go on without it
         frame.refusal(gone)
         return []
+
+
+def siblings(run: cache.Run) -> None:
+    """Offer the runs with as many rows and the same kind of answer: all, or one of them."""
+    key = (run.task, run.n(run.split), len(run.class_names))
+    rows = [row for row in cache.openable(picked_runs.LISTED) if row.id != run.id]
+    alike = [row for row in rows if (row.task, row.n, row.n_classes) == key][:SIBLINGS]
+    offered = [("All of these", alike)] if len(alike) > 1 else []
+    offered += [(row.name, [row]) for row in alike]
+    with st.container(horizontal=True, key="samples"):
+        for i, (name, others) in enumerate(offered):
+            st.button(
+                esc(name),
+                type="secondary" if i else "primary",
+                key=f"compare.with.{i}",
+                on_click=picked_runs.choose,
+                args=([run.id, *(row.id for row in others)],),
+            )
 
 
 def other_ways() -> None:

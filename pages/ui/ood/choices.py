@@ -30,9 +30,9 @@ FOREIGN = (
 )
 
 
-def inside(run: cache.Run) -> SplitSource:
+def inside(run: cache.Run, split: str) -> SplitSource:
     """Return the in-distribution rows; those of many labels are refused."""
-    source = SplitSource(run, run.split)
+    source = SplitSource(run, split)
     if source.rows.task is Task.MULTILABEL:
         raise Refused(
             "CLASSES",
@@ -122,7 +122,7 @@ def _score(offered: list[str], default: str, why: Mapping[str, str]) -> str:
 
 def _temperature(inside: SplitSource, score: str) -> float | None:
     """Return the temperature, where one can be fitted and is chosen."""
-    fitted, why = sources.temperature(inside.owner)
+    fitted, why = sources.temperature(inside)
     if "entropy" in unavailable(inside.rows):
         return None
     if fitted is None:

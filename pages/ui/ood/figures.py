@@ -15,7 +15,7 @@ from core.screens.ood.shifts import shift_view
 from core.screens.ood.view import AtThreshold, OodView, ShownCurve, at_thresholds
 from core.screens.ood.words import SetName, ShiftPair, icon_arrays, plain_view
 from core.studies.ood import ShiftEffect
-from pages.ui import cache, html_macros, state, widgets
+from pages.ui import html_macros, state, widgets
 from pages.ui.live_slider import Crossed, Dragged, MovedFigure, columns
 from pages.ui.ood import choices, sources
 from pages.ui.ood.sources import OodQuestion, Sets, SplitSource
@@ -41,7 +41,7 @@ def threshold(
         left = st.container(width=HALF_WIDTH, key="ood.left")
         right = st.container(key="beside")
     alarms, effects = choices.alarms(), _effects_of(questions[focus])
-    named, plain = _named(questions[focus].inside.owner), state.plain()
+    named, plain = _named(questions[focus].inside), state.plain()
     judged = curves[focus].judged
     view = views.ood_view(
         named,
@@ -107,7 +107,7 @@ def _curves(
 
 def corruptions(question: OodQuestion, scaling: str) -> None:
     """Draw the maps of every kind of corruption that the run was evaluated on."""
-    named = _named(question.inside.owner)
+    named = _named(question.inside)
     owner = question.inside.owner
     splits = sources.shifted(owner)
     bar, effects = st.empty(), dict[OutsideSet, ShiftEffect]()
@@ -139,8 +139,9 @@ def corruptions(question: OodQuestion, scaling: str) -> None:
         widgets.caption(view.caption)
 
 
-def _named(run: cache.Run) -> NamedRun:
-    return NamedRun(run.id, run.name, run.split, run.file_digest)
+def _named(inside: SplitSource) -> NamedRun:
+    run = inside.owner
+    return NamedRun(run.id, run.name, inside.split, run.file_digest)
 
 
 def moved(name: SetName, steps: Sequence[AtThreshold]) -> Dragged:

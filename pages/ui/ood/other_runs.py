@@ -53,7 +53,7 @@ def draw(sets: Sets, question: OodQuestion) -> None:
 
 def _line(inside: SplitSource, outside: SplitSource, name: SetName, mark: RunMark) -> SetRow:
     run = inside.owner
-    temperature, shift = sources.temperature(run)[0], name.shift
+    temperature, shift = sources.temperature(inside)[0], name.shift
     printed: tuple[PublishedNumber, ...] = ()
     if shift is not None:  # a set of Candor's has no counterpart
         printed = auroc_rows(papers.setting(run), shift.kind, shift.corruption, shift.severity)
@@ -81,7 +81,8 @@ def _other(
     other: cache.Run, part: SplitSource, name: SetName, mark: RunMark, base: OodQuestion
 ) -> SetRow:
     """Return another run's row, with its difference from the open run at the page's setting."""
-    inside = SplitSource(other, other.split)
+    split = base.inside.split
+    inside = SplitSource(other, split if split in other.splits else other.split)
     line = _line(inside, part, name, mark)
     as_read = base.temperature == 1.0
     if base.score not in (line.as_read if as_read else line.after):

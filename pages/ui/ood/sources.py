@@ -107,6 +107,11 @@ def foreign(part: SplitSource, run: cache.Run) -> bool:
     return part.owner != run and part.owner.id not in dropped()
 
 
+def intact(run: cache.Run) -> list[str]:
+    """Return the labelled parts that in-distribution rows can be of."""
+    return [split for split in run.splits if split not in shifted(run)] or [run.split]
+
+
 def shifted(run: cache.Run) -> list[str]:
     """Return the run's own parts that hold corrupted images."""
     return [split for split in run.splits if role_of(split, labelled=True) == "shifted"]
@@ -200,7 +205,7 @@ def picker(offers: Offer, names: Mapping[str, SetName], run: cache.Run) -> list[
     st.session_state["widget.sets"] = references
     labels = state.distinct_names({reference: names[reference].label for reference in offers})
     st.multiselect(
-        "Compare with",
+        "Sets",
         list(offers),
         key="widget.sets",
         format_func=lambda reference: labels.get(reference, reference),
@@ -315,9 +320,10 @@ def difference(question: OodQuestion, other: OodQuestion) -> tuple[Score | None,
     return (None, why) if why else (study.difference(question.pair, other.pair, question.score), "")
 
 
-def temperature(run: cache.Run) -> tuple[float | None, str]:
+def temperature(inside: SplitSource) -> tuple[float | None, str]:
     """Return the temperature fitted on the run's validation part, or why there is none."""
-    if run.split == "val":
+    run = inside.owner
+    if inside.split == "val":
         return None, "the validation part is the one that is shown"
     if "val" not in run.splits:
         return None, "the run has no validation part with labels"

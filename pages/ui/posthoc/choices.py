@@ -8,7 +8,6 @@ from core import defaults
 from core.calibrators import CALIBRATORS
 from core.calibrators.protocols import PROTOCOLS
 from core.configs import OTHER_NAMES
-from core.errors import Refused
 from core.predictions import Task
 from core.screens.kit import row_noun
 from core.screens.kit.text import clean
@@ -20,6 +19,7 @@ from core.studies.posthoc import (
     RowChoice,
     default_methods,
     fit_default,
+    methods_of_task,
 )
 from pages.ui import cache, controls, state, widgets
 from pages.ui.controls import SPLIT_NAMES
@@ -27,22 +27,8 @@ from pages.ui.controls import SPLIT_NAMES
 SEARCHES = {search: protocol.label for search, protocol in PROTOCOLS.items()}
 
 
-def task(run: cache.Run) -> Task:
-    """Return the task of a run that calibrators can be fitted to; another one is refused."""
-    if run.task is Task.TOP_LABEL:
-        raise Refused(
-            "CLASSES",
-            "This run has only the confidence of each answer; calibrators need every class",
-            "upload a file with the scores of every class",
-        )
-    return run.task
-
-
-def rows(run: cache.Run) -> RowChoice:
-    """Return the rows to fit on and to report."""
-    test = run.split
-    if len(run.splits) > 1:
-        test = controls.segments("Reported on", "test", run.splits, run.split, SPLIT_NAMES)
+def rows(run: cache.Run, test: str) -> RowChoice:
+    """Return the rows to fit on, and those of the split that is reported."""
     options = [*run.splits, CUT]
     default = fit_default(run.splits, test)
     words = {**SPLIT_NAMES, CUT: f"Part of the {test} set"}
@@ -64,9 +50,9 @@ def rows(run: cache.Run) -> RowChoice:
     return RowChoice(CUT, test, percent / 100, seed)
 
 
-def fit_settings() -> tuple[str, str]:
+def fit_settings(task: Task) -> tuple[str, str]:
     """Return what fits minimise, and how they search; plain words take the defaults."""
-    if state.plain():
+    if state.plain() or task is Task.TOP_LABEL:
         return "nll", "exact"
     with st.popover("Fit settings", key="fit.settings"):
         return _fit_settings()
@@ -103,7 +89,7 @@ def methods(task: Task, none: MethodReport | None) -> list[str]:
     Plain words take those of the link, else few, chosen for the reader by what `none`, the scores
     as they were read, are off by.
     """
-    offered = [name for name, kind in CALIBRATORS.items() if task in kind.tasks]
+    offered = methods_of_task(task)
     defaults_of_task = default_methods(task, None if none is None else none.compared.audit)
     linked = _of(offered, st.query_params.get("methods", ""))
     if state.plain():

@@ -12,15 +12,13 @@ from core.metrics.records import Audit, TargetAudit
 from core.screens.kit import cards
 from core.screens.kit.records import Phrase, Sentence, Table, Tile
 from core.screens.reliability.view import KEY, Subject, reliability_view
-from pages.ui import audits, cache, controls, drafts, frame, widgets
+from pages.ui import audits, cache, drafts, frame, widgets
 from pages.ui.reliability import choices, figures
 
 
-def end(top: DeltaGenerator, run: cache.Run, split: str) -> NoReturn:
+def end(top: DeltaGenerator, run: cache.Run) -> NoReturn:
     """Say what the page will speak of, and end it here."""
     with top:
-        eyebrow = f"Reliability · {run.name} · {split} split"
-        widgets.eyebrow(eyebrow, controls.chip(run))
         widgets.sentence(Sentence((Phrase(f"Analysing “{run.name}”."),)))
         drafts.bar(run)
     st.stop()
@@ -123,7 +121,7 @@ def draw(shown: Shown, at: Places) -> None:
         log_counts=log_counts,
     )
     with at.head:
-        widgets.eyebrow(view.eyebrow, controls.chip(run))
+        widgets.eyebrow(view.eyebrow)
         widgets.sentence(view.sentence)
     with at.numbers:
         widgets.strip(view.numbers)
@@ -133,6 +131,8 @@ def draw(shown: Shown, at: Places) -> None:
         figures.rows(run, split, target_audit, bin_index)
     with at.below.container():
         widgets.caption(view.caption)
+        if audits.by_majority(run, split):
+            widgets.caption("Labels are what most people chose.")
         meanings(view.numbers)
         parts(shown.parts)
         metrics(run, split, target_audit)

@@ -4,43 +4,17 @@ import streamlit as st
 
 from core import defaults
 from core.configs import BinRule
-from core.metrics.human import by_majority
-from core.metrics.human.errors import voted_rows
 from core.metrics.records import Audit, BinTable
 from core.predictions import Task
 from core.screens.kit import row_noun
 from core.screens.kit.bin_marks import filled
 from core.screens.kit.numbers import count, edges
 from core.screens.kit.text import clean
-from pages.ui import audits, cache, controls, state
-from pages.ui.caching import cached
+from pages.ui import cache, controls, state
 
 RULES = {BinRule.EQUAL_WIDTH.value: "Equal width", BinRule.EQUAL_MASS.value: "Equal mass"}
 SCALES = {"auto": "Auto scale", "linear": "Linear", "log": "Log"}
-LABELS, PEOPLE = "labels", "people"
-AGAINST = {LABELS: "Labels", PEOPLE: "Human truth"}
-BY_MAJORITY = AGAINST | {LABELS: "Majority label"}
 ANSWERS, ALL = "answers", "all"
-
-
-def against(run: cache.Run, split: str) -> str:
-    """Return what answers are held against: their labels, or what people said."""
-    if run.task in {Task.TOP_LABEL, Task.MULTILABEL}:
-        return LABELS
-    words = BY_MAJORITY if _by_majority(run, split) else AGAINST
-    return controls.segments("Held against", "votes", list(AGAINST), LABELS, words)
-
-
-@cached(library=64, draft=64, keys=cache.KEYS)
-def _by_majority(run: cache.Run, split: str) -> bool:
-    """Whether labels are what most people chose, where there are votes."""
-    if split not in audits.voted(run):
-        return False
-    rows = cache.predictions(run, split)
-    if rows.votes is None or not rows.votes.voted.size:
-        return False
-    _, some, votes = voted_rows(rows)
-    return by_majority(votes.of_row, some.labels)
 
 
 def target(run: cache.Run, audit: Audit) -> int | None:

@@ -7,7 +7,7 @@ import streamlit as st
 from core.metrics.records import Audit
 from core.screens.kit.records import Table
 from core.screens.reliability.labels import labels_view
-from pages.ui import cache, controls, frame, state, widgets
+from pages.ui import cache, frame, state, widgets
 from pages.ui.reliability.choices import ALL
 
 TABLE = "labels.table"
@@ -17,10 +17,9 @@ TITLES = {
 }
 
 
-def draw(run: cache.Run, split: str, audit: Audit) -> None:
+def draw(run: cache.Run, audit: Audit) -> None:
     """Draw how many labels are off, and the table from which one is opened."""
     view = labels_view(audit, plain=state.plain())
-    widgets.eyebrow(f"Reliability · {run.name} · {split} split", controls.chip(run))
     widgets.sentence(view.sentence)
     if view.numbers:
         widgets.strip(view.numbers)

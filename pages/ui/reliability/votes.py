@@ -115,7 +115,6 @@ def _attach(run: cache.Run, split: str, file: "VoteFile", classes: str | None) -
 def _open(draft_id: str) -> NoReturn:
     st.session_state.pop(ASKED, None)
     state.open_run(cache.find(draft_id))
-    state.remember("votes", "people", "labels")
     state.say("Votes matched. This is a draft: keep it to have it in your runs.")
     st.rerun()
 

@@ -81,15 +81,28 @@ LEFT_OUT = "set.report.left_out"  # sections that were switched off, once any wa
 TECHNICAL_ONLY = (CLASSES, NUMBERS)
 
 
+def open_linked() -> None:
+    """Open the first run of a link that names those of a report alone."""
+    first = st.query_params.get(LINK, "").split(",")[0]
+    if first and not {state.RUN, state.DRAFT} & {*st.query_params}:
+        st.query_params[state.RUN] = first
+
+
 def runs(opened: cache.Run) -> list[cache.Run]:
-    """Draw the choice of runs and return them: those picked before, else the open one."""
+    """Draw the choice of what is reported beside the open run; return it and them."""
     linked = tuple(filter(None, st.query_params.get(LINK, "").split(",")))
-    ids: tuple[str, ...] = st.session_state.get(PICKED) or linked or (opened.id,)
-    chosen = [run for run in map(_found, ids[:MOST_RUNS]) if run is not None] or [opened]
+    ids: tuple[str, ...] = st.session_state.get(PICKED) or linked
+    found = [_found(run_id) for run_id in ids[:MOST_RUNS] if run_id != opened.id]
+    others = [run for run in found if run is not None][: MOST_RUNS - 1]
     picked_runs.picker(
-        chosen, "report.runs", MOST_RUNS, lambda ids: picked_runs.keep(PICKED, LINK, tuple(ids))
+        others,
+        "report.runs",
+        MOST_RUNS - 1,
+        lambda ids: picked_runs.keep(PICKED, LINK, tuple(ids)),
+        label="With other runs",
+        without=opened.id,
     )
-    return chosen
+    return [opened, *others]
 
 
 def _found(run_id: str) -> cache.Run | None:
@@ -105,15 +118,6 @@ def edition() -> Edition:
     default = Edition.PLAIN if state.plain() else Edition.TECHNICAL
     names = {str(key): name for key, name in EDITIONS.items()}
     return Edition(controls.segments("Edition", "edition", list(names), str(default), names))
-
-
-def splits(chosen: Sequence[cache.Run]) -> list[str]:
-    """Return the split of each run; that of one alone can be chosen."""
-    if len(chosen) > 1:
-        return [run.split for run in chosen]
-    split = controls.split_of(chosen[0])
-    controls.splits(chosen[0])
-    return [split]
 
 
 def reported(chosen: Sequence[cache.Run], of_each: Sequence[str]) -> tuple[ReportedRun, ...]:

@@ -34,7 +34,7 @@ def run(by=2.5, n=400, people=25, k=3, **changes):
 
 def view_of(predictions, *, plain=False, name="a run"):
     study = human_study({"test": predictions}, "test")
-    return human_view(study, predictions, name=name, split="test", plain=plain)
+    return human_view(study, predictions, split="test", plain=plain)
 
 
 def test_the_first_sentence_is_the_fullest_bin():
@@ -118,7 +118,7 @@ def test_a_change_is_said_between_its_ends_whichever_way_it_goes():
 
 def test_plain_words_have_no_jargon():
     view = view_of(run(), plain=True)
-    texts = [view.eyebrow, view.sentence.text, view.sentence.second, view.fits_words]
+    texts = [view.sentence.text, view.sentence.second, view.fits_words]
     texts += [view.fits_title, view.far_title, view.figure.title, view.figure.explanation]
     texts += [text for tile in view.numbers for text in (tile.label, tile.note, tile.help)]
     texts += [column.label for column in view.far_rows.columns]

@@ -102,7 +102,7 @@ def test_a_label_that_is_off_only_when_looked_at_alone_could_be_chance_on_every_
         full.second
     )
     ranked = SortedOutcomes.of(rows.outcomes(1))
-    plain = plain_view(audit, audit.labels[1], ranked, name="r", split="test")
+    plain = plain_view(audit, audit.labels[1], ranked, split="test")
     assert "“Effusion”" in plain.sentence.text
     assert "Taken alone it looks off; among 3 that could be chance." in plain.sentence.text
     assert {part.tone for part in plain.sentence.parts} == {"ink"}

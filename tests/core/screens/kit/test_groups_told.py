@@ -66,7 +66,7 @@ def test_plain_words_say_how_many_unrelated_pictures_they_are():
     file = films(0)
     found = audit(file, AuditConfig(n_resamples=50))
     ranked = SortedOutcomes.of(file.outcomes(None))
-    view = plain_view(found, found.main, ranked, name="a run", split="test")
+    view = plain_view(found, found.main, ranked, split="test")
     worth = round(found.main.groups.effective_n)
     assert f"30 patients and count as about {worth} unrelated ones" in (view.limits.text)
 

@@ -209,7 +209,6 @@ def test_plain_words_speak_of_hundreds_and_name_no_auroc():
     found = view(plain=True)
     assert "AUROC" not in found.sentence.text
     assert found.density.title == "How unsure it is"
-    assert found.eyebrow == "Unfamiliar pictures · my run · test against SVHN"
     assert "in-distribution" not in str(found.density.draw(LIGHT).data)
     assert found.counts.heads == ("Of these pictures", "Alarm", "No alarm", "All")
     said = plain_view(STREETS, HAND.judged, found.tally)

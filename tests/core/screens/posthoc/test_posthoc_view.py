@@ -137,9 +137,7 @@ def test_refused_methods_are_named_with_their_reason():
 def test_table_shows_each_methods_own_audit(found):
     part, fits, judged = found
     view = posthoc_view(NAMED, part, fits, judged)
-    assert view.eyebrow == (
-        "Post-hoc · sharp <b> · fitted on 800 images of val, reported on 800 of test"
-    )
+    assert view.eyebrow == "Fitted on 800 images of val, reported on 800 of test"
     assert [row.name for row in view.table.written()] == [
         "None",
         "Temperature",

@@ -184,7 +184,7 @@ def test_a_chosen_label_brings_its_own_numbers(films, label, name):
     tiles = {tile.label: tile.value for tile in found.numbers}
     assert tiles["AUROC"] == f"{made.labels[label].metrics['auroc'].value:.3f}"
     assert tiles["Present in"] == f"{100 * films.labels[:, label].mean():.1f}"
-    assert f"label “{name}”" in found.eyebrow
+    assert found.eyebrow == f"Label “{name}”"
     assert "10 equal-width bins" in found.caption
 
 

@@ -45,7 +45,7 @@ def test_groups_are_closed_at_their_lower_end(make_target):
 def test_icons_show_the_group_that_keeps_its_promise_least(make_audit, make_target):
     sure = [(0.9, i % 100 < 60) for i in range(400)]
     certain = [(0.99, i % 100 < 90) for i in range(900)]
-    view = plain_view(make_audit(), make_target(), ranked(sure + certain), name="m", split="test")
+    view = plain_view(make_audit(), make_target(), ranked(sure + certain), split="test")
     icons = view.icons
     assert icons.title == "Answers that were 80 to 95 in 100 sure"
     assert icons.note == "400 of 1,300 answers"
@@ -58,7 +58,7 @@ def test_icons_show_the_group_that_keeps_its_promise_least(make_audit, make_targ
 
 def test_a_missed_promise_that_100_would_hide_is_counted_of_more(make_audit, make_target):
     rows = ranked([(0.994, i % 1000 >= 9) for i in range(20_000)])
-    icons = plain_view(make_audit(), make_target(), rows, name="m", split="test").icons
+    icons = plain_view(make_audit(), make_target(), rows, split="test").icons
     assert icons.promised_text == "If that were right, about 6 of 1,000 would be wrong."
     assert icons.observed_text == "In this test 9 of 1,000 were wrong (8 to 10)."
     for n, wrong, words in (
@@ -66,24 +66,24 @@ def test_a_missed_promise_that_100_would_hide_is_counted_of_more(make_audit, mak
         (30_000, 1, "fewer than 1 of 10,000 was"),
     ):
         rows = ranked([(0.9999, i >= wrong) for i in range(n)])
-        view = plain_view(make_audit(), make_target("sound"), rows, name="m", split="test")
+        view = plain_view(make_audit(), make_target("sound"), rows, split="test")
         assert f" {words} wrong (" in view.icons.observed_text
 
 
 def test_plain_tiles_say_the_numbers_of_the_technical_page(make_audit, make_target):
-    view = plain_view(make_audit(), make_target(), ranked([(0.9, 1)] * 30), name="m", split="test")
+    view = plain_view(make_audit(), make_target(), ranked([(0.9, 1)] * 30), split="test")
     right, says, off, seen = view.numbers
     assert (right.value, right.unit) == ("87", "in 100")
     assert right.interval == "between 85 and 89"
     assert says.value == "92"
     assert (off.value, off.interval) == ("4.1", "chance: up to 2.0")
     assert seen.value == "1,000"
-    assert view.eyebrow == "Reliability · m · 1,000 test pictures"
+    assert view.eyebrow == ""
     some = replace(
         make_target(), bins=replace(make_target().bins, count=np.array([0, 20, 0, 180, 430]))
     )
-    labelled = plain_view(make_audit(), some, ranked([(0.9, 1)] * 30), name="m", split="test")
-    assert labelled.eyebrow.endswith(" 630 of 1,000 test pictures")
+    labelled = plain_view(make_audit(), some, ranked([(0.9, 1)] * 30), split="test")
+    assert labelled.eyebrow == "630 of 1,000 test pictures"
 
 
 @pytest.mark.parametrize("code", CODES)
@@ -91,7 +91,7 @@ def test_plain_tiles_say_the_numbers_of_the_technical_page(make_audit, make_targ
 def test_no_jargon_and_no_other_denominator_than_100(make_audit, make_target, code, target):
     rows = ranked([(0.9, i % 2) for i in range(60)])
     made = make_target(code, target=target)
-    view = plain_view(make_audit(made), made, rows, name="m", split="test")
+    view = plain_view(make_audit(made), made, rows, split="test")
     said = texts(view)
     assert view.sentence.text
     assert not re.search(r"\b1 in\b", said)
@@ -99,7 +99,7 @@ def test_no_jargon_and_no_other_denominator_than_100(make_audit, make_target, co
 
 
 def test_few_rows_give_no_picture_of_a_hundred(make_audit, make_target):
-    view = plain_view(make_audit(), make_target(), ranked([(0.9, 1)] * 5), name="m", split="test")
+    view = plain_view(make_audit(), make_target(), ranked([(0.9, 1)] * 5), split="test")
     assert view.icons is None
 
 
@@ -115,7 +115,7 @@ def test_plain_view_of_a_real_audit_names_its_class():
         class_names=("well", "ill"),
     )
     made = audit(found, QUICK)
-    view = plain_view(made, made.main, SortedOutcomes.of(found.outcomes(1)), name="m", split="test")
+    view = plain_view(made, made.main, SortedOutcomes.of(found.outcomes(1)), split="test")
     assert "“ill”" in view.sentence.text
     assert "is it there?" in view.dumbbells.title
     assert sum(row[1] for row in view.dumbbells.table.rows) == 900
@@ -199,6 +199,6 @@ def test_a_small_error_is_below_a_limit_whose_it_is(make_audit, make_target, own
     target = make_target("off_but_small", (0.006, 0.002, 0.01))
     target = replace(target, verdict=replace(target.verdict, own_limit=own))
     rows = ranked([(0.7, 1), (0.9, 1)])
-    view = plain_view(make_audit(target), target, rows, name="m", split="test")
+    view = plain_view(make_audit(target), target, rows, split="test")
     shown = f"Nothing is needed: what is off is below 2.0 points, {limit}, once chance is allowed"
     assert view.helps.text.startswith(shown)

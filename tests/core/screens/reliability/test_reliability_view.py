@@ -344,7 +344,7 @@ def test_a_positive_class_is_present_and_not_right(make_audit, make_target):
     view = reliability_view(make_audit(make_target(target=1), task="binary"), SUBJECT)
     assert "present in 87.4\u202f% of images" in view.sentence.text
     assert "“cat” is present 95 times in 100" in view.sentence.second
-    assert "class “cat”" in view.eyebrow
+    assert view.eyebrow == "Class “cat”"
 
 
 def test_tiles_show_value_interval_floor_and_reason(make_audit):

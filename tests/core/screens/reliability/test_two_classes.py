@@ -35,9 +35,7 @@ def test_two_columns_open_with_the_answers_and_go_on_with_the_event():
     assert view.numbers[0].label == "ECE of the answers"
     assert view.numbers[0].value == "7.0"
     assert [tile.label for tile in view.numbers[2:4]] == ["Accuracy", "Brier"]
-    plain = plain_view(
-        audit, headline(audit), SortedOutcomes.of(file.outcomes(None)), name="r", split="test"
-    )
+    plain = plain_view(audit, headline(audit), SortedOutcomes.of(file.outcomes(None)), split="test")
     assert plain.sentence.text.startswith(
         "This model is too sure of its answers “bad” (says 98 in 100, right 91), and not sure "
         "enough of its answers “good” (says 60 in 100, right 67)."
@@ -56,7 +54,7 @@ def test_one_score_opens_with_the_event_and_goes_on_with_the_answers():
     assert view.numbers[0].label == "ECE of “good”"
     assert "confident" not in view.sentence.text
     plain = plain_view(
-        audit, audit.main, SortedOutcomes.of(rows(columns=1).outcomes(1)), name="r", split="test"
+        audit, audit.main, SortedOutcomes.of(rows(columns=1).outcomes(1)), split="test"
     )
     assert plain.sentence.text.startswith("This model expects “good” less often than it is there.")
     assert (
