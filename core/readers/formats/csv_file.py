@@ -38,7 +38,7 @@ WEKA: Final = re.compile(
 WEKA_LINE: Final = re.compile(
     r"\s*(\d+)\s+(\d+:.*?|\?)\s+(\d+:.*?|\?)\s+\+?\s*(\*?[\d.]+(?:,\*?[\d.]+)*)(?:\s+\(.*\))?\s*"
 )
-FASTTEXT: Final = re.compile(rb"__label__\S+\s+(?:__label__\S+\s+)?[\d.e-]+[ \r\n]")
+FASTTEXT: Final = re.compile(rb"__label__\S+(\s+(?:__label__\S+\s+)?[\d.e-]+[ \r\n]|\r?\n)")
 ARFF: Final = re.compile(rb"(?i)\s*(?:%[^\n]*\n\s*)*@relation\s")
 TYPES: Final = {"continuous", "c", "discrete", "d", "string", "s", "time", "t"}
 FLAGS: Final = re.compile(r"(?i)(?:class|c|meta|m|ignore|i|weight|w|)(?: \S+=\S*)*")
@@ -118,6 +118,8 @@ def _fasttext(text: str) -> list[list[str]] | None:
     """Return labels and probabilities that take turns in a line, perhaps behind the true label."""
     bare = text.replace("__label__", "")
     lines = [line.split() for line in bare.splitlines() if line.strip()]
+    if all(len(line) == 1 for line in lines):  # the true labels alone
+        return [["label"], *lines]
     truth = len(lines[0]) % 2
     rows = [dict(zip(line[truth::2], line[truth + 1 :: 2], strict=False)) for line in lines]
     if any(len(line) % 2 != truth or len(line) < 2 for line in lines):

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from core.errors import Refused
+from core.readers.formats.encoding import is_number
 from core.readers.predictions.parts import listed
 from core.readers.predictions.questions import ReadChoice, undecided
 from core.readers.predictions.roles import SPLITS, words_of
@@ -38,7 +39,7 @@ def spread(rows: Sequence[Row]) -> tuple[list[Row], tuple[str, ...]]:
     are votes, of which most give the answer and their share the confidence.
     """
     made = []
-    rows = _of_label_studio(rows) or _unwrapped(rows)
+    rows = _of_label_studio(rows) or _of_openai(rows) or _unwrapped(rows)
     out = [dict(row) for row in rows]
     for key, first in (rows[0] if rows else {}).items():
         if not isinstance(first, list | dict):
@@ -66,6 +67,24 @@ def _of_label_studio(rows: Sequence[Row]) -> list[Row]:
         if not truth or not answer or not _is_number(score):
             return []
         out.append({"id": row.get("id"), "label": truth, "predicted": answer, "confidence": score})
+    return out
+
+
+def _of_openai(rows: Sequence[Row]) -> list[Row]:
+    """Return the likeliest tokens of answers of one token, as OpenAI's API writes them."""
+    out: list[Row] = []
+    for row in rows:
+        body: object = row
+        for key in ("response", "body", "choices", 0, "logprobs", "content"):
+            if isinstance(body, list) and body and key == 0:
+                body = body[0]
+            elif isinstance(body, dict) and (key in body or key not in ("response", "body")):
+                body = body.get(key)
+        token = body[0] if isinstance(body, list) and len(body) == 1 else None
+        if not isinstance(token, dict) or "logprob" not in token:
+            return []
+        own = {k: v for k, v in row.items() if not isinstance(v, dict | list) and v is not None}
+        out.append(own | {"answer": token.get("top_logprobs") or [token]})
     return out
 
 
@@ -152,6 +171,7 @@ def _pair(item: Row) -> tuple[str, float] | None:
         return None
     score = scores.pop()
     name, value = item[keys[names.pop()]], item[keys[score]]
+    value = float(value) if isinstance(value, str) and is_number(value) else value  # of BigQuery
     if not isinstance(name, str | int) or not _is_number(value):
         return None
     number = float(value)  # type: ignore[arg-type]  # a number, as was seen

@@ -345,6 +345,13 @@ def _guess_labels(
     free = {n: e for n, e in contents.entries.items() if n != scores and n not in taken}
     like = [n for n, e in free.items() if label_like(e, lengths)]
     like = like or [n for n, e in free.items() if e.shape == contents.entries[scores].shape]
+    table = contents.entries[scores]
+    if len(like) == 2 and table.ndim == 2 and not any(is_text(free[n]) for n in like):
+        top = table.argmax(axis=1)  # the third of fastai's get_preds: answers, not labels
+        answers = [n for n in like if np.array_equal(free[n].reshape(-1), top)]
+        if len(answers) == 1 and all(free[n].max() < table.shape[1] for n in like):
+            like.remove(answers[0])
+            guessed.texts.append(f"{answers[0]} are the answers, the largest score of each row")
     again = [n for n in like if len(set(free[n].reshape(-1).tolist())) < free[n].size]
     like = again if len(again) == 1 else like  # names and numbers of rows do not repeat
     if len(like) == 1:

@@ -177,6 +177,8 @@ def _numbered(values: Int, classes: Classes, row_name: RowName) -> Labels:
         return Labels(at[values], texts=tuple(map(str, meant)))
     if classes.declared and numbers:
         raise _outside(values, numbers, classes.names, row_name)
+    if classes.columns == 1 and values.min(initial=0) >= 0 and _distinct(values[:-1]).size > 2:
+        raise _of_two([str(number) for number in distinct.tolist()])
     _check_range(values, max(2, classes.columns), row_name)
     if classes.columns == 1 and _says_class(classes.stated, ("0", "1")):
         return _stated(values, ("0", "1"), classes)
@@ -232,6 +234,8 @@ def _check_range(values: Int, n_classes: int, row_name: RowName) -> None:
     expected = f"0..{n_classes - 1}"
     what = f"Label {values[row]} where {expected} was expected (found {low}..{high})"
     remedy = "number the classes from 0, in the order of the columns"
+    if row == values.size - 1 > 1:
+        what, remedy = f"{what}, only in the last row", f"remove a row of totals, or {remedy}"
     distinct = tuple(str(value) for value in np.unique(values).tolist())
     names = classes_text(distinct)
     choices: tuple[ReadChoice, ...] = ()
@@ -274,7 +278,11 @@ def _matrix(entry: Entry, n_columns: int, row_name: RowName) -> Labels:
         what = f"Label {value:g} is not 0 or 1"
         raise Refused("LABEL_NOT_INTEGER", what, "give 0 or 1 for each label", location)
     what = f"Label {value:g} where 0 or 1 was expected"
-    raise Refused("LABEL_RANGE", what, "decide uncertain labels (-1) before the audit", location)
+    remedy = "decide uncertain labels (-1) before the audit"
+    if numbers.min() >= 0 and np.ptp(numbers.sum(axis=1)) < 2 < numbers.sum(axis=1).min():
+        what += ": rows look like counts of people's votes"
+        remedy = "give these with --votes, and as labels the true class of each row"
+    raise Refused("LABEL_RANGE", what, remedy, location)
 
 
 def gap_choices(entry: Entry) -> tuple[ReadChoice, ...]:
@@ -369,6 +377,12 @@ def _places(cells: list[str], distinct: list[str], places: list[int]) -> Int:
     return np.array([at[cell] for cell in cells], dtype=np.int64)
 
 
+def _of_two(distinct: list[str]) -> Refused:
+    what = f"{_classes_words(distinct)}, but a single column of scores is for two classes"
+    remedy = "give a column of scores for each class, or name the answers with --prediction-key"
+    return Refused("CLASSES", what, remedy)
+
+
 def _classes_words(distinct: list[str]) -> str:
     if len(distinct) == 1:
         return f'all labels are the same class, "{listed(distinct)}"'
@@ -381,9 +395,7 @@ def _two_named(cells: list[str], distinct: list[str], classes: Classes) -> Label
     if len(distinct) == 1 and only is not None:  # one class only: the meaning tells which
         return Labels(np.full(len(cells), only, dtype=np.int64), by_name=True)
     if len(distinct) != 2:
-        what = f"{_classes_words(distinct)}, but a single column of scores is for two classes"
-        remedy = "give a column of scores for each class, or labels of two classes"
-        raise Refused("CLASSES", what, remedy)
+        raise _of_two(distinct)
     values = _places(cells, distinct, [0, 1])
     if _says_class(classes.stated, distinct):
         return _stated(values, tuple(distinct), classes)

@@ -112,6 +112,9 @@ def meanings(names: Sequence[str]) -> list[int] | None:
     if len(names) != 2:
         return None
     polarities = [polarity(name) for name in names]
+    start = len(common_prefix(list(names)))
+    rests = [polarity(name[start:]) for name in names]  # BAD0 and BAD1, tested_negative
+    polarities = rests if start and sorted(map(str, rests)) == ["0", "1"] else polarities
     denied = [_denied(name) for name in names]
     for k in (0, 1):
         if denied[k] and denied[k] == folded(names[1 - k]):
@@ -143,6 +146,9 @@ def aligned(answers: Sequence[str], labels: Sequence[str]) -> tuple[list[str], l
     """Return two columns of words so that those which mean the same are the same."""
     first, second = [folded(word) for word in answers], [folded(word) for word in labels]
     mine, theirs = sorted(set(first)), sorted(set(second))
+    if all(word.isdigit() for word in theirs):  # LABEL_2 of transformers is class 2
+        first = [re.sub(r"^(label|class)(?=\d+$)", "", word) for word in first]
+        mine = sorted(set(first))
     places = None if set(mine) & set(theirs) else by_meaning(mine, theirs)
     if places is not None:
         partner = {word: theirs[place] for word, place in zip(mine, places, strict=True)}

@@ -22,46 +22,18 @@ KINDS = {
     **dict.fromkeys(("logit", "logits"), ScoreKind.LOGITS),
     **dict.fromkeys(("prob", "probs", "proba", "probas"), ScoreKind.PROBABILITIES),
     **dict.fromkeys(("probability", "probabilities", "softmax", "smx"), ScoreKind.PROBABILITIES),
+    "phat": ScoreKind.PROBABILITIES,
     **dict.fromkeys(("sigmoid", "sigmoids"), ScoreKind.SIGMOID),
 }
 PREDICTED = {
-    "pred",
-    "preds",
-    "predict",
-    "predicted",
-    "scored",
-    "prediction",
-    "predictions",
-    "yhat",
-    "answer",
-    "pgr",
-}
+    "pred", "preds", "predict", "predicted", "scored", "prediction", "predictions", "yhat",
+    "answer", "pgr",
+}  # fmt: skip
 LABELS = {
-    "label",
-    "labels",
-    "target",
-    "targets",
-    "y",
-    "truth",
-    "true",
-    "gt",
-    "groundtruth",
-    "onehot",
-    "gold",
-    "golds",
-    "reference",
-    "references",
-    "actual",
-    "actuals",
-    "outcome",
-    "outcomes",
-    "observed",
-    "obs",
-    "diagnosis",
-    "dx",
-    "finding",
-    "findings",
-}
+    "label", "labels", "target", "targets", "y", "truth", "true", "gt", "groundtruth", "onehot",
+    "gold", "golds", "reference", "references", "actual", "actuals", "outcome", "outcomes",
+    "observed", "obs", "diagnosis", "dx", "finding", "findings",
+}  # fmt: skip
 # Whether the answer was right; such a name may hold nothing else, as in is_correct or hit_1.
 CORRECT = {
     "correct", "correctness", "iscorrect", "right", "hit", "hits", "acc", "accuracy", "accuracies",
@@ -101,15 +73,9 @@ RIGHTLY = POSITIVE | {"correct", "right", "richtig", "juste"}
 WRONGLY = NEGATIVE | {"incorrect", "wrong", "falsch", "faux"}
 CLASS_WORDS = {"class", "classes", "category", "categories"}
 CLASS_NAMES = {
-    "class_names",
-    "classes",
-    "classes_",
-    "target_names",
-    "classnames",
-    "label_names",
-    "categories",
-    "names",
-}
+    "class_names", "classes", "classes_", "target_names", "classnames", "label_names",
+    "pathologies", "categories", "names",
+}  # fmt: skip
 ROW_FOR_EACH = {"class", "category", "model", "method", "seed", "run", "annotator"}
 SPLIT_COLUMNS = {"split", "fold", "set", "subset", "partition", "phase"}
 INDEX_NAMES = {"", "unnamed: 0", "index", "level_0", "__index_level_0__"}  # of pandas

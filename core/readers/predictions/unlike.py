@@ -6,7 +6,7 @@ import numpy as np
 
 from core.codes import RefusalCode
 from core.errors import Refused
-from core.readers.formats.contents import Contents, Entry, is_text, is_whole
+from core.readers.formats.contents import Contents, Entry, id_text, is_text, is_whole
 from core.readers.formats.encoding import is_number
 from core.readers.predictions.inspect import HEAD
 from core.readers.predictions.options import join_names
@@ -15,11 +15,12 @@ from core.readers.predictions.questions import Question, ReadChoice
 from core.readers.predictions.roles import (
     METRICS,
     QUALITY,
+    SCORES,
     Role,
     name_entry,
     words_of,
 )
-from core.readers.predictions.stated_confidence import worded
+from core.readers.predictions.stated_confidence import is_unit_list, worded
 
 # Names that only detections have together, each with scores of its own.
 DETECTIONS = (
@@ -30,7 +31,8 @@ DETECTIONS = (
 )
 BESIDE_METRICS = {
     "epoch", "step", "val", "train", "test", "model", "name", "score", "macro", "micro", "avg",
-    "weighted", "eval", "index", "std", "mean", "learning", "rate", "time", "1", "5",
+    "weighted", "eval", "index", "std", "mean", "learning", "rate", "time", "1", "5", "img", "size",
+    "err", "param", "params", "count", "crop", "pct", "interpolation", "macs", "gmacs",
 }  # fmt: skip
 FEATURES = {"embedding", "embeddings", "emb", "feature", "features", "feat", "feats", "hidden"}
 REPLY_LISTS = {"metricsData", "metrics_data"}
@@ -44,6 +46,7 @@ RECORDS_OF = {  # by fields that only they have together
     "promptfoo": {"testIdx", "promptIdx"},
 }
 ANNOTATED = {"accept", "reject", "ignore"}
+LABELS_APART = {"LABEL_RANGE", "CLASSES"}  # from the scores
 MANY = 20  # values of labels that are no classes
 CLASSIFY = "give the class scores of a classifier, with a label for each row"
 
@@ -59,6 +62,9 @@ def refuse_detections(contents: Contents) -> None:
     names = {name.rpartition(".")[2].strip().casefold() for name in contents.entries}
     if any(names >= known for known in DETECTIONS):
         what = "Detections: boxes with scores, several to an image, which are audited by overlap"
+        raise Refused("FORMAT_UNKNOWN", what, CLASSIFY)
+    if names >= {"prediction_file", "reference_file"}:
+        what = "Metrics of segmentations (nnU-Net), a row for each image"
         raise Refused("FORMAT_UNKNOWN", what, CLASSIFY)
     for tool, marks in RECORDS_OF.items():
         if all(any(n == m or n.endswith(f".{m}") for n in contents.entries) for m in marks):
@@ -87,7 +93,10 @@ def explained(contents: Contents, refusal: Refused) -> Refused:
     if refusal.code == "AMBIGUOUS_KEYS" and contents.unread:
         return next(iter(contents.unread.values()))
     what = _metrics(contents) or _masks(contents) or _continuous(contents, refusal)
-    what = what or (_without_scores(contents) if refusal.code == "AMBIGUOUS_KEYS" else "")
+    numbers = [e for e in contents.entries.values() if not is_text(e)]
+    graded = any(e.ndim > 1 or (is_unit_list(e) and not is_whole(e)) for e in numbers)
+    if refusal.code == "AMBIGUOUS_KEYS" or (refusal.code in LABELS_APART and not graded):
+        what = what or _without_scores(contents)
     if what:
         return Refused("FORMAT_UNKNOWN", what, CLASSIFY)
     words = None if refusal.code == RefusalCode.UNDECIDED else _words(contents)
@@ -151,6 +160,11 @@ def _without_scores(contents: Contents) -> str:
     """Say that there are answers, or features, but no scores."""
     named = [name_entry(name, entry) for name, entry in contents.entries.items()]
     roles = {item.role for item in named}
+    cells = {i: set(id_text(contents.entries[i.name]).tolist()) for i in named}
+    truths = [some for i, some in cells.items() if i.role is Role.LABELS]
+    whole = [i for i in named if set(words_of(i.name)) & SCORES and i.role is Role.UNUSED]
+    if len(truths) == 1 and any(len(cells[i]) > 2 and cells[i] <= truths[0] for i in whole):
+        roles |= {Role.PREDICTED}  # outputs of MLflow, which are classes
     if roles & {Role.SCORES, Role.CONFIDENCE}:
         return ""
     if any(QUALITY.fullmatch(n) for n in contents.entries):

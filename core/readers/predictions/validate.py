@@ -27,7 +27,7 @@ from core.readers.predictions.parts import SplitArrays, counted, listed
 from core.readers.predictions.questions import Question, ReadChoice, undecided
 from core.readers.predictions.roles import polarity, words_of
 from core.readers.predictions.score_range import Survey, survey
-from core.readers.predictions.stated_confidence import NO_ANSWER
+from core.readers.predictions.stated_confidence import ANOTHER, NO_ANSWER
 from core.readers.predictions.units import WORDS as UNIT_WORDS
 from core.readers.predictions.units import converted, could_be_bytes, kinds_in, log_units
 
@@ -668,6 +668,7 @@ def _named_answers(
     spelled = {folded(cell): cell for column in cells[::-1] for cell in dict.fromkeys(column)}
     keys = aligned(*cells)
     _refuse_strangers(keys, part)
+    spelled |= {key: key for key in {*keys[0], *keys[1]} - spelled.keys()}  # 2 of LABEL_2
     order = sorted({*keys[0], *keys[1]}, key=lambda key: spelled[key])
     place = {key: index for index, key in enumerate(order)}
     predicted, truth = (np.array([place[k] for k in column], dtype=np.int64) for column in keys)
@@ -677,7 +678,7 @@ def _named_answers(
 def _refuse_strangers(cells: Sequence[list[str]], part: SplitArrays) -> None:
     """Refuse answers and labels that share no name: they would all count as wrong."""
     answers, labels = (set(column) for column in cells)
-    if len(cells[0]) >= MANY_ROWS and not answers & labels:
+    if len(cells[0]) >= MANY_ROWS and not answers & labels and labels != {folded(ANOTHER)}:
         what = f"Answers ({listed(sorted(answers))}) and labels ({listed(sorted(labels))})"
         remedy = "write both alike"
         raise Refused("CLASSES", f"{what} have no name in common", remedy, part.labels_name)

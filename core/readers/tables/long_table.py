@@ -90,7 +90,11 @@ def _wide(
     scores = [n for n in fractions if n not in out]
     flags = {n: grid for n, grid in grids.items() if n not in {*out, *scores} and is_binary(grid)}
     flags = {n: grid for n, grid in flags.items() if not np.all(grid == grid[:1])}
-    if len(scores) != 1 or len(flags) > 1 or not all(_says_true(n, entries[n]) for n in flags):
+    for name in flags:
+        role = name_entry(name, entries[name]).role
+        if role is not Role.LABELS and not (role is Role.UNUSED and name[:3].casefold() == "is_"):
+            return None
+    if len(scores) != 1 or len(flags) > 1:
         return None
     sums = np.allclose(grids[scores[0]].sum(axis=1), 1.0, atol=0.01)
     many = len(classes) > 2
@@ -105,11 +109,6 @@ def _wide(
     elif true is not None or not sums or not (many or stated):
         return None
     return out | {f"score.{word}": grids[scores[0]][:, k] for word, k in column.items()}
-
-
-def _says_true(name: str, entry: Entry) -> bool:
-    role = name_entry(name, entry).role
-    return role is Role.LABELS or (role is Role.UNUSED and name.casefold().startswith("is_"))
 
 
 def _names_class(name: str, entry: Entry, classes: list[str]) -> bool:

@@ -8,7 +8,13 @@ from core.codes import NoticeCode
 from core.errors import Notice, Refused
 from core.readers.formats.contents import Entry, id_text, is_text, is_whole
 from core.readers.predictions.labels import with_gaps
-from core.readers.predictions.names import bare_name, class_names, folded, without_score_word
+from core.readers.predictions.names import (
+    aligned,
+    bare_name,
+    class_names,
+    folded,
+    without_score_word,
+)
 from core.readers.predictions.options import join_names
 from core.readers.predictions.parts import ambiguous, listed
 from core.readers.predictions.questions import Guess, ReadChoice, undecided
@@ -195,16 +201,16 @@ def settle_scores(columns: TableColumns, *, need_labels: bool) -> None:
 
 def _settle_label_as_answer(columns: TableColumns) -> None:
     """Take `label` for the answer beside one score and a column of the truth, as pipelines say."""
-    texts = {n: e for n, e in columns.entries.items() if is_text(e) and e.ndim == 1}
-    called = [n for n in texts if words_of(n) == ["label"]]
+    cells = {n: id_text(e).tolist() for n, e in columns.entries.items() if e.ndim == 1}
+    called = [n for n in cells if words_of(n) == ["label"] and is_text(columns.entries[n])]
     truth = columns.listed.get(Role.LABELS) or [
-        n for n in columns.of(Role.LABELS) if set(words_of(n)) & TRUTHS and n in texts
+        n for n in columns.of(Role.LABELS) if set(words_of(n)) & TRUTHS and n in cells
     ]
     one_score = len(columns.of(Role.SCORES, Role.CONFIDENCE)) == 1
     if not (one_score and len(truth) == len(called) == 1) or columns.of(Role.PREDICTED):
         return
-    if truth != called and truth[0] in texts:
-        answers, labels = (set(map(folded, texts[n].tolist())) for n in (called[0], truth[0]))
+    if truth != called and truth[0] in cells:
+        answers, labels = map(set, aligned(cells[called[0]], cells[truth[0]]))
         if answers <= labels:
             columns.set_role(called, Role.PREDICTED)
 

@@ -581,6 +581,114 @@ def test_the_side_of_one_half_is_no_label(tmp_path):
     same(read(table(tmp_path, ward=TRUTH[::-1], PRE_1=CHANCE, cured=TRUTH)), CHANCE)
 
 
+GOLD = np.where(np.arange(N) % 4 == 0, (THREE + 1) % 3, THREE)  # SOFT errs in one of four
+
+
+@pytest.mark.parametrize("gold", [GOLD, [f"LABEL_{k}" for k in GOLD]], ids=["numbers", "names"])
+def test_a_pipeline_answers_label_2_where_the_class_is_2(tmp_path, gold):
+    answers = SOFT[0].argmax(1)
+    label = [f"LABEL_{k}" for k in answers]
+    got = same(read(table(tmp_path, gold=gold, label=label, score=SOFT[0].max(1))), SOFT[0].max(1))
+    np.testing.assert_array_equal(the_part(got).rows.correct, answers == GOLD)
+
+
+def test_what_decodes_the_scores_is_no_label(tmp_path):
+    top = SOFT[0].argmax(1)
+    for labels in (GOLD, GOLD.astype(float)):
+        got = same(read(saved(tmp_path, "x.pkl", (SOFT[0], labels, top))), SOFT[0])
+        np.testing.assert_array_equal(the_part(got).labels, GOLD)
+    assert isinstance(read(saved(tmp_path, "x.pkl", (SOFT[0], top, np.arange(N)))), InterpretedFile)
+
+
+def test_a_batch_of_openai_has_an_answer_in_each_line(tmp_path):
+    lines = []
+    for k, row in enumerate(SOFT[0]):
+        top = [{"token": "ABC"[j], "logprob": float(np.log(row[j]))} for j in np.argsort(-row)]
+        choice = {"logprobs": {"content": [{**top[0], "top_logprobs": top}]}}
+        lines.append({"custom_id": f"q{k}", "response": {"body": {"choices": [choice]}}})
+    path, labels = tmp_path / "x.jsonl", tmp_path / "y.csv"
+    path.write_text("\n".join(map(json.dumps, lines)))
+    order = RNG.permutation(N)
+    labels.write_text("custom_id,answer\n" + "".join(f"q{k},{'ABC'[THREE[k]]}\n" for k in order))
+    run = the_part(read(path, labels))
+    scores = run.scores[:, [run.class_names.index(name) for name in "ABC"]]
+    np.testing.assert_allclose(scores, SOFT[0], atol=1e-9)
+    assert [run.class_names[k] for k in run.labels] == ["ABC"[k] for k in THREE]
+    for line in lines:  # a sentence has many tokens, and none of them is the answer
+        line["response"]["body"]["choices"][0]["logprobs"]["content"] *= 2
+    path.write_text("\n".join(map(json.dumps, lines)))
+    assert isinstance(read(path, labels), Refused)
+
+
+def test_probabilities_written_as_text_are_numbers(tmp_path):
+    names = ["a", "b", "c"]
+    rows = [
+        {"probs": [{"label": n, "prob": str(p)} for n, p in zip(names, row, strict=True)]}
+        | {"target": names[k]}
+        for row, k in zip(SOFT[0], THREE, strict=True)
+    ]
+    same(read(saved(tmp_path, "x.json", rows)), SOFT[0])
+
+
+NOTHING_TO_AUDIT: dict[str, tuple[dict[str, Any], str]] = {
+    "decisions": ({"age": LOG_ODDS, "target": THREE, "outputs": GOLD}, "Decisions"),
+    "decisions alone": ({"target": THREE, "outputs": SOFT[0].argmax(1)}, "Decisions"),
+    "timm": (
+        {"model": [f"net{k}" for k in range(N)], "img_size": 224, "top1": 100 * CHANCE}
+        | {"top1_err": 100 - 100 * CHANCE, "top5": 99.0, "param_count": 25.6, "crop_pct": 0.9},
+        "A table of metrics",
+    ),
+    "nnU-Net": (
+        {"metrics.1.Dice": CHANCE, "metrics.1.IoU": WORSE}
+        | {n: [f"{n}{k}" for k in range(N)] for n in ("prediction_file", "reference_file")},
+        "Metrics of segmentations",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", NOTHING_TO_AUDIT)
+def test_a_file_without_scores_is_named(tmp_path, name):
+    columns, what = NOTHING_TO_AUDIT[name]
+    got = read(table(tmp_path, **{n: np.broadcast_to(v, N) for n, v in columns.items()}))
+    assert isinstance(got, Refused)
+    assert (got.code, got.what.startswith(what)) == ("FORMAT_UNKNOWN", True), got
+
+
+def test_refusals_of_labels_say_what_they_may_be(tmp_path):
+    counts = np.stack([RNG.multinomial(50, row) for row in SOFT[0]])
+    votes = read(arrays(tmp_path, probs=SOFT[0], labels=counts))
+    assert isinstance(votes, Refused)
+    assert (votes.code, "--votes" in votes.remedy) == ("LABEL_RANGE", True)
+    several = read(table(tmp_path, prob=CHANCE, y=THREE))
+    assert isinstance(several, Refused)
+    assert (several.code, "--prediction-key" in several.remedy) == ("CLASSES", True)
+    total = read(table(tmp_path, prob=CHANCE, y=[*TRUTH[:-1], TRUTH.sum()]))
+    assert isinstance(total, Refused)
+    assert (total.code, "row of totals" in total.remedy) == ("LABEL_RANGE", True)
+
+
+def test_answers_that_are_all_wrong_are_read(tmp_path):
+    answers = ["ABC"[k] for k in SOFT[0].argmax(1)]
+    columns = {"answer": answers, "correct": [0] * N, "confidence": SOFT[0].max(1)}
+    assert not the_part(read(table(tmp_path, **columns))).rows.correct.any()
+
+
+def test_labels_of_fasttext_lose_their_mark(tmp_path):
+    lines = [
+        " ".join(f"__label__{'abc'[j]} {row[j]:.6f}" for j in np.argsort(-row)) for row in SOFT[0]
+    ]
+    (tmp_path / "x.txt").write_text("\n".join(lines) + "\n")
+    (tmp_path / "y.txt").write_text("".join(f"__label__{'abc'[k]}\n" for k in THREE))
+    got = read(tmp_path / "x.txt", tmp_path / "y.txt")
+    np.testing.assert_array_equal(the_part(got).labels, THREE)
+
+
+def test_the_event_of_two_numbered_columns_is_number_1(tmp_path):
+    run = the_part(read(table(tmp_path, P_BAD1=CHANCE, P_BAD0=1 - CHANCE, label=TRUTH)))
+    assert run.class_names == ("BAD0", "BAD1")
+    np.testing.assert_allclose(run.scores[:, 1], CHANCE)
+
+
 @pytest.mark.parametrize("truth", [np.sort(TRUTH), np.ones(N, int)], ids=["sorted", "constant"])
 def test_labels_in_order_do_not_show_the_same_rows_again(tmp_path, truth):
     columns = {"step": np.repeat([1, 2], N), "label": np.tile(truth, 2)}
@@ -1715,7 +1823,7 @@ def test_labels_far_apart_are_refused_at_once(tmp_path):
     labels = [0, 1, 999_999_999] * (N // 3)
     got = read(arrays(tmp_path, prob=CHANCE[: len(labels)], label=np.array(labels)))
     assert isinstance(got, Refused)
-    assert got.code == "LABEL_RANGE"
+    assert got.code == "CLASSES"
 
 
 WORDS = np.array(["cat", "dog", "fox"])
