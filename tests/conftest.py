@@ -31,7 +31,8 @@ def pytest_configure() -> None:
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Start the longest first: the browser tests, then files of slow tests."""
-    slow = {item.path for item in items if item.get_closest_marker("slow")}
+    marked = ("slow", "nightly")
+    slow = {item.path for item in items if any(map(item.get_closest_marker, marked))}
     items.sort(key=lambda item: (not item.nodeid.startswith(BROWSER), item.path not in slow))
 
 

@@ -149,10 +149,10 @@ def test_the_same_seed_gives_the_same_bytes(run, npz):
     [
         (["ece>0.01"], 1),
         (["ece>0.9"], 0),
-        pytest.param(["accuracy<0.99", "ece>0.9"], 1, marks=pytest.mark.slow),
+        pytest.param(["accuracy<0.99", "ece>0.9"], 1, marks=pytest.mark.nightly),
         pytest.param(["auroc<0.5"], 1, marks=pytest.mark.slow),
-        pytest.param(["accuracy >= 0"], 1, marks=pytest.mark.slow),
-        pytest.param(["nll <= 100"], 1, marks=pytest.mark.slow),
+        pytest.param(["accuracy >= 0"], 1, marks=pytest.mark.nightly),
+        pytest.param(["nll <= 100"], 1, marks=pytest.mark.nightly),
     ],
 )
 def test_gates_fail_when_they_hold_or_cannot_be_judged(run, npz, gates, code):
@@ -174,7 +174,7 @@ def test_gates_fail_when_they_hold_or_cannot_be_judged(run, npz, gates, code):
         ["--bins", "1" + 30 * "0"],
         ["--resamples", "9"],
         ["--seed", "-1"],
-        pytest.param(["--html", "no/such/folder/report.html"], marks=pytest.mark.slow),
+        pytest.param(["--html", "no/such/folder/report.html"], marks=pytest.mark.nightly),
         ["--nll-clip", "2"],
         ["--small-gap", "0"],
         ["--small-slope", "1"],

@@ -332,10 +332,10 @@ def test_confidences_of_the_answer_alone_are_refused(tmp_path, capsys):
         (["--methods", "platt"], "SETTING"),
         (["--methods", ","], "SETTING"),
         (["--fit", "train"], "SPLIT"),
-        pytest.param(["--test", "train"], "SPLIT", marks=pytest.mark.slow),
+        pytest.param(["--test", "train"], "SPLIT", marks=pytest.mark.nightly),
         (["--share", "0.95"], "SETTING"),
-        pytest.param(["--seed", "-1"], "SETTING", marks=pytest.mark.slow),
-        pytest.param(["--seed", str(2**63)], "SETTING", marks=pytest.mark.slow),
+        pytest.param(["--seed", "-1"], "SETTING", marks=pytest.mark.nightly),
+        pytest.param(["--seed", str(2**63)], "SETTING", marks=pytest.mark.nightly),
         (["--search", "all"], "USAGE"),
     ],
 )

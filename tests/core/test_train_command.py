@@ -225,7 +225,7 @@ def test_after_kill_9_a_training_is_resumed_and_each_epoch_is_there_once(run, co
     assert len(open_library().validation_logits(done["run"])) == n_epochs
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_waiting_for_a_training_that_is_killed_ends_as_a_lost_worker(config, home, capfd):
     with ThreadPoolExecutor(1) as pool:
         going = pool.submit(main, ["train", str(config(epochs=500)), "--wait"])

@@ -33,6 +33,7 @@ def shown(page: Page) -> list[str]:
     return [*texts, ring.get_attribute("transform")]
 
 
+@pytest.mark.nightly
 def test_a_drag_moves_the_page_in_the_browser_and_is_told_once_on_release(visit):
     page = visit("/ood?run=cifar10-ce&sets=folder-synthetic-chest-films")
     slider = page.get_by_role("slider", name="False alarms, at most")

@@ -144,6 +144,7 @@ def test_a_temperature_is_dragged_and_a_correction_kept_and_compared(visit):
     check_axe(page)
 
 
+@pytest.mark.nightly
 def test_fitting_on_the_reported_rows_is_warned_of(visit):
     page = visit(OVER + "&fit=test")
     drawn(page)

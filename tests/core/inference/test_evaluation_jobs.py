@@ -88,6 +88,7 @@ def test_a_crash_says_what_to_do(jobs, weights):
     assert "checkpoint" not in failed.failure.remedy
 
 
+@pytest.mark.nightly
 def test_an_evaluation_whose_supervisor_was_killed_is_retried(jobs, weights):
     jobs.pause()
     (job,) = jobs.submit([CONFIG], weights=weights)

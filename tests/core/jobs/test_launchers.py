@@ -18,7 +18,7 @@ from core.jobs.slurm.request import SlurmRequest
 from core.jobs.store import JobStore
 from tests.core.jobs.conftest import config, ended, let, told, truth, until
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.nightly  # test_queue and test_supervision have each promise here
 SMALL = SlurmRequest(cpus=1, memory=0.25, minutes=10)
 
 
@@ -49,7 +49,7 @@ class Submitter:
             pytest.skip(self.cannot[promise])
 
 
-@pytest.fixture(params=[LOCAL, pytest.param(SLURM, marks=pytest.mark.nightly)])
+@pytest.fixture(params=[LOCAL, SLURM])
 def there(request, jobs) -> Submitter:
     if request.param == SLURM:
         request.getfixturevalue("on_nodes")

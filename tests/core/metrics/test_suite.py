@@ -660,6 +660,7 @@ def test_an_end_of_bins_that_do_not_touch_is_named_by_its_parts():
     assert places(high, joint=" or ") == "0 to 29 or 71 to 86"
 
 
+@pytest.mark.nightly
 def test_a_model_that_is_off_on_one_side_or_nowhere_is_called_mixed_in_at_most_5_of_100_sets():
     rng = np.random.default_rng(5)
     claims = rng.uniform(0.5, 1.0, 600) ** 0.3

@@ -58,7 +58,10 @@ def test_the_basis_is_the_same_where_an_image_takes_as_long():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("loss", ["adafocal", "mmce", "fcl"])
+@pytest.mark.parametrize(
+    "loss",
+    ["adafocal", *(pytest.param(loss, marks=pytest.mark.nightly) for loss in ("mmce", "fcl"))],
+)
 def test_a_small_network_is_measured(loss):
     found = measure(config(loss={"name": loss}, device="cpu", batch_size=64))
     assert found.device == "cpu"
