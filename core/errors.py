@@ -137,6 +137,9 @@ def lacking(error: BaseException) -> AuditError | None:
     if number == errno.ENAMETOOLONG:
         what = "A path is longer than the disk takes, or a name in it"
         return UsageError("OUTPUT", what, "name a shorter one, or set CANDOR_HOME to one")
+    if number in {errno.EMFILE, errno.ENFILE}:
+        what = "No further file may be opened"
+        return LostWorker("LOST_WORKER", what, "raise ulimit -n, then try again")
     no_thread = isinstance(error, RuntimeError) and "new thread" in str(error)
     if number == errno.EAGAIN or no_thread:
         what = "No further process or thread may be started"

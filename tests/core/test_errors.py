@@ -98,6 +98,7 @@ def test_a_refusal_knows_the_options_that_its_remedy_names(remedy, options):
         (RuntimeError("can't start new thread"), "LOST_WORKER", "process"),
         (OSError(errno.ENOSPC, "No space left on device"), "DISK_FULL", "disk"),
         (OSError(errno.EFBIG, "File too large"), "DISK_FULL", "large"),
+        (OSError(errno.EMFILE, "Too many open files"), "LOST_WORKER", "file"),
         (OSError(errno.ENAMETOOLONG, "File name too long"), "OUTPUT", "longer"),
     ],
 )

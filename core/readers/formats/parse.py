@@ -77,8 +77,8 @@ def read_workbook(archive: Archive, records: str | None) -> Contents:
             what = f"--records names {records!r}, which is no sheet"
             raise Refused("AMBIGUOUS_KEYS", what, f"use one of {listed(list(members))}")
         members = {records: members[records]}
-    rows = {name: _rows(_xml(archive, path), texts) for name, path in members.items()}
-    rows = {name: cells for name, cells in rows.items() if len(cells) > 1}
+    sheets = {name: _rows(_xml(archive, path), texts) for name, path in members.items()}
+    rows = {name: table for name, table in sheets.items() if len(table[0]) > 1}
     if not rows:
         raise Refused("EMPTY", "No sheet holds two rows", "give a header and a row of scores")
     if len(rows) > 1:
@@ -86,7 +86,7 @@ def read_workbook(archive: Archive, records: str | None) -> Contents:
             ReadChoice(f"the sheet {name}", {"records": name}) for name in list(rows)[:MOST_SHEETS]
         ]
         raise undecided(f"The workbook holds {len(rows)} sheets: {listed(list(rows))}", *choices)
-    return _as_table(next(iter(rows.values())))
+    return _as_table(*next(iter(rows.values())))
 
 
 def _rels(part: str) -> str:
@@ -115,9 +115,10 @@ def _text(element: ElementTree.Element) -> str:
     return "".join(e.text or "" for part in parts for e in part if _tag(e) == "t")
 
 
-def _rows(sheet: ElementTree.Element, texts: list[str]) -> list[Mapping[int, str]]:
-    """Return the cells of each row by column; rows without any are left out."""
+def _rows(sheet: ElementTree.Element, texts: list[str]) -> tuple[list[Mapping[int, str]], int]:
+    """Return the cells of each row that has any, by column, and how many of the rows are hidden."""
     rows: list[Mapping[int, str]] = []
+    n_hidden = 0
     places: set[str] = set()
     letters = 0
     for element in (e for e in sheet.iter() if _tag(e) == "row"):
@@ -130,12 +131,13 @@ def _rows(sheet: ElementTree.Element, texts: list[str]) -> list[Mapping[int, str
         if len(dict(pairs)) < len(pairs):
             raise Refused("FORMAT_UNKNOWN", "A cell of the sheet occurs twice", AGAIN)
         rows += [cells] if cells else []
+        n_hidden += bool(cells) and element.get("hidden") in ("1", "true")
         letters += sum(map(len, cells.values()))
         if letters > MOST_LETTERS:  # one shared text may stand in any number of cells
             raise Refused("TABLE_SIZE", "The sheet has too much text", "save the scores alone")
         if len(rows) > MOST_ROWS:
             raise Refused("TABLE_SIZE", f"More than {MOST_ROWS} rows", "save the sheet as CSV")
-    return rows
+    return rows, n_hidden
 
 
 def _cells(row: ElementTree.Element, texts: list[str]) -> Iterator[tuple[int, str]]:
@@ -170,7 +172,7 @@ def _number(letters: str) -> int:
     return number - 1
 
 
-def _as_table(rows: list[Mapping[int, str]]) -> Contents:
+def _as_table(rows: list[Mapping[int, str]], n_hidden: int) -> Contents:
     """Return cells as the text table that they would be saved as."""
     width = 1 + max(max(cells) for cells in rows)
     if width * len(rows) > MOST_EMPTY + 10 * sum(map(len, rows)):
@@ -187,6 +189,9 @@ def _as_table(rows: list[Mapping[int, str]]) -> Contents:
     notices = tuple(n for n in table.notices if n.code is not NoticeCode.DIALECT)
     above = Notice(NoticeCode.DIALECT, f"{counted(titles, 'title')} above the table left out")
     notices = (above, *notices) if titles else notices
+    if n_hidden:
+        what = f"{counted(n_hidden, 'hidden row')} of the sheet counted too; a filter may hide rows"
+        notices = (*notices, Notice(NoticeCode.DIALECT, what))
     first = table.first_line - 1 + titles
     return replace(table, format="xlsx", first_line=first, notices=notices)
 

@@ -1175,6 +1175,12 @@ def test_a_workbook_of_the_strict_kind_is_read_and_one_with_a_name_twice_refused
     usual = b"http://schemas.openxmlformats.org/officeDocument/2006/relationships"
     path.write_bytes(packed_as(members | {"xl/workbook.xml": book.replace(usual, strict)}))
     same(read(path), CHANCE)
+    rows = members["xl/worksheets/rId1.xml"].replace(b"<row>", b'<row hidden="1">', 4)
+    path.write_bytes(packed_as(members | {"xl/worksheets/rId1.xml": rows}))
+    hidden = same(read(path), CHANCE)
+    assert [n.text for n in hidden.notices if "hidden" in n.text] == [
+        "4 hidden rows of the sheet counted too; a filter may hide rows"
+    ]
     twice = book.replace(b"</sheets>", b'<sheet name="one" r:id="rId1"/></sheets>')
     path.write_bytes(packed_as(members | {"xl/workbook.xml": twice}))
     got = read(path)
