@@ -142,25 +142,22 @@ def _just_entered(name: str) -> bool:
 
 def pick(name: str, default: str) -> None:
     """Take over what a widget was set to."""
-    forgotten = ("bin_rows",) if name in OF_BINS else ()
-    remember(name, str(st.session_state[f"widget.{name}"]), default, *forgotten)
+    value = str(st.session_state[f"widget.{name}"])
+    if name in OF_BINS and st.query_params.get("bin_rows"):
+        # one step of the browser's history, which `update` makes and `pop` would make another of
+        st.query_params.update({name: value, "bin_rows": ""})
+        st.session_state["set.bin_rows"] = ""
+    remember(name, value, default)
     next_generation()
 
 
-def remember(name: str, value: str, default: str, *forgotten: str) -> None:
-    """Keep a choice for the session, and in the link where it is not the default.
-
-    Choices that mean nothing beside it are forgotten, in the same step of the browser's history.
-    """
-    before = st.query_params.to_dict()
-    link = {key: kept for key, kept in before.items() if key not in (name, *forgotten)}
-    for other in forgotten:
-        st.session_state.pop(f"set.{other}", None)
+def remember(name: str, value: str, default: str) -> None:
+    """Keep a choice for the session, and in the link where it is not the default."""
     st.session_state[f"set.{name}"] = value
     if value != default:
-        link[name] = value
-    if link != before:
-        st.query_params.from_dict(link)
+        st.query_params[name] = value
+    elif st.query_params.get(name):  # one that is empty may stay
+        st.query_params.pop(name)
 
 
 def plain() -> bool:
