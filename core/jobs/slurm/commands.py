@@ -69,8 +69,12 @@ def submit(home: Path, jobs: Sequence[Job]) -> list[str]:
     Raises
     ------
     LibraryError
-        CLUSTER: the cluster refuses them.
+        CLUSTER: the cluster refuses them, or the home's name means something in its scripts.
     """
+    if {"\n", "\r", "%"} & set(str(home)):
+        what = f"{str(home)[:80]!r} has a line break or % in its name; nothing was queued"
+        remedy = "set CANDOR_HOME to another folder: SLURM's scripts cannot name this one"
+        raise LibraryError("CLUSTER", what, remedy)
     from submitit import SlurmExecutor
     from submitit.core.utils import FailedJobError, FailedSubmissionError
 
@@ -82,7 +86,7 @@ def submit(home: Path, jobs: Sequence[Job]) -> list[str]:
     optional = {
         "partition": request.partition,
         "account": request.account,
-        "mem": None if request.memory is None else f"{round(request.memory * 1024)}M",
+        "mem": None if request.memory is None else f"{max(1, round(request.memory * 1024))}M",
         "gpus_per_node": request.gpus or None,
     }
     executor.update_parameters(

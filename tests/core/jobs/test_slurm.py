@@ -16,6 +16,7 @@ import pytest
 from core.errors import LibraryError, UsageError
 from core.jobs import processes
 from core.jobs.audit import AuditSpec
+from core.jobs.local import LocalJobs
 from core.jobs.records import SLURM, Job, JobState, beat
 from core.jobs.slurm import commands, folder, supervisor
 from core.jobs.slurm.folder import Begun, Ended
@@ -444,6 +445,17 @@ def test_a_machine_without_slurm_says_what_is_missing(jobs, monkeypatch):
     assert caught.value.code == "CLUSTER"
     assert "sbatch, srun, squeue, scancel, scontrol of SLURM cannot be found" in caught.value.what
     assert jobs.list() == []
+
+
+@pytest.mark.parametrize("name", ["a\ntouch here", "50%j"])
+def test_a_home_that_a_batch_script_cannot_name_is_refused(name, tmp_path, monkeypatch):
+    """What follows a line break would be run; % and a letter becomes something else."""
+    monkeypatch.setattr(commands, "check", lambda: None)
+    jobs = LocalJobs(tmp_path / name)
+    with pytest.raises(LibraryError, match="line break or %") as caught:
+        jobs.submit([config("ok")], request=SlurmRequest())
+    assert caught.value.code == "CLUSTER"
+    assert not jobs.list()
 
 
 def test_accounts_say_how_a_job_ended_that_the_controller_forgot(jobs, monkeypatch, tmp_path):
