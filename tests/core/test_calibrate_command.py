@@ -19,6 +19,9 @@ LABELS = np.array([RNG.choice(4, p=row) for row in P])
 SHARP = 2.5 * TRUE  # over-confident: the true temperature is 2.5
 PROPER = ("accuracy", "nll", "brier")  # scores without a noise floor
 TOLD = {"value", "low", "high", "level", "n", "tie", "settings"}
+NIGHTLY = [
+    pytest.param(name, marks=pytest.mark.nightly) for name in ("focal_ts", "vector", "isotonic")
+]
 
 
 @pytest.fixture
@@ -134,7 +137,7 @@ def test_reporting_the_rows_that_were_fitted_on_is_warned_of(one_part, capsys):
 
 @pytest.mark.parametrize(
     "method",
-    ["ts", "focal_ts", "vector", "isotonic", "histogram"],
+    ["ts", "histogram", *NIGHTLY],
 )
 @pytest.mark.slow
 def test_saved_calibrator_gives_the_same_numbers_when_applied(two_parts, tmp_path, capsys, method):

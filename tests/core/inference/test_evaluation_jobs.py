@@ -47,6 +47,7 @@ def test_an_evaluation_ends_as_a_run_and_its_weights_stay(jobs, weights, tmp_pat
     assert (jobs.folder(job.id).path / WEIGHTS).exists()
 
 
+@pytest.mark.nightly
 def test_what_fails_is_said_and_can_be_retried_with_its_weights(jobs, weights, tmp_path):
     (job,) = jobs.submit(
         [replace(CONFIG, data_root=str(tmp_path / "none"), data="folder")], weights=weights

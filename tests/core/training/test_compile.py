@@ -42,7 +42,11 @@ def state(parts):
 
 
 @pytest.mark.parametrize(
-    "backend", [broken, aot_autograd(fw_compiler=nop, bw_compiler=broken)], ids=["forward", "back"]
+    "backend",
+    [
+        pytest.param(broken, id="forward", marks=pytest.mark.nightly),
+        pytest.param(aot_autograd(fw_compiler=nop, bw_compiler=broken), id="back"),
+    ],
 )
 def test_what_cannot_be_compiled_trains_as_if_it_had_not_been_tried(
     backend, trainer, monkeypatch, caplog
