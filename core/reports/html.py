@@ -24,6 +24,13 @@ POLICY: Final = (
     "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; "
     "form-action 'none'"
 )
+PRINT: Final = (
+    "<style>.print { position: sticky; top: 0; margin: 0; text-align: right }"
+    ".print button { font: inherit; padding: .35rem .9rem; border: 1px solid var(--line);"
+    " border-radius: 6px; background: var(--paper); color: var(--ink); cursor: pointer }"
+    "@media print { .print { display: none } }</style>"
+    '<p class="print"><button type="button">Print</button></p>'
+)
 SQUARE: Final = ("reliability", "roc", "clinic_curve", "clinic_bands")
 SQUARE_PX, SMALL_PX, WIDE_PX = 486, 262, 560
 SMALL_HEIGHT = 240  # a lower figure without a legend is one of several in a row
@@ -133,6 +140,23 @@ def report_html(view: ReliabilityView, plain: PlainView, settings: Mapping[str, 
     )
     title = f"Reliability · {settings['file']} · {settings['audited split']} split"
     return _file("report.html", title, view=view, plain=plain, tables=tables, settings=settings)
+
+
+def preview_html(report: str, nonce: str) -> str:
+    """Return a report as a page shows it in a frame: with a button that prints it alone.
+
+    Parameters
+    ----------
+    report : str
+        A file of `document_html`, which runs no script. That stays so but for the button's.
+    nonce : str
+        Of letters and digits, a new one each time: the only script that runs is the one with it.
+    """
+    own = f"<script nonce={nonce}>document.querySelector('.print button').onclick=()=>print()"
+    allowed = f'content="script-src &#39;nonce-{nonce}&#39;; '
+    policy = '<meta http-equiv="Content-Security-Policy" '
+    report = report.replace(f'{policy}content="', policy + allowed, 1)
+    return report.replace("<body>", f"<body>{PRINT}{own}</script>", 1)
 
 
 def document_html(document: Document) -> str:

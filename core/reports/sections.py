@@ -224,7 +224,7 @@ class RunViews:
         return ClinicSource(
             run=run.name,
             split=run.split,
-            digest=run.file_digest,
+            digest="" if self.plain else run.file_digest,
             findings=rows.class_names if rows.task is Task.MULTILABEL else rows.class_names[1:],
             n=rows.n,
             synthetic=run.synthetic,
@@ -265,7 +265,7 @@ def chapters(
                 )
             )
     compared = _compared(numbers, edition)
-    made = (_settings(numbers, settings),) if SETTINGS in sections else ()
+    made = (_settings(numbers, settings, edition),) if SETTINGS in sections else ()
     if compared and len(numbers.runs) > FULL_RUNS:
         first = Chapter(title="Together", sections=compared)
         return (first, *of_runs, *((Chapter(title="", sections=made),) if made else ()))
@@ -590,7 +590,15 @@ def _compared(numbers: ReportNumbers, edition: Edition) -> tuple[Section, ...]:
     )
 
 
-def _settings(numbers: ReportNumbers, settings: Mapping[str, str]) -> Section:
+READABLE: Final = {  # settings that mean something without the code
+    *("Edition", "Level of intervals", "Version of candor"),
+    *("File", "Split", "Other splits", "Classes"),
+}
+
+
+def _settings(numbers: ReportNumbers, settings: Mapping[str, str], edition: Edition) -> Section:
+    if edition is not Edition.TECHNICAL:
+        settings = {key: text for key, text in settings.items() if key in READABLE}
     tables: list[WrittenTable] = [pairs("All runs", ("setting", "value"), list(settings.items()))]
     for of_run in numbers.runs:
         run, rows = of_run.run, of_run.rows
@@ -604,7 +612,10 @@ def _settings(numbers: ReportNumbers, settings: Mapping[str, str]) -> Section:
             "Split": f"{run.split}, {count(rows.n)} {with_row_noun('images')}",
             "Other splits": ", ".join((*run.splits, *run.outside)),
             "Classes": count(rows.n_classes),
-        } | {f"Left out: {SECTIONS[key]}": why for key, why in of_run.left_out.items()}
+        }
+        if edition is not Edition.TECHNICAL:
+            listed = {key: text for key, text in listed.items() if key in READABLE}
+        listed |= {f"Left out: {SECTIONS[key]}": why for key, why in of_run.left_out.items()}
         tables.append(pairs(run.name, ("setting", "value"), list(listed.items())))
     return Section(
         key=SETTINGS,

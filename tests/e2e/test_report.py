@@ -67,6 +67,11 @@ def test_a_report_from_its_page_opens_from_disk_and_prints(visit, offline, tmp_p
     check_axe(page)
     page.get_by_role("button", name="Make report").click()
     expect(page.get_by_text("Your report")).to_be_visible()
+    preview = page.frame_locator('[data-testid="stIFrame"]')
+    expect(preview.get_by_text("Over-confident by 8.2 points")).to_be_visible()
+    preview.locator("body").evaluate("() => { window.print = () => document.title = 'printed' }")
+    preview.get_by_role("button", name="Print").click()
+    assert preview.locator("body").evaluate("() => document.title") == "printed"
     with page.expect_download() as download:
         page.get_by_role("button", name=re.compile("^HTML")).click()
     path = tmp_path / "report.html"

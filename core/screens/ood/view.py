@@ -186,9 +186,8 @@ def ood_view(
         value = "–" if score.value is None else f"{score.value:.3f}"
         span, meaning = share_span(score), HELP[score.metric]
         tiles.append(Tile(label, value, interval=span, note=positive, help=meaning))
-    how = () if plain else (scoring, POSITIVE)
-    parts = (counted, by_weight, *how, f"file digest {named.digest[:8]}.")
-    caption = "; ".join(filter(None, parts))
+    how = () if plain else (scoring, POSITIVE, f"file digest {named.digest[:8]}")
+    caption = "; ".join(filter(None, (counted, by_weight, *how))) + "."
     return OodView(
         sentence=at.sentence,
         numbers=tuple(tiles),

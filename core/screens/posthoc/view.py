@@ -177,7 +177,9 @@ def _plain_card(title: str, report: MethodReport, card: FigureCard) -> FigureCar
     says, right = (in_hundred(share) for share in shares(main.bins))
     outcome = f"is right {right} times" if main.target is None else f"{right} came true"
     text = f"{title}: on average it says {says} in 100, and {outcome}."
-    return replace(card, title=title, explanation="", alt=text)
+    return replace(
+        card, title=title, explanation="", alt=text, caption=f"n = {count(report.compared.audit.n)}"
+    )
 
 
 def _name(parts: PosthocRows) -> str:

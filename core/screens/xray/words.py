@@ -125,10 +125,8 @@ class ClinicSource:
         """What stands under every figure and table, and in every file."""
         rest = f", {self.rest}" if self.rest else ""
         rest += f", counted by {self.weights}" if self.weights else ""
-        return (
-            f"n = {self.counted}, {self.split} split{rest}, file digest "
-            f"{self.digest[:8]}. {BANNER} {self.noise}"
-        )
+        rest += f", file digest {self.digest[:8]}" if self.digest else ""
+        return f"n = {self.counted}, {self.split} split{rest}. {BANNER} {self.noise}"
 
 
 def sourced(table: Table, source: ClinicSource, note: str = "") -> Table:

@@ -1,5 +1,6 @@
 """What is chosen on the Report page: runs, edition and sections."""
 
+import secrets
 from collections.abc import Sequence
 from functools import partial
 
@@ -17,6 +18,7 @@ from core.reports.build import (
     run_of_library,
 )
 from core.reports.document import EDITIONS, Edition
+from core.reports.html import preview_html
 from core.reports.sections import CHECKLIST, NUMBERS, SECTIONS
 from core.screens.kit.numbers import memory
 from core.studies.report import CLASSES, CLINICAL, COMPARE, OOD, ReportedRun, beside
@@ -24,6 +26,7 @@ from pages.ui import cache, controls, frame, picked_runs, session, state, visito
 from pages.ui.task import BackgroundTask, Work, in_process
 from pages.ui.visitor import open_library
 
+MOST_SHOWN = 8 * 2**20  # characters; a longer report is downloaded, not shown
 FORMS = (
     ("HTML", "html", "html", "text/html"),
     ("Markdown", "markdown", "md", "text/markdown"),
@@ -65,10 +68,15 @@ def _downloads(files: ReportFiles) -> None:
                 kind="primary" if i == 0 else "secondary",
                 key=f"report.save.{suffix}",
             )
-    widgets.caption(
-        f"Certificate {files.digest[:16]}. To check the JSON against its file: "
-        f"python -m core verify {visitor.file_name('candor_report.json')} FILE"
-    )
+    if len(files.html) <= MOST_SHOWN:
+        nonce = secrets.token_hex(16)
+        with st.container(key="report_shown"):
+            st.iframe(preview_html(files.html, nonce), height=720, alt="Preview of the report")
+    if not state.plain():
+        widgets.caption(
+            f"Certificate {files.digest[:16]}. To check the JSON against its file: "
+            f"python -m core verify {visitor.file_name('candor_report.json')} FILE"
+        )
 
 
 def size(n_bytes: int) -> str:

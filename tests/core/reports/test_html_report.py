@@ -15,7 +15,7 @@ from core.predictions import Predictions, ScoreKind, Task
 from core.readers.predictions.options import ReadOptions
 from core.readers.predictions.result import Inspection, ReadResult
 from core.reports.drawing.figure import drawn
-from core.reports.html import PageView, audit_html, sheet_html
+from core.reports.html import PageView, audit_html, preview_html, sheet_html
 from core.screens.kit import theme
 from core.screens.kit.markup import templates
 from core.screens.kit.records import FigureCard, Sentence, Table
@@ -200,3 +200,11 @@ def test_the_whole_report_stands_in_its_main_part(report):
     assert html.count("<main>") == html.count("</main>") == 1
     assert html.index("<main>") < html.index('class="eyebrow"') < html.index("</main>")
     assert html.index("Settings") < html.index("</main>")
+
+
+def test_the_preview_of_a_report_runs_its_own_button_and_nothing_else():
+    file = '<head><meta http-equiv="Content-Security-Policy" content="default-src"></head><body>x'
+    shown = preview_html(file, "abc1")
+    assert 'content="script-src &#39;nonce-abc1&#39;; default-src"' in shown
+    assert shown.count("<script") == 1
+    assert "<script nonce=abc1>" in shown
