@@ -12,8 +12,10 @@ test check check-numbers nightly soak: export PYTHONDONTWRITEBYTECODE =
 .venv/.app: requirements.txt
 	@$(PYTHON) -c 'import sys; sys.exit("Candor needs Python 3.11 or newer" if sys.version_info < (3, 11) else 0)'
 	@test -x $(PY) || $(PYTHON) -m venv .venv
-	$(PY) -m pip install --quiet --requirement requirements.txt
-	$(PY) -m core.compiled
+	@echo "Installing into .venv: about 7 GB with PyTorch, 5 to 20 minutes at first, then never again."
+	@$(PY) -m pip install --disable-pip-version-check --requirement requirements.txt
+	@echo "Compiling the loops, about a minute."
+	@$(PY) -m core.compiled
 	@touch $@
 
 .venv/.test: .venv/.app tests/requirements.txt
@@ -22,7 +24,8 @@ test check check-numbers nightly soak: export PYTHONDONTWRITEBYTECODE =
 
 app: .venv/.app
 	@$(PY) -m pages.ui.selftest
-	$(PY) -m streamlit run app.py --server.port $(PORT)
+	@echo "Open http://127.0.0.1:$(PORT) and drop a file of predictions there; Ctrl+C stops."
+	@$(PY) -m streamlit run app.py --server.port $(PORT)
 
 chromium:
 	@sh tests/e2e/chromium.sh

@@ -41,17 +41,14 @@ def problems() -> tuple[str, ...]:
     """
     reasons = []
     address = st.get_option("server.address")
-    print(f"self-test: server.address = {address}")  # noqa: T201  the operator reads the console
     public = address not in LOOPBACK and "--i-know" not in sys.argv
     if public and not visitor.login_on():
         reasons.append(f"server.address is {address or 'every interface'}, and there is no login")
     for name, expected in EXPECTED.items():
         value = st.get_option(name)
-        print(f"self-test: {name} = {value}")  # noqa: T201
         if value != expected:
             reasons.append(f"{name} is {value}, expected {expected}")
     hosts = st.get_option("server.allowedHosts")
-    print(f"self-test: server.allowedHosts = {hosts}")  # noqa: T201
     if not hosts or "*" in hosts:
         reasons.append("server.allowedHosts lets every host name in")
     if not server.guarded():
@@ -60,7 +57,10 @@ def problems() -> tuple[str, ...]:
         most = resource.getrlimit(getattr(resource, limit))[0]
         if resource.RLIM_INFINITY != most < least:
             print(f"self-test: {name} = {most}, too little for several visitors: {least} or more")  # noqa: T201
-    return (*reasons, *login.problems())
+    reasons += login.problems()
+    told = f"{len(EXPECTED) + 2} settings as shipped" if not reasons else "; ".join(reasons)
+    print(f"self-test: {told}, on {address or 'every interface'}")  # noqa: T201  for the console
+    return tuple(reasons)
 
 
 def guard() -> None:

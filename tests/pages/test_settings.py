@@ -35,12 +35,23 @@ def answers(monkeypatch):
     selftest.problems.cache_clear()
 
 
-def test_the_shipped_settings_pass_and_are_printed(answers, capsys):
+def test_the_shipped_settings_pass_and_are_summed_up_in_a_line(answers, capsys):
     assert answers() == ()
-    printed = capsys.readouterr().out
-    assert all(
-        name in printed for name in [*selftest.EXPECTED, "server.address", "server.allowedHosts"]
-    )
+    lines = [line for line in capsys.readouterr().out.splitlines() if "settings" in line]
+    assert lines == [f"self-test: {len(selftest.EXPECTED) + 2} settings as shipped, on 127.0.0.1"]
+    (reason,) = answers(server__maxUploadSize="loose")
+    assert f"self-test: {reason}, on 127.0.0.1" in capsys.readouterr().out
+
+
+def test_make_app_says_size_and_minutes_first_and_the_address_last():
+    makefile = (ROOT / "Makefile").read_text()
+    installing = makefile.split("\n.venv/.app:")[1].split("\n\n")[0]
+    assert installing.index("7 GB") < installing.index("minutes") < installing.index("pip install")
+    assert "--quiet" not in installing  # pip's progress is shown
+    *_, address, serving = makefile.split("\napp:")[1].split("\n\n")[0].splitlines()
+    assert "Open http://127.0.0.1:$(PORT) and drop" in address
+    assert "streamlit run app.py" in serving
+    assert "7 GB" in (ROOT / "README.md").read_text()
 
 
 @pytest.mark.parametrize("address", [None, "0.0.0.0", "192.168.1.5", "::"])
