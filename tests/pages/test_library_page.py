@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
-from core.library import open_library
+from core.library import SAMPLES, Library, open_library
 from core.library.manifest import RunSource
+from core.predictions import Predictions, ScoreKind, Task
 from core.readers.sandbox import read as sandbox
 from pages.ui.runs import table
 from tests.core.library.builders import small
@@ -110,3 +111,31 @@ def test_other_paths_are_refused_in_words(home, served, name, code):
 def test_without_folders_there_is_no_way_by_path(home, monkeypatch):
     monkeypatch.delenv("CANDOR_IMPORT", raising=False)
     assert not [field for field in opened().text_input if field.key == "import.path"]
+
+
+def test_tags_of_several_runs_are_added_and_those_of_one_are_set(home, monkeypatch):
+    library, ids = Library(home, SAMPLES), []
+    for k, tags in enumerate((("old",), ("older", "new"))):
+        rows = Predictions(
+            Task.BINARY, ScoreKind.PROBABILITIES, np.full(40, 0.5), np.arange(40) % 2
+        )
+        source = RunSource(f"{k}.npz", f"{k}" * 32)
+        kept = library.keep(f"run {k}", {"test": rows}, source=source, summary={}, tags=tags)
+        ids.append(kept.id)
+    ticked = list(ids)
+    monkeypatch.setattr(table, "draw", lambda rows: [row for row in rows if row.id in ticked])
+
+    def tag(button, text):
+        test = opened()
+        next(f for f in test.text_input if f.label.startswith("Tags, sep")).set_value(text)
+        next(b for b in test.button if b.label == button).click().run()
+        assert not test.exception
+
+    tag("Add tags", "new, knee")
+    assert [set(library.get(run).tags) for run in ids] == [
+        {"old", "new", "knee"},
+        {"older", "new", "knee"},
+    ]
+    del ticked[1:]
+    tag("Set tags", "knee")
+    assert library.get(ids[0]).tags == ("knee",)

@@ -224,13 +224,14 @@ def _rename(library: Library, row: RunRow) -> None:
 
 def _tag(library: Library, rows: list[RunRow]) -> None:
     with st.form("tag", border=False):
-        before = ", ".join(rows[0].tags) if len(rows) == 1 else ""
+        several = len(rows) > 1
+        before = "" if several else ", ".join(rows[0].tags)
         text = st.text_input("Tags, separated by commas", before, max_chars=300)
-        if st.form_submit_button("Set tags"):
+        if st.form_submit_button("Add tags" if several else "Set tags"):
             tags = [tag for tag in map(str.strip, text.split(",")) if tag]
             with frame.caught():
                 for row in rows:
-                    library.tag(row.id, tags)
+                    library.tag(row.id, [*(row.tags if several else ()), *tags])
                 _say(f"Tagged {_names(rows)}.", partial(_tag_again, library, rows))
 
 
