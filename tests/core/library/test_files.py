@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from core.disk import PART
 from core.errors import LibraryError
 from core.library import Library
+from core.library.backup import backup, restore
 from core.library.describe import describe
 from core.library.files import MANIFEST, entry_of, read_predictions, write_predictions
 from core.predictions import Predictions, ScoreKind, Task
@@ -218,6 +219,56 @@ def test_killed_while_keeping_leaves_whole_runs_only(home, library):
     for row in rows:
         seed = int(row.name.split()[1])
         assert library.load(row.id, "test").digest == small(seed, n=2000).digest
+
+
+CHANGER = """
+import sys
+from pathlib import Path
+from core.library import Library
+from core.library.backup import backup
+
+home, act = Path(sys.argv[1]), sys.argv[2]
+library = Library(home, home / "none")
+print("ready", flush=True)
+for turn in range(10**6):
+    for row in library.rows():
+        if act == "change":
+            library.rename(row.id, f"turn {turn}")
+            library.tag(row.id, [f"turn {turn}"])
+        elif act == "delete":
+            library.delete(row.id)
+            library.restore(row.id)
+    if act == "backup":
+        backup(home, home.parent / f"{turn}.tar")
+        (home.parent / f"{turn}.tar").unlink()
+"""
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("act", ["change", "delete", "backup"])
+def test_rounds_of_kill_show_nothing_by_half(act, library, home, tmp_path):
+    splits = {"test": small(n=20_000)}
+    runs = [library.keep("run", splits, source=SOURCE, summary={}).id for _ in range(3)]
+    rng = np.random.default_rng(46)
+    for _ in range(30):
+        script = [sys.executable, "-c", CHANGER, home, act]
+        with subprocess.Popen(script, cwd=ROOT, stdout=subprocess.PIPE) as child:
+            child.stdout.readline()
+            time.sleep(rng.uniform(0, 0.3))
+            child.kill()
+        listed, trashed = [row.id for row in library.rows()], [run.id for run in library.trash()]
+        assert sorted(listed + trashed) == sorted(runs)
+        assert library.damaged() == []
+        for run in trashed:
+            library.restore(run)
+        assert all(library.load(run, "test").n == 20_000 for run in runs)
+        for whole in home.parent.glob("*.tar"):
+            restore(whole, tmp_path / "again")
+            assert len(Library(tmp_path / "again", tmp_path).rows()) == len(runs)
+            shutil.rmtree(tmp_path / "again")
+            whole.unlink()
+    backup(home, tmp_path / "last.tar")
+    assert not [*home.glob(f".*{PART}"), *tmp_path.glob(f".*{PART}")]
 
 
 @pytest.mark.slow
