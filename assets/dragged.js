@@ -7,10 +7,13 @@ function write(selector, text) {
   if (first) first.nodeValue = text;
 }
 
-function cross(selector, n, kind) {
+function fill(selector, counts, kinds) {
+  const each = Object.entries(kinds).flatMap((kind, k) => Array(counts[k]).fill(kind));
   document.querySelectorAll(`${selector} > i`).forEach((box, i) => {
-    box.className = i < n ? kind : "";
-    box.textContent = i < n ? "!" : "";
+    const [kind, sign] = each[i] ?? ["", ""];
+    if (box.className === kind) return;
+    box.className = kind;
+    box.textContent = sign;
   });
 }
 
@@ -27,12 +30,12 @@ function move({ figure, layout, last }, step) {
 }
 
 function show(box, step) {
-  const { written, said, texts, crossed, figures } = box.data;
+  const { written, said, texts, filled, figures } = box.data;
   box.querySelector("output").textContent = written[step];
   box.querySelector("input").setAttribute("aria-valuetext", said[step]);
   for (const [selector, values] of Object.entries(texts)) write(selector, values[step]);
-  for (const [selector, { kind, values }] of Object.entries(crossed)) {
-    cross(selector, values[step], kind);
+  for (const [selector, { values, kinds }] of Object.entries(filled)) {
+    fill(selector, values[step], kinds);
   }
   cancelAnimationFrame(box.frame); // figures are drawn once a frame, at the latest step
   box.frame = requestAnimationFrame(() => figures.forEach((figure) => move(figure, step)));

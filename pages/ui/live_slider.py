@@ -33,11 +33,14 @@ class MovedFigure:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Crossed:
-    """A picture of 100: how many boxes are crossed at each step, and their kind."""
+class Filled:
+    """A picture of boxes: how many are of each kind at each step, the rest plain.
 
-    values: Sequence[int]
-    kind: str
+    `kinds` are the signs in the boxes by their classes, in the order of the picture.
+    """
+
+    values: Sequence[Sequence[int]]
+    kinds: Mapping[str, str]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,15 +53,15 @@ class Dragged:
         The value beside the slider's name, and what a screen reader says.
     texts : mapping
         By CSS selector: the text that stands first in that element.
-    crossed : mapping
-        By CSS selector: a picture of 100.
+    filled : mapping
+        By CSS selector: a picture of boxes.
     figures : sequence of MovedFigure
     """
 
     written: Sequence[str]
     said: Sequence[str]
     texts: Mapping[str, Sequence[str]]
-    crossed: Mapping[str, Crossed] = field(default_factory=dict)
+    filled: Mapping[str, Filled] = field(default_factory=dict)
     figures: Sequence[MovedFigure] = ()
 
 

@@ -115,7 +115,7 @@ def _draw_texts(
 def _gallery(key: str, images: npt.NDArray[np.uint8], captions: Iterable[str]) -> None:
     with st.container(horizontal=True, gap="small", key=key):
         for image, caption in zip(images, captions, strict=False):  # the first of the rows
-            st.image(_enlarged(image), caption=esc(caption), width=SIDE)
+            st.image(_enlarged(image), caption=esc(caption), alt="", width=SIDE)
 
 
 def _enlarged(image: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:

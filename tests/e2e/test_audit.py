@@ -124,6 +124,9 @@ def test_a_bin_is_opened_by_the_keyboard_with_its_pictures(visit):
     choice.press("Enter")
     expect(rows).to_contain_text("Bin 0.87 to 0.93")
     assert "bin_rows=14" in page.url
+    settled(page)
+    expect(rows.get_by_text("Opening the pictures")).to_have_count(0)
+    settled(page)
     rows.get_by_role("button", name="Close").press("Enter")
     expect(rows).to_have_count(0)
     settled(page)

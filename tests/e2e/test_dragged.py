@@ -1,4 +1,4 @@
-"""A slider that the browser answers while it is dragged, on the page Out of distribution."""
+"""A slider that the browser answers while it is dragged: an alarm's, and a finding's threshold."""
 
 import re
 
@@ -66,3 +66,45 @@ def test_a_drag_moves_the_page_in_the_browser_and_is_told_once_on_release(visit)
     expect(page).not_to_have_url(re.compile(f"alarms={share:g}(&|$)"))
     earlier = float(re.search(r"alarms=([\d.]+)", page.url)[1])
     expect(page.locator(".c-dragged output")).to_have_text(f"{earlier:.1f}\u202f%")
+
+
+def test_a_threshold_of_a_finding_moves_its_films_and_the_list_of_them(visit):
+    page = visit("/xray?show=finding&run=phantom-ce")
+    slider = page.get_by_role("slider", name="Threshold", exact=True)
+    slider.wait_for()
+    settled(page)
+    page.get_by_text("Which films").click()
+    films = page.locator(".st-key-clinic-cases").get_by_test_id("stImageContainer")
+    expect(films).to_have_count(12)
+    settled(page)
+    page.evaluate(COUNT_SENT)
+
+    def counted() -> list[int]:
+        kinds = ("caught", "missed", "alarm", "alone")
+        boxes = [page.locator(f".c-icons.c-films > .{kind}").count() for kind in kinds]
+        said = [int(page.locator(f".c-key.c-films b.{kind}").inner_text()) for kind in kinds]
+        assert boxes == said
+        assert sum(boxes) == 100
+        return boxes
+
+    before, sentence = counted(), page.locator(".st-key-clinic_use .c-second")
+    listed, said = films.first.inner_text(), sentence.inner_text()
+    slider.scroll_into_view_if_needed()
+    box = slider.bounding_box()
+    middle = box["y"] + box["height"] / 2
+    page.mouse.move(box["x"] + 0.1 * box["width"], middle)
+    page.mouse.down()
+    page.mouse.move(box["x"] + 0.6 * box["width"], middle)
+    expect(sentence).not_to_have_text(said)
+    after = counted()
+    assert page.evaluate("window.sent") == 0
+    assert sum(after[:2]) == sum(before[:2])
+    assert after[1] > before[1]
+    assert after[2] < before[2]
+    dragged = sentence.inner_text()
+    page.mouse.up()
+    expect(page).to_have_url(re.compile(r"at=\d+"))
+    expect(films.first).not_to_have_text(listed)
+    assert sentence.inner_text() == dragged  # as Python draws it
+    assert counted() == after
+    check_axe(page)

@@ -43,7 +43,7 @@ def bin_rows(
     *,
     limit: int | None = None,
 ) -> BinRows:
-    """Return the rows of one bin, those that did not come true first, then the surest first.
+    """Return the rows of one bin, those answered wrongly first, then the surest first.
 
     Parameters
     ----------
@@ -62,12 +62,16 @@ def bin_rows(
     """
     edges = np.append(bins.low, bins.high[-1])
     inside = np.flatnonzero(bin_index(outcomes.confidence, edges) == index)
-    order = np.lexsort((-outcomes.confidence[inside], outcomes.correct[inside]))
-    chosen = inside[order][:limit]
+    known = None if target is None else predictions.labelled_rows(target)
+    right = outcomes.correct[inside]
+    if predictions.task is Task.MULTILABEL:
+        right = right == (outcomes.confidence[inside] > EVEN)
+    elif target is not None:
+        right = predictions.labels[inside] == predictions.rows.predicted[inside]
+    chosen = inside[np.lexsort((-outcomes.confidence[inside], right))][:limit]
     confidence = Column("confidence", "says", "share")
     sure: list[float] = outcomes.confidence[chosen].tolist()
     likely = outcomes.confidence[chosen] > EVEN
-    known = None if target is None else predictions.labelled_rows(target)
     chosen = chosen if known is None else known[chosen]
     true, predicted = _answers(predictions, target, chosen, likely)
     rows = tuple(zip(_ids(predictions, chosen), true, predicted, sure, strict=True))

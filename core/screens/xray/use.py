@@ -6,7 +6,7 @@ from functools import partial
 
 import numpy as np
 
-from core.arrays import Bool
+from core.arrays import Bool, Int
 from core.defaults import FALSE_ALARMS, FEW_EVENTS
 from core.metrics.clinical import Classified, HosmerLemeshow
 from core.metrics.clinical.groups import Subgroup
@@ -30,6 +30,9 @@ from core.screens.xray.finding import few, outside
 from core.screens.xray.words import TOO_FEW, ClinicSource, finding, sourced
 from core.studies.clinic import THRESHOLDS, OneFinding
 
+OUTCOMES = {"caught": "✓", "missed": "×", "alarm": "!", "alone": ""}  # signs of films
+FEW_SHARE = 0.05  # below it 100 films would show next to none with the finding
+FLAGS = "Films with a score at or above it are flagged."
 ASSUMED = "assumes that only the prevalence changes"
 THRESHOLD_SHOWN = (
     PageColumn("value", "Share", "percent"),
@@ -121,14 +124,79 @@ def at_threshold(source: ClinicSource, here: Classified, there: Classified | Non
         )
         for name, score, words in measures
     )
-    missed = here.false_negative
-    text = (
-        f"At {percent(here.threshold)} or more, {count(flagged)} of {source.reference_class} are "
-        f"flagged; {count(here.true_positive)} of them are labelled with it, and {count(missed)} "
-        "that are labelled with it are not flagged."
-    )
+    text = _flagged(source, here.threshold, flagged, here.true_positive, here.false_negative)
     table = ScoreTable("At this threshold", THRESHOLD_SHOWN, THRESHOLD_COLUMNS, rows)
     return ThresholdUse(table, text)
+
+
+def _flagged(source: ClinicSource, threshold: float, flagged: int, caught: int, missed: int) -> str:
+    return (
+        f"At {percent(threshold)} or more, {count(flagged)} of {source.reference_class} are "
+        f"flagged; {count(caught)} of them are labelled with it, and {count(missed)} that are "
+        "labelled with it are not flagged."
+    )
+
+
+@dataclass(frozen=True)
+class ThresholdStep:
+    """What one of many thresholds does: a sentence, and films by `OUTCOMES`, which sum to all."""
+
+    text: str
+    films: tuple[int, int, int, int]
+
+
+def threshold_steps(
+    source: ClinicSource,
+    analysis: OneFinding,
+    thresholds: Sequence[float],
+    prevalence: float | None = None,
+) -> tuple[ThresholdStep, ...]:
+    """Return what each threshold does, of 100 films; of 1,000 where few are with or without it.
+
+    Parameters
+    ----------
+    source : ClinicSource
+        Where the numbers come from.
+    analysis : OneFinding
+        The scores, labels and weights.
+    thresholds : sequence of float
+        Fractions.
+    prevalence : float, optional
+        Of another clinic: films are counted by sensitivity and specificity there.
+    """
+    order = np.argsort(analysis.p)
+    weights = analysis.extents.weights
+    event = analysis.y[order]
+    each = np.ones(event.size) if weights is None else weights[order]
+    below = np.searchsorted(analysis.p[order], thresholds, side="left")
+    # by row and by weight: with the finding and without it, below each position
+    rows, sums = (
+        [np.concatenate([[0.0], np.cumsum(some * of_row)]) for some in (event, ~event)]
+        for of_row in (np.ones(event.size), each)
+    )
+    missed, spared = (part[below] / part[-1] if part[-1] else 0.0 * below for part in sums)
+    share = sums[0][-1] / (sums[0][-1] + sums[1][-1]) if prevalence is None else prevalence
+    films = 100 if FEW_SHARE <= share <= 1.0 - FEW_SHARE else 1_000
+    events = round(films * share)
+    steps = []
+    for i, at in enumerate(thresholds):
+        left, alone = round(events * missed[i]), round((films - events) * spared[i])
+        without, caught = int(rows[0][below[i]]), int(rows[0][-1] - rows[0][below[i]])
+        flagged = event.size - int(below[i])
+        steps.append(
+            ThresholdStep(
+                text=_flagged(source, at, flagged, caught, without),
+                films=(events - left, left, films - events - alone, alone),
+            )
+        )
+    return tuple(steps)
+
+
+def wrong_films(analysis: OneFinding, threshold: float, *, missed: bool) -> Int:
+    """Return the films that a threshold misses, or its false alarms, nearest to it first."""
+    p, flagged = analysis.p, analysis.p >= threshold
+    wrong = np.flatnonzero(analysis.y & ~flagged if missed else ~analysis.y & flagged)
+    return wrong[np.argsort(np.abs(p[wrong] - threshold), kind="stable")]
 
 
 def group_table(source: ClinicSource, column: str, subgroups: Sequence[Subgroup]) -> ScoreTable:

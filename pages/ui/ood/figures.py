@@ -16,7 +16,7 @@ from core.screens.ood.view import AtThreshold, OodView, ShownCurve, at_threshold
 from core.screens.ood.words import SetName, ShiftPair, icon_arrays, plain_view
 from core.studies.ood import ShiftEffect
 from pages.ui import html_macros, state, widgets
-from pages.ui.live_slider import Crossed, Dragged, MovedFigure, columns
+from pages.ui.live_slider import Dragged, Filled, MovedFigure, columns
 from pages.ui.ood import choices, sources
 from pages.ui.ood.sources import OodQuestion, Sets, SplitSource
 
@@ -24,7 +24,7 @@ HALF_WIDTH = 470
 MAP_WIDTH = 229  # four stand beside each other at 1,280 px
 COUNTS = "What the threshold does"
 HUNDREDS = ("ood_flagged", "ood_mistaken")
-CROSSED, FLAGGED = "found-quiet", "!"  # the mark as in assets/dragged.js
+CROSSED, FLAGGED = "found-quiet", "!"
 
 
 def threshold(
@@ -151,18 +151,18 @@ def moved(name: SetName, steps: Sequence[AtThreshold]) -> Dragged:
         "h1.c-sentence + .c-second": [step.sentence.second for step in steps],
         **_cells(steps),
     }
-    crossed = {}
+    filled = {}
     if state.plain():
         pictures = [icon_arrays(name, step.tally) for step in steps]
         for key, picture in zip(HUNDREDS, zip(*pictures, strict=True), strict=True):
             texts[f".st-key-{key} .c-said"] = [hundred.text for hundred in picture]
-            values = [hundred.crossed for hundred in picture]
-            crossed[f".st-key-{key} .c-icons"] = Crossed(values=values, kind=CROSSED)
+            values = [[hundred.crossed] for hundred in picture]
+            filled[f".st-key-{key} .c-icons"] = Filled(values=values, kinds={CROSSED: FLAGGED})
     return Dragged(
         written=[step.written for step in steps],
         said=[step.said for step in steps],
         texts=texts,
-        crossed=crossed,
+        filled=filled,
         figures=(
             MovedFigure(figure="density", layout=columns([step.line for step in steps])),
             MovedFigure(figure="roc", last=columns([step.spot for step in steps])),

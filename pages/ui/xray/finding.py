@@ -1,5 +1,6 @@
 """One finding of a run, in full or in plain words, and its subgroups by a table of the user."""
 
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final
@@ -17,7 +18,8 @@ from core.readers.sandbox import read as sandbox
 from core.readers.tables.columns import MatchedTable, TextColumns, match
 from core.reports.html import PageView, films_html
 from core.screens.kit.labels import holm_adjusted
-from core.screens.kit.records import Table
+from core.screens.kit.numbers import count, percent
+from core.screens.kit.records import Column, Table
 from core.screens.kit.sentences import plain_sentence
 from core.screens.xray import finding, use
 from core.screens.xray.finding import Badge, badge
@@ -25,9 +27,20 @@ from core.screens.xray.plain import RISK, most_miscalibrated_band, plain_view
 from core.screens.xray.use import BENEFIT, ThresholdUse, benefit_words, decision_card
 from core.screens.xray.words import BANNER, PLAIN, ClinicSource
 from core.studies.clinic import THRESHOLDS, OneFinding
-from pages.ui import cache, controls, drafts, state, widgets
+from pages.ui import (
+    cache,
+    controls,
+    drafts,
+    frame,
+    html_macros,
+    live_slider,
+    row_pictures,
+    state,
+    widgets,
+)
 from pages.ui.compute import Computation, computed
 from pages.ui.intake import FileReading, Intake, SealedFile
+from pages.ui.live_slider import Dragged, Filled
 from pages.ui.xray import shared
 from pages.ui.xray.shared import AS_READ, FindingChoice
 
@@ -38,6 +51,7 @@ NO_FINDING = (
 METHODS = {AS_READ: "As read", "beta": "Beta", "isotonic": "Isotonic"}
 FIRST = "beta"
 RANGE = (0.01, 0.5)
+MISSED, ALARMS, CASES = "Missed", "False alarms", 200  # rows of a table
 THRESHOLD, BAND, SMOOTHED = 10.0, "band", "smoother"
 LEFT = 470
 INTAKE: Final = Intake[FileReading[TextColumns]]("clinic")
@@ -68,7 +82,7 @@ def draw(run: cache.Run) -> None:
             widgets.sentence(finding.waiting(shared.words().label(name)))
         if not state.plain():
             _range()
-        _boxes()
+        _prevalence()
         return
     if state.plain():
         _plain(run, source, name, statistics, top)
@@ -206,7 +220,7 @@ def _full(
         with st.expander("All numbers, with what a perfect model would show", key="clinic.far"):
             widgets.scores("How far off", finding.HEADS, view.rows)
             widgets.save(view.table, "finding", "All numbers, CSV")
-        at_threshold = _threshold(source, statistics)
+        at_threshold = _threshold(source, statistics, choice)
     groups = subgroups(source, choice)
     if st.toggle("Show the Hosmer-Lemeshow test", key="clinic.hosmer", persist_state="session"):
         widgets.caveat("Read with caution", use.CAUTION)
@@ -249,42 +263,74 @@ def _range() -> tuple[float, float]:
     return RANGE if low == high else (low, high)
 
 
-def _threshold(source: ClinicSource, statistics: OneFinding) -> ThresholdUse:
-    """Draw what a threshold does here, and at another prevalence."""
-    widgets.title("At a threshold", "chosen by the clinic; scores at or above it are flagged")
-    at, prevalence = _boxes()
+def _threshold(source: ClinicSource, statistics: OneFinding, choice: FindingChoice) -> ThresholdUse:
+    """Draw a threshold to take hold of and what it does, here and at another prevalence."""
+    widgets.title("At a threshold", "chosen by the clinic")
+    percents = [round(100 * threshold, 1) for threshold in THRESHOLDS]
+    with suppress(ValueError):  # a link may name a finer one
+        linked = float(st.query_params.get("at", ""))
+        percents = sorted({*percents, linked}) if 0.1 <= linked <= 99.9 else percents
+    thresholds = [round(step / 100, 6) for step in percents]
+    at = live_slider.chosen("at", percents, THRESHOLD)
+    with st.container(horizontal=True, vertical_alignment="bottom", key="clinic_at"):
+        place, prevalence = st.container(), _prevalence()
+    steps = use.threshold_steps(source, statistics, thresholds, prevalence)
+    written = [percent(threshold) for threshold in thresholds]
+    films = [step.films for step in steps]
+    texts = {
+        f".c-key.c-films b.{kind}": [str(one[k]) for one in films]
+        for k, kind in enumerate(use.OUTCOMES)
+    }
+    texts[".st-key-clinic_use .c-second"] = [step.text for step in steps]
+    moved = Dragged(
+        written=written,
+        said=[f"{name}: {step.text}" for name, step in zip(written, steps, strict=True)],
+        texts=texts,
+        filled={".c-icons.c-films": Filled(values=films, kinds=use.OUTCOMES)},
+    )
+    with place:
+        live_slider.slider("Threshold", "at", percents, at, THRESHOLD, moved, use.FLAGS)
+    there_too = "" if prevalence is None else f" in a clinic with {percent(prevalence)}"
+    shown = films[percents.index(at)]
+    widgets.second(f"Of {count(sum(shown))} films{there_too}:")
+    html_macros.draw("threshold", shown, use.OUTCOMES)
     classified = partial(
         clinical.classified, statistics.p, statistics.y, at / 100, extents=statistics.extents
     )
     there = None if prevalence is None else classified(prevalence=prevalence)
     at_threshold = use.at_threshold(source, classified(), there)
-    widgets.second(at_threshold.text)
+    with st.container(key="clinic_use"):
+        widgets.second(at_threshold.text)
+    _cases(choice, statistics, at / 100)
     widgets.scores("At a threshold", at_threshold.table.heads, at_threshold.table.written())
     widgets.save(at_threshold.table.file, "threshold", "Threshold, CSV")
     return at_threshold
 
 
-def _boxes() -> tuple[float, float | None]:
-    """Draw threshold and prevalence, like the range while numbers are computed too.
-
-    The link keeps only what is drawn.
-    """
-    if state.plain():
-        return THRESHOLD, _prevalence()
-    with st.container(horizontal=True, vertical_alignment="bottom", key="clinic_at"):
-        at = st.number_input(
-            "Threshold, %",
-            0.1,
-            99.9,
-            THRESHOLD,
-            step=1.0,
-            format="%.1f",
-            key="at",
-            bind="query-params",
-            persist_state="session",
-            width=150,
+@frame.fragment
+def _cases(choice: FindingChoice, statistics: OneFinding, threshold: float) -> None:
+    """Draw the films that a threshold misses, or its false alarms, once they are unfolded."""
+    fold = st.expander("Which films", key="clinic.cases", on_change="rerun")
+    if not fold.open:
+        return
+    with fold:
+        chosen = st.segmented_control(
+            "Films", [MISSED, ALARMS], default=MISSED, required=True, key="clinic.cases.kind"
         )
-        return at, _prevalence()
+        wrong = use.wrong_films(statistics, threshold, missed=chosen == MISSED)
+        rows, scores = choice.shown_rows()[wrong].tolist(), statistics.p[wrong].tolist()
+        whole, first = cache.predictions(choice.run, choice.split), row_pictures.SHOWN
+        names = [whole.row_ids[row] if whole.row_ids else str(row) for row in rows]
+        columns = Column("film", "film"), Column("score", "score", "share")
+        contents = Table(columns, tuple(zip(names, scores, strict=True)))
+        opened = row_pictures.source(choice.run.id, choice.split) if rows else None
+        captions = [f"{name}, {percent(p)}" for name, p in zip(names[:first], scores, strict=False)]
+        if opened is None or not row_pictures.draw(
+            "clinic.cases.shown", opened, choice.split, whole, rows[:first], captions
+        ):
+            widgets.table(replace(contents, rows=contents.rows[:CASES]), key="clinic.cases.rows")
+        noted = f"{count(len(rows))} films, nearest the threshold first."
+        widgets.noted(noted, contents, "cases", "All, CSV")
 
 
 def _prevalence() -> float | None:

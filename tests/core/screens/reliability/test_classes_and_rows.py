@@ -165,6 +165,11 @@ def test_rows_of_a_label_say_present_or_absent(films):
     assert {row[2] for row in rows} == {"present"}
     assert {row[1] for row in rows} <= {"present", "absent"}
     assert rows[0][0].isdigit()
+    rows = bin_rows(films, 1, bins, 0, films.outcomes(1)).table.rows
+    truths = [row[1] for row in rows]
+    assert {row[2] for row in rows} == {"absent"}
+    assert truths == sorted(truths, reverse=True)  # films with it, which were missed, first
+    assert {"present", "absent"} == set(truths)
 
 
 def test_labels_are_counted_in_the_sentence_and_the_worst_one_is_drawn(films):

@@ -4,6 +4,7 @@ import json
 import re
 from collections import Counter
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -719,6 +720,40 @@ def test_a_threshold_in_this_set_and_elsewhere(stretched):
     assert sensitivity[0].value == f"{100 * se:.1f}\u202f%"
     assert sensitivity[1].value == count(int(stretched.y.sum()))
     assert use.table.written()[-1].cells[1].value == ""  # a value carried over counts no films
+
+
+@pytest.mark.parametrize("prevalence", [None, 0.3, 0.02])
+def test_each_step_of_the_threshold_counts_what_is_classified(stretched, prevalence):
+    thresholds = (0.001, 0.1, 0.2, 0.35, 0.99)
+    steps = use_views.threshold_steps(source(), stretched, thresholds, prevalence)
+    share = stretched.y.mean() if prevalence is None else prevalence
+    of = 100 if share >= 0.05 else 1_000
+    for step, at in zip(steps, thresholds, strict=True):
+        here = clinical.classified(stretched.p, stretched.y, at)
+        assert step.text == use_views.at_threshold(source(), here, None).text
+        caught, missed, alarms, alone = step.films
+        assert min(step.films) >= 0
+        assert caught + missed == round(of * share)
+        assert sum(step.films) == of
+        assert caught == pytest.approx((caught + missed) * here.sensitivity.value, abs=0.5)
+        assert alone == pytest.approx((alarms + alone) * here.specificity.value, abs=0.5)
+
+
+def test_weights_move_the_films_of_a_step_and_not_its_sentence(stretched):
+    extents = SamplingDesign(weights=np.where(stretched.y, 3.0, 1.0))
+    (step,) = use_views.threshold_steps(source(), replace(stretched, extents=extents), [0.2])
+    (plain,) = use_views.threshold_steps(source(), stretched, [0.2])
+    share = 3 * stretched.y.sum() / (3 * stretched.y.sum() + (~stretched.y).sum())
+    assert step.text == plain.text
+    assert sum(step.films[:2]) == round(100 * share)
+
+
+def test_films_that_a_threshold_gets_wrong_come_nearest_first():
+    p = np.array([0.9, 0.2, 0.1, 0.6, 0.7, 0.3])
+    y = np.array([True, True, True, False, False, False])
+    some = SimpleNamespace(p=p, y=y)
+    assert use_views.wrong_films(some, 0.3, missed=True).tolist() == [1, 2]
+    assert use_views.wrong_films(some, 0.3, missed=False).tolist() == [5, 3, 4]
 
 
 def some_bands(counts, means, shares):
