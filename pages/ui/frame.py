@@ -14,6 +14,7 @@ import streamlit as st
 from streamlit.errors import StreamlitDuplicateElementKey
 from streamlit.runtime.scriptrunner import RerunException, StopException
 
+from core.codes import NoticeCode
 from core.errors import AuditError, Notice, lacking, sentence
 from core.screens.kit import row_noun
 from pages.ui import html_macros, session, site, visitor
@@ -21,6 +22,12 @@ from pages.ui.escape import esc
 
 LOGO = Path(__file__).parents[2] / "assets" / "logo.svg"
 STYLE = Path(__file__).parents[2] / "assets" / "style.css"
+READING = {  # how a file was taken, not what that means for a verdict
+    *(NoticeCode.SCORES_GUESSED, NoticeCode.KEYS_GUESSED, NoticeCode.HEADER_GUESSED),
+    *(NoticeCode.ENCODING_GUESSED, NoticeCode.INDEX_COLUMN, NoticeCode.DIALECT),
+    *(NoticeCode.GROUPS_OFFERED, NoticeCode.TABLE_UNFIT, NoticeCode.SPLIT_CHOSEN),
+    *(NoticeCode.ORIENTATION, NoticeCode.FILES_SKIPPED, NoticeCode.RENORMALISED),
+}
 LOG = logging.getLogger("candor")
 DATA_SETS = "app.data"  # in the session: of the runs that the page speaks of
 Given = ParamSpec("Given")
@@ -113,6 +120,20 @@ def notices(notice_list: tuple[Notice, ...]) -> None:
         return
     with st.container(key="notices"):
         html_macros.draw("notices", row_noun.noticed(notice_list))
+
+
+def verdict_notices(notice_list: tuple[Notice, ...]) -> None:
+    """Show what changes how a verdict may be read; how its file was read is folded."""
+    notices(tuple(notice for notice in notice_list if notice.code not in READING))
+
+
+def read_notes(notice_list: tuple[Notice, ...]) -> None:
+    """Fold what a reader took for granted, for below the numbers."""
+    notes = tuple(notice for notice in notice_list if notice.code in READING)
+    if notes:
+        counted = "1 note" if len(notes) == 1 else f"{len(notes)} notes"
+        with st.expander(f"How it was read ({counted})", key="read_notes"):
+            html_macros.draw("notices", row_noun.noticed(notes))
 
 
 @contextmanager

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from core.codes import NoticeCode
 from core.errors import Notice
 from core.library import SAMPLES, Library, RunSource, summarise
 from core.metrics.suite import audit
@@ -321,3 +322,27 @@ def test_an_old_link_of_the_split_that_post_hoc_reports_opens_it(home):
     test = opened("posthoc", run="digits-overconfident", test="val")
     assert test.segmented_control(key="widget.split").value == "val"
     assert "of val" in html(test)
+
+
+def test_how_a_file_was_read_is_folded_and_what_bears_on_the_verdict_is_not(home):
+    rng = np.random.default_rng(0)
+    rows = Predictions(
+        Task.MULTICLASS,
+        ScoreKind.LOGITS,
+        rng.normal(size=(60, 3)),
+        rng.integers(0, 3, 60),
+    )
+    said = (
+        Notice(NoticeCode.SCORES_GUESSED, "taken as logits"),
+        Notice(NoticeCode.VOTES_SIMULATED, "nobody was asked"),
+    )
+    run = Library(home, SAMPLES).keep(
+        "read", {"test": rows}, source=RunSource("a.npz", "0" * 32), summary={}, notices=said
+    )
+    test = opened("reliability", run=run.id)
+    (fold,) = [one for one in test.expander if one.label.startswith("How it was read")]
+    assert fold.label == "How it was read (1 note)"
+    lists = [body for body in bodies(test) if "c-notices" in body]
+    (own,) = [body for body in lists if "SCORES_GUESSED" in body]
+    assert "VOTES_SIMULATED" not in own
+    assert any("VOTES_SIMULATED" in body for body in lists)

@@ -125,7 +125,7 @@ def draw(shown: Shown, at: Places) -> None:
         widgets.sentence(view.sentence)
     with at.numbers:
         widgets.strip(view.numbers)
-        frame.notices(view.notices)
+        frame.verdict_notices(view.notices)
     figures.binned(at.figures, view.figures, bin_index)
     with at.figures.rows.container():
         figures.rows(run, split, target_audit, bin_index)
@@ -133,6 +133,7 @@ def draw(shown: Shown, at: Places) -> None:
         widgets.caption(view.caption)
         if audits.by_majority(run, split):
             widgets.caption("Labels are what most people chose.")
+        frame.read_notes(view.notices)
         meanings(view.numbers)
         parts(shown.parts)
         metrics(run, split, target_audit)

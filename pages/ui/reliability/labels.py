@@ -23,7 +23,7 @@ def draw(run: cache.Run, audit: Audit) -> None:
     widgets.sentence(view.sentence)
     if view.numbers:
         widgets.strip(view.numbers)
-        frame.notices(tuple(dict.fromkeys((*run.notices, *audit.notices))))
+        frame.verdict_notices(tuple(dict.fromkeys((*run.notices, *audit.notices))))
 
 
 def table(run: cache.Run, split: str, audit: Audit) -> None:
@@ -32,6 +32,7 @@ def table(run: cache.Run, split: str, audit: Audit) -> None:
     widgets.title(*TITLES[state.plain()])
     _rows(view.shown, view.order)
     widgets.save(view.table, "parts")
+    frame.read_notes(run.notices)
     widgets.caption(f"{split} split, file digest {run.file_digest[:8]}")
 
 
