@@ -363,6 +363,8 @@ def restore(file: Path, home: Path) -> BackupList:
 def _refuse_used(home: Path) -> None:
     if home.exists() and not (home.is_dir() and all(_unfinished(p.name) for p in home.iterdir())):
         what = f"{home.name} is not empty, and nothing in it is overwritten"
+        if home.is_dir() and any(home.glob(f".restore.*{PART}")):
+            what = f"{home.name} holds half of a backup: a restore into it was killed"
         raise UsageError("OUTPUT", what, "set CANDOR_HOME to a folder that is empty or missing")
 
 

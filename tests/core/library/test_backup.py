@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from core.__main__ import main
-from core.errors import AuditError, LibraryError
+from core.errors import AuditError, LibraryError, UsageError
 from core.jobs.local import LocalJobs
 from core.library import SAMPLES, Library
 from core.library import backup as library_backup
@@ -219,8 +219,10 @@ def test_nothing_is_overwritten(old, archive, new):
     (new / "runs").mkdir(parents=True)
     assert refused(restore, archive, new) == "OUTPUT"
     assert [path.name for path in new.rglob("*")] == ["runs"]
+    (new / ".restore.dead.part").mkdir()  # what a killed one left, as it moved in
+    with pytest.raises(UsageError, match="holds half of a backup"):
+        restore(archive, new)
     (new / "runs").rmdir()
-    (new / ".restore.dead.part").mkdir()  # what a killed one left
     restore(archive, new)
     assert files(new) == files(STORED)
 
