@@ -256,11 +256,12 @@ def _print_audit(report: Json) -> None:
         listed = len(report["by_date"]["groups"])
         beyond = f"; off beyond chance: corrected for {listed} looks (Holm)"
         print(printable(f"By {report['by_date']['column']}: ECE, up to what chance shows{beyond}"))
+        quote = ("", "") if report["task"] == "multiclass" else ("“", "”")
         for group in report["by_date"]["groups"]:
             once = f", beyond chance in one look, not in {listed}"
             off = once if group["ece"] > group["floor"] else ""
             off = ", off beyond chance" if group["beyond_chance"] else off
-            what = f"  {group['period']:<12} {group['of']}, {group['n']:,} rows"
+            what = f"  {group['period']:<12} {group['of'].join(quote)}, {group['n']:,} rows"
             interval = f"{number(group['low'])} to {number(group['high'])}"
             ece = f"{number(group['ece'])} ({interval}), up to {group['floor']:.4f}"
             print(printable(f"{what}: {ece}{off}"))

@@ -374,7 +374,9 @@ def checked_labels(labels: Int, z: npt.NDArray[np.floating]) -> Int:
             "LABEL_RANGE", f"Labels run {y.min()}..{y.max()}", f"expected 0..{n_classes - 1}"
         )
     if (y == y[0]).all():
-        raise cannot_fit(f"Every row has the label {y[0]}", "give rows of at least two classes")
+        raise cannot_fit(
+            f"Every row to fit on has the label {y[0]}", "give rows of at least two classes"
+        )
     return y
 
 

@@ -25,7 +25,7 @@ PROTOCOLS = {
         "Exact",
         "Temperature and focal temperature both search T from 0.01 to 20, on the grids and between "
         "their points, focal temperature with γ from −0.95 to 10. With fewer than 65,536 rows "
-        "neither fits these rows worse than on any grid; on other rows either may do worse.",
+        "neither fits these rows worse than a grid would; on other rows either may do worse.",
     ),
     "grid": Protocol(
         "Grid with γ = 0",

@@ -360,6 +360,7 @@ class AnswersOfRows:
             return None
         return CostlyClass(
             name=self.names[k],
+            n=float(weights[own].sum()),
             stated=float(stated[0]),
             right=float(share[0]),
             others_stated=float(stated[1]),

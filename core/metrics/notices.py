@@ -292,6 +292,8 @@ def extent_notices(groups: GroupSummary | None, predictions: Predictions) -> tup
             text += f"{alike} they {groups.count_as} {effective_n:,}{each}. {allow} allow for it."
         elif groups.column == COPIES:
             text += f". {allow} draw the copies together."
+        elif groups.n < FEW_GROUPS:
+            text += f", too few to tell how alike rows of one {one} are. {allow} draw by {one}."
         else:
             text += (
                 f". Rows of one {one} look no more alike than others. {allow} were drawn by {one} "

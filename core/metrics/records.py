@@ -191,9 +191,12 @@ class CostlyClass:
         Mean confidence of its answers in the bin, and the share that is right.
     others_stated, others : float
         Of all others there.
+    n : float
+        Its answers in the bin, by weight.
     """
 
     name: str
+    n: float
     stated: float
     right: float
     others_stated: float

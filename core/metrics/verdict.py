@@ -35,7 +35,7 @@ TESTED = "mean gap, slope, ECE and cumulative differences"
 ODDS = "odds off by a fifth"  # MATERIAL_ODDS
 HARDLY = 0.02  # averages of risks that are less apart may stand for no odds
 DIGITS = 7  # fewer decimals than that are printed of a hundredth
-STRETCHED = "logits off by 15 % about the same mean"  # MATERIAL_TEMPERATURE
+STRETCHED = "logits that spread 15 % too far"  # MATERIAL_TEMPERATURE
 SETTLED = 0.95  # level of the intervals that must leave 0, or a slope of 1, out
 OTHER_SIDE = 0.2  # of the rows: answers of more classes, off on the other side, make a mixture
 _SPREAD = {MixedReading.TOO_EXTREME: "Too extreme", MixedReading.TOO_MODERATE: "Too moderate"}
@@ -577,19 +577,23 @@ def bin_sentence(bins: BinTable, came_true: str, costly: int | None = None) -> s
     """Return the sentence read from `quoted_bin`."""
     at = quoted_bin(bins, costly)
     rows = f"{bins.count[at]:,} row{'' if bins.count[at] == 1 else 's'}"
+    says, right = share(bins.confidence[at]), share(bins.accuracy[at])
+    finer = points(bins.confidence[at]), points(bins.accuracy[at])
+    if says == right and finer[0] != finer[1]:  # 98.8 and 99.2 are apart
+        says, right = finer
     return (
-        f"Where it says {share(bins.confidence[at])} % ({rows}), "
-        f"{came_true} {share(bins.accuracy[at])} times in 100 "
+        f"Where it says {says} % ({rows}), {came_true} {right} times in 100 "
         f"({points(bins.ci_low[at])} to {points(bins.ci_high[at])})."
     )
 
 
 def costly_class_sentence(own: CostlyClass) -> str:
     """Return which answers of the bin that costs most are off."""
+    rows = f"{own.n:,.0f} row{'' if own.n == 1 else 's'}"
     return (
-        f"There, answers “{own.name}” say {share(own.stated)} % and are right {share(own.right)} "
-        f"times in 100; all others say {share(own.others_stated)} % and are right "
-        f"{share(own.others)}."
+        f"There, answers “{own.name}” ({rows}) say {share(own.stated)} % and are right "
+        f"{share(own.right)} times in 100; all others say {share(own.others_stated)} % and are "
+        f"right {share(own.others)}."
     )
 
 

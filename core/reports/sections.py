@@ -436,11 +436,15 @@ def _posthoc(views: RunViews) -> tuple[Section, ...]:
         return ()
     make = plain_posthoc if views.plain else posthoc_view
     view = make(views.named, after.rows, after.fits, after.judged)
+    sentence = view.sentence
+    if views.numbers.human is not None:
+        against = f"Judged {yardstick(by_majority=views.numbers.human.audit.by_majority)}."
+        sentence = replace(sentence, second=f"{against} {sentence.second}".rstrip())
     return (
         Section(
             key=POSTHOC,
             title="Correcting the scores" if views.plain else SECTIONS[POSTHOC],
-            sentence=view.sentence,
+            sentence=sentence,
             cards=tuple(card for _, _, card in view.diagrams),
             tables=(written_scores("", view.table),),
             paragraphs=tuple(

@@ -173,15 +173,19 @@ class MethodReport:
     def further_off(self, before: "MethodReport") -> int:
         """Return how many classes are off beyond chance, and by more than before.
 
-        Their errors may cancel in the mean, so that a lower ECE does not tell of them.
+        Their errors may cancel in the mean, so that a lower ECE does not tell of them. On one
+        side a correction moves claims by what is known; where the sides differ, both gaps count
+        with their intervals.
         """
-        return sum(
-            was.gap is not None
-            and now.gap is not None
-            and (now.p_value or 0.0) <= FALSE_ALARMS
-            and abs(now.gap.gap) > abs(was.gap.gap)
-            for was, now in zip(before.classes, self.classes, strict=False)
-        )
+        further = 0
+        for was, now in zip(before.classes, self.classes, strict=False):
+            if was.gap is None or now.gap is None or (now.p_value or 0.0) > FALSE_ALARMS:
+                continue
+            more = abs(now.gap.gap) - abs(was.gap.gap)
+            if was.gap.gap * now.gap.gap < 0.0:
+                more -= 0.5 * sum(gap.high - gap.low for gap in (was.gap, now.gap))
+            further += more > 0.0
+        return further
 
 
 def provenance(parts: PosthocRows) -> dict[str, Json]:

@@ -107,7 +107,7 @@ def test_a_clinical_board_says_in_its_headline_what_it_counts(visit, offline, se
     headline = "This model looks as if it expects"
     expect(own.locator(".sentence")).to_contain_text(headline)
     expect(own.locator("article.board")).to_contain_text("All 12 findings could be chance.")
-    helps = re.compile("More films with known answers|Nothing shows a need")
+    helps = re.compile("More films with known answers|Nothing here needs correcting")
     expect(own.locator("article.board")).to_contain_text(helps)
     assert told == [path.as_uri()]
     check_file(own)

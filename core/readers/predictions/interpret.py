@@ -602,7 +602,7 @@ def _all_notices(
         new_notices = (*part_notices, *renamed(item, several), *verdict.notices)
         notices += new_notices
     if several:
-        names = ", ".join(f"{p.part.split} ({len(p.scores)})" for p in prepared)
+        names = ", ".join(f"{p.part.split} ({len(p.scores):,})" for p in prepared)
         chosen = choose_split({p.part.split: 0 for p in prepared})
         notices.append(
             Notice(

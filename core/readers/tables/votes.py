@@ -339,10 +339,10 @@ def _in_class_order(
     numbers = [int(end[0]) for end in ends if end]
     order = np.arange(matrix.values.shape[1])
     if sorted(numbers) in (list(order), list(order + 1)):  # class_2, class_1, class_0
-        text = f"votes of {matrix.key} were taken in the order of their numbers: "
+        text = f"the columns of votes ({matrix.key}) were taken in the order of their numbers: "
         matrix = replace(matrix, values=matrix.values[:, np.argsort(numbers)])
     else:
-        text = f"votes of {matrix.key} were taken in the order of the scores: "
+        text = f"the columns of votes ({matrix.key}) were taken in the order of the scores: "
     return matrix.values, (Notice(NoticeCode.KEYS_GUESSED, text + listed(run.class_names)),)
 
 
@@ -361,7 +361,7 @@ def _joined(
             what = f"The scores have {_rows(run.n)}, the votes {len(values):,}"
             remedy = "name the rows in both files, or give votes for each row in the same order"
             raise Refused("LENGTH_MISMATCH", what, remedy, "file of votes")
-        text = f"votes of {matrix.key} were matched by row order"
+        text = f"the votes ({matrix.key}) were matched by row order"
         notices = () if choice.in_order else (Notice(NoticeCode.KEYS_GUESSED, text),)
         votes = Votes.of(file.name, values, run.class_names)
         return votes, (*notices, *_partly(votes, 0))

@@ -276,7 +276,7 @@ def _plain_columns(comparison: Comparison, runs: Sequence[Compared]) -> tuple[Pa
     people = (PageColumn(DISTANCE, "Difference from people, points", value_kind(DISTANCE)),)
     return (
         PageColumn("ece", "Off by, points on average", value_kind("ece")),
-        *_difference_column(comparison, "ece", "Further off by, points"),
+        *_difference_column(comparison, "ece", "Difference, points"),
         PageColumn("accuracy", "Right, in 100", value_kind("accuracy")),
         *(people if with_people((), runs) else ()),
         PageColumn("n", with_row_noun("Images"), "count"),

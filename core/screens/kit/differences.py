@@ -191,9 +191,9 @@ def _left_out(missing: int, metric: str) -> str:
 
 
 def chance_of(bounds: Sequence[float]) -> str:
-    """Return what chance shows, which differs by run: "2.4 to 3.1 (by run)"."""
+    """Return what chance shows, which differs by run: "2.4 to 3.1, depending on the run"."""
     low, high = points(min(bounds), max(bounds)), points(max(bounds), min(bounds))
-    return high if low == high else f"{low} to {high} (by run)"
+    return high if low == high else f"{low} to {high}, depending on the run"
 
 
 def plain_sentence(

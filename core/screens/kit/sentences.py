@@ -114,7 +114,7 @@ PLAIN_PRESENCE = {
         "This model looks as if it expects {name} as often as it should; what is off could be "
         "chance."
     ),
-    "uneven": "Not all chances this model gives {name} fit how often it is there.",
+    "uneven": "The chances this model gives {name} are off in places.",
     "unsettled": (
         "The chances this model gives {name} are off; too few pictures to say which way."
     ),
@@ -214,10 +214,7 @@ def plain_above(target: TargetAudit) -> str:
     chance_code = target.verdict.code in {VerdictCode.COULD_BE_CHANCE, VerdictCode.SOUND}
     if not chance_code or score is None or floor is None or not _above(score, floor):
         return ""
-    return (
-        f"It looks off by {points(score.value, floor.q95)} points; 5 in 100 perfect models look "
-        f"off by more than {points(floor.q95, score.value)}."
-    )
+    return _above_words(score, floor)
 
 
 def taken_alone(target: TargetAudit, noun: str = "labels") -> str:
@@ -570,6 +567,8 @@ def _might_not_have_shown(target: TargetAudit) -> str:
     shown = f"{shown}.{_alone(target)}"
     if not verdict.too_few:
         return shown
+    if _above(ece, floor):
+        return f"{_above_words(ece, floor)} {shown}"
     return (
         f"It looks off by {points(ece.value)} points; a perfect model would look off by up to "
         f"{points(floor.q95)}. {shown}"
@@ -582,6 +581,13 @@ def _risks(target: TargetAudit) -> BinTable | None:
 
 def _above(score: Score, floor: Floor) -> bool:
     return score.value is not None and score.value > floor.q95
+
+
+def _above_words(score: Score, floor: Floor) -> str:
+    return (
+        f"It looks off by {points(score.value, floor.q95)} points; 5 in 100 perfect models look "
+        f"off by more than {points(floor.q95, score.value)}."
+    )
 
 
 def _above_chance(target: TargetAudit) -> str:

@@ -58,6 +58,7 @@ from core.screens.posthoc.words import (
     OBJECTIVES,
     PLAIN_MEANINGS,
     explained,
+    none_fitted,
     plain_best,
     plain_sentence,
     sentence,
@@ -166,7 +167,7 @@ def plain_view(
         table=replace(full.table, names_head="Correction", shown=PLAIN_COLUMNS, rows=rows),
         caption=with_row_noun(
             f"Small type: {holding(judged[NONE].compared.config.level)} {PLAIN_CAPTION} "
-            f"{SAME if parts.same_rows else ELSEWHERE}"
+            f"{'' if none_fitted(fits) else SAME if parts.same_rows else ELSEWHERE}".rstrip()
         ),
     )
 

@@ -135,7 +135,8 @@ def _unlike_classes(best: str, judged: Mapping[str, MethodReport]) -> str:
     tried = VECTOR in judged or _of_risk(judged)
     mends = "" if tried else f" {_capital(IN_SENTENCE[VECTOR])} may mend that."
     return (
-        f"By class, still off: {classes_words(classes)}{f'; before: {was}' if was else ''}.{mends}"
+        f"By class, furthest off then: {classes_words(classes)}"
+        f"{f'; before: {was}' if was else ''}.{mends}"
     )
 
 
@@ -155,10 +156,15 @@ def _preferred(
     method that keeps answers brings them together: one that changes them may, unless it costs
     likelihood.
     """
-    unlike = bool(judged[NONE].compared.audit.headline.verdict.classes)
+    none = judged[NONE]
+    unlike = bool(none.compared.audit.headline.verdict.classes)
+    # One that comes to give one answer to every row says little, however well that is calibrated.
+    constant = {
+        name for name in names if judged[name].changed and _by_one_answer(judged[name], none)
+    }
     return [
         name
-        for name in names
+        for name in [name for name in names if name not in constant] or names
         if not judged[name].changed
         or _of_risk(judged)
         or (unlike and not _cost(name, judged, comparison))

@@ -286,6 +286,7 @@ def risk_card(coverage: Float, risk: Float, aurc: Score | None, caption: str) ->
         at = min(int((coverage < share - 1e-12).sum()), coverage.size - 1)
         of = "all" if coverage[at] >= 1 else f"the surest {percent(float(coverage[at]))}"
         named.append(f"{percent(float(risk[at]))} of {of}")
+    named = list(dict.fromkeys(named))
     area = ""
     if aurc is not None and aurc.value is not None:
         area = f" Area under the curve {three(aurc.value)}."

@@ -204,7 +204,10 @@ PRESENCE_GROUPS = (
     (0.60, "Possible", "20 to 60"),
     (1.00, "Likely", "60 or more"),
 )
-ANSWERS_HELP = "A correction learned from other pictures may mend its certainty. No answer changes."
+ANSWERS_HELP = (
+    "A correction learned from other pictures may mend its certainty; temperature scaling changes "
+    "no answer."
+)
 CLASSES_HELP = (
     "Vector scaling, learned from other pictures, corrects each class by itself. Some answers may "
     "change."
@@ -390,14 +393,16 @@ def _rows(audit: Audit, target: TargetAudit) -> int:
 
 
 def _card(groups: tuple[Group, ...], came_true: str) -> FigureCard:
-    things = with_row_noun("pictures")
-    descriptions = [
-        f"{group.name} ({group.range}): {count(group.n)} {things}, says {in_hundred(group.says)} "
-        f"in 100, {came_true} {in_hundred(group.right, group.low, group.high)} "
-        f"({hundred_span(group.low, group.high, group.right)})"
-        for group in reversed(groups)
-        if group.n
-    ]
+    descriptions = []
+    for group in reversed(groups):
+        if group.n:
+            things = with_row_noun("picture" if group.n == 1 else "pictures")
+            right = in_hundred(group.right, group.low, group.high)
+            says = points(group.says) if "." in right else in_hundred(group.says)
+            descriptions.append(
+                f"{group.name} ({group.range}): {count(group.n)} {things}, says {says} in 100, "
+                f"{came_true} {right} ({hundred_span(group.low, group.high, group.right)})"
+            )
     rows = tuple(
         (f"{g.name} ({g.range})", g.n, *(_cell(v) for v in (g.says, g.right, g.low, g.high)))
         for g in reversed(groups)
@@ -591,7 +596,7 @@ def _helps(target: TargetAudit) -> Advice:
         VerdictCode.COULD_BE_CHANCE: (
             "More pictures with known answers. On this many, a perfect model could look the same."
             if target.verdict.too_few or target.verdict.power is None
-            else "Nothing shows a need. Check again when the pictures change."
+            else "Nothing here needs correcting. Check again when the pictures change."
         ),
     }[code]
     if target.verdict.classes and code in DETECTED:

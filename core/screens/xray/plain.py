@@ -294,7 +294,7 @@ def icon_array(bands: Bands, i: int, *, counted: bool = True) -> IconArray | Non
     would = "" if counted else "would be "
     key = (
         f"{would}labelled: {times}",
-        f"could be chance: {least} to {most}",
+        f"may be {least} to {most}",
         "not labelled" if counted else "would not be labelled",
     )
     return IconArray(low, value, high, key)

@@ -220,7 +220,7 @@ def test_what_is_left_must_be_enough_to_fit_on(name):
     few = np.where(np.arange(len(labels)) < 9, 5.0, 0.0)
     with pytest.raises(Refused, match="9 rows are too few"):
         CALIBRATORS[name]().fit(logits, labels, few)
-    with pytest.raises(Refused, match="Every row has the label 2"):
+    with pytest.raises(Refused, match="Every row to fit on has the label 2"):
         CALIBRATORS[name]().fit(logits, labels, (labels == 2) * 1.0)
 
 

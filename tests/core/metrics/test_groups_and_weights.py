@@ -724,8 +724,7 @@ def test_rows_that_count_for_themselves_are_not_called_alike():
     )
     assert found.main.groups.effective_n == 40.0
     (text,) = (note.text for note in found.notices if note.code == "GROUPED")
-    assert text.startswith("40 rows of 20 patients. Rows of one patient look no more alike than ")
-    assert text.endswith("floors and verdicts were drawn by patient all the same.")
+    assert text.startswith("40 rows of 20 patients, too few to tell how alike rows of one patient")
     told = effective_n_words(found.main)
     assert told.endswith("of 20 patients count as 40 independent ones for “1”.")
     for rows, name, words in (
@@ -735,6 +734,12 @@ def test_rows_that_count_for_themselves_are_not_called_alike():
         groups = Groups(name, np.arange(40) // rows)
         notices = audit(binary(p, y, groups=groups)).notices
         assert any(note.text.startswith(words) for note in notices)
+    p, y = np.full(80, 0.6), np.tile([0, 1], 40)
+    pairs = Groups.of("patient", np.repeat(np.arange(40), 2).astype(str))
+    notices = audit(binary(p, y, groups=pairs)).notices
+    (text,) = (note.text for note in notices if note.code == "GROUPED")
+    assert text.startswith("80 rows of 40 patients. Rows of one patient look no more alike than ")
+    assert text.endswith("floors and verdicts were drawn by patient all the same.")
 
 
 def test_few_groups_are_said():

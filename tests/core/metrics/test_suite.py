@@ -557,8 +557,8 @@ def test_every_class_that_is_far_off_beside_the_mean_is_unlike_it():
     [
         (
             (30, 80, 80, 80),
-            "There, answers “0” say 80 % and are right 30 times in 100; all others say 80 % and "
-            "are right 80.",
+            "There, answers “0” (100 rows) say 80 % and are right 30 times in 100; all others say "
+            "80 % and are right 80.",
         ),
         ((50, 50, 50, 50), ""),  # every class
         ((30, 60, 80, 80), ""),  # two of them: the others are not calibrated
@@ -589,13 +589,16 @@ def test_a_bin_that_one_class_puts_off_speaks_of_that_class(right, line):
         # the class that is off is right more often than the others, of which less is said
         (
             ((400, 0.97, 344), (1_200, 0.82, 984)),
-            "There, answers “0” say 97 % and are right 86 times in 100; all others say 82 % and "
-            "are right 82.",
+            "There, answers “0” (400 rows) say 97 % and are right 86 times in 100; all others say "
+            "82 % and are right 82.",
         ),
         (((1_000, 0.9, 800), (2, 0.9, 2)), ""),  # hardly any others
         (((1_000, 0.9, 850), (100, 0.9, 85)), ""),  # off alike
         (((1_000, 0.9, 850), (100, 0.9, 90)), ""),  # by 5 points: z = 1.6, and 2.2 would do
-        (((1_000, 0.9, 800), (400, 0.9, 360)), "“0” say 90 % and are right 80 times"),  # z = 5
+        (
+            ((1_000, 0.9, 800), (400, 0.9, 360)),
+            "“0” (1,000 rows) say 90 % and are right 80 times",
+        ),  # z = 5
     ],
 )
 def test_one_class_alone_is_off_only_where_others_differ_from_it(cells, line):
@@ -765,8 +768,8 @@ def test_sound_needs_that_a_material_miscalibration_would_have_shown():
     assert "; odds off by a fifth would have shown. Tested:" in narrow.text
     kept["power_spread"] = 0.94
     assert (
-        "within what chance explains (up to 2.0); odds off by a fifth, or logits off by 15 % about "
-        "the same mean, would have shown." in sound.text
+        "within what chance explains (up to 2.0); odds off by a fifth, or logits that "
+        "spread 15 % too far, would have shown." in sound.text
     )
     tested = "Tested: mean gap, slope, ECE, cumulative differences and each class."
     assert tested in sound.text
@@ -774,8 +777,8 @@ def test_sound_needs_that_a_material_miscalibration_would_have_shown():
     assert between.code == "could_be_chance"
     assert between.text.startswith("No error beyond chance: ")
     assert (
-        "; odds off by a fifth would be found at least 99 times in 100, logits off by 15 % about "
-        "the same mean at least 94 times." in between.text
+        "; odds off by a fifth would be found at least 99 times in 100, logits that "
+        "spread 15 % too far at least 94 times." in between.text
     )
     kept = {"power_odds": 0.96, "power_spread": 0.3}  # many rows for the one, few for the other
     unlike = judged(gap, table(OVER), 0.6, 0.3, 0.4, ece=0.02, power=0.3, **kept)

@@ -125,6 +125,15 @@ def test_classes_that_a_correction_puts_further_off_are_counted_in_the_headline(
     assert ", but puts 3 of 4 classes further off." in technical.text
     both["vector"] = judge(test, fitted("vector", fit).calibrator)
     assert both["vector"].further_off(both[NONE]) == 0
+    cat = both[NONE].classes[0]
+    was = replace(both[NONE], classes=(replace(cat, gap=Gap(0.058, 0.010, 0.106)),))
+    for gap, further in (
+        (Gap(-0.080, -0.130, -0.030), 0),  # to the other side, where 2.2 points could be chance
+        (Gap(-0.200, -0.250, -0.150), 1),
+        (Gap(0.070, 0.022, 0.118), 1),  # on one side it moves by what is known
+    ):
+        now = replace(was, classes=(replace(cat, gap=gap, p_value=0.001),))
+        assert now.further_off(was) == further
     said = plain_sentence(both, Comparison("", 0, 0.95, ({}, HELPS, HELPS)))
     assert "may mend" not in said.second
 
@@ -304,8 +313,21 @@ def test_right_answers_that_one_constant_answer_would_reach_are_said_to_be():
     isotonic = judge(test, fitted("isotonic", fit).calibrator)
     steps = {NONE: both[NONE], "isotonic": isotonic}
     second = plain_sentence(steps, Comparison("", 0, 0.95, ({}, HELPS))).second
-    assert "beyond chance. By class, still off: answers “1” are over-confident" in second
+    assert "beyond chance. By class, furthest off then: answers “1” are over-confident" in second
     assert "may mend" not in second  # which moves all answers alike, as the steps do
+
+
+def test_no_method_that_gives_one_answer_to_all_is_preferred_to_one_that_tells_them_apart():
+    """Scores the wrong way round: a monotone map puts all in one bin, vector scaling turns them."""
+    rng = np.random.default_rng(5)
+    logits = rng.normal(-0.4, 1.5, 1_200)
+    labels = (rng.random(1_200) < 1 / (1 + np.exp(logits))).astype(np.int64)
+    rows = Predictions(Task.BINARY, ScoreKind.LOGITS, logits, labels)
+    fit, test = rows.take(np.arange(600)), rows.take(np.arange(600, 1_200))
+    both = {NONE: judge(test, None)} | {
+        method: judge(test, fitted(method, fit).calibrator) for method in ("isotonic", "vector")
+    }
+    assert plain_best(both, Comparison("", 0, 0.95, ({}, HELPS, HELPS))) == "vector"
 
 
 def test_what_lowers_the_likelihood_loss_beyond_chance_is_no_correction_without_help():
@@ -388,7 +410,7 @@ def test_a_class_that_a_temperature_leaves_off_is_named():
     reports = {NONE: judge(test, None), "ts": MethodReport(judge(scaled, None).compared, 0)}
     difference = Comparison("", 0, 0.95, ({}, HELPS))
     said = plain_sentence(reports, difference).second
-    assert "By class, still off: answers “sheep” are over-confident by " in said
+    assert "By class, furthest off then: answers “sheep” are over-confident by " in said
     assert "; before: “sheep” +" in said
     even = {NONE: reports[NONE], "ts": MethodReport(compared(1.0), 0)}
     assert "differ" not in plain_sentence(even, difference).second.removeprefix("The correction")

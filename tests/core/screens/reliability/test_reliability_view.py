@@ -196,8 +196,8 @@ def test_too_few_is_said_only_where_power_is_low(make_audit, make_target):
         "(up to 5.0)."
     )
     assert sentence.second.startswith(
-        "Odds off by a fifth would be found at least 80 times in 100, logits off by 15 % about the "
-        "same mean at least 70 times."
+        "Odds off by a fifth would be found at least 80 times in 100, logits that spread 15 % too "
+        "far at least 70 times."
     )
     assert "could be chance" in plain_sentence(target).text
     low = make_target("could_be_chance", (0.002, -0.01, 0.02), power=0.4)
@@ -301,7 +301,7 @@ def test_what_would_have_shown_of_a_risk_is_said_in_risks(make_target):
     sound = replace(sound, target=1, name="Mass", bins=bins, verdict=code)
     second = verdict_sentence(sound).second
     # odds of 1 to 9 times 1.2 and over 1.2: 1.2 to 9 and 1 to 10.8
-    assert "a true average of 8.5 or 12 % in place of 10 %, or logits off by 15 %" in second
+    assert "a true average of 8.5 or 12 % in place of 10 %, or logits that spread 15 %" in second
     assert "odds off" not in second
 
 
@@ -311,14 +311,14 @@ def test_sound_and_chance_say_what_would_have_shown(make_audit, make_target):
     sound = replace(sound, verdict=replace(sound.verdict, power_odds=0.99, power_spread=0.96))
     sound = reliability_view(make_audit(sound), SUBJECT).sentence.second
     assert sound.startswith(
-        "On 1,000 images odds off by a fifth, or logits off by 15 % about the same mean, would "
+        "On 1,000 images odds off by a fifth, or logits that spread 15 % too far, would "
         "have shown in the mean gap, slope, ECE, cumulative differences and each class."
     )
     chance = make_target("could_be_chance", gap, power=0.2)
     chance = replace(chance, verdict=replace(chance.verdict, power_odds=0.31))
     chance = reliability_view(make_audit(chance), SUBJECT)
     assert (
-        "up to 2.0. Odds off by a fifth would be found at least 31 times in 100."
+        "more than 2.0. Odds off by a fifth would be found at least 31 times in 100."
         in chance.sentence.second
     )
     assert {part.tone for part in chance.sentence.parts} == {"ink"}

@@ -212,7 +212,7 @@ def test_the_icons_are_the_numbers_of_the_sentence():
     assert note == "48 films scored 70 to 80 in this test set of 100 films"
     assert icons.key == (
         "labelled: 60",
-        "could be chance: 46 to 73",
+        "may be 46 to 73",
         "not labelled",
     )
 
