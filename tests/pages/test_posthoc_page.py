@@ -17,7 +17,7 @@ from core.errors import LostWorker
 from core.library import SAMPLES, Library, RunSource
 from core.predictions import Predictions, ScoreKind, Task, Weights
 from core.studies import posthoc, temperatures
-from core.studies.posthoc import cut, fit, parts
+from core.studies.posthoc import cut, fit, judge, parts
 from core.studies.precomputed import keep_studies
 from pages.ui import selected_run, task
 from pages.ui.posthoc import cache as cache_posthoc
@@ -262,6 +262,26 @@ def test_plain_words_show_three_columns(page):
     assert "Answers changed" in text
     assert "NLL" not in text
     assert "without changing any answer" in text
+
+
+def test_many_fits_that_take_long_say_their_cost_before_they_begin(page, keep, monkeypatch):
+    run = keep("large", val=rows(60), test=rows(60, 1))
+    monkeypatch.setattr(cache_posthoc, "HEAVY_CELLS", 0)
+    begun = []
+    monkeypatch.setattr(
+        cache_posthoc,
+        "computed",
+        lambda steps: begun.extend(step.key[3].method for step in steps) or {},
+    )
+    monkeypatch.setattr(cache_posthoc, "uncalibrated", lambda *_: judge(rows(60, 1), None))
+    test = page(run=run, methods="ts,focal_map,focal_ts,vector,isotonic")
+    assert begun == []
+    assert any("5 fits on 120 rows of" in one.value for one in test.markdown)
+    next(b for b in test.button if b.key == "posthoc.fit_many").click().run()
+    assert begun == ["ts", "focal_map", "focal_ts", "vector", "isotonic"]
+    begun.clear()
+    page(run=run, methods="ts,focal_map,focal_ts,vector")
+    assert begun == ["ts", "focal_map", "focal_ts", "vector"]  # few are begun at once
 
 
 def test_confidences_alone_are_recalibrated_without_changing_an_answer(page, keep):

@@ -3,10 +3,13 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+import streamlit as st
+
 from core.arrays import Float
 from core.defaults import SEED
 from core.predictions import Predictions
 from core.screens.kit.methods import IN_SENTENCE
+from core.screens.kit.numbers import count
 from core.screens.posthoc.view import ON_REQUEST
 from core.studies import posthoc
 from core.studies.fitted_temperature import InnateCalibration, innate_of_splits
@@ -33,6 +36,7 @@ from pages.ui.compute import Computation, computed
 from pages.ui.escape import esc
 
 _MAPPING = "Trying every γ and T"
+AT_ONCE = 4  # methods that take long and are begun without being asked: as many as by default
 HEAVY_CELLS = 400_000  # scores; a method on fewer is fitted and judged in a second or two
 
 
@@ -126,13 +130,35 @@ def uncalibrated(run: cache.Run, row_choice: RowChoice, objective: str) -> Metho
 def evaluated(
     run: cache.Run, row_choice: RowChoice, methods: Sequence[str], objective: str, search: str
 ) -> dict[str, EvaluatedMethod]:
-    """Return what is known of these methods, as `computed`."""
+    """Return what is known of these methods, as `computed`.
+
+    Many that take long are begun only once somebody has read what they cost.
+    """
     steps = {
         method: method_step(run, row_choice, MethodChoice(method, objective, search))
         for method in methods
     }
+    if not _agreed(run, row_choice, list(steps.values())):
+        steps = {method: step for method, step in steps.items() if step.known is not None}
     results = computed(list(steps.values()))
     return {method: results[step] for method, step in steps.items() if step in results}
+
+
+def _agreed(
+    run: cache.Run, row_choice: RowChoice, steps: Sequence[Computation[EvaluatedMethod]]
+) -> bool:
+    """Whether methods may be fitted: few, or quick ones, or many whose cost was read."""
+    left = [step for step in steps if step.heavy and step.known is None]
+    place = "app.fits_agreed"
+    if len(left) <= AT_ONCE or st.session_state.get(place) == (run.id, row_choice):
+        return True
+    rows = sum(run.n(name) for name in _names(run, row_choice))
+    size = f"{count(rows)} rows of {count(len(run.class_names))} classes"
+    st.markdown(f"{len(left)} fits on {size}, one after another. Some take minutes each.")
+    if not st.button(f"Fit {len(left)} methods", type="primary", key="posthoc.fit_many"):
+        return False
+    st.session_state[place] = (run.id, row_choice)
+    return True
 
 
 @cached(library=64, draft=16, spinner=_MAPPING, keys=cache.KEYS)
