@@ -89,6 +89,23 @@ def test_groups_are_asked_beside_another_question_and_not_again(page):
     assert (rows.groups.name, rows.class_names) == ("patient", ("a", "b"))
 
 
+def test_another_epoch_can_be_chosen_where_one_was(page):
+    rows = [f"{k},{e},{(k + e) / (N + 4):.4f},{k % 2}" for e in (1, 2, 3) for k in range(N)]
+    test = page()
+    data = "\n".join(["id,epoch,prob,label", *rows]).encode()
+    test.file_uploader[0].set_value([("x.csv", data, "text/csv")])
+    test = until(fine(test.run()), lambda: "Epoch 3 (the last)" in said(test))
+    picked = next(button for button in test.button if button.label == "Read it this way")
+    until(fine(picked.click().run()), lambda: "1 draft" in said(test))
+    press(test.switch_page("pages/reliability.py").run(), "Read it another way")
+    test.switch_page("pages/library.py").run()
+    box = select(test, "Epoch or setting")
+    assert (box.options, box.value) == (["3", "2", "1"], "3")
+    fine(box.set_value("1").run())
+    first = round(1 / (N + 4), 4)
+    until(press(test, "Read it this way"), lambda: draft().result.splits["test"].scores[0] == first)
+
+
 def test_a_file_without_such_columns_shows_no_choice(page):
     test = drop(page(), table())
     assert select(test, "Rows that belong together") is None

@@ -109,6 +109,8 @@ class Contents:
         three pairs may be either. None where nothing speaks for it.
     group : str
         The entry that says which rows belong together, where the format does; empty where not.
+    epochs : tuple of str
+        At which the file holds the same rows, where the rows of one were taken.
     below_one : frozenset of str
         Entries whose names say percent, of which no value is above 1.
     unread : mapping of str to Refused
@@ -127,6 +129,7 @@ class Contents:
     shards: tuple[tuple[int, str], ...] = ()
     batches: Mapping[str, Entry] | None = None
     group: str = ""
+    epochs: tuple[str, ...] = ()
     below_one: frozenset[str] = frozenset()
     unread: Mapping[str, Refused] = field(default_factory=dict)
 

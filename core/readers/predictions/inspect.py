@@ -21,6 +21,7 @@ PREVIEW_OF_ONE = 12  # columns shown of one matrix
 MAX_CELL = 120
 HEAD = 1_000  # rows looked at to tell what an entry could be
 MAX_COLUMNS = 300  # entries listed; a table of a thousand classes is described by its first
+MAX_EPOCHS = 300
 MAX_WORDS = 12  # of a confidence, each of which is asked for
 EVIDENCE = 2**20  # values of an entry, or a table, that are looked at for a fingerprint
 KINDS = (ScoreKind.LOGITS, ScoreKind.PROBABILITIES, ScoreKind.SIGMOID)
@@ -53,6 +54,7 @@ def inspect(
         labels_keys=labels_keys,
         answer_keys=_answers(contents, labels_keys),
         id_columns=id_columns,
+        epochs=contents.epochs[:MAX_EPOCHS],
         confidence_words=next((w for w in worded(contents).values() if len(w) <= MAX_WORDS), ()),
     )
 

@@ -123,6 +123,8 @@ class Inspection:
         What may be chosen; answers only where some column is called one.
     confidence_words : tuple of str
         What a confidence says in words, each of which needs a number.
+    epochs : tuple of str
+        Epochs or settings at which the file holds the same rows, where one was chosen.
     group_columns, weight_columns : tuple of str
         What may say which rows belong together, and what they count as; `ID_STEM` stands for the
         names of the rows before their last number.
@@ -148,6 +150,7 @@ class Inspection:
     answer_keys: tuple[str, ...] = ()
     id_columns: tuple[str, ...] = ()
     confidence_words: tuple[str, ...] = ()
+    epochs: tuple[str, ...] = ()
     group_columns: tuple[str, ...] = ()
     weight_columns: tuple[str, ...] = ()
     belonging: str = ""

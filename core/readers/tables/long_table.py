@@ -144,7 +144,11 @@ def of_epoch(contents: Contents, options: ReadOptions) -> Contents:
     if options.epoch is None:
         rows = counted(len(which) // len(values), "row")
         choices = [
-            ReadChoice(f"{called} {value}" + " (the last)" * (epochs and not k), {"epoch": value})
+            ReadChoice(
+                f"{called} {value}" + " (the last)" * (epochs and not k),
+                {"epoch": value},
+                "" if epochs else value,
+            )
             for k, value in enumerate(values[:MOST_RUNS])
         ]
         if ids and epochs:
@@ -160,7 +164,7 @@ def of_epoch(contents: Contents, options: ReadOptions) -> Contents:
         n: e[kept] if e.ndim and len(e) == len(which) else e for n, e in contents.entries.items()
     }
     entries = {n: e for n, e in entries.items() if n not in names}
-    return replace(contents, entries=entries, first_line=0)
+    return replace(contents, entries=entries, first_line=0, epochs=tuple(values))
 
 
 def _run_names(contents: Contents) -> Iterator[tuple[str, ...]]:

@@ -35,6 +35,7 @@ from core.readers.tables.table_columns import TableColumns
 TAKEN = (Role.SCORES, Role.LABELS, Role.CORRECT, Role.GROUP, Role.WEIGHT)
 NO_MODEL = {"max", "maximum", "top", "1", "model", "stated", "verbal", "verbalized", "id", "label"}
 TRUTHS = {"gold", "true", "truth", "target", "actual", "expected", "reference", "gt"}
+REPLIES = {"response", "reply", "completion", "output"}  # of text, beside a confidence
 MANY_ROWS = 20  # from which a column without a repeated value holds no labels
 NO_LABELS = "give a second file with --labels, or name the column with --labels-key"
 
@@ -200,18 +201,24 @@ def settle_scores(columns: TableColumns, *, need_labels: bool) -> None:
 
 
 def _settle_label_as_answer(columns: TableColumns) -> None:
-    """Take `label` for the answer beside one score and a column of the truth, as pipelines say."""
+    """Take `label` for the answer beside one score and the truth, `response` by a confidence."""
     cells = {n: id_text(e).tolist() for n, e in columns.entries.items() if e.ndim == 1}
     called = [n for n in cells if words_of(n) == ["label"] and is_text(columns.entries[n])]
     truth = columns.listed.get(Role.LABELS) or [
         n for n in columns.of(Role.LABELS) if set(words_of(n)) & TRUTHS and n in cells
     ]
+    replies = [n for n in cells if set(words_of(n)) & REPLIES and is_text(columns.entries[n])]
+    labels = columns.of(Role.LABELS)
+    if len(replies) == len(labels) == len(columns.of(Role.CONFIDENCE)) == 1 and labels[0] in cells:
+        answers, truths = map(set, aligned(cells[replies[0]], cells[labels[0]]))
+        judged = columns.of(Role.CORRECT, Role.PREDICTED)
+        columns.set_role(replies if answers & truths and not judged else [], Role.PREDICTED)
     one_score = len(columns.of(Role.SCORES, Role.CONFIDENCE)) == 1
     if not (one_score and len(truth) == len(called) == 1) or columns.of(Role.PREDICTED):
         return
     if truth != called and truth[0] in cells:
-        answers, labels = map(set, aligned(cells[called[0]], cells[truth[0]]))
-        if answers <= labels:
+        answers, truths = map(set, aligned(cells[called[0]], cells[truth[0]]))
+        if answers <= truths:
             columns.set_role(called, Role.PREDICTED)
 
 

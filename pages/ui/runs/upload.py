@@ -493,6 +493,12 @@ def _choices(options: ReadOptions, inspection: Inspection) -> ReadOptions:
     initial_kind = options.scores or inspection.kind
     kind = _kind(inspection, initial_kind)
     options = replace(options, scale=_scale(inspection.confidence_words) or options.scale)
+    if options.epoch in inspection.epochs:
+        at = inspection.epochs.index(options.epoch)
+        epoch = st.selectbox(
+            "Epoch or setting", inspection.epochs, at, key=_this("epoch"), width=220
+        )
+        options = replace(options, epoch=epoch)
     if not any(len(names) > 1 for names in _keys(inspection)):
         return replace(options, scores=options.scores if kind == initial_kind else kind)
     with st.expander(

@@ -566,8 +566,12 @@ def test_the_same_rows_at_several_settings_are_asked_for(tmp_path, settings, nam
     columns |= {} if "obs" in settings else {"label": np.tile(words(TRUTH), n // N)}
     columns = {name: np.broadcast_to(values, n) for name, values in columns.items()}
     path = table(tmp_path, **columns)
-    assert options(read(path))[0] == f"--epoch {named}"
-    same(read(path, epoch=named.strip("'")), np.stack([1 - CHANCE, CHANCE], 1))
+    asked = read(path)
+    assert options(asked)[0] == f"--epoch {named}"
+    assert isinstance(asked, NeedsChoice)
+    assert asked.inspection.models[0].model == named.strip("'")
+    got = same(read(path, epoch=named.strip("'")), np.stack([1 - CHANCE, CHANCE], 1))
+    assert named.strip("'") in got.inspection.epochs
 
 
 def test_the_side_of_one_half_is_no_label(tmp_path):
@@ -665,6 +669,13 @@ def test_refusals_of_labels_say_what_they_may_be(tmp_path):
     total = read(table(tmp_path, prob=CHANCE, y=[*TRUTH[:-1], TRUTH.sum()]))
     assert isinstance(total, Refused)
     assert (total.code, "row of totals" in total.remedy) == ("LABEL_RANGE", True)
+
+
+def test_a_response_beside_a_confidence_is_the_answer(tmp_path):
+    response, gold = (["ABC"[k] for k in some] for some in (SOFT[0].argmax(1), GOLD))
+    columns = {"response": response, "confidence": SOFT[0].max(1), "reference": gold}
+    got = same(read(table(tmp_path, **columns)), SOFT[0].max(1))
+    assert float(the_part(got).rows.correct.mean()) == 0.75
 
 
 def test_answers_that_are_all_wrong_are_read(tmp_path):
