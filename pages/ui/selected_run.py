@@ -67,6 +67,13 @@ def header(run: cache.Run, splits: Sequence[str] = ()) -> str:
             split = splits[0]
         with st.container(key="verdict", width="content"):
             place = st.empty()
+        if _keeps_gammas(run):
+            st.page_link(
+                site.GAMMA.script,
+                label=site.GAMMA.title,
+                icon=site.GAMMA.icon,
+                query_params=state.linked(run),
+            )
         st.page_link(
             site.COMPARE.script,
             label="Compare with …",
@@ -76,6 +83,11 @@ def header(run: cache.Run, splits: Sequence[str] = ()) -> str:
     with place:
         html_macros.draw("verdict", *_verdict(run, split), controls.chip(run))
     return split
+
+
+def _keeps_gammas(run: cache.Run) -> bool:
+    history = None if run.draft else open_library().get(run.id).history
+    return history is not None and history.bins is not None
 
 
 def _verdict(run: cache.Run, split: str) -> tuple[str, str]:

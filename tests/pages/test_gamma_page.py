@@ -360,3 +360,18 @@ def test_a_long_replay_is_stopped_and_goes_on(library, monkeypatch):
     test.button(key="fitting.resume").click().run()
     assert not test.exception
     assert not any(stopped in element.value for element in test.markdown)
+
+
+def test_a_kept_correction_opens_the_gammas_of_the_run_it_corrects(library):
+    origin = {"calibrated": {"run": "cifar10-adafocal", "name": "AdaFocal"}}
+    rows = library.load("cifar10-adafocal", "test")
+    source = RunSource("scores.npz", "0" * 32, origin)
+    child = library.keep("mended", {"test": rows}, source=source, summary={})
+    test = opened("gamma", run=child.id)
+    assert not test.exception
+    assert "has no gammas" not in html(test)
+    assert "CIFAR-10 (JPEG), AdaFocal" in html(test)
+    tab = opened("reliability", run="cifar10-adafocal")
+    assert "Gamma dynamics" in [link.label for link in tab.main.page_link]
+    none = opened("reliability", run="cifar10-ce")
+    assert "Gamma dynamics" not in [link.label for link in none.main.page_link]

@@ -86,11 +86,18 @@ def kept() -> list[HistorySource]:
 
 
 def find(run_id: str) -> HistorySource | None:
-    """Return what can be shown of a run, however old; None where there is no such run."""
+    """Return what can be shown of a run, however old; None where there is no such run.
+
+    A kept correction has the history of the run that it corrects.
+    """
     try:
-        return _source(row_of(open_library().get(run_id)))
+        manifest = open_library().get(run_id)
     except LibraryError:
         return None
+    corrected = (manifest.source.recipe or {}).get("calibrated")
+    if isinstance(corrected, dict):
+        return find(str(corrected.get("run", "")))
+    return _source(row_of(manifest))
 
 
 def _source(row: RunRow) -> HistorySource | None:
