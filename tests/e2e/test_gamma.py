@@ -95,6 +95,37 @@ def check_slider_and_box_share_a_column(page: Page, place: int) -> None:
 
 
 @pytest.mark.nightly
+def test_play_goes_through_the_epochs_and_one_at_a_time_where_motion_is_unwanted(visit):
+    page = visit(SAMPLE + "&epoch=3")
+    settled(page)
+    plots = page.locator(".js-plotly-plot")
+    plots.evaluate_all("all => all.forEach(plot => plot.dataset.stays = 'yes')")
+    play = page.get_by_role("button", name="Play", exact=True)
+    play.press("Enter")
+    page.wait_for_function("() => !location.href.includes('epoch=3')")
+    page.keyboard.press("Enter")  # the button is Pause now, and has the focus
+    expect(play).to_be_visible()
+    settled(page)
+    stopped = int(re.search(r"epoch=(\d+)", page.url)[1])
+    assert 3 < stopped < 20
+    page.wait_for_timeout(2500)
+    settled(page)
+    assert f"epoch={stopped}" in page.url
+    expect(page.locator('[data-figure="gamma_epoch"]')).to_have_attribute(
+        "aria-label", re.compile(f"epoch {stopped}\\b")
+    )
+    expect(page.locator(".js-plotly-plot:not([data-stays=yes])")).to_have_count(0)
+    page.emulate_media(reduced_motion="reduce")
+    page.reload()
+    settled(page)
+    one = page.get_by_role("button", name="Next epoch", exact=True)
+    one.press("Enter")
+    expect(page).to_have_url(re.compile(f"epoch={stopped + 1}"))
+    page.wait_for_timeout(2500)
+    assert f"epoch={stopped + 1}" in page.url
+    page.emulate_media(reduced_motion="no-preference")
+
+
 def test_a_replay_with_another_lambda_is_laid_over_the_panels(visit):
     page = visit(SAMPLE)
     maps_drawn(page)

@@ -1,6 +1,7 @@
 """The figures of the Gamma page: maps with their slider, diagram with the update, panels."""
 
 from collections.abc import Callable
+from pathlib import Path
 
 import streamlit as st
 
@@ -18,6 +19,12 @@ from pages.ui.gamma.other_runs import Second
 from pages.ui.visitor import open_jobs
 
 EVERY_S = 2.0
+_PLAY = st.components.v2.component(
+    "candor_play",
+    html='<button class="c-play" type="button"></button>',
+    js=(Path(__file__).parents[3] / "assets" / "play.js").read_text("utf-8"),
+    isolate_styles=False,
+)
 Draw = Callable[[HistorySource, list[HistorySource]], None]
 
 
@@ -85,7 +92,9 @@ def maps(view: GammaView, history: GammaDynamics, place: tuple[int, int], *, liv
         with st.container(key="gamma_maps"):
             widgets.figure(view.heatmap, select=True, titled=False)
             _scrubber(history.grid, at, live=live)
-        widgets.key(view.key)
+        with st.container(horizontal=True, vertical_alignment="center", key="gamma_play"):
+            _play(history.grid, at)
+            widgets.key(view.key)
     with right:
         widgets.figure(view.diagram, select=True)
         if not state.plain():
@@ -111,6 +120,19 @@ def _scrubber(grid: HistoryGrid, at: int, *, live: bool) -> None:
             format_func=lambda place: str(grid.epoch[place]),
             on_change=lambda: gamma_state.keep_epoch(grid, st.session_state[key]),
             label_visibility="collapsed",
+        )
+
+
+def _play(grid: HistoryGrid, at: int) -> None:
+    """Draw the button that goes through the epochs, from the first where the last is shown."""
+    if grid.n_epochs > 1:
+        _PLAY(
+            key="gamma.play",
+            data={"at": at, "last": grid.n_epochs - 1},
+            width="content",
+            on_step_change=lambda: gamma_state.keep_epoch(
+                grid, int(st.session_state["gamma.play"]["step"])
+            ),
         )
 
 
