@@ -327,3 +327,9 @@ def test_what_is_folded_is_drawn_for_trained_runs(page):
         test.session_state["compare.way"] = way
         fine(test.run())
         assert words in html(test)
+
+
+def test_figure_and_headline_have_one_reference_until_another_is_chosen(page):
+    test = page(runs="digits-overconfident,digits-fair")
+    assert test.selectbox(key="widget.ref").value == "digits-fair"  # which has the smaller ECE
+    assert re.search(r'class="ref".*?Fair digits<small>reference', html(test))

@@ -1,5 +1,6 @@
 """What is chosen on the Compare page: runs, their split, what ranks them, the reference."""
 
+import math
 from collections.abc import Sequence
 
 import streamlit as st
@@ -8,7 +9,7 @@ from core.errors import LibraryError
 from core.library.index import RunRow
 from core.metrics.comparison import Compared, why_not
 from core.screens.compare.view import FEW
-from core.screens.kit.differences import NAMES, OFFERED, with_people
+from core.screens.kit.differences import HIGHER, NAMES, OFFERED, with_people
 from pages.ui import cache, frame, picked_runs, site, state
 from pages.ui.controls import SPLIT_NAMES
 from pages.ui.escape import esc
@@ -94,7 +95,18 @@ def ranking(runs: list[cache.Run], audited: Sequence[Compared]) -> tuple[str, in
     if why_not([run_audit.rows for run_audit in audited], [run.name for run in runs]):
         return "ece", 0
     offered = with_people(OFFERED, audited)
-    return "ece" if state.plain() else _metric(offered), _reference(runs)
+    metric = "ece" if state.plain() else _metric(offered)
+    return metric, _reference(runs, _best(audited, metric))
+
+
+def _best(audited: Sequence[Compared], metric: str) -> int:
+    """Return which run the headline speaks of first, which its figure is drawn from, too."""
+    sign = -1.0 if metric in HIGHER else 1.0
+    found = [run.score(metric) for run in audited]
+    values = [
+        math.inf if score is None or score.value is None else sign * score.value for score in found
+    ]
+    return values.index(min(values))
 
 
 def _metric(offered: Sequence[str]) -> str:
@@ -112,18 +124,18 @@ def _metric(offered: Sequence[str]) -> str:
     return metric
 
 
-def _reference(runs: list[cache.Run]) -> int:
+def _reference(runs: list[cache.Run], best: int) -> int:
     """Return which run the others are compared with; a draft is not named in the link."""
     ids = [run.id for run in runs]
     names = state.distinct_names({run.id: run.name for run in runs})
-    reference = state.choice("ref", ids, ids[0])
+    reference = state.choice("ref", ids, ids[best])
     st.selectbox(
         "Against",
         ids,
         key="widget.ref",
         format_func=names.__getitem__,
         on_change=state.pick,
-        args=("ref", ids[0]),
+        args=("ref", ids[best]),
         width=240,
         help="The reference: differences are the other runs minus this one.",
     )
