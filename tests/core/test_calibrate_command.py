@@ -322,11 +322,15 @@ def test_lines_for_people_name_methods_differences_and_notices(one_part, capsys)
     assert "CUT: " in said
 
 
-def test_confidences_of_the_answer_alone_are_refused(tmp_path, capsys):
+def test_confidences_of_the_answer_alone_are_recalibrated_and_have_no_temperature(tmp_path, capsys):
     path = tmp_path / "top.csv"
-    rows = [f"{k % 3},{k % 3},0.{k % 9 + 1}" for k in range(60)]
+    rows = [f"{k % 3},{(k + (k % 4 == 0)) % 3},0.{k % 9 + 1}" for k in range(60)]
     path.write_text("label,predicted,confidence\n" + "\n".join(rows))
-    assert refused(capsys, "calibrate", path, "--methods", "ts") == (2, "CLASSES")
+    assert main(["calibrate", str(path)]) == 0
+    scored = [line.split()[0] for line in of_scores(capsys.readouterr().out)]
+    assert [name for name in scored if name != "ece"] == ["none", "vector", "beta", "isotonic"]
+    assert main(["calibrate", str(path), "--methods", "ts"]) == 0
+    assert "ts               not fitted: Temperature scaling has no form" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
