@@ -8,7 +8,7 @@ from core.errors import LibraryError
 from core.library.manifest import summarise
 from core.screens.runs.view import verdict
 from core.screens.runs.words import PLAIN, TECHNICAL
-from pages.ui import audits, cache, controls, frame, html_macros, session, site, state
+from pages.ui import cache, controls, frame, html_macros, session, site, state
 from pages.ui.escape import esc
 from pages.ui.visitor import open_library
 
@@ -92,6 +92,8 @@ def _keeps_gammas(run: cache.Run) -> bool:
 
 def _verdict(run: cache.Run, split: str) -> tuple[str, str]:
     """Return the verdict in a few words, and its tone: what the list of runs says of the split."""
+    from pages.ui import audits  # late: the page of runs needs none of what it imports
+
     words = PLAIN if state.plain() else TECHNICAL
     kept = None if run.draft else open_library().get(run.id).metrics.get(split)
     quick = run.n(split) * len(run.class_names) <= QUICK_CELLS or audits.large(run, split)
