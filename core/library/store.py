@@ -1,5 +1,6 @@
 """The library: keep, list, load, change, delete and restore runs; imports our files and index."""
 
+import logging
 import os
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -37,6 +38,7 @@ from core.library.trash import TrashedRun
 from core.predictions import Predictions
 
 SAMPLES = Path(__file__).parents[2] / "assets" / "samples"
+LOG = logging.getLogger(__name__)
 
 
 def home() -> Path:
@@ -51,7 +53,7 @@ def home() -> Path:
     try:
         return Path(given).expanduser().absolute()
     except RuntimeError as error:
-        what = f"{given[:60]} begins with the home of a user, who has none here"
+        what = f"{given[:60]} begins with the home of a user who does not exist here"
         raise UsageError("OUTPUT", what, "set CANDOR_HOME to a path that begins with /") from error
 
 
@@ -343,7 +345,10 @@ class Library:
         with self._changing(run):
             self._trash.mkdir(exist_ok=True, mode=0o700)
             run.rename(trash.place(self._trash, run_id))
-        self.purge()
+        try:
+            self.purge()
+        except LibraryError:  # the run is deleted all the same
+            LOG.exception("what was deleted long ago cannot be removed")
 
     def restore(self, run_id: str) -> None:
         """Bring a deleted run back, as it was: also a damaged one.
@@ -373,7 +378,7 @@ class Library:
         The index, whose free pages held their names, is made anew.
         """
         by = RETAINER if self.visitor.recorded else self.visitor  # whoever's delete it came with
-        n_runs = self._remove(trash.too_old(self._trash), by)
+        n_runs, _ = self._remove(trash.too_old(self._trash), by)
         trash.sweep(self._runs)
         return n_runs
 
@@ -403,29 +408,38 @@ class Library:
         oldest = datetime.now(UTC) - timedelta(days=days)
         folders = (*self._runs.glob("[!.]*"), *self._trash.glob("*@*"))
         old = [run for run in folders if self.visitor.owns(sharing.owner_of(run))]
-        n_runs = self._remove([r for r in old if files.is_upload_before(r, oldest)], self.visitor)
-        if any(self._runs.glob(f".*{trash.GONE}")):
-            what = "Some uploads are listed no more, and cannot be removed from the disk"
+        uploads = [run for run in old if files.is_upload_before(run, oldest)]
+        n_runs, left = self._remove(uploads, self.visitor)
+        if left:
+            what = "Some uploads cannot be removed from the disk, even if they are no longer listed"
             raise LibraryError("LIBRARY_WRITE", what, "make CANDOR_HOME writable, then purge again")
         return n_runs
 
-    def _remove(self, folders: Sequence[Path], by: Visitor) -> int:
+    def _remove(self, folders: Sequence[Path], by: Visitor) -> tuple[int, list[Path]]:
         """Remove folders of runs for good, and those of a removal that was interrupted.
 
-        Each is whole or not there. The index is made anew before their bytes go: a process that
-        dies leaves them to the next removal, which does both.
+        Returns how many of the runs are gone, and the folders that cannot be removed. Each run is
+        whole or not there. The index is made anew before their bytes go: a process that dies
+        leaves them to the next removal, which does both.
         """
+        n_runs, left = 0, []
         for run in folders:
-            trail.record(self.home, by, Act.PURGE, run.name.split("@")[0])
-            with self._index.locked(), writing():
-                if run.is_dir():  # else another removal has it
+            with self._index.locked():
+                if not run.is_dir():  # another removal has it
+                    continue
+                trail.record(self.home, by, Act.PURGE, run.name.split("@")[0])
+                try:
                     run.rename(self._runs / f".{run.name}{trash.GONE}")
+                    n_runs += 1
+                except OSError:
+                    LOG.exception("a run cannot be removed")
+                    left.append(run)
         gone = list(self._runs.glob(f".*{trash.GONE}"))
         if gone:
             self.rebuild_index()
         for run in gone:
             shutil.rmtree(run, ignore_errors=True)
-        return len(folders)
+        return n_runs, [*left, *(run for run in gone if run.exists())]
 
     def rebuild_index(self) -> int:
         """Read every folder again and return how many runs are listed."""

@@ -3,6 +3,7 @@
 import re
 import shutil
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -60,7 +61,8 @@ def sweep(runs: Path) -> None:
         if part.is_dir():
             shutil.rmtree(part, ignore_errors=True)
         else:
-            part.unlink(missing_ok=True)
+            with suppress(OSError):
+                part.unlink()
 
 
 def _entries(trash: Path) -> list[tuple[Path, str, datetime]]:
@@ -71,10 +73,10 @@ def _entries(trash: Path) -> list[tuple[Path, str, datetime]]:
 
 
 def _changed(part: Path) -> float:
-    """Return when a path last changed; one that is gone by now changed never."""
+    """Return when a path last changed; one that is gone or hidden by now changed never."""
     try:
         return part.stat().st_mtime
-    except FileNotFoundError:
+    except OSError:
         return float("inf")
 
 

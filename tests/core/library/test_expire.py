@@ -1,7 +1,9 @@
 """Uploads that are too old are removed for good: no byte of them is left below the home."""
 
+import errno
 import json
 import os
+import shutil
 import sqlite3
 import time
 from contextlib import closing
@@ -13,6 +15,7 @@ import pytest
 
 from core.__main__ import main
 from core.access import RETAINER, Role, Visitor, user_id
+from core.errors import LibraryError
 from core.library import Library, RunSource, recipes, sharing, trail
 from core.library.files import MANIFEST
 from tests.core.library.builders import headline, small, small_bins
@@ -104,6 +107,56 @@ def test_a_removal_that_dies_leaves_the_rest_to_the_next(of, home, monkeypatch, 
             remove()
     assert [of(BOSS).rows(), of(BOSS).damaged(), of(BOSS).trash()] == [[], [], []]
     remove()
+    assert not holding(home)
+
+
+def test_what_another_removal_has_is_neither_counted_nor_called_left(of, home, monkeypatch):
+    first, second = sorted(kept(of(ANNA)) for _ in range(2))
+    for run in (first, second):
+        age(home, run, 31)
+    glob, remove = Path.glob, shutil.rmtree
+
+    def listed(folder, pattern):
+        found = sorted(glob(folder, pattern))
+        if pattern == "[!.]*":  # another removal takes one once both are listed
+            (home / "runs" / second).rename(home / "runs" / f".{second}.gone.part")
+        return iter(found)
+
+    def removed(folder, **options):
+        remove(folder, **options)
+        (home / "runs" / ".other.gone.part").mkdir(exist_ok=True)  # and is at the next by now
+
+    monkeypatch.setattr(Path, "glob", listed)
+    monkeypatch.setattr("core.library.files.is_upload_before", lambda *_: True)
+    monkeypatch.setattr("shutil.rmtree", removed)
+    assert of(RETAINER).expire(30) == 1
+    assert [e.subject for e in trail.entries(home, BOSS) if e.act == "purge"] == [first]
+
+
+@pytest.mark.parametrize("refused", ["rename", "rmtree"])
+def test_an_upload_that_cannot_be_removed_is_said_and_the_others_go(of, home, monkeypatch, refused):
+    first, second = sorted(kept(of(ANNA)) for _ in range(2))
+    for run in (first, second):
+        age(home, run, 31)
+    rename, rmtree = Path.rename, shutil.rmtree
+
+    def renamed(path, target):
+        if refused == "rename" and path.name == first:
+            raise PermissionError(errno.EACCES, "Permission denied", str(path))
+        return rename(path, target)
+
+    def removed(folder, **options):
+        if first not in folder.name:
+            rmtree(folder, **options)
+
+    monkeypatch.setattr(Path, "rename", renamed)
+    monkeypatch.setattr("shutil.rmtree", removed)
+    for _ in range(2):
+        with pytest.raises(LibraryError, match="cannot be removed from the disk"):
+            of(RETAINER).expire(30)
+    assert [row.id for row in of(ANNA).rows()] == ([first] if refused == "rename" else [])
+    monkeypatch.undo()
+    of(RETAINER).expire(30)
     assert not holding(home)
 
 

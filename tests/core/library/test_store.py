@@ -1,6 +1,8 @@
 """The library from the outside: what is kept is listed, loads again, and can be undone."""
 
+import errno
 import json
+import os
 import shutil
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -201,6 +203,39 @@ def test_trash_is_swept_when_something_is_deleted_and_lists_the_last_deleted_fir
     assert [trashed.name for trashed in library.trash()] == ["b", "c", "a"]
     library.delete(ids[3])
     assert [trashed.name for trashed in library.trash()] == ["d", "b", "c"]
+
+
+def test_a_run_is_deleted_though_what_is_old_cannot_be_removed(keep, library, home, monkeypatch):
+    old, older, new, last = (keep(name) for name in "abcd")
+    for run_id, when in ((old, "20200102T000000Z"), (older, "20200101T000000Z")):
+        library.delete(run_id)
+        (path,) = (home / "trash").glob(f"{run_id}@*")
+        path.rename(home / "trash" / f"{run_id}@{when}")
+    stuck, half = home / "trash" / f"{older}@20200101T000000Z", home / "runs" / ".half.part"
+    half.touch()
+    os.utime(half, (0, 0))
+    rename, unlink = Path.rename, Path.unlink
+
+    def unless(refused, act):
+        def changed(path, *rest, **options):
+            if path == refused:
+                raise PermissionError(errno.EACCES, "Permission denied", str(path))
+            return act(path, *rest, **options)
+
+        return changed
+
+    monkeypatch.setattr(Path, "rename", unless(stuck, rename))
+    monkeypatch.setattr(Path, "unlink", unless(half, unlink))
+    library.delete(new)
+    assert [trashed.id for trashed in library.trash()] == [new, older]
+    monkeypatch.setattr(library, "rebuild_index", _refuse)
+    (home / "runs" / ".x.gone.part").mkdir()
+    library.delete(last)
+    assert {trashed.id for trashed in library.trash()} == {new, last, older}
+
+
+def _refuse():
+    raise LibraryError("LIBRARY_WRITE", "x", "y")
 
 
 def test_trash_lists_a_damaged_run_and_skips_what_is_none(keep, library, home):
