@@ -10,7 +10,7 @@ import os
 import secrets
 import stat
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import IO, Final
 
@@ -93,12 +93,14 @@ def sync(path: Path) -> None:
 
 
 def open_file(path: Path) -> IO[bytes]:
-    """Open a file to be read; OSError for a pipe or a device, whose bytes might never come."""
+    """Open a file to be read; OSError for a folder, a pipe or a device, which may never answer."""
     handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
-    file = os.fdopen(handle, "rb")
-    if not stat.S_ISREG(os.fstat(handle).st_mode):
-        file.close()
-        raise OSError(errno.EINVAL, "Not a file", str(path))
+    with ExitStack() as unless_opened:
+        unless_opened.callback(os.close, handle)
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
+            raise OSError(errno.EINVAL, "Not a file", str(path))
+        file = os.fdopen(handle, "rb")
+        unless_opened.pop_all()
     return file
 
 

@@ -135,10 +135,10 @@ def lacking(error: BaseException) -> AuditError | None:
         what = "A file may not become so large here; what was being written is not there"
         return LibraryError("DISK_FULL", what, "raise ulimit -f, then try again")
     if number == errno.ENAMETOOLONG:
-        what = "A path is longer than the disk takes, or a name in it"
+        what = "A path, or a name in it, is too long for this disk"
         return UsageError("OUTPUT", what, "name a shorter one, or set CANDOR_HOME to one")
     if number in {errno.EMFILE, errno.ENFILE}:
-        what = "No further file may be opened"
+        what = "Too many files are open"
         return LostWorker("LOST_WORKER", what, "raise ulimit -n, then try again")
     no_thread = isinstance(error, RuntimeError) and "new thread" in str(error)
     if number == errno.EAGAIN or no_thread:

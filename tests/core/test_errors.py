@@ -99,7 +99,7 @@ def test_a_refusal_knows_the_options_that_its_remedy_names(remedy, options):
         (OSError(errno.ENOSPC, "No space left on device"), "DISK_FULL", "disk"),
         (OSError(errno.EFBIG, "File too large"), "DISK_FULL", "large"),
         (OSError(errno.EMFILE, "Too many open files"), "LOST_WORKER", "file"),
-        (OSError(errno.ENAMETOOLONG, "File name too long"), "OUTPUT", "longer"),
+        (OSError(errno.ENAMETOOLONG, "File name too long"), "OUTPUT", "too long"),
     ],
 )
 def test_what_the_machine_lacks_is_said_and_is_no_bug(error, code, word, monkeypatch, capsys):
@@ -133,6 +133,14 @@ def test_a_pipe_in_place_of_a_file_is_not_waited_for(tmp_path):
     os.close(writer)
     with pytest.raises(OSError, match="Not a file"):
         open_file(path)
+
+
+def test_what_cannot_be_opened_as_a_file_leaves_nothing_open(tmp_path):
+    held = len([*Path("/proc/self/fd").iterdir()])
+    for _ in range(3):
+        with pytest.raises(OSError, match="Not a file"):
+            open_file(tmp_path)
+    assert len([*Path("/proc/self/fd").iterdir()]) == held
 
 
 def test_a_library_that_was_not_mapped_is_a_lack_of_memory_in_the_words_of_its_loader_too():
