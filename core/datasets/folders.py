@@ -50,7 +50,20 @@ def chestxray14(request: DatasetRequest) -> SplitDataset:
         understood; PATIENTS: the test list divides a patient.
     """
     root = existing_root(request.root, LAYOUT)
-    listed = _findings(root)
+    # The findings of each film in the folder's list, 1 where present
+    name = next((name for name in LISTS if (root / name).is_file()), LISTS[0])
+    try:
+        table = csv.DictReader(io.StringIO(text_below(root, name, LAYOUT)), strict=True)
+        column, read = _columns(table.fieldnames or (), name)
+        listed: Findings = {}
+        for row in table:
+            location = f"{name}, line {table.line_num}"
+            film = Path(row[column] or "").stem
+            if film in listed:
+                raise _list_refused(f"film {film} is listed twice", location)
+            listed[film] = read(row, location)
+    except csv.Error as error:
+        raise _list_refused(f"it is not a table ({error})", name) from error
     films = _films(root)
     matched = [name for name in listed if name in films]
     if not matched:
@@ -71,24 +84,6 @@ def chestxray14(request: DatasetRequest) -> SplitDataset:
         notices=_missing(len(listed), len(films), len(matched)),
     )
     return from_files(rows, root, [films[name] for name in matched], request)
-
-
-def _findings(root: Path) -> Findings:
-    """Return the findings of each film in the folder's list, 1 where present."""
-    name = next((name for name in LISTS if (root / name).is_file()), LISTS[0])
-    try:
-        table = csv.DictReader(io.StringIO(text_below(root, name, LAYOUT)), strict=True)
-        column, read = _columns(table.fieldnames or (), name)
-        findings: Findings = {}
-        for row in table:
-            location = f"{name}, line {table.line_num}"
-            film = Path(row[column] or "").stem
-            if film in findings:
-                raise _list_refused(f"film {film} is listed twice", location)
-            findings[film] = read(row, location)
-    except csv.Error as error:
-        raise _list_refused(f"it is not a table ({error})", name) from error
-    return findings
 
 
 def _columns(

@@ -202,7 +202,10 @@ def _cifar10c(outside_set: OutsideSet, data: SplitDataset, _download: bool) -> O
     array = _array(root, name)
     n = len(array) // len(SEVERITIES) if array.ndim else 0
     shape = (n * len(SEVERITIES), 32, 32, 3)
-    pixels = _pixels(name, array, shape, "50,000 x 32 x 32 x 3 uint8", CIFAR10C)
+    # Pixels of a shape, at least one; others are refused
+    if array.shape != shape or array.dtype != np.uint8 or not array.size:
+        raise _array_refused(name, array, "50,000 x 32 x 32 x 3 uint8", CIFAR10C)
+    pixels = np.asarray(array, np.uint8)
     classes = _checked_labels(_array(root, "labels.npy"), len(pixels))
     if data.name == "cifar10" and not np.array_equal(classes, data.test.targets.numpy()):
         raise Refused(
@@ -348,13 +351,6 @@ def _array(root: Path, name: str) -> Array:
             location=name,
         ) from error
     return mapped
-
-
-def _pixels(name: str, array: Array, shape: tuple[int, ...], expected: str, layout: str) -> Pixels:
-    """Return pixels of a shape, at least one; others are refused."""
-    if array.shape != shape or array.dtype != np.uint8 or not array.size:
-        raise _array_refused(name, array, expected, layout)
-    return np.asarray(array, np.uint8)
 
 
 def _array_refused(name: str, array: Array, expected: str, layout: str) -> Refused:

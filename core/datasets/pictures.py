@@ -119,7 +119,24 @@ def decode(root: Path, name: str, size: Size | None = None, scaling: Scaling = S
     """
     try:
         with Image.open(f"{root}/{name}", formats=tuple(FORMATS)) as source:
-            _check(source, name)
+            # Refuse by the header what should not be decoded
+            if source.width * source.height > MAX_PIXELS:
+                raise _too_large(name)
+            if source.mode.startswith(("I", "F")):
+                raise Refused(
+                    "DTYPE",
+                    f"The picture {name} has more than 8 bits a channel",
+                    "save all pictures with 8 bits, and choose yourself which greys they keep",
+                    location=name,
+                )
+            # A photograph with a second one beside it (MPO) is still one picture.
+            if source.format != "MPO" and getattr(source, "n_frames", 1) > 1:
+                raise Refused(
+                    "IMAGE_FRAMES",
+                    f"The picture {name} has several frames",
+                    "save the frame that is meant",
+                    location=name,
+                )
             turn = TURNS.get(source.getexif().get(ExifTags.Base.Orientation))
             upright = source if turn is None else source.transpose(turn)
             if upright.mode == "P":  # its transparency is no colour
@@ -192,27 +209,6 @@ def threads() -> Iterator[ThreadPoolExecutor]:
         yield pool
     finally:
         pool.shutdown(cancel_futures=True)
-
-
-def _check(source: Image.Image, name: str) -> None:
-    """Refuse by the header what should not be decoded."""
-    if source.width * source.height > MAX_PIXELS:
-        raise _too_large(name)
-    if source.mode.startswith(("I", "F")):
-        raise Refused(
-            "DTYPE",
-            f"The picture {name} has more than 8 bits a channel",
-            "save all pictures with 8 bits, and choose yourself which greys they keep",
-            location=name,
-        )
-    # A photograph with a second one beside it (MPO) is still one picture.
-    if source.format != "MPO" and getattr(source, "n_frames", 1) > 1:
-        raise Refused(
-            "IMAGE_FRAMES",
-            f"The picture {name} has several frames",
-            "save the frame that is meant",
-            location=name,
-        )
 
 
 def _too_large(name: str) -> Refused:

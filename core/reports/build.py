@@ -90,31 +90,27 @@ def report_files(request: ReportRequest) -> ReportFiles:
 def report(request: ReportRequest) -> tuple[Json, Document]:
     """Return the JSON of a report, and the same as a document."""
     with row_noun.speaking_of(*(run.data for run in request.runs)):
-        return _report(request)
-
-
-def _report(request: ReportRequest) -> tuple[Json, Document]:
-    numbers = report_numbers(request.runs, request.sections, request.config)
-    content = report_json(numbers, request.sections, request.edition, request.config)
-    config = request.config
-    settings = {
-        "Edition": str(request.edition),
-        "Bins": str(config.n_bins),
-        "Level of intervals": f"{100 * config.level:g} %",
-        "Resamples": f"{config.n_resamples:,}",
-        "Seed": str(config.seed),
-        "smECE": config.smece,
-        "Smoother": config.smoother,
-    } | {f"Version of {name}": version for name, version in software().items()}
-    document = Document(
-        title=_title(request.runs),
-        edition=request.edition,
-        banners=sections.banners(numbers, request.edition),
-        chapters=sections.chapters(numbers, request.sections, request.edition, settings),
-        digest=content[CERTIFICATE][DIGEST],
-        version=defaults.VERSION,
-    )
-    return content, document
+        numbers = report_numbers(request.runs, request.sections, request.config)
+        content = report_json(numbers, request.sections, request.edition, request.config)
+        config = request.config
+        settings = {
+            "Edition": str(request.edition),
+            "Bins": str(config.n_bins),
+            "Level of intervals": f"{100 * config.level:g} %",
+            "Resamples": f"{config.n_resamples:,}",
+            "Seed": str(config.seed),
+            "smECE": config.smece,
+            "Smoother": config.smoother,
+        } | {f"Version of {name}": version for name, version in software().items()}
+        document = Document(
+            title=_title(request.runs),
+            edition=request.edition,
+            banners=sections.banners(numbers, request.edition),
+            chapters=sections.chapters(numbers, request.sections, request.edition, settings),
+            digest=content[CERTIFICATE][DIGEST],
+            version=defaults.VERSION,
+        )
+        return content, document
 
 
 def _title(runs: tuple[ReportedRun, ...]) -> str:

@@ -152,7 +152,14 @@ def calibrate_lines(report: Json) -> list[str]:
             lines.append(f"{name:<17}not fitted: {method['reason']}")
             continue
         lines.append(f"{name:<17}{_scores(method)}")
-        lines.append(f"{'':<17}{_method_words(method)}")
+        texts = [f"ece {_difference(method['difference'].get('ece'))}"]
+        small = {k: v for k, v in method["parameters"].items() if isinstance(v, float)}
+        texts += [f"{key} {value:.4g}" for key, value in small.items()]
+        changed = method["answers_changed"]
+        texts += [f"{changed} answer{'s' if changed > 1 else ''} changed"] if changed else []
+        texts += [method["message"]] if method["message"] else []
+        method_words = ", ".join(texts)
+        lines.append(f"{'':<17}{method_words}")
     searches = [method["settings"]["search"] for method in fitted if "search" in method["settings"]]
     if len(searches) > 1:  # they say how one search is fair to both
         lines += [PROTOCOLS[search].words for search in dict.fromkeys(searches)]
@@ -204,16 +211,6 @@ def _scores(method: Json) -> str:
 
 def _chance(floor: Json | None) -> str:
     return "" if floor is None else f" (chance: up to {_number(floor['q95'])})"
-
-
-def _method_words(method: Json) -> str:
-    texts = [f"ece {_difference(method['difference'].get('ece'))}"]
-    small = {k: v for k, v in method["parameters"].items() if isinstance(v, float)}
-    texts += [f"{key} {value:.4g}" for key, value in small.items()]
-    changed = method["answers_changed"]
-    texts += [f"{changed} answer{'s' if changed > 1 else ''} changed"] if changed else []
-    texts += [method["message"]] if method["message"] else []
-    return ", ".join(texts)
 
 
 def _difference(difference: Json | None) -> str:

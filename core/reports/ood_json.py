@@ -130,15 +130,13 @@ def ood_lines(report: Json) -> list[str]:
         )
         lines += _lines(set_json, "as read")
         if "after_temperature" in set_json:
-            lines += _lines(set_json["after_temperature"], _after(report["temperature"]))
+            temperature = report["temperature"]
+            fitted = f", fitted on {temperature['fitted_on']}" if temperature["fitted_on"] else ""
+            after = f"after T = {temperature['value']:.4g}{fitted}"
+            lines += _lines(set_json["after_temperature"], after)
         lines += [f"  {note['code']}: {note['text']}" for note in set_json["notices"]]
     lines += [f"{note['code']}: {note['text']}" for note in report["notices"]]
     return lines
-
-
-def _after(temperature: Json) -> str:
-    fitted = f", fitted on {temperature['fitted_on']}" if temperature["fitted_on"] else ""
-    return f"after T = {temperature['value']:.4g}{fitted}"
 
 
 def _lines(numbers: Json, heading: str) -> list[str]:

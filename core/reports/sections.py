@@ -8,7 +8,6 @@ from core.codes import NoticeCode
 from core.metrics.clinical import bands
 from core.metrics.comparison import compare
 from core.metrics.ranked import SortedOutcomes
-from core.metrics.records import Audit
 from core.metrics.selective import risk_coverage
 from core.metrics.top_label import answers
 from core.metrics.verdict_codes import DETECTED
@@ -98,13 +97,20 @@ AUTHORS = (  # topics of which predictions and labels say nothing
 
 def checklist(numbers: RunNumbers) -> Section:
     """Return the topics with what the report holds of each."""
+    scores = numbers.audit.main.metrics.values()
+    level = next((score.level for score in scores if score.low is not None), None)
+    intervals = (
+        "None" if level is None else f"Metrics with {100 * level:g} % intervals where one exists"
+    )
+    after = numbers.posthoc
+    updating = YOURS if after is None else f"Calibrators, fitted on {after.rows.fit_name}"
     helped = [
         ("Participants and outcome events", _events(numbers)),
         ("Measures of performance, and why", "Discrimination, calibration and net benefit"),
-        ("Performance with confidence intervals", _intervals(numbers.audit)),
+        ("Performance with confidence intervals", intervals),
         ("Performance in subgroups", "By finding; by patient group on the Chest X-ray page"),
         (f"Clusters of {with_row_noun('images')}", _clusters(numbers)),
-        ("Recalibration or updating of the model", _updating(numbers)),
+        ("Recalibration or updating of the model", updating),
         ("Class imbalance", "Scores were taken as they are; none was rebalanced"),
         ("Output of the model", f"{numbers.rows.kind}, one score a finding"),
         ("Availability of code", "Version and digest of the audit's code are in the settings"),
@@ -129,12 +135,6 @@ def _events(numbers: RunNumbers) -> str:
     return f"{count(rows.n)} {with_row_noun('images')}, {count(events)} with the finding"
 
 
-def _intervals(audit: Audit) -> str:
-    scores = audit.main.metrics.values()
-    level = next((score.level for score in scores if score.low is not None), None)
-    return "None" if level is None else f"Metrics with {100 * level:g} % intervals where one exists"
-
-
 def _clusters(numbers: RunNumbers) -> str:
     groups = numbers.rows.groups
     if groups is None:
@@ -142,11 +142,6 @@ def _clusters(numbers: RunNumbers) -> str:
             "Images were taken as independent. Name a column of groups if they are not"
         )
     return f"Intervals draw whole groups by {groups.name}"
-
-
-def _updating(numbers: RunNumbers) -> str:
-    after = numbers.posthoc
-    return YOURS if after is None else f"Calibrators, fitted on {after.rows.fit_name}"
 
 
 VERDICT, RELIABILITY, NUMBERS = "verdict", "reliability", "numbers"

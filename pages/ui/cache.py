@@ -93,7 +93,30 @@ def look_up(run_id: str) -> Run:
     """Return the draft or run of that id, also one without labels; raises as `find`."""
     draft = session.drafts().get(run_id) if run_id.startswith(session.DRAFT) else None
     if draft is None:
-        return _stored(run_id)
+        manifest = open_library().get(run_id)
+        if not manifest.splits:
+            raise LibraryError(
+                "NO_PREDICTIONS",
+                f"{manifest.name} is a gamma history and holds no predictions",
+                "pick a run that holds predictions",
+            )
+        outside = tuple(split for split in manifest.splits if split not in manifest.labelled)
+        entries = [manifest.splits[split] for split in (*manifest.labelled, *outside)]
+        return Run(
+            id=manifest.id,
+            name=manifest.name,
+            kind=manifest.kind,
+            splits=manifest.labelled,
+            outside=outside,
+            split=manifest.headline,
+            digests=tuple(entry.digest for entry in entries),
+            lengths=tuple(entry.n for entry in entries),
+            task=Task(manifest.task),
+            file_digest=manifest.source.digest,
+            class_names=manifest.class_names,
+            notices=manifest.notices,
+            data=manifest.data,
+        )
     splits = draft.result.splits
     first = next(iter(splits.values()))
     return Run(
@@ -108,33 +131,6 @@ def look_up(run_id: str) -> Run:
         file_digest=draft.result.digest,
         class_names=first.class_names,
         notices=draft.result.notices,
-    )
-
-
-def _stored(run_id: str) -> Run:
-    manifest = open_library().get(run_id)
-    if not manifest.splits:
-        raise LibraryError(
-            "NO_PREDICTIONS",
-            f"{manifest.name} is a gamma history and holds no predictions",
-            "pick a run that holds predictions",
-        )
-    outside = tuple(split for split in manifest.splits if split not in manifest.labelled)
-    entries = [manifest.splits[split] for split in (*manifest.labelled, *outside)]
-    return Run(
-        id=manifest.id,
-        name=manifest.name,
-        kind=manifest.kind,
-        splits=manifest.labelled,
-        outside=outside,
-        split=manifest.headline,
-        digests=tuple(entry.digest for entry in entries),
-        lengths=tuple(entry.n for entry in entries),
-        task=Task(manifest.task),
-        file_digest=manifest.source.digest,
-        class_names=manifest.class_names,
-        notices=manifest.notices,
-        data=manifest.data,
     )
 
 

@@ -22,25 +22,22 @@ def bar(run: cache.Run) -> None:
         return
     with st.container(horizontal=True, vertical_alignment="center", key="draft.bar"):
         st.markdown("Only this browser shows this draft. Closing the page deletes it.")
-        _how_read(session.drafts()[run.id])
+        # Draw how a draft was read, folded, with the way to read it otherwise
+        draft = session.drafts()[run.id]
+        inspection = draft.result.inspection
+        with st.popover("How it was read", key="draft.read"):
+            widgets.title(draft.file_name, inspection.layout)
+            reading_choice.kind(inspection)
+            if draft.recalled:
+                st.markdown(reading_choice.RECALLED)
+            reading_choice.preview(inspection, "draft.preview")
+            if draft.again is not None and st.button("Read it another way", key="draft.again"):
+                draft.again(draft)
+                st.switch_page(site.HOME.script)
         with st.popover("Keep in the library", type="primary", key="draft.keep"):
             _form(run)
         st.button("Discard", key="draft.discard", on_click=_discard, args=(run.id,))
     _watch(run)
-
-
-def _how_read(draft: session.Draft) -> None:
-    """Draw how a draft was read, folded, with the way to read it otherwise."""
-    inspection = draft.result.inspection
-    with st.popover("How it was read", key="draft.read"):
-        widgets.title(draft.file_name, inspection.layout)
-        reading_choice.kind(inspection)
-        if draft.recalled:
-            st.markdown(reading_choice.RECALLED)
-        reading_choice.preview(inspection, "draft.preview")
-        if draft.again is not None and st.button("Read it another way", key="draft.again"):
-            draft.again(draft)
-            st.switch_page(site.HOME.script)
 
 
 def _form(run: cache.Run) -> None:

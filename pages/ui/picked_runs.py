@@ -5,7 +5,6 @@ from collections.abc import Callable, Mapping, Sequence
 import streamlit as st
 
 from core.errors import LibraryError, UsageError
-from core.library.index import RunRow
 from core.metrics.comparison import MOST_RUNS
 from pages.ui import cache, frame, selected_run, session, state
 
@@ -95,7 +94,9 @@ def picker(
     names |= {row.id: row.name for row in listed}
     names |= {run.id: run.name for run in runs if run.id not in names}
     names.pop(without, None)
-    tagged = _tagged(listed)
+    # The runs of each tag, by the choice that stands for it, in the order of tags
+    tags = sorted({tag for row in listed for tag in row.tags}, key=str.casefold)
+    tagged = {f"{TAG}{tag}": [row.id for row in listed if tag in row.tags] for tag in tags}
     names |= {choice: _tag_words(choice, len(ids)) for choice, ids in tagged.items()}
     names = state.distinct_names(names)
     st.session_state[key] = [run.id for run in runs]
@@ -108,12 +109,6 @@ def picker(
         placeholder="Choose runs or a tag",
         on_change=lambda: choose(_runs_of(st.session_state[key], tagged)[:most]),
     )
-
-
-def _tagged(rows: Sequence[RunRow]) -> dict[str, list[str]]:
-    """Return the runs of each tag, by the choice that stands for it, in the order of tags."""
-    tags = sorted({tag for row in rows for tag in row.tags}, key=str.casefold)
-    return {f"{TAG}{tag}": [row.id for row in rows if tag in row.tags] for tag in tags}
 
 
 def _tag_words(choice: str, runs: int) -> str:

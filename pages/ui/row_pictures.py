@@ -4,7 +4,6 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 import streamlit as st
 
 from core.datasets.catalogue import TEXT_DATA
@@ -87,7 +86,14 @@ def draw(
         return False
     answer = task.wait()
     if answer is not None:
-        _gallery(key, answer.arrays["images"], captions)
+        images = answer.arrays["images"]
+        with st.container(horizontal=True, gap="small", key=key):
+            for image, caption in zip(images, captions, strict=False):  # the first of the rows
+                # (H, W, 3) with whole pixels repeated, so that small images are not blurred
+                times = max(1, SIDE // max(image.shape[1:]))
+                large = image.repeat(times, axis=1).repeat(times, axis=2)
+                enlarged = np.broadcast_to(large, (3, *large.shape[1:])).transpose(1, 2, 0)
+                st.image(enlarged, caption=esc(caption), alt="", width=SIDE)
     return True
 
 
@@ -110,16 +116,3 @@ def _draw_texts(
         with st.container(key=key):
             html_macros.draw("texts", list(zip(captions, answer.values["texts"], strict=False)))
     return True
-
-
-def _gallery(key: str, images: npt.NDArray[np.uint8], captions: Iterable[str]) -> None:
-    with st.container(horizontal=True, gap="small", key=key):
-        for image, caption in zip(images, captions, strict=False):  # the first of the rows
-            st.image(_enlarged(image), caption=esc(caption), alt="", width=SIDE)
-
-
-def _enlarged(image: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
-    """Return (H, W, 3) with whole pixels repeated, so that small images are not blurred."""
-    times = max(1, SIDE // max(image.shape[1:]))
-    large = image.repeat(times, axis=1).repeat(times, axis=2)
-    return np.broadcast_to(large, (3, *large.shape[1:])).transpose(1, 2, 0)

@@ -43,7 +43,10 @@ def open_run(sample: str = site.SAMPLE) -> cache.Run:
     except LibraryError as gone:
         frame.refusal(gone)
         state.open_run(None)
-        _another()
+        # Offer other runs in place of one that is gone
+        html_macros.draw("headline", "Open another run.")
+        samples()
+        your_own()
         st.stop()
     frame.title(run.name)
     frame.set_row_noun(run.data)
@@ -130,13 +133,6 @@ def your_own() -> None:
     """Link to where runs of one's own are opened, over a sample that nobody chose."""
     with st.container(key="own", width="content"):
         st.page_link(site.HOME.script, label="Open your own run", icon=site.HOME.icon)
-
-
-def _another() -> None:
-    """Offer other runs in place of one that is gone."""
-    html_macros.draw("headline", "Open another run.")
-    samples()
-    your_own()
 
 
 def open_in_reliability(run_id: str) -> None:

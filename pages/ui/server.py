@@ -352,20 +352,16 @@ def expire() -> None:
     for name, session in gone.items():
         _ASKING.discard(name)
         try:
-            _close(session)
+            # Close a session and empty it: whatever still points at it keeps no upload alive
+            session.shutdown()
+            if session._scriptrunner is None:  # else a script reads its state until it ends
+                session.session_state.clear()
+                session._fragment_storage = MemoryFragmentStorage()
         except Exception:  # whatever it is, the others are closed, now and later
             LOG.exception("a session that was left could not be closed")
     if gone:
         for function in _AFTER:
             function()
-
-
-def _close(session: Any) -> None:  # noqa: ANN401  Streamlit's AppSession
-    """Close a session and empty it: whatever still points at it keeps no upload alive."""
-    session.shutdown()
-    if session._scriptrunner is None:  # else a script reads its state until it ends
-        session.session_state.clear()
-        session._fragment_storage = MemoryFragmentStorage()
 
 
 def held_bytes(session: str | None = None) -> int:

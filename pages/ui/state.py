@@ -126,18 +126,15 @@ def choice(name: str, options: Sequence[str], default: str) -> str:
     silent; afterwards silence means the default, so that the Back button goes back.
     """
     linked = st.query_params.get(name)
-    before = st.session_state.get(f"set.{name}") if _just_entered(name) else None
+    before = (
+        st.session_state.get(f"set.{name}") if (f"widget.{name}" not in st.session_state) else None
+    )
     value = next(
         (str(candidate) for candidate in (linked, before) if candidate in options), default
     )
     remember(name, value, default)
     st.session_state[f"widget.{name}"] = value
     return value
-
-
-def _just_entered(name: str) -> bool:
-    """Return whether the widget was not on the page that was shown before this one."""
-    return f"widget.{name}" not in st.session_state
 
 
 def pick(name: str, default: str) -> None:

@@ -133,7 +133,10 @@ class BackgroundTask(Generic[Result]):
         works = _works()
         for slot, key in list(works):
             if slot == self.slot and (key == self.key or works[slot, key].running):
-                _make_way(slot, key, patient=self.patient and key != self.key)
+                # Stop a work and forget it; a patient one that is under way goes on
+                patient = self.patient and key != self.key
+                if not patient or _works()[slot, key].future.cancel():
+                    _works().pop((slot, key)).stop()
         works[self.slot, self.key] = self.start()
         while len(works) > KEPT:
             ended = (place for place, work in works.items() if not work.running)
@@ -216,12 +219,6 @@ def stop_works(of: Callable[[Hashable], bool]) -> None:
     works = _works()
     for place in [place for place in works if of(place[1])]:
         works.pop(place).stop()
-
-
-def _make_way(slot: str, key: Hashable, *, patient: bool) -> None:
-    """Stop a work and forget it; a patient one that is under way goes on."""
-    if not patient or _works()[slot, key].future.cancel():
-        _works().pop((slot, key)).stop()
 
 
 @once
@@ -452,7 +449,11 @@ def _run(
                 process.kill()
             with suppress(subprocess.TimeoutExpired):
                 process.wait(timeout=LOOK_S)
-            _hear(line, tell)
+            # Tell how far a process says that it is
+            line.seek(0)
+            share, _, words = line.read(LINE).decode(errors="ignore").strip().partition(" ")
+            if share:
+                tell(float(share), words)
         if process.returncode != 0:
             return process.returncode, None
         with mmap(answer.fileno(), 0, access=ACCESS_READ) as written:
@@ -475,11 +476,3 @@ def _process(
         env=os.environ | {"OPENBLAS_NUM_THREADS": "1"},
         **given,
     )
-
-
-def _hear(line: IO[bytes], tell: Callable[[float, str], None]) -> None:
-    """Tell how far a process says that it is."""
-    line.seek(0)
-    share, _, words = line.read(LINE).decode(errors="ignore").strip().partition(" ")
-    if share:
-        tell(float(share), words)

@@ -112,23 +112,20 @@ def draw(path: str) -> None:
     with st.container(border=True, key="tour"):
         html_macros.draw("stop", f"Tour, step {number} of {len(all_steps)}", stop)
         with st.container(horizontal=True, vertical_alignment="center", key="tour.buttons"):
-            _buttons(number, len(all_steps))
-
-
-def _buttons(number: int, last: int) -> None:
-    if number < last:
-        if st.button("Next", type="primary", key="tour.next"):
-            _go(number + 1)
-    elif st.button("Finish", type="primary", key="tour.next", on_click=_leave):
-        st.switch_page(site.HOME.script)
-    if st.button("Back", key="tour.back", disabled=number == 1):
-        _go(number - 1)
-    if st.button("Restart", key="tour.restart", disabled=number == 1):
-        _go(1)
-    if number < last and st.button(
-        "Skip the tour", key="tour.skip", type="tertiary", on_click=_leave
-    ):
-        st.switch_page(site.HOME.script)
+            last = len(all_steps)
+            if number < last:
+                if st.button("Next", type="primary", key="tour.next"):
+                    _go(number + 1)
+            elif st.button("Finish", type="primary", key="tour.next", on_click=_leave):
+                st.switch_page(site.HOME.script)
+            if st.button("Back", key="tour.back", disabled=number == 1):
+                _go(number - 1)
+            if st.button("Restart", key="tour.restart", disabled=number == 1):
+                _go(1)
+            if number < last and st.button(
+                "Skip the tour", key="tour.skip", type="tertiary", on_click=_leave
+            ):
+                st.switch_page(site.HOME.script)
 
 
 # What is computed is computed once a process: the samples do not change.

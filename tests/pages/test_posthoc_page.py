@@ -268,11 +268,12 @@ def test_many_fits_that_take_long_say_their_cost_before_they_begin(page, keep, m
     run = keep("large", val=rows(60), test=rows(60, 1))
     monkeypatch.setattr(cache_posthoc, "HEAVY_CELLS", 0)
     begun = []
-    monkeypatch.setattr(
-        cache_posthoc,
-        "computed",
-        lambda steps: begun.extend(step.key[3].method for step in steps) or {},
-    )
+
+    def computed(steps):
+        begun.extend(step.key[3].method for step in steps)
+        return {}
+
+    monkeypatch.setattr(cache_posthoc, "computed", computed)
     monkeypatch.setattr(cache_posthoc, "uncalibrated", lambda *_: judge(rows(60, 1), None))
     test = page(run=run, methods="ts,focal_map,focal_ts,vector,isotonic")
     assert begun == []

@@ -65,8 +65,31 @@ def spatter(light: Float, place: int, draws: Sequence[Generator]) -> Float:
 
 def _relief(greys: Float) -> Float:
     """Return (n, H, W) brightness of drops lit from one side, 0 to 255."""
-    height = np.floor(_blurred(_distances(_edges(greys))) + ROUNDING)
-    lit = ndimage.correlate(_equalised(height), RELIEF[None].astype(np.float64), mode="mirror")
+    # Canny's edges: ridges of the gradient, weak ones only beside strong ones
+    down = _sobel(greys, -2)
+    across = _sobel(greys, -1)
+    strength = np.abs(down) + np.abs(across)
+    ridge = _is_ridge(strength, down, across)
+    weak = ridge & (strength > WEAK)
+    regions, n_regions = ndimage.label(weak, structure=TOUCHING)
+    strong = np.zeros(n_regions + 1, bool)
+    strong[regions[ridge & (strength > STRONG)]] = True
+    strong[0] = False
+    edges = np.asarray(strong[regions])
+    height = np.floor(_blurred(_distances(edges)) + ROUNDING)
+    # Greys 0..255 mapped so that each image's are spread evenly
+    n = len(height)
+    levels = height.astype(np.int64)
+    cells = levels + 256 * np.arange(n)[:, None, None]
+    counts = np.bincount(cells.ravel(), minlength=256 * n).reshape(n, 256)
+    up_to = counts.cumsum(axis=1)
+    first = np.take_along_axis(counts, counts.astype(bool).argmax(axis=1)[:, None], axis=1)
+    above = up_to[:, -1:] - first
+    scale = np.float32(255) / np.where(above > 0, above, 1).astype(np.float32)
+    table = np.rint((up_to - first).astype(np.float32) * scale)  # ties fall as OpenCV's do
+    table = np.where(above > 0, np.maximum(table, 0), np.arange(256))  # a single level stays
+    equalised = np.asarray(table[np.arange(n)[:, None, None], levels])
+    lit = ndimage.correlate(equalised, RELIEF[None].astype(np.float64), mode="mirror")
     return np.rint(_blurred(np.clip(lit, 0, 255)))
 
 
@@ -87,35 +110,6 @@ def _distances(edges: Bool) -> Float:
 
 def _blurred(values: Float) -> Float:
     return np.asarray(ndimage.uniform_filter(values, 3, mode="mirror", axes=(-2, -1)))
-
-
-def _equalised(greys: Float) -> Float:
-    """Return greys 0..255 mapped so that each image's are spread evenly."""
-    n = len(greys)
-    levels = greys.astype(np.int64)
-    cells = levels + 256 * np.arange(n)[:, None, None]
-    counts = np.bincount(cells.ravel(), minlength=256 * n).reshape(n, 256)
-    up_to = counts.cumsum(axis=1)
-    first = np.take_along_axis(counts, counts.astype(bool).argmax(axis=1)[:, None], axis=1)
-    above = up_to[:, -1:] - first
-    scale = np.float32(255) / np.where(above > 0, above, 1).astype(np.float32)
-    table = np.rint((up_to - first).astype(np.float32) * scale)  # ties fall as OpenCV's do
-    table = np.where(above > 0, np.maximum(table, 0), np.arange(256))  # a single level stays
-    return np.asarray(table[np.arange(n)[:, None, None], levels])
-
-
-def _edges(greys: Float) -> Bool:
-    """Return Canny's edges: ridges of the gradient, weak ones only beside strong ones."""
-    down = _sobel(greys, -2)
-    across = _sobel(greys, -1)
-    strength = np.abs(down) + np.abs(across)
-    ridge = _is_ridge(strength, down, across)
-    weak = ridge & (strength > WEAK)
-    regions, n_regions = ndimage.label(weak, structure=TOUCHING)
-    strong = np.zeros(n_regions + 1, bool)
-    strong[regions[ridge & (strength > STRONG)]] = True
-    strong[0] = False
-    return np.asarray(strong[regions])
 
 
 def _sobel(greys: Float, axis: int) -> Float:

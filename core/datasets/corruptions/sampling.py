@@ -46,22 +46,18 @@ def zoomed(light: Float, factor: float) -> Float:
     pixels so that first and last stay first and last, and cuts the old size out of the middle.
     """
     for axis in (-2, -1):
-        light = _stretched(light, factor, axis)
+        side = light.shape[axis]
+        inner = int(np.ceil(side / factor))
+        outer = round(inner * factor)
+        first = (outer - side) // 2
+        step = (inner - 1) / (outer - 1)
+        places = (side - inner) // 2 + np.arange(first, first + side) * step
+        low = np.minimum(np.floor(places).astype(np.int64), side - 2)
+        share = places - low
+        if axis == -2:
+            share = share[:, None]
+        light = np.asarray(light.take(low, axis) * (1 - share) + light.take(low + 1, axis) * share)
     return light
-
-
-def _stretched(light: Float, factor: float, axis: int) -> Float:
-    side = light.shape[axis]
-    inner = int(np.ceil(side / factor))
-    outer = round(inner * factor)
-    first = (outer - side) // 2
-    step = (inner - 1) / (outer - 1)
-    places = (side - inner) // 2 + np.arange(first, first + side) * step
-    low = np.minimum(np.floor(places).astype(np.int64), side - 2)
-    share = places - low
-    if axis == -2:
-        share = share[:, None]
-    return np.asarray(light.take(low, axis) * (1 - share) + light.take(low + 1, axis) * share)
 
 
 def streaked(light: Float, radius: int, sigma: float, degrees: Float) -> Float:

@@ -148,7 +148,9 @@ def _message(rng: np.random.Generator, desk: str) -> str:
     chosen: dict[str, str] = {}  # each sentence once
     while len(chosen) < n:
         sentence = _sentence(rng, desk)
-        chosen.setdefault(sentence, _filled(rng, sentence))
+        # A sentence with a word in each of its slots
+        filled = sentence.format(**{slot: _drawn(rng, words) for slot, words in SLOTS.items()})
+        chosen.setdefault(sentence, filled)
     parts = (_drawn(rng, OPENINGS), *chosen.values(), _drawn(rng, CLOSINGS))
     return " ".join(part for part in parts if part)
 
@@ -160,11 +162,6 @@ def _sentence(rng: np.random.Generator, desk: str) -> str:
         return _drawn(rng, DESKS[desk])
     shared = [text for desks, texts in BOTH.items() if desk in desks for text in texts]
     return _drawn(rng, shared if draw < (1 + OWN) / 2 else ANY)
-
-
-def _filled(rng: np.random.Generator, sentence: str) -> str:
-    """Return a sentence with a word in each of its slots."""
-    return sentence.format(**{slot: _drawn(rng, words) for slot, words in SLOTS.items()})
 
 
 def _drawn(rng: np.random.Generator, texts: tuple[str, ...] | list[str]) -> str:

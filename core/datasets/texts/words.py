@@ -209,22 +209,19 @@ def _fill(
         row = number.get(word)
         if row is None or row in seen:
             continue
-        vectors[row] = _numbers(rest, name, n, vectors.shape[1])
+        dimension = vectors.shape[1]
+        values = rest.split()
+        if len(values) != dimension:
+            what = f"{name} gives this word {len(values)} numbers, text.dimension is {dimension}"
+            raise _line_refused("DTYPE", what, n)
+        try:
+            numbers_ = [float(value) for value in values]
+        except ValueError:
+            raise _line_refused("DTYPE", f"{name} holds a cell that is no number", n) from None
+        if not all(math.isfinite(value) and abs(value) < 1e6 for value in numbers_):
+            raise _line_refused("NONFINITE", f"{name} holds a number that is not finite", n)
+        vectors[row] = numbers_
         seen.add(row)
-
-
-def _numbers(cells: bytes, name: str, line: int, dimension: int) -> list[float]:
-    values = cells.split()
-    if len(values) != dimension:
-        what = f"{name} gives this word {len(values)} numbers, text.dimension is {dimension}"
-        raise _line_refused("DTYPE", what, line)
-    try:
-        numbers_ = [float(value) for value in values]
-    except ValueError:
-        raise _line_refused("DTYPE", f"{name} holds a cell that is no number", line) from None
-    if not all(math.isfinite(value) and abs(value) < 1e6 for value in numbers_):
-        raise _line_refused("NONFINITE", f"{name} holds a number that is not finite", line)
-    return numbers_
 
 
 def _line_refused(code: str, what: str, line: int) -> Refused:

@@ -35,8 +35,15 @@ def drawn(figure: "go.Figure", width: float) -> Drawing:
     content = _decoded(figure.to_plotly_json())
     layout, traces = content["layout"], content["data"]
     margin = layout["margin"]
+    # What the named ticks of the first upright axis need, in whatever font there is
+    axis = layout["yaxis"]
+    widest = max(
+        (width_of(str(label), axis["tickfont"]["size"]) for label in axis.get("ticktext") or ()),
+        default=0.0,
+    )
+    room_left = widest + TICK_GAP + float(axis.get("ticklabelstandoff") or 0)
     box = (
-        max(float(margin["l"]), _room_left(layout)),
+        max(float(margin["l"]), room_left),
         float(margin["t"]),
         width - float(margin["r"]),
         float(layout["height"]) - float(margin["b"]),
@@ -55,16 +62,6 @@ def drawn(figure: "go.Figure", width: float) -> Drawing:
         *(_legend(layout["legend"], traces, box) if layout.get("showlegend") else ()),
     ]
     return Drawing(width, float(layout["height"]), tuple(marks))
-
-
-def _room_left(layout: Settings) -> float:
-    """Return what the named ticks of the first upright axis need, in whatever font there is."""
-    axis = layout["yaxis"]
-    widest = max(
-        (width_of(str(label), axis["tickfont"]["size"]) for label in axis.get("ticktext") or ()),
-        default=0.0,
-    )
-    return widest + TICK_GAP + float(axis.get("ticklabelstandoff") or 0)
 
 
 def _decoded(value: Any) -> Any:  # noqa: ANN401  plotly's nested settings
@@ -195,12 +192,8 @@ def _place(value: float, reference: str, scales: Scales, ends: tuple[float, floa
     """Return the pixel of a place on an axis, in its domain, or in the whole plot."""
     name, _, domain = reference.partition(" ")
     if name == "paper":
-        return _on_paper(value, ends)
+        return ends[0] + value * (ends[1] - ends[0])
     return scales[name].share(value) if domain else scales[name].at(value)
-
-
-def _on_paper(value: float, ends: tuple[float, float]) -> float:
-    return ends[0] + value * (ends[1] - ends[0])
 
 
 def _annotation(note: Settings, scales: Scales, box: Box, layout: Settings) -> list[Mark]:

@@ -11,7 +11,7 @@ import plotly.graph_objects as go
 
 from core.arrays import Float, Int
 from core.metrics.records import BinTable
-from core.screens.kit.bin_marks import BAND_MIN, ClaimWords, hover, speech
+from core.screens.kit.bin_marks import BAND_MIN, hover, speech
 from core.screens.kit.run_marks import RunMark
 from core.screens.kit.text import clean, safe, short
 from core.screens.kit.theme import Theme, axis, layout
@@ -67,7 +67,11 @@ def forest(rows: Sequence[ForestRow], theme: Theme, *, smaller: str, larger: str
     marked = [(row, row.mark, y) for row, y in zip(rows, at, strict=True) if row.mark]
     settings = layout(theme, forest_px(len(marked), len(rows) - len(marked)))
     settings["margin"] = {"l": 152, "r": 150, "t": 26, "b": 34}
-    settings["xaxis"] = axis(theme, range=_reach(rows), nticks=4, tickangle=0, tickformat="~g")
+    low = min([0.0, *(row.low for row in rows)])
+    high = max([0.0, *(row.high for row in rows)])
+    pad = 0.06 * (high - low or 1.0)
+    reach = [low - pad, high + pad]
+    settings["xaxis"] = axis(theme, range=reach, nticks=4, tickangle=0, tickformat="~g")
     settings["yaxis"] = axis(
         theme,
         range=[total - 0.5, -0.5],
@@ -77,10 +81,22 @@ def forest(rows: Sequence[ForestRow], theme: Theme, *, smaller: str, larger: str
         tickfont={"size": 12.5, "color": theme.ink},
         showgrid=False,
     )
+    common = {
+        "x": 0,
+        "y": 1,
+        "yref": "paper",
+        "yanchor": "bottom",
+        "showarrow": False,
+        "font": {"size": 12, "color": theme.quiet},
+    }
+    sides = [
+        common | {"text": f"◂ {smaller}", "xanchor": "right", "xshift": -6},
+        common | {"text": f"{larger} ▸", "xanchor": "left", "xshift": 6},
+    ]
     settings["annotations"] = [
         *(badge(mark, y, theme) | {"x": 0, "xshift": -8} for _, mark, y in marked),
         *(_printed(row, y, theme) for row, _, y in marked),
-        *_sides(theme, smaller, larger),
+        *sides,
     ]
     figure = go.Figure(layout=settings)
     figure.add_vline(x=0, line={"color": theme.quiet, "width": 1.2})
@@ -163,7 +179,17 @@ def gap_curves(
         figure.add_trace(_thin_curves(thin, theme))
     marked = [(run.bins, run.mark, at, y) for run, at, y in curves if run.mark]
     for bins, mark, at, _ in marked:
-        figure.add_trace(_curve(mark, bins, at, theme, speech(target)))
+        words = speech(target)
+        curve = go.Scatter(
+            x=bins.confidence[at],
+            y=_gaps(bins, at),
+            name=mark.letter,
+            mode="lines",
+            line={"color": theme.runs[mark.colour], "width": 2, "dash": mark.dash},
+            hovertext=[f"<b>{mark.letter}</b><br>{hover(bins, int(i), words)}" for i in at],
+            hovertemplate="%{hovertext}<extra></extra>",
+        )
+        figure.add_trace(curve)
     add_letters(figure, [(mark, float(y[-1])) for _, mark, _, y in marked], theme)
     for text, y, anchor in (("▲ says more", 1, "bottom"), ("▼ says less", 0, "bottom")):
         figure.add_annotation(
@@ -225,18 +251,6 @@ def _spread_heights(heights: Sequence[float], room: float, top: float) -> list[f
     return placed
 
 
-def _curve(mark: RunMark, bins: BinTable, at: Int, theme: Theme, words: ClaimWords) -> go.Scatter:
-    return go.Scatter(
-        x=bins.confidence[at],
-        y=_gaps(bins, at),
-        name=mark.letter,
-        mode="lines",
-        line={"color": theme.runs[mark.colour], "width": 2, "dash": mark.dash},
-        hovertext=[f"<b>{mark.letter}</b><br>{hover(bins, int(i), words)}" for i in at],
-        hovertemplate="%{hovertext}<extra></extra>",
-    )
-
-
 def _thin_curves(runs: Sequence[tuple[Curve, Int]], theme: Theme) -> go.Scatter:
     """Draw the curves without a letter as one trace, with a break between two runs."""
     return go.Scatter(
@@ -279,13 +293,6 @@ def _two_lines(name: str) -> str:
     return "<br>".join(safe(line) for line in lines)
 
 
-def _reach(rows: Sequence[ForestRow]) -> list[float]:
-    low = min([0.0, *(row.low for row in rows)])
-    high = max([0.0, *(row.high for row in rows)])
-    pad = 0.06 * (high - low or 1.0)
-    return [low - pad, high + pad]
-
-
 def _row_traces(row: ForestRow, mark: RunMark, at: float, theme: Theme) -> list[go.Scatter]:
     colour = theme.quiet if row.tie else theme.runs[mark.colour]
     line = go.Scatter(
@@ -323,18 +330,3 @@ def _printed(row: ForestRow, at: float, theme: Theme) -> dict[str, Any]:
         "showarrow": False,
         "font": {"size": 12.5, "color": theme.ink},
     }
-
-
-def _sides(theme: Theme, smaller: str, larger: str) -> list[dict[str, Any]]:
-    common = {
-        "x": 0,
-        "y": 1,
-        "yref": "paper",
-        "yanchor": "bottom",
-        "showarrow": False,
-        "font": {"size": 12, "color": theme.quiet},
-    }
-    return [
-        common | {"text": f"◂ {smaller}", "xanchor": "right", "xshift": -6},
-        common | {"text": f"{larger} ▸", "xanchor": "left", "xshift": 6},
-    ]

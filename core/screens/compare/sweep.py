@@ -102,9 +102,11 @@ def sweep_card(
     )
     told = "; ".join(f"{point.x} {_said(point)}" for _, point in points[:12])
     seeds = any(len(point.values) > 1 for _, point in points)
+    named = setting_name(setting)
+    inside = named if named == "S_th" else named.lower()
     return FigureCard(
         key="sweep",
-        title=f"{LABELS[metric]} by {_inside(setting)}",
+        title=f"{LABELS[metric]} by {inside}",
         explanation="mean over seeds ± standard deviation" if seeds else "one dot per run",
         draw=partial(_sweep, tuple(lines), setting_name(setting), HEADS[metric]),
         alt=f"{LABELS[metric]} by {setting_name(setting)}: {told}.",
@@ -121,11 +123,6 @@ def sweep_card(
         caption="Runs that differ only in their seed are one point. A line joins recipes that "
         "differ only in this setting. No difference here is tested.",
     )
-
-
-def _inside(setting: str) -> str:
-    named = setting_name(setting)
-    return named if named == "S_th" else named.lower()
 
 
 def _said(point: RecipePoint) -> str:

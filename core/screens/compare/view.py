@@ -115,7 +115,14 @@ def plain_view(
     """Return the view in plain words: how often right, how far off, and what could be chance."""
     full = compare_view(names, runs, comparison, "ece", search)
     pictured = _pictured(names, runs, comparison, "ece", search)
-    shown = _plain_columns(comparison, runs)
+    people = (PageColumn(DISTANCE, "Difference from people, points", value_kind(DISTANCE)),)
+    shown = (
+        PageColumn("ece", "Off by, points on average", value_kind("ece")),
+        *_difference_column(comparison, "ece", "Difference, points"),
+        PageColumn("accuracy", "Right, in 100", value_kind("accuracy")),
+        *(people if with_people((), runs) else ()),
+        PageColumn("n", with_row_noun("Images"), "count"),
+    )
     plain_table = replace(full.table, names_head="Model", shown=shown)
     listed = replace(plain_table, rows=full.listed.rows)
     caption = with_row_noun(PLAIN_CAPTION.format(holding(runs[0].config.level)))
@@ -183,8 +190,15 @@ def compare_view(
     )
     rows = zip(pictured.order, table.rows, strict=True)
     listed = replace(table, rows=tuple(row for i, row in rows if _matches(names[i], search)))
+    splits = sorted({named.split for named in names})
+    parts = ["Compare", f"{len(names)} runs", f"{' and '.join(splits)} split"]
+    if not comparison.reason:
+        groups = runs[0].audit.main.groups
+        belonging = "" if groups is None else f" of {groups_words(groups.column, groups.n)}"
+        parts.append(f"the same {count(runs[0].rows.n)} {with_row_noun('images')}{belonging}")
+    eyebrow = " · ".join(parts)
     return CompareView(
-        eyebrow=_eyebrow(names, runs, comparison),
+        eyebrow=eyebrow,
         sentence=sentence(pictured.short_names, comparison, metric),
         forest=_forest(pictured, comparison, metric, forest_words),
         curves=None if comparison.reason else _curves(pictured, runs, caption),
@@ -248,16 +262,6 @@ def _order(runs: Sequence[Compared], comparison: Comparison, metric: str) -> lis
     return sorted(range(len(runs)), key=rank)
 
 
-def _eyebrow(names: Sequence[NamedRun], runs: Sequence[Compared], comparison: Comparison) -> str:
-    splits = sorted({named.split for named in names})
-    parts = ["Compare", f"{len(names)} runs", f"{' and '.join(splits)} split"]
-    if not comparison.reason:
-        groups = runs[0].audit.main.groups
-        belonging = "" if groups is None else f" of {groups_words(groups.column, groups.n)}"
-        parts.append(f"the same {count(runs[0].rows.n)} {with_row_noun('images')}{belonging}")
-    return " · ".join(parts)
-
-
 def _shown(comparison: Comparison, metric: str, metrics: Sequence[str]) -> tuple[PageColumn, ...]:
     """Return the columns of the page: first what ranks, which alone fits on a phone."""
     unit = ", points" if metric in IN_POINTS else ""
@@ -270,17 +274,6 @@ def _shown(comparison: Comparison, metric: str, metrics: Sequence[str]) -> tuple
     ]
     rows = (PageColumn("n", "n", "count"),) if comparison.reason else ()
     return (first, *difference, *others, *rows)
-
-
-def _plain_columns(comparison: Comparison, runs: Sequence[Compared]) -> tuple[PageColumn, ...]:
-    people = (PageColumn(DISTANCE, "Difference from people, points", value_kind(DISTANCE)),)
-    return (
-        PageColumn("ece", "Off by, points on average", value_kind("ece")),
-        *_difference_column(comparison, "ece", "Difference, points"),
-        PageColumn("accuracy", "Right, in 100", value_kind("accuracy")),
-        *(people if with_people((), runs) else ()),
-        PageColumn("n", with_row_noun("Images"), "count"),
-    )
 
 
 def _difference_column(comparison: Comparison, metric: str, head: str) -> tuple[PageColumn, ...]:
@@ -360,7 +353,23 @@ def _caption(runs: Sequence[Compared], comparison: Comparison, metric: str) -> s
         parts.append(f"Chance alone shows {called} of up to {upto} at n = {n}.")
     if comparison.event:
         parts.append(f"Calibration errors are of “{comparison.event}”, accuracy of the answers.")
-    return " ".join([*parts, *_worth(runs)])
+    # The effective sample size of grouped or weighted images, in words
+    groups, weights = runs[0].audit.main.groups, runs[0].audit.weights
+    worth = []
+    if weights is not None:
+        equal = count(round(weights.effective_n))
+        rows = with_row_noun("Images")
+        worth.append(f"{rows} count by {weights.column}, as about {equal} of equal weight.")
+    if groups is not None:
+        summaries = [run.audit.main.groups or groups for run in runs]
+        effective_n = sorted(round(summary.effective_n) for summary in summaries)
+        least, most = count(effective_n[0]), count(effective_n[-1])
+        about = least if least == most else f"{least} to {most}"
+        by_run = "" if least == most else ", depending on the run"
+        worth.append(
+            f"The {with_row_noun('images')} count as about {about} independent ones{by_run}."
+        )
+    return " ".join([*parts, *worth])
 
 
 def _with_legend(caption: str, table: ScoreTable, legend: str) -> str:
@@ -372,26 +381,6 @@ def _level(comparison: Comparison, metric: str) -> float:
     """Return the level of the differences in a metric."""
     levels = [each[metric].level for each in comparison.differences if metric in each]
     return levels[0] if levels else comparison.level
-
-
-def _worth(runs: Sequence[Compared]) -> list[str]:
-    """Return the effective sample size of grouped or weighted images, in words."""
-    groups, weights = runs[0].audit.main.groups, runs[0].audit.weights
-    words = []
-    if weights is not None:
-        equal = count(round(weights.effective_n))
-        rows = with_row_noun("Images")
-        words.append(f"{rows} count by {weights.column}, as about {equal} of equal weight.")
-    if groups is not None:
-        summaries = [run.audit.main.groups or groups for run in runs]
-        effective_n = sorted(round(summary.effective_n) for summary in summaries)
-        least, most = count(effective_n[0]), count(effective_n[-1])
-        about = least if least == most else f"{least} to {most}"
-        by_run = "" if least == most else ", depending on the run"
-        words.append(
-            f"The {with_row_noun('images')} count as about {about} independent ones{by_run}."
-        )
-    return words
 
 
 def _forest(

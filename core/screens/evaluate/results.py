@@ -19,7 +19,7 @@ from core.metrics.records import Score
 from core.metrics.suite import audit
 from core.predictions import Predictions, Task
 from core.published import MODELS as PRINTED
-from core.published import PAPERS, PublishedNumber, published, subject
+from core.published import PAPERS, published, subject
 from core.screens.kit.numbers import (
     count,
     in_hundred,
@@ -300,15 +300,12 @@ def _papers(
         return ""
     assert result.score.value is not None
     loss = ", data and loss" if setting is not None else " and data, over all losses"
+    low, high = min(row.value for row in rows), max(row.value for row in rows)
+    ends = percent(low) if low == high else f"{percent(low)} to {percent(high)}"
     return (
-        f"Its error is {percent(1 - result.score.value)}; papers report {_ends(rows)} for this "
+        f"Its error is {percent(1 - result.score.value)}; papers report {ends} for this "
         f"network{loss} ({'; '.join(dict.fromkeys(PAPERS[row.paper] for row in rows))})."
     )
-
-
-def _ends(rows: Sequence[PublishedNumber]) -> str:
-    low, high = min(row.value for row in rows), max(row.value for row in rows)
-    return percent(low) if low == high else f"{percent(low)} to {percent(high)}"
 
 
 def heads(results: Sequence[SplitResult], words: EvaluationWords) -> tuple[str, ...]:

@@ -57,9 +57,23 @@ def sentence(
     """
     name = f"“{job.name}”"
     if judged is not None:
-        return _result(name, judged, words)
+        line = judged.line
+        if line.score.metric == "auroc":
+            value = f"{line.score.value:.3f}" if line.score.value is not None else MISSING
+            return Sentence(
+                (Phrase(f"{name} has a mean AUROC of {value} on {line.label}."),), judged.text
+            )
+        ends = span(line.score.low, line.score.high)
+        write, among = words.result
+        parts = (
+            Phrase(f"{name} is right {write(line.score.value)}"),
+            Phrase(f" ({ends})", unbroken=True),
+            Phrase(f" {among} {count(line.n)} {line.images}."),
+        )
+        return Sentence(parts, judged.text)
     if job.state is JobState.SUCCEEDED:
-        return Sentence((Phrase(f"Evaluated {name}{_took(job)}."),))
+        took = f" in {duration((job.ended or 0) - job.started)}" if job.started else ""
+        return Sentence((Phrase(f"Evaluated {name}{took}."),))
     if job.state is JobState.QUEUED:
         starts = "It starts when the queue resumes." if paused else "It starts by itself."
         return Sentence((Phrase(f"{name} is {queue_state}."),), starts * (not job.asked))
@@ -70,31 +84,10 @@ def sentence(
     return Sentence((Phrase(f"{name} {verb}{_after(job)}."),), "Nothing was kept.")
 
 
-def _took(job: Job) -> str:
-    return f" in {duration((job.ended or 0) - job.started)}" if job.started else ""
-
-
 def _after(job: Job) -> str:
     if job.started is None or job.ended is None:
         return " before it began"
     return f" after {duration(job.ended - job.started)}"
-
-
-def _result(name: str, judged: Plausibility, words: EvaluationWords) -> Sentence:
-    line = judged.line
-    if line.score.metric == "auroc":
-        value = f"{line.score.value:.3f}" if line.score.value is not None else MISSING
-        return Sentence(
-            (Phrase(f"{name} has a mean AUROC of {value} on {line.label}."),), judged.text
-        )
-    ends = span(line.score.low, line.score.high)
-    write, among = words.result
-    parts = (
-        Phrase(f"{name} is right {write(line.score.value)}"),
-        Phrase(f" ({ends})", unbroken=True),
-        Phrase(f" {among} {count(line.n)} {line.images}."),
-    )
-    return Sentence(parts, judged.text)
 
 
 def tiles(

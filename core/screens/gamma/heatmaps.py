@@ -130,14 +130,36 @@ def heatmaps(grid: HistoryGrid, terms: GammaTerms, theme: Theme) -> go.Figure:
     and the bin, both as people count them.
     """
     epochs, bins = some(grid.n_epochs, MOST_EPOCHS), some(grid.n_bins, MOST_BINS)
-    figure = go.Figure(layout=_frame(grid, terms, theme))
+    frame = layout(theme, HEIGHT)
+    frame["margin"] = {"l": LEFT, "r": RIGHT, "t": TOP, "b": BOTTOM}
+    frame["hoverdistance"] = 30
+    at = ticks(grid.epoch, EPOCH_TICKS)
+    frame["xaxis"] = axis(
+        theme,
+        terms.epoch,
+        range=[-0.5, grid.n_epochs - 0.5],
+        tickvals=at,
+        ticktext=[str(epoch) for epoch in grid.epoch[at]],
+        showgrid=False,
+        anchor="y2",
+    )
+    for name, domain in (("yaxis", [0.54, 1.0]), ("yaxis2", [0.0, 0.46])):
+        frame[name] = _bin_axis(grid, terms, theme) | {"domain": domain}
+    figure = go.Figure(layout=frame)
     gamma = root(np.clip(grid.gamma, -GAMMA_REACH, GAMMA_REACH))
     gap = np.where(grid.frozen, np.nan, grid.gap)
     reach = float(root(np.asarray(_gamma_reach(grid))))
     cells = epochs, bins
     figure.add_trace(_heatmap(gamma, cells, reach, theme, _gamma_bar(grid, terms)))
-    widest = _gap_reach(grid)
-    below = _heatmap(gap, cells, widest, theme, _gap_bar(widest, terms))
+    widest = max(GAP_LEAST, float(np.quantile(np.abs(grid.gap), 0.97)))
+    ends = f"{100 * widest:.0f}"
+    gap_bar = {
+        "y": 0.23,
+        "title": {"text": terms.unit},
+        "tickvals": [-widest, 0.0, widest],
+        "ticktext": [f"{MINUS}{ends}", "0", f"+{ends}"],
+    }
+    below = _heatmap(gap, cells, widest, theme, gap_bar)
     figure.add_trace(below.update(yaxis="y2"))
     frozen = grid.frozen[np.ix_(epochs, bins)]
     if frozen.any():
@@ -152,32 +174,6 @@ def heatmaps(grid: HistoryGrid, terms: GammaTerms, theme: Theme) -> go.Figure:
 
 def _gamma_reach(grid: HistoryGrid) -> float:
     return min(GAMMA_REACH, max(GAMMA_LEAST, float(np.abs(grid.gamma).max())))
-
-
-def _gap_reach(grid: HistoryGrid) -> float:
-    """Return where the colours of the gap end: one early epoch far off must not pale the rest."""
-    return max(GAP_LEAST, float(np.quantile(np.abs(grid.gap), 0.97)))
-
-
-def _frame(
-    grid: HistoryGrid, terms: GammaTerms, theme: Theme
-) -> dict[str, Any]:  # Any: nested settings
-    settings = layout(theme, HEIGHT)
-    settings["margin"] = {"l": LEFT, "r": RIGHT, "t": TOP, "b": BOTTOM}
-    settings["hoverdistance"] = 30
-    at = ticks(grid.epoch, EPOCH_TICKS)
-    settings["xaxis"] = axis(
-        theme,
-        terms.epoch,
-        range=[-0.5, grid.n_epochs - 0.5],
-        tickvals=at,
-        ticktext=[str(epoch) for epoch in grid.epoch[at]],
-        showgrid=False,
-        anchor="y2",
-    )
-    for name, domain in (("yaxis", [0.54, 1.0]), ("yaxis2", [0.0, 0.46])):
-        settings[name] = _bin_axis(grid, terms, theme) | {"domain": domain}
-    return settings
 
 
 def _bin_axis(grid: HistoryGrid, terms: GammaTerms, theme: Theme) -> dict[str, Any]:
@@ -229,27 +225,16 @@ def _gamma_bar(grid: HistoryGrid, terms: GammaTerms) -> dict[str, Any]:
     inner = max((tick for tick in GAMMA_TICKS if tick <= 0.36 * end), default=0.2)
     values = (-end, -inner, 0.0, inner, end)
     beyond = float(np.abs(grid.gamma).max()) > GAMMA_REACH
-    texts = [_signed(v) + ("+" if beyond and abs(v) == GAMMA_REACH else "") for v in values]
+    texts = [
+        f"{v:g}".replace("-", MINUS) + ("+" if beyond and abs(v) == GAMMA_REACH else "")
+        for v in values
+    ]
     return {
         "y": 0.77,
         "title": {"text": terms.gamma},
         "tickvals": root(np.array(values)),
         "ticktext": texts,
     }
-
-
-def _gap_bar(reach: float, terms: GammaTerms) -> dict[str, Any]:
-    ends = f"{100 * reach:.0f}"
-    return {
-        "y": 0.23,
-        "title": {"text": terms.unit},
-        "tickvals": [-reach, 0.0, reach],
-        "ticktext": [f"{MINUS}{ends}", "0", f"+{ends}"],
-    }
-
-
-def _signed(value: float) -> str:
-    return f"{value:g}".replace("-", MINUS)
 
 
 def _greyed(frozen: Bool, cells: tuple[Int, Int], colour: str) -> go.Heatmap:

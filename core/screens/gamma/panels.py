@@ -62,9 +62,24 @@ def small_multiples(
     reach = max(
         LEAST_GAP, max(float(np.abs(_gap(history)[:, place.bins]).max()) for history in grids)
     )
+    whole = f"{reach:.0f}"
+    yaxis = {
+        "range": [-1.05 * reach, 1.05 * reach],
+        "tickvals": [-reach, 0, reach],
+        "ticktext": [f"{MINUS}{whole}", "0", f"+{whole}"],
+    }
+    gammas = np.concatenate([_gamma(grid)[:, place.bins].ravel() for grid in grids])
+    low, high = min(0.0, float(gammas.min())), max(1.0, float(gammas.max()))
+    inside = [t for t in TICKS if low <= float(root(np.asarray(t))) <= high]
+    ends = {t for t in (min(inside), max(inside), 1.0) if abs(t) > 0.5 or t < 0}
+    yaxis2 = {
+        "range": [low - 0.06 * (high - low), high + 0.08 * (high - low)],
+        "tickvals": [0.0, *(float(root(np.asarray(t))) for t in sorted(ends))],
+        "ticktext": ["0", *(f"{t:g}".replace("-", MINUS) for t in sorted(ends))],
+    }
     settings = _frame(spread, HEIGHT, theme) | {
-        "yaxis": axis(theme, "Gap, points", domain=[0.72, 1.0], **_gap_ticks(reach)),
-        "yaxis2": axis(theme, "γ", domain=[0.34, 0.64], **_gamma_ticks(grids, place)),
+        "yaxis": axis(theme, "Gap, points", domain=[0.72, 1.0], **yaxis),
+        "yaxis2": axis(theme, "γ", domain=[0.34, 0.64], **yaxis2),
         "yaxis3": axis(theme, "Edges", domain=[0.0, 0.26], **SHARES),
     }
     settings["xaxis"]["anchor"] = "y3"
@@ -189,27 +204,6 @@ def _frame(spread: "_PanelAxis", height: int, theme: Theme) -> Settings:
     return settings
 
 
-def _gap_ticks(reach: float) -> Settings:
-    whole = f"{reach:.0f}"
-    return {
-        "range": [-1.05 * reach, 1.05 * reach],
-        "tickvals": [-reach, 0, reach],
-        "ticktext": [f"{MINUS}{whole}", "0", f"+{whole}"],
-    }
-
-
-def _gamma_ticks(grids: list[HistoryGrid], place: PanelChoice) -> Settings:
-    gammas = np.concatenate([_gamma(grid)[:, place.bins].ravel() for grid in grids])
-    low, high = min(0.0, float(gammas.min())), max(1.0, float(gammas.max()))
-    inside = [t for t in TICKS if low <= float(root(np.asarray(t))) <= high]
-    ends = {t for t in (min(inside), max(inside), 1.0) if abs(t) > 0.5 or t < 0}
-    return {
-        "range": [low - 0.06 * (high - low), high + 0.08 * (high - low)],
-        "tickvals": [0.0, *(float(root(np.asarray(t))) for t in sorted(ends))],
-        "ticktext": ["0", *(f"{t:g}".replace("-", MINUS) for t in sorted(ends))],
-    }
-
-
 def _areas(
     spread: _PanelAxis,
     grid: HistoryGrid,
@@ -280,7 +274,17 @@ def _heads(
     for j, b in enumerate(place.bins):
         shapes.append(_upright(float(spread.x(j, np.asarray(epoch))), theme))
         if b == place.of:
-            shapes.append(_behind(j, theme))
+            behind = {
+                "type": "rect",
+                "x0": j * STRIDE - 0.05,
+                "x1": j * STRIDE + 1.05,
+                "yref": "paper",
+                "y0": 0,
+                "y1": 1,
+                "line": {"color": theme.accent, "width": 1.5},
+                "layer": "below",
+            }
+            shapes.append(behind)
         texts.append(_word(j * STRIDE, "left", f"<b>{b + 1}</b>", theme.ink))
         if len(place.bins) <= CROWDED and np.isfinite(now[b]):
             texts.append(_word(j * STRIDE + 1, "right", values[b], theme.quiet))
@@ -297,19 +301,6 @@ def _alike(values: Float) -> list[str]:
 def _upright(x: float, theme: Theme) -> Settings:
     line = {"color": theme.quiet, "width": 1.2}
     return {"type": "line", "x0": x, "x1": x, "yref": "paper", "y0": 0, "y1": 1, "line": line}
-
-
-def _behind(panel: int, theme: Theme) -> Settings:
-    return {
-        "type": "rect",
-        "x0": panel * STRIDE - 0.05,
-        "x1": panel * STRIDE + 1.05,
-        "yref": "paper",
-        "y0": 0,
-        "y1": 1,
-        "line": {"color": theme.accent, "width": 1.5},
-        "layer": "below",
-    }
 
 
 def _word(x: float, side: str, text: str, colour: str) -> Settings:

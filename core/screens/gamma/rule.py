@@ -206,25 +206,7 @@ def update(grid: HistoryGrid, history_rule: HistoryRule, at: int, bin_index: int
     empty, gap = bool(grid.frozen[at, bin_index]), float(grid.gap[at, bin_index])
     if isinstance(rule, CalFocalRule):
         return _calfocal_words(rule, gap, empty=empty)
-    return _adafocal_words(rule, float(before_each(grid)[at, bin_index]), gap, empty=empty)
-
-
-def _calfocal_words(rule: CalFocalRule, gap: float, *, empty: bool) -> Update:
-    if empty:
-        return Update("", ("No validation answer fell into this bin, so γ is 1.",))
-    exponent = rule.rate * gap
-    if exponent > LARGEST_EXPONENT:
-        most = f"{LARGEST_EXPONENT:g}"
-        what = f"λ · gap = {amount(rule.rate)} · {amount(gap)} is limited to {most}."
-        result = amount(math.exp(LARGEST_EXPONENT))
-        return Update(f"γ ← exp(λ · gap) = exp({most}) = {result}", (what,))
-    rate, difference, result = _printed(
-        (rule.rate, gap), lambda n: math.exp(n[0] * n[1]), math.exp(exponent)
-    )
-    return Update(f"γ ← exp(λ · gap) = exp({rate} · {_factor(difference)}) = {result}", ())
-
-
-def _adafocal_words(rule: AdaFocalRule, before: float, gap: float, *, empty: bool) -> Update:
+    before = float(before_each(grid)[at, bin_index])
     steps: list[str] = []
     side = 1.0 if before > 0 else -1.0
     moved = before * _exp(side * rule.rate * gap)
@@ -246,6 +228,21 @@ def _adafocal_words(rule: AdaFocalRule, before: float, gap: float, *, empty: boo
         steps.insert(0, f"No validation answer fell into this bin: the gap counts as 0{stays}.")
     exponent = f"exp({sign}{rate} · {_factor(difference)})"
     return Update(f"γ ← γ · exp({sign}λ · gap) = {first} · {exponent} = {result}", tuple(steps))
+
+
+def _calfocal_words(rule: CalFocalRule, gap: float, *, empty: bool) -> Update:
+    if empty:
+        return Update("", ("No validation answer fell into this bin, so γ is 1.",))
+    exponent = rule.rate * gap
+    if exponent > LARGEST_EXPONENT:
+        most = f"{LARGEST_EXPONENT:g}"
+        what = f"λ · gap = {amount(rule.rate)} · {amount(gap)} is limited to {most}."
+        result = amount(math.exp(LARGEST_EXPONENT))
+        return Update(f"γ ← exp(λ · gap) = exp({most}) = {result}", (what,))
+    rate, difference, result = _printed(
+        (rule.rate, gap), lambda n: math.exp(n[0] * n[1]), math.exp(exponent)
+    )
+    return Update(f"γ ← exp(λ · gap) = exp({rate} · {_factor(difference)}) = {result}", ())
 
 
 def _exp(value: float) -> float:

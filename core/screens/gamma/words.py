@@ -121,7 +121,8 @@ def sentence(grid: HistoryGrid, at: int, *, replayed: bool = False) -> Sentence:
     high, low = int(filled[gamma[filled].argmax()]), int(filled[gamma[filled].argmin()])
     if gamma[high] - gamma[low] < ALIKE:
         moved = _moved(grid, at, high, replayed=replayed)
-        return Sentence((Phrase(f"{head} gamma {moved} in every bin. {_off(grid, at)}"),))
+        off = f"Confidence is off by {points(mean_gap(grid, at))} points on average."
+        return Sentence((Phrase(f"{head} gamma {moved} in every bin. {off}"),))
     ends = _answers(grid, high), _answers(grid, low, "ones")
     if ends[0].split()[0] == ends[1].split()[0]:
         ends = (f"bin {high + 1}", f"bin {low + 1}")
@@ -132,7 +133,10 @@ def sentence(grid: HistoryGrid, at: int, *, replayed: bool = False) -> Sentence:
     below = filled[gamma[filled] < 0]
     names = f"{below.size} bins" if below.size > MOST_NAMED else ""
     second = f" Below 0: {names or listed(below.tolist())}." if below.size else ""
-    return Sentence((Phrase(begin), *_gap_parts(grid, at, high), Phrase(second)))
+    words = gap_words(grid, at, high)
+    tone: Tone = "ink" if words.tone == "quiet" else words.tone
+    gap_parts = Phrase(words.text, tone), Phrase(".")
+    return Sentence((Phrase(begin), *gap_parts, Phrase(second)))
 
 
 def _moved(grid: HistoryGrid, at: int, bin_index: int, *, replayed: bool) -> str:
@@ -146,16 +150,6 @@ def _moved(grid: HistoryGrid, at: int, bin_index: int, *, replayed: bool) -> str
 def _answers(grid: HistoryGrid, bin_index: int, noun: str = "answers") -> str:
     """Return whose bin it is: bins ascend with confidence."""
     return f"{'unsure' if 2 * bin_index < grid.n_bins - 1 else 'sure'} {noun}"
-
-
-def _off(grid: HistoryGrid, at: int) -> str:
-    return f"Confidence is off by {points(mean_gap(grid, at))} points on average."
-
-
-def _gap_parts(grid: HistoryGrid, at: int, bin_index: int) -> tuple[Phrase, ...]:
-    words = gap_words(grid, at, bin_index)
-    tone: Tone = "ink" if words.tone == "quiet" else words.tone
-    return Phrase(words.text, tone), Phrase(".")
 
 
 def mean_gap(grid: HistoryGrid, at: int) -> float:

@@ -42,11 +42,42 @@ def diagram(
         customdata of every dot and bar is the index of its bin.
     """
     words = speech(target)
-    figure = go.Figure(layout=_frame(theme, words, bins, log_counts=log_counts))
+    frame = layout(theme, 576)
+    # In a column of 486 px the square needs no adjusting: 370 px wide and 0.72 of 516 px high.
+    frame["margin"] = {"l": 58, "r": 58, "t": 14, "b": 46}
+    frame["xaxis"] = share_axis(
+        theme, words.claim, anchor="y2", constrain="domain", constraintoward="left"
+    )
+    frame["yaxis"] = share_axis(
+        theme,
+        words.actual,
+        domain=[0.28, 1.0],
+        scaleanchor="x",
+        scaleratio=1,
+        constrain="domain",
+        constraintoward="bottom",
+    )
+    frame["yaxis2"] = _count_axis(theme, bins, log_counts=log_counts) | {"domain": [0.0, 0.2]}
+    figure = go.Figure(layout=frame)
     figure.add_trace(_band(bins, theme))
     figure.add_trace(_diagonal(theme))
     figure.add_traces([_dots(bins, t, theme, words) for t in TONES if _bins_of_tone(bins, t)])
-    figure.add_trace(_histogram(bins, theme, words))
+    at = filled(bins)
+    width = np.maximum(bins.high[at] - bins.low[at], THINNEST)
+    histogram = go.Bar(
+        x=(bins.low[at] + bins.high[at]) / 2,
+        y=bins.count[at],
+        width=width,
+        yaxis="y2",
+        name=with_row_noun("images"),
+        marker={"color": theme.bars, "line": {"color": theme.paper, "width": 1}},
+        customdata=at,
+        hovertext=[hover(bins, i, words) for i in at],
+        hovertemplate="%{hovertext}<extra></extra>",
+        selected={"marker": {"opacity": 1}},
+        unselected={"marker": {"opacity": 0.5}},
+    )
+    figure.add_trace(histogram)
     top = figure.layout.yaxis2.range[1]
     _mark_means(figure, bins, theme, words, 10.0**top if log_counts else top)
     return figure
@@ -93,10 +124,38 @@ def gap_view(bins: BinTable, theme: Theme, *, target: int | None = None) -> go.F
         ticktext=[_signed(reach * k / 5) for k in (-4, -2, 0, 2, 4)],
     )
     figure = go.Figure(layout=settings)
-    figure.add_trace(_gap_band(bins, theme))
+    # Where the gap of a perfectly calibrated model would lie, one block a bin
+    at = [i for i in filled(bins) if bins.count[i] >= BAND_MIN and np.isfinite(bins.band_low[i])]
+    low = 100.0 * (bins.confidence[at] - bins.band_high[at])
+    high = 100.0 * (bins.confidence[at] - bins.band_low[at])
+    gap_band = go.Bar(
+        x=(bins.low[at] + bins.high[at]) / 2,
+        y=high - low,
+        base=low,
+        width=np.maximum(0.9 * (bins.high[at] - bins.low[at]), THINNEST),
+        name="where a perfect model would land",
+        marker={"color": theme.band, "line": {"width": 0}},
+        hoverinfo="skip",
+    )
+    figure.add_trace(gap_band)
     figure.add_traces([_gap_bars(bins, t, theme, words) for t in TONES if _bins_of_tone(bins, t)])
     figure.add_hline(y=0, line={"color": theme.quiet, "width": 1.2})
-    _name_directions(figure, theme, reach)
+    signs: tuple[tuple[str, float, Tone], ...] = (
+        ("▲ says more than it should", 0.97 * reach, "over"),
+        ("▼ says less than it should", -0.97 * reach, "under"),
+    )
+    figure.update_layout(barmode="overlay")
+    for text, y, of_tone in signs:
+        figure.add_annotation(
+            text=text,
+            x=0.02,
+            y=y,
+            xanchor="left",
+            yanchor="top" if y > 0 else "bottom",
+            showarrow=False,
+            font={"size": 12.5, "color": theme.word(of_tone)},
+            bgcolor=faded(theme.paper, 0.8),  # whiskers may run behind the words
+        )
     return figure
 
 
@@ -112,28 +171,6 @@ def share_axis(theme: Theme, title: str, **settings: object) -> dict[str, Any]:
     """Return an axis from 0 to 100 %; `settings` are plotly's own and win."""
     base: dict[str, object] = {"range": [0, 1], "tickvals": TICKS, "ticktext": TICK_TEXT}
     return axis(theme, title, **(base | settings))
-
-
-def _frame(
-    theme: Theme, words: ClaimWords, bins: BinTable, *, log_counts: bool
-) -> dict[str, Any]:  # Any: plotly's nested settings
-    settings = layout(theme, 576)
-    # In a column of 486 px the square needs no adjusting: 370 px wide and 0.72 of 516 px high.
-    settings["margin"] = {"l": 58, "r": 58, "t": 14, "b": 46}
-    settings["xaxis"] = share_axis(
-        theme, words.claim, anchor="y2", constrain="domain", constraintoward="left"
-    )
-    settings["yaxis"] = share_axis(
-        theme,
-        words.actual,
-        domain=[0.28, 1.0],
-        scaleanchor="x",
-        scaleratio=1,
-        constrain="domain",
-        constraintoward="bottom",
-    )
-    settings["yaxis2"] = _count_axis(theme, bins, log_counts=log_counts) | {"domain": [0.0, 0.2]}
-    return settings
 
 
 def _count_axis(theme: Theme, bins: BinTable, *, log_counts: bool) -> dict[str, Any]:
@@ -229,24 +266,6 @@ def _whiskers(up: Float, down: Float, colour: str) -> dict[str, Any]:
     }
 
 
-def _histogram(bins: BinTable, theme: Theme, words: ClaimWords) -> go.Bar:
-    at = filled(bins)
-    width = np.maximum(bins.high[at] - bins.low[at], THINNEST)
-    return go.Bar(
-        x=(bins.low[at] + bins.high[at]) / 2,
-        y=bins.count[at],
-        width=width,
-        yaxis="y2",
-        name=with_row_noun("images"),
-        marker={"color": theme.bars, "line": {"color": theme.paper, "width": 1}},
-        customdata=at,
-        hovertext=[hover(bins, i, words) for i in at],
-        hovertemplate="%{hovertext}<extra></extra>",
-        selected={"marker": {"opacity": 1}},
-        unselected={"marker": {"opacity": 0.5}},
-    )
-
-
 def _mark_means(
     figure: go.Figure, bins: BinTable, theme: Theme, words: ClaimWords, top: float
 ) -> None:
@@ -266,6 +285,10 @@ def _mark_means(
         )
     # A text trace, not an annotation: annotations are placed before the square is adjusted.
     on_right = (says + right) / 2 > 0.5
+    text = (
+        f"{words.right} <b>{percent(right)}</b> (dotted), {words.says} "
+        f"<b>{percent(says)}</b> (solid)"
+    )
     figure.add_trace(
         go.Scatter(
             x=[1 if on_right else 0],
@@ -273,35 +296,12 @@ def _mark_means(
             yaxis="y2",
             name="means",
             mode="text",
-            text=[_means_text(says, right, words)],
+            text=[text],
             textposition="top left" if on_right else "top right",
             textfont={"size": 11.5, "color": theme.ink},
             hoverinfo="skip",
             cliponaxis=False,
         )
-    )
-
-
-def _means_text(says: float, right: float, words: ClaimWords) -> str:
-    return (
-        f"{words.right} <b>{percent(right)}</b> (dotted), {words.says} "
-        f"<b>{percent(says)}</b> (solid)"
-    )
-
-
-def _gap_band(bins: BinTable, theme: Theme) -> go.Bar:
-    """Where the gap of a perfectly calibrated model would lie, one block a bin."""
-    at = [i for i in filled(bins) if bins.count[i] >= BAND_MIN and np.isfinite(bins.band_low[i])]
-    low = 100.0 * (bins.confidence[at] - bins.band_high[at])
-    high = 100.0 * (bins.confidence[at] - bins.band_low[at])
-    return go.Bar(
-        x=(bins.low[at] + bins.high[at]) / 2,
-        y=high - low,
-        base=low,
-        width=np.maximum(0.9 * (bins.high[at] - bins.low[at]), THINNEST),
-        name="where a perfect model would land",
-        marker={"color": theme.band, "line": {"width": 0}},
-        hoverinfo="skip",
     )
 
 
@@ -339,25 +339,6 @@ def _gap_bars(bins: BinTable, of_tone: Tone, theme: Theme, words: ClaimWords) ->
         selected={"marker": {"opacity": 1}},
         unselected={"marker": {"opacity": 0.5}},
     )
-
-
-def _name_directions(figure: go.Figure, theme: Theme, reach: float) -> None:
-    signs: tuple[tuple[str, float, Tone], ...] = (
-        ("▲ says more than it should", 0.97 * reach, "over"),
-        ("▼ says less than it should", -0.97 * reach, "under"),
-    )
-    figure.update_layout(barmode="overlay")
-    for text, y, of_tone in signs:
-        figure.add_annotation(
-            text=text,
-            x=0.02,
-            y=y,
-            xanchor="left",
-            yanchor="top" if y > 0 else "bottom",
-            showarrow=False,
-            font={"size": 12.5, "color": theme.word(of_tone)},
-            bgcolor=faded(theme.paper, 0.8),  # whiskers may run behind the words
-        )
 
 
 def _signed(value: float) -> str:

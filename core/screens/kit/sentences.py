@@ -14,7 +14,6 @@ from core.metrics.records import (
     Floor,
     Gap,
     GroupSummary,
-    MixedEnd,
     Score,
     TargetAudit,
 )
@@ -310,7 +309,13 @@ def plain_sentence(target: TargetAudit) -> Sentence:
     elif code == VerdictCode.COULD_BE_CHANCE and not target.verdict.too_few:
         reading = "within_chance"
     if _by_class(target):
-        first = f"This model is {_plain_classes(target)}."
+        # Of which answers it is too sure, and of which not sure enough, by class
+        plain_classes = ", and ".join(
+            f"{'too sure' if cell.gap > 0 else 'not sure enough'} of its answers “{cell.name}” "
+            f"({_plain_shares(cell)})"
+            for cell in target.verdict.classes
+        )
+        first = f"This model is {plain_classes}."
     elif code == VerdictCode.MIXED and target.verdict.ends:
         first = _plain_ends(target)
     elif target.of == VerdictSubject.ANSWER:
@@ -352,15 +357,6 @@ def _plain_counts(target: TargetAudit) -> str:
 def _by_class(target: TargetAudit) -> bool:
     """Whether what is off is that classes differ, and they are named."""
     return target.verdict.reading == MixedReading.BY_CLASS and bool(target.verdict.classes)
-
-
-def _plain_classes(target: TargetAudit) -> str:
-    """Return of which answers it is too sure, and of which not sure enough, by class."""
-    return ", and ".join(
-        f"{'too sure' if cell.gap > 0 else 'not sure enough'} of its answers “{cell.name}” "
-        f"({_plain_shares(cell)})"
-        for cell in target.verdict.classes
-    )
 
 
 def _plain_furthest(cells: Sequence[ClassCell]) -> str:
@@ -481,7 +477,9 @@ def _end_parts(target: TargetAudit) -> tuple[Phrase, ...]:
     parts = []
     for end in target.verdict.ends:
         tone: Tone = "over" if end.over else "under"
-        where = f" in {_bins(end)} from {places(end)}{THIN}%"
+        where = (
+            f" in {('1 bin' if end.bins == 1 else f'{end.bins} bins')} from {places(end)}{THIN}%"
+        )
         gap, least = abs(end.gap.gap), min(abs(end.gap.low), abs(end.gap.high))
         much = _much(target, over=end.over, name="")
         size = f"{much} by {points(gap)} points (at least {points(least)})"
@@ -521,10 +519,6 @@ def _much(target: TargetAudit, *, over: bool, name: str) -> str:
     if target.of == VerdictSubject.EVENT:
         return f"{'overestimates' if over else 'underestimates'}{name}"
     return "over-confident" if over else "under-confident"
-
-
-def _bins(end: MixedEnd) -> str:
-    return "1 bin" if end.bins == 1 else f"{end.bins} bins"
 
 
 def _on_average(target: TargetAudit) -> str:

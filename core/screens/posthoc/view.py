@@ -123,12 +123,27 @@ def posthoc_view(
     ts = compare(runs, names, names.index("ts")) if "ts" in names and len(names) > 2 else None
     refused = [fit for fit in fits if fit.calibrator is None]
     by_method = {fit.method: fit for fit in fits}
+    texts = [f"Intervals: {level_words(runs[0].config.level)}."]
+    if parts.same_rows:
+        fitted = "Fitted on the images that are reported: on new ones all methods do less well."
+        texts.insert(0, with_row_noun(fitted))
+    differences = [by_metric["ece"] for by_metric in none.differences if "ece" in by_metric]
+    resamples = next(
+        (difference.settings.get("resamples") for difference in differences if difference.settings),
+        None,
+    )
+    if resamples is not None:
+        texts.append(
+            f"Paired differences: {level_words(none.level)}, {count(int(str(resamples)))} "
+            f"resamples of {drawn_words(differences)}. Tie: the interval includes zero."
+        )
+    caption = " ".join(texts)
     return PosthocView(
         eyebrow=_eyebrow(parts),
         sentence=_over_same_rows(sentence(judged, none, refused), parts),
         diagrams=_diagrams(named, by_method, judged),
         table=_table(fits, judged, none, ts),
-        caption=_caption(parts, none, runs[0].config.level),
+        caption=caption,
     )
 
 
@@ -235,20 +250,17 @@ def _table(
     ]
     audits = [report.compared.audit.main for report in judged.values()]
     known = [metric for metric in metrics if any(metric in audit.metrics for audit in audits)]
-    shown = _shown(known, with_temperature=ts is not None)
-    rows += [_refused(fit, shown) for fit in fits if fit.calibrator is None]
-    return ScoreTable("Method", shown, _columns(metrics), tuple(rows))
-
-
-def _shown(metrics: Sequence[str], *, with_temperature: bool) -> tuple[PageColumn, ...]:
-    """Return the columns of the page; those that decide come first, as a window cuts the last."""
-    scores = {metric: PageColumn(metric, HEADS[metric], value_kind(metric)) for metric in metrics}
+    # The columns of the page; those that decide come first, as a window cuts the last
+    with_temperature = ts is not None
+    scores = {metric: PageColumn(metric, HEADS[metric], value_kind(metric)) for metric in known}
     first = [scores.pop("accuracy"), scores.pop("ece")]
     first.append(PageColumn("ece_difference", "ECE change, points", "points"))
     if with_temperature:
         first.append(PageColumn(FROM_TS, "Against temperature, points", "points"))
     first.append(PageColumn("answers_changed", "Answers changed", "count"))
-    return (*first, *scores.values())
+    shown = (*first, *scores.values())
+    rows += [_refused(fit, shown) for fit in fits if fit.calibrator is None]
+    return ScoreTable("Method", shown, _columns(metrics), tuple(rows))
 
 
 def _columns(metrics: Sequence[str]) -> tuple[Column, ...]:
@@ -303,24 +315,6 @@ def _refused(fit: Fit, shown: Sequence[PageColumn]) -> TableRow:
         notes=(f"not fitted: {fit.refusal}",),
         in_file=False,
     )
-
-
-def _caption(parts: PosthocRows, none: Comparison, level: float) -> str:
-    texts = [f"Intervals: {level_words(level)}."]
-    if parts.same_rows:
-        fitted = "Fitted on the images that are reported: on new ones all methods do less well."
-        texts.insert(0, with_row_noun(fitted))
-    differences = [by_metric["ece"] for by_metric in none.differences if "ece" in by_metric]
-    resamples = next(
-        (difference.settings.get("resamples") for difference in differences if difference.settings),
-        None,
-    )
-    if resamples is not None:
-        texts.append(
-            f"Paired differences: {level_words(none.level)}, {count(int(str(resamples)))} "
-            f"resamples of {drawn_words(differences)}. Tie: the interval includes zero."
-        )
-    return " ".join(texts)
 
 
 def _diagrams(

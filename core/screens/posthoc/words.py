@@ -351,7 +351,18 @@ def plain_sentence(
 ) -> Sentence:
     """Return which correction helps, and by how much, without technical terms."""
     best = plain_best(judged, comparison)
-    now = _plain_error(judged, comparison)
+    # How far off the scores are, or look where half of that could be chance
+    main = judged[NONE].compared.audit.main
+    ece, floor = main.metrics["ece"], main.noise_floor.get("ece")
+    noisy = ece.value is not None and floor is not None and ece.value <= 2 * floor.q95 + ROUNDED
+    what = f"The stated certainty of this model {'looks' if noisy else 'is'}"
+    if _of_risk(judged):
+        event = f" “{comparison.event}”" if comparison.event else ""
+        what = f"The chances this model gives{event} {'look' if noisy else 'are'}"
+    chance = MOSTLY_CHANCE if noisy else CHANCE
+    notes = (points_span(ece.value, ece.low, ece.high), explained(judged[NONE], chance))
+    average = f"on average{_over_labels(judged)}"
+    now = f"{what} off by {points(ece.value)} points {average} ({'; '.join(filter(None, notes))})"
     if none_fitted(fits):
         return Sentence((Phrase(f"{now}."),), none_fitted(fits))
     if not best:
@@ -370,21 +381,6 @@ def plain_sentence(
         f"({span(difference.low, difference.high, signed=True)}): beyond chance. "
         f"{' '.join(filter(None, costs))}".rstrip(),
     )
-
-
-def _plain_error(judged: Mapping[str, MethodReport], comparison: Comparison) -> str:
-    """Return how far off the scores are, or look where half of that could be chance."""
-    main = judged[NONE].compared.audit.main
-    ece, floor = main.metrics["ece"], main.noise_floor.get("ece")
-    noisy = ece.value is not None and floor is not None and ece.value <= 2 * floor.q95 + ROUNDED
-    what = f"The stated certainty of this model {'looks' if noisy else 'is'}"
-    if _of_risk(judged):
-        event = f" “{comparison.event}”" if comparison.event else ""
-        what = f"The chances this model gives{event} {'look' if noisy else 'are'}"
-    chance = MOSTLY_CHANCE if noisy else CHANCE
-    notes = (points_span(ece.value, ece.low, ece.high), explained(judged[NONE], chance))
-    average = f"on average{_over_labels(judged)}"
-    return f"{what} off by {points(ece.value)} points {average} ({'; '.join(filter(None, notes))})"
 
 
 def _over_labels(judged: Mapping[str, MethodReport]) -> str:

@@ -38,9 +38,11 @@ def class_gaps(rows: tuple[ClassRow, ...], theme: Theme) -> go.Figure:
     drawn = [(row, row.gap) for row in rows if row.gap is not None]
     settings = layout(theme, ROW_PX * len(drawn) + 62)
     settings["margin"] = {"l": 132, "r": 138, "t": 8, "b": 46}
-    settings["xaxis"] = axis(
-        theme, "◂ says less · points · says more ▸", range=_reach(drawn), nticks=6
-    )
+    ends = [100.0 * value for _, gap in drawn for value in (gap.gap, gap.low, gap.high)]
+    low, high = min([0.0, *ends]), max([0.0, *ends])
+    pad = 0.04 * max(high - low, 1.0)
+    reach = [low - (pad if low < 0 else 0.2 * pad), high + pad]
+    settings["xaxis"] = axis(theme, "◂ says less · points · says more ▸", range=reach, nticks=6)
     settings["yaxis"] = axis(
         theme,
         range=[len(drawn) - 0.5, -0.5],
@@ -58,13 +60,6 @@ def class_gaps(rows: tuple[ClassRow, ...], theme: Theme) -> go.Figure:
         if at:
             figure.add_trace(_points(drawn, at, tone, theme))
     return figure
-
-
-def _reach(drawn: list[Drawn]) -> list[float]:
-    ends = [100.0 * value for _, gap in drawn for value in (gap.gap, gap.low, gap.high)]
-    low, high = min([0.0, *ends]), max([0.0, *ends])
-    pad = 0.04 * max(high - low, 1.0)
-    return [low - (pad if low < 0 else 0.2 * pad), high + pad]
 
 
 def _points(drawn: list[Drawn], at: list[int], tone: Tone, theme: Theme) -> go.Scatter:
@@ -159,7 +154,10 @@ def risk_coverage(coverage: Float, risk: Float, theme: Theme) -> go.Figure:
             line={"color": theme.ink, "width": 2, "shape": "hv"},
             fill="tozeroy",
             fillcolor=faded(theme.quiet, 0.1),
-            hovertext=[_hover(c, r) for c, r in zip(coverage, risk, strict=True)],
+            hovertext=[
+                f"<b>Most confident {percent(c)}</b>:<br>wrong {percent(r)}"
+                for c, r in zip(coverage, risk, strict=True)
+            ],
             hovertemplate="%{hovertext}<extra></extra>",
         )
     )
@@ -173,10 +171,6 @@ def risk_coverage(coverage: Float, risk: Float, theme: Theme) -> go.Figure:
         font={"size": 12.5, "color": theme.quiet},
     )
     return figure
-
-
-def _hover(coverage: float, risk: float) -> str:
-    return f"<b>Most confident {percent(coverage)}</b>:<br>wrong {percent(risk)}"
 
 
 MAX_CLASSES = 20  # drawn; the table has all of them

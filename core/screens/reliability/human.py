@@ -205,6 +205,23 @@ def human_view(
     words, audit = PLAIN if plain else TECHNICAL, study.audit
     caption, single = _caption(audit, split, words), audit.most == 1
     fits = () if single else study.fits.methods
+    columns = [Column("method", "method"), Column("fitted_on", "fitted on")]
+    columns += [Column(key, key, "number") for key in ("temperature", "gamma")]
+    for name in SHOWN:
+        columns += [
+            Column(name + ending, name + ending, "number")
+            for ending in ("", "_difference", "_low", "_high")
+        ]
+    rows = []
+    for method in study.fits.methods:
+        cells: list[str | float | None] = [method.method or "none", method.target]
+        cells += [method.parameters.get(key) for key in ("temperature", "gamma")]
+        for name in SHOWN:
+            change = method.differences.get(name)
+            ends = (None,) * 3 if change is None else (change.value, change.low, change.high)
+            cells += [method.values.get(name), *ends]
+        rows.append(tuple(cells))
+    fits_file = Table(tuple(columns), tuple(rows))
     return HumanView(
         sentence=human_sentence(audit, plain=plain),
         numbers=_tiles(audit, words, plain=plain),
@@ -214,7 +231,7 @@ def human_view(
         fits_words="" if single else fits_words(study.fits, words),
         heads=("Method", *(head for head, _ in HEADS.values())),
         fits=tuple(_fit_row(method, words) for method in fits),
-        fits_file=_fits_file(study.fits),
+        fits_file=fits_file,
         far_title=with_row_noun(words.far),
         far_rows=_far_table(study.far, predictions, words.far_distance),
         caption=caption,
@@ -417,26 +434,6 @@ def _cells(method: FittedOn) -> tuple[CellWords, ...]:
             )
         cells.append(CellWords(write(value), interval, "" if value is not None else "infinite"))
     return tuple(cells)
-
-
-def _fits_file(fits: HumanFits) -> Table:
-    columns = [Column("method", "method"), Column("fitted_on", "fitted on")]
-    columns += [Column(key, key, "number") for key in ("temperature", "gamma")]
-    for name in SHOWN:
-        columns += [
-            Column(name + ending, name + ending, "number")
-            for ending in ("", "_difference", "_low", "_high")
-        ]
-    rows = []
-    for method in fits.methods:
-        cells: list[str | float | None] = [method.method or "none", method.target]
-        cells += [method.parameters.get(key) for key in ("temperature", "gamma")]
-        for name in SHOWN:
-            change = method.differences.get(name)
-            ends = (None,) * 3 if change is None else (change.value, change.low, change.high)
-            cells += [method.values.get(name), *ends]
-        rows.append(tuple(cells))
-    return Table(tuple(columns), tuple(rows))
 
 
 def _far_table(far: FarRows, predictions: Predictions, distance: str) -> Table:

@@ -101,7 +101,11 @@ def dumbbells(groups: tuple[Group, ...], theme: Theme, *, came_true: str = "righ
     """
     settings = layout(theme, 92 * len(groups) + 80)
     settings["margin"] = {"l": 182, "r": 40, "t": 20, "b": 50}
-    settings["xaxis"] = axis(theme, "times in 100", range=_reach(groups), dtick=10)
+    # Tens around everything drawn, the upper end at 100 with room for the last label
+    ends = [100.0 * v for g in groups if g.n for v in (g.says, g.low)]
+    least = 10.0 * int(min([*ends, 90.0]) // 10.0)
+    reach = [least - 6.0, 104.0]
+    settings["xaxis"] = axis(theme, "times in 100", range=reach, dtick=10)
     settings["yaxis"] = axis(
         theme,
         range=[-0.6, len(groups) - 0.4],
@@ -115,13 +119,6 @@ def dumbbells(groups: tuple[Group, ...], theme: Theme, *, came_true: str = "righ
         if group.n:
             figure.add_traces(_dumbbell(group, y, theme, came_true))
     return figure
-
-
-def _reach(groups: tuple[Group, ...]) -> list[float]:
-    """Tens around everything drawn, the upper end at 100 with room for the last label."""
-    ends = [100.0 * v for g in groups if g.n for v in (g.says, g.low)]
-    least = 10.0 * int(min([*ends, 90.0]) // 10.0)
-    return [least - 6.0, 104.0]  # beyond the last tick there is room for a label
 
 
 def _label(group: Group, theme: Theme) -> str:
@@ -412,25 +409,22 @@ def _card(groups: tuple[Group, ...], came_true: str) -> FigureCard:
         if came_true == "right"
         else "When it gives such a chance, how often is it there?"
     )
-    return FigureCard(
-        key="plain",
-        title=question,
-        explanation="",
-        draw=partial(dumbbells, groups, came_true=came_true),
-        alt=f"{question} {'; '.join(descriptions)}.",
-        table=Table(_columns(), rows),
-        caption=f"n = {count(sum(group.n for group in groups))}",
-    )
-
-
-def _columns() -> tuple[Column, ...]:
-    return (
+    table = (
         Column("group", "when it is"),
         Column("n", with_row_noun("pictures"), "count"),
         Column("says", "it says", "share"),
         Column("right", "it came true", "share"),
         Column("low", "at least", "share"),
         Column("high", "at most", "share"),
+    )
+    return FigureCard(
+        key="plain",
+        title=question,
+        explanation="",
+        draw=partial(dumbbells, groups, came_true=came_true),
+        alt=f"{question} {'; '.join(descriptions)}.",
+        table=Table(table, rows),
+        caption=f"n = {count(sum(group.n for group in groups))}",
     )
 
 

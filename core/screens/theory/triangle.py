@@ -199,7 +199,46 @@ def loss_cards(gamma: float, truth: tuple[float, float, float]) -> tuple[FigureC
     """
     runs = {"cross-entropy": linear_toy(0.0), f"focal, γ = {written(gamma)}": linear_toy(gamma)}
     risk = _risk_card(gamma, np.array(truth))
-    return *loss_curve_cards(gamma), risk, _boundary_card(runs), _norm_card(runs)
+    # Where a linear classifier says one half, from edge to edge, over its points
+    lines, confidences = {}, []
+    for name, run in runs.items():
+        direction = np.array([-run.weights[1], run.weights[0]]) / np.linalg.norm(run.weights)
+        x, y = np.array([[-2.0 * REACH], [2.0 * REACH]]).T * direction[:, None]
+        lines[name] = (x, y)
+        confidences.append(f"{name} {percent(float(run.wrong_confidence.mean()))}")
+    curves, confidence = _toy_curves(lines, 2.4), ", ".join(confidences)
+    first, second = runs.values()
+    boundary_card = FigureCard(
+        key="boundary",
+        title="Linear classifier",
+        explanation=f"lines at 50{THIN}%",
+        draw=partial(boundaries, first, curves),
+        alt="Points of two classes and two decision boundaries, "
+        f"{three(abs(first.angle - second.angle))} degrees apart."
+        f" Mean confidence of wrong answers: {confidence}.",
+        table=curve_table(curves, (number("x1"), number("x2"))),
+        caption=f"{GRADIENT_PAPER}, figure 6; {percent(FLIPPED)} of {POINTS:,} labels flipped. "
+        f"Mean confidence when wrong: {confidence}.",
+    )
+    steps = np.arange(0, STEPS + 1, STEP).astype(np.float64)
+    ends = ", ".join(f"{name} {three(float(run.norms[-1]))}" for name, run in runs.items())
+    plot = Plot(
+        curves=_toy_curves({name: (steps, run.norms[::STEP]) for name, run in runs.items()}, 2.0),
+        across="Step",
+        up="Norm of the weights",
+        y={"rangemode": "tozero"},
+        hover="step %{x}: %{y:.3f}",
+    )
+    norm_card = curve_card(
+        "toy_norm",
+        "Weight norm",
+        "gradient descent from 0",
+        plot,
+        (number("step"), number("norm")),
+        alt=f"Norm of a linear classifier's weights by step. At the end: {ends}.",
+        caption=f"{GRADIENT_PAPER}, figure 5.",
+    )
+    return *loss_curve_cards(gamma), risk, boundary_card, norm_card
 
 
 def _risk_card(gamma: float, truth: Float) -> FigureCard:
@@ -255,51 +294,6 @@ def _toy_curves(lines: Mapping[str, tuple[Float, Float]], width: float) -> tuple
     return tuple(
         TheoryCurve(name, x, y, colour, dash, width)
         for (name, (x, y)), (colour, dash) in zip(lines.items(), styles, strict=True)
-    )
-
-
-def _boundary_card(runs: Mapping[str, LinearToy]) -> FigureCard:
-    """Return where a linear classifier says one half, from edge to edge, over its points."""
-    lines, confidences = {}, []
-    for name, run in runs.items():
-        direction = np.array([-run.weights[1], run.weights[0]]) / np.linalg.norm(run.weights)
-        x, y = np.array([[-2.0 * REACH], [2.0 * REACH]]).T * direction[:, None]
-        lines[name] = (x, y)
-        confidences.append(f"{name} {percent(float(run.wrong_confidence.mean()))}")
-    curves, confidence = _toy_curves(lines, 2.4), ", ".join(confidences)
-    first, second = runs.values()
-    return FigureCard(
-        key="boundary",
-        title="Linear classifier",
-        explanation=f"lines at 50{THIN}%",
-        draw=partial(boundaries, first, curves),
-        alt="Points of two classes and two decision boundaries, "
-        f"{three(abs(first.angle - second.angle))} degrees apart."
-        f" Mean confidence of wrong answers: {confidence}.",
-        table=curve_table(curves, (number("x1"), number("x2"))),
-        caption=f"{GRADIENT_PAPER}, figure 6; {percent(FLIPPED)} of {POINTS:,} labels flipped. "
-        f"Mean confidence when wrong: {confidence}.",
-    )
-
-
-def _norm_card(runs: Mapping[str, LinearToy]) -> FigureCard:
-    steps = np.arange(0, STEPS + 1, STEP).astype(np.float64)
-    ends = ", ".join(f"{name} {three(float(run.norms[-1]))}" for name, run in runs.items())
-    plot = Plot(
-        curves=_toy_curves({name: (steps, run.norms[::STEP]) for name, run in runs.items()}, 2.0),
-        across="Step",
-        up="Norm of the weights",
-        y={"rangemode": "tozero"},
-        hover="step %{x}: %{y:.3f}",
-    )
-    return curve_card(
-        "toy_norm",
-        "Weight norm",
-        "gradient descent from 0",
-        plot,
-        (number("step"), number("norm")),
-        alt=f"Norm of a linear classifier's weights by step. At the end: {ends}.",
-        caption=f"{GRADIENT_PAPER}, figure 5.",
     )
 
 

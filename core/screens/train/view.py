@@ -90,8 +90,11 @@ def panel(measure: MeasurePanel, theme: Theme) -> go.Figure:
     settings["margin"] = {"l": 52, "r": 18, "t": 14 + WITH_LEGEND * measure.named, "b": 38}
     last = max([measure.n_epochs, *(int(line.epoch.max(initial=1)) for line in measure.lines)])
     pad = 0.03 * max(last - 1, 1)
+    # Ticks at whole epochs only
+    few = {"tick0": 1, "dtick": 1} if last <= MOST_TICKS else {"nticks": MOST_TICKS}
+    ticks = {"tickformat": ",d", **few}
     settings["xaxis"] = axis(
-        theme, measure.across, range=[1 - pad, last + pad], showgrid=False, **_ticks(last)
+        theme, measure.across, range=[1 - pad, last + pad], showgrid=False, **ticks
     )
     settings["yaxis"] = axis(theme, **_scale(measure))
     settings["showlegend"] = measure.named
@@ -99,12 +102,6 @@ def panel(measure: MeasurePanel, theme: Theme) -> go.Figure:
     figure = go.Figure(layout=settings)
     figure.add_traces([_trace(line, measure, theme) for line in measure.lines])
     return figure
-
-
-def _ticks(last: int) -> dict[str, Any]:  # Any: plotly's settings
-    """Return ticks at whole epochs only."""
-    few = {"tick0": 1, "dtick": 1} if last <= MOST_TICKS else {"nticks": MOST_TICKS}
-    return {"tickformat": ",d", **few}
 
 
 def _scale(measure: MeasurePanel) -> dict[str, Any]:  # Any: plotly's settings

@@ -137,7 +137,9 @@ def sentence(
     name = f"“{job.name}”"
     if job.state is JobState.SUCCEEDED:
         took = f" in {duration((job.ended or 0) - (job.started or 0))}" if job.started else ""
-        return Sentence((Phrase(f"Trained {name}{took}."),), _result(course, words))
+        error, ece = course.last.get("val_error"), course.last.get("val_ece")
+        result = "" if error is None or ece is None else words.result(error, ece)
+        return Sentence((Phrase(f"Trained {name}{took}."),), result)
     if job.state is JobState.QUEUED:
         held = paused and job.launcher == LOCAL
         starts = "It starts when the queue resumes." if held else "It starts by itself."
@@ -158,11 +160,6 @@ def threads_words(counts: Sequence[int | None], now: int | None) -> str:
         f"Trained with {threads.words(before)} so far; resumed here it uses {now}. The last digits "
         "of later epochs may differ."
     )
-
-
-def _result(course: JobProgress, words: TrainingWords) -> str:
-    error, ece = course.last.get("val_error"), course.last.get("val_ece")
-    return "" if error is None or ece is None else words.result(error, ece)
 
 
 def _tiles(job: Job, progress: Progress | None, course: JobProgress) -> tuple[Tile, ...]:

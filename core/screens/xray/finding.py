@@ -286,12 +286,42 @@ def finding_view(source: ClinicSource, name: str, analysis: OneFinding) -> Findi
     """Return the view of one finding, as read or recalibrated."""
     label, remark = finding(name), hanging(source, analysis)
     rest = "" if analysis.recalibrated is None else " · recalibrated"
+    scarce, chance = few(analysis), analysis.audit.verdict.code not in BEYOND_CHANCE
+    bins = replace(analysis.bins, could_be_chance=chance)
+    coloured = "no dot is coloured: could be chance" if chance else "coloured: beyond its band"
+    ici, floor = analysis.audit.metrics["ici"], analysis.audit.noise_floor["ici"]
+    smoother = ""
+    if analysis.curve is not None:
+        exact = analysis.curve.settings["exact"]
+        smoother = (
+            f"{SMOOTHED[str(analysis.curve.settings['smoother'])]}, exact: {exact}; "
+            f"{len(filled(analysis.bins))} equal-mass bins with Wilson {level(analysis.audit)}. "
+        )
+    dots = "; ".join(
+        f"says {percent(float(analysis.bins.confidence[i]))}, labelled "
+        f"{percent(float(analysis.bins.accuracy[i]))}"
+        + ("" if scarce else f" ({TONE_WORDS[reading(bins, i, few=False)]})")
+        for i in filled(analysis.bins)
+    )
+    curve = FigureCard(
+        key="clinic_curve",
+        title="Labelled, against the score",
+        explanation=f"{TOO_FEW}: {FEW_TEXT}" if scarce else coloured,
+        draw=partial(figures.flexible, analysis.curve, bins, few=scarce),
+        alt=(
+            f"{label}: flexible calibration curve with its band over {len(filled(analysis.bins))} "
+            f"bins{', ' + TOO_FEW if scarce else ''}. {dots}. Mean distance of curve and score "
+            f"(ICI) {points(ici.value)} points, a perfect model up to {points(floor.q95)}."
+        ),
+        table=sourced(bin_table(bins), source),
+        caption=smoother + source.caption,
+    )
     return FindingView(
         eyebrow=f"Chest X-ray · {source.run} · {label} · {source.split}{rest}",
         sentence=sentence(source, analysis),
         badge=badge(source, analysis),
         numbers=_tiles(source, analysis),
-        curve=_curve_card(source, label, analysis),
+        curve=curve,
         key=FEW_KEY if few(analysis) else KEY,
         outcomes=_outcomes_card(source, label, analysis),
         rows=_rows(analysis),
@@ -360,39 +390,6 @@ def _tiles(source: ClinicSource, analysis: OneFinding) -> tuple[Tile, ...]:
             note=f"{count(fit.events)} of {count(fit.n)} {source.films}",
             help=with_row_noun(GLOSSARY["prevalence"]),
         ),
-    )
-
-
-def _curve_card(source: ClinicSource, label: str, analysis: OneFinding) -> FigureCard:
-    scarce, chance = few(analysis), analysis.audit.verdict.code not in BEYOND_CHANCE
-    bins = replace(analysis.bins, could_be_chance=chance)
-    coloured = "no dot is coloured: could be chance" if chance else "coloured: beyond its band"
-    ici, floor = analysis.audit.metrics["ici"], analysis.audit.noise_floor["ici"]
-    smoother = ""
-    if analysis.curve is not None:
-        exact = analysis.curve.settings["exact"]
-        smoother = (
-            f"{SMOOTHED[str(analysis.curve.settings['smoother'])]}, exact: {exact}; "
-            f"{len(filled(analysis.bins))} equal-mass bins with Wilson {level(analysis.audit)}. "
-        )
-    dots = "; ".join(
-        f"says {percent(float(analysis.bins.confidence[i]))}, labelled "
-        f"{percent(float(analysis.bins.accuracy[i]))}"
-        + ("" if scarce else f" ({TONE_WORDS[reading(bins, i, few=False)]})")
-        for i in filled(analysis.bins)
-    )
-    return FigureCard(
-        key="clinic_curve",
-        title="Labelled, against the score",
-        explanation=f"{TOO_FEW}: {FEW_TEXT}" if scarce else coloured,
-        draw=partial(figures.flexible, analysis.curve, bins, few=scarce),
-        alt=(
-            f"{label}: flexible calibration curve with its band over {len(filled(analysis.bins))} "
-            f"bins{', ' + TOO_FEW if scarce else ''}. {dots}. Mean distance of curve and score "
-            f"(ICI) {points(ici.value)} points, a perfect model up to {points(floor.q95)}."
-        ),
-        table=sourced(bin_table(bins), source),
-        caption=smoother + source.caption,
     )
 
 

@@ -96,17 +96,14 @@ def ranking(runs: list[cache.Run], audited: Sequence[Compared]) -> tuple[str, in
         return "ece", 0
     offered = with_people(OFFERED, audited)
     metric = "ece" if state.plain() else _metric(offered)
-    return metric, _reference(runs, _best(audited, metric))
-
-
-def _best(audited: Sequence[Compared], metric: str) -> int:
-    """Return which run the headline speaks of first, which its figure is drawn from, too."""
+    # Which run the headline speaks of first, which its figure is drawn from, too
     sign = -1.0 if metric in HIGHER else 1.0
     found = [run.score(metric) for run in audited]
     values = [
         math.inf if score is None or score.value is None else sign * score.value for score in found
     ]
-    return values.index(min(values))
+    best = values.index(min(values))
+    return metric, _reference(runs, best)
 
 
 def _metric(offered: Sequence[str]) -> str:

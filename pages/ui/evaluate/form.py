@@ -47,10 +47,33 @@ def folder(setting: str, *, dropped: bool) -> None:
     """Draw the ways to name a folder of pictures: a zip, where it may be `dropped`, or a path."""
     now = pictures(setting) if dropped else None
     if now is not None:
-        _dropped(setting, now)
+        # Say what was dropped, with the way to take it back
+        files = now.files
+        inside = f" in {files.n_classes} folders" if files.n_classes > 1 else ""
+        word = "file" if files.skipped == 1 else "files"
+        others = f"; {count(files.skipped)} other {word} left out" if files.skipped else ""
+        with st.container(
+            horizontal=True, vertical_alignment="center", key=f"evaluate.{setting}.row"
+        ):
+            st.markdown(f"**{esc(now.name)}**: {count(len(files.files))} pictures{inside}{others}")
+            st.button(
+                "Remove",
+                key=f"evaluate.{setting}.remove",
+                type="tertiary",
+                on_click=_remove,
+                args=(setting,),
+            )
+        widgets.caption("Deleted when you leave, and after the evaluation.")
         return
     if dropped:
-        _zone(setting)
+        intake: Intake[PicturesReading] = Intake(f"evaluate.{setting}")
+        if intake.settle(partial(_keep, setting)):
+            st.rerun()
+        intake.refused()
+        if intake.reading is not None:
+            intake.progress(partial(_stop, intake))
+        else:
+            intake.zone(LABELS[setting], partial(_take, intake), name="zip")
     if os.environ.get(IMPORT):
         FORM.draw(setting)
     elif setting != "svhn_root":  # which is downloaded
@@ -58,35 +81,6 @@ def folder(setting: str, *, dropped: bool) -> None:
         widgets.caption(
             f"To read a folder of the server{instead}, restart it with {IMPORT}=FOLDER."
         )
-
-
-def _zone(setting: str) -> None:
-    intake: Intake[PicturesReading] = Intake(f"evaluate.{setting}")
-    if intake.settle(partial(_keep, setting)):
-        st.rerun()
-    intake.refused()
-    if intake.reading is not None:
-        intake.progress(partial(_stop, intake))
-    else:
-        intake.zone(LABELS[setting], partial(_take, intake), name="zip")
-
-
-def _dropped(setting: str, now: Pictures) -> None:
-    """Say what was dropped, with the way to take it back."""
-    files = now.files
-    inside = f" in {files.n_classes} folders" if files.n_classes > 1 else ""
-    word = "file" if files.skipped == 1 else "files"
-    others = f"; {count(files.skipped)} other {word} left out" if files.skipped else ""
-    with st.container(horizontal=True, vertical_alignment="center", key=f"evaluate.{setting}.row"):
-        st.markdown(f"**{esc(now.name)}**: {count(len(files.files))} pictures{inside}{others}")
-        st.button(
-            "Remove",
-            key=f"evaluate.{setting}.remove",
-            type="tertiary",
-            on_click=_remove,
-            args=(setting,),
-        )
-    widgets.caption("Deleted when you leave, and after the evaluation.")
 
 
 def _take(intake: Intake[PicturesReading], file: SealedFile) -> None:
@@ -177,11 +171,7 @@ def images() -> None:
         )
     if DATASETS[str(form.value("data"))].needs_root:
         folder("data_root", dropped=form.value("data") == "folder")
-    _sets()
-
-
-def _sets() -> None:
-    """Draw the sets beside the data, and what each of them needs."""
+    # Draw the sets beside the data, and what each of them needs
     words = PLAIN_KINDS if state.plain() else KINDS
     data = str(form.value("data"))
     offered = [kind for kind in KINDS if kind != "cifar10c" or data == "cifar10"]
@@ -246,9 +236,23 @@ def shown() -> None:
     with st.expander(f"Input of the network: {summary}", expanded=onnx, key="evaluate.shown"):
         if onnx:
             widgets.caption("The file does not say mean and std: choose those of its training.")
-        _sizes()
+        fixed = not shipped().takes_any(form.model() or "")
+        help_text = (
+            "This network takes one size only."
+            if fixed
+            else "Input size of the network, in pixels."
+        )
+        with st.container(horizontal=True, vertical_alignment="top", key="evaluate.sizes"):
+            for name in ("height", "width"):
+                SHOWN.draw(name, help_text=help_text, disabled=fixed, changed=_edited)
+            SHOWN.draw("crop", changed=_edited)
+            SHOWN.draw("interpolation", width=NARROW, changed=_edited)
+            SHOWN.draw("cover", changed=_edited)
         _moments()
-        _crops()
+        with st.container(horizontal=True, vertical_alignment="top", key="evaluate.box.crops"):
+            SHOWN.draw("crops", width=360, changed=_edited)
+            if form.value("crops") != 1:
+                SHOWN.draw("average", width=360, changed=_edited)
         if st.session_state.get(form.EDITED):
             st.button(
                 "Use the network's own settings",
@@ -266,19 +270,6 @@ def _edited() -> None:
 def _refill() -> None:
     st.session_state[form.EDITED] = False
     st.session_state[form.SHOWN_FOR] = None
-
-
-def _sizes() -> None:
-    fixed = not shipped().takes_any(form.model() or "")
-    help_text = (
-        "This network takes one size only." if fixed else "Input size of the network, in pixels."
-    )
-    with st.container(horizontal=True, vertical_alignment="top", key="evaluate.sizes"):
-        for name in ("height", "width"):
-            SHOWN.draw(name, help_text=help_text, disabled=fixed, changed=_edited)
-        SHOWN.draw("crop", changed=_edited)
-        SHOWN.draw("interpolation", width=NARROW, changed=_edited)
-        SHOWN.draw("cover", changed=_edited)
 
 
 def _moments() -> None:
@@ -305,13 +296,6 @@ def _moments() -> None:
 def _capital(name: str) -> str:
     words = MOMENT_WORDS[name]
     return words[0].upper() + words[1:]
-
-
-def _crops() -> None:
-    with st.container(horizontal=True, vertical_alignment="top", key="evaluate.box.crops"):
-        SHOWN.draw("crops", width=360, changed=_edited)
-        if form.value("crops") != 1:
-            SHOWN.draw("average", width=360, changed=_edited)
 
 
 def more(opened: OpenedWeights) -> None:

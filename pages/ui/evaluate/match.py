@@ -27,7 +27,14 @@ WHOLE = "every tensor must fit"
 def draw(opened: OpenedWeights) -> CheckpointFit | None:
     """Draw the weights and the choice of a network; return how they fit, None before that."""
     form.begin(opened)
-    _file(opened)
+    file = opened.file
+    with st.container(horizontal=True, vertical_alignment="center", key="evaluate.file"):
+        st.markdown(f":material/draft: **{esc(file.name)}**", width="stretch")
+        st.button("Change weights", key="evaluate.close", type="tertiary", on_click=_close)
+    if not state.plain():
+        group = file.group(str(form.value("group")))
+        widgets.caption(f"{checkpoint.file_words(file)}. {checkpoint.group_words(group)}.")
+    frame.notices(file.notices)
     if not state.plain():
         _inside(opened)
     explanation = "what the weights belong to" if state.plain() else WHOLE
@@ -38,18 +45,29 @@ def draw(opened: OpenedWeights) -> CheckpointFit | None:
     evaluate_form.network(opened, known)
     if not state.plain():
         evaluate_form.shape()
-    return _match(opened)
-
-
-def _file(opened: OpenedWeights) -> None:
-    file = opened.file
-    with st.container(horizontal=True, vertical_alignment="center", key="evaluate.file"):
-        st.markdown(f":material/draft: **{esc(file.name)}**", width="stretch")
-        st.button("Change weights", key="evaluate.close", type="tertiary", on_click=_close)
-    if not state.plain():
-        group = file.group(str(form.value("group")))
-        widgets.caption(f"{checkpoint.file_words(file)}. {checkpoint.group_words(group)}.")
-    frame.notices(file.notices)
+    # Say whether the weights fit, once that is known
+    question = form.question(opened)
+    if question is None:
+        st.markdown("Choose a network to match with the weights. If none fits, run your own:")
+        sources.script()
+        return None
+    text = f"Matching with {esc(checkpoint.model_label(question['model']))}."
+    task = inference.query(
+        "evaluate.matching", MATCHING, question, text, program=question["model"] == ONNX
+    )
+    answer = task.wait()
+    if answer is None:
+        return None
+    _fill_shown(question, answer.values["settings"])
+    fit = codec.read(CheckpointFit, answer.values["match"])
+    if fit.ok:
+        fit_words = checkpoint.plain_fit_words if state.plain() else checkpoint.fit_words
+        st.markdown(f":material/check_circle: {esc(fit_words(fit))}")
+        if fit.left and not state.plain():
+            _list(fit, "left")
+    else:
+        _does_not_fit(fit, opened.file.name)
+    return fit
 
 
 def _close() -> None:
@@ -80,29 +98,6 @@ def _inside(opened: OpenedWeights) -> None:
             widgets.table(checkpoint.hints(file), key="evaluate.hints.table")
 
 
-def _match(opened: OpenedWeights) -> CheckpointFit | None:
-    """Say whether the weights fit, once that is known."""
-    question = form.question(opened)
-    if question is None:
-        st.markdown("Choose a network to match with the weights. If none fits, run your own:")
-        sources.script()
-        return None
-    text = f"Matching with {esc(checkpoint.model_label(question['model']))}."
-    task = inference.query(
-        "evaluate.matching", MATCHING, question, text, program=question["model"] == ONNX
-    )
-    answer = task.wait()
-    if answer is None:
-        return None
-    _fill_shown(question, answer.values["settings"])
-    fit = codec.read(CheckpointFit, answer.values["match"])
-    if fit.ok:
-        _fits(fit)
-    else:
-        _does_not_fit(fit, opened.file.name)
-    return fit
-
-
 def _fill_shown(question: Mapping[str, Any], settings: object) -> None:
     """Take over what the network wants to be shown, unless that was changed by hand."""
     about = repr([question[key] for key in ("model", "channels", "size", "folder")])
@@ -110,13 +105,6 @@ def _fill_shown(question: Mapping[str, Any], settings: object) -> None:
         return
     form.fill_shown(codec.read(Preprocessing, settings, "preprocessing"))
     st.session_state[form.SHOWN_FOR] = about
-
-
-def _fits(fit: CheckpointFit) -> None:
-    fit_words = checkpoint.plain_fit_words if state.plain() else checkpoint.fit_words
-    st.markdown(f":material/check_circle: {esc(fit_words(fit))}")
-    if fit.left and not state.plain():
-        _list(fit, "left")
 
 
 def _does_not_fit(fit: CheckpointFit, name: str) -> None:

@@ -116,7 +116,19 @@ def begin(opened: OpenedWeights) -> None:
     if isinstance(opened.spec, EvaluationConfig):
         _fill_again(opened, opened.spec)
     elif opened.spec is not None:
-        _fill_trained(opened, opened.spec)
+        # Fill in what a training says of its own weights, with shifted images beside the data
+        config = opened.spec
+        candidates = opened.looks_like[opened.file.groups[0].key]
+        own = next((candidate for candidate in candidates if candidate.model == config.model), None)
+        channels, _, n_outputs = SHAPES[config.data]
+        _pick(opened, config.model)
+        put("n_outputs", own.n_outputs if own else n_outputs)
+        put("channels", own.channels if own else channels)
+        put("data", config.data)
+        put("data_root", config.data_root or "")
+        put("split_seed", config.split_seed)
+        put("kinds", ["corrupted"])
+        put("name", f"{config.name}, shifted"[:MAX_NAME])
     else:
         take_group(opened)
 
@@ -148,21 +160,6 @@ def _pick(opened: OpenedWeights, chosen: str) -> None:
     alike = any(candidate.model == chosen for candidate in looks_like[:OFFERED])
     put("pick", chosen if alike else OTHER)
     put("network", None if alike else chosen)
-
-
-def _fill_trained(opened: OpenedWeights, config: TrainConfig) -> None:
-    """Fill in what a training says of its own weights, with shifted images beside the data."""
-    candidates = opened.looks_like[opened.file.groups[0].key]
-    own = next((candidate for candidate in candidates if candidate.model == config.model), None)
-    channels, _, n_outputs = SHAPES[config.data]
-    _pick(opened, config.model)
-    put("n_outputs", own.n_outputs if own else n_outputs)
-    put("channels", own.channels if own else channels)
-    put("data", config.data)
-    put("data_root", config.data_root or "")
-    put("split_seed", config.split_seed)
-    put("kinds", ["corrupted"])
-    put("name", f"{config.name}, shifted"[:MAX_NAME])
 
 
 def _fill_again(opened: OpenedWeights, config: EvaluationConfig) -> None:

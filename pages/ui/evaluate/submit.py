@@ -46,19 +46,15 @@ def draw(jobs: LocalJobs, opened: OpenedWeights) -> None:
             args=(jobs, config, path),
         )
         if config is not None:
-            _try(config, path)
-
-
-def _try(config: EvaluationConfig, path: Path) -> None:
-    """Draw the button that tries."""
-    task = _task(config, path)
-    st.button(
-        f"Try on {MOST} images",
-        key="evaluate.try",
-        on_click=task.begin,
-        disabled=task.running,
-        help="Checks in seconds whether it beats guessing. Nothing is kept.",
-    )
+            # Draw the button that tries
+            task = _task(config, path)
+            st.button(
+                f"Try on {MOST} images",
+                key="evaluate.try",
+                on_click=task.begin,
+                disabled=task.running,
+                help="Checks in seconds whether it beats guessing. Nothing is kept.",
+            )
 
 
 def _task(config: EvaluationConfig, path: Path) -> BackgroundTask[Answer]:

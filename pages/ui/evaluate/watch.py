@@ -87,7 +87,7 @@ def actions(watched: WatchedJob) -> None:
     config = jobs.evaluation(job.id)
     if job.state is JobState.SUCCEEDED:
         _open(job)
-    elif _may_be_too_large(job) and config.batch_size > 1:
+    elif (job.failure is not None and job.failure.code in words.SMALLER) and config.batch_size > 1:
         half = config.batch_size // 2
         st.button(
             "Retry with half the batch" if state.plain() else f"Retry with a batch of {half}",
@@ -111,10 +111,6 @@ def actions(watched: WatchedJob) -> None:
     else:
         job_watch.button("Retry", "retry", jobs.retry, job, primary=True)
     st.button("Evaluate again, with changes", key="job.again", on_click=_again, args=(job.id,))
-
-
-def _may_be_too_large(job: Job) -> bool:
-    return job.failure is not None and job.failure.code in words.SMALLER
 
 
 def _again(job_id: str) -> None:
@@ -145,21 +141,19 @@ def body(jobs: LocalJobs, job: Job) -> None:
     if job.state is not JobState.SUCCEEDED:
         job_watch.log(jobs, job)
     if lines:
-        _results(config, job, lines)
+        # Draw the table of splits and sets, and what was noticed
+        plain = state.plain()
+        widgets.title(
+            "What it was shown" if plain else "Splits and sets", "the data's own are shaded"
+        )
+        table = evaluation.table(lines, _edition())
+        widgets.scores("Splits and sets", table.heads, table.written())
+        with st.container(horizontal=True, vertical_alignment="center", key="job.saves"):
+            widgets.save(table.file, f"evaluation_{job.id}")
+            if not plain:
+                widgets.caption(evaluation.caption(config, lines, job.digest))
+        frame.notices(open_library().get(job.run).notices)
     _settings(config)
-
-
-def _results(config: EvaluationConfig, job: Job, lines: tuple[SplitResult, ...]) -> None:
-    """Draw the table of splits and sets, and what was noticed."""
-    plain = state.plain()
-    widgets.title("What it was shown" if plain else "Splits and sets", "the data's own are shaded")
-    table = evaluation.table(lines, _edition())
-    widgets.scores("Splits and sets", table.heads, table.written())
-    with st.container(horizontal=True, vertical_alignment="center", key="job.saves"):
-        widgets.save(table.file, f"evaluation_{job.id}")
-        if not plain:
-            widgets.caption(evaluation.caption(config, lines, job.digest))
-    frame.notices(open_library().get(job.run).notices)
 
 
 def _settings(config: EvaluationConfig) -> None:

@@ -104,7 +104,20 @@ def replay(source: HistorySource) -> ReplaySettings:
         if name == "adafocal":
             bounds = [_number(key, parameters) for key in ("gamma_max", "gamma_min", "s_th")]
             rule = AdaFocalRule(rate, *bounds)
-        n_bins = _bins(parameters["n_bins"])
+        field = parameters["n_bins"]
+        value = st.number_input(
+            field.label,
+            1,
+            MOST_BINS,
+            N_BINS,
+            1,
+            key="n_bins",
+            bind="query-params",
+            persist_state="session",
+            width=120,
+            help=field.help,
+        )
+        n_bins = int(value)
     return ReplaySettings(source, rule, n_bins)
 
 
@@ -126,22 +139,6 @@ def _number(key: str, parameters: Mapping[str, Field]) -> float:
         help=field.help,
     )
     return float(value)
-
-
-def _bins(field: Field) -> int:
-    value = st.number_input(
-        field.label,
-        1,
-        MOST_BINS,
-        N_BINS,
-        1,
-        key="n_bins",
-        bind="query-params",
-        persist_state="session",
-        width=120,
-        help=field.help,
-    )
-    return int(value)
 
 
 def bin_of(grid: HistoryGrid, bin_index: int) -> None:

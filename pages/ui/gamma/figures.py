@@ -8,7 +8,6 @@ import streamlit as st
 from core.reports.table import csv_text
 from core.screens.gamma import view as views
 from core.screens.gamma.heatmaps import HistoryGrid
-from core.screens.gamma.rule import HistoryRule, Update
 from core.screens.gamma.view import GammaDynamics, GammaView, bin_mismatch, difference
 from core.screens.gamma.words import REPLAY as REPLAY_WORDS
 from pages.ui import frame, html_macros, state, visitor, widgets
@@ -98,7 +97,12 @@ def maps(view: GammaView, history: GammaDynamics, place: tuple[int, int], *, liv
     with right:
         widgets.figure(view.diagram, select=True)
         if not state.plain():
-            _update(view.update, history.learned, bin_index)
+            update = view.update
+            widgets.title(f"The update here, bin {bin_index + 1}")
+            lines = (update.equation, *update.steps) if update.equation else update.steps
+            html_macros.draw("update", lines)
+            if history.learned.note:
+                widgets.caption(history.learned.note)
 
 
 def _scrubber(grid: HistoryGrid, at: int, *, live: bool) -> None:
@@ -134,14 +138,6 @@ def _play(grid: HistoryGrid, at: int) -> None:
                 grid, int(st.session_state["gamma.play"]["step"])
             ),
         )
-
-
-def _update(update: Update, learned: HistoryRule, bin_index: int) -> None:
-    widgets.title(f"The update here, bin {bin_index + 1}")
-    lines = (update.equation, *update.steps) if update.equation else update.steps
-    html_macros.draw("update", lines)
-    if learned.note:
-        widgets.caption(learned.note)
 
 
 def panels(view: GammaView) -> None:

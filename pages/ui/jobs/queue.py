@@ -52,7 +52,11 @@ def head(jobs: LocalJobs, listed: Sequence[Job]) -> None:
     """Draw the title of the list and the switch of the queue."""
     live = sum(not job.state.ended for job in listed)
     summary = f"{count(live)} waiting or running" if live else "nothing waiting or running"
-    widgets.title(_title({job.kind for job in listed}), summary)
+    # What the jobs of some kinds are called together
+    kinds = {job.kind for job in listed}
+    others = [noun for kind, noun in OTHERS.items() if kind in kinds]
+    title = " and ".join([", ".join(["Trainings", *others[:-1]]), *others[-1:]])
+    widgets.title(title, summary)
     if jobs.paused:
         with st.container(horizontal=True, vertical_alignment="center", key="queue.paused"):
             st.markdown(":material/pause: The queue is paused; running jobs continue.")
@@ -64,12 +68,6 @@ def head(jobs: LocalJobs, listed: Sequence[Job]) -> None:
             on_click=jobs.pause,
             help="Running jobs continue; no new ones start.",
         )
-
-
-def _title(kinds: set[str]) -> str:
-    """Return what the jobs of some kinds are called together."""
-    others = [noun for kind, noun in OTHERS.items() if kind in kinds]
-    return " and ".join([", ".join(["Trainings", *others[:-1]]), *others[-1:]])
 
 
 def unpause(jobs: LocalJobs) -> None:
@@ -120,16 +118,36 @@ def _row(jobs: LocalJobs, job: Job, listed: Sequence[Job]) -> None:
     with st.container(
         horizontal=True, vertical_alignment="center", gap="small", key=f"queue.row.{job.id}"
     ):
+        # The icon of where a training stands; that of another's page, unless it went wrong
+        wrong = job.state.ended and job.state is not JobState.SUCCEEDED
+        own = job.kind == words.TRAIN or wrong
+        icon = ICONS[job.state] if own else page_of(job).icon
         st.page_link(
             page_of(job).script,
             label=esc(job.name),
-            icon=_icon(job),
+            icon=icon,
             query_params={"job": job.id},
             width="stretch",
         )
         before = words.before(job, listed) if words.waits_here(job) else None
         if not job.state.ended and not job.asked and jobs.visitor.may(Act.STOP):
-            _buttons(jobs, job, before)
+            name = f"*{esc(job.name.strip())}*"  # heard, not seen: the name stands beside it
+            if before and jobs.visitor.may(Act.QUEUE):
+                st.button(
+                    f"First {name}",
+                    key=f"queue.front.{job.id}",
+                    type="tertiary",
+                    help="Start it before the others in the queue",
+                    on_click=act,
+                    args=(jobs.to_front, job.id),
+                )
+            st.button(
+                f"Stop {name}",
+                key=f"queue.stop.{job.id}",
+                type="tertiary",
+                on_click=act,
+                args=(jobs.cancel, job.id),
+            )
     status = words.state_words(job, before, paused=jobs.paused)
     if progress is not None:
         status = _progress(job, progress)
@@ -143,13 +161,6 @@ def _row(jobs: LocalJobs, job: Job, listed: Sequence[Job]) -> None:
     html_macros.draw("queued", status, None if progress is None else words.share_done(progress))
 
 
-def _icon(job: Job) -> str:
-    """Return the icon of where a training stands; that of another's page, unless it went wrong."""
-    wrong = job.state.ended and job.state is not JobState.SUCCEEDED
-    own = job.kind == words.TRAIN or wrong
-    return ICONS[job.state] if own else page_of(job).icon
-
-
 def _progress(job: Job, progress: Progress) -> str:
     if job.kind == words.EVALUATE:
         return evaluation_words.progress_words(progress)
@@ -161,26 +172,6 @@ def _progress(job: Job, progress: Progress) -> str:
 def edition() -> words.TrainingWords:
     """Return the words of the edition that is switched on."""
     return words.PLAIN if state.plain() else words.TECHNICAL
-
-
-def _buttons(jobs: LocalJobs, job: Job, before: int | None) -> None:
-    name = f"*{esc(job.name.strip())}*"  # heard, not seen: the name stands beside it
-    if before and jobs.visitor.may(Act.QUEUE):
-        st.button(
-            f"First {name}",
-            key=f"queue.front.{job.id}",
-            type="tertiary",
-            help="Start it before the others in the queue",
-            on_click=act,
-            args=(jobs.to_front, job.id),
-        )
-    st.button(
-        f"Stop {name}",
-        key=f"queue.stop.{job.id}",
-        type="tertiary",
-        on_click=act,
-        args=(jobs.cancel, job.id),
-    )
 
 
 def act(action: JobAct, job_id: str) -> None:

@@ -135,14 +135,11 @@ def _eyebrow(title: str, about: str, job: Job) -> str:
     if job.slots:
         parts.append(", ".join(job.slots))
     if job.cluster:
-        parts.append(_in_cluster(job))
+        # Its number in the cluster, and why it waits there, in the cluster's own words
+        why = waiting_for(job)
+        in_cluster = f"SLURM {job.cluster}" + (f" ({why})" if why else "")
+        parts.append(in_cluster)
     return " · ".join([*parts, f"job {job.id}", f"config {job.digest[:8]}"])
-
-
-def _in_cluster(job: Job) -> str:
-    """Return its number in the cluster, and why it waits there, in the cluster's own words."""
-    why = waiting_for(job)
-    return f"SLURM {job.cluster}" + (f" ({why})" if why else "")
 
 
 def _relatives(entry: site.Entry, watched: WatchedJob) -> None:

@@ -217,16 +217,12 @@ def _form(draft: session.Draft) -> None:
         name = st.text_input("Name", draft.name, max_chars=300)
         if st.form_submit_button("Keep", type="primary"):
             with frame.caught():
-                _keep(draft, name, draft.result)
-
-
-def _keep(draft: session.Draft, name: str, result: ReadResult) -> None:
-    manifest = keep_result(open_library(), name, draft.file_name, result)
-    dropped().pop(draft.id)
-    old, new = f"{draft.id}.", f"{manifest.id}."
-    sets_by_run = sources.kept_sets()
-    for run_id, sets in sets_by_run.items():
-        sets_by_run[run_id] = tuple(reference.replace(old, new) for reference in sets)
-    st.session_state["set.set"] = f"{new}{result.chosen_split}"
-    state.say(f"Kept {name}.")
-    st.rerun()
+                manifest = keep_result(open_library(), name, draft.file_name, draft.result)
+                dropped().pop(draft.id)
+                old, new = f"{draft.id}.", f"{manifest.id}."
+                sets_by_run = sources.kept_sets()
+                for run_id, sets in sets_by_run.items():
+                    sets_by_run[run_id] = tuple(reference.replace(old, new) for reference in sets)
+                st.session_state["set.set"] = f"{new}{draft.result.chosen_split}"
+                state.say(f"Kept {name}.")
+                st.rerun()

@@ -98,6 +98,8 @@ def methods(task: Task, none: MethodReport | None) -> list[str]:
     chosen = chosen or list(defaults_of_task)
     _keep_methods(chosen, defaults_of_task)
     st.session_state["widget.methods"] = chosen
+    *first, last = (NAMES[name] for name in offered if not CALIBRATORS[name].keeps_accuracy)
+    changing = f"{', '.join(first)} and {last}" if first else last
     st.multiselect(
         "Methods",
         offered,
@@ -107,8 +109,7 @@ def methods(task: Task, none: MethodReport | None) -> list[str]:
         on_change=lambda: _keep_methods(
             st.session_state["widget.methods"] or defaults_of_task, defaults_of_task
         ),
-        help=f"Compared with none, the scores as they were read. {_changing(offered)} may change "
-        "answers.",
+        help=f"Compared with none, the scores as they were read. {changing} may change answers.",
     )
     return chosen
 
@@ -136,11 +137,6 @@ def label(run: cache.Run) -> int:
 
 def _method_name(method: str) -> str:
     return f"{NAMES[method]} (Platt)" if method == "vector" else NAMES[method]
-
-
-def _changing(offered: Sequence[str]) -> str:
-    *first, last = (NAMES[name] for name in offered if not CALIBRATORS[name].keeps_accuracy)
-    return f"{', '.join(first)} and {last}" if first else last
 
 
 def _keep_methods(methods: Sequence[str], defaults_of_task: Sequence[str] = ()) -> None:

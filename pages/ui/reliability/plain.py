@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from core.screens.reliability.plain import Icons, PlainView
+from core.screens.reliability.plain import PlainView
 from pages.ui import html_macros, widgets
 
 
@@ -14,17 +14,14 @@ def draw(view: PlainView) -> None:
         widgets.key(view.key)
     with right:
         if view.icons:
-            _icons(view.icons)
+            # Draw two arrays of 100: what was promised and what was found
+            icons = view.icons
+            widgets.title(icons.title, icons.note)
+            for text, count, kind in (
+                (icons.promised_text, icons.promised, "promised"),
+                (icons.observed_text, icons.observed, f"found-{icons.tone}"),
+            ):
+                html_macros.draw("hundred", text, count, kind, icons.mark, False)
         widgets.caveat(view.limits.title, view.limits.text)
         widgets.caveat(view.helps.title, view.helps.text, helpful=True)
     widgets.caption(view.caption)
-
-
-def _icons(icons: Icons) -> None:
-    """Draw two arrays of 100: what was promised and what was found."""
-    widgets.title(icons.title, icons.note)
-    for text, count, kind in (
-        (icons.promised_text, icons.promised, "promised"),
-        (icons.observed_text, icons.observed, f"found-{icons.tone}"),
-    ):
-        html_macros.draw("hundred", text, count, kind, icons.mark, False)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Final, NoReturn
+from typing import TYPE_CHECKING, Final
 
 import streamlit as st
 
@@ -109,12 +109,8 @@ def _attach(run: cache.Run, split: str, file: "VoteFile", classes: str | None) -
         ReadOptions(),
         digest(run.file_digest, file.digest),
     )
-    _open(session.add_draft(f"{run.name}, with votes", file.name, result).id)
-
-
-def _open(draft_id: str) -> NoReturn:
     st.session_state.pop(ASKED, None)
-    state.open_run(cache.find(draft_id))
+    state.open_run(cache.find(session.add_draft(f"{run.name}, with votes", file.name, result).id))
     state.say("Votes matched. This is a draft: keep it to have it in your runs.")
     st.rerun()
 

@@ -52,31 +52,27 @@ def draw(making: BackgroundTask[ReportFiles]) -> None:
         return
     files = making.draw()
     if files is not None:
-        _downloads(files)
-
-
-def _downloads(files: ReportFiles) -> None:
-    widgets.title("Your report", files.headline)
-    with st.container(horizontal=True, key="report.files"):
-        for i, (label, form, suffix, mime) in enumerate(FORMS):
-            text: str = getattr(files, form)
-            widgets.download(
-                f"{label}, {size(len(text.encode()))}",
-                partial(str, text),
-                f"candor_report.{suffix}",
-                mime,
-                kind="primary" if i == 0 else "secondary",
-                key=f"report.save.{suffix}",
+        widgets.title("Your report", files.headline)
+        with st.container(horizontal=True, key="report.files"):
+            for i, (label, form, suffix, mime) in enumerate(FORMS):
+                text: str = getattr(files, form)
+                widgets.download(
+                    f"{label}, {size(len(text.encode()))}",
+                    partial(str, text),
+                    f"candor_report.{suffix}",
+                    mime,
+                    kind="primary" if i == 0 else "secondary",
+                    key=f"report.save.{suffix}",
+                )
+        if len(files.html) <= MOST_SHOWN:
+            nonce = secrets.token_hex(16)
+            with st.container(key="report_shown"):
+                st.iframe(preview_html(files.html, nonce), height=720, alt="Preview of the report")
+        if not state.plain():
+            widgets.caption(
+                f"Certificate {files.digest[:16]}. To check the JSON against its file: "
+                f"python -m core verify {visitor.file_name('candor_report.json')} FILE"
             )
-    if len(files.html) <= MOST_SHOWN:
-        nonce = secrets.token_hex(16)
-        with st.container(key="report_shown"):
-            st.iframe(preview_html(files.html, nonce), height=720, alt="Preview of the report")
-    if not state.plain():
-        widgets.caption(
-            f"Certificate {files.digest[:16]}. To check the JSON against its file: "
-            f"python -m core verify {visitor.file_name('candor_report.json')} FILE"
-        )
 
 
 def size(n_bytes: int) -> str:

@@ -10,9 +10,8 @@ import streamlit as st
 from core.jobs.audit import AUDIT, AuditSpec
 from core.jobs.local import LocalJobs
 from core.jobs.records import Job, JobState
-from core.jobs.slurm.request import SlurmRequest, defaults
+from core.jobs.slurm.request import defaults
 from core.library import home
-from core.screens.kit.records import Sentence
 from core.screens.runs import audit_words
 from pages.ui import frame, session, site, state, visitor, widgets
 from pages.ui.jobs import launcher
@@ -39,12 +38,9 @@ def submit(paths: Sequence[Path]) -> None:
     """
     scores, *labels = paths
     spec = AuditSpec(path=str(scores), labels=str(labels[0]) if labels else None)
-    job_watch.submit(visitor.open_jobs(), [spec], request=_request())
-
-
-def _request() -> SlurmRequest | None:
-    """Return what is asked of the cluster where it is chosen: cores, as its settings file says."""
-    return replace(defaults(home()), gpus=0, nodes=1) if launcher.in_cluster() else None
+    # What is asked of the cluster where it is chosen: cores, as its settings file says
+    request = replace(defaults(home()), gpus=0, nodes=1) if launcher.in_cluster() else None
+    job_watch.submit(visitor.open_jobs(), [spec], request=request)
 
 
 def rows(listed: Sequence[Job]) -> None:
@@ -58,20 +54,17 @@ def rows(listed: Sequence[Job]) -> None:
 
 def draw(watched: WatchedJob) -> None:
     """Draw the page of one audit."""
-    PAGE.head(watched, "", _sentence(watched))
+    jobs, job = watched.jobs, watched.job
+    sentence = audit_words.sentence(
+        job, watched.place, _audit(jobs, job), paused=jobs.paused, plain=state.plain()
+    )
+    PAGE.head(watched, "", sentence)
     # Outside what redraws itself, so that focus stays.
     with st.container(horizontal=True, vertical_alignment="bottom", key="job.actions"):
         job_watch.stop(watched)
         _actions(watched)
         PAGE.back()
     job_watch.follow(_body, watched)
-
-
-def _sentence(watched: WatchedJob) -> Sentence:
-    jobs, job = watched.jobs, watched.job
-    return audit_words.sentence(
-        job, watched.place, _audit(jobs, job), paused=jobs.paused, plain=state.plain()
-    )
 
 
 def _audit(jobs: LocalJobs, job: Job) -> dict[str, Any] | None:

@@ -5,7 +5,7 @@ from concurrent.futures import wait as wait_for
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Final, NoReturn
+from typing import Final
 
 import streamlit as st
 
@@ -62,22 +62,18 @@ def reading() -> bool:
     INTAKE.start(*map(upload.reading_of, each))
     readings = INTAKE.readings
     if readings and all(item.done for item in readings):
-        _next(readings)
+        # Read again what is to be read otherwise, or settle what was read
+        again = {item: plan for item in readings if (plan := upload.anew(item)) is not None}
+        if not again and not any(item.plan.upload.labels for item in readings):
+            again = _paired(readings)
+        if again:
+            _read_again(again)
+        else:
+            _settle(readings)
+        st.rerun()
     if readings:
         INTAKE.progress(_cancel)
     return bool(readings)
-
-
-def _next(readings: list[ImportReading]) -> NoReturn:
-    """Read again what is to be read otherwise, or settle what was read."""
-    again = {item: plan for item in readings if (plan := upload.anew(item)) is not None}
-    if not again and not any(item.plan.upload.labels for item in readings):
-        again = _paired(readings)
-    if again:
-        _read_again(again)
-    else:
-        _settle(readings)
-    st.rerun()
 
 
 def _cancel() -> None:
@@ -189,7 +185,12 @@ def _stem(item: ImportReading) -> list[str]:
 def draw() -> None:
     """List the drafts of this browser, and what was not settled of files dropped together."""
     if st.session_state.pop("app.answered", False):
-        _read_as_answered()
+        # Read what waits anew where an answer to another file holds for it too
+        again = {item: plan for item in waiting() if (plan := upload.anew(item)) is not None}
+        if again:
+            waiting()[:] = [item for item in waiting() if item not in again]
+            INTAKE.start(*map(upload.reading_of, again.values()))
+            st.rerun()
     _kept()
     drafts = list(session.drafts().values())
     if not drafts and not waiting():
@@ -200,19 +201,40 @@ def draw() -> None:
         widgets.title(title + open_, "only in this browser, until its last page is closed")
         audits = _audited(drafts)
         for draft in drafts:
-            _draft(draft, audits.get(draft.id))
+            # Draw one draft: its name, what its audit says, and what can be done with it
+            audit = audits.get(draft.id)
+            split = draft.result.splits[draft.result.chosen_split]
+            line = RunRow(
+                id=draft.id,
+                name=draft.name,
+                kind="draft",
+                owner="",
+                created="",
+                task=split.task,
+                n=split.n,
+                n_classes=len(split.class_names),
+                split=draft.result.chosen_split,
+                splits=tuple(draft.result.splits),
+                tags=(),
+                metrics=None if audit is None else summarise(audit),
+            )
+            name = f"*{esc(draft.name.strip())}*"  # heard, not seen: the name stands beside it
+            keeping: BackgroundTask[int] | None = st.session_state.get(KEEPING)
+            with _row(draft.id):
+                st.markdown(f"**{esc(draft.name)}**  \n{esc(draft_line(line, table.words()))}")
+                if st.button(f"Open {name}", key=f"draft.open.{draft.id}", type="tertiary"):
+                    selected_run.open_in_reliability(draft.id)
+                st.button(
+                    f"Discard {name}",
+                    key=f"draft.discard.{draft.id}",
+                    type="tertiary",
+                    on_click=upload.forget_draft,
+                    args=(draft.id,),
+                    disabled=keeping is not None and keeping.running,
+                )
         for item in list(waiting()):
             _open_question(item)
         _actions(drafts)
-
-
-def _read_as_answered() -> None:
-    """Read what waits anew where an answer to another file holds for it too."""
-    again = {item: plan for item in waiting() if (plan := upload.anew(item)) is not None}
-    if again:
-        waiting()[:] = [item for item in waiting() if item not in again]
-        INTAKE.start(*map(upload.reading_of, again.values()))
-        st.rerun()
 
 
 def _audited(drafts: Sequence[session.Draft]) -> dict[str, Audit]:
@@ -236,39 +258,6 @@ def _audited(drafts: Sequence[session.Draft]) -> dict[str, Audit]:
             task.forget()
             st.rerun()
     return audits
-
-
-def _draft(draft: session.Draft, audit: Audit | None) -> None:
-    """Draw one draft: its name, what its audit says, and what can be done with it."""
-    split = draft.result.splits[draft.result.chosen_split]
-    line = RunRow(
-        id=draft.id,
-        name=draft.name,
-        kind="draft",
-        owner="",
-        created="",
-        task=split.task,
-        n=split.n,
-        n_classes=len(split.class_names),
-        split=draft.result.chosen_split,
-        splits=tuple(draft.result.splits),
-        tags=(),
-        metrics=None if audit is None else summarise(audit),
-    )
-    name = f"*{esc(draft.name.strip())}*"  # heard, not seen: the name stands beside it
-    keeping: BackgroundTask[int] | None = st.session_state.get(KEEPING)
-    with _row(draft.id):
-        st.markdown(f"**{esc(draft.name)}**  \n{esc(draft_line(line, table.words()))}")
-        if st.button(f"Open {name}", key=f"draft.open.{draft.id}", type="tertiary"):
-            selected_run.open_in_reliability(draft.id)
-        st.button(
-            f"Discard {name}",
-            key=f"draft.discard.{draft.id}",
-            type="tertiary",
-            on_click=upload.forget_draft,
-            args=(draft.id,),
-            disabled=keeping is not None and keeping.running,
-        )
 
 
 def _open_question(item: ImportReading) -> None:

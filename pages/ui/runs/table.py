@@ -92,6 +92,14 @@ def draw(rows: list[RunRow]) -> list[RunRow]:
     shown = rows[first : first + LISTED]
     listing = run_table(shown, first=first, total=len(rows), words=words())
     with place:
+        # How each column is drawn, by its head
+        widths = PLAIN_WIDTHS if state.plain() else WIDTHS
+        column_config = {
+            head: KINDS_OF_COLUMN.get(name, st.column_config.TextColumn)(
+                width=widths[name], help=words().helps.get(name)
+            )
+            for name, head in words().heads.items()
+        }
         picked: DataframeState = st.dataframe(
             _styled(listing),
             hide_index=True,
@@ -100,7 +108,7 @@ def draw(rows: list[RunRow]) -> list[RunRow]:
             selection_mode="multi-row",
             height=min(35 * len(listing.ids) + 38, 520),
             row_height=35,
-            column_config=_columns(),
+            column_config=column_config,
             placeholder="–",
             alt=f"{len(listing.ids)} runs with accuracy, calibration error and direction",
         )
@@ -115,17 +123,6 @@ def draw(rows: list[RunRow]) -> list[RunRow]:
 def words() -> RunsWords:
     """Return the words of the edition that is switched on."""
     return PLAIN if state.plain() else TECHNICAL
-
-
-def _columns() -> dict[str, Any]:  # Any: configurations of columns
-    """Return how each column is drawn, by its head."""
-    widths = PLAIN_WIDTHS if state.plain() else WIDTHS
-    return {
-        head: KINDS_OF_COLUMN.get(name, st.column_config.TextColumn)(
-            width=widths[name], help=words().helps.get(name)
-        )
-        for name, head in words().heads.items()
-    }
 
 
 def _styled(listing: RunTable) -> Styler:
@@ -163,7 +160,16 @@ def actions(library: Library, chosen: list[RunRow]) -> RunRow | None:
         key="library.open",
         help="Tick one run first",
     )
-    _compare(chosen)
+    # Offer to compare the ticked runs
+    several = 2 <= len(chosen) <= MOST_RUNS and all(row.splits for row in chosen)
+    if st.button(
+        f"Compare {len(chosen)}" if several else "Compare",
+        disabled=not several,
+        key="library.compare",
+        help=f"Tick two to {MOST_RUNS} runs with predictions first",
+    ):
+        picked_runs.choose([row.id for row in chosen])
+        st.switch_page(site.COMPARE.script, query_params={"runs": st.query_params["runs"]})
     if not demo.on() and library.visitor.may(Act.CHANGE):
         _changes(library, chosen, own)
     return only_row if opens else None
@@ -174,7 +180,15 @@ def _changes(library: Library, chosen: list[RunRow], own: list[RunRow]) -> None:
     only_row = chosen[0] if len(chosen) == 1 else None
     with st.popover("Rename", disabled=only_row is None or not own, key=_closing("rename")):
         if only_row and own:
-            _rename(library, only_row)
+            with st.form(f"rename.{only_row.id}", border=False):
+                name = st.text_input("New name", only_row.name, max_chars=300)
+                if st.form_submit_button("Rename"):
+                    with frame.caught():
+                        library.rename(only_row.id, name)
+                        _say(
+                            f"Renamed {only_row.name} to {name}.",
+                            partial(library.rename, only_row.id, only_row.name),
+                        )
     with st.popover("Tag", disabled=not own or len(own) < len(chosen), key=_closing("tag")):
         if own:
             _tag(library, own)
@@ -198,28 +212,6 @@ def _forget(run_id: str) -> None:
     """Close a run that was deleted."""
     if st.session_state.get("app.run") == run_id:
         state.open_run(None)
-
-
-def _compare(chosen: list[RunRow]) -> None:
-    """Offer to compare the ticked runs."""
-    several = 2 <= len(chosen) <= MOST_RUNS and all(row.splits for row in chosen)
-    if st.button(
-        f"Compare {len(chosen)}" if several else "Compare",
-        disabled=not several,
-        key="library.compare",
-        help=f"Tick two to {MOST_RUNS} runs with predictions first",
-    ):
-        picked_runs.choose([row.id for row in chosen])
-        st.switch_page(site.COMPARE.script, query_params={"runs": st.query_params["runs"]})
-
-
-def _rename(library: Library, row: RunRow) -> None:
-    with st.form(f"rename.{row.id}", border=False):
-        name = st.text_input("New name", row.name, max_chars=300)
-        if st.form_submit_button("Rename"):
-            with frame.caught():
-                library.rename(row.id, name)
-                _say(f"Renamed {row.name} to {name}.", partial(library.rename, row.id, row.name))
 
 
 def _tag(library: Library, rows: list[RunRow]) -> None:

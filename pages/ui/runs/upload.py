@@ -284,7 +284,28 @@ def finished(reading: ImportReading) -> None:
     elif isinstance(outcome, NeedsChoice):
         _choose_after_refusal(reading, outcome)
     else:
-        _refused(reading, outcome)
+        with st.container(border=True, key="import"):
+            widgets.title(reading.name)
+            frame.refusal(outcome, titled=reading.name)
+            if isinstance(outcome, LostWorker):
+                st.markdown("Nothing was kept or changed.")
+            with st.container(horizontal=True):
+                if outcome.code == RefusalCode.BIN_HISTORY:
+                    _offer_gammas(reading)
+                if outcome.code == RefusalCode.STATE_DICT:
+                    _offer_evaluation(reading)
+                # Offer to read without the tables that were added, one of which may be refused
+                plan = reading.plan
+                for name, file in plan.upload.tables.items():
+                    if st.button(f"Read without {esc(file.name)}", key=f"import.without.{name}"):
+                        rest = {
+                            key: table for key, table in plan.upload.tables.items() if key != name
+                        }
+                        upload = replace(plan.upload, tables=rest)
+                        without = replace(plan.options, **{name: None})  # type: ignore[arg-type]
+                        read(replace(plan, upload=upload, options=without, recalled=False))
+                st.button("Try another file", type="primary", key="import.again", on_click=leave)
+                _to_list(reading)
 
 
 def anew(reading: ImportReading) -> Import | None:
@@ -310,22 +331,6 @@ def asks(reading: ImportReading) -> bool:
     return (bool(reading.offer) and not reading.plan.grouped) or any(
         getattr(options, name) is None for name in reading.plan.upload.tables
     )
-
-
-def _refused(reading: ImportReading, refusal: AuditError) -> None:
-    with st.container(border=True, key="import"):
-        widgets.title(reading.name)
-        frame.refusal(refusal, titled=reading.name)
-        if isinstance(refusal, LostWorker):
-            st.markdown("Nothing was kept or changed.")
-        with st.container(horizontal=True):
-            if refusal.code == RefusalCode.BIN_HISTORY:
-                _offer_gammas(reading)
-            if refusal.code == RefusalCode.STATE_DICT:
-                _offer_evaluation(reading)
-            _without_tables(reading)
-            st.button("Try another file", type="primary", key="import.again", on_click=leave)
-            _to_list(reading)
 
 
 def _offer_gammas(reading: ImportReading) -> None:
@@ -411,17 +416,6 @@ def _without_groups(plan: Import) -> None:
         read(replace(plan, upload=upload, options=replace(plan.options, group=None, weight=None)))
 
 
-def _without_tables(reading: ImportReading) -> None:
-    """Offer to read without the tables that were added, one of which may be refused."""
-    plan = reading.plan
-    for name, file in plan.upload.tables.items():
-        if st.button(f"Read without {esc(file.name)}", key=f"import.without.{name}"):
-            rest = {key: table for key, table in plan.upload.tables.items() if key != name}
-            upload = replace(plan.upload, tables=rest)
-            without = replace(plan.options, **{name: None})  # type: ignore[arg-type]
-            read(replace(plan, upload=upload, options=without, recalled=False))
-
-
 def _choosable(inspection: Inspection) -> bool:
     """Return whether there is anything to choose: a kind of scores, or an array or column."""
     several = any(len(names) > 1 for names in _keys(inspection)) or inspection.confidence_words
@@ -447,13 +441,6 @@ def _remedy(inspection: Inspection) -> str:
     return "add a label file below"
 
 
-def _notices(result: ReadResult) -> tuple[Notice, ...]:
-    """Return the notices; an offer of groups names the choice below, not a command's option."""
-    code = NoticeCode.GROUPS_OFFERED
-    offer = Notice(code, f"{result.inspection.belonging}; group their rows below{TOO_NARROW}")
-    return tuple(offer if notice.code == code else notice for notice in result.notices)
-
-
 def _check(reading: ImportReading, result: ReadResult) -> None:
     """Show how the file was read and what follows; the user agrees or chooses."""
     inspection = result.inspection
@@ -462,8 +449,22 @@ def _check(reading: ImportReading, result: ReadResult) -> None:
         widgets.title(reading.name, inspection.layout)
         reading_choice.kind(inspection)
         if plan.recalled:
-            _recalled(plan)
-        frame.notices(_notices(result))
+            # Say that a kept recipe decided, with the way out of it
+            with st.container(horizontal=True, vertical_alignment="center"):
+                st.markdown(reading_choice.RECALLED)
+                if st.button("Forget that choice", key="import.forget"):
+                    forget_recipe(visitor.recipes_home(), plan.form)
+                    # Let the choices of this file start from what it is read as again
+                    ending = _this("")[len("import.") :]
+                    for key in [str(key) for key in st.session_state]:
+                        if key.startswith("import.") and key.endswith(ending):
+                            del st.session_state[key]
+                    read(replace(plan, options=ReadOptions(), recalled=False))
+        # The notices; an offer of groups names the choice below, not a command's option
+        code = NoticeCode.GROUPS_OFFERED
+        offer = Notice(code, f"{result.inspection.belonging}; group their rows below{TOO_NARROW}")
+        notices = tuple(offer if notice.code == code else notice for notice in result.notices)
+        frame.notices(notices)
         reading_choice.preview(inspection, "import.preview")
         options = _belonging(inspection, _choices(plan.options, inspection))
         for name, file in plan.upload.tables.items():
@@ -476,16 +477,6 @@ def _check(reading: ImportReading, result: ReadResult) -> None:
                 _accept(reading, result)
             _add_tables(replace(plan, options=options, recalled=False))
             _another_file(reading)
-
-
-def _recalled(plan: Import) -> None:
-    """Say that a kept recipe decided, with the way out of it."""
-    with st.container(horizontal=True, vertical_alignment="center"):
-        st.markdown(reading_choice.RECALLED)
-        if st.button("Forget that choice", key="import.forget"):
-            forget_recipe(visitor.recipes_home(), plan.form)
-            _clear_choices()
-            read(replace(plan, options=ReadOptions(), recalled=False))
 
 
 def _choices(options: ReadOptions, inspection: Inspection) -> ReadOptions:
@@ -564,14 +555,6 @@ def _offered(
 def _this(name: str) -> str:
     """Return a widget key that belongs to this file, so that the next one starts afresh."""
     return f"import.{name}.{INTAKE.drops}"
-
-
-def _clear_choices() -> None:
-    """Let the choices of this file start from what it is read as again."""
-    ending = _this("")[len("import.") :]
-    for key in [str(key) for key in st.session_state]:
-        if key.startswith("import.") and key.endswith(ending):
-            del st.session_state[key]
 
 
 def _kind(inspection: Inspection, chosen: ScoreKind | None) -> ScoreKind | None:

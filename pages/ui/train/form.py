@@ -37,8 +37,34 @@ def draw(jobs: LocalJobs) -> None:
     launcher.ask(jobs)
     with st.expander("More settings", key="train.more"):
         _recipe()
-        _steps()
-        _rows()
+        widgets.title("Learning")
+        with st.container(horizontal=True, vertical_alignment="top", key="train.steps"):
+            FORM.draw("batch_size")
+            FORM.draw("optimizer", width=NARROW)
+            FORM.draw("lr")
+            if form.value("optimizer") == "sgd":
+                FORM.draw("momentum")
+            FORM.draw("weight_decay")
+            FORM.draw("schedule", width=NARROW)
+            if form.value("schedule") == "step":
+                FORM.draw("drops", width=200)
+            if form.value("schedule") in {"step", "plateau"}:
+                FORM.draw("factor")
+            if form.value("schedule") == "plateau":
+                FORM.draw("patience")
+            for name in ("keep", "reduction", "clip_norm", "precision"):
+                FORM.draw(name)
+            if not form.of_texts():
+                FORM.draw("augment")
+        widgets.title("Texts" if form.of_texts() else "Images")
+        with st.container(horizontal=True, vertical_alignment="top", key="train.images"):
+            FORM.draw("n_train")
+            FORM.draw("split_seed")
+            if form.of_texts():
+                _texts()
+            elif not DATASETS[str(form.value("data"))].needs_root:
+                with st.container(width=WIDE, key="train.box.folder"):
+                    FORM.draw("data_root")
         _submission()
     with place:
         _advice()
@@ -215,40 +241,6 @@ def _take_recipe() -> None:
     recipe = RECIPES.get(str(form.value("preset")))
     if recipe is not None:
         form.fill_recipe(recipe.settings)
-
-
-def _steps() -> None:
-    widgets.title("Learning")
-    with st.container(horizontal=True, vertical_alignment="top", key="train.steps"):
-        FORM.draw("batch_size")
-        FORM.draw("optimizer", width=NARROW)
-        FORM.draw("lr")
-        if form.value("optimizer") == "sgd":
-            FORM.draw("momentum")
-        FORM.draw("weight_decay")
-        FORM.draw("schedule", width=NARROW)
-        if form.value("schedule") == "step":
-            FORM.draw("drops", width=200)
-        if form.value("schedule") in {"step", "plateau"}:
-            FORM.draw("factor")
-        if form.value("schedule") == "plateau":
-            FORM.draw("patience")
-        for name in ("keep", "reduction", "clip_norm", "precision"):
-            FORM.draw(name)
-        if not form.of_texts():
-            FORM.draw("augment")
-
-
-def _rows() -> None:
-    widgets.title("Texts" if form.of_texts() else "Images")
-    with st.container(horizontal=True, vertical_alignment="top", key="train.images"):
-        FORM.draw("n_train")
-        FORM.draw("split_seed")
-        if form.of_texts():
-            _texts()
-        elif not DATASETS[str(form.value("data"))].needs_root:
-            with st.container(width=WIDE, key="train.box.folder"):
-                FORM.draw("data_root")
 
 
 def _texts() -> None:

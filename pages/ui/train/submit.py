@@ -184,7 +184,8 @@ def time(configs: Sequence[TrainConfig], listed: Sequence[Job]) -> None:
     devices = cache_train.devices()
     there = "; ".join(words.device_words(device, busy.get(device.slot, "")) for device in devices)
     config = configs[0]
-    measuring = _measuring(config)
+    start = partial(in_process, measure, config)
+    measuring = BackgroundTask("train.speed", basis(config).digest, "Timing a few steps.", start)
     speed = _measured(config, measuring)
     slow = config.model in MODELS and MODELS[config.model].millions > LARGE
     if speed is None and slow and all(device.slot == CPU for device in devices):
@@ -202,11 +203,6 @@ def time(configs: Sequence[TrainConfig], listed: Sequence[Job]) -> None:
                 help="Times a few training steps on random images; takes seconds.",
             )
         widgets.caption(f"Devices here: {there}.")
-
-
-def _measuring(config: TrainConfig) -> BackgroundTask[Speed]:
-    start = partial(in_process, measure, config)
-    return BackgroundTask("train.speed", basis(config).digest, "Timing a few steps.", start)
 
 
 def _measured(config: TrainConfig, measuring: BackgroundTask[Speed]) -> Speed | None:

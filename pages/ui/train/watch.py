@@ -177,40 +177,33 @@ def _curves(runs: Sequence[TrainedRun]) -> None:
     if not any(run.history.n_epochs for run in runs):
         return
     if len(runs) > 1:
-        _key(runs)
+        # Say which line is whose
+        lines = zip(runs, views.run_marks(runs), ("solid", "dashed"), strict=True)
+        html_macros.draw(
+            "runs_key", [(mark, f"{short(run.name, 40)}, {line}") for run, mark, line in lines]
+        )
     if state.plain():
         _panels(views.cards(views.PLAIN, runs), PLAIN_WIDTH)
         return
     _panels(views.cards(views.PANELS, runs))
     with st.expander("More curves", key="job.more"):
-        _best(runs[0])
+        # Say which epoch was best, by a metric that can be chosen
+        run = runs[0]
+        with st.container(horizontal=True, vertical_alignment="bottom", key="job.best"):
+            metric = state.choice("best", list(views.BEST), "val_ece")
+            st.selectbox(
+                "Best epoch by",
+                list(views.BEST),
+                key="widget.best",
+                format_func=views.BEST.__getitem__,
+                on_change=state.pick,
+                args=("best", "val_ece"),
+                width=200,
+            )
+            st.markdown(views.best_epoch(run, metric))
         _panels(views.cards(views.MORE, runs))
         _panels(distribution_cards(runs[0].history))
     widgets.caption("After each epoch on the validation set. Panels as in Mukhoti et al. 2020.")
-
-
-def _best(run: TrainedRun) -> None:
-    """Say which epoch was best, by a metric that can be chosen."""
-    with st.container(horizontal=True, vertical_alignment="bottom", key="job.best"):
-        metric = state.choice("best", list(views.BEST), "val_ece")
-        st.selectbox(
-            "Best epoch by",
-            list(views.BEST),
-            key="widget.best",
-            format_func=views.BEST.__getitem__,
-            on_change=state.pick,
-            args=("best", "val_ece"),
-            width=200,
-        )
-        st.markdown(views.best_epoch(run, metric))
-
-
-def _key(runs: Sequence[TrainedRun]) -> None:
-    """Say which line is whose."""
-    lines = zip(runs, views.run_marks(runs), ("solid", "dashed"), strict=True)
-    html_macros.draw(
-        "runs_key", [(mark, f"{short(run.name, 40)}, {line}") for run, mark, line in lines]
-    )
 
 
 def _panels(cards: Sequence[FigureCard], width: int = PANEL_WIDTH) -> None:

@@ -10,7 +10,6 @@ from typing import Any, Final
 import streamlit as st
 
 from core import codec
-from core.checkpoints.guess import NetworkCandidate
 from core.datasets.catalogue import data_entry
 from core.errors import AuditError, UsageError
 from core.inference.film_examples import MODELS, WEIGHTS, film_model
@@ -220,7 +219,21 @@ def count_on(model_id: str, run_id: str) -> None:
 def _model(opened: OpenedWeights) -> Model:
     """Return what was opened as a model; Refused or UsageError where no film can be shown to it."""
     group = opened.file.groups[0]
-    network = _network(opened)
+    # The network that the weights are of: what a job says, else the likeliest that fits
+    fitting = [
+        candidate for candidate in opened.looks_like[opened.file.groups[0].key] if candidate.fits
+    ]
+    if opened.spec is not None:
+        fitting = [
+            candidate for candidate in fitting if candidate.model == opened.spec.model
+        ] or fitting
+    if not fitting:
+        raise UsageError(
+            "STATE_DICT",
+            "No known network has tensors of these names and shapes",
+            "open the file on the Evaluate page, which says what is missing or unexpected",
+        )
+    network = fitting[0]
     spec = opened.spec
     data = spec.data if spec is not None else ""
     preprocessing = shown_to(spec, network.channels, network.size, network.model)
@@ -240,24 +253,6 @@ def _model(opened: OpenedWeights) -> Model:
         synthetic=data == "phantom" if data else None,
         run=opened.run,
     )
-
-
-def _network(opened: OpenedWeights) -> NetworkCandidate:
-    """Return the network that the weights are of: what a job says, else the likeliest that fits."""
-    fitting = [
-        candidate for candidate in opened.looks_like[opened.file.groups[0].key] if candidate.fits
-    ]
-    if opened.spec is not None:
-        fitting = [
-            candidate for candidate in fitting if candidate.model == opened.spec.model
-        ] or fitting
-    if not fitting:
-        raise UsageError(
-            "STATE_DICT",
-            "No known network has tensors of these names and shapes",
-            "open the file on the Evaluate page, which says what is missing or unexpected",
-        )
-    return fitting[0]
 
 
 def prepared(model: FilmModel, side: int, *, ten: bool, moments: str | None) -> Preprocessing:

@@ -100,7 +100,27 @@ def settings(study: FilmStudy) -> SaliencySettings:
     if state.plain():
         return settings
     with st.popover("Method", icon=":material/tune:", key="xray.how"):
-        _threshold_box(study)
+        # Draw the threshold of a finding
+        reference, name = study.known, study.name
+        key, box = _threshold_key(name), "xray.threshold"
+        default = round(100.0 * views.threshold_of(reference, name), 1)
+        st.session_state[box] = float(st.session_state.get(key, default))
+        st.number_input(
+            "Hide heat below a score of, %",
+            0.0,
+            100.0,
+            step=1.0,
+            format="%.1f",
+            key=box,
+            on_change=_keep_threshold,
+            args=(key, box),
+            help=words.EACH_ITS_OWN
+            if study.several
+            else f"At first {views.threshold_words(reference, name)}",
+        )
+        if key in st.session_state:
+            label = "Back to each model’s own" if study.several else "Back to the model’s own"
+            st.button(label, key=f"{box}.own", on_click=_take_back, args=(key,))
         labels = {key: known_method.label for key, known_method in METHODS.items()}
         method = controls.segments("Method", "method", list(METHODS), DEFAULT, labels)
         about, layers = METHODS[method], study.main.layers
@@ -277,30 +297,6 @@ def thresholds(names: Iterable[str]) -> dict[str, float]:
         if percent is not None:
             by_finding[views.spelled(name)] = float(percent) / 100.0
     return by_finding
-
-
-def _threshold_box(study: FilmStudy) -> None:
-    """Draw the threshold of a finding."""
-    reference, name = study.known, study.name
-    key, box = _threshold_key(name), "xray.threshold"
-    default = round(100.0 * views.threshold_of(reference, name), 1)
-    st.session_state[box] = float(st.session_state.get(key, default))
-    st.number_input(
-        "Hide heat below a score of, %",
-        0.0,
-        100.0,
-        step=1.0,
-        format="%.1f",
-        key=box,
-        on_change=_keep_threshold,
-        args=(key, box),
-        help=words.EACH_ITS_OWN
-        if study.several
-        else f"At first {views.threshold_words(reference, name)}",
-    )
-    if key in st.session_state:
-        label = "Back to each model’s own" if study.several else "Back to the model’s own"
-        st.button(label, key=f"{box}.own", on_click=_take_back, args=(key,))
 
 
 def _keep_threshold(key: str, box: str) -> None:

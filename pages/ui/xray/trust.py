@@ -48,28 +48,24 @@ def draw(film: FilmEntry, result: FilmResult, index: int, *, model_name: str = "
     if result.method in words.MINUTES:
         widgets.caption(words.too_slow(result.method, "to randomise the weights layer by layer"))
     else:
-        _sanity(film, result, index)
+        question = {
+            "model": result.model.payload,
+            "film": film.payload,
+            "finding": index,
+            "method": result.method,
+            "layer": result.layer,
+            "seeds": SEEDS,
+        }
+        text = f"Replacing the weights by random ones, layer by layer, {len(SEEDS)} times."
+        task = inference.query("xray.sanity", SANITY, question, text)
+        if task.work is None:
+            st.button("Sanity check of this map", key="xray.sanity", on_click=task.begin)
+        answer = task.draw()
+        if answer is not None:
+            _stages(film, result, answer)
     whose = f"{model_name}: do such maps" if model_name else "Do such maps"
     widgets.title(f"{whose} point at lesions?", "more often than maps that ignore the film")
     _pointing(result, index)
-
-
-def _sanity(film: FilmEntry, result: FilmResult, index: int) -> None:
-    question = {
-        "model": result.model.payload,
-        "film": film.payload,
-        "finding": index,
-        "method": result.method,
-        "layer": result.layer,
-        "seeds": SEEDS,
-    }
-    text = f"Replacing the weights by random ones, layer by layer, {len(SEEDS)} times."
-    task = inference.query("xray.sanity", SANITY, question, text)
-    if task.work is None:
-        st.button("Sanity check of this map", key="xray.sanity", on_click=task.begin)
-    answer = task.draw()
-    if answer is not None:
-        _stages(film, result, answer)
 
 
 def _stages(film: FilmEntry, result: FilmResult, answer: Answer) -> None:
@@ -160,7 +156,18 @@ def _pointing(result: FilmResult, index: int) -> None:
     localisations = task.draw()
     if localisations is not None:
         target = labelled_with(name) if cases is None else "a box"
-        _pointed(localisations, target, films_text, result)
+        st.markdown(words.pointing_text(localisations, target))
+        caption = (
+            f"{result.model.name}, on {films_text}. {METHODS[result.method].label}, "
+            f"layer {result.layer}. IoU: of the box and what reaches half of a map’s largest value."
+        )
+        left, right = st.columns(2, gap="medium")
+        with left:
+            widgets.figure(words.pointing_card(localisations, target, caption))
+        with right:
+            table = words.pointing_table(localisations)
+            widgets.scores("Maps and boxes", table.heads, table.written())
+            widgets.caption(caption)
 
 
 def boxed(films: Iterable[FilmEntry], findings: Sequence[str]) -> list[FindingCase]:
@@ -183,23 +190,6 @@ def _key(result: FilmResult, name: str, cases: list[FindingCase] | None) -> str:
     """Return what is equal for the same comparison: of model, maps, films and boxes."""
     subject = name if cases is None else [(case.film, case.index, case.boxes) for case in cases]
     return repr((result.model.payload, result.method, result.layer, subject))
-
-
-def _pointed(
-    localisations: dict[str, Localisation], target: str, films_text: str, result: FilmResult
-) -> None:
-    st.markdown(words.pointing_text(localisations, target))
-    caption = (
-        f"{result.model.name}, on {films_text}. {METHODS[result.method].label}, "
-        f"layer {result.layer}. IoU: of the box and what reaches half of a map’s largest value."
-    )
-    left, right = st.columns(2, gap="medium")
-    with left:
-        widgets.figure(words.pointing_card(localisations, target, caption))
-    with right:
-        table = words.pointing_table(localisations)
-        widgets.scores("Maps and boxes", table.heads, table.written())
-        widgets.caption(caption)
 
 
 def compare(

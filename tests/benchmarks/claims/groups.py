@@ -38,7 +38,7 @@ BY_OUTCOME, BY_RISK = "weights by outcome, T 1", "weights by risk, T 1"
 BY_CLAIM = "weights by claim, T 1"
 Weigh = Callable[[np.random.Generator, int], tuple[Float, Bool, Float]]
 HEAVY = "Few rows hold most of the weight: intervals are rough, as the notice FEW_WEIGH says."
-AT_RISK = "Four to 20 films, some of them without an event, hold three tenths of the weight."
+AT_RISK = "Four to 40 films, some of them without an event, hold three tenths of the weight."
 DEFLATED = "Newcombe's part counts events by Kish's number of rows, too few where they weigh least."
 FEW = "Ten or 25 patients: intervals of so few groups are rough, as the notice FEW_GROUPS says."
 WITHIN = "The interval reaches down by the noise floor, so within chance it must hold 0 as well."
@@ -229,7 +229,7 @@ def _reason(design: str, n: int, name: str) -> str:
     """Return why a cell of weighted films may lie outside its limits."""
     if design == BY_OUTCOME and name == "auroc":
         return DEFLATED
-    if design in {BY_RISK, BY_CLAIM} and n <= 1_000:
+    if design in {BY_RISK, BY_CLAIM} and n <= 2_000:
         return AT_RISK
     return HEAVY if design == RULED and name else ""
 
