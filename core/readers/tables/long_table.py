@@ -1,6 +1,7 @@
 """Several rows for each name: for each class, which become one; for each epoch or setting."""
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Final
@@ -127,7 +128,9 @@ def of_epoch(contents: Contents, options: ReadOptions) -> Contents:
         there is no such epoch.
     """
     for names in _run_names(contents) if options.group is None else ():
-        cells = (id_text(contents.entries[name]).tolist() for name in names)
+        cells = [id_text(contents.entries[name]).tolist() for name in names]
+        if len(set(Counter(zip(*cells, strict=True)).values())) > 1:
+            continue
         which = text_array([" ".join(row) for row in zip(*cells, strict=True)])
         ids = _same_rows(contents, names, which)
         if ids is not None:
@@ -170,11 +173,11 @@ def of_epoch(contents: Contents, options: ReadOptions) -> Contents:
 def _run_names(contents: Contents) -> Iterator[tuple[str, ...]]:
     """Yield columns that may say which run of a model scored a row: all settings, then each."""
     flat = {n: e for n, e in contents.entries.items() if e.ndim == 1 and e.size}
-    some = [n for n in flat if words_of(n) and set(words_of(n)) <= SETTINGS | {"id", "name"}]
+    some = [n for n in flat if words_of(n) and set(words_of(n)) <= SETTINGS]
     if flat.keys() >= {"rowIndex", "Resample", "obs"}:  # as caret keeps them
         beside = {*CARET, *id_text(flat["obs"]).tolist()}
         some = [n for n in flat if n not in beside]
-    some = [n for n in some if np.unique(id_text(flat[n]).astype(str)).size > 1]
+    some = [n for n in some if len(set(flat[n].tolist())) > 1]
     for name, entry in flat.items():
         if words_of(name) in EPOCHS and not is_text(entry) and is_whole(entry):
             yield (name,)
@@ -183,9 +186,14 @@ def _run_names(contents: Contents) -> Iterator[tuple[str, ...]]:
 
 
 def _same_rows(contents: Contents, names: tuple[str, ...], which: Entry) -> str | None:
-    """Return what names the rows that all runs hold, empty where only labels show it; or None."""
-    values, counts = np.unique(which, return_counts=True)
-    if not len(values) > 1 or len(set(counts.tolist())) > 1 or counts[0] < 2:
+    """Return what names the rows that all runs hold, empty where only labels show it; or None.
+
+    Settings must share labels and many names: each of many prompts may have samples 0, 1 and 2.
+    """
+    values = np.unique(which)
+    rows = len(which) // len(values)
+    epochs = words_of(names[0]) in EPOCHS
+    if not len(values) > 1 or rows < 2:
         return None
     flat = {n: e for n, e in contents.entries.items() if e.shape == which.shape and n not in names}
     roles = {n: name_entry(n, e).role for n, e in flat.items()}
@@ -197,8 +205,10 @@ def _same_rows(contents: Contents, names: tuple[str, ...], which: Entry) -> str 
             id_text(flat[n])[order].reshape(len(values), -1)
             for n in (key, *(n for n in labels if roles[n] is Role.LABELS))
         )
-        several = len(set(cells[0].tolist())) >= min(ENOUGH, cells.shape[1])
-        if several and all(np.all(grid == grid[:1]) for grid in (cells, *true)):
+        least = min(ENOUGH, rows) if epochs else ENOUGH if true else rows + 1
+        if len(set(cells[0].tolist())) >= least and all(
+            np.all(grid == grid[:1]) for grid in (cells, *true)
+        ):
             return key
     if ids or not labels:
         return None

@@ -1,5 +1,6 @@
 """Which columns of a table name rows and parts, and which hold labels."""
 
+from collections import Counter
 from itertools import product
 
 import numpy as np
@@ -16,7 +17,7 @@ from core.readers.predictions.names import (
     without_score_word,
 )
 from core.readers.predictions.options import join_names
-from core.readers.predictions.parts import ambiguous, listed
+from core.readers.predictions.parts import ambiguous, counted, listed
 from core.readers.predictions.questions import Guess, ReadChoice, undecided
 from core.readers.predictions.roles import (
     CONFIDENCE,
@@ -36,6 +37,7 @@ TAKEN = (Role.SCORES, Role.LABELS, Role.CORRECT, Role.GROUP, Role.WEIGHT)
 NO_MODEL = {"max", "maximum", "top", "1", "model", "stated", "verbal", "verbalized", "id", "label"}
 TRUTHS = {"gold", "true", "truth", "target", "actual", "expected", "reference", "gt"}
 REPLIES = {"response", "reply", "completion", "output"}  # of text, beside a confidence
+NEARLY_ALL = 0.95  # of rows
 MANY_ROWS = 20  # from which a column without a repeated value holds no labels
 NO_LABELS = "give a second file with --labels, or name the column with --labels-key"
 
@@ -202,24 +204,43 @@ def settle_scores(columns: TableColumns, *, need_labels: bool) -> None:
 
 def _settle_label_as_answer(columns: TableColumns) -> None:
     """Take `label` for the answer beside one score and the truth, `response` by a confidence."""
-    cells = {n: id_text(e).tolist() for n, e in columns.entries.items() if e.ndim == 1}
-    called = [n for n in cells if words_of(n) == ["label"] and is_text(columns.entries[n])]
-    truth = columns.listed.get(Role.LABELS) or [
-        n for n in columns.of(Role.LABELS) if set(words_of(n)) & TRUTHS and n in cells
-    ]
-    replies = [n for n in cells if set(words_of(n)) & REPLIES and is_text(columns.entries[n])]
-    labels = columns.of(Role.LABELS)
-    if len(replies) == len(labels) == len(columns.of(Role.CONFIDENCE)) == 1 and labels[0] in cells:
-        answers, truths = map(set, aligned(cells[replies[0]], cells[labels[0]]))
-        judged = columns.of(Role.CORRECT, Role.PREDICTED)
-        columns.set_role(replies if answers & truths and not judged else [], Role.PREDICTED)
+    entries, labels = columns.entries, columns.of(Role.LABELS)
+    texts = [n for n, e in entries.items() if is_text(e) and e.ndim == 1]
+    replies = [n for n in texts if set(words_of(n)) & REPLIES]
+    called = [n for n in texts if words_of(n) == ["label"]]
+    truth = columns.listed.get(Role.LABELS) or [n for n in labels if set(words_of(n)) & TRUTHS]
+    truth = [n for n in truth if n in entries]
+    judged = columns.of(Role.CORRECT, Role.PREDICTED)
+    if len(replies) == len(labels) == len(columns.of(Role.CONFIDENCE)) == 1 and not judged:
+        known = _share_of_labels(entries[replies[0]], entries[labels[0]])
+        of_model = set(words_of(labels[0])) & (TRUTHS | {"label", "labels"})
+        several = len(set(entries[labels[0]].ravel().tolist())) > 2  # no patient's outcome
+        if known >= NEARLY_ALL and (of_model or several):
+            columns.set_role(replies, Role.PREDICTED)
+            text = f"answers from {replies[0]}"
+            wrong = round((1.0 - known) * entries[replies[0]].size)
+            text += f"; in {counted(wrong, 'row')} it is no label, and wrong" if wrong else ""
+            columns.notices.append(Notice(NoticeCode.KEYS_GUESSED, text))
     one_score = len(columns.of(Role.SCORES, Role.CONFIDENCE)) == 1
     if not (one_score and len(truth) == len(called) == 1) or columns.of(Role.PREDICTED):
         return
-    if truth != called and truth[0] in cells:
-        answers, truths = map(set, aligned(cells[called[0]], cells[truth[0]]))
-        if answers <= truths:
-            columns.set_role(called, Role.PREDICTED)
+    if truth != called and _share_of_labels(entries[called[0]], entries[truth[0]]) == 1.0:
+        columns.set_role(called, Role.PREDICTED)
+
+
+def _share_of_labels(answers: Entry, labels: Entry) -> float:
+    """Return the share of answers that are labels; 0 where they are the labels in other words."""
+    if labels.shape != answers.shape or not labels.size:
+        return 0.0
+    if not is_text(labels) and not is_whole(labels):
+        return 0.0
+    rows = Counter(zip(id_text(answers).tolist(), id_text(labels).tolist(), strict=True))
+    mine, theirs = aligned([answer for answer, _ in rows], [label for _, label in rows])
+    if mine == theirs and any(folded(answer) != folded(label) for answer, label in rows):
+        return 0.0
+    known = set(theirs)
+    in_labels = (n for word, n in zip(mine, rows.values(), strict=True) if word in known)
+    return sum(in_labels) / answers.size
 
 
 def _complete_scores(columns: TableColumns) -> None:

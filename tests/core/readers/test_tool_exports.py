@@ -23,11 +23,12 @@ from core.errors import Refused, UsageError
 from core.metrics.suite import audit
 from core.predictions import Predictions
 from core.readers.formats import parse
-from core.readers.formats.contents import FileBytes
+from core.readers.formats.contents import FileBytes, id_text
 from core.readers.predictions.interpret import InterpretedFile, read_source
 from core.readers.predictions.options import ReadOptions
 from core.readers.predictions.result import NeedsChoice, choose_split
 from core.readers.sandbox import read as sandbox
+from core.readers.tables import table_roles
 from tests.field_exports import EXPORTS
 from tests.hostile_cases import archive as packed_as
 
@@ -544,6 +545,11 @@ def test_the_same_rows_at_several_epochs_are_asked_for(tmp_path, ids):
     ("settings", "named"),
     [
         ({"model": np.repeat(["cnn", "vit"], N), "case": np.tile(np.arange(N), 2)}, "cnn"),
+        (
+            {"id": [*range(N)] * 4, "model": np.repeat(["cnn", "vit"], 2 * N)}
+            | {"seed": np.repeat([1, 2, 1, 2], N)},
+            "'cnn 1'",
+        ),
         ({".config": np.repeat(["m1", "m2"], N), "penalty": 0.1, ".row": [*range(N)] * 2}, "m1"),
         (
             {"rowIndex": [*range(N)] * 2, "mtry": np.repeat([2, 5], N), "rule": "gini"}
@@ -556,7 +562,7 @@ def test_the_same_rows_at_several_epochs_are_asked_for(tmp_path, ids):
             "'2 gini'",
         ),
     ],
-    ids=["models", "tidymodels", "caret", "settings of caret"],
+    ids=["models", "models and seeds", "tidymodels", "caret", "settings of caret"],
 )
 def test_the_same_rows_at_several_settings_are_asked_for(tmp_path, settings, named):
     n = len(next(iter(settings.values())))
@@ -572,6 +578,24 @@ def test_the_same_rows_at_several_settings_are_asked_for(tmp_path, settings, nam
     assert asked.inspection.models[0].model == named.strip("'")
     got = same(read(path, epoch=named.strip("'")), np.stack([1 - CHANCE, CHANCE], 1))
     assert named.strip("'") in got.inspection.epochs
+
+
+def test_samples_of_a_prompt_and_pairs_are_no_settings(tmp_path):
+    correct = (SOFT[0].argmax(1) == GOLD).astype(int)
+    columns = {"confidence": SOFT[0].max(1), "correct": correct}
+    fours = {"prompt": np.repeat(np.arange(N // 4), 4), "sample_id": np.tile(np.arange(4), N // 4)}
+    same(read(table(tmp_path, **fours, **columns)), SOFT[0].max(1))
+    options_of_one = {"id": fours["prompt"], "option_id": fours["sample_id"]}
+    same(read(table(tmp_path, **options_of_one, **columns)), SOFT[0].max(1))
+    pairs = {"id": np.repeat(np.arange(N // 2), 2), "sample": ["case", "control"] * (N // 2)}
+    pairs |= {"prob": CHANCE, "label": [1, 0] * (N // 2)}
+    same(read(table(tmp_path, **pairs)), CHANCE)
+    readers = {"name": np.repeat(["Ann", "Bob"], N // 2), "case_id": [*range(N // 2)] * 2}
+    same(read(table(tmp_path, **readers, **columns)), SOFT[0].max(1))
+    runs = {"run": readers["name"], "sample": readers["case_id"]}  # no labels show the same rows
+    refusal = read(table(tmp_path, **runs, **columns))
+    assert isinstance(refusal, Refused)
+    assert refusal.code == "AMBIGUOUS_KEYS"
 
 
 def test_the_side_of_one_half_is_no_label(tmp_path):
@@ -594,6 +618,29 @@ def test_a_pipeline_answers_label_2_where_the_class_is_2(tmp_path, gold):
     label = [f"LABEL_{k}" for k in answers]
     got = same(read(table(tmp_path, gold=gold, label=label, score=SOFT[0].max(1))), SOFT[0].max(1))
     np.testing.assert_array_equal(the_part(got).rows.correct, answers == GOLD)
+
+
+@pytest.mark.parametrize(("low", "high"), [("no", "yes"), ("benign", "malignant")])
+def test_the_truth_in_words_is_no_answer(tmp_path, low, high):
+    """Both columns are the truth: the score is read as without the second, or asked about."""
+    label = np.where(TRUTH == 1, high, low)
+    got = same(read(table(tmp_path, target=TRUTH, label=label, score=CHANCE)), CHANCE)
+    assert the_part(got).kind == "probabilities"
+    three = {"target": THREE, "label": [f"class{k}" for k in THREE], "score": SOFT[0].max(1)}
+    assert isinstance(read(table(tmp_path, **three)), Refused)
+    sure = {"target": TRUTH, "label": label, "confidence": np.maximum(CHANCE, 1 - CHANCE)}
+    got = read(table(tmp_path, **sure))
+    assert isinstance(got, Refused) or not the_part(got).rows.correct.all()
+
+
+def test_scores_are_never_made_text(tmp_path, monkeypatch):
+    seen: list[int] = []
+    counted = lambda entry: seen.append(entry.size) or id_text(entry)  # noqa: E731
+    monkeypatch.setattr(table_roles, "id_text", counted)
+    scores = np.tile(SOFT[0] / 20, 20)
+    columns = {f"prob_{k}": scores[:, k] for k in range(60)}
+    same(read(table(tmp_path, label=THREE, **columns)), scores)
+    assert len(seen) <= 2
 
 
 def test_what_decodes_the_scores_is_no_label(tmp_path):
@@ -676,6 +723,15 @@ def test_a_response_beside_a_confidence_is_the_answer(tmp_path):
     columns = {"response": response, "confidence": SOFT[0].max(1), "reference": gold}
     got = same(read(table(tmp_path, **columns)), SOFT[0].max(1))
     assert float(the_part(got).rows.correct.mean()) == 0.75
+    assert any(n.text == "answers from response" for n in got.notices)
+    columns["response"][3:9] = ["I cannot say."] * 6
+    got = same(read(table(tmp_path, **columns)), SOFT[0].max(1))
+    assert "response; in 6 rows it is no label, and wrong" in str(got.notices)
+    columns["response"][::2] = [f"The answer is {word}" for word in response[::2]]
+    assert isinstance(read(table(tmp_path, **columns)), Refused)
+    outcome = {"response": words(WORSE), "confidence": CHANCE, "outcome": words(TRUTH)}
+    got = same(read(table(tmp_path, **outcome)), CHANCE)  # of a patient
+    assert the_part(got).kind == "probabilities"
 
 
 def test_answers_that_are_all_wrong_are_read(tmp_path):
