@@ -81,6 +81,11 @@ def test_a_first_visit_shows_films_drawn_by_a_program(page, view):
     assert MINED not in said
 
 
+def test_errors_that_cancel_are_told_in_plain_words_without_their_ends(page):
+    test = fine(page(run="phantom-ce", show=clinic.ONE, plain="true"))
+    assert "are off in places" in html(test)
+
+
 def test_all_findings_and_from_there_to_one(page, keep):
     test = fine(page(run=keep(), show=clinic.ALL))
     assert "Corrected for 3 findings (Holm)." in html(test)

@@ -319,6 +319,7 @@ def plain_sentence(target: TargetAudit) -> Sentence:
     elif code == VerdictCode.MIXED and target.verdict.ends:
         first = _plain_ends(target)
     elif target.of == VerdictSubject.ANSWER:
+        reading = reading if reading in PLAIN_ANSWERS else MixedReading.UNEVEN
         first = with_row_noun(PLAIN_ANSWERS[reading])
         gap = target.direction
         if reading == MixedReading.UNEVEN and not gap.low <= 0.0 <= gap.high:
@@ -326,6 +327,8 @@ def plain_sentence(target: TargetAudit) -> Sentence:
             by = _points_by(gap, over=gap.gap > 0.0)
             first = f"{first.removesuffix('.')}; on average it is {side} by {by}."
     else:
+        # Both ends are told by their bins; where a page leaves these out, it is off in places
+        reading = reading if reading in PLAIN_PRESENCE else MixedReading.UNEVEN
         first = with_row_noun(PLAIN_PRESENCE[reading]).format(name=name)
         if target.verdict.ends:
             first = f"{first} {_plain_ends(target)}"

@@ -6,7 +6,7 @@ import pytest
 
 from core.errors import Notice
 from core.metrics.records import ClassCell, Floor, Gap, MixedEnd
-from core.metrics.verdict_codes import Statistic, VerdictSubject
+from core.metrics.verdict_codes import MixedReading, Statistic, VerdictSubject
 from core.screens.kit.bin_marks import tone
 from core.screens.kit.numbers import counts_apart
 from core.screens.kit.sentences import other_sentence, plain_sentence, verdict_sentence
@@ -399,3 +399,21 @@ def test_figures_carry_alt_text_caption_and_table_made_of_the_same_numbers(make_
 def test_a_view_survives_a_cache_that_pickles(make_audit):
     view = pickle.loads(pickle.dumps(reliability_view(make_audit(), SUBJECT)))
     assert view.figures["gap"].figure("dark").data
+
+
+@pytest.mark.parametrize("of", VerdictSubject)
+@pytest.mark.parametrize("reading", MixedReading)
+def test_plain_words_have_an_opening_for_every_reading_with_ends_and_without(
+    make_target, reading, of
+):
+    target = make_target("mixed", (0.0, -0.01, 0.01), reading=reading)
+    over = MixedEnd(over=True, bins=5, low=8 / 15, high=13 / 15, gap=Gap(0.121, 0.098, 0.144))
+    for ends in ((), (over,)):
+        text = plain_sentence(replace(target, verdict=replace(target.verdict, ends=ends, of=of)))
+        assert text.text
+    uneven = replace(target.verdict, ends=(), of=of, reading=MixedReading.UNEVEN)
+    if reading in {MixedReading.CANCEL, MixedReading.OPPOSITE}:
+        bare = replace(target.verdict, ends=(), of=of)
+        assert plain_sentence(replace(target, verdict=bare)) == (
+            plain_sentence(replace(target, verdict=uneven))
+        )
