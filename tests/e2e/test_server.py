@@ -127,8 +127,8 @@ def plain_words_know_no_gamma(page: Page) -> None:
 
 
 def the_picker_names_the_sample(page: Page) -> None:
-    picker = page.get_by_test_id("stSidebar").get_by_role("combobox")
-    expect(picker).to_have_attribute("placeholder", "CIFAR-10 (JPEG), Cross-entropy (sample)")
+    picker = page.locator(".st-key-bare-run").get_by_role("combobox", name="Run")
+    expect(picker).to_have_value("CIFAR-10 (JPEG), Cross-entropy")
 
 
 # What else must hold of these.
