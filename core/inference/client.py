@@ -64,9 +64,14 @@ class Client:
     memory_bytes : int, optional
         Resident memory beyond which the process is ended; three quarters of the machine's by
         default.
+    sibling : Client, optional
+        With whom it shares that memory. Once both hold more together, an idle process is ended
+        first, else the larger.
     """
 
-    def __init__(self, module: str = WORKER, memory_bytes: int | None = None) -> None:
+    def __init__(
+        self, module: str = WORKER, memory_bytes: int | None = None, sibling: "Client | None" = None
+    ) -> None:
         self._module = module
         self._memory = memory_bytes or int(MEMORY_SHARE * _machine_memory())
         self._lock = Lock()
@@ -74,6 +79,9 @@ class Client:
         self._process: subprocess.Popen[bytes] | None = None
         self._answers: Queue[tuple[Json, Arrays] | None] = Queue()
         self._answered = False
+        self._sibling = sibling
+        if sibling is not None:
+            sibling._sibling = self
 
     @property
     def warm(self) -> bool:
@@ -173,12 +181,29 @@ class Client:
         elif time.monotonic() > limits.deadline:
             what = f"The model gave no answer within {limits.timeout_s:g} seconds"
             refusal = Refused("LIMIT_TIME", what, SMALLER)
-        elif _resident(process.pid) > self._memory:
-            what = f"The model took more than {self._memory / 2**30:.1f} GiB of memory"
+        elif self._exceeds(process.pid):
+            what = f"Models that run here took more than {self._memory / 2**30:.1f} GiB of memory"
             refusal = Refused("LIMIT_MEMORY", what, SMALLER)
         if refusal is not None:
             self._end()
             raise refusal
+
+    def _exceeds(self, pid: int) -> bool:
+        """Whether the process must end for want of memory; frees that of an idle sibling first."""
+        own, sibling = _resident(pid), self._sibling
+        process = sibling._process if sibling is not None else None
+        if own > self._memory or sibling is None or process is None:
+            return own > self._memory
+        other = _resident(process.pid)
+        if own + other <= self._memory:
+            return False
+        if sibling._lock.acquire(blocking=False):
+            try:
+                sibling._end()
+            finally:
+                sibling._lock.release()
+            return False
+        return own >= other
 
     def _running(self) -> "subprocess.Popen[bytes]":
         if self._process is None or self._process.poll() is not None:
@@ -299,4 +324,4 @@ def _resident(pid: int) -> int:
 # Each starts its process with the first call. An ONNX model is a program, which may never end:
 # whoever waits for another network does not wait for it.
 _SHARED: Final = Client()
-_OF_PROGRAMS: Final = Client()
+_OF_PROGRAMS: Final = Client(sibling=_SHARED)

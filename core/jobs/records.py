@@ -7,7 +7,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, Final
 
-from core.disk import PART
+from core.disk import PART, open_file
 from core.jobs.slurm.request import SlurmRequest
 from core.process_identity import ProcessIdentity, alive, this_boot, this_host
 
@@ -130,14 +130,21 @@ def beat(folder: Path) -> None:
         unfinished.replace(folder / BEAT)
 
 
+def last_beat(folder: Path) -> str:
+    """Return what `beat` wrote last; "" where that cannot be read."""
+    with suppress(OSError, ValueError), open_file(folder / BEAT) as file:
+        return file.read().decode()
+    return ""
+
+
 def silence(folder: Path) -> float | None:
     """Return the seconds since the last beat of this boot; None where there is none."""
     try:
-        boot, at = (folder / BEAT).read_text().rsplit(" ", 1)
+        boot, at = last_beat(folder).rsplit(" ", 1)
         # The namespace may be another container's; the boot's clock is the same in both.
         same = boot.split(":")[0] == this_boot().split(":")[0]
         return max(0.0, time.monotonic() - float(at)) if same else None
-    except (OSError, ValueError):
+    except ValueError:
         return None
 
 

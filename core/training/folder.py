@@ -25,7 +25,15 @@ from safetensors.numpy import load_file, save
 
 from core.codes import RefusalCode
 from core.defaults import VERSION
-from core.disk import make_private, read_json, replace_bytes, replace_text, storing, writing
+from core.disk import (
+    make_private,
+    open_file,
+    read_json,
+    replace_bytes,
+    replace_text,
+    storing,
+    writing,
+)
 from core.errors import AuditError, LibraryError, UsageError
 from core.training.config import TrainConfig, from_json
 
@@ -109,12 +117,15 @@ class JobFolder:
         remedy = "put it back from a backup, or start the job anew"
         try:
             return read_json(self.path / "spec.json")
-        except FileNotFoundError as error:
+        except (FileNotFoundError, NotADirectoryError) as error:
             what = f"The folder of job {self.path.name} is gone"
-            if self.path.is_dir():
+            if self.path.exists():
                 what = f"{self.path.name} is not a job's folder"
                 remedy = "name one with a spec.json"
             raise UsageError("JOB", what, remedy) from error
+        except PermissionError as error:
+            what = f"The settings of job {self.path.name} (spec.json) may not be read"
+            raise UsageError("JOB", what, "give yourself the right to read them") from error
         except (OSError, ValueError) as error:
             what = f"The settings of job {self.path.name} (spec.json) are damaged"
             raise UsageError("JOB", what, remedy) from error
@@ -176,7 +187,11 @@ class JobFolder:
 
     def lines(self) -> list[str]:
         """Return the events as text."""
-        return self._events.read_text("utf-8").splitlines() if self._events.exists() else []
+        try:
+            with open_file(self._events) as file:
+                return file.read().decode().splitlines()
+        except (FileNotFoundError, NotADirectoryError):
+            return []
 
     def events(self) -> list[Json]:
         """Return the epochs recorded so far; a line that was cut short is left out."""

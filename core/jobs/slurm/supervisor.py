@@ -20,7 +20,7 @@ from typing import Final
 
 from core.errors import AuditError, LibraryError
 from core.jobs import failures
-from core.jobs.records import BEAT, Failure, Job, JobState, beat
+from core.jobs.records import BEAT, Failure, Job, JobState, beat, last_beat
 from core.jobs.slurm import commands, folder
 from core.jobs.slurm.folder import Begun, Ended
 from core.jobs.slurm.request import WARNING_S, SlurmRequest
@@ -83,22 +83,15 @@ def _begin(path: Path, begun: Begun) -> bool:
 def _outlast(former: Begun, path: Path) -> None:
     """Wait until a supervisor has ended its job, or is gone; on another node, beats no more."""
     here = former.supervisor.boot == this_boot()
-    last, since = _beat_of(path), time.monotonic()
+    last, since = last_beat(path), time.monotonic()
     while folder.ended_of(path) is None:
-        now = _beat_of(path)
+        now = last_beat(path)
         silent = not now or time.monotonic() - since >= QUIET_S
         if not alive(former.supervisor) if here else silent:
             return
         if now != last:
             last, since = now, time.monotonic()
         time.sleep(LOOK_S)
-
-
-def _beat_of(path: Path) -> str:
-    try:
-        return (path / BEAT).read_text()
-    except OSError:
-        return ""
 
 
 def own_id() -> str:

@@ -106,6 +106,31 @@ def test_a_process_that_eats_memory_is_ended():
         client.close()
 
 
+def test_two_share_the_memory_an_idle_process_goes_first_and_then_the_larger(tmp_path, monkeypatch):
+    first = Client(ECHO, memory_bytes=1_000)
+    second = Client(ECHO, memory_bytes=1_000, sibling=first)
+    held = {pid(first): 900, pid(second): 300}
+    monkeypatch.setattr("core.inference.client._resident", lambda pid: held.get(pid, 0))
+    gates = tmp_path / "0", tmp_path / "1"
+    try:
+        with ThreadPoolExecutor(2) as pool:
+            answer = pool.submit(second.call, "echo", {"until": str(gates[0])})
+            until(lambda: not first.warm)  # 1,200 together
+            gates[0].touch()
+            assert answer.result()
+            held[pid(first)] = 800
+            smaller = pool.submit(second.call, "echo", {"until": str(gates[1])})
+            until(second._lock.locked)
+            larger = pool.submit(first.call, "echo", {"hang": 1})
+            with pytest.raises(Refused, match="LIMIT_MEMORY"):
+                larger.result()
+            gates[1].touch()
+            assert smaller.result()
+    finally:
+        first.close()
+        second.close()
+
+
 def test_a_call_that_is_stopped_ends_at_once_and_others_go_on(client):
     cancel = Event()
     Timer(0.3, cancel.set).start()

@@ -1,14 +1,18 @@
 """A job's folder: events line by line, logits beside them, what is forgotten, how it ended."""
 
+import errno
 import json
 import math
+import os
 import resource
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from core.errors import LibraryError, UsageError
+from core.jobs.records import BEAT, silence
 from core.training import checkpoint
 from core.training.config import from_json
 from core.training.folder import Epoch, JobFolder
@@ -55,6 +59,42 @@ def test_a_folder_is_made_once(folder):
     with pytest.raises(LibraryError) as caught:
         JobFolder.make(folder.path, CONFIG)
     assert caught.value.code == "LIBRARY_WRITE"
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [(errno.EACCES, "may not be read"), (errno.ENOENT, "is not a job's folder")],
+)
+def test_settings_that_cannot_be_reached_are_not_called_damaged(folder, monkeypatch, error, words):
+    def fail(_):
+        raise OSError(error, "x")
+
+    monkeypatch.setattr("core.training.folder.read_json", fail)
+    with pytest.raises(UsageError, match=words):
+        folder.spec()
+
+
+def test_a_file_in_place_of_the_folder_is_no_job(tmp_path):
+    (tmp_path / "a1").touch()
+    with pytest.raises(UsageError, match="a1 is not a job's folder"):
+        JobFolder(tmp_path / "a1").spec()
+    assert JobFolder(tmp_path / "a1").lines() == []
+
+
+def test_a_pipe_in_place_of_events_or_a_beat_is_not_waited_for(folder):
+    pipes = [folder.path / name for name in ("events.jsonl", BEAT)]
+    for path in pipes:
+        os.mkfifo(path)
+    with ThreadPoolExecutor(1) as pool:
+        reading = pool.submit(lambda: (silence(folder.path), folder.lines()))
+        try:
+            with pytest.raises(OSError, match="Not a file"):
+                reading.result(60)
+        finally:
+            writers = [os.open(path, os.O_RDWR) for path in pipes]  # who waits waits no more
+            for writer in writers:
+                os.close(writer)
+    assert silence(folder.path) is None
 
 
 @pytest.mark.parametrize("content", [None, b"", b"{", b"\xff\xfe{}", b"[" * 100_000])
