@@ -60,4 +60,4 @@ with frame.caught():
                 figures.temperature_handle(run, row_choice, fits)
             if task is not Task.TOP_LABEL:
                 figures.temperatures(run, row_choice, objective, task)
-            figures.meanings(fits)
+            figures.meanings(fits, task)

@@ -301,6 +301,7 @@ def test_confidences_alone_are_recalibrated_without_changing_an_answer(page, kee
     test = page(run=keep("top", test=top), plain="true")
     assert not test.exception
     assert not test.error
+    assert "can change" not in html(test)
 
 
 def test_too_few_rows_are_a_reason_in_the_table(page, keep):

@@ -56,8 +56,8 @@ from core.screens.posthoc.words import (
     CHANCE,
     NAMES,
     OBJECTIVES,
-    PLAIN_MEANINGS,
     explained,
+    meaning,
     none_fitted,
     plain_best,
     plain_sentence,
@@ -161,7 +161,9 @@ def plain_view(
     rows = tuple(
         replace(
             row,
-            notes=(PLAIN_MEANINGS.get(name, "The scores as they were read."),),
+            notes=(
+                meaning(name, parts.test_from.task, plain=True) or "The scores as they were read.",
+            ),
             shaded=name == best,
         )
         for name, row in zip(names, full.table.rows, strict=False)

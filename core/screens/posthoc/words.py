@@ -66,6 +66,11 @@ PLAIN_MEANINGS = MEANINGS | {  # those above with a term of the field in them
     "histogram": "Every score is replaced by how often that class came among scores like it. "
     "Answers can change.",
 }
+STATED_MEANINGS = {  # of runs that state how sure each answer is, and nothing else
+    "vector": "It stretches and shifts the {stated}{platt}. No answer changes.",
+    "beta": "A curve of three numbers over the {stated}. No answer changes.",
+    "isotonic": "A rising staircase over the {stated}. No answer changes.",
+}
 CHANCE = "chance: up to {}"
 MOSTLY_CHANCE = "chance alone shows up to {}"
 ROUNDED = 0.0005  # nearer to what chance shows, both are printed alike
@@ -73,6 +78,14 @@ ALONE = " Chance alone shows up to {}."
 PERFECT = " A perfect model would show up to {}."  # in plain words
 OBJECTIVES = {key: LABELS[key] for key in ("nll", "ece", "ece_em", "ada_ece")}
 assert set(IN_SENTENCE) == set(MEANINGS) == set(CALIBRATORS) == set(NAMES) - {NONE}
+
+
+def meaning(method: str, task: Task, *, plain: bool = False) -> str:
+    """Return what a method does to the scores of a task; empty for the scores as read."""
+    if task is not Task.TOP_LABEL:
+        return (PLAIN_MEANINGS if plain else MEANINGS).get(method, "")
+    stated, platt = ("stated certainty", "") if plain else ("confidence", ": Platt scaling")
+    return STATED_MEANINGS.get(method, "").format(stated=stated, platt=platt)
 
 
 def sentence(

@@ -1,6 +1,5 @@
 """The rows behind one bin of the diagram: what was clicked is what is listed."""
 
-from collections import Counter
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,7 +22,8 @@ class BinRows:
     """Rows of one bin: a sentence, at most `limit` rows, how many the bin holds, and which.
 
     `captions` say of each row what the model answers, how sure it is, and what is true;
-    `confusions` which answers of the bin are taken for which others most often, "" where none is.
+    `confusions` which answers of the bin are taken for which others most often, "" where none
+    stands out.
     """
 
     text: str
@@ -96,18 +96,26 @@ def bin_rows(
 
 
 def _confusions(predictions: Predictions, inside: Int) -> str:
-    """Return the commonest confusions of some rows: "cat taken for dog (12 times), …"."""
+    """Return the confusions that came more than once: "cat taken for dog (12 times), …".
+
+    The `CONFUSIONS` commonest, less those as common as one that would be left out.
+    """
     if predictions.task is Task.TOP_LABEL:
         return ""
     labels, predicted = predictions.labels[inside], predictions.rows.predicted[inside]
-    pairs = Counter(zip(labels.tolist(), predicted.tolist(), strict=True))
-    wrong = sorted((-n, true, answer) for (true, answer), n in pairs.items() if true != answer)
-    names = predictions.class_names
-    parts = [
-        f"{clean(names[true])}{'' if i else ' taken'} for {clean(names[answer])} "
-        + ("(once)" if n == -1 else f"({count(-n)}{'' if i else ' times'})")
-        for i, (n, true, answer) in enumerate(wrong[:CONFUSIONS])
-    ]
+    wrong = labels != predicted
+    named = predictions.class_names
+    pairs, times = np.unique(labels[wrong] * len(named) + predicted[wrong], return_counts=True)
+    often = np.flatnonzero(times > 1)
+    often = often[np.argsort(-times[often], kind="stable")]
+    # of ties for the last place none is named
+    least = times[often[CONFUSIONS]] if often.size > CONFUSIONS else 0
+    parts: list[str] = []
+    for i in often[:CONFUSIONS].tolist():
+        if times[i] > least:
+            true, answer = (clean(named[k]) for k in divmod(int(pairs[i]), len(named)))
+            taken, came = ("", "") if parts else (" taken", " times")
+            parts.append(f"{true}{taken} for {answer} ({count(int(times[i]))}{came})")
     return f"Most often {', '.join(parts)}." if parts else ""
 
 

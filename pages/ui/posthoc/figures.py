@@ -28,7 +28,7 @@ from core.screens.kit.records import FigureCard
 from core.screens.kit.run_marks import marks
 from core.screens.posthoc import innate
 from core.screens.posthoc import view as views
-from core.screens.posthoc.words import MEANINGS, NAMES
+from core.screens.posthoc.words import NAMES, meaning
 from core.screens.reliability.view import KEY
 from core.studies.posthoc import (
     CUT,
@@ -199,11 +199,11 @@ def _downloadable(run: cache.Run) -> bool:
     return 8 * cells <= MOST_BYTES  # float64
 
 
-def meanings(fits: Sequence[Fit]) -> None:
+def meanings(fits: Sequence[Fit], task: Task) -> None:
     """Say what the methods do, and who says so."""
     with st.expander("What these methods do", key="details.words"):
         widgets.meanings(
-            (NAMES[fit.method], f"{MEANINGS[fit.method]} {CALIBRATORS[fit.method].source}.")
+            (NAMES[fit.method], f"{meaning(fit.method, task)} {CALIBRATORS[fit.method].source}.")
             for fit in fits
         )
 

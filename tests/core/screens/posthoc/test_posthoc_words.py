@@ -21,12 +21,20 @@ from core.screens.posthoc.words import (
     PLAIN_MEANINGS,
     any_helps,
     helpful_methods,
+    meaning,
     mended,
     plain_best,
     plain_sentence,
     sentence,
 )
-from core.studies.posthoc import NONE, MethodReport, calibrated, default_methods, judge
+from core.studies.posthoc import (
+    NONE,
+    MethodReport,
+    calibrated,
+    default_methods,
+    judge,
+    methods_of_task,
+)
 from core.studies.posthoc import fit as fitted
 
 RNG = np.random.default_rng(4)
@@ -93,8 +101,18 @@ def test_what_helps_but_changes_answers_is_named_with_how_many(judged):
 
 def test_plain_words_of_a_correction_name_no_term():
     assert set(PLAIN_MEANINGS) == set(CALIBRATORS)
-    for meaning in PLAIN_MEANINGS.values():
-        assert not re.search("γ|focal loss|logit|probabilit|diagonal|rows", meaning)
+    for words in PLAIN_MEANINGS.values():
+        assert not re.search("γ|focal loss|logit|probabilit|diagonal|rows", words)
+
+
+def test_what_is_fitted_to_stated_confidences_moves_no_answer_in_words():
+    for method in methods_of_task(Task.TOP_LABEL):
+        for plain in (False, True):
+            words = meaning(method, Task.TOP_LABEL, plain=plain)
+            assert ("certainty" if plain else "confidence") in words
+            assert words.endswith("No answer changes.")
+            assert "class" not in words
+            assert meaning(method, Task.MULTICLASS, plain=plain).endswith("Answers can change.")
 
 
 def one_class_off(shift):

@@ -134,15 +134,31 @@ def test_the_commonest_confusions_of_a_bin_are_named_and_counted():
     )
     bins = diagram(prepare(made, None, n_resamples=50, seed=0), n_bins=5, level=0.95).bins
     rows = bin_rows(made, None, bins, 4, made.outcomes(None), limit=1)
-    assert rows.confusions == (
-        "Most often cat taken for dog (2 times), owl for cat (2), dog for owl (once)."
-    )
-    assert bin_rows(made, None, bins, 3, made.outcomes(None)).confusions == (
-        "Most often cat taken for dog (once)."
-    )
+    assert rows.confusions == ("Most often cat taken for dog (2 times), owl for cat (2).")
+    assert not bin_rows(made, None, bins, 3, made.outcomes(None)).confusions  # one, once
     of_cats = made.outcomes(0)
     bins = diagram(prepare(made, 0, n_resamples=50, seed=0), n_bins=5, level=0.95).bins
     assert not bin_rows(made, 0, bins, 4, of_cats).confusions
+
+
+@pytest.mark.parametrize(
+    ("times", "named"),
+    [
+        ((3, 2, 2, 2), "Most often a taken for b (3 times)."),  # three are second
+        ((2, 2, 2, 2), ""),
+        ((4, 3, 2, 1), "Most often a taken for b (4 times), b for c (3), c for d (2)."),
+        ((1, 1, 1, 1), ""),
+    ],
+)
+def test_confusions_that_are_as_common_as_one_left_out_are_not_named(times, named):
+    labels = np.repeat(np.arange(4), times)
+    scores = np.full((labels.size, 4), 0.05)
+    scores[np.arange(labels.size), (labels + 1) % 4] = 0.85
+    made = Predictions(
+        Task.MULTICLASS, ScoreKind.PROBABILITIES, scores, labels, ("a", "b", "c", "d")
+    )
+    bins = diagram(prepare(made, None, n_resamples=50, seed=0), n_bins=5, level=0.95).bins
+    assert bin_rows(made, None, bins, 4, made.outcomes(None)).confusions == named
 
 
 @pytest.fixture(scope="module")
