@@ -4,34 +4,41 @@ from dataclasses import replace
 
 import streamlit as st
 
-from core.errors import LibraryError, Refused
+from core.errors import LibraryError
 from core.predictions import Task
 from core.screens.kit import row_noun
 from core.screens.kit.records import Phrase, Sentence
 from core.screens.reliability.human import HumanView, human_view
-from pages.ui import audits, cache, drafts, frame, selected_run, site, state, widgets
+from pages.ui import audits, cache, drafts, frame, selected_run, site, state, visitor, widgets
 from pages.ui.escape import esc
 from pages.ui.reliability import votes
 
 ROWS_SHOWN = 20
 EMPTY = "No votes yet. Upload people’s answers for these images."
+NO_VOTES, SAMPLE = "This run has no votes.", "A sample with votes"
+UNFIT = {
+    Task.TOP_LABEL: "states how sure each answer is, and no more",
+    Task.MULTILABEL: "gives one yes or no for each label",
+}
+NEEDED = "Votes need one answer among several classes, with a score for each."
 
 
 def draw(run: cache.Run, split: str) -> None:
     """Draw a split beside its votes; where it has none, say what to give."""
-    if run.task in {Task.TOP_LABEL, Task.MULTILABEL}:
-        raise Refused(
-            "CLASSES",
-            f"{run.name} has no single answer of several classes to hold against votes",
-            "open a run whose answer is one of several classes",
-        )
+    if run.task in UNFIT:
+        widgets.sentence(Sentence((Phrase(f"“{run.name}” {UNFIT[run.task]}."),), NEEDED))
+        drafts.bar(run)
+        offer_sample(SAMPLE)
+        return
     votes.settle(run, split)
     rows = cache.predictions(run, split)
     if rows.votes is None or not rows.votes.voted.size:
-        widgets.sentence(Sentence((Phrase(row_noun.with_row_noun(EMPTY)),)))
+        given = not visitor.off("upload")
+        words = row_noun.with_row_noun(EMPTY) if given else NO_VOTES
+        widgets.sentence(Sentence((Phrase(words),)))
         drafts.bar(run)
         votes.draw(run, split)
-        offer_sample()
+        offer_sample("No file yet?" if given else SAMPLE)
         return
     study = audits.human(run, split)
     if study is None:
@@ -44,17 +51,18 @@ def draw(run: cache.Run, split: str) -> None:
     widgets.strip(view.numbers)
     frame.notices(run.notices)
     below(view)
-    with st.expander("Use other votes", key="votes.other"):
-        votes.draw(run, split)
+    if not visitor.off("upload"):
+        with st.expander("Use other votes", key="votes.other"):
+            votes.draw(run, split)
 
 
-def offer_sample() -> None:
+def offer_sample(title: str) -> None:
     """Offer the sample with votes, which says that they are simulated."""
     try:
         sample = cache.find(site.HUMAN.sample)
     except LibraryError:
         return
-    widgets.title("No file yet?")
+    widgets.title(title)
     if st.button(esc(sample.name), icon=":material/play_arrow:", key="human.sample"):
         state.open_run(sample)
         st.rerun()
@@ -81,4 +89,4 @@ def below(view: HumanView) -> None:
 frame.begin("pages/human.py")
 with frame.caught():
     opened = selected_run.open_run(site.HUMAN.sample)
-    draw(opened, selected_run.header(opened))
+    draw(opened, selected_run.header(opened, against="against labels"))

@@ -3,17 +3,27 @@
 import streamlit as st
 
 from core.ood.scores import SCORES
+from core.predictions import Task
 from core.screens.kit import row_noun
+from core.screens.kit.records import Phrase, Sentence
 from core.studies.ood import extent_notices
 from pages.ui import drafts, frame, html_macros, selected_run, state, widgets
 from pages.ui.ood import choices, drop, figures, other_runs, pictures, sources
 from pages.ui.ood.sources import OodQuestion, offered
 
+NEEDED = "This page needs one answer among several classes."
+
 frame.begin("pages/ood.py")
 with frame.caught():
     run = selected_run.open_run()
     split = selected_run.header(run, sources.intact(run))
-    inside = choices.inside(run, split)
+    if run.task is Task.MULTILABEL:
+        widgets.sentence(
+            Sentence((Phrase(f"“{run.name}” gives one yes or no for each label."),), NEEDED)
+        )
+        drafts.bar(run)
+        st.stop()
+    inside = sources.SplitSource(run, split)
     drop.settle()
     offers = offered(run)
     top, numbers = st.container(), st.container()

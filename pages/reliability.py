@@ -14,7 +14,7 @@ with frame.caught():
     if st.query_params.get("votes") == "people":  # where this stood before it had a tab
         st.switch_page(site.HUMAN.script, query_params=state.linked(state.current_run()))
     run = selected_run.open_run()
-    split = selected_run.header(run)
+    split = selected_run.header(run, judged=False)  # the sentence says it
     top = st.container()
     settings = st.container(horizontal=True, vertical_alignment="center", key="bare.choices")
     audit = audits.audit(run, split) or binned.end(top, run)

@@ -7,7 +7,7 @@ import streamlit as st
 from core.errors import LibraryError
 from core.library.manifest import summarise
 from core.screens.runs.view import verdict
-from core.screens.runs.words import PLAIN, TECHNICAL
+from core.screens.runs.words import NO_VERDICT, PLAIN, TECHNICAL
 from pages.ui import cache, controls, frame, html_macros, session, site, state
 from pages.ui.escape import esc
 from pages.ui.visitor import open_library
@@ -55,10 +55,13 @@ def open_run(sample: str = site.SAMPLE) -> cache.Run:
     return run
 
 
-def header(run: cache.Run, splits: Sequence[str] = ()) -> str:
+def header(
+    run: cache.Run, splits: Sequence[str] = (), *, judged: bool = True, against: str = ""
+) -> str:
     """Draw what every tab of Audit begins with, and return the split that it speaks of.
 
-    It is the run, its split (of `splits`, by default all), its verdict, and the way to Compare.
+    It is the run, its split (of `splits`, by default all), its verdict where the tab does not say
+    it itself, `against` what where that is not plain, and the way to Compare.
     """
     splits = splits or run.splits
     default = run.split if run.split in splits else splits[0]
@@ -83,8 +86,11 @@ def header(run: cache.Run, splits: Sequence[str] = ()) -> str:
             icon=site.COMPARE.icon,
             query_params=state.linked(run),
         )
+    text, tone = _verdict(run, split) if judged else (NO_VERDICT, "quiet")
+    if against and text != NO_VERDICT:
+        text = f"{text} {against}"
     with place:
-        html_macros.draw("verdict", *_verdict(run, split), controls.chip(run))
+        html_macros.draw("verdict", text, tone, controls.chip(run))
     return split
 
 
@@ -94,14 +100,14 @@ def _keeps_gammas(run: cache.Run) -> bool:
 
 
 def _verdict(run: cache.Run, split: str) -> tuple[str, str]:
-    """Return the verdict in a few words, and its tone: what the list of runs says of the split."""
+    """Return the verdict in a few words, and its tone."""
     from pages.ui import audits  # late: the page of runs needs none of what it imports
 
     words = PLAIN if state.plain() else TECHNICAL
     kept = None if run.draft else open_library().get(run.id).metrics.get(split)
     quick = run.n(split) * len(run.class_names) <= QUICK_CELLS or audits.large(run, split)
     audit = audits.known(run, split) if quick and not kept else None
-    return verdict(kept or (summarise(audit) if audit else None), run.task, words)
+    return verdict(kept or (summarise(audit) if audit else None), run.task, words, alone=True)
 
 
 def _picker(run: cache.Run) -> None:

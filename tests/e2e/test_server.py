@@ -205,8 +205,12 @@ def test_every_tab_of_a_run_has_its_header_and_carries_its_split(visit):
         settled(page)
         expect(header.get_by_role("radio", name="Validation")).to_be_checked()
         expect(header.get_by_role("combobox")).to_have_value("Over-confident digits")
-        shown.add(header.locator(".c-verdict").inner_text())
+        if view != "Reliability":  # which says its verdict itself
+            said = header.locator(".c-verdict").inner_text()
+            shown.add(said.replace(" against labels", ""))
+            assert ("against labels" in said) == (view == "Human votes")
     assert len(shown) == 1
+    expect(header.locator(".c-verdict")).to_have_text("Sample")
     assert page.get_by_test_id("stSidebar").get_by_role("combobox").count() == 0
     header.get_by_role("link", name="Compare with …").click()
     expect(page.locator("h1")).to_have_text("Compare “Over-confident digits” with another run.")

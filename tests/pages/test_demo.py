@@ -46,3 +46,14 @@ def test_pages_that_would_start_a_job_stop_with_a_line(script):
 def test_a_correction_is_not_kept():
     test = fine(opened("posthoc", run="digits-overconfident"))
     assert "Keep" not in [button.label for button in test.button]
+
+
+@pytest.mark.usefixtures("_demo")
+def test_votes_are_shown_by_a_sample_and_not_taken():
+    test = fine(opened("human", run="digits-fair"))
+    assert "This run has no votes." in html(test)
+    assert "human.sample" in {button.key for button in test.button}
+    assert not test.text_input
+    assert "Upload" not in said(test) + html(test)
+    test = fine(opened("human", run="digits-crowd"))
+    assert not test.text_input

@@ -3,12 +3,16 @@
 from html import unescape
 
 import numpy as np
+import pytest
 from scipy.special import softmax
 
 from core.__main__ import main
-from core.library import SAMPLES, Library
+from core.library import SAMPLES, Library, RunSource
 from core.metrics.human import human_audit
-from tests.pages.seen import html, opened
+from core.predictions import Predictions, ScoreKind, Task
+from tests.pages.seen import fine, html, opened
+
+MANY = "“conf” gives one yes or no for each label."
 
 
 def test_a_run_imported_with_votes_opens_with_people(home, tmp_path, capsys):
@@ -47,3 +51,30 @@ def test_a_run_without_votes_offers_a_sample_that_says_its_votes_are_simulated(h
     assert "The votes are simulated by small programs; no people were asked." in page
     assert "votes of 50 simulated voters" in page
     assert not [button for button in test.button if button.key == "human.sample"]
+
+
+@pytest.mark.parametrize(
+    ("task", "scores", "labels", "heading"),
+    [
+        ("top_label", [0.9, 0.6], [1, 0], "“conf” states how sure each answer is, and no more."),
+        ("multilabel", [[0.9, 0.2], [0.3, 0.6]], [[1, 0], [0, 1]], MANY),
+    ],
+)
+def test_a_run_that_votes_cannot_be_held_against_says_why(home, task, scores, labels, heading):
+    kind = ScoreKind.CONFIDENCE if task == "top_label" else ScoreKind.SIGMOID
+    answers = np.array([1, 1]) if task == "top_label" else None
+    rows = Predictions(
+        Task(task),
+        kind,
+        np.array(scores * 20),
+        np.array(labels * 20),
+        predicted=None if answers is None else np.tile(answers, 20),
+    )
+    source = RunSource("a.npz", "0" * 64)
+    run = Library(home, SAMPLES).keep("conf", {"test": rows}, source=source, summary={}).id
+    test = fine(opened("human", run=run))
+    assert f'<h1 class="c-sentence">{heading}</h1>' in unescape(html(test))
+    assert "human.sample" in {button.key for button in test.button}
+    if task == "multilabel":
+        test = fine(opened("ood", run=run))
+        assert f'<h1 class="c-sentence">{heading}</h1>' in unescape(html(test))

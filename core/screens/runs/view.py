@@ -8,7 +8,7 @@ from core.library.index import DamagedRun, RunRow
 from core.library.manifest import Summary
 from core.screens.kit.numbers import points, span
 from core.screens.kit.theme import Tone
-from core.screens.runs.words import TECHNICAL, RunsWords
+from core.screens.runs.words import NO_VERDICT, TECHNICAL, RunsWords
 
 
 @dataclass(frozen=True)
@@ -111,14 +111,20 @@ def direction(row: RunRow, words: RunsWords = TECHNICAL) -> tuple[str, Tone]:
     return verdict(row.metrics, row.task, words)
 
 
-def verdict(metrics: Summary | None, task: str, words: RunsWords) -> tuple[str, Tone]:
-    """Return what the headline numbers of a split come to, in a few words, and their tone."""
+def verdict(
+    metrics: Summary | None, task: str, words: RunsWords, *, alone: bool = False
+) -> tuple[str, Tone]:
+    """Return what the headline numbers of a split come to, in a few words, and their tone.
+
+    `alone` is where no head of a column says what they are of.
+    """
     if metrics is None:
-        return "–", "quiet"
+        return NO_VERDICT, "quiet"
     if task == "multilabel":
-        return words.by_label, "quiet"
+        return words.by_label_alone if alone else words.by_label, "quiet"
     gap = metrics["gap"]["gap"]
-    spoken, tone = words.verdicts[metrics["verdict"]]
+    code = metrics["verdict"]
+    spoken, tone = (alone and words.alone.get(code)) or words.verdicts[code]
     return spoken.format(by="–" if gap is None else points(abs(gap))), tone
 
 

@@ -8,6 +8,7 @@ from core.metrics.verdict_codes import VerdictCode
 from core.screens.kit.theme import Tone
 
 Spoken = tuple[str, Tone]
+NO_VERDICT: Final = "–"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,7 +32,9 @@ class RunsWords:
         What a run of many labels answers with.
     verdicts : mapping
         A verdict with its tone; ``{by}`` is the gap in points.
-    by_label : str
+    alone : mapping
+        As `verdicts`, where no head of a column says what they are of.
+    by_label, by_label_alone : str
         Instead of a verdict, where each label has its own.
     rows, line : str
         What a draft holds, and its numbers; ``{n}``, ``{accuracy}``, ``{ece}``, ``{interval}``.
@@ -44,7 +47,9 @@ class RunsWords:
     tasks: Mapping[str, str]
     labels: str
     verdicts: Mapping[str, Spoken]
+    alone: Mapping[str, Spoken]
     by_label: str
+    by_label_alone: str
     rows: str
     line: str
 
@@ -88,7 +93,14 @@ TECHNICAL: Final = RunsWords(
         VerdictCode.SOUND: ("● sound", "sound"),
         VerdictCode.COULD_BE_CHANCE: ("○ could be chance", "ink"),
     },
+    alone={
+        VerdictCode.OVER_CONFIDENT: ("▲ over-confident by {by} points", "over"),
+        VerdictCode.UNDER_CONFIDENT: ("▼ under-confident by {by} points", "under"),
+        VerdictCode.OVERESTIMATES: ("▲ overestimates by {by} points", "over"),
+        VerdictCode.UNDERESTIMATES: ("▼ underestimates by {by} points", "under"),
+    },
     by_label="by label",
+    by_label_alone="verdicts by label",
     rows="{n} rows",
     line="accuracy {accuracy} % · ECE {ece} % ({interval})",
 )
@@ -123,7 +135,9 @@ PLAIN: Final = RunsWords(
         VerdictCode.SOUND: ("● well calibrated", "sound"),
         VerdictCode.COULD_BE_CHANCE: ("○ could be chance", "ink"),
     },
+    alone={},
     by_label="differs by finding",
+    by_label_alone="differs by finding",
     rows="{n} pictures",
     line="right {accuracy} in 100 · off by {ece} points ({interval})",
 )

@@ -5,9 +5,8 @@ from collections.abc import Mapping
 import streamlit as st
 
 from core.codes import NoticeCode
-from core.errors import Notice, Refused
+from core.errors import Notice
 from core.ood.scores import DEFAULT, SCORES, unavailable
-from core.predictions import Task
 from core.screens.kit.text import short
 from core.studies import ood as study
 from pages.ui import cache, controls, frame, live_slider, state
@@ -28,18 +27,6 @@ FOREIGN = (
     "comes from another run. If that is another model, the scores separate the models, not the "
     "inputs"
 )
-
-
-def inside(run: cache.Run, split: str) -> SplitSource:
-    """Return the in-distribution rows; those of many labels are refused."""
-    source = SplitSource(run, split)
-    if source.rows.task is Task.MULTILABEL:
-        raise Refused(
-            "CLASSES",
-            f"{run.name} has many labels and no single answer",
-            "open a run whose answer is one of several classes",
-        )
-    return source
 
 
 def sets(inside: SplitSource, offers: Offer) -> tuple[Sets, list[Notice]]:

@@ -12,7 +12,7 @@ from core.errors import AuditError, Refused
 from core.readers.predictions.options import ReadOptions
 from core.readers.predictions.result import Inspection, ReadResult
 from core.screens.kit import row_noun
-from pages.ui import cache, session, state, widgets
+from pages.ui import cache, session, state, visitor, widgets
 from pages.ui.escape import esc
 from pages.ui.intake import FileReading, Intake, SealedFile
 
@@ -43,7 +43,12 @@ class AskedOrder:
 
 
 def draw(run: cache.Run, split: str) -> None:
-    """Draw the drop zone, what is being read, what is asked, and why a file was refused."""
+    """Draw the drop zone, what is being read, what is asked, and why a file was refused.
+
+    Nothing where no files are taken.
+    """
+    if visitor.off("upload"):
+        return
     INTAKE.refused()
     _ask(run, split)
     INTAKE.progress()

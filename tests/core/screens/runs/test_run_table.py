@@ -3,7 +3,8 @@ from datetime import UTC, datetime
 import pytest
 
 from core.library.index import RunRow
-from core.screens.runs.view import run_table
+from core.screens.runs.view import run_table, verdict
+from core.screens.runs.words import PLAIN, TECHNICAL
 
 
 def row(verdict="over_confident", gap=0.0398, task="multiclass", **fields):
@@ -44,6 +45,18 @@ def row(verdict="over_confident", gap=0.0398, task="multiclass", **fields):
 def test_direction_is_said_with_a_glyph(verdict, gap, words, tone):
     table = run_table([row(verdict, gap)])
     assert (table.direction, table.tones) == ((words,), (tone,))
+
+
+def test_a_verdict_that_stands_alone_has_its_unit_and_says_what_is_off():
+    summary = row("over_confident", 0.0398).metrics
+    assert verdict(summary, "multiclass", TECHNICAL, alone=True) == (
+        ("▲ over-confident by 4.0 points", "over")
+    )
+    assert verdict(summary, "multiclass", PLAIN, alone=True)[0] == "▲ too sure by 4.0 in 100"
+    assert verdict(row("sound", 0.001).metrics, "binary", TECHNICAL, alone=True)[0] == "● sound"
+    assert verdict(summary, "multilabel", TECHNICAL, alone=True)[0] == "verdicts by label"
+    risk = verdict(row("underestimates", -0.02).metrics, "binary", TECHNICAL, alone=True)
+    assert risk == ("▼ underestimates by 2.0 points", "under")
 
 
 def test_columns_hold_percent_interval_floor_and_date():
