@@ -39,7 +39,10 @@ def spread(rows: Sequence[Row]) -> tuple[list[Row], tuple[str, ...]]:
     are votes, of which most give the answer and their share the confidence.
     """
     made = []
-    rows = _of_label_studio(rows) or _of_openai(rows) or _unwrapped(rows)
+    replies = _of_openai(rows)
+    if replies and any(len(_choices_of(row)) > 1 for row in rows):
+        made.append("of several choices in a record the first was read")
+    rows = _of_label_studio(rows) or replies or _unwrapped(rows)
     out = [dict(row) for row in rows]
     for key, first in (rows[0] if rows else {}).items():
         if not isinstance(first, list | dict):
@@ -73,19 +76,26 @@ def _of_label_studio(rows: Sequence[Row]) -> list[Row]:
 def _of_openai(rows: Sequence[Row]) -> list[Row]:
     """Return the likeliest tokens of answers of one token, as OpenAI's API writes them."""
     out: list[Row] = []
+    key = "completion" if any("answer" in row for row in rows) else "answer"  # the true one
     for row in rows:
-        body: object = row
-        for key in ("response", "body", "choices", 0, "logprobs", "content"):
-            if isinstance(body, list) and body and key == 0:
-                body = body[0]
-            elif isinstance(body, dict) and (key in body or key not in ("response", "body")):
-                body = body.get(key)
+        body: object = (_choices_of(row) or [None])[0]
+        for name in ("logprobs", "content"):
+            body = body.get(name) if isinstance(body, dict) else None
         token = body[0] if isinstance(body, list) and len(body) == 1 else None
         if not isinstance(token, dict) or "logprob" not in token:
             return []
         own = {k: v for k, v in row.items() if not isinstance(v, dict | list) and v is not None}
-        out.append(own | {"answer": token.get("top_logprobs") or [token]})
+        out.append(own | {key: token.get("top_logprobs") or [token]})
     return out
+
+
+def _choices_of(row: Row) -> list[object]:
+    """Return the replies to one request, of OpenAI's API or a batch of it."""
+    body: object = row
+    for key in ("response", "body"):
+        body = body[key] if isinstance(body, dict) and key in body else body
+    choices = body.get("choices") if isinstance(body, dict) else None
+    return choices if isinstance(choices, list) else []
 
 
 def _choice(given: object) -> tuple[str, object]:

@@ -458,7 +458,7 @@ def contents_of(
         raise Refused("PICKLE_SHAPE", "No array of numbers was found", REMEDY)
     counts = dict.fromkeys([*walk.joined, *flat.joined])
     texts = [f"{count} batches were joined" for count in counts if count > 1]
-    apart = f"the rows of {len(folds)} folds were joined as rows of their own"
+    apart = "rows have no names, so rows of different folds are taken for different rows"
     texts += [apart] if held_out is not None else []
     texts += [f"not arrays, not used: {', '.join(flat.aside[:8])}"] if flat.aside else []
     return Contents(

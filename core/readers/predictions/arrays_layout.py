@@ -346,12 +346,9 @@ def _guess_labels(
     like = [n for n, e in free.items() if label_like(e, lengths)]
     like = like or [n for n, e in free.items() if e.shape == contents.entries[scores].shape]
     table = contents.entries[scores]
-    if len(like) == 2 and table.ndim == 2 and not any(is_text(free[n]) for n in like):
-        top = table.argmax(axis=1)  # the third of fastai's get_preds: answers, not labels
-        answers = [n for n in like if np.array_equal(free[n].reshape(-1), top)]
-        if len(answers) == 1 and all(free[n].max() < table.shape[1] for n in like):
-            like.remove(answers[0])
-            guessed.texts.append(f"{answers[0]} are the answers, the largest score of each row")
+    third = len(like) == 2 and [scores, *like] == list(contents.entries) and not contents.named
+    if third and _decodes(table, free[like[0]], free[like[1]]):  # of fastai's get_preds
+        guessed.texts.append(f"{like.pop()} are the answers, the largest score of each row")
     again = [n for n in like if len(set(free[n].reshape(-1).tolist())) < free[n].size]
     like = again if len(again) == 1 else like  # names and numbers of rows do not repeat
     if len(like) == 1:
@@ -362,6 +359,21 @@ def _guess_labels(
         return like[0]
     what = "No labels were found" if not like else f"Labels may be {listed(like)}"
     raise ambiguous(f"{what}; keys: {listed(list(contents.entries))}", NO_LABELS)
+
+
+def _decodes(table: Entry, labels: Entry, answers: Entry) -> bool:
+    """Whether answers are the largest scores, and agree with labels by more than chance."""
+    if table.ndim != 2 or is_text(labels) or is_text(answers) or not labels.size:
+        return False
+    top, truth, classes = table.argmax(axis=1), labels.reshape(-1), table.shape[1]
+    if not np.array_equal(answers.reshape(-1), top) or truth.min() < 0 or truth.max() >= classes:
+        return False
+    shares = [
+        np.bincount(some.astype(np.int64), minlength=classes) / top.size for some in (top, truth)
+    ]
+    chance = float(shares[0] @ shares[1])  # of two that know nothing of each other
+    error = np.sqrt(chance * (1.0 - chance) / top.size)
+    return bool(np.mean(truth == top) > chance + 3.0 * error)
 
 
 def _ordered(parts: list[SplitArrays]) -> tuple[SplitArrays, ...]:

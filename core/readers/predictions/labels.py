@@ -30,6 +30,7 @@ WAYS = (  # to count labels of findings that are blank or -1
     ReadChoice("blank and uncertain as absent", {"uncertain": Uncertain.ABSENT}),
     ReadChoice("uncertain as present, blank as absent", {"uncertain": Uncertain.PRESENT}),
 )
+RARE = 0.05  # of rows
 ANY_CLASS = 100_000  # most classes of a file that states answers only: each gets a name
 
 
@@ -177,7 +178,8 @@ def _numbered(values: Int, classes: Classes, row_name: RowName) -> Labels:
         return Labels(at[values], texts=tuple(map(str, meant)))
     if classes.declared and numbers:
         raise _outside(values, numbers, classes.names, row_name)
-    if classes.columns == 1 and values.min(initial=0) >= 0 and _distinct(values[:-1]).size > 2:
+    many = np.count_nonzero(values[:-1] > 1) >= RARE * values.size  # and no slips of the pen
+    if classes.columns == 1 and values.min(initial=0) >= 0 and many and distinct.size > 2:
         raise _of_two([str(number) for number in distinct.tolist()])
     _check_range(values, max(2, classes.columns), row_name)
     if classes.columns == 1 and _says_class(classes.stated, ("0", "1")):

@@ -112,10 +112,13 @@ def meanings(names: Sequence[str]) -> list[int] | None:
     if len(names) != 2:
         return None
     polarities = [polarity(name) for name in names]
-    start = len(common_prefix(list(names)))
-    rests = [polarity(name[start:]) for name in names]  # BAD0 and BAD1, tested_negative
-    polarities = rests if start and sorted(map(str, rests)) == ["0", "1"] else polarities
     denied = [_denied(name) for name in names]
+    shared = common_prefix(list(names))
+    rests = [name[len(shared) :] for name in names]  # of BAD0 and BAD1, tested_negative; no T1, TN
+    cut = shared[-1:].isalpha() and rests[0].isdigit() and rests[1].isdigit()
+    if (cut or not shared[-1:].isalnum()) and shared and not any(denied):
+        meant = [polarity(rest) for rest in rests]
+        polarities = meant if sorted(map(str, meant)) == ["0", "1"] else polarities
     for k in (0, 1):
         if denied[k] and denied[k] == folded(names[1 - k]):
             return [0, 1] if k == 0 else [1, 0]
@@ -147,7 +150,8 @@ def aligned(answers: Sequence[str], labels: Sequence[str]) -> tuple[list[str], l
     first, second = [folded(word) for word in answers], [folded(word) for word in labels]
     mine, theirs = sorted(set(first)), sorted(set(second))
     if all(word.isdigit() for word in theirs):  # LABEL_2 of transformers is class 2
-        first = [re.sub(r"^(label|class)(?=\d+$)", "", word) for word in first]
+        numbers = [re.sub(r"^(label|class)(?=\d+$)", "", word) for word in first]
+        first = numbers if set(numbers) <= set(theirs) else first  # no LABEL_0 beside 1, 2, 3
         mine = sorted(set(first))
     places = None if set(mine) & set(theirs) else by_meaning(mine, theirs)
     if places is not None:

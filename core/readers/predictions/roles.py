@@ -232,7 +232,10 @@ def _text_role(name: str, words: set[str], entry: Entry) -> tuple[Role, ScoreKin
     if name.lower() in SPLIT_COLUMNS:
         return Role.SPLIT, None
     if name.lower() in CLASS_NAMES:
-        return Role.CLASS_NAMES, None
+        repeated = len(set(entry.reshape(-1).tolist())) <= entry.size / 2 and words != {"names"}
+        if not repeated:
+            return Role.CLASS_NAMES, None
+        words = words | CLASS_WORDS  # the labels of rows
     if _holds_dates(entry):
         return (Role.ASIDE if words & BIRTH else Role.DATE), None
     inspected = words & {"score"} and {str(c).strip() for c in entry.flat} == {"C", "I"}

@@ -37,6 +37,7 @@ TAKEN = (Role.SCORES, Role.LABELS, Role.CORRECT, Role.GROUP, Role.WEIGHT)
 NO_MODEL = {"max", "maximum", "top", "1", "model", "stated", "verbal", "verbalized", "id", "label"}
 TRUTHS = {"gold", "true", "truth", "target", "actual", "expected", "reference", "gt"}
 REPLIES = {"response", "reply", "completion", "output"}  # of text, beside a confidence
+MOST_ASKED = 6  # columns of labels
 NEARLY_ALL = 0.95  # of rows
 MANY_ROWS = 20  # from which a column without a repeated value holds no labels
 NO_LABELS = "give a second file with --labels, or name the column with --labels-key"
@@ -346,7 +347,10 @@ def find_labels(columns: TableColumns) -> None:
         scored = [columns.entries[n] for n in others if is_unit_list(columns.entries[n])]
         last = columns.entries[(edges or numbers)[0]]
         side = len(scored) == 1 and last.size > MANY_ROWS and upper_answer(scored[0], last)
-        if not side and (len(whole) == 1 or numbers[-1] in whole):  # not the score's own answer
+        if side and len(whole) > 1:  # the score's own answer, or the labels of a perfect model
+            choices = [ReadChoice(f"labels in {n}", {"labels_key": n}) for n in whole[-MOST_ASKED:]]
+            raise undecided(f"Labels may be {listed(whole)}", *choices)
+        if len(whole) == 1 or numbers[-1] in whole:
             candidates = edges[:1]
     if len(candidates) != 1:
         what = "No column of labels was found"

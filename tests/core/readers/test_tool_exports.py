@@ -9,6 +9,7 @@ import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import numpy as np
 import pyarrow as pa
@@ -341,7 +342,7 @@ def test_folds_of_other_rows_are_joined_and_those_of_the_same_are_not(tmp_path):
     halves = [slice(0, 120), slice(120, N)]
     folds = {f"fold_{k}": {"p": SOFT[0][h], "y": THREE[h]} for k, h in enumerate(halves)}
     got = same(read(saved(tmp_path, "x.pkl", folds)), SOFT[0])
-    assert any("2 folds" in notice.text for notice in got.notices)
+    assert any("rows of different folds" in notice.text for notice in got.notices)
     folds = {f"fold_{k}": {"p": p, "y": THREE} for k, p in enumerate(SOFT)}
     assert isinstance(read(saved(tmp_path, "x.pkl", folds)), Refused)
 
@@ -603,9 +604,8 @@ def test_the_side_of_one_half_is_no_label(tmp_path):
     side = (CHANCE > 0.5).astype(int)
     got = same(read(table(tmp_path, **cured, PGR_1=side)), CHANCE)
     np.testing.assert_array_equal(the_part(got).labels, TRUTH)
-    refusal = read(table(tmp_path, **cured, side=side))
-    assert isinstance(refusal, Refused)
-    assert (refusal.code, "Labels may be cured, side" in refusal.what) == ("AMBIGUOUS_KEYS", True)
+    asked = options(read(table(tmp_path, **cured, side=side)))
+    assert asked == ["--labels-key cured", "--labels-key side"]
     same(read(table(tmp_path, ward=TRUTH[::-1], PRE_1=CHANCE, cured=TRUTH)), CHANCE)
 
 
@@ -634,13 +634,12 @@ def test_the_truth_in_words_is_no_answer(tmp_path, low, high):
 
 
 def test_scores_are_never_made_text(tmp_path, monkeypatch):
-    seen: list[int] = []
-    counted = lambda entry: seen.append(entry.size) or id_text(entry)  # noqa: E731
+    counted = Mock(side_effect=id_text)
     monkeypatch.setattr(table_roles, "id_text", counted)
     scores = np.tile(SOFT[0] / 20, 20)
     columns = {f"prob_{k}": scores[:, k] for k in range(60)}
     same(read(table(tmp_path, label=THREE, **columns)), scores)
-    assert len(seen) <= 2
+    assert counted.call_count <= 2
 
 
 def test_what_decodes_the_scores_is_no_label(tmp_path):
@@ -649,6 +648,45 @@ def test_what_decodes_the_scores_is_no_label(tmp_path):
         got = same(read(saved(tmp_path, "x.pkl", (SOFT[0], labels, top))), SOFT[0])
         np.testing.assert_array_equal(the_part(got).labels, GOLD)
     assert isinstance(read(saved(tmp_path, "x.pkl", (SOFT[0], top, np.arange(N)))), InterpretedFile)
+    group = RNG.integers(0, 3, N)
+    for unsure in ((top, group), (group, top)):  # a perfect model, and something else
+        refusal = read(saved(tmp_path, "x.pkl", (SOFT[0], *unsure)))
+        assert isinstance(refusal, Refused)
+        assert refusal.code == "AMBIGUOUS_KEYS"
+    named = {"probs": SOFT[0], "cluster": group, "klass": top}
+    assert isinstance(read(saved(tmp_path, "x.pkl", named)), Refused)
+
+
+def test_label_0_is_no_class_of_labels_from_1(tmp_path):
+    label = [f"LABEL_{k}" for k in RNG.integers(0, 3, N)]
+    columns = {"prediction": label, "confidence": SOFT[0].max(1)}
+    refusal = read(table(tmp_path, **columns, true=THREE + 1))
+    assert isinstance(refusal, Refused)
+    assert "have no name in common" in refusal.what
+
+
+def test_pathologies_may_be_labels(tmp_path):
+    scores = {f"p_{n}": SOFT[0][:, k] for k, n in enumerate("abc")}
+    got = same(read(table(tmp_path, pathologies=["abc"[k] for k in THREE], **scores)), SOFT[0])
+    np.testing.assert_array_equal(the_part(got).labels, THREE)
+
+
+@pytest.mark.parametrize(
+    ("low", "high"), [("TN", "T1"), ("no_control", "no_event"), ("not_absent", "not_present")]
+)
+def test_part_of_a_word_says_no_class(tmp_path, low, high):
+    asked = read(table(tmp_path, prob=CHANCE, label=np.where(TRUTH == 1, high, low)))
+    assert isinstance(asked, NeedsChoice)
+    assert "nothing says whether of" in asked.what
+
+
+def test_which_setting_is_meant_stays_a_question(tmp_path):
+    """One of both cannot be read: that is no reason to take the other unasked."""
+    yes = np.concatenate([CHANCE, np.minimum(1.0, CHANCE + 0.3)])
+    columns = {"yes": yes, "no": np.tile(1 - CHANCE, 2), "obs": words(np.tile(TRUTH, 2))}
+    columns |= {"rowIndex": [*range(N)] * 2, "mtry": np.repeat([2, 5], N), "Resample": "x"}
+    columns = {name: np.broadcast_to(values, 2 * N) for name, values in columns.items()}
+    assert "--epoch 2" in options(read(table(tmp_path, **columns)))
 
 
 def test_a_batch_of_openai_has_an_answer_in_each_line(tmp_path):
@@ -665,6 +703,14 @@ def test_a_batch_of_openai_has_an_answer_in_each_line(tmp_path):
     scores = run.scores[:, [run.class_names.index(name) for name in "ABC"]]
     np.testing.assert_allclose(scores, SOFT[0], atol=1e-9)
     assert [run.class_names[k] for k in run.labels] == ["ABC"[k] for k in THREE]
+    for k, line in enumerate(lines):  # an own field is the truth
+        line |= {"answer": "ABC"[THREE[k]]}
+        line["response"]["body"]["choices"] *= 2
+    path.write_text("\n".join(map(json.dumps, lines)))
+    got = read(path, labels_key="answer")
+    scores = the_part(got).scores[:, [the_part(got).class_names.index(name) for name in "ABC"]]
+    np.testing.assert_allclose(scores, SOFT[0], atol=1e-9)
+    assert "of several choices in a record the first was read" in str(got.notices)
     for line in lines:  # a sentence has many tokens, and none of them is the answer
         line["response"]["body"]["choices"][0]["logprobs"]["content"] *= 2
     path.write_text("\n".join(map(json.dumps, lines)))
@@ -713,6 +759,9 @@ def test_refusals_of_labels_say_what_they_may_be(tmp_path):
     several = read(table(tmp_path, prob=CHANCE, y=THREE))
     assert isinstance(several, Refused)
     assert (several.code, "--prediction-key" in several.remedy) == ("CLASSES", True)
+    slips = read(table(tmp_path, prob=CHANCE, y=[*TRUTH[:90], 9, *TRUTH[90:-3], 9, 9]))
+    assert isinstance(slips, Refused)
+    assert (slips.code, slips.location) == ("LABEL_RANGE", "row 90 (line 92)")
     total = read(table(tmp_path, prob=CHANCE, y=[*TRUTH[:-1], TRUTH.sum()]))
     assert isinstance(total, Refused)
     assert (total.code, "row of totals" in total.remedy) == ("LABEL_RANGE", True)
