@@ -178,7 +178,7 @@ def _numbered(values: Int, classes: Classes, row_name: RowName) -> Labels:
         return Labels(at[values], texts=tuple(map(str, meant)))
     if classes.declared and numbers:
         raise _outside(values, numbers, classes.names, row_name)
-    many = np.count_nonzero(values[:-1] > 1) >= RARE * values.size  # and no slips of the pen
+    many = np.count_nonzero(values[:-1] > 1) >= RARE * values.size  # a few are slips, to be shown
     if classes.columns == 1 and values.min(initial=0) >= 0 and many and distinct.size > 2:
         raise _of_two([str(number) for number in distinct.tolist()])
     _check_range(values, max(2, classes.columns), row_name)
