@@ -220,7 +220,9 @@ def _settle_label_as_answer(columns: TableColumns) -> None:
             columns.set_role(replies, Role.PREDICTED)
             text = f"answers from {replies[0]}"
             wrong = round((1.0 - known) * entries[replies[0]].size)
-            text += f"; in {counted(wrong, 'row')} it is no label, and wrong" if wrong else ""
+            text += f"; those that name no label count as wrong ({counted(wrong, 'row')})" * (
+                wrong > 0
+            )
             columns.notices.append(Notice(NoticeCode.KEYS_GUESSED, text))
     one_score = len(columns.of(Role.SCORES, Role.CONFIDENCE)) == 1
     if not (one_score and len(truth) == len(called) == 1) or columns.of(Role.PREDICTED):

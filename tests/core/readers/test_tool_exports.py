@@ -775,7 +775,7 @@ def test_a_response_beside_a_confidence_is_the_answer(tmp_path):
     assert any(n.text == "answers from response" for n in got.notices)
     columns["response"][3:9] = ["I cannot say."] * 6
     got = same(read(table(tmp_path, **columns)), SOFT[0].max(1))
-    assert "response; in 6 rows it is no label, and wrong" in str(got.notices)
+    assert "those that name no label count as wrong (6 rows)" in str(got.notices)
     columns["response"][::2] = [f"The answer is {word}" for word in response[::2]]
     assert isinstance(read(table(tmp_path, **columns)), Refused)
     outcome = {"response": words(WORSE), "confidence": CHANCE, "outcome": words(TRUTH)}
