@@ -151,7 +151,7 @@ SECTIONS: Final = {
     RELIABILITY: "Reliability",
     CLASSES: "Classes or labels",
     NUMBERS: "All metrics",
-    HUMAN: "Human truth",
+    HUMAN: "Human votes",
     POSTHOC: "Post-hoc calibration",
     OOD: "Out of distribution",
     CLINICAL: "Clinical view",

@@ -6,7 +6,7 @@ from typing import Final
 import numpy as np
 import streamlit as st
 
-from core.datasets.catalogue import TEXT_DATA
+from core.datasets.catalogue import TEXT_DATA, data_entry
 from core.datasets.splits import SPLIT_NAMES
 from core.datasets.texts.corpus import LEFT_OUT
 from core.errors import LibraryError, UsageError
@@ -33,6 +33,8 @@ def source(run_id: str, split: str) -> JsonObject | None:
             roots = [evaluated.data_root, *sets.values()]
         elif manifest.config and "loss" in manifest.config:
             trained = training.from_json(manifest.config)
+            if trained.data_root is None and data_entry(trained.data).needs_root:
+                return None  # as of a sample: nobody said where its images are
             sets = {LEFT_OUT: None} if trained.text.left_out else {}
             roots = [trained.data_root]
         else:

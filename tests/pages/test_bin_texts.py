@@ -102,3 +102,11 @@ def test_a_sample_shows_its_texts_where_nothing_else_was_installed(home):
     assert len(texts) == 12
     for text, caption in zip(texts, captions, strict=True):
         assert f"true: {told[text]}" in caption or caption.startswith(told[text])
+
+
+def test_images_of_a_run_that_names_no_folder_are_a_table_without_a_word(home):
+    test = opened("reliability", run="cifar10-ce", bin_rows="15")
+    assert not test.exception
+    assert "predicted" in listed(test)
+    assert "No pictures" not in said(test) + html(test)
+    assert "Opening the pictures" not in said(test)

@@ -86,6 +86,13 @@ def test_errors_that_cancel_are_told_in_plain_words_without_their_ends(page):
     assert "are off in places" in html(test)
 
 
+def test_a_threshold_of_a_link_is_printed_with_its_digits(page, keep):
+    test = fine(page(run=keep(), show=clinic.ONE, of="0", at="7.25"))
+    assert "At 7.25 % or more, " in html(test)
+    flagged = int((films().scores[:, 0] >= 0.0725).sum())
+    assert f"At 7.25 % or more, {flagged} of " in html(test)
+
+
 def test_all_findings_and_from_there_to_one(page, keep):
     test = fine(page(run=keep(), show=clinic.ALL))
     assert "Corrected for 3 findings (Holm)." in html(test)

@@ -14,7 +14,7 @@ from core.metrics.null_test import holm
 from core.metrics.records import Score
 from core.predictions import SamplingDesign
 from core.screens.kit.cards import level
-from core.screens.kit.numbers import count, in_hundred, percent, points, span
+from core.screens.kit.numbers import THIN, count, in_hundred, percent, points, span
 from core.screens.kit.records import Cell, Column, FigureCard, Table
 from core.screens.kit.tables import (
     Estimate,
@@ -129,11 +129,17 @@ def at_threshold(source: ClinicSource, here: Classified, there: Classified | Non
     return ThresholdUse(table, text)
 
 
+def threshold_words(threshold: float) -> str:
+    """Return a threshold in percent with the digits it was chosen with: 10.0 %, 7.25 %."""
+    exact = round(100.0 * threshold, 6)
+    return percent(threshold) if exact == round(exact, 1) else f"{exact:g}{THIN}%"
+
+
 def _flagged(source: ClinicSource, threshold: float, flagged: int, caught: int, missed: int) -> str:
+    at, films = threshold_words(threshold), source.reference_class
     return (
-        f"At {percent(threshold)} or more, {count(flagged)} of {source.reference_class} are "
-        f"flagged; {count(caught)} of them are labelled with it, and {count(missed)} that are "
-        "labelled with it are not flagged."
+        f"At {at} or more, {count(flagged)} of {films} are flagged; {count(caught)} of them are "
+        f"labelled with it, and {count(missed)} that are labelled with it are not flagged."
     )
 
 

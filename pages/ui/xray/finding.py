@@ -268,14 +268,14 @@ def _threshold(source: ClinicSource, statistics: OneFinding, choice: FindingChoi
     widgets.title("At a threshold", "chosen by the clinic")
     percents = [round(100 * threshold, 1) for threshold in THRESHOLDS]
     with suppress(ValueError):  # a link may name a finer one
-        linked = float(st.query_params.get("at", ""))
+        linked = float(f"{float(st.query_params.get('at', '')):g}")  # as links are written
         percents = sorted({*percents, linked}) if 0.1 <= linked <= 99.9 else percents
-    thresholds = [round(step / 100, 6) for step in percents]
+    thresholds = [round(step / 100, 8) for step in percents]
     at = live_slider.chosen("at", percents, THRESHOLD)
     with st.container(horizontal=True, vertical_alignment="bottom", key="clinic_at"):
         place, prevalence = st.container(), _prevalence()
     steps = use.threshold_steps(source, statistics, thresholds, prevalence)
-    written = [percent(threshold) for threshold in thresholds]
+    written = [use.threshold_words(threshold) for threshold in thresholds]
     films = [step.films for step in steps]
     texts = {
         f".c-key.c-films b.{kind}": [str(one[k]) for one in films]
@@ -329,7 +329,9 @@ def _cases(choice: FindingChoice, statistics: OneFinding, threshold: float) -> N
             "clinic.cases.shown", opened, choice.split, whole, rows[:first], captions
         ):
             widgets.table(replace(contents, rows=contents.rows[:CASES]), key="clinic.cases.rows")
-        noted = f"{count(len(rows))} films, nearest the threshold first."
+        noted = {0: "None.", 1: "1 film."}.get(
+            len(rows), f"{count(len(rows))} films, nearest the threshold first."
+        )
         widgets.noted(noted, contents, "cases", "All, CSV")
 
 
