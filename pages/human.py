@@ -88,5 +88,5 @@ def below(view: HumanView) -> None:
 
 frame.begin("pages/human.py")
 with frame.caught():
-    opened = selected_run.open_run(site.HUMAN.sample)
+    opened = selected_run.open_run()
     draw(opened, selected_run.header(opened, against="against labels"))

@@ -12,7 +12,7 @@ from pages.ui.reliability import binned, choices, figures, labels, plain
 frame.begin("pages/reliability.py")
 with frame.caught():
     if st.query_params.get("votes") == "people":  # where this stood before it had a tab
-        st.switch_page(site.HUMAN.script, query_params=state.linked(state.current_run()))
+        st.switch_page(site.HUMAN.script, query_params=state.carried())
     run = selected_run.open_run()
     split = selected_run.header(run, judged=False)  # the sentence says it
     top = st.container()

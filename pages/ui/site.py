@@ -11,7 +11,7 @@ from streamlit.navigation.page import Page
 class Entry:
     """One view: the script in `pages`, its title and icon, its title in plain words, its sample.
 
-    The sample is the run that the view shows until one is chosen.
+    The sample is the run that the view shows, or offers, until one is chosen.
     """
 
     name: str

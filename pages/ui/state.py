@@ -2,12 +2,14 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 
 import streamlit as st
 
 from core.errors import LibraryError
 from core.screens.kit.text import clean
 from pages.ui import cache, session
+from pages.ui.visitor import open_library
 
 RUN, DRAFT = "run", "draft"  # in the link
 OF_ONE_RUN = (  # choices that the next run is not opened with
@@ -36,11 +38,9 @@ def say(text: str) -> None:
 def open_run(run: cache.Run | None) -> None:
     """Make a run the one that pages show; the link of a draft opens it in this browser alone."""
     st.session_state["app.run"] = None if run is None else run.id
-    for name in OF_ONE_RUN:
-        st.query_params.pop(name, None)
+    _link(run, OF_ONE_RUN)
     _forget_choices()
     next_generation()
-    _link(run)
 
 
 def _forget_choices() -> None:
@@ -48,20 +48,35 @@ def _forget_choices() -> None:
         st.session_state.pop(f"set.{name}", None)
 
 
-def _link(run: cache.Run | None) -> None:
-    """Let the link lead to a run, or to none."""
-    for name in (RUN, DRAFT):
-        st.query_params.pop(name, None)
-    st.query_params.update(linked(run))
+def _link(run: cache.Run | None, forgotten: Sequence[str] = ()) -> None:
+    """Let the link lead to a run, or to none, without what was chosen of another."""
+    _rewrite((RUN, DRAFT, *forgotten), linked(run))
+
+
+def _rewrite(dropped: Sequence[str], written: Mapping[str, str]) -> None:
+    """Drop parameters of the link and write others, as one step of the browser's history."""
+    link = st.query_params.to_dict()
+    if "plain" in link:  # bound to its switch: the link cannot be written anew as a whole
+        st.query_params.update({name: "" for name in dropped if name in link} | {**written})
+    else:
+        kept = {name: value for name, value in link.items() if name not in dropped}
+        st.query_params.from_dict(kept | {**written})
 
 
 def carried() -> dict[str, str]:
-    """Return what a link to another page of the same run carries: the run, and its split."""
-    run = st.session_state.get("app.run")
-    if not run:
-        return {}
-    split = st.query_params.get("split")
-    named = {DRAFT if run in session.drafts() else RUN: run}
+    """Return what a link to another page of the same run carries: the run, and its split.
+
+    The link of this page goes before the session, which it has not changed yet when the way about
+    is drawn.
+    """
+    link, drafts = st.query_params.to_dict(), session.drafts()
+    run, split = st.session_state.get("app.run"), link.get("split")
+    if link.get(DRAFT) in drafts:
+        run = link[DRAFT]
+    if link.get(RUN):
+        with suppress(LibraryError):  # a run that is gone is refused on this page alone
+            run = open_library().get(link[RUN]).id
+    named = {DRAFT if run in drafts else RUN: run} if run else {}
     return named | {"split": split} if split else named
 
 
@@ -140,10 +155,10 @@ def choice(name: str, options: Sequence[str], default: str) -> str:
 def pick(name: str, default: str) -> None:
     """Take over what a widget was set to."""
     value = str(st.session_state[f"widget.{name}"])
-    if name in OF_BINS and st.query_params.get("bin_rows"):
-        # one step of the browser's history, which `update` makes and `pop` would make another of
-        st.query_params.update({name: value, "bin_rows": ""})
-        st.session_state["set.bin_rows"] = ""
+    if name in OF_BINS:
+        st.session_state["set.bin_rows"] = ""  # also where another page than that of bins is shown
+        if st.query_params.get("bin_rows"):
+            _rewrite((name, "bin_rows"), {} if value == default else {name: value})
     remember(name, value, default)
     next_generation()
 

@@ -195,10 +195,8 @@ def test_the_views_of_a_destination_keep_the_run_and_its_place_in_the_sidebar(vi
 
 
 def test_every_tab_of_a_run_has_its_header_and_carries_its_split(visit):
-    page = visit("/reliability?run=digits-overconfident")
+    page = visit("/reliability?run=digits-overconfident&split=val")
     header, shown = page.locator(".st-key-bare-run"), set[str]()
-    header.get_by_role("radio", name="Validation").click()
-    page.wait_for_url("**split=val**")
     for view in ("Post-hoc", "Out of distribution", "Human votes", "Report", "Reliability"):
         page.locator(".st-key-views").get_by_role("link", name=view).click()
         expect(page).to_have_title(re.compile(f"^{view} · Over-confident digits"))

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from streamlit.runtime.state.query_params import QueryParams
 
 from core.codes import NoticeCode
 from core.errors import Notice
@@ -71,7 +72,7 @@ def test_a_page_opened_before_the_router_gets_the_whole_frame(home, script):
         ("ood", {}, "CIFAR-10 (JPEG), Cross-entropy"),
         ("report", {}, "CIFAR-10 (JPEG), Cross-entropy"),
         ("gamma", {}, "CIFAR-10 (JPEG), AdaFocal"),
-        ("human", {}, "Fair digits, simulated votes"),
+        ("human", {}, "CIFAR-10 (JPEG), Cross-entropy"),
         ("xray", {"show": "findings"}, "Phantom films, another hospital"),
         ("xray", {"show": "finding"}, "Phantom films, another hospital"),
         pytest.param(
@@ -322,6 +323,69 @@ def test_an_old_link_of_the_split_that_post_hoc_reports_opens_it(home):
     test = opened("posthoc", run="digits-overconfident", test="val")
     assert test.segmented_control(key="widget.split").value == "val"
     assert "of val" in html(test)
+
+
+def carried(test) -> set[str]:
+    """Return the links of the tabs."""
+    links = [link.proto for link in test.main.page_link]
+    return {link.query_string for link in links if link.page in ("posthoc", "ood", "human")}
+
+
+def test_the_first_tabs_of_a_link_lead_to_its_run_and_split(home):
+    test = opened("reliability", run="digits-overconfident", split="val")
+    assert carried(test) == {"run=digits-overconfident&split=val"}
+    bars = {link.proto.page: link.proto.query_string for link in test.sidebar.page_link}
+    assert bars["compare"] == "run=digits-overconfident&split=val"
+    test = opened("compare", run="digits-fair")
+    bars = {link.proto.page: link.proto.query_string for link in test.sidebar.page_link}
+    assert bars["reliability"] == "run=digits-fair"
+
+
+def test_a_link_to_no_run_leads_its_tabs_to_none(home):
+    test = opened("reliability", run="nosuchrun", split="val")
+    assert not any("run" in query for query in carried(test))
+
+
+def test_the_old_link_to_votes_carries_its_split(home):
+    test = opened("reliability", run="digits-overconfident", votes="people", split="val")
+    assert test.segmented_control(key="widget.split").value == "val"
+    assert "No votes yet." in html(test)
+
+
+def test_another_split_on_another_tab_closes_the_bin(home):
+    test = opened("reliability", run="digits-overconfident", bin_rows="15")
+    assert test.selectbox(key="widget.bin_rows").value == "15"
+    del test.query_params["bin_rows"]  # as the links of the tabs do
+    test.switch_page("pages/human.py").run()
+    test.segmented_control(key="widget.split").set_value("val").run()
+    test.switch_page("pages/reliability.py").run()
+    assert test.segmented_control(key="widget.split").value == "val"
+    assert test.selectbox(key="widget.bin_rows").value == ""
+
+
+def test_a_picked_run_and_other_bins_are_one_step_of_the_history(home, monkeypatch):
+    told = []  # links, as the browser is told them
+    send = QueryParams._send_query_param_msg
+
+    def noted(params):
+        told.append(params.to_dict())
+        send(params)
+
+    monkeypatch.setattr(QueryParams, "_send_query_param_msg", noted)
+    shown = {"run": "digits-overconfident", "split": "val", "bins": "10"}
+    test = opened("reliability", **shown, rule="equal_mass", bin_rows="9")
+    told.clear()
+    test.segmented_control(key="widget.rule").set_value("equal_width").run()
+    assert told
+    assert all(link == shown for link in told)
+    told.clear()
+    test.selectbox(key="app.picked").set_value("digits-fair").run()
+    assert told == [{"run": "digits-fair"}]
+    test = opened("reliability", **shown, plain="true")  # bound to its switch
+    test.selectbox(key="app.picked").set_value("digits-fair").run()
+    assert not test.exception
+    left = {name for name, value in test.query_params.items() if value not in ("", [""])}
+    assert left <= {"run", "plain"}
 
 
 def test_how_a_file_was_read_is_folded_and_what_bears_on_the_verdict_is_not(home):
