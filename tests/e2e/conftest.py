@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -75,7 +75,9 @@ def free_port() -> int:
         return probe.getsockname()[1]
 
 
-def start(home: Path, log: Path, *options: str, app: str = "app.py") -> Server:
+def start(
+    home: Path, log: Path, *options: str, app: str = "app.py", env: Mapping[str, str] | None = None
+) -> Server:
     """Start the app with its own library and wait until it answers."""
     for _ in range(3):
         port = free_port()
@@ -84,7 +86,7 @@ def start(home: Path, log: Path, *options: str, app: str = "app.py") -> Server:
             process = subprocess.Popen(
                 [*command, *options],
                 cwd=ROOT,
-                env=os.environ | {"CANDOR_HOME": str(home)},
+                env=os.environ | {"CANDOR_HOME": str(home)} | (env or {}),
                 stdout=out,
                 stderr=subprocess.STDOUT,
             )
@@ -108,18 +110,21 @@ def server(tmp_path_factory):
     running.stop()
 
 
+ONE_SLOT = {
+    "CANDOR_DEVICES": "cpu"
+}  # for one job at a time, as the command line has to be told too
+
+
 @pytest.fixture(scope="session")
 def one_slot(tmp_path_factory):
     """A server that trains and evaluates one job at a time, with a library of its own."""
     folder = tmp_path_factory.mktemp("one_slot")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("CANDOR_DEVICES", "cpu")
-        running = start(folder / "home", folder / "log.txt")
-        yield running
-        running.stop()
-        jobs = LocalJobs(running.home)
-        for job in jobs.list():
-            jobs.cancel(job.id)
+    running = start(folder / "home", folder / "log.txt", env=ONE_SLOT)
+    yield running
+    running.stop()
+    jobs = LocalJobs(running.home)
+    for job in jobs.list():
+        jobs.cancel(job.id)
 
 
 def check_no_torch(server: Server) -> None:

@@ -16,6 +16,7 @@ from core.jobs.records import Job, JobState
 from core.training.submission import FIRST
 from tests.e2e.accessibility import check_axe
 from tests.e2e.conftest import (
+    ONE_SLOT,
     ROOT,
     VIEWPORT,
     check_no_sideways_scroll,
@@ -55,7 +56,7 @@ def run_cli(home: Path, *words: str) -> None:
     subprocess.run(
         [sys.executable, "-m", "core", *words],
         cwd=ROOT,
-        env=os.environ | {"CANDOR_HOME": str(home)},
+        env=os.environ | {"CANDOR_HOME": str(home)} | ONE_SLOT,
         check=True,
     )
 
@@ -192,7 +193,7 @@ def test_a_restarted_server_loses_nothing(open_page, submit, one_slot, tmp_path,
     beyond(page, 1)
     seen = epochs(page)
     one_slot.stop()
-    again = start(one_slot.home, tmp_path / "again.txt")
+    again = start(one_slot.home, tmp_path / "again.txt", env=ONE_SLOT)
     try:
         other = visit(f"/train?job={job.id}", url=again.url)
         expect(other.locator(HEADING)).to_contain_text("Training “outlives the server”")

@@ -203,6 +203,17 @@ def test_a_login_leads_nowhere_but_to_a_page_of_this_site(link):
     assert led_to(link) == {b"location": b"/"}
 
 
+@pytest.mark.parametrize(
+    ("site", "status"),
+    [(b"cross-site", 403), (b"same-site", 403), (b"same-origin", 302), (b"none", 302), (None, 302)],
+)
+@pytest.mark.parametrize("path", ["/auth/logout", "/candor/auth/logout"])
+def test_no_other_site_logs_anybody_out(path, site, status):
+    headers = [(b"sec-fetch-site", site)] if site else []
+    assert answered(path, [], *headers)[0]["status"] == status
+    assert answered("/theory", [], *headers)[0]["status"] == 302  # as what lies behind answers
+
+
 @pytest.mark.usefixtures("home")
 @pytest.mark.parametrize(("owner", "kept_out"), [("anna", False), ("bert", True), ("", True)])
 def test_uploads_change_for_the_login_of_their_open_session_alone(monkeypatch, owner, kept_out):
