@@ -12,7 +12,7 @@ test check check-numbers nightly soak: export PYTHONDONTWRITEBYTECODE =
 .venv/.app: requirements.txt
 	@$(PYTHON) -c 'import sys; sys.exit("Candor needs Python 3.11 or newer" if sys.version_info < (3, 11) else 0)'
 	@test -x $(PY) || $(PYTHON) -m venv .venv
-	@echo "Installing into .venv: about 7 GB with PyTorch, 5 to 20 minutes at first, then never again."
+	@echo "Installing into .venv: about 7 GB with PyTorch, 5 to 20 minutes; again only when requirements.txt changes."
 	@$(PY) -m pip install --disable-pip-version-check --requirement requirements.txt
 	@echo "Compiling the loops, about a minute."
 	@$(PY) -m core.compiled
@@ -100,8 +100,9 @@ bench-loops: .venv/.test $(PEERS)/.done
 gpu: .venv/.test
 	$(PY) -m tests.benchmarks.gpu
 
-# All that `make test` runs and what it leaves out because it takes long and rarely turns red: real
-# trainings and clusters, every format and size, whole walks through pages.
+# All that `make test` runs, and what it leaves out because it takes long and rarely turns red: real
+# trainings, every format and size, whole walks through pages, and clusters where `make slurm` has
+# installed one.
 nightly: .venv/.test chromium nginx
 	$(PY) -m pytest -n 2 --dist loadfile --no-loadscope-reorder -m "not soak" --durations 25
 

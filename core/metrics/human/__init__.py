@@ -1,7 +1,7 @@
 """How far a model's probabilities are from what people said of the same rows; numpy and scipy.
 
 Rows carry votes n_ik; h_ik = n_ik / sum_k n_ik are the shares of people. Definitions, with their
-floors and sources: docs/metrics.md, section Human truth.
+floors and sources: docs/metrics.md, section Human votes.
 """
 
 from core.metrics.human.audit import human_audit, judged_rows
