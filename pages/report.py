@@ -16,7 +16,7 @@ with frame.caught():
     with st.container(horizontal=True, vertical_alignment="bottom", key="controls"):
         edition = choices.edition()
         runs = choices.runs(opened)
-    splits = [split, *(run.split for run in runs[1:])]
+    splits = choices.splits(runs, split)
     reported = choices.reported(runs, splits)
     sections = choices.sections(reported, edition)
     with top:

@@ -1,5 +1,6 @@
 """Comparing runs: whether they speak of the same rows, and by how much they differ; numpy only."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -365,6 +366,21 @@ def _known(runs: Sequence[Compared], metric: str) -> dict[int, MetricDraws]:
     return {i: run for i, run in draws.items() if run.value is not None}
 
 
+def best(runs: Sequence[Compared], metric: str) -> int:
+    """Return the run with the best value, the first of equal ones or where none has a value."""
+    found = [run.score(metric) for run in runs]
+    values = [
+        math.inf if score is None or score.value is None else _sign(metric) * score.value
+        for score in found
+    ]
+    return values.index(min(values))
+
+
+def _sign(metric: str) -> float:
+    """Return what a metric is multiplied by so that less is better."""
+    return -1.0 if metric in METRICS and METRICS[metric].better == "higher" else 1.0
+
+
 def _leader(
     known: Mapping[int, MetricDraws], metric: str, levels: Mapping[str, float]
 ) -> Leader | None:
@@ -375,7 +391,7 @@ def _leader(
     """
     if len(known) < 2:
         return None
-    sign = -1.0 if metric in METRICS and METRICS[metric].better == "higher" else 1.0
+    sign = _sign(metric)
     first, *others = sorted(known, key=lambda i: sign * (known[i].value or 0.0))
     return Leader(first, {i: difference(known[i], known[first], levels[metric]) for i in others})
 

@@ -8,7 +8,7 @@ from core.configs import AuditConfig
 from core.errors import Notice, Refused
 from core.fields import JsonObject
 from core.metrics import suite
-from core.metrics.comparison import Compared, Comparison, compare_all, compared
+from core.metrics.comparison import Compared, Comparison, best, compare_all, compared, why_not
 from core.metrics.records import Audit, ClassRow
 from core.ood.scores import DEFAULT, SCORES
 from core.predictions import Predictions, Task
@@ -162,7 +162,10 @@ def report_numbers(
         return ReportNumbers(runs=numbers)
     with steps.next("Comparing the runs"):
         both = tuple(compared(of_run.rows, config=config) for of_run in numbers)
-        comparison = compare_all(both, [of_run.run.name for of_run in numbers], 0)
+        # by ECE, as on the Compare page; where nothing is ranked, the first
+        names = [of_run.run.name for of_run in numbers]
+        reference = 0 if why_not([run.rows for run in both], names) else best(both, "ece")
+        comparison = compare_all(both, names, reference)
     return ReportNumbers(runs=numbers, compared=both, comparison=comparison)
 
 

@@ -17,7 +17,13 @@ SAMPLES = ("cifar10-adafocal", "cifar10-ce", "cifar10-focal-3")  # compared unti
 def choose(ids: Sequence[str]) -> None:
     """Compare these runs from now on, or until another one is opened."""
     keep("set.runs", "runs", tuple(ids))
-    st.session_state[CHOSEN_WITH] = st.session_state.get("app.run")
+    st.session_state[CHOSEN_WITH] = _open()
+
+
+def _open() -> str | None:
+    """Return the run that the link names, else the one last opened."""
+    named: str | None = st.query_params.get(state.RUN) or st.query_params.get(state.DRAFT)
+    return named or st.session_state.get("app.run")
 
 
 def keep(setting: str, parameter: str, ids: Sequence[str]) -> None:
@@ -48,17 +54,16 @@ def chosen() -> list[cache.Run]:
     linked = tuple(dict.fromkeys(i for i in names if i and not i.startswith("draft-")))
     if linked and linked != tuple(i for i in run_ids if not i.startswith("draft-")):
         run_ids = linked
-    named = st.query_params.get(state.RUN) or st.query_params.get(state.DRAFT)
-    run = named or st.session_state.get("app.run")
+    run, cleared = _open(), "set.runs" in st.session_state and not run_ids
     since = run != st.session_state.get(CHOSEN_WITH)
-    if run and not linked and run not in run_ids and (since or not run_ids):
-        run_ids = (run,)
+    if run and not linked and run not in run_ids and since:
+        run_ids, cleared = (run,), False
     if len(run_ids) > MOST_RUNS:
         raise UsageError(
             "SETTING", f"{len(run_ids)} runs are too many", f"compare at most {MOST_RUNS}"
         )
     runs = [cache.find(i) for i in run_ids if i in linked or _here(i)]
-    if not runs and all(map(_here, SAMPLES)):
+    if not runs and not cleared and all(map(_here, SAMPLES)):
         selected_run.your_own()
         return [cache.find(i) for i in SAMPLES]
     choose([run.id for run in runs])

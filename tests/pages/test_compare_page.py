@@ -333,3 +333,18 @@ def test_figure_and_headline_have_one_reference_until_another_is_chosen(page):
     test = page(runs="digits-overconfident,digits-fair")
     assert test.selectbox(key="widget.ref").value == "digits-fair"  # which has the smaller ECE
     assert re.search(r'class="ref".*?Fair digits<small>reference', html(test))
+    test.selectbox(key="widget.ref").set_value("digits-fair").run()
+    assert "ref" not in test.query_params  # it is shown already: nothing was picked
+    test.selectbox(key="widget.ref").set_value("digits-overconfident").run()
+    test.selectbox(key="widget.ref").set_value("digits-fair").run()
+    assert test.query_params["ref"] in ("digits-fair", ["digits-fair"])  # picked, though best
+
+
+def test_all_runs_can_be_cleared_where_the_link_names_one(page):
+    test = page(run="digits-fair")
+    test.multiselect(key="widget.runs").set_value([]).run()
+    assert test.multiselect(key="widget.runs").value == []
+    assert "Pick two or more runs." in html(fine(test))
+    test.query_params["run"] = "digits-overconfident"  # opened since
+    test.run()
+    assert test.multiselect(key="widget.runs").value == ["digits-overconfident"]

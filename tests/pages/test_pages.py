@@ -307,7 +307,11 @@ def test_choices_of_a_run_do_not_follow_to_the_next(home):
 def test_compare_begins_with_the_open_run_until_others_are_chosen_with_it(home):
     test = opened("compare", run="digits-fair")
     assert "Compare “Fair digits” with another run." in html(test)
-    first = next(b for b in test.button if b.key == "compare.with.1")
+    first = next(b for b in test.button if b.key == "compare.with.0")
+    every = [b.label for b in test.button if b.key and b.key.startswith("compare.with.")]
+    assert [label.startswith("Compare all ") for label in every] == [False] * (len(every) - 1) + [
+        True
+    ]
     first.click().run()
     assert "digits-fair" in test.query_params["runs"]
     del test.query_params["runs"]

@@ -9,9 +9,11 @@ import pytest
 from core.__main__ import main
 from core.reports import certificate
 from core.reports.build import ReportFiles
+from pages.ui.report import choices
 from pages.ui.task import WORKS
 from tests.pages.seen import fine, html, opened, said, until
 
+_reported = choices.reported
 FAIR, OVER = "digits-fair", "digits-overconfident"
 
 
@@ -114,3 +116,17 @@ def test_a_run_that_is_gone_is_said_and_the_open_one_is_offered(home):
     assert test.multiselect(key="widget.report.runs").value == []
     assert "Fair digits" not in test.multiselect(key="widget.report.runs").options
     assert test.multiselect(key="widget.report.runs").proto.max_selections == 49  # beside it
+
+
+def test_other_runs_are_reported_on_the_same_split_or_that_is_said(home, monkeypatch):
+    reported = []
+    monkeypatch.setattr(
+        choices, "reported", lambda runs, splits: reported.append(splits) or _reported(runs, splits)
+    )
+    test = fine(opened("report", run=OVER, split="val", reported=f"{OVER},{FAIR}"))
+    assert reported[-1] == ["val", "val"]
+    assert "has no" not in said(test)
+    fog = "corrupted-fog-1"
+    test = fine(opened("report", run="cifar10-ce", split=fog, reported=f"cifar10-ce,{FAIR}"))
+    assert reported[-1] == [fog, "test"]
+    assert f"“Fair digits” has no {fog} split. Its Test split is reported." in said(test)

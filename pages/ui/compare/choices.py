@@ -1,15 +1,14 @@
 """What is chosen on the Compare page: runs, their split, what ranks them, the reference."""
 
-import math
 from collections.abc import Sequence
 
 import streamlit as st
 
 from core.errors import LibraryError
 from core.library.index import RunRow
-from core.metrics.comparison import Compared, why_not
+from core.metrics.comparison import Compared, best, why_not
 from core.screens.compare.view import FEW
-from core.screens.kit.differences import HIGHER, NAMES, OFFERED, with_people
+from core.screens.kit.differences import NAMES, OFFERED, with_people
 from pages.ui import cache, frame, picked_runs, site, state
 from pages.ui.controls import SPLIT_NAMES
 from pages.ui.escape import esc
@@ -27,12 +26,12 @@ def runs() -> list[cache.Run]:
 
 
 def siblings(run: cache.Run) -> None:
-    """Offer the runs with as many rows and the same kind of answer: all, or one of them."""
+    """Offer the runs with as many rows and the same kind of answer: one of them, or all."""
     key = (run.task, run.n(run.split), len(run.class_names))
     rows = [row for row in cache.openable(picked_runs.LISTED) if row.id != run.id]
     alike = [row for row in rows if (row.task, row.n, row.n_classes) == key][:SIBLINGS]
-    offered = [("All of these", alike)] if len(alike) > 1 else []
-    offered += [(row.name, [row]) for row in alike]
+    offered = [(row.name, [row]) for row in alike]
+    offered += [(f"Compare all {len(alike) + 1}", alike)] if len(alike) > 1 else []
     with st.container(horizontal=True, key="samples"):
         for i, (name, others) in enumerate(offered):
             st.button(
@@ -96,14 +95,7 @@ def ranking(runs: list[cache.Run], audited: Sequence[Compared]) -> tuple[str, in
         return "ece", 0
     offered = with_people(OFFERED, audited)
     metric = "ece" if state.plain() else _metric(offered)
-    # Which run the headline speaks of first, which its figure is drawn from, too
-    sign = -1.0 if metric in HIGHER else 1.0
-    found = [run.score(metric) for run in audited]
-    values = [
-        math.inf if score is None or score.value is None else sign * score.value for score in found
-    ]
-    best = values.index(min(values))
-    return metric, _reference(runs, best)
+    return metric, _reference(runs, best(audited, metric))
 
 
 def _metric(offered: Sequence[str]) -> str:
@@ -121,18 +113,22 @@ def _metric(offered: Sequence[str]) -> str:
     return metric
 
 
-def _reference(runs: list[cache.Run], best: int) -> int:
-    """Return which run the others are compared with; a draft is not named in the link."""
+def _reference(runs: list[cache.Run], by_default: int) -> int:
+    """Return which run the others are compared with.
+
+    One that was picked stays in the link, also where it is the default; a draft is not named there.
+    """
     ids = [run.id for run in runs]
     names = state.distinct_names({run.id: run.name for run in runs})
-    reference = state.choice("ref", ids, ids[best])
+    reference = state.choice("ref", ["", *ids], "") or ids[by_default]
+    st.session_state["widget.ref"] = reference
     st.selectbox(
         "Against",
         ids,
         key="widget.ref",
         format_func=names.__getitem__,
         on_change=state.pick,
-        args=("ref", ids[best]),
+        args=("ref", ""),
         width=240,
         help="The reference: differences are the other runs minus this one.",
     )

@@ -65,7 +65,8 @@ def draw(making: BackgroundTask[ReportFiles]) -> None:
                     key=f"report.save.{suffix}",
                 )
         if len(files.html) <= MOST_SHOWN:
-            nonce = secrets.token_hex(16)
+            # one for each report: another would load the preview anew whenever the page is drawn
+            nonce = st.session_state.setdefault(f"nonce.{files.digest}", secrets.token_hex(16))
             with st.container(key="report_shown"):
                 st.iframe(preview_html(files.html, nonce), height=720, alt="Preview of the report")
         if not state.plain():
@@ -107,6 +108,18 @@ def runs(opened: cache.Run) -> list[cache.Run]:
         without=opened.id,
     )
     return [opened, *others]
+
+
+def splits(chosen: Sequence[cache.Run], split: str) -> list[str]:
+    """Return each run's split: that of the first, else its own, which is said."""
+    own = [split if split in run.splits else run.split for run in chosen]
+    for run, other in zip(chosen, own, strict=True):
+        if other != split:
+            words = [controls.SPLIT_NAMES.get(name, name) for name in (split, other)]
+            widgets.second(
+                f"“{run.name}” has no {words[0]} split. Its {words[1]} split is reported."
+            )
+    return own
 
 
 def _found(run_id: str) -> cache.Run | None:

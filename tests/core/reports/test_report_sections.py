@@ -404,8 +404,10 @@ def test_every_section_of_a_report_follows_its_settings(edition):
         assert other.draws["ece"].value == ece.value
     after = first.posthoc.judged
     between = [compare([after[m].compared for m in ("none", "ts")], ["", ""], 0)]
+    eces = [one.audit.main.metrics["ece"].value for one in numbers.runs]
+    assert numbers.comparison.reference == np.argmin(eces)
     for comparison in (*between, numbers.comparison):
-        difference = comparison.differences[1]["ece"]
+        difference = comparison.differences[1 - comparison.reference]["ece"]
         assert difference.level == 0.9
         assert difference.settings["n_bins"] == 7
         assert difference.settings["seed"] == 3
