@@ -27,10 +27,12 @@ function mark(traces, chosen) {
     trace.selectedpoints = trace.customdata.flatMap((at, i) => (at === chosen ? [i] : []));
 }
 
-// Arrow keys go from dot to dot, Enter chooses the one that says what it is.
+// Arrow keys go from dot to dot, Enter chooses the one that says what it is or lets go of it, as a
+// second click does, and Escape lets go of what is chosen.
 function step(box, plot, event) {
   const way = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
-  if (event.target !== box || (!way && event.key !== "Enter")) return;
+  if (event.target !== box || (!way && !["Enter", "Escape"].includes(event.key))) return;
+  if (event.key === "Escape") return void (box.chosen !== null && box.pick([]));
   const dots = plot.data.flatMap(({ mode, customdata }, curveNumber) =>
     mode === "markers" && Array.isArray(customdata)
       ? customdata.map((at, pointNumber) => ({ curveNumber, pointNumber, customdata: at }))
@@ -40,11 +42,34 @@ function step(box, plot, event) {
   event.preventDefault();
   dots.sort((a, b) => a.customdata - b.customdata);
   const at = dots.findIndex(({ customdata }) => customdata === box.on);
-  if (!way) return void (at >= 0 && box.pick([{ customdata: box.on }]));
+  const chosen = box.on === box.chosen ? [] : [{ customdata: box.on }];
+  if (!way) return void (at >= 0 && box.pick(chosen));
   const from = at < 0 && way < 0 ? dots.length : at;
   const dot = dots[Math.min(Math.max(from + way, 0), dots.length - 1)];
   box.on = dot.customdata;
   window.Plotly.Fx.hover(plot, [dot]);
+  const words = plot.data[dot.curveNumber].hovertext?.[dot.pointNumber] ?? "";
+  box.lastElementChild.textContent = words.replace(/<br>/g, " ").replace(/<[^>]*>/g, "");
+}
+
+// What a choice opens stands under the figures: it comes into view once it is there.
+function reveal() {
+  const look = new MutationObserver(() => {
+    const opened = document.querySelector(".st-key-bin_rows");
+    if (!opened?.offsetHeight) return; // it takes no room while it is empty
+    look.disconnect();
+    opened.scrollIntoView({ block: "nearest" });
+  });
+  look.observe(document.querySelector(".stMain"), { childList: true, subtree: true });
+  setTimeout(() => look.disconnect(), 10000);
+}
+
+// What was opened is gone: the keyboard goes on from the figure, not from the top of the page.
+function regain(box, chosen) {
+  const lost = box.chosen != null && chosen === null;
+  box.chosen = chosen;
+  const at = document.activeElement;
+  if (lost && (!at || at === document.body || at.closest(".st-key-bin_rows"))) box.focus();
 }
 
 function watch(box, plot) {
@@ -79,11 +104,17 @@ export default async function ({ data, parentElement, setStateValue }) {
   const { data: traces, layout } = JSON.parse(data.spec);
   const call = (box.call = {});
   box.drawn = { layout, least: data.least };
-  box.pick = (points) =>
-    data.select && setStateValue("picked", { generation: data.generation, points });
+  box.pick = (points) => {
+    if (!data.select) return;
+    if (data.steps && points.length) reveal();
+    setStateValue("picked", { generation: data.generation, points });
+  };
   box.dataset.figure = data.name;
   box.setAttribute("aria-label", data.alt);
-  if (data.steps) box.tabIndex = 0;
+  if (data.steps) {
+    box.tabIndex = 0;
+    regain(box, data.chosen);
+  }
   box.style.minHeight = `${heightOf(box, layout, data.least)}px`;
   const Plotly = await plotly(data.bundle);
   if (box.call !== call) return undefined; // a later call draws

@@ -29,7 +29,8 @@ _STATIC = Path(st.__file__).parent / "static" / "static" / "js"
 BUNDLE = next(_STATIC.glob("PlotlyChart.*.js")).name  # Streamlit's own copy of Plotly
 _MOUNT = st.components.v2.component(
     "candor_figure",
-    html='<div class="c-plot stPlotlyChart" data-testid="stPlotlyChart" role="figure"></div>',
+    html='<div class="c-plot stPlotlyChart" data-testid="stPlotlyChart" role="figure">'
+    '<div></div><p class="c-aloud" aria-live="polite"></p></div>',
     js=(_ROOT / "assets" / "figure.js").read_text("utf-8"),
     isolate_styles=False,
 )

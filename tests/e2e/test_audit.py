@@ -105,6 +105,15 @@ def test_a_bin_is_opened_by_the_keyboard_with_its_pictures(visit):
     diagram.focus()
     diagram.press("ArrowLeft")
     expect(diagram.locator(".hoverlayer")).to_contain_text("Bin 0.93 to 1.00")
+    expect(diagram.locator("[aria-live]")).to_contain_text("Bin 0.93 to 1.00: 471 images, says ")
+    for closing in ("Enter", "Escape"):
+        diagram.press("Enter")
+        expect(rows).to_contain_text("Bin 0.93 to 1.00: 471 images")
+        expect(rows.locator("h2")).to_be_in_viewport()
+        settled(page)
+        diagram.press(closing)
+        expect(rows).to_have_count(0)
+        settled(page)
     diagram.press("Enter")
     expect(rows).to_contain_text("Bin 0.93 to 1.00: 471 images")
     assert "bin_rows=15" in page.url
@@ -129,6 +138,7 @@ def test_a_bin_is_opened_by_the_keyboard_with_its_pictures(visit):
     settled(page)
     rows.get_by_role("button", name="Close").press("Enter")
     expect(rows).to_have_count(0)
+    expect(diagram).to_be_focused()
     settled(page)
     assert "bin_rows" not in page.url
 

@@ -32,14 +32,14 @@ def risk_curve(run: cache.Run, split: str, audit: Audit) -> tuple[Float, Float] 
 
 @dataclass(frozen=True)
 class Places:
-    """Where figures stand, in two columns: those of the bins above those of no bins."""
+    """Where figures stand: two columns, the rows of an opened bin under both, and the rest."""
 
     diagram: DeltaGenerator
     scale: DeltaGenerator
-    risk: DeltaGenerator
-    rows: DeltaGenerator
     gap: DeltaGenerator
     classes: DeltaGenerator
+    rows: DeltaGenerator
+    risk: DeltaGenerator
 
 
 def places() -> Places:
@@ -47,9 +47,12 @@ def places() -> Places:
     with st.container(horizontal=True, gap="medium", key="figures"):
         left = st.container(width=DIAGRAM_WIDTH, key="diagram")
         right = st.container(key="beside")
+    under = st.container(key="under")
     return Places(
-        *(left.container(key=key) for key in (None, "bare.scale", None)),
-        *(right.container() for _ in range(3)),
+        *(left.container(key=key) for key in (None, "bare.scale")),
+        *(right.container() for _ in range(2)),
+        under.container(),
+        under.container(width=DIAGRAM_WIDTH, key="under.risk"),
     )
 
 
