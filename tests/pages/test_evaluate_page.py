@@ -199,8 +199,11 @@ def test_every_declared_field_stands_in_the_form(page, tmp_path, monkeypatch):
 
 
 @pytest.mark.slow
-def test_an_onnx_model_is_tried_and_queued_with_what_was_chosen(page, tmp_path, monkeypatch):
+def test_an_onnx_model_is_tried_and_queued_with_what_was_chosen(
+    page, tmp_path, monkeypatch, request
+):
     pytest.importorskip("onnxruntime")
+    request.addfinalizer(shared(programs=True).close)
     asked, call = set(), Client.call
 
     def noted(client, *args, **options):
