@@ -49,10 +49,12 @@ def places() -> Places:
         right = st.container(key="beside")
     under = st.container(key="under")
     return Places(
-        *(left.container(key=key) for key in (None, "bare.scale")),
-        *(right.container() for _ in range(2)),
-        under.container(),
-        under.container(width=DIAGRAM_WIDTH, key="under.risk"),
+        diagram=left.container(),
+        scale=left.container(key="bare.scale"),
+        gap=right.container(),
+        classes=right.container(),
+        rows=under.container(),
+        risk=under.container(width=DIAGRAM_WIDTH, key="under.risk"),
     )
 
 
