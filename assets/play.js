@@ -13,20 +13,26 @@ export default function ({ data, parentElement, setTriggerValue }) {
     button.timer = undefined;
     name(false);
   };
-  const tell = (at) => {
+  // Where it stays goes into the link; what is passed on the way does not.
+  const tell = (at, stays) => {
     button.waits = true;
-    setTriggerValue("step", at);
+    button.at = at;
+    setTriggerValue("step", { at, stays });
   };
   button.next = () => {
     if (button.waits) return;
-    if (data.at < data.last) tell(data.at + 1);
+    if (data.at < data.last) tell(data.at + 1, still || data.at + 1 === data.last);
     else stop();
   };
   button.waits = false; // what was asked for is drawn
   button.onclick = () => {
-    if (button.timer) return stop();
+    if (button.timer) {
+      stop();
+      setTriggerValue("step", { at: button.waits ? button.at : data.at, stays: true });
+      return;
+    }
     if (data.at < data.last) button.next();
-    else tell(0);
+    else tell(0, still);
     if (still) return;
     button.timer = setInterval(() => button.next(), SECOND);
     name(true);

@@ -134,8 +134,8 @@ def _play(grid: HistoryGrid, at: int) -> None:
             key="gamma.play",
             data={"at": at, "last": grid.n_epochs - 1},
             width="content",
-            on_step_change=lambda: gamma_state.keep_epoch(
-                grid, int(st.session_state["gamma.play"]["step"])
+            on_step_change=lambda: gamma_state.step(
+                grid, **dict(st.session_state["gamma.play"]["step"])
             ),
         )
 
