@@ -28,26 +28,26 @@ class Size(NamedTuple):
 
 
 BUDGETS: Final[dict[str, Size]] = {
-    "core": Size(3_850, 19, 35),
+    "core": Size(3_900, 19, 35),
     "core/calibrators": Size(3_900, 24, 40),
     "core/checkpoints": Size(1_100, 7, 25),
     "core/commands": Size(2_350, 11, 28),
     "core/compiled": Size(1_550, 12, 24),
-    "core/datasets": Size(4_550, 23, 57),
+    "core/datasets": Size(4_500, 23, 49),
     "core/inference": Size(2_800, 19, 38),
     "core/jobs": Size(3_300, 17, 36),
-    "core/library": Size(3_300, 15, 39),
+    "core/library": Size(3_350, 15, 39),
     "core/losses": Size(1_800, 12, 9),
     "core/metrics": Size(11_000, 43, 103),
     "core/models": Size(1_450, 10, 4),
     "core/ood": Size(1_100, 7, 7),
-    "core/readers": Size(18_600, 81, 455),
-    "core/reports": Size(3_500, 21, 70),
-    "core/screens": Size(19_650, 85, 263),
+    "core/readers": Size(18_750, 81, 456),
+    "core/reports": Size(3_500, 21, 63),
+    "core/screens": Size(19_650, 85, 223),
     "core/studies": Size(3_550, 15, 36),
     "core/training": Size(3_600, 19, 49),
     "core/xray": Size(1_400, 8, 24),
-    "pages": Size(18_450, 120, 353),
+    "pages": Size(18_600, 120, 299),
 }
 
 
