@@ -17,7 +17,7 @@ HEIGHT = 330
 TICKS = [0.2, 0.5, 1.0, 2.0, 5.0, 10.0]
 WORDS_LEFT_FROM = 2.2  # a temperature right of which words would leave the map
 CLOSE = 0.3  # a gamma so near to 0 that its words would cover those of temperature scaling
-WALK_HEIGHT: Final = 400
+WALK_HEIGHT: Final = 356
 DECADES = 3.5  # of the excess over the best that colours tell apart
 
 

@@ -148,7 +148,7 @@ def _unlike_classes(best: str, judged: Mapping[str, MethodReport]) -> str:
     tried = VECTOR in judged or _of_risk(judged)
     mends = "" if tried else f" {_capital(IN_SENTENCE[VECTOR])} may mend that."
     return (
-        f"By class, furthest off then: {classes_words(classes)}"
+        f"By class, furthest off: {classes_words(classes)}"
         f"{f'; before: {was}' if was else ''}.{mends}"
     )
 
@@ -390,7 +390,7 @@ def plain_sentence(
             Phrase(explained(judged[best], PERFECT)),
         ),
         f"The correction is {IN_SENTENCE[best]}. Difference "
-        f"{points(difference.value, signed=True)} points "
+        f"{points(difference.value, signed=True)} "
         f"({span(difference.low, difference.high, signed=True)}): beyond chance. "
         f"{' '.join(filter(None, costs))}".rstrip(),
     )

@@ -331,7 +331,7 @@ def test_right_answers_that_one_constant_answer_would_reach_are_said_to_be():
     isotonic = judge(test, fitted("isotonic", fit).calibrator)
     steps = {NONE: both[NONE], "isotonic": isotonic}
     second = plain_sentence(steps, Comparison("", 0, 0.95, ({}, HELPS))).second
-    assert "beyond chance. By class, furthest off then: answers “1” are over-confident" in second
+    assert "beyond chance. By class, furthest off: answers “1” are over-confident" in second
     assert "may mend" not in second  # which moves all answers alike, as the steps do
 
 
@@ -428,7 +428,7 @@ def test_a_class_that_a_temperature_leaves_off_is_named():
     reports = {NONE: judge(test, None), "ts": MethodReport(judge(scaled, None).compared, 0)}
     difference = Comparison("", 0, 0.95, ({}, HELPS))
     said = plain_sentence(reports, difference).second
-    assert "By class, furthest off then: answers “sheep” are over-confident by " in said
+    assert "By class, furthest off: answers “sheep” are over-confident by " in said
     assert "; before: “sheep” +" in said
     even = {NONE: reports[NONE], "ts": MethodReport(compared(1.0), 0)}
     assert "differ" not in plain_sentence(even, difference).second.removeprefix("The correction")
