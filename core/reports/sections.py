@@ -113,7 +113,7 @@ def checklist(numbers: RunNumbers) -> Section:
         ("Recalibration or updating of the model", updating),
         ("Class imbalance", "Scores were taken as they are; none was rebalanced"),
         ("Output of the model", f"{numbers.rows.kind}, one score a finding"),
-        ("Availability of code", "Version and digest of the audit's code are in the settings"),
+        ("Availability of code", "The version of the audit's code is in the settings"),
         ("Limitations", "Under the settings, for the audit alone"),
     ]
     rows = [*helped, *((topic, YOURS) for topic in AUTHORS)]
