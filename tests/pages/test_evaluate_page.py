@@ -326,7 +326,8 @@ def test_a_finished_evaluation_says_how_good_it_is_and_opens(page, home, library
         assert name in text
     assert "Splits and sets" in text
     test.button(key="job.reliability").click().run()
-    assert "small_cnn on Digits" in said(fine(test))
+    box = fine(test).selectbox(key="app.picked")
+    assert box.options[box.index] == "small_cnn on Digits"
 
 
 def test_a_run_that_was_deleted_is_said(page, home, library):
