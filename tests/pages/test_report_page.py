@@ -120,9 +120,12 @@ def test_a_run_that_is_gone_is_said_and_the_open_one_is_offered(home):
 
 def test_other_runs_are_reported_on_the_same_split_or_that_is_said(home, monkeypatch):
     reported = []
-    monkeypatch.setattr(
-        choices, "reported", lambda runs, splits: reported.append(splits) or _reported(runs, splits)
-    )
+
+    def noted(runs, splits):
+        reported.append(splits)
+        return _reported(runs, splits)
+
+    monkeypatch.setattr(choices, "reported", noted)
     test = fine(opened("report", run=OVER, split="val", reported=f"{OVER},{FAIR}"))
     assert reported[-1] == ["val", "val"]
     assert "has no" not in said(test)
