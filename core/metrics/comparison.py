@@ -368,10 +368,10 @@ def _known(runs: Sequence[Compared], metric: str) -> dict[int, MetricDraws]:
 
 def best(runs: Sequence[Compared], metric: str) -> int:
     """Return the run with the best value, the first of equal ones or where none has a value."""
-    found = [run.score(metric) for run in runs]
+    scores = [run.score(metric) for run in runs]
     values = [
         math.inf if score is None or score.value is None else _sign(metric) * score.value
-        for score in found
+        for score in scores
     ]
     return values.index(min(values))
 

@@ -58,8 +58,8 @@ def problems() -> tuple[str, ...]:
         if resource.RLIM_INFINITY != most < least:
             print(f"self-test: {name} = {most}, too little for several visitors: {least} or more")  # noqa: T201
     reasons += login.problems()
-    told = f"{len(EXPECTED) + 2} settings as shipped" if not reasons else "; ".join(reasons)
-    print(f"self-test: {told}, on {address or 'every interface'}")  # noqa: T201  for the console
+    summary = f"{len(EXPECTED) + 2} settings as shipped" if not reasons else "; ".join(reasons)
+    print(f"self-test: {summary}, on {address or 'every interface'}")  # noqa: T201  for the console
     return tuple(reasons)
 
 

@@ -458,8 +458,8 @@ def contents_of(
         raise Refused("PICKLE_SHAPE", "No array of numbers was found", REMEDY)
     counts = dict.fromkeys([*walk.joined, *flat.joined])
     texts = [f"{count} batches were joined" for count in counts if count > 1]
-    apart = "rows have no names, so rows of different folds are taken for different rows"
-    texts += [apart] if held_out is not None else []
+    unnamed = "rows have no names, so rows of different folds are taken for different rows"
+    texts += [unnamed] if held_out is not None else []
     texts += [f"not arrays, not used: {', '.join(flat.aside[:8])}"] if flat.aside else []
     return Contents(
         form,

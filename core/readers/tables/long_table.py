@@ -175,8 +175,8 @@ def _run_names(contents: Contents) -> Iterator[tuple[str, ...]]:
     flat = {n: e for n, e in contents.entries.items() if e.ndim == 1 and e.size}
     some = [n for n in flat if words_of(n) and set(words_of(n)) <= SETTINGS]
     if flat.keys() >= {"rowIndex", "Resample", "obs"}:  # as caret keeps them
-        beside = {*CARET, *id_text(flat["obs"]).tolist()}
-        some = [n for n in flat if n not in beside]
+        no_setting = {*CARET, *id_text(flat["obs"]).tolist()}
+        some = [n for n in flat if n not in no_setting]
     some = [n for n in some if len(set(flat[n].tolist())) > 1]
     for name, entry in flat.items():
         if words_of(name) in EPOCHS and not is_text(entry) and is_whole(entry):

@@ -355,21 +355,21 @@ def _caption(runs: Sequence[Compared], comparison: Comparison, metric: str) -> s
         parts.append(f"Calibration errors are of “{comparison.event}”, accuracy of the answers.")
     # The effective sample size of grouped or weighted images, in words
     groups, weights = runs[0].audit.main.groups, runs[0].audit.weights
-    worth = []
+    effective = []
     if weights is not None:
         equal = count(round(weights.effective_n))
         rows = with_row_noun("Images")
-        worth.append(f"{rows} count by {weights.column}, as about {equal} of equal weight.")
+        effective.append(f"{rows} count by {weights.column}, as about {equal} of equal weight.")
     if groups is not None:
         summaries = [run.audit.main.groups or groups for run in runs]
         effective_n = sorted(round(summary.effective_n) for summary in summaries)
         least, most = count(effective_n[0]), count(effective_n[-1])
         about = least if least == most else f"{least} to {most}"
         by_run = "" if least == most else ", depending on the run"
-        worth.append(
+        effective.append(
             f"The {with_row_noun('images')} count as about {about} independent ones{by_run}."
         )
-    return " ".join([*parts, *worth])
+    return " ".join([*parts, *effective])
 
 
 def _with_legend(caption: str, table: ScoreTable, legend: str) -> str:

@@ -97,8 +97,8 @@ def runs(opened: cache.Run) -> list[cache.Run]:
     """Draw the choice of what is reported beside the open run; return it and them."""
     linked = tuple(filter(None, st.query_params.get(LINK, "").split(",")))
     ids: tuple[str, ...] = st.session_state.get(PICKED) or linked
-    found = [_found(run_id) for run_id in ids[:MOST_RUNS] if run_id != opened.id]
-    others = [run for run in found if run is not None][: MOST_RUNS - 1]
+    picked = [_found(run_id) for run_id in ids[:MOST_RUNS] if run_id != opened.id]
+    others = [run for run in picked if run is not None][: MOST_RUNS - 1]
     picked_runs.picker(
         others,
         "report.runs",
