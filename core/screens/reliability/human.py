@@ -151,7 +151,7 @@ GROUP_COLUMNS = (
     Column("gap", "gap, points", "points"),
     Column("low", "low", "points"),
     Column("high", "high", "points"),
-    Column("known", "a model that knew what people would say, points", "points"),
+    Column("known", "a model that knew the true shares, points", "points"),
 )
 FAR_COLUMNS = (
     Column("id", "id"),
@@ -280,7 +280,7 @@ def _tiles(audit: HumanAudit, words: HumanWords, *, plain: bool) -> tuple[Tile, 
     nll = scores["soft_nll"]
     note = f"at least {three(nll.floor)}, the entropy of the votes"
     if audit.known_nll is not None:
-        note += f"; a model that knew what all people would say: {three(audit.known_nll)}"
+        note += f"; a model that knew the true shares: {three(audit.known_nll)}"
     interval = three_span(nll.value, nll.low, nll.high)
     return (
         *tiles,

@@ -14,7 +14,7 @@ from core.metrics.null_test import holm
 from core.metrics.records import Score
 from core.predictions import SamplingDesign
 from core.screens.kit.cards import level
-from core.screens.kit.numbers import THIN, count, in_hundred, percent, points, span
+from core.screens.kit.numbers import THIN, UNDER_ONE, count, in_hundred, percent, points, span
 from core.screens.kit.records import Cell, Column, FigureCard, Table
 from core.screens.kit.tables import (
     Estimate,
@@ -145,10 +145,14 @@ def _flagged(source: ClinicSource, threshold: float, flagged: int, caught: int, 
 
 @dataclass(frozen=True)
 class ThresholdStep:
-    """What one of many thresholds does: a sentence, and films by `OUTCOMES`, which sum to all."""
+    """What one of many thresholds does: a sentence, and films by `OUTCOMES`, which sum to all.
+
+    `counts` are these in words: a film in 200 is missed as "fewer than 1" of 100, never as 0.
+    """
 
     text: str
     films: tuple[int, int, int, int]
+    counts: tuple[str, ...]
 
 
 def threshold_steps(
@@ -189,10 +193,16 @@ def threshold_steps(
         left, alone = round(events * missed[i]), round((films - events) * spared[i])
         without, caught = int(rows[0][below[i]]), int(rows[0][-1] - rows[0][below[i]])
         flagged = event.size - int(below[i])
+        icons = (events - left, left, films - events - alone, alone)
+        there = (caught, without, flagged - caught, int(below[i]) - without)
         steps.append(
             ThresholdStep(
                 text=_flagged(source, at, flagged, caught, without),
-                films=(events - left, left, films - events - alone, alone),
+                films=icons,
+                counts=tuple(
+                    UNDER_ONE if n and not shown else str(shown)
+                    for shown, n in zip(icons, there, strict=True)
+                ),
             )
         )
     return tuple(steps)

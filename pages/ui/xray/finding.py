@@ -278,7 +278,7 @@ def _threshold(source: ClinicSource, statistics: OneFinding, choice: FindingChoi
     written = [use.threshold_words(threshold) for threshold in thresholds]
     films = [step.films for step in steps]
     texts = {
-        f".c-key.c-films b.{kind}": [str(one[k]) for one in films]
+        f".c-key.c-films b.{kind}": [step.counts[k] for step in steps]
         for k, kind in enumerate(use.OUTCOMES)
     }
     texts[".st-key-clinic_use .c-second"] = [step.text for step in steps]
@@ -291,9 +291,10 @@ def _threshold(source: ClinicSource, statistics: OneFinding, choice: FindingChoi
     with place:
         live_slider.slider("Threshold", "at", percents, at, THRESHOLD, moved, use.FLAGS)
     there_too = "" if prevalence is None else f" in a clinic with {percent(prevalence)}"
-    shown = films[percents.index(at)]
+    place_of = percents.index(at)
+    shown = films[place_of]
     widgets.second(f"Of {count(sum(shown))} films{there_too}:")
-    html_macros.draw("threshold", shown, use.OUTCOMES)
+    html_macros.draw("threshold", shown, steps[place_of].counts, use.OUTCOMES)
     classified = partial(
         clinical.classified, statistics.p, statistics.y, at / 100, extents=statistics.extents
     )

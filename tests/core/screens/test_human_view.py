@@ -81,7 +81,7 @@ def test_every_number_has_an_interval_and_a_floor():
     assert all(" to " in tile.interval and tile.help for tile in view.numbers)
     notes = [tile.note for tile in view.numbers]
     assert all(note.startswith(("floor ", "at best ", "at least ")) for note in notes)
-    assert "a model that knew what all people would say" in notes[-1]
+    assert "a model that knew the true shares" in notes[-1]
     shares = run()
     shares = replace(shares, votes=Votes.of("v.csv", shares.votes.of_row / 25))
     notes = [tile.note for tile in view_of(shares).numbers]

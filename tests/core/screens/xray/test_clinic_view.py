@@ -739,6 +739,14 @@ def test_each_step_of_the_threshold_counts_what_is_classified(stretched, prevale
         assert alone == pytest.approx((alarms + alone) * here.specificity.value, abs=0.5)
 
 
+def test_a_film_in_many_that_is_missed_is_never_none(stretched):
+    p = np.r_[0.05, np.full(399, 0.6), np.full(1_600, 0.01)]
+    y = np.arange(2_000) < 400
+    (step,) = use_views.threshold_steps(source(), replace(stretched, p=p, y=y), [0.1])
+    assert step.films == (20, 0, 0, 80)
+    assert step.counts == ("20", "fewer than 1", "0", "80")
+
+
 def test_weights_move_the_films_of_a_step_and_not_its_sentence(stretched):
     extents = SamplingDesign(weights=np.where(stretched.y, 3.0, 1.0))
     (step,) = use_views.threshold_steps(source(), replace(stretched, extents=extents), [0.2])
