@@ -221,7 +221,7 @@ def test_killed_while_keeping_leaves_whole_runs_only(home, library):
         assert library.load(row.id, "test").digest == small(seed, n=2000).digest
 
 
-CHANGER = """
+KILLED = """
 import sys
 from pathlib import Path
 from core.library import Library
@@ -251,7 +251,7 @@ def test_rounds_of_kill_show_nothing_by_half(act, library, home, tmp_path):
     runs = [library.keep("run", splits, source=SOURCE, summary={}).id for _ in range(3)]
     rng = np.random.default_rng(46)
     for _ in range(30):
-        script = [sys.executable, "-c", CHANGER, home, act]
+        script = [sys.executable, "-c", KILLED, home, act]
         with subprocess.Popen(script, cwd=ROOT, stdout=subprocess.PIPE) as child:
             child.stdout.readline()
             time.sleep(rng.uniform(0, 0.3))
@@ -304,6 +304,60 @@ def test_name_and_tags_changed_by_two_processes_both_hold(home, library, keep):
     assert [child.wait(600) for child in children] == [0, 0]
     (row,) = library.rows()
     assert (row.name, row.tags) == ("name 24", ("tag 24",))
+
+
+RIVAL = """
+import sys
+from contextlib import suppress
+from pathlib import Path
+import numpy as np
+from core.errors import LibraryError
+from core.library import Library
+home, seed, runs, aged = Path(sys.argv[1]), int(sys.argv[2]), *(w.split() for w in sys.argv[3:])
+library, rng = Library(home, Path("none")), np.random.default_rng(seed)
+for turn in range(60):
+    run, act = rng.choice(runs + aged), rng.integers(5)
+    try:
+        if act == 0:
+            library.rename(run, f"turn {turn} of {seed}")
+        elif act == 1:
+            library.tag(run, [f"turn {turn}"])
+        elif act == 2:
+            library.delete(run)
+        elif act == 3:
+            library.restore(run)
+        else:
+            for path in (home / "trash").glob("*@*"):
+                if path.name.split("@")[0] in aged:
+                    with suppress(FileNotFoundError):
+                        path.rename(path.with_name(f"{path.name.split('@')[0]}@20200101T000000Z"))
+            library.purge()
+    except LibraryError as error:
+        if error.code != "RUN_UNKNOWN":
+            raise
+    for row in library.rows():
+        assert row.id in runs + aged
+"""
+
+
+@pytest.mark.slow
+def test_deletes_restores_renames_and_purges_at_once_lose_only_what_is_old(home, library, keep):
+    runs, aged = [keep(f"run {i}", seed=i) for i in range(4)], [keep("old"), keep("older")]
+    words = [sys.executable, "-c", RIVAL, str(home)]
+    children = [
+        subprocess.Popen([*words, str(seed), " ".join(runs), " ".join(aged)], cwd=ROOT)
+        for seed in range(4)
+    ]
+    assert [child.wait(600) for child in children] == [0, 0, 0, 0]
+    listed, trashed = [row.id for row in library.rows()], [run.id for run in library.trash()]
+    assert len({*listed, *trashed}) == len(listed) + len(trashed)
+    assert {*runs} <= {*listed, *trashed} <= {*runs, *aged}
+    for run in trashed:
+        library.restore(run)
+    assert library.damaged() == []
+    for seed, run in enumerate(runs):
+        assert library.load(run, "test").digest == small(seed).digest
+    assert not [*(home / "runs").glob(".*")]
 
 
 FULL_DISK = """
