@@ -186,12 +186,15 @@ class JobFolder:
             replace_text(self._events, text)
 
     def lines(self) -> list[str]:
-        """Return the events as text."""
+        """Return the events as text; UsageError JOB where they may not be read, or are no file."""
         try:
             with open_file(self._events) as file:
-                return file.read().decode().splitlines()
+                return file.read().decode(errors="replace").splitlines()
         except (FileNotFoundError, NotADirectoryError):
             return []
+        except OSError as error:
+            what = f"The epochs of job {self.path.name} (events.jsonl) cannot be read"
+            raise UsageError("JOB", what, "put them back from a backup") from error
 
     def events(self) -> list[Json]:
         """Return the epochs recorded so far; a line that was cut short is left out."""

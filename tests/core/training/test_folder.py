@@ -90,13 +90,13 @@ def test_a_pipe_in_place_of_events_or_a_beat_is_not_waited_for(folder):
         try:
             assert silence(folder.path) is None
             folder.lines()
-        except OSError as error:
-            errors.append(error.strerror)
+        except UsageError as error:
+            errors.append(error.what)
 
     reading = Thread(target=read, daemon=True)  # which pytest does not wait for either
     reading.start()
     reading.join(60)
-    assert errors == ["Not a file"]
+    assert errors == [f"The epochs of job {folder.path.name} (events.jsonl) cannot be read"]
 
 
 @pytest.mark.parametrize("content", [None, b"", b"{", b"\xff\xfe{}", b"[" * 100_000])
