@@ -224,6 +224,11 @@ class Evidence:
     high: float | None = None
 
 
+def falls(high: float | None) -> bool:
+    """Whether a slope whose interval ends at `high` is below 0."""
+    return high is not None and high < 0.0
+
+
 @dataclass(frozen=True)
 class Verdict:
     """A verdict and its sentence.
@@ -288,6 +293,11 @@ class Verdict:
     def finds(self, statistic: Statistic) -> bool:
         """Return whether the joint test found a statistic beyond chance."""
         return any(one.statistic == statistic for one in self.evidence)
+
+    @property
+    def falls(self) -> bool:
+        """Whether its claims rise where the share that comes true falls, beyond chance."""
+        return any(one.statistic == Statistic.SLOPE and falls(one.high) for one in self.evidence)
 
     @property
     def too_few(self) -> bool:

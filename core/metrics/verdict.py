@@ -19,6 +19,7 @@ from core.metrics.records import (
     MixedEnd,
     Score,
     Verdict,
+    falls,
 )
 from core.metrics.verdict_codes import (
     BEYOND_CHANCE,
@@ -61,6 +62,11 @@ def points(value: float) -> str:
     """Return a fraction as points of a hundred, one decimal; two where one would show 0.0."""
     text = f"{100 * value:.1f}"
     return f"{100 * value:.2f}" if text in {"0.0", "-0.0"} and value != 0 else text
+
+
+def rises(reading: str, *, falls: bool) -> str:
+    """Return what a slope says of the claims; `falls` where it is below 0."""
+    return "its claims rise where the share that comes true falls" if falls else RISES[reading]
 
 
 def share(value: float) -> str:
@@ -130,6 +136,7 @@ def verdict(
     gap_off = test.finds(Statistic.GAP) and test.sided
     slope_off = _slope_off(test) and (answers or not _alternate(ends))
     spread = MixedReading.TOO_EXTREME if test.too_extreme else MixedReading.TOO_MODERATE
+    rising = rises(spread, falls=test.fit is not None and falls(test.fit.high))
     by_class = _both_signs(test)
     if test.p_value > FALSE_ALARMS:
         code, opening = _within_chance(gap, error, test, event, grouped=grouped)
@@ -140,7 +147,7 @@ def verdict(
         )
     elif not answers and slope_off and (test.slope_leads or not gap_off):
         code = VerdictCode[spread.name]
-        opening = f"{_SPREAD[spread]}{_for(event)}: {RISES[spread]}. On average {_signed(gap)}."
+        opening = f"{_SPREAD[spread]}{_for(event)}: {rising}. On average {_signed(gap)}."
     elif by_class:
         code, reading = VerdictCode.MIXED, MixedReading.BY_CLASS
         opening = f"Mixed by class: {classes_words(by_class)}. On average {_signed(gap)}."
@@ -151,12 +158,12 @@ def verdict(
         code, opening = _one_sided(gap, event, bins)
         if slope_off and not answers:
             reading = spread
-            opening += f" It is also {_SPREAD[spread].lower()}: {RISES[spread]}."
+            opening += f" It is also {_SPREAD[spread].lower()}: {rising}."
             if ends:
                 opening += f" By bins: {_listed(ends, event)}."
     else:
         code = VerdictCode.MIXED
-        reading, opening = _uneven(gap, bins, error, test, ends, event, slope_off=slope_off)
+        reading, opening = _uneven(gap, bins, error, test, ends, event, rising if slope_off else "")
     classes = test.unlike if code in BEYOND_CHANCE else ()
     costly, evidence = None, _evidence(test, slope_off=slope_off)
     if test.p_value <= FALSE_ALARMS:
@@ -385,21 +392,21 @@ def _uneven(
     test: NullTest,
     ends: tuple[MixedEnd, ...],
     event: str | None,
-    *,
-    slope_off: bool,
+    rising: str,
 ) -> tuple[MixedReading, str]:
     """Return what is off though the signed gap is not beyond chance, and its sentence.
 
     The gap is not beyond chance among all tests; its own interval may leave 0 out all the same.
+    `rising` says what the slope does where that is off, else nothing.
     """
     off, but = ("Mixed", "but") if gap.low <= 0.0 <= gap.high else ("Off", "and")
     opening = f"{_both_ends(ends, event)} On average" if ends else f"{off}{_for(event)}:"
     opening = f"{opening} {_signed(gap)}"
-    if slope_off:  # of answers: that of a risk has codes of its own
+    if rising:  # of answers: that of a risk has codes of its own
         reading = MixedReading.TOO_EXTREME if test.too_extreme else MixedReading.TOO_MODERATE
         if not ends:
-            return reading, f"{RISES[reading].capitalize()}. On average {_signed(gap)}."
-        return reading, f"{opening}, but {RISES[reading]}."
+            return reading, f"{rising.capitalize()}. On average {_signed(gap)}."
+        return reading, f"{opening}, but {rising}."
     off = f"ECE is {points(error[0].value or 0.0)} points"
     chance = f"where chance alone explains up to {points(error[1].q95)}"
     unbinned = (Statistic.FINE, Statistic.CLASSES, Statistic.CUMULATIVE)

@@ -21,7 +21,6 @@ from core.metrics.verdict import (
     ALONE,
     AT_ONCE,
     NAMED,
-    RISES,
     SHOWN,
     TESTED,
     UNSETTLED,
@@ -31,6 +30,7 @@ from core.metrics.verdict import (
     furthest_words,
     places,
     quoted_bin,
+    rises,
     shown_words,
     which_test,
     would_show,
@@ -85,6 +85,7 @@ PLAIN_ANSWERS = {
     "under_confident": "This model is less sure than it could be.",
     "too_extreme": "How sure this model is rises faster than how often it is right.",
     "too_moderate": "How sure this model is rises more slowly than how often it is right.",
+    "falls": "The surer this model is, the less often it is right.",
     "uneven": "How sure this model is does not match how often it is right.",
     "by_class": (
         "The chances of the classes that this model does not choose do not match how often they "
@@ -108,6 +109,7 @@ PLAIN_PRESENCE = {
     "underestimates": "This model expects {name} less often than it is there.",
     "too_extreme": "The chances this model gives {name} differ more than they should.",
     "too_moderate": "The chances this model gives {name} differ less than they should.",
+    "falls": "The higher the chance this model gives {name}, the less often it is there.",
     "off_but_small": "On average this model expects {name} almost as often as it is there.",
     "within_chance": (
         "This model looks as if it expects {name} as often as it should; what is off could be "
@@ -194,7 +196,10 @@ def other_sentence(other: TargetAudit) -> str:
     if code == VerdictCode.MIXED and not other.verdict.ends:
         decided, rising = _decided(other), RISING.get(other.verdict.reading or "")
         if rising and not other.verdict.classes:
-            return f"The confidence of its answers rises {rising} their accuracy."
+            rises_than = (
+                "where their accuracy falls" if other.verdict.falls else f"{rising} their accuracy"
+            )
+            return f"The confidence of its answers rises {rises_than}."
         return f"Its {decided}." if other.verdict.classes else f"{whose} {decided or UNSIDED}."
     return f"{whose} {OTHER.get(code, code.words)}."
 
@@ -308,6 +313,8 @@ def plain_sentence(target: TargetAudit) -> Sentence:
         reading = target.verdict.reading or MixedReading.UNEVEN
     elif code == VerdictCode.COULD_BE_CHANCE and not target.verdict.too_few:
         reading = "within_chance"
+    elif target.verdict.falls and SPREAD.keys() & {reading, target.verdict.reading}:
+        reading = "falls"
     if _by_class(target):
         # Of which answers it is too sure, and of which not sure enough, by class
         plain_classes = ", and ".join(
@@ -389,6 +396,8 @@ def _direction_parts(target: TargetAudit) -> tuple[Phrase, ...]:
     over = target.verdict.code in TOO_HIGH
     size = _size(target, target.direction, over=over)
     spread = SPREAD.get(target.verdict.reading or "", "")
+    if spread and target.verdict.falls:
+        spread += f", and {rises('', falls=True)}"
     parts = [
         Phrase(_capital(size), "over" if over else "under"),
         Phrase(f": {averages(target)}.{_unlike_classes(target)}"),
@@ -402,7 +411,8 @@ def _direction_parts(target: TargetAudit) -> tuple[Phrase, ...]:
 
 def _slope_parts(target: TargetAudit) -> tuple[Phrase, ...]:
     code = target.verdict.code
-    return (Phrase(f"{_capital(code.words)}{_for_event(target)}: {RISES[code]}."),)
+    rising = rises(code, falls=target.verdict.falls)
+    return (Phrase(f"{_capital(code.words)}{_for_event(target)}: {rising}."),)
 
 
 def _small_parts(target: TargetAudit) -> tuple[Phrase, ...]:
@@ -453,7 +463,10 @@ def _mixed_parts(target: TargetAudit) -> tuple[Phrase, ...]:
         return (Phrase(f"Mixed{_for_event(target)}: "), *_end_parts(target))
     reading = target.verdict.reading or MixedReading.UNEVEN
     if reading in RISING:
-        text = f"Its confidence rises {RISING[reading]} its accuracy"
+        rises_than = f"{RISING[reading]} its accuracy"
+        if target.verdict.falls:
+            rises_than = "where its accuracy falls"
+        text = f"Its confidence rises {rises_than}"
     elif reading == MixedReading.UNEVEN and _decided(target):
         text = f"Off{_for_event(target)}: {_decided(target)}"
     elif target.verdict.deviant and target.verdict.deviant.part == Part.ANSWERS:

@@ -9,6 +9,7 @@ from core.configs import AuditConfig
 from core.metrics import suite
 from core.metrics.records import Gap
 from core.predictions import Predictions, ScoreKind, Task
+from core.screens.kit.sentences import plain_sentence, verdict_sentence
 from tests.core.metrics.test_suite import OVER, UNDER, judged, table
 
 QUICK = AuditConfig(metrics=("ece", "ece_answer", "brier", "brier_event"), n_resamples=100)
@@ -126,6 +127,20 @@ def test_logits_that_were_divided_leave_risks_too_extreme_and_not_under_confiden
         assert (audit.main.of, audit.main.event) == ("event", None)
     shifted = Predictions(Task.MULTILABEL, ScoreKind.LOGITS, logits + 0.5, labels, ("a", "b"))
     assert {label.verdict.code for label in suite.audit(shifted, QUICK).labels} == {"overestimates"}
+
+
+@pytest.mark.parametrize("shift", [0.0, 1.0])
+def test_a_risk_that_ranks_the_wrong_way_is_said_to(shift):
+    z = np.repeat(np.linspace(-2, 2, 41), 100)
+    events = np.tile(np.arange(100) / 100 + 0.005, 41) < sigmoid(
+        -z
+    )  # exactly as often as the other
+    risks = sigmoid(z + shift)
+    target = suite.audit(two_classes(risks, events.astype(int)), QUICK).main
+    assert "its claims rise where the share that comes true falls" in target.verdict.text
+    assert "its claims rise where the share that comes true falls" in verdict_sentence(target).text
+    first = "The higher the chance this model gives “good”, the less often it is there."
+    assert plain_sentence(target).text.startswith(first)
 
 
 def test_a_risk_has_words_of_its_own():
