@@ -274,7 +274,7 @@ def _print_audit(report: Json) -> None:
 def _add_compare(verb: Parser) -> None:
     verb.set_defaults(run=_compare)
     verb.add_argument(
-        "files", type=Path, nargs="+", metavar="FILE", help="the first is the reference"
+        "files", type=Path, nargs="+", metavar="FILE", help="the best of them is the reference"
     )
     add_reading(verb)
     add_votes(verb)
@@ -289,7 +289,7 @@ def _add_compare(verb: Parser) -> None:
 
 
 def _compare(arguments: argparse.Namespace) -> int:
-    from core.metrics.comparison import MOST_RUNS, compare_all, compared
+    from core.metrics.comparison import MOST_RUNS, best, compare_all, compared, why_not
     from core.metrics.human.errors import DISTANCE
     from core.metrics.paired import PAIRED
     from core.reports import compare_text
@@ -318,7 +318,8 @@ def _compare(arguments: argparse.Namespace) -> int:
     if arguments.metric == DISTANCE and not any(run.distance for run in runs):
         what = f"No file has votes to compare by {DISTANCE}"
         raise UsageError("SETTING", what, "name them with --votes")
-    comparison = compare_all(runs, names, 0)
+    unranked = why_not([run.rows for run in runs], names)
+    comparison = compare_all(runs, names, 0 if unranked else best(runs, arguments.metric))
     with speaking_of(""):  # nothing says what the rows of a file are
         view = compare_view(named, runs, comparison, arguments.metric)
     letters = compare_text.letters(view, names)

@@ -50,6 +50,8 @@ with frame.caught():
         with top:
             widgets.eyebrow(view.eyebrow, choices.chip(runs))
             widgets.sentence(view.sentence)
+            if comparison.reason:
+                choices.rest(runs, audited)
         figures.abreast(view.forest, view.curves)
         figures.scores(view)
         figures.exports(view)

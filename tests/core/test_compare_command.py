@@ -50,6 +50,13 @@ def test_differences_are_the_files_scores_minus_the_firsts(file, capsys):
     assert "ece" not in found["best"]  # the first and the third are the same
 
 
+def test_the_best_file_is_the_reference_whichever_comes_first(file, capsys):
+    found = read(capsys, file("worse.npz", 9.0), file("best.npz", 1.0))
+    assert found["reference"] == found["differences"][0]["b"] == "best.npz"
+    other = read(capsys, file("worse.npz", 9.0), file("other.npz", 1.0, LABELS[::-1]))
+    assert other["reference"] == "worse.npz"  # nothing is ranked
+
+
 @pytest.mark.slow
 def test_another_metric_is_compared_on_request(file, capsys):
     found = read(capsys, file("a.npz", 1.0), file("b.npz", 3.0), "--metric", "nll")

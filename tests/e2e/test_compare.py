@@ -33,6 +33,17 @@ def test_two_ticked_runs_are_compared_and_the_link_works_elsewhere(visit):
     expect(other.locator("h1.c-sentence")).to_have_text(said)
 
 
+@pytest.mark.parametrize("width", [1280, 1440])
+def test_figures_are_as_wide_as_the_table_under_them(visit, width):
+    page = visit(PAIR, viewport={"width": width, "height": 1000})
+    drawn(page)
+    settled(page)
+    right = "all => Math.max(...all.map(one => one.getBoundingClientRect().right))"
+    figures = page.locator(".st-key-figures .c-plot").evaluate_all(right)
+    table = page.locator(".c-compare").first.evaluate_all(right)
+    assert abs(figures - table) < 2
+
+
 @pytest.mark.nightly
 def test_another_reference_and_metric_turn_the_sentence_and_stay_in_the_link(visit):
     page = visit(PAIR)

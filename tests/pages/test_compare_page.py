@@ -188,6 +188,19 @@ def test_other_labels_are_not_ranked_and_the_page_says_why(page):
     assert [box.key for box in test.selectbox if box.key == "widget.ref"] == []
 
 
+def test_a_run_on_other_rows_is_set_aside_and_the_rest_are_ranked(page):
+    test = page(runs="digits-traits,digits-ce,digits-focal-3")
+    assert "These runs cannot be ranked" in html(test)
+    button = test.button(key="compare.rest")
+    assert button.label == "Set aside “Traits of digits”, rank the rest"
+    fine(button.click().run())
+    assert test.query_params["runs"] in ("digits-ce,digits-focal-3", ["digits-ce,digits-focal-3"])
+    assert len(names_in_table(test)) == 2
+    assert "cannot be ranked" not in html(test)
+    test = page(runs="digits-overconfident,digits-traits")  # neither has another of its kind
+    assert [one.key for one in test.button if one.key == "compare.rest"] == []
+
+
 @pytest.mark.parametrize(
     ("runs", "said"),
     [

@@ -1,19 +1,22 @@
 """A metric of many runs against a setting or another metric, runs of one recipe as a band."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
 import plotly.graph_objects as go
 
+from core.datasets.catalogue import DATASETS, TEXT_DATA, DataEntry
+from core.losses.catalogue import LOSSES, LossEntry
 from core.metrics.comparison import Compared
 from core.metrics.paired import PAIRED
+from core.models.catalogue import OURS, TEXT_MODELS, ModelEntry
 from core.screens.kit.curves import legend
 from core.screens.kit.differences import HEADS, HIGHER, IN_POINTS, NamedRun, value_kind
 from core.screens.kit.forms import FORMS
 from core.screens.kit.numbers import MISSING, three
 from core.screens.kit.records import Cell, Column, FigureCard, Table
-from core.screens.kit.run_marks import DASHES
+from core.screens.kit.run_marks import DASHES, RunMark
 from core.screens.kit.tables import Estimate, PageColumn, ScoreTable, TableRow
 from core.screens.kit.text import safe
 from core.screens.kit.theme import Theme, axis, faded, layout
@@ -39,13 +42,22 @@ NAMES = {
     "model": "Model",
     "data": "Data",
 }
+ENTRIES: Mapping[str, Mapping[str, LossEntry | ModelEntry | DataEntry]] = {
+    "loss.name": LOSSES,
+    "model": OURS | TEXT_MODELS,
+    "data": DATASETS | TEXT_DATA,
+}
 
 
 @dataclass(frozen=True, kw_only=True)
 class RecipePoint:
-    """Runs that differ in their seed alone, at one value of a setting; in the axis' unit."""
+    """Runs that differ in their seed alone, at one value of a setting; in the axis' unit.
+
+    `letters` are those of their badges, empty where they have none.
+    """
 
     name: str
+    letters: str
     x: Setting
     values: tuple[float, ...]
     mean: float
@@ -66,12 +78,19 @@ def setting_name(setting: str) -> str:
     return NAMES.get(setting, plain)
 
 
+def setting_value(setting: str, value: Setting) -> Setting:
+    """Return a value as the page writes it: losses, networks and data by their printed names."""
+    entry = ENTRIES.get(setting, {}).get(str(value))
+    return entry.label if entry else value
+
+
 def sweep_card(
     names: Sequence[NamedRun],
     runs: Sequence[Compared],
     trained: Sequence[Trained | None],
     setting: str,
     metric: str,
+    marks: Mapping[str, RunMark] | None = None,
 ) -> FigureCard | None:
     """Return a metric against a setting; None where no run has both.
 
@@ -83,8 +102,10 @@ def sweep_card(
         A dotted name of `Trained.values`.
     metric : str
         One of `PAIRED`.
+    marks : mapping of str to RunMark, optional
+        The badges of runs, by their ids.
     """
-    lines = _lines(names, runs, trained, setting, metric)
+    lines = _lines(names, runs, trained, setting, metric, marks or {})
     points = [(line, point) for line in lines for point in line.points]
     if not points:
         return None
@@ -120,9 +141,15 @@ def sweep_card(
             ),
             rows,
         ),
-        caption="Runs that differ only in their seed are one point. A line joins recipes that "
-        "differ only in this setting. No difference here is tested.",
+        caption="Runs that differ only in their seed are one point. "
+        + ("" if _nominal(lines) else "A line joins recipes that differ only in this setting. ")
+        + "No difference here is tested.",
     )
+
+
+def _nominal(lines: Sequence[RecipeLine]) -> bool:
+    """Whether the setting has names for values, which have no order to join."""
+    return any(isinstance(point.x, str) for line in lines for point in line.points)
 
 
 def _said(point: RecipePoint) -> str:
@@ -145,6 +172,7 @@ def _lines(
     trained: Sequence[Trained | None],
     setting: str,
     metric: str,
+    marks: Mapping[str, RunMark],
 ) -> list[RecipeLine]:
     lines: dict[object, list[RecipePoint]] = {}
     firsts: dict[object, str] = {}
@@ -159,7 +187,8 @@ def _lines(
         lines.setdefault(rest, []).append(
             RecipePoint(
                 name=", ".join(names[i].name for i in group),
-                x=one.values[setting],
+                letters=" ".join(marks[names[i].id].letter for i in group if names[i].id in marks),
+                x=setting_value(setting, one.values[setting]),
                 values=values,
                 mean=found.mean,
                 spread=found.spread,
@@ -172,10 +201,11 @@ def _lines(
 
 
 def _sweep(lines: Sequence[RecipeLine], across: str, up: str, theme: Theme) -> go.Figure:
-    """Draw each recipe's means, joined, over the band of its seeds."""
+    """Draw each recipe's means over the band of its seeds, joined where values have an order."""
     settings = layout(theme, HEIGHT)
     settings["xaxis"], settings["yaxis"] = axis(theme, across), axis(theme, up)
     figure = go.Figure(layout=settings)
+    nominal = _nominal(lines)
     several = [line for line in lines if len(line.points) > 1]
     if len(several) > 1:
         figure.update_layout(showlegend=True, legend=legend(theme), margin={"t": 40})
@@ -184,7 +214,7 @@ def _sweep(lines: Sequence[RecipeLine], across: str, up: str, theme: Theme) -> g
         colour = theme.runs[place] if place < LINES else theme.bars
         dash, symbol = (DASHES[place], SYMBOLS[place]) if place < LINES else ("solid", "circle")
         x = [point.x for point in line.points]
-        if all(point.spread is not None for point in line.points) and len(x) > 1:
+        if all(point.spread is not None for point in line.points) and len(x) > 1 and not nominal:
             ends = [(p.mean - (p.spread or 0.0), p.mean + (p.spread or 0.0)) for p in line.points]
             figure.add_scatter(
                 x=[*x, *x[::-1]],
@@ -205,7 +235,11 @@ def _sweep(lines: Sequence[RecipeLine], across: str, up: str, theme: Theme) -> g
                 "thickness": 1,
                 "width": 0,
             },
-            mode="lines+markers",
+            mode="markers+text" if nominal else "lines+markers+text",
+            text=[point.letters for point in line.points],
+            textposition="top center",
+            textfont={"size": 12, "color": theme.ink},
+            cliponaxis=False,
             line={"color": colour, "width": 1.6, "dash": dash},
             marker={"size": 8, "color": colour, "symbol": symbol},
             name=safe(line.name),
@@ -220,18 +254,23 @@ def _sweep(lines: Sequence[RecipeLine], across: str, up: str, theme: Theme) -> g
 
 
 def scatter_card(
-    names: Sequence[NamedRun], runs: Sequence[Compared], across: str, up: str
+    names: Sequence[NamedRun],
+    runs: Sequence[Compared],
+    across: str,
+    up: str,
+    marks: Mapping[str, RunMark] | None = None,
 ) -> FigureCard | None:
-    """Return one metric of the runs against another; None where no run has both."""
+    """Return one metric of the runs against another, lettered; None where no run has both."""
+    worn = marks or {}
     found = [
-        (named.name, x, y)
+        (named.name, worn.get(named.id), x, y)
         for named, run in zip(names, runs, strict=True)
         if (x := _value(run, across)) is not None and (y := _value(run, up)) is not None
     ]
     if not found:
         return None
-    rows = tuple((name, x / _scale(across), y / _scale(up)) for name, x, y in found)
-    listed = "; ".join(f"{name} {three(x)}, {three(y)}" for name, x, y in found[:12])
+    rows = tuple((name, x / _scale(across), y / _scale(up)) for name, _, x, y in found)
+    listed = "; ".join(f"{name} {three(x)}, {three(y)}" for name, _, x, y in found[:12])
     better = " and ".join(
         f"{LABELS[metric]} is better {'higher' if metric in HIGHER else 'lower'}"
         for metric in (across, up)
@@ -255,17 +294,25 @@ def scatter_card(
 
 
 def _scatter(
-    found: Sequence[tuple[str, float, float]], across: str, up: str, theme: Theme
+    found: Sequence[tuple[str, RunMark | None, float, float]], across: str, up: str, theme: Theme
 ) -> go.Figure:
     settings = layout(theme, HEIGHT)
     settings["xaxis"], settings["yaxis"] = axis(theme, across), axis(theme, up)
     figure = go.Figure(layout=settings)
     figure.add_scatter(
-        x=[x for _, x, _ in found],
+        x=[x for *_, x, _ in found],
         y=[y for *_, y in found],
-        mode="markers",
-        marker={"size": 9, "color": theme.accent, "line": {"color": theme.paper, "width": 1}},
-        hovertext=[f"<b>{safe(name)}</b><br>{three(x)}, {three(y)}" for name, x, y in found],
+        mode="markers+text",
+        text=[mark.letter if mark else "" for _, mark, *_ in found],
+        textposition="top center",
+        textfont={"size": 12, "color": theme.ink},
+        cliponaxis=False,
+        marker={
+            "size": 9,
+            "color": [theme.runs[mark.colour] if mark else theme.bars for _, mark, *_ in found],
+            "line": {"color": theme.paper, "width": 1},
+        },
+        hovertext=[f"<b>{safe(name)}</b><br>{three(x)}, {three(y)}" for name, _, x, y in found],
         hovertemplate="%{hovertext}<extra></extra>",
     )
     return figure

@@ -89,8 +89,7 @@ def training_card(runs: Sequence[TrainedCurve], measure: str) -> FigureCard | No
     return FigureCard(
         key="training",
         title=title,
-        explanation="by epoch"
-        + ("; thin dotted lines: training; solid: validation" if both else ""),
+        explanation="by epoch" + ("; thin pale lines: training; thick: validation" if both else ""),
         draw=partial(_by_epoch, tuple(lines), title),
         alt=f"{title} by epoch. After the last: {last}.",
         table=Table(
@@ -136,9 +135,10 @@ def _by_epoch(lines: Sequence[_Line], title: str, theme: Theme) -> go.Figure:
             mode="lines",
             line={
                 "color": theme.runs[mark.colour],
-                "width": 1.2 if quiet else 2,
-                "dash": "dot" if quiet else "solid",
+                "width": 1 if quiet else 2,
+                "dash": mark.dash,
             },
+            opacity=0.6 if quiet else 1.0,
             name=f"{mark.letter} {PARTS.get(line.part, '')}".strip(),
             hovertemplate=f"<b>{mark.letter}</b> {safe(line.run.name)}<br>"
             "epoch %{x}: %{y:.3g}<extra></extra>",

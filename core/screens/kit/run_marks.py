@@ -6,7 +6,7 @@ from hashlib import blake2b
 from typing import TypeVar
 
 COLOURS = 6  # of a theme's `runs`
-DASHES = ("solid", "dash", "dot", "longdash", "dashdot", "longdashdot")
+DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")  # neighbours look unlike
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 Option = TypeVar("Option")
 PAIRS = tuple(first + second for first in LETTERS for second in LETTERS)  # once letters run out
@@ -36,7 +36,7 @@ def marks(ids: Sequence[str]) -> tuple[RunMark, ...]:
 
     Up to six runs differ in colour: each keeps the one of its id where that is free, and takes the
     next free one where a run before it has the same. Further runs begin with all colours anew; up
-    to six of one colour differ in their dashes.
+    to six of one colour differ in their dashes, and each looks unlike the one before it.
     """
     colours = [
         colour
@@ -46,8 +46,9 @@ def marks(ids: Sequence[str]) -> tuple[RunMark, ...]:
     names = LETTERS if len(ids) <= len(LETTERS) else (*LETTERS, *PAIRS)
     found: list[RunMark] = []
     for i, colour in enumerate(colours):
-        worn = {mark.dash for mark in found if mark.colour == colour}
-        found.append(RunMark(names[i], colour, _next_free(DASHES, i % len(DASHES), worn)))
+        worn = [mark.dash for mark in found if mark.colour == colour]
+        start = (DASHES.index(worn[-1]) + 1 if worn else i) % len(DASHES)
+        found.append(RunMark(names[i], colour, _next_free(DASHES, start, worn)))
     return tuple(found)
 
 

@@ -89,6 +89,30 @@ def splits(runs: list[cache.Run]) -> list[str]:
     return [split] * len(runs)
 
 
+def rest(runs: Sequence[cache.Run], audited: Sequence[Compared]) -> None:
+    """Offer to rank the most runs that share their rows, and to set the others aside."""
+    groups: list[list[int]] = []
+    for i in range(len(runs)):
+        for group in groups:
+            alike = [*group, i]
+            if not why_not([audited[k].rows for k in alike], [runs[k].name for k in alike]):
+                group.append(i)
+                break
+        else:
+            groups.append([i])
+    most = max(groups, key=len)
+    if 1 < len(most) < len(runs):
+        others = [run.name for i, run in enumerate(runs) if i not in most]
+        aside = f"“{others[0]}”" if len(others) == 1 else f"{len(others)} runs"
+        st.button(
+            f"Set aside {esc(aside)}, rank the rest",
+            type="primary",
+            key="compare.rest",
+            on_click=picked_runs.choose,
+            args=([runs[i].id for i in most],),
+        )
+
+
 def ranking(runs: list[cache.Run], audited: Sequence[Compared]) -> tuple[str, int]:
     """Draw what runs are ranked by, and the one they are compared with, where they can be."""
     if why_not([run_audit.rows for run_audit in audited], [run.name for run in runs]):

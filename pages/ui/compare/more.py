@@ -47,9 +47,9 @@ def views(
     if not more.open:
         return
     trained = [_trained(run) for run in runs]
-    offered: dict[str, Callable[[], None]] = {"scatter": lambda: _scatter(named, audited)}
+    offered: dict[str, Callable[[], None]] = {"scatter": lambda: _scatter(named, audited, marks)}
     if settings.varied(trained):
-        offered = {"sweep": lambda: _sweep(named, audited, trained), **offered}
+        offered = {"sweep": lambda: _sweep(named, audited, trained, marks), **offered}
     if any(len(group) > 1 for group in settings.seed_groups(trained)):
         offered["seeds"] = lambda: _seeds(named, audited, trained)
     curves = _curves(runs, marks)
@@ -90,6 +90,7 @@ def _sweep(
     named: Sequence[NamedRun],
     audited: Sequence[Compared],
     trained: Sequence[settings.Trained | None],
+    marks: Sequence[tuple[str, RunMark]],
 ) -> None:
     with st.container(horizontal=True):
         metric = _metric("Metric", "sweep.metric", "ece")
@@ -100,21 +101,33 @@ def _sweep(
             key="compare.sweep.setting",
             width=220,
         )
-    card = sweep.sweep_card(named, audited, trained, setting, metric)
+    card = sweep.sweep_card(named, audited, trained, setting, metric, dict(marks))
     if card is None:
         st.markdown("No run has both. Choose another setting or metric.")
     else:
+        _letters(named, marks)
         widgets.figure(card)
 
 
-def _scatter(named: Sequence[NamedRun], audited: Sequence[Compared]) -> None:
+def _letters(named: Sequence[NamedRun], marks: Sequence[tuple[str, RunMark]]) -> None:
+    """Say which run each letter in a figure is."""
+    names = {run.id: run.name for run in named}
+    html_macros.draw("runs_key", [(mark, names[run_id]) for run_id, mark in marks])
+
+
+def _scatter(
+    named: Sequence[NamedRun],
+    audited: Sequence[Compared],
+    marks: Sequence[tuple[str, RunMark]],
+) -> None:
     with st.container(horizontal=True):
         across = _metric("Across", "scatter.x", "accuracy")
         up = _metric("Up", "scatter.y", "ece")
-    card = sweep.scatter_card(named, audited, across, up)
+    card = sweep.scatter_card(named, audited, across, up, dict(marks))
     if card is None:
         st.markdown("No run has both metrics. Choose another.")
     else:
+        _letters(named, marks)
         widgets.figure(card)
 
 

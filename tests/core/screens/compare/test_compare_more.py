@@ -45,6 +45,10 @@ def named(n=5):
     return [NamedRun(f"id{i}", f"<b>{i}", "test", "d") for i in range(n)]
 
 
+NAMED = named()
+IDS = [one.id for one in NAMED]
+
+
 def test_runs_that_differ_in_their_seed_alone_are_a_group():
     assert seed_groups(TRAINED) == ((0, 1), (2, 3), (4,))
     assert seed_groups([None, TRAINED[0], None]) == ((0,), (1,), (2,))
@@ -83,6 +87,22 @@ def test_recipes_of_a_sweep_are_told_apart_without_colour(runs):
     assert figure.layout.showlegend
 
 
+def test_losses_of_a_sweep_are_named_as_printed_and_joined_by_no_line(runs):
+    losses = [
+        settings(config(1.0, seed) | {"loss": {"name": name}})
+        for name, seed in (("flsd_53", 0), ("flsd_53", 1), ("ce", 0), ("ce", 1), ("adafocal", 0))
+    ]
+    badges = {named.id: mark for named, mark in zip(NAMED, marks(IDS), strict=True)}
+    card = sweep_card(NAMED, runs, losses, "loss.name", "ece", badges)
+    (dots,) = card.figure("light").data  # no band either: losses have no order
+    assert dots.mode == "markers+text"
+    assert set(dots.x) == {"FLSD-53", "Cross-entropy", "AdaFocal"}
+    assert set(dots.text) == {"A B", "C D", "E"}
+    drawn = f"{card.figure('light').to_json()} {card.alt} {card.table.rows} {card.caption}"
+    assert "flsd_53" not in drawn
+    assert "line joins" not in card.caption
+
+
 def test_seeds_are_a_table_and_two_metrics_a_dot_a_run(runs):
     table = seeds_table(named(), runs, TRAINED)
     assert [row.cells["seeds"] for row in table.rows] == [2, 2]
@@ -90,8 +110,10 @@ def test_seeds_are_a_table_and_two_metrics_a_dot_a_run(runs):
     assert table.rows[0].cells["nll"].value == pytest.approx(np.mean(nlls))
     assert table.rows[0].cells["nll_sd"] == pytest.approx(np.std(nlls, ddof=1))
     assert seeds_table(named(), runs, [None] * 5) is None
-    card = scatter_card(named(), runs, "accuracy", "nll")
+    badges = {named.id: mark for named, mark in zip(NAMED[:4], marks(IDS[:4]), strict=True)}
+    card = scatter_card(NAMED, runs, "accuracy", "nll", badges)
     dots = card.figure("light").data[0]
+    assert dots.text == ("A", "B", "C", "D", "")  # the last does not stand out
     assert list(dots.y) == [run.audit.main.metrics["nll"].value for run in runs]
     assert list(dots.x) == [100 * run.audit.main.metrics["accuracy"].value for run in runs]
 
@@ -103,7 +125,8 @@ def test_training_stands_beside_validation():
     assert measures(curves) == {"ece": "ECE", "lr": "Learning rate"}
     card = training_card(curves, "ece")
     found = [(trace.line.dash, tuple(trace.y)) for trace in card.figure("light").data]
-    assert found == [("solid", (0.0, 0.4)), ("dot", (0.1, 0.5))] * 2
+    dashes = [curve.mark.dash for curve in curves]
+    assert found == [(d, y) for d in dashes for y in ((0.0, 0.4), (0.1, 0.5))]
     letters = [(note.text, note.y >= 0.4) for note in card.figure("light").layout.annotations]
     assert letters == [("<b>A</b>", True), ("<b>B</b>", True)]
     assert training_card(curves, "nll") is None

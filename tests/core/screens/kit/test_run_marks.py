@@ -26,6 +26,15 @@ def test_letters_are_unique_and_so_are_colour_and_dash_up_to_six_of_a_colour(ids
         assert len(set(dashes)) == min(len(dashes), 6)
 
 
+LOOKS = {"longdash": "dash", "longdashdot": "dashdot"}  # hard to tell from the shorter one
+
+
+@given(IDS)
+def test_twelve_runs_differ_in_colour_or_clearly_in_their_dash(ids):
+    looks = [(mark.colour, LOOKS.get(mark.dash, mark.dash)) for mark in marks(ids)]
+    assert len(set(looks)) == len(ids)
+
+
 def test_fifty_runs_have_fifty_badges_of_one_or_two_letters():
     letters = [mark.letter for mark in marks([f"run-{i}" for i in range(50)])]
     assert len(set(letters)) == 50
