@@ -35,6 +35,7 @@ with frame.caught():
                 widgets.sentence(Sentence((Phrase(f"Analysing {len(runs)} runs."),)))
             st.stop()
         with controls:
+            audited = cache.with_risks(runs, splits, audited, choices.threshold(runs))
             metric, reference = choices.ranking(runs, audited)
             search = choices.search(runs)
         comparison = cache.ranked(runs, splits, audited, reference)

@@ -1,13 +1,20 @@
 """What a comparison needs of several runs, read one after another in a process of its own."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from core.arrays import Float, Int
+from core.configs import AuditConfig
 from core.library import open_library
-from core.metrics.comparison import Compared, compared
+from core.metrics import suite
+from core.metrics.clinical import net_benefit
+from core.metrics.comparison import Compared, Comparison, Leader, compared
+from core.metrics.design_effect import of_rows
+from core.metrics.paired import Difference
+from core.metrics.records import Score
+from core.ood.pairs import auroc_difference
 from core.predictions import Predictions, Task
 from core.progress import stage
 
@@ -69,6 +76,76 @@ def disagreements(
         )
         for row in order
     )
+
+
+AUROC, NET_BENEFIT = "auroc", "net_benefit"
+
+
+def risk_scores(rows: Predictions, threshold: float, config: AuditConfig) -> dict[str, Score]:
+    """Return what is compared of risks alone: AUROC, of two classes also slope and net benefit.
+
+    Parameters
+    ----------
+    rows : Predictions
+        Of two classes, or of many labels, whose AUROC is a mean.
+    threshold : float
+        In (0, 1): the risk from which one would act.
+    config : AuditConfig
+        Settings, but for the metrics.
+    """
+    scores = dict(suite.audit(rows, replace(config, metrics=(AUROC, "slope"))).main.metrics)
+    if rows.task is Task.BINARY:
+        event, level = rows.outcomes(1), config.level
+        net = net_benefit(
+            event.confidence, event.correct, [threshold], level=level, extents=rows.extents
+        )
+        value, low, high = (float(at[0]) for at in (net.model, net.low, net.high))
+        scores[NET_BENEFIT] = Score(NET_BENEFIT, value, low, high, level, net.n)
+    return scores
+
+
+def with_scores(run: Compared, scores: Mapping[str, Score]) -> Compared:
+    """Return a run with further scores among those of its audit."""
+    main = replace(run.audit.main, metrics={**run.audit.main.metrics, **scores})
+    return replace(run, audit=replace(run.audit, main=main))
+
+
+def with_auroc(
+    comparison: Comparison, runs: Sequence[Compared], rows: Sequence[Predictions]
+) -> Comparison:
+    """Return a comparison of two classes with differences in AUROC (DeLong), and who leads by it.
+
+    Each is at the level at which those of all pairs hold together (Bonferroni).
+    """
+    risks = [of_run.outcomes(1) for of_run in rows]
+    event, extents, level = risks[0].correct, rows[0].extents, runs[0].config.level
+    if comparison.reason or event.all() or not event.any():
+        return comparison
+    pairs = len(rows) * (len(rows) - 1) // 2
+    each = 1.0 - (1.0 - level) / pairs
+    sides = of_rows(extents, ~event), of_rows(extents, event)
+    groups = sides[0].groups, sides[1].groups
+    weights = sides[0].weights, sides[1].weights
+
+    def apart(i: int, other: int) -> Difference:
+        of_run, of_other = (
+            (risks[k].confidence[~event], risks[k].confidence[event]) for k in (i, other)
+        )
+        value, low, high = auroc_difference(
+            of_run, of_other, level=each, groups=groups, weights=weights
+        )
+        return Difference(AUROC, value, low, high, each, rows[i].n)
+
+    reference = comparison.reference
+    differences = tuple(
+        by_metric if i == reference else {**by_metric, AUROC: apart(i, reference)}
+        for i, by_metric in enumerate(comparison.differences)
+    )
+    values = [-(run.audit.main.metrics[AUROC].value or 0.0) for run in runs]
+    first, *others = sorted(range(len(runs)), key=values.__getitem__)
+    leader = Leader(first, {i: apart(i, first) for i in others})
+    leaders = {**comparison.leaders, AUROC: leader}
+    return replace(comparison, differences=differences, leaders=leaders)
 
 
 def of_library(places: Sequence[tuple[str, str]]) -> list[Compared]:

@@ -361,3 +361,22 @@ def test_all_runs_can_be_cleared_where_the_link_names_one(page):
     test.query_params["run"] = "digits-overconfident"  # opened since
     test.run()
     assert test.multiselect(key="widget.runs").value == ["digits-overconfident"]
+
+
+def test_two_classes_are_compared_by_auroc_slope_and_net_benefit(page, home):
+    rng = np.random.default_rng(0)
+    labels = rng.integers(0, 2, 80)
+    ids = []
+    for name, strength in (("dull", 0.5), ("keen", 3.0)):
+        p = 1 / (1 + np.exp(-(strength * (2 * labels - 1) + rng.normal(size=80))))
+        scores = np.stack([1 - p, p], axis=1)
+        rows = Predictions(Task.BINARY, ScoreKind.PROBABILITIES, scores, labels)
+        ids.append(keep(home, name, rows))
+    test = fine(page(runs=",".join(ids), metric="auroc"))
+    assert "“keen” has the higher AUROC" in html(test)
+    shown = table(test, "Scores of the runs")
+    assert "Calibration slope</th>" in shown
+    assert "Net benefit</th>" in shown
+    test.number_input(key="compare.at").set_value(60.0).run()
+    assert table(fine(test), "Scores of the runs") != shown
+    assert "AUROC" not in html(page(runs=PAIR))  # of several classes there is no such number

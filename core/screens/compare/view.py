@@ -26,7 +26,7 @@ from core.screens.kit.differences import (
     plain_sentence,
     sentence,
     value_kind,
-    with_people,
+    with_others,
 )
 from core.screens.kit.forms import Kind
 from core.screens.kit.numbers import count, holding, points
@@ -57,6 +57,7 @@ PLAIN_BOLD = "Bold: better than every other model, beyond chance."
 ERROR_SIDES = ("smaller error", "larger error")
 SIDES = {  # of the other metrics
     "accuracy": ("right less often", "right more often"),
+    "auroc": ("ranks worse", "ranks better"),
     DISTANCE: ("closer to people", "further from people"),
 }
 
@@ -120,7 +121,7 @@ def plain_view(
         PageColumn("ece", "Off by, points on average", value_kind("ece")),
         *_difference_column(comparison, "ece", "Difference, points"),
         PageColumn("accuracy", "Right, in 100", value_kind("accuracy")),
-        *(people if with_people((), runs) else ()),
+        *(people if any(run.distance for run in runs) else ()),
         PageColumn("n", with_row_noun("Images"), "count"),
     )
     plain_table = replace(full.table, names_head="Model", shown=shown)
@@ -184,8 +185,8 @@ def compare_view(
     )
     table = ScoreTable(
         "Run",
-        _shown(comparison, metric, with_people(PAIRED, runs)),
-        _columns(comparison, with_people(PAIRED, runs)),
+        _shown(comparison, metric, with_others(PAIRED, runs)),
+        _columns(comparison, with_others(PAIRED, runs)),
         tuple(_row(names[i], pictured.marks.get(i), runs, comparison, i) for i in pictured.order),
     )
     rows = zip(pictured.order, table.rows, strict=True)
@@ -284,11 +285,12 @@ def _difference_column(comparison: Comparison, metric: str, head: str) -> tuple[
 
 
 def _columns(comparison: Comparison, metrics: Sequence[str]) -> tuple[Column, ...]:
-    """Return the columns of the file: every score, and every difference where runs are ranked."""
+    """Return the columns of the file: every score, and its differences where there are any."""
     columns = [Column("run", "run"), Column("n", "n", "count")]
     for metric in metrics:
         kind: Kind = "share" if metric in IN_POINTS else "number"
-        for key in (metric,) if comparison.reason else (metric, f"{metric}_difference"):
+        compared = any(metric in differences for differences in comparison.differences)
+        for key in (metric, f"{metric}_difference") if compared else (metric,):
             columns += [Column(f"{key}{end}", metric, kind) for end in ("", "_low", "_high")]
     return tuple(columns)
 
@@ -303,7 +305,7 @@ def _row(
     run, differences = runs[i], comparison.differences[i]
     reference = not comparison.reason and i == comparison.reference
     cells: dict[str, Estimate | Cell] = {"run": named.name, "n": run.rows.n}
-    for metric in with_people(PAIRED, runs):
+    for metric in with_others(PAIRED, runs):
         why = "no votes" if metric == DISTANCE else run.audit.unavailable.get(metric, "")
         best = comparison.best.get(metric) == i
         cell = estimate(run.score(metric), why)
@@ -339,7 +341,11 @@ def _caption(runs: Sequence[Compared], comparison: Comparison, metric: str) -> s
         )
     level = level_words(_level(comparison, metric))
     pairs = len(runs) * (len(runs) - 1) // 2
-    joint = f" so that all {number(pairs)} pairs hold jointly at {own} (max-T)"
+    delong = metric == "auroc"
+    rule = "Bonferroni" if delong else "max-T"
+    joint = f" so that all {number(pairs)} pairs hold jointly at {own} ({rule})"
+    if delong:
+        parts.append("Differences are DeLong’s.")
     if metric in BIASED:
         parts.append("Their intervals also allow for what chance adds to each error.")
     parts.append(

@@ -22,14 +22,17 @@ from core.screens.kit.row_noun import with_row_noun
 from core.screens.kit.words import LABELS
 
 OFFERED = ("ece", "ece_em", "smece", "classwise_ece", "nll", "brier", "accuracy")
-NAMES = LABELS | {DISTANCE: "Distance from people"}
+NET_BENEFIT = "net_benefit"
+RISKS = ("auroc", "slope", NET_BENEFIT)  # of two classes; of many labels the first alone
+UNRANKED = RISKS[1:]
+NAMES = LABELS | {DISTANCE: "Distance from people", NET_BENEFIT: "Net benefit"}
 IN_SENTENCE = {key: metric.in_sentence or metric.label for key, metric in METRICS.items()}
-IN_SENTENCE |= {DISTANCE: "distance from people"}
+IN_SENTENCE |= {DISTANCE: "distance from people", NET_BENEFIT: "net benefit"}
 IN_POINTS = {key for key, metric in METRICS.items() if metric.in_points} | {DISTANCE}
 HEADS = {key: label + (", %" if key in IN_POINTS else "") for key, label in NAMES.items()}
 MOST_NAMED = 11  # runs beside the best that a sentence in plain words names
 NAMED = 2  # runs of one outcome that a sentence names
-HIGHER = {key for key, metric in METRICS.items() if metric.better == "higher"}
+HIGHER = {key for key, metric in METRICS.items() if metric.better == "higher"} | {NET_BENEFIT}
 WORDS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 assert set(OFFERED) == set(PAIRED)
 
@@ -40,10 +43,11 @@ def name(metric: str, event: str = "") -> str:
     return f"{IN_SENTENCE[metric]}{whose}"
 
 
-def with_people(metrics: Sequence[str], runs: Sequence[Compared]) -> tuple[str, ...]:
-    """Return metrics, with the distance from people where any run has votes."""
+def with_others(metrics: Sequence[str], runs: Sequence[Compared]) -> tuple[str, ...]:
+    """Return metrics, with those that only some runs have: of risks, and distance from people."""
+    risks = (risk for risk in RISKS if any(risk in run.audit.main.metrics for run in runs))
     voted = any(run.distance is not None for run in runs)
-    return (*metrics, DISTANCE) if voted else tuple(metrics)
+    return (*metrics, *risks, *([DISTANCE] if voted else []))
 
 
 def number(n: int) -> str:

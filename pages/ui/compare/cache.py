@@ -6,10 +6,13 @@ from functools import partial
 
 import streamlit as st
 
+from core.configs import AuditConfig
 from core.metrics.comparison import Compared, Comparison, compare_all
+from core.metrics.records import Score
+from core.predictions import Task
 from core.studies import comparison
 from pages.ui import cache, studying
-from pages.ui.caching import Results, results
+from pages.ui.caching import Results, cached, results
 from pages.ui.escape import esc
 from pages.ui.task import BackgroundTask, Call, Work, in_turn
 
@@ -65,8 +68,28 @@ def ranked(
     found: Comparison | None = kept.get(key)
     if found is None:
         found = compare_all(audited, names, reference)
+        if all(run.task is Task.BINARY for run in runs):
+            rows = [cache.predictions(part.run, part.split) for part in parts]
+            found = comparison.with_auroc(found, audited, rows)
         kept.put(key, found)
     return found
+
+
+def with_risks(
+    runs: Sequence[cache.Run], splits: Sequence[str], audited: list[Compared], threshold: float
+) -> list[Compared]:
+    """Return runs with what is compared of risks alone; as they are with one answer of several."""
+    if any(run.task not in {Task.BINARY, Task.MULTILABEL} for run in runs):
+        return audited
+    return [
+        comparison.with_scores(of_run, _risks(run, split, threshold))
+        for run, split, of_run in zip(runs, splits, audited, strict=True)
+    ]
+
+
+@cached(library=64, draft=16, keys=cache.KEYS)
+def _risks(run: cache.Run, split: str, threshold: float) -> dict[str, Score]:
+    return comparison.risk_scores(cache.predictions(run, split), threshold, AuditConfig())
 
 
 def _known(part: ComparedSplit) -> Compared | None:

@@ -7,12 +7,14 @@ import streamlit as st
 from core.errors import LibraryError
 from core.library.index import RunRow
 from core.metrics.comparison import Compared, best, why_not
+from core.predictions import Task
 from core.screens.compare.view import FEW
-from core.screens.kit.differences import NAMES, OFFERED, with_people
+from core.screens.kit.differences import NAMES, OFFERED, RISKS, UNRANKED, with_others
 from pages.ui import cache, frame, picked_runs, site, state
 from pages.ui.controls import SPLIT_NAMES
 from pages.ui.escape import esc
 
+ACTS_AT = 0.1  # as on the page of one finding
 SIBLINGS = 8  # offered to compare a run with
 
 
@@ -89,6 +91,27 @@ def splits(runs: list[cache.Run]) -> list[str]:
     return [split] * len(runs)
 
 
+def threshold(runs: Sequence[cache.Run]) -> float:
+    """Return the risk at which net benefit is compared, with its choice, of two classes."""
+    if state.plain() or not two_classes(runs):
+        return ACTS_AT
+    percent = st.number_input(
+        "Net benefit at, %",
+        0.1,
+        99.9,
+        100 * ACTS_AT,
+        key="compare.at",
+        width=150,
+        help="The risk from which one would act: true alarms minus false ones, weighed by it.",
+    )
+    return percent / 100
+
+
+def two_classes(runs: Sequence[cache.Run]) -> bool:
+    """Whether all runs state the risk of one event."""
+    return all(run.task is Task.BINARY for run in runs)
+
+
 def rest(runs: Sequence[cache.Run], audited: Sequence[Compared]) -> None:
     """Offer to rank the most runs that share their rows, and to set the others aside."""
     groups: list[list[int]] = []
@@ -117,7 +140,8 @@ def ranking(runs: list[cache.Run], audited: Sequence[Compared]) -> tuple[str, in
     """Draw what runs are ranked by, and the one they are compared with, where they can be."""
     if why_not([run_audit.rows for run_audit in audited], [run.name for run in runs]):
         return "ece", 0
-    offered = with_people(OFFERED, audited)
+    unranked = UNRANKED if two_classes(runs) else RISKS
+    offered = [key for key in with_others(OFFERED, audited) if key not in unranked]
     metric = "ece" if state.plain() else _metric(offered)
     return metric, _reference(runs, best(audited, metric))
 
