@@ -121,7 +121,7 @@ def check_room(folder: JobFolder, parts: TrainingSetup) -> None:
     if free < needed:
         raise LibraryError(
             "DISK_FULL",
-            f"Checkpoints need {needed / 2**20:.0f} MiB, {free / 2**20:.0f} MiB are free",
+            f"Checkpoints need {-(-needed // 2**20)} MiB, {free // 2**20} MiB are free",
             "free some space, or set CANDOR_HOME to another disk",
         )
 
