@@ -16,7 +16,7 @@ NEEDED = "This page needs one answer among several classes."
 frame.begin("pages/ood.py")
 with frame.caught():
     run = selected_run.open_run()
-    split = selected_run.header(run, sources.intact(run))
+    split = selected_run.header(run, sources.intact(run), lacks="in-distribution images")
     if run.task is Task.MULTILABEL:
         widgets.sentence(
             Sentence((Phrase(f"“{run.name}” gives one yes or no for each label."),), NEEDED)
@@ -62,4 +62,5 @@ with frame.caught():
             pictures.draw(question, name)
             with st.expander("What these scores and numbers mean", key="details.words"):
                 widgets.meanings((s.label, f"{s.plain} {s.source}.") for s in SCORES.values())
-                widgets.meanings((tile.label, tile.help) for tile in view.numbers if tile.help)
+                tiles = (*view.numbers, *view.more)
+                widgets.meanings((tile.label, tile.help) for tile in tiles if tile.help)

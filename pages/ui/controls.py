@@ -33,9 +33,10 @@ def segments(
     default: str,
     words: Mapping[str, str],
     help_text: str | None = None,
+    elsewhere: Sequence[str] = (),
 ) -> str:
-    """Draw a choice between a few options that lives in the link."""
-    value = state.choice(name, options, default)
+    """Draw a choice between a few options that lives in the link; see `state.choice`."""
+    value = state.choice(name, options, default, elsewhere)
     if len(options) > MOST_SEGMENTS:
         st.selectbox(
             label,

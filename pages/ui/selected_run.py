@@ -6,6 +6,7 @@ import streamlit as st
 
 from core.errors import LibraryError
 from core.library.manifest import summarise
+from core.screens.kit import row_noun
 from core.screens.runs.view import verdict
 from core.screens.runs.words import NO_VERDICT, PLAIN, TECHNICAL
 from pages.ui import cache, controls, frame, html_macros, session, site, state
@@ -56,19 +57,28 @@ def open_run(sample: str = site.SAMPLE) -> cache.Run:
 
 
 def header(
-    run: cache.Run, splits: Sequence[str] = (), *, judged: bool = True, against: str = ""
+    run: cache.Run,
+    splits: Sequence[str] = (),
+    *,
+    judged: bool = True,
+    against: str = "",
+    lacks: str = "",
 ) -> str:
     """Draw what every tab of Audit begins with, and return the split that it speaks of.
 
     It is the run, its split (of `splits`, by default all), its verdict where the tab does not say
-    it itself, `against` what where that is not plain, and the way to Compare.
+    it itself, `against` what where that is not plain, and the way to Compare. A split of the link
+    that is not among `splits` stays there; `lacks` says what it does not hold.
     """
     splits = splits or run.splits
     default = run.split if run.split in splits else splits[0]
     with st.container(horizontal=True, vertical_alignment="center", key="bare.run"):
         _picker(run)
         if len(splits) > 1:
-            split = controls.segments("Split", "split", splits, default, controls.SPLIT_NAMES)
+            names = controls.SPLIT_NAMES
+            split = controls.segments(
+                "Split", "split", splits, default, names, elsewhere=run.splits
+            )
         else:
             split = splits[0]
         with st.container(key="verdict", width="content"):
@@ -91,6 +101,11 @@ def header(
         text = f"{text} {against}"
     with place:
         html_macros.draw("verdict", text, tone, controls.chip(run))
+    linked = st.query_params.get("split", "")
+    if linked in run.splits and linked not in splits:
+        missing = row_noun.with_row_noun(lacks)
+        why = f"“{linked}” holds no {missing}; these are those of “{split}”."
+        html_macros.draw("second", why)
     return split
 
 

@@ -133,12 +133,13 @@ def distinct_names(names: Mapping[str, str]) -> dict[str, str]:
     }
 
 
-def choice(name: str, options: Sequence[str], default: str) -> str:
+def choice(name: str, options: Sequence[str], default: str, elsewhere: Sequence[str] = ()) -> str:
     """Return one of the options: what the link says, else what was chosen before.
 
     The widget's key is set to it, `pick` as its callback keeps link and session in step; a default
     leaves the link short. On a page that was just entered the session speaks where the link is
-    silent; afterwards silence means the default, so that the Back button goes back.
+    silent; afterwards silence means the default, so that the Back button goes back. What other
+    pages can show, of `elsewhere`, stays in the link.
     """
     linked = st.query_params.get(name)
     before = (
@@ -147,7 +148,10 @@ def choice(name: str, options: Sequence[str], default: str) -> str:
     value = next(
         (str(candidate) for candidate in (linked, before) if candidate in options), default
     )
-    remember(name, value, default)
+    if linked in elsewhere and linked not in options:
+        st.session_state[f"set.{name}"] = value
+    else:
+        remember(name, value, default)
     st.session_state[f"widget.{name}"] = value
     return value
 

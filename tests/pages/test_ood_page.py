@@ -115,6 +115,16 @@ def test_the_sentence_and_the_counts_are_those_of_the_run(page, keep):
     assert "Corrupted test images" in text
 
 
+def test_a_split_of_the_link_that_holds_other_images_stays_there_and_is_said(page, keep):
+    test = fine(page(run=keep(), split="corrupted-fog-5"))
+    assert test.query_params["split"] in ("corrupted-fog-5", ["corrupted-fog-5"])
+    why = "“corrupted-fog-5” holds no in-distribution rows; these are those of “test”."
+    assert why in said(test)
+    test.segmented_control(key="widget.split").set_value("val").run()
+    assert test.query_params["split"] in ("val", ["val"])
+    assert "holds no in-distribution" not in said(fine(test))
+
+
 @pytest.mark.slow
 def test_many_corruptions_are_folded_until_all_are_asked_for(page, keep):
     shifted = {f"corrupted-{name}-5": labelled(k, n=40) for k, name in enumerate(OWN[:11])}

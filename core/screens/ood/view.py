@@ -50,6 +50,7 @@ ROC_COLUMNS = (
     Column("false_alarms", "in-distribution flagged", "share"),
     Column("flagged", "out-of-distribution flagged", "share"),
 )
+FIRST = ("auroc", "fpr95")  # the numbers of the first view
 BINS = 50
 LOWEST = 1e-9  # where a logarithmic axis may begin; what lies below stands in its first bin
 LOG_SCORES = ("entropy", "msp")
@@ -128,10 +129,11 @@ class AtThreshold:
 
 @dataclass(frozen=True)
 class OodView:
-    """Everything that the upper part of the page draws."""
+    """Everything that the upper part of the page draws; `more` numbers are folded."""
 
     sentence: Sentence
     numbers: tuple[Tile, ...]
+    more: tuple[Tile, ...]
     roc: FigureCard
     density: FigureCard
     tally: Counts
@@ -180,17 +182,18 @@ def ood_view(
         f"{named.name}, {named.split} part, n = {rows_words(curve.judged, 0)}, against "
         f"{name.label}, n = {rows_words(curve.judged, 1)}"
     )
-    tiles = []
-    for score in curve.judged.numbers.values():
+    tiles = {}
+    for key, score in curve.judged.numbers.items():
         label, positive = LABELS[score.metric]
         value = "–" if score.value is None else f"{score.value:.3f}"
         span, meaning = share_span(score), HELP[score.metric]
-        tiles.append(Tile(label, value, interval=span, note=positive, help=meaning))
+        tiles[key] = Tile(label, value, interval=span, note=positive, help=meaning)
     how = () if plain else (scoring, POSITIVE, f"file digest {named.digest[:8]}")
     caption = "; ".join(filter(None, (counted, by_weight, *how))) + "."
     return OodView(
         sentence=at.sentence,
-        numbers=tuple(tiles),
+        numbers=tuple(tile for key, tile in tiles.items() if key in FIRST),
+        more=tuple(tile for key, tile in tiles.items() if key not in FIRST),
         roc=_roc_card(curves, at.tally, scoring, caption),
         density=_density_card(named, name, curve, at.tally, caption, plain=plain),
         tally=at.tally,
