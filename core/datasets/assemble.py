@@ -8,7 +8,6 @@ from tempfile import NamedTemporaryFile
 from typing import Final
 
 import numpy as np
-import PIL
 import torch
 from torch import Tensor
 
@@ -19,7 +18,7 @@ from core.datasets.catalogue import DATASETS
 from core.datasets.listing import PictureFile, names_of
 from core.datasets.pictures import Pixels, Size, decode, decode_all
 from core.datasets.splits import SplitRecord
-from core.datasets.stream import StreamedSplit
+from core.datasets.stream import StreamedSplit, pictures_digest, resized_pictures
 from core.errors import Notice
 from core.library import home
 from core.predictions import Task
@@ -48,8 +47,7 @@ def remembered(root: Path, pictures: Sequence[PictureFile], size: Size) -> Pixel
     """
     shape = (len(pictures), 3, *size)
     prefix = f"pictures-{digest(str(root.resolve()))}"
-    state = "\0".join(f"{p.name}\0{p.size_bytes}\0{p.changed_ns}" for p in pictures)
-    path = home() / "cache" / f"{prefix}-{digest(PIL.__version__, str(shape), state)}.npy"
+    path = home() / "cache" / f"{prefix}-{pictures_digest(pictures, str(shape))}.npy"
     pixels = _read(path, shape)
     if pixels is None:
         pixels = decode_all(root, names_of(pictures), size)
@@ -180,6 +178,7 @@ def _streamed(
     """Return a data set whose images stay in their files."""
     size = request.size
     assert size is not None
+    kept = resized_pictures(root, pictures, size, request.scaling) if request.kept else None
     splits = {
         name: StreamedSplit(
             targets=rows.targets(name),
@@ -187,6 +186,8 @@ def _streamed(
             root=root,
             size=size,
             scaling=request.scaling,
+            kept=kept,
+            places=chosen,
         )
         for name, chosen in rows.split.rows.items()
     }

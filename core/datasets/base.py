@@ -145,3 +145,4 @@ class DatasetRequest:
     size: tuple[int, int] | None = None
     download: bool = True
     scaling: Scaling = STRETCHED
+    kept: bool = False

@@ -31,6 +31,7 @@ def load(
     size: tuple[int, int] | None = None,
     download: bool = True,
     scaling: Scaling = STRETCHED,
+    kept: bool = False,
 ) -> SplitDataset:
     """Return a data set, split.
 
@@ -48,6 +49,8 @@ def load(
         Whether a missing data set may be fetched.
     scaling : Scaling
         How streamed images are brought to `size`.
+    kept : bool
+        Whether streamed images are kept resized below CANDOR_HOME, to be decoded only once.
 
     Raises
     ------
@@ -58,6 +61,11 @@ def load(
     """
     return LOADERS[checked_data(name)](
         DatasetRequest(
-            root=root, split_seed=split_seed, size=size, download=download, scaling=scaling
+            root=root,
+            split_seed=split_seed,
+            size=size,
+            download=download,
+            scaling=scaling,
+            kept=kept,
         )
     )

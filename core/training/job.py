@@ -99,6 +99,7 @@ def load_images(config: TrainConfig, *, download: bool = True) -> SplitDataset:
         split_seed=config.split_seed,
         size=size,
         download=download and root is None,
+        kept=True,  # epoch after epoch reads them
     )
     if not len(data.train):
         raise Refused("EMPTY", "The folder holds no images to train on", "add a folder train")

@@ -2,6 +2,8 @@
 
 import os
 import shutil
+import subprocess
+import sys
 import tarfile
 from pathlib import Path
 
@@ -9,7 +11,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from core.datasets import assemble
+from core.datasets import assemble, stream
 from core.datasets.base import ResidentSplit, SplitDataset
 from core.datasets.load import load
 from core.datasets.stream import StreamedSplit
@@ -18,6 +20,7 @@ from tests.core.datasets.written import all_images, by_name, random_pixels, writ
 
 SHARED = Path(os.environ.get("CANDOR_SHARED", Path(__file__).parents[3].parent / "shared"))
 CIFAR = SHARED / "data" / "cifar10_jpeg" / "cifar10_jpeg.tar.xz"
+ROOT = Path(__file__).parents[3]
 CLASSES = ("ant", "bee", "cow")
 
 
@@ -41,8 +44,10 @@ def write(root: Path, *, height: int = 8, width: int = 6, **parts: int) -> dict[
     return dict(zip(names, pixels, strict=True))
 
 
-def opened(root: Path, *, seed: int = 0, size: tuple[int, int] | None = None) -> SplitDataset:
-    return load("folder", root=root, split_seed=seed, size=size)
+def opened(
+    root: Path, *, seed: int = 0, size: tuple[int, int] | None = None, kept: bool = False
+) -> SplitDataset:
+    return load("folder", root=root, split_seed=seed, size=size, kept=kept)
 
 
 def assert_holds(data: SplitDataset, pixels: dict[str, np.ndarray]) -> None:
@@ -258,6 +263,100 @@ def test_a_damaged_memory_is_made_anew(tmp_path: Path, home: Path, damage: str) 
     assert_holds(opened(root), pixels)
     assert kept(home) == [path]
     assert path.read_bytes() == whole
+
+
+# Kept resized -----------------------------------------------------------------------------------
+
+
+def spoil(file: Path) -> None:
+    """Make a picture unreadable, and leave its length and time as they were."""
+    about = file.stat()
+    file.write_bytes(bytes(about.st_size))
+    os.utime(file, ns=(about.st_atime_ns, about.st_mtime_ns))
+
+
+def test_a_streamed_picture_is_decoded_once_whatever_the_split(tmp_path: Path, home: Path) -> None:
+    root = tmp_path / "data"
+    write(root, height=66, width=40, train=10, test=2)
+    first = by_name(opened(root, size=(24, 32), kept=True))
+    for file in root.rglob("*.png"):
+        if file != root / "train/ant/00.png":  # whose size is looked at
+            spoil(file)
+    again = by_name(opened(root, size=(24, 32), kept=True, seed=3))
+    assert sorted(again) == sorted(first)
+    assert all(np.array_equal(again[name][0], first[name][0]) for name in first)
+    (path,) = kept(home)
+    assert path.stat().st_mode & 0o077 == 0
+    with pytest.raises(Refused, match="not a readable picture"):
+        all_images(opened(root, size=(24, 40), kept=True).train)
+    with pytest.raises(Refused, match="not a readable picture"):
+        all_images(opened(root, size=(24, 32)).train)
+
+
+def test_a_changed_picture_is_decoded_again_and_the_old_copies_go(
+    tmp_path: Path, home: Path
+) -> None:
+    root = tmp_path / "data"
+    pixels = write(root, height=66, width=40, train=10, test=2)
+    by_name(opened(root, kept=True))
+    (first,) = kept(home)
+    write_png(root / "test/ant/00.png", pixels["test/bee/00.png"])
+    changed = by_name(opened(root, kept=True))
+    np.testing.assert_array_equal(changed["test/ant/00.png"][0], pixels["test/bee/00.png"])
+    (second,) = kept(home)
+    assert second != first
+
+
+@pytest.mark.parametrize("damage", ["cut", "zeros", "flipped"])
+def test_a_copy_that_was_written_by_half_is_made_again(
+    tmp_path: Path, home: Path, damage: str
+) -> None:
+    root = tmp_path / "data"
+    pixels = write(root, height=66, width=40, train=10, test=2)
+    by_name(opened(root, kept=True))
+    (path,) = kept(home)
+    whole = path.read_bytes()
+    stride = 4 + 3 * 66 * 40
+    assert len(whole) == 36 * stride
+    if damage == "cut":
+        path.write_bytes(whole[: 20 * stride + 7])
+    elif damage == "zeros":
+        path.write_bytes(whole[: 5 * stride] + bytes(3 * stride) + whole[8 * stride :])
+    else:
+        path.write_bytes(whole[: 5 * stride + 99] + b"\x99\x98" + whole[5 * stride + 101 :])
+    assert_holds(opened(root, kept=True), pixels)
+    assert path.read_bytes() == whole
+
+
+def test_copies_are_left_out_where_the_disk_has_no_room(
+    tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    root = tmp_path / "data"
+    pixels = write(root, height=66, width=40, train=10, test=2)
+    monkeypatch.setattr(stream, "LEFT_FREE", 0.0)
+    with caplog.at_level("INFO"):
+        assert_holds(opened(root, kept=True), pixels)
+    assert kept(home) == []
+    assert "resized copies need 0.0 GiB" in caplog.text
+
+
+def test_a_disk_that_fills_up_keeps_no_more_and_loses_nothing(tmp_path: Path) -> None:
+    script = (
+        "import resource, signal, sys\n"
+        "from pathlib import Path\n"
+        "import numpy as np\n"
+        "from core.datasets.stream import ResizedPictures\n"
+        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (500, 500))\n"
+        "kept, one = ResizedPictures(Path(sys.argv[1]), (8, 8)), np.full((3, 8, 8), 7, np.uint8)\n"
+        "for place in range(4):\n"
+        "    kept.write(place, one)\n"
+        "print([kept.read(place) is not None for place in range(4)])\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script, tmp_path / "a.u8"], cwd=ROOT, capture_output=True, text=True
+    )
+    assert done.stdout == "[True, True, False, False]\n"
 
 
 def test_a_run_store_that_cannot_be_written_only_forgets(tmp_path: Path, home: Path) -> None:
