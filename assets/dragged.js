@@ -75,6 +75,10 @@ export default function ({ data, parentElement, setTriggerValue }) {
   input.setAttribute("aria-label", data.label);
   input.setAttribute("aria-description", data.help);
   input.max = data.written.length - 1;
+  const ticks = box.querySelector("datalist");
+  ticks.id = `ticks-${data.label.replace(/\W+/g, "-")}`;
+  ticks.replaceChildren(...data.ticks.map((step) => new Option("", step)));
+  input.setAttribute("list", ticks.id);
   if (box.at === undefined) listen(box, input);
   take(box, input, data.at);
   show(box, input.valueAsNumber);

@@ -60,7 +60,8 @@ with frame.caught():
         widgets.caption(view.caption)
         if not state.plain():
             pictures.draw(question, name)
-            with st.expander("What these scores and numbers mean", key="details.words"):
+            with st.expander("More numbers, and what all of them mean", key="details.words"):
+                widgets.strip(view.more)
                 widgets.meanings((s.label, f"{s.plain} {s.source}.") for s in SCORES.values())
                 tiles = (*view.numbers, *view.more)
                 widgets.meanings((tile.label, tile.help) for tile in tiles if tile.help)

@@ -2,13 +2,14 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from core.arrays import Float, Int
+from core.arrays import Float, Int, log_softmax
 from core.calibrators import landscape as maps
+from core.calibrators.focal_map import binary_focal_map, log_focal_map
 from core.calibrators.margins import LogitMargins
 from core.calibrators.temperature import best_temperature
 from core.defaults import N_BINS
@@ -25,6 +26,7 @@ MAP_ROWS: Final = 1_000  # at least, where they are there: then on a coarser gri
 WALK_CELLS: Final = 500_000  # scores that are read at each temperature of a walk
 WALK_ENDS: Final = (0.25, 4.0)  # at least
 WALK_STEPS: Final = 33
+NEAR_GAMMA: Final = 0.05  # of a mark
 NEAR: Final = 0.02  # of a mark, as a share of T: a step that near is left out beside it
 LOWEST: Final = -1e6  # below the largest logit of a row: nothing is left of it at any temperature
 
@@ -99,14 +101,23 @@ def _some(rows: PosthocRows, label: int) -> tuple[npt.NDArray[np.floating], Int,
     return logits, some.labels, own
 
 
+class FocalPoint(NamedTuple):
+    """A gamma of the focal calibration map, and the temperature before it."""
+
+    gamma: float
+    temperature: float
+
+
 @dataclass(frozen=True, kw_only=True)
 class TemperatureStep:
     """A run at one temperature: bins of equal width, ECE, NLL, and mean confidence minus accuracy.
 
-    Of two classes bins, ECE and gap are of the event, as in the table of methods.
+    Then the focal calibration map of gamma; 0 is none. Of two classes bins, ECE and gap are of the
+    event, as in the table of methods.
     """
 
     temperature: float
+    gamma: float
     bins: BinSums
     ece: float
     nll: float
@@ -115,13 +126,16 @@ class TemperatureStep:
 
 @dataclass(frozen=True, kw_only=True)
 class TemperatureWalk:
-    """Reported rows at ascending temperatures, 1 and the marks among them.
+    """Reported rows at ascending temperatures, or gammas, the marks among them.
 
     Attributes
     ----------
     steps : tuple of TemperatureStep
+        Of temperatures 1 is one, of gammas 0.
     marks : mapping of str to float
         The temperature that was fitted by an objective.
+    focal : FocalPoint or None
+        The gamma and temperature that were fitted together.
     used, rows : int
         Rows that were read, and those that are reported.
     target : int or None
@@ -130,12 +144,18 @@ class TemperatureWalk:
 
     steps: tuple[TemperatureStep, ...]
     marks: Mapping[str, float]
+    focal: FocalPoint | None
     used: int
     rows: int
     target: int | None
 
 
-def temperature_walk(rows: PosthocRows, fitted: tuple[str, float] | None) -> TemperatureWalk:
+def temperature_walk(
+    rows: PosthocRows,
+    fitted: tuple[str, float] | None,
+    focal: FocalPoint | None = None,
+    gamma: float = 0.0,
+) -> TemperatureWalk:
     """Return the reported rows at many temperatures, on some of them where there are many.
 
     Parameters
@@ -146,6 +166,10 @@ def temperature_walk(rows: PosthocRows, fitted: tuple[str, float] | None) -> Tem
         An objective, and the temperature that was fitted by it on `rows.fit`. Beside that of the
         NLL the one with the smallest ECE of the answers is searched here, on the rows of
         `temperature_map`; not for two classes, whose steps are of the event.
+    focal : FocalPoint, optional
+        What was fitted together on `rows.fit`.
+    gamma : float
+        Of every step.
 
     Raises
     ------
@@ -153,53 +177,93 @@ def temperature_walk(rows: PosthocRows, fitted: tuple[str, float] | None) -> Tem
         CLASSES, as of `logits_of`.
     """
     marks = {} if fitted is None else dict([fitted])
-    target = rows.test_from.default_target
-    if "nll" in marks and target is None:
+    reported = _Reported.of(rows)
+    if "nll" in marks and reported.margins is not None:
         fit_margins = LogitMargins.of(*_some(rows, 0))
         marks["ece"] = best_temperature(fit_margins, "ece", "exact").temperature
-    fixed = {1.0, *marks.values()}
+    fixed = {1.0, *marks.values(), *([focal.temperature] if focal else [])}
     ends = min(WALK_ENDS[0], *fixed), max(WALK_ENDS[1], *fixed)
     grid = np.geomspace(*ends, WALK_STEPS).tolist()
     between = [t for t in grid if min(abs(np.log(t / mark)) for mark in fixed) > NEAR]
-    weights = rows.test_weights
-    counted = np.arange(rows.n_test) if weights is None else np.flatnonzero(weights)
-    n = min(counted.size, max(MAP_ROWS, WALK_CELLS // rows.test_from.n_classes))
-    test = rows.some_test(counted[np.sort(np.random.default_rng(0).permutation(counted.size)[:n])])
-    logits = logits_of(test)
-    if logits.ndim == 2:
-        logits = np.maximum(logits - logits.max(axis=1, keepdims=True), LOWEST)
-    own = None if test.weights is None else test.weights.of_row
-    margins = None if target is not None else LogitMargins.of(logits, test.labels, own)
     return TemperatureWalk(
-        steps=tuple(_at(float(t), test, logits, margins) for t in sorted({*between, *fixed})),
+        steps=tuple(_at(float(t), gamma, reported) for t in sorted({*between, *fixed})),
         marks=marks,
-        used=n,
+        focal=focal,
+        used=reported.rows.n,
         rows=rows.n_test,
-        target=target,
+        target=reported.target,
     )
 
 
-def _at(
-    temperature: float,
-    rows: Predictions,
-    logits: npt.NDArray[np.floating],
-    margins: LogitMargins | None,
-) -> TemperatureStep:
-    """Return the rows at one temperature; answers are read from their margins, which is faster."""
-    loss = nll(rows) if temperature == 1.0 else None  # as the table: of a probability of 0, too
+def gamma_walk(
+    rows: PosthocRows, focal: FocalPoint | None = None, temperature: float = 1.0
+) -> TemperatureWalk:
+    """Return the reported rows at many gammas and one temperature, as `temperature_walk`."""
+    reported, fixed = _Reported.of(rows), {0.0, *([focal.gamma] if focal else [])}
+    between = [g for g in maps.GAMMAS if min(abs(g - mark) for mark in fixed) > NEAR_GAMMA]
+    return TemperatureWalk(
+        steps=tuple(_at(temperature, g, reported) for g in sorted({*between, *fixed})),
+        marks={},
+        focal=focal,
+        used=reported.rows.n,
+        rows=rows.n_test,
+        target=reported.target,
+    )
+
+
+@dataclass(frozen=True)
+class _Reported:
+    """Reported rows, some of them where there are many: as logits, and as margins of answers."""
+
+    rows: Predictions
+    logits: npt.NDArray[np.floating]
+    margins: LogitMargins | None
+
+    @property
+    def target(self) -> int | None:
+        """The class whose probability is read; None for the answers."""
+        return self.rows.default_target
+
+    @classmethod
+    def of(cls, rows: PosthocRows) -> "_Reported":
+        """Return the rows of the part that is reported."""
+        weights = rows.test_weights
+        counted = np.arange(rows.n_test) if weights is None else np.flatnonzero(weights)
+        n = min(counted.size, max(MAP_ROWS, WALK_CELLS // rows.test_from.n_classes))
+        at = np.sort(np.random.default_rng(0).permutation(counted.size)[:n])
+        test = rows.some_test(counted[at])
+        logits = logits_of(test)
+        if logits.ndim == 2:
+            logits = np.maximum(logits - logits.max(axis=1, keepdims=True), LOWEST)
+        if test.default_target is not None:
+            return cls(test, logits, None)
+        own = None if test.weights is None else test.weights.of_row
+        return cls(test, logits, LogitMargins.of(logits, test.labels, own))
+
+
+def _at(temperature: float, gamma: float, reported: _Reported) -> TemperatureStep:
+    """Return rows at a temperature and gamma; answers are read from margins, which is faster."""
+    rows, margins = reported.rows, reported.margins
+    as_read = (temperature, gamma) == (1.0, 0.0)
+    loss = nll(rows) if as_read else None  # as the table: of a probability of 0, too
     if margins is None:
-        scores = np.divide(logits, temperature, dtype=np.float64)
+        scores = np.divide(reported.logits, temperature, dtype=np.float64)
+        if gamma != 0.0 and scores.ndim == 1:
+            scores = binary_focal_map(scores, gamma)
+        elif gamma != 0.0:
+            scores = log_focal_map(log_softmax(scores), gamma)
         scaled = replace(
             rows, kind=ScoreKind.LOGITS, scores=scores, renormalise=False, members=None
         )
-        ranked = SortedOutcomes.of(scaled.outcomes(rows.default_target))
+        ranked = SortedOutcomes.of(scaled.outcomes(reported.target))
         loss = nll(scaled) if loss is None else loss
     else:
-        ranked = margins.ranked(margins.confidences(temperature, [0.0])[0])
-        loss = float(margins.nll(temperature, [0.0])[0]) if loss is None else loss
+        ranked = margins.ranked(margins.confidences(temperature, [gamma])[0])
+        loss = float(margins.nll(temperature, [gamma])[0]) if loss is None else loss
     bins = binning.sums(ranked, binning.equal_width_cuts(ranked, N_BINS))
     return TemperatureStep(
         temperature=temperature,
+        gamma=gamma,
         bins=bins,
         ece=ece(ranked, n_bins=N_BINS),
         nll=loss,

@@ -17,7 +17,7 @@ Columns = Mapping[str, Sequence[Any]]  # Any: a value a step, as Plotly takes it
 _MOUNT = st.components.v2.component(
     "candor_dragged",
     html='<label class="c-dragged"><span></span><output aria-live="off"></output>'
-    '<input type="range" min="0" step="1"></label>',
+    '<input type="range" min="0" step="1"><datalist></datalist></label>',
     js=(Path(__file__).parents[2] / "assets" / "dragged.js").read_text("utf-8"),
     isolate_styles=False,
 )
@@ -56,6 +56,8 @@ class Dragged:
     filled : mapping
         By CSS selector: a picture of boxes.
     figures : sequence of MovedFigure
+    ticks : sequence of int
+        The steps that wear a tick.
     """
 
     written: Sequence[str]
@@ -63,6 +65,7 @@ class Dragged:
     texts: Mapping[str, Sequence[str]]
     filled: Mapping[str, Filled] = field(default_factory=dict)
     figures: Sequence[MovedFigure] = ()
+    ticks: Sequence[int] = ()
 
 
 def columns(steps: Sequence[Mapping[str, Any]]) -> Columns:

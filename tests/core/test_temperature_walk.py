@@ -14,7 +14,7 @@ from core.library import SAMPLES, Library, RunSource
 from core.predictions import Predictions, ScoreKind, Task, Weights
 from core.screens.kit.differences import NamedRun
 from core.screens.kit.theme import LIGHT
-from core.screens.posthoc.view import at_temperatures, walk_card
+from core.screens.posthoc.view import at_gammas, at_temperatures, walk_card
 from core.studies.posthoc import (
     CONFIDENCE_METHODS,
     CUT,
@@ -26,7 +26,7 @@ from core.studies.posthoc import (
     keep_calibrated,
     parts,
 )
-from core.studies.temperatures import WALK_CELLS, temperature_walk
+from core.studies.temperatures import WALK_CELLS, FocalPoint, gamma_walk, temperature_walk
 
 
 def softmax(z):
@@ -73,6 +73,27 @@ def test_the_ends_of_a_walk_are_what_the_table_of_methods_says(whole):
     assert ("ece" in walk.marks) == (whole.task is Task.MULTICLASS)
 
 
+@pytest.mark.parametrize("whole", [answers(), event(), weighted()])
+def test_a_fitted_gamma_and_temperature_are_what_the_table_of_methods_says(whole):
+    rows = parts({"test": whole}, CUT, "test", share=0.5, seed=0)
+    calibrator = fit("focal_ts", rows.fit).calibrator
+    focal = FocalPoint(calibrator.gamma_, calibrator.temperature_)
+    scores = judge(rows.test, calibrator).compared.audit.main.metrics
+    by_gamma = gamma_walk(rows, focal, focal.temperature)
+    by_temperature = temperature_walk(rows, None, focal, focal.gamma)
+    for walk, of in ((by_gamma, "gamma"), (by_temperature, "temperature")):
+        places = [getattr(step, of) for step in walk.steps]
+        assert places == sorted(places)
+        step = walk.steps[places.index(getattr(focal, of))]
+        assert step.ece == pytest.approx(scores["ece"].value, abs=1e-9)
+        assert step.nll == pytest.approx(scores["nll"].value, abs=1e-9)
+    marked = [step.written for step in at_gammas(by_gamma) if step.marked]
+    assert len(marked) == 1
+    assert marked[0].endswith(f"fitted with T = {focal.temperature:.3g}")
+    marked = [step.written for step in at_temperatures(by_temperature) if step.marked]
+    assert "fitted with γ" in marked[0]
+
+
 def test_a_probability_of_zero_is_lost_at_no_temperature_and_said_as_in_the_table():
     whole = answers()
     p = softmax(whole.scores)
@@ -114,7 +135,7 @@ def test_a_step_is_drawn_as_the_slider_moves_it():
     walk = temperature_walk(parts({"a": answers()}, "a", "a", share=0.5, seed=0), ("nll", 1.9))
     steps = at_temperatures(walk)
     for i in (0, len(steps) - 1):
-        card = walk_card(walk, walk.steps[i].temperature, NamedRun("id", "name", "a", "0" * 64))
+        card = walk_card(walk, walk.steps[i], NamedRun("id", "name", "a", "0" * 64))
         last = card.draw(LIGHT).data[-1]
         assert list(last.x) == steps[i].dots["x"]
         assert list(last.y) == steps[i].dots["y"]

@@ -130,6 +130,19 @@ def test_a_temperature_is_dragged_and_a_correction_kept_and_compared(visit):
     expect(page).to_have_url(re.compile(r"[?&]t=\d"))
     settled(page)
     assert sentence.inner_text() == dragged  # what Python draws there
+    ticks = slider.locator("xpath=following-sibling::datalist").locator("option")
+    assert ticks.count() >= 2  # fitted by NLL and by ECE
+    gamma = page.get_by_role("slider", name="Focal map γ")
+    page.evaluate(COUNT_SENT)
+    gamma.focus()
+    page.keyboard.down("ArrowRight")
+    expect(sentence).not_to_have_text(dragged)
+    assert page.evaluate("window.sent") == 0
+    moved = sentence.inner_text()
+    page.keyboard.up("ArrowRight")
+    expect(page).to_have_url(re.compile(r"[?&]g=\d"))
+    settled(page)
+    assert sentence.inner_text() == moved
     page.locator('[data-figure="walk"]').hover()
     for form, begins in (("PNG", b"\x89PNG"), ("SVG", b"<svg")):
         with page.expect_download() as download:

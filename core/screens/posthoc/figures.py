@@ -11,7 +11,7 @@ from core.screens.kit.bin_marks import speech
 from core.screens.kit.diagram import GROWTH, SMALLEST, share_axis
 from core.screens.kit.numbers import MINUS
 from core.screens.kit.theme import Theme, axis, layout
-from core.studies.temperatures import TemperatureStep, TemperatureWalk
+from core.studies.temperatures import TemperatureStep
 
 HEIGHT = 330
 TICKS = [0.2, 0.5, 1.0, 2.0, 5.0, 10.0]
@@ -161,34 +161,26 @@ def _word(theme: Theme, text: str) -> dict[str, Any]:  # Any: plotly's settings
     }
 
 
-def dots_at(step: TemperatureStep, most: float) -> dict[str, list[float]]:
-    """Return the dots of the filled bins at one temperature, by property of their trace.
-
-    `most` is the count of the fullest bin at any temperature.
-    """
+def dots_at(step: TemperatureStep) -> dict[str, list[float]]:
+    """Return the dots of the filled bins at one step, by property of their trace."""
     bins = step.bins
     filled = np.flatnonzero(bins.count > 0)
     count = bins.count[filled]
     return {
         "x": (bins.confidence[filled] / count).tolist(),
         "y": (bins.hits[filled] / count).tolist(),
-        "marker.size": (SMALLEST + GROWTH * np.sqrt(count / most)).tolist(),
+        "marker.size": (SMALLEST + GROWTH * np.sqrt(count / count.sum())).tolist(),
     }
 
 
-def fullest_bin(walk: TemperatureWalk) -> float:
-    """Return the count of the fullest bin at any temperature."""
-    return float(max(step.bins.count.max() for step in walk.steps))
-
-
 def walk_diagram(
-    walk: TemperatureWalk, at: TemperatureStep, ghosts: list[TemperatureStep], theme: Theme
+    target: int | None, at: TemperatureStep, ghosts: list[TemperatureStep], theme: Theme
 ) -> go.Figure:
-    """Draw the bins at one temperature, last and filled, over rings at the temperatures of ghosts.
+    """Draw the bins at one step, last and filled, over rings at the steps of ghosts.
 
     The first ghost is a circle, the second a diamond.
     """
-    words, most = speech(walk.target), fullest_bin(walk)
+    words = speech(target)
     square = {"scaleanchor": "x", "constrain": "domain", "constraintoward": "bottom"}
     settings = layout(theme, WALK_HEIGHT)
     settings["xaxis"] = share_axis(theme, words.claim, constrain="domain")
@@ -197,7 +189,7 @@ def walk_diagram(
     diagonal = {"color": theme.quiet, "width": 1.4, "dash": "dash"}
     figure.add_scatter(x=[0, 1], y=[0, 1], mode="lines", line=diagonal, hoverinfo="skip")
     for ghost, symbol in zip(ghosts, ("circle-open", "diamond-open"), strict=False):
-        dots = dots_at(ghost, most)
+        dots = dots_at(ghost)
         marker = {"symbol": symbol, "size": dots["marker.size"], "color": theme.quiet}
         figure.add_scatter(
             x=dots["x"],
@@ -207,7 +199,7 @@ def walk_diagram(
             hoverinfo="skip",
             cliponaxis=False,
         )
-    dots = dots_at(at, most)
+    dots = dots_at(at)
     figure.add_scatter(
         x=dots["x"],
         y=dots["y"],

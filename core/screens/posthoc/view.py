@@ -47,7 +47,6 @@ from core.screens.kit.text import safe, short
 from core.screens.posthoc.figures import (
     dots_at,
     excess,
-    fullest_bin,
     landscape,
     unit,
     walk_diagram,
@@ -451,13 +450,15 @@ def curves_card(
 
 
 @dataclass(frozen=True, kw_only=True)
-class AtTemperature:
-    """What is written and drawn at one temperature.
+class AtStep:
+    """What is written and drawn at one temperature and γ.
 
     Attributes
     ----------
     written : str
-        The temperature, and what it is: as trained, or fitted.
+        The temperature or γ, and what it is: as trained, or fitted.
+    marked : bool
+        Whether it was fitted.
     sentence : str
         ECE, NLL, and what is stated and comes true on average.
     dots : mapping
@@ -465,28 +466,42 @@ class AtTemperature:
     """
 
     written: str
+    marked: bool
     sentence: str
     dots: Mapping[str, list[float]]
 
 
-def at_temperatures(walk: TemperatureWalk) -> list[AtTemperature]:
+def at_temperatures(walk: TemperatureWalk) -> list[AtStep]:
     """Return what is written and drawn at each temperature of a walk."""
-    most = fullest_bin(walk)
-    return [
-        AtTemperature(
-            written=_written(walk, step),
-            sentence=_at_sentence(walk, step),
-            dots=dots_at(step, most),
-        )
-        for step in walk.steps
-    ]
+    found = []
+    for step in walk.steps:
+        by = [metric_name(name) for name, t in walk.marks.items() if t == step.temperature]
+        fitted = [f"fitted by {' and '.join(by)}"] if by else []
+        if walk.focal and walk.focal.temperature == step.temperature:
+            fitted.append(f"fitted with γ = {three(walk.focal.gamma)}")
+        trained = ["as trained"] if step.temperature == 1.0 else []
+        written = ", ".join([f"{step.temperature:.3g}", *trained, *fitted])
+        found.append(_at_step(walk, step, written, marked=bool(fitted)))
+    return found
 
 
-def _written(walk: TemperatureWalk, step: TemperatureStep) -> str:
-    by = [metric_name(name) for name, t in walk.marks.items() if t == step.temperature]
-    names = [*(["as trained"] if step.temperature == 1.0 else [])]
-    names += [f"fitted by {' and '.join(by)}"] if by else []
-    return ", ".join([f"{step.temperature:.3g}", *names])
+def at_gammas(walk: TemperatureWalk) -> list[AtStep]:
+    """Return what is written and drawn at each γ of a walk."""
+    found = []
+    for step in walk.steps:
+        fitted = walk.focal is not None and walk.focal.gamma == step.gamma
+        names = ["no map"] if step.gamma == 0.0 else []
+        if walk.focal and fitted:
+            names.append(f"fitted with T = {walk.focal.temperature:.3g}")
+        written = ", ".join([three(step.gamma), *names])
+        found.append(_at_step(walk, step, written, marked=fitted))
+    return found
+
+
+def _at_step(walk: TemperatureWalk, step: TemperatureStep, written: str, *, marked: bool) -> AtStep:
+    return AtStep(
+        written=written, marked=marked, sentence=_at_sentence(walk, step), dots=dots_at(step)
+    )
 
 
 def _at_sentence(walk: TemperatureWalk, step: TemperatureStep) -> str:
@@ -501,37 +516,41 @@ def _at_sentence(walk: TemperatureWalk, step: TemperatureStep) -> str:
 
 WALK_COLUMNS = (
     Column("temperature", "T", "number"),
+    Column("gamma", "γ", "number"),
     Column("ece", "ECE", "share"),
     Column("nll", "NLL", "number"),
     Column("gap", "confidence minus accuracy", "share"),
 )
 
 
-def walk_card(walk: TemperatureWalk, temperature: float, named: NamedRun) -> FigureCard:
-    """Return the reliability diagram at one temperature of a walk, over what was and is fitted.
+def walk_card(walk: TemperatureWalk, at: TemperatureStep, named: NamedRun) -> FigureCard:
+    """Return the reliability diagram at one step, over what was and is fitted.
 
     Parameters
     ----------
     walk : TemperatureWalk
-        Of the rows that are reported.
-    temperature : float
-        One of its steps.
+        Of the rows that are reported, without a focal map.
+    at : TemperatureStep
+        Of it, or of another walk of these rows.
     named : NamedRun
         The run and the part that is reported.
     """
     by_temperature = {step.temperature: step for step in walk.steps}
-    at = by_temperature[temperature]
     fitted = next(iter(walk.marks.values()), 1.0)
     ghosts = [by_temperature[t] for t in dict.fromkeys((1.0, fitted))]
     some = f"{count(walk.used)} of " if walk.used < walk.rows else ""
     rings = "circles: as trained" + (f"; diamonds: T = {fitted:.3g}" if fitted != 1.0 else "")
-    rows = tuple((step.temperature, step.ece, step.nll, step.gap) for step in walk.steps)
+    rows = tuple(
+        (step.temperature, step.gamma, step.ece, step.nll, step.gap)
+        for step in (*walk.steps, *((at,) if at.gamma else ()))
+    )
+    point = f"T = {at.temperature:.3g}" + (f", γ = {three(at.gamma)}" if at.gamma else "")
     return FigureCard(
         key="walk",
-        title="At any temperature",
+        title="At any temperature and γ",
         explanation=rings,
-        draw=partial(walk_diagram, walk, at, ghosts),
-        alt=f"Reliability diagram at T = {temperature:.3g}. {_at_sentence(walk, at)} "
+        draw=partial(walk_diagram, walk.target, at, ghosts),
+        alt=f"Reliability diagram at {point}. {_at_sentence(walk, at)} "
         f"As trained: {_at_sentence(walk, ghosts[0])}",
         table=Table(WALK_COLUMNS, rows),
         caption=with_row_noun(

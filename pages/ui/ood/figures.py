@@ -74,9 +74,6 @@ def threshold(
     if not plain:
         with strip:
             widgets.strip(view.numbers)
-            if view.more:
-                with st.expander("AUPR, and the other side", key="ood.more"):
-                    widgets.strip(view.more)
         with left:
             widgets.figure(view.roc)
     return view

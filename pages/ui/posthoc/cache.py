@@ -23,9 +23,11 @@ from core.studies.posthoc import (
     fit_default,
 )
 from core.studies.temperatures import (
+    FocalPoint,
     TemperatureMap,
     TemperatureMaps,
     TemperatureWalk,
+    gamma_walk,
     temperature_curve,
     temperature_map,
     temperature_walk,
@@ -181,10 +183,22 @@ def curve(run: cache.Run, row_choice: RowChoice, objective: str, label: int) -> 
 
 @cached(library=64, draft=16, spinner="Trying every T", keys=cache.KEYS)
 def walk(
-    run: cache.Run, row_choice: RowChoice, fitted: tuple[str, float] | None
+    run: cache.Run,
+    row_choice: RowChoice,
+    fitted: tuple[str, float] | None,
+    focal: FocalPoint | None,
+    gamma: float = 0.0,
 ) -> TemperatureWalk:
-    """Return the reported rows at many temperatures, the fitted one among them."""
-    return temperature_walk(parts(run, row_choice), fitted)
+    """Return the reported rows at many temperatures, those that were fitted among them."""
+    return temperature_walk(parts(run, row_choice), fitted, focal, gamma)
+
+
+@cached(library=64, draft=16, spinner="Trying every γ", keys=cache.KEYS)
+def gammas(
+    run: cache.Run, row_choice: RowChoice, focal: FocalPoint | None, temperature: float
+) -> TemperatureWalk:
+    """Return the reported rows at many gammas and one temperature."""
+    return gamma_walk(parts(run, row_choice), focal, temperature)
 
 
 def _maps(

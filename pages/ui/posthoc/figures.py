@@ -11,6 +11,7 @@ from streamlit.elements.lib.mutable_expander_container import ExpanderContainer
 from core.calibrators import CALIBRATORS
 from core.calibrators.base import Calibrator
 from core.calibrators.export import code
+from core.calibrators.focal_temperature import FocalTemperature
 from core.calibrators.landscape import GAMMAS
 from core.calibrators.per_label import PerLabel
 from core.calibrators.stored import to_json
@@ -40,6 +41,7 @@ from core.studies.posthoc import (
     keep_calibrated,
     provenance,
 )
+from core.studies.temperatures import FocalPoint
 from pages.ui import (
     audits,
     cache,
@@ -308,37 +310,55 @@ def diagrams(cards: Sequence[tuple[str, str, FigureCard]]) -> None:
 
 
 def temperature_handle(run: cache.Run, row_choice: RowChoice, fits: Sequence[Fit]) -> None:
-    """Draw the diagram at a temperature that one takes hold of; the browser moves it."""
+    """Draw the diagram at a temperature and γ that one takes hold of; the browser moves it."""
     fitted = [
         (fit.calibrator.objective, float(fit.calibrator.temperature_))
         for fit in fits
         if isinstance(fit.calibrator, Temperature)
     ]
-    walk = cache_posthoc.walk(run, row_choice, fitted[0] if fitted else None)
-    temperatures = [step.temperature for step in walk.steps]
-    default = next(iter(walk.marks.values()), 1.0)
-    at = live_slider.chosen("t", temperatures, default)
-    steps = views.at_temperatures(walk)
+    focal = next(
+        (
+            FocalPoint(float(fit.calibrator.gamma_), float(fit.calibrator.temperature_))
+            for fit in fits
+            if isinstance(fit.calibrator, FocalTemperature)
+        ),
+        None,
+    )
+    given = run, row_choice, fitted[0] if fitted else None, focal
+    plain = cache_posthoc.walk(*given)
+    temperatures = [step.temperature for step in plain.steps]
+    default = next(iter(plain.marks.values()), 1.0)
+    temperature = live_slider.chosen("t", temperatures, default)
+    by_gamma = cache_posthoc.gammas(run, row_choice, focal, temperature)
+    gammas = [step.gamma for step in by_gamma.steps]
+    gamma = live_slider.chosen("g", gammas, 0.0)
+    by_temperature = plain if gamma == 0.0 else cache_posthoc.walk(*given, gamma)
+    at = by_gamma.steps[gammas.index(gamma)]
     named = NamedRun(run.id, run.name, row_choice.test, run.file_digest)
     with st.container(horizontal=True, gap="medium", key="walk"):
         with st.container(width=HANDLE_WIDTH):
-            widgets.figure(views.walk_card(walk, at, named))
+            widgets.figure(views.walk_card(plain, at, named))
         with st.container():
+            steps = views.at_temperatures(by_temperature)
+            words = "Divides the logits. Above 1 the model becomes less sure, below 1 more."
+            moved = _moved("T", steps)
             live_slider.slider(
-                "Temperature T",
-                "t",
-                temperatures,
-                at,
-                default,
-                Dragged(
-                    written=[step.written for step in steps],
-                    said=[f"T {step.written}: {step.sentence}" for step in steps],
-                    texts={".st-key-walk .c-second": [step.sentence for step in steps]},
-                    figures=(MovedFigure(figure="walk", last=columns([s.dots for s in steps])),),
-                ),
-                "Divides the logits. Above 1 the model becomes less sure, below 1 more.",
+                "Temperature T", "t", temperatures, temperature, default, moved, words
             )
-            widgets.second(steps[temperatures.index(at)].sentence)
+            moved = _moved("γ", views.at_gammas(by_gamma))
+            words = "Of the focal map, after T. Above 0 the model becomes more sure, below 0 less."
+            live_slider.slider("Focal map γ", "g", gammas, gamma, 0.0, moved, words)
+            widgets.second(steps[temperatures.index(temperature)].sentence)
+
+
+def _moved(letter: str, steps: Sequence[views.AtStep]) -> Dragged:
+    return Dragged(
+        written=[step.written for step in steps],
+        said=[f"{letter} {step.written}: {step.sentence}" for step in steps],
+        texts={".st-key-walk .c-second": [step.sentence for step in steps]},
+        figures=(MovedFigure(figure="walk", last=columns([step.dots for step in steps])),),
+        ticks=[i for i, step in enumerate(steps) if step.marked],
+    )
 
 
 def temperatures(run: cache.Run, row_choice: RowChoice, objective: str, task: Task) -> None:
