@@ -1,5 +1,6 @@
 """The views All findings and One finding through app.py: links, choices, tables, refusals."""
 
+import gzip
 import io
 import re
 from dataclasses import replace
@@ -271,6 +272,17 @@ def test_subgroups_by_a_column_of_a_table_in_any_order(page, keep):
     assert f">{fit.slope.value:.2f}<" not in row
     fine(test.button(key="clinic.forget").click().run())
     assert 'aria-label="Subgroups"' not in html(test)
+
+
+def test_the_only_column_of_a_packed_table_is_chosen_and_its_groups_are_drawn(page, keep):
+    test = fine(page(run=keep(), show=clinic.ONE, of="0"))
+    lines = ["film,View", *(f"{k:05}.png,{'AP' if k % 3 else 'PA'}" for k in range(N))]
+    (uploader,) = test.file_uploader
+    packed = gzip.compress("\n".join(lines).encode())
+    uploader.set_value(("views.csv.gz", packed, "application/octet-stream")).run()
+    test = until(test, lambda: 'aria-label="Subgroups"' in html(test))
+    assert by(fine(test)).value == "View"
+    assert "In the large by View" in html(test)
 
 
 @pytest.mark.slow

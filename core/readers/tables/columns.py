@@ -8,6 +8,7 @@ from typing import Final
 from core.errors import Notice, Refused
 from core.readers.formats.contents import FileBytes, is_text
 from core.readers.formats.csv_file import read_csv
+from core.readers.formats.gunzip import unpacked
 from core.readers.formats.sniff import FileFormat, sniff
 from core.readers.predictions.parts import counted, listed
 
@@ -61,7 +62,7 @@ class MatchedTable:
 
 
 def read_columns_file(source: FileBytes) -> TextColumns:
-    """Return the columns of a text table as text.
+    """Return the columns of a text table, plain or packed with gzip, as text.
 
     Raises
     ------
@@ -69,6 +70,7 @@ def read_columns_file(source: FileBytes) -> TextColumns:
         FORMAT_UNKNOWN: no text table. CSV_HEADER: no header line. TABLE_SIZE: more than
         5,000,000 cells. Any other code of `core.readers.formats.csv_file`.
     """
+    source = unpacked(source)
     form = sniff(source)
     if form is not FileFormat.CSV:
         raise Refused("FORMAT_UNKNOWN", f"The content is {form}, not a text table", GIVE)

@@ -10,7 +10,16 @@ from core.arrays import Float, Int
 from core.metrics.clinical import FlexibleCurve, NetBenefit
 from core.metrics.records import BinTable
 from core.screens.kit.bin_marks import PRESENCE, filled, hover, tone
-from core.screens.kit.numbers import THIN, count, hundred_span, in_hundred, percent
+from core.screens.kit.numbers import (
+    THIN,
+    count,
+    hundred_span,
+    in_hundred,
+    percent,
+    two,
+    two_span,
+)
+from core.screens.kit.text import safe, short
 from core.screens.kit.theme import Theme, Tone, axis, faded, layout
 
 RESEARCH = "Research use, not a medical device."
@@ -21,6 +30,7 @@ SMALL_PX = 196
 LINE_PX = 18
 TONES: tuple[Tone, ...] = ("few", "sound", "under", "over")
 BANDS_PX = 330
+GROUP_PX = 30
 
 
 def signed(figure: go.Figure, theme: Theme) -> go.Figure:
@@ -273,6 +283,72 @@ SCORE_BINS = 48
 
 def _share(value: float) -> str:
     return f"{100 * value:g}"
+
+
+@dataclass(frozen=True)
+class GroupDot:
+    """Calibration in the large of one group, in log odds; of no verdict where it may be chance."""
+
+    name: str
+    n: int
+    value: float
+    low: float
+    high: float
+    tone: Tone
+
+
+def groups(dots: Sequence[GroupDot], theme: Theme) -> go.Figure:
+    """Draw calibration in the large of each group with its interval, around the ideal of 0."""
+    settings = layout(theme, 92 + GROUP_PX * len(dots))
+    settings["margin"] = {"l": 132, "r": 22, "t": 26, "b": 46}
+    ends = [0.0, *(end for dot in dots for end in (dot.low, dot.high))]
+    pad = 0.06 * (max(ends) - min(ends) or 1.0)
+    reach = [min(ends) - pad, max(ends) + pad]
+    settings["xaxis"] = axis(theme, "In the large, log odds", range=reach, tickformat="~g")
+    settings["yaxis"] = axis(
+        theme,
+        range=[len(dots) - 0.5, -0.5],
+        tickvals=list(range(len(dots))),
+        ticktext=[safe(short(dot.name, 19)) for dot in dots],
+        tickfont={"size": 12.5, "color": theme.ink},
+        showgrid=False,
+    )
+    figure = go.Figure(layout=settings)
+    figure.add_vline(x=0, line={"color": theme.quiet, "width": 1.2})
+    common = {"y": 1, "yref": "paper", "yanchor": "bottom", "showarrow": False, "x": 0}
+    font = {"size": 12, "color": theme.quiet}
+    for text, anchor, shift in (
+        ("◂ states too much", "right", -6),
+        ("states too little ▸", "left", 6),
+    ):
+        figure.add_annotation(text=text, xanchor=anchor, xshift=shift, font=font, **common)
+    for i, dot in enumerate(dots):
+        colour, ring = theme.mark(dot.tone), dot.tone in {"few", "sound"}
+        figure.add_scatter(
+            x=[dot.value],
+            y=[i],
+            name=safe(dot.name),
+            mode="markers",
+            marker={
+                "size": 11,
+                "color": theme.paper if ring else colour,
+                "line": {"color": colour, "width": 2 if ring else 0},
+            },
+            error_x={
+                "array": [dot.high - dot.value],
+                "arrayminus": [dot.value - dot.low],
+                "color": colour,
+                "thickness": 2,
+                "width": 0,
+            },
+            hovertext=[
+                f"<b>{safe(dot.name)}</b>, {count(dot.n)}<br>{two(dot.value, signed=True)} "
+                f"({two_span(dot.low, dot.high, signed=True)})"
+            ],
+            hovertemplate="%{hovertext}<extra></extra>",
+            cliponaxis=False,
+        )
+    return signed(figure, theme)
 
 
 def score_axis(theme: Theme, title: str, ends: tuple[float, float]) -> dict[str, object]:

@@ -14,7 +14,17 @@ from core.metrics.null_test import holm
 from core.metrics.records import Score
 from core.predictions import SamplingDesign
 from core.screens.kit.cards import level
-from core.screens.kit.numbers import THIN, UNDER_ONE, count, in_hundred, percent, points, span
+from core.screens.kit.numbers import (
+    THIN,
+    UNDER_ONE,
+    count,
+    in_hundred,
+    percent,
+    points,
+    span,
+    two,
+    two_span,
+)
 from core.screens.kit.records import Cell, Column, FigureCard, Table
 from core.screens.kit.tables import (
     Estimate,
@@ -25,6 +35,7 @@ from core.screens.kit.tables import (
     estimate,
     with_ends,
 )
+from core.screens.kit.theme import Tone
 from core.screens.xray import figures
 from core.screens.xray.finding import few, outside
 from core.screens.xray.words import TOO_FEW, ClinicSource, finding, sourced
@@ -229,6 +240,40 @@ def group_table(source: ClinicSource, column: str, subgroups: Sequence[Subgroup]
         for i, subgroup in enumerate(subgroups)
     )
     return ScoreTable("Group", GROUP_SHOWN, GROUP_COLUMNS, rows)
+
+
+def group_card(
+    source: ClinicSource, column: str, subgroups: Sequence[Subgroup], table: ScoreTable
+) -> FigureCard | None:
+    """Return the calibration in the large of each group; None where no group has one.
+
+    `table` is that of the same groups: what is strong in it is filled here.
+    """
+    dots = []
+    for subgroup, row in zip(subgroups, table.rows, strict=True):
+        score = subgroup.fit.in_the_large
+        if score.value is None or score.low is None or score.high is None:
+            continue
+        tone: Tone = "few"
+        if row.cell("citl").mark == "beyond":
+            tone = "over" if score.value < 0.0 else "under"
+        name, n = subgroup.name, subgroup.fit.n
+        dots.append(figures.GroupDot(name, n, score.value, score.low, score.high, tone))
+    if not dots:
+        return None
+    listed = "; ".join(
+        f"{dot.name} {two(dot.value, signed=True)} ({two_span(dot.low, dot.high, signed=True)})"
+        for dot in dots
+    )
+    return FigureCard(
+        key="clinic_groups",
+        title=f"In the large by {column}",
+        explanation="0 is ideal; hollow: could be chance",
+        draw=partial(figures.groups, tuple(dots)),
+        alt=f"Calibration in the large, in log odds, by {column}: {listed}.",
+        table=table.file,
+        caption=source.caption,
+    )
 
 
 def _group_row(subgroup: Subgroup, caption: str, *, detected: bool) -> TableRow:

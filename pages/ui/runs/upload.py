@@ -13,7 +13,7 @@ from core import defaults
 from core.codes import NoticeCode, RefusalCode
 from core.errors import AuditError, LostWorker, Notice, Refused, UsageError
 from core.library.recipes import forget_recipe, load_recipe, save_recipe
-from core.predictions import ScoreKind
+from core.predictions import GROUP_NOUNS, ScoreKind
 from core.readers.formats.shards import shard_files
 from core.readers.predictions.group_candidates import TOO_NARROW
 from core.readers.predictions.options import ID_STEM, ReadOptions, join_names
@@ -466,7 +466,8 @@ def _check(reading: ImportReading, result: ReadResult) -> None:
         notices = tuple(offer if notice.code == code else notice for notice in result.notices)
         frame.notices(notices)
         reading_choice.preview(inspection, "import.preview")
-        options = _belonging(inspection, _choices(plan.options, inspection))
+        options = _choices(_with_obvious(plan, inspection), inspection)
+        options = _belonging(inspection, options)
         for name, file in plan.upload.tables.items():
             widgets.caption(f"{LABELS[name]}: a column of {file.name}")
         with st.container(horizontal=True):
@@ -524,6 +525,21 @@ def _scale(words: tuple[str, ...]) -> str | None:
     if not words or len(given) < len(words):
         return None
     return join_names([f"{word}={number:g}" for word, number in zip(words, given, strict=True)])
+
+
+def _with_obvious(plan: Import, inspection: Inspection) -> ReadOptions:
+    """Return options with the obvious column of each table that was added, chosen for a start.
+
+    It is the only one, or the only one that is named as groups are.
+    """
+    options = plan.options
+    columns = {"group": inspection.group_columns, "weight": inspection.weight_columns}
+    for name in plan.upload.tables:
+        named = [key for key in columns[name] if any(n in key.lower() for n in GROUP_NOUNS)]
+        obvious = next((one for one in (columns[name], named) if len(one) == 1), ("",))[0]
+        if obvious and getattr(options, name) is None:
+            options = replace(options, **{name: obvious})  # type: ignore[arg-type]
+    return options
 
 
 def _belonging(inspection: Inspection, options: ReadOptions) -> ReadOptions:

@@ -454,8 +454,9 @@ def subgroups(source: ClinicSource, choice: FindingChoice) -> tuple[tuple[str, T
         with st.popover("Add a table", key=f"clinic.door.{INTAKE.drops}"):
             INTAKE.zone("Table", _take, label_visibility="collapsed")
             widgets.caption(
-                "CSV or TSV with a header: one column names the films as this run does, the others "
-                "say what is known of them, such as age, sex or view. It stays in this session."
+                "CSV or TSV with a header, plain or gzipped: one column names the films as this "
+                "run does, the others say what is known of them, such as age, sex or view. It "
+                "stays in this session."
             )
             st.toggle("Its rows come in the run’s order", key=IN_ORDER, persist_state="session")
         matched, column = _matched(choice.run, choice.split), None
@@ -465,7 +466,7 @@ def subgroups(source: ClinicSource, choice: FindingChoice) -> tuple[tuple[str, T
             column = st.selectbox(
                 "Groups by",
                 columns,
-                index=None,
+                index=0 if len(columns) == 1 and matched is not None else None,
                 placeholder="Choose a column",
                 key=f"clinic.by.{INTAKE.drops}",  # another table has other columns
                 persist_state="session",
@@ -487,6 +488,9 @@ def subgroups(source: ClinicSource, choice: FindingChoice) -> tuple[tuple[str, T
     if calibrations is None:
         return ()
     table = use.group_table(source, f"{column}; {description}", calibrations)
+    card = use.group_card(source, column, calibrations, table)
+    if card is not None:
+        widgets.figure(card)
     widgets.scores("Subgroups", table.heads, table.written())
     widgets.save(table.file, "subgroups", "Subgroups, CSV")
     cut = " Numbers were cut into quartiles." if groups.edges else ""

@@ -7,6 +7,7 @@ import pytest
 
 from core.configs import BinRule
 from core.metrics import clinical
+from core.metrics.clinical.groups import grouping
 from core.screens.kit.theme import DARK, LIGHT
 from core.screens.xray.figures import (
     HIGHEST,
@@ -22,6 +23,9 @@ from core.screens.xray.figures import (
     log_odds,
     reach,
 )
+from core.screens.xray.use import group_card, group_table
+from core.screens.xray.words import ClinicSource
+from core.studies.clinic import groups as calibrations
 
 
 @pytest.fixture(scope="module")
@@ -210,3 +214,22 @@ def test_the_names_of_the_decision_curve_stand_apart():
     assert model.y == pytest.approx(drawn[int(model.x) - 1])
     assert (none.x, none.y, none.yshift) == (50, 0, 10)
     assert (none.xanchor, model.xanchor) == ("right", "left")
+
+
+def test_groups_are_filled_where_they_are_off_beyond_chance_and_hollow_elsewhere():
+    rng = np.random.default_rng(0)
+    p = rng.uniform(0.1, 0.9, 3_000)
+    view = np.where(np.arange(3_000) % 2, "AP", "<b>PA")
+    y = rng.random(3_000) < np.where(view == "AP", p, p**2)  # stated too high for the others
+    found = calibrations(p, y, grouping(view.tolist()))
+    source = ClinicSource(run="run", split="test", digest="d" * 8, findings=("Mass",), n=3_000)
+    card = group_card(source, "View", found, group_table(source, "View", found))
+    dots = {one.name: one for one in card.figure("light").data}
+    assert list(dots) == ["&lt;b&gt;PA", "AP"]
+    for group in found:
+        dot, large = dots[group.name.replace("<b>", "&lt;b&gt;")], group.fit.in_the_large
+        assert dot.x == (large.value,)
+        assert dot.error_x.array == (pytest.approx(large.high - large.value),)
+    assert dots["AP"].marker.color == LIGHT.paper
+    assert dots["&lt;b&gt;PA"].marker.color == LIGHT.mark("over")
+    assert "PA −" in card.alt
