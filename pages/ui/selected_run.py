@@ -6,6 +6,7 @@ import streamlit as st
 
 from core.errors import LibraryError
 from core.library.manifest import summarise
+from core.predictions import Task
 from core.screens.kit import row_noun
 from core.screens.runs.view import verdict
 from core.screens.runs.words import NO_VERDICT, PLAIN, TECHNICAL
@@ -99,8 +100,9 @@ def header(
     text, tone = _verdict(run, split) if judged else (NO_VERDICT, "quiet")
     if against and text != NO_VERDICT:
         text = f"{text} {against}"
-    with place:
-        html_macros.draw("verdict", text, tone, controls.chip(run))
+    if text != NO_VERDICT or controls.chip(run):
+        with place:
+            html_macros.draw("verdict", text, tone, controls.chip(run))
     linked = st.query_params.get("split", "")
     if linked in run.splits and linked not in splits:
         missing = row_noun.with_row_noun(lacks)
@@ -121,8 +123,10 @@ def _verdict(run: cache.Run, split: str) -> tuple[str, str]:
     words = PLAIN if state.plain() else TECHNICAL
     kept = None if run.draft else open_library().get(run.id).metrics.get(split)
     quick = run.n(split) * len(run.class_names) <= QUICK_CELLS or audits.large(run, split)
-    audit = audits.known(run, split) if quick and not kept else None
-    return verdict(kept or (summarise(audit) if audit else None), run.task, words, alone=True)
+    several = run.task is Task.MULTILABEL  # whose labels are not in what is kept
+    audit = audits.known(run, split) if quick and (several or not kept) else None
+    metrics = kept or (summarise(audit) if audit else None)
+    return verdict(metrics, run.task, words, alone=True, labels=audit.labels if audit else ())
 
 
 def _picker(run: cache.Run) -> None:

@@ -414,3 +414,10 @@ def test_how_a_file_was_read_is_folded_and_what_bears_on_the_verdict_is_not(home
     (own,) = [body for body in lists if "SCORES_GUESSED" in body]
     assert "VOTES_SIMULATED" not in own
     assert any("VOTES_SIMULATED" in body for body in lists)
+
+
+def test_the_header_of_a_run_holds_no_empty_verdict(home, hostile_run):
+    assert "c-verdict" not in html(opened("reliability", run=hostile_run))  # the sentence says it
+    assert "c-verdict" in html(opened("report", run=hostile_run))
+    labels = html(opened("posthoc", run="digits-traits"))
+    assert re.search(r"\d of \d labels off", labels)

@@ -1,5 +1,6 @@
 """What is said about each class, each label and the surest answers: tables and their figures."""
 
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -10,7 +11,9 @@ from core.arrays import Float, Int
 from core.defaults import FALSE_ALARMS
 from core.metrics.macro import corrected_codes
 from core.metrics.records import ClassRow, Gap, Score, TargetAudit
+from core.metrics.verdict_codes import TOO_HIGH, TOO_LOW
 from core.screens.kit.bin_marks import shares
+from core.screens.kit.labels import LabelVerdict
 from core.screens.kit.numbers import count, percent, points, span, three
 from core.screens.kit.records import Cell, Column, FigureCard, Table
 from core.screens.kit.row_noun import with_row_noun
@@ -30,10 +33,11 @@ def gap_tone(row: ClassRow) -> Tone:
     return "over" if row.gap.gap > 0.0 else "under"
 
 
-def class_gaps(rows: tuple[ClassRow, ...], theme: Theme) -> go.Figure:
+def class_gaps(rows: tuple[ClassRow, ...], theme: Theme, *, outcome: str = "right") -> go.Figure:
     """Draw a forest of gaps in points, in the order given, values printed at the right.
 
     Rows without answers have no gap and are left out; customdata is the index of the class.
+    `outcome` is what `accuracy` counts.
     """
     drawn = [(row, row.gap) for row in rows if row.gap is not None]
     settings = layout(theme, ROW_PX * len(drawn) + 62)
@@ -58,11 +62,13 @@ def class_gaps(rows: tuple[ClassRow, ...], theme: Theme) -> go.Figure:
     for tone in tones:
         at = [i for i, (row, _) in enumerate(drawn) if gap_tone(row) == tone]
         if at:
-            figure.add_trace(_points(drawn, at, tone, theme))
+            figure.add_trace(_points(drawn, at, tone, outcome, theme))
     return figure
 
 
-def _points(drawn: list[Drawn], at: list[int], tone: Tone, theme: Theme) -> go.Scatter:
+def _points(
+    drawn: list[Drawn], at: list[int], tone: Tone, outcome: str, theme: Theme
+) -> go.Scatter:
     colour = theme.mark(tone)
     ring = tone == "few"
     gaps = [drawn[i][1] for i in at]
@@ -86,17 +92,17 @@ def _points(drawn: list[Drawn], at: list[int], tone: Tone, theme: Theme) -> go.S
             "color": colour,
         },
         customdata=[drawn[i][0].index for i in at],
-        hovertext=[_class_hover(drawn[i][0]) for i in at],
+        hovertext=[_class_hover(drawn[i][0], outcome) for i in at],
         hovertemplate="%{hovertext}<extra></extra>",
         cliponaxis=False,
     )
 
 
-def _class_hover(row: ClassRow) -> str:
+def _class_hover(row: ClassRow, outcome: str) -> str:
     noun = with_row_noun("image" if row.n == 1 else "images")
     return (
         f"<b>{safe(short(row.name, 60))}</b>: {count(row.n)} {noun},<br>"
-        f"says {percent(row.confidence)}, right {percent(row.accuracy)}"
+        f"says {percent(row.confidence)}, {outcome} {percent(row.accuracy)}"
     )
 
 
@@ -270,6 +276,46 @@ def class_card(rows: tuple[ClassRow, ...], level: str, caption: str) -> FigureCa
         ),
         table=class_table(rows),
         caption=f"{caption}; {_looks(len(answered), level)}",
+    )
+
+
+def label_card(
+    verdicts: Sequence[LabelVerdict], table: Table, level: str, *, plain: bool
+) -> FigureCard:
+    """Return the forest of gaps by label, in the order given, the first where there are many.
+
+    Coloured are those that are off in one direction once corrected for looking at all labels.
+    """
+    rows = []
+    for verdict in verdicts[:MAX_CLASSES]:
+        label = verdict.audit
+        says, present = shares(label.bins)
+        rows.append(
+            ClassRow(
+                index=verdict.index,
+                name=label.name,
+                labelled=round(present * label.bins.count.sum()),
+                n=int(label.bins.count.sum()),
+                confidence=says,
+                accuracy=present,
+                gap=label.direction,
+                p_value=0.0 if verdict.code in {*TOO_HIGH, *TOO_LOW} else None,
+                ece=verdict.error,
+            )
+        )
+    cut = f", the first {MAX_CLASSES} of {count(len(verdicts))}"
+    cut = cut if len(verdicts) > MAX_CLASSES else ""
+    listed = "; ".join(f"{row.name} {_gap_words(row.gap)}" for row in rows if row.gap)
+    title = "Expected minus found" if plain else "Gap by label"
+    return FigureCard(
+        key="labels",
+        title=title,
+        explanation=f"points; {level} intervals; hollow: not off to one side{cut}",
+        draw=partial(class_gaps, tuple(rows), outcome="there in"),
+        alt=f"{title}, in points: {listed}.",
+        table=table,
+        caption=f"{level} intervals of each alone."
+        + ("" if plain else " Colours are corrected for looking at all labels (Holm)."),
     )
 
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 from core.metrics.records import Audit
 from core.screens.kit.bin_marks import shares
+from core.screens.kit.cards import level
 from core.screens.kit.labels import (
     PLAIN_VERBS,
     VERBS,
@@ -15,10 +16,10 @@ from core.screens.kit.labels import (
     with_unknown,
 )
 from core.screens.kit.numbers import MISSING, in_hundred, points
-from core.screens.kit.records import Column, Sentence, Table, Tile
+from core.screens.kit.records import Column, FigureCard, Sentence, Table, Tile
 from core.screens.kit.sentences import with_caveats
 from core.screens.kit.tiles import tiles
-from core.screens.reliability.classes import label_table
+from core.screens.reliability.classes import label_card, label_table
 
 PLAIN_COLUMNS = (
     Column("label", "finding"),
@@ -39,6 +40,7 @@ class LabelsView:
 
     sentence: Sentence
     numbers: tuple[Tile, ...]
+    figure: FigureCard
     table: Table
     shown: Table
     order: tuple[int, ...]
@@ -50,9 +52,11 @@ def labels_view(audit: Audit, *, plain: bool) -> LabelsView:
     The verdicts are corrected for looking at all labels (Holm).
     """
     verdicts = label_verdicts(audit.labels)
-    order = tuple(verdict.index for verdict in furthest_first(verdicts))
+    sorted_verdicts = furthest_first(verdicts)
+    order = tuple(verdict.index for verdict in sorted_verdicts)
     full = label_table(audit.labels)
     table = Table(full.columns, tuple(full.rows[i] for i in order))
+    shown = _plain_table([verdicts[i] for i in order]) if plain else table
     noun, verbs = ("findings", PLAIN_VERBS) if plain else ("labels", VERBS)
     sentence = labels_sentence(verdicts, noun, verbs)
     return LabelsView(
@@ -60,8 +64,9 @@ def labels_view(audit: Audit, *, plain: bool) -> LabelsView:
             with_unknown(replace(sentence, second="") if plain else sentence, audit), audit.notices
         ),
         numbers=() if plain else tiles(audit, audit.main, "ink"),
+        figure=label_card(sorted_verdicts, shown, level(audit.main), plain=plain),
         table=table,
-        shown=_plain_table([verdicts[i] for i in order]) if plain else table,
+        shown=shown,
         order=order,
     )
 

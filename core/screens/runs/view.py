@@ -6,6 +6,9 @@ from datetime import datetime
 
 from core.library.index import DamagedRun, RunRow
 from core.library.manifest import Summary
+from core.metrics.records import TargetAudit
+from core.metrics.verdict_codes import DETECTED
+from core.screens.kit.labels import label_verdicts
 from core.screens.kit.numbers import points, span
 from core.screens.kit.theme import Tone
 from core.screens.runs.words import NO_VERDICT, TECHNICAL, RunsWords
@@ -112,16 +115,25 @@ def direction(row: RunRow, words: RunsWords = TECHNICAL) -> tuple[str, Tone]:
 
 
 def verdict(
-    metrics: Summary | None, task: str, words: RunsWords, *, alone: bool = False
+    metrics: Summary | None,
+    task: str,
+    words: RunsWords,
+    *,
+    alone: bool = False,
+    labels: Sequence[TargetAudit] = (),
 ) -> tuple[str, Tone]:
     """Return what the headline numbers of a split come to, in a few words, and their tone.
 
-    `alone` is where no head of a column says what they are of.
+    `alone` is where no head of a column says what they are of; `labels` are many, where their
+    audits are known.
     """
     if metrics is None:
         return NO_VERDICT, "quiet"
     if task == "multilabel":
-        return words.by_label_alone if alone else words.by_label, "quiet"
+        if not labels:
+            return words.by_label_alone if alone else words.by_label, "quiet"
+        off = sum(each.code in DETECTED for each in label_verdicts(labels))
+        return f"{'◆' if off else '○'} {words.labels_off.format(off=off, n=len(labels))}", "ink"
     gap = metrics["gap"]["gap"]
     code = metrics["verdict"]
     spoken, tone = (alone and words.alone.get(code)) or words.verdicts[code]

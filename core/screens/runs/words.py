@@ -36,6 +36,8 @@ class RunsWords:
         As `verdicts`, where no head of a column says what they are of.
     by_label, by_label_alone : str
         Instead of a verdict, where each label has its own.
+    labels_off : str
+        How many labels are off, where that is known; ``{off}``, ``{n}``.
     rows, line : str
         What a draft holds, and its numbers; ``{n}``, ``{accuracy}``, ``{ece}``, ``{interval}``.
     """
@@ -50,6 +52,7 @@ class RunsWords:
     alone: Mapping[str, Spoken]
     by_label: str
     by_label_alone: str
+    labels_off: str
     rows: str
     line: str
 
@@ -101,6 +104,7 @@ TECHNICAL: Final = RunsWords(
     },
     by_label="by label",
     by_label_alone="verdicts by label",
+    labels_off="{off} of {n} labels off",
     rows="{n} rows",
     line="accuracy {accuracy} % · ECE {ece} % ({interval})",
 )
@@ -138,6 +142,7 @@ PLAIN: Final = RunsWords(
     alone={},
     by_label="differs by finding",
     by_label_alone="differs by finding",
+    labels_off="{off} of {n} findings off",
     rows="{n} pictures",
     line="right {accuracy} in 100 · off by {ece} points ({interval})",
 )

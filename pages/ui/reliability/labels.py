@@ -27,8 +27,9 @@ def draw(run: cache.Run, audit: Audit) -> None:
 
 
 def table(run: cache.Run, split: str, audit: Audit) -> None:
-    """Draw every label, what is off first."""
+    """Draw every label, what is off first, as a figure and as a table."""
     view = labels_view(audit, plain=state.plain())
+    widgets.figure(view.figure)
     widgets.title(*TITLES[state.plain()])
     _rows(view.shown, view.order)
     widgets.save(view.table, "parts")

@@ -37,7 +37,12 @@ def test_labels_are_counted_by_verdict_and_listed_the_worst_first(make_audit, ma
     assert [row[0] for row in view.table.rows] == [f"label {i}" for i in view.order]
     assert [row[-1] for row in view.table.rows][:2] == ["mixed", "over-confident"]
     assert view.shown == view.table
+    drawn = view.figure.figure("light")
+    assert list(drawn.layout.yaxis.ticktext) == [f"label {i}" for i in view.order]
+    filled = [trace for trace in drawn.data if trace.name == "over"]
+    assert [list(trace.customdata) for trace in filled] == [[1]]  # the one off in one direction
     plain = labels_view(audit, plain=True)
+    assert not re.search("ECE|Holm", f"{plain.figure.alt} {plain.figure.caption}")
     assert "1 is expected too often," in plain.sentence.text
     assert (view.sentence.second, plain.sentence.second) == ("Corrected for 5 labels (Holm).", "")
     assert [row[0] for row in plain.shown.rows] == [row[0] for row in view.table.rows]

@@ -1,8 +1,10 @@
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
 
 from core.library.index import RunRow
+from core.metrics.verdict_codes import VerdictCode
 from core.screens.runs.view import run_table, verdict
 from core.screens.runs.words import PLAIN, TECHNICAL
 
@@ -47,7 +49,7 @@ def test_direction_is_said_with_a_glyph(verdict, gap, words, tone):
     assert (table.direction, table.tones) == ((words,), (tone,))
 
 
-def test_a_verdict_that_stands_alone_has_its_unit_and_says_what_is_off():
+def test_a_verdict_that_stands_alone_has_its_unit_and_says_what_is_off(make_target):
     summary = row("over_confident", 0.0398).metrics
     assert verdict(summary, "multiclass", TECHNICAL, alone=True) == (
         ("▲ over-confident by 4.0 points", "over")
@@ -55,6 +57,14 @@ def test_a_verdict_that_stands_alone_has_its_unit_and_says_what_is_off():
     assert verdict(summary, "multiclass", PLAIN, alone=True)[0] == "▲ too sure by 4.0 in 100"
     assert verdict(row("sound", 0.001).metrics, "binary", TECHNICAL, alone=True)[0] == "● sound"
     assert verdict(summary, "multilabel", TECHNICAL, alone=True)[0] == "verdicts by label"
+    codes = (VerdictCode.SOUND, VerdictCode.OVER_CONFIDENT, VerdictCode.MIXED)
+    targets = [make_target(code, target=0) for code in codes]
+    labels = [
+        replace(target, verdict=replace(target.verdict, p_value=p))
+        for target, p in zip(targets, (0.5, 0.0001, 0.0001), strict=True)
+    ]
+    said = verdict(summary, "multilabel", TECHNICAL, alone=True, labels=labels)
+    assert said == ("◆ 2 of 3 labels off", "ink")
     risk = verdict(row("underestimates", -0.02).metrics, "binary", TECHNICAL, alone=True)
     assert risk == ("▼ underestimates by 2.0 points", "under")
 
