@@ -86,7 +86,6 @@ def _keep(path: Path, pixels: Pixels, older: str) -> None:
             unfinished.unlink(missing_ok=True)
 
 
-SHIFT: Final = 8  # images are shifted by up to an eighth of their side: 4 of 32, He et al. 2016
 MAX_SIDE: Final = 64  # larger images are streamed
 MAX_BYTES: Final = 2 * 2**30  # as are more pixels than this
 # Of the ILSVRC 2012 training images, red, green and blue; as published with torchvision's models.
@@ -225,7 +224,7 @@ def _data(
         mean=moments[0],
         std=moments[1],
         flip=entry.flip,
-        pad=min(size) // SHIFT if entry.shift else 0,
+        pad=min(size) // entry.shift if entry.shift else 0,
         digest=content,
         notices=rows.notices,
         split=rows.split,

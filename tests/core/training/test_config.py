@@ -258,7 +258,11 @@ WRONG = [
     ("schedule.drops", [None], "give ascending numbers between 0 and 1"),
     ("schedule.drops", [True], "give ascending numbers between 0 and 1"),
     ("schedule.drops", ["0.5"], "give ascending numbers between 0 and 1"),
-    ("preset", "imagenet", "use one of cifar, tiny_imagenet, chexnet, newsgroups, or null"),
+    (
+        "preset",
+        "imagenet",
+        "use one of cifar, tiny_imagenet, chexnet, chexnet_fcl, newsgroups, or null",
+    ),
     ("preset", [], "give text or null"),
     ("preset", {}, "give text or null"),
     ("loss.n_bins", True, "give a whole number"),
@@ -340,6 +344,13 @@ def test_a_recipe_trains_as_the_papers_print_it(preset):
     rates = [config.lr(epoch) for epoch in range(epochs)]
     by_hand = [0.1] * first + [0.01] * (second - first) + [0.001] * (epochs - second)
     assert rates == pytest.approx(by_hand, rel=1e-12)
+
+
+def test_focal_calibration_loss_trains_chexnet_as_printed():
+    config = from_json(LEAST | {"preset": "chexnet_fcl"})  # section 5, "Experiment Setup"
+    assert (config.epochs, config.batch_size, config.optimizer.lr) == (100, 32, 1e-4)
+    assert (config.optimizer.name, config.schedule.name) == ("adam", "plateau")
+    assert config.schedule.patience == 5
 
 
 def test_chexnets_recipe_is_as_printed():
