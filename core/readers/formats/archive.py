@@ -47,13 +47,14 @@ class Archive:
             if not 0 <= tail.rfind(END_MARK) <= len(tail) - END_RECORD:
                 raise Refused("FORMAT_UNKNOWN", cut_off(source.size), COPY_AGAIN) from error
             raise _damaged("the directory cannot be read") from error
-        _check_end(source, len(self._zip.comment))
+        # What follows the last record, which ends with its comment and the comment's length.
+        comment = len(self._zip.comment)
+        last = bytes(source.data[max(0, source.size - END_RECORD - comment) :])
+        if not (last.startswith(END_MARK) and last[20:22] == comment.to_bytes(2, "little")):
+            what = "Bytes follow the end of the zip archive"
+            raise Refused("TRAILING", what, "pack the file again")
         members = self._zip.infolist()
-        _check_names(members, most)
-        for member in members:
-            _check_member(member)
-        _check_sizes(members)
-        _check_overlap(members, self._zip.start_dir)
+        _check_directory(members, self._zip.start_dir, most)
         self._members = {m.filename: m for m in members if not m.is_dir()}
         self._source = source
 
@@ -116,14 +117,8 @@ def _damaged(what: str, location: str = "") -> Refused:
     )
 
 
-def _check_end(source: FileBytes, comment: int) -> None:
-    """Refuse what follows the last record, which ends with its comment and the comment's length."""
-    last = bytes(source.data[max(0, source.size - END_RECORD - comment) :])
-    if not (last.startswith(END_MARK) and last[20:22] == comment.to_bytes(2, "little")):
-        raise Refused("TRAILING", "Bytes follow the end of the zip archive", "pack the file again")
-
-
-def _check_names(members: list[zipfile.ZipInfo], most: int) -> None:
+def _check_directory(members: list[zipfile.ZipInfo], start: int, most: int) -> None:
+    """Refuse names, members, sizes and places that no plain archive has; it begins at `start`."""
     if not members:
         raise Refused("EMPTY", "The archive holds no files", "pack the prediction file again")
     if len(members) > most:
@@ -136,23 +131,18 @@ def _check_names(members: list[zipfile.ZipInfo], most: int) -> None:
             what = "Two members have the same name, so it is not said which one counts"
             raise Refused("ARCHIVE_DUPLICATE", what, "write the archive again", name)
         seen.add(name)
-
-
-def _check_member(member: zipfile.ZipInfo) -> None:
-    name = member.filename
-    escapes = name.startswith("/") or "\\" in name or re.match(r"[A-Za-z]:", name)
-    if escapes or ".." in name.split("/") or member.orig_filename != name:
-        what = "The member's name leaves the archive"
-        raise Refused("ARCHIVE_PATH", what, "pack the file under a plain name", name)
-    if stat.S_ISLNK(member.external_attr >> 16):
-        raise Refused("ARCHIVE_LINK", "The member is a link", "pack the file itself", name)
-    if member.flag_bits & 0x1:
-        raise _damaged("the member is encrypted", name)
-    if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-        raise _damaged(f"compression method {member.compress_type} is not read", name)
-
-
-def _check_sizes(members: list[zipfile.ZipInfo]) -> None:
+    for member in members:
+        name = member.filename
+        escapes = name.startswith("/") or "\\" in name or re.match(r"[A-Za-z]:", name)
+        if escapes or ".." in name.split("/") or member.orig_filename != name:
+            what = "The member's name leaves the archive"
+            raise Refused("ARCHIVE_PATH", what, "pack the file under a plain name", name)
+        if stat.S_ISLNK(member.external_attr >> 16):
+            raise Refused("ARCHIVE_LINK", "The member is a link", "pack the file itself", name)
+        if member.flag_bits & 0x1:
+            raise _damaged("the member is encrypted", name)
+        if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+            raise _damaged(f"compression method {member.compress_type} is not read", name)
     inflated = sum(m.file_size for m in members)
     stored = sum(m.compress_size for m in members)
     if inflated > RATIO_FLOOR and inflated > defaults.MAX_RATIO * max(1, stored):
@@ -163,12 +153,9 @@ def _check_sizes(members: list[zipfile.ZipInfo]) -> None:
     if inflated > defaults.MAX_BYTES:
         what = f"Unpacked it has {inflated} bytes; at most {defaults.MAX_BYTES} are read"
         raise Refused("ARCHIVE_SIZE", what, "save fewer rows or a smaller dtype")
-
-
-def _check_overlap(members: list[zipfile.ZipInfo], directory: int) -> None:
-    """Refuse entries that share stored bytes; zipfile checks this only from 3.11.8 on."""
+    # Entries that share stored bytes; zipfile checks this only from 3.11.8 on.
     ordered = sorted(members, key=lambda m: m.header_offset)
-    ends = [m.header_offset for m in ordered[1:]] + [directory]
+    ends = [m.header_offset for m in ordered[1:]] + [start]
     for member, limit in zip(ordered, ends, strict=True):
         least = LOCAL_HEADER + len(member.filename)
         if member.header_offset < 0 or member.header_offset + least + member.compress_size > limit:

@@ -48,8 +48,27 @@ def array_of_column(column: pa.ChunkedArray, name: str, *, gaps: bool = False) -
         return np.asarray(pc.cast(column, pa.float64()).to_numpy())
     if numeric or pa.types.is_boolean(kind):
         return np.asarray(column.to_numpy())
-    if _is_list(kind):
-        return _matrix(column, name)
+    tests = (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list)
+    inner = kind.value_type if any(test(kind) for test in tests) else pa.null()
+    if _is_number(inner) or pa.types.is_boolean(inner):  # lists: a matrix with a row for each
+        lengths = pc.list_value_length(column).to_numpy()
+        width = int(lengths[0]) if len(lengths) else 0
+        if np.any(lengths != width):
+            row = int(np.flatnonzero(lengths != width)[0])
+            what = f"A list of {counted(int(lengths[row]), 'value')} where row 0 has {width}"
+            raise Refused(
+                "CSV_RAGGED",
+                what,
+                "give lists of one length, or leave the column out",
+                f"row {row}, {name}",
+            )
+        values = pc.list_flatten(column)
+        if values.null_count:
+            row = int(np.flatnonzero(pc.is_null(values).to_numpy())[0]) // max(1, width)
+            raise Refused(
+                "NONFINITE", "A missing value", "fill or remove the row", f"row {row}, {name}"
+            )
+        return np.asarray(values.to_numpy()).reshape(len(lengths), width)
     if any(test(kind) for test in TEXT):
         return text_array(column.to_pylist())
     if pa.types.is_null(kind):
@@ -68,35 +87,6 @@ def _missing(column: pa.ChunkedArray, name: str, start: int = 0) -> Refused:
 
 def _is_number(kind: pa.DataType) -> bool:
     return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind))
-
-
-def _is_list(kind: pa.DataType) -> bool:
-    """Whether cells are lists of numbers or truth values."""
-    tests = (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list)
-    inner = kind.value_type if any(test(kind) for test in tests) else pa.null()
-    return _is_number(inner) or bool(pa.types.is_boolean(inner))
-
-
-def _matrix(column: pa.ChunkedArray, name: str) -> Entry:
-    """Return a column of lists as a matrix with a row for each list."""
-    lengths = pc.list_value_length(column).to_numpy()
-    width = int(lengths[0]) if len(lengths) else 0
-    if np.any(lengths != width):
-        row = int(np.flatnonzero(lengths != width)[0])
-        what = f"A list of {counted(int(lengths[row]), 'value')} where row 0 has {width}"
-        raise Refused(
-            "CSV_RAGGED",
-            what,
-            "give lists of one length, or leave the column out",
-            f"row {row}, {name}",
-        )
-    values = pc.list_flatten(column)
-    if values.null_count:
-        row = int(np.flatnonzero(pc.is_null(values).to_numpy())[0]) // max(1, width)
-        raise Refused(
-            "NONFINITE", "A missing value", "fill or remove the row", f"row {row}, {name}"
-        )
-    return np.asarray(values.to_numpy()).reshape(len(lengths), width)
 
 
 def read_parquet(source: FileBytes, *, history: bool = False) -> Contents:
@@ -185,7 +175,15 @@ def _opened(source: FileBytes) -> pq.ParquetFile:
     if footer > min(MAX_FOOTER, source.size - 12):
         raise Refused("HEADER_LEN", f"The footer claims {footer} bytes", "write it again")
     file = pq.ParquetFile(pa.BufferReader(pa.py_buffer(source.data)))
-    _check_footer(file)
+    meta, schema = file.metadata, file.schema_arrow
+    _check_schema(schema, meta.num_columns)
+    # Encodings may make gigabytes of a few bytes, so cells count and not the sizes it states.
+    groups = [meta.row_group(i) for i in range(meta.num_row_groups)]
+    values = sum(g.column(j).num_values for g in groups for j in range(meta.num_columns))
+    claimed = max(values, max(0, meta.num_rows) * max(1, meta.num_columns)) * 8
+    stated = sum(group.total_byte_size for group in groups)
+    if claimed > min(defaults.MAX_BYTES, 2**30 + 100 * file.metadata.serialized_size + 64 * stated):
+        raise Refused("TABLE_SIZE", f"{meta.num_rows} rows need {claimed} bytes", "save as .npz")
     return file
 
 
@@ -205,15 +203,3 @@ def _check_schema(schema: pa.Schema, width: int) -> None:
         raise Refused("CSV_COLUMNS", what, "save one row for each sample")
     if len(set(schema.names)) < len(schema.names):
         raise Refused("CSV_HEADER", "Two columns have the same name", "give each its own name")
-
-
-def _check_footer(file: pq.ParquetFile) -> None:
-    meta, schema = file.metadata, file.schema_arrow
-    _check_schema(schema, meta.num_columns)
-    # Encodings may make gigabytes of a few bytes, so cells count and not the sizes it states.
-    groups = [meta.row_group(i) for i in range(meta.num_row_groups)]
-    values = sum(g.column(j).num_values for g in groups for j in range(meta.num_columns))
-    claimed = max(values, max(0, meta.num_rows) * max(1, meta.num_columns)) * 8
-    stated = sum(group.total_byte_size for group in groups)
-    if claimed > min(defaults.MAX_BYTES, 2**30 + 100 * file.metadata.serialized_size + 64 * stated):
-        raise Refused("TABLE_SIZE", f"{meta.num_rows} rows need {claimed} bytes", "save as .npz")

@@ -111,13 +111,11 @@ def per_label(values: dict[str, object]) -> dict[str, object]:
         arrays = _arrays(value) if isinstance(value, list | tuple) else []
         pairs = [a for a in arrays if a.ndim == 2 and a.shape[1] == 2 and not is_text(a)]
         fits = len(pairs) == len(arrays) > 1 and (len(pairs[0]), len(pairs)) in shapes
-        if fits and len({len(a) for a in pairs}) == 1 and all(_sums_to_one(a) for a in pairs):
+        if not fits or len({len(a) for a in pairs}) > 1:
+            continue
+        if all(np.allclose(a.astype(np.float64).sum(axis=1), 1.0, atol=1e-3) for a in pairs):
             out[key] = np.column_stack([a[:, 1] for a in pairs])
     return out
-
-
-def _sums_to_one(pairs: Entry) -> bool:
-    return bool(np.allclose(pairs.astype(np.float64).sum(axis=1), 1.0, atol=1e-3))
 
 
 def join_lists(mapping: dict[str, object], listed: Container[str]) -> tuple[dict[str, object], int]:
@@ -133,9 +131,17 @@ def join_lists(mapping: dict[str, object], listed: Container[str]) -> tuple[dict
     listed : container of str
         Names of the lists, those that were made a matrix with a row for each batch among them.
     """
-    lists = {k: _arrays(v) for k, v in mapping.items() if isinstance(v, list) and _may_join(k)}
+    # A list under the name of a part is a pair of scores and labels.
+    lists = {
+        k: _arrays(v)
+        for k, v in mapping.items()
+        if isinstance(v, list) and k.strip().lower() not in SPLITS
+    }
     lists = {key: arrays for key, arrays in lists.items() if arrays}
-    sizes = _common_sizes(lists)
+    # How many rows each batch has: matrices tell, else lists of equal sizes..
+    tall = [arrays for arrays in lists.values() if arrays[0].ndim > 1]
+    even = [arrays for arrays in lists.values() if like_batches(_sizes(arrays))]
+    sizes = _sizes((tall or even)[0]) if tall or even else []
     joined_lists = {k: joined(v) for k, v in lists.items() if _sizes(v) == sizes}
     out = {key: array for key, array in joined_lists.items() if array is not None}
     others = {k: v for k, v in mapping.items() if k not in out and isinstance(v, np.ndarray)}
@@ -145,18 +151,6 @@ def join_lists(mapping: dict[str, object], listed: Container[str]) -> tuple[dict
     if not out or (len(out) + len(flat) == 1 and rows and (sum(sizes),) not in rows):
         return mapping, 0
     return {**mapping, **out, **flat}, len(sizes)
-
-
-def _may_join(key: str) -> bool:
-    """Whether a name is none of a part, whose list is a pair of scores and labels."""
-    return key.strip().lower() not in SPLITS
-
-
-def _common_sizes(lists: Mapping[str, list[Entry]]) -> list[int]:
-    """Return how many rows each batch has: matrices tell, else lists of equal sizes."""
-    tall = [arrays for arrays in lists.values() if arrays[0].ndim > 1]
-    flat = [arrays for arrays in lists.values() if like_batches(_sizes(arrays))]
-    return _sizes((tall or flat)[0]) if tall or flat else []
 
 
 def flat_stacks(stacks: Mapping[str, Entry]) -> dict[str, Entry] | None:

@@ -158,12 +158,11 @@ def text_array(values: list[str]) -> Entry:
     out = np.empty(len(values), dtype=object)
     # What is no character cannot be written anywhere later: half a character is shown as its code,
     # which keeps names apart, and a number beyond all characters, which a .npy may hold, as a mark.
-    out[:] = [v if v.isascii() else _written(v) for v in values]
+    out[:] = [
+        v if v.isascii() else v.encode("utf-8", "backslashreplace").decode("utf-8", "replace")
+        for v in values
+    ]
     return out
-
-
-def _written(text: str) -> str:
-    return text.encode("utf-8", "backslashreplace").decode("utf-8", "replace")
 
 
 def id_text(entry: Entry) -> Entry:

@@ -5,7 +5,6 @@ import io
 import json
 import re
 from collections import Counter
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
@@ -65,7 +64,22 @@ def rewritten(data: memoryview) -> tuple[memoryview, list[Notice]]:
     if FASTTEXT.match(head):
         table = _fasttext(str(data, "utf-8"))
         return (data, []) if table is None else (_encoded(table), _said("fastText"))
-    return _orange(data, head)
+    # Orange writes types and roles in two lines below the names, or as marks before them.
+    lines = head.decode("utf-8", "ignore").splitlines(keepends=True)[:3]
+    mark = "\t" if lines and "\t" in lines[0] else ","
+    cells = [line.rstrip("\r\n").split(mark) for line in lines]
+    names = cells[0] if cells else []
+    if sum(PREFIX.match(name) is not None for name in names) > 1:
+        first = mark.join(PREFIX.sub("", name, count=1) for name in names) + "\n"
+        return memoryview(first.encode() + bytes(data[len(lines[0].encode()) :])), _said("Orange")
+    if len(cells) < 3 or len(names) < 2 or {len(row) for row in cells} != {len(names)}:
+        return data, []
+    types, flags = cells[1:]
+    typed = sum(cell.strip().lower() in TYPES for cell in types)
+    if not typed or not any(flags) or not all(FLAGS.fullmatch(cell.strip()) for cell in flags):
+        return data, []
+    skipped = sum(len(line.encode()) for line in lines)
+    return memoryview(lines[0].encode() + bytes(data[skipped:])), _said("Orange")
 
 
 def _said(tool: str) -> list[Notice]:
@@ -136,25 +150,6 @@ def _fasttext(text: str) -> list[list[str]] | None:
     return out
 
 
-def _orange(data: memoryview, head: bytes) -> tuple[memoryview, list[Notice]]:
-    """Return a table of Orange without its two lines of types and roles, or their marks."""
-    lines = head.decode("utf-8", "ignore").splitlines(keepends=True)[:3]
-    mark = "\t" if lines and "\t" in lines[0] else ","
-    cells = [line.rstrip("\r\n").split(mark) for line in lines]
-    names = cells[0] if cells else []
-    if sum(PREFIX.match(name) is not None for name in names) > 1:
-        first = mark.join(PREFIX.sub("", name, count=1) for name in names) + "\n"
-        return memoryview(first.encode() + bytes(data[len(lines[0].encode()) :])), _said("Orange")
-    if len(cells) < 3 or len(names) < 2 or {len(row) for row in cells} != {len(names)}:
-        return data, []
-    types, flags = cells[1:]
-    typed = sum(cell.strip().lower() in TYPES for cell in types)
-    if not typed or not any(flags) or not all(FLAGS.fullmatch(cell.strip()) for cell in flags):
-        return data, []
-    skipped = sum(len(line.encode()) for line in lines)
-    return memoryview(lines[0].encode() + bytes(data[skipped:])), _said("Orange")
-
-
 BLOCK = 16 * 2**20
 MAX_BLOCK = 2**31 - 1
 
@@ -171,7 +166,14 @@ def read_csv(source: FileBytes, *, history: bool = False, text: bool = False) ->
         FORMAT_UNKNOWN.
     """
     data, notices = decode(source.data)
-    _check_first_line(data)
+    # No parser is to see an absurd width.
+    limit = 64 * defaults.MAX_COLUMNS
+    line = re.split(rb"[\r\n]", bytes(data[:limit]), maxsplit=1)[0]
+    count = max(line.count(mark) for mark in (b",", b"\t", b";", b"|")) + 1
+    if count > defaults.MAX_COLUMNS or (len(line) == limit and limit < data.nbytes):
+        at_least = f"{count} columns" if len(line) < limit else f"more than {limit} bytes"
+        what = f"The first line has {at_least}; at most {defaults.MAX_COLUMNS} columns are read"
+        raise Refused("CSV_COLUMNS", what, "save one row for each sample", "line 1")
     data, tool_notices = rewritten(data)
     notices += tool_notices
     dialect = replace(sniff_dialect(data), text=text)
@@ -197,19 +199,15 @@ def read_csv(source: FileBytes, *, history: bool = False, text: bool = False) ->
         notices=(*notices, *dropped),
     )
     contents = contents if text else _with_matrices(contents)
-    _refuse_overflow(contents.entries, data)
+    # A number too large for float64 is refused: the parser turned it into infinity.
+    infinite = {n: np.isinf(c) for n, c in contents.entries.items() if c.dtype.kind == "f"}
+    n_infinite = sum(int(flags.sum()) for flags in infinite.values())
+    if n_infinite and len(re.findall(rb"(?i)inf", data)) < n_infinite:
+        name = next(n for n, flags in infinite.items() if flags.any())
+        location = f"row {int(np.argwhere(infinite[name])[0, 0])}, column {name}"
+        what = "A number overflows to infinity (more than 1.8e308)"
+        raise Refused("NONFINITE", what, "write it smaller, or as -inf", location)
     return contents
-
-
-def _check_first_line(data: memoryview) -> None:
-    """Refuse absurd widths before any parser sees them."""
-    limit = 64 * defaults.MAX_COLUMNS
-    line = re.split(rb"[\r\n]", bytes(data[:limit]), maxsplit=1)[0]
-    count = max(line.count(mark) for mark in (b",", b"\t", b";", b"|")) + 1
-    if count > defaults.MAX_COLUMNS or (len(line) == limit and limit < data.nbytes):
-        at_least = f"{count} columns" if len(line) < limit else f"more than {limit} bytes"
-        what = f"The first line has {at_least}; at most {defaults.MAX_COLUMNS} columns are read"
-        raise Refused("CSV_COLUMNS", what, "save one row for each sample", "line 1")
 
 
 def _names(dialect: Dialect) -> tuple[list[str], bool, list[Notice]]:
@@ -217,7 +215,15 @@ def _names(dialect: Dialect) -> tuple[list[str], bool, list[Notice]]:
     first = [cell.strip() for cell in dialect.sample[0]]
     rest = dialect.sample[1:]
     if _is_header(first, rest, dialect.decimal):
-        _check_header(first, dialect.skip + 1)
+        location = f"line {dialect.skip + 1}"
+        twice = [name for name, count in Counter(filter(None, first)).items() if count > 1]
+        if twice:
+            what = f"Column name {twice[0]!r} occurs {first.count(twice[0])} times"
+            raise Refused("CSV_HEADER", what, "give every column its own name", location)
+        empty = [i for i, name in enumerate(first) if not name]
+        if len(empty) > 1 or (empty and empty[0] not in (0, len(first) - 1)):
+            what = f"Column {empty[-1] + 1} has no name"
+            raise Refused("CSV_HEADER", what, "give every column its own name", location)
         counted = all(is_number(cell) for cell in first if cell)
         text = "the first line counts the columns from 0 and was taken as their names"
         return first, True, [Notice(NoticeCode.HEADER_GUESSED, text)] if counted else []
@@ -244,17 +250,6 @@ def _is_header(first: list[str], rest: tuple[tuple[str, ...], ...], decimal: str
         for row in rest[:1]
         for column, (cell, number) in enumerate(zip(first, numbers, strict=True))
     )
-
-
-def _check_header(names: list[str], line: int) -> None:
-    twice = [name for name, count in Counter(filter(None, names)).items() if count > 1]
-    if twice:
-        what = f"Column name {twice[0]!r} occurs {names.count(twice[0])} times"
-        raise Refused("CSV_HEADER", what, "give every column its own name", f"line {line}")
-    empty = [i for i, name in enumerate(names) if not name]
-    if len(empty) > 1 or (empty and empty[0] not in (0, len(names) - 1)):
-        what = f"Column {empty[-1] + 1} has no name"
-        raise Refused("CSV_HEADER", what, "give every column its own name", f"line {line}")
 
 
 def _parse(data: memoryview, dialect: Dialect, names: list[str], *, skip: int) -> pa.Table:
@@ -286,6 +281,13 @@ def _parse_blocks(
         ragged.append((row.number or 0, row.actual_columns))
         return "error"
 
+    # Columns that must stay text: no date, no lost leading zero is to be guessed..
+    row = dialect.sample[0 if dialect.text else -1]
+    text = {}
+    for column, cell in enumerate(row):
+        padded = re.fullmatch(r"-?0\d+", cell.strip()) is not None
+        if dialect.text or padded or not is_number(cell, dialect.decimal):
+            text[str(column)] = pa.string()
     return pacsv.read_csv(
         pa.BufferReader(pa.py_buffer(data)),
         read_options=pacsv.ReadOptions(
@@ -303,20 +305,9 @@ def _parse_blocks(
             false_values=[],
             strings_can_be_null=False,
             decimal_point=dialect.decimal,
-            column_types=_text_columns(dialect),
+            column_types=text,
         ),
     )
-
-
-def _text_columns(dialect: Dialect) -> dict[str, pa.DataType]:
-    """Columns that must stay text: no date, no lost leading zero is to be guessed."""
-    row = dialect.sample[0 if dialect.text else -1]
-    text = {}
-    for column, cell in enumerate(row):
-        padded = re.fullmatch(r"-?0\d+", cell.strip()) is not None
-        if dialect.text or padded or not is_number(cell, dialect.decimal):
-            text[str(column)] = pa.string()
-    return text
 
 
 def _refusal(ragged: list[tuple[int, int]], names: list[str]) -> Refused:
@@ -367,18 +358,6 @@ def _lists(cells: list[str]) -> list[object]:
     except (ValueError, RecursionError):
         return []
     return out if all(isinstance(item, list) for item in out) else []
-
-
-def _refuse_overflow(columns: Mapping[str, Entry], data: memoryview) -> None:
-    """Refuse a number too large for float64, which a parser turns into infinity."""
-    infinite = {n: np.isinf(c) for n, c in columns.items() if c.dtype.kind == "f"}
-    n_infinite = sum(int(flags.sum()) for flags in infinite.values())
-    if n_infinite == 0 or len(re.findall(rb"(?i)inf", data)) >= n_infinite:
-        return
-    name = next(n for n, flags in infinite.items() if flags.any())
-    row = int(np.argwhere(infinite[name])[0, 0])
-    what = "A number overflows to infinity (more than 1.8e308)"
-    raise Refused("NONFINITE", what, "write it smaller, or as -inf", f"row {row}, column {name}")
 
 
 def _without_trailing(columns: dict[str, Entry]) -> tuple[dict[str, Entry], list[Notice]]:

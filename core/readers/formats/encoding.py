@@ -52,7 +52,10 @@ def decode(data: memoryview) -> tuple[memoryview, list[Notice]]:
         ]
     if head[:3] == codecs.BOM_UTF8:
         data = data[3:]
-    _refuse_nul(data)
+    for start in range(0, data.nbytes, BLOCK):
+        at = bytes(data[start : start + BLOCK]).find(0)
+        if at >= 0:
+            raise Refused("CSV_ENCODING", "NUL bytes inside the text", REMEDY, f"byte {start + at}")
     if _is_utf8(data):
         return data, []
     text = "not UTF-8; read as Windows-1252 (Latin-1): check names with accents"
@@ -69,13 +72,6 @@ def _recoded(data: memoryview, encoding: str) -> memoryview:
     if "\0" in text:
         raise Refused("CSV_ENCODING", "NUL characters inside the text", REMEDY)
     return memoryview(text.encode("utf-8"))
-
-
-def _refuse_nul(data: memoryview) -> None:
-    for start in range(0, data.nbytes, BLOCK):
-        at = bytes(data[start : start + BLOCK]).find(0)
-        if at >= 0:
-            raise Refused("CSV_ENCODING", "NUL bytes inside the text", REMEDY, f"byte {start + at}")
 
 
 def _is_utf8(data: memoryview) -> bool:
@@ -121,7 +117,18 @@ def sniff_dialect(data: memoryview) -> Dialect:
     if skip is None:
         raise Refused("EMPTY", "The text holds no rows", "give at least one row of scores")
     body = [line for line in lines[skip:] if line.strip()][:SAMPLE_LINES]
-    delimiter = stated[1] if stated else _delimiter(body)
+    if stated:
+        delimiter = stated[1]
+    else:
+        # The separator that cuts every line into the same number of cells, and into most..
+        delimiter, most = ",", 1
+        for candidate in DELIMITERS + " ":
+            widths = [len(row) for row in csv.reader(body, delimiter=candidate)]
+            steady = sum(w == widths[0] for w in widths) >= 0.8 * len(widths)
+            if steady and widths[0] > most and not (candidate == "," and _looks_decimal(body)):
+                delimiter, most = candidate, widths[0]
+            if most > 1 and candidate == "|":  # spaces count only when nothing else separates
+                break
     cells = tuple(tuple(row) for row in csv.reader(body, delimiter=delimiter))
     if skip > above and lines[skip - 1].startswith("#"):
         names = _names_behind_mark(lines[skip - 1], cells[0], delimiter, stated=stated is not None)
@@ -143,19 +150,6 @@ def _names_behind_mark(
         if len(names) == len(first) and plain and not any(map(is_number, names)):
             return tuple(names) if any(is_number(cell) for cell in first) else ()
     return ()
-
-
-def _delimiter(lines: list[str]) -> str:
-    """Return the separator that cuts every line into the same number of cells, and into most."""
-    best, most = ",", 1
-    for candidate in DELIMITERS + " ":
-        widths = [len(row) for row in csv.reader(lines, delimiter=candidate)]
-        steady = sum(w == widths[0] for w in widths) >= 0.8 * len(widths)
-        if steady and widths[0] > most and not (candidate == "," and _looks_decimal(lines)):
-            best, most = candidate, widths[0]
-        if most > 1 and candidate == "|":  # spaces count only when nothing else separates
-            break
-    return best
 
 
 def _looks_decimal(lines: list[str]) -> bool:

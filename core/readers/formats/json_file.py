@@ -292,17 +292,32 @@ def table_of(tree: object) -> JsonTable | None:
     if not isinstance(tree, dict):
         return None
     columns, data = tree.get("columns"), tree.get("data")
-    if isinstance(columns, list) and isinstance(data, list) and _are_names(columns):
-        return _split([str(name) for name in columns], data, tree.get("index"))
+    names = columns if isinstance(columns, list) else []
+    if names and isinstance(data, list) and all(isinstance(name, str | int) for name in names):
+        return _split([str(name) for name in names], data, tree.get("index"))
     if isinstance(tree.get("schema"), dict) and isinstance(data, list) and _are_rows(data):
-        return _of_rows(data)
+        if not data:
+            raise Refused("EMPTY", "A schema and no rows", "give at least one row of scores")
+        cells, lacking = columns_of(data)
+        index = cells.pop(INDEX, [])
+        return JsonTable(_indexed(cells, index), lacking)
     if tree and _are_rows(tree.values()) and all(tree.values()):
-        return _nested(tree)
+        # Objects in an object, whose cells are plain values.
+        inner = next(iter(tree.values()))
+        same = all(row.keys() == inner.keys() for row in tree.values())
+        outer_counts, inner_counts = _count(tree), _count(inner)
+        lists = outer_counts or inner_counts
+        if not all(_is_cell(cell, lists=lists) for row in tree.values() for cell in row.values()):
+            return None
+        if all(isinstance(cell, list) for row in tree.values() for cell in row.values()):
+            return None
+        by_column, notices = _by_column(tree, outer_counts, inner_counts) if same else (False, ())
+        if by_column:
+            cells = {name: list(column.values()) for name, column in tree.items()}
+            return JsonTable(_indexed(cells, list(inner)), notices=notices)
+        cells, lacking = columns_of(list(tree.values()))
+        return JsonTable(_indexed(cells, list(tree)), lacking, notices)
     return None
-
-
-def _are_names(columns: list[object]) -> bool:
-    return bool(columns) and all(isinstance(name, str | int) for name in columns)
 
 
 def _are_rows(rows: Iterable[object]) -> bool:
@@ -341,32 +356,6 @@ def _indexed(cells: Cells, index: Sequence[object]) -> Cells:
     if not keys or keys == list(range(len(keys))) or INDEX in cells:
         return cells
     return {INDEX: keys, **cells}
-
-
-def _of_rows(rows: list[dict[str, object]]) -> JsonTable:
-    if not rows:
-        raise Refused("EMPTY", "A schema and no rows", "give at least one row of scores")
-    cells, lacking = columns_of(rows)
-    index = cells.pop(INDEX, [])
-    return JsonTable(_indexed(cells, index), lacking)
-
-
-def _nested(tree: Mapping[str, Mapping[str, object]]) -> JsonTable | None:
-    """Return objects in an object as a table, if their cells are plain values."""
-    inner = next(iter(tree.values()))
-    same = all(row.keys() == inner.keys() for row in tree.values())
-    outer_counts, inner_counts = _count(tree), _count(inner)
-    lists = outer_counts or inner_counts
-    if not all(_is_cell(cell, lists=lists) for row in tree.values() for cell in row.values()):
-        return None
-    if all(isinstance(cell, list) for row in tree.values() for cell in row.values()):
-        return None
-    by_column, notices = _by_column(tree, outer_counts, inner_counts) if same else (False, ())
-    if by_column:
-        cells = {name: list(column.values()) for name, column in tree.items()}
-        return JsonTable(_indexed(cells, list(inner)), notices=notices)
-    cells, lacking = columns_of(list(tree.values()))
-    return JsonTable(_indexed(cells, list(tree)), lacking, notices)
 
 
 def _count(keys: Iterable[str]) -> bool:
@@ -525,27 +514,23 @@ def _lines(text: str) -> _Document:
     for number, line in enumerate(text.split("\n"), 1):
         if not line.strip():
             continue
-        rows.append(_line(line, number))
+        location = f"line {number}"
+        try:
+            value = _value(line)
+        except Refused as refusal:
+            raise refusal.with_location(location) from refusal
+        except (ValueError, RecursionError) as error:
+            raise _invalid(error, location) from error
+        if not isinstance(value, dict | list):
+            what = "Neither an object nor a list"
+            raise Refused("HEADER_PARSE", what, "write one object a line", location)
+        rows.append(value)
         numbers.append(number)
         if type(rows[-1]) is not type(rows[0]):
             what = f"A line of another kind than line {numbers[0]}"
             raise Refused("HEADER_PARSE", what, "write one object a line", f"line {number}")
     steady = numbers[-1] - numbers[0] == len(numbers) - 1
     return _Document(rows, numbers[0] if steady else 0)
-
-
-def _line(line: str, number: int) -> object:
-    location = f"line {number}"
-    try:
-        value = _value(line)
-    except Refused as refusal:
-        raise refusal.with_location(location) from refusal
-    except (ValueError, RecursionError) as error:
-        raise _invalid(error, location) from error
-    if not isinstance(value, dict | list):
-        what = "Neither an object nor a list"
-        raise Refused("HEADER_PARSE", what, "write one object a line", location)
-    return value
 
 
 def _invalid(error: Exception, location: str = "") -> Refused:

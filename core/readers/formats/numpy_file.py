@@ -40,31 +40,6 @@ def array_of(data: memoryview, location: str, *, text: bool = False) -> Entry:
     Refused
         HEADER_LEN, HEADER_PARSE, HEADER_SHAPE, TRAILING, DTYPE or OBJECT_DTYPE.
     """
-    start, header = _header(data, location)
-    dtype, fortran, shape = _fields(header, location)
-    if text and dtype == np.dtype(object):
-        return _text(data[start:], shape, location)
-    check_dtype(dtype, location)
-    expected = math.prod(shape) * dtype.itemsize  # Python integers: the product cannot overflow
-    _check_size(expected, data.nbytes - start, location, shape)
-    flat = np.frombuffer(data, dtype=dtype, count=math.prod(shape), offset=start)
-    return native(flat.reshape(shape, order="F" if fortran else "C"))
-
-
-def _text(data: memoryview, shape: tuple[int, ...], location: str) -> Entry:
-    """Return an array of texts from its pickle; whatever else lies there is refused alike."""
-    try:
-        node, end = load(data)
-    except Refused:
-        node, end = None, 0
-    array = settle(node)
-    plain = isinstance(array, np.ndarray) and is_text(array) and array.shape == shape
-    if not plain or end < data.nbytes:
-        check_dtype(np.dtype(object), location)
-    return array  # type: ignore[return-value]
-
-
-def _header(data: memoryview, location: str) -> tuple[int, str]:
     if data.nbytes < 10 or bytes(data[:6]) != MAGIC:
         raise Refused(
             "HEADER_PARSE", "No .npy header", "save the array again with np.save", location
@@ -84,7 +59,36 @@ def _header(data: memoryview, location: str) -> tuple[int, str]:
             "save the array again with np.save",
             location,
         )
-    return start + length, bytes(data[start : start + length]).decode("latin-1")
+    header = bytes(data[start : start + length]).decode("latin-1")
+    start += length
+    dtype, fortran, shape = _fields(header, location)
+    if text and dtype == np.dtype(object):
+        return _text(data[start:], shape, location)
+    check_dtype(dtype, location)
+    expected = math.prod(shape) * dtype.itemsize  # Python integers: the product cannot overflow
+    present = data.nbytes - start
+    what = f"Shape {shape} needs {expected} bytes, the file holds {present}"
+    if expected > min(present, defaults.MAX_MAPPED_BYTES):
+        raise Refused(
+            "HEADER_SHAPE", what, f"the file is cut off or altered: {COPY_AGAIN}", location
+        )
+    if expected < present:
+        raise Refused("TRAILING", what, "remove what follows the array: save it again", location)
+    flat = np.frombuffer(data, dtype=dtype, count=math.prod(shape), offset=start)
+    return native(flat.reshape(shape, order="F" if fortran else "C"))
+
+
+def _text(data: memoryview, shape: tuple[int, ...], location: str) -> Entry:
+    """Return an array of texts from its pickle; whatever else lies there is refused alike."""
+    try:
+        node, end = load(data)
+    except Refused:
+        node, end = None, 0
+    array = settle(node)
+    plain = isinstance(array, np.ndarray) and is_text(array) and array.shape == shape
+    if not plain or end < data.nbytes:
+        check_dtype(np.dtype(object), location)
+    return array  # type: ignore[return-value]
 
 
 def _fields(text: str, location: str) -> tuple[np.dtype[np.generic], bool, tuple[int, ...]]:
@@ -97,7 +101,18 @@ def _fields(text: str, location: str) -> tuple[np.dtype[np.generic], bool, tuple
         raise Refused(
             "HEADER_PARSE", "The header is not valid", "save it again with np.save", location
         ) from error
-    return dtype, bool(fortran), _shape(shape, location)
+    sizes = shape if isinstance(shape, tuple) else (None,)
+    if len(sizes) > MAX_DIMENSIONS or any(type(n) is not int or n < 0 for n in sizes):
+        raise Refused(
+            "HEADER_SHAPE",
+            f"Shape {str(shape)[:80]}: expected at most {MAX_DIMENSIONS} sizes, none negative",
+            "save the array again with np.save",
+            location,
+        )
+    if math.prod(max(n, 1) for n in sizes) > defaults.MAX_MAPPED_BYTES:  # also (0, 2**62)
+        what = "The shape is larger than any memory"
+        raise Refused("HEADER_SHAPE", what, "save the array again with np.save", location)
+    return dtype, bool(fortran), sizes
 
 
 def _dtype(descr: object, location: str) -> np.dtype[np.generic]:
@@ -110,28 +125,3 @@ def _dtype(descr: object, location: str) -> np.dtype[np.generic]:
     ):
         raise ValueError(descr)
     return np.dtype(descr)
-
-
-def _shape(shape: object, location: str) -> tuple[int, ...]:
-    sizes = shape if isinstance(shape, tuple) else (None,)
-    if len(sizes) > MAX_DIMENSIONS or any(type(n) is not int or n < 0 for n in sizes):
-        raise Refused(
-            "HEADER_SHAPE",
-            f"Shape {str(shape)[:80]}: expected at most {MAX_DIMENSIONS} sizes, none negative",
-            "save the array again with np.save",
-            location,
-        )
-    if math.prod(max(n, 1) for n in sizes) > defaults.MAX_MAPPED_BYTES:  # also (0, 2**62)
-        what = "The shape is larger than any memory"
-        raise Refused("HEADER_SHAPE", what, "save the array again with np.save", location)
-    return sizes
-
-
-def _check_size(expected: int, present: int, location: str, shape: tuple[int, ...]) -> None:
-    what = f"Shape {shape} needs {expected} bytes, the file holds {present}"
-    if expected > min(present, defaults.MAX_MAPPED_BYTES):
-        raise Refused(
-            "HEADER_SHAPE", what, f"the file is cut off or altered: {COPY_AGAIN}", location
-        )
-    if expected < present:
-        raise Refused("TRAILING", what, "remove what follows the array: save it again", location)

@@ -147,7 +147,12 @@ def _cells(row: ElementTree.Element, texts: list[str]) -> Iterator[tuple[int, st
         place = re.fullmatch(r"([A-Z]{1,3})[0-9]{1,7}", cell.get("r", "A1"))
         if place is None:
             raise Refused("FORMAT_UNKNOWN", "A cell of the sheet has no such place", AGAIN)
-        column = _number(place[1]) if "r" in cell.attrib else column + 1
+        if "r" in cell.attrib:
+            column = -1  # letters count columns: A, B, .. Z, AA
+            for letter in place[1]:
+                column = 26 * (column + 1) + ord(letter) - ord("A")
+        else:
+            column += 1
         if column >= defaults.MAX_COLUMNS:
             raise Refused("CSV_COLUMNS", f"A cell in column {column + 1}", "save fewer columns")
         kind = cell.get("t", "n")
@@ -162,14 +167,6 @@ def _cells(row: ElementTree.Element, texts: list[str]) -> Iterator[tuple[int, st
         elif kind == "b":
             value = {"1": "True", "0": "False"}.get(value, value)
         yield column, value
-
-
-def _number(letters: str) -> int:
-    """Return which column letters name, from 0: A, B, .. Z, AA."""
-    number = 0
-    for letter in letters:
-        number = 26 * number + ord(letter) - ord("A") + 1
-    return number - 1
 
 
 def _as_table(rows: list[Mapping[int, str]], n_hidden: int) -> Contents:
@@ -225,16 +222,15 @@ def read_batches(source: FileBytes) -> Iterator[Contents]:
 
 def _judged(contents: Contents) -> Contents:
     """Return contents whose text and names can be shown, and which are no weights."""
-    contents = _harmless(contents)
+    # A question mark for each character that controls a screen.
+    entries, changed = _cleaned(contents.entries)
+    if changed:
+        text = f"control characters became question marks in {listed(changed)}"
+        notices = (*contents.notices, Notice(NoticeCode.DIALECT, text))
+        batches = None if contents.batches is None else _cleaned(contents.batches)[0]
+        contents = replace(contents, entries=entries, notices=notices, batches=batches)
     names = list(contents.entries)
-    _check_names(names)
-    if any("." in n and n.rpartition(".")[2] in PARAMETERS for n in names):
-        raise weights_refusal(names)
-    return contents
-
-
-def _check_names(names: list[str]) -> None:
-    """Names are shown and hashed later: they must be writable and of a sane length."""
+    # Names are shown and hashed later: they must be writable and of a sane length..
     for name in names:
         if len(name) > MAX_NAME:
             remedy = f"use names of at most {MAX_NAME} letters"
@@ -242,33 +238,22 @@ def _check_names(names: list[str]) -> None:
         if HARMFUL.search(name) or any("\ud800" <= letter <= "\udfff" for letter in name):
             what = f"The name {ascii(name)[:60]} holds characters that control a screen"
             raise Refused("CSV_HEADER", what, "write the names without them")
-
-
-def _harmless(contents: Contents) -> Contents:
-    """Return the contents with a question mark for each character that controls a screen."""
-    entries, changed = _cleaned(contents.entries)
-    if not changed:
-        return contents
-    text = f"control characters became question marks in {listed(changed)}"
-    notices = (*contents.notices, Notice(NoticeCode.DIALECT, text))
-    batches = None if contents.batches is None else _cleaned(contents.batches)[0]
-    return replace(contents, entries=entries, notices=notices, batches=batches)
+    if any("." in n and n.rpartition(".")[2] in PARAMETERS for n in names):
+        raise weights_refusal(names)
+    return contents
 
 
 def _cleaned(entries: Mapping[str, Entry]) -> tuple[dict[str, Entry], list[str]]:
     """Return entries with question marks, and the names of those that have some now."""
     out, changed = dict(entries), []
     for name, entry in entries.items():
-        if is_text(entry) and any(HARMFUL.search(cell) for cell in _unprintable(entry)):
-            cells = [HARMFUL.sub("?", cell) for cell in entry.reshape(-1).tolist()]
-            out[name] = text_array(cells).reshape(entry.shape)
+        cells = entry.reshape(-1).tolist() if is_text(entry) else []
+        # Most tables hold no such character, and `isprintable` is the cheaper test.
+        if any(HARMFUL.search(cell) for cell in cells if not cell.isprintable()):
+            clean = [HARMFUL.sub("?", cell) for cell in cells]
+            out[name] = text_array(clean).reshape(entry.shape)
             changed.append(name)
     return out, changed
-
-
-def _unprintable(entry: Entry) -> Iterator[str]:
-    """Cells that could hold such a character: a cheap test, as most tables hold none."""
-    return (cell for cell in entry.reshape(-1).tolist() if not cell.isprintable())
 
 
 def _read_pickle(source: FileBytes) -> Contents:
@@ -285,7 +270,25 @@ def tree_of(source: FileBytes) -> object:
 def _read_zip(source: FileBytes) -> Contents:
     archive = Archive(source, MAX_SAMPLES if source.suffix == "eval" else defaults.MAX_MEMBERS)
     contents = _archived(archive, source.records)
-    return contents if contents is not None else _read_member(archive)
+    if contents is not None:
+        return contents
+    # The archive packs one file: read that.
+    names = [
+        n for n in archive.names if not n.startswith("__MACOSX/") and not n.endswith(".DS_Store")
+    ]
+    if len(names) != 1:
+        what = f"The archive holds {len(names)} files, expected one"
+        shown = ", ".join(names[:4])
+        raise Refused("AMBIGUOUS_KEYS", what, "give one file, and labels with --labels", shown)
+    name = names[0]
+    inner = FileBytes.of_bytes(name.rpartition("/")[2], bytes(archive.read(name)))
+    if bytes(inner.data[:2]) == b"PK":
+        contents = _archived(Archive(inner))
+        if contents is None:
+            what = "An archive inside an archive"
+            raise Refused("ARCHIVE_NESTED", what, "pack the prediction file only once", name)
+        return contents
+    return read_contents(inner)
 
 
 def _archived(archive: Archive, records: str | None = None) -> Contents | None:
@@ -315,26 +318,6 @@ def _archived(archive: Archive, records: str | None = None) -> Contents | None:
         what = "A member beside the arrays is not an array"
         raise Refused("FORMAT_UNKNOWN", what, "save the arrays alone, with np.savez", foreign[0])
     return None
-
-
-def _read_member(archive: Archive) -> Contents:
-    """Return the contents of the one file that an archive packs."""
-    names = [
-        n for n in archive.names if not n.startswith("__MACOSX/") and not n.endswith(".DS_Store")
-    ]
-    if len(names) != 1:
-        what = f"The archive holds {len(names)} files, expected one"
-        shown = ", ".join(names[:4])
-        raise Refused("AMBIGUOUS_KEYS", what, "give one file, and labels with --labels", shown)
-    name = names[0]
-    inner = FileBytes.of_bytes(name.rpartition("/")[2], bytes(archive.read(name)))
-    if bytes(inner.data[:2]) == b"PK":
-        contents = _archived(Archive(inner))
-        if contents is None:
-            what = "An archive inside an archive"
-            raise Refused("ARCHIVE_NESTED", what, "pack the prediction file only once", name)
-        return contents
-    return read_contents(inner)
 
 
 READERS: Mapping[FileFormat, Callable[[FileBytes], Contents]] = {

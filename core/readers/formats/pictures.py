@@ -88,10 +88,21 @@ def read_pictures(source: FileBytes) -> PackedPictures:
 
 
 def _judged(archive: Archive) -> PackedPictures:
-    members = _bare({name: name for name in archive.names if _is_picture(name)})
+    members = {name: name for name in archive.names if _is_picture(name)}
+    parts = [path.split("/") for path in members]
+    around = {part[0] for part in parts}
+    if len(around) == 1 and not around & {"val", "test"} and all(len(part) > 2 for part in parts):
+        # One folder around all folders, which names no part, is left out.
+        members = {path.partition("/")[2]: member for path, member in members.items()}
     if not members:
         raise Refused("EMPTY", "The archive holds no pictures", "")
-    _check(members)
+    # A path must be one to unpack to, and none of its folders another picture.
+    for path in members:
+        folders = path.split("/")[:-1]
+        above = ("/".join(folders[: n + 1]) for n in range(len(folders)))
+        if not plain_path(path) or any(folder in members for folder in above):
+            what = "The name of a member cannot be that of a file"
+            raise Refused("ARCHIVE_PATH", what, "", path[:LONGEST])
     size = sum(archive.size(member) for member in members.values())
     if size > MOST_BYTES:
         what = f"Unpacked the pictures have {size:,} bytes; at most {MOST_BYTES:,} are read"
@@ -104,25 +115,6 @@ def _is_picture(name: str) -> bool:
     parts = name.split("/")
     hidden = any(part.startswith(".") or part == "__MACOSX" for part in parts)
     return name.lower().endswith(SUFFIXES) and not hidden
-
-
-def _bare(members: Mapping[str, str]) -> dict[str, str]:
-    """Return members without the one folder around all folders, unless it names a part."""
-    parts = [path.split("/") for path in members]
-    around = {part[0] for part in parts}
-    if len(around) == 1 and not around & {"val", "test"} and all(len(part) > 2 for part in parts):
-        return {path.partition("/")[2]: member for path, member in members.items()}
-    return dict(members)
-
-
-def _check(paths: Mapping[str, str]) -> None:
-    """Refuse a path that cannot be unpacked as it is, or whose folder is another picture."""
-    for path in paths:
-        folders = path.split("/")[:-1]
-        above = ("/".join(folders[: n + 1]) for n in range(len(folders)))
-        if not plain_path(path) or any(folder in paths for folder in above):
-            what = "The name of a member cannot be that of a file"
-            raise Refused("ARCHIVE_PATH", what, "", path[:LONGEST])
 
 
 def plain_path(path: str) -> bool:

@@ -90,23 +90,6 @@ def named(dtype: np.dtype[np.generic], *, bfloat: bool) -> str:
 
 def _checked(source: FileBytes) -> tuple[int, dict[str, dict[str, object]]]:
     """Return where the numbers begin, and the header with every size proved."""
-    start, header = _header(source)
-    _check_layout(
-        [_span(n, e, source.size - start) for n, e in header.items()], source.size - start
-    )
-    return start, header
-
-
-def bfloat16(raw: Entry) -> Entry:
-    """Return bfloat16 bits, given as uint16, as float32."""
-    return (raw.astype(np.uint32) << np.uint32(16)).view(np.float32)
-
-
-def _bad(code: str, what: str, location: str = "header") -> Refused:
-    return Refused(code, what, "write the file again with safetensors.save_file", location)
-
-
-def _header(source: FileBytes) -> tuple[int, dict[str, dict[str, object]]]:
     length = int.from_bytes(source.data[:8], "little")
     if source.size < 8 or length > min(MAX_HEADER, source.size - 8):
         raise _bad("HEADER_LEN", f"The header claims {length} bytes of {source.size}")
@@ -119,7 +102,25 @@ def _header(source: FileBytes) -> tuple[int, dict[str, dict[str, object]]]:
     if not isinstance(header, dict):
         raise _bad("HEADER_PARSE", "The header is not a JSON object")
     header.pop("__metadata__", None)
-    return 8 + length, header
+    start, available, end = 8 + length, source.size - 8 - length, 0
+    for low, high, name in sorted([_span(n, e, available) for n, e in header.items()]):
+        if low < end:
+            raise _bad("HEADER_SHAPE", "Overlap: two tensors share bytes", name)
+        if low > end:
+            raise _bad("HEADER_SHAPE", f"{low - end} bytes before the tensor belong to none", name)
+        end = high
+    if end < available:
+        raise _bad("TRAILING", f"{available - end} bytes follow the last tensor")
+    return start, header
+
+
+def bfloat16(raw: Entry) -> Entry:
+    """Return bfloat16 bits, given as uint16, as float32."""
+    return (raw.astype(np.uint32) << np.uint32(16)).view(np.float32)
+
+
+def _bad(code: str, what: str, location: str = "header") -> Refused:
+    return Refused(code, what, "write the file again with safetensors.save_file", location)
 
 
 def _no_duplicates(pairs: list[tuple[str, object]]) -> dict[str, object]:
@@ -148,18 +149,6 @@ def _span(name: str, entry: object, available: int) -> tuple[int, int, str]:
         stated = offsets[1] - offsets[0]
         raise _bad("HEADER_SHAPE", f"Shape needs {expected} bytes, offsets hold {stated}", name)
     return offsets[0], offsets[1], name
-
-
-def _check_layout(spans: list[tuple[int, int, str]], available: int) -> None:
-    end = 0
-    for low, high, name in sorted(spans):
-        if low < end:
-            raise _bad("HEADER_SHAPE", "Overlap: two tensors share bytes", name)
-        if low > end:
-            raise _bad("HEADER_SHAPE", f"{low - end} bytes before the tensor belong to none", name)
-        end = high
-    if end < available:
-        raise _bad("TRAILING", f"{available - end} bytes follow the last tensor")
 
 
 def _tensor(source: FileBytes, start: int, entry: dict[str, object]) -> Entry:

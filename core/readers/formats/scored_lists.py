@@ -109,17 +109,14 @@ def _choice(given: object) -> tuple[str, object]:
     return name, first.get("score") if isinstance(first, dict) else None
 
 
-def _is_flat(item: Row) -> bool:
-    return not any(isinstance(value, dict | list) for value in item.values())
-
-
 def _unwrapped(rows: Sequence[Row]) -> list[Row]:
     """Return rows without lists around a lone mapping, as SageMaker writes `predictions`."""
     out = [dict(row) for row in rows]
     for key in rows[0] if rows else ():
         items = [row.get(key) for row in rows]
         lone = [i[0] for i in items if isinstance(i, list) and len(i) == 1]
-        maps = [i for i in lone if isinstance(i, dict) and _pair(i) is None and _is_flat(i)]
+        maps = [i for i in lone if isinstance(i, dict) and _pair(i) is None]
+        maps = [i for i in maps if not any(isinstance(v, dict | list) for v in i.values())]
         if len(maps) == len(rows):
             for row, item in zip(out, maps, strict=True):
                 row[key] = item
@@ -260,14 +257,14 @@ def _lists(tree: Row, prefix: str, depth: int) -> Iterator[tuple[str, list[Row]]
     for key, value in tree.items():
         rows = [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
         whole = isinstance(value, list) and len(rows) == len(value) > 1
-        if whole and not all(_is_array(cell) for cell in rows[0].values()):  # batches are no rows
+        cells = rows[0].values() if whole else ()
+        arrays = [
+            c for c in cells if isinstance(c, list) and not any(isinstance(i, dict) for i in c)
+        ]
+        if whole and len(arrays) < len(cells):  # batches are no rows
             yield f"{prefix}{key}", rows  # type: ignore[misc]  # dicts are mappings
         elif isinstance(value, dict) and depth < MAX_DEPTH:
             yield from _lists(value, f"{prefix}{key}.", depth + 1)
-
-
-def _is_array(cell: object) -> bool:
-    return isinstance(cell, list) and not any(isinstance(item, dict) for item in cell)
 
 
 def _holds_numbers(tree: object, least: int, depth: int) -> bool:

@@ -112,7 +112,8 @@ def shard_files(folder: Path) -> tuple[list[Path], list[str]]:
         paths = [
             path
             for path in folder.iterdir()
-            if path.name[0] not in "._" and (path.is_file() or _is_broken_link(path))
+            if path.name[0] not in "._"
+            and (path.is_file() or (path.is_symlink() and not path.exists()))
         ]
     except OSError as error:
         what = f"{folder.name} cannot be opened ({error.strerror})"
@@ -132,10 +133,6 @@ def shard_files(folder: Path) -> tuple[list[Path], list[str]]:
     return shards, sorted(path.name for path in paths if path not in shards)
 
 
-def _is_broken_link(path: Path) -> bool:
-    return path.is_symlink() and not path.exists()
-
-
 def _natural(path: Path) -> list[tuple[int, str]]:
     """Return what sorts shard 2 before shard 10."""
     pieces = re.split(r"([0-9]+)", path.name)
@@ -153,8 +150,18 @@ def read_shards(shards: Shards) -> Contents:
     """
     if f".{shards.files[0].suffix}" in OBJECTS:
         return _of_ranks(shards.files)
-    tables = shards.files[0].suffix == "parquet"
-    pieces = _tables(shards.files) if tables else _arrays(shards.files)
+    if shards.files[0].suffix == "parquet":
+        # Of names that differ by a number only, none may be missing.
+        for name, numbered in _by_number(shards.files).items():
+            if len(numbered) > 1 or _totals(numbered):
+                _check_numbers(name, numbered)
+        pieces = []
+        for file in shards.files:
+            with about(file.name):
+                sniff(file)
+                pieces.append(_Piece(parquet_rows(file), {"": file}))
+    else:
+        pieces = _pieces(_numbered(shards.files))
     pieces = [piece for piece in pieces if piece.n_rows]
     if not pieces:
         raise Refused("EMPTY", "The shards hold no rows", "give at least one row of scores")
@@ -196,7 +203,9 @@ def _of_ranks(files: Sequence[FileBytes]) -> Contents:
             if rank not in numbered:
                 raise Refused("LENGTH_MISMATCH", f"There is no {name} of rank {rank}", AGAIN)
             if len(by_name) > 1 and INDICES & set(words_of(name)):
-                entries["id"] = _indices(numbered[rank])
+                with about(numbered[rank].name):
+                    numbers = list(_whole_numbers(settled(tree_of(numbered[rank]))))
+                entries["id"] = np.array(numbers, np.int64)
                 continue
             contents = _read(numbered[rank])
             first = first or contents
@@ -207,8 +216,9 @@ def _of_ranks(files: Sequence[FileBytes]) -> Contents:
         pieces.append(entries)
     assert first is not None
     joined = {key: np.concatenate([piece[key] for piece in pieces]) for key in pieces[0]}
-    key = next((k for k, e in joined.items() if _names_rows(k, e)), None)
-    joined, text = _once(joined, key, len(ranks))
+    keys = [k for k, e in joined.items() if e.ndim == 1 and INDICES & set(words_of(k))]
+    keys = [k for k in keys if is_text(joined[k]) or is_whole(joined[k])]
+    joined, text = _once(joined, keys[0] if keys else None, len(ranks))
     text = f"{len(ranks)} shards were put together; {text}"
     notices = (*first.notices, Notice(NoticeCode.KEYS_GUESSED, text))
     named = first.named or len(by_name) > 1
@@ -228,14 +238,6 @@ def _check_rank(
         raise Refused("CLASSES", what, ALIKE, file=file.name)
 
 
-def _names_rows(key: str, entry: Entry) -> bool:
-    return (
-        entry.ndim == 1
-        and bool(INDICES & set(words_of(key)))
-        and (is_text(entry) or is_whole(entry))
-    )
-
-
 def _once(
     joined: Mapping[str, Entry], key: str | None, n_ranks: int
 ) -> tuple[dict[str, Entry], str]:
@@ -251,13 +253,6 @@ def _once(
     text = f"{counted(twice, 'row')} that several of them hold by {key} counted once"
     text += ", in the order of their numbers" if whole else ""
     return {name: entry[at] for name, entry in joined.items()}, text
-
-
-def _indices(file: FileBytes) -> Entry:
-    """Return the whole numbers of nested lists, in their order."""
-    with about(file.name):
-        numbers = list(_whole_numbers(settled(tree_of(file))))
-    return np.array(numbers, np.int64)
 
 
 def _whole_numbers(node: object) -> Iterator[int]:
@@ -342,24 +337,6 @@ def _read(file: FileBytes) -> Contents:
         return read_contents(file)
 
 
-def _tables(files: Sequence[FileBytes]) -> list[_Piece]:
-    """Return the rows of each table; of names that differ by a number only, none may be missing."""
-    for name, numbered in _by_number(files).items():
-        if len(numbered) > 1 or _totals(numbered):
-            _check_numbers(name, numbered)
-    pieces = []
-    for file in files:
-        with about(file.name):
-            sniff(file)
-            pieces.append(_Piece(parquet_rows(file), {"": file}))
-    return pieces
-
-
-def _arrays(files: Sequence[FileBytes]) -> list[_Piece]:
-    """Return the rows of numbered arrays, number by number."""
-    return _pieces(_numbered(files))
-
-
 def _numbered(files: Sequence[FileBytes]) -> dict[str, dict[int, FileBytes]]:
     """Return files by name and number, of which every one has one and none is missing."""
     for file in files:
@@ -410,6 +387,8 @@ def _check_numbers(name: str, numbered: Mapping[int, FileBytes]) -> None:
 
 
 def _pieces(by_name: Mapping[str, Mapping[int, FileBytes]]) -> list[_Piece]:
+    """Return the rows of numbered arrays, number by number."""
+    """Return the rows of numbered arrays, number by number."""
     every = sorted({number for numbered in by_name.values() for number in numbered})
     pieces = []
     for number in every:

@@ -150,7 +150,6 @@ def sniff(source: FileBytes) -> FileFormat:
     if is_dicom(head):
         what = "This is a DICOM file, which may name a patient, and not a file of scores"
         raise Refused("PHI", what, FILMS)
-    _refuse_pictures(source, head)
     _refuse_others(head, source.suffix)
     form = _form(source, head)
     claimed = SUFFIXES.get(source.suffix)
@@ -178,21 +177,18 @@ def is_dicom(head: bytes) -> bool:
     return False
 
 
-def _refuse_pictures(source: FileBytes, head: bytes) -> None:
+def _refuse_others(head: bytes, suffix: str) -> None:
+    """Refuse pictures, models, web pages and files of other programs, and say what to do."""
     picture = next((name for magic, name in PICTURES.items() if head.startswith(magic)), None)
     if head[:4] == b"RIFF" and head[8:12] == b"WEBP":
         picture = "a WebP picture"
     if picture == "a BMP picture" and head[6:10] != b"\0\0\0\0":
         picture = None  # text may begin with BM too
-    if picture is None:
-        return
-    if source.suffix not in PICTURE_SUFFIXES:
-        what = f"The suffix .{source.suffix} says otherwise: the content is {picture}"
+    if picture is not None and suffix not in PICTURE_SUFFIXES:
+        what = f"The suffix .{suffix} says otherwise: the content is {picture}"
         raise Refused("FORMAT_MISMATCH", what, FILMS)
-    raise Refused("IMAGE", f"This is {picture}, not a file of scores", FILMS)
-
-
-def _refuse_others(head: bytes, suffix: str) -> None:
+    if picture is not None:
+        raise Refused("IMAGE", f"This is {picture}, not a file of scores", FILMS)
     if suffix in BY_SUFFIX and not head.isascii():
         name, remedy = BY_SUFFIX[suffix]
         raise Refused("FORMAT_UNKNOWN", f"This is {name}, which Candor does not read", remedy)
@@ -221,28 +217,20 @@ def _form(source: FileBytes, head: bytes) -> FileFormat | None:
     ):
         if head.startswith(magic):
             return form
-    if source.suffix == "safetensors" or _is_safetensors(head):
+    # Safetensors: a length of eight bytes and an object; no text holds NUL bytes there.
+    if source.suffix == "safetensors" or (0 in head[:8] and head[8:10] in (b'{"', b"{ ", b"{}")):
         return FileFormat.SAFETENSORS
     if source.suffix in PICKLE_SUFFIXES:
         return FileFormat.PICKLE if PICKLE_STARTS.match(head) else _textual(head, source.suffix)
     if re.match(rb"\x80[\x02-\x05]", head):
         return FileFormat.PICKLE
-    if _is_json(head):
+    wide = head[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+    text = head.decode("utf-16", "ignore").encode("utf-8", "ignore") if wide else head
+    if re.match(rb"(\xef\xbb\xbf)?\s*[\[{]", text):
         return FileFormat.JSON
     if source.suffix == "dat" and re.match(rb"\((dp|lp|c|\()|cnumpy", head):
         return FileFormat.PICKLE
     return _textual(head, source.suffix)
-
-
-def _is_safetensors(head: bytes) -> bool:
-    """Whether a length of eight bytes and an object follow; no text holds NUL bytes there."""
-    return 0 in head[:8] and head[8:10] in (b'{"', b"{ ", b"{}")
-
-
-def _is_json(head: bytes) -> bool:
-    if head[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
-        head = head.decode("utf-16", "ignore").encode("utf-8", "ignore")
-    return re.match(rb"(\xef\xbb\xbf)?\s*[\[{]", head) is not None
 
 
 def _textual(head: bytes, suffix: str) -> FileFormat | None:

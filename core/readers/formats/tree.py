@@ -299,7 +299,20 @@ def _positional(items: list[object] | tuple[object, ...]) -> FlatTree:
     if pairs:
         return _of_pairs(pairs, several=isinstance(items, list))
     if rows:
-        return _of_mappings(rows, several=isinstance(items, list))
+        # Up to three mappings of arrays are parts, and more are batches, as with pairs.
+        batches = join_mappings(rows)
+        if batches is None:
+            raise Refused("PICKLE_SHAPE", "Mappings that are not batches of one part", REMEDY)
+        count, entries = len(rows), dict(batches.entries)
+        if count == 1 or count not in PARTS:
+            return FlatTree(entries, list(batches.aside), joined=[count])
+        flat = FlatTree()
+        for part, row in zip(PARTS[count], rows, strict=True):
+            for key, value in row.items():
+                _put(f"{part}.{key}", value, flat)
+        if isinstance(items, list) and like_batches(batches.sizes):
+            flat.batches = entries
+        return flat
     longer = [_arrays(item) for item in items if not isinstance(item, np.ndarray)]
     if len(longer) == len(items) and len({len(a) for a in longer}) == 1 < min(map(len, longer)):
         named = [{f"array {k}": a for k, a in enumerate(batch)} for batch in longer]
@@ -308,7 +321,13 @@ def _positional(items: list[object] | tuple[object, ...]) -> FlatTree:
             return FlatTree(dict(batches.entries), joined=[len(items)], named=False)
     refuse_ragged(items)
     if arrays:
-        return _of_arrays(arrays)
+        # Arrays are named by their positions; matrices of as many columns may be batches.
+        flat = FlatTree({f"array {i}": array for i, array in enumerate(arrays)}, named=False)
+        tall = all(array.ndim > 1 and not is_text(array) for array in arrays)
+        if tall and like_batches([len(array) for array in arrays]):
+            whole = joined(arrays)
+            flat.batches = None if whole is None else {"array": whole}
+        return flat
     for item in items:
         refuse_ragged(item)
     raise _no_pair()
@@ -350,33 +369,6 @@ def _odd(pairs: list[Pair]) -> int:
     return next(
         (i for i, pair in enumerate(pairs) if join_pairs([pairs[0], pair]) is None), len(pairs) - 1
     )
-
-
-def _of_mappings(rows: list[Row], *, several: bool) -> FlatTree:
-    """Read up to three mappings of arrays as parts, and more as batches, as with pairs."""
-    batches = join_mappings(rows)
-    if batches is None:
-        raise Refused("PICKLE_SHAPE", "Mappings that are not batches of one part", REMEDY)
-    count, entries = len(rows), dict(batches.entries)
-    if count == 1 or count not in PARTS:
-        return FlatTree(entries, list(batches.aside), joined=[count])
-    flat = FlatTree()
-    for part, row in zip(PARTS[count], rows, strict=True):
-        for key, value in row.items():
-            _put(f"{part}.{key}", value, flat)
-    if several and like_batches(batches.sizes):
-        flat.batches = entries
-    return flat
-
-
-def _of_arrays(arrays: list[Entry]) -> FlatTree:
-    """Name arrays by their positions; matrices of as many columns may be batches."""
-    flat = FlatTree({f"array {i}": array for i, array in enumerate(arrays)}, named=False)
-    tall = all(array.ndim > 1 and not is_text(array) for array in arrays)
-    if tall and like_batches([len(array) for array in arrays]):
-        whole = joined(arrays)
-        flat.batches = None if whole is None else {"array": whole}
-    return flat
 
 
 def named_pair(pair: Pair) -> dict[str, Entry]:
@@ -474,14 +466,14 @@ def contents_of(
 def _unstacked(tree: object, entries: dict[str, Entry]) -> dict[str, Entry] | None:
     """Return entries with lists of equal arrays laid end to end: batches of a number a row."""
     mapping = tree if isinstance(tree, dict) else {}
-    lists = [str(k) for k, v in mapping.items() if isinstance(v, list) and _holds_arrays(v)]
+    # Their items became one matrix; those that were lists of numbers stay one.
+    lists = [
+        str(k)
+        for k, v in mapping.items()
+        if isinstance(v, list) and not any(isinstance(value, list | tuple) for value in v)
+    ]
     flat = flat_stacks({k: entries[k] for k in lists if k in entries and entries[k].ndim == 2})
     return None if flat is None else {**entries, **flat}
-
-
-def _holds_arrays(values: list[object]) -> bool:
-    """Whether a list whose items became one matrix held arrays, and not lists of numbers."""
-    return not any(isinstance(value, list | tuple) for value in values)
 
 
 def contents_of_cells(
@@ -566,15 +558,13 @@ def _key(key: object) -> str:
     return str(key)
 
 
-def _is_str(item: object) -> bool:
-    return isinstance(item, str)
-
-
 def _sequence(items: list[object], node: Sequence[object]) -> object:
     """Turn a list of numbers, of texts or of equal rows into an array; leave others alone."""
     if not items:
         return np.empty(0)
-    if all(i is None or isinstance(i, str) for i in items) and any(map(_is_str, items)):
+    if all(i is None or isinstance(i, str) for i in items) and any(
+        isinstance(i, str) for i in items
+    ):
         return text_array(["" if i is None else str(i) for i in items])
     if all(i is None or isinstance(i, int | float) for i in items) and any(
         i is not None for i in items

@@ -3,7 +3,6 @@
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 
 from core.codes import NoticeCode
 from core.errors import Notice
@@ -79,7 +78,18 @@ def lay_out_arrays(contents: Contents, options: ReadOptions, *, need_labels: boo
         replace(item, role=aside[item.name]) if item.name in aside else _chosen(item, options)
         for item in named
     ]
-    _check_choice(named, options)
+    names = [item.name for item in named]
+    choices = {
+        "--scores-key": options.scores_key,
+        "--labels-key": options.labels_key,
+        "--correct-key": options.correct_key,
+        "--prediction-key": options.prediction_key,
+        "--id-column": options.id_column,
+    }
+    for option, key in choices.items():
+        if key is not None and key not in names:
+            what = f"{option} names {key!r}, which is not there"
+            raise ambiguous(what, f"use one of {listed(names)}")
     by_split: dict[str | None, EntriesByRole] = {}
     for item in named:
         by_split.setdefault(item.split, {}).setdefault(item.role, []).append(item)
@@ -88,12 +98,28 @@ def lay_out_arrays(contents: Contents, options: ReadOptions, *, need_labels: boo
     if not scored:
         by_split, scored = {None: _guess_scores(contents, named, guessed, need_labels)}, [None]
     parts = [_part(contents, by_split, split, guessed, options, need_labels) for split in scored]
-    roles = _roles(named, parts)
+    roles = {item.name: str(item.role) for item in named}
+    used = {p.scores_name for p in parts} | {p.labels_name for p in parts}
+    for name, role in roles.items():
+        if role in (Role.SCORES, Role.LABELS) and name not in used:
+            roles[name] = str(Role.UNUSED)
+    for part in parts:
+        if part.kind is not ScoreKind.CONFIDENCE:
+            roles[part.scores_name] = str(Role.SCORES)
+        if part.labels_name:
+            roles[part.labels_name] = str(Role.LABELS)
     ignored = {item.name for item in named if options.unlabelled and item.role is Role.LABELS}
     spare = (Role.UNUSED, Role.ASIDE)
     unused = [name for name, role in roles.items() if role in spare and name not in ignored]
     parts = [replace(part, guesses=tuple(guessed.guesses)) for part in parts]
-    return FileLayout(_ordered(parts), roles, _notices(contents, unused, guessed.texts))
+    texts = list(guessed.texts)
+    if unused and contents.named:
+        texts.append(f"not used: {listed(unused)}")
+    return FileLayout(
+        tuple(sorted(parts, key=lambda p: ORDER.index(p.split))),
+        roles,
+        (Notice(NoticeCode.KEYS_GUESSED, "; ".join(texts)),) if texts else (),
+    )
 
 
 def _chosen(item: NamedEntry, options: ReadOptions) -> NamedEntry:
@@ -117,22 +143,6 @@ def _chosen(item: NamedEntry, options: ReadOptions) -> NamedEntry:
     return NamedEntry(item.name, Role.UNUSED, None, item.split) if rivals.get(item.role) else item
 
 
-def _check_choice(named: list[NamedEntry], options: ReadOptions) -> None:
-    names = [item.name for item in named]
-    choices = {
-        "--scores-key": options.scores_key,
-        "--labels-key": options.labels_key,
-        "--correct-key": options.correct_key,
-        "--prediction-key": options.prediction_key,
-        "--id-column": options.id_column,
-    }
-    for option, key in choices.items():
-        if key is not None and key not in names:
-            raise ambiguous(
-                f"{option} names {key!r}, which is not there", f"use one of {listed(names)}"
-            )
-
-
 def _score_names(by_role: EntriesByRole) -> list[NamedEntry]:
     answered = Role.PREDICTED in by_role or Role.CORRECT in by_role
     if Role.CONFIDENCE in by_role and answered and Role.SCORES not in by_role:
@@ -147,7 +157,9 @@ def _guess_scores(
     entries = contents.entries
     known = {item.name: item for item in named}
     barred = (Role.LABELS, Role.ASIDE, Role.GROUP, Role.WEIGHT, Role.VOTES, Role.MEMBERS)
-    matrices = [n for n, e in entries.items() if _is_matrix(e) and known[n].role not in barred]
+    wide = [n for n, e in entries.items() if e.ndim == 2 and e.shape[1] > 1]
+    wide = [n for n in wide if not is_text(entries[n]) and entries[n].dtype.kind != "b"]
+    matrices = [n for n in wide if known[n].role not in barred]
     if not matrices and len(entries) == 1 and not need_labels:
         matrices = [n for n, e in entries.items() if _is_column(e)]
     if len(matrices) == 2:
@@ -165,10 +177,6 @@ def _guess_scores(
     if contents.named:
         guessed.add("scores", matrices[0], "scores_key")
     return by_role
-
-
-def _is_matrix(entry: Entry) -> bool:
-    return entry.ndim == 2 and not is_text(entry) and entry.dtype.kind != "b" and entry.shape[1] > 1
 
 
 def _is_column(entry: Entry) -> bool:
@@ -216,16 +224,12 @@ def _part(
         check_agreement(answers.reshape(-1), (labels, contents.entries[labels]), (name, says))
     if judged and need_labels:
         part = replace(part, labels_name=by_role[Role.CORRECT][0].name)
-        return judged_part(part, _truths(right, part.labels_name), answers)
+        values = None if right is None else correctness(part.labels_name, right)
+        if values is None:
+            what = f"{part.labels_name} holds more than two values, or others than 0/1, True/False"
+            raise ambiguous(what, "give an array of 0 and 1 with --correct-key")
+        return judged_part(part, values, answers)
     return _answered(part, answers, chosen, options)
-
-
-def _truths(right: Entry | None, name: str) -> npt.NDArray[np.bool_]:
-    values = None if right is None else correctness(name, right)
-    if values is None:
-        what = f"{name} holds more than two values, or others than 0/1, True/False"
-        raise ambiguous(what, "give an array of 0 and 1 with --correct-key")
-    return values
 
 
 def _answered(
@@ -301,7 +305,13 @@ def _labels_name(
             f"Several arrays of scores and no split named for {scores}",
             "name one with --scores-key, and its labels with --labels-key",
         )
-    own = _fitting(contents, own, scores)
+    # Labels are as many as the rows, or as the columns; of several that are equal, the first.
+    entries, shape = contents.entries, contents.entries[scores].shape
+    if len(own) > 1:
+        long = [item for item in own if len(entries[item.name]) == shape[0]]
+        own = long or [item for item in own if len(entries[item.name]) in shape[:2]]
+    if own and all(np.array_equal(entries[i.name], entries[own[0].name]) for i in own):
+        own = own[:1]
     if len(own) == 1:
         return own[0].name
     if len(own) > 1:
@@ -312,20 +322,6 @@ def _labels_name(
         what = f"No labels for the {split} part ({scores})"
         raise ambiguous(what, "name one part with --scores-key and --labels-key")
     return _guess_labels(contents, by_split, scores, guessed)
-
-
-def _fitting(contents: Contents, labels: list[NamedEntry], scores: str) -> list[NamedEntry]:
-    """Return the labels that are as many as the rows; of several that are equal, the first."""
-    lengths = set(contents.entries[scores].shape[:2])
-    entries = contents.entries
-    if len(labels) > 1:
-        rows = contents.entries[scores].shape[0]
-        labels = [item for item in labels if len(entries[item.name]) == rows] or [
-            item for item in labels if len(entries[item.name]) in lengths
-        ]
-    first = labels[:1]
-    same = all(np.array_equal(entries[i.name], entries[first[0].name]) for i in labels)
-    return first if labels and same else labels
 
 
 def _guess_labels(
@@ -374,28 +370,3 @@ def _decodes(table: Entry, labels: Entry, answers: Entry) -> bool:
     chance = float(shares[0] @ shares[1])  # of two that know nothing of each other
     error = np.sqrt(chance * (1.0 - chance) / top.size)
     return bool(np.mean(truth == top) > chance + 3.0 * error)
-
-
-def _ordered(parts: list[SplitArrays]) -> tuple[SplitArrays, ...]:
-    return tuple(sorted(parts, key=lambda p: ORDER.index(p.split)))
-
-
-def _roles(named: list[NamedEntry], parts: list[SplitArrays]) -> dict[str, str]:
-    roles = {item.name: str(item.role) for item in named}
-    used = {p.scores_name for p in parts} | {p.labels_name for p in parts}
-    for name, role in roles.items():
-        if role in (Role.SCORES, Role.LABELS) and name not in used:
-            roles[name] = str(Role.UNUSED)
-    for part in parts:
-        if part.kind is not ScoreKind.CONFIDENCE:
-            roles[part.scores_name] = str(Role.SCORES)
-        if part.labels_name:
-            roles[part.labels_name] = str(Role.LABELS)
-    return roles
-
-
-def _notices(contents: Contents, unused: list[str], guessed: list[str]) -> tuple[Notice, ...]:
-    texts = list(guessed)
-    if unused and contents.named:
-        texts.append(f"not used: {listed(unused)}")
-    return (Notice(NoticeCode.KEYS_GUESSED, "; ".join(texts)),) if texts else ()

@@ -80,29 +80,30 @@ def offers(
         a row may have any number of labels.
     """
     alone = LabelAndTableFiles(added.labels)
-    columns = [*_columns(part, alone, roles), *_others(part, alone, roles)]
+    # Columns with a telling name, those of patients before those of sites.
+    free = {n for n in part.contents.entries if roles.get(n, str(Role.UNUSED)) in FREE}
+    names = [*free] if alone.labels is None else [*free, *alone.labels.entries]
+    order = list(BELONG)
+    named = [(order.index(word), name, word) for name in names if (word := _word(name))]
+    offers_made = []
+    for _, name, word in sorted(named):
+        if part.contents.table:
+            key = name
+        else:
+            # A key that names an array in every part: test_patient is patient there.
+            words = words_of(name)
+            inside = [other for other in words if other not in SPLITS]
+            several = len(inside) < len(words) and part.split in SPLITS.values()
+            key = "_".join(inside) if several else name
+        offer = _offer(key, BELONG[word], part, alone)
+        if offer is not None:
+            offers_made.append(replace(offer, names_rows=roles.get(name) == str(Role.IDS)))
+    columns = [*offers_made, *_others(part, alone, roles)]
     if part.ids is not None and _stems_repeat(part.ids):
         offer = _offer(ID_STEM, "groups", part, alone)
         if offer is not None and offer.groups.count > max(FEWEST - 1, 2 * n_classes):
             columns.append(offer)
     return tuple({offer.key: offer for offer in columns}.values())
-
-
-def _columns(
-    part: SplitArrays, added: LabelAndTableFiles, roles: dict[str, str]
-) -> list[GroupOffer]:
-    """Return columns with a telling name, those of patients before those of sites."""
-    free = {n for n in part.contents.entries if roles.get(n, str(Role.UNUSED)) in FREE}
-    names = [*free] if added.labels is None else [*free, *added.labels.entries]
-    order = list(BELONG)
-    named = [(order.index(word), name, word) for name in names if (word := _word(name))]
-    offers_made = []
-    for _, name, word in sorted(named):
-        key = name if part.contents.table else _without_split(name, part)
-        offer = _offer(key, BELONG[word], part, added)
-        if offer is not None:
-            offers_made.append(replace(offer, names_rows=roles.get(name) == str(Role.IDS)))
-    return offers_made
 
 
 def _others(
@@ -136,14 +137,6 @@ def _word(name: str) -> str:
     return word if word in BELONG else singular if singular in BELONG else ""
 
 
-def _without_split(name: str, part: SplitArrays) -> str:
-    """Return a key that names an array in every part; test_patient is patient there."""
-    words = words_of(name)
-    inside = [word for word in words if word not in SPLITS]
-    several = any(word in SPLITS for word in words) and part.split in SPLITS.values()
-    return "_".join(inside) if several else name
-
-
 def _stems_repeat(ids: Entry) -> bool:
     head = ids[:HEAD]
     if all(DATE.match(str(name).strip()) for name in head.tolist()):
@@ -166,7 +159,11 @@ def repeating_columns(table: Contents) -> tuple[str, ...]:
 def weight_columns(contents: Contents, labels: Contents | None) -> tuple[str, ...]:
     """Return the columns that may say how many rows each row stands for."""
     entries = {**contents.entries, **({} if labels is None else labels.entries)}
-    return tuple(name for name, entry in entries.items() if _could_weigh(name, entry))
+    return tuple(
+        name
+        for name, entry in entries.items()
+        if set(words_of(name)) in WEIGHTS and _not_negative(entry)
+    )
 
 
 def weight_candidates(table: Contents) -> tuple[str, ...]:
@@ -208,10 +205,6 @@ def unfit_columns(option: str, columns: tuple[str, ...], added: LabelAndTableFil
             f"nothing of the table of {option}s can be chosen: {why[option]}",
         )
     ]
-
-
-def _could_weigh(name: str, entry: Entry) -> bool:
-    return set(words_of(name)) in WEIGHTS and _not_negative(entry)
 
 
 def _not_negative(entry: Entry) -> bool:

@@ -12,7 +12,6 @@ from typing import Final, cast
 import numpy as np
 import numpy.typing as npt
 
-from core.arrays import Float
 from core.codes import NoticeCode
 from core.errors import Notice, Refused
 from core.predictions import NO_DATE, Dates, Groups, Members, Votes, Weights
@@ -81,7 +80,11 @@ def chosen_roles(contents: Contents, options: ReadOptions) -> dict[str, Role]:
     for option, role in ROLES.items():
         key = _key(contents, option, options)
         if key is not None:
-            _refuse_twice(key, option, options)
+            for other in ("scores_key", "labels_key", "correct_key"):
+                names = getattr(options, other)
+                if names is not None and key in (names, *split_names(names)):
+                    both = f"--{option} and with --{other.replace('_', '-')}"
+                    raise ambiguous(f"{key!r} is named with {both}", "choose two columns")
             roles |= dict.fromkeys(_named(contents, key), role)
             if getattr(options, option) is None:
                 roles[EXPORTED[option][1]] = role
@@ -106,15 +109,6 @@ def _key(contents: Contents, option: str, options: ReadOptions) -> str | None:
     chosen: str | None = getattr(options, option)
     key, name = EXPORTED[option]
     return key if chosen is None and name in contents.entries and not contents.table else chosen
-
-
-def _refuse_twice(key: str, option: str, options: ReadOptions) -> None:
-    for other in ("scores_key", "labels_key", "correct_key"):
-        names = getattr(options, other)
-        if names is not None and key in (names, *split_names(names)):
-            other_option = other.replace("_", "-")
-            what = f"{key!r} is named with --{option} and with --{other_option}"
-            raise ambiguous(what, "choose two columns")
 
 
 def _named(contents: Contents, key: str) -> list[str]:
@@ -148,14 +142,37 @@ def attach_groups(
     notices: tuple[Notice, ...] = ()
     cells = _cells(GROUP, part, added, options)
     if cells is not None:
-        part = replace(part, groups=_groups(cells, part))
+        values = [str(value).strip() for value in id_text(cells.values).tolist()]
+        missing = [row for row, value in enumerate(values) if value.casefold() in EMPTY]
+        if missing:
+            what = (
+                f"{len(missing)} of {counted(len(values), 'row')} {_have(missing)} no {cells.name}"
+            )
+            raise Refused("GROUPS", what, "give every row a group", part.row(missing[0]))
+        part = replace(part, groups=Groups.of(cells.name, values))
         notices += cells.notices
     cells = _cells(WEIGHT, part, added, options)
     if cells is not None:
-        part = replace(part, weights=Weights.of(cells.name, _numbers(cells, part)))
+        numbers = np.array([_number(value) for value in cells.values.tolist()], dtype=np.float64)
+        bad = np.flatnonzero(~(np.isfinite(numbers) & (numbers >= 0.0)))
+        if bad.size:
+            row = int(bad[0])
+            cell = str(cells.values[row])[:60]
+            what = f"{counted(bad.size, 'row')} {_have(bad)} no weight in {cells.name}: {cell!r}"
+            remedy = "give every row a number that is not negative"
+            raise Refused("WEIGHTS", what, remedy, part.row(row))
+        part = replace(part, weights=Weights.of(cells.name, numbers))
         notices += cells.notices
     if part.groups is not None and part.weights is not None:
-        _refuse_single(part.groups, part.weights)
+        # Where only one group counts, nothing tells how far it may be off.
+        counted_rows = part.weights.of_row > 0.0
+        if np.unique(part.groups.of_row[counted_rows]).size < 2:
+            what = f"Every row with a {part.weights.name} above 0 is of one {part.groups.name}"
+            raise Refused(
+                "GROUPS",
+                what,
+                "give rows of at least two groups a weight above 0, or choose no groups",
+            )
     votes, members = (
         _exported(part, VOTES, VOTES_NAME, 2),
         _exported(part, MEMBERS, MEMBERS_NAME, 3),
@@ -235,39 +252,8 @@ def _dates(part: SplitArrays, labels: Contents | None, key: str, called: str) ->
     return dates if dates is not None and dates.of_row.size == n else None
 
 
-def _refuse_single(groups: Groups, weights: Weights) -> None:
-    """Refuse rows of which only one group counts: nothing tells how far it may be off."""
-    counted_rows = weights.of_row > 0.0
-    if np.unique(groups.of_row[counted_rows]).size < 2:
-        what = f"Every row with a {weights.name} above 0 is of one {groups.name}"
-        raise Refused(
-            "GROUPS", what, "give rows of at least two groups a weight above 0, or choose no groups"
-        )
-
-
 def _have(items: Sized) -> str:
     return "has" if len(items) == 1 else "have"
-
-
-def _groups(cells: _ColumnCells, part: SplitArrays) -> Groups:
-    values = [str(value).strip() for value in id_text(cells.values).tolist()]
-    missing = [row for row, value in enumerate(values) if value.casefold() in EMPTY]
-    if missing:
-        what = f"{len(missing)} of {counted(len(values), 'row')} {_have(missing)} no {cells.name}"
-        raise Refused("GROUPS", what, "give every row a group", part.row(missing[0]))
-    return Groups.of(cells.name, values)
-
-
-def _numbers(cells: _ColumnCells, part: SplitArrays) -> Float:
-    numbers = np.array([_number(value) for value in cells.values.tolist()], dtype=np.float64)
-    bad = np.flatnonzero(~(np.isfinite(numbers) & (numbers >= 0.0)))
-    if bad.size:
-        row = int(bad[0])
-        cell = str(cells.values[row])[:60]
-        what = f"{counted(bad.size, 'row')} {_have(bad)} no weight in {cells.name}: {cell!r}"
-        remedy = "give every row a number that is not negative"
-        raise Refused("WEIGHTS", what, remedy, part.row(row))
-    return numbers
 
 
 def _number(value: object) -> float:
@@ -286,14 +272,38 @@ def _cells(
     if key is None:
         return None
     if table is not None:
-        return _of_table(option, key, table, part, options)
+        # A column of a table of its own, joined to the rows by their names.
+        location = f"table of {option}s"
+        if not table.table:
+            what = f"The content is {table.format}, not a table"
+            raise _refusal(option, what, "give a CSV, TSV or Parquet file", location)
+        if key not in table.entries:
+            what = f"--{option} names {key!r}, which is not in the table"
+            raise ambiguous(what, f"use one of {listed(list(table.entries))}", location)
+        column, column_name = _flat(option, key, table.entries[key]), key or "unnamed"
+        others = {name: entry for name, entry in table.entries.items() if name != key}
+        own, ids = row_names(part, replace(table, entries=others), options)
+        if options.in_order:
+            return _ColumnCells(column_name, _in_order(part, column))
+        if own is None or ids is None:
+            text = f"{column_name} was matched by row order: nothing names the rows in both files"
+            notice = Notice(NoticeCode.KEYS_GUESSED, text)
+            return _ColumnCells(column_name, _in_order(part, column), (notice,))
+        return _ColumnCells(column_name, column[_partners(option, own, ids, column)])
     values = _own(part, key)
-    if values is None:
-        values = _of_labels(part, added.labels, key)
+    if values is None and added.labels is not None and key in added.labels.entries:
+        entry = added.labels.entries[key]
+        values = entry if part.label_rows is None else entry[part.label_rows]
     if values is None and option == GROUP and key == ID_STEM:
-        return _ColumnCells(ID_STEM, _stems(part))
+        if part.ids is None:
+            what = f"--group {ID_STEM} needs names of rows, and nothing names them"
+            raise Refused("GROUPS", what, "name the column with --id-column")
+        return _ColumnCells(ID_STEM, stems(part.ids))
     if values is None:
-        raise _unknown(option, key, part, added)
+        labels = {} if added.labels is None else added.labels.entries
+        names = [*part.contents.entries, *labels]
+        what = f"--{option} names {key!r}, which is not there"
+        raise ambiguous(what, f"use one of {listed(list(dict.fromkeys(names)))}")
     return _ColumnCells(
         _column_name(part.contents, option, key, options), _flat(option, key, values)
     )
@@ -316,13 +326,6 @@ def _own(part: SplitArrays, key: str) -> Entry | None:
     return entry if entry is None or part.rows is None else entry[part.rows]
 
 
-def _of_labels(part: SplitArrays, labels: Contents | None, key: str) -> Entry | None:
-    if labels is None or key not in labels.entries:
-        return None
-    entry = labels.entries[key]
-    return entry if part.label_rows is None else entry[part.label_rows]
-
-
 def _refusal(option: str, what: str, remedy: str, location: str = "") -> Refused:
     code = "GROUPS" if option == GROUP else "WEIGHTS"
     return Refused(code, what, remedy, location)
@@ -335,21 +338,6 @@ def _flat(option: str, key: str, values: Entry) -> Entry:
     return values.reshape(-1)
 
 
-def _unknown(option: str, key: str, part: SplitArrays, added: LabelAndTableFiles) -> Refused:
-    labels = {} if added.labels is None else added.labels.entries
-    names = [*part.contents.entries, *labels]
-    what = f"--{option} names {key!r}, which is not there"
-    return ambiguous(what, f"use one of {listed(list(dict.fromkeys(names)))}")
-
-
-def _stems(part: SplitArrays) -> Entry:
-    """Return the names of the rows without their last number."""
-    if part.ids is None:
-        what = f"--group {ID_STEM} needs names of rows, and nothing names them"
-        raise Refused("GROUPS", what, "name the column with --id-column")
-    return stems(part.ids)
-
-
 def stems(ids: Entry) -> Entry:
     """Return names without a suffix and without the number after the last _ or -."""
     return text_array([_stem(str(name)) for name in ids.tolist()])
@@ -359,29 +347,6 @@ def _stem(name: str) -> str:
     bare = re.sub(r"\.\w{1,5}$", "", name.strip())
     match = STEM.fullmatch(bare)
     return match[1] if match else bare
-
-
-def _of_table(
-    option: str, key: str, table: Contents, part: SplitArrays, options: ReadOptions
-) -> _ColumnCells:
-    """Return a column of a table of its own, joined to the rows by their names."""
-    location = f"table of {option}s"
-    if not table.table:
-        what = f"The content is {table.format}, not a table"
-        raise _refusal(option, what, "give a CSV, TSV or Parquet file", location)
-    if key not in table.entries:
-        what = f"--{option} names {key!r}, which is not in the table"
-        raise ambiguous(what, f"use one of {listed(list(table.entries))}", location)
-    column, column_name = _flat(option, key, table.entries[key]), key or "unnamed"
-    others = {name: entry for name, entry in table.entries.items() if name != key}
-    own, ids = row_names(part, replace(table, entries=others), options)
-    if options.in_order:
-        return _ColumnCells(column_name, _in_order(part, column))
-    if own is None or ids is None:
-        text = f"{column_name} was matched by row order: nothing names the rows in both files"
-        notice = Notice(NoticeCode.KEYS_GUESSED, text)
-        return _ColumnCells(column_name, _in_order(part, column), (notice,))
-    return _ColumnCells(column_name, column[_partners(option, own, ids, column)])
 
 
 def _in_order(part: SplitArrays, column: Entry) -> Entry:

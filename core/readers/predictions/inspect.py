@@ -38,21 +38,36 @@ def inspect(
     roles = roles or {n: str(name_entry(n, e).role) for n, e in contents.entries.items()}
     header, rows = _preview(contents)
     scores_keys, labels_keys, id_columns = _choices(contents)
+    named = [name_entry(name, entry) for name, entry in contents.entries.items()]
+    some = contents.table and any(item.role is Role.PREDICTED for item in named)
+    # What the fractions of each entry say of their kind.
+    words = {n: _word(e, contents, n) for n, e in contents.entries.items() if e.dtype.kind == "f"}
+    unit = [contents.entries[n] for n, word in words.items() if word == "unit"]
+    if contents.table and len(unit) > 1:
+        together = stacked([column[: EVIDENCE // len(unit)] for column in unit])
+        words[""] = _word(together, contents, "")
     return Inspection(
         layout=layout or _counted(contents),
         kind=None if verdict is None else verdict.kind,
         reason="" if verdict is None else verdict.reason,
         columns=tuple(
-            ArrayUse(name, roles.get(name, str(Role.UNUSED)), entry.shape, _dtype(entry))
+            ArrayUse(
+                name,
+                roles.get(name, str(Role.UNUSED)),
+                entry.shape,
+                "text" if is_text(entry) else str(entry.dtype),
+            )
             for name, entry in islice(contents.entries.items(), MAX_COLUMNS)
         ),
         header=header,
         rows=rows,
         readings=() if prepared is None else _readings(prepared),
-        fingerprint=contents.fingerprint(_evidence(contents)),
+        fingerprint=contents.fingerprint(
+            " ".join(sorted(set(words.values())) if contents.table else words.values())
+        ),
         scores_keys=scores_keys,
         labels_keys=labels_keys,
-        answer_keys=_answers(contents, labels_keys),
+        answer_keys=tuple(name for name in labels_keys if name in contents.entries) if some else (),
         id_columns=id_columns,
         epochs=contents.epochs[:MAX_EPOCHS],
         confidence_words=next((w for w in worded(contents).values() if len(w) <= MAX_WORDS), ()),
@@ -87,10 +102,6 @@ def _counted(contents: Contents) -> str:
     return f"{len(contents.entries)} arrays" if len(contents.entries) > 1 else "one array"
 
 
-def _dtype(entry: Entry) -> str:
-    return "text" if is_text(entry) else str(entry.dtype)
-
-
 def _preview(contents: Contents) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
     names: list[str] = []
     columns: list[list[str]] = []
@@ -117,20 +128,6 @@ def _cells(values: Entry) -> list[str]:
     if is_text(values):
         return [str(v)[:MAX_CELL] for v in values.tolist()]
     return [f"{v:.6g}" if isinstance(v, float) else str(v) for v in values.tolist()]
-
-
-def _evidence(contents: Contents) -> str:
-    """Return what the fractions of each entry say of their kind.
-
-    A choice made where values are unclear does not hold where they speak for themselves. The first
-    values tell, whatever has been chosen.
-    """
-    words = {n: _word(e, contents, n) for n, e in contents.entries.items() if e.dtype.kind == "f"}
-    unit = [contents.entries[n] for n, word in words.items() if word == "unit"]
-    if contents.table and len(unit) > 1:
-        together = stacked([column[: EVIDENCE // len(unit)] for column in unit])
-        words[""] = _word(together, contents, "")
-    return " ".join(sorted(set(words.values())) if contents.table else words.values())
 
 
 def _word(entry: Entry, contents: Contents, name: str) -> str:
@@ -165,21 +162,12 @@ def _choices(contents: Contents) -> tuple[tuple[str, ...], tuple[str, ...], tupl
     labels = [n for n, e in entries.items() if e.ndim in shapes and _could_label(e)]
     ids = [n for n, e in entries.items() if e.ndim == 1 and e.dtype.kind in "Oiu"]
     first = MAX_COLUMNS
-    together = _together(contents, labels) if contents.table else []
+    # All columns of 0 and 1 are one choice more, in the form that --labels-key takes.
+    truths = [n for n in labels if not is_text(entries[n]) and "," not in n]
+    truths = [n for n in truths if np.isin(entries[n][:HEAD], (0, 1)).all()]
+    several = contents.table and 1 < len(truths) <= MAX_COLUMNS
+    together = [",".join(truths)] if several else []
     return tuple(floats[:first]), (*labels[:first], *together), tuple(ids[:first])
-
-
-def _answers(contents: Contents, labels: tuple[str, ...]) -> tuple[str, ...]:
-    named = [name_entry(name, entry) for name, entry in contents.entries.items()]
-    some = contents.table and any(item.role is Role.PREDICTED for item in named)
-    return tuple(name for name in labels if name in contents.entries) if some else ()
-
-
-def _together(contents: Contents, labels: list[str]) -> list[str]:
-    """All columns of 0 and 1 as one choice, in the form that --labels-key takes."""
-    numbers = {n: contents.entries[n] for n in labels if not is_text(contents.entries[n])}
-    names = [n for n, e in numbers.items() if np.isin(e[:HEAD], (0, 1)).all() and "," not in n]
-    return [",".join(names)] if 1 < len(names) <= MAX_COLUMNS else []
 
 
 def _could_score(entry: Entry, contents: Contents) -> bool:

@@ -487,21 +487,28 @@ def _candidate(
 
 
 def _lay_out(contents: Contents, others: Contents | None, options: ReadOptions) -> FileLayout:
-    own = options if others is None else _without_foreign(contents, options)
+    own = options
+    if others is not None:
+        # The options may name columns of the label file too: only those of this file count here.
+        id_column = options.id_column if options.id_column in contents.entries else None
+        own = replace(options, labels_key=None, id_column=id_column)
     need_labels = others is None and not options.unlabelled
-    if _is_table(contents):
+    # Named arrays may be columns, one for each class, as a mapping of lists holds them.
+    shapes = {entry.shape for entry in contents.entries.values()}
+    columns = len(contents.entries) > 2 and len(shapes) == 1 and len(next(iter(shapes))) == 1
+    if contents.named and columns and not contents.table and not _in_named_parts(contents):
         contents = replace(contents, table=True)
     if not contents.table:
         return lay_out_arrays(contents, own, need_labels=need_labels)
-    classes = set() if others is None else _classes(without_chosen(others, options))
+    # Names of classes that a file of labels may give: its words, and its columns of 0 and 1.
+    classes: set[str] = set()
+    labels = {} if others is None else without_chosen(others, options).entries
+    for name, entry in labels.items():
+        if is_text(entry):
+            classes |= words_in(entry)
+        elif is_binary(entry):
+            classes.add(name.strip().casefold())
     return lay_out_table(contents, own, need_labels=need_labels, classes=classes)
-
-
-def _is_table(contents: Contents) -> bool:
-    """Whether named arrays are columns: one for each class, as a mapping of lists may hold them."""
-    shapes = {entry.shape for entry in contents.entries.values()}
-    columns = len(contents.entries) > 2 and len(shapes) == 1 and len(next(iter(shapes))) == 1
-    return contents.named and columns and not contents.table and not _in_named_parts(contents)
 
 
 def _in_named_parts(contents: Contents) -> bool:
@@ -513,24 +520,6 @@ def _in_named_parts(contents: Contents) -> bool:
     each = [r.count(Role.SCORES) + r.count(Role.CONFIDENCE) for r in parts.values()]
     labels = [roles.count(Role.LABELS) for roles in parts.values()]
     return len(parts) > 1 and None not in parts and set(each) == set(labels) == {1}
-
-
-def _classes(others: Contents) -> set[str]:
-    """Names of classes that a file of labels may give: its words, and its columns of 0 and 1."""
-    names: set[str] = set()
-    for name, entry in others.entries.items():
-        if is_text(entry):
-            names |= words_in(entry)
-        elif is_binary(entry):
-            names.add(name.strip().casefold())
-    return names
-
-
-def _without_foreign(contents: Contents, options: ReadOptions) -> ReadOptions:
-    """With a label file, its columns may be named too: keep here only what is found here."""
-    here = set(contents.entries)
-    id_column = options.id_column if options.id_column in here else None
-    return replace(options, labels_key=None, id_column=id_column)
 
 
 def _joined(

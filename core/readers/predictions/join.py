@@ -1,6 +1,7 @@
 """Labels from a second file: matched by the names of the rows, or row by row."""
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -52,7 +53,10 @@ def attach_labels(
     Refused
         AMBIGUOUS_KEYS or LENGTH_MISMATCH, naming rows that have no label or two.
     """
-    _check_id_column(part, other, options)
+    key = options.id_column
+    if key is not None and key not in part.contents.entries and key not in other.entries:
+        what = f"--id-column names {key!r}, which is in neither file"
+        raise ambiguous(what, f"use one of {listed(list(other.entries))}")
     label_list = _label_list(part, other, options)
     notices = list(label_list.notices)
     labels, name = label_list.labels, f"{label_list.name} of the label file"
@@ -107,20 +111,16 @@ def _numbers_rows(ids: Entry) -> bool:
 
 
 def _check_counts(part: SplitArrays, labels: Entry) -> None:
-    n = _row_count(part, labels)
+    # Rows of the scores; the other axis where only that one fits the labels.
+    shape = part.scores.shape
+    flipped = not part.contents.table and len(shape) == 2 and shape[0] != len(labels) == shape[1]
+    n = int(shape[1] if flipped else shape[0])
     if len(labels) != n:
         what = (
             f"The scores have {counted(n, 'row')}, the label file {counted(len(labels), 'label')}"
         )
         remedy = "give one label for each row, or an id column in both files (--id-column)"
         raise Refused("LENGTH_MISMATCH", what, remedy)
-
-
-def _check_id_column(part: SplitArrays, other: Contents, options: ReadOptions) -> None:
-    key = options.id_column
-    if key is not None and key not in part.contents.entries and key not in other.entries:
-        what = f"--id-column names {key!r}, which is in neither file"
-        raise ambiguous(what, f"use one of {listed(list(other.entries))}")
 
 
 def row_names(
@@ -138,13 +138,6 @@ def _same_column(part: SplitArrays, name: str | None) -> Entry | None:
     if entry is None or not (part.contents.headed and is_text(entry) | is_whole(entry)):
         return part.ids
     return id_text(entry if part.rows is None else entry[part.rows])
-
-
-def _row_count(part: SplitArrays, labels: Entry) -> int:
-    """Rows of the scores; the other axis when only that one fits the labels."""
-    shape = part.scores.shape
-    flipped = not part.contents.table and len(shape) == 2 and shape[0] != len(labels) == shape[1]
-    return int(shape[1] if flipped else shape[0])
 
 
 def _match(ids: Entry, others: Entry) -> tuple[Entry, list[Notice]]:
@@ -211,7 +204,7 @@ def _refuse_twice(names: list[object], location: str) -> None:
 
 def _label_list(part: SplitArrays, other: Contents, options: ReadOptions) -> LabelList:
     if not other.table:
-        return _from_arrays(part, other, options)
+        return _of_arrays(part, other.entries, options)
     entries = dict(other.entries)
     ids, shared = _id_columns(part, other, options)
     names = [n for n in entries if n != ids]
@@ -233,6 +226,24 @@ def _label_list(part: SplitArrays, other: Contents, options: ReadOptions) -> Lab
     )
 
 
+def _of_arrays(part: SplitArrays, entries: Mapping[str, Entry], options: ReadOptions) -> LabelList:
+    """Return the labels and names of rows in a file of arrays."""
+    ids = [n for n, e in entries.items() if name_entry(n, e).role is Role.IDS]
+    ids = [str(options.id_column)] if options.id_column in entries else ids
+    named = [n for n, e in entries.items() if name_entry(n, e).role is Role.LABELS]
+    like = [n for n, e in entries.items() if label_like(e, set(part.scores.shape[:2]))]
+    rest = [n for n in entries if n not in ids]
+    choices: list[str | None] = [options.labels_key]
+    if options.labels_key not in entries:
+        choices = list(next((c for c in (named, rest, like) if len(c) == 1), rest))
+    if len(choices) != 1 or choices[0] is None:
+        what = f"Labels may be any of {listed(list(entries))}"
+        raise ambiguous(what, "name one with --labels-key", "label file")
+    id_column = next(iter(ids), None)
+    column = None if id_column is None else id_text(entries[id_column])
+    return LabelList(labels=entries[choices[0]], name=choices[0], ids=column, id_column=id_column)
+
+
 def _id_columns(
     part: SplitArrays, other: Contents, options: ReadOptions
 ) -> tuple[str | None, str | None]:
@@ -240,11 +251,35 @@ def _id_columns(
     if options.id_column in other.entries:
         same = options.id_column if options.id_column in part.contents.entries else None
         return options.id_column, same
-    key = _shared_key(part, other)
-    if key is not None:
-        return key
+    if part.contents.table and part.contents.headed and other.headed:
+        # A column of each file may hold the same values, each once, whatever they are called.
+        mine = {n: v for n, e in part.contents.entries.items() if (v := _key_values(e, part))}
+        pairs = []
+        for name, entry in other.entries.items():
+            values = _key_values(entry, None)
+            for own, known in mine.items() if values else ():
+                if values == known or (_counts(values) and _counts(known)):
+                    continue
+                share = len(set(values) & set(known)) / min(len(values), len(known))
+                if share > 0.5 or (share > 0 and name == own and name not in part.scores_name):
+                    pairs.append((name == own, share, name, own))
+        if pairs:
+            return max(pairs)[2:]
     if not options.in_order and (part.ids is None or not _known(part, other)):
-        _refuse_lost_ids(part, other)
+        # Names of rows that were rounded: several rows share one where the scores have none.
+        for name, entry in other.entries.items():
+            column = part.contents.entries.get(name)
+            if column is None or column.ndim != 1 or entry.dtype.kind != "f":
+                continue
+            if not np.array_equal(entry, np.floor(entry)):
+                continue
+            unique = len(_key_values(column, None)) == column.size
+            n_twice = entry.size - np.unique(entry).size
+            if n_twice and unique and np.abs(entry).max() > LARGE:
+                what = f"{name} of the label file repeats {n_twice} values"
+                what += ": it was rounded and no longer identifies the rows"
+                remedy = "save the names of the rows as text, or say --in-order"
+                raise Refused("LENGTH_MISMATCH", what, remedy, "label file")
     return _id_column(part, other, options), None
 
 
@@ -257,26 +292,6 @@ def _known(part: SplitArrays, other: Contents) -> bool:
         for entry in other.entries.values()
         if entry.ndim == 1
     )
-
-
-def _shared_key(part: SplitArrays, other: Contents) -> tuple[str, str] | None:
-    """Return a column of each file that hold the same values, each once, whatever they are called.
-
-    Columns that count the rows of both files in their order say no more than the order does.
-    """
-    if not (part.contents.table and part.contents.headed and other.headed):
-        return None
-    mine = {n: v for n, e in part.contents.entries.items() if (v := _key_values(e, part))}
-    pairs = []
-    for name, entry in other.entries.items():
-        values = _key_values(entry, None)
-        for own, known in mine.items() if values else ():
-            if values == known or (_counts(values) and _counts(known)):
-                continue
-            share = len(set(values) & set(known)) / min(len(values), len(known))
-            if share > 0.5 or (share > 0 and name == own and name not in part.scores_name):
-                pairs.append((name == own, share, name, own))
-    return max(pairs)[2:] if pairs else None
 
 
 def _counts(values: list[str]) -> bool:
@@ -292,22 +307,6 @@ def _key_values(entry: Entry, part: SplitArrays | None) -> list[str]:
     rows = entry if part is None or part.rows is None else entry[part.rows]
     values = [_plain(value) for value in id_text(rows).tolist()]
     return values if len(set(values)) == len(values) > 2 else []
-
-
-def _refuse_lost_ids(part: SplitArrays, other: Contents) -> None:
-    """Refuse names of rows that were rounded: several rows share one where the scores have none."""
-    for name, entry in other.entries.items():
-        own = part.contents.entries.get(name)
-        if own is None or own.ndim != 1 or entry.dtype.kind != "f":
-            continue
-        if not np.array_equal(entry, np.floor(entry)):
-            continue
-        unique = len(_key_values(own, None)) == own.size
-        if np.unique(entry).size < entry.size and unique and np.abs(entry).max() > LARGE:
-            what = f"{name} of the label file repeats {entry.size - np.unique(entry).size} values"
-            what += ": it was rounded and no longer identifies the rows"
-            remedy = "save the names of the rows as text, or say --in-order"
-            raise Refused("LENGTH_MISMATCH", what, remedy, "label file")
 
 
 def _id_column(part: SplitArrays, other: Contents, options: ReadOptions) -> str | None:
@@ -390,22 +389,3 @@ def _unnamed_labels(
         return numbers, [Notice(NoticeCode.KEYS_GUESSED, f"labels from {numbers[0]}")]
     what = f"Labels may be {listed(names)}" if names else "No column of labels was found"
     raise ambiguous(what, "name the column with --labels-key", "label file")
-
-
-def _from_arrays(part: SplitArrays, other: Contents, options: ReadOptions) -> LabelList:
-    entries = other.entries
-    ids = [n for n, e in entries.items() if name_entry(n, e).role is Role.IDS]
-    ids = [options.id_column] if options.id_column in entries else ids  # type: ignore[list-item]
-    named = [n for n, e in entries.items() if name_entry(n, e).role is Role.LABELS]
-    like = [n for n, e in entries.items() if label_like(e, set(part.scores.shape[:2]))]
-    rest = [n for n in entries if n not in ids]
-    key = options.labels_key
-    choices = (
-        [key] if key in entries else next((c for c in (named, rest, like) if len(c) == 1), rest)
-    )
-    if len(choices) != 1 or choices[0] is None:
-        names = listed(list(entries))
-        raise ambiguous(f"Labels may be any of {names}", "name one with --labels-key", "label file")
-    id_column = next(iter(ids), None)
-    column = None if id_column is None else id_text(entries[id_column])
-    return LabelList(labels=entries[choices[0]], name=choices[0], ids=column, id_column=id_column)

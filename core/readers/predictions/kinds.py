@@ -72,7 +72,10 @@ def decide(
         return _confidence(declared, survey, shape, name)
     if declared is not None:
         return _checked(declared, SAID, survey, shape, name)
-    if hint is PROBABILITIES and (shape.multilabel or _only_sigmoid(survey, shape)):
+    # One-hot rows beside values in [0, 1] that do not sum to one: a score for each label.
+    if hint is PROBABILITIES and (
+        shape.multilabel or (shape.one_hot and survey.in_unit and not survey.sums_to_one)
+    ):
         hint = SIGMOID
     exclusive = shape.columns > 1 and not shape.multilabel
     if hint is LOGITS and exclusive and survey.in_unit and survey.sums_to_one:
@@ -98,11 +101,6 @@ def decide(
     return _guessed(survey, shape, name)
 
 
-def _only_sigmoid(survey: Survey, shape: KindEvidence) -> bool:
-    """One-hot rows beside values in [0, 1] that do not sum to one: a score for each label."""
-    return shape.one_hot and survey.in_unit and not survey.sums_to_one
-
-
 def _guessed(survey: Survey, shape: KindEvidence, name: str) -> KindVerdict:
     """Apply the rule of last resort, in its written order."""
     near = -1e-3 < survey.low < 0 and shape.columns > 1 and survey.sums_to_one
@@ -111,7 +109,28 @@ def _guessed(survey: Survey, shape: KindEvidence, name: str) -> KindVerdict:
             survey.low, survey.low_at, "; every row sums to one, so they look like probabilities"
         )
     if not survey.in_unit:
-        return _outside(survey, shape, name)
+        # Logits by their range, which features and counts have too: answers must bear it out.
+        reason = f"values lie outside 0 to 1 ({survey.low:.4g} to {survey.high:.4g})"
+        as_logits = ReadChoice("logits", {"scores": LOGITS})
+        if survey.low < 0:
+            what = f"Nothing but their range says that {name} are logits"
+            return KindVerdict(kind=LOGITS, reason=reason, guesses=(Guess(what, (as_logits,)),))
+        others = []
+        separate = shape.multilabel or shape.columns == 1
+        summed = survey.low_sum >= 95.0 and survey.high_sum <= 105.0 and shape.columns > 1
+        if (separate or summed) and GRADES < survey.high <= 100.0 + 100.0 * survey.tolerance:
+            others.append(ReadChoice("percent", {"units": Units.PERCENT}))
+        if shape.bytes:
+            others.append(ReadChoice("probabilities from 0 to 255", {"units": Units.BYTE}))
+        if others or shape.columns == 1:
+            what = f"Values in {name} run from {survey.low:.4g} to {survey.high:.4g}, none below 0"
+            raise undecided(f"{what}: nothing says what they count", *others, as_logits)
+        text = f"read as logits: {reason}, none below 0"
+        notices = (Notice(NoticeCode.SCORES_GUESSED, text),)
+        guesses = (Guess(f"nothing says that {name} are logits", (as_logits,)),)
+        return KindVerdict(
+            kind=LOGITS, reason=reason, renormalise=False, notices=notices, guesses=guesses
+        )
     if shape.columns == 1 and not shape.multilabel:
         reason = "one column of values from 0 to 1"
         return _checked_guess(PROBABILITIES, reason, survey, shape, name)
@@ -137,34 +156,6 @@ def _shares(survey: Survey, shape: KindEvidence, name: str) -> Question:
     what = f"Every row of {name} sums to about {survey.high_sum:.5g}, none below 0"
     logits = ReadChoice("logits", {"scores": LOGITS})
     return undecided(f"{what}: counts or shares rather than logits", *choices, logits)
-
-
-def _outside(survey: Survey, shape: KindEvidence, name: str) -> KindVerdict:
-    """Logits by their range, which features and counts have too: answers must bear it out."""
-    reason = f"values lie outside 0 to 1 ({survey.low:.4g} to {survey.high:.4g})"
-    as_logits = ReadChoice("logits", {"scores": LOGITS})
-    if survey.low < 0:
-        what = f"Nothing but their range says that {name} are logits"
-        return KindVerdict(kind=LOGITS, reason=reason, guesses=(Guess(what, (as_logits,)),))
-    others = []
-    separate = shape.multilabel or shape.columns == 1
-    summed = survey.low_sum >= 95.0 and survey.high_sum <= 105.0 and shape.columns > 1
-    if (separate or summed) and GRADES < survey.high <= 100.0 + 100.0 * survey.tolerance:
-        others.append(ReadChoice("percent", {"units": Units.PERCENT}))
-    if shape.bytes:
-        others.append(ReadChoice("probabilities from 0 to 255", {"units": Units.BYTE}))
-    if others or shape.columns == 1:
-        what = f"Values in {name} run from {survey.low:.4g} to {survey.high:.4g}, none below 0"
-        raise undecided(f"{what}: nothing says what they count", *others, as_logits)
-    text = f"read as logits: {reason}, none below 0"
-    guess = Guess(f"nothing says that {name} are logits", (as_logits,))
-    return KindVerdict(
-        kind=LOGITS,
-        reason=reason,
-        renormalise=False,
-        notices=(Notice(NoticeCode.SCORES_GUESSED, text),),
-        guesses=(guess,),
-    )
 
 
 def _checked_guess(
@@ -200,23 +191,17 @@ def _checked(
             choices.append(ReadChoice("probabilities from 0 to 255", {"units": Units.BYTE}))
         raise Question(refusal, tuple(choices))
     if kind is SIGMOID or shape.multilabel or shape.columns == 1:
-        return _per_label(kind, reason, survey, shape)
+        if survey.high > 1.0:
+            raise _range(survey.high, survey.high_at, "")
+        separate = shape.multilabel or shape.one_hot
+        if kind is SIGMOID and shape.columns > 1 and not separate:
+            what = "Sigmoid scores need a 0/1 label for each column, and each row has one label"
+            remedy = "give 0/1 labels for each column, or choose another kind"
+            raise Refused("CLASSES", what, remedy)
+        return KindVerdict(kind=SIGMOID if separate else kind, reason=reason)
     if not survey.sums_to_one:
         exclusive = "so they are not probabilities of one class out of several"
         raise _sum(survey, exclusive if reason == SAID else f"although {reason}")
-    return _rows(reason, survey, name)
-
-
-def _per_label(kind: ScoreKind, reason: str, survey: Survey, shape: KindEvidence) -> KindVerdict:
-    if survey.high > 1.0:
-        raise _range(survey.high, survey.high_at, "")
-    if kind is SIGMOID and shape.columns > 1 and not (shape.multilabel or shape.one_hot):
-        what = "Sigmoid scores need a 0/1 label for each column, and each row has one label"
-        raise Refused("CLASSES", what, "give 0/1 labels for each column, or choose another kind")
-    return KindVerdict(kind=SIGMOID if shape.multilabel or shape.one_hot else kind, reason=reason)
-
-
-def _rows(reason: str, survey: Survey, name: str) -> KindVerdict:
     if survey.deviation <= survey.quiet and survey.high <= 1.0:
         return KindVerdict(kind=PROBABILITIES, reason=reason)
     text = (

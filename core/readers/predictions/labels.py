@@ -120,7 +120,29 @@ def read_labels(entry: Entry, classes: Classes, row_name: RowName) -> Labels:
     if flat.ndim != 2 or is_text(flat):
         what = f"Labels of shape {entry.shape}"
         raise Refused("LABEL_NOT_INTEGER", what, "give one label, or one row of 0/1, for each row")
-    return _matrix(flat, classes.columns, row_name)
+    # 0/1 rows: one-hot where each holds exactly one 1, else one answer for each label.
+    numbers = flat.astype(np.float64)
+    odd = ~((numbers == 0) | (numbers == 1))
+    if not odd.any():
+        n_ones = numbers.sum(axis=1)
+        if classes.columns == flat.shape[1] > 1 and np.all(n_ones == 1):
+            return Labels(np.asarray(numbers.argmax(axis=1), dtype=np.int64), one_hot=True)
+        return Labels(numbers.astype(np.int64))
+    row, column = (int(i) for i in np.argwhere(odd)[0])
+    value, location = numbers[row, column], f"{row_name(row)} col {column}"
+    soft = np.isfinite(numbers).all() and np.allclose(numbers.sum(axis=1), 1.0, atol=1e-3)
+    if (soft and numbers.min() >= 0) or (0 < value < 1):
+        remedy = "give the class each row belongs to, for example the largest"
+        raise Refused("LABEL_SOFT", f"Soft labels ({value:g}) are not supported", remedy, location)
+    if not np.isfinite(value) or value != np.floor(value):
+        what = f"Label {value:g} is not 0 or 1"
+        raise Refused("LABEL_NOT_INTEGER", what, "give 0 or 1 for each label", location)
+    what = f"Label {value:g} where 0 or 1 was expected"
+    remedy = "decide uncertain labels (-1) before the audit"
+    if numbers.min() >= 0 and np.ptp(numbers.sum(axis=1)) < 2 < numbers.sum(axis=1).min():
+        what += ": rows look like counts of people's votes"
+        remedy = "give these with --votes, and as labels the true class of each row"
+    raise Refused("LABEL_RANGE", what, remedy, location)
 
 
 def _whole(flat: Entry, row_name: RowName) -> Int:
@@ -149,16 +171,12 @@ def _check_whole(part: Entry, start: int, row_name: RowName) -> None:
         raise Refused("LABEL_NOT_INTEGER", what, "give class numbers from 0", row_name(start + row))
 
 
-def _distinct(values: Int) -> Int:
-    """Return the different values in ascending order, without a copy of all."""
-    parts = [np.unique(values[rows]) for rows in row_chunks(values.size, 1)]
-    return np.unique(np.concatenate([values[:0], *parts]))
-
-
 def _numbered(values: Int, classes: Classes, row_name: RowName) -> Labels:
     """Take numbers as the names of columns where these are numbers too, else as positions."""
     numbers = _numbers(classes.names)
-    distinct = _distinct(values)
+    # The different values in ascending order, without a copy of all.
+    parts = [np.unique(values[rows]) for rows in row_chunks(values.size, 1)]
+    distinct = np.unique(np.concatenate([values[:0], *parts]))
     if numbers and distinct.size and set(distinct.tolist()) <= set(numbers):
         if numbers == list(range(len(numbers))):
             texts = tuple(str(k) for k in numbers)
@@ -177,7 +195,9 @@ def _numbered(values: Int, classes: Classes, row_name: RowName) -> Labels:
         at = np.array([meant.index(0), meant.index(1)], dtype=np.int64)
         return Labels(at[values], texts=tuple(map(str, meant)))
     if classes.declared and numbers:
-        raise _outside(values, numbers, classes.names, row_name)
+        row = int(np.flatnonzero(~np.isin(values, numbers))[0])
+        what = f"Label {values[row]} is none of the classes given ({listed(classes.names)})"
+        raise Refused("LABEL_RANGE", what, "give every class its name", row_name(row))
     many = np.count_nonzero(values[:-1] > 1) >= RARE * values.size  # a few are slips, to be shown
     if classes.columns == 1 and values.min(initial=0) >= 0 and many and distinct.size > 2:
         raise _of_two([str(number) for number in distinct.tolist()])
@@ -189,12 +209,6 @@ def _numbered(values: Int, classes: Classes, row_name: RowName) -> Labels:
         return Labels(values, names=classes.of_event, texts=texts)
     text = "labels are not the numbers in the column names; they were taken as positions from 0"
     return Labels(values, texts=texts, notices=(Notice(NoticeCode.KEYS_GUESSED, text),))
-
-
-def _outside(values: Int, numbers: list[int], names: tuple[str, ...], row_name: RowName) -> Refused:
-    row = int(np.flatnonzero(~np.isin(values, numbers))[0])
-    what = f"Label {values[row]} is none of the classes given ({listed(names)})"
-    return Refused("LABEL_RANGE", what, "give every class its name", row_name(row))
 
 
 def _says_class(word: str, names: Sequence[str]) -> bool:
@@ -261,32 +275,6 @@ def _check_range(values: Int, n_classes: int, row_name: RowName) -> None:
     raise Question(Refused("LABEL_RANGE", what, remedy, row_name(row)), choices)
 
 
-def _matrix(entry: Entry, n_columns: int, row_name: RowName) -> Labels:
-    """0/1 rows: one-hot when each holds exactly one 1, else one answer for each label."""
-    numbers = entry.astype(np.float64)
-    odd = ~((numbers == 0) | (numbers == 1))
-    if not odd.any():
-        n_ones = numbers.sum(axis=1)
-        if n_columns == entry.shape[1] > 1 and np.all(n_ones == 1):
-            return Labels(np.asarray(numbers.argmax(axis=1), dtype=np.int64), one_hot=True)
-        return Labels(numbers.astype(np.int64))
-    row, column = (int(i) for i in np.argwhere(odd)[0])
-    value, location = numbers[row, column], f"{row_name(row)} col {column}"
-    soft = np.isfinite(numbers).all() and np.allclose(numbers.sum(axis=1), 1.0, atol=1e-3)
-    if (soft and numbers.min() >= 0) or (0 < value < 1):
-        remedy = "give the class each row belongs to, for example the largest"
-        raise Refused("LABEL_SOFT", f"Soft labels ({value:g}) are not supported", remedy, location)
-    if not np.isfinite(value) or value != np.floor(value):
-        what = f"Label {value:g} is not 0 or 1"
-        raise Refused("LABEL_NOT_INTEGER", what, "give 0 or 1 for each label", location)
-    what = f"Label {value:g} where 0 or 1 was expected"
-    remedy = "decide uncertain labels (-1) before the audit"
-    if numbers.min() >= 0 and np.ptp(numbers.sum(axis=1)) < 2 < numbers.sum(axis=1).min():
-        what += ": rows look like counts of people's votes"
-        remedy = "give these with --votes, and as labels the true class of each row"
-    raise Refused("LABEL_RANGE", what, remedy, location)
-
-
 def gap_choices(entry: Entry) -> tuple[ReadChoice, ...]:
     """Return what labels of one finding may count as where they are 0 and 1 with gaps or -1."""
     numbers = with_gaps(entry)
@@ -348,30 +336,24 @@ def _named(flat: Entry, classes: Classes, row_name: RowName) -> Labels:
     if names and (places := by_meaning(distinct, names)) is not None:
         texts = tuple(distinct[places.index(column)] for column in (0, 1))
         return Labels(_places(cells, distinct, places), texts=texts)
-    if all(_is_whole(cell) for cell in distinct):
+    if all(re.fullmatch(r"[+-]?[0-9]{1,17}", cell) for cell in distinct):
         return _numbered(np.array([int(c) for c in cells], dtype=np.int64), classes, row_name)
     numeric = next((i for i, cell in enumerate(cells) if _is_float(cell)), None)
     if numeric is not None and all(_is_float(c) for c in distinct):
         what = f"Label {cells[numeric]!r} is not a whole number"
         raise Refused("LABEL_NOT_INTEGER", what, "give class numbers from 0", row_name(numeric))
     if names and (classes.declared or not counts_up(names)):
-        raise _unknown(cells, names, row_name)
+        columns = {folded(name) for name in names}
+        row = next((i for i, cell in enumerate(cells) if folded(cell) not in columns), 0)
+        some = any(folded(cell) in columns for cell in cells)
+        subject = f"Label {cells[row][:60]!r} is" if some else f"Labels ({listed(distinct)}) are"
+        what = f"{subject} none of the columns ({listed(names)})"
+        raise Refused("LABEL_RANGE", what, "name columns and labels alike", row_name(row))
     return (
         _two_named(cells, distinct, classes)
         if classes.columns == 1
         else _alphabetical(cells, distinct, max(2, classes.columns))
     )
-
-
-def _unknown(cells: list[str], names: tuple[str, ...], row_name: RowName) -> Refused:
-    """Return the refusal of a label that is the name of no column."""
-    at = {folded(name) for name in names}
-    row = next((i for i, cell in enumerate(cells) if folded(cell) not in at), 0)
-    if any(folded(cell) in at for cell in cells):
-        what = f"Label {cells[row][:60]!r} is none of the columns ({listed(names)})"
-    else:
-        what = f"Labels ({listed(sorted(set(cells)))}) are none of the columns ({listed(names)})"
-    return Refused("LABEL_RANGE", what, "name columns and labels alike", row_name(row))
 
 
 def _places(cells: list[str], distinct: list[str], places: list[int]) -> Int:
@@ -436,10 +418,6 @@ def _alphabetical(cells: list[str], distinct: list[str], n_classes: int) -> Labe
     names = tuple(order)
     notices = (Notice(NoticeCode.KEYS_GUESSED, text),)
     return Labels(values, names=names, texts=names, notices=notices)
-
-
-def _is_whole(cell: str) -> bool:
-    return re.fullmatch(r"[+-]?[0-9]{1,17}", cell) is not None
 
 
 def _is_float(cell: str) -> bool:

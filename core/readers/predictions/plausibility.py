@@ -85,7 +85,24 @@ def skill(ready: JudgedSplit) -> AnswerSkill | None:
         return None
     if ready.task is Task.MULTICLASS:
         return _accuracy(ready)
-    columns = _columns(ready)
+    scores, labels = ready.prepared.scores, ready.labels
+    step = -(-len(scores) // LOOKED_AT)
+    if step > 1:  # a random row of every `step`
+        n = len(scores) // step
+        rows = np.arange(n) * step + np.random.default_rng(0).integers(step, size=n)
+        scores, labels = scores[rows], labels[rows]
+    # What ranks the rows, and the truth, for one class or for each label.
+    if ready.task is Task.MULTILABEL:
+        judged = labels >= 0
+        columns = [
+            (scores[judged[:, k], k].astype(np.float64), labels[judged[:, k], k] == 1)
+            for k in range(scores.shape[1])
+        ]
+    elif scores.ndim == 1:
+        columns = [(scores.astype(np.float64), labels == 1)]
+    else:
+        wide = scores.astype(np.float64)
+        columns = [(wide[:, 1] - wide[:, 0], labels == 1)]
     ranked = [_auroc(scores, truth) for scores, truth in columns]
     known = [estimate for estimate in ranked if estimate is not None]
     if not known:
@@ -118,32 +135,6 @@ def _by_rows(choose: Callable[..., Int], scores: npt.NDArray[np.floating]) -> In
     """Return the column that is chosen in each row; NumPy would copy a mapped matrix whole."""
     blocks = row_chunks(*scores.shape)
     return np.concatenate([choose(scores[rows], axis=1) for rows in blocks])
-
-
-def _columns(ready: JudgedSplit) -> list[tuple[Float, Bool]]:
-    """Return what ranks the rows, and the truth, for one class or for each label.
-
-    Of very many rows some, one in every so many: which one is drawn, for labels may come in turn.
-    """
-    rows = _some(len(ready.prepared.scores))
-    scores, labels = ready.prepared.scores[rows], ready.labels[rows]
-    if ready.task is Task.MULTILABEL:
-        known = labels >= 0
-        return [
-            (scores[known[:, k], k].astype(np.float64), labels[known[:, k], k] == 1)
-            for k in range(scores.shape[1])
-        ]
-    if scores.ndim == 1:
-        return [(scores.astype(np.float64), labels == 1)]
-    wide = scores.astype(np.float64)
-    return [(wide[:, 1] - wide[:, 0], labels == 1)]
-
-
-def _some(n: int) -> slice | Int:
-    step = -(-n // LOOKED_AT)
-    if step == 1:
-        return slice(None)
-    return np.arange(n // step) * step + np.random.default_rng(0).integers(step, size=n // step)
 
 
 def _auroc(scores: Float, truth: Bool) -> tuple[float, float] | None:
@@ -221,8 +212,15 @@ def _permuted(ready: JudgedSplit) -> Question | None:
     if rival is None:
         return None
     own, other, columns, table = rival
-    names = _names_for(table, columns, texts)
-    taken, better = classes_text(texts), classes_text(names)
+    # The label that each column stands for where they are assigned as they agree best.
+    names = [""] * len(texts)
+    for label, column in enumerate(columns.tolist()):
+        names[column] = texts[label]
+    present = np.flatnonzero(table.sum(axis=1) > 0)
+    counted_from_0 = texts == tuple(str(k) for k in range(len(texts)))
+    if counted_from_0 and np.all(columns[present] == present - 1):
+        names = [str(k + 1) for k in range(len(texts))]
+    taken, better = classes_text(texts), classes_text(tuple(names))
     what = (
         f"Labels in the order of the columns are right in {100 * own.value:.0f} % of rows,"
         f" in another order in {100 * other.value:.0f} %"
@@ -307,23 +305,6 @@ def _partners(table: Int) -> Int:
             partners[label], taken[column] = column, True
     partners[partners < 0] = np.flatnonzero(~taken)
     return partners
-
-
-def _names_for(table: Int, columns: Int, texts: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the label that each column stands for when they are assigned as they agree best.
-
-    Labels that count from 1 where no row has the first are told as such.
-    """
-    shifted = tuple(str(k + 1) for k in range(len(texts)))
-    present = np.flatnonzero(table.sum(axis=1) > 0)
-    if texts == tuple(str(k) for k in range(len(texts))) and np.all(
-        columns[present] == present - 1
-    ):
-        return shifted
-    names = [""] * len(texts)
-    for label, column in enumerate(columns.tolist()):
-        names[column] = texts[label]
-    return tuple(names)
 
 
 def turned_question(ready: JudgedSplit) -> Question | None:

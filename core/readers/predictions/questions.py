@@ -36,15 +36,12 @@ class ReadChoice:
         parts = []
         for name, value in self.changes.items():
             option = f"--{name.replace('_', '-')}"
-            text = _quoted(str(value))
+            text = str(value)
+            if not text or any(not c.isalnum() and c not in "._,:/@%+=-" for c in text):
+                text = "'" + text.replace("'", "'\\''") + "'"  # quoted for a shell
             joint = "=" if text.startswith("-") else " "
             parts.append(option if value is True else f"{option}{joint}{text}")
         return " ".join(parts)
-
-
-def _quoted(text: str) -> str:
-    plain = all(letter.isalnum() or letter in "._,:/@%+=-" for letter in text)
-    return text if plain and text else "'" + text.replace("'", "'\\''") + "'"
 
 
 class Question(Refused):

@@ -236,7 +236,10 @@ def _text_role(name: str, words: set[str], entry: Entry) -> tuple[Role, ScoreKin
         if not repeated:
             return Role.CLASS_NAMES, None
         words = words | CLASS_WORDS  # the labels of rows
-    if _holds_dates(entry):
+    # Cells that look like days: what `core.predictions.Dates` makes of all is another thing.
+    cells = [str(cell).strip() for cell in entry[:HEAD].tolist()] if entry.ndim == 1 else []
+    known = [cell for cell in cells if cell.lower() not in BLANK_DATES]
+    if known and all(DATE.fullmatch(cell) for cell in known):
         return (Role.ASIDE if words & BIRTH else Role.DATE), None
     inspected = words & {"score"} and {str(c).strip() for c in entry.flat} == {"C", "I"}
     if inspected or says_correct(words, entry):
@@ -250,18 +253,6 @@ def _text_role(name: str, words: set[str], entry: Entry) -> tuple[Role, ScoreKin
         if words & vocabulary:
             return role, None
     return (Role.IDS if words & IDS else Role.UNUSED), None
-
-
-def _holds_dates(entry: Entry) -> bool:
-    """Whether cells look like days: what `core.predictions.Dates` makes of all is another thing."""
-    cells = [str(cell).strip() for cell in entry[:HEAD].tolist()] if entry.ndim == 1 else []
-    known = [cell for cell in cells if cell.lower() not in BLANK_DATES]
-    return bool(known) and all(DATE.fullmatch(cell) for cell in known)
-
-
-def _graded(words: set[str], entry: Entry) -> bool:
-    """Whether whole numbers under the name of scores are that: more than two, as percent has."""
-    return bool(words & {"score", "scores"}) and np.unique(entry[:1_000]).size > 2
 
 
 def _exceeds_spread(entry: Entry) -> bool:
@@ -291,7 +282,9 @@ def _number_role(words: set[str], entry: Entry) -> tuple[Role, ScoreKind | None]
     if words & PREDICTED and not true_answer:
         answer = flat and (whole or is_whole(entry))
         return (Role.PREDICTED if answer else Role.SCORES), None
-    if words & SCORES and (not flat or not whole or _graded(words, entry)):
+    # Whole numbers under the name of scores are that where they are more than two, as in percent.
+    graded = words & {"score", "scores"} and np.unique(entry[:1_000]).size > 2
+    if words & SCORES and (not flat or not whole or graded):
         return Role.SCORES, None
     if words & (LABELS | TRUE_ANSWER) or (words & CLASS_WORDS and flat and whole and not numbered):
         return Role.LABELS, None

@@ -117,7 +117,11 @@ def survey(
             worst, worst_row = float(away.max()), rows.start + int(away.argmax())
         low_sum, high_sum = min(low_sum, float(sums.min())), max(high_sum, float(sums.max()))
     least_at, most_at = (f"{row_name(r)} col {c}" for r, c in (low_at, high_at))
-    tolerance = _tolerance(matrix, printed=printed, coarse=coarse)
+    # The error of a sum: rounding to d digits moves each of K values by half of 10^-d.
+    tolerance = max(TOLERANCE[matrix.dtype.itemsize], 4.0 * coarse)
+    digits = _digits(matrix) if printed or matrix.dtype.itemsize == 8 else None
+    if digits is not None:
+        tolerance = min(MOST, max(tolerance, 0.5 * 10.0**-digits * matrix.shape[1]))
     quiet = QUIET[matrix.dtype.itemsize]
     return Survey(
         low=low,
@@ -155,15 +159,6 @@ def _check_finite(
         raise Refused(
             "NONFINITE", "A row holds -infinity only", "give each row one finite score", location
         )
-
-
-def _tolerance(matrix: npt.NDArray[np.floating], *, printed: bool, coarse: float) -> float:
-    """Bound a sum's error: rounding to d digits moves each of K values by half of 10^-d."""
-    base = max(TOLERANCE[matrix.dtype.itemsize], 4.0 * coarse)
-    if not printed and matrix.dtype.itemsize < 8:
-        return base
-    digits = _digits(matrix)
-    return base if digits is None else min(MOST, max(base, 0.5 * 10.0**-digits * matrix.shape[1]))
 
 
 def _digits(matrix: npt.NDArray[np.floating]) -> int | None:

@@ -87,10 +87,6 @@ def _possible(wide: Float, units: Units, *, separate: bool) -> bool:
     return bool(wide.max() <= ROUNDING and (not several or _sums_to_one(powers)))
 
 
-def _slack(columns: int) -> float:
-    return 0.5 * columns + 1.0
-
-
 def _once(twice: Float) -> Float:
     """Undo one softmax: its input summed to one, which fixes the constant that it loses."""
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -132,7 +128,8 @@ def could_be_bytes(scores: Scores) -> bool:
         block = wide[rows].astype(np.float64)
         if not np.all(block == np.floor(block)):
             return False
-        if scores.ndim == 2 and np.any(np.abs(block.sum(axis=1) - 255.0) > _slack(wide.shape[1])):
+        slack = 0.5 * wide.shape[1] + 1.0  # each was rounded
+        if scores.ndim == 2 and np.any(np.abs(block.sum(axis=1) - 255.0) > slack):
             return False
     return True
 

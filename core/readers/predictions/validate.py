@@ -1,6 +1,5 @@
 """A part of a file as predictions: shapes, labels, kind of scores; every assumption is said."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -451,7 +450,17 @@ def _certain(part: SplitArrays, options: ReadOptions) -> tuple[SplitArrays, tupl
         rows = np.flatnonzero(~(blank | doubted))
         text = f"{counts}: {counted(numbers.size - rows.size, 'row')} of {part.labels_name}"
         text += " left out"
-        part, numbers = _taken(replace(part, labels=numbers), rows), numbers[rows]
+        groups, weights, votes, members = part.groups, part.weights, part.votes, part.members
+        part = replace(
+            replace(part, labels=numbers).take(part.split, rows),
+            groups=None if groups is None else replace(groups, of_row=groups.of_row[rows]),
+            weights=None if weights is None else replace(weights, of_row=weights.of_row[rows]),
+            votes=None if votes is None else replace(votes, of_row=votes.of_row[rows]),
+            dates=None if part.dates is None else part.dates.take(rows),
+            members=None if members is None else replace(members, of_row=members.of_row[rows]),
+            label_rows=None if part.label_rows is None else part.label_rows[rows],
+        )
+        numbers = numbers[rows]
     else:
         numbers = np.where(blank, -1.0, numbers)
         text = f"{counts}: each left out of the numbers of its own finding"
@@ -507,20 +516,6 @@ def _labelled(part: SplitArrays) -> Bool:
         return np.ones(part.scores.shape[1], dtype=np.bool_)
     counts = slice(None) if part.weights is None else part.weights.of_row > 0.0
     return np.asarray((numbers[counts] >= 0.0).any(axis=0))
-
-
-def _taken(part: SplitArrays, rows: Int) -> SplitArrays:
-    """Return some rows of a part, with what is known of them."""
-    groups, weights, votes, members = part.groups, part.weights, part.votes, part.members
-    return replace(
-        part.take(part.split, rows),
-        groups=None if groups is None else replace(groups, of_row=groups.of_row[rows]),
-        weights=None if weights is None else replace(weights, of_row=weights.of_row[rows]),
-        votes=None if votes is None else replace(votes, of_row=votes.of_row[rows]),
-        dates=None if part.dates is None else part.dates.take(rows),
-        members=None if members is None else replace(members, of_row=members.of_row[rows]),
-        label_rows=None if part.label_rows is None else part.label_rows[rows],
-    )
 
 
 def _oriented(part: SplitArrays, labels: Entry) -> tuple[Entry, Entry, tuple[Notice, ...]]:
@@ -667,21 +662,17 @@ def _named_answers(
         cells[0] = [cell or NO_ANSWER for cell in cells[0]]
     spelled = {folded(cell): cell for column in cells[::-1] for cell in dict.fromkeys(column)}
     keys = aligned(*cells)
-    _refuse_strangers(keys, part)
+    # Answers and labels that share no name would all count as wrong.
+    answers, labels = (set(column) for column in keys)
+    if len(keys[0]) >= MANY_ROWS and not answers & labels and labels != {folded(ANOTHER)}:
+        what = f"Answers ({listed(sorted(answers))}) and labels ({listed(sorted(labels))})"
+        remedy = "write both alike"
+        raise Refused("CLASSES", f"{what} have no name in common", remedy, part.labels_name)
     spelled |= {key: key for key in {*keys[0], *keys[1]} - spelled.keys()}  # 2 of LABEL_2
     order = sorted({*keys[0], *keys[1]}, key=lambda key: spelled[key])
     place = {key: index for index, key in enumerate(order)}
     predicted, truth = (np.array([place[k] for k in column], dtype=np.int64) for column in keys)
     return predicted, Labels(truth, notices=notices), tuple(spelled[key] for key in order)
-
-
-def _refuse_strangers(cells: Sequence[list[str]], part: SplitArrays) -> None:
-    """Refuse answers and labels that share no name: they would all count as wrong."""
-    answers, labels = (set(column) for column in cells)
-    if len(cells[0]) >= MANY_ROWS and not answers & labels and labels != {folded(ANOTHER)}:
-        what = f"Answers ({listed(sorted(answers))}) and labels ({listed(sorted(labels))})"
-        remedy = "write both alike"
-        raise Refused("CLASSES", f"{what} have no name in common", remedy, part.labels_name)
 
 
 def united(parts: list[SettledSplit]) -> list[SettledSplit]:

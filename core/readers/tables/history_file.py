@@ -1,7 +1,7 @@
 """Histories of bins and gammas from elsewhere: a table as CSV, JSON or Parquet, judged strictly."""
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -12,7 +12,7 @@ from core.errors import Notice, Refused
 from core.histories import COLUMNS, WHOLE, BinHistory
 from core.readers.formats.arrow import read_parquet
 from core.readers.formats.cells import MISSING
-from core.readers.formats.contents import Contents, Entry, FileBytes, is_text
+from core.readers.formats.contents import Entry, FileBytes, is_text
 from core.readers.formats.csv_file import read_csv
 from core.readers.formats.encoding import is_number
 from core.readers.formats.json_file import parsed
@@ -54,10 +54,26 @@ def read_history(source: FileBytes) -> HistoryFile:
         raise _too_large(f"{source.size} bytes, at most {MAX_BYTES}")
     form = sniff(source)
     if form is FileFormat.JSON:
-        columns, notices = _from_json(source)
+        tree, notices = parsed(source)
+        table: dict[str, list[object]] = {}
+        if isinstance(tree, list) and all(isinstance(row, dict) for row in tree):
+            names = dict.fromkeys(name for row in tree for name in row)
+            table = {name: [row.get(name) for row in tree] for name in names}
+        elif isinstance(tree, dict):
+            table = {name: column for name, column in tree.items() if isinstance(column, list)}
+        known, name_notices = _known(table)
+        if len({len(table[key]) for key in known.values()}) > 1:
+            lengths = ", ".join(f"{name} {len(table[key])}" for name, key in known.items())
+            raise Refused("LENGTH_MISMATCH", f"Columns differ in length: {lengths}", LAYOUT)
+        columns = {name: _plain_numbers(name, table[key]) for name, key in known.items()}
+        notices = [*notices, *name_notices]
     elif form in (FileFormat.CSV, FileFormat.PARQUET):
         read_table = read_csv if form is FileFormat.CSV else read_parquet
-        columns, notices = _from_table(read_table(source, history=True))
+        contents = read_table(source, history=True)
+        known, name_notices = _known(contents.entries)
+        numbers = {name: contents.entries[key] for name, key in known.items()}
+        columns = {name: _numbers(name, e, contents.row) for name, e in numbers.items()}
+        notices = [*contents.notices, *name_notices]
     else:
         what = f"The content is {form}, a history of bins is CSV, JSON or Parquet"
         raise Refused("FORMAT_UNKNOWN", what, "unpack it, or save it as one of these")
@@ -66,30 +82,6 @@ def read_history(source: FileBytes) -> HistoryFile:
 
 def _too_large(what: str) -> Refused:
     return Refused("TABLE_SIZE", f"A history of {what} are read", "leave out epochs")
-
-
-def _from_table(contents: Contents) -> tuple[Columns, list[Notice]]:
-    known, notices = _known(contents.entries)
-    return (
-        {name: _numbers(name, contents.entries[key], contents.row) for name, key in known.items()},
-        [*contents.notices, *notices],
-    )
-
-
-def _from_json(source: FileBytes) -> tuple[Columns, list[Notice]]:
-    tree, notices = parsed(source)
-    table: dict[str, list[object]] = {}
-    if isinstance(tree, list) and all(isinstance(row, dict) for row in tree):
-        names = dict.fromkeys(name for row in tree for name in row)
-        table = {name: [row.get(name) for row in tree] for name in names}
-    elif isinstance(tree, dict):
-        table = {name: column for name, column in tree.items() if isinstance(column, list)}
-    known, name_notices = _known(table)
-    if len({len(table[key]) for key in known.values()}) > 1:
-        lengths = ", ".join(f"{name} {len(table[key])}" for name, key in known.items())
-        raise Refused("LENGTH_MISMATCH", f"Columns differ in length: {lengths}", LAYOUT)
-    columns = {name: _plain_numbers(name, table[key]) for name, key in known.items()}
-    return columns, [*notices, *name_notices]
 
 
 def _known(names: Iterable[str]) -> tuple[dict[str, str], list[Notice]]:
@@ -150,7 +142,16 @@ def _history(columns: Columns, notices: list[Notice]) -> HistoryFile:
     if rows > MAX_ROWS:
         raise _too_large(f"{rows} rows, at most {MAX_ROWS}")
     for name in WHOLE:
-        _check_whole(name, columns[name])
+        column = columns[name]
+        lost = np.isnan(column)
+        if lost.any():
+            row = int(np.flatnonzero(lost)[0])
+            raise Refused("NONFINITE", f"A missing value in column {name}", LAYOUT, f"row {row}")
+        broken = (np.abs(column) > MAX_WHOLE) | (column != np.floor(column))
+        if broken.any():
+            row = int(np.flatnonzero(broken)[0])
+            what = f"{column[row]:g} in column {name} is not a whole number"
+            raise Refused("DTYPE", what, LAYOUT, f"row {row}")
     empty = columns["count"] == 0
     stated = empty & ~(np.isnan(columns["confidence"]) & np.isnan(columns["accuracy"]))
     if stated.any():
@@ -164,22 +165,6 @@ def _history(columns: Columns, notices: list[Notice]) -> HistoryFile:
     columns["gap"] = np.where(np.isnan(file_gap), gap, file_gap)
     unknown = np.full(rows, np.nan)
     arrays = {name: columns.get(name, unknown) for name in COLUMNS}
-    return HistoryFile(_exact(arrays), tuple(notices))
-
-
-def _exact(arrays: Mapping[str, Float]) -> BinHistory:
-    """Return the history with the gap computed, once the one that was given has been checked."""
-    history = BinHistory(**arrays)  # type: ignore[arg-type]  # whole numbers are turned there
-    return replace(history, gap=np.nan_to_num(history.confidence - history.accuracy))
-
-
-def _check_whole(name: str, column: Float) -> None:
-    lost = np.isnan(column)
-    if lost.any():
-        row = int(np.flatnonzero(lost)[0])
-        raise Refused("NONFINITE", f"A missing value in column {name}", LAYOUT, f"row {row}")
-    broken = (np.abs(column) > MAX_WHOLE) | (column != np.floor(column))
-    if broken.any():
-        row = int(np.flatnonzero(broken)[0])
-        what = f"{column[row]:g} in column {name} is not a whole number"
-        raise Refused("DTYPE", what, LAYOUT, f"row {row}")
+    history = BinHistory(**arrays)  # which checks the gap that was given
+    gap = np.nan_to_num(history.confidence - history.accuracy)
+    return HistoryFile(replace(history, gap=gap), tuple(notices))

@@ -39,7 +39,26 @@ class TableColumns:
         self.options = options
         self.guesses: list[Guess] = []
         self.listed: dict[Role, list[str]] = {}
-        self._choose(options)
+        for name, aside in self.aside.items():
+            self.set_role([name], aside)
+        choices = (
+            (options.scores_key, Role.SCORES, "--scores-key"),
+            (options.labels_key, Role.LABELS, "--labels-key"),
+            (options.correct_key, Role.CORRECT, "--correct-key"),
+            (options.prediction_key, Role.PREDICTED, "--prediction-key"),
+            (options.id_column, Role.IDS, "--id-column"),
+        )
+        for key, role, option in choices:
+            if key is not None:
+                several = role in (Role.SCORES, Role.LABELS)
+                chosen = self._match(key, option, several=several)
+                if role is Role.SCORES:  # a confidence stays one, and no other competes
+                    confident = self.of(Role.CONFIDENCE)
+                    self.set_role([*self.of(role), *confident], Role.UNUSED)
+                    role = Role.CONFIDENCE if chosen[0] in confident and len(chosen) == 1 else role
+                self.set_role(self.of(role), Role.UNUSED)
+                self.set_role(chosen, role)
+                self.listed[role] = chosen
 
     def _name(self, name: str) -> NamedEntry:
         """Name a column; one of numbers with a bad cell among them counts as numbers."""
@@ -67,28 +86,6 @@ class TableColumns:
         unused = self.of(Role.UNUSED)
         flat = [n for n in unused if self.entries[n].ndim == 1]
         return [n for n in flat if n in self.broken or not is_text(self.entries[n])]
-
-    def _choose(self, options: ReadOptions) -> None:
-        for name, aside in self.aside.items():
-            self.set_role([name], aside)
-        choices = (
-            (options.scores_key, Role.SCORES, "--scores-key"),
-            (options.labels_key, Role.LABELS, "--labels-key"),
-            (options.correct_key, Role.CORRECT, "--correct-key"),
-            (options.prediction_key, Role.PREDICTED, "--prediction-key"),
-            (options.id_column, Role.IDS, "--id-column"),
-        )
-        for key, role, option in choices:
-            if key is not None:
-                several = role in (Role.SCORES, Role.LABELS)
-                chosen = self._match(key, option, several=several)
-                if role is Role.SCORES:  # a confidence stays one, and no other competes
-                    confident = self.of(Role.CONFIDENCE)
-                    self.set_role([*self.of(role), *confident], Role.UNUSED)
-                    role = Role.CONFIDENCE if chosen[0] in confident and len(chosen) == 1 else role
-                self.set_role(self.of(role), Role.UNUSED)
-                self.set_role(chosen, role)
-                self.listed[role] = chosen
 
     def _match(self, key: str, option: str, *, several: bool) -> list[str]:
         names = list(self.entries)

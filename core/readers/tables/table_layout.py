@@ -205,7 +205,9 @@ def lay_out_table(
     part = replace(_whole_part(columns), guesses=tuple(columns.guesses))
     parts = _by_split(columns, part)
     roles = {item.name: str(item.role) for item in columns.named}
-    _say_unused(columns)
+    unused = [i.name for i in columns.named if i.role in (Role.UNUSED, Role.ASIDE)]
+    if unused:
+        columns.notices.append(Notice(NoticeCode.KEYS_GUESSED, f"not used: {listed(unused)}"))
     return FileLayout(parts, roles, tuple(columns.notices))
 
 
@@ -294,9 +296,3 @@ def _part_names(words: list[str]) -> dict[str, str]:
     known = {word: re.sub(r"[^\w-]+", "-", name) for word, name in known.items()}
     plain = all(SPLIT_NAME.fullmatch(name) for name in known.values())
     return known if plain and len(words) <= MAX_PARTS else {}
-
-
-def _say_unused(columns: TableColumns) -> None:
-    unused = [i.name for i in columns.named if i.role in (Role.UNUSED, Role.ASIDE)]
-    if unused:
-        columns.notices.append(Notice(NoticeCode.KEYS_GUESSED, f"not used: {listed(unused)}"))

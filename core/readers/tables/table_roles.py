@@ -53,20 +53,15 @@ def find_index(columns: TableColumns) -> None:
         if taken or is_text(entry) or entry.dtype.kind not in "iu" or not (called or first):
             continue
         if called or entry.size > 2:
-            _settle_index(columns, name, entry, called=called)
-
-
-def _settle_index(columns: TableColumns, name: str, entry: Entry, *, called: bool) -> None:
-    steps = entry.astype(np.int64) - np.arange(entry.size)
-    counts = entry.size > 0 and steps.min() == steps.max() and int(steps[0]) in (0, 1)
-    if counts:
-        columns.set_role([name], Role.INDEX)
-        place = "first column" if name == next(iter(columns.entries)) else "column"
-        text = f"the {place} ({name or 'without a name'}) numbers the rows and was left out"
-        columns.notices.append(Notice(NoticeCode.INDEX_COLUMN, text))
-    elif called:
-        unique = np.unique(entry).size == entry.size
-        columns.set_role([name], Role.IDS if unique else Role.UNUSED)
+            steps = entry.astype(np.int64) - np.arange(entry.size)
+            if entry.size > 0 and steps.min() == steps.max() and int(steps[0]) in (0, 1):
+                columns.set_role([name], Role.INDEX)
+                which = "first column" if name == next(iter(columns.entries)) else "column"
+                text = f"the {which} ({name or 'without a name'}) numbers the rows and was left out"
+                columns.notices.append(Notice(NoticeCode.INDEX_COLUMN, text))
+            elif called:
+                unique = np.unique(entry).size == entry.size
+                columns.set_role([name], Role.IDS if unique else Role.UNUSED)
 
 
 def find_ids(columns: TableColumns) -> None:

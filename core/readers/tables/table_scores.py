@@ -76,25 +76,18 @@ def stated_column(columns: TableColumns) -> str | None:
         return None
     labels = columns.of(Role.LABELS)
     if not answers:
-        return _beside_correct(single[0], entry, sure=sure, labelled=bool(labels))
+        if labels and not sure:  # scores of a class, and whether its sign was right
+            return None
+        if not sure and below_half(entry):
+            what = f"{single[0]} goes below one half, as no confidence in one of two answers does"
+            raise undecided(what, AS_CONFIDENCE)
+        return single[0]
     truth = columns.entries[labels[0]] if len(labels) == 1 else None
     judged = bool(correct) and not labels  # what a score could be the probability of, is not here
     if sure and (judged or not below_half(entry)):
         return single[0]
     kind = kind_beside_answer(single[0], entry, columns.entries[answers[0]], truth, named=sure)
     return single[0] if kind is ScoreKind.CONFIDENCE else None
-
-
-def _beside_correct(name: str, entry: Entry, *, sure: bool, labelled: bool) -> str | None:
-    """Return a column beside one of correctness if it states confidence in the answer."""
-    if sure:
-        return name
-    if labelled:  # scores of a class, and whether its sign was right
-        return None
-    if below_half(entry):
-        what = f"{name} goes below one half, as no confidence in one of two answers does"
-        raise undecided(what, AS_CONFIDENCE)
-    return name
 
 
 def stated_part(columns: TableColumns, part: SplitArrays, labels: list[str]) -> SplitArrays:
@@ -146,7 +139,14 @@ def scored_part(columns: TableColumns, base: SplitArrays, labels: list[str]) -> 
     scores = _of_one_model(columns, _of_one_form(columns, scores), labels)
     _refuse_blank(columns, scores)
     columns.set_role(scores, Role.SCORES)
-    classes = _classes_of(columns, scores, labels)
+    named = len(scores) > 1 and columns.contents.headed
+    classes = tuple(class_names(scores)) if named else ()
+    if named and len(labels) == 1 and is_text(columns.entries[labels[0]]):
+        # Without a shared end, as of one model, or with a shared start where labels say so.
+        words = {folded(cell) for cell in columns.entries[labels[0]].tolist()}
+        forms = (classes, without_shared_end(classes), *with_shared_start(scores, classes))
+        fitting = (form for form in forms if words <= {folded(word) for word in form})
+        classes = tuple(next(fitting, classes))
     free = columns.options.scores_key is None and columns.options.classes is None
     if free and len(labels) < 2 and meanings(classes) == [1, 0]:  # the second is the event
         scores, classes = scores[::-1], classes[::-1]
@@ -154,7 +154,8 @@ def scored_part(columns: TableColumns, base: SplitArrays, labels: list[str]) -> 
     some = set(scores)
     kinds = {item.kind for item in columns.named if item.name in some}
     single = len(scores) == 1 and matrix.ndim == 1
-    _refuse_margin(columns, scores[0])
+    if columns.options.scores is None and set(words_of(scores[0])) & MARGINS:
+        raise margin_question(scores[0])
     return replace(
         base,
         scores=matrix,
@@ -199,18 +200,6 @@ def _stated_class(columns: TableColumns, name: str, labels: list[str]) -> str:
     return upper_answer(columns.entries[name], columns.entries[answers[0]]) or word
 
 
-def _classes_of(columns: TableColumns, scores: list[str], labels: list[str]) -> tuple[str, ...]:
-    """Return names of classes; without a shared end, as of one model, where labels say so."""
-    if len(scores) < 2 or not columns.contents.headed:
-        return ()
-    names = class_names(scores)
-    if len(labels) != 1 or not is_text(columns.entries[labels[0]]):
-        return names
-    words = {folded(cell) for cell in columns.entries[labels[0]].tolist()}
-    forms = (names, without_shared_end(names), *with_shared_start(scores, names))
-    return next((form for form in forms if words <= {folded(name) for name in form}), names)
-
-
 def _refuse_blank(columns: TableColumns, scores: list[str]) -> None:
     """Refuse a column called like the scores in which nothing stands: without it a class is gone.
 
@@ -231,11 +220,6 @@ def _refuse_blank(columns: TableColumns, scores: list[str]) -> None:
             raise Refused("NONFINITE", what, remedy, f"column {name}")
 
 
-def _refuse_margin(columns: TableColumns, name: str) -> None:
-    if columns.options.scores is None and set(words_of(name)) & MARGINS:
-        raise margin_question(name)
-
-
 def _of_one_form(columns: TableColumns, scores: list[str]) -> list[str]:
     """Return one set of scores where columns say the same twice: as logits, lists, or a summary."""
     lists = [n for n in scores if columns.entries[n].ndim == 2]
@@ -244,7 +228,11 @@ def _of_one_form(columns: TableColumns, scores: list[str]) -> list[str]:
         if all(is_summary(columns.entries[n], columns.entries[lists[0]]) for n in rest):
             columns.set_role(rest, Role.UNUSED)
             return lists
-    scores = _without_summaries(columns, scores)
+    # Some columns say again how large the largest score is, or that of one class.
+    rest = [n for n in scores if not set(words_of(n)) & SUMMARY]
+    if len(rest) < len(scores) and sum_to_one({n: columns.entries[n] for n in rest}, rest):
+        columns.set_role([n for n in scores if n not in rest], Role.UNUSED)
+        scores = rest
     by_kind: dict[ScoreKind | None, list[str]] = {}
     some = set(scores)
     for item in columns.named:
@@ -264,7 +252,10 @@ def _of_one_form(columns: TableColumns, scores: list[str]) -> list[str]:
     groups = {listed(group): (kind, group) for kind, group in by_kind.items() if kind is not None}
     chosen = logits_of_two(
         {name: kind for name, (kind, _) in groups.items()},
-        {name: _matrix(columns, group) for name, (_, group) in groups.items()},
+        {
+            name: columns.entries[group[0]] if len(group) == 1 else _stack(columns, group)
+            for name, (_, group) in groups.items()
+        },
         {name: key_of(group, list(columns.entries)) for name, (_, group) in groups.items()},
     )
     used = groups[chosen][1]
@@ -273,20 +264,6 @@ def _of_one_form(columns: TableColumns, scores: list[str]) -> list[str]:
     text = f"{listed(rest)} say the same as {listed(used)}, which were read"
     columns.notices.append(Notice(NoticeCode.KEYS_GUESSED, text))
     return used
-
-
-def _without_summaries(columns: TableColumns, scores: list[str]) -> list[str]:
-    """Leave out columns that say again how large the largest score is, or that of one class."""
-    rest = [n for n in scores if not set(words_of(n)) & SUMMARY]
-    numbers = {n: columns.entries[n] for n in rest}
-    if len(rest) == len(scores) or not sum_to_one(numbers, rest):
-        return scores
-    columns.set_role([n for n in scores if n not in rest], Role.UNUSED)
-    return rest
-
-
-def _matrix(columns: TableColumns, names: list[str]) -> Entry:
-    return columns.entries[names[0]] if len(names) == 1 else _stack(columns, names)
 
 
 def _of_one_model(columns: TableColumns, scores: list[str], labels: list[str]) -> list[str]:
@@ -300,7 +277,16 @@ def _of_one_model(columns: TableColumns, scores: list[str], labels: list[str]) -
     if named or classes <= words or sum_to_one(numbers, scores):
         return scores
     _ask_models(columns, scores)
-    _ask_binary_models(columns, scores, labels)
+    # Each column may also be one model's score of the same two classes.
+    if len(labels) == 1 and columns.entries[labels[0]].ndim == 1:
+        truth = sorted(set(id_text(columns.entries[labels[0]]).tolist()))
+        meant = all(class_at(name, class_names(scores)) is not None for name in truth)
+        separate = all(is_unit_list(columns.entries[n]) for n in scores)
+        if len(truth) == 2 and not meant and not counts_up(scores) and separate:
+            _refuse_many(scores)
+            choices = (ReadChoice(f"scores of {n}", {"scores_key": n}, n) for n in scores)
+            what = f"Labels have two classes, and {listed(scores)} do not sum to one"
+            raise undecided(f"{what}: one model each", *choices)
     return scores
 
 
@@ -333,22 +319,6 @@ def _refuse_many(models: list[str]) -> None:
     if len(models) > MOST_CANDIDATES:
         what = f"The columns look like those of {len(models)} models: {listed(models)}"
         raise ambiguous(what, "name the columns of one with --scores-key")
-
-
-def _ask_binary_models(columns: TableColumns, scores: list[str], labels: list[str]) -> None:
-    """Ask which column is meant where each could be one model's score of the same two classes."""
-    if len(labels) != 1 or columns.entries[labels[0]].ndim != 1:
-        return
-    truth = sorted(set(id_text(columns.entries[labels[0]]).tolist()))
-    named = all(class_at(name, class_names(scores)) is not None for name in truth)
-    separate = all(is_unit_list(columns.entries[n]) for n in scores)
-    if len(truth) != 2 or named or counts_up(scores) or not separate:
-        return
-    _refuse_many(scores)
-    raise undecided(
-        f"Labels have two classes, and {listed(scores)} do not sum to one: one model each",
-        *(ReadChoice(f"scores of {name}", {"scores_key": name}, name) for name in scores),
-    )
 
 
 def _unnamed(columns: TableColumns, labels: list[str]) -> list[str]:

@@ -127,7 +127,19 @@ def attach_votes(
     doubt = _doubt(with_votes[split], matrix, choice)
     if doubt is not None:
         raise doubt
-    _refuse_other_places(matrix, shown, choice)
+    # Columns were taken in the order of the scores: none may be called like another class.
+    in_order = not matrix.classes and choice.classes is None
+    if in_order and len(matrix.columns) >= shown.n_classes and not counts_up(shown.class_names):
+        words = [folded(_class_word(_last(name))) for name in matrix.columns]
+        classes = [folded(name) for name in shown.class_names]
+        if any(word != classes[k] and word in classes for k, word in enumerate(words)):
+            others = [
+                n for n, word in zip(matrix.columns, words, strict=True) if word not in classes
+            ]
+            what = f"Columns {listed(matrix.columns)} are called like some classes of the scores"
+            what += f" ({listed(shown.class_names)}), and {listed(others)} like none"
+            remedy = "say what the columns stand for, in their order, with --votes-classes"
+            raise Refused("CLASSES", what, remedy, "file of votes")
     if partners is None and not choice.in_order:
         _refuse_other_rows(with_votes[split])
     for name, other in splits.items():
@@ -147,7 +159,16 @@ def _matrix(file: VoteFile, run: Predictions, choice: VoteChoice) -> _Matrix:
     if choice.columns is not None:
         return _chosen(file, run, choice.columns, choice.classes)
     if file.judgements and not _stand_for_others(file, run, choice):
-        return _judged(file, run)
+        # How many people chose each class; none where no judgement names it.
+        cut, places = _places(run)
+        strange = [name for name in file.numbers if cut(name) not in places]
+        if strange:
+            what = f"Judgements name {listed(strange)}; the scores are {listed(run.class_names)}"
+            raise Refused("CLASSES", what, "judge by the names of the classes", "file of votes")
+        values = np.zeros((next(iter(file.numbers.values())).size, run.n_classes))
+        for name, counts in file.numbers.items():
+            values[:, places[cut(name)]] += counts
+        return _Matrix(listed(list(file.numbers)), tuple(file.numbers), values, run.class_names)
     named = _named(flat, run.class_names)
     if named and choice.classes is None:
         return _stacked(file, named, run.class_names)
@@ -165,7 +186,13 @@ def _matrix(file: VoteFile, run: Predictions, choice: VoteChoice) -> _Matrix:
     for columns in (speaking, [name for name in flat if name not in file.distinct]):
         if len(columns) == k and not wide:
             return _stacked(file, columns, ())
-    _refuse_some_classes(flat, run.class_names)
+    # Columns may be called like most of the classes, but not like all of them.
+    words = {folded(cut(name)) for name in flat for cut in (_last, _class_word)}
+    missing = [name for name in run.class_names if folded(name) not in words]
+    if not counts_up(run.class_names) and 2 * len(missing) < len(run.class_names):
+        what = f"No column holds the votes for {listed(missing)}"
+        remedy = "call a column like each class, with 0 where nobody chose it"
+        raise Refused("CLASSES", what, remedy, "file of votes")
     names = listed(list(file.numbers))
     what = f"Votes for {k} classes ({listed(run.class_names)}) may be in any of {names}"
     raise ambiguous(what, "name their columns with --votes FILE:COLUMNS", "file of votes")
@@ -185,19 +212,6 @@ def _stand_for_others(file: VoteFile, run: Predictions, choice: VoteChoice) -> b
         what = f"The judgements name the classes themselves: {listed(list(file.numbers))}"
         raise Refused("CLASSES", what, "leave --votes-classes out", "file of votes")
     return choice.classes is not None
-
-
-def _judged(file: VoteFile, run: Predictions) -> _Matrix:
-    """Return how many people chose each class; none where no judgement names it."""
-    cut, places = _places(run)
-    strange = [name for name in file.numbers if cut(name) not in places]
-    if strange:
-        what = f"Judgements name {listed(strange)}; the scores are {listed(run.class_names)}"
-        raise Refused("CLASSES", what, "judge by the names of the classes", "file of votes")
-    values = np.zeros((next(iter(file.numbers.values())).size, run.n_classes))
-    for name, counts in file.numbers.items():
-        values[:, places[cut(name)]] += counts
-    return _Matrix(listed(list(file.numbers)), tuple(file.numbers), values, run.class_names)
 
 
 def _last(name: str) -> str:
@@ -232,16 +246,6 @@ def _named(columns: list[str], classes: tuple[str, ...]) -> list[str]:
         if speaking and set(keys) <= set(at):
             return [at[key] for key in keys]
     return []
-
-
-def _refuse_some_classes(columns: list[str], classes: tuple[str, ...]) -> None:
-    """Refuse columns that are called like most of the classes, but not like all of them."""
-    words = {folded(cut(name)) for name in columns for cut in (_last, _class_word)}
-    missing = [name for name in classes if folded(name) not in words]
-    if not counts_up(classes) and 2 * len(missing) < len(classes):
-        what = f"No column holds the votes for {listed(missing)}"
-        remedy = "call a column like each class, with 0 where nobody chose it"
-        raise Refused("CLASSES", what, remedy, "file of votes")
 
 
 def _refuse_other_votes(file: VoteFile, matrix: _Matrix) -> None:
@@ -483,23 +487,6 @@ def _doubt(run: Predictions, matrix: _Matrix, choice: VoteChoice) -> Refused | N
     remedy = f"say which with --votes-classes {other} or --votes-classes {same}"
     refusal = Refused("UNDECIDED", what, remedy, "file of votes")
     return UndecidedVotes(refusal, {other: better, same: assumed})
-
-
-def _refuse_other_places(matrix: _Matrix, run: Predictions, choice: VoteChoice) -> None:
-    """Refuse columns in the order of the scores of which some are called like other classes."""
-    if matrix.classes or choice.classes is not None or len(matrix.columns) < run.n_classes:
-        return
-    words = [folded(_class_word(_last(name))) for name in matrix.columns]
-    classes = [folded(name) for name in run.class_names]
-    if counts_up(run.class_names) or all(
-        word == classes[k] or word not in classes for k, word in enumerate(words)
-    ):
-        return
-    others = [name for name, word in zip(matrix.columns, words, strict=True) if word not in classes]
-    what = f"Columns {listed(matrix.columns)} are called like some classes of the scores"
-    what += f" ({listed(run.class_names)}), and {listed(others)} like none"
-    remedy = "say what the columns stand for, in their order, with --votes-classes"
-    raise Refused("CLASSES", what, remedy, "file of votes")
 
 
 def _refuse_other_rows(run: Predictions) -> None:

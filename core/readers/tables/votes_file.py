@@ -164,20 +164,16 @@ def read_votes_file(source: FileBytes) -> VoteFile:
         notices = (*contents.notices, judged.notice)
         return VoteFile(judged.counts, {judged.column: judged.rows}, notices, judgements=True)
     entries = dict(list(contents.entries.items())[:MAX_ENTRIES])
-    numbers = {name: entry.astype(np.float64) for name, entry in entries.items() if _counts(entry)}
+    numbers = {
+        name: entry.astype(np.float64)
+        for name, entry in entries.items()
+        if not is_text(entry) and entry.ndim in (1, 2) and entry.dtype.kind in "fiu"
+    }
     if not numbers:
         what = f"No numbers in the file (it holds {', '.join(entries) or 'nothing'})"
         what += "".join(f"; {notice.text}" for notice in contents.notices)
         raise Refused("VOTES", what[:300], "give a number of votes for each class of each row")
-    return VoteFile(numbers, _row_names(contents), contents.notices)
-
-
-def _counts(entry: Entry) -> bool:
-    return not is_text(entry) and entry.ndim in (1, 2) and entry.dtype.kind in "fiu"
-
-
-def _row_names(contents: Contents) -> dict[str, tuple[str, ...]]:
-    """Return the columns that may name rows: texts or whole numbers, most of them distinct."""
+    # Columns that may name rows: texts or whole numbers, most of them distinct.
     names = {}
     for name, entry in contents.entries.items():
         if entry.ndim != 1 or not (is_text(entry) or is_whole(entry)):
@@ -185,4 +181,4 @@ def _row_names(contents: Contents) -> dict[str, tuple[str, ...]]:
         values = [str(value).strip() for value in id_text(entry).tolist()]
         if len(values) > 1 and len(set(values)) > len(values) / 2:
             names[name] = tuple(values)
-    return names
+    return VoteFile(numbers, names, contents.notices)
