@@ -74,13 +74,18 @@ def png_skeleton(data: memoryview) -> Skeleton:
             raise damaged()
         body = data[at + 8 : end - 4]
         if kind == b"IHDR":
-            depth, colour = _png_header(body)
+            if body.nbytes != 13:
+                raise damaged()
+            width, height, depth, colour = struct.unpack_from(">IIBB", body)
+            check_claim(width, height)
         elif kind == b"acTL":
             raise _frames("This is an animated PNG")
         elif kind == b"eXIf":
             orientation = _orientation(bytes(body))
         elif kind in PNG_TEXTS:
-            texts = _with_text(texts, kind, bytes(body))
+            texts += _text_size(kind, bytes(body))
+            if texts > MAX_TEXTS:
+                raise _texts("the texts in the picture unpack", MAX_TEXTS)
         elif kind == b"tRNS" and colour == 0 and depth == 16:
             key = int.from_bytes(body[:2], "big")
         if kind in PNG_KEPT:
@@ -94,22 +99,6 @@ def png_skeleton(data: memoryview) -> Skeleton:
         key=key,
         orientation=orientation,
     )
-
-
-def _png_header(body: memoryview) -> tuple[int, int]:
-    if body.nbytes != 13:
-        raise damaged()
-    width, height, depth, colour = struct.unpack_from(">IIBB", body)
-    check_claim(width, height)
-    return depth, colour
-
-
-def _with_text(before: int, kind: bytes, body: bytes) -> int:
-    """Return how long all texts are unpacked, with one more; too many are refused."""
-    size = before + _text_size(kind, body)
-    if size > MAX_TEXTS:
-        raise _texts("the texts in the picture unpack", MAX_TEXTS)
-    return size
 
 
 def _text_size(kind: bytes, body: bytes) -> int:
@@ -154,11 +143,21 @@ def jpeg_skeleton(data: bytes) -> Skeleton:
             raise damaged()
         body = data[at + 2 : end]
         if marker in JPEG_FRAMES:
-            depth, colours = _jpeg_header(body, has_frame=bool(depth))
+            if depth or len(body) < 6:
+                raise damaged()
+            depth, height, width, colours = struct.unpack_from(">BHHB", body)
+            check_claim(width, height)
+            if depth != 8:
+                what = f"A JPEG with {depth} bits per sample, which is not read"
+                remedy = "save it as PNG of 16 bits, or as DICOM without compression"
+                raise Refused("IMAGE_KIND", what, remedy)
         if marker == EXIF and body[:6] == b"Exif\0\0":
             orientation = _orientation(body[6:])
         if marker == SOS:
-            end = _scan_end(data, end)
+            after = SCAN_END.search(data, end)  # a marker other than a restart
+            if after is None:
+                raise damaged()
+            end = after.start()
         if marker not in JPEG_DROPPED:
             segments += [bytes((0xFF, marker)), data[at:end]]
         at = end
@@ -188,27 +187,6 @@ def next_marker(data: bytes, at: int) -> tuple[int, int]:
     if at == start or at >= len(data):
         raise damaged()
     return at + 1, data[at]
-
-
-def _jpeg_header(body: bytes, *, has_frame: bool) -> tuple[int, int]:
-    if has_frame or len(body) < 6:
-        raise damaged()
-    depth, height, width, colours = struct.unpack_from(">BHHB", body)
-    check_claim(width, height)
-    if depth != 8:
-        what = f"A JPEG with {depth} bits per sample, which is not read"
-        raise Refused(
-            "IMAGE_KIND", what, "save it as PNG of 16 bits, or as DICOM without compression"
-        )
-    return depth, colours
-
-
-def _scan_end(data: bytes, at: int) -> int:
-    """Return where the compressed bytes of a scan end: at a marker other than a restart."""
-    marker = SCAN_END.search(data, at)
-    if marker is None:
-        raise damaged()
-    return marker.start()
 
 
 def _orientation(exif: bytes) -> int:

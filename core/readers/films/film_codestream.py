@@ -140,7 +140,10 @@ def survey(source: bytes, *, ls: bool) -> Codestream:
             adobe = ADOBE.match(source, at + 2, end)
             ycbcr = ycbcr or (adobe is not None and adobe[1] == YCBCR)
         if marker == SOS:
-            begin, end = end, _scan_end(source, end, ls=ls)
+            after = (LS_END if ls else JPEG_END).search(source, end)
+            if after is None:
+                raise damaged()
+            begin, end = end, after.start()
             scans.append((begin, end))
         at = end
     if len(header) < 6 or source[:2] != b"\xff\xd8":
@@ -157,14 +160,6 @@ def survey(source: bytes, *, ls: bool) -> Codestream:
     )
 
 
-def _scan_end(source: bytes, at: int, *, ls: bool) -> int:
-    """Return where the compressed bytes of a scan end."""
-    marker = (LS_END if ls else JPEG_END).search(source, at)
-    if marker is None:
-        raise damaged()
-    return marker.start()
-
-
 def _whole(frame: Codestream) -> Stored:
     """Return the samples of a JPEG, which must not have run out of compressed bytes.
 
@@ -175,16 +170,14 @@ def _whole(frame: Codestream) -> Stored:
     # Named twice, so that colours are handed over as they are stored; the tags say which they are.
     space = "GRAYSCALE" if frame.shape[2] == 1 else "YCBCR"
     pixels: Stored = jpeg8_decode(frame.data, colorspace=space, outcolorspace=space)
-    filled = jpeg8_decode(_filled(frame), colorspace=space, outcolorspace=space)
-    if not np.array_equal(pixels, filled):
-        raise damaged()
-    return pixels
-
-
-def _filled(frame: Codestream) -> bytes:
     parts, at = [], 0
     for begin, end in frame.scans:
         scan = RESTART.sub(lambda restart: FILLING + restart[0], frame.data[begin:end])
         parts += [frame.data[at:begin], scan, FILLING]
         at = end
-    return b"".join([*parts, frame.data[at:]])
+    filled = jpeg8_decode(
+        b"".join([*parts, frame.data[at:]]), colorspace=space, outcolorspace=space
+    )
+    if not np.array_equal(pixels, filled):
+        raise damaged()
+    return pixels

@@ -114,33 +114,24 @@ def read_dicom(data: memoryview) -> Film:
         )
     notices: list[Notice] = []
     stored = _stored(tags, grey=kind in GREYS)
-    greys = _grey(stored, tags, notices) if kind in GREYS else _coloured(stored, notices)
-    greys = _facing(greys, tags, notices)
+    if kind in GREYS:
+        greys = _grey(stored, tags, notices)
+    else:
+        greys = grey_of_colours(Image.fromarray(stored, "RGB"), notices)
+    # The head is to be up, and of a frontal film the patient's left on the right.
+    ways = [str(way)[:1] for way in tags.get("PatientOrientation") or ()]
+    turned = greys
+    if len(ways) == 2 and ways[0] in ("F", "H"):
+        turned, ways = turned.T, ways[::-1]
+    if len(ways) == 2 and ways[0] == "R":
+        turned = turned[:, ::-1]
+    if len(ways) == 2 and ways[1] == "H":
+        turned = turned[::-1]
+    if turned is not greys:
+        text = "the file says where left and head are; the film was turned or mirrored accordingly"
+        notices.append(Notice(NoticeCode.ORIENTED, text))
     _warn(tags, notices)
-    return Film(greys, tuple(notices))
-
-
-def _plain(data: memoryview, start: int) -> memoryview:
-    """Return a deflated file as one that is not, unpacked no further than a film can need."""
-    head = bytes(data[:1024])
-    if DEFLATED not in head:
-        return data
-    tag, vr, size, length = struct.unpack_from("<I2sHI", head, start)
-    if (tag, vr, size) != (2, b"UL", 4):  # how long the group is that stays as it is
-        raise damaged()
-    begin = start + 12 + length
-    reader = zlib.decompressobj(-zlib.MAX_WBITS)
-    body = reader.decompress(data[begin:], MAX_UNPACKED + 1)
-    if len(body) > MAX_UNPACKED:
-        what = f"A deflated DICOM file that unpacks to more than {MAX_UNPACKED:,} bytes"
-        raise Refused("ARCHIVE_SIZE", what, NATIVE)
-    if not reader.eof:
-        raise damaged()
-    if reader.unused_data.strip(b"\0"):
-        raise trailing()
-    # Padded with zeros, which end a name, the name of the plain form is as long.
-    renamed = bytes(data[:begin]).replace(DEFLATED, DEFLATED[:-3] + bytes(3))
-    return memoryview(renamed + body)
+    return Film(turned, tuple(notices))
 
 
 def _tags(data: memoryview, *, marked: bool) -> FileDataset:
@@ -152,7 +143,25 @@ def _tags(data: memoryview, *, marked: bool) -> FileDataset:
             passed.append(tag)
         return not AFTER.issuperset(passed[1:])
 
-    plain = _plain(data, 132 if marked else 0)
+    plain = data
+    if DEFLATED in bytes(data[:1024]):  # made a plain one, unpacked no further than a film needs
+        start = 132 if marked else 0
+        tag, vr, size, length = struct.unpack_from("<I2sHI", bytes(data[:1024]), start)
+        if (tag, vr, size) != (2, b"UL", 4):  # how long the group is that stays as it is
+            raise damaged()
+        begin = start + 12 + length
+        reader = zlib.decompressobj(-zlib.MAX_WBITS)
+        body = reader.decompress(data[begin:], MAX_UNPACKED + 1)
+        if len(body) > MAX_UNPACKED:
+            what = f"A deflated DICOM file that unpacks to more than {MAX_UNPACKED:,} bytes"
+            raise Refused("ARCHIVE_SIZE", what, NATIVE)
+        if not reader.eof:
+            raise damaged()
+        if reader.unused_data.strip(b"\0"):
+            raise trailing()
+        # Padded with zeros, which end a name, the name of the plain form is as long.
+        renamed = bytes(data[:begin]).replace(DEFLATED, DEFLATED[:-3] + bytes(3))
+        plain = memoryview(renamed + body)
     tags = filereader.read_partial(
         io.BytesIO(plain), stop_when=stop, force=not marked, specific_tags=list(TAGS)
     )
@@ -177,7 +186,14 @@ def _stored(tags: FileDataset, *, grey: bool) -> Stored:
     if not plain or not 1 <= bits <= allocated or int(tags.SamplesPerPixel) != (1 if grey else 3):
         what = f"Pixels of {allocated} bits, {bits} of them used, which are not read in this form"
         raise Refused("IMAGE_KIND", what, "export it with 8 or 16 bits, colours with 8")
-    syntax = _syntax(tags)
+    # Where the file does not say how pixels are stored, they are as the tags are.
+    syntax = tags.file_meta.get("TransferSyntaxUID")
+    if syntax is None:
+        implicit, little = tags.original_encoding
+        explicit = ExplicitVRLittleEndian if little else ExplicitVRBigEndian
+        syntax = ImplicitVRLittleEndian if implicit else explicit
+        tags.file_meta.TransferSyntaxUID = syntax
+    syntax = UID(syntax)
     try:
         decoder = get_decoder(syntax)
     except NotImplementedError:
@@ -194,24 +210,9 @@ def _stored(tags: FileDataset, *, grey: bool) -> Stored:
     return pixels
 
 
-def _syntax(tags: FileDataset) -> UID:
-    """Return how the pixels are stored; told from how the tags are where the file says nothing."""
-    syntax = tags.file_meta.get("TransferSyntaxUID")
-    if syntax is None:
-        implicit, little = tags.original_encoding
-        plain = ExplicitVRLittleEndian if little else ExplicitVRBigEndian
-        syntax = ImplicitVRLittleEndian if implicit else plain
-        tags.file_meta.TransferSyntaxUID = syntax
-    return UID(syntax)
-
-
 def _compressed(syntax: UID) -> Refused:
     name = syntax.name if syntax in AllTransferSyntaxes else "an unknown transfer syntax"
     return Refused("IMAGE_KIND", f"Pixels stored as {name}, which is not read", NATIVE)
-
-
-def _coloured(pixels: Stored, notices: list[Notice]) -> Pixels:
-    return grey_of_colours(Image.fromarray(pixels, "RGB"), notices)
 
 
 def _grey(stored: Stored, tags: FileDataset, notices: list[Notice]) -> Pixels:
@@ -284,24 +285,6 @@ def _padding(tags: FileDataset) -> tuple[int, int] | None:
         return None
     other: Value = tags.get("PixelPaddingRangeLimit", value)
     return (value, value) if not isinstance(other, int) else (min(value, other), max(value, other))
-
-
-def _facing(greys: Pixels, tags: FileDataset, notices: list[Notice]) -> Pixels:
-    """Return a film with the head up, and a frontal one with the patient's left on the right."""
-    ways = [str(way)[:1] for way in tags.get("PatientOrientation") or ()]
-    if len(ways) != 2:
-        return greys
-    turned = greys
-    if ways[0] in ("F", "H"):
-        turned, ways = turned.T, ways[::-1]
-    if ways[0] == "R":
-        turned = turned[:, ::-1]
-    if ways[1] == "H":
-        turned = turned[::-1]
-    if turned is not greys:
-        text = "the file says where left and head are; the film was turned or mirrored accordingly"
-        notices.append(Notice(NoticeCode.ORIENTED, text))
-    return turned
 
 
 def _warn(tags: FileDataset, notices: list[Notice]) -> None:

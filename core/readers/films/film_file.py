@@ -67,15 +67,10 @@ def _read(source: FileBytes, head: bytes) -> Film:
     if is_dicom(head):
         return film_dicom.read_dicom(source.data)
     if head.startswith(SEVERAL):
-        _refuse_frames(source)
+        # A GIF or TIFF of a single frame is not read either.
+        with Image.open(io.BytesIO(source.data), formats=("GIF", "TIFF")) as picture:
+            if getattr(picture, "is_animated", False):
+                what = "This is a picture of several frames"
+                raise Refused("IMAGE_FRAMES", what, "export one as PNG")
     name = next((name for magic, name in KINDS.items() if head.startswith(magic)), "not a film")
     raise Refused("FORMAT_UNKNOWN", f"This is {name}: {EXPECTED}", SAVE_AGAIN)
-
-
-def _refuse_frames(source: FileBytes) -> None:
-    """Refuse a GIF or TIFF of several frames as such; one of a single frame is not read either."""
-    with Image.open(io.BytesIO(source.data), formats=("GIF", "TIFF")) as picture:
-        if getattr(picture, "is_animated", False):
-            raise Refused(
-                "IMAGE_FRAMES", "This is a picture of several frames", "export one as PNG"
-            )

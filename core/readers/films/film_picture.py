@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 from PIL import Image
 
 from core.codes import NoticeCode
@@ -34,7 +33,12 @@ def read_picture(data: memoryview) -> Film:
     with Image.open(io.BytesIO(bones.data), formats=(form,)) as picture:
         picture.load()
         if picture.mode.startswith("I"):
-            greys, notices = _windowed(np.asarray(picture, np.uint16), bones.key)
+            # 16-bit greys are spread over black to white, with nothing cut off at either end.
+            values, key = np.asarray(picture, np.uint16), bones.key
+            hidden = (key, key) if key is not None and np.any(values == key) else None
+            greys, window = show(values, Display(16, padding=hidden))
+            notices = [] if window is None else [window]
+            notices += [] if hidden is None else [_transparent()]
         else:
             greys, notices = _greys(picture, bones)
     turned = upright(greys, bones.orientation)
@@ -55,14 +59,6 @@ def upright(greys: Pixels, orientation: int) -> Pixels:
     return greys
 
 
-def _windowed(values: npt.NDArray[np.uint16], key: int | None) -> tuple[Pixels, list[Notice]]:
-    """Return 16-bit greys spread over black to white, with nothing cut off at either end."""
-    hidden = None if key is None or not np.any(values == key) else (key, key)
-    greys, window = show(values, Display(16, padding=hidden))
-    notices = [] if window is None else [window]
-    return greys, notices if hidden is None else [*notices, _transparent()]
-
-
 def _greys(picture: Image.Image, bones: Skeleton) -> tuple[Pixels, list[Notice]]:
     notices: list[Notice] = []
     if picture.mode == "CMYK":
@@ -73,42 +69,39 @@ def _greys(picture: Image.Image, bones: Skeleton) -> tuple[Pixels, list[Notice]]
     if picture.mode in ("P", "PA") or "transparency" in picture.info:
         picture = picture.convert("RGBA")
     if picture.mode in ("LA", "RGBA"):
-        picture = _opaque(picture, notices)
+        # Without its alpha channel, drawn on black where that is not opaque.
+        plain = "L" if picture.mode == "LA" else "RGB"
+        alpha = picture.getchannel("A")
+        if alpha.getextrema()[0] == 255:
+            picture = picture.convert(plain)
+        else:
+            notices.append(_transparent())
+            picture = Image.composite(picture.convert(plain), Image.new(plain, picture.size), alpha)
     greys = grey_of_colours(picture, notices)
     if bones.depth == 16:
-        notices.append(_upper_bits(greys))
+        # Of colours of 16 bits a decoder keeps the upper 8.
+        if int(np.ptp(greys)) < FINE:
+            what = "A PNG with 16 bits per colour whose upper 8 bits hold too few steps of grey"
+            remedy = "save it as grey PNG of 16 bits, or stretch its greys first"
+            raise Refused("IMAGE_KIND", what, remedy)
+        notices.append(Notice(NoticeCode.WINDOW, "16 bits per colour: the upper 8 were used"))
     return greys, notices
 
 
 def grey_of_colours(picture: Image.Image, notices: list[Notice]) -> Pixels:
     """Return the greys of a picture (ITU-R BT.601), and say so where it has true colours."""
-    if picture.mode == "RGB" and _differ(picture):
+    bands = _rows(picture) if picture.mode == "RGB" else ()
+    spreads = (int(np.ptp(band.astype(np.int16), axis=-1).max()) for band in bands)
+    if any(spread > COLOUR for spread in spreads):  # more than rounding
         notices.append(
             Notice(NoticeCode.COLOUR_CONVERTED, "the picture has colours, which were turned grey")
         )
     return np.asarray(picture.convert("L"))
 
 
-def _opaque(picture: Image.Image, notices: list[Notice]) -> Image.Image:
-    """Return a picture without its alpha channel, drawn on black where that is not opaque."""
-    plain = "L" if picture.mode == "LA" else "RGB"
-    alpha = picture.getchannel("A")
-    if alpha.getextrema()[0] == 255:
-        return picture.convert(plain)
-    notices.append(_transparent())
-    return Image.composite(picture.convert(plain), Image.new(plain, picture.size), alpha)
-
-
 def _transparent() -> Notice:
     return Notice(
         NoticeCode.TRANSPARENCY, "parts of the picture are transparent and were drawn on black"
-    )
-
-
-def _differ(picture: Image.Image) -> bool:
-    """Whether channels differ by more than rounding anywhere."""
-    return any(
-        int(np.ptp(part.astype(np.int16), axis=-1).max()) > COLOUR for part in _rows(picture)
     )
 
 
@@ -118,13 +111,3 @@ def _rows(picture: Image.Image) -> Iterator[Pixels]:
     for top in range(0, picture.height, step):
         bottom = min(top + step, picture.height)
         yield np.asarray(picture.crop((0, top, picture.width, bottom)))
-
-
-def _upper_bits(greys: Pixels) -> Notice:
-    """Return the notice of colours of 16 bits, of which a decoder keeps the upper 8."""
-    if int(np.ptp(greys)) < FINE:
-        what = "A PNG with 16 bits per colour whose upper 8 bits hold too few steps of grey"
-        raise Refused(
-            "IMAGE_KIND", what, "save it as grey PNG of 16 bits, or stretch its greys first"
-        )
-    return Notice(NoticeCode.WINDOW, "16 bits per colour: the upper 8 were used")

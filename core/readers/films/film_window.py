@@ -155,19 +155,14 @@ def _shares(
     if display.whole is not None:
         there, with_notice = display.rescaled(np.array(display.whole, np.float64)), False
     else:
-        there, with_notice = _there(values, stored, outside), True
+        # The values that occur and are part of the film; all, where none is.
+        occurs = np.zeros(len(values), np.bool_)
+        occurs[stored.astype(np.int32).ravel() - int(stored.min())] = True
+        part = values[occurs & ~outside]
+        there, with_notice = part if part.size else values, True
     low, high = float(there.min()), float(there.max())
     shares = np.clip((values - low) / max(high - low, FLAT), 0, 1)
     text = f"{display.bits} bits per pixel: values, {low:g} to {high:g}, "
     return shares, Notice(
         NoticeCode.WINDOW, text + "were spread over black to white"
     ) if with_notice else None
-
-
-def _there(values: Float, stored: Stored, outside: npt.NDArray[np.bool_]) -> Float:
-    """Return the values that occur and are part of the film; all, where none is."""
-    low = int(stored.min())
-    occurs = np.zeros(len(values), np.bool_)
-    occurs[stored.astype(np.int32).ravel() - low] = True
-    film_values = values[occurs & ~outside]
-    return film_values if film_values.size else values

@@ -84,7 +84,19 @@ class Keys:
         elif code == MARK:
             self._marks.append(len(self._stack))
         elif code in ON_MARK:
-            self._on_mark(code)
+            if not self._marks:
+                raise _short()
+            at = self._marks.pop()
+            items = self._stack[at:]
+            del self._stack[at:]
+            if code in PAIRS:
+                self._count(items[::2])
+            elif code in ITEMS:
+                self._count(items)
+            if code == ord("t"):
+                self._stack.append(_tuple(items))
+            elif code in LEFT:
+                self._stack.append(LEFT[code])
         else:
             self._rarely(code, size)
 
@@ -114,20 +126,6 @@ class Keys:
             self._marks.pop()
         elif code == POP:
             self._take(1)
-
-    def _on_mark(self, code: int) -> None:
-        if not self._marks:
-            raise _short()
-        items = self._stack[(at := self._marks.pop()) :]
-        del self._stack[at:]
-        if code in PAIRS:
-            self._count(items[::2])
-        elif code in ITEMS:
-            self._count(items)
-        if code == ord("t"):
-            self._stack.append(_tuple(items))
-        elif code in LEFT:
-            self._stack.append(LEFT[code])
 
     def _take(self, count: int) -> bytearray:
         """Take kinds from the stack, none from below the last mark."""
@@ -254,23 +252,26 @@ def scan(data: memoryview, start: int = 0, *, persistent: bool = False) -> int:
         at += 1
         if code == STOP:
             return at
-        if _forbidden(code, persistent=persistent):
+        # Torch files refer to storages; nothing else does.
+        if code in FORBIDDEN or (code == PERSISTENT_ID and not persistent):
             name = FORBIDDEN.get(code, "BINPERSID")
             raise _broken(f"Operation {name}, which arrays never need")
         after = _skip(data, at, code)
         if after > size:
             raise Refused("PICKLE_LIMIT", cut_off(size), COPY_AGAIN)
         if code in MEMO:
-            _note_memo(data, at, code, memo)
+            if code == MEMOIZE:
+                memo.put(memo.filled)
+            else:
+                index = _index(data, at, code)
+                if code in GETS:
+                    memo.keys.get(index)
+                else:
+                    memo.put(index)
         else:
             keys.step(code, after - at)
         at = after
     raise Refused("PICKLE_LIMIT", f"More than {MAX_OPCODES} operations", "save arrays, as .npz")
-
-
-def _forbidden(code: int, *, persistent: bool) -> bool:
-    """Torch files refer to storages; nothing else does."""
-    return code in FORBIDDEN or (code == PERSISTENT_ID and not persistent)
 
 
 def _broken(what: str) -> Refused:
@@ -298,17 +299,6 @@ def _after_line(data: memoryview, at: int) -> int:
     if end < 0:
         raise Refused("PICKLE_LIMIT", f"A line of more than {MAX_LINE} bytes", "save as .npz")
     return at + end + 1
-
-
-def _note_memo(data: memoryview, at: int, code: int, memo: _Memo) -> None:
-    if code == MEMOIZE:
-        memo.put(memo.filled)
-        return
-    index = _index(data, at, code)
-    if code in GETS:
-        memo.keys.get(index)
-    else:
-        memo.put(index)
 
 
 def _index(data: memoryview, at: int, code: int) -> int:
@@ -395,7 +385,15 @@ def build_array(raw: object, dtype: object, shape: object, order: object) -> Ent
     if not isinstance(dtype, StoredType) or not isinstance(shape, tuple) or order not in ("C", "F"):
         raise Refused("PICKLE_SHAPE", "An array in an unknown form", REMEDY)
     if dtype.holds_objects:
-        return _text(raw, shape)
+        # Objects lie row by row in any order of memory; all have to be text.
+        texts = [cell for cell in raw if type(cell) is str] if isinstance(raw, list) else []
+        if not isinstance(raw, list) or len(texts) < len(raw):
+            check_dtype(np.dtype(object), "pickle")
+        _check_shape(shape)
+        if math.prod(shape) != len(texts):
+            what = f"Shape {shape} for {len(texts)} texts"
+            raise Refused("PICKLE_SHAPE", what, REMEDY)
+        return text_array(texts).reshape(shape)
     resolved = dtype.resolve()
     if not isinstance(raw, bytes | bytearray):
         raise Refused("PICKLE_SHAPE", "An array in an unknown form", REMEDY)
@@ -410,18 +408,6 @@ def build_array(raw: object, dtype: object, shape: object, order: object) -> Ent
 def _check_shape(shape: tuple[object, ...]) -> None:
     if len(shape) > MAX_DIMENSIONS or any(type(n) is not int or n < 0 for n in shape):
         raise Refused("PICKLE_SHAPE", f"Array shape {str(shape)[:60]}", REMEDY)
-
-
-def _text(cells: object, shape: tuple[int, ...]) -> Entry:
-    """Return an array of objects, which lie row by row in any order of memory, if all are text."""
-    texts = [cell for cell in cells if type(cell) is str] if isinstance(cells, list) else []
-    if not isinstance(cells, list) or len(texts) < len(cells):
-        check_dtype(np.dtype(object), "pickle")
-    _check_shape(shape)
-    if math.prod(shape) != len(texts):
-        what = f"Shape {shape} for {len(texts)} texts"
-        raise Refused("PICKLE_SHAPE", what, REMEDY)
-    return text_array(texts).reshape(shape)
 
 
 def _scalar(dtype: object, raw: object) -> object:

@@ -100,10 +100,17 @@ def open_torch(archive: Archive) -> SavedTensors:
     if packed:
         what = "A compressed member; torch.save never compresses"
         raise Refused("ARCHIVE_RATIO", what, "save the file again with torch.save", packed[0])
-    _check_byte_order(archive, f"{root}byteorder")
+    member = f"{root}byteorder"
+    if member in archive.names and bytes(archive.read(member)) != b"little":
+        raise Refused("DTYPE", "Big-endian tensors", "save on a little-endian machine, or as .npz")
     storages = _Storages()
     tree, _ = load(archive.read(f"{root}data.pkl"), NAMES, storages.meet)
-    _refuse_second_pickle(archive, root, storages)
+    # A pickle that no tensor needs: another program may run it, or read it for this one.
+    known = {f"{root}data.pkl", *(f"{root}data/{key}" for key in storages.by_key)}
+    for name in (name for name in archive.names if name not in known):
+        if name.lower().endswith(PICKLES) or MARK.match(archive.read(name)[:2]):
+            what = "A second pickle; torch.save writes one"
+            raise Refused("PICKLE_SHAPE", what, "save the file again with torch.save", name)
 
     def fill(storage: Storage) -> None:
         member = f"{root}data/{storage.key}"
@@ -114,17 +121,6 @@ def open_torch(archive: Archive) -> SavedTensors:
     return SavedTensors(tree, tuple(storages.by_key.values()), fill)
 
 
-def _refuse_second_pickle(archive: Archive, root: str, storages: _Storages) -> None:
-    """Refuse a pickle that no tensor needs: another program may run it, or read it for this one."""
-    known = {f"{root}data.pkl", *(f"{root}data/{key}" for key in storages.by_key)}
-    for name in archive.names:
-        if name not in known and (
-            name.lower().endswith(PICKLES) or MARK.match(archive.read(name)[:2])
-        ):
-            what = "A second pickle; torch.save writes one"
-            raise Refused("PICKLE_SHAPE", what, "save the file again with torch.save", name)
-
-
 def read_torch(archive: Archive, records: str | None = None) -> Contents:
     """Return the tensors of an archive; Refused as by `open_torch`, and STATE_DICT."""
     saved = open_torch(archive)
@@ -132,11 +128,6 @@ def read_torch(archive: Archive, records: str | None = None) -> Contents:
     for storage in saved.storages:
         saved.fill(storage)
     return _contents(saved, records)
-
-
-def _check_byte_order(archive: Archive, member: str) -> None:
-    if member in archive.names and bytes(archive.read(member)) != b"little":
-        raise Refused("DTYPE", "Big-endian tensors", "save on a little-endian machine, or as .npz")
 
 
 def is_legacy(source: FileBytes) -> bool:
@@ -157,7 +148,15 @@ def open_legacy(source: FileBytes) -> SavedTensors:
         raise Refused("PICKLE_SHAPE", "The list of storages does not fit", REMEDY)
     raws: dict[str, memoryview] = {}
     for key in map(str, keys):
-        raws[key], at = _legacy_bytes(storages.by_key[key], source.data, at)
+        storage = storages.by_key[key]
+        size = int.from_bytes(source.data[at : at + 8], "little")
+        end = at + 8 + storage.size * storage.dtype.itemsize
+        if end > source.data.nbytes:
+            raise Refused("TENSOR_SIZE", cut_off(source.data.nbytes), COPY_AGAIN)
+        if size != storage.size:
+            what = f"Storage {storage.key} claims {storage.size} values, the file holds {size}"
+            raise Refused("TENSOR_SIZE", what, "save the file again")
+        raws[key], at = source.data[at + 8 : end], end
     if at != source.size:
         raise Refused("TRAILING", f"{source.size - at} bytes follow the last storage", REMEDY)
     all_storages = tuple(storages.by_key.values())
@@ -171,17 +170,6 @@ def read_legacy(source: FileBytes) -> Contents:
     for storage in saved.storages:
         saved.fill(storage)
     return _contents(saved, source.records)
-
-
-def _legacy_bytes(storage: Storage, data: memoryview, at: int) -> tuple[memoryview, int]:
-    size = int.from_bytes(data[at : at + 8], "little")
-    end = at + 8 + storage.size * storage.dtype.itemsize
-    if end > data.nbytes:
-        raise Refused("TENSOR_SIZE", cut_off(data.nbytes), COPY_AGAIN)
-    if size != storage.size:
-        what = f"Storage {storage.key} claims {storage.size} values, the file holds {size}"
-        raise Refused("TENSOR_SIZE", what, "save the file again")
-    return data[at + 8 : end], end
 
 
 def _contents(saved: SavedTensors, records: str | None) -> Contents:

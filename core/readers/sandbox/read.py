@@ -96,7 +96,9 @@ def read_sealed(
 ) -> Iterator[Response[Result]]:
     """Have files read by a child of their own, and yield what it left until the body ends."""
     with ExitStack() as stack:
-        stack.enter_context(about(_called(files)))
+        # What a message calls them: the file, or the folder of shards.
+        path, name = next(iter(files.values()))
+        stack.enter_context(about(name or path.name if FILE in files else path.parent.name))
         inputs = {role: opened(stack, path, name) for role, (path, name) in files.items()}
         opened_files = list(inputs.values())
         memory_bytes = limits.memory_bytes or memory_for(reader, inputs)
@@ -110,12 +112,6 @@ def read_sealed(
         response = Response(folder, result, digest_of(opened_files))
         refuse_changed(opened_files)
         yield response
-
-
-def _called(files: Mapping[str, tuple[Path, str | None]]) -> str:
-    """Return the name of what is read: a file, or the folder of shards."""
-    path, name = next(iter(files.values()))
-    return name or path.name if FILE in files else path.parent.name
 
 
 def read(  # noqa: PLR0913  each is a separate wish of a page or the command line
@@ -161,7 +157,19 @@ def read(  # noqa: PLR0913  each is a separate wish of a page or the command lin
     ReadResult
         Predictions by split, with notices and inspection.
     """
-    files, notices = _files_of(path, name)
+    # The file by its role, or the shards of a folder.
+    files: dict[str, tuple[Path, str | None]] = {FILE: (path, name)}
+    notices: tuple[Notice, ...] = ()
+    if path.is_dir():
+        shards, others = shard_files(path)
+        if not allow_handles(HANDLES * len(shards) + OTHER_HANDLES):
+            what = f"The folder holds {len(shards)} shards, more than this process may open at once"
+            remedy = "save fewer and larger shards, or raise the limit (ulimit -Hn)"
+            raise Refused("ARCHIVE_COUNT", what, remedy)
+        files = {f"{SHARD} {i}": (shard, shard.name) for i, shard in enumerate(shards)}
+        if others:
+            text = f"left out because they are not shards: {listed(others)}"
+            notices = (Notice(NoticeCode.FILES_SKIPPED, text),)
     if labels is not None:
         files["labels"] = (labels, labels_name)
     limits = Limits(timeout_s, memory_bytes, cancel)
@@ -172,26 +180,6 @@ def read(  # noqa: PLR0913  each is a separate wish of a page or the command lin
     for part in result.splits.values():
         part.digest  # noqa: B018  taken here, while the page still says that it reads
     return result
-
-
-def _files_of(
-    path: Path, name: str | None
-) -> tuple[dict[str, tuple[Path, str | None]], tuple[Notice, ...]]:
-    """Return the file by its role, or the shards of a folder, and what is not read of it."""
-    if not path.is_dir():
-        return {FILE: (path, name)}, ()
-    shards, others = shard_files(path)
-    if not allow_handles(HANDLES * len(shards) + OTHER_HANDLES):
-        what = f"The folder holds {len(shards)} shards, more than this process may open at once"
-        remedy = "save fewer and larger shards, or raise the limit (ulimit -Hn)"
-        raise Refused("ARCHIVE_COUNT", what, remedy)
-    files: dict[str, tuple[Path, str | None]] = {
-        f"{SHARD} {i}": (shard, shard.name) for i, shard in enumerate(shards)
-    }
-    if not others:
-        return files, ()
-    text = f"left out because they are not shards: {listed(others)}"
-    return files, (Notice(NoticeCode.FILES_SKIPPED, text),)
 
 
 def read_bin_history(

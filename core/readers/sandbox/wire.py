@@ -430,7 +430,14 @@ def _split(exchange: Exchange, name: str, item: Mapping[str, Any]) -> Prediction
     if place is None:
         stored = _array(folder / f"{name}.scores.npy", FLOATS)
     else:
-        stored = _in_place(exchange.inputs[place["input"]], place)
+        # The child found the scores in an input, where they are mapped.
+        if str(np.dtype(place["dtype"])) not in FLOATS:
+            raise ValueError(place["dtype"])
+        stored = copied_unless_large(
+            exchange.inputs[place["input"]].array(
+                place["at"], np.dtype(place["dtype"]), place["shape"]
+            )
+        )
     scores = cast("npt.NDArray[np.floating]", stored)
     labels = cast("Int", _array(folder / f"{name}.labels.npy", {"int64"}))
     predicted = None
@@ -455,13 +462,6 @@ def _split(exchange: Exchange, name: str, item: Mapping[str, Any]) -> Prediction
         dates=_row_dates(folder / f"{name}.dates.npy", item["dates"]),
         members=_members(folder / f"{name}.members.npy", item["members"]),
     )
-
-
-def _in_place(source: FileBytes, place: Json) -> Entry:
-    """Return the scores that the child found in an input."""
-    if str(np.dtype(place["dtype"])) not in FLOATS:
-        raise ValueError(place["dtype"])
-    return copied_unless_large(source.array(place["at"], np.dtype(place["dtype"]), place["shape"]))
 
 
 def _groups(path: Path, name: object) -> Groups | None:

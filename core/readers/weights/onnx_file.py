@@ -145,9 +145,10 @@ def _shapes(graph: Value) -> dict[str, Hint]:
         what = f"The model's output has {len(scores)} axes"
         raise Refused("MODEL_OUTPUT", what, f"export a classifier: (N, classes); or {SCRIPT}")
     hints: dict[str, Hint] = {"input_type": TYPES[kind]}
-    layout = _layout(shape)
-    if layout is not None:
-        channels, sides = (shape[1], shape[2:]) if layout == "nchw" else (shape[3], shape[1:3])
+    first, last = shape[1] in CHANNELS, shape[3] in CHANNELS  # where the channels stand
+    if first != last:
+        layout = "nchw" if first else "nhwc"
+        channels, sides = (shape[1], shape[2:]) if first else (shape[3], shape[1:3])
         hints |= {"layout": layout, "channels": channels}
         if all(sides):
             hints |= {"height": sides[0], "width": sides[1]}
@@ -158,12 +159,6 @@ def _shapes(graph: Value) -> dict[str, Hint]:
     nodes = [_bytes(value) for number, value in fields if number == 1]
     gives = _gives(nodes, _text(_one(outputs[0], 1)))
     return hints | ({"gives": gives} if gives else {})
-
-
-def _layout(shape: list[int]) -> str | None:
-    """Return where the channels stand; None where the sizes do not say."""
-    first, last = shape[1] in CHANNELS, shape[3] in CHANNELS
-    return None if first == last else "nchw" if first else "nhwc"
 
 
 def _type(value: memoryview) -> tuple[int, list[int]]:

@@ -114,7 +114,16 @@ def read_weights_file(source: FileBytes) -> StoredWeights:
         raise _foreign(model)
     form = sniff(source)
     if form is FileFormat.SAFETENSORS:
-        return _of_safetensors(source)
+        infos, numbers = open_safetensors(source)
+        if [(info.name, info.dtype) for info in infos] == [(MODEL, "U8")]:  # of a job
+            return _of_onnx(numbers(MODEL))
+        _check_names([info.name for info in infos])
+        _check_count([info.name for info in infos])
+        if not any(_is_parameter(info.name) for info in infos):
+            raise _no_weights([info.name for info in infos])
+        stated = _temperature(infos, numbers)
+        group = WeightGroup("", ema=False, tensors=infos, file="", temperature=stated)
+        return StoredWeights("safetensors", _filed([StoredGroup(group, numbers)]))
     try:
         if form is FileFormat.ZIP:
             return _of_torch("torch", _opened(source), source.size)
@@ -159,19 +168,6 @@ def _converted(refusal: Refused) -> Refused:
     return refusal
 
 
-def _of_safetensors(source: FileBytes) -> StoredWeights:
-    infos, numbers = open_safetensors(source)
-    if [(info.name, info.dtype) for info in infos] == [(MODEL, "U8")]:  # of a job
-        return _of_onnx(numbers(MODEL))
-    _check_names([info.name for info in infos])
-    _check_count([info.name for info in infos])
-    if not any(_is_parameter(info.name) for info in infos):
-        raise _no_weights([info.name for info in infos])
-    stated = _temperature(infos, numbers)
-    group = WeightGroup("", ema=False, tensors=infos, file="", temperature=stated)
-    return StoredWeights("safetensors", _filed([StoredGroup(group, numbers)]))
-
-
 def _of_onnx(whole: Entry) -> StoredWeights:
     """Return a model as one tensor of its bytes, and what it says of itself as hints."""
     hints = read_onnx(whole.view(np.uint8).data)
@@ -181,9 +177,10 @@ def _of_onnx(whole: Entry) -> StoredWeights:
 
 
 def _of_torch(form: str, saved: SavedTensors, size: int) -> StoredWeights:
-    states = [(key, tensors) for key, tensors in _states("", saved.tree, 0) if _is_state(tensors)]
+    every = list(_states("", saved.tree, 0))
+    states = [(key, state) for key, state in every if any(_is_parameter(name) for name in state)]
     if not states:
-        raise _no_weights([name for _, state in _states("", saved.tree, 0) for name in state])
+        raise _no_weights([name for _, state in every for name in state])
     if len(states) > MAX_GROUPS:
         raise Refused(
             "PICKLE_LIMIT",
@@ -191,11 +188,31 @@ def _of_torch(form: str, saved: SavedTensors, size: int) -> StoredWeights:
             "save fewer in one file",
         )
     _check_count([name for _, tensors in states for name in tensors])
-    _check_size([tensor for _, tensors in states for tensor in tensors.values()], size)
+    n_bytes = sum(
+        math.prod(tensor.shape) * tensor.storage.dtype.itemsize
+        for _, tensors in states
+        for tensor in tensors.values()
+    )
+    if n_bytes > SHARED * size + SLACK:
+        what = f"Tensors of {n_bytes} bytes together in a file of {size}"
+        remedy = "save one state alone, with .clone() of each tensor"
+        raise Refused("TENSOR_SIZE", what, remedy)
     numbers = _Numbers(saved)
     groups = [_group(key, tensors, numbers) for key, tensors in states]
-    hints = _hints(saved.tree)
-    return StoredWeights(form, _filed(_sorted(groups)), hints, _notices(saved.tree))
+    hints: dict[str, Hint] = {}
+    for key, value in _plain("", saved.tree, 0):
+        if len(hints) == MAX_HINTS:
+            break
+        hints[HARMFUL.sub("?", key)] = value
+    # Averages come first where they are whole, as timm does; then the larger states.
+    counts = [len(stored.group.tensors) for stored in groups if not stored.group.ema]
+    whole = max(counts, default=0)
+
+    def order(stored: StoredGroup) -> tuple[bool, int]:
+        count = len(stored.group.tensors)
+        return not (stored.group.ema and count >= whole), -count
+
+    return StoredWeights(form, _filed(sorted(groups, key=order)), hints, _notices(saved.tree))
 
 
 class _Numbers:
@@ -226,10 +243,6 @@ def _states(key: str, node: object, depth: int) -> Iterator[tuple[str, dict[str,
             yield from _states(f"{key}.{name}" if key else name, child, depth + 1)
 
 
-def _is_state(tensors: Mapping[str, Tensor]) -> bool:
-    return any(_is_parameter(name) for name in tensors)
-
-
 def _is_parameter(name: str) -> bool:
     return name.rpartition(".")[2] in PARAMETERS
 
@@ -256,18 +269,6 @@ def _temperature(infos: tuple[TensorInfo, ...], numbers: Callable[[str], Entry])
             if LEAST_TEMPERATURE <= value <= MOST_TEMPERATURE:
                 return value
     return None
-
-
-def _sorted(groups: list[StoredGroup]) -> list[StoredGroup]:
-    """Put averages first where they are whole, as timm does; then the larger states."""
-    counts = [len(stored.group.tensors) for stored in groups if not stored.group.ema]
-    whole = max(counts, default=0)
-
-    def order(stored: StoredGroup) -> tuple[bool, int]:
-        count = len(stored.group.tensors)
-        return not (stored.group.ema and count >= whole), -count
-
-    return sorted(groups, key=order)
 
 
 def _filed(groups: list[StoredGroup]) -> tuple[StoredGroup, ...]:
@@ -303,23 +304,6 @@ def _check_count(names: list[str]) -> None:
             f"{MAX_NAMES} tensors or {MAX_LETTERS} letters are not read"
         )
         raise Refused("TENSOR_COUNT", what, "save the weights of one network alone")
-
-
-def _check_size(tensors: list[Tensor], size: int) -> None:
-    n_bytes = sum(math.prod(tensor.shape) * tensor.storage.dtype.itemsize for tensor in tensors)
-    if n_bytes > SHARED * size + SLACK:
-        what = f"Tensors of {n_bytes} bytes together in a file of {size}"
-        remedy = "save one state alone, with .clone() of each tensor"
-        raise Refused("TENSOR_SIZE", what, remedy)
-
-
-def _hints(tree: object) -> dict[str, Hint]:
-    hints: dict[str, Hint] = {}
-    for key, value in _plain("", tree, 0):
-        if len(hints) == MAX_HINTS:
-            break
-        hints[HARMFUL.sub("?", key)] = value
-    return hints
 
 
 def _plain(key: str, node: object, depth: int) -> Iterator[tuple[str, Hint]]:
