@@ -123,8 +123,8 @@ def audit_html(name: str, result: ReadResult, split: str, audit: Audit) -> str:
         "file digest": result.digest,
         "task": audit.task,
         "scores": audit.scores,
-        "rows": str(audit.n),
-        "classes": str(audit.n_classes),
+        "rows": f"{audit.n:,}",
+        "classes": f"{audit.n_classes:,}",
         "splits": ", ".join(f"{part} ({rows.n:,})" for part, rows in result.splits.items()),
         "audited split": split,
     }

@@ -589,6 +589,7 @@ def _compared(numbers: ReportNumbers, edition: Edition) -> tuple[Section, ...]:
     )
 
 
+SPLITS: Final = 6  # named of a run; the library has the others
 READABLE: Final = {  # settings that mean something without the code
     *("Edition", "Level of intervals", "Version of candor"),
     *("File", "Split", "Other splits", "Classes"),
@@ -601,6 +602,7 @@ def _settings(numbers: ReportNumbers, settings: Mapping[str, str], edition: Edit
     tables: list[WrittenTable] = [pairs("All runs", ("setting", "value"), list(settings.items()))]
     for of_run in numbers.runs:
         run, rows = of_run.run, of_run.rows
+        splits, more = (*run.splits, *run.outside), len(run.splits) + len(run.outside) - SPLITS
         reading = ", ".join(f"{key}={value}" for key, value in sorted(run.reading.items()))
         listed = {
             "File": run.file,
@@ -609,7 +611,7 @@ def _settings(numbers: ReportNumbers, settings: Mapping[str, str], edition: Edit
             "Read as": f"{rows.task}, {rows.kind}",
             "Choices while reading": reading or "none",
             "Split": f"{run.split}, {count(rows.n)} {with_row_noun('images')}",
-            "Other splits": ", ".join((*run.splits, *run.outside)),
+            "Other splits": ", ".join(splits[:SPLITS]) + (f", and {more} more" if more > 0 else ""),
             "Classes": count(rows.n_classes),
         }
         if edition is not Edition.TECHNICAL:

@@ -23,6 +23,11 @@ CUT = """() => [...document.querySelectorAll('main *')]
   .filter(e => { const box = e.getBoundingClientRect();
                  return box.right > innerWidth + 1 || box.left < -1; })
   .map(e => e.outerHTML.slice(0, 120))"""
+TALL_CELLS = """() => [...document.querySelectorAll('td, th')]
+  .map(e => { const inside = document.createRange(); inside.selectNodeContents(e);
+              return [new Set([...inside.getClientRects()].map(r => Math.round(r.top))).size,
+                      e.textContent]; })
+  .filter(([lines]) => lines > 4)"""
 BROKEN_NUMBERS = """() => [...document.querySelectorAll('td.number')]
   .filter(e => e.getClientRects().length && /^[^ ]+$/.test(e.textContent))
   .filter(e => { const inside = document.createRange(); inside.selectNodeContents(e);
@@ -56,6 +61,7 @@ def printed(page):
     page.emulate_media(media="print")
     assert page.evaluate(CUT) == []
     assert page.evaluate(BROKEN_NUMBERS) == []
+    assert page.evaluate(TALL_CELLS) == []
     pdf = page.pdf(prefer_css_page_size=True)
     boxes = re.findall(rb"/MediaBox\s*\[[^\]]*\]", pdf)
     assert set(boxes) <= {A4}
@@ -81,6 +87,8 @@ def test_a_report_from_its_page_opens_from_disk_and_prints(visit, offline, tmp_p
     expect(own.get_by_text("Over-confident by 8.2 points")).to_be_visible()
     assert told == [path.as_uri()]
     check_file(own)
+    own.set_viewport_size({"width": 390, "height": 844})
+    assert own.evaluate("() => document.documentElement.scrollWidth") == 390
     assert 2 <= printed(own) <= 10
     assert path.stat().st_size < 5_000_000
 

@@ -90,7 +90,10 @@ def scores_table(audit: Audit, target: TargetAudit) -> Table:
             score.low,
             score.high,
             score.n,
-            ", ".join(f"{key}={value}" for key, value in score.settings.items()),
+            ", ".join(
+                f"{key}={value:.3g}" if isinstance(value, float) else f"{key}={value}"
+                for key, value in score.settings.items()
+            ),
             score.reason,
         )
         for name, score in all_scores(audit, target).items()

@@ -1,4 +1,5 @@
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -14,8 +15,9 @@ from core.metrics.suite import audit
 from core.predictions import Predictions, ScoreKind, Task
 from core.readers.predictions.options import ReadOptions
 from core.readers.predictions.result import Inspection, ReadResult
+from core.reports.document import Chapter, Document, Edition, Section
 from core.reports.drawing.figure import drawn
-from core.reports.html import PageView, audit_html, preview_html, sheet_html
+from core.reports.html import PageView, audit_html, document_html, preview_html, sheet_html
 from core.screens.kit import theme
 from core.screens.kit.markup import templates
 from core.screens.kit.records import FigureCard, Sentence, Table
@@ -200,6 +202,26 @@ def test_the_whole_report_stands_in_its_main_part(report):
     assert html.count("<main>") == html.count("</main>") == 1
     assert html.index("<main>") < html.index('class="eyebrow"') < html.index("</main>")
     assert html.index("Settings") < html.index("</main>")
+
+
+def test_a_long_report_lists_its_sections_and_each_entry_leads_to_one():
+    sections = tuple(Section(key=f"k{i}", title=f"<b>Part {i}") for i in range(4))
+    chapters = tuple(Chapter(title=f"run {k}", sections=sections) for k in range(2))
+    document = Document(
+        title="A report",
+        edition=Edition.TECHNICAL,
+        banners=(),
+        chapters=chapters,
+        digest="0" * 64,
+        version="1",
+    )
+    html = document_html(document)
+    listed = re.findall(r'href="#(section-\d-\d)">(.*?)<', html)
+    assert len(listed) == 8
+    headed = dict(re.findall(r'<h2 id="(section-\d-\d)">(.*?)<', html))
+    assert dict(listed) == headed
+    short = replace(document, chapters=chapters[:1])
+    assert "Contents" not in document_html(short)
 
 
 def test_the_preview_of_a_report_runs_its_own_button_and_nothing_else():
