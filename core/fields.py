@@ -49,7 +49,7 @@ class Field:
     length : int, optional
         Most characters of a text that must not be blank.
     allows : callable, optional
-        Any other rule; it needs a `remedy`.
+        Any other rule, beside choices for other words; it needs a `remedy`.
     remedy : str
         What to do about a wrong value, where `allowed` does not say it.
     step : float
@@ -147,7 +147,7 @@ class Field:
 
     def _may_be(self, value: Any) -> bool:  # noqa: ANN401  of the field's kind
         if self.values and (self.low is None or isinstance(value, str)):
-            return value in self.values
+            return value in self.values or (self.allows is not None and bool(self.allows(value)))
         if self.length is not None:
             return value.strip() != "" and len(value) <= self.length and is_text(value)
         if self.allows is not None:

@@ -3,7 +3,7 @@
 Imports numpy and our arrays, defaults and errors only.
 """
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 
 import numpy as np
 
@@ -54,12 +54,12 @@ class History:
 
 @dataclass(frozen=True, eq=False)
 class BinHistory:
-    """Validation bins and gammas by epoch, one row for each bin; sorted by epoch, then bin.
+    """Validation bins and gammas by update, one row for each bin; sorted by update, then bin.
 
     Parameters
     ----------
     epoch, bin : (R,) int64
-        Epochs may have gaps, and end at 10**9; each has the bins 0..B-1.
+        Epochs may have gaps, and end at 10**9; each update has the bins 0..B-1.
     lower, upper : (R,) float64 in [0, 1]
         Edges of the bin, ascending within an epoch.
     count : (R,) int64
@@ -69,9 +69,13 @@ class BinHistory:
     gap : (R,) float64
         Confidence minus accuracy; 0 where the bin is empty.
     gamma : (R,) float64
-        After this epoch's update; below 0 it is inverse focal loss with the absolute value.
+        After this update; below 0 it is inverse focal loss with the absolute value.
     train_confidence : (R,) float64 in [0, 1]
         Mean p of the true class over the training rows of this bin; NaN where it is not known.
+    update : (R,) int64, optional
+        Number of the update since training began; of a history with one an epoch, the epoch.
+    trained : (R,) float64, optional
+        Epochs that were trained when it was made; else it was made at the end of its epoch.
 
     Raises
     ------
@@ -89,10 +93,17 @@ class BinHistory:
     gap: Float
     gamma: Float
     train_confidence: Float
+    update: Int = field(default_factory=lambda: np.empty(0, np.int64))
+    trained: Float = field(default_factory=lambda: np.empty(0))
 
     def __post_init__(self) -> None:
         """Sort, freeze, check."""
-        order = np.lexsort((self.bin, self.epoch))
+        if self.update.size == 0:
+            object.__setattr__(self, "update", self.epoch)
+        if self.trained.size == 0:
+            from_0 = self.epoch.size and self.epoch.min() == 0
+            object.__setattr__(self, "trained", self.epoch + (1.0 if from_0 else 0.0))
+        order = np.lexsort((self.bin, self.update))
         for name in COLUMNS:
             kind = np.int64 if name in WHOLE else np.float64
             column = getattr(self, name).astype(kind)[order]
@@ -107,19 +118,27 @@ class BinHistory:
         return int(self.bin[-1]) + 1
 
     @property
-    def n_epochs(self) -> int:
-        """E, the number of epochs; each column becomes (E, B) by `reshape(E, B)`."""
+    def n_updates(self) -> int:
+        """U, the number of updates; each column becomes (U, B) by `reshape(U, B)`."""
         return len(self.bin) // self.n_bins
 
+    @property
+    def n_epochs(self) -> int:
+        """Number of different epochs."""
+        return len(np.unique(self.epoch))
 
-COLUMNS = tuple(field.name for field in fields(BinHistory))
-WHOLE = ("epoch", "bin", "count")
+
+COLUMNS = tuple(column.name for column in fields(BinHistory))
+LATER = ("update", "trained")  # columns that older histories lack
+WHOLE = ("epoch", "bin", "count", "update")
 REMEDY = "correct the history, or write it again"
 
 
 def _location(history: BinHistory, wrong: Bool) -> str:
     row = int(np.flatnonzero(wrong)[0])
-    return f"epoch {history.epoch[row]}, bin {history.bin[row]}"
+    epoch, update = history.epoch[row], history.update[row]
+    which = f"epoch {epoch}" if update == epoch else f"update {update}"
+    return f"{which}, bin {history.bin[row]}"
 
 
 def _refuse_any(code: str, history: BinHistory, wrong: Bool, what: str) -> None:
@@ -128,28 +147,37 @@ def _refuse_any(code: str, history: BinHistory, wrong: Bool, what: str) -> None:
 
 
 def _check_grid(history: BinHistory) -> None:
-    """Every epoch has the bins 0..B-1, each once."""
+    """Every update has the bins 0..B-1, each once, and belongs to one epoch."""
     if history.epoch.size == 0:
         raise Refused("EMPTY", "A history without rows", "give at least one epoch")
     for name in WHOLE:
         negative = getattr(history, name) < 0
         _refuse_any("HISTORY_RANGE", history, negative, f"{name} is below 0")
-    what = f"Epoch is above {LAST_EPOCH:,}"
-    _refuse_any("HISTORY_RANGE", history, history.epoch > LAST_EPOCH, what)
-    again = (np.diff(history.epoch, prepend=-1) == 0) & (np.diff(history.bin, prepend=-1) == 0)
-    _refuse_any("HISTORY_BINS", history, again, "This bin occurs twice in its epoch")
+    for name in ("epoch", "update"):
+        what = f"{name.capitalize()} is above {LAST_EPOCH:,}"
+        _refuse_any("HISTORY_RANGE", history, getattr(history, name) > LAST_EPOCH, what)
+    same = np.diff(history.update, prepend=-1) == 0
+    again = same & (np.diff(history.bin, prepend=-1) == 0)
+    _refuse_any("HISTORY_BINS", history, again, "This bin occurs twice in its update")
     n_bins = int(history.bin.max()) + 1
     if n_bins > defaults.MAX_BINS:
         what = f"Bins are numbered up to {n_bins - 1}, at most {defaults.MAX_BINS} bins are kept"
         raise Refused("TABLE_SIZE", what, "number the bins from 0, and use fewer")
-    epochs, counts = np.unique(history.epoch, return_counts=True)
+    updates, counts = np.unique(history.update, return_counts=True)
     short = counts != n_bins
     if short.any():
-        epoch = epochs[short][0]
-        have = history.bin[history.epoch == epoch]
+        rows = history.update == updates[short][0]
+        have, epoch = history.bin[rows], history.epoch[rows][0]
         missing = np.setdiff1d(np.arange(n_bins), have)[0]
         what = f"{have.size} bins where the history has 0 to {n_bins - 1}; bin {missing} is missing"
         raise Refused("HISTORY_BINS", what, "give every epoch all bins, from 0", f"epoch {epoch}")
+    lost = ~np.isfinite(history.trained) | (history.trained < 0)
+    _refuse_any("HISTORY_RANGE", history, lost, "trained is no number of epochs")
+    for name in ("epoch", "trained"):
+        step = np.diff(getattr(history, name), prepend=0)
+        torn = (step < 0) | (same & (step != 0))
+        what = f"{name} differs within an update, or falls from one to the next"
+        _refuse_any("HISTORY_BINS", history, torn, what)
 
 
 def _check_edges(history: BinHistory) -> None:

@@ -15,7 +15,7 @@ import numpy as np
 
 from core.arrays import Float, Int, Scores
 from core.errors import LibraryError
-from core.histories import COLUMNS, WHOLE, BinHistory, History
+from core.histories import COLUMNS, LATER, WHOLE, BinHistory, History
 from core.library.manifest import BINS, HISTORY, VALIDATION, HistoryEntry
 
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ Row = dict[str, Any]  # Any: numbers of one event, checked where they become col
 
 MAX_ROWS = 2_000_000
 METRICS: Final = ("epoch", "metric", "value")
+EARLIER: Final = tuple(name for name in COLUMNS if name not in LATER)
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,8 +91,12 @@ def read_history(path: Path) -> History:
     OSError, ValueError, TypeError
         The file is none of ours, or damaged.
     """
-    epoch, metric, value = _read(path, METRICS)
-    return History(np.array(epoch, np.int64), tuple(metric), np.array(value, np.float64))
+    columns = _read(path, METRICS)
+    return History(
+        np.array(columns["epoch"], np.int64),
+        tuple(columns["metric"]),
+        np.array(columns["value"], np.float64),
+    )
 
 
 def read_bins(path: Path) -> BinHistory:
@@ -102,7 +107,7 @@ def read_bins(path: Path) -> BinHistory:
     Refused, OSError, ValueError, TypeError
         The file is none of ours, or damaged.
     """
-    return _bins(dict(zip(COLUMNS, _read(path, COLUMNS), strict=True)))
+    return _bins(_read(path, COLUMNS, EARLIER))
 
 
 def from_events(lines: Iterable[str]) -> tuple[History, BinHistory | None]:
@@ -131,8 +136,11 @@ def from_events(lines: Iterable[str]) -> tuple[History, BinHistory | None]:
         values = [(e["epoch"], *item) for e in epochs for item in e["metrics"].items()]
         epoch, metric, value = zip(*values, strict=True) if values else ((), (), ())
         bins = [{"epoch": e["epoch"], **row} for e in epochs for row in e.get("bins") or ()]
+        names = COLUMNS if bins and "trained" in bins[0] else EARLIER
+        for row, update in zip(bins, np.cumsum([row["bin"] == 0 for row in bins]), strict=True):
+            row["update"] = int(update) - 1
         history = History(np.array(epoch, np.int64), metric, np.array(value, np.float64))
-        columns = {name: [row[name] for row in bins] for name in COLUMNS}
+        columns = {name: [row[name] for row in bins] for name in names}
         return history, _bins(columns) if bins else None
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise LibraryError(
@@ -188,16 +196,18 @@ def _write(path: Path, columns: Sequence[Sequence[object]], names: Sequence[str]
         os.fsync(file.fileno())
 
 
-def _read(path: Path, names: Sequence[str]) -> list[list[Any]]:  # Any: numbers, text and None
-    """Return the columns of a table of just this form; a ValueError for any other."""
+def _read(path: Path, *forms: Sequence[str]) -> dict[str, list[Any]]:  # Any: numbers, text, None
+    """Return the columns of a table of just one of these forms; a ValueError for any other."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     try:
         data = pa.BufferReader(path.read_bytes())
         file = pq.ParquetFile(data, page_checksum_verification=True)
-        if file.metadata.num_rows > MAX_ROWS or not file.schema_arrow.equals(_schema(names)):
+        known = any(file.schema_arrow.equals(_schema(names)) for names in forms)
+        if file.metadata.num_rows > MAX_ROWS or not known:
             raise ValueError(path.name)
-        return [column.to_pylist() for column in file.read(use_threads=False).columns]
+        table = file.read(use_threads=False)
+        return {name: table.column(name).to_pylist() for name in table.column_names}
     except pa.ArrowException as error:
         raise ValueError(path.name) from error

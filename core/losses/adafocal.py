@@ -12,11 +12,14 @@ from core.losses.bins import (
     AdaFocalRule,
     CalFocalRule,
     GammaUpdate,
+    UpdateSchedule,
     validation_bins,
 )
 from core.losses.focal import focal
 from core.metrics.binning import equal_width_edges
 from core.predictions import Outcomes, Task
+
+EACH_EPOCH = UpdateSchedule(((0, None),))
 
 
 class BinFocal(Loss):
@@ -30,8 +33,8 @@ class BinFocal(Loss):
         How validation bins change the gammas.
     n_bins : int
         B, at least 1.
-    update_every : int or None
-        Batches between updates; None updates at the end of each epoch.
+    schedule : UpdateSchedule
+        When they do.
 
     Attributes
     ----------
@@ -56,7 +59,7 @@ class BinFocal(Loss):
         self,
         rule: AdaFocalRule | CalFocalRule,
         n_bins: int = 15,
-        update_every: int | None = None,
+        schedule: UpdateSchedule = EACH_EPOCH,
         *,
         task: Task,
         reduction: str = "mean",
@@ -64,7 +67,8 @@ class BinFocal(Loss):
         super().__init__(task=task, reduction=reduction)
         self.rule = rule
         self.n_bins = n_bins
-        self.update_every = update_every
+        self.schedule = schedule
+        self._every = schedule.every(0)
         self.register_buffer("edges", torch.from_numpy(equal_width_edges(n_bins)))
         self.register_buffer("gamma", torch.ones(n_bins, dtype=torch.float64))
         self.register_buffer("accuracy", torch.full((n_bins,), torch.nan, dtype=torch.float64))
@@ -82,11 +86,14 @@ class BinFocal(Loss):
         """Return the bin of each p, int64 in 0..B-1; none is in a bin of equal edges."""
         return torch.bucketize(p.double(), self.edges[1:-1], right=True)
 
+    def epoch_start(self, epoch: int, n_epochs: int) -> None:
+        """Take note of the epoch; see `Loss.epoch_start`."""
+        del n_epochs
+        self._every = self.schedule.every(epoch)
+
     def needs_update(self, n_batches: int, *, epoch_ends: bool) -> bool:
         """Tell whether `update` is due after so many batches since training began."""
-        if self.update_every is None:
-            return epoch_ends
-        return n_batches % self.update_every == 0
+        return epoch_ends if self._every is None else n_batches % self._every == 0
 
     def update(self, confidence: Tensor, correct: Tensor) -> GammaUpdate:
         """Take new bins and gammas from validation answers; see `Loss.update`."""
@@ -104,7 +111,7 @@ class CalFocalSample(BinFocal):
     Parameters
     ----------
     rule : CalFocalRule
-    n_bins, update_every : see `BinFocal`
+    n_bins, schedule : see `BinFocal`
 
     Notes
     -----

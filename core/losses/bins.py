@@ -1,7 +1,9 @@
 """Gamma by bin of validation confidence: what AdaFocal and CalFocal learn; numpy, no torch."""
 
+import re
 from dataclasses import dataclass
-from typing import ClassVar
+from itertools import pairwise
+from typing import ClassVar, Self
 
 import numpy as np
 
@@ -148,3 +150,61 @@ class CalFocalRule:
         """Return the gammas of these bins; what they were before does not matter."""
         gammas = np.exp(np.minimum(self.rate * bins.gap, LARGEST_EXPONENT))
         return GammaUpdate(bins, gammas, np.zeros(gamma.shape, dtype=np.bool_))
+
+
+EPOCH = "epoch"
+_STEP = re.compile(r"(epoch|[1-9]\d{0,6})(?: from ([1-9]\d{0,5}))?")
+
+
+@dataclass(frozen=True)
+class UpdateSchedule:
+    """When gammas are updated: at the end of each epoch, or every so many batches.
+
+    Parameters
+    ----------
+    steps : tuple of (int, int or None)
+        Epochs that are trained before a step holds, ascending from 0, and the batches between
+        updates from then on; None updates when an epoch ends.
+    """
+
+    steps: tuple[tuple[int, int | None], ...]
+
+    @classmethod
+    def of(cls, setting: int | str) -> Self:
+        """Return the schedule of a setting such as 50, or ``epoch, 100 from 25, 1 from 40``.
+
+        Raises
+        ------
+        ValueError
+            It is no schedule.
+        """
+        steps = []
+        for part in str(setting).split(","):
+            step = _STEP.fullmatch(part.strip())
+            if step is None:
+                raise ValueError(setting)
+            every, start = step.groups()
+            steps.append((int(start or 0), None if every == EPOCH else int(every)))
+        if steps[0][0] != 0 or any(a[0] >= b[0] for a, b in pairwise(steps)):
+            raise ValueError(setting)
+        return cls(tuple(steps))
+
+    def every(self, epoch: int) -> int | None:
+        """Return the batches between updates in an epoch, from 0; None where its end updates."""
+        return [every for start, every in self.steps if start <= epoch][-1]
+
+    def n_updates(self, epoch: int, n_batches: int) -> int:
+        """Return how many updates an epoch of so many batches has."""
+        every = self.every(epoch)
+        if every is None:
+            return 1
+        return (epoch + 1) * n_batches // every - epoch * n_batches // every
+
+
+def is_schedule(setting: int | str) -> bool:
+    """Whether a setting says when gammas are updated."""
+    try:
+        UpdateSchedule.of(setting)
+    except ValueError:
+        return False
+    return True

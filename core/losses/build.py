@@ -7,7 +7,7 @@ from typing import Any, Final
 from core.errors import UsageError
 from core.losses.adafocal import BinFocal, CalFocalSample
 from core.losses.base import Loss
-from core.losses.bins import AdaFocalRule, CalFocalRule
+from core.losses.bins import AdaFocalRule, CalFocalRule, UpdateSchedule
 from core.losses.catalogue import REDUCTIONS, checked, named
 from core.losses.focal import (
     DualFocal,
@@ -65,8 +65,10 @@ def build(
 
 
 def _bins(settings: Settings) -> dict[str, Any]:  # Any: keyword arguments of two types
-    every = settings["update_every"]
-    return {"n_bins": settings["n_bins"], "update_every": None if every == "epoch" else every}
+    return {
+        "n_bins": settings["n_bins"],
+        "schedule": UpdateSchedule.of(settings["update_every"]),
+    }
 
 
 def _adafocal(settings: Settings) -> Callable[..., Loss]:

@@ -12,6 +12,7 @@ from core import codec
 from core.defaults import MAX_BINS, N_BINS
 from core.errors import UsageError
 from core.fields import Field
+from core.losses.bins import EPOCH, is_schedule
 from core.predictions import Task
 
 
@@ -110,6 +111,11 @@ PRESETS: Final[dict[str, dict[str, Preset]]] = {
             f"bins_{n}": Preset(f"{n} bins", {"n_bins": n}, "Ghosh et al. 2022, appendix H")
             for n in (5, 10, 20, 30, 50)
         },
+        "schedule": Preset(
+            "Update ever more often",
+            {"update_every": "epoch, 100 from 25, 1 from 40"},
+            "Ghosh et al. 2022, figure 53, for 50 epochs of SVHN",
+        ),
         **{
             f"every_{n}": Preset(
                 f"Update every {n} batches", {"update_every": n}, "Ghosh et al. 2022, appendix I"
@@ -229,8 +235,11 @@ _BINS: Final = {
     ),
     "update_every": Field(
         "Update",
-        "When γ is updated on the validation set: each epoch, or every so many batches.",
-        choices={"epoch": "epoch"},
+        "When γ is updated on the validation set: each epoch, every so many batches, or both by "
+        "a schedule such as epoch, 100 from 25, 1 from 40.",
+        choices={EPOCH: EPOCH},
+        allows=is_schedule,
+        remedy="use epoch, 1 to 1000000, or a schedule such as epoch, 100 from 25, 1 from 40",
         low=1,
         high=1_000_000,
         kind=int | str,

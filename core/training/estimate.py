@@ -18,6 +18,7 @@ import numpy as np
 from core.datasets.catalogue import DATASETS, data_entry
 from core.datasets.splits import by_counts
 from core.errors import Refused
+from core.losses.bins import EPOCH, UpdateSchedule
 from core.predictions import Task
 from core.training.config import OptimizerConfig, ScheduleConfig, TrainConfig
 
@@ -101,12 +102,16 @@ def seconds(speed: Speed, config: TrainConfig) -> float | None:
     if not sizes:
         return None
     n_train = min(config.n_train or sizes["train"], sizes["train"])
-    every = config.loss.get("update_every")
-    n_updates = max(1, n_train // config.batch_size // every) if isinstance(every, int) else 1
+    schedule = UpdateSchedule.of(config.loss.get("update_every", EPOCH))
+    n_batches, n_evaluated = -(-n_train // config.batch_size), 1
+    for epoch in range(config.epochs):
+        every = schedule.every(epoch)
+        updates_last = every is None or (epoch + 1) * n_batches % every == 0
+        n_evaluated += schedule.n_updates(epoch, n_batches) + (not updates_last)
     trained, evaluated = speed.trained * config.devices, speed.evaluated * config.devices
-    epoch = n_train / trained + n_updates * sizes["val"] / evaluated + speed.epoch_s
-    end = (sizes["val"] + sizes["test"]) / evaluated
-    return speed.start_s + config.epochs * epoch + end
+    epochs = config.epochs * (n_train / trained + speed.epoch_s)
+    n_rows = n_evaluated * sizes["val"] + sizes["test"]
+    return speed.start_s + epochs + n_rows / evaluated
 
 
 def measure(config: TrainConfig, limit_s: float = LIMIT_S) -> Speed:

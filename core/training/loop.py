@@ -22,7 +22,6 @@ from torch import Tensor
 from core.arrays import Bool, Float, log_sigmoid, log_softmax, row_chunks
 from core.errors import Refused
 from core.library.history import from_events
-from core.losses.adafocal import BinFocal
 from core.losses.bins import GammaUpdate
 from core.metrics import top_label
 from core.metrics.ranked import SortedOutcomes
@@ -268,6 +267,15 @@ class Sums:
 
 
 @dataclass(frozen=True)
+class EpochUpdate:
+    """An update of gammas: after how many steps, and what share, of its epoch it was made."""
+
+    n_steps: int
+    share: float
+    update: GammaUpdate
+
+
+@dataclass(frozen=True)
 class TrainingOutcome:
     """How training went.
 
@@ -316,9 +324,9 @@ def train(
     training, images = 0.0, 0
     pace = TrainingProgress(parts, folder) if leads else None
     while parts.epoch < config.epochs:
-        sums, update, logits, spent = _epoch(parts, pace)
+        sums, updates, logits, spent = _epoch(parts, pace)
         training, images = training + spent, images + len(parts.rows)
-        epoch = _record(parts, sums, update, logits)
+        epoch = _record(parts, sums, updates, logits)
         epoch.metrics |= {"seconds": spent, "images_per_second": len(parts.rows) / spent}
         epoch.metrics[threads.METRIC] = torch.get_num_threads()
         parts.epoch += 1
@@ -349,8 +357,8 @@ def _say_threads(parts: TrainingSetup, folder: JobFolder) -> None:
 
 def _epoch(
     parts: TrainingSetup, pace: TrainingProgress | None
-) -> tuple[Sums, GammaUpdate | None, Tensor, float]:
-    """Train one epoch; return its sums, the last update, the validation logits and the seconds."""
+) -> tuple[Sums, list[EpochUpdate], Tensor, float]:
+    """Train one epoch; return its sums, its updates, the validation logits and the seconds."""
     config, fabric, data = parts.config, parts.fabric, parts.data
     shared = seed_all(config.seed, parts.epoch + 1, fabric.global_rank)
     order = parts.rows[torch.randperm(len(parts.rows), generator=shared)]
@@ -359,7 +367,8 @@ def _epoch(
     for group in parts.optimizer.param_groups:
         group["lr"] = parts.lr
     parts.model.train()
-    sums, update, began, paused = Sums.zero(fabric.device), None, time.monotonic(), 0.0
+    sums, began, paused = Sums.zero(fabric.device), time.monotonic(), 0.0
+    updates: list[EpochUpdate] = []
     logits: Tensor | None = None
     batches = batched(order, config.batch_size)
     for rows, images in zip(batches, _stored(parts, batches), strict=True):
@@ -373,9 +382,11 @@ def _epoch(
             stopped = _now(parts)
             logits = predict(parts, data.val)
             update = parts.loss.update(*parts.loss.answers(logits, parts.targets["val"]))
+            assert update is not None  # a loss that needs one makes one
+            updates.append(EpochUpdate(sums.n_steps, sums.n_steps / len(batches), update))
             paused += _now(parts) - stopped
     spent = _now(parts) - began - paused
-    return sums, update, predict(parts, data.val) if logits is None else logits, spent
+    return sums, updates, predict(parts, data.val) if logits is None else logits, spent
 
 
 def batched(order: Tensor, size: int) -> list[Tensor]:
@@ -441,7 +452,7 @@ def _add(parts: TrainingSetup, sums: Sums, value: Tensor, norm: Any, p: Tensor) 
     sums.n_steps += 1
 
 
-def _record(parts: TrainingSetup, sums: Sums, update: GammaUpdate | None, logits: Tensor) -> Epoch:
+def _record(parts: TrainingSetup, sums: Sums, updates: list[EpochUpdate], logits: Tensor) -> Epoch:
     """Return what is kept of an epoch."""
     scores = logits.cpu().numpy()
     if not np.isfinite(scores).all():
@@ -469,8 +480,7 @@ def _record(parts: TrainingSetup, sums: Sums, update: GammaUpdate | None, logits
         **reliability(confidence, correct),
         **norm_histogram(row_gradient_norms(parts)),
     }
-    bins = [] if update is None else _bins(parts.loss, update, p_true)
-    return Epoch(parts.epoch, measured, bins)
+    return Epoch(parts.epoch, measured, _bins(parts.epoch, updates, sums.p_true))
 
 
 @torch.no_grad()
@@ -486,31 +496,37 @@ def _validation_loss(parts: TrainingSetup, logits: Tensor) -> float:
     return float(total) / len(logits)
 
 
-def _bins(loss: Any, update: GammaUpdate, p_true: Tensor) -> list[dict[str, Any]]:  # noqa: ANN401
-    """Return the bins of an update as plain values.
+def _bins(epoch: int, updates: list[EpochUpdate], p_true: list[Tensor]) -> list[dict[str, Any]]:
+    """Return the bins of an epoch's updates as plain values; `p_true` are those of each step.
 
-    The training confidence is the mean probability of what is true over the epoch's rows that
-    fall between the new edges, as figure 2 of Ghosh et al. 2022 shows it.
+    The training confidence is the mean probability of what is true over the rows that were trained
+    on since the update before, or since the epoch began, and fall between the new edges, as figure
+    2 of Ghosh et al. 2022 shows it.
     """
-    assert isinstance(loss, BinFocal)
-    bins, p = update.bins, p_true.double().flatten()
-    place = loss.bin_of(p).cpu().numpy()
-    count = np.bincount(place, minlength=loss.n_bins)
-    total = np.bincount(place, weights=p.cpu().numpy(), minlength=loss.n_bins)
-    return [
-        {
-            "bin": b,
-            "lower": float(bins.edges[b]),
-            "upper": float(bins.edges[b + 1]),
-            "count": int(bins.count[b]),
-            "confidence": _value(bins.confidence[b]),
-            "accuracy": _value(bins.accuracy[b]),
-            "gap": float(bins.gap[b]),
-            "gamma": float(update.gamma[b]),
-            "train_confidence": float(total[b] / count[b]) if count[b] else None,
-        }
-        for b in range(loss.n_bins)
-    ]
+    rows, start = [], 0
+    for of in updates:
+        bins, n_bins = of.update.bins, len(of.update.gamma)
+        p = torch.cat(p_true[start : of.n_steps]).double().flatten().cpu().numpy()
+        start = of.n_steps
+        place = np.searchsorted(bins.edges[1:-1], p, side="right")
+        count = np.bincount(place, minlength=n_bins)
+        total = np.bincount(place, weights=p, minlength=n_bins)
+        rows += [
+            {
+                "trained": epoch + of.share,
+                "bin": b,
+                "lower": float(bins.edges[b]),
+                "upper": float(bins.edges[b + 1]),
+                "count": int(bins.count[b]),
+                "confidence": _value(bins.confidence[b]),
+                "accuracy": _value(bins.accuracy[b]),
+                "gap": float(bins.gap[b]),
+                "gamma": float(of.update.gamma[b]),
+                "train_confidence": float(total[b] / count[b]) if count[b] else None,
+            }
+            for b in range(n_bins)
+        ]
+    return rows
 
 
 def _line(done: int, n_epochs: int, metrics: dict[str, float], rows: str) -> str:

@@ -273,7 +273,7 @@ def test_events_are_read_again_only_when_they_have_grown(library, running):
     first = cache_gamma.written(source)
     assert cache_gamma.written(source).grid is first.grid
     write_epochs(folder, 3, 4)
-    assert cache_gamma.written(source).grid.n_epochs == 4
+    assert cache_gamma.written(source).grid.n_updates == 4
 
 
 @pytest.fixture

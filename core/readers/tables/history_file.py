@@ -9,7 +9,7 @@ import numpy as np
 from core.arrays import Float
 from core.codes import NoticeCode
 from core.errors import Notice, Refused
-from core.histories import COLUMNS, WHOLE, BinHistory
+from core.histories import COLUMNS, LATER, WHOLE, BinHistory
 from core.readers.formats.arrow import read_parquet
 from core.readers.formats.cells import MISSING
 from core.readers.formats.contents import Entry, FileBytes, is_text
@@ -22,7 +22,7 @@ from core.readers.predictions.parts import counted, listed
 MAX_ROWS = 200_000  # 2,000 epochs of 100 bins
 MAX_BYTES = 64 * 2**20
 MAX_WHOLE = 2**53
-OPTIONAL = ("gap", "train_confidence")
+OPTIONAL = ("gap", "train_confidence", *LATER)
 LAYOUT = "give columns epoch, bin, lower, upper, count, confidence, accuracy, gamma"
 Row = Callable[[int], str]
 Columns = dict[str, Float]
@@ -41,8 +41,9 @@ def read_history(source: FileBytes) -> HistoryFile:
     """Return the history that a table of bins by epoch holds.
 
     Columns are `epoch`, `bin`, `lower`, `upper`, `count`, `confidence`, `accuracy` and `gamma` in
-    any order and case, and where there are any `gap` and `train_confidence`; JSON is a list of
-    objects or an object of lists. Empty cells and null stand for what is not known.
+    any order and case, and where there are any `gap`, `train_confidence`, and of gammas that are
+    updated within epochs `update` and `trained`; JSON is a list of objects or an object of lists.
+    Empty cells and null stand for what is not known.
 
     Raises
     ------
@@ -141,7 +142,7 @@ def _history(columns: Columns, notices: list[Notice]) -> HistoryFile:
     rows = len(columns["epoch"])
     if rows > MAX_ROWS:
         raise _too_large(f"{rows} rows, at most {MAX_ROWS}")
-    for name in WHOLE:
+    for name in filter(columns.__contains__, WHOLE):
         column = columns[name]
         lost = np.isnan(column)
         if lost.any():
@@ -164,7 +165,8 @@ def _history(columns: Columns, notices: list[Notice]) -> HistoryFile:
     file_gap = columns.get("gap", gap)
     columns["gap"] = np.where(np.isnan(file_gap), gap, file_gap)
     unknown = np.full(rows, np.nan)
-    arrays = {name: columns.get(name, unknown) for name in COLUMNS}
+    kept = [name for name in COLUMNS if name in columns or name not in LATER]
+    arrays = {name: columns.get(name, unknown) for name in kept}
     history = BinHistory(**arrays)  # which checks the gap that was given
     gap = np.nan_to_num(history.confidence - history.accuracy)
     return HistoryFile(replace(history, gap=gap), tuple(notices))

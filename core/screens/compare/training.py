@@ -186,13 +186,13 @@ def gammas_by_epoch_card(runs: Sequence[TrainedCurve]) -> FigureCard | None:
         table=Table(
             (
                 Column("run", "run"),
-                Column("epoch", "epoch", "count"),
+                Column("epoch", "epoch", "number"),
                 Column("low", "smallest gamma", "three_alone"),
                 Column("mean", "mean gamma", "three_alone"),
                 Column("high", "largest gamma", "three_alone"),
             ),
             tuple(
-                (course.run.name, int(epoch), float(low), _known(mean), float(high))
+                (course.run.name, epoch.item(), float(low), _known(mean), float(high))
                 for course in courses
                 for epoch, low, mean, high in zip(
                     course.epoch, course.low, course.mean, course.high, strict=True
@@ -205,7 +205,7 @@ def gammas_by_epoch_card(runs: Sequence[TrainedCurve]) -> FigureCard | None:
 
 @dataclass(frozen=True, kw_only=True)
 class _Course:
-    """The gammas of a run by epoch: over its bins the smallest, the mean and the largest.
+    """The gammas of a run by update: over its bins the smallest, the mean and the largest.
 
     The mean is over validation answers: what the loss of a typical answer is raised to.
     """
@@ -218,12 +218,12 @@ class _Course:
 
 
 def _course(run: TrainedCurve, bins: BinHistory) -> _Course:
-    epochs, starts = np.unique(bins.epoch, return_index=True)
+    _, starts = np.unique(bins.update, return_index=True)
     rows = np.add.reduceat(bins.count, starts).astype(np.float64)
     total = np.add.reduceat(bins.count * bins.gamma, starts)
     return _Course(
         run=run,
-        epoch=epochs.astype(np.float64) + 1.0,
+        epoch=bins.trained[starts],
         low=np.minimum.reduceat(bins.gamma, starts),
         mean=np.divide(total, rows, out=np.full(len(rows), np.nan), where=rows > 0),
         high=np.maximum.reduceat(bins.gamma, starts),
@@ -270,7 +270,7 @@ def gammas_card(runs: Sequence[TrainedCurve]) -> FigureCard | None:
         return None
     curves = []
     for run, bins in kept:
-        at = bins.epoch == bins.epoch[-1]
+        at = bins.update == bins.update[-1]
         curves.append((run, (bins.lower[at] + bins.upper[at]) / 2, bins.gamma[at]))
     ranges = "; ".join(
         f"{run.name} {three(float(gamma.min()))} to {three(float(gamma.max()))}"

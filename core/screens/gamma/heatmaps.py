@@ -40,20 +40,23 @@ PLAIN_TERMS = GammaTerms("Round", "Group", "push", "in 100")
 
 @dataclass(frozen=True, eq=False)
 class HistoryGrid:
-    """A history as arrays of epochs and bins.
+    """A history as arrays of updates and bins.
 
     Attributes
     ----------
-    epoch : (E,) int64
-        As people count them: from 1 where the history counts from 0.
-    offset : int
-        1 or 0, what was added for that.
-    lower, upper, count, confidence, accuracy, gap, gamma, train_confidence : (E, B)
+    epoch : (U,) int64, or float64 where gammas were updated within epochs
+        How many were trained, from 1 where the history counts from 0; 2.85 is late in the third.
+    update : (U,) int64
+        Number of each update, from 1 where the history has the first.
+    kept : BinHistory
+        The history itself.
+    lower, upper, count, confidence, accuracy, gap, gamma, train_confidence : (U, B)
         As in `BinHistory`.
     """
 
-    epoch: Int
-    offset: int
+    epoch: Int | Float
+    update: Int
+    kept: BinHistory
     lower: Float
     upper: Float
     count: Int
@@ -66,18 +69,33 @@ class HistoryGrid:
     @classmethod
     def of(cls, bins: BinHistory) -> "HistoryGrid":
         """Return the history in this form; nothing is copied."""
-        shape = bins.n_epochs, bins.n_bins
-        epoch = bins.epoch.reshape(shape)[:, 0]
-        offset = 1 if epoch[0] == 0 else 0
+        shape = bins.n_updates, bins.n_bins
+        update = bins.update.reshape(shape)[:, 0]
         names = ("lower", "upper", "confidence", "accuracy", "gap", "gamma", "train_confidence")
         columns = {name: getattr(bins, name).reshape(shape) for name in names}
         answers = bins.count.reshape(shape)
-        return cls(epoch=epoch + offset, offset=offset, count=answers, **columns)
+        return cls(
+            epoch=_distinct(bins.trained.reshape(shape)[:, 0]),
+            update=update + (update[0] == 0),
+            kept=bins,
+            count=answers,
+            **columns,
+        )
 
     @property
-    def n_epochs(self) -> int:
-        """E."""
+    def n_updates(self) -> int:
+        """U."""
         return len(self.epoch)
+
+    @property
+    def within(self) -> bool:
+        """Whether gammas were updated within epochs, too."""
+        return self.epoch.dtype.kind == "f"
+
+    @property
+    def of_updates(self) -> str:
+        """What its columns are, in the plural."""
+        return "updates" if self.within else "epochs"
 
     @property
     def n_bins(self) -> int:
@@ -86,20 +104,30 @@ class HistoryGrid:
 
     @property
     def frozen(self) -> Bool:
-        """Bins without validation answers, (E, B)."""
+        """Bins without validation answers, (U, B)."""
         return np.asarray(self.count == 0)
 
     @property
     def turned(self) -> Bool:
-        """Where gamma has another sign than after the recorded epoch before, (E, B).
+        """Where gamma has another sign than after the recorded update before, (U, B).
 
         Training begins with gammas above 0; of a history that begins later nothing is known of
-        the epoch before its first.
+        the update before its first.
         """
         sign = self.gamma > 0
-        start = np.ones((1, self.n_bins), np.bool_) if self.epoch[0] == 1 else sign[:1]
+        start = np.ones((1, self.n_bins), np.bool_) if self.update[0] == 1 else sign[:1]
         before = np.vstack([start, sign[:-1]])
         return np.asarray(sign != before)
+
+
+def _distinct(trained: Float) -> Int | Float:
+    """Return numbers of epochs whole, or in so few decimals that no two are the same."""
+    for decimals in range(1, 9):
+        rounded = np.round(trained, decimals)
+        if len(np.unique(rounded)) == len(trained):
+            break
+    whole = rounded.astype(np.int64)
+    return whole if (whole == rounded).all() else rounded
 
 
 def some(n: int, most: int) -> Int:
@@ -113,7 +141,7 @@ def ticks(labels: Int, most: int) -> Int:
     """Return the places of the first label and of round ones, at most about so many."""
     steps = (k * 10**power for power in count() for k in (1, 2, 5))
     step = next(step for step in steps if labels[-1] - labels[0] <= most * step)
-    places = np.flatnonzero(labels % step == 0)
+    places = np.flatnonzero((labels % step == 0) & (np.diff(labels, prepend=labels[0] - 1) > 0))
     has_room = places.size == 0 or labels[places[0]] - labels[0] >= 0.5 * step
     return np.append(0, places) if has_room else places
 
@@ -129,17 +157,18 @@ def heatmaps(grid: HistoryGrid, terms: GammaTerms, theme: Theme) -> go.Figure:
     Columns are epochs; customdata of the places that answer to the pointer starts with the epoch
     and the bin, both as people count them.
     """
-    epochs, bins = some(grid.n_epochs, MOST_EPOCHS), some(grid.n_bins, MOST_BINS)
+    epochs, bins = some(grid.n_updates, MOST_EPOCHS), some(grid.n_bins, MOST_BINS)
     frame = layout(theme, HEIGHT)
     frame["margin"] = {"l": LEFT, "r": RIGHT, "t": TOP, "b": BOTTOM}
     frame["hoverdistance"] = 30
-    at = ticks(grid.epoch, EPOCH_TICKS)
+    completed = np.floor(grid.epoch).astype(np.int64)
+    at = ticks(completed, EPOCH_TICKS)
     frame["xaxis"] = axis(
         theme,
         terms.epoch,
-        range=[-0.5, grid.n_epochs - 0.5],
+        range=[-0.5, grid.n_updates - 0.5],
         tickvals=at,
-        ticktext=[str(epoch) for epoch in grid.epoch[at]],
+        ticktext=[str(epoch) for epoch in completed[at]],
         showgrid=False,
         anchor="y2",
     )
@@ -282,7 +311,7 @@ def _rings(grid: HistoryGrid, theme: Theme) -> go.Scatter:
 
 def _spots(grid: HistoryGrid, bins: Int, terms: GammaTerms) -> list[go.Scatter]:
     """Return unseen marks that answer to the pointer: cells of a heat map cannot be picked."""
-    epochs = some(grid.n_epochs, max(1, MOST_SPOTS // len(bins)))
+    epochs = some(grid.n_updates, max(1, MOST_SPOTS // len(bins)))
     at, bin_at = (cells.ravel() for cells in np.meshgrid(epochs, bins, indexing="ij"))
     spots = []
     for mask, answered in ((grid.count > 0, True), (grid.frozen, False)):
@@ -298,7 +327,7 @@ def _spot(
     at, bins = cells
     edges_and_gamma = (column[at, bins] for column in (grid.lower, grid.upper, grid.gamma))
     columns = [grid.epoch[at], bins + 1, *edges_and_gamma]
-    head = f"<b>{terms.epoch} %{{customdata[0]}}, {terms.bin.lower()} %{{customdata[1]}}</b>, "
+    head = f"<b>{terms.epoch} %{{customdata[0]:.7~g}}, {terms.bin.lower()} %{{customdata[1]}}</b>, "
     edges = "%{customdata[2]:.3f} to %{customdata[3]:.3f}: "
     if answered:
         columns.append(grid.count[at, bins])

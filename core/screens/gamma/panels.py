@@ -84,7 +84,7 @@ def small_multiples(
     }
     settings["xaxis"]["anchor"] = "y3"
     now = grid.gamma[place.at]
-    settings |= _heads(spread, place, int(grid.epoch[place.at]), now, theme)
+    settings |= _heads(spread, place, float(grid.epoch[place.at]), now, theme)
     traces = [
         *_areas(spread, grid, _gap, "y", theme),
         *_areas(spread, grid, _gamma, "y2", theme),
@@ -108,7 +108,7 @@ def correspondence(grid: HistoryGrid, place: PanelChoice, theme: Theme) -> go.Fi
     settings = _frame(spread, LOW_HEIGHT, theme)
     settings["yaxis"] = axis(theme, "Confidence", **SHARES)
     now = grid.train_confidence[place.at]
-    settings |= _heads(spread, place, int(grid.epoch[place.at]), now, theme)
+    settings |= _heads(spread, place, float(grid.epoch[place.at]), now, theme)
     lines = (
         # small dots, so that an epoch between two gaps is seen
         ("C_train", _train, {"color": theme.ink, "width": 2}, {"size": 2.5, "color": theme.ink}),
@@ -154,25 +154,26 @@ class _PanelAxis:
     """Where epochs and bins lie on the common x axis."""
 
     bins: tuple[int, ...]
-    first: int
-    last: int
+    first: float
+    last: float
 
     @classmethod
     def over(cls, grids: list[HistoryGrid], bins: tuple[int, ...]) -> "_PanelAxis":
         """Return the places that all epochs of these histories need."""
-        ends = [(int(grid.epoch[0]), int(grid.epoch[-1])) for grid in grids]
+        ends = [(float(grid.epoch[0]), float(grid.epoch[-1])) for grid in grids]
         first, last = min(e[0] for e in ends), max(e[1] for e in ends)
         return cls(bins, first, last)
 
-    def x(self, panel: int, epoch: Int) -> Float:
+    def x(self, panel: int, epoch: Int | Float) -> Float:
         """Return where epochs lie in a panel."""
-        return np.asarray(panel * STRIDE + (epoch - self.first) / max(1, self.last - self.first))
+        span = (self.last - self.first) or 1.0
+        return np.asarray(panel * STRIDE + (epoch - self.first) / span)
 
     def line(
         self, grid: HistoryGrid, values_of: Callable[[HistoryGrid], Float]
     ) -> tuple[Float, Float]:
         """Return one line through all panels, broken between them."""
-        at = some(grid.n_epochs, MOST_POINTS)
+        at = some(grid.n_updates, MOST_POINTS)
         values = values_of(grid)
         x = [np.append(self.x(j, grid.epoch[at]), np.nan) for j in range(len(self.bins))]
         y = [np.append(values[at, b], np.nan) for b in self.bins]
@@ -182,7 +183,7 @@ class _PanelAxis:
         self, grid: HistoryGrid, values_of: Callable[[HistoryGrid], Float]
     ) -> tuple[Float, Float]:
         """Return the line with its way along zero from panel to panel, to be filled."""
-        at = some(grid.n_epochs, MOST_POINTS)
+        at = some(grid.n_updates, MOST_POINTS)
         ends = np.pad(at, 1, mode="edge")
         values = values_of(grid)
         x = [self.x(j, grid.epoch[ends]) for j in range(len(self.bins))]
@@ -198,7 +199,7 @@ def _frame(spread: "_PanelAxis", height: int, theme: Theme) -> Settings:
         theme,
         range=[-0.06, (len(spread.bins) - 1) * STRIDE + 1.06],
         tickvals=list(ends.values()),
-        ticktext=[str(epoch) for epoch in ends],
+        ticktext=[f"{epoch:g}" for epoch in ends],
         showgrid=False,
     )
     return settings
@@ -230,7 +231,7 @@ def _line(x: Float, y: Float, on: str, line: Settings, **more: object) -> go.Sca
 
 def _band(spread: _PanelAxis, grid: HistoryGrid, theme: Theme) -> go.Scatter:
     """Draw the range of certainty that each bin spans."""
-    there = some(grid.n_epochs, MOST_POINTS)
+    there = some(grid.n_updates, MOST_POINTS)
     both = np.concatenate([there, there[::-1]])
     x = [np.append(spread.x(j, grid.epoch[both]), np.nan) for j in range(len(spread.bins))]
     ways = [np.concatenate([grid.upper[there, b], grid.lower[there[::-1], b]]) for b in spread.bins]
@@ -266,7 +267,7 @@ def _turns(spread: _PanelAxis, grid: HistoryGrid, theme: Theme) -> go.Scatter:
 
 
 def _heads(
-    spread: _PanelAxis, place: PanelChoice, epoch: int, now: Float, theme: Theme
+    spread: _PanelAxis, place: PanelChoice, epoch: float, now: Float, theme: Theme
 ) -> Settings:
     """Write bin and today's number over each panel, with a line at the chosen epoch."""
     texts, shapes = [], []

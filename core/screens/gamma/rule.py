@@ -9,7 +9,7 @@ import numpy as np
 from core.arrays import Bool, Float
 from core.histories import BinHistory
 from core.library import open_library
-from core.losses.bins import LARGEST_EXPONENT, AdaFocalRule, CalFocalRule, ValidationBins
+from core.losses.bins import EPOCH, LARGEST_EXPONENT, AdaFocalRule, CalFocalRule, ValidationBins
 from core.losses.catalogue import checked
 from core.losses.replay import replay
 from core.predictions import Task
@@ -79,14 +79,17 @@ def learned(config: Mapping[str, object] | None, grid: HistoryGrid) -> HistoryRu
     if config is None or name not in BY_BIN:
         return inferred(grid)
     settings = checked(config)
-    every, source = settings["update_every"], "from the training settings"
+    source = "from the training settings"
     if name != "adafocal":
         note = with_row_noun(OWN_GAMMA) if name == "calfocal_1" else ""
         return HistoryRule(CalFocalRule(float(settings["lambda"])), source, note=note)
-    if every != "epoch":
-        what = f"γ was updated every {every} batches, and only the last update of an epoch is kept"
+    rule = AdaFocalRule(*(float(settings[key]) for key in SETTINGS))
+    # Histories from before updates within epochs were kept have the last one of each epoch.
+    lacks = settings["update_every"] != EPOCH and not grid.within
+    if lacks and not follows(grid, rule, CLOSE).all():
+        what = "γ was updated within epochs, and only the last update of an epoch is kept"
         return HistoryRule(None, what)
-    return HistoryRule(AdaFocalRule(*(float(settings[key]) for key in SETTINGS)), source)
+    return HistoryRule(rule, source)
 
 
 def inferred(grid: HistoryGrid) -> HistoryRule:
@@ -139,13 +142,13 @@ def _tidy(value: float) -> float:
 
 
 def before_each(grid: HistoryGrid) -> Float:
-    """Return the gammas before each recorded epoch, (E, B): those after the one before, else 1."""
+    """Return the gammas before each recorded update, (U, B): those after the one before, else 1."""
     return np.vstack([np.full((1, grid.n_bins), START), grid.gamma[:-1]])
 
 
 def known_before(grid: HistoryGrid) -> Bool:
-    """Return of which epochs the gammas before are known, (E,): the one before is there."""
-    return np.asarray(np.diff(grid.epoch, prepend=0) == 1)
+    """Return of which updates the gammas before are known, (U,): the one before is there."""
+    return np.asarray(np.diff(grid.update, prepend=0) == 1)
 
 
 def given_by(grid: HistoryGrid, rule: Rule) -> Float:
@@ -196,7 +199,9 @@ def update(grid: HistoryGrid, history_rule: HistoryRule, at: int, bin_index: int
         return Update("", (f"The rule is not known: {history_rule.source}.",))
     if isinstance(rule, AdaFocalRule) and not known_before(grid)[at]:
         what = f"This history has no epoch before epoch {grid.epoch[at]}"
-        what = what if at == 0 else f"Epoch {grid.epoch[at] - 1} is not in this history"
+        if at > 0:
+            noun = "Update" if grid.within else "Epoch"
+            what = f"{noun} {grid.update[at] - 1} is not in this history"
         return Update("", (f"{what}, so the γ before the update is not known.",))
     if not follows(grid, rule, history_rule.tolerance)[at, bin_index]:
         expected = amount(float(given_by(grid, rule)[at, bin_index]))

@@ -41,6 +41,7 @@ from core.screens.gamma.words import (
 )
 from core.screens.kit.bin_marks import ANSWERS, ClaimWords
 from core.screens.kit.diagram import TICK_TEXT, TICKS, small_diagram
+from core.screens.kit.forms import Kind
 from core.screens.kit.numbers import count, in_hundred, percent, points
 from core.screens.kit.records import Column, FigureCard, Sentence, Swatch, Table, Tile
 from core.screens.kit.row_noun import with_row_noun
@@ -189,11 +190,11 @@ class GammaWords:
 
 def _caption(dynamics: GammaDynamics, at: int) -> str:
     grid = dynamics.grid
-    trains = "" if dynamics.replayed else "; the next epoch trains with it"
+    trains = "" if dynamics.replayed else "; what follows trains with it"
     digest = f", digest {dynamics.digest[:8]}" if dynamics.digest else ""
     return (
         f"n = {count(int(grid.count[at].sum()))} validation answers, {grid.n_bins} bins, edges "
-        f"recomputed every epoch, γ after the epoch's update{trains}{digest}"
+        f"recomputed at every update, γ after it{trains}{digest}"
     )
 
 
@@ -207,12 +208,20 @@ def _plain_caption(dynamics: GammaDynamics, at: int) -> str:
 
 def _table(grid: HistoryGrid, at: int) -> Table:
     """Return the bins of one epoch; epoch and bin counted as on the page."""
-    return Table(BIN_COLUMNS, _rows(grid, range(at, at + 1), (0, 1)))
+    kind: Kind = "number" if grid.within else "count"
+    columns = replace(BIN_COLUMNS[0], kind=kind), *BIN_COLUMNS[1:]
+    values = [getattr(grid, column.key)[at] for column in BIN_COLUMNS[2:]]
+    rows = (
+        (grid.epoch[at].item(), b + 1, *(_cell(value[b]) for value in values))
+        for b in range(grid.n_bins)
+    )
+    return Table(columns, tuple(rows))
 
 
 def _plain_table(grid: HistoryGrid, at: int) -> Table:
-    columns = tuple(replace(c, label=PLAIN_LABELS.get(c.key, c.label)) for c in BIN_COLUMNS[:-1])
-    return Table(columns, tuple(row[:-1] for row in _table(grid, at).rows))
+    whole = _table(grid, at)
+    columns = (replace(c, label=PLAIN_LABELS.get(c.key, c.label)) for c in whole.columns[:-1])
+    return Table(tuple(columns), tuple(row[:-1] for row in whole.rows))
 
 
 def _map_alt(dynamics: GammaDynamics) -> str:
@@ -220,8 +229,8 @@ def _map_alt(dynamics: GammaDynamics) -> str:
     last, turns = grid.gamma[-1], int(grid.turned.sum())
     low, high = int(last.argmin()), int(last.argmax())
     return (
-        f"Two heat maps of {count(grid.n_epochs)} epochs by {grid.n_bins} bins: gamma and the gap "
-        f"between confidence and accuracy. After the last epoch gamma runs from "
+        f"Two heat maps of {count(grid.n_updates)} {grid.of_updates} by {grid.n_bins} bins: gamma "
+        f"and the gap between confidence and accuracy. After the last epoch gamma runs from "
         f"{amount(float(last[low]))} in bin {low + 1} to {amount(float(last[high]))} in bin "
         f"{high + 1}. Gamma changed its sign {count(turns)} {'time' if turns == 1 else 'times'}."
     )
@@ -231,7 +240,7 @@ def _plain_map_alt(dynamics: GammaDynamics) -> str:
     grid, was = dynamics.grid, "would be" if dynamics.replayed else "was"
     low, high = int(grid.gamma[-1].argmin()), int(grid.gamma[-1].argmax())
     return (
-        f"Two coloured maps of {count(grid.n_epochs)} rounds by {grid.n_bins} groups: how hard "
+        f"Two coloured maps of {count(grid.n_updates)} rounds by {grid.n_bins} groups: how hard "
         f"training {was} pushed, and how far what the model says is from how often it was right. "
         f"In the last round group {high + 1} {was} pushed hardest to be "
         f"less sure, group {low + 1} least."
@@ -333,9 +342,9 @@ def panels_of(n_bins: int, bin_index: int) -> tuple[int, ...]:
 
 def _caveats(dynamics: GammaDynamics, frozen: str) -> tuple[str, ...]:
     grid, thinned = dynamics.grid, []
-    if grid.n_epochs > MOST_EPOCHS:
-        step = -(-grid.n_epochs // MOST_EPOCHS)
-        thinned.append(f"one epoch in {step} of {count(grid.n_epochs)}")
+    if grid.n_updates > MOST_EPOCHS:
+        step = -(-grid.n_updates // MOST_EPOCHS)
+        thinned.append(f"one in {step} of {count(grid.n_updates)} {grid.of_updates}")
     if grid.n_bins > MOST_BINS:
         step = -(-grid.n_bins // MOST_BINS)
         thinned.append(f"one bin in {step} of {count(grid.n_bins)}")
@@ -352,18 +361,10 @@ def _thinned_rings(n_turns: int) -> list[str]:
 
 def whole_table(grid: HistoryGrid) -> Table:
     """Return the whole history, numbered as it is kept: what reading a file of it expects."""
-    return Table(BIN_COLUMNS, _rows(grid, range(grid.n_epochs), (-grid.offset, 0)))
-
-
-def _rows(
-    grid: HistoryGrid, epochs: range, first: tuple[int, int]
-) -> tuple[tuple[float | None, ...], ...]:
-    columns = [getattr(grid, column.key) for column in BIN_COLUMNS[2:]]
-    return tuple(
-        (int(grid.epoch[e]) + first[0], b + first[1], *(_cell(column[e, b]) for column in columns))
-        for e in epochs
-        for b in range(grid.n_bins)
-    )
+    more = Column("update", "update", "count"), Column("trained", "trained", "number")
+    columns = (*BIN_COLUMNS, *more) if grid.within else BIN_COLUMNS
+    values = ([_cell(value) for value in getattr(grid.kept, column.key)] for column in columns)
+    return Table(columns, tuple(zip(*values, strict=True)))
 
 
 def _cell(value: np.generic) -> float | None:
@@ -415,9 +416,9 @@ def panels_card(
         f"bin {b + 1} {amount(float(grid.gamma[place.at, b]))}" for b in place.bins[:MOST_PANELS]
     )
     thinned = _thinned_rings(int(grid.turned[:, place.bins].sum()))
-    if grid.n_epochs > MOST_POINTS:
-        step = -(-grid.n_epochs // MOST_POINTS)
-        thinned.insert(0, f"one epoch in {step} of {count(grid.n_epochs)}")
+    if grid.n_updates > MOST_POINTS:
+        step = -(-grid.n_updates // MOST_POINTS)
+        thinned.insert(0, f"one in {step} of {count(grid.n_updates)} {grid.of_updates}")
     thinning = f" The panels draw {' and '.join(thinned)}." if thinned else ""
     beside = "" if other is None else " The coloured dashes are the other history."
     return FigureCard(
@@ -444,7 +445,7 @@ def bins_table(grid: HistoryGrid, at: int) -> Table:
         Column("smallest", "smallest γ", "number"),
         Column("largest", "largest γ", "number"),
         Column("turns", "changes of sign", "count"),
-        Column("empty", "epochs without answers", "count"),
+        Column("empty", f"{grid.of_updates} without answers", "count"),
         Column("gap", f"gap, epoch {grid.epoch[at]}, points", "points"),
     )
     turns, empty = grid.turned.sum(axis=0), grid.frozen.sum(axis=0)
@@ -507,7 +508,7 @@ def bin_mismatch(dynamics: GammaDynamics, other: GammaDynamics) -> str:
 
 def difference(dynamics: GammaDynamics, other: GammaDynamics, at: int) -> str:
     """Return how a second history of as many bins differs at one epoch."""
-    epoch = int(dynamics.grid.epoch[at])
+    epoch = dynamics.grid.epoch[at]
     places = np.flatnonzero(other.grid.epoch == epoch)
     if places.size == 0:
         ends = f"{other.grid.epoch[0]} to {other.grid.epoch[-1]}"

@@ -112,8 +112,9 @@ def sentence(grid: HistoryGrid, at: int, *, replayed: bool = False) -> Sentence:
     Of a replay it says what the rule would do: nothing was trained with it.
     """
     gamma, filled = grid.gamma[at], np.flatnonzero(~grid.frozen[at])
-    epoch = int(grid.epoch[at])
-    head = f"Over {count(epoch)} epochs" if epoch > 1 else "In the first epoch"
+    epoch = grid.epoch[at]
+    epochs = str(epoch) if grid.within else count(int(epoch))
+    head = f"Over {epochs} epochs" if epoch > 1 else "In the first epoch"
     if filled.size == 0:
         nothing = "would be" if replayed else "is"
         text = f"{head} no bin holds validation answers, so nothing {nothing} learned."
@@ -141,7 +142,7 @@ def sentence(grid: HistoryGrid, at: int, *, replayed: bool = False) -> Sentence:
 
 def _moved(grid: HistoryGrid, at: int, bin_index: int, *, replayed: bool) -> str:
     """Return how a gamma got where it is: trainings begin at 1."""
-    start = 1.0 if grid.epoch[0] == 1 else float(grid.gamma[0, bin_index])
+    start = 1.0 if grid.update[0] == 1 else float(grid.gamma[0, bin_index])
     value = float(grid.gamma[at, bin_index])
     verbs = MOVES["stay" if abs(value - start) < ALIKE else "rise" if value > start else "fall"]
     return f"{f'would have {verbs[1]}' if replayed else verbs[0]} {brief(value)}"
@@ -251,13 +252,13 @@ def _rests(grid: HistoryGrid, rule: Rule | None, at: int) -> str:
 
 def missing_words(grid: HistoryGrid) -> str:
     """Return which epochs a history lacks; "" where it has them all."""
-    steps = np.diff(grid.epoch)
-    if grid.n_epochs < 2 or (steps == 1).all():
+    steps = np.diff(grid.update)
+    if grid.n_updates < 2 or (steps == 1).all():
         return ""
     lost = int(steps.sum()) - len(steps)
     return (
-        f"This history has {count(grid.n_epochs)} epochs from {grid.epoch[0]} to "
-        f"{grid.epoch[-1]}: {count(lost)} in between {'is' if lost == 1 else 'are'} missing. The "
+        f"This history has {count(grid.n_updates)} {grid.of_updates} from {grid.update[0]} to "
+        f"{grid.update[-1]}: {count(lost)} in between {'is' if lost == 1 else 'are'} missing. The "
         "maps show only those it has."
     )
 

@@ -107,19 +107,19 @@ def maps(view: GammaView, history: GammaDynamics, place: tuple[int, int], *, liv
 
 def _scrubber(grid: HistoryGrid, at: int, *, live: bool) -> None:
     """Draw the box round the chosen epoch, and the slider that moves it."""
-    html_macros.draw("epoch_box", at, grid.n_epochs)
-    if grid.n_epochs < 2:
+    html_macros.draw("epoch_box", at, grid.n_updates)
+    if grid.n_updates < 2:
         widgets.caption("This history has one epoch.")
         return
     # A live run that is followed has a new slider with each new epoch: of an old one the browser
     # may still send where it stood, which would read as a choice of the user.
     followed = live and gamma_state.chosen("epoch") is None
-    key = f"widget.epoch.{grid.n_epochs}" if followed else "widget.epoch"
+    key = f"widget.epoch.{grid.n_updates}" if followed else "widget.epoch"
     st.session_state[key] = at
     with st.container(key="gamma_scrub"):
         st.select_slider(
             gamma_state.words().terms.epoch,
-            range(grid.n_epochs),
+            range(grid.n_updates),
             key=key,
             format_func=lambda place: str(grid.epoch[place]),
             on_change=lambda: gamma_state.keep_epoch(grid, st.session_state[key]),
@@ -129,10 +129,10 @@ def _scrubber(grid: HistoryGrid, at: int, *, live: bool) -> None:
 
 def _play(grid: HistoryGrid, at: int) -> None:
     """Draw the button that goes through the epochs, from the first where the last is shown."""
-    if grid.n_epochs > 1:
+    if grid.n_updates > 1:
         _PLAY(
             key="gamma.play",
-            data={"at": at, "last": grid.n_epochs - 1},
+            data={"at": at, "last": grid.n_updates - 1},
             width="content",
             on_step_change=lambda: gamma_state.step(
                 grid, **dict(st.session_state["gamma.play"]["step"])

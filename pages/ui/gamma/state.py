@@ -75,15 +75,15 @@ def epoch_of(grid: HistoryGrid) -> int:
     chosen_epoch = chosen("epoch")
     chosen_epoch = st.session_state.get(PLAYED, chosen_epoch)
     if chosen_epoch is None:
-        return grid.n_epochs - 1
+        return grid.n_updates - 1
     places = {str(epoch): i for i, epoch in enumerate(grid.epoch.tolist())}
-    return places.get(chosen_epoch, grid.n_epochs - 1)
+    return places.get(chosen_epoch, grid.n_updates - 1)
 
 
 def keep_epoch(grid: HistoryGrid, at: int) -> None:
     """Keep an epoch; the newest is the default, so that a live run is followed."""
     st.session_state.pop(PLAYED, None)
-    keep("epoch", None if at == grid.n_epochs - 1 else str(grid.epoch[at]))
+    keep("epoch", None if at == grid.n_updates - 1 else str(grid.epoch[at]))
 
 
 def step(grid: HistoryGrid, at: int, *, stays: bool) -> None:

@@ -185,6 +185,8 @@ def _parameter(loss: str, parameter: str) -> None:
     numeric = field.low is not None
     if field.choices:
         options = [*field.choices, NUMBER] if numeric else list(field.choices)
+        word = form.value(f"{name}.word")
+        options += [] if word is None or word in options else [word]  # a schedule
         st.selectbox(
             field.label,
             options,
@@ -193,6 +195,7 @@ def _parameter(loss: str, parameter: str) -> None:
             help=help_text,
             width=NARROW,
             format_func=lambda word: "every N batches" if word == NUMBER else word,
+            accept_new_options=field.allows is not None,
         )
         if not numeric or form.value(f"{name}.word") != NUMBER:
             return

@@ -19,7 +19,7 @@ from hypothesis.extra import numpy as hnp
 
 from core.arrays import file_map_of
 from core.errors import LibraryError, Notice, Refused
-from core.histories import COLUMNS, BinHistory, History
+from core.histories import COLUMNS, LATER, BinHistory, History
 from core.library import Library
 from core.library.history import (
     from_events,
@@ -100,7 +100,7 @@ def test_parquet_has_the_stated_columns_and_null_for_what_is_not_a_number(tmp_pa
     write_bins(tmp_path / "bins.parquet", small_bins())
     table = pq.read_table(tmp_path / "bins.parquet")
     wanted = "epoch bin lower upper count confidence accuracy gap gamma train_confidence"
-    assert table.column_names == wanted.split()
+    assert table.column_names == [*wanted.split(), "update", "trained"]
     assert table.column("confidence").null_count == 3
     assert not np.isnan(table.column("confidence").drop_null().to_numpy()).any()
     write_history(tmp_path / "history.parquet", small_history())
@@ -144,6 +144,45 @@ def test_events_become_columns_and_null_is_no_number():
     assert bins.count.tolist() == [8, 0]
     np.testing.assert_array_equal(bins.accuracy, [0.5, np.nan])
     assert bins.gamma.tolist() == [1.5, 1.5]
+
+
+def test_every_update_of_an_epoch_is_kept_in_order():
+    updates = [[one_bin(1.5) | {"trained": at} for at in ends] for ends in ((0.4, 0.8), (1.2,))]
+    _, bins = from_events([event(0, 0.5, updates[0]), event(1), event(2, 0.5, updates[1])])
+    assert bins.epoch.tolist() == [0, 0, 2]
+    assert bins.update.tolist() == [0, 1, 2]
+    assert bins.trained.tolist() == [0.4, 0.8, 1.2]
+    assert (bins.n_updates, bins.n_epochs) == (3, 2)
+
+
+def test_an_older_table_without_updates_has_one_an_epoch(tmp_path):
+    plain = small_bins()
+    columns = {n: pa.array(getattr(plain, n).tolist()) for n in COLUMNS if n not in LATER}
+    nullable = {n: [None if v != v else v for v in c.to_pylist()] for n, c in columns.items()}
+    pq.write_table(pa.table(nullable), tmp_path / "bins.parquet")
+    old = read_bins(tmp_path / "bins.parquet")
+    assert same_columns(old, plain)
+    assert (old.update == old.epoch).all()
+    assert (old.trained == old.epoch + 1).all()
+
+
+@pytest.mark.parametrize(
+    ("changed", "what"),
+    [
+        ({"trained": [0.5, 0.5, 0.25, 0.25]}, "trained differs within an update, or falls"),
+        ({"trained": [0.5, 0.75, 1.0, 1.0]}, "trained differs within an update, or falls"),
+        ({"epoch": [1, 1, 0, 0]}, "epoch differs within an update, or falls"),
+        ({"trained": [0.5, 0.5, np.nan, np.nan]}, "trained is no number of epochs"),
+        ({"update": [0, 0, 0, 0]}, "This bin occurs twice in its update"),
+    ],
+)
+def test_updates_out_of_order_are_refused(changed, what):
+    two = small_bins(2, 2)
+    columns = {name: getattr(two, name) for name in COLUMNS}
+    columns |= {"epoch": [0, 0, 0, 0], "update": [0, 0, 1, 1], "trained": [0.5, 0.5, 1.0, 1.0]}
+    BinHistory(**{name: np.asarray(column) for name, column in columns.items()})
+    with pytest.raises(Refused, match=what):
+        BinHistory(**{name: np.asarray(column) for name, column in (columns | changed).items()})
 
 
 def test_an_epoch_that_comes_again_takes_the_place_of_all_that_followed():

@@ -7,7 +7,14 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from core.errors import Refused
-from core.losses.bins import AdaFocalRule, CalFocalRule, ValidationBins, validation_bins
+from core.losses.bins import (
+    AdaFocalRule,
+    CalFocalRule,
+    UpdateSchedule,
+    ValidationBins,
+    is_schedule,
+    validation_bins,
+)
 from core.predictions import Outcomes
 from tests.core.losses.cases import drawn
 from tests.reference import slow_losses
@@ -148,3 +155,25 @@ def test_answers_of_a_diverged_model_are_refused(torch, made):
     with pytest.raises(Refused, match="NONFINITE: 1 of 3 validation confidences"):
         loss.update(confidence, torch.ones(3, dtype=torch.bool))
     assert loss.gamma.tolist() == [1.0] * 15
+
+
+def test_a_schedule_as_of_the_papers_svhn():
+    """Figure 53: 25 epochs by their ends, to epoch 40 every 100 batches, then after each."""
+    schedule = UpdateSchedule.of("epoch, 100 from 25, 1 from 40")
+    every = [schedule.every(epoch) for epoch in (0, 24, 25, 39, 40, 49)]
+    assert every == [None, None, 100, 100, 1, 1]
+    # 516 batches: 12,900 are trained before epoch 25, 13,416 after it
+    assert [schedule.n_updates(epoch, 516) for epoch in (24, 25, 40)] == [1, 134 - 129, 516]
+
+
+@pytest.mark.parametrize("setting", ["epoch", 50, "50", "3, epoch from 2", "epoch,1 from 9"])
+def test_what_is_a_schedule(setting):
+    assert is_schedule(setting)
+
+
+@pytest.mark.parametrize(
+    "setting",
+    ["", "never", "1 from 3", "epoch, 5", "epoch, 5 from 4, 2 from 4", "0", "epoch,", "1.5"],
+)
+def test_what_is_none(setting):
+    assert not is_schedule(setting)

@@ -270,7 +270,10 @@ WRONG = [
     ("loss.n_bins", 15.0, "give a whole number"),
     ("loss.lambda", math.nan, "give a finite number"),
     ("loss.lambda", [1.0], "give a number"),
-    ("loss.update_every", "batch", "use epoch, or 1 to 1000000"),
+    ("loss.update_every", "batch", "or a schedule such as epoch, 100 from 25, 1 from 40"),
+    ("loss.update_every", "1 from 5", "use epoch, 1 to 1000000"),
+    ("loss.update_every", "epoch, 9 from 5, 1 from 5", "use epoch, 1 to 1000000"),
+    ("loss.update_every", 0, "use epoch, 1 to 1000000"),
 ]
 
 

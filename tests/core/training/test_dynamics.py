@@ -7,9 +7,13 @@ import pytest
 import torch
 
 from core.errors import Refused
+from core.library.history import from_events
+from core.losses.bins import GammaUpdate, ValidationBins
 from core.losses.catalogue import LOSSES
+from core.screens.gamma.heatmaps import HistoryGrid
+from core.screens.gamma.rule import follows, learned
 from core.training import loop
-from core.training.loop import LOSS_ROWS, answers, measure, row_gradient_norms
+from core.training.loop import LOSS_ROWS, EpochUpdate, answers, measure, row_gradient_norms
 from core.training.parts import predict, seed_all
 from tests.reference import slow_losses
 
@@ -181,11 +185,36 @@ def test_gammas_can_be_updated_every_few_batches(trainer):
     """Of 150 images in batches of 32 are 5 batches an epoch; every 3 makes 6 updates in 4."""
     parts, folder, _ = trainer(loss={**ADAFOCAL, "update_every": 3}, epochs=4)
     assert parts.n_batches == 20
-    updated = [bool(line["bins"]) for line in folder.events()]
-    assert updated == [True, True, True, True]  # after batches 3, 6 and 9, 12 and 15, 18
+    _, bins = from_events(folder.lines())
+    assert bins.epoch[bins.bin == 0].tolist() == [0, 1, 1, 2, 2, 3]
+    trained = np.array([3, 6, 9, 12, 15, 18]) / 5
+    np.testing.assert_allclose(bins.trained[bins.bin == 0], trained, rtol=1e-12)
+    known = learned(parts.config.loss, HistoryGrid.of(bins))  # each gamma follows from the last
+    assert follows(HistoryGrid.of(bins), known.rule, 1e-9).all()
     rare, folder, _ = trainer("rare", loss={**ADAFOCAL, "update_every": 7}, epochs=4)
     assert [bool(line["bins"]) for line in folder.events()] == [False, True, True, False]
     assert rare.net.training
+
+
+def test_gammas_can_be_updated_ever_more_often(trainer):
+    """Of 5 batches an epoch: at the end of the first, every 2 in the second, then after each."""
+    loss = {**ADAFOCAL, "update_every": "epoch, 2 from 1, 1 from 2"}
+    _, folder, _ = trainer(loss=loss, epochs=3)
+    _, bins = from_events(folder.lines())
+    ends = np.array([5, 6, 8, 10, 11, 12, 13, 14, 15]) / 5
+    np.testing.assert_allclose(bins.trained[bins.bin == 0], ends, rtol=1e-12)
+
+
+def test_training_confidence_is_that_of_the_rows_since_the_update_before():
+    """Steps of 2 rows and bins of [0, 0.5) and [0.5, 1]; the last step follows every update."""
+    bins = ValidationBins(
+        np.array([0.1, 0.5, 0.9]), np.array([3, 2]), np.array([0.3, 0.7]), np.array([0.3, 0.7])
+    )
+    made = [EpochUpdate(n, n / 4, GammaUpdate(bins, np.ones(2), np.zeros(2, bool))) for n in (1, 3)]
+    p = [torch.tensor(p) for p in ([0.25, 0.75], [0.5, 1.0], [0.75, 0.875], [0.0, 0.0])]
+    rows = loop._bins(6, made, p)
+    assert [row["train_confidence"] for row in rows] == [0.25, 0.75, None, 0.78125]
+    assert [row["trained"] for row in rows] == [6.25, 6.25, 6.75, 6.75]
 
 
 def test_the_logits_kept_of_an_epoch_are_those_of_its_last_weights(trainer):

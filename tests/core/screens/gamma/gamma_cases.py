@@ -8,9 +8,13 @@ from core.screens.gamma.heatmaps import HistoryGrid
 
 
 def history(
-    gamma, gap, *, count=None, accuracy=0.5, epoch=None, lower=None, upper=None, train=None
-):
-    """A history of (E, B) gammas and gaps; bins are equally wide unless edges are given."""
+    gamma, gap, *, count=None, accuracy=0.5, epoch=None, lower=None, upper=None, train=None,
+    **moments,
+):  # fmt: skip
+    """A history of (E, B) gammas and gaps; bins are equally wide unless edges are given.
+
+    `moments` are update and trained of each of the E.
+    """
     gamma, gap = np.asarray(gamma, float), np.asarray(gap, float)
     n_epochs, n_bins = gamma.shape
     count = np.full(gamma.shape, 100) if count is None else np.asarray(count)
@@ -30,6 +34,7 @@ def history(
         train_confidence=np.full(gamma.size, np.nan)
         if train is None
         else np.asarray(train, float).ravel(),
+        **{name: np.repeat(column, n_bins) for name, column in moments.items()},
     )
 
 

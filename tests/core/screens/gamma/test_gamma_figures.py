@@ -75,7 +75,7 @@ def test_rings_stand_where_gamma_turns():
 def test_the_first_epoch_of_a_later_history_claims_no_turn():
     first = table([[-0.2, 1.0], [-0.3, -0.2]])
     assert first.turned.tolist() == [[True, False], [False, True]]
-    later = replace(first, epoch=np.array([9, 10]))
+    later = replace(first, update=np.array([9, 10]))
     assert later.turned.tolist() == [[False, False], [False, True]]
 
 

@@ -2,6 +2,7 @@
 
 import math
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.losses.bins import AdaFocalRule, CalFocalRule
+from core.screens.gamma.heatmaps import HistoryGrid
 from core.screens.gamma.rule import HistoryRule, given_by, known_before, learned, update
-from tests.core.screens.gamma.gamma_cases import followed, grid
+from tests.core.screens.gamma.gamma_cases import followed, grid, history
 
 ADA = AdaFocalRule()
 SET = "from the training settings"
@@ -134,11 +136,29 @@ def test_after_a_missing_epoch_nothing_is_claimed():
     assert "Epoch 7 is not in this history" in update(table, HistoryRule(ADA, SET), 2, 0).steps[0]
 
 
-def test_updates_by_batches_cannot_be_written():
+def test_updates_by_batches_of_which_one_an_epoch_was_kept_cannot_be_written():
     config = {"name": "adafocal", "update_every": 100}
-    found = learned(config, grid([[1.1]], [[0.1]]))
+    lacking = grid([[1.4]], [[0.1]])  # of more than one update: one gives exp(0.1)
+    found = learned(config, lacking)
     assert found.rule is None
-    assert "every 100 batches" in update(grid([[1.1]], [[0.1]]), found, 0, 0).steps[0]
+    assert "only the last update of an epoch is kept" in update(lacking, found, 0, 0).steps[0]
+
+
+def test_each_update_within_an_epoch_is_written_from_the_one_before():
+    bins = history(
+        [[math.exp(0.1)], [math.exp(0.3)]], [[0.1], [0.2]],
+        epoch=[0, 0], update=[0, 1], trained=[0.4, 0.8],
+    )  # fmt: skip
+    table = HistoryGrid.of(bins)
+    found = learned({"name": "adafocal", "update_every": 2}, table)
+    assert found.rule == AdaFocalRule()
+    assert known_before(table).tolist() == [True, True]
+    assert table.epoch.tolist() == [0.4, 0.8]
+    assert (
+        update(table, found, 1, 0).equation == "γ ← γ · exp(λ · gap) = 1.105 · exp(1 · 0.2) = 1.35"
+    )
+    third = HistoryGrid.of(replace(bins, update=np.array([0, 2])))
+    assert "Update 2 is not in this history" in update(third, found, 1, 0).steps[0]
 
 
 def test_the_config_names_the_rule_with_defaults_filled_in():
@@ -176,7 +196,7 @@ rules = st.one_of(
 @given(courses(), rules)
 def test_what_is_written_gives_the_gamma_that_is_kept(course, rule):
     table = followed(rule, *course)
-    for at in range(table.n_epochs):
+    for at in range(table.n_updates):
         for of in range(table.n_bins):
             found = update(table, HistoryRule(rule, SET), at, of)
             kept = float(table.gamma[at, of])

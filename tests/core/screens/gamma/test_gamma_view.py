@@ -5,9 +5,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from core.histories import COLUMNS
 from core.losses.bins import AdaFocalRule, CalFocalRule
 from core.metrics.intervals import wilson
+from core.readers.formats.contents import FileBytes
+from core.readers.tables.history_file import read_history
 from core.reports.table import csv_text
+from core.screens.gamma.heatmaps import HistoryGrid
 from core.screens.gamma.rule import HistoryRule
 from core.screens.gamma.view import (
     PLAIN,
@@ -31,7 +35,7 @@ from core.screens.gamma.words import (
     sentence,
     tiles,
 )
-from tests.core.screens.gamma.gamma_cases import grid
+from tests.core.screens.gamma.gamma_cases import grid, history
 
 RULE = HistoryRule(AdaFocalRule(), "from the training settings")
 
@@ -288,6 +292,20 @@ def test_the_whole_history_is_written_as_it_is_kept():
     assert lines[2] == "0,1,0.5,1.0,0,,,0.0,2.0,"
 
 
+def test_updates_within_epochs_are_written_and_read_again():
+    bins = history(
+        [[1.5, 2.0], [1.25, 2.0]], [[0.25, 0.0], [0.125, 0.0]], count=[[4, 0], [8, 0]],
+        epoch=[0, 0], update=[0, 1], trained=[0.375, 0.75],
+    )  # fmt: skip
+    text = csv_text(whole_table(HistoryGrid.of(bins)))
+    again = read_history(FileBytes.of_bytes("gammas.csv", text.encode())).bins
+    for name in COLUMNS:
+        np.testing.assert_array_equal(getattr(again, name), getattr(bins, name))
+    view = gamma_view(dynamics(HistoryGrid.of(bins)), 1, 0, TECHNICAL)
+    assert "Two heat maps of 2 updates by 2 bins" in view.heatmap.alt
+    assert view.numbers[0].value == "0.8"  # of 0.375 and 0.75, distinct in one decimal
+
+
 def test_thinned_maps_say_so():
     table = grid(np.ones((1, 250)), np.zeros((1, 250)))
     assert "one bin in 3 of 250" in gamma_view(dynamics(table), 0, 0, TECHNICAL).caveats[0]
@@ -298,7 +316,7 @@ def test_thinned_rings_and_panels_say_so():
     view = gamma_view(dynamics(grid(gamma, np.zeros_like(gamma))), 0, 0, TECHNICAL)
     # 2 bins turn at each of 2,099 epochs
     assert "one change of sign in 3 of 4,198" in view.caveats[0]
-    assert "one epoch in 14 of 2,100" in view.panels.caption
+    assert "one in 14 of 2,100 epochs" in view.panels.caption
     assert "one change of sign in 3 of 4,198" in view.panels.caption
     short = gamma_view(dynamics(grid(gamma[:160], np.zeros((160, 2)))), 0, 0, TECHNICAL)
     assert "panels draw" not in short.panels.caption
