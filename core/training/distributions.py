@@ -9,13 +9,16 @@ from typing import Final
 import numpy as np
 
 from core.arrays import Bool, Float
+from core.defaults import N_BINS
+from core.histories import BinHistory, History
+from core.losses.bins import validation_bins
 from core.metrics.binning import equal_width_cuts, sums
 from core.metrics.ranked import SortedOutcomes
 from core.predictions import Outcomes
 
 DOT: Final = "."
 BINS: Final = 25  # Mukhoti et al. 2020, figure 2
-RELIABILITY, NORMS = "train_bins", "row_grad_norm"
+RELIABILITY, NORMS, VALIDATION = "train_bins", "row_grad_norm", "val_bins"
 DECADES: Final = (-8, 2)  # of norms; what lies beyond counts in the bins at the ends
 PER_DECADE: Final = 3
 N_NORMS: Final = PER_DECADE * (DECADES[1] - DECADES[0])
@@ -38,6 +41,81 @@ def reliability(confidence: Float, correct: Bool) -> dict[str, float]:
         for b in np.flatnonzero(bins.count).tolist()
         for what, total in parts.items()
     }
+
+
+def correspondence(validation: Outcomes, p_true: Float, top: Float) -> dict[str, float]:
+    """Return N_BINS bins of equal mass of validation answers, and what training says in them.
+
+    Parameters
+    ----------
+    validation : Outcomes
+        Answers of the validation part.
+    p_true, top : (M,) float64
+        Of the rows as they were trained on: probability of what is true, and of the answer.
+
+    Returns
+    -------
+    dict
+        By bin `lower`, `upper`, `count`, `confidence` and `accuracy` of validation, and mean
+        training confidences: `train` and `train_top` of the rows between these edges, `train_own`
+        of the true class in bins that training has for itself. Empty ones are left out.
+
+    References
+    ----------
+    Ghosh et al. 2022, figures 1, 2 and 7 to 10.
+    """
+    bins = validation_bins(validation, N_BINS)
+    columns = {
+        "lower": bins.edges[:-1],
+        "upper": bins.edges[1:],
+        "count": bins.count.astype(np.float64),
+        "confidence": bins.confidence,
+        "accuracy": bins.accuracy,
+    }
+    for name, values in (("train", p_true), ("train_top", top)):
+        place = np.searchsorted(bins.edges[1:-1], values, side="right")
+        count = np.bincount(place, minlength=N_BINS)
+        total = np.bincount(place, weights=values, minlength=N_BINS)
+        columns[name] = np.divide(total, count, out=np.full(N_BINS, np.nan), where=count > 0)
+    own = np.array_split(np.sort(p_true), N_BINS)
+    columns["train_own"] = np.array([rows.mean() if rows.size else np.nan for rows in own])
+    return {
+        f"{VALIDATION}.{b}.{name}": float(values[b])
+        for name, values in columns.items()
+        for b in np.flatnonzero(np.isfinite(values)).tolist()
+    }
+
+
+def validation_history(history: History, train: str) -> BinHistory | None:
+    """Return the validation bins by epoch of any loss, with one of the training confidences.
+
+    Gamma is 0 in all of them. None where a history has no such bins.
+    """
+    epochs: dict[int, dict[str, float]] = {}
+    rows = zip(history.epoch.tolist(), history.metric, history.value.tolist(), strict=True)
+    for epoch, metric, value in rows:
+        if metric.startswith(f"{VALIDATION}."):
+            epochs.setdefault(epoch, {})[metric] = value
+    if not epochs:
+        return None
+    names = ("lower", "upper", "count", "confidence", "accuracy", train)
+    columns = [
+        np.concatenate([column(parts, VALIDATION, name, N_BINS) for parts in epochs.values()])
+        for name in names
+    ]
+    lower, upper, count, confidence, accuracy, trained = columns
+    return BinHistory(
+        epoch=np.repeat(list(epochs), N_BINS),
+        bin=np.tile(np.arange(N_BINS), len(epochs)),
+        lower=lower,
+        upper=upper,
+        count=count.astype(np.int64),
+        confidence=confidence,
+        accuracy=accuracy,
+        gap=np.nan_to_num(confidence - accuracy),
+        gamma=np.zeros(len(lower)),
+        train_confidence=trained,
+    )
 
 
 def norm_histogram(norms: Float) -> dict[str, float]:

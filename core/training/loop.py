@@ -27,7 +27,7 @@ from core.metrics import top_label
 from core.metrics.ranked import SortedOutcomes
 from core.predictions import Outcomes, Task
 from core.training import checkpoint, progress, threads
-from core.training.distributions import norm_histogram, reliability
+from core.training.distributions import correspondence, norm_histogram, reliability
 from core.training.folder import Epoch, JobFolder
 from core.training.images import Augmentation
 from core.training.parts import TrainingSetup, joined, predict, seed_all, share, try_compiling
@@ -462,22 +462,24 @@ def _record(parts: TrainingSetup, sums: Sums, updates: list[EpochUpdate], logits
             "training diverged: lower the learning rate, or clip gradients",
         )
     norm, last_norm, n_steps = sums.norms.tolist()
-    p_true = torch.cat(sums.p_true)
+    p_true = torch.cat(sums.p_true).double().flatten().cpu().numpy()
     weight = parts.last_layer.weight
     assert isinstance(weight, Tensor)
     confidence, correct = (
         torch.cat(part).cpu().numpy() for part in zip(*sums.answers, strict=True)
     )
+    val = answers(scores, parts.targets["val"].cpu().numpy(), parts.data.task)
     measured = {
         "lr": parts.lr,
         "train_loss": float(sums.loss) / len(parts.rows),
-        "train_p_true": float(p_true.double().mean()),
+        "train_p_true": float(p_true.mean()),
         "val_loss": _validation_loss(parts, logits),
-        **measure(answers(scores, parts.targets["val"].cpu().numpy(), parts.data.task)),
+        **measure(val),
         "last_layer_norm": float(weight.detach().double().norm()),
         "grad_norm": norm / n_steps if n_steps else math.nan,
         "last_layer_grad_norm": last_norm / n_steps if n_steps else math.nan,
         **reliability(confidence, correct),
+        **correspondence(Outcomes(val.confidence, val.correct), p_true, confidence),
         **norm_histogram(row_gradient_norms(parts)),
     }
     return Epoch(parts.epoch, measured, _bins(parts.epoch, updates, sums.p_true))

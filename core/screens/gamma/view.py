@@ -7,6 +7,7 @@ from functools import partial
 import numpy as np
 import plotly.graph_objects as go
 
+from core.histories import History
 from core.metrics.records import BinTable
 from core.screens.gamma.heatmaps import (
     MOST_BINS,
@@ -46,6 +47,7 @@ from core.screens.kit.numbers import count, in_hundred, percent, points
 from core.screens.kit.records import Column, FigureCard, Sentence, Swatch, Table, Tile
 from core.screens.kit.row_noun import with_row_noun
 from core.screens.kit.theme import Theme, axis
+from core.training.distributions import validation_history
 
 HEIGHT = 376
 SQUARE = 22
@@ -100,6 +102,11 @@ def epoch_diagram(
 
 MOST_PANELS = 15
 PAPER = "Ghosh et al. 2022"
+TRAIN_CONFIDENCES = {
+    "train": "of the true class",
+    "train_top": "of the answer",
+    "train_own": "of the true class, in bins of its own",
+}
 BIN_COLUMNS = (
     Column("epoch", "epoch", "count"),
     Column("bin", "bin", "count"),
@@ -328,7 +335,7 @@ def gamma_view(
         diagram=diagram_card(dynamics, at, bin_index, words),
         update=update(grid, dynamics.learned, at, bin_index),
         panels=panels_card(dynamics, place, other),
-        correspondence=correspondence_card(dynamics, place),
+        correspondence=correspondence_card(grid, place),
         key=words.key,
         caveats=_caveats(dynamics, words.frozen(dynamics, at)),
         caption=words.caption(dynamics, at),
@@ -465,9 +472,10 @@ def bins_table(grid: HistoryGrid, at: int) -> Table:
     return Table(columns, rows)
 
 
-def correspondence_card(dynamics: GammaDynamics, place: PanelChoice) -> FigureCard | None:
+def correspondence_card(
+    grid: HistoryGrid, place: PanelChoice, which: str = "C_train of the true class"
+) -> FigureCard | None:
     """Return C_train beside C_val of each bin, if any C_train is known."""
-    grid = dynamics.grid
     known = np.isfinite(grid.train_confidence)
     if not known.any():
         return None
@@ -480,16 +488,40 @@ def correspondence_card(dynamics: GammaDynamics, place: PanelChoice) -> FigureCa
     return FigureCard(
         key="gamma_train",
         title="Training and validation confidence",
-        explanation="solid: C_train of the true class; stars: C_val; dashes: accuracy A_val",
+        explanation=f"solid: {which}; stars: C_val; dashes: accuracy A_val",
         draw=partial(correspondence, grid, place),
         alt=(
             f"Training and validation confidence of each bin over the epochs; half of the pairs "
             f"lie within {middling} points.{lost if none else ''}"
         ),
-        table=_table(grid, place.at),
+        table=_without_gamma(_table(grid, place.at)),
         caption=f"After {PAPER}, figures 2 and 3(d). Half of the pairs lie within {middling} points"
         f".{lost if none else ''}",
     )
+
+
+def _without_gamma(table: Table) -> Table:
+    """Return a table of bins less their gammas, of which losses without any have none."""
+    at = [i for i, column in enumerate(table.columns) if column.key != "gamma"]
+    rows = (tuple(row[i] for i in at) for row in table.rows)
+    return Table(tuple(table.columns[i] for i in at), tuple(rows))
+
+
+def training_bins_card(history: History, train: str) -> FigureCard | None:
+    """Return C_train, C_val and A_val by bin of a training with any loss, or None.
+
+    Parameters
+    ----------
+    history : History
+    train : str
+        Which training confidence, one of TRAIN_CONFIDENCES.
+    """
+    bins = validation_history(history, train)
+    if bins is None:
+        return None
+    grid, shown = HistoryGrid.of(bins), tuple(range(bins.n_bins))
+    place = PanelChoice(shown, at=bins.n_updates - 1, of=-1)
+    return correspondence_card(grid, place, f"C_train {TRAIN_CONFIDENCES[train]}")
 
 
 SAME = 1e-6  # gammas and gaps nearer than this are the same

@@ -11,6 +11,7 @@ from core.jobs.devices import CPU
 from core.jobs.local import LocalJobs
 from core.jobs.records import Job, JobState
 from core.library.manifest import BINS, HISTORY
+from core.screens.gamma.view import TRAIN_CONFIDENCES, training_bins_card
 from core.screens.kit.records import FigureCard, Sentence
 from core.screens.kit.text import short
 from core.screens.train import view as views
@@ -203,7 +204,27 @@ def _curves(runs: Sequence[TrainedRun]) -> None:
             st.markdown(views.best_epoch(run, metric))
         _panels(views.cards(views.MORE, runs))
         _panels(distribution_cards(runs[0].history))
+        _bins(runs[0].history)
     widgets.caption("After each epoch on the validation set. Panels as in Mukhoti et al. 2020.")
+
+
+def _bins(history: History) -> None:
+    """Draw how the confidence of training and validation agree, by bin, of any loss."""
+    if training_bins_card(history, "train") is None:
+        return
+    train = state.choice("trained", list(TRAIN_CONFIDENCES), "train")
+    st.selectbox(
+        "Training confidence",
+        list(TRAIN_CONFIDENCES),
+        key="widget.trained",
+        format_func=TRAIN_CONFIDENCES.__getitem__,
+        on_change=state.pick,
+        args=("trained", "train"),
+        width=300,
+    )
+    card = training_bins_card(history, train)
+    if card is not None:
+        widgets.figure(card)
 
 
 def _panels(cards: Sequence[FigureCard], width: int = PANEL_WIDTH) -> None:

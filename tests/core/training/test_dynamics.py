@@ -7,12 +7,14 @@ import pytest
 import torch
 
 from core.errors import Refused
+from core.histories import COLUMNS
 from core.library.history import from_events
 from core.losses.bins import GammaUpdate, ValidationBins
 from core.losses.catalogue import LOSSES
+from core.predictions import Outcomes
 from core.screens.gamma.heatmaps import HistoryGrid
 from core.screens.gamma.rule import follows, learned
-from core.training import loop
+from core.training import distributions, loop
 from core.training.loop import LOSS_ROWS, EpochUpdate, answers, measure, row_gradient_norms
 from core.training.parts import predict, seed_all
 from tests.reference import slow_losses
@@ -215,6 +217,31 @@ def test_training_confidence_is_that_of_the_rows_since_the_update_before():
     rows = loop._bins(6, made, p)
     assert [row["train_confidence"] for row in rows] == [0.25, 0.75, None, 0.78125]
     assert [row["trained"] for row in rows] == [6.25, 6.25, 6.75, 6.75]
+
+
+def test_bins_by_hand_of_any_loss(monkeypatch):
+    """Edges .5, .75 and .9; of training three rows lie below .75, its own bins have two each."""
+    monkeypatch.setattr(distributions, "N_BINS", 2)
+    validation = Outcomes(np.array([0.9, 0.5, 0.7, 0.8, 0.6]), np.array([1, 1, 0, 1, 1], bool))
+    p_true, top = np.array([1.0, 0.25, 0.5, 0.625]), np.array([1.0, 0.75, 0.5, 0.625])
+    found = distributions.correspondence(validation, p_true, top)
+    by_hand = {
+        "lower": (0.5, 0.75), "upper": (0.75, 0.9), "count": (2, 2), "confidence": (0.65, 0.85),
+        "accuracy": (0.5, 1.0), "train": (1.375 / 3, 1.0), "train_top": (0.5625, 0.875),
+        "train_own": (0.375, 0.8125),
+    }  # fmt: skip
+    for name, values in by_hand.items():
+        for b, value in enumerate(values):
+            assert found.pop(f"val_bins.{b}.{name}") == pytest.approx(value, rel=1e-12)
+    assert not found
+
+
+def test_bins_of_any_loss_are_those_that_adafocal_looks_at(trainer):
+    _, folder, _ = trainer(loss=ADAFOCAL, epochs=3)
+    history, bins = from_events(folder.lines())
+    found = distributions.validation_history(history, "train")
+    for name in {*COLUMNS} - {"gamma"}:
+        np.testing.assert_allclose(getattr(found, name), getattr(bins, name), rtol=1e-12)
 
 
 def test_the_logits_kept_of_an_epoch_are_those_of_its_last_weights(trainer):

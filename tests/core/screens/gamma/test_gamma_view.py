@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from core.histories import COLUMNS
+from core.histories import COLUMNS, History
 from core.losses.bins import AdaFocalRule, CalFocalRule
 from core.metrics.intervals import wilson
 from core.readers.formats.contents import FileBytes
@@ -22,6 +22,7 @@ from core.screens.gamma.view import (
     difference,
     gamma_view,
     panels_of,
+    training_bins_card,
     whole_table,
 )
 from core.screens.gamma.words import (
@@ -35,6 +36,7 @@ from core.screens.gamma.words import (
     sentence,
     tiles,
 )
+from core.screens.kit.theme import LIGHT
 from tests.core.screens.gamma.gamma_cases import grid, history
 
 RULE = HistoryRule(AdaFocalRule(), "from the training settings")
@@ -304,6 +306,20 @@ def test_updates_within_epochs_are_written_and_read_again():
     view = gamma_view(dynamics(HistoryGrid.of(bins)), 1, 0, TECHNICAL)
     assert "Two heat maps of 2 updates by 2 bins" in view.heatmap.alt
     assert view.numbers[0].value == "0.8"  # of 0.375 and 0.75, distinct in one decimal
+
+
+def test_bins_of_a_loss_without_gammas_are_drawn_without_them():
+    parts = {"lower": 0.0, "upper": 1.0, "count": 4.0, "confidence": 0.75, "accuracy": 0.5}
+    metrics = [f"val_bins.{b}.{name}" for name in (*parts, "train_top") for b in range(15)]
+    values = [value for value in (*parts.values(), 0.625) for _ in range(15)]
+    history = History(np.zeros(90, np.int64), tuple(metrics), np.array(values))
+    card = training_bins_card(history, "train_top")
+    assert card.explanation.startswith("solid: C_train of the answer")
+    assert "gamma" not in [column.key for column in card.table.columns]
+    assert card.table.rows[14] == (1, 15, 0.0, 1.0, 4, 0.75, 0.5, 0.25, 0.625)
+    assert len(card.draw(LIGHT).data) == 3
+    assert training_bins_card(history, "train") is None  # none of the rows that were trained on
+    assert training_bins_card(History(np.zeros(0, np.int64), (), np.zeros(0)), "train") is None
 
 
 def test_thinned_maps_say_so():
