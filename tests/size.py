@@ -45,7 +45,7 @@ BUDGETS: Final[dict[str, Size]] = {
     "core/reports": Size(3_500, 21, 63),
     "core/screens": Size(19_950, 85, 226),
     "core/studies": Size(3_620, 15, 36),
-    "core/training": Size(3_600, 19, 49),
+    "core/training": Size(3_850, 19, 52),
     "core/xray": Size(1_400, 8, 24),
     "pages": Size(18_800, 120, 302),
 }
