@@ -55,7 +55,7 @@ def _gradcam(arguments: argparse.Namespace) -> int:
         if not leads_to(image, "file"):  # its name is not repeated: it may name a person
             raise UsageError("FILE", f"There is no file for film {number}", "check the path")
     try:
-        arguments.out.mkdir(exist_ok=True)
+        arguments.out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         what = f"{arguments.out.name} cannot be made or is no folder ({error.strerror})"
         raise UsageError("OUTPUT", what, "name another folder") from error

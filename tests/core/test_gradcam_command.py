@@ -108,7 +108,7 @@ def test_each_film_has_its_own_highest_finding(files, capsys, network, tmp_path)
         (["--finding", "Measles"], "SETTING"),
         (["--names", "a,b"], "SETTING"),
         (["--layer", "nowhere"], "SETTING"),
-        (["--out", "/nowhere/at/all"], "OUTPUT"),
+        (["--out", "/dev/null/at/all"], "OUTPUT"),
         (["--out", "/dev/null"], "OUTPUT"),
         (["--moments", "data"], "SETTING"),
     ],
