@@ -41,7 +41,12 @@ KEEP: Final = {
     "val_ece": "Lowest ECE",
 }  # of the validation set
 # Fields that came later, with the default under which older configs keep their digest.
-LATER: Final[JsonObject] = {"pretrained": False, "keep": "last", "compile": "auto"}
+LATER: Final[JsonObject] = {
+    "pretrained": False,
+    "keep": "last",
+    "compile": "auto",
+    "test_curves": False,
+}
 LATER_SCHEDULE: Final[JsonObject] = {"patience": 5}
 MAX_NAME, MAX_BATCH = 300, 65_536
 
@@ -214,6 +219,12 @@ class TrainConfig:
         str,
         Field("Compile", "Automatic: on a GPU, from 5,000 steps of images on.", choices=COMPILE),
     ] = "auto"
+    test_curves: Annotated[
+        bool,
+        Field(
+            "Test set by epoch", "Measured for curves as in the papers; nothing is chosen by it."
+        ),
+    ] = False
 
     def __post_init__(self) -> None:
         """Refuse settings outside their range, naming the value."""

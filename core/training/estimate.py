@@ -88,6 +88,7 @@ def basis(config: TrainConfig) -> TrainConfig:
         pretrained=False,
         keep="last",
         compile="off",
+        test_curves=False,
         text=replace(config.text, embeddings=None, left_out=(), strip="all"),
     )
 
@@ -110,7 +111,8 @@ def seconds(speed: Speed, config: TrainConfig) -> float | None:
         n_evaluated += schedule.n_updates(epoch, n_batches) + (not updates_last)
     trained, evaluated = speed.trained * config.devices, speed.evaluated * config.devices
     epochs = config.epochs * (n_train / trained + speed.epoch_s)
-    n_rows = n_evaluated * sizes["val"] + sizes["test"]
+    n_tested = 1 + config.test_curves * config.epochs
+    n_rows = n_evaluated * sizes["val"] + n_tested * sizes["test"]
     return speed.start_s + epochs + n_rows / evaluated
 
 
@@ -258,7 +260,7 @@ def _seconds(parts: "TrainingSetup", n: int) -> float:
     assert norm is not None
     parts.optimizer.step()
     with torch.no_grad():  # as the loop records each step
-        parts.loss.true_log_odds(logits.float(), targets).sigmoid()
+        parts.loss.true_log_odds(logits.float(), targets)
         sums = torch.zeros(3, dtype=torch.float64, device=device)
         sums += torch.where(norm.isfinite(), torch.stack([norm, value, norm]), 0.0)
     return _now(parts) - began

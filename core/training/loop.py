@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 from torch import Tensor
+from torch.nn.functional import logsigmoid
 
 from core.arrays import Bool, Float, log_sigmoid, log_softmax, row_chunks
 from core.errors import Refused
@@ -139,7 +140,7 @@ def _label_answers(logit: Float, present: Bool) -> Answers:
     )
 
 
-def measure(model_answers: Answers) -> dict[str, float]:
+def measure(model_answers: Answers, part: str = "val") -> dict[str, float]:
     """Return the scores of an epoch by name, NaN where there is nothing to average.
 
     Notes
@@ -147,21 +148,33 @@ def measure(model_answers: Answers) -> dict[str, float]:
     `val_nll` in nats, over all, right and wrong answers; `val_error`, `val_ece` (15 bins of equal
     width), `val_ece_em` (of equal mass) and `val_p_true` (mean probability of what is true) are
     fractions; `val_entropy_correct` and `val_entropy_wrong` in nats over right and over wrong
-    answers, as in figure 3 of Mukhoti et al. 2020.
+    answers, as in figure 3 of Mukhoti et al. 2020. `part` stands in the place of val.
     """
     ranked = SortedOutcomes.of(Outcomes(model_answers.confidence, model_answers.correct))
-    nll, wrong = -model_answers.log_p_true, ~model_answers.correct
-    return {
-        "val_nll": _mean(nll),
-        "val_nll_correct": _mean(nll[model_answers.correct]),
-        "val_nll_wrong": _mean(nll[wrong]),
-        "val_error": top_label.error(ranked),
-        "val_ece": top_label.ece(ranked),
-        "val_ece_em": top_label.ece_em(ranked),
-        "val_entropy_correct": _mean(model_answers.entropy[model_answers.correct]),
-        "val_entropy_wrong": _mean(model_answers.entropy[wrong]),
-        "val_p_true": _mean(np.exp(model_answers.log_p_true)),
+    scores = {
+        **split_scores(model_answers.log_p_true, model_answers.confidence, model_answers.correct),
+        "error": top_label.error(ranked),
+        "ece": top_label.ece(ranked),
+        "ece_em": top_label.ece_em(ranked),
+        "entropy_correct": _mean(model_answers.entropy[model_answers.correct]),
+        "entropy_wrong": _mean(model_answers.entropy[~model_answers.correct]),
     }
+    return {f"{part}_{name}": value for name, value in scores.items()}
+
+
+def split_scores(log_p_true: Float, confidence: Float, correct: Bool) -> dict[str, float]:
+    """Return NLL and probability of what is true by right and wrong, and what errors claim.
+
+    Parameters
+    ----------
+    log_p_true, confidence : (M,) float64
+    correct : (M,) bool
+    """
+    scores = {"confidence_wrong": _mean(confidence[~correct])}
+    for end, chosen in (("", slice(None)), ("_correct", correct), ("_wrong", ~correct)):
+        scores[f"nll{end}"] = _mean(-log_p_true[chosen])
+        scores[f"p_true{end}"] = _mean(np.exp(log_p_true[chosen]))
+    return scores
 
 
 def _mean(values: Float) -> float:
@@ -242,15 +255,15 @@ class Sums:
     norms : (3,) float64
         Norm of the gradient before clipping, of its share in the last layer, and 1; of all steps
         but those that float16 skips because a gradient left its range.
-    p_true : list of tensor
-        Probability of what is true, of each row as it was trained on.
+    log_odds : list of tensor
+        Of what is true, of each row as it was trained on.
     answers : list of pairs of tensors
         Confidence and correctness of the answers, as the rows were trained on.
     """
 
     loss: Tensor
     norms: Tensor
-    p_true: list[Tensor]
+    log_odds: list[Tensor]
     answers: list[tuple[Tensor, Tensor]]
     n_steps: int = 0
 
@@ -268,9 +281,9 @@ class Sums:
 
 @dataclass(frozen=True)
 class EpochUpdate:
-    """An update of gammas: after how many steps, and what share, of its epoch it was made."""
+    """An update of gammas: after how many rows, and what share, of its epoch it was made."""
 
-    n_steps: int
+    n_rows: int
     share: float
     update: GammaUpdate
 
@@ -383,7 +396,8 @@ def _epoch(
             logits = predict(parts, data.val)
             update = parts.loss.update(*parts.loss.answers(logits, parts.targets["val"]))
             assert update is not None  # a loss that needs one makes one
-            updates.append(EpochUpdate(sums.n_steps, sums.n_steps / len(batches), update))
+            n_rows = sum(map(len, batches[: sums.n_steps]))
+            updates.append(EpochUpdate(n_rows, sums.n_steps / len(batches), update))
             paused += _now(parts) - stopped
     spent = _now(parts) - began - paused
     return sums, updates, predict(parts, data.val) if logits is None else logits, spent
@@ -434,12 +448,12 @@ def _step(
     )
     parts.optimizer.step()
     with torch.no_grad():
-        p = loss.true_log_odds(logits.float(), targets).sigmoid()
+        sums.log_odds.append(loss.true_log_odds(logits.float(), targets))
         sums.answers.append(loss.answers(logits, targets))
-        _add(parts, sums, value if loss.reduction == "sum" else value * len(rows), norm, p)
+        _add(parts, sums, value if loss.reduction == "sum" else value * len(rows), norm)
 
 
-def _add(parts: TrainingSetup, sums: Sums, value: Tensor, norm: Any, p: Tensor) -> None:  # noqa: ANN401
+def _add(parts: TrainingSetup, sums: Sums, value: Tensor, norm: Any) -> None:  # noqa: ANN401
     """Add a step to the sums; Fabric may return no norm by its types, with a bound it does."""
     bound = parts.config.clip_norm or math.inf
     last = parts.last_layer.weight.grad
@@ -448,7 +462,6 @@ def _add(parts: TrainingSetup, sums: Sums, value: Tensor, norm: Any, p: Tensor) 
     sums.loss += value.detach()
     norms = torch.stack([norm, last.norm() / clipped, torch.ones_like(norm)])
     sums.norms += torch.where(norm.isfinite(), norms, 0.0)
-    sums.p_true.append(p)
     sums.n_steps += 1
 
 
@@ -462,27 +475,35 @@ def _record(parts: TrainingSetup, sums: Sums, updates: list[EpochUpdate], logits
             "training diverged: lower the learning rate, or clip gradients",
         )
     norm, last_norm, n_steps = sums.norms.tolist()
-    p_true = torch.cat(sums.p_true).double().flatten().cpu().numpy()
+    log_p_true = logsigmoid(torch.cat(sums.log_odds).double()).cpu().numpy()
+    p_true = np.exp(log_p_true)
     weight = parts.last_layer.weight
     assert isinstance(weight, Tensor)
     confidence, correct = (
         torch.cat(part).cpu().numpy() for part in zip(*sums.answers, strict=True)
     )
     val = answers(scores, parts.targets["val"].cpu().numpy(), parts.data.task)
+    claimed = split_scores(log_p_true.ravel(), confidence, correct)
     measured = {
         "lr": parts.lr,
         "train_loss": float(sums.loss) / len(parts.rows),
-        "train_p_true": float(p_true.mean()),
+        "train_error": 1.0 - float(correct.mean()),
+        **{f"train_{key}": value for key, value in claimed.items()},
         "val_loss": _validation_loss(parts, logits),
         **measure(val),
+        "val_logit_norm": float(np.linalg.norm(scores.astype(np.float64), axis=1).mean()),
         "last_layer_norm": float(weight.detach().double().norm()),
         "grad_norm": norm / n_steps if n_steps else math.nan,
         "last_layer_grad_norm": last_norm / n_steps if n_steps else math.nan,
         **reliability(confidence, correct),
-        **correspondence(Outcomes(val.confidence, val.correct), p_true, confidence),
+        **correspondence(Outcomes(val.confidence, val.correct), p_true.ravel(), confidence),
         **norm_histogram(row_gradient_norms(parts)),
     }
-    return Epoch(parts.epoch, measured, _bins(parts.epoch, updates, sums.p_true))
+    if parts.config.test_curves:
+        test, truth = predict(parts, parts.data.test), parts.targets["test"]
+        said = answers(test.cpu().numpy(), truth.cpu().numpy(), parts.data.task)
+        measured |= measure(said, "test")
+    return Epoch(parts.epoch, measured, _bins(parts.epoch, updates, p_true))
 
 
 @torch.no_grad()
@@ -498,8 +519,8 @@ def _validation_loss(parts: TrainingSetup, logits: Tensor) -> float:
     return float(total) / len(logits)
 
 
-def _bins(epoch: int, updates: list[EpochUpdate], p_true: list[Tensor]) -> list[dict[str, Any]]:
-    """Return the bins of an epoch's updates as plain values; `p_true` are those of each step.
+def _bins(epoch: int, updates: list[EpochUpdate], p_true: Float) -> list[dict[str, Any]]:
+    """Return the bins of an epoch's updates as plain values; `p_true` is of its rows in order.
 
     The training confidence is the mean probability of what is true over the rows that were trained
     on since the update before, or since the epoch began, and fall between the new edges, as figure
@@ -508,8 +529,8 @@ def _bins(epoch: int, updates: list[EpochUpdate], p_true: list[Tensor]) -> list[
     rows, start = [], 0
     for of in updates:
         bins, n_bins = of.update.bins, len(of.update.gamma)
-        p = torch.cat(p_true[start : of.n_steps]).double().flatten().cpu().numpy()
-        start = of.n_steps
+        p = p_true[start : of.n_rows].ravel()
+        start = of.n_rows
         place = np.searchsorted(bins.edges[1:-1], p, side="right")
         count = np.bincount(place, minlength=n_bins)
         total = np.bincount(place, weights=p, minlength=n_bins)

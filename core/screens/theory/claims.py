@@ -115,8 +115,8 @@ def claims(
         ),
         Claim(
             "Two classes: slightly above 0.001",
-            f"{MAP_PAPER}, section 3.2: with 1/T ≈ 0.95 γ + 0.85 probabilities are off by less than "
-            "0.001.",
+            f"{MAP_PAPER}, section 3.2: by 1/T ≈ 0.95 γ + 0.85 probabilities are off by less "
+            "than 0.001.",
             f"At γ = {worst_gamma[2]} even the best T is off by {three(residual[2])} there.",
         ),
         Claim(

@@ -133,7 +133,9 @@ def _trace(line: MeasureCurve, measure: MeasurePanel, theme: Theme) -> go.Scatte
     )
 
 
-TRAINING, VALIDATION = "training", "validation"
+TRAINING, VALIDATION, TEST = "training", "validation", "test"
+EQUAL_MASS = "equal mass"
+DASHES = {TRAINING: "dot", TEST: "dashdot", EQUAL_MASS: "dash"}
 OVERLAY = "dash"
 
 
@@ -212,6 +214,52 @@ PANELS = (
         unit="share",
         lines={"val_ece": ""},
         source=f"As {_MUKHOTI} 3(g)",
+    ),
+)
+
+
+def _parts(key: str, title: str, unit: Unit, metric: str, source: str) -> Measure:
+    """Return a measure of training, validation and, where it was measured, of the test set."""
+    lines = {f"val_{metric}": VALIDATION, f"train_{metric}": TRAINING, f"test_{metric}": TEST}
+    where = "training, validation, test where chosen"
+    return Measure(
+        key=key, title=title, explanation=where, unit=unit, lines=lines, source=f"As {source}"
+    )
+
+
+_GHOSH = "Ghosh et al. 2022, figures 4 and 41 to 55"
+PARTS = (
+    _parts("error_parts", "Error of each part", "share", "error", f"{_GHOSH}; {_MUKHOTI} 1"),
+    _parts("nll_wrong_parts", "NLL of wrong answers", "nats", "nll_wrong", f"{_MUKHOTI} 1 and 3"),
+    _parts("nll_right_parts", "NLL of right answers", "nats", "nll_correct", f"{_MUKHOTI} 1 and 3"),
+    _parts("p_wrong", "p of the truth, wrong", "share", "p_true_wrong", f"{_MUKHOTI} 3(e, f)"),
+    _parts("p_right", "p of the truth, right", "share", "p_true_correct", f"{_MUKHOTI} 3(e, f)"),
+    _parts(
+        "confidence_wrong", "Confidence of errors", "share", "confidence_wrong", f"{_MUKHOTI} 3"
+    ),
+    Measure(
+        key="ece_rules",
+        title="ECE by rule",
+        explanation="validation, 15 bins",
+        unit="share",
+        lines={"val_ece": "equal width", "val_ece_em": EQUAL_MASS},
+        source=f"As {_GHOSH}",
+    ),
+    Measure(
+        key="ece_test",
+        title="ECE, test set",
+        explanation="15 bins; nothing is chosen by it",
+        unit="share",
+        lines={"test_ece": "equal width", "test_ece_em": EQUAL_MASS},
+        source=f"As {_GHOSH}",
+    ),
+    Measure(
+        key="logit_norm",
+        title="Norm of the logits",
+        explanation="validation, mean over rows",
+        unit="number",
+        lines={"val_logit_norm": ""},
+        source=f"Beside {_MUKHOTI} 3(h)",
     ),
 )
 MORE = (
@@ -320,15 +368,14 @@ def _card(
                 continue
             epoch, value = table[metric]
             who = " ".join(part for part in (mark.letter if len(runs) > 1 else "", name) if part)
-            training = name == TRAINING
             lines.append(
                 MeasureCurve(
                     name=f"{mark.letter} {clean(run.name)}" if not name else who,
                     epoch=epoch,
                     value=value,
                     colour=mark.colour,
-                    dash="dot" if training else mark.dash,
-                    width=1.3 if training else 2.0,
+                    dash=DASHES.get(name, mark.dash),
+                    width=1.3 if name == TRAINING else 2.0,
                 )
             )
             words = _course(epoch, value, measure)

@@ -272,5 +272,5 @@ def _submission() -> None:
             width=330,
             help="Adds one training with each loss, at its defaults, to the same submission.",
         )
-        for name in ("priority", "minutes", "devices", "deterministic", "compile"):
+        for name in ("priority", "minutes", "devices", "deterministic", "compile", "test_curves"):
             FORM.draw(name)

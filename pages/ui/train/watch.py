@@ -202,7 +202,7 @@ def _curves(runs: Sequence[TrainedRun]) -> None:
                 width=200,
             )
             st.markdown(views.best_epoch(run, metric))
-        _panels(views.cards(views.MORE, runs))
+        _panels(views.cards(views.MORE + views.PARTS, runs))
         _panels(distribution_cards(runs[0].history))
         _bins(runs[0].history)
     widgets.caption("After each epoch on the validation set. Panels as in Mukhoti et al. 2020.")

@@ -124,7 +124,31 @@ def test_training_confidence_of_a_bin_is_the_mean_over_its_training_rows(trainer
         else:
             assert b["train_confidence"] is None
     assert sum(map(len, inside)) == 150
-    assert folder.events()[0]["metrics"]["train_p_true"] == pytest.approx(sum(p) / 150, abs=1e-6)
+    metrics = folder.events()[0]["metrics"]
+    assert metrics["train_p_true"] == pytest.approx(sum(p) / 150, abs=1e-6)
+    wrong = [row.index(max(row)) != y for row, y in zip(logits, labels, strict=True)]
+    missed = [value for value, off in zip(p, wrong, strict=True) if off]
+    claims = [max(slow_losses._softmax(row)) for row, off in zip(logits, wrong, strict=True) if off]
+    assert metrics["train_error"] == pytest.approx(sum(wrong) / 150)
+    assert metrics["train_p_true_wrong"] == pytest.approx(sum(missed) / len(missed), abs=1e-6)
+    nll = -math.fsum(map(math.log, missed)) / len(missed)
+    assert metrics["train_nll_wrong"] == pytest.approx(nll, abs=1e-5)
+    assert metrics["train_confidence_wrong"] == pytest.approx(sum(claims) / len(claims), abs=1e-6)
+
+
+def test_the_test_part_is_measured_by_epoch_where_it_is_chosen(trainer, digits):
+    parts, folder, _ = trainer(loss={"name": "ce"}, epochs=2, test_curves=True)
+    logits = predict(parts, digits.test).numpy()
+    found = measure(answers(logits, digits.test.targets.numpy(), digits.task), "test")
+    last = folder.events()[-1]["metrics"]
+    assert {key: last[key] for key in found} == pytest.approx(found)
+    norms = [math.sqrt(sum(z * z for z in row)) for row in folder.validation()[-1].tolist()]
+    assert last["val_logit_norm"] == pytest.approx(sum(norms) / len(norms))
+    _, plain, _ = trainer("plain", loss={"name": "ce"}, epochs=2)
+    same = {key: v for key, v in last.items() if key.startswith(("val_", "train_"))}
+    unseen = plain.events()[-1]["metrics"]
+    assert {key: unseen[key] for key in same} == same  # it steers nothing
+    assert not [key for key in unseen if key.startswith("test_")]
 
 
 def test_scores_of_each_epoch_follow_from_its_validation_logits(trainer):
@@ -212,8 +236,10 @@ def test_training_confidence_is_that_of_the_rows_since_the_update_before():
     bins = ValidationBins(
         np.array([0.1, 0.5, 0.9]), np.array([3, 2]), np.array([0.3, 0.7]), np.array([0.3, 0.7])
     )
-    made = [EpochUpdate(n, n / 4, GammaUpdate(bins, np.ones(2), np.zeros(2, bool))) for n in (1, 3)]
-    p = [torch.tensor(p) for p in ([0.25, 0.75], [0.5, 1.0], [0.75, 0.875], [0.0, 0.0])]
+    made = [
+        EpochUpdate(2 * n, n / 4, GammaUpdate(bins, np.ones(2), np.zeros(2, bool))) for n in (1, 3)
+    ]
+    p = np.array([0.25, 0.75, 0.5, 1.0, 0.75, 0.875, 0.0, 0.0])
     rows = loop._bins(6, made, p)
     assert [row["train_confidence"] for row in rows] == [0.25, 0.75, None, 0.78125]
     assert [row["trained"] for row in rows] == [6.25, 6.25, 6.75, 6.75]

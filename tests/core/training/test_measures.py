@@ -18,6 +18,7 @@ from core.training.loop import answers, measure
 NAMES = {
     "val_nll", "val_nll_correct", "val_nll_wrong", "val_error", "val_ece", "val_ece_em",
     "val_entropy_correct", "val_entropy_wrong", "val_p_true",
+    "val_p_true_correct", "val_p_true_wrong", "val_confidence_wrong",
 }  # fmt: skip
 
 
@@ -53,6 +54,9 @@ def test_four_rows_by_hand():
         / 3,
         "val_entropy_wrong": entropy(0.6, 0.3, 0.1),
         "val_p_true": (0.7 + 0.8 + 0.3 + 0.5) / 4,
+        "val_p_true_correct": (0.7 + 0.8 + 0.5) / 3,
+        "val_p_true_wrong": 0.3,
+        "val_confidence_wrong": 0.6,
     }
     assert found == pytest.approx(by_hand, rel=1e-12)
 
@@ -119,7 +123,7 @@ def test_no_wrong_answer_leaves_what_is_averaged_over_them_unknown():
     found = scores(np.log(P[:2]), TRUE[:2])
     assert math.isnan(found["val_nll_wrong"])
     assert math.isnan(found["val_entropy_wrong"])
-    assert all(math.isfinite(found[key]) for key in NAMES - {"val_nll_wrong", "val_entropy_wrong"})
+    assert all(math.isfinite(found[key]) != key.endswith("_wrong") for key in NAMES)
 
 
 def test_no_right_answer_leaves_the_loss_of_right_answers_unknown():
@@ -201,6 +205,9 @@ def test_labels_by_hand(dtype):
         / 4,
         "val_entropy_wrong": (entropy(0.38, 0.62) + entropy(0.7, 0.3)) / 2,
         "val_p_true": sum(p_true) / 6,
+        "val_p_true_correct": (0.9 + 0.8 + 0.5 + 0.63) / 4,
+        "val_p_true_wrong": (0.38 + 0.3) / 2,
+        "val_confidence_wrong": (0.62 + 0.7) / 2,
     }
     assert scores(logits, present, Task.MULTILABEL) == pytest.approx(by_hand, rel=1e-12)
 

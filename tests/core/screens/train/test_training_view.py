@@ -8,6 +8,7 @@ from core.screens.train.distributions import distribution_cards
 from core.screens.train.view import (
     MORE,
     PANELS,
+    PARTS,
     PLAIN,
     TrainedRun,
     best_epoch,
@@ -111,6 +112,19 @@ def test_training_and_validation_loss_are_told_apart():
     assert list(lines) == ["validation", "training"]
     assert lines["training"].line.dash == "dot"
     assert list(lines["training"].y) == [0.6, 0.2]
+
+
+def test_each_part_has_its_line_in_the_folded_curves():
+    curves = history(
+        val_error=[0.5, 0.25], train_error=[0.75, 0.125], test_error=[0.5, 0.375],
+        val_ece=[0.5, 0.25], val_ece_em=[0.25, 0.125],
+    )  # fmt: skip
+    error, ece = cards(PARTS, [TrainedRun("a", "run", curves, 2)])
+    traces = error.draw(LIGHT).data
+    assert [trace.name for trace in traces] == ["validation", "training", "test"]
+    assert [trace.line.dash for trace in traces] == ["solid", "dot", "dashdot"]
+    assert traces[2].y.tolist() == [50.0, 37.5]
+    assert [trace.name for trace in ece.draw(LIGHT).data] == ["equal width", "equal mass"]
 
 
 def test_a_running_training_says_how_far_it_is():
