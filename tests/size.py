@@ -43,7 +43,7 @@ BUDGETS: Final[dict[str, Size]] = {
     "core/ood": Size(1_100, 7, 7),
     "core/readers": Size(18_750, 81, 456),
     "core/reports": Size(3_500, 21, 63),
-    "core/screens": Size(19_950, 85, 226),
+    "core/screens": Size(20_250, 85, 226),
     "core/studies": Size(3_620, 15, 36),
     "core/training": Size(3_850, 19, 52),
     "core/xray": Size(1_400, 8, 24),
