@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Any, Final, Literal, get_args
+from typing import Final, Literal, get_args
 
 FILE: Final = Path(__file__).parents[1] / "assets" / "published" / "results.csv"
 SETTINGS_FILE: Final = FILE.with_name("settings.csv")
@@ -26,15 +26,11 @@ PAPERS: Final = {
 }
 MODELS: Final = {
     "resnet50_cifar": "resnet50",
+    "resnet50_tiny_imagenet": "resnet50",
     "resnet110_released": "resnet110",
     "wrn_26_10_cifar": "wide_resnet_26_10",
     "densenet121_cifar": "densenet121",
     "text_cnn": "gp_cnn",
-}
-SAME_NAME: Final = ("brier", "mmce", "flsd_53", "dual_focal", "adafocal", "fcl", "fcl_l1")
-METHODS: Final[Mapping[str, tuple[str, ...]]] = {
-    "ce": ("ce", "ce_wd"),
-    **{name: (name,) for name in SAME_NAME},
 }
 CORRUPTION: Final = ("gaussian_noise", 5)  # of CIFAR-10-C in Ghosh et al. 2022; others name none
 
@@ -228,25 +224,6 @@ def published(**criteria: str) -> tuple[PublishedNumber, ...]:
     )
 
 
-def subject(config: Mapping[str, Any] | None) -> PaperSetting | None:  # Any: plain JSON
-    """Return what a run's config corresponds to in the papers; None where it does to nothing."""
-    if config is None or config.get("model") not in MODELS:
-        return None
-    dataset, loss = config.get("data"), config.get("loss")
-    if not isinstance(dataset, str) or not isinstance(loss, dict):
-        return None
-    # What has other settings there is another loss.
-    name = loss.get("name")
-    methods: tuple[str, ...] = ()
-    if name == "ls":
-        methods = ("ls_0.05",) if loss.get("smoothing") == 0.05 else ()
-    elif name == "focal" and isinstance(loss.get("gamma"), int | float):
-        methods = (f"focal_{loss['gamma']:g}",)
-    elif isinstance(name, str):
-        methods = METHODS.get(name, ())
-    return PaperSetting(dataset, MODELS[config["model"]], methods) if methods else None
-
-
 def auroc_rows(
     setting: PaperSetting | None, ood_dataset: str, corruption: str = "", severity: int = 0
 ) -> tuple[PublishedNumber, ...]:
@@ -255,7 +232,7 @@ def auroc_rows(
     Parameters
     ----------
     setting : PaperSetting or None
-        From `subject`.
+        From `core.losses.papers.subject`.
     ood_dataset : str
         ``svhn`` or ``cifar10c``; images that Candor corrupted have no counterpart.
     corruption, severity : str, int

@@ -1,7 +1,8 @@
 """What a run corresponds to in the papers, by the config it was made with."""
 
 from core.errors import LibraryError
-from core.published import PaperSetting, subject
+from core.losses.papers import subject
+from core.published import PaperSetting
 from pages.ui import cache
 from pages.ui.visitor import open_library
 

@@ -12,6 +12,7 @@ from core.datasets.catalogue import DATASETS
 from core.datasets.shifts import parse_name
 from core.defaults import LEVEL
 from core.inference.config import EvaluationConfig
+from core.losses.papers import subject
 from core.metrics import METRICS
 from core.metrics.intervals import wilson
 from core.metrics.ranked import SortedOutcomes
@@ -19,7 +20,7 @@ from core.metrics.records import Score
 from core.metrics.suite import audit
 from core.predictions import Predictions, Task
 from core.published import MODELS as PRINTED
-from core.published import PAPERS, published, subject
+from core.published import PAPERS, published
 from core.screens.kit.numbers import (
     count,
     in_hundred,
