@@ -14,12 +14,15 @@ from pages.ui.task import BackgroundTask, Work, in_process
 from pages.ui.visitor import open_library
 
 KEEPING: Final = "draft.keeping"  # and the draft's id: the task of a large one
+KEPT: Final[dict[str, str]] = {}  # what drafts have become, until they are opened as runs
 
 
 def bar(run: cache.Run) -> None:
     """Offer Keep and Discard for a draft; say nothing otherwise."""
     if not run.draft:
         return
+    if run.id in KEPT:  # the page was drawn anew before it was opened, as by a second click
+        _kept(run, KEPT[run.id])
     with st.container(horizontal=True, vertical_alignment="center", key="draft.bar"):
         st.markdown("Only this browser shows this draft. Closing the page deletes it.")
         # Draw how a draft was read, folded, with the way to read it otherwise
@@ -50,18 +53,21 @@ def _form(run: cache.Run) -> None:
 
 
 def _keep(run: cache.Run, name: str, tags: str) -> None:
-    """Keep a draft: a large one in a process of its own."""
+    """Keep a draft, once however often that is asked: a large one in a process of its own."""
+    begun = st.session_state.get(_place(run.id))
+    if begun is not None and begun.running:
+        return
     draft, audited = session.claim(run.id), audits.known(run, run.split)
     words = [tag for tag in map(str.strip, tags.split(",")) if tag]
     keep = partial(keep_result, tags=words, audited=audited)
     given = open_library(), name, draft.file_name, draft.result
     if not any(audits.large(run, split) for split in run.splits):
         try:
-            manifest = keep(*given)
+            KEPT[run.id] = keep(*given).id
         except BaseException:  # another tab may have more luck
             session.disclaim(run.id)
             raise
-        _kept(run, manifest)
+        _kept(run, KEPT[run.id])
 
     def start() -> Work[Manifest]:
         try:
@@ -85,9 +91,10 @@ def _watch(run: cache.Run) -> None:
         return
     manifest = task.draw()
     if manifest is not None:
+        KEPT[run.id] = manifest.id
         del st.session_state[_place(run.id)]
         task.forget()
-        _kept(run, manifest)
+        _kept(run, manifest.id)
     if not task.running:  # it was stopped, or failed
         session.disclaim(run.id)
 
@@ -96,12 +103,12 @@ def _place(draft_id: str) -> str:
     return f"{KEEPING}.{draft_id}"
 
 
-def _kept(draft: cache.Run, manifest: Manifest) -> NoReturn:
+def _kept(draft: cache.Run, run_id: str) -> NoReturn:
     """Open a draft as the run that it has become."""
-    run = cache.find(manifest.id)
+    run = cache.find(run_id)
     audits.move_results(draft, run)
-    forget(draft.id)
     state.open_run(run)
+    forget(draft.id)
     state.say(f"Kept {run.name} in your runs.")
     st.rerun()
 
@@ -114,6 +121,7 @@ def forget(draft_id: str) -> None:
         task.forget()
     audits.discard(draft_id)
     session.discard(draft_id)
+    KEPT.pop(draft_id, None)
 
 
 def _discard(draft_id: str) -> None:

@@ -18,6 +18,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from functools import partial
 from hashlib import blake2b
+from html import escape
 from pathlib import Path
 from threading import current_thread, main_thread
 from types import FrameType
@@ -60,6 +61,7 @@ ELSEWHERE: Final = {"cross-site", "same-site"}  # Sec-Fetch-Site of what another
 MEDIA: Final = "/media/"
 # Of a login, kept for its end. Proxies refuse more than 8 KiB of cookies.
 MAX_TOKEN: Final = 2_000  # characters
+PAGE: Final = re.compile(r"/(?!_)[^/.]+")  # of one part, and no file of Streamlit
 UPLOAD: Final = re.compile(r"/_stcore/upload_file/(?P<session>[^/]+)/[^/]+/?\Z")
 # Streamlit's page needs inline styles and scripts, code from strings for its components, and blobs
 # for downloads. Nothing comes from another server or goes to one, and nobody may frame the page.
@@ -96,6 +98,13 @@ TOO_MANY_COOKIES: Final = (
     "Your browser sends so many cookies here that no page could be shown. Most are of other "
     "programs at this address. Delete the cookies of this site, then open it again. If they come "
     "back, ask the administrator to give Candor a host name of its own."
+)
+NO_PAGE: Final = (
+    '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>No such page · Candor'
+    '</title><meta name="viewport" content="width=device-width"><meta name="color-scheme" '
+    'content="light dark"></head><body style="font: 17px/1.5 sans-serif; margin: 12vh 8vw">'
+    "<h1>There is no page “{}” here.</h1><p>The link may be mistyped, or from another version. "
+    '<a href="./">Open your runs</a>.</p></body></html>'
 )
 OLD_COOKIE: Final = re.compile(r"_streamlit_user(_tokens)?_[0-9]+")
 _ASKING: Final[set[str]] = set()  # sessions that were shown a drop zone
@@ -231,6 +240,9 @@ class Guard:
             await PlainTextResponse("Not from here.", 403, ENDS)(scope, receive, send)
         elif upload and scope["method"] == "PUT":
             await self._upload(upload["session"], scope, receive, send)
+        elif _leads_nowhere(scope):
+            asked = escape(scope["path"].strip("/")[:80])
+            await HTMLResponse(NO_PAGE.format(asked), 404)(scope, receive, send)
         else:
             await self._app(scope, receive, send)
 
@@ -263,6 +275,19 @@ class Guard:
             _ARRIVING[session] -= arrived
             if not _ARRIVING[session]:
                 del _ARRIVING[session]
+
+
+def _leads_nowhere(scope: Scope) -> bool:
+    """Whether a person opens a page that there is not, of which Streamlit has words of its own."""
+    path = scope["path"].removesuffix("/")
+    pages = {
+        "",
+        CALLBACK,
+        *(f"/{entry.name}" for entry in site.entries() if entry is not site.HOME),
+    }
+    opened = scope["method"] == "GET" and "text/html" in Headers(scope=scope).get("accept", "")
+    below = st.get_option("server.baseUrlPath")  # where Candor does not stand at the top
+    return opened and not below and bool(PAGE.fullmatch(path)) and path not in pages
 
 
 def links() -> list[Route]:

@@ -7,10 +7,19 @@ import numpy as np
 import pytest
 from playwright.sync_api import Page, expect
 
+from core.library import SAMPLES, Library, RunSource
+from core.predictions import Predictions, ScoreKind, Task
 from pages.ui.site import DESTINATIONS
 from tests.e2e import files
 from tests.e2e.accessibility import check_axe
-from tests.e2e.conftest import VIEWPORT, check_no_sideways_scroll, check_no_torch, go, settled
+from tests.e2e.conftest import (
+    VIEWPORT,
+    check_no_sideways_scroll,
+    check_no_torch,
+    go,
+    new_page,
+    settled,
+)
 from tests.e2e.first_screen import EMPTY, OPEN, words_in_sight
 from tests.e2e.test_audit import audit, drawn, drop
 
@@ -222,6 +231,17 @@ def test_an_old_link_to_what_people_said_opens_its_tab(visit):
     expect(page.locator("h1")).to_contain_text("Of 100 people asked")
 
 
+def test_a_page_that_is_not_there_is_said_in_our_words_with_a_way_back(browser, server):
+    page = new_page(browser)
+    answer = page.goto(f"{server.url}/nosuch<b>page?run=x")
+    assert answer.status == 404
+    expect(page.get_by_role("heading")).to_have_text("There is no page “nosuch<b>page” here.")
+    page.get_by_role("link", name="Open your runs").click()
+    settled(page)
+    expect(page.locator("h1.c-sentence")).to_contain_text("Drop logits")
+    page.context.close()
+
+
 def test_a_link_to_a_page_asks_for_nothing_that_is_not_there(visit, server):
     page = visit("/")
     answers = []
@@ -259,3 +279,30 @@ def test_the_server_answers_while_it_reads_a_large_file(visit, server, tmp_path)
         page.wait_for_timeout(200)
     assert answered
     expect(step).to_be_visible()
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_a_toast_covers_no_button(visit, server, width):
+    library = Library(server.home, SAMPLES)
+    rows = Predictions(Task.BINARY, ScoreKind.PROBABILITIES, np.full(20, 0.5), np.arange(20) % 2)
+    kept = library.keep("Short", {"test": rows}, source=RunSource("f", "0" * 32), summary={}).id
+    page = visit("/reliability?run=digits-fair", viewport={"width": width, "height": 800})
+    settled(page)
+    library.delete(kept)
+    page.get_by_role("combobox", name="Run", exact=True).click()
+    page.get_by_role("option", name="Short", exact=True).click()
+    toast = page.get_by_test_id("stToast")
+    expect(toast).to_contain_text("It was deleted.")
+    box = toast.bounding_box()
+    reached = page.evaluate(
+        """box => [...document.querySelectorAll('button, a, input')]
+          .filter(e => !e.closest('[data-testid=stToast]'))
+          .map(e => [e, e.getBoundingClientRect()])
+          .filter(([, r]) => r.width && r.right > box.x && r.left < box.x + box.width
+                             && r.bottom > box.y && r.top < box.y + box.height)
+          .filter(([e, r]) => document.elementFromPoint(r.x + r.width / 2, r.y + r.height / 2)
+                              ?.closest('[data-testid=stToast]'))
+          .map(([e]) => e.outerHTML.slice(0, 100))""",
+        box,
+    )
+    assert reached == []

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import streamlit as st
 from pandas import DataFrame
+from streamlit.runtime.scriptrunner import RerunData, RerunException
 
 from core import arrays
 from core.library import SAMPLES, Library, RunSource
@@ -166,6 +167,34 @@ def test_a_large_draft_is_kept_elsewhere_and_not_audited_again(home, draft, call
     assert calls.begun == 2
     kept = Library(home, SAMPLES).load(row.id, "test")
     assert kept.scores.tolist() == made().scores.tolist()
+
+
+def test_to_keep_twice_keeps_one_run(home, draft, calls):
+    calls.go.clear()
+    kept_form(draft, "mine")
+    until(draft, lambda: calls.begun == 2)
+    kept_form(draft, "mine")
+    assert (calls.begun, calls.ended) == (2, 0)
+    calls.go.set()
+    until(draft, lambda: draft.query_params.get("run"))
+    assert len([row for row in Library(home, SAMPLES).rows() if row.name == "mine"]) == 1
+
+
+def test_a_click_between_keeping_and_opening_keeps_no_second_run(home, draft, monkeypatch):
+    monkeypatch.setattr(audits, "LARGE_CLAIMS", 10**9)
+    moved, clicks = audits.move_results, iter([RerunException(RerunData())])
+
+    def interrupted(*given):
+        for click in clicks:
+            raise click
+        moved(*given)
+
+    monkeypatch.setattr(audits, "move_results", interrupted)
+    kept_form(draft, "mine")
+    draft.switch_page("pages/reliability.py").run()
+    (row,) = [row for row in Library(home, SAMPLES).rows() if row.name == "mine"]
+    assert draft.query_params["run"] in (row.id, [row.id])  # the draft has become it
+    assert not any(room.drafts for room in session._ROOMS.values())
 
 
 def test_to_discard_a_draft_stops_its_keeping(home, draft, calls):
