@@ -64,7 +64,18 @@ def chestxray14(request: DatasetRequest) -> SplitDataset:
             listed[film] = read(row, location)
     except csv.Error as error:
         raise _list_refused(f"it is not a table ({error})", name) from error
-    films = _films(root)
+    # Pictures of films by name without suffix, which some copies have changed.
+    several = [f"{name}/images" for name in subfolders(root) if re.fullmatch(r"images_\d+", name)]
+    folders = ["images"] if (root / "images").is_dir() else several
+    films: dict[str, PictureFile] = {}
+    for folder in folders:
+        existing_root(root / folder, LAYOUT)
+        for file in pictures_below(root, folder)[0]:
+            film = Path(file.name).stem
+            if film in films:
+                what = f"Two pictures are called {film}"
+                raise Refused("DATA_ROOT", what, "keep one", location=file.name)
+            films[film] = file
     matched = [name for name in listed if name in films]
     if not matched:
         raise Refused(
@@ -114,23 +125,6 @@ def _flagged(row: Mapping[str, str | None], location: str) -> tuple[int, ...]:
     if not {"0", "1"}.issuperset(flags):
         raise _list_refused("a finding is neither 0 nor 1", location)
     return tuple(int(flag == "1") for flag in flags)
-
-
-def _films(root: Path) -> dict[str, PictureFile]:
-    """Return the pictures of films by name without suffix, which some copies have changed."""
-    several = [f"{name}/images" for name in subfolders(root) if re.fullmatch(r"images_\d+", name)]
-    folders = ["images"] if (root / "images").is_dir() else several
-    films: dict[str, PictureFile] = {}
-    for folder in folders:
-        existing_root(root / folder, LAYOUT)
-        for file in pictures_below(root, folder)[0]:
-            film = Path(file.name).stem
-            if film in films:
-                raise Refused(
-                    "DATA_ROOT", f"Two pictures are called {film}", "keep one", location=file.name
-                )
-            films[film] = file
-    return films
 
 
 def _patient(film: str) -> str:

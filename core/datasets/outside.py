@@ -206,7 +206,20 @@ def _cifar10c(outside_set: OutsideSet, data: SplitDataset, _download: bool) -> O
     if array.shape != shape or array.dtype != np.uint8 or not array.size:
         raise _array_refused(name, array, "50,000 x 32 x 32 x 3 uint8", CIFAR10C)
     pixels = np.asarray(array, np.uint8)
-    classes = _checked_labels(_array(root, "labels.npy"), len(pixels))
+    # The labels of one severity, once for all five.
+    labels = _array(root, "labels.npy")
+    n_rows = len(pixels)
+    if labels.shape != (n_rows,) or labels.dtype.kind not in "iu":
+        raise _array_refused("labels.npy", labels, f"{n_rows:,} whole numbers", CIFAR10C)
+    classes: Int = np.asarray(labels, np.int64).reshape(len(SEVERITIES), -1)
+    if not np.isin(classes, np.arange(len(CIFAR10_CLASSES))).all() or (classes != classes[0]).any():
+        raise Refused(
+            "LABELS_DIFFER",
+            "labels.npy does not hold the classes 0 to 9 of the same images five times",
+            f"use the published files: {CIFAR10C}",
+            location="labels.npy",
+        )
+    classes = classes[0].copy()
     if data.name == "cifar10" and not np.array_equal(classes, data.test.targets.numpy()):
         raise Refused(
             "LABELS_DIFFER",
@@ -226,21 +239,6 @@ def _cifar10c(outside_set: OutsideSet, data: SplitDataset, _download: bool) -> O
         3,
         data,
     )
-
-
-def _checked_labels(labels: Array, n_rows: int) -> Int:
-    """Return the labels of one severity, once for all five."""
-    if labels.shape != (n_rows,) or labels.dtype.kind not in "iu":
-        raise _array_refused("labels.npy", labels, f"{n_rows:,} whole numbers", CIFAR10C)
-    classes: Int = np.asarray(labels, np.int64).reshape(len(SEVERITIES), -1)
-    if not np.isin(classes, np.arange(len(CIFAR10_CLASSES))).all() or (classes != classes[0]).any():
-        raise Refused(
-            "LABELS_DIFFER",
-            "labels.npy does not hold the classes 0 to 9 of the same images five times",
-            f"use the published files: {CIFAR10C}",
-            location="labels.npy",
-        )
-    return np.array(classes[0])
 
 
 def _svhn(outside_set: OutsideSet, data: SplitDataset, download: bool) -> OutsideDataset:

@@ -11,7 +11,7 @@ from core.metrics.comparison import compare
 from core.metrics.human.errors import DISTANCE
 from core.metrics.paired import PAIRABLE, Difference
 from core.reports.audit_json import floor_json, score_json
-from core.studies.human import ERRORS, FittedOn, HumanFits
+from core.studies.human import ERRORS, HumanFits
 from core.studies.human import SHOWN as HUMAN
 from core.studies.posthoc import NONE, Fit, MethodReport, PosthocRows
 
@@ -103,7 +103,15 @@ def human_fits_json(fits: HumanFits) -> Json:
     none, *others = fits.methods
     methods: Json = {}
     for method in others:
-        methods.setdefault(method.method, {})[method.target] = _fitted_on(method)
+        if method.refusal:
+            methods.setdefault(method.method, {})[method.target] = {"reason": method.refusal}
+        else:
+            changes = method.differences.items()
+            methods.setdefault(method.method, {})[method.target] = {
+                "parameters": dict(method.parameters),
+                "metrics": dict(method.values),
+                "difference": {name: difference_json(change) for name, change in changes},
+            }
     return {
         "fit": fits.fit_name,
         "test": fits.test_name,
@@ -111,17 +119,6 @@ def human_fits_json(fits: HumanFits) -> Json:
         "n_test": fits.test_rows,
         NONE: {"metrics": dict(none.values)},
         "methods": methods,
-    }
-
-
-def _fitted_on(method: FittedOn) -> Json:
-    if method.refusal:
-        return {"reason": method.refusal}
-    changes = method.differences.items()
-    return {
-        "parameters": dict(method.parameters),
-        "metrics": dict(method.values),
-        "difference": {name: difference_json(change) for name, change in changes},
     }
 
 

@@ -56,7 +56,9 @@ def number(value: float) -> str:
     mantissa, _, exponent = f"{abs(value)!r}".partition("e")
     whole, _, fraction = mantissa.partition(".")
     digits = (whole + fraction).lstrip("0")
-    power = int(exponent or 0) + len(whole) if whole.strip("0") else _power(fraction, exponent)
+    # Where the point stands, counted from the first digit.
+    n_zeros = len(fraction) - len(fraction.lstrip("0"))
+    power = int(exponent or 0) + (len(whole) if whole.strip("0") else -n_zeros)
     digits = digits.rstrip("0")
     if len(digits) <= power <= FIXED_DIGITS:
         return sign + digits + "0" * (power - len(digits))
@@ -66,11 +68,6 @@ def number(value: float) -> str:
         return f"{sign}0.{'0' * -power}{digits}"
     point = f".{digits[1:]}" if len(digits) > 1 else ""
     return f"{sign}{digits[0]}{point}e{power - 1:+d}"
-
-
-def _power(fraction: str, exponent: str) -> int:
-    """Return where the point of a number below 1 stands, counted from its first digit."""
-    return int(exponent or 0) - (len(fraction) - len(fraction.lstrip("0")))
 
 
 def digest(value: Json) -> str:

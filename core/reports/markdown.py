@@ -4,8 +4,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 
-from core.reports.document import BOARD_LINES, Chapter, Document, Edition, Section, WrittenTable
-from core.screens.kit.records import FigureCard, Sentence, Tile
+from core.reports.document import BOARD_LINES, Chapter, Document, Edition, WrittenTable
+from core.screens.kit.records import Tile
 from core.screens.kit.text import clean
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~])")
@@ -35,7 +35,25 @@ def _chapter(chapter: Chapter) -> Iterator[str]:
     if chapter.notices:
         yield "\n".join(f"- {text(note.sentence)} `{note.code}`" for note in chapter.notices)
     for section in chapter.sections:
-        yield from _section(section)
+        yield f"### {text(section.title)}"
+        if section.sentence is not None:
+            yield f"**{text(section.sentence.text)}**"
+            if section.sentence.second:
+                yield text(section.sentence.second)
+        if section.numbers:
+            yield "\n".join(map(_tile, section.numbers))
+        if section.icons is not None:
+            weight = f"{text(section.icons.title)} ({text(section.icons.note)})"
+            promised, observed = section.icons.promised_text, section.icons.observed_text
+            yield f"{weight}: {text(promised)} {text(observed)}"
+        yield from map(text, section.paragraphs)
+        for card in section.cards:
+            stop = "" if card.title.endswith("?") else "."
+            yield f"*{text(card.title)}{stop}* {text(card.alt)}"
+        for table in section.tables:
+            yield from _table(table)
+        if section.caption:
+            yield text(section.caption)
 
 
 def _board(chapter: Chapter) -> Iterator[str]:
@@ -45,40 +63,10 @@ def _board(chapter: Chapter) -> Iterator[str]:
     yield from _table(WrittenTable("For the board", ("to fill in", ""), rows))
 
 
-def _section(section: Section) -> Iterator[str]:
-    yield f"### {text(section.title)}"
-    if section.sentence is not None:
-        yield from _sentence(section.sentence)
-    if section.numbers:
-        yield "\n".join(map(_tile, section.numbers))
-    if section.icons is not None:
-        weight = f"{text(section.icons.title)} ({text(section.icons.note)})"
-        promised, observed = section.icons.promised_text, section.icons.observed_text
-        yield f"{weight}: {text(promised)} {text(observed)}"
-    yield from map(text, section.paragraphs)
-    for card in section.cards:
-        yield _figure(card)
-    for table in section.tables:
-        yield from _table(table)
-    if section.caption:
-        yield text(section.caption)
-
-
-def _sentence(sentence: Sentence) -> Iterator[str]:
-    yield f"**{text(sentence.text)}**"
-    if sentence.second:
-        yield text(sentence.second)
-
-
 def _tile(tile: Tile) -> str:
     beside = "; ".join(filter(None, (tile.interval, tile.note)))
     value = f"{tile.value} {tile.unit}".strip()
     return f"- {text(tile.label)}: **{text(value)}**{f' ({text(beside)})' if beside else ''}"
-
-
-def _figure(card: FigureCard) -> str:
-    stop = "" if card.title.endswith("?") else "."
-    return f"*{text(card.title)}{stop}* {text(card.alt)}"
 
 
 def _table(table: WrittenTable) -> Iterator[str]:

@@ -23,7 +23,7 @@ from core.reports.ood_json import InDistribution, SetReport, ood_json
 from core.reports.sections import named_runs
 from core.screens.compare.view import compare_view
 from core.studies.clinic import Findings, OneFinding
-from core.studies.report import OodNumbers, PosthocNumbers, ReportNumbers, RunNumbers
+from core.studies.report import PosthocNumbers, ReportNumbers, RunNumbers
 
 Json = dict[str, Any]  # Any: plain JSON values
 COMPARED_BY: Final = "ece"
@@ -133,7 +133,17 @@ def _run(numbers: RunNumbers) -> Json:
     if numbers.posthoc is not None:
         out["posthoc"] = _posthoc(numbers.posthoc)
     if numbers.ood is not None:
-        out["ood"] = _ood(numbers, numbers.ood)
+        run = numbers.run
+        inside = InDistribution(
+            file=run.file,
+            digest=run.file_digest,
+            split=run.split,
+            n=numbers.rows.n,
+            notices=numbers.ood.notices,
+        )
+        sets = [SetReport(name, judged, None, ()) for name, judged in numbers.ood.sets.items()]
+        effects = {name: asdict(shifted) for name, (shifted, _) in numbers.ood.effects.items()}
+        out["ood"] = ood_json(inside, numbers.ood.score, None, "", sets) | {"shifts": effects}
     if numbers.clinical is not None:
         out["clinical"] = _clinical(numbers, numbers.clinical)
     return out
@@ -164,20 +174,6 @@ def _posthoc(after: PosthocNumbers) -> Json:
         for name, method in out["methods"].items()
     }
     return out | {"methods": methods}
-
-
-def _ood(numbers: RunNumbers, beside: OodNumbers) -> Json:
-    run = numbers.run
-    inside = InDistribution(
-        file=run.file,
-        digest=run.file_digest,
-        split=run.split,
-        n=numbers.rows.n,
-        notices=beside.notices,
-    )
-    sets = [SetReport(name, judged, None, ()) for name, judged in beside.sets.items()]
-    effects = {name: asdict(shifted) for name, (shifted, _) in beside.effects.items()}
-    return ood_json(inside, beside.score, None, "", sets) | {"shifts": effects}
 
 
 def _clinical(numbers: RunNumbers, clinical: Findings | OneFinding) -> Json:

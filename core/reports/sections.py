@@ -501,27 +501,25 @@ def _ood(views: RunViews) -> tuple[Section, ...]:
 def _clinical(views: RunViews) -> tuple[Section, ...]:
     clinical = views.numbers.clinical
     if isinstance(clinical, Findings):
-        return (_findings(views, clinical),)
+        source = views.source
+        view = (
+            plain_findings_view(source, clinical)
+            if views.plain
+            else findings_view(source, clinical, ())
+        )
+        return (
+            Section(
+                key=CLINICAL,
+                title=SECTIONS[CLINICAL],
+                sentence=view.sentence,
+                numbers=view.numbers,
+                cards=tuple(diagram.card for diagram in view.small),
+                tables=(written_scores("Every finding", view.table),),
+                paragraphs=(*view.notes, *(() if views.plain else (view.legend,))),
+                caption=view.caption,
+            ),
+        )
     return () if clinical is None else (_finding(views, clinical),)
-
-
-def _findings(views: RunViews, findings: Findings) -> Section:
-    source = views.source
-    view = (
-        plain_findings_view(source, findings)
-        if views.plain
-        else findings_view(source, findings, ())
-    )
-    return Section(
-        key=CLINICAL,
-        title=SECTIONS[CLINICAL],
-        sentence=view.sentence,
-        numbers=view.numbers,
-        cards=tuple(diagram.card for diagram in view.small),
-        tables=(written_scores("Every finding", view.table),),
-        paragraphs=(*view.notes, *(() if views.plain else (view.legend,))),
-        caption=view.caption,
-    )
 
 
 def _finding(views: RunViews, one: OneFinding) -> Section:

@@ -147,21 +147,18 @@ def _message(rng: np.random.Generator, desk: str) -> str:
     n = int(rng.choice((1, 2, 3), p=(0.35, 0.45, 0.2)))
     chosen: dict[str, str] = {}  # each sentence once
     while len(chosen) < n:
-        sentence = _sentence(rng, desk)
+        # A sentence that fits the desk: it alone, one other as well, or any.
+        draw = float(rng.random())
+        if draw < OWN:
+            sentence = _drawn(rng, DESKS[desk])
+        else:
+            shared = [text for desks, texts in BOTH.items() if desk in desks for text in texts]
+            sentence = _drawn(rng, shared if draw < (1 + OWN) / 2 else ANY)
         # A sentence with a word in each of its slots
         filled = sentence.format(**{slot: _drawn(rng, words) for slot, words in SLOTS.items()})
         chosen.setdefault(sentence, filled)
     parts = (_drawn(rng, OPENINGS), *chosen.values(), _drawn(rng, CLOSINGS))
     return " ".join(part for part in parts if part)
-
-
-def _sentence(rng: np.random.Generator, desk: str) -> str:
-    """Return a sentence that fits the desk: it alone, one other as well, or any."""
-    draw = float(rng.random())
-    if draw < OWN:
-        return _drawn(rng, DESKS[desk])
-    shared = [text for desks, texts in BOTH.items() if desk in desks for text in texts]
-    return _drawn(rng, shared if draw < (1 + OWN) / 2 else ANY)
 
 
 def _drawn(rng: np.random.Generator, texts: tuple[str, ...] | list[str]) -> str:

@@ -90,7 +90,9 @@ def class_folders(
     """
     folder = root / part if part else root
     rows, skipped = [], 0
-    for name in _subfolders(folder):
+    with os.scandir(folder) as entries:
+        inside = [entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]
+    for name in sorted(name for name in inside if not name.startswith(".")):
         for path in _files(folder / name):
             row_id = path.relative_to(root).as_posix()
             if path.is_symlink():
@@ -98,13 +100,6 @@ def class_folders(
                 continue
             rows.append(TextRow(cleaned(_text(path, row_id, budget)), name, utf8_name(row_id)))
     return rows, skipped
-
-
-def _subfolders(folder: Path) -> list[str]:
-    """Return the names of the folders directly inside one, sorted; no hidden ones, no links."""
-    with os.scandir(folder) as entries:
-        inside = [entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]
-    return sorted(name for name in inside if not name.startswith("."))
 
 
 def _files(folder: Path, depth: int = 0) -> Iterator[Path]:

@@ -10,8 +10,7 @@ from core import defaults
 from core.errors import Refused
 from core.readers.formats.contents import Entry
 from core.readers.formats.safetensors_file import bfloat16
-from core.readers.pickles.guards import Guard, InertObject, OrderedMapping, SealedValue
-from core.readers.pickles.pickled import GLOBALS
+from core.readers.pickles.pickled import GLOBALS, Guard, InertObject, OrderedMapping, SealedValue
 
 STORAGES = {
     "DoubleStorage": "<f8", "FloatStorage": "<f4", "HalfStorage": "<f2", "BFloat16Storage": "bf16",

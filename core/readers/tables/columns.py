@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from core.errors import Notice, Refused
+from core.readers.formats.archive import unpacked
 from core.readers.formats.contents import FileBytes, is_text
 from core.readers.formats.csv_file import read_csv
-from core.readers.formats.gunzip import unpacked
 from core.readers.formats.sniff import FileFormat, sniff
 from core.readers.predictions.parts import counted, listed
 

@@ -30,8 +30,12 @@ from core.readers.predictions.roles import (
     words_of,
 )
 from core.readers.predictions.stated_confidence import below_half, is_unit_list, upper_answer
-from core.readers.tables.score_columns import last_of_fractions, last_that_sum_to_one, sum_to_one
-from core.readers.tables.table_columns import TableColumns
+from core.readers.tables.table_columns import (
+    TableColumns,
+    last_of_fractions,
+    last_that_sum_to_one,
+    sum_to_one,
+)
 
 TAKEN = (Role.SCORES, Role.LABELS, Role.CORRECT, Role.GROUP, Role.WEIGHT)
 NO_MODEL = {"max", "maximum", "top", "1", "model", "stated", "verbal", "verbalized", "id", "label"}

@@ -39,13 +39,13 @@ from core.readers.predictions.stated_confidence import (
     margin_question,
     upper_answer,
 )
-from core.readers.tables.score_columns import (
+from core.readers.tables.table_columns import (
+    TableColumns,
     last_of_fractions,
     last_that_sum_to_one,
     pick_scores,
     sum_to_one,
 )
-from core.readers.tables.table_columns import TableColumns
 
 LOGITS = ScoreKind.LOGITS
 MOST_CANDIDATES = 8

@@ -155,7 +155,7 @@ def read_votes_file(source: FileBytes) -> VoteFile:
         VOTES: it holds no numbers, or two judgements of one person on a row. Any code of a reader
         of `core.readers.formats`.
     """
-    from core.readers.formats.gunzip import unpacked
+    from core.readers.formats.archive import unpacked
     from core.readers.formats.parse import read_contents  # the child's own
 
     contents = read_contents(unpacked(source))

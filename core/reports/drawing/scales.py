@@ -99,7 +99,15 @@ def ticks(axis: Settings, drawn: Scale) -> list[tuple[float, str]]:
         named = list(map(str, texts)) if texts is not None else _texts(values, axis)
         both = list(zip(values, named, strict=True))
     else:
-        values = _places(axis, drawn)
+        low, high = sorted((drawn.low, drawn.high))
+        if axis.get("dtick") is not None:
+            step = float(axis["dtick"])
+        else:
+            rough = (high - low) / max(1, int(axis.get("nticks") or TICKS) - 1)
+            power = 10.0 ** math.floor(math.log10(rough))
+            step = next(k * power for k in (1, 2, 5, 10) if k * power >= rough * (1 - 1e-9))
+        count = math.floor(high / step + 1e-9) - math.ceil(low / step - 1e-9) + 1
+        values = [step * (math.ceil(low / step - 1e-9) + i) for i in range(count)]
         both = list(zip(values, _texts(values, axis), strict=True))
     low, high = sorted((drawn.low, drawn.high))
     slack = 1e-9 * (high - low)
@@ -109,18 +117,6 @@ def ticks(axis: Settings, drawn: Scale) -> list[tuple[float, str]]:
         return low - slack <= place <= high + slack
 
     return [(value, text) for value, text in both if inside(value)]
-
-
-def _places(axis: Settings, drawn: Scale) -> list[float]:
-    low, high = sorted((drawn.low, drawn.high))
-    if axis.get("dtick") is not None:
-        step = float(axis["dtick"])
-    else:
-        rough = (high - low) / max(1, int(axis.get("nticks") or TICKS) - 1)
-        power = 10.0 ** math.floor(math.log10(rough))
-        step = next(k * power for k in (1, 2, 5, 10) if k * power >= rough * (1 - 1e-9))
-    count = math.floor(high / step + 1e-9) - math.ceil(low / step - 1e-9) + 1
-    return [step * (math.ceil(low / step - 1e-9) + i) for i in range(count)]
 
 
 def _texts(values: Sequence[float], axis: Settings) -> list[str]:

@@ -35,24 +35,21 @@ def bars(trace: Settings, x: Scale, y: Scale) -> list[Mark]:
         stroke = (colour, float(_of(outline.get("width") or 0, i)))
         marks.append(rectangle(corners, str(_of(marker["color"], i)), stroke))
         if marker.get("pattern"):
-            marks.append(_hatch(corners, marker["pattern"]["fgcolor"]))
+            # Slanted lines inside the rectangle, cut at its edges.
+            colour = marker["pattern"]["fgcolor"]
+            left, right = sorted(corners[::2])
+            top, bottom = sorted(corners[1::2])
+            steps, offset = [], left - (bottom - top)
+            while offset < right:
+                start, end = max(offset, left), min(offset + bottom - top, right)
+                if end > start:
+                    steps.append(
+                        f"M{short(start)} {short(bottom - (start - offset))}"
+                        f"L{short(end)} {short(bottom - (end - offset))}"
+                    )
+                offset += 6.0
+            marks.append(path("".join(steps) or "M0 0", colour, 2.0))
     return [*marks, *_whiskers(trace, x, y)]
-
-
-def _hatch(corners: tuple[float, float, float, float], colour: str) -> Mark:
-    """Return slanted lines inside a rectangle, cut at its edges."""
-    left, right = sorted(corners[::2])
-    top, bottom = sorted(corners[1::2])
-    steps, offset = [], left - (bottom - top)
-    while offset < right:
-        start, end = max(offset, left), min(offset + bottom - top, right)
-        if end > start:
-            steps.append(
-                f"M{short(start)} {short(bottom - (start - offset))}"
-                f"L{short(end)} {short(bottom - (end - offset))}"
-            )
-        offset += 6.0
-    return path("".join(steps) or "M0 0", colour, 2.0)
 
 
 def areas(trace: Settings, x: Scale, y: Scale) -> list[Mark]:
