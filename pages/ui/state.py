@@ -13,7 +13,7 @@ from pages.ui.visitor import open_library
 
 RUN, DRAFT = "run", "draft"  # in the link
 OF_ONE_RUN = (  # choices that the next run is not opened with
-    *("split", "of", "t", "g", "rule", "bins", "counts", "bin_rows"),
+    *("split", "of", "t", "g", "rule", "bins", "counts", "axes", "bin_rows"),
     *("methods", "fit", "share", "seed", "objective", "search"),
     *("set", "score", "heat", "alarms"),
 )

@@ -421,3 +421,12 @@ def test_the_header_of_a_run_holds_no_empty_verdict(home, hostile_run):
     assert "c-verdict" in html(opened("report", run=hostile_run))
     labels = html(opened("posthoc", run="digits-traits"))
     assert re.search(r"\d of \d labels off", labels)
+
+
+def test_a_confident_model_over_equal_mass_has_axes_in_log_odds(home):
+    test = opened("reliability", run="digits-overconfident", rule="equal_mass")
+    assert test.segmented_control(key="widget.axes").value == "odds"
+    test.segmented_control(key="widget.axes").set_value("linear").run()
+    assert test.query_params["axes"] in ("linear", ["linear"])
+    plain = opened("reliability", run="digits-overconfident")
+    assert [one.key for one in plain.segmented_control if one.key == "widget.axes"] == []

@@ -20,8 +20,17 @@ SMALL_PX, SMALL_DOTS = 176, 0.6
 THINNEST = 0.004  # a bin of tied confidences has no width but is still a bar
 
 
+ODDS = (0.0001, 0.001, 0.01, 0.05, 0.2, 0.5, 0.8, 0.95, 0.99, 0.999, 0.9999)  # ticks
+CLOSEST = 1e-5  # that an axis in log odds comes to 0 and 1
+
+
 def diagram(
-    bins: BinTable, theme: Theme, *, target: int | None = None, log_counts: bool = False
+    bins: BinTable,
+    theme: Theme,
+    *,
+    target: int | None = None,
+    log_counts: bool = False,
+    log_odds: bool = False,
 ) -> go.Figure:
     """Draw the reliability diagram with the histogram of the same bins under it.
 
@@ -35,6 +44,8 @@ def diagram(
         None: top-label words; a class or label: words of presence.
     log_counts : bool
         Logarithmic counts in the histogram.
+    log_odds : bool
+        Axes in log odds, on which bins next to 0 and 1 stand apart.
 
     Returns
     -------
@@ -59,7 +70,7 @@ def diagram(
     )
     frame["yaxis2"] = _count_axis(theme, bins, log_counts=log_counts) | {"domain": [0.0, 0.2]}
     figure = go.Figure(layout=frame)
-    figure.add_trace(_band(bins, theme))
+    figure.add_trace(_band(bins, theme, slope=0.0 if log_odds else 1.0))
     figure.add_trace(_diagonal(theme))
     figure.add_traces([_dots(bins, t, theme, words) for t in TONES if _bins_of_tone(bins, t)])
     at = filled(bins)
@@ -80,6 +91,46 @@ def diagram(
     figure.add_trace(histogram)
     top = figure.layout.yaxis2.range[1]
     _mark_means(figure, bins, theme, words, 10.0**top if log_counts else top)
+    return _in_log_odds(figure, bins) if log_odds else figure
+
+
+def _in_log_odds(figure: go.Figure, bins: BinTable) -> go.Figure:
+    """Return a diagram with axes in log odds; what lies at 0 or 1 stands at an end of them."""
+    at = filled(bins)
+    inner = np.concatenate([bins.confidence[at], bins.accuracy[at]])
+    inner = inner[(inner > 0.0) & (inner < 1.0)]
+    if not inner.size:
+        return figure
+    low = max(CLOSEST, 0.5 * float(inner.min()))
+    high = min(1.0 - CLOSEST, 0.5 + 0.5 * float(inner.max()))
+
+    def odds(share: object) -> Float:
+        inside = np.clip(np.asarray(share, dtype=np.float64), low, high)
+        return np.asarray(np.log(inside) - np.log1p(-inside))
+
+    for trace in figure.data:
+        x = np.asarray(trace.x, dtype=np.float64)
+        if trace.type == "bar":
+            left, right = odds(x - trace.width / 2), odds(x + trace.width / 2)
+            trace.update(x=(left + right) / 2, width=right - left)
+            continue
+        if trace.yaxis != "y2":  # else words over the histogram
+            y = np.asarray(trace.y, dtype=np.float64)
+            if trace.error_y.array is not None:
+                trace.error_y.array = odds(y + trace.error_y.array) - odds(y)
+                trace.error_y.arrayminus = odds(y) - odds(y - trace.error_y.arrayminus)
+            trace.y = odds(y)
+        trace.x = odds(x)
+    for shape in figure.layout.shapes:
+        shape.update(x0=float(odds(shape.x0)), x1=float(odds(shape.x1)))
+    ticks = [share for share in ODDS if low <= share <= high]
+    for ruler in (figure.layout.xaxis, figure.layout.yaxis):
+        ruler.update(
+            range=odds([low, high]).tolist(),
+            tickvals=odds(ticks).tolist(),
+            ticktext=[f"{100 * share:g}" for share in ticks],
+            title={"text": f"{ruler.title.text}, %, log odds"},
+        )
     return figure
 
 
@@ -192,8 +243,8 @@ def _count_axis(theme: Theme, bins: BinTable, *, log_counts: bool) -> dict[str, 
     )
 
 
-def _band(bins: BinTable, theme: Theme) -> go.Scatter:
-    """One block a bin, its long sides parallel to the diagonal."""
+def _band(bins: BinTable, theme: Theme, slope: float = 1.0) -> go.Scatter:
+    """One block a bin, its long sides of a slope: by default parallel to the diagonal."""
     x: list[float | None] = []
     y: list[float | None] = []
     for i in filled(bins):
@@ -203,7 +254,9 @@ def _band(bins: BinTable, theme: Theme) -> go.Scatter:
             continue
         low, high = float(bins.low[i]), float(bins.high[i])
         x += [low, high, high, low, low, None]
-        y += [low + below, high + below, high + above, low + above, low + below, None]
+        says = float(bins.confidence[i])
+        left, right = (says + slope * (end - says) for end in (low, high))
+        y += [left + below, right + below, right + above, left + above, left + below, None]
     return go.Scatter(
         x=x,
         y=y,

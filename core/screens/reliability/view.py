@@ -98,6 +98,7 @@ def reliability_view(
     classes: tuple[ClassRow, ...] = (),
     curve: tuple[Float, Float] | None = None,
     log_counts: bool | None = None,
+    log_odds: bool = False,
 ) -> ReliabilityView:
     """Return the view of an audit.
 
@@ -117,6 +118,8 @@ def reliability_view(
         The risk-coverage curve, (G,) float64 each.
     log_counts : bool, optional
         Logarithmic histogram; by default on where one bin holds more than half of the images.
+    log_odds : bool
+        Axes of the diagram in log odds.
     """
     if chosen is not None and chosen.target is not None and audit.labels:
         chosen = holm_adjusted(chosen, audit.labels, chosen.target)
@@ -130,6 +133,7 @@ def reliability_view(
             caption,
             prefix=_whose(audit, chosen, pictured_target),
             log_counts=logarithmic,
+            log_odds=log_odds,
         ),
         *unbinned_cards(audit, subject, classes, curve),
     ]
@@ -202,7 +206,7 @@ def _whose(audit: Audit, chosen: TargetAudit | None, pictured_target: TargetAudi
 
 
 def _bin_cards(
-    target: TargetAudit, caption: str, *, prefix: str, log_counts: bool
+    target: TargetAudit, caption: str, *, prefix: str, log_counts: bool, log_odds: bool
 ) -> tuple[FigureCard, FigureCard]:
     bins, index = target.bins, target.target
     table = cards.bin_table(bins)
@@ -211,7 +215,9 @@ def _bin_cards(
             key="reliability",
             title="Reliability diagram",
             explanation=prefix.removesuffix(": "),
-            draw=partial(diagram.diagram, bins, target=index, log_counts=log_counts),
+            draw=partial(
+                diagram.diagram, bins, target=index, log_counts=log_counts, log_odds=log_odds
+            ),
             alt=cards.diagram_alt(target),
             table=table,
             caption=f"{caption}{_by_chance(target)}",

@@ -114,11 +114,13 @@ def draw(shown: Shown, at: Places) -> None:
         widgets.key(KEY)
         bin_index = choices.opened_bin(target_audit.bins)
         log_counts = choices.log_counts()
+        log_odds = choices.log_odds(rule, target_audit.bins)
     view = reliability_view(
         audit,
         shown.subject,
         chosen=target_audit,
         log_counts=log_counts,
+        log_odds=log_odds,
     )
     with at.head:
         widgets.eyebrow(view.eyebrow)

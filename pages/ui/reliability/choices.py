@@ -1,5 +1,6 @@
 """What is chosen on the Reliability page: what is audited, its bins, the scale of the counts."""
 
+import numpy as np
 import streamlit as st
 
 from core import defaults
@@ -14,6 +15,8 @@ from pages.ui import cache, controls, state
 
 RULES = {BinRule.EQUAL_WIDTH.value: "Equal width", BinRule.EQUAL_MASS.value: "Equal mass"}
 SCALES = {"auto": "Auto scale", "linear": "Linear", "log": "Log"}
+AXES = {"linear": "Linear axes", "odds": "Log odds"}
+CONFIDENT = 0.9  # of the middle one of its bins
 ANSWERS, ALL = "answers", "all"
 
 
@@ -85,6 +88,18 @@ def opened_bin(table: BinTable) -> int | None:
         width=280,
     )
     return int(chosen) - 1 if chosen else None
+
+
+def log_odds(rule: str, table: BinTable) -> bool:
+    """Return whether the axes of the diagram are in log odds; asked of bins of equal mass.
+
+    Of a confident model that is the default: most of its bins lie next to 100 %.
+    """
+    at = filled(table)
+    if rule != BinRule.EQUAL_MASS or not at:
+        return False
+    default = "odds" if np.median(table.confidence[at]) > CONFIDENT else "linear"
+    return controls.segments("Axes", "axes", list(AXES), default, AXES) == "odds"
 
 
 def log_counts() -> bool | None:

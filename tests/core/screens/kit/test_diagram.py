@@ -201,3 +201,32 @@ def test_gap_view_turns_interval_and_band_over():
 def test_counts_are_logarithmic_when_one_bin_flattens_the_others(count, wanted):
     share = [0.5] * len(count)
     assert dominated(bins_of(count, share, share)) is wanted
+
+
+def test_axes_in_log_odds_keep_every_number_and_hold_what_lies_at_the_ends():
+    bins = bins_of(
+        [30, 40, 160, 50], [0.2, 0.9, 0.999, 0.9999], [0.0, 0.91, 0.9985, 1.0], half=0.01
+    )
+
+    def share(odds):
+        return 1 / (1 + np.exp(-np.asarray(odds, dtype=float)))
+
+    figure = diagram(bins, LIGHT, log_odds=True)
+    says, right = by_bin(figure, "x"), by_bin(figure, "y")
+    low, high = share(figure.layout.xaxis.range)
+    assert figure.layout.yaxis.range == figure.layout.xaxis.range  # a square
+    for i in filled(bins):
+        assert share(says[i]) == pytest.approx(bins.confidence[i])
+        assert share(right[i]) == pytest.approx(np.clip(bins.accuracy[i], low, high))
+    (sure,) = [trace for trace in dots(figure) if 1 in trace.customdata]
+    at = list(sure.customdata).index(1)
+    up, down = sure.error_y.array[at], sure.error_y.arrayminus[at]
+    assert share([sure.y[at] + up, sure.y[at] - down]) == pytest.approx([0.92, 0.9])
+    bars = next(trace for trace in figure.data if trace.name == "images")
+    middle, half = np.array(bars.x), np.array(bars.width) / 2
+    assert share(middle - half) == pytest.approx(np.clip(bins.low, low, high))
+    assert share(middle + half) == pytest.approx(np.clip(bins.high, low, high))
+    written = [float(text) / 100 for text in figure.layout.xaxis.ticktext]
+    assert share(figure.layout.xaxis.tickvals) == pytest.approx(written)
+    plain = diagram(bins, LIGHT)
+    assert plain.layout.xaxis.range == (0, 1)
