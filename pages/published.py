@@ -5,7 +5,7 @@ import streamlit as st
 from core.screens.published.view import published_view
 from core.screens.published.words import PLAIN, TECHNICAL
 from pages.ui import frame, html_macros, state, visitor, widgets
-from pages.ui.published import cache, choices
+from pages.ui.published import cache, choices, reproduce
 
 frame.begin("pages/published.py")
 with frame.caught():
@@ -44,6 +44,8 @@ with frame.caught():
         widgets.scores("Published numbers", view.table.heads, view.table.written())
         widgets.save(view.file, "published", "All numbers, CSV")
         widgets.caption(view.caption)
+        if not state.plain():
+            reproduce.draw(filters)
         if n := len(view.settings.rows):
             with st.expander(f"Hyper-parameters in the papers: {n}", key="published.settings"):
                 widgets.table(view.settings, key="table.settings")

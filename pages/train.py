@@ -5,7 +5,7 @@ from functools import partial
 import streamlit as st
 
 from pages.ui import frame, site, state, widgets
-from pages.ui.jobs import queue
+from pages.ui.jobs import queue, speed
 from pages.ui.jobs.watch import JobPage, follow, rows, stop
 from pages.ui.train import form, submit, watch
 from pages.ui.train.state import begin
@@ -36,7 +36,7 @@ with frame.caught():
                 with st.container():
                     configs = submit.configs()
                     submit.earlier(jobs, configs, listed)
-                    submit.time(configs, listed)
+                    speed.time(configs, listed)
                 submit.buttons(jobs, configs, listed)
         with place:
             with st.container():

@@ -47,7 +47,7 @@ BUDGETS: Final[dict[str, Size]] = {
     "core/studies": Size(3_620, 15, 36),
     "core/training": Size(3_850, 19, 52),
     "core/xray": Size(1_400, 8, 24),
-    "pages": Size(18_850, 120, 305),
+    "pages": Size(19_100, 123, 309),
 }
 
 

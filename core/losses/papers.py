@@ -42,7 +42,7 @@ def losses_of(method: str, dataset: str, network: str) -> tuple[Loss, ...]:
         return tuple({"name": method, "edges": edges} for edges in ("text", "released"))
     if method == "mmce":
         weight = {"lambda": 8.0 if dataset in TEXTS else 2.0}
-        weighted = {"name": "mmce_weighted", **weight}
+        weighted: Loss = {"name": "mmce_weighted", **weight}
         return (weighted, weighted | {"normalisation": "released"}, {"name": "mmce", **weight})
     if method == "dual_focal":
         preset = PRESETS["dual_focal"].get(place)

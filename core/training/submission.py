@@ -1,14 +1,16 @@
 """One submission of several trainings: the same config with other losses and seeds; no torch."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
 from core.errors import UsageError
 from core.losses.catalogue import LOSSES
-from core.training.config import TrainConfig
+from core.losses.papers import OF_TINY_IMAGENET, losses_of
+from core.published import MODELS, PublishedNumber
+from core.training.config import TrainConfig, from_json
 
 MOST: Final = 100  # trainings of one submission
 SEED_DIGITS: Final = 19  # of the largest seed, 2**63 - 1
@@ -82,6 +84,56 @@ def trainings(
                 replace(config, name=f"{config.name}, seed {seed}") if len(seeds_) > 1 else config
             )
     return tuple(configs)
+
+
+RECIPE_OF: Final = {
+    **dict.fromkeys(("cifar10", "cifar100"), "cifar"),
+    "tiny_imagenet": "tiny_imagenet",
+    "20newsgroups": "newsgroups",
+}
+
+
+def reproductions(
+    rows: Sequence[PublishedNumber], seeds_: Sequence[int], settings: Mapping[str, Any]
+) -> tuple[tuple[TrainConfig, ...], tuple[PublishedNumber, ...]]:
+    """Return the trainings that rows of the papers are printed of, and the rows without any.
+
+    Parameters
+    ----------
+    rows : sequence of PublishedNumber
+        Several numbers of one training count once.
+    seeds_ : sequence of int
+        One training of each with each.
+    settings : mapping
+        Of a config, in the place of the paper's: data_root, or a smaller model and fewer epochs.
+
+    Returns
+    -------
+    configs, rows
+        Rows whose data, network or loss cannot be trained here, or are not stated.
+
+    Raises
+    ------
+    UsageError
+        SETTING: too many at once, or settings that do not fit.
+    """
+    networks = {name: key for key, name in reversed(MODELS.items())}
+    configs: list[TrainConfig] = []
+    lacking: list[PublishedNumber] = []
+    for row in {(row.dataset, row.model, row.method): row for row in rows}.values():
+        losses = losses_of(row.method, row.dataset, row.model)
+        preset, network = RECIPE_OF.get(row.dataset), networks.get(row.model)
+        if preset is None or network is None or not losses:
+            lacking.append(row)
+            continue
+        if row.dataset == "tiny_imagenet":
+            network = OF_TINY_IMAGENET if row.model == "resnet50" else network
+        plain = {"data": row.dataset, "model": network, "loss": losses[0], "preset": preset}
+        base = from_json(plain | dict(settings))
+        configs += trainings(base, "", (), seeds_)
+    if len(configs) > MOST:
+        raise UsageError("SETTING", f"{len(configs)} trainings at once", f"submit at most {MOST}")
+    return tuple(configs), tuple(lacking)
 
 
 def folder_remedy(data: str, label: str) -> str:

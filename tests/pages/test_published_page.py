@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from core.configs import AuditConfig
+from core.jobs.local import open_jobs
 from core.library import SAMPLES, Library, RunSource, summarise
 from core.metrics.suite import audit
 from pages.ui.published.choices import FIRST_RUN
@@ -115,3 +116,20 @@ def test_a_training_of_ones_own_is_named_in_its_row(page, home):
     metrics = sample().metrics["test"]
     assert f"ECE {100 * metrics['ece']['value']:.1f} (" in row
     assert f"accuracy {100 * metrics['accuracy']:.1f}" in row
+
+
+def test_a_table_is_trained_with_the_papers_recipe_at_once(page):
+    open_jobs().pause()
+    test = fine(page(data="cifar10", network="resnet50", paper="komisarenko2024", measure="ece_em"))
+    rows = test.multiselect(key="published.rows")
+    focal = [option for option in rows.options if "CIFAR-10 ·" in option and "· Focal" in option]
+    assert focal == [f"CIFAR-10 · ResNet-50 · Focal γ = {gamma}" for gamma in (1, 3, 7)]
+    rows.set_value([("cifar10", "resnet50", f"focal_{gamma}") for gamma in (1, 7)]).run()
+    test.text_input(key="published.seeds").set_value("0, 1").run()
+    test.button(key="published.submit").click().run()
+    jobs = open_jobs()
+    configs = [jobs.config(job.id) for job in jobs.list()]
+    kinds = {(c.model, c.loss["gamma"], c.seed, c.epochs) for c in configs}
+    assert kinds == {("resnet50_cifar", g, seed, 350) for g in (1.0, 7.0) for seed in (0, 1)}
+    test.text_input(key="published.seeds").set_value("many").run()
+    assert "Seeds are" in test.error[0].value

@@ -29,8 +29,8 @@ from core.training.progress import Progress
 from core.training.submission import FIRST
 from pages.ui import task
 from pages.ui.jobs import cache as cache_train
+from pages.ui.jobs import speed as estimated
 from pages.ui.task import Work
-from pages.ui.train import submit
 from pages.ui.train.state import FORM
 from pages.ui.weights_source import weights_of
 from tests.core.library.builders import small_bins, small_history
@@ -493,7 +493,7 @@ def test_the_time_is_told_once_it_was_measured(page):
 def test_the_time_of_texts_is_told_in_texts():
     config = from_json({"data": "texts", "model": "text_mean", "loss": {"name": "ce"}})
     speed = Speed(device="cpu", trained=500, evaluated=1e3, start_s=0.0, epoch_s=0.0)
-    told = submit._estimate(speed, [config])
+    told = estimated._estimate(speed, [config])
     assert told.startswith("500 texts a second")
     assert "the number of texts is known" in told
 

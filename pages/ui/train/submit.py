@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Sequence
-from functools import partial
 from typing import Final
 
 import streamlit as st
@@ -10,24 +9,16 @@ import streamlit as st
 from core.datasets.catalogue import data_entry
 from core.disk import JsonError, parse_json
 from core.errors import AuditError, UsageError
-from core.jobs.devices import CPU
 from core.jobs.local import LocalJobs
 from core.jobs.records import Job
-from core.models.catalogue import MODELS
-from core.screens.kit.numbers import about, count
-from core.screens.train import words
 from core.training.config import TrainConfig, from_json
-from core.training.estimate import Speed, basis, measure, seconds
 from core.training.submission import FIRST
 from pages.ui import cache, frame, server, site, state, widgets
 from pages.ui.escape import esc
-from pages.ui.jobs import cache as cache_train
 from pages.ui.jobs import launcher
 from pages.ui.jobs import watch as job_watch
-from pages.ui.task import BackgroundTask, in_process
 from pages.ui.train import state as form
 
-LARGE: Final = 1.0  # million weights
 MAX_CONFIG_BYTES: Final = 64 * 1024
 NOT_LOADED: Final = "train.not_loaded"
 LOADS: Final = "train.loads"  # files taken in; after each the uploader is a new one
@@ -174,53 +165,3 @@ def _stands(jobs: LocalJobs, job: Job, config: TrainConfig) -> bool:
     except AuditError:
         return False
     return not data_entry(config.data).needs_root or before.data_root == config.data_root
-
-
-def time(configs: Sequence[TrainConfig], listed: Sequence[Job]) -> None:
-    """Say on which devices it can run and how long it takes, once that was measured."""
-    if not configs:
-        return
-    busy = {slot: job.name for job in listed if not job.state.ended for slot in job.slots}
-    devices = cache_train.devices()
-    there = "; ".join(words.device_words(device, busy.get(device.slot, "")) for device in devices)
-    config = configs[0]
-    start = partial(in_process, measure, config)
-    measuring = BackgroundTask("train.speed", basis(config).digest, "Timing a few steps.", start)
-    speed = _measured(config, measuring)
-    slow = config.model in MODELS and MODELS[config.model].millions > LARGE
-    if speed is None and slow and all(device.slot == CPU for device in devices):
-        widgets.caption("A network of this size is slow on a CPU: estimate the time first.")
-    with st.container(horizontal=True, vertical_alignment="center", key="train.time"):
-        if speed is not None:
-            st.markdown(f":material/timer: {_estimate(speed, configs)}")
-        elif measuring.work is None:
-            st.button(
-                "Estimate time",
-                key="train.measure",
-                type="tertiary",
-                icon=":material/timer:",
-                on_click=measuring.begin,
-                help="Times a few training steps on random images; takes seconds.",
-            )
-        widgets.caption(f"Devices here: {there}.")
-
-
-def _measured(config: TrainConfig, measuring: BackgroundTask[Speed]) -> Speed | None:
-    """Return how fast a config trains here, where that was measured; draw what measures it."""
-    speed = cache_train.speeds().get(basis(config).digest)
-    if speed is None:
-        speed = measuring.draw()
-        if speed is not None:
-            cache_train.speeds().put(basis(config).digest, speed)
-    return speed
-
-
-def _estimate(speed: Speed, configs: Sequence[TrainConfig]) -> str:
-    durations = [seconds(speed, config) for config in configs]
-    device = "CPU" if speed.device == "cpu" else "GPU"
-    rows = "texts" if configs[0].of_texts else "images"
-    rate = f"{count(round(speed.trained))} {rows} a second on this machine's {device}"
-    if durations[0] is None:
-        return f"{rate}; the number of {rows} is known only once they are read."
-    per_training = " each" if len(configs) > 1 else ""
-    return f"**{about(durations[0]).capitalize()}{per_training}**, {rate}."

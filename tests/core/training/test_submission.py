@@ -3,8 +3,18 @@
 import pytest
 
 from core.errors import UsageError
+from core.losses.papers import subject
+from core.published import published
 from core.training.config import from_json
-from core.training.submission import FIRST, IMPORT, MOST, check_folder, seeds, trainings
+from core.training.submission import (
+    FIRST,
+    IMPORT,
+    MOST,
+    check_folder,
+    reproductions,
+    seeds,
+    trainings,
+)
 
 BASE = from_json(FIRST)
 
@@ -81,3 +91,40 @@ def test_a_page_reads_only_below_the_folders_it_was_given(tmp_path, monkeypatch)
     for wrong in (outside, inside / ".." / ".." / "other", tmp_path / "data2"):
         with pytest.raises(UsageError, match="FOLDER"):
             check_folder(str(wrong))
+
+
+def test_a_whole_table_is_six_losses_on_three_data_sets_with_each_seed():
+    rows = published(paper="komisarenko2024", table="1")
+    configs, lacking = reproductions(rows, (0, 1), {})
+    assert not lacking
+    assert (
+        len({(c.data, c.loss["name"], c.loss.get("gamma"), c.seed) for c in configs}) == 3 * 6 * 2
+    )
+    recipes = {c.data: (c.model, c.epochs, c.batch_size, c.clip_norm) for c in configs}
+    assert recipes == {
+        "cifar10": ("resnet50_cifar", 350, 128, 2.0),
+        "cifar100": ("resnet50_cifar", 350, 128, 2.0),
+        "tiny_imagenet": ("resnet50_tiny_imagenet", 100, 64, 2.0),
+    }
+
+
+def test_what_is_trained_for_a_row_is_matched_with_it_again():
+    for table in ("1", "3"):
+        rows = published(paper="fcl2024", table=table, dataset="cifar10")
+        configs, _ = reproductions(rows, (0,), {"data_root": "/data/cifar"})
+        printed = {row.method for row in rows}
+        assert printed == {m for c in configs for m in subject(c.to_json()).methods} & printed
+        assert {c.data_root for c in configs} == {"/data/cifar"}
+
+
+def test_rows_that_cannot_be_trained_here_are_named():
+    rows = published(paper="adafocal2022", table="2", method="adafocal")
+    _, lacking = reproductions(rows, (0,), {})
+    assert {row.dataset for row in lacking} >= {"imagenet"}
+    assert "bert_base_uncased" in {row.model for row in lacking}
+
+
+def test_a_table_with_too_many_seeds_is_refused():
+    rows = published(paper="komisarenko2024", table="1")
+    with pytest.raises(UsageError, match="108 trainings at once"):
+        reproductions(rows, range(6), {})

@@ -1,0 +1,70 @@
+"""How long trainings take on this machine, and on which devices they can run."""
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Final
+
+import streamlit as st
+
+from core.jobs.devices import CPU
+from core.jobs.records import Job
+from core.models.catalogue import MODELS
+from core.screens.kit.numbers import about, count
+from core.screens.train import words
+from core.training.config import TrainConfig
+from core.training.estimate import Speed, basis, measure, seconds
+from pages.ui import widgets
+from pages.ui.jobs import cache as cache_train
+from pages.ui.task import BackgroundTask, in_process
+
+LARGE: Final = 1.0  # million weights
+
+
+def time(configs: Sequence[TrainConfig], listed: Sequence[Job]) -> None:
+    """Say on which devices it can run and how long it takes, once that was measured."""
+    if not configs:
+        return
+    busy = {slot: job.name for job in listed if not job.state.ended for slot in job.slots}
+    devices = cache_train.devices()
+    there = "; ".join(words.device_words(device, busy.get(device.slot, "")) for device in devices)
+    config = configs[0]
+    start = partial(in_process, measure, config)
+    measuring = BackgroundTask("train.speed", basis(config).digest, "Timing a few steps.", start)
+    speed = _measured(config, measuring)
+    slow = config.model in MODELS and MODELS[config.model].millions > LARGE
+    if speed is None and slow and all(device.slot == CPU for device in devices):
+        widgets.caption("A network of this size is slow on a CPU: estimate the time first.")
+    with st.container(horizontal=True, vertical_alignment="center", key="train.time"):
+        if speed is not None:
+            st.markdown(f":material/timer: {_estimate(speed, configs)}")
+        elif measuring.work is None:
+            st.button(
+                "Estimate time",
+                key="train.measure",
+                type="tertiary",
+                icon=":material/timer:",
+                on_click=measuring.begin,
+                help="Times a few training steps on random images; takes seconds.",
+            )
+        widgets.caption(f"Devices here: {there}.")
+
+
+def _measured(config: TrainConfig, measuring: BackgroundTask[Speed]) -> Speed | None:
+    """Return how fast a config trains here, where that was measured; draw what measures it."""
+    speed = cache_train.speeds().get(basis(config).digest)
+    if speed is None:
+        speed = measuring.draw()
+        if speed is not None:
+            cache_train.speeds().put(basis(config).digest, speed)
+    return speed
+
+
+def _estimate(speed: Speed, configs: Sequence[TrainConfig]) -> str:
+    durations = [seconds(speed, config) for config in configs]
+    device = "CPU" if speed.device == "cpu" else "GPU"
+    rows = "texts" if configs[0].of_texts else "images"
+    rate = f"{count(round(speed.trained))} {rows} a second on this machine's {device}"
+    if durations[0] is None:
+        return f"{rate}; the number of {rows} is known only once they are read."
+    per_training = " each" if len(configs) > 1 else ""
+    return f"**{about(durations[0]).capitalize()}{per_training}**, {rate}."
