@@ -103,7 +103,7 @@ def picker(
     tags = sorted({tag for row in listed for tag in row.tags}, key=str.casefold)
     tagged = {f"{TAG}{tag}": [row.id for row in listed if tag in row.tags] for tag in tags}
     names |= {choice: _tag_words(choice, len(ids)) for choice, ids in tagged.items()}
-    names = state.distinct_names(names)
+    names = state.distinct_names(names, {row.id: row.created for row in listed})
     st.session_state[key] = [run.id for run in runs]
     st.multiselect(
         label,

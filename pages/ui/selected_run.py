@@ -131,9 +131,10 @@ def _verdict(run: cache.Run, split: str) -> tuple[str, str]:
 
 def _picker(run: cache.Run) -> None:
     names = {draft.id: f"{draft.name} (draft)" for draft in session.drafts().values()}
-    names |= {row.id: row.name for row in cache.openable(LISTED)}
+    listed = cache.openable(LISTED)
+    names |= {row.id: row.name for row in listed}
     names.setdefault(run.id, run.name)
-    names = state.distinct_names(names)
+    names = state.distinct_names(names, {row.id: row.created for row in listed})
     st.session_state["app.picked"] = run.id
     st.selectbox(
         "Run",

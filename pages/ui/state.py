@@ -1,8 +1,8 @@
 """The session's lasting choices: which run is open, plain words, and what a link restores."""
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from datetime import UTC, datetime
 
 import streamlit as st
 
@@ -120,17 +120,34 @@ def current_run() -> cache.Run | None:
     return run
 
 
-def distinct_names(names: Mapping[str, str]) -> dict[str, str]:
-    """Return what choices are called, with the id behind names that several have.
+WHEN = ("{:%-d %b %Y}", "{:%-d %b %Y, %H:%M}")
 
-    A list of choices tells them by what is printed, so equal names would pick each other. It is
-    drawn as it is: a mark that turns the direction of writing would turn that of its neighbours.
+
+def distinct_names(
+    names: Mapping[str, str], created: Mapping[str, str] | None = None
+) -> dict[str, str]:
+    """Return what choices are called, and behind names that several have what tells them apart.
+
+    That is the day or minute in which they were `created`, in UTC, else the id. A list of choices
+    tells them by what is printed, so equal names would pick each other. It is drawn as it is: a
+    mark that turns the direction of writing would turn that of its neighbours.
     """
     names = {option: clean(name) for option, name in names.items()}
-    counts = Counter(names.values())
-    return {
-        option: f"{name} ({option})" if counts[name] > 1 else name for option, name in names.items()
-    }
+    same: dict[str, list[str]] = {}
+    for option, name in names.items():
+        same.setdefault(name, []).append(option)
+    found = {option: name for name, (option, *others) in same.items() if not others}
+    for name, options in same.items():
+        dates = [
+            datetime.fromisoformat(created[option]).astimezone(UTC)
+            for option in options
+            if created and option in created
+        ]
+        behind = ([form.format(date) for date in dates] for form in WHEN)
+        told = next((one for one in behind if len({*one}) == len(options)), options)
+        if len(options) > 1:
+            found |= {o: f"{name} ({one})" for o, one in zip(options, told, strict=True)}
+    return {option: found[option] for option in names}
 
 
 def choice(name: str, options: Sequence[str], default: str, elsewhere: Sequence[str] = ()) -> str:

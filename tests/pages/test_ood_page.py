@@ -539,5 +539,13 @@ def test_runs_of_one_name_are_told_apart_in_lists():
     assert distinct_names({"a1": "net", "b2": "net", "c3": "other"}) == {
         "a1": "net (a1)", "b2": "net (b2)", "c3": "other",
     }  # fmt: skip
+    days = {"a1": "2026-11-27T23:30:00+00:00", "b2": "2026-11-28T00:10:00+00:00"}
+    named = {"a1": "net", "b2": "net", "c3": "other"}
+    assert distinct_names(named, days) == {
+        "a1": "net (27 Nov 2026)", "b2": "net (28 Nov 2026)", "c3": "other",
+    }  # fmt: skip
+    hours = days | {"a1": "2026-11-28T00:09:00+00:00"}
+    assert distinct_names(named, hours)["a1"] == "net (28 Nov 2026, 00:09)"
+    assert distinct_names(named, hours | {"a1": hours["b2"]})["a1"] == "net (a1)"  # one minute
     turned = distinct_names({"a1": "net\u202e", "b2": "net\u2066"})
     assert turned == {"a1": "net  (a1)", "b2": "net  (b2)"}
