@@ -283,6 +283,15 @@ def test_the_only_column_of_a_packed_table_is_chosen_and_its_groups_are_drawn(pa
     test = until(test, lambda: 'aria-label="Subgroups"' in html(test))
     assert by(fine(test)).value == "View"
     assert "In the large by View" in html(test)
+    assert 'aria-label="Model and reader"' not in html(test)
+    lines = ["film,Read", *(f"{k:05}.png,{'no' if k % 3 else 'yes'}" for k in range(N))]
+    (uploader,) = test.file_uploader
+    uploader.set_value(("reads.csv", "\n".join(lines).encode(), "text/csv")).run()
+    test = until(test, lambda: 'aria-label="Model and reader"' in html(test))
+    benefit = table(fine(test), "Model and reader").split("<span>Net benefit")[1]
+    here, y = np.arange(N) % 3 == 0, films().labels[:, 0] == 1
+    net = np.mean(here & y) - np.mean(here & ~y) * 0.1 / 0.9  # at 10 %, the threshold at first
+    assert f">{net:.3f}<".replace("-", "−") in benefit
 
 
 @pytest.mark.slow

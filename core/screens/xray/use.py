@@ -8,8 +8,9 @@ import numpy as np
 
 from core.arrays import Bool, Int
 from core.defaults import FALSE_ALARMS, FEW_EVENTS
-from core.metrics.clinical import Classified, HosmerLemeshow
+from core.metrics.clinical import Classified, HosmerLemeshow, classified, net_benefit
 from core.metrics.clinical.groups import Subgroup
+from core.metrics.intervals import quantile
 from core.metrics.null_test import holm
 from core.metrics.records import Score
 from core.predictions import SamplingDesign
@@ -138,6 +139,63 @@ def at_threshold(source: ClinicSource, here: Classified, there: Classified | Non
     text = _flagged(source, here.threshold, flagged, here.true_positive, here.false_negative)
     table = ScoreTable("At this threshold", THRESHOLD_SHOWN, THRESHOLD_COLUMNS, rows)
     return ThresholdUse(table, text)
+
+
+YES = frozenset({"1", "1.0", "yes", "y", "true", "positive", "present"})
+NO = frozenset({"0", "0.0", "no", "n", "false", "negative", "absent"})
+READER_COLUMNS = (
+    Column("number", "number"),
+    *(Column(f"{who}{end}", f"{who}{end}", "number") for who in ("model", "reader")
+      for end in ("", "_low", "_high")),
+)  # fmt: skip
+
+
+def reads(values: Sequence[str]) -> Bool | None:
+    """Return a column of a table as yes and no of each film; None where it says anything else."""
+    cells = [value.strip().casefold() for value in values]
+    return np.array([cell in YES for cell in cells]) if {*cells} <= YES | NO else None
+
+
+def kappa(called: Bool, actual: Bool, level: float) -> Score:
+    """Return Cohen's kappa of calls and labels; its interval by Cohen's standard error (1960)."""
+    n, agreed = called.size, float(np.mean(called == actual))
+    both = float(np.mean(called) * np.mean(actual) + np.mean(~called) * np.mean(~actual))
+    if both == 1.0:
+        return Score("kappa", None, None, None, level, n, reason="all films are called alike")
+    value = (agreed - both) / (1.0 - both)
+    half = quantile(level) * (agreed * (1.0 - agreed) / n) ** 0.5 / (1.0 - both)
+    return Score("kappa", value, max(-1.0, value - half), min(1.0, value + half), level, n)
+
+
+def reader_table(analysis: OneFinding, threshold: float, reader: Bool) -> ScoreTable:
+    """Return the model at a threshold next to a person who read the same films.
+
+    Both are held against the labels; net benefit is at the threshold.
+    """
+    p, y, extents, level = analysis.p, analysis.y, analysis.extents, analysis.net.level
+    columns: dict[str, dict[str, Score]] = {}
+    for who, calls in (("model", p >= threshold), ("reader", reader)):
+        stated = calls.astype(np.float64)
+        counted = classified(stated, y, 0.5, level, extents=extents)
+        net = net_benefit(stated, y, [threshold], level=level, extents=extents)
+        benefit, low, high = (float(part[0]) for part in (net.model, net.low, net.high))
+        columns[who] = {
+            "Sensitivity": counted.sensitivity,
+            "Specificity": counted.specificity,
+            "Cohen’s kappa": kappa(calls, y, level),
+            "Net benefit": Score("net_benefit", benefit, low, high, level, y.size),
+        }
+    rows = tuple(
+        TableRow(
+            name=name,
+            cells={"number": name}
+            | with_ends("model", estimate(columns["model"][name]))
+            | with_ends("reader", estimate(columns["reader"][name])),
+        )
+        for name in columns["model"]
+    )
+    shown = PageColumn("model", "Model", "decimals"), PageColumn("reader", "Reader", "decimals")
+    return ScoreTable("Against the labels", shown, READER_COLUMNS, rows)
 
 
 def threshold_words(threshold: float) -> str:

@@ -938,3 +938,25 @@ def test_hosmer_lemeshow_gives_no_p_for_rows_that_belong_together():
         said = use_views.hosmer_words(test, extents)
         assert "no p-value is shown" in said
         assert "chi-square" not in said
+
+
+def test_a_reader_stands_next_to_the_model_with_kappa_and_net_benefit():
+    calls = np.repeat([True, True, False, False], [20, 5, 10, 15])
+    actual = np.repeat([True, False, True, False], [20, 5, 10, 15])
+    found = use_views.kappa(calls, actual, 0.95)
+    assert found.value == pytest.approx(0.4)  # agreed 0.7, by chance 0.5
+    half = 1.959964 * (0.7 * 0.3 / 50) ** 0.5 / 0.5
+    assert (found.low, found.high) == pytest.approx((0.4 - half, 0.4 + half), abs=1e-6)
+    assert use_views.kappa(calls | True, actual | True, 0.95).value is None
+    assert use_views.reads(["Yes", " no", "1", "0.0"]).tolist() == [True, False, True, False]
+    assert use_views.reads(["yes", "unsure"]) is None
+    analysis = clinic_study.one_finding(
+        Predictions(Task.BINARY, ScoreKind.PROBABILITIES, np.where(calls, 0.3, 0.1), actual * 1)
+    )
+    table = use_views.reader_table(analysis, 0.2, actual)
+    rows = {row.name: row.cells for row in table.rows}
+    assert rows["Net benefit"]["model"].value == pytest.approx(20 / 50 - 5 / 50 * 0.2 / 0.8)
+    assert rows["Net benefit"]["reader"].value == pytest.approx(30 / 50)  # right on every film
+    assert rows["Sensitivity"]["model"].value == pytest.approx(20 / 30)
+    assert rows["Cohen’s kappa"]["model"].value == pytest.approx(0.4)
+    assert rows["Cohen’s kappa"]["reader"].value == 1.0
