@@ -1,16 +1,19 @@
 """One submission of several trainings: the same config with other losses and seeds; no torch."""
 
+import math
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from typing import Any, Final
 
 from core.errors import UsageError
+from core.fields import fields_of
 from core.losses.catalogue import LOSSES
 from core.losses.papers import OF_TINY_IMAGENET, losses_of
 from core.published import MODELS, PublishedNumber
-from core.training.config import TrainConfig, from_json
+from core.training.config import OptimizerConfig, TrainConfig, from_json
 
 MOST: Final = 100  # trainings of one submission
 SEED_DIGITS: Final = 19  # of the largest seed, 2**63 - 1
@@ -48,10 +51,64 @@ def _is_seed(word: str) -> bool:
     return word.isascii() and word.isdecimal() and len(word) <= SEED_DIGITS
 
 
+def sweep(text: str, loss: str) -> dict[str, tuple[float, ...]]:
+    """Return the values of each setting in a text such as ``loss.gamma = 1, 2; optimizer.lr = .1``.
+
+    Parameters
+    ----------
+    text : str
+        Empty for none.
+    loss : str
+        Its numeric settings can be swept, and those of the optimiser.
+
+    Raises
+    ------
+    UsageError
+        SETTING: no such setting, or something other than numbers.
+    """
+    known = {
+        **{f"loss.{name}": field for name, field in LOSSES[loss].parameters.items()},
+        **{f"optimizer.{name}": field for name, field in fields_of(OptimizerConfig).items()},
+    }
+    known = {name: field for name, field in known.items() if field.low is not None}
+    values: dict[str, tuple[float, ...]] = {}
+    for part in filter(str.strip, text.split(";")):
+        name, _, numbers = (word.strip() for word in part.partition("="))
+        if name not in known:
+            what = f"{name[:60]!r} cannot be swept"
+            raise UsageError("SETTING", what, f"use {', '.join(known)}")
+        whole = float not in known[name].kinds
+        try:
+            numbers_ = [int(n) if whole else float(n) for n in numbers.split(",")]
+        except ValueError as error:
+            what = f"Values of {name} are {numbers[:60]!r}"
+            kind = "whole numbers" if whole else "numbers"
+            raise UsageError("SETTING", what, f"give {kind} such as 1, 2, 3") from error
+        values[name] = tuple(dict.fromkeys(numbers_))
+    return values
+
+
+def swept(base: TrainConfig, values: Mapping[str, Sequence[float]]) -> tuple[TrainConfig, ...]:
+    """Return a config for every combination of the values of settings, named by them."""
+    configs = []
+    for combination in product(*values.values()):
+        data, name = base.to_json(), base.name
+        for key, value in zip(values, combination, strict=True):
+            section, _, setting = key.partition(".")
+            data[section] |= {setting: value}
+            name = f"{name}, {setting} = {value:g}"
+        configs.append(from_json(data | {"name": name}))
+    return tuple(configs)
+
+
 def trainings(
-    base: TrainConfig, named: str, others: Sequence[str], seeds_: Sequence[int]
+    base: TrainConfig,
+    named: str,
+    others: Sequence[str],
+    seeds_: Sequence[int],
+    values: Mapping[str, Sequence[float]] | None = None,
 ) -> tuple[TrainConfig, ...]:
-    """Return a config for each loss and seed.
+    """Return a config for each loss and seed, of the first loss for each value of a sweep.
 
     Parameters
     ----------
@@ -63,6 +120,8 @@ def trainings(
         Losses beside it, with their defaults.
     seeds_ : sequence of int
         One training of each loss with each.
+    values : mapping, optional
+        From `sweep`; other losses are swept over settings of the optimiser only.
 
     Raises
     ------
@@ -70,7 +129,9 @@ def trainings(
         SETTING: too many, or a loss that does not fit the data.
     """
     losses = [base.loss, *({"name": other} for other in dict.fromkeys(others))]
-    n = len(losses) * len(seeds_)
+    of_all = {key: v for key, v in (values or {}).items() if key.startswith("optimizer.")}
+    n_first, n_other = (math.prod(map(len, v.values())) for v in (values or {}, of_all))
+    n = (n_first + n_other * (len(losses) - 1)) * len(seeds_)
     if n > MOST:
         raise UsageError("SETTING", f"{n} trainings at once", f"submit at most {MOST}")
     configs = []
@@ -78,11 +139,11 @@ def trainings(
         name = named
         if named and len(losses) > 1:
             name = f"{named}, {LOSSES[str(loss['name'])].label}"
-        for seed in seeds_:
-            config = replace(base, loss=loss, seed=seed, name=name)
-            configs.append(
-                replace(config, name=f"{config.name}, seed {seed}") if len(seeds_) > 1 else config
-            )
+        own = (values or {}) if loss is base.loss else of_all
+        for config in swept(replace(base, loss=loss, name=name), own):
+            for seed in seeds_:
+                of_seed = f"{config.name}, seed {seed}" if len(seeds_) > 1 else config.name
+                configs.append(replace(config, seed=seed, name=of_seed))
     return tuple(configs)
 
 

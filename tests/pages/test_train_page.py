@@ -207,6 +207,15 @@ def test_a_word_or_a_number_can_be_given_where_both_may_stand(page):
     assert open_jobs().config(open_jobs().list()[0].id).loss["update_every"] == 50
 
 
+def test_a_sweep_is_one_submission(page):
+    test = page()
+    test.text_input(key="train.sweep").set_value("loss.lambda = 1, 10").run()
+    test.button(key="train.submit").click().run()
+    jobs = open_jobs().list()
+    assert sorted(open_jobs().config(job.id).loss["lambda"] for job in jobs) == [1.0, 10.0]
+    assert len({job.group for job in jobs}) == 1
+
+
 def test_a_recipe_fills_what_it_speaks_of(page):
     test = page()
     test.selectbox(key="train.preset").set_value("cifar").run()

@@ -262,6 +262,7 @@ def _submission() -> None:
     widgets.title("Submission")
     with st.container(horizontal=True, vertical_alignment="top", key="train.submission"):
         FORM.draw("name", width=WIDE)
+        FORM.draw("sweep", width=330)
         st.multiselect(
             "Also train with",
             list(LOSSES),

@@ -20,6 +20,7 @@ from core.training.submission import (
     check_folder,
     folder_remedy,
     seeds,
+    sweep,
     trainings,
 )
 from pages.ui.form import Form
@@ -35,6 +36,11 @@ FORM: Final = Form(
     {key: field for key, field in declared(TrainConfig).items() if key != "seed"}
     | {
         "seeds": Field("Seeds", "One training per seed: 0, or 0, 1, 2.", length=2_000),
+        "sweep": Field(
+            "Sweep",
+            "One training per value, such as loss.gamma = 1, 2, 3; optimizer.lr = 0.1, 0.05.",
+            length=1_000,
+        ),
         "priority": Field("Priority", "Higher ones start first.", low=-100, high=100, kind=int),
         "minutes": Field(
             "Time limit, minutes",
@@ -75,6 +81,7 @@ def fill(config: TrainConfig, job: Job | None = None) -> None:
         "seeds": str(config.seed),
         "device": job.wants if job and pinned else config.device,
         "others": [],
+        "sweep": "",
         "priority": job.priority if job else 0,
         "minutes": None if limit is None else limit / 60,
         "preset": config.preset or OWN,
@@ -189,4 +196,6 @@ def data_changed() -> None:
 def submitted() -> tuple[TrainConfig, ...]:
     """Return every training that the form asks for; errors as of `base`."""
     name = (value("name") or "").strip()
-    return trainings(base(), name, value("others") or [], seeds(value("seeds") or ""))
+    config = base()
+    values = sweep(value("sweep") or "", str(config.loss["name"]))
+    return trainings(config, name, value("others") or [], seeds(value("seeds") or ""), values)

@@ -13,6 +13,7 @@ from core.training.submission import (
     check_folder,
     reproductions,
     seeds,
+    sweep,
     trainings,
 )
 
@@ -128,3 +129,51 @@ def test_a_table_with_too_many_seeds_is_refused():
     rows = published(paper="komisarenko2024", table="1")
     with pytest.raises(UsageError, match="108 trainings at once"):
         reproductions(rows, range(6), {})
+
+
+def test_a_sweep_meets_every_seed_and_names_its_values():
+    focal = from_json(FIRST | {"loss": {"name": "focal"}})
+    values = sweep("loss.gamma = 1, 2.5; optimizer.lr = 0.1,0.05 ", "focal")
+    assert values == {"loss.gamma": (1.0, 2.5), "optimizer.lr": (0.1, 0.05)}
+    found = trainings(focal, "mine", ["ce"], (0, 1), values)
+    of_focal = [
+        (c.loss["gamma"], c.optimizer.lr, c.seed) for c in found if c.loss["name"] == "focal"
+    ]
+    assert of_focal == [(g, lr, s) for g in (1.0, 2.5) for lr in (0.1, 0.05) for s in (0, 1)]
+    # other losses have no gamma, and the optimiser's values
+    assert [(c.optimizer.lr, c.seed) for c in found[8:]] == [
+        (0.1, 0),
+        (0.1, 1),
+        (0.05, 0),
+        (0.05, 1),
+    ]
+    assert found[3].name == "mine, Focal, gamma = 1, lr = 0.05, seed 1"
+    assert found[0].optimizer.momentum == focal.optimizer.momentum
+    assert len({c.digest for c in found}) == len({c.name for c in found}) == 12
+
+
+def test_whole_numbers_stay_whole():
+    assert sweep("loss.n_bins=5, 10, 10", "adafocal") == {"loss.n_bins": (5, 10)}
+    assert sweep("  ", "adafocal") == {}
+
+
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        ("loss.gamma = 1", "'loss.gamma' cannot be swept; use loss.lambda"),
+        ("optimizer.name = sgd", "cannot be swept"),
+        ("loss.n_bins = 5, 7.5", "give whole numbers"),
+        ("loss.lambda = many", "give numbers"),
+        ("loss.lambda", "give numbers"),
+    ],
+)
+def test_what_cannot_be_swept_is_refused(text, what):
+    with pytest.raises(UsageError, match=what):
+        sweep(text, "adafocal")
+
+
+def test_values_of_a_sweep_out_of_range_are_refused():
+    with pytest.raises(UsageError, match=r"loss\.s_th is 1\.5"):
+        trainings(BASE, "", [], (0,), {"loss.s_th": (0.2, 1.5)})
+    with pytest.raises(UsageError, match="104 trainings"):
+        trainings(BASE, "", [], (0, 1), {"loss.lambda": range(1, 53)})
